@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+# Third parties, one line each; reasons stand in ARCHITECTURE.md.
+find_package(Threads REQUIRED)
+find_package(JPEG REQUIRED)  # libjpeg-turbo: -DJPEG_INCLUDE_DIR= -DJPEG_LIBRARY= for another build
+find_package(PNG REQUIRED)   # libpng: -DPNG_PNG_INCLUDE_DIR= -DPNG_LIBRARY= for another build
+if(HEADRACE_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+if(HEADRACE_BENCH)
+  find_package(benchmark REQUIRED)
+endif()

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Owned, 64-byte aligned bytes that grow and are re-used. Contents are unspecified after a resize.
+//
+// A Buffer always has kPadding readable and writable bytes behind its size: vector loops and bit
+// readers may read (never use) that far.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <span>
+#include <utility>
+
+namespace headrace {
+
+class Buffer {
+ public:
+  static constexpr size_t kAlignment = 64;
+  static constexpr size_t kPadding = 64;
+
+  Buffer() = default;
+  explicit Buffer(size_t size) { resize(size); }
+  Buffer(Buffer&& other) noexcept
+      : memory_(std::move(other.memory_)),
+        size_(std::exchange(other.size_, 0)),
+        capacity_(std::exchange(other.capacity_, 0)) {}
+  Buffer& operator=(Buffer&& other) noexcept {
+    memory_ = std::move(other.memory_);
+    size_ = std::exchange(other.size_, 0);
+    capacity_ = std::exchange(other.capacity_, 0);
+    return *this;
+  }
+
+  uint8_t* data() { return memory_.get(); }
+  const uint8_t* data() const { return memory_.get(); }
+  size_t size() const { return size_; }
+  size_t capacity() const { return capacity_; }
+  std::span<const uint8_t> bytes() const { return {data(), size_}; }
+
+  // Keeps the memory where it suffices. Throws std::bad_alloc.
+  void resize(size_t size) {
+    if (size > capacity_ || !memory_) {
+      memory_.reset();
+      capacity_ = 0;
+      memory_.reset(static_cast<uint8_t*>(
+          ::operator new(size + kPadding, std::align_val_t{kAlignment})));
+      capacity_ = size;
+    }
+    size_ = size;
+    std::memset(memory_.get() + size, 0, kPadding);
+  }
+  void free() { *this = Buffer(); }
+
+ private:
+  struct Free {
+    void operator()(uint8_t* p) const { ::operator delete(p, std::align_val_t{kAlignment}); }
+  };
+  std::unique_ptr<uint8_t, Free> memory_;
+  size_t size_ = 0, capacity_ = 0;
+};
+
+}  // namespace headrace

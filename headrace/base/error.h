@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors as values, and results that carry them.
+//
+// Two kinds of failure, by who is at fault. *Data* (a corrupt picture, a short read) travels as
+// Result<T> up to the executor, which applies the user's policy. *Misuse* (a bad parameter, an
+// impossible pipeline) is thrown as Exception before any thread starts. Asserts are for our own bugs.
+//
+// An ErrorCode is declared once, beside the code that raises it, and registers itself; `headrace
+// explain CODE` prints it. Codes are grouped by layer: HR01 use of the API, HR02 storage,
+// HR03 codecs and images, HR04 formats, HR05 operators, HR06 host-language functions, HR07 executor.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace headrace {
+
+enum class ErrorKind {
+  kConfig,       // the call makes no sense; ValueError in Python
+  kData,         // these bytes are bad; subject to on_error
+  kResource,     // a cap or the memory limit is exceeded; subject to on_error
+  kStorage,      // the bytes could not be had; OSError in Python
+  kUnsupported,  // understood, and not done here; subject to on_error
+};
+
+struct ErrorCode {
+  std::string_view id;           // "HR0301"
+  ErrorKind kind;
+  std::string_view title;        // "truncated JPEG"
+  std::string_view explanation;  // what it means, what causes it, the way out; one paragraph
+};
+
+// Where in the dataset. Unknown parts stay empty or -1.
+struct Where {
+  std::string file;
+  std::string member;
+  int64_t record = -1;
+  int64_t offset = -1;  // bytes from the start of the file (or member)
+  std::string text() const;
+};
+
+struct Error {
+  const ErrorCode* code = nullptr;
+  std::string what;  // one line: the rule and what came instead
+  Where where;
+  std::string note;  // further facts
+  std::string hint;  // the way out
+  // "HR0301 truncated JPEG: <what>" and below it where, note and help, a line each.
+  std::string message() const;
+};
+
+// Misuse. REQUIRES for throwing: no worker thread of the call has started.
+class Exception : public std::exception {
+ public:
+  explicit Exception(Error error) : error_(std::move(error)), text_(error_.message()) {}
+  const char* what() const noexcept override { return text_.c_str(); }
+  const Error& error() const { return error_; }
+
+ private:
+  Error error_;
+  std::string text_;
+};
+
+[[noreturn]] void raise(const ErrorCode& code, std::string what, std::string hint = {});
+
+// A value or an Error. Member names follow std::expected.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : value_(std::move(value)) {}
+  Result(Error error) : error_(std::make_unique<Error>(std::move(error))) {}
+  bool has_value() const { return !error_; }
+  explicit operator bool() const { return has_value(); }
+  T& value() { return *value_; }
+  const T& value() const { return *value_; }
+  T& operator*() { return *value_; }
+  const T& operator*() const { return *value_; }
+  T* operator->() { return &*value_; }
+  const T* operator->() const { return &*value_; }
+  Error& error() { return *error_; }
+  const Error& error() const { return *error_; }
+
+ private:
+  std::optional<T> value_;
+  std::unique_ptr<Error> error_;
+};
+
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Error error) : error_(std::make_unique<Error>(std::move(error))) {}
+  bool has_value() const { return !error_; }
+  explicit operator bool() const { return has_value(); }
+  Error& error() { return *error_; }
+  const Error& error() const { return *error_; }
+
+ private:
+  std::unique_ptr<Error> error_;
+};
+
+}  // namespace headrace

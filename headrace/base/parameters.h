@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters of operators and formats, declared as data: the Python signature, the docstring, the
+// reference, the validation messages and the contract tests all come from these tables.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "headrace/base/dtype.h"
+#include "headrace/base/error.h"
+
+namespace headrace {
+
+class HostFunction;  // a step written in the host language (formats/host_function.h)
+struct Spec;
+
+// One named branch of transforms (Fork), or the nested list of a RandomApply (name empty).
+struct Branch {
+  std::string name;
+  std::vector<Spec> transforms;
+};
+
+using ParamValue = std::variant<std::monostate,        // None
+                                bool, int64_t, double, std::string, DType,
+                                std::vector<int64_t>, std::vector<double>,
+                                std::vector<Branch>>;
+
+// A transform as the user wrote it: a name and arguments, not yet checked.
+struct Spec {
+  std::string name;
+  std::map<std::string, ParamValue> arguments;
+  std::vector<std::string> fields;         // `fields=`; empty: every field that it understands
+  std::shared_ptr<HostFunction> function;  // shared: the host's object outlives every plan of it
+};
+
+enum class ParamType {
+  kBool, kInt, kFloat, kString, kDType,
+  kInts,        // one int, or a list of them
+  kFloats,      // one number, or a list of them
+  kTransforms,  // a list of transforms
+  kBranches,    // keyword arguments, each a list of transforms
+};
+
+struct Param {
+  std::string_view name;
+  ParamType type;
+  std::string_view doc;
+  ParamValue fallback = {};     // the default; None is a value of its own
+  bool required = false;
+  double minimum = -std::numeric_limits<double>::infinity();
+  double maximum = std::numeric_limits<double>::infinity();
+  std::vector<std::string_view> choices = {};  // for kString
+  int min_count = 0, max_count = 1 << 20;      // for lists
+};
+
+// Arguments after validation: every declared name is there, of its declared type (or None where
+// that is the default); single numbers given for lists have become lists of one.
+class Arguments {
+ public:
+  // Throws Exception HR0101..HR0104: unknown name (with "did you mean"), missing, type, range.
+  Arguments(std::string_view owner, const std::vector<Param>& params,
+            const std::map<std::string, ParamValue>& given);
+
+  bool is_none(std::string_view name) const;
+  bool flag(std::string_view name) const;
+  int64_t integer(std::string_view name) const;
+  double number(std::string_view name) const;
+  const std::string& text(std::string_view name) const;
+  DType dtype(std::string_view name) const;
+  const std::vector<int64_t>& integers(std::string_view name) const;
+  const std::vector<double>& numbers(std::string_view name) const;
+  const std::vector<Branch>& branches(std::string_view name) const;
+
+ private:
+  const ParamValue& at(std::string_view name) const;
+  std::map<std::string, ParamValue, std::less<>> values_;
+};
+
+// The nearest of the candidates by edit distance, or empty when none is near.
+std::string_view nearest_name(std::string_view name, const std::vector<std::string_view>& candidates);
+
+}  // namespace headrace

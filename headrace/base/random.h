@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counter-based random numbers (Philox4x32-10, Salmon et al., SC'11).
+//
+// Every draw of a run is a pure function of (seed, epoch, position in the epoch, operator key), so
+// it does not depend on threads, ranks or the moment of a resume.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace headrace {
+
+std::array<uint32_t, 4> philox4x32_10(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
+
+// A good 64-bit mix of two words (SplitMix64's finalizer over a combination).
+uint64_t mix64(uint64_t a, uint64_t b);
+// FNV-1a, for keys made of names; stable for ever.
+uint64_t hash_name(std::string_view name);
+
+// The stream of draws that one operator has for one record. Cheap to make, not shared.
+class Draws {
+ public:
+  Draws(uint64_t seed, uint64_t epoch, uint64_t position, uint64_t op_key);
+
+  uint32_t bits();
+  double uniform();                          // [0, 1), 53 bits
+  double uniform(double low, double high);   // [low, high)
+  int64_t below(int64_t n);                  // 0 .. n-1, unbiased. REQUIRES: n > 0
+  bool coin(double probability) { return uniform() < probability; }
+
+ private:
+  std::array<uint32_t, 2> key_;
+  std::array<uint32_t, 4> counter_;
+  std::array<uint32_t, 4> block_{};
+  int used_ = 4;
+};
+
+// exp and log whose results do not depend on the C library (error below 2 ulp for |x| < 700).
+double portable_exp(double x);
+double portable_log(double x);  // REQUIRES: x > 0 and finite
+
+}  // namespace headrace

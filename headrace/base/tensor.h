@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shapes, and views of memory that somebody else owns.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <vector>
+
+#include "headrace/base/dtype.h"
+
+namespace headrace {
+
+using Shape = std::vector<int64_t>;  // elements; -1 where a schema or a plan leaves one open
+
+inline int64_t element_count(const Shape& shape) {
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+}
+
+// Memory with a meaning; strides in elements, empty for dense row-major.
+struct TensorView {
+  void* data = nullptr;
+  DType dtype = DType::kUInt8;
+  Shape shape;
+  std::vector<int64_t> strides;
+  int64_t elements() const { return element_count(shape); }
+  size_t dense_bytes() const { return static_cast<size_t>(elements()) * size_of(dtype); }
+};
+
+}  // namespace headrace

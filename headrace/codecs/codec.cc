@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/codecs/codec.h"
+
+#include "headrace/base/registry.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kTooManyPixels{
+    "HR0310", ErrorKind::kResource, "picture too large",
+    "The header declares more pixels than the cap allows, so nothing was allocated. A small file can "
+    "declare any size; real photos stay far below the cap. Raise max_pixels= if the picture is meant."};
+const Register<ErrorCode> registered_too_many(kTooManyPixels);
+
+constexpr ErrorCode kNoCoefficients{
+    "HR0311", ErrorKind::kUnsupported, "no coefficients",
+    "Only JPEG pictures have DCT coefficients; this codec decodes to pixels alone."};
+const Register<ErrorCode> registered_no_coefficients(kNoCoefficients);
+
+}  // namespace
+
+int channels_of(ColorMode mode, const ImageHeader& header) {
+  switch (mode) {
+    case ColorMode::kRGB: return 3;
+    case ColorMode::kGray: return 1;
+    case ColorMode::kStored: return header.palette ? 1 : header.channels;
+  }
+  return 3;
+}
+
+Result<std::vector<CoefficientPlane>> ImageDecoder::coefficients(std::span<const uint8_t>) {
+  return Error{.code = &kNoCoefficients, .what = "this codec has no DCT coefficients"};
+}
+
+const CodecRecord* codec_of(std::span<const uint8_t> first_bytes) {
+  static const std::vector<const CodecRecord*> codecs = Registry<CodecRecord>::all();
+  for (const CodecRecord* codec : codecs) {
+    if (codec->sniff(first_bytes)) return codec;
+  }
+  return nullptr;
+}
+
+Result<void> check_limits(const ImageHeader& header, const DecodeLimits& limits) {
+  const int64_t pixels = int64_t{header.width} * header.height;
+  if (pixels <= limits.max_pixels) return {};
+  return Error{.code = &kTooManyPixels,
+               .what = "the header declares " + std::to_string(header.width) + " x " +
+                       std::to_string(header.height) + " pixels, the cap is " +
+                       std::to_string(limits.max_pixels),
+               .hint = "raise max_pixels= if this picture is meant"};
+}
+
+}  // namespace headrace

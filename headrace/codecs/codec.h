@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes -> pixels of a window. One codec, one file; each registers a CodecRecord.
+//
+// A Codec record is a constant and shared by all threads. An ImageDecoder is made by it for one
+// thread, keeps tables and scratch between pictures, and must not be used from two threads.
+// A decoder may be asked for several pictures at once (`lanes`): one that can walk several bit
+// streams side by side does so; the others take them in turn.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "headrace/base/error.h"
+
+namespace headrace {
+
+// A rectangle of pixels: columns [x, x + width), rows [y, y + height).
+struct Window {
+  int x = 0, y = 0, width = 0, height = 0;
+  bool operator==(const Window&) const = default;
+};
+
+// What the header says, before a pixel exists.
+struct ImageHeader {
+  int width = 0, height = 0;
+  int channels = 3;          // as stored: 1 grey, 2 grey+alpha, 3 colour or palette, 4 with alpha, CMYK
+  int bits = 8;              // per channel, as stored
+  bool palette = false;
+  int exif_orientation = 1;  // 1..8 as EXIF 2.3 defines them; 1 where absent or invalid
+  size_t working_bytes = 0;  // what decoding needs beside the rows (a progressive JPEG: all coefficients)
+};
+
+// How stored channels become delivered ones; each equals Pillow's convert().
+enum class ColorMode : uint8_t {
+  kRGB,     // 3 channels: grey replicated, palette looked up, alpha dropped, CMYK converted
+  kGray,    // 1 channel: convert("L")
+  kStored,  // as stored; palette indices stay indices (masks)
+};
+int channels_of(ColorMode mode, const ImageHeader& header);
+
+// A few consecutive decoded rows. Sample c of column x of row i is channel[c][i*stride + x*step]:
+// planar rows have step 1, interleaved ones step = number of channels. x counts from the window's
+// left edge. Reading up to 64 bytes past a row's end is allowed (their values mean nothing).
+struct RowBlock {
+  int y = 0;      // of the first row, from the window's top
+  int count = 0;
+  std::array<const uint8_t*, 4> channel{};
+  ptrdiff_t step = 1, stride = 0;
+};
+
+// Receives a window's rows once each, from top to bottom, in blocks.
+class RowSink {
+ public:
+  virtual ~RowSink() = default;
+  virtual void rows(const RowBlock& block) = 0;
+};
+
+struct DecodeJob {
+  std::span<const uint8_t> bytes;  // REQUIRES: Buffer::kPadding readable bytes behind them
+  Window window;                   // REQUIRES: inside the header's width x height, not empty
+  ColorMode color = ColorMode::kRGB;
+  bool strict = false;             // decode all of it, and make damage an error
+  RowSink* sink = nullptr;
+  // Filled in. On an error some rows may have been delivered; the caller discards them.
+  Result<void> result;
+  int warnings = 0;                // damage inside the entropy-coded data that was repaired
+};
+
+// Quantized DCT coefficients of one component, blocks in raster order, natural (not zigzag) order
+// inside a block.
+struct CoefficientPlane {
+  int blocks_wide = 0, blocks_high = 0;  // real blocks, without the padding to whole MCUs
+  int h_sampling = 1, v_sampling = 1;
+  std::array<uint16_t, 64> quantization{};
+  std::vector<int16_t> coefficients;     // blocks_high * blocks_wide * 64
+};
+
+class ImageDecoder {
+ public:
+  virtual ~ImageDecoder() = default;
+  // Looks at the header only; allocates nothing that the header's numbers could make large.
+  virtual Result<ImageHeader> read_header(std::span<const uint8_t> bytes) = 0;
+  virtual void decode(std::span<DecodeJob> jobs) = 0;
+  // How many pictures decode() profits from having at once.
+  virtual int lanes() const { return 1; }
+  // For codecs that have them: what a lossless transcode stores.
+  virtual Result<std::vector<CoefficientPlane>> coefficients(std::span<const uint8_t> bytes);
+};
+
+struct CodecRecord {
+  std::string_view name;  // "jpeg"
+  std::string_view doc;
+  std::string_view oracle;  // whose pixels it gives, and the bound
+  std::vector<std::string_view> suffixes;  // ".jpg", lower case; a hint for listings, never decisive
+  bool (*sniff)(std::span<const uint8_t> first_bytes);
+  std::unique_ptr<ImageDecoder> (*make)();
+};
+
+// The codec whose signature the content has, or null. Needs the first 16 bytes.
+const CodecRecord* codec_of(std::span<const uint8_t> first_bytes);
+
+// Caps that are checked on the header before memory is allocated.
+struct DecodeLimits {
+  int64_t max_pixels = int64_t{1} << 28;  // 268 million; 16384 x 16384
+};
+// HR0310 when width * height exceeds the cap.
+Result<void> check_limits(const ImageHeader& header, const DecodeLimits& limits);
+
+}  // namespace headrace

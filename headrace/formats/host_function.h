@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A step that is written in the host language (a Python callable in the list of transforms).
+//
+// The executor calls it from its one host thread, with all records that have reached it, so that a
+// host with a global lock takes that lock once for many records.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headrace/base/buffer.h"
+#include "headrace/base/error.h"
+#include "headrace/base/random.h"
+#include "headrace/base/tensor.h"
+
+namespace headrace {
+
+// A named value that crosses to or from the host. Pictures cross as (C, H, W).
+struct HostValue {
+  TensorView view;    // text and bytes: uint8, shape {length}, with is_text / is_bytes
+  Buffer owned;       // backs `view` where the value came from the host
+  bool is_text = false, is_bytes = false;
+};
+
+struct HostCall {
+  std::vector<HostValue> inputs;   // in the order of HostFunction::inputs()
+  std::vector<HostValue> outputs;  // filled in, in the order of `output_names` given to call()
+  Draws draws;
+  Result<void> result;             // the host's exception becomes a data error of this record
+};
+
+class HostFunction {
+ public:
+  virtual ~HostFunction() = default;
+  virtual std::string name() const = 0;
+  // Fields that it takes, by its argument names ("rng" excepted).
+  virtual std::vector<std::string> inputs() const = 0;
+  virtual void call(std::span<HostCall* const> calls) = 0;
+};
+
+}  // namespace headrace

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fields, and records on their way from a source.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/base/buffer.h"
+#include "headrace/base/error.h"
+#include "headrace/base/tensor.h"
+
+namespace headrace {
+
+enum class FieldKind : uint8_t { kImage, kMask, kLabel, kTensor, kText, kBytes };
+std::string_view name_of(FieldKind kind);
+
+// One field of a source's records. Images and masks are encoded bytes, or (C, H, W) uint8 tensors.
+struct Field {
+  std::string name;
+  FieldKind kind = FieldKind::kTensor;
+  DType dtype = DType::kUInt8;
+  Shape shape;           // of a record's value, without the batch; -1 where records differ;
+                         // empty for a scalar, text and bytes
+  bool encoded = false;  // an image or mask whose shape is known only after its header is read
+};
+
+using Schema = std::vector<Field>;
+
+// What a source delivers for one field of one record.
+struct FieldData {
+  std::span<const uint8_t> bytes;  // encoded picture, UTF-8 text, bytes, or the tensor's dense elements
+  Shape shape;                     // of a tensor that the schema leaves open; else empty
+  int64_t scalar = 0;              // where `bytes` is empty and the schema says int64 scalar
+};
+
+// One record as read. `owned` keeps what `bytes` point to, where that is not the source's memory.
+struct RecordData {
+  int64_t index = -1;
+  std::vector<FieldData> fields;  // as many as the schema has; unwanted ones stay empty
+  std::vector<Buffer> owned;
+  Result<void> result;
+};
+
+}  // namespace headrace

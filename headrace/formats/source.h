@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// A source: a random-access collection of records. One format, one file; each registers a
+// FormatRecord, so that open() recognizes its paths.
+//
+// All const members may be called from any thread at any time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/base/parameters.h"
+#include "headrace/formats/schema.h"
+
+namespace headrace {
+
+// How reads behave, so that the executor can schedule them.
+enum class ReadStyle : uint8_t {
+  kMemory,  // a pointer or a few bytes: read where the record is processed
+  kFiles,   // may wait for a device: read ahead by several threads
+  kHost,    // runs in the host language: read ahead by its one thread, many records a call
+};
+
+class Source {
+ public:
+  virtual ~Source() = default;
+
+  virtual int64_t size() const = 0;
+  virtual const Schema& schema() const = 0;
+  virtual ReadStyle read_style() const = 0;
+
+  // Reads the wanted fields (wanted[i] for schema field i) of out.size() records. REQUIRES: indices
+  // inside [0, size()). Failures are each record's own result. `out` elements are re-used: buffers
+  // in `owned` keep their capacity.
+  virtual void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
+                    std::span<RecordData> out) const = 0;
+
+  // What names the record for a person: a path, a member. Also the `key` field.
+  virtual std::string key(int64_t index) const = 0;
+  // All values of an integer scalar field without reading a picture; nullopt-like empty when the
+  // field is no such column.
+  virtual std::vector<int64_t> integer_column(std::string_view field) const { (void)field; return {}; }
+  virtual std::vector<std::string> classes() const { return {}; }
+  // Changes when the records change: part of every resume state.
+  virtual uint64_t fingerprint() const = 0;
+  // One line for repr: "folder train/ (1,281,167 records, 1,000 classes)".
+  virtual std::string description() const = 0;
+};
+
+// shared: loaders, views (subset) and the host's object hold the same source.
+using SourcePtr = std::shared_ptr<const Source>;
+
+// Called now and then with (done, total or -1) while a long operation runs; may throw to cancel.
+using Progress = std::function<void(int64_t, int64_t)>;
+
+struct FormatRecord {
+  std::string_view name;  // "folder"
+  std::string_view doc;
+  std::string_view example;  // one line of Python
+  std::vector<Param> params;
+  bool (*recognizes)(const std::string& path);  // cheap: a stat, a few bytes
+  SourcePtr (*open)(const std::string& path, const Arguments& arguments, const Progress& progress);
+};
+
+// Opens by content; throws Exception HR0401 when nothing recognizes the path.
+SourcePtr open_source(const std::string& path,
+                      const std::map<std::string, ParamValue>& arguments = {},
+                      const Progress& progress = {});
+
+}  // namespace headrace

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pixels that exist: a planar (C, H, W), dense picture in memory. Value type, movable.
+#pragma once
+
+#include <memory>
+
+#include "headrace/base/buffer.h"
+#include "headrace/base/dtype.h"
+
+namespace headrace {
+
+struct Picture {
+  int channels = 0, height = 0, width = 0;
+  DType dtype = DType::kUInt8;  // uint8, float32, float16 or bfloat16
+  Buffer pixels;
+
+  Picture() = default;
+  Picture(int channels, int height, int width, DType dtype)
+      : channels(channels), height(height), width(width), dtype(dtype),
+        pixels(size_t(channels) * height * width * size_of(dtype)) {}
+  size_t plane_bytes() const { return size_t(height) * width * size_of(dtype); }
+  uint8_t* plane(int channel) { return pixels.data() + channel * plane_bytes(); }
+  const uint8_t* plane(int channel) const { return pixels.data() + channel * plane_bytes(); }
+};
+
+}  // namespace headrace

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens to each sample by itself, by channel: conversions and normalization, in sequence.
+//
+// Maps are interned: a map is reached from identity() by a chain of steps, equal chains give the
+// same object, and it lives as long as the process. So a recipe holds one pointer, and the table of
+// all 256 values per channel (evaluated step by step with the oracle's arithmetic) is made once.
+// Thread-safe.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "headrace/base/dtype.h"
+#include "headrace/kernels/store.h"
+
+namespace headrace {
+
+// One step. `kConvert`: torchvision v2's to_dtype_image; `kNormalize`: its normalize_image.
+struct MapStep {
+  enum class Kind : uint8_t { kConvert, kNormalize } kind = Kind::kConvert;
+  DType dtype = DType::kFloat32;  // kConvert
+  bool scale = false;             // kConvert
+  std::vector<float> mean, std;   // kNormalize; one a channel, or one for all
+  bool operator==(const MapStep&) const = default;
+};
+
+class PixelMap {
+ public:
+  static const PixelMap* identity(DType dtype);
+  const PixelMap* then(const MapStep& step) const;
+
+  DType input() const { return input_; }
+  DType output() const { return output_; }
+  bool is_identity() const { return steps_.empty(); }
+  const std::vector<MapStep>& steps() const { return steps_; }
+
+  // For uint8 input: how to store a row of channel c (kernels/store.h).
+  const StoreTable& table(int channel) const;
+  // One value of channel c through all steps, with the oracle's arithmetic; the scalar reference.
+  double value(double x, int channel) const;
+
+ private:
+  PixelMap(DType input, DType output, std::vector<MapStep> steps);
+  DType input_, output_;
+  std::vector<MapStep> steps_;
+  std::array<StoreTable, 4> tables_;
+};
+
+}  // namespace headrace

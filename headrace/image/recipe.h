@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is still to be done to an image before its pixels exist.
+//
+// A recipe is a normal form, and its fields stand in the order in which rendering applies them:
+//
+//   source -> window -> orientation (transpose, then flips) -> at most one resize
+//          -> range of the resized picture, placed on a canvas with a fill -> flips after
+//          -> pixel map -> store
+//
+// Operators edit it through the members below. Each member either changes the recipe so that
+// rendering it equals rendering the old one and then doing the step (bit for bit, against Pillow),
+// and returns true; or returns false and leaves it as it was: then the picture must be materialized
+// first and the step starts a new recipe (`materialize` in render.h; ops call `edit`, which does both).
+//
+// The rules, each with its test in recipe_test.cc:
+//  - before a resize, a crop narrows the window (through the orientation), a flip toggles `before`;
+//  - after a resize or a pad, a crop narrows range and canvas and keeps the full resize's
+//    coefficients and pass order; a flip toggles `after`; it is never moved before the resize;
+//  - a crop before a resize makes an image of its own: support is clipped at the window's edges;
+//  - two resizes never fold; a resize does not follow a pad or a pixel map; a resize to the present
+//    size is no step at all (Pillow copies);
+//  - pads of equal fill fold; a pad whose fill differs, or that follows a pixel map, does not;
+//  - geometry commutes with the pixel map, so crops and flips may follow it;
+//  - EXIF orientations 5-8 swap the axes before the resize, and so choose its pass order.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "headrace/codecs/codec.h"
+#include "headrace/image/picture.h"
+#include "headrace/image/pixel_map.h"
+#include "headrace/kernels/filter.h"
+
+namespace headrace {
+
+struct Size {
+  int height = 0, width = 0;
+  bool operator==(const Size&) const = default;
+};
+
+// Encoded bytes and what their header said. `bytes` is borrowed from the record that is in flight.
+struct EncodedPicture {
+  std::span<const uint8_t> bytes;
+  const CodecRecord* codec = nullptr;
+  ImageHeader header;
+  ColorMode color = ColorMode::kRGB;
+  bool strict = false;
+};
+
+class Recipe {
+ public:
+  Recipe() = default;
+  explicit Recipe(EncodedPicture picture);
+  // Shared: branches of a Fork start from the same pixels.
+  explicit Recipe(std::shared_ptr<const Picture> picture);
+
+  // The present size, i.e. what rendering would give now.
+  Size size() const;
+  int channels() const;
+  DType dtype() const { return map_->output(); }
+
+  bool crop(const Window& window);  // REQUIRES: inside size(), not empty
+  bool flip_horizontal();
+  bool flip_vertical();
+  bool transpose();                 // swap the axes
+  bool resize(Size to, Filter filter);
+  // Adds borders; `fill` has one value a channel, in the present dtype's range.
+  bool pad(int left, int top, int right, int bottom, std::span<const double> fill);
+  bool map(const MapStep& step);
+
+ private:
+  friend class Renderer;
+  struct Resize {
+    Size to;
+    Filter filter;
+  };
+  bool resized_or_padded() const { return resize_.has_value() || padded_; }
+
+  std::variant<std::monostate, EncodedPicture, std::shared_ptr<const Picture>> source_;
+  Window window_;              // in the source's stored coordinates
+  bool transpose_ = false;     // of the window
+  bool flip_x_before_ = false, flip_y_before_ = false;  // of the (transposed) window
+  std::optional<Resize> resize_;
+  Window range_;               // of the resized picture, not flipped; may be empty under a canvas
+  bool padded_ = false;
+  Size canvas_;                // equal to the range's size where not padded
+  int range_x_ = 0, range_y_ = 0;  // where the range lies on the canvas
+  std::array<double, 4> fill_{};
+  bool flip_x_after_ = false, flip_y_after_ = false;
+  const PixelMap* map_ = PixelMap::identity(DType::kUInt8);
+};
+
+}  // namespace headrace

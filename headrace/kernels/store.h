@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// From 8-bit samples to the batch: table look-up or exact arithmetic, dtype and layout.
+//
+// A StoreTable says what each of the 256 values of one channel becomes. make_store_table() looks
+// whether float arithmetic that vectorizes gives all 256 results bit for bit; if not, the table
+// itself is used, so every map is exact on every level.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "headrace/base/dtype.h"
+
+namespace headrace {
+
+struct StoreTable {
+  DType dtype = DType::kUInt8;
+  alignas(64) std::array<float, 256> f32{};    // dtype kFloat32
+  alignas(64) std::array<uint16_t, 256> u16{};  // dtype kFloat16, kBFloat16: the bits
+  alignas(64) std::array<uint8_t, 256> u8{};    // dtype kUInt8
+  // Where `arithmetic`: value = ((x * scale) - mean) / std in float32, with a correctly rounded
+  // division, equals f32 for all x.
+  bool arithmetic = false;
+  float scale = 1, mean = 0, std = 1;
+};
+
+// Stores `count` samples of one channel's row: output element i at out + i * step (in elements).
+void store_row(const StoreTable& table, const uint8_t* in, int count, void* out, ptrdiff_t step);
+// Stores a row of 3 planes interleaved (channels_last); `in` holds the planes' rows.
+void store_row_interleaved(const StoreTable* const tables[], const uint8_t* const in[], int channels,
+                           int count, void* out);
+
+// float32 -> float16 and bfloat16 bits, round to nearest even, as the hardware does.
+uint16_t float16_from_float32(float x);
+float float32_from_float16(uint16_t bits);
+uint16_t bfloat16_from_float32(float x);
+float float32_from_bfloat16(uint16_t bits);
+
+}  // namespace headrace

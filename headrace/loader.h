@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// The public door: source + pipeline + sampler -> batches.
+//
+//   auto source = headrace::open_source("train/");
+//   headrace::Loader loader(source, {.transforms = {{"RandomResizedCrop", {{"size", int64_t{224}}}}}},
+//                           {.batch_size = 256, .shuffle = true});
+//   for (int epoch = 0; epoch < 90; ++epoch)
+//     while (auto batch = loader.next()) use((*batch)["image"]);
+//
+// A Loader is used from one thread at a time. Batches may be kept and dropped on any thread, also
+// after the Loader is gone.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headrace/formats/source.h"
+#include "headrace/pipeline/plan.h"
+#include "headrace/sampling/sampler.h"
+
+namespace headrace {
+
+enum class OnError : uint8_t { kRaise, kSubstitute, kSkip };
+enum class LastBatch : uint8_t { kKeep, kDrop, kPad };
+
+struct LoaderOptions {
+  int64_t batch_size = 0;         // per rank; exactly one of the two is given
+  int64_t global_batch_size = 0;  // over all ranks
+  bool shuffle = false;
+  uint64_t seed = 0;
+  int threads = 0;                // 0: allowed cores / LOCAL_WORLD_SIZE (executor/resources.h)
+  size_t memory_limit = 0;        // bytes; 0: a quarter of what is available / LOCAL_WORLD_SIZE
+  OnError on_error = OnError::kRaise;
+  int64_t error_budget = 1000;    // bad records in an epoch before the run ends, and
+  double error_rate = 0.01;       // the share of them, once `error_budget_minimum` records are seen
+  std::string quarantine;         // a JSON-lines file; empty: kept in memory only
+  LastBatch last_batch = LastBatch::kKeep;
+  int rank = 0, world_size = 1;
+  // shared: the host's object and the loader use the same sampler. Null: all records once, in
+  // order or by the keyed permutation.
+  std::shared_ptr<const Sampler> sampler;
+  PlanOptions plan;
+};
+
+struct BadRecord {
+  int64_t epoch = 0, position = 0, record = 0;
+  std::string key;
+  Error error;
+  std::string action;  // "substituted by record 17", "skipped"
+};
+
+// One field of a batch. Copies share the memory; it returns to its slot with the last copy.
+class BatchField {
+ public:
+  std::string name;
+  TensorView view;                  // (B, ...), or empty for lists
+  bool is_list = false;
+  std::vector<std::string> strings;  // text, bytes, keys
+  std::vector<TensorView> items;     // ragged tensors
+  std::shared_ptr<void> lease;       // shared: views of one batch field outlive the batch
+  bool text = false;
+};
+
+struct Batch {
+  int64_t epoch = 0, index = 0;  // of the global batches of the epoch
+  int64_t size = 0;              // records of this rank
+  std::vector<BatchField> fields;
+  const BatchField& operator[](std::string_view name) const;
+};
+
+struct LoaderState {  // a few numbers: what the consumer has received, and of what
+  uint64_t seed = 0;
+  int64_t epoch = 0;
+  int64_t batch = 0;        // global batches received in the epoch
+  int64_t global_batch = 0;
+  int64_t records = 0;      // of the epoch
+  uint64_t fingerprint = 0;  // of source, sampler and the policies that decide order
+};
+
+struct LoaderStats {
+  int64_t batches = 0, records = 0, bad_records = 0, warnings = 0, copies = 0;
+  double wall_seconds = 0, wait_seconds = 0;  // of iteration; of next() waiting for a batch
+  StageSeconds stages;                        // summed over threads, estimated by sampling
+  int threads = 0;
+  size_t memory_limit = 0, memory_used = 0, memory_peak = 0;
+};
+
+class Loader {
+ public:
+  // Throws Exception on misuse; no thread has started then.
+  Loader(SourcePtr source, const Pipeline& pipeline, const LoaderOptions& options);
+  ~Loader();
+
+  // The next batch of the epoch, or nothing at its end (the next call begins the next epoch).
+  // Throws DataFailure when a record is bad and on_error is kRaise, or the budget is spent.
+  // `interrupted`, called every 50 ms while it waits, may throw (a signal arrived).
+  std::optional<Batch> next(const std::function<void()>& interrupted = {});
+  int64_t batches_per_epoch() const;
+
+  // Starts the present epoch over, or the next one once a batch was taken.
+  void restart();
+  void set_epoch(int64_t epoch);
+  int64_t epoch() const;
+  LoaderState state() const;
+  void load_state(const LoaderState& state);
+
+  // One batch by its number, apart from the iteration: what `next` gave or will give there.
+  Batch batch(int64_t epoch, int64_t index);
+  // Record indices of one batch, in order.
+  std::vector<int64_t> indices(int64_t epoch, int64_t index) const;
+
+  const Plan& plan() const;
+  const LoaderOptions& options() const;  // with every default resolved
+  LoaderStats stats() const;
+  std::vector<BadRecord> quarantine() const;
+  std::string resolved(std::string_view option) const;  // "2 (allowed cores)"
+  void close();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace headrace

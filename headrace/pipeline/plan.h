@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// A validated pipeline: a flat program over numbered fields, and what comes out of it.
+//
+// Immutable after make_plan(); shared by all threads.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headrace/ops/op.h"
+
+namespace headrace {
+
+// What the user wrote: one list for the record, or one list a field (an unnamed field passes;
+// `dropped` fields are left out).
+struct Pipeline {
+  std::vector<Spec> transforms;
+  std::map<std::string, std::vector<Spec>> by_field;
+  std::vector<std::string> dropped;
+};
+
+enum class Ragged : uint8_t { kRefuse, kList };
+
+struct PlanOptions {
+  std::vector<std::string> fields;  // outputs, in order; empty: all of the schema's (not id, key, valid)
+  MemoryFormat memory_format = MemoryFormat::kChannelsFirst;
+  Ragged ragged = Ragged::kRefuse;
+  bool exif_orientation = false;
+  bool strict = false;
+  DecodeLimits limits;
+};
+
+// Where an output comes from.
+enum class OutputOrigin : uint8_t { kField, kId, kKey, kValid };
+
+struct Output {
+  std::string name;
+  OutputOrigin origin = OutputOrigin::kField;
+  int field = -1;      // kField: the plan's field number
+  FieldState state;    // final kind, dtype, shape
+  bool as_list = false;  // text, bytes, and ragged fields delivered as lists
+  size_t bytes_per_record = 0;  // 0 for lists
+};
+
+struct Step {
+  enum class Kind : uint8_t { kOp, kHost, kCoin, kCopy } kind = Kind::kOp;
+  std::string label;         // as the user wrote it, for errors and plan()
+  std::vector<int> fields;   // kOp, kHost: its fields. kCopy: {from, to}
+  uint64_t key = 0;          // of its draws
+  std::unique_ptr<Op> op;                   // kOp
+  std::shared_ptr<HostFunction> function;   // kHost; see Spec
+  std::vector<std::string> output_names;    // kHost: unused until it says what it returns
+  double probability = 1;    // kCoin: below it go on, else jump
+  int jump = 0;              // kCoin: step number
+};
+
+class Plan {
+ public:
+  const std::vector<FieldState>& inputs() const { return inputs_; }   // the source's fields, then Fork's
+  const std::vector<Step>& steps() const { return steps_; }
+  const std::vector<Output>& outputs() const { return outputs_; }
+  const PlanOptions& options() const { return options_; }
+  const std::vector<bool>& wanted() const { return wanted_; }  // by schema field: must be read
+
+  // A record as read -> in flight: opens the pictures. Errors are the record's.
+  Result<void> begin(const RecordData& data, Record& record, Renderer& renderer) const;
+  // Runs steps from `step` to the end or to the next host step; returns the step it stopped at.
+  Result<int> advance(int step, Record& record, Renderer& renderer, uint64_t seed,
+                      uint64_t epoch) const;
+  // Crossing to the host and back, for a record that stands at a host step.
+  Result<HostCall> host_call(int step, Record& record, Renderer& renderer, uint64_t seed,
+                             uint64_t epoch) const;
+  Result<void> host_return(int step, HostCall& call, Record& record) const;
+
+  // A table of the steps and outputs for people.
+  std::string text() const;
+
+ private:
+  friend class PlanMaker;
+  Schema schema_;
+  std::vector<FieldState> inputs_;
+  std::vector<Step> steps_;
+  std::vector<Output> outputs_;
+  std::vector<bool> wanted_;
+  PlanOptions options_;
+};
+
+// Throws Exception: unknown operator or field (with "did you mean"), bad parameter, impossible
+// order, ragged output (naming the operator that left it open).
+std::shared_ptr<const Plan> make_plan(const Schema& schema, const Pipeline& pipeline,
+                                      const PlanOptions& options);
+
+}  // namespace headrace

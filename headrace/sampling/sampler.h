@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// (seed, epoch, position) -> record index. Indices only, never bytes. Thread-safe and stateless.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace headrace {
+
+class Sampler {
+ public:
+  virtual ~Sampler() = default;
+  virtual int64_t size() const = 0;  // positions of an epoch
+  virtual int64_t index(uint64_t seed, uint64_t epoch, int64_t position) const = 0;
+  virtual uint64_t fingerprint() const = 0;
+  virtual std::string description() const = 0;
+};
+
+using SamplerPtr = std::shared_ptr<const Sampler>;
+
+// 0, 1, 2, ...
+SamplerPtr sequential(int64_t records);
+// Each record once, by a keyed permutation that needs no table.
+SamplerPtr shuffled(int64_t records);
+// These indices each epoch, in this order or shuffled.
+SamplerPtr from_indices(std::vector<int64_t> indices, bool shuffle);
+// `draws` records an epoch, drawn with replacement in proportion to the weights.
+SamplerPtr weighted(const std::vector<double>& weights, int64_t draws);
+// `draws` records an epoch: each label equally often in expectation, then a record of the label.
+SamplerPtr balanced(const std::vector<int64_t>& labels, int64_t draws);
+
+}  // namespace headrace
