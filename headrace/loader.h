@@ -21,12 +21,12 @@
 
 #include "headrace/formats/source.h"
 #include "headrace/pipeline/plan.h"
+#include "headrace/sampling/batch_layout.h"
 #include "headrace/sampling/sampler.h"
 
 namespace headrace {
 
 enum class OnError : uint8_t { kRaise, kSubstitute, kSkip };
-enum class LastBatch : uint8_t { kKeep, kDrop, kPad };
 
 struct LoaderOptions {
   int64_t batch_size = 0;         // per rank; exactly one of the two is given
@@ -45,6 +45,8 @@ struct LoaderOptions {
   // order or by the keyed permutation.
   std::shared_ptr<const Sampler> sampler;
   PlanOptions plan;
+  // Called on the consumer's thread with things worth knowing (a copied batch, a stage that hangs).
+  std::function<void(const std::string&)> warn;
 };
 
 struct BadRecord {
@@ -79,6 +81,7 @@ struct LoaderState {  // a few numbers: what the consumer has received, and of w
   int64_t batch = 0;        // global batches received in the epoch
   int64_t global_batch = 0;
   int64_t records = 0;      // of the epoch
+  int64_t bad_records = 0;  // so far in the epoch, for the error budget
   uint64_t fingerprint = 0;  // of source, sampler and the policies that decide order
 };
 
@@ -97,7 +100,7 @@ class Loader {
   ~Loader();
 
   // The next batch of the epoch, or nothing at its end (the next call begins the next epoch).
-  // Throws DataFailure when a record is bad and on_error is kRaise, or the budget is spent.
+  // Throws Exception when a record is bad and on_error is kRaise, or the budget is spent.
   // `interrupted`, called every 50 ms while it waits, may throw (a signal arrived).
   std::optional<Batch> next(const std::function<void()>& interrupted = {});
   int64_t batches_per_epoch() const;

@@ -33,6 +33,9 @@ struct ErrorCode {
   ErrorKind kind;
   std::string_view title;        // "truncated JPEG"
   std::string_view explanation;  // what it means, what causes it, the way out; one paragraph
+  // kStorage only: a lasting property of this one file (vanished, unreadable), so that on_error
+  // applies to it; other storage errors are retried, then end the run.
+  bool of_record = false;
 };
 
 // Where in the dataset. Unknown parts stay empty or -1.
@@ -46,10 +49,10 @@ struct Where {
 
 struct Error {
   const ErrorCode* code = nullptr;
-  std::string what;  // one line: the rule and what came instead
-  Where where;
-  std::string note;  // further facts
-  std::string hint;  // the way out
+  std::string what = {};  // one line: the rule and what came instead
+  Where where = {};
+  std::string note = {};  // further facts
+  std::string hint = {};  // the way out
   // "HR0301 truncated JPEG: <what>" and below it where, note and help, a line each.
   std::string message() const;
 };
@@ -65,6 +68,11 @@ class Exception : public std::exception {
   Error error_;
   std::string text_;
 };
+
+// Whether the user's on_error policy decides what happens; otherwise the run ends.
+inline bool is_bad_record(const Error& error) {
+  return error.code->kind != ErrorKind::kStorage || error.code->of_record;
+}
 
 [[noreturn]] void raise(const ErrorCode& code, std::string what, std::string hint = {});
 

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/sampling/batch_layout.h"
+
+#include <algorithm>
+#include <string>
+
+#include "headrace/base/error.h"
+#include "headrace/base/registry.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kIndivisible{
+    "HR0720", ErrorKind::kConfig, "ranks do not divide the global batch",
+    "Every rank takes an equal slice of each global batch, so that the order of records does not "
+    "depend on the number of ranks. Choose a global batch size that is a multiple of it."};
+const Register<ErrorCode> registered_indivisible(kIndivisible);
+
+constexpr ErrorCode kEmptyRank{
+    "HR0721", ErrorKind::kConfig, "last batch smaller than the number of ranks",
+    "With last_batch=\"keep\" the records that are left at the end of an epoch are split over the "
+    "ranks; here some rank would get none, and training would hang or diverge. Use "
+    "last_batch=\"drop\" or last_batch=\"pad\", or another batch size."};
+const Register<ErrorCode> registered_empty(kEmptyRank);
+
+}  // namespace
+
+BatchLayout::BatchLayout(int64_t positions, int64_t global_batch, int rank, int world_size,
+                         LastBatch last)
+    : positions_(positions), global_batch_(global_batch), rank_(rank), world_size_(world_size),
+      last_(last) {
+  if (global_batch % world_size != 0) {
+    raise(kIndivisible, "global_batch_size " + std::to_string(global_batch) + " over " +
+                            std::to_string(world_size) + " ranks");
+  }
+  const int64_t left = positions % global_batch;
+  if (last == LastBatch::kKeep && left > 0 && left < world_size) {
+    raise(kEmptyRank, std::to_string(left) + " records are left for " +
+                          std::to_string(world_size) + " ranks (" + std::to_string(positions) +
+                          " records, global batch " + std::to_string(global_batch) + ")",
+          "last_batch=\"drop\" or last_batch=\"pad\"");
+  }
+}
+
+int64_t BatchLayout::batches() const {
+  const int64_t whole = positions_ / global_batch_;
+  return last_ == LastBatch::kDrop || positions_ % global_batch_ == 0 ? whole : whole + 1;
+}
+
+BatchRange BatchLayout::range(int64_t batch) const {
+  const int64_t first = batch * global_batch_;
+  int64_t count = global_batch_;
+  if (last_ == LastBatch::kKeep) count = std::min(count, positions_ - first);
+  return {first + count * rank_ / world_size_, first + count * (rank_ + 1) / world_size_};
+}
+
+}  // namespace headrace
