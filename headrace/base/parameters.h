@@ -29,7 +29,7 @@ struct Branch {
 using ParamValue = std::variant<std::monostate,        // None
                                 bool, int64_t, double, std::string, DType,
                                 std::vector<int64_t>, std::vector<double>,
-                                std::vector<Branch>>;
+                                std::vector<Branch>, std::vector<std::string>>;
 
 // A transform as the user wrote it: a name and arguments, not yet checked.
 struct Spec {
@@ -45,6 +45,7 @@ enum class ParamType {
   kFloats,      // one number, or a list of them
   kTransforms,  // a list of transforms
   kBranches,    // keyword arguments, each a list of transforms
+  kStrings,     // a list of strings
 };
 
 struct Param {
@@ -76,6 +77,7 @@ class Arguments {
   const std::vector<int64_t>& integers(std::string_view name) const;
   const std::vector<double>& numbers(std::string_view name) const;
   const std::vector<Branch>& branches(std::string_view name) const;
+  const std::vector<std::string>& texts(std::string_view name) const;
 
  private:
   const ParamValue& at(std::string_view name) const;

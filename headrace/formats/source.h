@@ -64,9 +64,11 @@ struct FormatRecord {
   std::vector<Param> params;
   bool (*recognizes)(const std::string& path);  // cheap: a stat, a few bytes
   SourcePtr (*open)(const std::string& path, const Arguments& arguments, const Progress& progress);
+  bool general = false;  // asked after the others: it takes what none of them claims
 };
 
-// Opens by content; throws Exception HR0401 when nothing recognizes the path.
+// Opens by content, or by the format that arguments["format"] names. Throws Exception: HR0401 when
+// nothing recognizes the path, HR0402 when there is nothing at it.
 SourcePtr open_source(const std::string& path,
                       const std::map<std::string, ParamValue>& arguments = {},
                       const Progress& progress = {});
