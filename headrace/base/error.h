@@ -40,8 +40,8 @@ struct ErrorCode {
 
 // Where in the dataset. Unknown parts stay empty or -1.
 struct Where {
-  std::string file;
-  std::string member;
+  std::string file = {};
+  std::string member = {};
   int64_t record = -1;
   int64_t offset = -1;  // bytes from the start of the file (or member)
   std::string text() const;
