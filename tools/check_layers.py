@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the rules of the house that no compiler knows. Prints each breach as `file:line: rule`.
+
+- Layers: a file may include only from its own folder and from those above it in LAYERS.
+- Python: no module of the package imports a framework when it is itself imported.
+- Size: a source file past 800 lines is refused; past 400 it is listed.
+- Names: no file is called for what it is not (`utils`, `common`, `helpers`, ...).
+- Licence: every source says SPDX-License-Identifier in its first two lines.
+
+Usage: check_layers.py [ROOT]. Exit 0 when clean, 1 otherwise.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+# Each may include those before it. The last names are files at the top of headrace/.
+LAYERS = (
+    "base", "device", "storage", "kernels", "codecs", "image", "formats", "ops", "sampling",
+    "pipeline", "executor", "delivery", "doctor", "loader", "plugin", "bindings",
+)  # fmt: skip
+FRAMEWORKS = {
+    "albumentations", "jax", "jaxlib", "matplotlib", "mxnet", "paddle", "ray", "tensorflow",
+    "torch", "torchaudio", "torchvision",
+}  # fmt: skip
+BANNED_WORDS = {
+    "common", "helper", "helpers", "impl2", "manager", "misc", "util", "utils",
+}  # fmt: skip
+CXX = {".cc", ".h", ".cu"}
+SOURCES = CXX | {".py", ".pyi", ".cmake", ".sh"}
+SOURCE_NAMES = {"CMakeLists.txt", "dev", "run"}
+SKIPPED = {"build", ".git", ".venv", "__pycache__"}
+REFUSED_LINES = 800
+LISTED_LINES = 400
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+"headrace/([a-z_]+)(?:/|\.h")')
+
+
+def sources(root: Path) -> Iterator[Path]:
+    """Every source below root, build outputs and caches left out."""
+    for path in sorted(root.iterdir()):
+        if path.is_dir():
+            hidden = path.name.startswith(".") and path.name != ".ci"
+            if not (path.name in SKIPPED or hidden or path.name.endswith(".egg-info")):
+                yield from sources(path)
+        elif path.suffix in SOURCES or path.name in SOURCE_NAMES:
+            yield path
+
+
+def layer_of(path: Path) -> str | None:
+    """headrace/codecs/jpeg.cc -> codecs, headrace/loader.cc -> loader, bindings/x.cc -> bindings."""
+    parts = path.parts
+    if parts[0] == "bindings":
+        return "bindings"
+    if parts[0] != "headrace" or len(parts) < 2:
+        return None  # tests, benchmarks and examples may include everything
+    if len(parts) > 2:
+        return parts[1]
+    return re.sub(r"_(test|fuzz|bench)$", "", path.stem)
+
+
+def check_includes(path: Path, text: str) -> Iterator[str]:
+    layer = layer_of(path)
+    if layer is None:
+        return
+    if layer not in LAYERS:
+        yield f"{path}:1: layer `{layer}` is not in the list (tools/check_layers.py)"
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        target = match.group(1)
+        if target not in LAYERS:
+            yield f"{path}:{number}: includes unknown layer `{target}`"
+        elif LAYERS.index(target) > LAYERS.index(layer):
+            yield f"{path}:{number}: `{layer}` may not include `{target}`, which stands below it"
+
+
+def imported(node: ast.stmt) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [name.name for name in node.names]
+    if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+        return [node.module]
+    return []
+
+
+def is_type_checking(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+
+
+def run_at_import(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that run when the module is imported: not those inside functions."""
+    for node in body:
+        yield node
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if is_type_checking(node):
+            yield from run_at_import(node.orelse)  # type: ignore[attr-defined]
+            continue
+        for inner in ("body", "orelse", "finalbody"):
+            yield from run_at_import(getattr(node, inner, []))
+        for handler in getattr(node, "handlers", []):
+            yield from run_at_import(handler.body)
+
+
+def check_imports(path: Path, text: str) -> Iterator[str]:
+    if path.suffix != ".py" or path.parts[0] != "python":
+        return
+    for node in run_at_import(ast.parse(text).body):
+        for name in imported(node):
+            if name.split(".")[0] in FRAMEWORKS:
+                yield f"{path}:{node.lineno}: imports `{name}` at import time; move it into a function"
+
+
+def check_file(path: Path, text: str) -> Iterator[str]:
+    lines = text.splitlines()
+    if not any("SPDX-License-Identifier: Apache-2.0" in line for line in lines[:2]):
+        yield f"{path}:1: no SPDX line"
+    if len(lines) > REFUSED_LINES:
+        yield f"{path}:1: {len(lines)} lines; {REFUSED_LINES} is the limit"
+    for word in re.split(r"[_\W]+", path.stem.lower()):
+        if word in BANNED_WORDS:
+            yield f"{path}:1: `{word}` says nothing; name the file for the one thing it holds"
+    if path.suffix in CXX:
+        yield from check_includes(path, text)
+    yield from check_imports(path, text)
+
+
+def main(arguments: list[str]) -> int:
+    root = Path(arguments[0] if arguments else Path(__file__).parent.parent)
+    breaches, long_files, count = [], [], 0
+    for absolute in sources(root):
+        path, text = absolute.relative_to(root), absolute.read_text(encoding="utf-8")
+        count += 1
+        breaches += check_file(path, text)
+        if LISTED_LINES < (lines := text.count("\n")) <= REFUSED_LINES:
+            long_files.append(f"{path}: {lines} lines; could it be two files?")
+    print("\n".join(long_files + breaches), end="\n" if long_files or breaches else "")
+    print(f"{count} files, {len(breaches)} breaches")
+    return 1 if breaches else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
