@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// libpng over one picture in memory, made safe for C++: what libpng reports by longjmp comes back
+// as `false`, warnings are counted and not printed, and what it allocates is counted and capped.
+//
+// Chunks that carry no pixels (text, profiles, gamma, EXIF) are skipped without being kept or
+// inflated, so there is no bomb in them, whatever their number or length.
+// A PngSession belongs to one thread and serves one pass over one picture.
+#pragma once
+
+#include <png.h>
+
+#include <array>
+#include <csetjmp>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+namespace headrace {
+
+// IHDR, and what libpng's rows hold once PngSession::start_rows() was called.
+struct PngInfo {
+  int width = 0, height = 0;
+  int depth = 8;  // bits of a sample, as stored
+  int color_type = PNG_COLOR_TYPE_RGB;
+  bool interlaced = false;
+
+  bool palette() const { return color_type == PNG_COLOR_TYPE_PALETTE; }
+  bool gray16() const { return color_type == PNG_COLOR_TYPE_GRAY && depth == 16; }
+  int channels() const;  // of a decoded row: 1 for palettes
+  // Of one pixel in a decoded row: a byte a sample, but two for 16-bit grey (high byte first),
+  // because its reduction needs both.
+  int pixel_bytes() const { return gray16() ? 2 : channels(); }
+  size_t row_bytes() const { return size_t(width) * pixel_bytes(); }
+};
+
+class PngSession {
+ public:
+  // REQUIRES: bytes outlive the session.
+  explicit PngSession(std::span<const uint8_t> bytes);
+  ~PngSession();
+  PngSession(const PngSession&) = delete;
+  PngSession& operator=(const PngSession&) = delete;
+
+  // Each call answers false after an error; the session is then of no further use.
+  // Reads up to the first IDAT. Allocates nothing that the header's numbers could make large.
+  bool read_info();
+  // Allocates the rows' buffers; afterwards read_row gives one pixel in pixel_bytes() bytes.
+  bool start_rows();
+  // Reads the next `count` rows of the present pass, each to rows + i * stride; null skips them.
+  // For interlaced pictures a pass goes over all rows and fills in its own pixels only.
+  bool read_rows(uint8_t* rows, size_t stride, int64_t count);
+  // What stands behind the last row, to the end of the file.
+  bool read_end();
+
+  const PngInfo& info() const { return info_; }
+  int passes() const { return passes_; }
+  std::span<const png_color> palette() const { return {palette_, size_t(palette_size_)}; }
+
+  int warnings() const { return warnings_; }
+  const char* first_warning() const { return first_warning_.data(); }
+  const char* error() const { return error_.data(); }
+  bool truncated() const { return truncated_; }          // the bytes ended too early
+  bool out_of_memory() const { return out_of_memory_; }  // the cap, or the machine's
+  size_t position() const { return position_; }          // bytes that libpng has taken
+  size_t peak_memory() const { return peak_memory_; }    // bytes that libpng held at most
+
+  // What libpng may hold: before rows are read, and beside them for rows of this width.
+  static size_t memory_cap(int64_t width);
+
+ private:
+  using Message = std::array<char, 128>;
+
+  // Runs a step that calls libpng. A longjmp out of libpng leaves the step's frame and this one
+  // without destructors, so neither may have any to run.
+  template <class Step>
+  [[gnu::noinline]] bool guard(Step step) {
+    static_assert(std::is_trivially_destructible_v<Step>);
+    if (!png_ || failed_) return false;
+    if (setjmp(jump_) != 0) return false;
+    step();
+    return true;
+  }
+
+  [[noreturn]] static void on_error(png_structp png, png_const_charp text);
+  static void on_warning(png_structp png, png_const_charp text);
+  static void on_read(png_structp png, png_bytep out, size_t length);
+  static png_voidp on_allocate(png_structp png, png_alloc_size_t size);
+  static void on_free(png_structp png, png_voidp memory);
+
+  png_structp png_ = nullptr;
+  png_infop png_info_ = nullptr;
+  std::span<const uint8_t> bytes_;
+  size_t position_ = 0;
+  size_t memory_ = 0, peak_memory_ = 0, memory_limit_ = memory_cap(0);
+  PngInfo info_;
+  int passes_ = 1;
+  png_colorp palette_ = nullptr;  // libpng's own
+  int palette_size_ = 0;
+  int warnings_ = 0;
+  bool failed_ = false, truncated_ = false, out_of_memory_ = false;
+  Message error_{}, first_warning_{};
+  jmp_buf jump_;
+};
+
+}  // namespace headrace
