@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/storage/cache_directory.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+
+#include "headrace/storage/file.h"
+
+namespace headrace {
+namespace {
+
+// mkdir -p, for this user only.
+void make_folders(const std::string& path) {
+  for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+    ::mkdir(path.substr(0, slash).c_str(), 0700);
+    if (slash == std::string::npos) return;
+  }
+}
+
+bool write_all(int descriptor, std::span<const uint8_t> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t wrote = ::write(descriptor, bytes.data(), bytes.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(wrote));
+  }
+  return true;
+}
+
+// Writes a file under a name of its own. Where the file system allows it, the file has no name
+// until it is complete, so that a killed process leaves nothing.
+bool write_new(const std::string& folder, const std::string& path, std::span<const uint8_t> bytes) {
+  int descriptor = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+  const bool nameless = descriptor >= 0;
+  if (!nameless) descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (descriptor < 0) return false;
+  bool good = write_all(descriptor, bytes);
+  if (good && nameless) {
+    const std::string self = "/proc/self/fd/" + std::to_string(descriptor);
+    good = ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) == 0;
+  }
+  good = ::close(descriptor) == 0 && good;
+  if (!good) ::unlink(path.c_str());
+  return good;
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+}  // namespace
+
+CacheDirectory CacheDirectory::of_user() {
+  if (const char* own = std::getenv("HEADRACE_CACHE")) return CacheDirectory(own);
+  // The XDG specification: a relative path counts as not set.
+  if (std::string base = variable("XDG_CACHE_HOME"); base.starts_with('/')) {
+    return CacheDirectory(base + "/headrace");
+  }
+  if (std::string home = variable("HOME"); home.starts_with('/')) {
+    return CacheDirectory(home + "/.cache/headrace");
+  }
+  return CacheDirectory("");
+}
+
+bool CacheDirectory::read(const std::string& name, Buffer& out) const {
+  return !path_.empty() && read_file(path_ + "/" + name, out).has_value();
+}
+
+bool CacheDirectory::write(const std::string& name, std::span<const uint8_t> bytes) const {
+  if (path_.empty()) return false;
+  make_folders(path_);
+  static std::atomic<unsigned> counter{0};
+  const std::string temporary = path_ + "/" + name + "." + std::to_string(::getpid()) + "." +
+                                std::to_string(counter.fetch_add(1)) + ".tmp";
+  if (!write_new(path_, temporary, bytes)) return false;
+  if (::rename(temporary.c_str(), (path_ + "/" + name).c_str()) == 0) return true;
+  ::unlink(temporary.c_str());
+  return false;
+}
+
+}  // namespace headrace

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/storage/file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <new>
+#include <system_error>
+#include <thread>
+
+#include "headrace/base/registry.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kNothingThere{
+    "HR0201", ErrorKind::kStorage, "no such file",
+    "There is nothing at this path. The file was moved or deleted after it was listed, a symbolic "
+    "link points nowhere, or a network folder is not mounted. Check the path; open the source "
+    "again "
+    "if its files have changed.",
+    /*of_record=*/true};
+const Register<ErrorCode> registered_nothing_there(kNothingThere);
+
+constexpr ErrorCode kNotAllowed{
+    "HR0202", ErrorKind::kStorage, "not allowed to read",
+    "The file or folder exists, but this user may not read it, or may not enter a folder above it. "
+    "Change its permissions (chmod, chown), or run as a user that has them.",
+    /*of_record=*/true};
+const Register<ErrorCode> registered_not_allowed(kNotAllowed);
+
+constexpr ErrorCode kNotRegular{"HR0203", ErrorKind::kStorage, "not a regular file",
+                                "A record must be a regular file. A folder, pipe, socket or device "
+                                "stands at this path; reading "
+                                "it could wait for ever. Remove it from the list of files.",
+                                /*of_record=*/true};
+const Register<ErrorCode> registered_not_regular(kNotRegular);
+
+constexpr ErrorCode kReadFailed{
+    "HR0204", ErrorKind::kStorage, "read failed",
+    "The operating system could not deliver the bytes, also when asked again after a pause. A disk "
+    "or a network file system is failing: look at the kernel's log (dmesg). This is no fault of "
+    "the "
+    "data, so it is never counted as a bad record."};
+const Register<ErrorCode> registered_read_failed(kReadFailed);
+
+constexpr ErrorCode kEndedEarly{
+    "HR0205", ErrorKind::kData, "file ended early",
+    "The file is shorter than it said, so it shrank while it was read: something is writing to the "
+    "dataset. Let the writer finish (or write to a temporary name and rename), then read again."};
+const Register<ErrorCode> registered_ended_early(kEndedEarly);
+
+constexpr ErrorCode kTooLarge{
+    "HR0206", ErrorKind::kResource, "file too large",
+    "One record's file has more bytes than the cap, or than the machine can hold, so nothing was "
+    "read. Pictures are far smaller; a container that ended up among the pictures is the usual "
+    "cause."};
+const Register<ErrorCode> registered_too_large(kTooLarge);
+
+constexpr ErrorCode kTooManyOpen{
+    "HR0207", ErrorKind::kStorage, "too many open files",
+    "The process or the machine has reached its limit of open files. Headrace holds one file open "
+    "for each reading thread; something else holds the rest. Raise the limit (ulimit -n)."};
+const Register<ErrorCode> registered_too_many_open(kTooManyOpen);
+
+bool may_pass(int error_number) {
+  switch (error_number) {
+    case EIO:
+    case ESTALE:
+    case EAGAIN:
+    case ETIMEDOUT:
+    case ENOLINK:
+    case EREMOTEIO:
+    case ECOMM:
+    case ENETDOWN:
+    case ENETUNREACH:
+    case ENETRESET:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+    case ECONNRESET:
+    case ECONNABORTED:
+    case ECONNREFUSED:
+    case ENOTCONN:
+    case EBUSY:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case ENOBUFS:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Counts the tries of one operation and waits between them.
+class Tries {
+ public:
+  explicit Tries(const FileCalls& calls) : calls_(calls) {}
+  // After a failure: true when it is worth another try, which it has waited for.
+  bool again(int error_number) {
+    if (error_number == EINTR) return true;
+    if (!may_pass(error_number) || done_ == File::kRetries) return false;
+    calls_.pause(File::kFirstPauseMs << (2 * done_++));
+    return true;
+  }
+
+ private:
+  const FileCalls& calls_;
+  int done_ = 0;
+};
+
+// An open descriptor that closes itself.
+class Descriptor {
+ public:
+  Descriptor(int number, const FileCalls& calls) : number_(number), calls_(calls) {}
+  ~Descriptor() { reset(-1); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int number() const { return number_; }
+  int release() { return std::exchange(number_, -1); }
+  void reset(int number) {
+    if (number_ >= 0) calls_.close(number_);
+    number_ = number;
+  }
+
+ private:
+  int number_;
+  const FileCalls& calls_;
+};
+
+std::string kind_of_file(mode_t mode) {
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a named pipe";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "a device";
+}
+
+struct Opened {
+  int descriptor;
+  uint64_t size;
+};
+
+Result<Opened> open_regular(const std::string& path, const FileCalls& calls) {
+  // O_NONBLOCK: opening a named pipe without a writer would wait for ever.
+  constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  if (path.find('\0') != std::string::npos) return storage_error(ENOENT, "open", path);
+  Tries tries(calls);
+  for (;;) {
+    Descriptor file(calls.open(path.c_str(), kFlags), calls);
+    struct stat status{};
+    if (file.number() < 0 || calls.stat(file.number(), &status) != 0) {
+      const int error_number = errno;
+      if (tries.again(error_number)) continue;
+      return storage_error(error_number, "open", path);
+    }
+    if (!S_ISREG(status.st_mode)) {
+      return Error{.code = &kNotRegular,
+                   .what = kind_of_file(status.st_mode) + " stands where a file was expected",
+                   .where = {.file = path},
+                   .hint = "remove it from the list of files"};
+    }
+    return Opened{file.release(), static_cast<uint64_t>(status.st_size)};
+  }
+}
+
+Error ended_early(const std::string& path, uint64_t expected, uint64_t found) {
+  return Error{
+      .code = &kEndedEarly,
+      .what = "expected " + std::to_string(expected) + " bytes, found " + std::to_string(found),
+      .where = {.file = path, .offset = static_cast<int64_t>(found)},
+      .hint = "something writes to the dataset while it is read; let it finish first"};
+}
+
+// Fills `out` from `offset`. ESTALE means that the server forgot the descriptor: the next try opens
+// the path again, for this call only.
+Result<void> read_fully(const std::string& path, int descriptor, uint64_t offset,
+                        std::span<uint8_t> out, const FileCalls& calls) {
+  Tries tries(calls);
+  Descriptor reopened(-1, calls);
+  size_t done = 0;
+  while (done < out.size()) {
+    const size_t count = std::min(out.size() - done, size_t{1} << 30);
+    const int64_t at = static_cast<int64_t>(offset + done);
+    const ssize_t got = calls.read(descriptor, out.data() + done, count, at);
+    if (got > 0) {
+      done += std::min(static_cast<size_t>(got), count);
+      continue;
+    }
+    if (got == 0) return ended_early(path, offset + out.size(), offset + done);
+    const int error_number = errno;
+    if (!tries.again(error_number)) return storage_error(error_number, "read", path, at);
+    if (error_number == ESTALE) {
+      Result<Opened> fresh = open_regular(path, calls);
+      if (!fresh) return std::move(fresh.error());
+      reopened.reset(fresh->descriptor);
+      descriptor = fresh->descriptor;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+int FileCalls::open(const char* path, int flags) const { return ::open(path, flags); }
+int FileCalls::stat(int descriptor, struct stat* out) const { return ::fstat(descriptor, out); }
+ssize_t FileCalls::read(int descriptor, void* out, size_t count, int64_t offset) const {
+  return ::pread(descriptor, out, count, offset);
+}
+void FileCalls::close(int descriptor) const { ::close(descriptor); }
+void FileCalls::pause(int milliseconds) const {
+  std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+}
+const FileCalls& FileCalls::system() {
+  static const FileCalls calls;
+  return calls;
+}
+
+Error storage_error(int error_number, std::string_view doing, const std::string& path,
+                    int64_t offset) {
+  Error error{.code = &kReadFailed, .where = {.file = path, .offset = offset}};
+  const std::string reason = std::generic_category().message(error_number);
+  error.what = "could not " + std::string(doing) + " it: " + reason;
+  switch (error_number) {
+    case ENOENT:
+    case ENOTDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
+    case ENXIO:
+    case ENODEV:
+      error.code = &kNothingThere;
+      error.hint = "check the path; open the source again if its files have changed";
+      break;
+    case EACCES:
+    case EPERM:
+      error.code = &kNotAllowed;
+      error.hint = "change its permissions (chmod, chown), or run as a user that may read it";
+      break;
+    case EMFILE:
+    case ENFILE:
+      error.code = &kTooManyOpen;
+      error.hint = "raise the limit of open files (ulimit -n)";
+      break;
+    default:
+      if (may_pass(error_number)) {
+        error.note = "tried " + std::to_string(File::kRetries + 1) + " times";
+      }
+      error.hint = "look at the kernel's log (dmesg) and at the network file system, if it is one";
+  }
+  return error;
+}
+
+Result<File> File::open(const std::string& path, const FileCalls& calls) {
+  Result<Opened> opened = open_regular(path, calls);
+  if (!opened) return std::move(opened.error());
+  return File(path, opened->descriptor, opened->size, calls);
+}
+
+File::File(File&& other) noexcept
+    : path_(std::move(other.path_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      size_(other.size_),
+      calls_(other.calls_) {}
+
+File& File::operator=(File&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(size_, other.size_);
+  std::swap(calls_, other.calls_);
+  return *this;
+}
+
+File::~File() {
+  if (descriptor_ >= 0) calls_->close(descriptor_);
+}
+
+Result<void> File::read(uint64_t offset, std::span<uint8_t> out) const {
+  if (offset > size_ || out.size() > size_ - offset) {
+    return ended_early(path_, offset + out.size(), size_);
+  }
+  return read_fully(path_, descriptor_, offset, out, *calls_);
+}
+
+Result<void> read_file(const std::string& path, Buffer& out, const ReadLimits& limits,
+                       const FileCalls& calls) {
+  Result<Opened> opened = open_regular(path, calls);
+  if (!opened) return std::move(opened.error());
+  const Descriptor file(opened->descriptor, calls);
+  const auto too_large = [&](std::string why) {
+    return Error{.code = &kTooLarge,
+                 .what = "the file has " + std::to_string(opened->size) + " bytes, " + why,
+                 .where = {.file = path},
+                 .hint = "look at the file: a picture is never that large"};
+  };
+  if (opened->size > limits.max_bytes) {
+    return too_large("the cap is " + std::to_string(limits.max_bytes));
+  }
+  try {
+    out.resize(opened->size);
+  } catch (const std::bad_alloc&) {
+    return too_large("more than the memory that is left");
+  }
+  return read_fully(path, file.number(), 0, {out.data(), out.size()}, calls);
+}
+
+Result<size_t> read_prefix(const std::string& path, std::span<uint8_t> out,
+                           const FileCalls& calls) {
+  Result<Opened> opened = open_regular(path, calls);
+  if (!opened) return std::move(opened.error());
+  const Descriptor file(opened->descriptor, calls);
+  const size_t count = std::min<uint64_t>(out.size(), opened->size);
+  if (Result<void> read = read_fully(path, file.number(), 0, out.first(count), calls); !read) {
+    return std::move(read.error());
+  }
+  return count;
+}
+
+}  // namespace headrace
