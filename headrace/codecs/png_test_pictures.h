@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 #include <png.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <csetjmp>
@@ -20,6 +19,7 @@
 #include "headrace/base/buffer.h"
 #include "headrace/base/registry.h"
 #include "headrace/codecs/codec.h"
+#include "headrace/codecs/png_test_checksums.h"
 
 namespace headrace::png_test {
 
@@ -267,7 +267,7 @@ inline void insert_chunk(Bytes& file, size_t at, const std::string& type, const 
   append_number(chunk, uint32_t(data.size()));
   chunk.insert(chunk.end(), type.begin(), type.end());
   chunk.insert(chunk.end(), data.begin(), data.end());
-  append_number(chunk, uint32_t(crc32(0, chunk.data() + 4, uInt(chunk.size() - 4))));
+  append_number(chunk, chunk_checksum(std::span(chunk).subspan(4)));
   file.insert(file.begin() + ptrdiff_t(at), chunk.begin(), chunk.end());
 }
 
