@@ -2,7 +2,8 @@
 // The public door: source + pipeline + sampler -> batches.
 //
 //   auto source = headrace::open_source("train/");
-//   headrace::Loader loader(source, {.transforms = {{"RandomResizedCrop", {{"size", int64_t{224}}}}}},
+//   headrace::Loader loader(source, {.transforms = {{"RandomResizedCrop", {{"size",
+//   int64_t{224}}}}}},
 //                           {.batch_size = 256, .shuffle = true});
 //   for (int epoch = 0; epoch < 90; ++epoch)
 //     while (auto batch = loader.next()) use((*batch)["image"]);
@@ -19,6 +20,8 @@
 #include <string>
 #include <vector>
 
+#include "headrace/executor/bad_records.h"
+#include "headrace/executor/batch.h"
 #include "headrace/formats/source.h"
 #include "headrace/pipeline/plan.h"
 #include "headrace/sampling/batch_layout.h"
@@ -26,19 +29,17 @@
 
 namespace headrace {
 
-enum class OnError : uint8_t { kRaise, kSubstitute, kSkip };
-
 struct LoaderOptions {
   int64_t batch_size = 0;         // per rank; exactly one of the two is given
   int64_t global_batch_size = 0;  // over all ranks
   bool shuffle = false;
   uint64_t seed = 0;
-  int threads = 0;                // 0: allowed cores / LOCAL_WORLD_SIZE (executor/resources.h)
-  size_t memory_limit = 0;        // bytes; 0: a quarter of what is available / LOCAL_WORLD_SIZE
+  int threads = 0;          // 0: allowed cores / LOCAL_WORLD_SIZE (executor/resources.h)
+  size_t memory_limit = 0;  // bytes; 0: a quarter of what is available / LOCAL_WORLD_SIZE
   OnError on_error = OnError::kRaise;
-  int64_t error_budget = 1000;    // bad records in an epoch before the run ends, and
-  double error_rate = 0.01;       // the share of them, once `error_budget_minimum` records are seen
-  std::string quarantine;         // a JSON-lines file; empty: kept in memory only
+  int64_t error_budget = 1000;  // bad records in an epoch before the run ends, and
+  double error_rate = 0.01;     // the share of them, once `error_budget_minimum` records are seen
+  std::string quarantine;       // a JSON-lines file; empty: kept in memory only
   LastBatch last_batch = LastBatch::kKeep;
   int rank = 0, world_size = 1;
   // shared: the host's object and the loader use the same sampler. Null: all records once, in
@@ -49,39 +50,13 @@ struct LoaderOptions {
   std::function<void(const std::string&)> warn;
 };
 
-struct BadRecord {
-  int64_t epoch = 0, position = 0, record = 0;
-  std::string key;
-  Error error;
-  std::string action;  // "substituted by record 17", "skipped"
-};
-
-// One field of a batch. Copies share the memory; it returns to its slot with the last copy.
-class BatchField {
- public:
-  std::string name;
-  TensorView view;                  // (B, ...), or empty for lists
-  bool is_list = false;
-  std::vector<std::string> strings;  // text, bytes, keys
-  std::vector<TensorView> items;     // ragged tensors
-  std::shared_ptr<void> lease;       // shared: views of one batch field outlive the batch
-  bool text = false;
-};
-
-struct Batch {
-  int64_t epoch = 0, index = 0;  // of the global batches of the epoch
-  int64_t size = 0;              // records of this rank
-  std::vector<BatchField> fields;
-  const BatchField& operator[](std::string_view name) const;
-};
-
 struct LoaderState {  // a few numbers: what the consumer has received, and of what
   uint64_t seed = 0;
   int64_t epoch = 0;
-  int64_t batch = 0;        // global batches received in the epoch
+  int64_t batch = 0;  // global batches received in the epoch
   int64_t global_batch = 0;
-  int64_t records = 0;      // of the epoch
-  int64_t bad_records = 0;  // so far in the epoch, for the error budget
+  int64_t records = 0;       // of the epoch
+  int64_t bad_records = 0;   // so far in the epoch, for the error budget
   uint64_t fingerprint = 0;  // of source, sampler and the policies that decide order
 };
 

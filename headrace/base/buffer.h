@@ -44,8 +44,8 @@ class Buffer {
     if (size > capacity_ || !memory_) {
       memory_.reset();
       capacity_ = 0;
-      memory_.reset(static_cast<uint8_t*>(
-          ::operator new(size + kPadding, std::align_val_t{kAlignment})));
+      memory_.reset(
+          static_cast<uint8_t*>(::operator new(size + kPadding, std::align_val_t{kAlignment})));
       capacity_ = size;
     }
     size_ = size;

@@ -3,11 +3,13 @@
 //
 // Two kinds of failure, by who is at fault. *Data* (a corrupt picture, a short read) travels as
 // Result<T> up to the executor, which applies the user's policy. *Misuse* (a bad parameter, an
-// impossible pipeline) is thrown as Exception before any thread starts. Asserts are for our own bugs.
+// impossible pipeline) is thrown as Exception before any thread starts. Asserts are for our own
+// bugs.
 //
 // An ErrorCode is declared once, beside the code that raises it, and registers itself; `headrace
 // explain CODE` prints it. Codes are grouped by layer: HR01 use of the API, HR02 storage,
-// HR03 codecs and images, HR04 formats, HR05 operators, HR06 host-language functions, HR07 executor.
+// HR03 codecs and images, HR04 formats, HR05 operators, HR06 host-language functions, HR07
+// executor.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +31,7 @@ enum class ErrorKind {
 };
 
 struct ErrorCode {
-  std::string_view id;           // "HR0301"
+  std::string_view id;  // "HR0301"
   ErrorKind kind;
   std::string_view title;        // "truncated JPEG"
   std::string_view explanation;  // what it means, what causes it, the way out; one paragraph

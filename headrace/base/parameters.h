@@ -26,10 +26,9 @@ struct Branch {
   std::vector<Spec> transforms;
 };
 
-using ParamValue = std::variant<std::monostate,        // None
-                                bool, int64_t, double, std::string, DType,
-                                std::vector<int64_t>, std::vector<double>,
-                                std::vector<Branch>, std::vector<std::string>>;
+using ParamValue = std::variant<std::monostate,  // None
+                                bool, int64_t, double, std::string, DType, std::vector<int64_t>,
+                                std::vector<double>, std::vector<Branch>, std::vector<std::string>>;
 
 // A transform as the user wrote it: a name and arguments, not yet checked.
 struct Spec {
@@ -40,7 +39,11 @@ struct Spec {
 };
 
 enum class ParamType {
-  kBool, kInt, kFloat, kString, kDType,
+  kBool,
+  kInt,
+  kFloat,
+  kString,
+  kDType,
   kInts,        // one int, or a list of them
   kFloats,      // one number, or a list of them
   kTransforms,  // a list of transforms
@@ -52,7 +55,7 @@ struct Param {
   std::string_view name;
   ParamType type;
   std::string_view doc;
-  ParamValue fallback = {};     // the default; None is a value of its own
+  ParamValue fallback = {};  // the default; None is a value of its own
   bool required = false;
   double minimum = -std::numeric_limits<double>::infinity();
   double maximum = std::numeric_limits<double>::infinity();
@@ -85,6 +88,7 @@ class Arguments {
 };
 
 // The nearest of the candidates by edit distance, or empty when none is near.
-std::string_view nearest_name(std::string_view name, const std::vector<std::string_view>& candidates);
+std::string_view nearest_name(std::string_view name,
+                              const std::vector<std::string_view>& candidates);
 
 }  // namespace headrace

@@ -24,9 +24,9 @@ class Draws {
   Draws(uint64_t seed, uint64_t epoch, uint64_t position, uint64_t op_key);
 
   uint32_t bits();
-  double uniform();                          // [0, 1), 53 bits
-  double uniform(double low, double high);   // [low, high)
-  int64_t below(int64_t n);                  // 0 .. n-1, unbiased. REQUIRES: n > 0
+  double uniform();                         // [0, 1), 53 bits
+  double uniform(double low, double high);  // [low, high)
+  int64_t below(int64_t n);                 // 0 .. n-1, unbiased. REQUIRES: n > 0
   bool coin(double probability) { return uniform() < probability; }
 
  private:

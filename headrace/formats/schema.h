@@ -22,7 +22,7 @@ struct Field {
   std::string name;
   FieldKind kind = FieldKind::kTensor;
   DType dtype = DType::kUInt8;
-  Shape shape;           // of a record's value, without the batch; -1 where records differ;
+  Shape shape = {};      // of a record's value, without the batch; -1 where records differ;
                          // empty for a scalar, text and bytes
   bool encoded = false;  // an image or mask whose shape is known only after its header is read
 };

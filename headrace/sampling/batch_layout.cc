@@ -27,7 +27,10 @@ const Register<ErrorCode> registered_empty(kEmptyRank);
 
 BatchLayout::BatchLayout(int64_t positions, int64_t global_batch, int rank, int world_size,
                          LastBatch last)
-    : positions_(positions), global_batch_(global_batch), rank_(rank), world_size_(world_size),
+    : positions_(positions),
+      global_batch_(global_batch),
+      rank_(rank),
+      world_size_(world_size),
       last_(last) {
   if (global_batch % world_size != 0) {
     raise(kIndivisible, "global_batch_size " + std::to_string(global_batch) + " over " +
@@ -35,9 +38,10 @@ BatchLayout::BatchLayout(int64_t positions, int64_t global_batch, int rank, int 
   }
   const int64_t left = positions % global_batch;
   if (last == LastBatch::kKeep && left > 0 && left < world_size) {
-    raise(kEmptyRank, std::to_string(left) + " records are left for " +
-                          std::to_string(world_size) + " ranks (" + std::to_string(positions) +
-                          " records, global batch " + std::to_string(global_batch) + ")",
+    raise(kEmptyRank,
+          std::to_string(left) + " records are left for " + std::to_string(world_size) +
+              " ranks (" + std::to_string(positions) + " records, global batch " +
+              std::to_string(global_batch) + ")",
           "last_batch=\"drop\" or last_batch=\"pad\"");
   }
 }

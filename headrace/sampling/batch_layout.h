@@ -22,8 +22,8 @@ struct BatchRange {
 
 class BatchLayout {
  public:
-  // Throws HR0720 when the ranks do not divide the global batch, HR0721 when the kept last batch has
-  // fewer records than there are ranks (a rank would have none).
+  // Throws HR0720 when the ranks do not divide the global batch, HR0721 when the kept last batch
+  // has fewer records than there are ranks (a rank would have none).
   BatchLayout(int64_t positions, int64_t global_batch, int rank, int world_size, LastBatch last);
 
   int64_t positions() const { return positions_; }

@@ -12,7 +12,8 @@ namespace {
 // Small domains have few bits a round to mix, so they need rounds; eight already pass the
 // uniformity tests for every size that they look at.
 constexpr int kRounds = 8;
-// Below six bits a Feistel network is visibly not uniform; tiny sizes walk a little further instead.
+// Below six bits a Feistel network is visibly not uniform; tiny sizes walk a little further
+// instead.
 constexpr int kMinimumBits = 6;
 
 uint64_t round_function(uint64_t half, uint64_t key) {
@@ -24,7 +25,8 @@ uint64_t round_function(uint64_t half, uint64_t key) {
 
 }  // namespace
 
-Permutation::Permutation(int64_t size, uint64_t key) : size_(static_cast<uint64_t>(size)), key_(key) {
+Permutation::Permutation(int64_t size, uint64_t key)
+    : size_(static_cast<uint64_t>(size)), key_(key) {
   const int bits = std::max(kMinimumBits, static_cast<int>(std::bit_width(size_ - 1)));
   low_bits_ = bits / 2;
   high_bits_ = bits - low_bits_;

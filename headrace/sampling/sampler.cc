@@ -15,7 +15,8 @@ namespace {
 
 constexpr ErrorCode kBadWeights{
     "HR0722", ErrorKind::kConfig, "unusable sampler",
-    "A sampler needs at least one record that it can draw: weights must be finite, not negative and "
+    "A sampler needs at least one record that it can draw: weights must be finite, not negative "
+    "and "
     "not all zero; labels and index arrays must not be empty; indices must lie inside the source."};
 const Register<ErrorCode> registered(kBadWeights);
 
@@ -54,7 +55,9 @@ class Shuffled final : public Sampler {
 class FromIndices final : public Sampler {
  public:
   FromIndices(std::vector<int64_t> indices, bool shuffle)
-      : indices_(std::move(indices)), shuffle_(shuffle), fingerprint_(hash_name("indices") + shuffle) {
+      : indices_(std::move(indices)),
+        shuffle_(shuffle),
+        fingerprint_(hash_name("indices") + shuffle) {
     for (int64_t index : indices_) fingerprint_ = mix64(fingerprint_, index);
   }
   int64_t size() const override { return static_cast<int64_t>(indices_.size()); }
@@ -76,12 +79,15 @@ class FromIndices final : public Sampler {
 class Weighted final : public Sampler {
  public:
   Weighted(const std::vector<double>& weights, int64_t draws)
-      : draws_(draws), accept_(weights.size()), alias_(weights.size()),
+      : draws_(draws),
+        accept_(weights.size()),
+        alias_(weights.size()),
         fingerprint_(mix64(hash_name("weighted"), draws)) {
     double total = 0;
     for (double weight : weights) {
       if (!(weight >= 0) || !std::isfinite(weight)) {
-        raise(kBadWeights, "weights must be finite and not negative (got " + std::to_string(weight) + ")");
+        raise(kBadWeights,
+              "weights must be finite and not negative (got " + std::to_string(weight) + ")");
       }
       total += weight;
       fingerprint_ = mix64(fingerprint_, hash_name(std::to_string(weight)));

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/executor/bad_records.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+
+#include "headrace/base/registry.h"
+
+namespace headrace {
+namespace {
+
+// Rates mean nothing before this many records.
+constexpr int64_t kMinimumSeen = 1000;
+constexpr size_t kListed = 10'000;
+
+constexpr ErrorCode kNoQuarantineFile{"HR0730", ErrorKind::kConfig,
+                                      "quarantine file cannot be written",
+                                      "quarantine= names a file to which each bad record is "
+                                      "appended as a line of JSON. Its folder must "
+                                      "exist and be writable."};
+const Register<ErrorCode> registered_file(kNoQuarantineFile);
+
+constexpr ErrorCode kBudgetSpent{
+    "HR0731", ErrorKind::kData, "too many bad records",
+    "on_error= tolerates bad records up to error_budget=, by number and by share. More than that "
+    "usually means a broken copy or a wrong path, and training on substitutes would hide it. "
+    "`headrace scan` lists every bad record."};
+const Register<ErrorCode> registered_budget(kBudgetSpent);
+
+void append_json_text(std::string& out, std::string_view text) {
+  out += '"';
+  for (unsigned char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += static_cast<char>(c);
+    } else if (c < 0x20) {
+      char escaped[8];
+      std::snprintf(escaped, sizeof escaped, "\\u%04x", c);
+      out += escaped;
+    } else {
+      out += static_cast<char>(c);
+    }
+  }
+  out += '"';
+}
+
+}  // namespace
+
+std::string json_of(const BadRecord& record) {
+  const Error& error = record.error;
+  std::string out = "{\"epoch\": " + std::to_string(record.epoch) +
+                    ", \"position\": " + std::to_string(record.position) +
+                    ", \"record\": " + std::to_string(record.record) + ", \"key\": ";
+  append_json_text(out, record.key);
+  out += ", \"code\": ";
+  append_json_text(out, error.code ? error.code->id : "");
+  out += ", \"what\": ";
+  append_json_text(out, error.what);
+  out += ", \"file\": ";
+  append_json_text(out, error.where.file);
+  if (!error.where.member.empty()) {
+    out += ", \"member\": ";
+    append_json_text(out, error.where.member);
+  }
+  if (error.where.offset >= 0) out += ", \"offset\": " + std::to_string(error.where.offset);
+  out += ", \"action\": ";
+  append_json_text(out, record.action);
+  return out + "}";
+}
+
+BadRecords::BadRecords(int64_t budget, double rate, const std::string& path)
+    : budget_(budget), rate_(rate), path_(path) {
+  if (!path.empty() && !std::ofstream(path, std::ios::app)) {
+    raise(kNoQuarantineFile, path + ": " + std::strerror(errno));
+  }
+}
+
+void BadRecords::begin_epoch(int64_t bad) {
+  MutexLock lock(mutex_);
+  in_epoch_ = bad;
+}
+
+void BadRecords::add(BadRecord record) {
+  MutexLock lock(mutex_);
+  ++in_epoch_;
+  ++total_;
+  if (!path_.empty()) std::ofstream(path_, std::ios::app) << json_of(record) << '\n';
+  if (list_.size() < kListed) list_.push_back(std::move(record));
+}
+
+void BadRecords::check(int64_t seen) const {
+  MutexLock lock(mutex_);
+  const bool many = in_epoch_ > budget_;
+  const bool often =
+      seen >= kMinimumSeen && static_cast<double>(in_epoch_) > rate_ * static_cast<double>(seen);
+  if (!many && !often) return;
+  Error error{.code = &kBudgetSpent,
+              .what = std::to_string(in_epoch_) + " of " + std::to_string(seen) +
+                      " records of this epoch are bad; " +
+                      (many ? "the budget is " + std::to_string(budget_)
+                            : "the tolerated share is " + std::to_string(rate_)),
+              .hint = "`headrace scan` lists every bad record; error_budget= raises the limit"};
+  if (!list_.empty())
+    error.note = "the last one: " + list_.back().error.what + " (" + list_.back().key + ")";
+  throw Exception(std::move(error));
+}
+
+int64_t BadRecords::in_epoch() const {
+  MutexLock lock(mutex_);
+  return in_epoch_;
+}
+
+int64_t BadRecords::total() const {
+  MutexLock lock(mutex_);
+  return total_;
+}
+
+std::vector<BadRecord> BadRecords::list() const {
+  MutexLock lock(mutex_);
+  return list_;
+}
+
+}  // namespace headrace

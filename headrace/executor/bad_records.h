@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What on_error did: the quarantine list, its JSON-lines file, and the budget that ends a run.
+//
+// Entries come in the order of batches, as the consumer receives them, so the list and the moment
+// at which the budget is spent do not depend on threads. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headrace/base/error.h"
+#include "headrace/base/mutex.h"
+
+namespace headrace {
+
+enum class OnError : uint8_t {
+  kRaise,       // the run ends with the error, at its batch
+  kSubstitute,  // the row is filled by a record drawn from (seed, epoch, position, attempt)
+  kSkip,        // the row is left out; the batch is shorter
+};
+
+struct BadRecord {
+  int64_t epoch = 0, position = 0, record = 0;
+  std::string key;
+  Error error;
+  std::string action;  // "substituted by record 17", "skipped"
+};
+
+class BadRecords {
+ public:
+  // `path` empty: no file. Throws Exception HR0730 when the file cannot be written.
+  BadRecords(int64_t budget, double rate, const std::string& path);
+
+  // A new epoch, or a resumed one in which `bad` were found before.
+  void begin_epoch(int64_t bad) EXCLUDES_LOCK(mutex_);
+  void add(BadRecord record) EXCLUDES_LOCK(mutex_);
+  // Throws Exception HR0731 when the budget is exceeded; `seen` records of the epoch so far.
+  void check(int64_t seen) const EXCLUDES_LOCK(mutex_);
+
+  int64_t in_epoch() const EXCLUDES_LOCK(mutex_);
+  int64_t total() const EXCLUDES_LOCK(mutex_);
+  std::vector<BadRecord> list() const EXCLUDES_LOCK(mutex_);  // the first 10,000
+
+ private:
+  const int64_t budget_;
+  const double rate_;
+  const std::string path_;
+  mutable Mutex mutex_;
+  int64_t in_epoch_ GUARDED_BY(mutex_) = 0, total_ GUARDED_BY(mutex_) = 0;
+  std::vector<BadRecord> list_ GUARDED_BY(mutex_);
+};
+
+// One line of JSON, as the quarantine file and `scan` write it.
+std::string json_of(const BadRecord& record);
+
+}  // namespace headrace

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// A filled slot, and the builder that fills it row by row.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/formats/source.h"
+#include "headrace/pipeline/plan.h"
+#include "headrace/sampling/batch_layout.h"
+
+namespace headrace {
+
+// One field of a batch. Copies share the memory; it returns to its slot with the last copy.
+struct BatchField {
+  std::string name;
+  TensorView view;       // (B, ...); unused where `is_list`
+  bool is_list = false;  // text, bytes, keys, ragged tensors
+  bool is_text = false, is_bytes = false;
+  std::vector<std::string> strings;  // text, bytes, keys
+  std::vector<TensorView> items;     // ragged tensors
+  std::shared_ptr<void> lease;       // shared: views of the field outlive the batch
+};
+
+struct Batch {
+  int64_t epoch = 0, index = 0;  // number of the global batch in the epoch
+  int64_t size = 0;              // records of this rank
+  std::vector<BatchField> fields;
+  const BatchField& operator[](std::string_view name) const;  // throws Exception HR0740
+};
+
+// One record that is ready to be written, and the row where it goes.
+struct RowSource {
+  int row = 0;
+  Record* record = nullptr;
+  Result<void> result;  // filled in
+  int warnings = 0;     // filled in
+};
+
+// Rows may be written by several threads at once, each row by one of them.
+class BatchBuilder {
+ public:
+  // `memory(output number, bytes)` supplies each dense field's memory.
+  using Memory = std::function<std::shared_ptr<void>(size_t output, size_t bytes)>;
+  BatchBuilder(const Plan& plan, const Source& source, int64_t epoch, int64_t index,
+               BatchRange range, int64_t epoch_size, const Memory& memory);
+
+  const BatchRange& range() const { return range_; }
+  int64_t rows() const { return range_.size(); }
+  int64_t epoch() const { return epoch_; }
+  int64_t index() const { return index_; }
+
+  // Renders pictures and copies the rest. A row whose result is an error holds nothing of use.
+  void write(std::span<RowSource> sources, Renderer& renderer);
+  void drop(int row) { dropped_[row] = 1; }
+
+  // Closes gaps left by dropped rows. REQUIRES: all rows are written or dropped.
+  Batch finish();
+
+ private:
+  struct FieldMemory {
+    std::shared_ptr<void> lease;
+    uint8_t* data = nullptr;
+    std::vector<std::string> strings;
+    std::vector<TensorView> items;
+    std::vector<std::shared_ptr<void>> item_memory;
+  };
+  Result<void> write_value(const Output& output, FieldMemory& field, RowSource& source);
+  Result<void> write_list_value(const Output& output, FieldMemory& field, RowSource& source);
+  TensorView view_of(const Output& output, const FieldMemory& field, int64_t rows) const;
+  int64_t close_gaps();
+
+  const Plan& plan_;
+  const Source& source_;
+  int64_t epoch_, index_;
+  BatchRange range_;
+  int64_t epoch_size_;  // positions at or beyond it are padding
+  std::vector<FieldMemory> fields_;
+  std::vector<uint8_t> dropped_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The executor: workers claim runs of records, take each record through the whole pipeline and
+// write it into its row; batches are handed over in order.
+//
+// Data flow of one record: sampler -> read-ahead -> Plan::begin -> Plan::advance -> memory gate ->
+// BatchBuilder::write. With host steps a run stops there, crosses on the host thread, and goes on.
+// Locks: the engine's own, then a slot ring's or the pool's; never the other way round.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headrace/base/mutex.h"
+#include "headrace/executor/bad_records.h"
+#include "headrace/executor/batch.h"
+#include "headrace/executor/memory_gate.h"
+#include "headrace/executor/read_ahead.h"
+#include "headrace/executor/record_run.h"
+#include "headrace/executor/slots.h"
+#include "headrace/executor/thread_pool.h"
+#include "headrace/sampling/sampler.h"
+
+namespace headrace {
+
+// How the memory limit is divided; see Note [Why the memory limit cannot deadlock].
+struct MemoryShares {
+  size_t slots = 0;  // depth * bytes of a batch
+  size_t read_ahead = 0;
+  size_t threads = 0;  // scratch that every worker keeps
+  size_t records = 0;  // the memory gate
+  int depth = 0;       // buffers in each ring
+};
+// Shrinks the depth to two before it throws Exception HR0702.
+MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool reads_ahead);
+
+struct EngineOptions {
+  SourcePtr source;
+  std::shared_ptr<const Plan> plan;  // shared: batches under way outlive a closed loader
+  SamplerPtr sampler;
+  BatchLayout layout;
+  uint64_t seed = 0;
+  int threads = 1;
+  OnError on_error = OnError::kRaise;
+  size_t memory_limit = 0;
+  std::function<void(const std::string&)> warn;
+};
+
+struct EngineStats {
+  int64_t batches = 0, records = 0, warnings = 0, copies = 0;
+  double wait_seconds = 0;
+  StageSeconds stages;
+  size_t memory_used = 0, memory_peak = 0;
+};
+
+class Engine final : public PoolClient {
+ public:
+  // Throws Exception when the memory limit is too small.
+  Engine(EngineOptions options, BadRecords& bad_records);
+  ~Engine() override;
+
+  // Begins delivering with the given batch; ends whatever was under way.
+  void start(int64_t epoch, int64_t batch) EXCLUDES_LOCK(mutex_);
+  void stop() EXCLUDES_LOCK(mutex_);
+  // The next batch, or nothing after the epoch's last. Throws the batch's error.
+  std::optional<Batch> next(const std::function<void()>& interrupted) EXCLUDES_LOCK(mutex_);
+
+  // One batch made here and now on the calling thread, in memory of its own.
+  Batch make(int64_t epoch, int64_t batch);
+
+  EngineStats stats() const EXCLUDES_LOCK(mutex_);
+  const MemoryShares& shares() const { return shares_; }
+
+  int max_workers() const override { return options_.threads; }
+  bool work(Renderer& renderer) override EXCLUDES_LOCK(mutex_);
+
+ private:
+  // The engine's part on the host thread.
+  class HostSide final : public PoolClient {
+   public:
+    explicit HostSide(Engine& engine) : engine_(engine) {}
+    int max_workers() const override { return 1; }
+    bool work(Renderer& renderer) override { return engine_.host_work(renderer); }
+
+   private:
+    Engine& engine_;
+  };
+
+  // Claiming (engine.cc).
+  std::unique_ptr<RecordRun> claim() EXCLUDES_LOCK(mutex_);
+  bool open_batch() REQUIRES_LOCK(mutex_);
+  void finish_run(std::unique_ptr<RecordRun> run, int settled, double seconds,
+                  const StageSeconds& stages) EXCLUDES_LOCK(mutex_);
+  Batch hand_over(OpenBatch& batch) EXCLUDES_LOCK(mutex_);
+  void account_failures(OpenBatch& batch);
+  void copy_slots_that_run_out(Batch& batch, const OpenBatch& open);
+
+  // Processing (process.cc).
+  int process(RecordRun& run, Renderer& renderer);
+  void process_with_host(RecordRun& run, int i, Renderer& renderer);
+  void process_group(RecordRun& run, int first, int count, Renderer& renderer);
+  void begin_record(RecordRun& run, int i, Renderer& renderer);
+  void advance_record(RecordRun& run, int i, Renderer& renderer);
+  void write_records(RecordRun& run, int first, int count, Renderer& renderer);
+  template <class Work>
+  void guard(RecordRun& run, int first, int count, Renderer& renderer, Work&& work);
+  void fail(RecordRun& run, int i, Error error, Renderer& renderer);
+  size_t bytes_to_write(const InFlight& flight) const;
+  Result<void> make_row(OpenBatch& batch, int row, int64_t index, Renderer& renderer);
+  bool substitute(OpenBatch& batch, int row, RowFailure& failure, Renderer& renderer);
+  bool host_work(Renderer& renderer) EXCLUDES_LOCK(mutex_);
+  Result<void> call_host_inline(int step, Record& record, uint64_t epoch, Renderer& renderer);
+  int64_t index_at(int64_t epoch, int64_t position) const;
+
+  const EngineOptions options_;
+  const bool has_host_steps_;
+  BadRecords& bad_records_;
+  MemoryShares shares_;
+  MemoryGate gate_;
+  ReadAhead read_ahead_;
+  HostSide host_side_;
+  Mutex host_mutex_;                              // one call into the host's functions at a time
+  std::vector<std::shared_ptr<SlotRing>> rings_;  // by output; null where memory is not pooled
+
+  mutable Mutex mutex_;
+  Condition progress_;
+  bool running_ GUARDED_BY(mutex_) = false;
+  int64_t epoch_ GUARDED_BY(mutex_) = 0;
+  int64_t next_open_ GUARDED_BY(mutex_) = 0;          // batch to open next
+  int64_t next_sequence_ GUARDED_BY(mutex_) = 0;      // of its first row
+  int64_t delivered_records_ GUARDED_BY(mutex_) = 0;  // of the epoch, all ranks; for the budget
+  std::deque<std::unique_ptr<OpenBatch>> open_ GUARDED_BY(mutex_);
+  std::deque<std::unique_ptr<RecordRun>> continued_ GUARDED_BY(mutex_);  // back from the host
+  std::vector<std::unique_ptr<RecordRun>> at_host_ GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<RecordRun>> spare_ GUARDED_BY(mutex_);
+  int active_ GUARDED_BY(mutex_) = 0;                // runs claimed and not finished
+  double record_seconds_ GUARDED_BY(mutex_) = 1e-4;  // running mean, for the length of runs
+  EngineStats stats_ GUARDED_BY(mutex_);
+};
+
+}  // namespace headrace

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The share of the memory limit that records need while they are decoded, given out in order of
+// position: the oldest waiting record is served first, and a record asks once for all that it
+// needs.
+//
+// Note [Why the memory limit cannot deadlock]: slots and read-ahead have shares of their own, fixed
+// when the loader starts. A record asks for its working memory while it holds none of this share,
+// and gives all of it back when it is done, without waiting for anybody. So whoever holds memory
+// finishes, and the oldest that waits gets it next. Thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "headrace/base/mutex.h"
+
+namespace headrace {
+
+class GateHold;
+
+class MemoryGate {
+ public:
+  explicit MemoryGate(size_t bytes) : limit_(bytes) {}
+
+  // Waits until the bytes are free and nobody older waits. Nothing when `bytes` exceeds the share.
+  // REQUIRES: the caller holds none of this gate.
+  std::optional<GateHold> acquire(int64_t position, size_t bytes) EXCLUDES_LOCK(mutex_);
+  void release(size_t bytes) EXCLUDES_LOCK(mutex_);
+  size_t limit() const { return limit_; }
+  size_t used() const EXCLUDES_LOCK(mutex_);
+  size_t peak() const EXCLUDES_LOCK(mutex_);
+
+ private:
+  const size_t limit_;
+  mutable Mutex mutex_;
+  Condition freed_;
+  size_t used_ GUARDED_BY(mutex_) = 0, peak_ GUARDED_BY(mutex_) = 0;
+  std::multiset<int64_t> waiting_ GUARDED_BY(mutex_);
+};
+
+// Bytes of the gate for as long as it lives.
+class GateHold {
+ public:
+  GateHold() = default;
+  GateHold(MemoryGate& gate, size_t bytes) : gate_(&gate), bytes_(bytes) {}
+  GateHold(GateHold&& other) noexcept
+      : gate_(std::exchange(other.gate_, nullptr)), bytes_(other.bytes_) {}
+  GateHold& operator=(GateHold&& other) noexcept {
+    release();
+    gate_ = std::exchange(other.gate_, nullptr);
+    bytes_ = other.bytes_;
+    return *this;
+  }
+  ~GateHold() { release(); }
+  void release() {
+    if (gate_) std::exchange(gate_, nullptr)->release(bytes_);
+  }
+
+ private:
+  MemoryGate* gate_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+}  // namespace headrace

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads records before they are wanted, in exactly the order in which they will be.
+//
+// Records are numbered by their sequence in the stream that a loader delivers. A worker fetches the
+// numbers that it has claimed; what no reader has begun it reads itself, which is the fastest way
+// while the files lie in the page cache. When reads turn out to wait for a device, readers start
+// and run ahead, as deep as the byte share allows. Thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "headrace/base/mutex.h"
+#include "headrace/formats/source.h"
+
+namespace headrace {
+
+class ReadAhead {
+ public:
+  ReadAhead(SourcePtr source, std::vector<bool> wanted, size_t share_bytes);
+  ~ReadAhead();
+
+  // Begins a new stream: sequence number -> record index, for 0 <= number < count.
+  // REQUIRES: no fetch is under way.
+  void start(std::function<int64_t(int64_t)> index_of, int64_t count) EXCLUDES_LOCK(mutex_);
+  // Drops what was read ahead; returns when no reader reads any more.
+  void stop() EXCLUDES_LOCK(mutex_);
+
+  // REQUIRES: each number is fetched at most once, and numbers are claimed in ascending order.
+  // `index` is the record that stands there.
+  void fetch(int64_t sequence, int64_t index, RecordData& out) EXCLUDES_LOCK(mutex_);
+
+  size_t held_bytes() const EXCLUDES_LOCK(mutex_);
+
+ private:
+  struct Entry {
+    bool ready = false;
+    RecordData data;
+  };
+  void read_loop();
+  void read_now(int64_t index, RecordData& out);
+  void note_duration(double seconds) REQUIRES_LOCK(mutex_);
+  bool may_read_on() const REQUIRES_LOCK(mutex_);
+  void start_readers() REQUIRES_LOCK(mutex_);
+
+  const SourcePtr source_;
+  const std::vector<bool> wanted_;
+  const size_t share_;
+  const bool host_;    // one reader, many records a call, always ahead
+  const bool memory_;  // never ahead
+
+  mutable Mutex mutex_;
+  Condition changed_;
+  std::function<int64_t(int64_t)> index_of_ GUARDED_BY(mutex_);
+  int64_t count_ GUARDED_BY(mutex_) = 0;
+  int64_t next_ GUARDED_BY(mutex_) = 0;  // first number that nobody has begun to read
+  std::map<int64_t, Entry> entries_ GUARDED_BY(mutex_);
+  std::vector<RecordData> spare_ GUARDED_BY(mutex_);  // buffers to re-use
+  size_t held_ GUARDED_BY(mutex_) = 0;
+  size_t reading_ GUARDED_BY(mutex_) = 0;
+  double mean_bytes_ GUARDED_BY(mutex_) = 0, mean_seconds_ GUARDED_BY(mutex_) = 0;
+  bool ahead_ GUARDED_BY(mutex_) = false;  // readers are to run
+  bool closing_ GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> readers_ GUARDED_BY(mutex_);
+};
+
+}  // namespace headrace

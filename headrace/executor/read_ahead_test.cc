@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/executor/read_ahead.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <set>
+#include <thread>
+
+namespace headrace {
+namespace {
+
+// Records whose bytes spell their index; remembers what was read. `pause` stands for a slow disk.
+class Numbered final : public Source {
+ public:
+  Numbered(int64_t records, ReadStyle style, std::chrono::microseconds pause)
+      : records_(records),
+        style_(style),
+        pause_(pause),
+        schema_{{.name = "data", .kind = FieldKind::kBytes}} {}
+  int64_t size() const override { return records_; }
+  const Schema& schema() const override { return schema_; }
+  ReadStyle read_style() const override { return style_; }
+  void read(std::span<const int64_t> indices, const std::vector<bool>&,
+            std::span<RecordData> out) const override {
+    calls_ += 1;
+    for (size_t i = 0; i < indices.size(); ++i) {
+      std::this_thread::sleep_for(pause_);
+      out[i].index = indices[i];
+      out[i].owned.resize(1);
+      out[i].owned[0].resize(1000);
+      std::memcpy(out[i].owned[0].data(), &indices[i], 8);
+      reads_ += 1;
+    }
+  }
+  std::string key(int64_t index) const override { return std::to_string(index); }
+  uint64_t fingerprint() const override { return 1; }
+  std::string description() const override { return "numbered"; }
+  mutable std::atomic<int> reads_{0}, calls_{0};
+
+ private:
+  int64_t records_;
+  ReadStyle style_;
+  std::chrono::microseconds pause_;
+  Schema schema_;
+};
+
+// Fetches 0..count-1 from several threads, as workers claim them, and checks what comes.
+void fetch_all(ReadAhead& ahead, int64_t count, int threads) {
+  std::atomic<int64_t> next{0};
+  std::vector<std::thread> workers;
+  for (int t = 0; t < threads; ++t) {
+    workers.emplace_back([&] {
+      RecordData data;
+      for (int64_t sequence; (sequence = next++) < count;) {
+        const int64_t index = (sequence * 7) % count;
+        ahead.fetch(sequence, index, data);
+        int64_t got = -1;
+        std::memcpy(&got, data.owned[0].data(), 8);
+        ASSERT_EQ(got, index);
+      }
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+}
+
+class EveryStyle : public testing::TestWithParam<std::tuple<ReadStyle, int, int>> {};
+
+TEST_P(EveryStyle, DeliversEachRecordOnceAndTheRightOne) {
+  const auto [style, pause, threads] = GetParam();
+  auto source = std::make_shared<Numbered>(500, style, std::chrono::microseconds(pause));
+  ReadAhead ahead(source, {true}, 1 << 20);
+  for (int round = 0; round < 3; ++round) {
+    ahead.start([](int64_t sequence) { return (sequence * 7) % 500; }, 500);
+    fetch_all(ahead, 500, threads);
+    ahead.stop();
+    EXPECT_EQ(source->reads_, 500 * (round + 1));
+    EXPECT_EQ(ahead.held_bytes(), 0u);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(ReadAhead, EveryStyle,
+                         testing::Combine(testing::Values(ReadStyle::kMemory, ReadStyle::kFiles,
+                                                          ReadStyle::kHost),
+                                          testing::Values(0, 400), testing::Values(1, 4)));
+
+TEST(ReadAhead, TheHostIsAskedForManyRecordsAtOnce) {
+  auto source = std::make_shared<Numbered>(512, ReadStyle::kHost, std::chrono::microseconds(0));
+  ReadAhead ahead(source, {true}, 1 << 20);
+  ahead.start([](int64_t sequence) { return (sequence * 7) % 512; }, 512);
+  fetch_all(ahead, 512, 2);
+  EXPECT_LE(source->calls_, 512 / 8);
+}
+
+TEST(ReadAhead, StaysInsideItsShareOfMemory) {
+  auto source = std::make_shared<Numbered>(1000, ReadStyle::kHost, std::chrono::microseconds(0));
+  ReadAhead ahead(source, {true}, 64 << 10);
+  ahead.start([](int64_t sequence) { return sequence; }, 1000);
+  RecordData data;
+  for (int64_t sequence = 0; sequence < 1000; ++sequence) {
+    ahead.fetch(sequence, sequence, data);
+    EXPECT_LE(ahead.held_bytes(), size_t{(64 << 10) + 32 * 1100});
+  }
+}
+
+TEST(ReadAhead, StopsInTheMiddle) {
+  auto source = std::make_shared<Numbered>(100000, ReadStyle::kHost, std::chrono::microseconds(1));
+  ReadAhead ahead(source, {true}, 1 << 20);
+  ahead.start([](int64_t sequence) { return sequence; }, 100000);
+  RecordData data;
+  ahead.fetch(0, 0, data);
+  ahead.stop();
+  EXPECT_LT(source->reads_, 100000);
+}
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this process may use: cores by affinity and cgroup, memory by cgroup and RAM, both shared
+// fairly between the ranks of this machine (LOCAL_WORLD_SIZE).
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace headrace {
+
+// A default, and in words where it came from.
+struct ResolvedThreads {
+  int threads;
+  std::string origin;  // "2 allowed cores"
+};
+struct ResolvedMemory {
+  size_t bytes;
+  std::string origin;  // "a quarter of 23.4 GiB available"
+};
+
+// Allowed cores / LOCAL_WORLD_SIZE, less one for the trainer where that leaves at least four.
+ResolvedThreads default_threads();
+// A quarter of what is available / LOCAL_WORLD_SIZE.
+ResolvedMemory default_memory_limit();
+
+// The same from given facts; for tests. `cgroup_cores` 0: no quota.
+ResolvedThreads threads_from(int affinity_cores, double cgroup_cores, int local_world_size);
+
+}  // namespace headrace

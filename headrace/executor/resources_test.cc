@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/executor/resources.h"
+
+#include <gtest/gtest.h>
+
+#include "headrace/base/error.h"
+#include "headrace/executor/engine.h"
+
+namespace headrace {
+namespace {
+
+TEST(Threads, LeavesOneForTheTrainerWhereThatLeavesFour) {
+  EXPECT_EQ(threads_from(2, 0, 1).threads, 2);
+  EXPECT_EQ(threads_from(4, 0, 1).threads, 4);
+  EXPECT_EQ(threads_from(5, 0, 1).threads, 4);
+  EXPECT_EQ(threads_from(64, 0, 1).threads, 63);
+}
+
+TEST(Threads, RespectsTheCgroupAndTheOtherRanks) {
+  EXPECT_EQ(threads_from(64, 12.0, 1).threads, 11);
+  EXPECT_EQ(threads_from(64, 0.5, 1).threads, 1);
+  EXPECT_EQ(threads_from(16, 0, 8).threads, 2);
+  EXPECT_EQ(threads_from(2, 0, 8).threads, 1);
+  EXPECT_NE(threads_from(64, 12.0, 1).origin.find("cgroup"), std::string::npos);
+}
+
+TEST(MemoryShares, FitInsideTheLimit) {
+  for (size_t limit : {64u << 20, 300u << 20, 1u << 30}) {
+    for (size_t batch : {1u << 10, 1u << 20, 10u << 20}) {
+      const MemoryShares shares = divide_memory(limit, batch, 4, true);
+      EXPECT_LE(shares.slots + shares.read_ahead + shares.threads + shares.records, limit);
+      EXPECT_EQ(shares.slots, shares.depth * batch);
+      EXPECT_GE(shares.depth, 2);
+    }
+  }
+}
+
+TEST(MemoryShares, ShrinkTheRingBeforeRefusing) {
+  const size_t batch = 100 << 20;
+  EXPECT_EQ(divide_memory(size_t{1} << 30, batch, 2, true).depth, 3);
+  EXPECT_EQ(divide_memory(size_t{250} << 20, batch, 2, true).depth, 2);
+  try {
+    (void)divide_memory(size_t{150} << 20, batch, 2, true);
+    FAIL();
+  } catch (const Exception& e) {
+    EXPECT_NE(e.error().message().find("memory_limit is 150 MiB"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/executor/slots.h"
+
+#include <sys/mman.h>
+
+#include <cstring>
+#include <new>
+
+namespace headrace {
+namespace {
+
+void* map_pages(size_t bytes) {
+  if (bytes == 0) bytes = 1;
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  return memory;
+}
+
+void unmap_pages(void* memory, size_t bytes) { munmap(memory, bytes == 0 ? 1 : bytes); }
+
+}  // namespace
+
+SlotRing::SlotRing(size_t bytes, int depth, std::function<void()> on_return)
+    : bytes_(bytes), depth_(depth), on_return_(std::move(on_return)) {}
+
+SlotRing::~SlotRing() {
+  for (void* memory : free_) unmap_pages(memory, bytes_);
+}
+
+std::shared_ptr<void> SlotRing::take() {
+  void* memory = nullptr;
+  {
+    MutexLock lock(mutex_);
+    if (!free_.empty()) {
+      memory = free_.back();
+      free_.pop_back();
+    } else if (made_ < depth_) {
+      memory = map_pages(bytes_);
+      ++made_;
+    } else {
+      return nullptr;
+    }
+  }
+  poison(memory, bytes_);
+  return std::shared_ptr<void>(memory,
+                               [ring = shared_from_this()](void* p) { ring->give_back(p); });
+}
+
+int SlotRing::out() const {
+  MutexLock lock(mutex_);
+  return made_ - static_cast<int>(free_.size());
+}
+
+size_t SlotRing::mapped_bytes() const {
+  MutexLock lock(mutex_);
+  return bytes_ * static_cast<size_t>(made_);
+}
+
+void SlotRing::detach() {
+  MutexLock lock(mutex_);
+  on_return_ = nullptr;
+}
+
+void SlotRing::give_back(void* memory) {
+  MutexLock lock(mutex_);
+  free_.push_back(memory);
+  // Under the lock, so that detach() returns only when no call is under way.
+  if (on_return_) on_return_();
+}
+
+std::shared_ptr<void> make_pages(size_t bytes) {
+  std::shared_ptr<void> memory(map_pages(bytes), [bytes](void* p) { unmap_pages(p, bytes); });
+  poison(memory.get(), bytes);
+  return memory;
+}
+
+void poison([[maybe_unused]] void* memory, [[maybe_unused]] size_t bytes) {
+#if defined(HEADRACE_POISON)
+  std::memset(memory, 0xA5, bytes);
+#endif
+}
+
+}  // namespace headrace

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Preallocated memory for batches: for each dense output field a ring of buffers that are leased to
+// batches and come back when the last view of that field dies.
+//
+// The ring outlives the loader as long as a lease does. Thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "headrace/base/mutex.h"
+
+namespace headrace {
+
+class SlotRing : public std::enable_shared_from_this<SlotRing> {
+ public:
+  // Memory is mapped when a buffer is first taken. `on_return` is called, without locks of the
+  // caller's, when a lease ends.
+  SlotRing(size_t bytes, int depth, std::function<void()> on_return);
+  ~SlotRing();
+
+  // One buffer, or null when all are out. The deleter brings it back.
+  std::shared_ptr<void> take() EXCLUDES_LOCK(mutex_);
+  size_t bytes() const { return bytes_; }
+  int depth() const { return depth_; }
+  int out() const EXCLUDES_LOCK(mutex_);  // leased now
+  int available() const { return depth_ - out(); }
+  size_t mapped_bytes() const EXCLUDES_LOCK(mutex_);
+
+  // No more calls of on_return, e.g. because the loader goes.
+  void detach() EXCLUDES_LOCK(mutex_);
+
+ private:
+  void give_back(void* memory) EXCLUDES_LOCK(mutex_);
+  const size_t bytes_;
+  const int depth_;
+  mutable Mutex mutex_;
+  std::vector<void*> free_ GUARDED_BY(mutex_);
+  int made_ GUARDED_BY(mutex_) = 0;
+  std::function<void()> on_return_ GUARDED_BY(mutex_);
+};
+
+// Page-aligned memory that belongs to whoever holds the pointer.
+std::shared_ptr<void> make_pages(size_t bytes);
+// Fills memory with a pattern that shows, in builds with HEADRACE_POISON.
+void poison(void* memory, size_t bytes);
+
+}  // namespace headrace

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/executor/thread_pool.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+#include "headrace/base/error.h"
+#include "headrace/base/mutex.h"
+#include "headrace/base/registry.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kForked{
+    "HR0701", ErrorKind::kConfig, "loader used in a forked process",
+    "The engine's threads do not survive a fork, so a loader of the parent cannot work in the "
+    "child. "
+    "Make the loader in the child, and start children by spawn or forkserver, or before the first "
+    "loader of the parent."};
+const Register<ErrorCode> registered(kForked);
+
+std::atomic<bool> engine_started{false};
+std::atomic<bool> forked{false};
+
+// Denormals, rounding and exception masks as a fresh process has them, whatever the host set.
+void set_float_environment() {
+#if defined(__x86_64__)
+  _mm_setcsr(0x1F80);
+#endif
+}
+
+}  // namespace
+
+bool forked_from_running_engine() { return forked.load(std::memory_order_relaxed); }
+
+void throw_if_forked() {
+  if (forked_from_running_engine()) {
+    raise(kForked, "this process was forked after the engine had started its threads",
+          "make the Loader in the child of a process that has none, or use spawn");
+  }
+}
+
+struct ThreadPool::State {
+  explicit State(int max_threads) : max_threads(max_threads) {}
+  struct Member {
+    PoolClient* client;
+    int inside = 0;  // workers in client->work()
+    bool leaving = false;
+  };
+
+  const int max_threads;
+  Mutex mutex;
+  Condition work_arrived, worker_left;
+  std::vector<Member> members GUARDED_BY(mutex);
+  std::vector<std::thread> threads GUARDED_BY(mutex);
+  uint64_t wakes GUARDED_BY(mutex) = 0;  // counts wake() calls, so that none is missed
+  bool stopping GUARDED_BY(mutex) = false;
+  size_t turn GUARDED_BY(mutex) = 0;
+
+  // The client that is `steps` further on than the present turn, if it may have one more worker.
+  PoolClient* enter(size_t steps) REQUIRES_LOCK(mutex) {
+    Member& member = members[(turn + steps) % members.size()];
+    if (member.leaving || member.inside >= member.client->max_workers()) return nullptr;
+    ++member.inside;
+    return member.client;
+  }
+
+  void leave(PoolClient* client) REQUIRES_LOCK(mutex) {
+    for (Member& member : members) {
+      if (member.client == client) --member.inside;
+    }
+    worker_left.notify_all();
+  }
+
+  void run() {
+    set_float_environment();
+    Renderer renderer;
+    mutex.lock();
+    while (!stopping) {
+      const uint64_t seen = wakes;
+      bool worked = false;
+      ++turn;
+      for (size_t tried = 0; tried < members.size() && !worked && !stopping; ++tried) {
+        PoolClient* client = enter(tried);
+        if (!client) continue;
+        mutex.unlock();
+        // Stay with a client while it has work; fairness comes from the others' own workers.
+        int rounds = 0;
+        while (rounds < 8 && client->work(renderer)) ++rounds;
+        worked = rounds > 0;
+        mutex.lock();
+        leave(client);
+      }
+      if (!worked && !stopping && wakes == seen) work_arrived.wait(mutex);
+    }
+    mutex.unlock();
+  }
+};
+
+ThreadPool::ThreadPool(int max_threads) : state_(new State(max_threads)) {}
+
+namespace {
+
+// Once, with the first pool.
+void watch_process() {
+  pthread_atfork(nullptr, nullptr, [] {
+    if (engine_started.load()) forked.store(true);
+  });
+  std::atexit([] {
+    if (!forked_from_running_engine()) shutdown_threads();
+  });
+}
+
+}  // namespace
+
+ThreadPool& ThreadPool::workers() {
+  static ThreadPool* const pool = (watch_process(), new ThreadPool(1 << 16));
+  return *pool;
+}
+
+ThreadPool& ThreadPool::host() {
+  static ThreadPool* const pool = (workers(), new ThreadPool(1));
+  return *pool;
+}
+
+void shutdown_threads() {
+  ThreadPool::workers().shutdown();
+  ThreadPool::host().shutdown();
+}
+
+void ThreadPool::add(PoolClient& client) {
+  throw_if_forked();
+  engine_started = true;
+  MutexLock lock(state_->mutex);
+  state_->stopping = false;
+  state_->members.push_back({&client});
+  const int wanted = std::min(client.max_workers(), state_->max_threads);
+  while (static_cast<int>(state_->threads.size()) < wanted) {
+    state_->threads.emplace_back([state = state_] { state->run(); });
+  }
+  ++state_->wakes;
+  state_->work_arrived.notify_all();
+}
+
+void ThreadPool::remove(PoolClient& client) {
+  if (forked_from_running_engine()) return;
+  MutexLock lock(state_->mutex);
+  auto find = [&]() REQUIRES_LOCK(state_->mutex) {
+    return std::find_if(state_->members.begin(), state_->members.end(),
+                        [&](const State::Member& m) { return m.client == &client; });
+  };
+  if (find() == state_->members.end()) return;
+  find()->leaving = true;
+  while (find()->inside > 0) state_->worker_left.wait(state_->mutex);
+  state_->members.erase(find());
+}
+
+void ThreadPool::wake() {
+  if (forked_from_running_engine()) return;
+  MutexLock lock(state_->mutex);
+  ++state_->wakes;
+  state_->work_arrived.notify_all();
+}
+
+void ThreadPool::shutdown() {
+  std::vector<std::thread> threads;
+  {
+    MutexLock lock(state_->mutex);
+    state_->stopping = true;
+    state_->work_arrived.notify_all();
+    threads.swap(state_->threads);
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace headrace

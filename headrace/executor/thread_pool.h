@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The worker threads of this process, shared by all loaders.
+//
+// A PoolClient (one per loader) is asked for work, in turn with the others, by at most as many
+// workers as it allows. Workers own what is expensive to make (a Renderer) and lend it to the
+// client.
+#pragma once
+
+#include <memory>
+
+#include "headrace/image/render.h"
+
+namespace headrace {
+
+class PoolClient {
+ public:
+  virtual ~PoolClient() = default;
+  virtual int max_workers() const = 0;
+  // Does one piece of work and returns true, or returns false when there is none now. Called from
+  // any worker; must not throw.
+  virtual bool work(Renderer& renderer) = 0;
+};
+
+class ThreadPool {
+ public:
+  // The process's workers; made at their first use, joined at exit or by shutdown().
+  static ThreadPool& workers();
+  // The one thread on which steps written in the host language run.
+  static ThreadPool& host();
+
+  // From now on `client` is asked for work; the pool grows to its max_workers(), host() to one.
+  void add(PoolClient& client);
+  // Returns when no worker is inside the client any more, and none will come.
+  void remove(PoolClient& client);
+  // There may be new work. Cheap; any thread.
+  void wake();
+  // Stops and joins all workers: before the host language tears down. add() starts them again.
+  void shutdown();
+
+ private:
+  explicit ThreadPool(int max_threads);
+  ~ThreadPool() = delete;  // lives as long as the process
+  struct State;
+  State* state_;
+};
+
+// Stops all threads of the engine: before the host language tears down.
+void shutdown_threads();
+
+// True in a child that was forked after the engine started: its threads do not exist there.
+// Everything that would need them throws HR0701 instead of hanging.
+bool forked_from_running_engine();
+void throw_if_forked();
+
+}  // namespace headrace

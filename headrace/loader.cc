@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/loader.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "headrace/base/registry.h"
+#include "headrace/executor/engine.h"
+#include "headrace/executor/resources.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kBadOption{
+    "HR0710", ErrorKind::kConfig, "bad loader option",
+    "A loader's options must make sense together; the message says which does not and what would."};
+const Register<ErrorCode> registered_option(kBadOption);
+
+constexpr ErrorCode kOtherState{
+    "HR0711", ErrorKind::kConfig, "state of another run",
+    "A state resumes only the run that it was taken from: the same records in the same order, the "
+    "same "
+    "sampler and the same global batch. The number of threads and of ranks may differ."};
+const Register<ErrorCode> registered_state(kOtherState);
+
+constexpr ErrorCode kOutOfRange{"HR0712", ErrorKind::kConfig, "no such batch",
+                                "Batches of an epoch are numbered from 0 to len(loader) - 1."};
+const Register<ErrorCode> registered_range(kOutOfRange);
+
+int64_t global_batch_of(const LoaderOptions& options) {
+  if ((options.batch_size > 0) == (options.global_batch_size > 0)) {
+    raise(kBadOption, "give exactly one of batch_size (per rank) and global_batch_size, positive",
+          "Loader(..., batch_size=256)");
+  }
+  return options.global_batch_size > 0 ? options.global_batch_size
+                                       : options.batch_size * options.world_size;
+}
+
+void check(const LoaderOptions& options, const Source& source) {
+  if (options.world_size < 1 || options.rank < 0 || options.rank >= options.world_size) {
+    raise(kBadOption, "rank " + std::to_string(options.rank) + " of world size " +
+                          std::to_string(options.world_size) + " does not exist");
+  }
+  if (options.threads < 0) {
+    raise(kBadOption, "threads must be positive (got " + std::to_string(options.threads) + ")");
+  }
+  if (options.on_error == OnError::kSkip && options.world_size > 1) {
+    raise(kBadOption, "on_error=\"skip\" shortens batches, and several ranks must stay in step",
+          "on_error=\"substitute\" keeps every batch full");
+  }
+  if (options.shuffle && options.sampler) {
+    raise(kBadOption, "shuffle=True and sampler= both decide the order", "give one of them");
+  }
+  if (source.size() == 0) raise(kBadOption, "the source has no records: " + source.description());
+}
+
+SamplerPtr sampler_of(const LoaderOptions& options, const Source& source) {
+  if (options.sampler) return options.sampler;
+  return options.shuffle ? shuffled(source.size()) : sequential(source.size());
+}
+
+}  // namespace
+
+class Loader::Impl {
+ public:
+  Impl(SourcePtr source, const Pipeline& pipeline, LoaderOptions options)
+      : source_(std::move(source)),
+        options_(resolve(std::move(options))),
+        plan_(make_plan(source_->schema(), pipeline, options_.plan)),
+        sampler_(sampler_of(options_, *source_)),
+        layout_(sampler_->size(), global_batch_of(options_), options_.rank, options_.world_size,
+                options_.last_batch),
+        bad_records_(options_.error_budget, options_.error_rate, options_.quarantine),
+        fingerprint_(mix64(mix64(source_->fingerprint(), sampler_->fingerprint()),
+                           static_cast<uint64_t>(options_.last_batch))) {}
+
+  LoaderOptions resolve(LoaderOptions options) {
+    check(options, *source_);
+    threads_origin_ = "given";
+    memory_origin_ = "given";
+    if (options.threads == 0) {
+      const ResolvedThreads found = default_threads();
+      options.threads = found.threads;
+      threads_origin_ = found.origin;
+    }
+    if (options.memory_limit == 0) {
+      const ResolvedMemory found = default_memory_limit();
+      options.memory_limit = found.bytes;
+      memory_origin_ = found.origin;
+    }
+    return options;
+  }
+
+  Engine& engine() {
+    if (!engine_) {
+      engine_ = std::make_unique<Engine>(
+          EngineOptions{source_, plan_, sampler_, layout_, options_.seed, options_.threads,
+                        options_.on_error, options_.memory_limit, options_.warn},
+          bad_records_);
+    }
+    return *engine_;
+  }
+
+  std::optional<Batch> next(const std::function<void()>& interrupted) {
+    if (!started_) {
+      engine().start(epoch_, batch_);
+      bad_records_.begin_epoch(bad_before_);
+      started_ = true;
+    }
+    std::optional<Batch> batch;
+    do {
+      try {
+        batch = engine().next(interrupted);
+      } catch (const Exception&) {
+        // The batch was not received: the next call tries it again.
+        started_ = false;
+        engine_->stop();
+        bad_before_ = std::min(bad_before_, bad_records_.in_epoch());
+        throw;
+      }
+      if (!batch) {
+        set_epoch(epoch_ + 1);
+        return std::nullopt;
+      }
+      batch_ = batch->index + 1;
+      bad_before_ = bad_records_.in_epoch();
+    } while (batch->size == 0);  // every record of it was skipped
+    return batch;
+  }
+
+  void set_epoch(int64_t epoch) {
+    if (epoch < 0)
+      raise(kBadOption, "epoch must not be negative (got " + std::to_string(epoch) + ")");
+    epoch_ = epoch;
+    batch_ = 0;
+    bad_before_ = 0;
+    halt();
+  }
+
+  void restart() { set_epoch(batch_ > 0 ? epoch_ + 1 : epoch_); }
+
+  LoaderState state() const {
+    return {options_.seed,       epoch_,      batch_,      layout_.global_batch(),
+            layout_.positions(), bad_before_, fingerprint_};
+  }
+
+  void load_state(const LoaderState& state) {
+    if (state.global_batch != layout_.global_batch()) {
+      raise(kOtherState,
+            "the state was taken with a global batch of " + std::to_string(state.global_batch) +
+                ", this loader's is " + std::to_string(layout_.global_batch()) + " (" +
+                std::to_string(layout_.rank_batch()) + " x " + std::to_string(options_.world_size) +
+                " ranks)",
+            "global_batch_size=" + std::to_string(state.global_batch));
+    }
+    if (state.records != layout_.positions() || state.fingerprint != fingerprint_) {
+      raise(kOtherState,
+            "the state is of other records or another order: " + std::to_string(state.records) +
+                " records an epoch there, " + std::to_string(layout_.positions()) +
+                " here, fingerprints " + (state.fingerprint == fingerprint_ ? "equal" : "differ"),
+            "open the same source with the same sampler= and last_batch=");
+    }
+    if (state.epoch < 0 || state.batch < 0 || state.batch > layout_.batches()) {
+      raise(kOtherState, "epoch " + std::to_string(state.epoch) + ", batch " +
+                             std::to_string(state.batch) + " does not exist here");
+    }
+    if (state.seed != options_.seed) {
+      options_.seed = state.seed;
+      engine_.reset();
+    }
+    epoch_ = state.epoch;
+    batch_ = state.batch;
+    bad_before_ = state.bad_records;
+    halt();
+  }
+
+  Batch make(int64_t epoch, int64_t index) {
+    check_batch(epoch, index);
+    return engine().make(epoch, index);
+  }
+
+  std::vector<int64_t> indices(int64_t epoch, int64_t index) const {
+    check_batch(epoch, index);
+    std::vector<int64_t> out;
+    const BatchRange range = layout_.range(index);
+    for (int64_t p = range.begin; p < range.end; ++p) {
+      out.push_back(
+          sampler_->index(options_.seed, static_cast<uint64_t>(epoch), p % layout_.positions()));
+    }
+    return out;
+  }
+
+  LoaderStats stats() const {
+    LoaderStats out;
+    out.threads = options_.threads;
+    out.memory_limit = options_.memory_limit;
+    out.bad_records = bad_records_.total();
+    if (!engine_) return out;
+    const EngineStats stats = engine_->stats();
+    out.batches = stats.batches;
+    out.records = stats.records;
+    out.warnings = stats.warnings;
+    out.copies = stats.copies;
+    out.wait_seconds = stats.wait_seconds;
+    out.stages = stats.stages;
+    out.memory_used = stats.memory_used;
+    out.memory_peak = stats.memory_peak;
+    return out;
+  }
+
+  std::string resolved(std::string_view option) const {
+    if (option == "threads") return std::to_string(options_.threads) + " (" + threads_origin_ + ")";
+    if (option == "memory_limit") {
+      return std::to_string(options_.memory_limit >> 20) + " MiB (" + memory_origin_ + ")";
+    }
+    return {};
+  }
+
+  void halt() {
+    started_ = false;
+    if (engine_) engine_->stop();
+  }
+  void close() {
+    started_ = false;
+    engine_.reset();
+  }
+
+  const Plan& plan() const { return *plan_; }
+  const LoaderOptions& options() const { return options_; }
+  const BatchLayout& layout() const { return layout_; }
+  int64_t epoch() const { return epoch_; }
+  std::vector<BadRecord> quarantine() const { return bad_records_.list(); }
+
+ private:
+  void check_batch(int64_t epoch, int64_t index) const {
+    if (epoch >= 0 && index >= 0 && index < layout_.batches()) return;
+    raise(kOutOfRange, "batch " + std::to_string(index) + " of epoch " + std::to_string(epoch) +
+                           "; an epoch has " + std::to_string(layout_.batches()) + " batches");
+  }
+
+  SourcePtr source_;
+  std::string threads_origin_, memory_origin_;
+  LoaderOptions options_;
+  std::shared_ptr<const Plan> plan_;
+  SamplerPtr sampler_;
+  BatchLayout layout_;
+  BadRecords bad_records_;
+  uint64_t fingerprint_;
+  int64_t epoch_ = 0, batch_ = 0;  // what the consumer receives next
+  int64_t bad_before_ = 0;         // bad records of the epoch up to there
+  bool started_ = false;
+  std::unique_ptr<Engine>
+      engine_;  // made at the first batch: a loader that only plans has no threads
+};
+
+Loader::Loader(SourcePtr source, const Pipeline& pipeline, const LoaderOptions& options)
+    : impl_(std::make_unique<Impl>(std::move(source), pipeline, options)) {}
+Loader::~Loader() = default;
+
+std::optional<Batch> Loader::next(const std::function<void()>& interrupted) {
+  return impl_->next(interrupted);
+}
+int64_t Loader::batches_per_epoch() const { return impl_->layout().batches(); }
+void Loader::restart() { impl_->restart(); }
+void Loader::set_epoch(int64_t epoch) { impl_->set_epoch(epoch); }
+int64_t Loader::epoch() const { return impl_->epoch(); }
+LoaderState Loader::state() const { return impl_->state(); }
+void Loader::load_state(const LoaderState& state) { impl_->load_state(state); }
+Batch Loader::batch(int64_t epoch, int64_t index) { return impl_->make(epoch, index); }
+std::vector<int64_t> Loader::indices(int64_t epoch, int64_t index) const {
+  return impl_->indices(epoch, index);
+}
+const Plan& Loader::plan() const { return impl_->plan(); }
+const LoaderOptions& Loader::options() const { return impl_->options(); }
+LoaderStats Loader::stats() const { return impl_->stats(); }
+std::vector<BadRecord> Loader::quarantine() const { return impl_->quarantine(); }
+std::string Loader::resolved(std::string_view option) const { return impl_->resolved(option); }
+void Loader::close() { impl_->close(); }
+
+}  // namespace headrace
