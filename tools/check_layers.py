@@ -53,7 +53,7 @@ def sources(root: Path) -> Iterator[Path]:
 
 
 def layer_of(path: Path) -> str | None:
-    """headrace/codecs/jpeg.cc -> codecs, headrace/loader.cc -> loader, bindings/x.cc -> bindings."""
+    """headrace/codecs/jpeg.cc -> codecs, headrace/loader.cc -> loader, bindings/* -> bindings."""
     parts = path.parts
     if parts[0] == "bindings":
         return "bindings"
@@ -115,7 +115,7 @@ def check_imports(path: Path, text: str) -> Iterator[str]:
     for node in run_at_import(ast.parse(text).body):
         for name in imported(node):
             if name.split(".")[0] in FRAMEWORKS:
-                yield f"{path}:{node.lineno}: imports `{name}` at import time; move it into a function"
+                yield f"{path}:{node.lineno}: imports `{name}` at import time; do it in a function"
 
 
 def check_file(path: Path, text: str) -> Iterator[str]:

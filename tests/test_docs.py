@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The documentation is true: its links lead somewhere and its examples run."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *ROOT.glob("examples/**/*.md")])
+PICTURES = ROOT / "examples" / "pictures"
+
+
+def python_blocks(page: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_to_a_file(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
+        if "://" not in link:
+            assert (page.parent / link).exists(), f"{page.name} links to {link}"
+
+
+def test_every_command_that_the_readme_names_exists() -> None:
+    helps = subprocess.run([ROOT / "dev", "help"], capture_output=True, text=True, check=True)
+    for command in re.findall(r"\./dev (\w+)", (ROOT / "README.md").read_text()):
+        assert re.search(rf"^  {command} ", helps.stdout, re.MULTILINE), command
+
+
+def test_the_readme_example_runs(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    for number, picture in enumerate(sorted(PICTURES.glob("*.jpg"))):
+        folder = tmp_path / "train" / f"class{number % 2}"
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(picture, folder)
+    (example,) = python_blocks(ROOT / "README.md")
+    code = example + "\nprint(tuple(images.shape), images.dtype, labels.dtype)\n"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "(8, 3, 224, 224) torch.float32 torch.int64\n"

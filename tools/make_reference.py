@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the documentation: the guides, and the reference made from the engine's registries.
+
+Usage: make_reference.py OUTPUT. Pages are Markdown in OUTPUT and, where markdown-it is installed,
+HTML beside it. Nothing of it is committed: the records in the code are the source.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shutil
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+STYLE = """body{font:16px/1.55 system-ui,sans-serif;max-width:54rem;margin:2rem auto;padding:0 1rem}
+code,pre{font-family:ui-monospace,monospace;font-size:.9em;background:#8881;border-radius:3px}
+pre{padding:.7em;overflow-x:auto}table{border-collapse:collapse}
+th,td{text-align:left;vertical-align:top;padding:.25em .8em .25em 0;border-bottom:1px solid #8884}
+:root{color-scheme:light dark}img{max-width:100%}"""
+
+Record = dict[str, Any]
+
+
+def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    cells = [list(header), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    lines = ["| " + " | ".join(" ".join(cell.split()) for cell in row) + " |" for row in cells]
+    return "\n".join([lines[0], "|" + "---|" * len(cells[0]), *lines[1:]])
+
+
+def limits(param: Record) -> str:
+    """What a parameter's value may be: "one of ...", "0 to 1", "at least 1"."""
+    if param["choices"]:
+        return "one of " + ", ".join(f"`{choice}`" for choice in param["choices"])
+    low, high = param["minimum"], param["maximum"]
+    if low == float("-inf"):
+        return "" if high == float("inf") else f"at most {high:g}"
+    return f"at least {low:g}" if high == float("inf") else f"{low:g} to {high:g}"
+
+
+def params_table(params: list[Record]) -> str:
+    rows = (
+        (
+            f"`{param['name']}`",
+            param["type"],
+            "required" if param["required"] else f"`{param['default']!r}`",
+            limits(param),
+            param["doc"],
+        )
+        for param in params
+    )
+    return table(("parameter", "type", "default", "values", ""), rows) if params else ""
+
+
+def joined(*blocks: str) -> str:
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def operators_page(operators: dict[str, Record]) -> str:
+    parts = [
+        "# Operators",
+        "`from headrace import transforms as T`; each is a class of that module.",
+    ]
+    for name, record in sorted(operators.items()):
+        traits = "random; " if record["random"] else ""
+        oracle = f"*{traits}equals: {record['oracle']}*" if record["oracle"] else ""
+        parts += [f"## {name}", record["doc"], params_table(record["params"]), oracle]
+    return joined(*parts)
+
+
+def formats_page(formats: dict[str, Record], codecs: dict[str, Record]) -> str:
+    parts = ["# Formats", "`headrace.open(path)` recognizes them; `format=` names one."]
+    for name, record in sorted(formats.items()):
+        example = f"```python\n{record['example']}\n```" if record["example"] else ""
+        parts += [f"## {name}", record["doc"], example, params_table(record["params"])]
+    rows = (
+        (f"`{name}`", record["doc"], " ".join(record["suffixes"]), record["oracle"])
+        for name, record in sorted(codecs.items())
+    )
+    return joined(*parts, "# Codecs", table(("codec", "", "suffixes", "equals"), rows))
+
+
+def errors_page(codes: dict[str, Record]) -> str:
+    parts = ["# Error codes", "`headrace explain CODE` prints one of these."]
+    for code, record in sorted(codes.items()):
+        parts += [f"## {code}: {record['title']}", f"*{record['kind']}*", record["explanation"]]
+    return joined(*parts)
+
+
+def api_page(module: Any) -> str:
+    """The public names of the package, with their signatures and docstrings."""
+    parts = ["# Python API"]
+    for name in sorted(module.__all__):
+        value = getattr(module, name)
+        doc = inspect.getdoc(value) or ""
+        if inspect.ismodule(value):
+            parts += [f"## headrace.{name}", doc]
+            continue
+        if not callable(value):
+            parts += [f"## headrace.{name}", f"`{value!r}`"]
+            continue
+        parts += [f"## headrace.{name}", signature(f"headrace.{name}", value), doc]
+        if inspect.isclass(value):
+            for member, function in inspect.getmembers(value, lambda v: inspect.isroutine(v)):
+                if member.startswith("_") or not inspect.getdoc(function):
+                    continue
+                parts += [f"### {name}.{member}", signature(member, function)]
+                parts += [inspect.getdoc(function) or ""]
+    return joined(*parts)
+
+
+def signature(name: str, value: Any) -> str:
+    try:
+        return f"```python\n{name}{inspect.signature(value)}\n```"
+    except (TypeError, ValueError):
+        return ""
+
+
+def guides() -> dict[str, str]:
+    """The hand-written pages, with links as they are needed when all lie in one folder."""
+    pages = {path.name: path.read_text() for path in sorted((ROOT / "docs").glob("*.md"))}
+    for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"):
+        pages[name] = (ROOT / name).read_text()
+    return {
+        name: re.sub(r"\]\((?:\.\./|docs/)*", "](", text).replace("](LICENSE)", "](../../LICENSE)")
+        for name, text in pages.items()
+    }
+
+
+def write_html(folder: Path) -> None:
+    try:
+        from markdown_it import MarkdownIt
+    except ImportError:
+        print("no HTML: markdown-it-py is not installed")
+        return
+    renderer = MarkdownIt("commonmark").enable("table")
+    for page in sorted(folder.glob("*.md")):
+        body = renderer.render(page.read_text())
+        body = re.sub(r'href="([\w-]+)\.md(#[\w-]*)?"', r'href="\1.html\2"', body)
+        title = page.read_text().partition("\n")[0].lstrip("# ")
+        page.with_suffix(".html").write_text(
+            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
+            f"<style>{STYLE}</style>{body}</html>\n"
+        )
+
+
+def main(output: Path) -> int:
+    import headrace
+    from headrace import _core
+
+    pages = guides() | {
+        "operators.md": operators_page(_core.operators()),
+        "formats.md": formats_page(_core.formats(), _core.codecs()),
+        "errors.md": errors_page(_core.error_codes()),
+        "api.md": api_page(headrace),
+    }
+    links = "".join(
+        f"- [{pages[name].partition(chr(10))[0].lstrip('# ')}]({name})\n"
+        for name in ("api.md", "operators.md", "formats.md", "errors.md")
+    )
+    pages["index.md"] += "\n## Reference\n\n" + links
+    output.mkdir(parents=True, exist_ok=True)
+    for name, text in pages.items():
+        (output / name).write_text(text)
+    if (ROOT / "docs/images").is_dir():
+        shutil.copytree(ROOT / "docs/images", output / "images", dirs_exist_ok=True)
+    write_html(output)
+    print(f"{len(pages)} pages: {output / 'index.html'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
