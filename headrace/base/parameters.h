@@ -33,9 +33,9 @@ using ParamValue = std::variant<std::monostate,  // None
 // A transform as the user wrote it: a name and arguments, not yet checked.
 struct Spec {
   std::string name;
-  std::map<std::string, ParamValue> arguments;
-  std::vector<std::string> fields;         // `fields=`; empty: every field that it understands
-  std::shared_ptr<HostFunction> function;  // shared: the host's object outlives every plan of it
+  std::map<std::string, ParamValue> arguments = {};
+  std::vector<std::string> fields = {};         // `fields=`; empty: every field that it understands
+  std::shared_ptr<HostFunction> function = {};  // shared: the host's object outlives every plan of it
 };
 
 enum class ParamType {
