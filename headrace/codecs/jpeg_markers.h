@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The few facts of a JPEG file's marker segments that libjpeg does not report: which kind of frame
+// it holds and the EXIF orientation. Bounds-checked, allocates nothing; any thread may call it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace headrace {
+
+struct JpegMarkers {
+  int frame = 0;  // code of the first SOFn marker (0xC0..0xCF), 0 where there is none
+  int exif_orientation = 1;
+};
+
+// Walks the segments up to the first scan. Whatever cannot be understood ends the walk.
+JpegMarkers read_jpeg_markers(std::span<const uint8_t> bytes);
+
+// The value of IFD0's tag 0x0112 in a TIFF structure (EXIF 2.3, 4.6.4), 1 where absent or not 1..8.
+int orientation_of_tiff(std::span<const uint8_t> tiff);
+
+// "lossless" for 0xC3 and so on: the name of a kind of frame that is not decoded here, or empty.
+std::string_view undecoded_frame_name(int marker);
+
+}  // namespace headrace
