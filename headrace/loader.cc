@@ -72,7 +72,11 @@ class Loader::Impl {
                 options_.last_batch),
         bad_records_(options_.error_budget, options_.error_rate, options_.quarantine),
         fingerprint_(mix64(mix64(source_->fingerprint(), sampler_->fingerprint()),
-                           static_cast<uint64_t>(options_.last_batch))) {}
+                           static_cast<uint64_t>(options_.last_batch))) {
+    // Throws now rather than at the first batch.
+    divide_memory(options_.memory_limit, batch_bytes(*plan_, layout_.rank_batch()),
+                  options_.threads, source_->read_style() != ReadStyle::kMemory);
+  }
 
   LoaderOptions resolve(LoaderOptions options) {
     check(options, *source_);

@@ -27,12 +27,6 @@ bool any_host_step(const Plan& plan) {
                      [](const Step& step) { return step.kind == Step::Kind::kHost; });
 }
 
-size_t batch_bytes(const Plan& plan, int64_t rows) {
-  size_t bytes = 0;
-  for (const Output& output : plan.outputs()) bytes += output.bytes_per_record * size_t(rows);
-  return bytes;
-}
-
 StageSeconds operator-(const StageSeconds& a, const StageSeconds& b) {
   return {a.read - b.read,         a.entropy - b.entropy, a.transform - b.transform,
           a.resample - b.resample, a.store - b.store,     a.host - b.host};
@@ -48,6 +42,12 @@ void add(StageSeconds& to, const StageSeconds& more) {
 }
 
 }  // namespace
+
+size_t batch_bytes(const Plan& plan, int64_t rows) {
+  size_t bytes = 0;
+  for (const Output& output : plan.outputs()) bytes += output.bytes_per_record * size_t(rows);
+  return bytes;
+}
 
 Engine::Engine(EngineOptions options, BadRecords& bad_records)
     : options_(std::move(options)),

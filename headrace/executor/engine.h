@@ -39,6 +39,9 @@ struct MemoryShares {
 // Shrinks the depth to two before it throws Exception HR0702.
 MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool reads_ahead);
 
+// Of one batch's dense fields.
+size_t batch_bytes(const Plan& plan, int64_t rows);
+
 struct EngineOptions {
   SourcePtr source;
   std::shared_ptr<const Plan> plan;  // shared: batches under way outlive a closed loader
