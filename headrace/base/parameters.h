@@ -34,8 +34,9 @@ using ParamValue = std::variant<std::monostate,  // None
 struct Spec {
   std::string name;
   std::map<std::string, ParamValue> arguments = {};
-  std::vector<std::string> fields = {};         // `fields=`; empty: every field that it understands
-  std::shared_ptr<HostFunction> function = {};  // shared: the host's object outlives every plan of it
+  std::vector<std::string> fields = {};  // `fields=`; empty: every field that it understands
+  // shared: the host's object outlives every plan of it.
+  std::shared_ptr<HostFunction> function = {};
 };
 
 enum class ParamType {
