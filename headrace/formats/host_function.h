@@ -14,10 +14,12 @@
 #include "headrace/base/error.h"
 #include "headrace/base/random.h"
 #include "headrace/base/tensor.h"
+#include "headrace/formats/schema.h"
 
 namespace headrace {
 
-// A named value that crosses to or from the host. Pictures cross as (C, H, W).
+// A value that crosses to or from the host. Pictures cross as (C, H, W). Inputs are read-only: they
+// may be the source's memory, or be shared with another branch.
 struct HostValue {
   TensorView view;    // text and bytes: uint8, shape {length}, with is_text / is_bytes
   Buffer owned;       // backs `view` where the value came from the host
@@ -26,7 +28,10 @@ struct HostValue {
 
 struct HostCall {
   std::vector<HostValue> inputs;   // in the order of HostFunction::inputs()
-  std::vector<HostValue> outputs;  // filled in, in the order of `output_names` given to call()
+  // Filled in by the host: fields that it gives back; the others stay as they are. Without names
+  // the outputs are the inputs' fields in their order.
+  std::vector<std::string> output_names;
+  std::vector<HostValue> outputs;
   Draws draws;
   Result<void> result;             // the host's exception becomes a data error of this record
 };
@@ -37,6 +42,10 @@ class HostFunction {
   virtual std::string name() const = 0;
   // Fields that it takes, by its argument names ("rng" excepted).
   virtual std::vector<std::string> inputs() const = 0;
+  // What it gives back other than it came: fields with another kind, dtype or shape (-1 where
+  // records differ), and new fields. All its other fields are taken to come back as they went in;
+  // a record for which that is not so fails with HR0601.
+  virtual std::vector<Field> returns() const { return {}; }
   virtual void call(std::span<HostCall* const> calls) = 0;
 };
 

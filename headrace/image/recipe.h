@@ -74,6 +74,12 @@ class Recipe {
   bool pad(int left, int top, int right, int bottom, std::span<const double> fill);
   bool map(const MapStep& step);
 
+  // The pixels, where nothing is left to do to them; else null.
+  std::shared_ptr<const Picture> pixels() const;
+  // Whether `other` starts from the same encoded bytes or the same pixels: between the two nothing
+  // was materialized.
+  bool same_source(const Recipe& other) const;
+
  private:
   friend class Renderer;
   struct Resize {
@@ -81,6 +87,11 @@ class Recipe {
     Filter filter;
   };
   bool resized_or_padded() const { return resize_.has_value() || padded_; }
+  Size oriented() const;               // of the window, after the orientation
+  void narrow(Window window);          // of the oriented window
+  void take_all();                     // range and canvas = all of what precedes them
+  Window unflipped_after(Window window) const;  // from the present picture to the canvas
+  void drop_empty_canvas();
 
   std::variant<std::monostate, EncodedPicture, std::shared_ptr<const Picture>> source_;
   Window window_;              // in the source's stored coordinates

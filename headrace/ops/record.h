@@ -15,6 +15,7 @@ namespace headrace {
 // The value of one field. A picture (image, mask) is a recipe; everything else is bytes of a dense
 // tensor, text or raw bytes, borrowed from the source, or owned once something produced it.
 struct FieldValue {
+  FieldKind kind = FieldKind::kTensor;
   Recipe picture;                  // kImage, kMask
   std::span<const uint8_t> bytes;  // the other kinds
   Shape shape;                     // of `bytes` as a tensor, where the plan leaves it open
@@ -27,6 +28,9 @@ struct Record {
   int64_t index = -1;     // in the source
   int64_t position = -1;  // in the epoch
   std::vector<FieldValue> fields;  // by the plan's field number
+  // Memory for pictures that come as tensors, by field number; re-used from record to record.
+  // shared: with the recipes that read them.
+  std::vector<std::shared_ptr<Picture>> pixels;
 };
 
 }  // namespace headrace

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/image/recipe.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace headrace {
+
+Recipe::Recipe(EncodedPicture picture)
+    : source_(picture), window_{0, 0, picture.header.width, picture.header.height} {
+  take_all();
+}
+
+Recipe::Recipe(std::shared_ptr<const Picture> picture)
+    : window_{0, 0, picture->width, picture->height}, map_(PixelMap::identity(picture->dtype)) {
+  source_ = std::move(picture);
+  take_all();
+}
+
+Size Recipe::size() const { return canvas_; }
+
+int Recipe::channels() const {
+  if (const auto* encoded = std::get_if<EncodedPicture>(&source_)) {
+    return channels_of(encoded->color, encoded->header);
+  }
+  const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&source_);
+  return picture ? (*picture)->channels : 0;
+}
+
+std::shared_ptr<const Picture> Recipe::pixels() const {
+  const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&source_);
+  if (!picture || resized_or_padded() || transpose_ || flip_x_before_ || flip_y_before_ ||
+      !map_->is_identity() || window_ != Window{0, 0, (*picture)->width, (*picture)->height}) {
+    return nullptr;
+  }
+  return *picture;
+}
+
+bool Recipe::same_source(const Recipe& other) const {
+  if (source_.index() != other.source_.index()) return false;
+  if (const auto* encoded = std::get_if<EncodedPicture>(&source_)) {
+    return encoded->bytes.data() == std::get<EncodedPicture>(other.source_).bytes.data();
+  }
+  const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&source_);
+  return !picture || *picture == std::get<std::shared_ptr<const Picture>>(other.source_);
+}
+
+bool Recipe::crop(const Window& window) {
+  if (!resized_or_padded()) {
+    narrow(window);
+    take_all();
+    return true;
+  }
+  const Window on_canvas = unflipped_after(window);
+  canvas_ = {window.height, window.width};
+  const int left = std::max(on_canvas.x, range_x_);
+  const int top = std::max(on_canvas.y, range_y_);
+  const int right = std::min(on_canvas.x + on_canvas.width, range_x_ + range_.width);
+  const int bottom = std::min(on_canvas.y + on_canvas.height, range_y_ + range_.height);
+  if (left >= right || top >= bottom) {  // nothing but border is left
+    range_ = {0, 0, 0, 0};
+    range_x_ = range_y_ = 0;
+    return true;
+  }
+  range_ = {range_.x + left - range_x_, range_.y + top - range_y_, right - left, bottom - top};
+  range_x_ = left - on_canvas.x;
+  range_y_ = top - on_canvas.y;
+  if (!resize_) {  // then the range is pixels of the source: read no others
+    narrow(range_);
+    range_.x = range_.y = 0;
+  }
+  drop_empty_canvas();
+  return true;
+}
+
+bool Recipe::flip_horizontal() {
+  bool& flip = resized_or_padded() ? flip_x_after_ : flip_x_before_;
+  flip = !flip;
+  return true;
+}
+
+bool Recipe::flip_vertical() {
+  bool& flip = resized_or_padded() ? flip_y_after_ : flip_y_before_;
+  flip = !flip;
+  return true;
+}
+
+bool Recipe::transpose() {
+  if (resized_or_padded()) return false;
+  transpose_ = !transpose_;
+  std::swap(flip_x_before_, flip_y_before_);  // transposing a mirrored row mirrors a column
+  take_all();
+  return true;
+}
+
+bool Recipe::resize(Size to, Filter filter) {
+  if (to == size()) return true;
+  if (resized_or_padded() || !map_->is_identity()) return false;
+  resize_ = Resize{to, filter};
+  take_all();
+  return true;
+}
+
+bool Recipe::pad(int left, int top, int right, int bottom, std::span<const double> fill) {
+  if (left == 0 && top == 0 && right == 0 && bottom == 0) return true;
+  if (!map_->is_identity()) return false;
+  std::array<double, 4> wanted{};
+  std::copy_n(fill.begin(), std::min(fill.size(), wanted.size()), wanted.begin());
+  if (padded_ && wanted != fill_) return false;
+  if (flip_x_after_) std::swap(left, right);
+  if (flip_y_after_) std::swap(top, bottom);
+  padded_ = true;
+  fill_ = wanted;
+  canvas_ = {canvas_.height + top + bottom, canvas_.width + left + right};
+  range_x_ += left;
+  range_y_ += top;
+  return true;
+}
+
+bool Recipe::map(const MapStep& step) {
+  map_ = map_->then(step);
+  return true;
+}
+
+Size Recipe::oriented() const {
+  return transpose_ ? Size{window_.width, window_.height} : Size{window_.height, window_.width};
+}
+
+void Recipe::narrow(Window window) {
+  const Size size = oriented();
+  if (flip_x_before_) window.x = size.width - window.x - window.width;
+  if (flip_y_before_) window.y = size.height - window.y - window.height;
+  if (transpose_) window = {window.y, window.x, window.height, window.width};
+  window_ = {window_.x + window.x, window_.y + window.y, window.width, window.height};
+}
+
+void Recipe::take_all() {
+  canvas_ = resize_ ? resize_->to : oriented();
+  range_ = {0, 0, canvas_.width, canvas_.height};
+  range_x_ = range_y_ = 0;
+}
+
+Window Recipe::unflipped_after(Window window) const {
+  if (flip_x_after_) window.x = canvas_.width - window.x - window.width;
+  if (flip_y_after_) window.y = canvas_.height - window.y - window.height;
+  return window;
+}
+
+// A crop may have cut every border off again; then a resize may follow and flips need not wait.
+void Recipe::drop_empty_canvas() {
+  if (canvas_ != Size{range_.height, range_.width}) return;
+  padded_ = false;
+  fill_ = {};
+  if (resize_) return;
+  flip_x_before_ ^= std::exchange(flip_x_after_, false);
+  flip_y_before_ ^= std::exchange(flip_y_after_, false);
+}
+
+}  // namespace headrace
