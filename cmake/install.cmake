@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+# The C++ package: `cmake --install BUILD --prefix P`, then find_package(headrace) in another project
+# and link headrace::headrace. The Python wheel carries the library alone (cmake/python.cmake).
+include(CMakePackageConfigHelpers)
+
+# There is no promise on the binary interface before 1.0: a program loads the minor version that it
+# was built with.
+set_target_properties(headrace PROPERTIES
+  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+
+install(TARGETS headrace EXPORT headrace)
+# Not those of tests, and not those behind which another library stands.
+install(DIRECTORY headrace DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN "*.h"
+        PATTERN "*_test_*" EXCLUDE
+        PATTERN "*_session.h" EXCLUDE)
+
+# All dependencies are the library's own, so the exported target is the whole configuration.
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/headrace)
+install(EXPORT headrace NAMESPACE headrace:: FILE headraceConfig.cmake DESTINATION ${package_folder})
+set(version_file ${CMAKE_CURRENT_BINARY_DIR}/headraceConfigVersion.cmake)
+write_basic_package_version_file(${version_file} COMPATIBILITY SameMinorVersion)
+install(FILES ${version_file} DESTINATION ${package_folder})
+
+# A sanitizer's library wants a program that is built with the sanitizer.
+if(HEADRACE_TESTS AND NOT HEADRACE_SANITIZE)
+  add_test(NAME cpp_package
+           COMMAND ${CMAKE_COMMAND} -D BUILD=${CMAKE_CURRENT_BINARY_DIR}
+                   -D SOURCE=${CMAKE_CURRENT_SOURCE_DIR} -D COMPILER=${CMAKE_CXX_COMPILER}
+                   -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/cpp_package_test.cmake)
+endif()
