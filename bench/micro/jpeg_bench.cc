@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the JPEG codec costs beside libjpeg-turbo's plain loop, in one run: whole photos, windows of
+// random-resized-crop size, and 32x32 pictures, where the cost per picture counts.
+// Pictures: HEADRACE_TEST_DATA's photos/ and cifar10/ where set, else generated ones.
+#include <benchmark/benchmark.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+
+#include "headrace/codecs/codec.h"
+#include "headrace/codecs/jpeg_test_pictures.h"
+
+namespace headrace {
+namespace {
+
+struct Set {
+  std::vector<Buffer> files;
+  std::vector<Window> whole, crops;
+  size_t bytes = 0;
+};
+
+// torchvision's RandomResizedCrop: scale 0.08..1, ratio 3/4..4/3.
+Window random_resized_crop(int width, int height, std::mt19937& engine) {
+  const auto uniform = [&](double low, double high) {
+    return low + (high - low) * double(engine()) / 4294967296.0;
+  };
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    const double area = width * double(height) * uniform(0.08, 1);
+    const double ratio = std::exp(uniform(std::log(3.0 / 4), std::log(4.0 / 3)));
+    const int w = int(std::lround(std::sqrt(area * ratio)));
+    const int h = int(std::lround(std::sqrt(area / ratio)));
+    if (w < 1 || h < 1 || w > width || h > height) continue;
+    return {int(engine() % unsigned(width - w + 1)), int(engine() % unsigned(height - h + 1)), w,
+            h};
+  }
+  return {0, 0, width, height};
+}
+
+Set load(const char* folder, const jpeg_test::FileSpec& spec, int generated) {
+  namespace fs = std::filesystem;
+  Set set;
+  const auto add = [&](const auto& bytes) {
+    set.files.emplace_back(bytes.size());
+    std::copy(bytes.begin(), bytes.end(), set.files.back().data());
+    set.bytes += bytes.size();
+  };
+  if (const char* root = std::getenv("HEADRACE_TEST_DATA")) {
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(root) / folder)) {
+      if (!entry.is_regular_file() || entry.path().extension() != ".jpg") continue;
+      std::ifstream in(entry.path(), std::ios::binary);
+      add(std::vector<char>(std::istreambuf_iterator<char>(in), {}));
+    }
+  }
+  while (set.files.empty() || int(set.files.size()) < generated) add(jpeg_test::encode(spec));
+  const auto decoder = jpeg_test::Decoder::codec()->make();
+  std::mt19937 engine(1);
+  for (const Buffer& file : set.files) {
+    const Result<ImageHeader> header = decoder->read_header(file.bytes());
+    if (!header) std::abort();
+    set.whole.push_back({0, 0, header->width, header->height});
+    set.crops.push_back(random_resized_crop(header->width, header->height, engine));
+  }
+  return set;
+}
+
+const Set& photos() {
+  static const Set set = load("photos", {.width = 467, .height = 397}, 20);
+  return set;
+}
+const Set& tiny() {
+  static const Set set = load("cifar10", {.width = 32, .height = 32}, 100);
+  return set;
+}
+
+// Takes the rows without copying them: only decoding is measured.
+struct Drop : RowSink {
+  void rows(const RowBlock& block) override { benchmark::DoNotOptimize(block.channel[0][0]); }
+};
+
+void report(benchmark::State& state, const Set& set) {
+  state.SetItemsProcessed(state.iterations() * int64_t(set.files.size()));
+  state.SetBytesProcessed(state.iterations() * int64_t(set.bytes));
+}
+
+// The loop that any program writes, with one object for all pictures.
+void plain_libjpeg(benchmark::State& state, const Set& (*pictures)()) {
+  const Set& set = pictures();
+  jpeg_decompress_struct cinfo{};
+  jpeg_error_mgr errors{};
+  cinfo.err = jpeg_std_error(&errors);
+  jpeg_create_decompress(&cinfo);
+  std::vector<uint8_t> row(size_t{1} << 20);
+  for (auto _ : state) {
+    for (const Buffer& file : set.files) {
+      jpeg_mem_src(&cinfo, file.data(), file.size());
+      jpeg_read_header(&cinfo, TRUE);
+      cinfo.out_color_space = JCS_RGB;
+      jpeg_start_decompress(&cinfo);
+      while (cinfo.output_scanline < cinfo.output_height) {
+        JSAMPROW rows[1] = {row.data()};
+        jpeg_read_scanlines(&cinfo, rows, 1);
+      }
+      jpeg_abort_decompress(&cinfo);
+    }
+  }
+  jpeg_destroy_decompress(&cinfo);
+  report(state, set);
+}
+
+void codec(benchmark::State& state, const Set& (*pictures)(), std::vector<Window> Set::* windows,
+           ColorMode color) {
+  const Set& set = pictures();
+  const auto decoder = jpeg_test::Decoder::codec()->make();
+  Drop sink;
+  DecodeJob job;
+  job.color = color;
+  job.sink = &sink;
+  for (auto _ : state) {
+    for (size_t i = 0; i < set.files.size(); ++i) {
+      job.bytes = set.files[i].bytes();
+      job.window = (set.*windows)[i];
+      decoder->decode({&job, 1});
+      if (!job.result) state.SkipWithError("decode failed");
+    }
+  }
+  report(state, set);
+}
+
+void header(benchmark::State& state, const Set& (*pictures)()) {
+  const Set& set = pictures();
+  const auto decoder = jpeg_test::Decoder::codec()->make();
+  for (auto _ : state) {
+    for (const Buffer& file : set.files) {
+      benchmark::DoNotOptimize(decoder->read_header(file.bytes()));
+    }
+  }
+  report(state, set);
+}
+
+BENCHMARK_CAPTURE(plain_libjpeg, photos, photos)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(codec, photos_whole, photos, &Set::whole, ColorMode::kRGB)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(codec, photos_whole_gray, photos, &Set::whole, ColorMode::kGray)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(codec, photos_crop, photos, &Set::crops, ColorMode::kRGB)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(header, photos, photos)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(plain_libjpeg, tiny, tiny)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(codec, tiny_whole, tiny, &Set::whole, ColorMode::kRGB)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(header, tiny, tiny)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace headrace
+
+BENCHMARK_MAIN();

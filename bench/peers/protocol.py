@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a peer talks with compare.py: a job comes as a JSON file, then one line a command.
+
+compare.py measures time outside the peer, CPU and memory from /proc; a peer only runs epochs:
+`epoch` -> {"images": ..., "seconds": ..., "first_batch_seconds": ...}, `quit` ends it.
+This file and the peers need nothing of Headrace: they run in other environments.
+"""
+
+import json
+import sys
+import time
+
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+CIFAR_MEAN, CIFAR_STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
+
+
+class Job:
+    """What to do: `workload` ("imagenet-train" or "cifar10"), `variant`, `files`, `threads`, ..."""
+
+    def __init__(self, fields):
+        self.workload = fields["workload"]
+        self.variant = fields["variant"]
+        self.photos = fields["photos"]
+        self.threads = fields["threads"]
+        self.batch_size = fields["batch_size"]
+        self.repeat = fields["repeat"]
+        self.cold = fields["cold"]
+        self.files = [path for path, _ in fields["files"]] * self.repeat
+        self.labels = [label for _, label in fields["files"]] * self.repeat
+        self.crop = 224 if self.workload == "imagenet-train" else 32
+        self.mean, self.std = (MEAN, STD) if self.crop == 224 else (CIFAR_MEAN, CIFAR_STD)
+
+
+def serve(make_batches):
+    """Runs a peer. `make_batches(job)` returns a function that gives one epoch's (size, ...) steps.
+
+    That function returns an iterable of batch sizes; each is yielded once its batch is complete in
+    memory. The first answer says that the peer is built.
+    """
+    with open(sys.argv[1]) as file:
+        job = Job(json.load(file))
+    begin = time.perf_counter()
+    epoch = make_batches(job)
+    answer({"built_seconds": time.perf_counter() - begin})
+    for line in sys.stdin:
+        if line.strip() != "epoch":
+            break
+        start = time.perf_counter()
+        first, images = None, 0
+        for size in epoch():
+            if first is None:
+                first = time.perf_counter() - start
+            images += size
+        seconds = time.perf_counter() - start
+        answer({"images": images, "seconds": seconds, "first_batch_seconds": first})
+
+
+def answer(fields):
+    print(json.dumps(fields), flush=True)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's DataLoader with torchvision v2.
+
+Variants: "tensor" (decode_jpeg, transforms on uint8 tensors), "pil" (ImageFolder's default loader).
+"""
+
+import torch
+from PIL import Image
+from protocol import serve
+from torchvision.io import ImageReadMode, decode_jpeg, read_file
+from torchvision.transforms import v2
+
+
+class Photos(torch.utils.data.Dataset):
+    def __init__(self, job):
+        self.files, self.labels, self.pil = job.files, job.labels, job.variant == "pil"
+        if job.crop == 224:
+            steps = [v2.RandomResizedCrop(224, antialias=True), v2.RandomHorizontalFlip()]
+        else:
+            steps = [v2.RandomCrop(32, padding=4), v2.RandomHorizontalFlip()]
+        if self.pil:
+            steps.append(v2.PILToTensor())
+        steps += [v2.ToDtype(torch.float32, scale=True), v2.Normalize(job.mean, job.std)]
+        self.transforms = v2.Compose(steps)
+
+    def __len__(self):
+        return len(self.files)
+
+    def __getitem__(self, index):
+        path = self.files[index]
+        if self.pil:
+            with open(path, "rb") as file:
+                picture = Image.open(file).convert("RGB")
+        else:
+            picture = decode_jpeg(read_file(path), mode=ImageReadMode.RGB)
+        return self.transforms(picture), self.labels[index]
+
+
+def make_batches(job):
+    torch.set_num_threads(1)
+    loader = torch.utils.data.DataLoader(
+        Photos(job),
+        batch_size=job.batch_size,
+        shuffle=True,
+        num_workers=job.threads,
+        persistent_workers=True,
+    )
+    return lambda: (len(images) for images, _ in loader)
+
+
+if __name__ == "__main__":
+    serve(make_batches)

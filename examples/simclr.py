@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two augmented views of every picture, as contrastive learning (SimCLR) wants them.
+
+`python examples/simclr.py [FOLDER]`
+"""
+
+import sys
+from pathlib import Path
+
+import headrace as hr
+from headrace import transforms as T
+
+view = [T.RandomResizedCrop(96), *hr.presets.normalized("float32")]
+flipped_view = [
+    T.RandomResizedCrop(96),
+    T.RandomHorizontalFlip(),
+    *hr.presets.normalized("float32"),
+]
+
+loader = hr.Loader(
+    sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent / "pictures",
+    [T.Fork("image", view1=view, view2=flipped_view)],
+    fields=("view1", "view2"),
+    batch_size=4,
+    shuffle=True,
+)
+for batch in loader:
+    # The two views of a record are drawn independently; row i of both shows the same picture.
+    different = (batch.view1 != batch.view2).any(axis=(1, 2, 3))
+    print(f"{batch.view1.shape} and {batch.view2.shape}, {different.sum()} pairs differ")

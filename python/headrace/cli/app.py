@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The application object. Every other module of this folder is a command and is found here."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from headrace.cli import bench, explain, formats, info, operators, scan
+
+app = typer.Typer(
+    name="headrace",
+    help="Turns a dataset on disk into training batches, fast.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 good, 1 the answer is bad, 2 usage, 3 data, 4 environment.",
+)
+for module in (bench, info, scan, formats, operators, explain):
+    app.command(module.__name__.rpartition(".")[2])(module.run)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        import headrace
+
+        typer.echo(f"headrace {headrace.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
+    ] = False,
+) -> None:
+    """Turns a dataset on disk into training batches, fast."""

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headrace bench SOURCE`: how fast this machine turns this dataset into batches."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import os
+import statistics
+import time
+from typing import Annotated, Any
+
+import typer
+
+from headrace.cli import output
+
+STAGES = ("read", "entropy", "transform", "resample", "store", "python", "wait")
+
+
+class Preset(str, enum.Enum):
+    """What is done to each record."""
+
+    imagenet_train = "imagenet-train"
+    imagenet_eval = "imagenet-eval"
+    decode = "decode"
+    raw = "raw"
+
+
+class PixelType(str, enum.Enum):
+    float32 = "float32"
+    float16 = "float16"
+    uint8 = "uint8"
+
+
+@output.command
+def run(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="A path, as headrace.open takes it.")
+    ],
+    preset: Annotated[
+        Preset,
+        typer.Option(
+            help="imagenet-train: random resized crop and flip; imagenet-eval: resize and centre "
+            "crop; decode: whole pictures, uint8; raw: read the bytes, decode nothing."
+        ),
+    ] = Preset.imagenet_train,
+    size: Annotated[int, typer.Option(min=1, help="Side of the delivered pictures.")] = 224,
+    dtype: Annotated[
+        PixelType, typer.Option(help="Of the delivered pictures.")
+    ] = PixelType.float32,
+    batch_size: Annotated[int, typer.Option(min=1)] = 128,
+    threads: Annotated[int | None, typer.Option(min=1, help="Default: the allowed cores.")] = None,
+    epochs: Annotated[int, typer.Option(min=1, help="Timed ones, after a first one.")] = 3,
+    repeat: Annotated[int, typer.Option(min=1, help="List the source so many times.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Of order and augmentation.")] = 0,
+    limit: Annotated[int | None, typer.Option(min=1, help="Use the first N records.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> int:
+    """Measure images per second, CPU seconds, memory and stages.
+
+    The first epoch is start-up: its batches are hashed and it is not in the rate.
+
+    The rate is the median of the timed epochs that follow.
+    """
+    start = time.perf_counter()
+    loader, records = make_loader(
+        source, preset, size, dtype.value, batch_size, threads, repeat, seed, limit
+    )
+    with output.progress("measuring", (epochs + 1) * records, quiet=json) as done:
+        result = measure(loader, records, epochs, start, done)
+    loader.close()
+    if json:
+        output.print_json(result)
+    else:
+        print_result(source, preset, result)
+    return output.GOOD
+
+
+def make_loader(
+    path: str,
+    preset: Preset,
+    size: int,
+    dtype: str,
+    batch_size: int,
+    threads: int | None,
+    repeat: int,
+    seed: int,
+    limit: int | None,
+) -> tuple[Any, int]:
+    """The loader under test and how many records an epoch has."""
+    import numpy as np
+
+    import headrace
+
+    source = output.open_source(path)
+    indices = np.arange(min(len(source), limit or len(source)))
+    if repeat > 1 or limit:
+        source = headrace.subset(source, np.tile(indices, repeat))
+    if preset is Preset.raw:
+        from headrace.cli.raw import RawReader
+
+        return RawReader(source, batch_size, threads or len(os.sched_getaffinity(0))), len(source)
+    transforms: list[Any] = []
+    options: dict[str, Any] = {}
+    if preset is Preset.imagenet_train:
+        transforms = headrace.presets.imagenet_train(size, dtype=dtype)
+    elif preset is Preset.imagenet_eval:
+        transforms = headrace.presets.imagenet_eval(size, dtype=dtype)
+    else:
+        options["ragged"] = "list"
+    loader = headrace.Loader(
+        source,
+        transforms,
+        batch_size=batch_size,
+        shuffle=preset is Preset.imagenet_train,
+        seed=seed,
+        threads=threads,
+        **options,
+    )
+    return loader.numpy(), len(source)
+
+
+def measure(loader: Any, records: int, epochs: int, start: float, done: Any) -> dict[str, Any]:
+    """One hashed epoch, then `epochs` timed ones. `start`: when the source began to be opened."""
+    digest = hashlib.sha256()
+    first_batch_ms, seen = 0.0, 0
+    for batch in loader:
+        if not seen:
+            first_batch_ms = 1000 * (time.perf_counter() - start)
+        seen += add_to_hash(digest, batch)
+        done(seen)
+    rates: list[float] = []
+    stages_before, cpu_before = stages_of(loader), time.process_time()
+    timed = 0
+    for _ in range(epochs):
+        begin, count = time.perf_counter(), 0
+        for batch in loader:
+            count += len(batch[0])
+            done(seen + timed + count)
+        rates.append(count / (time.perf_counter() - begin))
+        timed += count
+    cpu = time.process_time() - cpu_before
+    stages_after = stages_of(loader)
+    return {
+        "images_per_second": round(statistics.median(rates), 1),
+        "images_per_second_epochs": [round(rate, 1) for rate in rates],
+        "first_batch_ms": round(first_batch_ms, 2),
+        "cpu_seconds_per_1000": round(1000 * cpu / max(1, timed), 4),
+        "peak_rss_mib": round(peak_rss_mib(), 1),
+        "threads": loader.stats()["threads"],
+        "batch_size": loader.batch_size,
+        "records": records,
+        "epochs": epochs,
+        "batch_hash": f"sha256:{digest.hexdigest()}",
+        "stages": {name: round(stages_after[name] - stages_before[name], 4) for name in STAGES},
+    }
+
+
+def add_to_hash(digest: Any, batch: Any) -> int:
+    """Adds every value of a batch, in the order of its fields; returns the number of records."""
+    import numpy as np
+
+    for field in batch:
+        for value in field if isinstance(field, list) else [field]:
+            if isinstance(value, str):
+                digest.update(value.encode())
+            elif isinstance(value, bytes):
+                digest.update(value)
+            else:
+                digest.update(np.ascontiguousarray(value).view(np.uint8).data)
+    return len(batch[0])
+
+
+def stages_of(loader: Any) -> dict[str, float]:
+    """Seconds by stage so far, summed over threads."""
+    stages = loader.stats()["stages"]
+    return {name: float(stages[name]) for name in STAGES}
+
+
+def peak_rss_mib() -> float:
+    """The most memory that this process had resident, MiB.
+
+    From /proc: getrusage's figure may be that of the process that started this one.
+    """
+    try:
+        with open("/proc/self/status") as status:
+            for line in status:
+                if line.startswith("VmHWM:"):
+                    return int(line.split()[1]) / 1024
+    except OSError:
+        pass
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def print_result(source: str, preset: Preset, result: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    console = output.console()
+    each = ", ".join(f"{rate:,.0f}" for rate in result["images_per_second_epochs"])
+    console.print(
+        f"[bold]{result['images_per_second']:,.0f} images/s[/]  ({preset.value}, {source})"
+    )
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_row("each epoch", each)
+    table.add_row("first batch", f"{result['first_batch_ms']:,.0f} ms after the start")
+    table.add_row("CPU", f"{result['cpu_seconds_per_1000']:.3f} s per 1,000 images")
+    table.add_row("memory", f"{result['peak_rss_mib']:,.0f} MiB at most")
+    table.add_row("threads", str(result["threads"]))
+    records, size = result["records"], result["batch_size"]
+    table.add_row("an epoch", f"{records:,} records in batches of {size}")
+    stages = "  ".join(f"{name} {seconds:.2f}" for name, seconds in result["stages"].items())
+    table.add_row("stages", f"{stages}  (seconds of all threads, timed epochs)")
+    table.add_row("batches", result["batch_hash"])
+    console.print(table)

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headrace explain CODE`: what an error code means and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Annotated
+
+import typer
+
+from headrace.cli import output
+
+
+@output.command
+def run(
+    code: Annotated[
+        str | None, typer.Argument(metavar="[CODE]", help="Such as HR0301; none: list them all.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON value.")] = False,
+) -> int:
+    """Say what an error code means and what to do.
+
+    Exit code 1 when there is no such code.
+    """
+    from headrace import _core
+
+    codes = {key: {"id": key, **record} for key, record in _core.error_codes().items()}
+    if code is None:
+        if json:
+            output.print_json([codes[key] for key in sorted(codes)])
+        else:
+            for key in sorted(codes):
+                print(f"{key}  {codes[key]['title']}")
+        return output.GOOD
+    record = codes.get(code.upper())
+    if record is None:
+        near = difflib.get_close_matches(code.upper(), codes, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        output.fail(f"headrace: no error code is named {code}{hint}", output.BAD_ANSWER)
+    if json:
+        output.print_json(record)
+        return output.GOOD
+    from rich.markup import escape
+
+    console = output.console()
+    console.print(
+        f"[bold]{record['id']}[/] {escape(record['title'])}  [dim]({record['kind']})[/]\n"
+    )
+    console.print(escape(record["explanation"]))
+    return output.GOOD

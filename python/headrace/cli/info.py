@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headrace info SOURCE`: what is in it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headrace.cli import output
+
+PREVIEW_COLUMNS = 56
+CLASSES_SHOWN = 8
+
+
+@output.command
+def run(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="A path, as headrace.open takes it.")
+    ],
+    record: Annotated[int, typer.Option(min=0, help="The record to show.")] = 0,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", "-p", help="Write the record's picture here (PNG).")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> int:
+    """Show records, fields, bytes, classes, and one picture."""
+    opened = output.open_source(source)
+    facts = describe(source, opened)
+    if record >= max(1, len(opened)):
+        output.fail(f"headrace: record {record} is outside 0..{len(opened) - 1}", output.USAGE)
+    pixels = None
+    if len(opened) and (picture or (output.use_color() and not json)):
+        pixels = picture_of(opened, record)
+    if picture:
+        if pixels is None:
+            output.fail(f"headrace: {source} has no pictures", output.DATA)
+        from headrace.report.png import png_from_pixels
+
+        picture.write_bytes(png_from_pixels(pixels))
+        facts["picture"] = str(picture)
+    if json:
+        output.print_json(facts)
+        return output.GOOD
+    print_facts(facts)
+    if pixels is not None and output.use_color():
+        print_preview(pixels, f"record {record}: {opened.key(record)}")
+    return output.GOOD
+
+
+def describe(path: str, source: Any) -> dict[str, Any]:
+    """The facts of a source as one JSON-able object."""
+    import numpy as np
+
+    fields = [
+        {
+            "name": field.name,
+            "kind": str(field.kind),
+            "dtype": str(field.dtype),
+            "shape": None if field.shape is None else [int(n) for n in field.shape],
+        }
+        for field in source.schema
+    ]
+    facts: dict[str, Any] = {
+        "source": path,
+        "description": repr(source),
+        "records": len(source),
+        "bytes": bytes_on_disk(path),
+        "fields": fields,
+        "classes": list(source.classes),
+        "fingerprint": source.fingerprint,
+    }
+    if source.classes and any(field["name"] == "label" for field in fields):
+        labels = np.asarray(source.column("label"))
+        labels = labels[labels >= 0]
+        counts = np.bincount(labels, minlength=len(source.classes))
+        facts["records_of_class"] = [int(n) for n in counts]
+    return facts
+
+
+def bytes_on_disk(path: str) -> int:
+    """Bytes of a file, or of all files below a folder."""
+    if os.path.isfile(path):
+        return os.path.getsize(path)
+    total, folders = 0, [path]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                elif entry.is_file():
+                    total += entry.stat().st_size
+    return total
+
+
+def picture_of(source: Any, record: int) -> Any:
+    """The first field of a record that is a picture, as uint8 (C, H, W) that a PNG can hold."""
+    import numpy as np
+
+    values = source[record]
+    for field in source.schema:
+        value = np.asarray(values[field.name]) if str(field.kind) in ("image", "mask") else None
+        if value is not None and value.ndim == 3 and value.dtype == np.uint8:
+            return value[:3] if value.shape[0] >= 3 else value[:1]
+    return None
+
+
+def print_facts(facts: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    console = output.console()
+    size = output.size_text(facts["bytes"])
+    console.print(f"[bold]{facts['source']}[/]  {facts['records']:,} records, {size}")
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("field", "kind", "dtype", "shape"):
+        table.add_column(name)
+    for field in facts["fields"]:
+        shape = (
+            ""
+            if not field["shape"]
+            else " x ".join("?" if n < 0 else str(n) for n in field["shape"])
+        )
+        table.add_row(field["name"], field["kind"], field["dtype"], shape)
+    console.print(table)
+    classes = facts["classes"]
+    if not classes:
+        return
+    counts = facts.get("records_of_class", [])
+    spread = f", {min(counts):,} to {max(counts):,} records each" if counts else ""
+    console.print(f"[dim]{len(classes):,} classes[/]{spread}")
+    shown = ", ".join(classes[:CLASSES_SHOWN])
+    console.print(f"  {shown}{', …' if len(classes) > CLASSES_SHOWN else ''}")
+
+
+def print_preview(pixels: Any, caption: str) -> None:
+    """The picture in half blocks: each character holds two pixels, one above the other."""
+    import numpy as np
+
+    channels, height, width = pixels.shape
+    columns = min(PREVIEW_COLUMNS, width, output.console().width)
+    rows = max(2, round(height * columns / width) // 2 * 2)
+    ys, xs = (np.linspace(0, n, k + 1).astype(int) for n, k in ((height, rows), (width, columns)))
+    sums = np.add.reduceat(np.add.reduceat(pixels.astype(np.int64), ys[:-1], 1), xs[:-1], 2)
+    areas = np.maximum(1, np.diff(ys))[:, None] * np.maximum(1, np.diff(xs))[None, :]
+    small = np.broadcast_to(sums // areas, (channels, rows, columns))
+    small = np.repeat(small, 3, 0) if channels == 1 else small
+    lines = []
+    for y in range(0, rows, 2):
+        cells = []
+        for x in range(columns):
+            top = ";".join(str(v) for v in small[:, y, x])
+            low = ";".join(str(v) for v in small[:, y + 1, x])
+            cells.append(f"\x1b[38;2;{top}m\x1b[48;2;{low}m▀")
+        lines.append("".join(cells) + "\x1b[0m")
+    print("\n".join(lines))
+    print(caption)

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all commands share: how they print, how they end, how they show progress."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn, ParamSpec
+
+import typer
+
+PIPE_COLUMNS = 240
+GOOD, BAD_ANSWER, USAGE, DATA, ENVIRONMENT = 0, 1, 2, 3, 4
+P = ParamSpec("P")
+
+
+def console(stderr: bool = False) -> Any:
+    """A rich console; without colours where NO_COLOR is set or the output is not a terminal."""
+    from rich.console import Console
+
+    # Wide enough for pipes: a hash or a path that is cut off is of no use to a script.
+    width = None if is_terminal(stderr) else PIPE_COLUMNS
+    return Console(stderr=stderr, highlight=False, width=width)
+
+
+def is_terminal(stderr: bool = False) -> bool:
+    """Whether a person looks at the stream right now."""
+    return (sys.stderr if stderr else sys.stdout).isatty()
+
+
+def use_color() -> bool:
+    return is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def print_json(value: object) -> None:
+    """One JSON value on standard output: indented for people, one line for pipes."""
+    indent = 2 if is_terminal() else None
+    text = json.dumps(finite(value), indent=indent, default=str, allow_nan=False)
+    sys.stdout.write(text + "\n")
+
+
+def finite(value: Any) -> Any:
+    """The value with None for infinities and NaN, which JSON has not."""
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def fail(message: str, code: int) -> NoReturn:
+    sys.stderr.write(message.rstrip() + "\n")
+    raise typer.Exit(code)
+
+
+def command(body: Callable[P, int | None]) -> Callable[P, None]:
+    """Makes a function a command: its number is the exit code, errors get theirs."""
+
+    @functools.wraps(body)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            code = body(*args, **kwargs)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # The reader of a pipe went away (`| head`): nothing more to say, and nothing wrong.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(GOOD) from None
+        except KeyboardInterrupt:
+            raise typer.Exit(130) from None
+        except ImportError as error:
+            fail(f"headrace: {error}", ENVIRONMENT)
+        except Exception as error:
+            fail(f"headrace: {error}", exit_code_of(error))
+        raise typer.Exit(code or GOOD)
+
+    return run
+
+
+def exit_code_of(error: Exception) -> int:
+    """The exit code for an error of the library; anything that is not one is raised again."""
+    import headrace
+
+    if not isinstance(error, headrace.Error):
+        raise error
+    # A path that nothing recognizes is about the data, whichever class says it.
+    about_data = str(error.code).startswith(("HR02", "HR03", "HR04"))
+    return USAGE if isinstance(error, headrace.ConfigError) and not about_data else DATA
+
+
+def open_source(path: str) -> Any:
+    """`headrace.open`, with a plain message for a path that is not there."""
+    if not os.path.exists(path):
+        fail(f"headrace: no such file or folder: {path}", DATA)
+    import headrace
+
+    return headrace.open(path)
+
+
+@contextmanager
+def progress(title: str, total: int | None, quiet: bool = False) -> Iterator[Callable[[int], None]]:
+    """A progress bar on a terminal, nothing elsewhere. Yields a function to tell what is done."""
+    if quiet or not is_terminal(stderr=True):
+        yield lambda done: None
+        return
+    from rich import progress as bars
+
+    columns = (
+        bars.TextColumn("{task.description}"),
+        bars.BarColumn(),
+        bars.MofNCompleteColumn(),
+        bars.TimeRemainingColumn(),
+    )
+    with bars.Progress(*columns, console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=total)
+        yield lambda done: bar.update(task, completed=done)
+
+
+def size_text(count: float) -> str:
+    """Bytes for people: 1.4 MB."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headrace scan SOURCE`: every bad record."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headrace.cli import output
+
+BATCH = 32  # small: whole pictures are held, whatever their size
+SHOWN = 20
+
+
+@output.command
+def run(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="A path, as headrace.open takes it.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write all bad records (JSON lines).")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Damage that decoders repair is bad too.")
+    ] = False,
+    threads: Annotated[int | None, typer.Option(min=1, help="Default: the allowed cores.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> int:
+    """Decode every record whole and list those that are bad.
+
+    Exit code 1 when there are any.
+    """
+    opened = output.open_source(source)
+    begin = time.perf_counter()
+    bad = find_bad_records(opened, strict, threads, quiet=json)
+    seconds = time.perf_counter() - begin
+    if out:
+        out.write_text("".join(jsonlib.dumps(entry) + "\n" for entry in bad))
+    if json:
+        summary = {
+            "source": source,
+            "records": len(opened),
+            "bad": len(bad),
+            "seconds": round(seconds, 3),
+            "strict": strict,
+            "bad_records": bad,
+        }
+        output.print_json(summary)
+    else:
+        print_bad(len(opened), bad, seconds, out)
+    return output.BAD_ANSWER if bad else output.GOOD
+
+
+def find_bad_records(
+    source: Any, strict: bool, threads: int | None, quiet: bool = False
+) -> list[dict[str, Any]]:
+    """What is wrong with which record, in order of the records."""
+    import headrace
+
+    if not len(source):
+        return []
+    loader = headrace.Loader(
+        source,
+        [],
+        batch_size=BATCH,
+        on_error="skip",
+        error_budget=len(source) + 1,
+        ragged="list",
+        strict=strict,
+        threads=threads,
+        exif_orientation=False,
+    ).numpy()
+    with output.progress("scanning", len(source), quiet) as done:
+        for number, _ in enumerate(loader, 1):
+            done(min(number * BATCH, len(source)))
+    bad = [entry_of(record) for record in loader.quarantine]
+    loader.close()
+    return sorted(bad, key=lambda entry: entry["record"])
+
+
+def entry_of(record: dict[str, Any]) -> dict[str, Any]:
+    """One entry of the quarantine, without what only a run has."""
+    return {name: record[name] for name in record if name not in ("epoch", "position", "action")}
+
+
+def print_bad(records: int, bad: list[dict[str, Any]], seconds: float, out: Path | None) -> None:
+    from rich.markup import escape
+
+    console = output.console()
+    for entry in bad[:SHOWN]:
+        console.print(f"record {entry['record']}: {escape(entry['key'])}")
+        console.print(f"  [red]{entry['code']}[/] {escape(entry['what'])}")
+    if len(bad) > SHOWN:
+        console.print(
+            f"  … and {len(bad) - SHOWN:,} more" + ("" if out else "; list them all with -o FILE")
+        )
+    style = "bold red" if bad else "bold green"
+    console.print(f"[{style}]{len(bad):,} bad[/] of {records:,} records ({seconds:.1f} s)")
+    if out:
+        console.print(f"written to {out}")
+    if bad:
+        console.print("[dim]`headrace explain CODE` says what a code means.[/]")

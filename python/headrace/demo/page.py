@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The demo's report."""
+
+from __future__ import annotations
+
+import platform
+import time
+from typing import Any
+
+import numpy as np
+
+import headrace
+from headrace.demo.terminal import ratio, share_waited
+from headrace.report import (
+    Bar,
+    Page,
+    bar_chart,
+    line_chart,
+    picture_grid,
+    png_from_pixels,
+    share_chart,
+)
+
+SAMPLE_SIDE = 112
+SAMPLE_COLUMNS = 8
+
+
+def processor() -> str:
+    """The processor's name where the system tells it."""
+    try:
+        with open("/proc/cpuinfo") as lines:
+            for line in lines:
+                if line.startswith("model name"):
+                    return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.machine()
+
+
+def sample_pictures(source: Any, count: int) -> list[np.ndarray]:
+    """A few augmented pictures as uint8 (3, side, side), before they are normalized."""
+    transforms = headrace.presets.imagenet_train(SAMPLE_SIDE, dtype="uint8")
+    loader = headrace.Loader(source, transforms, batch_size=count, shuffle=True).numpy()
+    pictures = list(np.array(next(iter(loader))[0]))
+    loader.close()
+    return pictures
+
+
+def make_page(ours: dict[str, Any], peer: dict[str, Any] | None) -> Page:
+    page = Page("Headrace demo", lead(ours, peer))
+    facts = [(f"{ours['feeding'].images_per_second:,.0f}", "images/s, feeding alone")]
+    facts.append((f"{ours['training'].images_per_second:,.0f}", "images/s, with training"))
+    if peer:
+        facts.append((ratio(ours, peer, "feeding"), "a plain DataLoader's rate"))
+    facts.append((f"{share_waited(ours['training']):.0f} %", "of training spent waiting for data"))
+    page.facts(facts)
+    page.heading("Images per second")
+    sides = [ours] + ([peer] if peer else [])
+    for phase, title in (("feeding", "Feeding alone"), ("training", "With training")):
+        bars = [Bar(s["name"], s[phase].images_per_second, ours=s is ours) for s in sides]
+        page.chart(bar_chart(bars, title, "images/s, longer is better"))
+    page.table(
+        ["", "feeding alone", "with training", "loop waits"],
+        [
+            [
+                side["name"],
+                f"{side['feeding'].images_per_second:,.0f}",
+                f"{side['training'].images_per_second:,.0f}",
+                f"{share_waited(side['training']):.0f} %",
+            ]
+            for side in sides
+        ],
+        ours=0,
+    )
+    page.text(method(ours, peer), faint=True)
+    add_training(page, ours)
+    page.heading("What the net sees")
+    page.text(
+        "Each picture once through the training recipe: random resized crop and flip.", faint=True
+    )
+    columns = min(SAMPLE_COLUMNS, len(ours["samples"]))
+    page.picture(png_from_pixels(picture_grid(ours["samples"], columns)), "augmented samples")
+    page.heading("The same in your code")
+    page.code(
+        "import headrace as hr\n\n"
+        f'train = hr.Loader("{ours["folder"]}", hr.presets.imagenet_train(224),\n'
+        f"                  batch_size={ours['batch_size']}, shuffle=True).torch()\n"
+        "for images, labels in train:\n    ..."
+    )
+    return page
+
+
+def lead(ours: dict[str, Any], peer: dict[str, Any] | None) -> str:
+    text = f"{ours['records']:,} photos, decoded, cropped, flipped and normalized on "
+    text += f"{ours['threads']} threads"
+    return text + (", beside a PyTorch DataLoader with as many workers." if peer else ".")
+
+
+def method(ours: dict[str, Any], peer: dict[str, Any] | None) -> str:
+    text = (
+        f"{processor()}, {ours['threads']} loading threads, batches of {ours['batch_size']} at "
+        f"224x224 float32, measured one after the other for {ours['feeding'].seconds:.0f} s each "
+        "after a warm-up, files in the page cache. "
+        f"Training: {ours['trainer']}. Written {time.strftime('%Y-%m-%d %H:%M')}."
+    )
+    if peer:
+        text += f" The other side: {peer['name']}, {ours['threads']} worker processes."
+    return text
+
+
+def add_training(page: Page, ours: dict[str, Any]) -> None:
+    losses = ours["training"].losses
+    if losses:
+        page.heading("Training")
+        page.chart(line_chart(losses, "Loss", f"{len(losses)} steps"))
+    # Waiting is the loop's, not the threads'.
+    work = [(name, float(seconds)) for name, seconds in ours["stages"].items() if name != "wait"]
+    stages = [(name, seconds) for name, seconds in work if seconds > 0]
+    if stages:
+        page.chart(share_chart(stages, "Where the loader's time went while training, all threads"))

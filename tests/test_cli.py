@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line keeps its contract: keys, exit codes, and nothing for eyes in a pipe."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pty
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+Image = pytest.importorskip("PIL.Image")
+
+PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
+BENCH_KEYS = {
+    "images_per_second",
+    "images_per_second_epochs",
+    "first_batch_ms",
+    "cpu_seconds_per_1000",
+    "peak_rss_mib",
+    "threads",
+    "batch_size",
+    "records",
+    "epochs",
+    "batch_hash",
+    "stages",
+}
+STAGES = {"read", "entropy", "transform", "resample", "store", "python", "wait"}
+COMMAND = [sys.executable, "-c", "from headrace.cli import main; main()"]
+
+
+def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, **environment},
+    )
+
+
+def run_json(*arguments: object) -> Any:
+    done = run(*arguments, "--json")
+    assert done.returncode in (0, 1), done.stderr
+    assert done.stderr == ""
+    return json.loads(done.stdout)
+
+
+def run_on_terminal(*arguments: object, **environment: str) -> tuple[int, str]:
+    """What a person would see, colours and all."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        stdout=follower,
+        stderr=follower,
+        stdin=follower,
+        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", **environment},
+    )
+    os.close(follower)
+    seen = b""
+    while True:
+        try:
+            part = os.read(leader, 65536)
+        except OSError:  # the other side is closed
+            break
+        if not part:
+            break
+        seen += part
+    os.close(leader)
+    return process.wait(60), seen.decode()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two classes of four pictures each."""
+    for number, picture in enumerate(sorted(PICTURES.glob("*.jpg"))):
+        target = tmp_path / "data" / ("ab"[number % 2])
+        target.mkdir(parents=True, exist_ok=True)
+        shutil.copy(picture, target)
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def damaged(folder: Path) -> Path:
+    """The same, and one more that is no picture at all."""
+    (folder / "b" / "broken.jpg").write_bytes(b"\xff\xd8\xff\xe0 this is not a picture")
+    return folder
+
+
+def test_bench_gives_every_key_of_its_contract(folder: Path) -> None:
+    result = run_json("bench", folder, "--batch-size", 4, "--epochs", 2, "--threads", 2)
+    assert set(result) == BENCH_KEYS
+    assert set(result["stages"]) == STAGES
+    assert (result["records"], result["epochs"], result["threads"]) == (8, 2, 2)
+    assert result["batch_size"] == 4
+    assert len(result["images_per_second_epochs"]) == 2
+    assert result["images_per_second"] == pytest.approx(
+        np.median(result["images_per_second_epochs"]), abs=0.2
+    )
+    assert min(result["first_batch_ms"], result["peak_rss_mib"], result["cpu_seconds_per_1000"]) > 0
+
+
+@pytest.mark.parametrize("preset", ["imagenet-train", "imagenet-eval", "decode", "raw"])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "uint8"])
+def test_bench_has_every_preset_and_dtype(folder: Path, preset: str, dtype: str) -> None:
+    result = run_json(
+        "bench", folder, "--preset", preset, "--dtype", dtype, "--epochs", 1, "--size", 32
+    )
+    assert result["images_per_second"] > 0
+
+
+def test_bench_repeat_and_limit_choose_the_records(folder: Path) -> None:
+    assert run_json("bench", folder, "--epochs", 1, "--repeat", 3)["records"] == 24
+    assert run_json("bench", folder, "--epochs", 1, "--limit", 3)["records"] == 3
+    assert run_json("bench", folder, "--epochs", 1, "--limit", 3, "--repeat", 2)["records"] == 6
+    assert run_json("bench", folder, "--epochs", 1, "--limit", 99)["records"] == 8
+
+
+def test_bench_hash_depends_on_the_seed_and_not_on_the_threads(folder: Path) -> None:
+    def hash_of(*options: object) -> str:
+        result = run_json("bench", folder, "--epochs", 1, "--batch-size", 3, "--size", 48, *options)
+        return str(result["batch_hash"])
+
+    one = hash_of("--threads", 1)
+    assert one == hash_of("--threads", 2)
+    assert one != hash_of("--threads", 1, "--seed", 1)
+
+
+def test_bench_hash_is_of_the_pixels_in_order(folder: Path) -> None:
+    """For decode it is computable without Headrace, from Pillow's pixels."""
+    picture = Image.new("RGB", (5, 3), (10, 200, 30))
+    for name in ("a", "b"):
+        shutil.rmtree(folder / name)
+        (folder / name).mkdir()
+        picture.save(folder / name / "x.png")
+    result = run_json("bench", folder, "--preset", "decode", "--epochs", 1, "--batch-size", 2)
+    pixels = np.array(picture).transpose(2, 0, 1).tobytes()
+    labels = np.array([0, 1], np.int64).tobytes()
+    expected = hashlib.sha256(pixels + pixels + labels).hexdigest()
+    assert result["batch_hash"] == f"sha256:{expected}"
+
+
+def test_info_names_records_fields_bytes_and_classes(folder: Path) -> None:
+    facts = run_json("info", folder)
+    assert facts["records"] == 8
+    assert facts["classes"] == ["a", "b"]
+    assert facts["records_of_class"] == [4, 4]
+    assert facts["bytes"] == sum(p.stat().st_size for p in folder.rglob("*.jpg"))
+    assert [field["name"] for field in facts["fields"]] == ["image", "label"]
+    assert {"name", "kind", "dtype", "shape"} == set(facts["fields"][0])
+
+
+def test_info_writes_the_picture_that_it_was_asked_for(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "picture.png"
+    assert run("info", folder, "--record", 1, "--picture", out).returncode == 0
+    with Image.open(out) as written, Image.open(sorted((folder / "a").iterdir())[1]) as original:
+        assert written.size == original.size
+        assert np.array_equal(np.array(written.convert("RGB")), np.array(original.convert("RGB")))
+
+
+def test_info_of_a_record_that_is_not_there_is_a_usage_error(folder: Path) -> None:
+    done = run("info", folder, "--record", 8)
+    assert done.returncode == 2
+    assert "0..7" in done.stderr
+
+
+def test_scan_is_content_with_good_pictures(folder: Path) -> None:
+    done = run("scan", folder)
+    assert done.returncode == 0
+    assert "0 bad of 8 records" in done.stdout
+
+
+def test_scan_finds_the_bad_record_and_exits_with_1(damaged: Path, tmp_path: Path) -> None:
+    out = tmp_path / "bad.jsonl"
+    done = run("scan", damaged, "-o", out)
+    assert done.returncode == 1, done.stderr
+    assert "1 bad of 9 records" in done.stdout
+    (entry,) = [json.loads(line) for line in out.read_text().splitlines()]
+    assert entry["key"].endswith("broken.jpg")
+    assert entry["code"].startswith("HR03")
+    summary = run_json("scan", damaged)
+    assert (summary["records"], summary["bad"]) == (9, 1)
+    assert summary["bad_records"] == [entry]
+
+
+def test_scan_strict_also_finds_damage_that_decoders_repair(folder: Path) -> None:
+    victim = sorted((folder / "a").iterdir())[0]
+    data = victim.read_bytes()
+    victim.write_bytes(data[: len(data) * 2 // 3])
+    assert run_json("scan", folder)["bad"] == 0
+    (entry,) = run_json("scan", folder, "--strict")["bad_records"]
+    assert entry["key"].endswith(victim.name)
+
+
+def test_formats_lists_containers_and_codecs() -> None:
+    listed = run_json("formats")
+    assert "folder" in [record["name"] for record in listed["formats"]]
+    assert {"jpeg", "png"} <= {record["name"] for record in listed["codecs"]}
+    assert "jpeg" in run("formats").stdout
+
+
+def test_operators_describes_one_with_its_parameters_and_its_oracle() -> None:
+    record = run_json("operators", "Resize")
+    assert record["name"] == "Resize"
+    assert "size" in [param["name"] for param in record["params"]]
+    assert record["oracle"]
+    text = run("operators", "Resize").stdout
+    assert "size" in text and record["oracle"].split()[0] in text
+    assert "Resize" in [record["name"] for record in run_json("operators")]
+
+
+def test_operators_suggests_the_name_that_was_meant() -> None:
+    done = run("operators", "RandomFlipHorizontal")
+    assert done.returncode == 1
+    assert "did you mean" in done.stderr
+
+
+def test_explain_says_what_every_code_means() -> None:
+    codes = run_json("explain")
+    assert codes
+    for code in codes:
+        assert code["title"] and len(code["explanation"]) > 40, code
+    first = codes[0]["id"]
+    assert run_json("explain", first.lower())["id"] == first
+    assert codes[0]["title"] in run("explain", first).stdout
+
+
+def test_explain_of_an_unknown_code_exits_with_1() -> None:
+    assert run("explain", "HR9999").returncode == 1
+
+
+def test_exit_code_2_for_wrong_usage(folder: Path) -> None:
+    assert run("bench").returncode == 2
+    assert run("bench", folder, "--preset", "nonsense").returncode == 2
+    assert run("bench", folder, "--batch-size", 0).returncode == 2
+    assert run("nonsense").returncode == 2
+
+
+def test_exit_code_3_for_data_that_is_not_there_or_not_readable(
+    damaged: Path, tmp_path: Path
+) -> None:
+    done = run("info", tmp_path / "nowhere")
+    assert done.returncode == 3
+    assert "no such file or folder" in done.stderr
+    (tmp_path / "noise").write_bytes(os.urandom(64))
+    assert run("info", tmp_path / "noise").returncode == 3
+    done = run("bench", damaged, "--epochs", 1)
+    assert done.returncode == 3
+    assert "broken.jpg" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_exit_code_4_names_the_extra_when_typer_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("raise ModuleNotFoundError(name='typer')")
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = run("formats", PYTHONPATH=path)
+    assert done.returncode == 4
+    assert done.stderr == (
+        "headrace: the command line needs typer; run: pip install 'headrace[cli]'\n"
+    )
+
+
+def test_there_is_no_colour_and_no_progress_bar_in_a_pipe(folder: Path) -> None:
+    for arguments in (
+        ("bench", folder, "--epochs", 1),
+        ("scan", folder),
+        ("info", folder),
+        ("formats",),
+    ):
+        done = run(*arguments)
+        assert "\x1b" not in done.stdout + done.stderr, arguments
+        assert done.stderr == "", arguments
+
+
+def test_a_terminal_gets_colours_and_a_preview_unless_no_color_is_set(folder: Path) -> None:
+    code, seen = run_on_terminal("info", folder)
+    assert code == 0
+    assert "\x1b[38;2;" in seen and "▀" in seen
+    code, seen = run_on_terminal("info", folder, NO_COLOR="1")
+    assert code == 0
+    assert "\x1b[38" not in seen and "\x1b[3" not in seen and "▀" not in seen
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    command = " ".join(f"'{part}'" for part in [*COMMAND, "explain"])
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command} | head -c 1"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_every_command_has_help() -> None:
+    for name in ("bench", "info", "scan", "formats", "operators", "explain"):
+        done = run(name, "--help")
+        assert done.returncode == 0
+        assert "--json" in done.stdout
+
+
+def test_help_does_not_wait_for_frameworks() -> None:
+    code = (
+        "import sys\n"
+        "sys.argv = ['headrace', '--help']\n"
+        "from headrace.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "assert 'torch' not in sys.modules and 'PIL' not in sys.modules\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every example runs as it stands, without arguments."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_example_runs(example: Path, tmp_path: Path) -> None:
+    command = [sys.executable, str(example)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+    assert not list(tmp_path.iterdir()), "an example leaves nothing behind"
+
+
+def test_there_are_pictures_and_each_has_a_source_and_a_licence() -> None:
+    folder = ROOT / "examples" / "pictures"
+    pictures = {path.name for path in folder.glob("*.jpg")}
+    lines = [
+        line for line in (folder / "README.md").read_text().splitlines() if line.startswith("| `")
+    ]
+    assert {line.split("`")[1] for line in lines} == pictures
+    assert all("CC0" in line or "public domain" in line for line in lines)
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 1_000_000
