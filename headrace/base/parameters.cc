@@ -44,33 +44,11 @@ std::string show(double number) {
   return out.str();
 }
 
-std::string show(const ParamValue& value);
-
 template <class T>
 std::string show_list(const std::vector<T>& values) {
   std::string out;
-  for (const T& value : values) out += (out.empty() ? "" : ", ") + show(ParamValue(value));
+  for (const T& value : values) out += (out.empty() ? "" : ", ") + text_of(ParamValue(value));
   return "[" + out + "]";
-}
-
-std::string show(const ParamValue& value) {
-  struct Visitor {
-    std::string operator()(std::monostate) const { return "None"; }
-    std::string operator()(bool flag) const { return flag ? "True" : "False"; }
-    std::string operator()(int64_t number) const { return std::to_string(number); }
-    std::string operator()(double number) const { return show(number); }
-    std::string operator()(const std::string& text) const { return "\"" + text + "\""; }
-    std::string operator()(DType dtype) const { return std::string(name_of(dtype)); }
-    std::string operator()(const std::vector<int64_t>& list) const { return show_list(list); }
-    std::string operator()(const std::vector<double>& list) const { return show_list(list); }
-    std::string operator()(const std::vector<std::string>& list) const { return show_list(list); }
-    std::string operator()(const std::vector<Branch>& list) const {
-      size_t count = 0;
-      for (const Branch& branch : list) count += branch.transforms.size();
-      return std::to_string(count) + (count == 1 ? " transform" : " transforms");
-    }
-  };
-  return std::visit(Visitor{}, value);
 }
 
 std::string_view name_of(ParamType type) {
@@ -206,7 +184,7 @@ class Check {
   template <class T>
     requires std::is_same_v<T, int64_t> || std::is_same_v<T, double>
   void check_range(const std::vector<T>& values) const {
-    check_count(values.size(), show(ParamValue(values)));
+    check_count(values.size(), text_of(ParamValue(values)));
     for (T value : values) check_range(value);
   }
 
@@ -232,7 +210,7 @@ class Check {
   }
 
   void check_range(const std::vector<std::string>& values) const {
-    check_count(values.size(), show(ParamValue(values)));
+    check_count(values.size(), text_of(ParamValue(values)));
     for (const std::string& value : values) check_range(value);
   }
   void check_range(std::monostate) const {}
@@ -256,7 +234,7 @@ class Check {
   }
   [[noreturn]] void wrong_type(const ParamValue& given) const {
     raise(kWrongType, subject() + " must be " + std::string(name_of(param_.type)) + " (got " +
-                          show(given) + ")");
+                          text_of(given) + ")");
   }
   [[noreturn]] void out_of_range(const std::string& rule, const std::string& got) const {
     raise(kOutOfRange, subject() + " " + rule + " (got " + got + ")");
@@ -267,6 +245,26 @@ class Check {
 };
 
 }  // namespace
+
+std::string text_of(const ParamValue& value) {
+  struct Visitor {
+    std::string operator()(std::monostate) const { return "None"; }
+    std::string operator()(bool flag) const { return flag ? "True" : "False"; }
+    std::string operator()(int64_t number) const { return std::to_string(number); }
+    std::string operator()(double number) const { return show(number); }
+    std::string operator()(const std::string& text) const { return "\"" + text + "\""; }
+    std::string operator()(DType dtype) const { return std::string(name_of(dtype)); }
+    std::string operator()(const std::vector<int64_t>& list) const { return show_list(list); }
+    std::string operator()(const std::vector<double>& list) const { return show_list(list); }
+    std::string operator()(const std::vector<std::string>& list) const { return show_list(list); }
+    std::string operator()(const std::vector<Branch>& list) const {
+      size_t count = 0;
+      for (const Branch& branch : list) count += branch.transforms.size();
+      return std::to_string(count) + (count == 1 ? " transform" : " transforms");
+    }
+  };
+  return std::visit(Visitor{}, value);
+}
 
 Arguments::Arguments(std::string_view owner, const std::vector<Param>& params,
                      const std::map<std::string, ParamValue>& given) {

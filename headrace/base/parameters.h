@@ -30,6 +30,8 @@ using ParamValue = std::variant<std::monostate,  // None
                                 bool, int64_t, double, std::string, DType, std::vector<int64_t>,
                                 std::vector<double>, std::vector<Branch>, std::vector<std::string>>;
 
+std::string text_of(const ParamValue& value);  // as Python writes it
+
 // A transform as the user wrote it: a name and arguments, not yet checked.
 struct Spec {
   std::string name;

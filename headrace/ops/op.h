@@ -85,7 +85,4 @@ Result<void> edit(OpContext& context, int field, Step&& step) {
   return {};
 }
 
-// The size that all pictures of the step have; HR0501 when they differ.
-Result<Size> common_size(const OpContext& context);
-
 }  // namespace headrace

@@ -51,7 +51,12 @@ struct Step {
   uint64_t key = 0;          // of its draws
   std::unique_ptr<Op> op;                   // kOp
   std::shared_ptr<HostFunction> function;   // kHost; see Spec
-  std::vector<std::string> output_names;    // kHost: unused until it says what it returns
+  // kHost: what it may give back, by the names that it knows, with the fields' numbers.
+  std::vector<std::string> output_names;
+  std::vector<int> output_fields;
+  std::vector<FieldState> before;  // kHost: what its inputs are when they cross
+  // What the step makes of its fields; for kHost what each of output_names must come back as.
+  std::vector<FieldState> after;
   double probability = 1;    // kCoin: below it go on, else jump
   int jump = 0;              // kCoin: step number
 };
@@ -79,13 +84,23 @@ class Plan {
 
  private:
   friend class PlanMaker;
+  static constexpr size_t kOpenBytes = static_cast<size_t>(-1);
+  Result<void> begin_picture(int field, const FieldData& data, Record& record,
+                             Renderer& renderer) const;
+  Result<void> begin_tensor(int field, const FieldData& data, FieldValue& value) const;
+  std::vector<int> passes() const;
   Schema schema_;
   std::vector<FieldState> inputs_;
   std::vector<Step> steps_;
   std::vector<Output> outputs_;
   std::vector<bool> wanted_;
+  std::vector<size_t> input_bytes_;  // of a schema field's tensor; kOpenBytes where records differ
   PlanOptions options_;
 };
+
+// "uint8 (3, 224, ?)", as messages and plan() show it.
+std::string text_of(DType dtype, const Shape& shape);
+std::string text_of(const FieldState& state);
 
 // Throws Exception: unknown operator or field (with "did you mean"), bad parameter, impossible
 // order, ragged output (naming the operator that left it open).

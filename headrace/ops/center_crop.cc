@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// CenterCrop: the middle of a picture, padded where the picture is too small.
+#include <algorithm>
+#include <cmath>
+
+#include "headrace/base/registry.h"
+#include "headrace/ops/picture_op.h"
+
+namespace headrace {
+namespace {
+
+constexpr double kBlack[] = {0};
+
+// torchvision's anchor: Python's round(), which goes to the even number from a half.
+int anchor(int picture, int crop) {
+  return static_cast<int>(std::nearbyint((picture - crop) / 2.0));
+}
+
+class CenterCrop final : public PictureOp {
+ public:
+  explicit CenterCrop(Size size) : size_(size) {}
+
+  Result<void> apply(OpContext& context) const override {
+    for (int field : context.fields) {
+      const Size size = context.record.fields[field].picture.size();
+      const int wide = std::max(0, size_.width - size.width);
+      const int high = std::max(0, size_.height - size.height);
+      // The odd pixel of a border goes to the right and to the bottom.
+      if (Result<void> padded =
+              pad_field(context, field, wide / 2, high / 2, (wide + 1) / 2, (high + 1) / 2, kBlack);
+          !padded) {
+        return padded;
+      }
+      const Window window{anchor(size.width + wide, size_.width),
+                          anchor(size.height + high, size_.height), size_.width, size_.height};
+      const auto crop = [&](Recipe& picture) { return picture.crop(window); };
+      if (Result<void> cropped = edit(context, field, crop); !cropped) return cropped;
+    }
+    return {};
+  }
+
+ private:
+  void plan_picture(FieldState& picture) const override {
+    picture.shape = {picture.shape[0], size_.height, size_.width};
+  }
+
+  const Size size_;
+};
+
+const OpRecord kCenterCrop{
+    .name = "CenterCrop",
+    .doc =
+        "Crops a record's pictures at their centre.\n\n"
+        "Images and masks, (C, H, W), any dtype, become (C, size[0], size[1]); the dtype stays. "
+        "A picture that is smaller is padded with 0 first, the odd pixel at the right and the "
+        "bottom.",
+    .params = {{.name = "size",
+                .type = ParamType::kInts,
+                .doc = "Pixels: one number for a square, or (height, width).",
+                .required = true,
+                .minimum = 1,
+                .maximum = 1 << 16,
+                .min_count = 1,
+                .max_count = 2}},
+    .oracle = "torchvision v2's CenterCrop, bit for bit",
+    .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
+      return std::make_unique<CenterCrop>(size_from(arguments.integers("size")));
+    }};
+const Register<OpRecord> registered(kCenterCrop);
+
+}  // namespace
+}  // namespace headrace

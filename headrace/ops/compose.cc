@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compose: a list in a list; for pipelines that come from torchvision.
+#include "headrace/base/registry.h"
+#include "headrace/ops/op.h"
+
+namespace headrace {
+namespace {
+
+const OpRecord kCompose{
+    .name = "Compose",
+    .doc =
+        "The given transforms, as if they stood here.\n\n"
+        "A pipeline is a list already; this lets lists be written as in torchvision.",
+    .params = {{.name = "transforms",
+                .type = ParamType::kTransforms,
+                .doc = "The transforms.",
+                .required = true}},
+    .oracle = "the list itself",
+    .expand = [](const Arguments& arguments, const Spec&, PlanBuilder& builder) {
+      const std::vector<Branch>& lists = arguments.branches("transforms");
+      if (!lists.empty()) builder.append(lists.front().transforms);
+    }};
+const Register<OpRecord> registered(kCompose);
+
+}  // namespace
+}  // namespace headrace

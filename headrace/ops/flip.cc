@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// RandomHorizontalFlip and RandomVerticalFlip: mirror the pictures of a record, or leave them.
+#include "headrace/base/registry.h"
+#include "headrace/ops/picture_op.h"
+
+namespace headrace {
+namespace {
+
+// `mirror` is the member of Recipe that does it.
+template <bool (Recipe::*mirror)()>
+class RandomFlip final : public PictureOp {
+ public:
+  explicit RandomFlip(double p) : p_(p) {}
+
+  // One coin a record, so that its image and its mask stay together.
+  Result<void> apply(OpContext& context) const override {
+    if (!context.draws.coin(p_)) return {};
+    return edit_all(context, [](Recipe& picture) { return (picture.*mirror)(); });
+  }
+
+  static std::unique_ptr<Op> make(const Arguments& arguments) {
+    return std::make_unique<RandomFlip>(arguments.number("p"));
+  }
+
+ private:
+  const double p_;
+};
+
+std::vector<Param> params() {
+  return {{.name = "p",
+           .type = ParamType::kFloat,
+           .doc = "How probable it is that a record is mirrored.",
+           .fallback = 0.5,
+           .minimum = 0,
+           .maximum = 1}};
+}
+
+const OpRecord kRandomHorizontalFlip{
+    .name = "RandomHorizontalFlip",
+    .doc =
+        "Mirrors a record's pictures left to right with probability p, all of them or none.\n\n"
+        "Images and masks, (C, H, W), any dtype; shape and dtype stay.",
+    .params = params(),
+    .oracle = "Pillow's transpose(FLIP_LEFT_RIGHT), bit for bit",
+    .random = true,
+    .make = RandomFlip<&Recipe::flip_horizontal>::make};
+const Register<OpRecord> registered_horizontal(kRandomHorizontalFlip);
+
+const OpRecord kRandomVerticalFlip{
+    .name = "RandomVerticalFlip",
+    .doc =
+        "Mirrors a record's pictures top to bottom with probability p, all of them or none.\n\n"
+        "Images and masks, (C, H, W), any dtype; shape and dtype stay.",
+    .params = params(),
+    .oracle = "Pillow's transpose(FLIP_TOP_BOTTOM), bit for bit",
+    .random = true,
+    .make = RandomFlip<&Recipe::flip_vertical>::make};
+const Register<OpRecord> registered_vertical(kRandomVerticalFlip);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fork: several views of one field, each with transforms and draws of its own.
+#include "headrace/base/registry.h"
+#include "headrace/ops/op.h"
+
+namespace headrace {
+namespace {
+
+const OpRecord kFork{
+    .name = "Fork",
+    .doc =
+        "Replaces a field by independent branches of it.\n\n"
+        "Fork(\"image\", view1=[...], view2=[...]) gives the fields view1 and view2 in place of "
+        "image. Each list sees its own copy alone, and draws apart from the others: equal lists "
+        "give different views. The field is read once and decoded for each branch, only where "
+        "that branch needs it.",
+    .params = {{.name = "field",
+                .type = ParamType::kString,
+                .doc = "The field to replace.",
+                .required = true},
+               {.name = "branches",
+                .type = ParamType::kBranches,
+                .doc = "A list of transforms for each new field, as keyword arguments.",
+                .required = true,
+                .min_count = 1}},
+    .oracle = "the same list alone, on the same draws",
+    .expand = [](const Arguments& arguments, const Spec&, PlanBuilder& builder) {
+      builder.fork(arguments.text("field"), arguments.branches("branches"));
+    }};
+const Register<OpRecord> registered(kFork);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pad: adds borders of one colour.
+#include "headrace/base/registry.h"
+#include "headrace/ops/picture_op.h"
+
+namespace headrace {
+namespace {
+
+class Pad final : public PictureOp {
+ public:
+  Pad(Borders borders, std::vector<double> fill) : borders_(borders), fill_(std::move(fill)) {}
+
+  Result<void> apply(OpContext& context) const override {
+    for (int field : context.fields) {
+      Result<void> done = pad_field(context, field, borders_.left, borders_.top, borders_.right,
+                                    borders_.bottom, fill_);
+      if (!done) return done;
+    }
+    return {};
+  }
+
+ private:
+  void plan_picture(FieldState& picture) const override {
+    check_fill("Pad", fill_, picture);
+    if (picture.shape[1] >= 0) picture.shape[1] += borders_.top + borders_.bottom;
+    if (picture.shape[2] >= 0) picture.shape[2] += borders_.left + borders_.right;
+  }
+
+  const Borders borders_;
+  const std::vector<double> fill_;
+};
+
+const OpRecord kPad{
+    .name = "Pad",
+    .doc =
+        "Adds borders to a record's pictures.\n\n"
+        "Images and masks, (C, H, W), any dtype; H and W grow by the borders, the dtype stays.",
+    .params = {{.name = "padding",
+                .type = ParamType::kInts,
+                .doc =
+                    "Pixels: one number for all borders; two for left/right and top/bottom; four "
+                    "for left, top, right, bottom.",
+                .required = true,
+                .minimum = 0,
+                .maximum = 1 << 16,
+                .min_count = 1,
+                .max_count = 4},
+               {.name = "fill",
+                .type = ParamType::kFloats,
+                .doc = "The border's value: one number, or one a channel, in the range of the "
+                       "picture's dtype at this point (0 to 255 for uint8).",
+                .fallback = int64_t{0},
+                .min_count = 1,
+                .max_count = 4},
+               {.name = "padding_mode",
+                .type = ParamType::kString,
+                .doc = "How the border is made. Only \"constant\" is offered.",
+                .fallback = std::string("constant"),
+                .choices = {"constant"}}},
+    .oracle = "Pillow's ImageOps.expand, bit for bit",
+    .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
+      return std::make_unique<Pad>(borders_from("Pad", arguments.integers("padding")),
+                                   arguments.numbers("fill"));
+    }};
+const Register<OpRecord> registered(kPad);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/ops/picture_op.h"
+
+#include <array>
+#include <cmath>
+
+#include "headrace/base/registry.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kSizesDiffer{
+    "HR0501", ErrorKind::kData, "pictures of a record differ in size",
+    "A random crop takes the same window from every picture of a record (image and mask), so they "
+    "must have one size. A mask of another size is usually a mix-up of files. fields= narrows the "
+    "step, or a Resize((height, width)) before it makes the sizes equal."};
+const Register<ErrorCode> registered_sizes(kSizesDiffer);
+
+constexpr ErrorCode kTooSmall{
+    "HR0502", ErrorKind::kData, "picture smaller than the crop",
+    "A crop of a fixed size needs a picture that has it. Pad it (pad_if_needed=True), or resize it "
+    "first; CenterCrop pads by itself."};
+const Register<ErrorCode> registered_small(kTooSmall);
+
+constexpr ErrorCode kMisfit{
+    "HR0510", ErrorKind::kConfig, "operator does not fit",
+    "The operator's parameters contradict each other, or make no sense for the pictures that reach "
+    "it. The message says which, and the way out."};
+const Register<ErrorCode> registered_misfit(kMisfit);
+
+constexpr ErrorCode kNoPicture{
+    "HR0511", ErrorKind::kConfig, "not a picture",
+    "The operator works on images and masks; fields= named a field of another kind."};
+const Register<ErrorCode> registered_no_picture(kNoPicture);
+
+constexpr ErrorCode kBadFill{"HR0512", ErrorKind::kConfig, "fill does not fit the picture",
+                             "fill= is one number, or one a channel, in the range of the picture's "
+                             "dtype at that point: 0 to "
+                             "255 for uint8. After ToDtype(float32, scale=True) white is 1.0."};
+const Register<ErrorCode> registered_fill(kBadFill);
+
+constexpr ErrorCode kNoAliasing{
+    "HR0513", ErrorKind::kConfig, "antialias=False is not offered",
+    "Resizing equals Pillow's, which widens the filter when it shrinks a picture. torchvision's "
+    "antialias=False gives other pixels that no picture library gives; it exists for old models' "
+    "sake. Leave antialias out."};
+const Register<ErrorCode> registered_aliasing(kNoAliasing);
+
+std::string text_of(Size size) {
+  return std::to_string(size.height) + " x " + std::to_string(size.width);
+}
+
+}  // namespace
+
+bool PictureOp::takes(FieldKind kind) const {
+  return kind == FieldKind::kImage || kind == FieldKind::kMask;
+}
+
+void PictureOp::plan(FieldState& field) const {
+  if (field.kind != FieldKind::kImage && field.kind != FieldKind::kMask) {
+    raise(kNoPicture, "\"" + field.name + "\" is a " + std::string(name_of(field.kind)) +
+                          " field, and the step works on images and masks");
+  }
+  plan_picture(field);
+}
+
+Result<Size> common_size(const OpContext& context) {
+  const Size size = context.record.fields[context.fields[0]].picture.size();
+  for (int field : context.fields.subspan(1)) {
+    const Size other = context.record.fields[field].picture.size();
+    if (other == size) continue;
+    return Error{
+        .code = &kSizesDiffer,
+        .what = "one is " + text_of(size) + " (height x width), another " + text_of(other)};
+  }
+  return size;
+}
+
+Result<void> pad_field(OpContext& context, int field, int left, int top, int right, int bottom,
+                       std::span<const double> fill) {
+  std::array<double, 4> values;
+  const int channels = context.record.fields[field].picture.channels();
+  for (int c = 0; c < 4; ++c)
+    values[c] = fill.size() == 1 ? fill[0] : c < int(fill.size()) ? fill[c] : 0;
+  return edit(context, field, [&](Recipe& picture) {
+    return picture.pad(left, top, right, bottom, std::span(values).first(channels));
+  });
+}
+
+void check_fill(std::string_view owner, const std::vector<double>& fill,
+                const FieldState& picture) {
+  const std::string subject = "[" + std::string(owner) + "] fill ";
+  if (fill.size() != 1 && static_cast<int64_t>(fill.size()) != picture.shape[0]) {
+    raise(kBadFill,
+          subject + "must have one value, or one for each of the " +
+              std::to_string(picture.shape[0]) + " channels of \"" + picture.name + "\" (got " +
+              std::to_string(fill.size()) + ")",
+          picture.kind == FieldKind::kMask
+              ? "a mask has one channel: give the step twice, with fields=\"image\" and fields=\"" +
+                    picture.name + "\""
+              : "");
+  }
+  for (double value : fill) {
+    const bool fits = picture.dtype != DType::kUInt8 ||
+                      (value >= 0 && value <= 255 && value == std::floor(value));
+    if (fits) continue;
+    raise(kBadFill, subject + "must be a whole number from 0 to 255, as \"" + picture.name +
+                        "\" is uint8 here (got " + std::to_string(value) + ")");
+  }
+}
+
+Size size_from(const std::vector<int64_t>& size) {
+  return {static_cast<int>(size[0]), static_cast<int>(size.back())};
+}
+
+Borders borders_from(std::string_view owner, const std::vector<int64_t>& padding) {
+  const auto at = [&](size_t i) { return static_cast<int>(padding[i]); };
+  if (padding.size() == 1) return {at(0), at(0), at(0), at(0)};
+  if (padding.size() == 2) return {at(0), at(1), at(0), at(1)};
+  if (padding.size() == 4) return {at(0), at(1), at(2), at(3)};
+  raise_misfit(owner,
+               "padding must have 1, 2 or 4 values (got " + std::to_string(padding.size()) + ")",
+               "all borders; left/right and top/bottom; or left, top, right, bottom");
+}
+
+Filter filter_from(std::string_view interpolation) {
+  if (interpolation == "nearest") return Filter::kNearest;
+  return interpolation == "bicubic" ? Filter::kBicubic : Filter::kBilinear;
+}
+
+Param interpolation_param() {
+  return {.name = "interpolation",
+          .type = ParamType::kString,
+          .doc =
+              "The filter for images. Masks are always resized with \"nearest\", so that no new "
+              "label appears.",
+          .fallback = std::string("bilinear"),
+          .choices = {"nearest", "bilinear", "bicubic"}};
+}
+
+Param antialias_param() {
+  return {.name = "antialias",
+          .type = ParamType::kBool,
+          .doc =
+              "Whether the filter widens when a picture shrinks. Only True is offered: that is "
+              "what Pillow does.",
+          .fallback = true};
+}
+
+void require_antialias(std::string_view owner, const Arguments& arguments) {
+  if (arguments.flag("antialias")) return;
+  raise(
+      kNoAliasing,
+      "[" + std::string(owner) +
+          "] antialias must be True: pixels equal Pillow's, which always widens its filter when it "
+          "shrinks a picture",
+      "leave antialias out; for pixels without smoothing use interpolation=\"nearest\"");
+}
+
+void raise_misfit(std::string_view owner, const std::string& what, const std::string& hint) {
+  raise(kMisfit, "[" + std::string(owner) + "] " + what, hint);
+}
+
+Error too_small(std::string_view owner, Size picture, Size needed, std::string hint) {
+  return {.code = &kTooSmall,
+          .what = "[" + std::string(owner) + "] the crop is " + text_of(needed) +
+                  " (height x width), the picture " + text_of(picture),
+          .hint = std::move(hint)};
+}
+
+}  // namespace headrace

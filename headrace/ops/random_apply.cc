@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// RandomApply: a list of transforms that each record takes with a probability, or not at all.
+#include "headrace/base/registry.h"
+#include "headrace/ops/op.h"
+
+namespace headrace {
+namespace {
+
+const OpRecord kRandomApply{
+    .name = "RandomApply",
+    .doc =
+        "Applies a list of transforms with probability p, all of them or none.\n\n"
+        "What the list does to shapes is known only where it leaves them as they were; otherwise "
+        "the field counts as ragged after it. The list must not change a dtype.",
+    .params = {{.name = "transforms",
+                .type = ParamType::kTransforms,
+                .doc = "The transforms.",
+                .required = true,
+                .min_count = 1},
+               {.name = "p",
+                .type = ParamType::kFloat,
+                .doc = "How probable it is that a record takes them.",
+                .fallback = 0.5,
+                .minimum = 0,
+                .maximum = 1}},
+    .oracle = "torchvision v2's RandomApply, in distribution",
+    .random = true,
+    .expand = [](const Arguments& arguments, const Spec&, PlanBuilder& builder) {
+      builder.append_with_probability(arguments.number("p"),
+                                      arguments.branches("transforms").front().transforms);
+    }};
+const Register<OpRecord> registered(kRandomApply);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// RandomCrop: a window of a fixed size at a random place, after padding where asked for.
+#include <algorithm>
+
+#include "headrace/base/registry.h"
+#include "headrace/ops/picture_op.h"
+
+namespace headrace {
+namespace {
+
+class RandomCrop final : public PictureOp {
+ public:
+  RandomCrop(Size size, Borders borders, bool pad_if_needed, std::vector<double> fill)
+      : size_(size), borders_(borders), pad_if_needed_(pad_if_needed), fill_(std::move(fill)) {}
+
+  Result<void> apply(OpContext& context) const override {
+    Result<Size> size = common_size(context);
+    if (!size) return std::move(size.error());
+    const Borders borders = borders_for(*size);
+    const int free_y = size->height + borders.top + borders.bottom - size_.height;
+    const int free_x = size->width + borders.left + borders.right - size_.width;
+    if (free_y < 0 || free_x < 0) return too_small("RandomCrop", *size, size_, kHint);
+    const int y = static_cast<int>(context.draws.below(free_y + 1));
+    const int x = static_cast<int>(context.draws.below(free_x + 1));
+    const Window window{x, y, size_.width, size_.height};
+    for (int field : context.fields) {
+      if (Result<void> padded = pad_field(context, field, borders.left, borders.top, borders.right,
+                                          borders.bottom, fill_);
+          !padded) {
+        return padded;
+      }
+      const auto crop = [&](Recipe& picture) { return picture.crop(window); };
+      if (Result<void> cropped = edit(context, field, crop); !cropped) return cropped;
+    }
+    return {};
+  }
+
+ private:
+  static constexpr const char* kHint =
+      "pad_if_needed=True pads such pictures; Resize before the crop makes them larger";
+
+  // As torchvision does, a picture that is too small grows by the missing pixels on both sides.
+  Borders borders_for(Size size) const {
+    Borders borders = borders_;
+    if (!pad_if_needed_) return borders;
+    const int high = std::max(0, size_.height - (size.height + borders.top + borders.bottom));
+    const int wide = std::max(0, size_.width - (size.width + borders.left + borders.right));
+    borders.top += high;
+    borders.bottom += high;
+    borders.left += wide;
+    borders.right += wide;
+    return borders;
+  }
+
+  void plan_picture(FieldState& picture) const override {
+    check_fill("RandomCrop", fill_, picture);
+    const int64_t height = picture.shape[1], width = picture.shape[2];
+    const bool too_low = height >= 0 && height + borders_.top + borders_.bottom < size_.height;
+    const bool too_narrow = width >= 0 && width + borders_.left + borders_.right < size_.width;
+    if (!pad_if_needed_ && (too_low || too_narrow)) {
+      raise_misfit("RandomCrop",
+                   "the crop is larger than \"" + picture.name + "\" is at this point", kHint);
+    }
+    picture.shape = {picture.shape[0], size_.height, size_.width};
+  }
+
+  const Size size_;
+  const Borders borders_;
+  const bool pad_if_needed_;
+  const std::vector<double> fill_;
+};
+
+std::unique_ptr<Op> make(const Arguments& arguments) {
+  const Borders borders = arguments.is_none("padding")
+                              ? Borders{}
+                              : borders_from("RandomCrop", arguments.integers("padding"));
+  return std::make_unique<RandomCrop>(size_from(arguments.integers("size")), borders,
+                                      arguments.flag("pad_if_needed"), arguments.numbers("fill"));
+}
+
+const OpRecord kRandomCrop{
+    .name = "RandomCrop",
+    .doc =
+        "Crops a record's pictures at a random place, the same for all of them.\n\n"
+        "Images and masks, (C, H, W), any dtype, become (C, size[0], size[1]); the dtype stays. "
+        "All pictures of a record must have one size. Every place is equally probable. A picture "
+        "that is smaller than the crop is a data error unless pad_if_needed.",
+    .params = {{.name = "size",
+                .type = ParamType::kInts,
+                .doc = "Pixels: one number for a square, or (height, width).",
+                .required = true,
+                .minimum = 1,
+                .maximum = 1 << 16,
+                .min_count = 1,
+                .max_count = 2},
+               {.name = "padding",
+                .type = ParamType::kInts,
+                .doc = "Borders that are added before the crop: one number for all; two for "
+                       "left/right and top/bottom; four for left, top, right, bottom.",
+                .minimum = 0,
+                .maximum = 1 << 16,
+                .min_count = 1,
+                .max_count = 4},
+               {.name = "pad_if_needed",
+                .type = ParamType::kBool,
+                .doc = "Whether a picture that is too small grows by the missing pixels on both "
+                       "sides.",
+                .fallback = false},
+               {.name = "fill",
+                .type = ParamType::kFloats,
+                .doc = "The borders' value: one number, or one a channel, in the range of the "
+                       "picture's dtype at this point (0 to 255 for uint8).",
+                .fallback = int64_t{0},
+                .min_count = 1,
+                .max_count = 4},
+               {.name = "padding_mode",
+                .type = ParamType::kString,
+                .doc = "How the borders are made. Only \"constant\" is offered.",
+                .fallback = std::string("constant"),
+                .choices = {"constant"}}},
+    .oracle =
+        "Pillow's ImageOps.expand and crop, bit for bit; places as torchvision v2's in "
+        "distribution",
+    .random = true,
+    .make = make};
+const Register<OpRecord> registered(kRandomCrop);
+
+}  // namespace
+}  // namespace headrace

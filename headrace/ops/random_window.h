@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows of random area and aspect ratio, distributed as torchvision's RandomResizedCrop draws them.
+#pragma once
+
+#include <array>
+
+#include "headrace/base/random.h"
+#include "headrace/image/recipe.h"
+
+namespace headrace {
+
+// Smallest and largest share of the area, and smallest and largest width / height.
+struct WindowLaw {
+  WindowLaw(std::array<double, 2> scale, std::array<double, 2> ratio);
+  std::array<double, 2> scale, ratio, log_ratio;
+};
+
+// The share is uniform, the ratio log-uniform, the place uniform. After ten draws that do not fit in
+// the picture: its largest central window of an allowed ratio.
+Window random_window(Size picture, const WindowLaw& law, Draws& draws);
+
+}  // namespace headrace

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// ToDtype: another element type, with the values scaled to its range where asked for.
+#include "headrace/base/registry.h"
+#include "headrace/ops/picture_op.h"
+
+namespace headrace {
+namespace {
+
+class ToDtype final : public PictureOp {
+ public:
+  ToDtype(DType dtype, bool scale)
+      : step_{.kind = MapStep::Kind::kConvert,
+              .dtype = dtype,
+              .scale = scale,
+              .mean = {},
+              .std = {}} {}
+
+  // As in torchvision, a mask keeps its dtype unless fields= names it.
+  bool takes(FieldKind kind) const override { return kind == FieldKind::kImage; }
+
+  Result<void> apply(OpContext& context) const override {
+    return edit_all(context, [&](Recipe& picture) { return picture.map(step_); });
+  }
+
+ private:
+  void plan_picture(FieldState& picture) const override { picture.dtype = step_.dtype; }
+
+  const MapStep step_;
+};
+
+std::unique_ptr<Op> make(const Arguments& arguments) {
+  const DType dtype = arguments.dtype("dtype");
+  if (dtype != DType::kUInt8 && dtype != DType::kFloat32 && dtype != DType::kFloat16 &&
+      dtype != DType::kBFloat16) {
+    raise_misfit("ToDtype",
+                 "dtype must be uint8, float32, float16 or bfloat16 (got " +
+                     std::string(name_of(dtype)) + ")",
+                 "convert the batch where another dtype is needed");
+  }
+  return std::make_unique<ToDtype>(dtype, arguments.flag("scale"));
+}
+
+const OpRecord kToDtype{
+    .name = "ToDtype",
+    .doc =
+        "Converts images to another dtype.\n\n"
+        "Images, (C, H, W), become the same shape of dtype; masks stay unless fields= names them. "
+        "With scale, the range goes along: 0 to 255 becomes 0.0 to 1.0, and back; without it the "
+        "numbers stay what they are (floats are truncated).",
+    .params = {{.name = "dtype",
+                .type = ParamType::kDType,
+                .doc = "uint8, float32, float16 or bfloat16; as a string or as torch's dtype.",
+                .required = true},
+               {.name = "scale",
+                .type = ParamType::kBool,
+                .doc = "Whether values are scaled from the old dtype's range to the new one's.",
+                .fallback = false}},
+    .oracle = "torchvision v2's to_dtype on tensors, bit for bit",
+    .make = make};
+const Register<OpRecord> registered(kToDtype);
+
+}  // namespace
+}  // namespace headrace

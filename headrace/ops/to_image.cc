@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// ToImage: nothing; pictures are (C, H, W) tensors from the start.
+#include "headrace/base/registry.h"
+#include "headrace/ops/op.h"
+
+namespace headrace {
+namespace {
+
+const OpRecord kToImage{.name = "ToImage",
+                        .doc =
+                            "Does nothing; for pipelines that come from torchvision.\n\n"
+                            "Pictures are (C, H, W) uint8 tensors from the start.",
+                        .params = {},
+                        .oracle = "torchvision v2's ToImage on a decoded picture",
+                        .expand = [](const Arguments&, const Spec&, PlanBuilder&) {}};
+const Register<OpRecord> registered(kToImage);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <utility>
+
+#include "headrace/base/registry.h"
+#include "headrace/pipeline/plan_maker.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kUnknownOperator{
+    "HR0110", ErrorKind::kConfig, "unknown transform",
+    "No operator has this name. `headrace operators` lists them; names are torchvision v2's. Any "
+    "Python callable may stand in the list too: its argument names are the fields that it takes."};
+const Register<ErrorCode> registered_operator(kUnknownOperator);
+
+constexpr ErrorCode kUnknownField{
+    "HR0111", ErrorKind::kConfig, "unknown field",
+    "A field is named that does not exist at this point: the source has no such field, or a Fork "
+    "has "
+    "replaced it. Inside the branch of a Fork, and inside a list for one field, only that field is "
+    "seen."};
+const Register<ErrorCode> registered_field(kUnknownField);
+
+constexpr ErrorCode kNothingToDo{
+    "HR0113", ErrorKind::kConfig, "no field for the transform",
+    "None of the fields at this point is of a kind that the transform acts on, so it would do "
+    "nothing."};
+const Register<ErrorCode> registered_nothing(kNothingToDo);
+
+constexpr ErrorCode kPathsDiffer{
+    "HR0115", ErrorKind::kConfig, "records would differ in dtype",
+    "A RandomApply that some records take must leave dtype, kind and number of dimensions as they "
+    "were, since all records of a batch have the same. Move the conversion out of it."};
+const Register<ErrorCode> registered_paths(kPathsDiffer);
+
+constexpr ErrorCode kBadFork{
+    "HR0116", ErrorKind::kConfig, "impossible Fork",
+    "A Fork replaces one field by new ones, for every record alike. It cannot stand inside a "
+    "RandomApply, and each new name must be free."};
+const Register<ErrorCode> registered_fork(kBadFork);
+
+constexpr ErrorCode kBadSchema{
+    "HR0117", ErrorKind::kConfig, "pictures of an unknown form",
+    "Images and masks are encoded files, or (C, H, W) uint8 tensors of one to four channels. Other "
+    "tensors can be delivered as fields of the kind `tensor`."};
+const Register<ErrorCode> registered_schema(kBadSchema);
+
+constexpr ErrorCode kBadStep{
+    "HR0118", ErrorKind::kConfig, "impossible function step",
+    "A function takes fields by its argument names; it may declare fields that it returns in "
+    "another "
+    "form, and new ones. New fields cannot come from inside a RandomApply."};
+const Register<ErrorCode> registered_step(kBadStep);
+
+constexpr std::string_view kSource = "the source, whose records differ in size";
+
+bool is_picture(FieldKind kind) { return kind == FieldKind::kImage || kind == FieldKind::kMask; }
+
+FieldState state_of(const Field& field) {
+  FieldState state{field.name, field.kind, field.dtype, field.shape, {}};
+  if (is_picture(field.kind)) {
+    if (field.encoded) {
+      state.dtype = DType::kUInt8;
+      state.shape = {field.kind == FieldKind::kMask ? 1 : 3, -1, -1};
+    } else if (field.shape.size() != 3 || field.dtype != DType::kUInt8 || field.shape[0] < 1 ||
+               field.shape[0] > 4) {
+      raise(kBadSchema, "\"" + field.name + "\" is a " + std::string(name_of(field.kind)) +
+                            " field of " + text_of(field.dtype, field.shape));
+    }
+  }
+  if (std::ranges::count(state.shape, -1)) state.left_open_by = kSource;
+  return state;
+}
+
+// "RandomCrop(size=32, padding=4)".
+std::string label_of(const Spec& spec, const OpRecord& record) {
+  std::string arguments;
+  for (const Param& param : record.params) {
+    const auto given = spec.arguments.find(std::string(param.name));
+    if (given == spec.arguments.end()) continue;
+    arguments += (arguments.empty() ? "" : ", ") + given->first + "=" + text_of(given->second);
+  }
+  return spec.name + "(" + arguments + ")";
+}
+
+}  // namespace
+
+PlanMaker::PlanMaker(const Schema& schema, const PlanOptions& options)
+    : plan_(std::make_shared<Plan>()), scopes_(1) {
+  plan_->schema_ = schema;
+  plan_->options_ = options;
+  for (const Field& field : schema) scope().visible.push_back(add_field(state_of(field)));
+}
+
+void PlanMaker::append(const std::vector<Spec>& transforms) {
+  for (const Spec& spec : transforms) add(spec);
+}
+
+void PlanMaker::append_with_probability(double p, const std::vector<Spec>& transforms) {
+  int ordinal = 0;
+  Step coin;
+  coin.kind = Step::Kind::kCoin;
+  coin.key = next_key("RandomApply", &ordinal);
+  coin.probability = p;
+  coin.label = "RandomApply(p=" + text_of(ParamValue(p)) + ")";
+  const bool always = p >= 1;
+  const std::vector<FieldState> untouched = states_;
+  const size_t at = plan_->steps_.size();
+  const std::string label = coin.label;
+  if (!always) plan_->steps_.push_back(std::move(coin));
+
+  Scope inner = scope();
+  inner.path += "RandomApply#" + std::to_string(ordinal) + "/";
+  inner.conditional |= !always;
+  inner.ordinals.clear();
+  scopes_.push_back(std::move(inner));
+  append(transforms);
+  if (always) {  // a Fork in it may have changed what is seen
+    scopes_[scopes_.size() - 2].visible = scope().visible;
+    scopes_.pop_back();
+    return;
+  }
+  scopes_.pop_back();
+  plan_->steps_[at].jump = static_cast<int>(plan_->steps_.size());
+  merge_paths(untouched, label);
+}
+
+// After the coin a field is what it is on both paths, and open where they differ.
+void PlanMaker::merge_paths(const std::vector<FieldState>& untouched, const std::string& label) {
+  for (size_t i = 0; i < untouched.size(); ++i) {
+    const FieldState& skipped = untouched[i];
+    FieldState& taken = states_[i];
+    if (taken.kind != skipped.kind || taken.dtype != skipped.dtype ||
+        taken.shape.size() != skipped.shape.size()) {
+      raise(kPathsDiffer,
+            "[RandomApply] \"" + taken.name + "\" would be " + text_of(taken) +
+                " in some records and " + text_of(skipped) + " in the others",
+            "move what changes the dtype out of the RandomApply");
+    }
+    for (size_t axis = 0; axis < taken.shape.size(); ++axis) {
+      if (taken.shape[axis] == skipped.shape[axis]) continue;
+      taken.shape[axis] = -1;
+      taken.left_open_by = label + ", since only some records take it";
+    }
+  }
+}
+
+void PlanMaker::fork(const std::string& field, const std::vector<Branch>& branches) {
+  if (scope().conditional) raise(kBadFork, "[Fork] cannot stand inside a RandomApply");
+  if (!scope().narrowed.empty()) raise(kBadFork, "[Fork] takes no fields=: it names its field");
+  const int from = field_named(field);
+  const std::string label = "Fork(\"" + states_[from].name + "\")";
+  std::vector<int> views;
+  for (const Branch& branch : branches) {
+    for (int other : scopes_.front().visible) {
+      if (other != from && states_[other].name == branch.name) {
+        raise(kBadFork, "[Fork] there is a field \"" + branch.name + "\" already",
+              "give the branch another name");
+      }
+    }
+    FieldState state = states_[from];
+    state.name = branch.name;
+    views.push_back(add_field(std::move(state)));
+    add_copy(from, views.back(), label);
+  }
+  gone_[states_[from].name] = "[Fork] has replaced it by " + names_of(views);
+  for (Scope& each : scopes_) {
+    const auto at = std::ranges::find(each.visible, from);
+    if (at == each.visible.end()) continue;
+    const auto place = each.visible.erase(at);
+    each.visible.insert(place, views.begin(), views.end());
+  }
+  for (size_t i = 0; i < branches.size(); ++i) {
+    Scope branch;
+    branch.path = scope().path + branches[i].name + "/";
+    branch.visible = {views[i]};
+    branch.alias = field;
+    scopes_.push_back(std::move(branch));
+    append(branches[i].transforms);
+    scopes_.pop_back();
+  }
+}
+
+void PlanMaker::append_to_field(const std::string& field, const std::vector<Spec>& transforms) {
+  Scope list;
+  list.visible = {field_named(field)};
+  list.path = field + "/";
+  scopes_.push_back(std::move(list));
+  append(transforms);
+  scopes_.pop_back();
+}
+
+void PlanMaker::drop(const std::string& field) {
+  const int number = field_named(field);
+  std::erase(scope().visible, number);
+  gone_[field] = "the pipeline drops it (None)";
+}
+
+void PlanMaker::add(const Spec& spec) {
+  if (spec.function) return add_host(spec);
+  const OpRecord* record = Registry<OpRecord>::find(spec.name);
+  if (!record) {
+    std::vector<std::string_view> names;
+    for (const OpRecord* known : Registry<OpRecord>::all()) names.push_back(known->name);
+    const std::string_view near = nearest_name(spec.name, names);
+    raise(kUnknownOperator, "there is no transform \"" + spec.name + "\"",
+          near.empty() ? "`headrace operators` lists them"
+                       : "did you mean \"" + std::string(near) + "\"?");
+  }
+  const Arguments arguments(record->name, record->params, spec.arguments);
+  if (record->make) return add_op(*record, spec, arguments);
+  const std::vector<int> outer = scope().narrowed;
+  if (!spec.fields.empty()) scope().narrowed = fields_named(spec.fields);
+  record->expand(arguments, spec, *this);
+  scope().narrowed = outer;
+}
+
+void PlanMaker::add_op(const OpRecord& record, const Spec& spec, const Arguments& arguments) {
+  Step step;
+  step.label = label_of(spec, record);
+  step.key = next_key(spec.name);
+  step.op = record.make(arguments);
+  if (!spec.fields.empty()) {
+    step.fields = fields_named(spec.fields);
+  } else {
+    const std::vector<int>& seen = scope().narrowed.empty() ? scope().visible : scope().narrowed;
+    std::ranges::copy_if(seen, std::back_inserter(step.fields),
+                         [&](int field) { return step.op->takes(states_[field].kind); });
+    if (step.fields.empty()) {
+      raise(kNothingToDo, "[" + spec.name + "] acts on none of the fields here: " + names_of(seen));
+    }
+  }
+  for (int field : step.fields) {
+    FieldState& state = states_[field];
+    const Shape before = state.shape;
+    const std::string opened_by = std::exchange(state.left_open_by, {});
+    step.op->plan(state);
+    const bool open = std::ranges::count(state.shape, -1) > 0;
+    if (!open) state.left_open_by.clear();
+    if (open && state.left_open_by.empty()) {
+      state.left_open_by = state.shape == before ? opened_by : step.label;
+    }
+    step.after.push_back(state);
+  }
+  plan_->steps_.push_back(std::move(step));
+}
+
+void PlanMaker::add_host(const Spec& spec) {
+  Step step;
+  step.kind = Step::Kind::kHost;
+  step.function = spec.function;
+  const std::string name = spec.function->name();
+  step.key = next_key(name);
+  if (!spec.fields.empty()) {
+    raise(kBadStep, "[" + name + "] takes no fields=", "its argument names are its fields");
+  }
+  std::string inputs;
+  for (const std::string& input : spec.function->inputs()) {
+    const int field = field_named(input);
+    if (std::ranges::count(step.fields, field)) {
+      raise(kBadStep, "[" + name + "] names the field \"" + states_[field].name + "\" twice");
+    }
+    step.fields.push_back(field);
+    step.before.push_back(states_[field]);
+    step.output_names.push_back(input);
+    step.output_fields.push_back(field);
+    step.after.push_back(states_[field]);
+    inputs += (inputs.empty() ? "" : ", ") + input;
+  }
+  step.label = name + "(" + inputs + ")";
+  add_host_outputs(step);
+  plan_->steps_.push_back(std::move(step));
+}
+
+// What the function declares: a known field in another form, or a new field.
+void PlanMaker::add_host_outputs(Step& step) {
+  for (const Field& declared : step.function->returns()) {
+    FieldState state{declared.name, declared.kind, declared.dtype, declared.shape, {}};
+    if (is_picture(declared.kind) && declared.shape.size() != 3) {
+      raise(kBadStep,
+            "[" + step.function->name() + "] declares the picture \"" + declared.name + "\" as " +
+                text_of(declared.dtype, declared.shape),
+            "pictures are (C, H, W), with -1 where records differ");
+    }
+    if (std::ranges::count(state.shape, -1)) state.left_open_by = step.label;
+    const auto known = std::ranges::find(step.output_names, declared.name);
+    if (known != step.output_names.end()) {
+      const auto at = known - step.output_names.begin();
+      state.name = step.after[at].name;
+      step.after[at] = states_[step.output_fields[at]] = state;
+      continue;
+    }
+    for (int other : scopes_.front().visible) {
+      if (states_[other].name != declared.name) continue;
+      raise(kBadStep,
+            "[" + step.function->name() + "] declares \"" + declared.name +
+                "\", a field that it does not take",
+            "make it an argument of the function");
+    }
+    if (scope().conditional) {
+      raise(kBadStep, "[" + step.function->name() + "] cannot add the field \"" + declared.name +
+                          "\" inside a RandomApply");
+    }
+    const int field = add_field(state);
+    // Outer lists see it too, up to the list that it stands in.
+    for (Scope& each : scopes_) each.visible.push_back(field);
+    step.output_names.push_back(declared.name);
+    step.output_fields.push_back(field);
+    step.after.push_back(state);
+  }
+}
+
+void PlanMaker::add_copy(int from, int to, const std::string& label) {
+  Step step;
+  step.kind = Step::Kind::kCopy;
+  step.label = label;
+  step.fields = {from, to};
+  step.after = {states_[to]};
+  plan_->steps_.push_back(std::move(step));
+}
+
+int PlanMaker::field_named(const std::string& name) const {
+  const Scope& here = scopes_.back();
+  for (int field : here.visible) {
+    if (states_[field].name == name) return field;
+  }
+  if (name == here.alias && here.visible.size() == 1) return here.visible[0];
+  std::vector<std::string_view> names;
+  for (int field : here.visible) names.push_back(states_[field].name);
+  const std::string_view near = nearest_name(name, names);
+  const auto gone = gone_.find(name);
+  raise(kUnknownField, "there is no field \"" + name + "\" here",
+        gone != gone_.end() ? gone->second
+        : !near.empty()     ? "did you mean \"" + std::string(near) + "\"?"
+                            : "the fields are " + names_of(here.visible));
+}
+
+std::vector<int> PlanMaker::fields_named(const std::vector<std::string>& names) const {
+  std::vector<int> fields;
+  for (const std::string& name : names) {
+    const int field = field_named(name);
+    if (!std::ranges::count(fields, field)) fields.push_back(field);
+  }
+  return fields;
+}
+
+std::string PlanMaker::names_of(const std::vector<int>& fields) const {
+  std::string out;
+  for (int field : fields) {
+    out += (out.empty() ? "" : ", ") + states_[field].name + " (" +
+           std::string(name_of(states_[field].kind)) + ")";
+  }
+  return out.empty() ? "none" : out;
+}
+
+int PlanMaker::add_field(FieldState state) {
+  plan_->inputs_.push_back(state);
+  states_.push_back(std::move(state));
+  return static_cast<int>(states_.size()) - 1;
+}
+
+// Of the branch, the operator and its ordinal among equal ones there: so a deterministic operator
+// more or less changes no draw, and two branches draw apart.
+uint64_t PlanMaker::next_key(const std::string& name, int* ordinal) {
+  const int number = scope().ordinals[name]++;
+  if (ordinal) *ordinal = number;
+  return mix64(hash_name(scope().path), mix64(hash_name(name), static_cast<uint64_t>(number)));
+}
+
+std::shared_ptr<const Plan> make_plan(const Schema& schema, const Pipeline& pipeline,
+                                      const PlanOptions& options) {
+  PlanMaker maker(schema, options);
+  for (const std::string& field : pipeline.dropped) maker.drop(field);
+  maker.append(pipeline.transforms);
+  for (const auto& [field, transforms] : pipeline.by_field) {
+    maker.append_to_field(field, transforms);
+  }
+  return maker.finish();
+}
+
+}  // namespace headrace

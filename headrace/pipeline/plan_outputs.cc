@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of a plan: what is delivered, and what need not be done because nobody asked for it.
+#include <algorithm>
+#include <utility>
+
+#include "headrace/base/registry.h"
+#include "headrace/pipeline/plan_maker.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kUnknownOutput{
+    "HR0112", ErrorKind::kConfig, "unknown output field",
+    "fields= names what a batch has: fields that exist at the end of the pipeline, and id, key and "
+    "valid, which every source has."};
+const Register<ErrorCode> registered_output(kUnknownOutput);
+
+constexpr ErrorCode kRagged{
+    "HR0114", ErrorKind::kConfig, "records differ in shape",
+    "A batch is one tensor, so its records must have one shape. Resize((height, width)), "
+    "CenterCrop "
+    "or RandomCrop make pictures equal; a function can declare the shape that it returns; "
+    "ragged=\"list\" delivers one tensor a record instead."};
+const Register<ErrorCode> registered_ragged(kRagged);
+
+// What every source has beside its fields.
+constexpr std::pair<std::string_view, OutputOrigin> kExtras[] = {
+    {"id", OutputOrigin::kId}, {"key", OutputOrigin::kKey}, {"valid", OutputOrigin::kValid}};
+
+bool is_list_kind(FieldKind kind) { return kind == FieldKind::kText || kind == FieldKind::kBytes; }
+
+Output extra_output(std::string_view name, OutputOrigin origin) {
+  Output output;
+  output.name = name;
+  output.origin = origin;
+  output.state.name = name;
+  switch (origin) {
+    case OutputOrigin::kId:
+      output.state.dtype = DType::kInt64;
+      break;
+    case OutputOrigin::kValid:
+      output.state.dtype = DType::kBool;
+      break;
+    default:
+      output.state.kind = FieldKind::kText;
+      output.as_list = true;
+  }
+  output.bytes_per_record = output.as_list ? 0 : size_of(output.state.dtype);
+  return output;
+}
+
+}  // namespace
+
+std::shared_ptr<const Plan> PlanMaker::finish() {
+  add_outputs();
+  remove_dead_steps();
+  for (size_t i = 0; i < plan_->schema_.size(); ++i) {
+    const FieldState& state = plan_->inputs_[i];
+    const bool open = is_list_kind(state.kind) || std::ranges::count(state.shape, -1) > 0;
+    plan_->input_bytes_.push_back(open ? Plan::kOpenBytes
+                                       : static_cast<size_t>(element_count(state.shape)) *
+                                             size_of(state.dtype));
+  }
+  return std::move(plan_);
+}
+
+void PlanMaker::add_outputs() {
+  const std::vector<std::string>& wanted = plan_->options_.fields;
+  for (const std::string& name : wanted) {
+    if (std::ranges::count(wanted, name) > 1) {
+      raise(kUnknownOutput, "fields= names \"" + name + "\" more than once");
+    }
+    plan_->outputs_.push_back(output_named(name));
+  }
+  if (wanted.empty()) {
+    for (int field : scopes_.front().visible) {
+      plan_->outputs_.push_back(output_named(states_[field].name));
+    }
+  }
+  if (plan_->outputs_.empty()) {
+    raise(kUnknownOutput, "nothing would be delivered", "the pipeline drops every field");
+  }
+  for (Output& output : plan_->outputs_) {
+    if (output.origin != OutputOrigin::kField) continue;
+    const FieldState& state = output.state;
+    const bool ragged = std::ranges::count(state.shape, -1) > 0;
+    if (ragged && plan_->options_.ragged == Ragged::kRefuse) refuse_ragged(output);
+    output.as_list = ragged || is_list_kind(state.kind);
+    if (!output.as_list) {
+      output.bytes_per_record =
+          static_cast<size_t>(element_count(state.shape)) * size_of(state.dtype);
+    }
+  }
+}
+
+Output PlanMaker::output_named(const std::string& name) const {
+  const std::vector<int>& live = scopes_.front().visible;
+  for (int field : live) {
+    if (states_[field].name != name) continue;
+    Output output;
+    output.name = name;
+    output.field = field;
+    output.state = states_[field];
+    return output;
+  }
+  std::vector<std::string_view> names;
+  for (const auto& [extra, origin] : kExtras) {
+    if (extra == name) return extra_output(extra, origin);
+    names.push_back(extra);
+  }
+  for (int field : live) names.push_back(states_[field].name);
+  const std::string_view near = nearest_name(name, names);
+  const auto gone = gone_.find(name);
+  raise(kUnknownOutput, "fields= names \"" + name + "\", which does not exist at the end",
+        gone != gone_.end() ? gone->second
+        : !near.empty()     ? "did you mean \"" + std::string(near) + "\"?"
+                            : "the fields are " + names_of(live) + "; and id, key, valid");
+}
+
+void PlanMaker::refuse_ragged(const Output& output) const {
+  const FieldState& state = output.state;
+  const bool picture = state.kind == FieldKind::kImage || state.kind == FieldKind::kMask;
+  raise(kRagged,
+        "\"" + output.name + "\" is " + text_of(state) + ", left open by " + state.left_open_by,
+        picture ? "add Resize((height, width)), CenterCrop(size) or RandomCrop(size), or take "
+                  "ragged=\"list\""
+                : "take ragged=\"list\", or leave it out with fields=");
+}
+
+// From the end: a step stays where an output needs one of its fields; functions always stay.
+void PlanMaker::remove_dead_steps() {
+  std::vector<bool> live(plan_->inputs_.size());
+  for (const Output& output : plan_->outputs_) {
+    if (output.field >= 0) live[output.field] = true;
+  }
+  std::vector<Step>& steps = plan_->steps_;
+  std::vector<bool> kept(steps.size());
+  for (size_t i = steps.size(); i-- > 0;) {
+    Step& step = steps[i];
+    switch (step.kind) {
+      case Step::Kind::kOp: {
+        std::vector<int> fields;
+        std::vector<FieldState> after;
+        for (size_t f = 0; f < step.fields.size(); ++f) {
+          if (!live[step.fields[f]]) continue;
+          fields.push_back(step.fields[f]);
+          after.push_back(std::move(step.after[f]));
+        }
+        step.fields = std::move(fields);
+        step.after = std::move(after);
+        kept[i] = !step.fields.empty();
+        break;
+      }
+      case Step::Kind::kHost:
+        for (int field : step.fields) live[field] = true;
+        kept[i] = true;
+        break;
+      case Step::Kind::kCopy:
+        kept[i] = live[step.fields[1]];
+        if (kept[i]) live[step.fields[0]] = true;
+        break;
+      case Step::Kind::kCoin:  // decides about the steps up to its jump
+        kept[i] = std::any_of(kept.begin() + i + 1, kept.begin() + step.jump,
+                              [](bool keep) { return keep; });
+        break;
+    }
+  }
+  std::vector<int> number(steps.size() + 1);
+  for (size_t i = 0; i < steps.size(); ++i) number[i + 1] = number[i] + kept[i];
+  std::vector<Step> rest;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (!kept[i]) continue;
+    steps[i].jump = number[steps[i].jump];
+    rest.push_back(std::move(steps[i]));
+  }
+  steps = std::move(rest);
+  plan_->wanted_.assign(live.begin(), live.begin() + plan_->schema_.size());
+}
+
+}  // namespace headrace

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plan as a table for people. Which steps fuse is not guessed: the steps are rehearsed on a
+// blank picture, and a new pass begins where something had to be materialized.
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "headrace/pipeline/plan.h"
+
+namespace headrace {
+namespace {
+
+constexpr int kBlankHeight = 480, kBlankWidth = 640;  // where sizes are open
+
+bool is_picture(FieldKind kind) { return kind == FieldKind::kImage || kind == FieldKind::kMask; }
+
+Recipe blank(const FieldState& state, Size open) {
+  const auto size = [](int64_t known, int otherwise) {
+    return known > 0 ? static_cast<int>(known) : otherwise;
+  };
+  auto picture =
+      std::make_shared<Picture>(size(state.shape[0], 3), size(state.shape[1], open.height),
+                                size(state.shape[2], open.width), state.dtype);
+  std::memset(picture->pixels.data(), 0, picture->pixels.size());
+  return Recipe(std::shared_ptr<const Picture>(std::move(picture)));
+}
+
+std::string padded(std::string text, size_t width) {
+  text.resize(std::max(text.size(), width), ' ');
+  return text;
+}
+
+// Rows of cells, each column as wide as its widest cell.
+std::string table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<size_t> widths(rows.front().size());
+  for (const auto& row : rows) {
+    for (size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+  }
+  std::string out;
+  for (const auto& row : rows) {
+    std::string line = " ";
+    for (size_t c = 0; c < row.size(); ++c) line += " " + padded(row[c], widths[c]) + " ";
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+  }
+  return out;
+}
+
+std::string text_of_bytes(size_t bytes) {
+  return bytes == 1 ? "1 byte" : std::to_string(bytes) + " bytes";
+}
+
+}  // namespace
+
+std::string text_of(DType dtype, const Shape& shape) {
+  std::string out = std::string(name_of(dtype)) + " (";
+  for (size_t i = 0; i < shape.size(); ++i) {
+    out += (i ? ", " : "") + (shape[i] < 0 ? "?" : std::to_string(shape[i]));
+  }
+  return out + (shape.size() == 1 ? ",)" : ")");
+}
+
+std::string text_of(const FieldState& state) {
+  if (state.kind == FieldKind::kText) return "text";
+  if (state.kind == FieldKind::kBytes) return "bytes";
+  return text_of(state.dtype, state.shape);
+}
+
+// By step: which rendering of its first picture it belongs to, from 1; 0 where that is unknown.
+std::vector<int> Plan::passes() const {
+  std::vector<int> passes(steps_.size());
+  std::vector<int> pass(inputs_.size(), 1);
+  Renderer renderer;
+  Record record;
+  record.position = 0;
+  record.fields.resize(inputs_.size());
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    record.fields[i].kind = inputs_[i].kind;
+    if (is_picture(inputs_[i].kind)) {
+      record.fields[i].picture = blank(inputs_[i], {kBlankHeight, kBlankWidth});
+    }
+  }
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    const Step& step = steps_[s];
+    if (step.kind == Step::Kind::kCoin) continue;
+    if (step.kind == Step::Kind::kCopy) {
+      record.fields[step.fields[1]] = record.fields[step.fields[0]];
+      pass[step.fields[1]] = pass[step.fields[0]];
+      continue;
+    }
+    if (step.kind == Step::Kind::kHost) {
+      for (size_t i = 0; i < step.output_fields.size(); ++i) {
+        FieldValue& value = record.fields[step.output_fields[i]];
+        if (!is_picture(step.after[i].kind)) continue;
+        const Size open =
+            value.picture.channels() ? value.picture.size() : Size{kBlankHeight, kBlankWidth};
+        value.picture = blank(step.after[i], open);
+        ++pass[step.output_fields[i]];
+      }
+      continue;
+    }
+    const Recipe before = record.fields[step.fields[0]].picture;
+    OpContext context{record, step.fields, Draws(0, 0, 0, step.key), renderer};
+    if (Result<void> done = step.op->apply(context); !done) break;  // too small a blank, say
+    const bool anew = !before.same_source(record.fields[step.fields[0]].picture);
+    for (int field : step.fields) pass[field] += anew;
+    if (is_picture(record.fields[step.fields[0]].kind)) passes[s] = pass[step.fields[0]];
+  }
+  return passes;
+}
+
+std::string Plan::text() const {
+  const std::vector<int> pass = passes();
+  std::vector<std::vector<std::string>> rows = {{"step", "what", "fields", "after it", "pass"}};
+  std::vector<int> ends;  // of the coins that the step stands under
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    const Step& step = steps_[s];
+    std::erase_if(ends, [&](int end) { return end <= static_cast<int>(s); });
+    const std::string indent(2 * ends.size(), ' ');
+    if (step.kind == Step::Kind::kCoin) ends.push_back(step.jump);
+    std::string fields, after;
+    const bool copy = step.kind == Step::Kind::kCopy;
+    for (int field : step.kind == Step::Kind::kHost ? step.output_fields : step.fields) {
+      fields += (fields.empty() ? "" : copy ? " -> " : ", ") + inputs_[field].name;
+    }
+    for (const FieldState& state : step.after) {
+      after += (after.empty() ? "" : ", ") + text_of(state);
+    }
+    rows.push_back({std::to_string(s + 1), indent + step.label, fields, after,
+                    step.kind == Step::Kind::kHost ? "function"
+                    : pass[s]                      ? std::to_string(pass[s])
+                                                   : ""});
+  }
+  std::string out = "Steps (those of one pass over a picture are rendered as one):\n";
+  out += steps_.empty() ? "  none\n" : table(rows);
+  rows = {{"output", "from", "what", "per record"}};
+  for (const Output& output : outputs_) {
+    rows.push_back(
+        {output.name, output.field >= 0 ? std::string(name_of(output.state.kind)) : "record",
+         text_of(output.state), output.as_list ? "list" : text_of_bytes(output.bytes_per_record)});
+  }
+  return out + "Outputs:\n" + table(rows);
+}
+
+}  // namespace headrace
