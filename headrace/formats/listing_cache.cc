@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/formats/listing_cache.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <cstring>
+
+#include "headrace/formats/fingerprint.h"
+
+// The file, all numbers little-endian:
+//   8 bytes    "HRLISTNG"
+//   u64        version
+//   u64        checksum of all that follows
+//   u64        picture_rules() of the program that wrote it
+//   text       the root (text: u64 length, bytes)
+//   u64        others
+//   u64        folders;  u64 names
+//   folders x  u64 inode, i64 changed_ns, u64 count
+//   names      of the folders' paths, then of the pictures (each list: u32 lengths, then all bytes)
+//
+// Note [Folders that changed just now]: a file system's clock may tick as slowly as every two
+// seconds. A picture that is added in the same tick in which the folder was listed leaves its time
+// unchanged, and would be missed for ever. So a listing is kept only when all folders' times lie
+// further back.
+
+namespace headrace {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+constexpr std::string_view kMagic = "HRLISTNG";
+constexpr uint64_t kVersion = 1;
+constexpr size_t kChecksumEnd = 24;
+constexpr int64_t kSlowestTickNs = 2'000'000'000;
+constexpr size_t kLongestPath = 4096;
+
+class Writer {
+ public:
+  void bytes(std::string_view text) { out.insert(out.end(), text.begin(), text.end()); }
+  template <class Number>
+  void number(Number value) {
+    const auto* raw = reinterpret_cast<const char*>(&value);
+    bytes({raw, sizeof value});
+  }
+  void names(const NameList& list) {
+    for (int64_t i = 0; i < list.size(); ++i) number(static_cast<uint32_t>(list[i].size()));
+    bytes(list.bytes());
+  }
+  std::vector<uint8_t> out;
+};
+
+// Reads with bounds; after the first thing that is not there, everything is zero or empty.
+class Reader {
+ public:
+  explicit Reader(std::span<const uint8_t> bytes) : rest_(bytes) {}
+  bool good() const { return good_; }
+  bool at_end() const { return good_ && rest_.empty(); }
+  uint64_t left() const { return rest_.size(); }
+
+  std::string_view bytes(uint64_t count) {
+    if (count > rest_.size()) good_ = false;
+    if (!good_) return {};
+    const std::string_view out(reinterpret_cast<const char*>(rest_.data()), count);
+    rest_ = rest_.subspan(count);
+    return out;
+  }
+  template <class Number>
+  Number number() {
+    Number value = 0;
+    const std::string_view raw = bytes(sizeof value);
+    if (good_) std::memcpy(&value, raw.data(), sizeof value);
+    return value;
+  }
+  bool names(uint64_t count, NameList& out) {
+    if (count > left() / sizeof(uint32_t)) return good_ = false;
+    const std::string_view lengths = bytes(count * sizeof(uint32_t));
+    uint64_t total = 0;
+    const auto length = [&](uint64_t i) {
+      uint32_t value;
+      std::memcpy(&value, lengths.data() + i * sizeof value, sizeof value);
+      return value;
+    };
+    for (uint64_t i = 0; i < count; ++i) total += length(i);
+    std::string_view all = bytes(total);
+    if (!good_) return false;
+    out.reserve(static_cast<int64_t>(count), total);
+    for (uint64_t i = 0; i < count; ++i) {
+      out.add(all.substr(0, length(i)));
+      all.remove_prefix(length(i));
+    }
+    return true;
+  }
+
+ private:
+  std::span<const uint8_t> rest_;
+  bool good_ = true;
+};
+
+uint64_t checksum(std::span<const uint8_t> bytes) {
+  Fingerprint sum;
+  sum.add(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  return sum.value();
+}
+
+// A name that the lister could have found: it stays in its folder.
+bool is_name(std::string_view name) {
+  return !name.empty() && name.size() < kLongestPath && name.front() != '.' &&
+         name.find('/') == std::string_view::npos && name.find('\0') == std::string_view::npos;
+}
+
+bool is_relative_path(std::string_view path) {
+  if (path.size() >= kLongestPath) return false;
+  for (;;) {
+    const size_t slash = path.find('/');
+    if (!is_name(path.substr(0, slash))) return false;
+    if (slash == std::string_view::npos) return true;
+    path.remove_prefix(slash + 1);
+  }
+}
+
+bool is_plausible(const FolderListing& listing) {
+  if (listing.folders.empty() || !listing.paths[0].empty()) return false;
+  for (int64_t i = 1; i < listing.paths.size(); ++i) {
+    if (!is_relative_path(listing.paths[i])) return false;
+  }
+  for (const ListedFolder& folder : listing.folders) {
+    for (int64_t i = folder.first; i < folder.first + folder.count; ++i) {
+      if (!is_name(listing.names[i])) return false;
+      if (i > folder.first && listing.names[i - 1] >= listing.names[i]) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string listing_cache_name(const std::string& root) {
+  char name[40];
+  std::snprintf(name, sizeof name, "listing-%016llx",
+                static_cast<unsigned long long>(hash_name(root)));
+  return name;
+}
+
+std::vector<uint8_t> bytes_from_listing(const FolderListing& listing, const std::string& root) {
+  Writer file;
+  file.out.reserve(listing.names.bytes().size() + 4 * listing.names.size() +
+                   listing.paths.bytes().size() + 28 * listing.folders.size() + 256 + root.size());
+  file.bytes(kMagic);
+  file.number(kVersion);
+  file.number(uint64_t{0});
+  file.number(picture_rules());
+  file.number(uint64_t{root.size()});
+  file.bytes(root);
+  file.number(listing.others);
+  file.number(static_cast<uint64_t>(listing.folders.size()));
+  file.number(static_cast<uint64_t>(listing.names.size()));
+  for (const ListedFolder& folder : listing.folders) {
+    file.number(folder.inode);
+    file.number(folder.changed_ns);
+    file.number(folder.count);
+  }
+  file.names(listing.paths);
+  file.names(listing.names);
+  const uint64_t sum = checksum(std::span(file.out).subspan(kChecksumEnd));
+  std::memcpy(file.out.data() + kChecksumEnd - sizeof sum, &sum, sizeof sum);
+  return std::move(file.out);
+}
+
+std::optional<FolderListing> listing_from_bytes(std::span<const uint8_t> bytes,
+                                                const std::string& root) {
+  Reader file(bytes);
+  if (file.bytes(kMagic.size()) != kMagic || file.number<uint64_t>() != kVersion) return {};
+  const auto sum = file.number<uint64_t>();
+  if (!file.good() || sum != checksum(bytes.subspan(kChecksumEnd))) return {};
+  if (file.number<uint64_t>() != picture_rules()) return {};
+  if (file.bytes(file.number<uint64_t>()) != root) return {};
+  FolderListing listing;
+  listing.others = file.number<int64_t>();
+  const auto folders = file.number<uint64_t>(), names = file.number<uint64_t>();
+  constexpr size_t kFolderBytes = 24;
+  if (!file.good() || folders > file.left() / kFolderBytes || names > file.left()) return {};
+  listing.folders.resize(folders);
+  uint64_t next = 0;
+  for (ListedFolder& folder : listing.folders) {
+    folder.inode = file.number<uint64_t>();
+    folder.changed_ns = file.number<int64_t>();
+    const auto count = file.number<uint64_t>();
+    if (count > names - next) return {};
+    folder.first = static_cast<int64_t>(next);
+    folder.count = static_cast<int64_t>(count);
+    next += count;
+  }
+  if (next != names || !file.names(folders, listing.paths) || !file.names(names, listing.names) ||
+      !file.at_end() || !is_plausible(listing)) {
+    return {};
+  }
+  return listing;
+}
+
+bool is_current(const FolderListing& listing, const std::string& root) {
+  for (int64_t i = 0; i < listing.paths.size(); ++i) {
+    struct stat status{};
+    if (::stat(joined(root, listing.paths[i]).c_str(), &status) != 0) return false;
+    if (!S_ISDIR(status.st_mode) || status.st_ino != listing.folders[i].inode ||
+        changed_ns(status) != listing.folders[i].changed_ns) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::optional<FolderListing> kept_listing(const CacheDirectory& cache, const std::string& root) {
+  Buffer bytes;
+  if (!cache.read(listing_cache_name(root), bytes)) return {};
+  std::optional<FolderListing> listing = listing_from_bytes(bytes.bytes(), root);
+  if (listing && !is_current(*listing, root)) listing.reset();
+  return listing;
+}
+
+bool keep_listing(const CacheDirectory& cache, const std::string& root,
+                  const FolderListing& listing, int64_t listed_ns) {
+  const auto changed_just_now = [&](const ListedFolder& folder) {
+    return folder.changed_ns > listed_ns - kSlowestTickNs;
+  };
+  if (std::any_of(listing.folders.begin(), listing.folders.end(), changed_just_now)) return false;
+  return cache.write(listing_cache_name(root), bytes_from_listing(listing, root));
+}
+
+}  // namespace headrace

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which format opens a path.
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "headrace/base/registry.h"
+#include "headrace/formats/folder_listing.h"
+#include "headrace/formats/source.h"
+#include "headrace/storage/file.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kNotRecognized{
+    "HR0401", ErrorKind::kConfig, "format not recognized",
+    "No format recognizes what stands at this path. `headrace formats` lists those there are. A "
+    "format can be named by format= when its files have unusual names; pictures that lie anywhere "
+    "are given as lists: hr.records(image=[...], label=[...])."};
+const Register<ErrorCode> registered_not_recognized(kNotRecognized);
+
+constexpr ErrorCode kNothingThere{"HR0402", ErrorKind::kStorage, "no such file or folder",
+                                  "There is nothing at the path that was to be opened. Check its "
+                                  "spelling, what it is relative to, "
+                                  "and that the disk is mounted."};
+const Register<ErrorCode> registered_nothing_there(kNothingThere);
+
+// The last part of the path that exists, and a neighbour whose name is near.
+[[noreturn]] void nothing_there(const std::string& path) {
+  if (path.find("://") != std::string::npos) {
+    raise(kNothingThere, "\"" + path + "\" is an address, and only local paths can be opened",
+          "download it, or mount it as a folder");
+  }
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  fs::path missing = fs::path(path).lexically_normal();
+  if (!missing.has_filename()) missing = missing.parent_path();
+  fs::path parent = missing.parent_path();
+  while (!parent.empty() && parent != parent.root_path() && !fs::exists(parent, ignored)) {
+    missing = parent;
+    parent = parent.parent_path();
+  }
+  const fs::path place = parent.empty() ? fs::path(".") : parent;
+  std::vector<std::string> neighbours;
+  for (fs::directory_iterator at(place, ignored), end; at != end && neighbours.size() < 1000;
+       at.increment(ignored)) {
+    neighbours.push_back(at->path().filename().string());
+  }
+  const std::vector<std::string_view> names(neighbours.begin(), neighbours.end());
+  const std::string_view near = nearest_name(missing.filename().string(), names);
+  std::string what = "nothing at \"" + path + "\"";
+  if (fs::path(path).is_relative()) what += " (from " + fs::current_path(ignored).string() + ")";
+  raise(kNothingThere, what,
+        near.empty() ? "there is a folder " + place.string() + ", but no " +
+                           missing.filename().string() + " in it"
+                     : "did you mean \"" + (parent / std::string(near)).string() + "\"?");
+}
+
+const FormatRecord& named_format(const std::string& name) {
+  std::vector<std::string_view> names;
+  std::string all;
+  for (const FormatRecord* format : Registry<FormatRecord>::all()) {
+    if (format->name == name) return *format;
+    names.push_back(format->name);
+    all += (all.empty() ? "" : ", ") + std::string(format->name);
+  }
+  const std::string_view near = nearest_name(name, names);
+  raise(kNotRecognized, "there is no format \"" + name + "\"",
+        near.empty() ? "the formats are " + all : "did you mean \"" + std::string(near) + "\"?");
+}
+
+const FormatRecord& format_of(const std::string& path) {
+  const FormatRecord* general = nullptr;
+  for (const FormatRecord* format : Registry<FormatRecord>::all()) {
+    if (format->general && general) continue;
+    if (!format->recognizes(path)) continue;
+    if (!format->general) return *format;
+    general = format;
+  }
+  if (general) return *general;
+  raise(kNotRecognized, "no format recognizes \"" + path + "\"",
+        has_picture_suffix(path)
+            ? "it is one picture: open its folder, or hr.records(image=[\"" + path + "\"])"
+            : "`headrace formats` lists what can be opened; format= names one");
+}
+
+}  // namespace
+
+std::string_view name_of(FieldKind kind) {
+  switch (kind) {
+    case FieldKind::kImage:
+      return "image";
+    case FieldKind::kMask:
+      return "mask";
+    case FieldKind::kLabel:
+      return "label";
+    case FieldKind::kTensor:
+      return "tensor";
+    case FieldKind::kText:
+      return "text";
+    case FieldKind::kBytes:
+      return "bytes";
+  }
+  return "?";
+}
+
+SourcePtr open_source(const std::string& path, const std::map<std::string, ParamValue>& arguments,
+                      const Progress& progress) {
+  struct stat status{};
+  if (path.empty() || path.find('\0') != std::string::npos) nothing_there(path);
+  if (::stat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) nothing_there(path);
+    throw Exception(storage_error(errno, "open", path));
+  }
+  std::map<std::string, ParamValue> rest = arguments;
+  const FormatRecord* format = nullptr;
+  if (const auto chosen = rest.find("format"); chosen != rest.end()) {
+    if (const auto* name = std::get_if<std::string>(&chosen->second)) format = &named_format(*name);
+    rest.erase(chosen);
+  }
+  if (!format) format = &format_of(path);
+  return format->open(path, Arguments(format->name, format->params, rest), progress);
+}
+
+}  // namespace headrace

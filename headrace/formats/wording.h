@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers and lists as people read them, for descriptions and messages of sources.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace headrace {
+
+// 1281167 -> "1,281,167"
+std::string grouped(int64_t number);
+// (1, "record") -> "1 record"; (1000, "class", "classes") -> "1,000 classes"
+std::string counted(int64_t number, const std::string& singular, const std::string& plural = {});
+// "'cat', 'dog' and 3 more"
+std::string quoted_list(const std::vector<std::string>& names, size_t most = 5);
+
+}  // namespace headrace
