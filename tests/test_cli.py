@@ -282,10 +282,10 @@ def test_there_is_no_colour_and_no_progress_bar_in_a_pipe(folder: Path) -> None:
 
 
 def test_a_terminal_gets_colours_and_a_preview_unless_no_color_is_set(folder: Path) -> None:
-    code, seen = run_on_terminal("info", folder)
+    code, seen = run_on_terminal("info", folder, COLORTERM="truecolor")
     assert code == 0
     assert "\x1b[38;2;" in seen and "▀" in seen
-    code, seen = run_on_terminal("info", folder, NO_COLOR="1")
+    code, seen = run_on_terminal("info", folder, COLORTERM="truecolor", NO_COLOR="1")
     assert code == 0
     assert "\x1b[38" not in seen and "\x1b[3" not in seen and "▀" not in seen
 

@@ -6,17 +6,13 @@ Exit codes: 0 good, 1 the question's answer is bad, 2 usage, 3 data, 4 environme
 
 from __future__ import annotations
 
-import os
 import sys
 
-# Typer draws boxes around its help where rich is there; NO_COLOR and pipes get plain text.
 EXIT_ENVIRONMENT = 4
 
 
 def main() -> None:
     """Runs the command line on sys.argv and exits with the command's code."""
-    if os.environ.get("NO_COLOR"):
-        os.environ.setdefault("TERM", "dumb")
     try:
         import rich  # noqa: F401
         import typer  # noqa: F401

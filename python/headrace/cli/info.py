@@ -11,7 +11,7 @@ import typer
 
 from headrace.cli import output
 
-PREVIEW_COLUMNS = 56
+PREVIEW_COLUMNS, PREVIEW_LINES = 56, 20
 CLASSES_SHOWN = 8
 
 
@@ -137,22 +137,23 @@ def print_facts(facts: dict[str, Any]) -> None:
 def print_preview(pixels: Any, caption: str) -> None:
     """The picture in half blocks: each character holds two pixels, one above the other."""
     import numpy as np
+    from rich.text import Text
 
+    console = output.console()
     channels, height, width = pixels.shape
-    columns = min(PREVIEW_COLUMNS, width, output.console().width)
-    rows = max(2, round(height * columns / width) // 2 * 2)
+    columns = min(
+        PREVIEW_COLUMNS, width, console.width, max(1, 2 * PREVIEW_LINES * width // height)
+    )
+    rows = min(2 * PREVIEW_LINES, max(2, round(height * columns / width) // 2 * 2))
     ys, xs = (np.linspace(0, n, k + 1).astype(int) for n, k in ((height, rows), (width, columns)))
     sums = np.add.reduceat(np.add.reduceat(pixels.astype(np.int64), ys[:-1], 1), xs[:-1], 2)
     areas = np.maximum(1, np.diff(ys))[:, None] * np.maximum(1, np.diff(xs))[None, :]
     small = np.broadcast_to(sums // areas, (channels, rows, columns))
     small = np.repeat(small, 3, 0) if channels == 1 else small
-    lines = []
+    preview = Text()
     for y in range(0, rows, 2):
-        cells = []
         for x in range(columns):
-            top = ";".join(str(v) for v in small[:, y, x])
-            low = ";".join(str(v) for v in small[:, y + 1, x])
-            cells.append(f"\x1b[38;2;{top}m\x1b[48;2;{low}m▀")
-        lines.append("".join(cells) + "\x1b[0m")
-    print("\n".join(lines))
-    print(caption)
+            top, low = (",".join(map(str, small[:, y + i, x])) for i in (0, 1))
+            preview.append("▀", f"rgb({top}) on rgb({low})")
+        preview.append("\n")
+    console.print(preview, caption, sep="", markup=False)
