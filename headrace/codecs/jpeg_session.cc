@@ -54,7 +54,7 @@ constexpr ErrorCode kNoMemory{
 const Register<ErrorCode> registered_no_memory(kNoMemory);
 
 // Beside what grows with the picture: modules, tables, the pools' slack.
-constexpr size_t kFixedBytes = size_t{1} << 20;
+constexpr size_t kFixedBytes = size_t{256} << 10;
 
 size_t round_up(size_t value, size_t multiple) {
   return (value + multiple - 1) / multiple * multiple;

@@ -2,6 +2,7 @@
 // What the JPEG codec promises about single files. Expected values come from libjpeg-turbo (the
 // oracle in jpeg_test_pictures.h), from Pillow's published formulas, or from the file's maker.
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -96,6 +97,52 @@ TEST(JpegHeader, ProgressiveFilesAnnounceTheirCoefficients) {
   EXPECT_LT(bytes, size_t{2} << 20);
   EXPECT_GE(decoder.header(encode(progressive))->working_bytes, bytes + coefficients);
   EXPECT_GE(decoder.header(encode(scans))->working_bytes, bytes + coefficients);
+}
+
+// Looks at the heap while a picture is being decoded.
+class HeapWatch : public RowSink {
+ public:
+  HeapWatch() : before_(held()) {}
+  void rows(const RowBlock&) override { most_ = std::max(most_, held() - before_); }
+  size_t most() const { return most_; }
+
+ private:
+  static size_t held() {  // zero under sanitizers, whose allocator is another
+    const struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+  }
+  size_t before_, most_ = 0;
+};
+
+TEST(JpegHeader, WorkingBytesCoverWhatDecodingAllocates) {
+  for (const std::vector<Factors>& sampling : {std::vector<Factors>{{1, 1}},
+                                               {{1, 1}, {1, 1}, {1, 1}},
+                                               {{2, 2}, {1, 1}, {1, 1}},
+                                               {{1, 4}, {1, 1}, {1, 1}},
+                                               {{2, 2}, {1, 1}, {1, 1}, {2, 2}}}) {
+    for (const bool progressive : {false, true}) {
+      for (const int width : {16, 1500}) {
+        FileSpec spec{.width = width, .height = 1100, .sampling = sampling};
+        spec.progressive = progressive;
+        if (sampling.size() == 4) spec.file_space = JCS_CMYK;
+        const Bytes jpeg = encode(spec);
+        Buffer bytes(jpeg.size());
+        std::copy(jpeg.begin(), jpeg.end(), bytes.data());
+        const std::unique_ptr<ImageDecoder> decoder = Decoder::codec()->make();
+        Result<ImageHeader> header = decoder->read_header(bytes.bytes());
+        ASSERT_TRUE(header);
+        HeapWatch watch;
+        DecodeJob job;
+        job.bytes = bytes.bytes();
+        job.window = {0, 0, width, 1100};
+        job.color = ColorMode::kGray;
+        job.sink = &watch;
+        decoder->decode({&job, 1});
+        ASSERT_TRUE(job.result);
+        EXPECT_LE(watch.most(), header->working_bytes) << width << " " << sampling.size();
+      }
+    }
+  }
 }
 
 TEST(JpegHeader, AHugePictureCostsNothingUntilItIsDecoded) {
