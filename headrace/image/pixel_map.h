@@ -8,11 +8,13 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "headrace/base/dtype.h"
+#include "headrace/base/mutex.h"
 #include "headrace/kernels/store.h"
 
 namespace headrace {
@@ -28,7 +30,10 @@ struct MapStep {
 
 class PixelMap {
  public:
+  // REQUIRES: uint8, float32, float16 or bfloat16. HR0342 (thrown) otherwise.
   static const PixelMap* identity(DType dtype);
+  // The map followed by the step. Throws HR0342 for a dtype that pictures do not have, HR0343 for a
+  // normalization of integers or by zero; operators check both when they are planned.
   const PixelMap* then(const MapStep& step) const;
 
   DType input() const { return input_; }
@@ -37,15 +42,28 @@ class PixelMap {
   const std::vector<MapStep>& steps() const { return steps_; }
 
   // For uint8 input: how to store a row of channel c (kernels/store.h).
-  const StoreTable& table(int channel) const;
+  const StoreTable& table(int channel) const { return tables_[channel]; }
   // One value of channel c through all steps, with the oracle's arithmetic; the scalar reference.
   double value(double x, int channel) const;
 
  private:
+  struct Child;
   PixelMap(DType input, DType output, std::vector<MapStep> steps);
+  ~PixelMap() = delete;  // lives as long as the process
+  void make_tables();
+  const PixelMap* child(const MapStep& step) const;
+
   DType input_, output_;
   std::vector<MapStep> steps_;
   std::array<StoreTable, 4> tables_;
+  // The maps one step further, newest first: read without the lock, prepended under it.
+  mutable Mutex mutex_;
+  mutable std::atomic<const Child*> children_{nullptr};
 };
+
+// The bits of one value in memory: rounds to nearest even where the dtype is narrower.
+// REQUIRES: a picture's dtype; kUInt8: 0 <= value <= 255.
+void store_value(double value, DType dtype, void* to);
+double load_value(DType dtype, const void* from);
 
 }  // namespace headrace

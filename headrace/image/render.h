@@ -9,11 +9,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "headrace/image/fused_pass.h"
 #include "headrace/image/recipe.h"
 
 namespace headrace {
-
-enum class MemoryFormat : uint8_t { kChannelsFirst, kChannelsLast };
 
 // Where a picture goes: dense (C, H, W) or (H, W, C) of the recipe's size, channels and dtype.
 struct RenderTarget {
@@ -39,13 +38,15 @@ class Renderer {
   Renderer();
   ~Renderer();
 
-  // Finds the codec and reads the header: HR0301 when no codec knows the bytes, the codec's error
-  // when the header is unusable, HR0310 when it exceeds the limits.
+  // Finds the codec and reads the header: HR0340 when no codec knows the bytes, the codec's error
+  // when the header is unusable, HR0310 when it exceeds the limits. Color is kRGB, strict is off.
   Result<EncodedPicture> open(std::span<const uint8_t> bytes, const DecodeLimits& limits);
+  // Fills in result and warnings of each task. After an error its target holds anything.
   void render(std::span<RenderTask> tasks);
   // Renders to a Picture, which starts a new recipe.
   Result<void> materialize(Recipe& recipe);
-  // Bytes that rendering it will need beside this object's present buffers; for the memory budget.
+  // Bytes that rendering it may need beside the target, buffers of this object included; for the
+  // memory budget.
   static size_t working_bytes(const Recipe& recipe);
   // Gives back buffers above the cap, after an unusually large picture.
   void trim(size_t keep_bytes);
@@ -54,8 +55,14 @@ class Renderer {
   StageSeconds& seconds() { return seconds_; }
 
  private:
+  struct Lane;
   struct Scratch;
   ImageDecoder& decoder(const CodecRecord& codec);
+  static PassJob job_of(const Recipe& recipe, const RenderTarget& target);
+  void render_picture(Lane& lane, const Recipe& recipe, const Picture& picture, const PassJob& job);
+  void begin_lane(Lane& lane, RenderTask& task);
+  void decode(const CodecRecord& codec, std::span<Lane*> lanes);
+  Lane& lane(size_t number);
   std::unique_ptr<Scratch> scratch_;
   std::unordered_map<const CodecRecord*, std::unique_ptr<ImageDecoder>> decoders_;
   StageSeconds seconds_;

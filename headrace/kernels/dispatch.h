@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which instruction set the kernels use: the best that this CPU has, chosen once, or forced for
-// tests by HEADRACE_SIMD=scalar|avx2|avx512 (a level that the CPU lacks is an error at start-up).
-// Results are equal on all levels.
+// tests by HEADRACE_SIMD=scalar|avx2|avx512. Results are equal on all levels.
+// Thread-safe, except for set_simd_level().
 #pragma once
 
 #include <string_view>
@@ -9,11 +9,15 @@
 
 namespace headrace {
 
-enum class SimdLevel { kScalar, kAvx2, kAvx512 };  // kAvx512: F, BW, VL, DQ, VBMI, VBMI2, VNNI
+// kAvx2: AVX2, FMA, F16C, BMI1, BMI2. kAvx512: besides these F, BW, DQ, VL, VBMI, VBMI2, VNNI,
+// GFNI.
+enum class SimdLevel { kScalar, kAvx2, kAvx512 };
 
-SimdLevel simd_level();                      // the level in force
-void set_simd_level(SimdLevel level);        // for tests and benchmarks; REQUIRES: no loader runs
-std::vector<SimdLevel> available_levels();   // of this CPU, worst first
+// The level in force. The first call throws Exception HR0341 when HEADRACE_SIMD names no level, or
+// one that this CPU lacks.
+SimdLevel simd_level();
+void set_simd_level(SimdLevel level);       // for tests and benchmarks; REQUIRES: no loader runs
+std::vector<SimdLevel> available_levels();  // of this CPU, worst first
 std::string_view name_of(SimdLevel level);
 
 }  // namespace headrace

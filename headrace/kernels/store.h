@@ -9,27 +9,40 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "headrace/base/dtype.h"
 
 namespace headrace {
 
-struct StoreTable {
-  DType dtype = DType::kUInt8;
-  alignas(64) std::array<float, 256> f32{};    // dtype kFloat32
-  alignas(64) std::array<uint16_t, 256> u16{};  // dtype kFloat16, kBFloat16: the bits
-  alignas(64) std::array<uint8_t, 256> u8{};    // dtype kUInt8
-  // Where `arithmetic`: value = ((x * scale) - mean) / std in float32, with a correctly rounded
-  // division, equals f32 for all x.
-  bool arithmetic = false;
+// scale, mean and std of ((x * scale) - mean) / std.
+struct Affine {
   float scale = 1, mean = 0, std = 1;
 };
 
-// Stores `count` samples of one channel's row: output element i at out + i * step (in elements).
-void store_row(const StoreTable& table, const uint8_t* in, int count, void* out, ptrdiff_t step);
-// Stores a row of 3 planes interleaved (channels_last); `in` holds the planes' rows.
-void store_row_interleaved(const StoreTable* const tables[], const uint8_t* const in[], int channels,
-                           int count, void* out);
+struct StoreTable {
+  DType dtype = DType::kUInt8;
+  alignas(64) std::array<float, 256> f32{};     // dtype kFloat32
+  alignas(64) std::array<uint16_t, 256> u16{};  // dtype kFloat16, kBFloat16: the bits
+  alignas(64) std::array<uint8_t, 256> u8{};    // dtype kUInt8
+  bool identity = false;                        // kUInt8: every value stays
+  // Whether ((x * scale) - mean) / std in float32, then rounded to the dtype, gives the table's
+  // value for all x, where the division is q = d * reciprocal corrected by its residual:
+  // fma(fma(-q, std, d), reciprocal, q). See Note [Division by residual] in store.cc.
+  bool arithmetic = false;
+  Affine affine;
+  float reciprocal = 1;
+};
+
+// The table of 256 values, which the dtype holds exactly; `guess` is tried as arithmetic.
+StoreTable make_store_table(DType dtype, std::span<const double, 256> values, const Affine& guess);
+
+// Stores `count` samples of one channel's row as consecutive elements. Writes nothing else.
+void store_row(const StoreTable& table, const uint8_t* in, int count, void* out);
+// Stores rows of 1..4 planes interleaved (channels last): element c of pixel i at
+// out[i*channels+c].
+void store_row_interleaved(const StoreTable* const tables[], const uint8_t* const in[],
+                           int channels, int count, void* out);
 
 // float32 -> float16 and bfloat16 bits, round to nearest even, as the hardware does.
 uint16_t float16_from_float32(float x);

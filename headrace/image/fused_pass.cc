@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/image/fused_pass.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "headrace/kernels/rows.h"
+
+namespace headrace {
+namespace {
+
+constexpr int kVector = 64;  // bytes; rows are padded to it, so that vector loops need no tail
+
+ptrdiff_t padded(int samples) { return (ptrdiff_t{samples} + kVector - 1) / kVector * kVector; }
+
+// Room for a row of each channel, and for loads and stores that run over its end.
+size_t row_bytes(int channels, ptrdiff_t plane) { return size_t(channels) * plane; }
+
+void fill_elements(const PassJob& job, int channel, int row, int column, int count) {
+  const int bytes = static_cast<int>(size_of(job.map->output()));
+  const int step = job.format == MemoryFormat::kChannelsLast ? job.channels : 1;
+  uint8_t value[4];
+  store_value(job.map->value(job.fill[channel], channel), job.map->output(), value);
+  uint8_t* to = element_at(job, channel, row, column);
+  for (int i = 0; i < count; ++i, to += ptrdiff_t{step} * bytes) std::memcpy(to, value, bytes);
+}
+
+}  // namespace
+
+uint8_t* element_at(const PassJob& job, int channel, int row, int column) {
+  const size_t pixel = size_t(row) * job.canvas_width + column;
+  const size_t at = job.format == MemoryFormat::kChannelsLast
+                        ? pixel * job.channels + channel
+                        : size_t(channel) * job.canvas_height * job.canvas_width + pixel;
+  return static_cast<uint8_t*>(job.data) + at * size_of(job.map->output());
+}
+
+int stored_x(const PassJob& job) {
+  return job.flip_x_after ? job.canvas_width - job.range_x - job.range.width : job.range_x;
+}
+
+int stored_y(const PassJob& job) {
+  return job.flip_y_after ? job.canvas_height - job.range_y - job.range.height : job.range_y;
+}
+
+void store_fill(const PassJob& job) {
+  if (!job.fills()) return;
+  const int top = stored_y(job), left = stored_x(job);
+  const int bottom = top + job.range.height, right = left + job.range.width;
+  for (int channel = 0; channel < job.channels; ++channel) {
+    for (int row = 0; row < job.canvas_height; ++row) {
+      if (row < top || row >= bottom) {
+        fill_elements(job, channel, row, 0, job.canvas_width);
+      } else {
+        fill_elements(job, channel, row, 0, left);
+        fill_elements(job, channel, row, right, job.canvas_width - right);
+      }
+    }
+  }
+}
+
+void FusedPass::begin(const PassJob& job) {
+  job_ = job;
+  make_axes();
+  const bool both = !x_.copies() && !y_.copies();
+  if (y_.copies()) {
+    order_ = Order::kHorizontalOnly;
+  } else if (both && vertical_first(job.width, job.height, job.to_width, job.to_height)) {
+    order_ = Order::kVerticalFirst;
+  } else {
+    order_ = Order::kHorizontalFirst;
+  }
+  place_buffers();
+  next_ = 0;
+  finished_count_ = 0;
+}
+
+void FusedPass::make_axes() {
+  // Without a resize both axes are copies, whatever the filter.
+  const Filter filter = job_.filter.value_or(Filter::kNearest);
+  const Window& range = job_.range;
+  x_.make(filter, job_.width, job_.to_width, range.x, range.x + range.width, job_.flip_x_before,
+          job_.flip_x_after);
+  y_.make(filter, job_.height, job_.to_height, range.y, range.y + range.height, job_.flip_y_before,
+          job_.flip_y_after);
+}
+
+void FusedPass::place_buffers() {
+  const int channels = job_.channels, needed = x_.high() - x_.low();
+  strip_plane_ = padded(job_.range.width);
+  wide_plane_ = padded(needed);
+  // A ring row holds outputs of the horizontal pass, or inputs where that comes later.
+  ring_plane_ = order_ == Order::kVerticalFirst ? wide_plane_ : strip_plane_;
+  ring_stride_ = row_bytes(channels, ring_plane_);
+  ring_rows_ = order_ == Order::kHorizontalOnly ? 0 : y_.max_count();
+  ring_.resize(ring_rows_ * ring_stride_);
+  strip_.resize(kStrip * row_bytes(channels, strip_plane_));
+  wide_.resize(row_bytes(channels, wide_plane_));
+  if (order_ != Order::kHorizontalOnly) taps_.resize(y_.row_pointers());
+}
+
+Window FusedPass::needed() const {
+  return {x_.low(), y_.low(), x_.high() - x_.low(), y_.high() - y_.low()};
+}
+
+void FusedPass::rows(const RowBlock& block) {
+  start_clock(block.count);
+  for (int row = 0; row < block.count; ++row) push(block.y + row, block, row);
+  // Finished rows may point into the block, which ends here.
+  if (finished_count_) store_finished();
+  lap(resample_seconds_);
+}
+
+void FusedPass::push(int y, const RowBlock& block, int row) {
+  switch (order_) {
+    case Order::kHorizontalOnly: {
+      const int output = y_.mirrored() ? y_.outputs() - 1 - y : y;
+      if (x_.copies() && !x_.mirrored()) {
+        uint8_t* const to = block.step == 1 ? nullptr : strip_row();
+        finished_[finished_count_++] = {planar(block, row, to, strip_plane_), output};
+        if (finished_count_ == kStrip) store_finished();
+      } else {
+        uint8_t* const to = strip_row();
+        horizontal(planar(block, row, wide_.data(), wide_plane_), to, strip_plane_);
+        finish_row(to, strip_plane_, output);
+      }
+      return;
+    }
+    case Order::kHorizontalFirst: {
+      uint8_t* const to = ring_row(y);
+      if (x_.copies() && !x_.mirrored() && block.step != 1) {
+        planar(block, row, to, ring_plane_);
+      } else {
+        horizontal(planar(block, row, wide_.data(), wide_plane_), to, ring_plane_);
+      }
+      return emit_ready(y);
+    }
+    case Order::kVerticalFirst: {
+      uint8_t* const to = ring_row(y);
+      const std::array<const uint8_t*, 4> in = planar(block, row, to, ring_plane_);
+      for (int c = 0; c < job_.channels && block.step == 1; ++c) {
+        std::memcpy(to + c * ring_plane_, in[c], x_.high() - x_.low());
+      }
+      return emit_ready(y);
+    }
+  }
+}
+
+std::array<const uint8_t*, 4> FusedPass::planar(const RowBlock& block, int row, uint8_t* to,
+                                                ptrdiff_t plane) const {
+  const int channels = job_.channels, count = x_.high() - x_.low();
+  std::array<const uint8_t*, 4> in{};
+  bool interleaved = block.step == channels;
+  for (int c = 0; c < channels; ++c) {
+    in[c] = block.channel[c] + row * block.stride;
+    interleaved &= in[c] == in[0] + c;
+  }
+  if (block.step == 1) return in;
+  std::array<uint8_t*, 4> out{};
+  for (int c = 0; c < channels; ++c) out[c] = to + c * plane;
+  if (interleaved) {
+    deinterleave_row(in[0], channels, count, out.data());
+  } else {
+    for (int c = 0; c < channels; ++c) {
+      for (int i = 0; i < count; ++i) out[c][i] = in[c][i * block.step];
+    }
+  }
+  return {out[0], out[1], out[2], out[3]};
+}
+
+void FusedPass::horizontal(const std::array<const uint8_t*, 4>& in, uint8_t* to,
+                           ptrdiff_t plane) const {
+  if (!x_.copies()) return x_.horizontal(in.data(), job_.channels, to, plane);
+  for (int c = 0; c < job_.channels; ++c) {
+    if (x_.mirrored()) {
+      mirror_row(in[c], x_.outputs(), to + c * plane);
+    } else {
+      std::memcpy(to + c * plane, in[c], x_.outputs());
+    }
+  }
+}
+
+// Stores the outputs whose last input row is y.
+void FusedPass::emit_ready(int y) {
+  for (; next_ < y_.outputs(); ++next_) {
+    const int output = y_.descending() ? y_.outputs() - 1 - next_ : next_;
+    if (y_.first(output) + y_.count(output) - 1 > y) return;
+    emit_vertical(output);
+  }
+}
+
+void FusedPass::emit_vertical(int output) {
+  const int first = y_.first(output), count = y_.count(output);
+  uint8_t* const to = strip_row();
+  const bool horizontal_next = order_ == Order::kVerticalFirst;
+  const uint8_t* result = to;
+  if (y_.is_copy(output)) {
+    // A ring row may be overwritten before the strip is stored, so it cannot be passed on.
+    result = ring_row(first);
+    if (!horizontal_next) std::memcpy(to, result, ring_stride_);
+  } else {
+    for (int t = 0; t < static_cast<int>(taps_.size()); ++t) {
+      taps_[t] = ring_row(first + std::min(t, count - 1));
+    }
+    uint8_t* const out = horizontal_next ? wide_.data() : to;
+    y_.vertical(output, taps_.data(), static_cast<int>(ring_stride_), out);
+    result = out;
+  }
+  if (horizontal_next) {
+    std::array<const uint8_t*, 4> in{};
+    for (int c = 0; c < job_.channels; ++c) in[c] = result + c * wide_plane_;
+    horizontal(in, to, strip_plane_);
+  }
+  finish_row(to, strip_plane_, output);
+}
+
+uint8_t* FusedPass::strip_row() {
+  return strip_.data() + finished_count_ * row_bytes(job_.channels, strip_plane_);
+}
+
+void FusedPass::finish_row(const uint8_t* planes, ptrdiff_t plane, int output) {
+  Finished& finished = finished_[finished_count_++];
+  for (int c = 0; c < job_.channels; ++c) finished.plane[c] = planes + c * plane;
+  finished.output = output;
+  if (finished_count_ == kStrip) store_finished();
+}
+
+void FusedPass::store_finished() {
+  lap(resample_seconds_);
+  const int x = stored_x(job_), y = stored_y(job_), width = job_.range.width;
+  std::array<const StoreTable*, 4> tables{};
+  for (int c = 0; c < job_.channels; ++c) tables[c] = &job_.map->table(c);
+  for (int i = 0; i < finished_count_; ++i) {
+    const Finished& row = finished_[i];
+    if (job_.format == MemoryFormat::kChannelsLast) {
+      store_row_interleaved(tables.data(), row.plane.data(), job_.channels, width,
+                            element_at(job_, 0, y + row.output, x));
+      continue;
+    }
+    for (int c = 0; c < job_.channels; ++c) {
+      store_row(*tables[c], row.plane[c], width, element_at(job_, c, y + row.output, x));
+    }
+  }
+  finished_count_ = 0;
+  lap(store_seconds_);
+}
+
+// Reading the clock costs as much as a small row. Blocks of eight rows and more are all measured;
+// of smaller ones, those that come after seven rows without one stand for these as well.
+void FusedPass::start_clock(int rows) {
+  constexpr int kRows = 7;  // odd: else a picture shrunk by two would always be sampled alike
+  untimed_rows_ += rows;
+  time_weight_ = 0;
+  if (untimed_rows_ < kRows) return;
+  time_weight_ = static_cast<double>(untimed_rows_) / rows;
+  untimed_rows_ = 0;
+  lap_start_ = Clock::now();
+}
+
+void FusedPass::lap(double& seconds) {
+  if (time_weight_ == 0) return;
+  const Clock::time_point now = Clock::now();
+  seconds += time_weight_ * std::chrono::duration<double>(now - lap_start_).count();
+  lap_start_ = now;
+}
+
+size_t FusedPass::held_bytes() const {
+  return ring_.capacity() + strip_.capacity() + wide_.capacity() + x_.held_bytes() +
+         y_.held_bytes();
+}
+
+void FusedPass::free() {
+  ring_.free();
+  strip_.free();
+  wide_.free();
+  x_ = {};
+  y_ = {};
+}
+
+size_t FusedPass::working_bytes(const PassJob& job) {
+  const auto taps = [&](int input, int output) {
+    const double scale = std::max(1.0, double(input) / std::max(output, 1));
+    return static_cast<size_t>(4 * scale) + 5;  // bicubic's
+  };
+  const size_t widest = padded(std::max(job.width, job.range.width)) * job.channels;
+  const size_t rows = kStrip + 1 + (job.filter ? taps(job.height, job.to_height) : 0);
+  // Weights as int32, their digits, and the horizontal kernel's own form: 16 bytes a tap.
+  size_t tables = 0;
+  if (job.filter) {
+    tables += 16 * taps(job.width, job.to_width) * (job.range.width + 16);
+    tables += 16 * taps(job.height, job.to_height) * (job.range.height + 16);
+  }
+  return rows * widest + tables;
+}
+
+}  // namespace headrace

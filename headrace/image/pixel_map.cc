@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/image/pixel_map.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "headrace/base/error.h"
+#include "headrace/base/registry.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kBadDType{
+    "HR0342", ErrorKind::kConfig, "not a picture's dtype",
+    "Pictures are uint8, float32, float16 or bfloat16. Conversions to other dtypes are not done "
+    "here; convert the batch after it is delivered."};
+const Register<ErrorCode> registered_bad_dtype(kBadDType);
+
+constexpr ErrorCode kBadNormalize{
+    "HR0343", ErrorKind::kConfig, "impossible normalization",
+    "Normalize subtracts a mean and divides by a standard deviation, so it works on floats, and "
+    "none of the deviations may be zero."};
+const Register<ErrorCode> registered_bad_normalize(kBadNormalize);
+
+bool is_picture_dtype(DType dtype) {
+  return dtype == DType::kUInt8 || dtype == DType::kFloat32 || dtype == DType::kFloat16 ||
+         dtype == DType::kBFloat16;
+}
+
+void check_dtype(DType dtype) {
+  if (is_picture_dtype(dtype)) return;
+  raise(kBadDType, "a picture cannot be " + std::string(name_of(dtype)),
+        "use uint8, float32, float16 or bfloat16");
+}
+
+void check_step(DType present, const MapStep& step) {
+  if (step.kind == MapStep::Kind::kConvert) return check_dtype(step.dtype);
+  if (!is_floating(present)) {
+    raise(kBadNormalize, "Normalize needs floats (got " + std::string(name_of(present)) + ")",
+          "put ToDtype(float32, scale=True) before it");
+  }
+  if (step.mean.empty() || step.std.empty()) {
+    raise(kBadNormalize, "Normalize needs a mean and a std");
+  }
+  if (std::ranges::find(step.std, 0.0f) != step.std.end()) {
+    raise(kBadNormalize, "std must not be zero");
+  }
+}
+
+// As torch does float arithmetic on any floating dtype: in float32, then rounded to the dtype.
+float rounded(float x, DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return float32_from_float16(float16_from_float32(x));
+    case DType::kBFloat16:
+      return float32_from_bfloat16(bfloat16_from_float32(x));
+    default:
+      return x;
+  }
+}
+
+// torch's cast of a float to uint8: truncated to an integer, of which the low byte is kept.
+float low_byte(float x) {
+  if (!(std::abs(x) < 0x1p63f)) return 0;
+  return static_cast<float>(static_cast<uint8_t>(static_cast<int64_t>(x)));
+}
+
+float converted(float x, DType from, const MapStep& step) {
+  if (from == step.dtype) return x;
+  if (is_floating(from)) {
+    if (is_floating(step.dtype)) return rounded(x, step.dtype);
+    // 255.999 keeps 1.0 from becoming 256 and gives every value an equal share of the range; in
+    // float16 it is rounded to 256 by the product, as in the oracle.
+    return low_byte(step.scale ? rounded(x * static_cast<float>(255 + 1.0 - 1e-3), from) : x);
+  }
+  const float value = rounded(x, step.dtype);
+  return step.scale ? rounded(value * static_cast<float>(1.0 / 255), step.dtype) : value;
+}
+
+float of_channel(const std::vector<float>& values, int channel) {
+  return values[std::min<size_t>(channel, values.size() - 1)];
+}
+
+float normalized(float x, DType dtype, const MapStep& step, int channel) {
+  const float mean = rounded(of_channel(step.mean, channel), dtype);
+  const float std = rounded(of_channel(step.std, channel), dtype);
+  return rounded(rounded(x - mean, dtype) / std, dtype);
+}
+
+// What ((x * scale) - mean) / std would have to be; make_store_table() finds out whether it is.
+Affine guess_of(const std::vector<MapStep>& steps, int channel) {
+  Affine guess;
+  for (const MapStep& step : steps) {
+    if (step.kind == MapStep::Kind::kNormalize) {
+      guess.mean = of_channel(step.mean, channel);
+      guess.std = of_channel(step.std, channel);
+    } else if (step.scale) {
+      guess.scale = static_cast<float>(1.0 / 255);
+    }
+  }
+  return guess;
+}
+
+}  // namespace
+
+struct PixelMap::Child {
+  MapStep step;
+  const PixelMap* map;
+  const Child* next;
+};
+
+PixelMap::PixelMap(DType input, DType output, std::vector<MapStep> steps)
+    : input_(input), output_(output), steps_(std::move(steps)) {
+  if (input_ == DType::kUInt8) make_tables();
+}
+
+void PixelMap::make_tables() {
+  for (int channel = 0; channel < static_cast<int>(tables_.size()); ++channel) {
+    std::array<double, 256> values;
+    for (int x = 0; x < 256; ++x) values[x] = value(x, channel);
+    tables_[channel] = make_store_table(output_, values, guess_of(steps_, channel));
+  }
+}
+
+const PixelMap* PixelMap::identity(DType dtype) {
+  check_dtype(dtype);
+  // Never destroyed: recipes of threads that outlive main() may still point to them.
+  static const PixelMap* const u8 = new PixelMap(DType::kUInt8, DType::kUInt8, {});
+  static const PixelMap* const f32 = new PixelMap(DType::kFloat32, DType::kFloat32, {});
+  static const PixelMap* const f16 = new PixelMap(DType::kFloat16, DType::kFloat16, {});
+  static const PixelMap* const bf16 = new PixelMap(DType::kBFloat16, DType::kBFloat16, {});
+  switch (dtype) {
+    case DType::kFloat32:
+      return f32;
+    case DType::kFloat16:
+      return f16;
+    case DType::kBFloat16:
+      return bf16;
+    default:
+      return u8;
+  }
+}
+
+const PixelMap* PixelMap::child(const MapStep& step) const {
+  for (const Child* c = children_.load(std::memory_order_acquire); c; c = c->next) {
+    if (c->step == step) return c->map;
+  }
+  return nullptr;
+}
+
+const PixelMap* PixelMap::then(const MapStep& step) const {
+  if (step.kind == MapStep::Kind::kConvert && step.dtype == output_) return this;
+  if (const PixelMap* known = child(step)) return known;
+  check_step(output_, step);
+  MutexLock lock(mutex_);
+  if (const PixelMap* known = child(step)) return known;  // another thread was first
+  std::vector<MapStep> steps = steps_;
+  steps.push_back(step);
+  const DType output = step.kind == MapStep::Kind::kConvert ? step.dtype : output_;
+  const PixelMap* const map = new PixelMap(input_, output, std::move(steps));
+  children_.store(new Child{step, map, children_.load(std::memory_order_relaxed)},
+                  std::memory_order_release);
+  return map;
+}
+
+double PixelMap::value(double x, int channel) const {
+  float value = static_cast<float>(x);
+  DType dtype = input_;
+  for (const MapStep& step : steps_) {
+    if (step.kind == MapStep::Kind::kConvert) {
+      value = converted(value, dtype, step);
+      dtype = step.dtype;
+    } else {
+      value = normalized(value, dtype, step, channel);
+    }
+  }
+  return value;
+}
+
+void store_value(double value, DType dtype, void* to) {
+  const float x = static_cast<float>(value);
+  switch (dtype) {
+    case DType::kFloat32:
+      std::memcpy(to, &x, sizeof(x));
+      return;
+    case DType::kUInt8:
+      *static_cast<uint8_t*>(to) = static_cast<uint8_t>(value);
+      return;
+    default: {
+      const uint16_t bits =
+          dtype == DType::kFloat16 ? float16_from_float32(x) : bfloat16_from_float32(x);
+      std::memcpy(to, &bits, sizeof(bits));
+    }
+  }
+}
+
+double load_value(DType dtype, const void* from) {
+  if (dtype == DType::kUInt8) return *static_cast<const uint8_t*>(from);
+  if (dtype == DType::kFloat32) {
+    float x;
+    std::memcpy(&x, from, sizeof(x));
+    return x;
+  }
+  uint16_t bits;
+  std::memcpy(&bits, from, sizeof(bits));
+  return dtype == DType::kFloat16 ? float32_from_float16(bits) : float32_from_bfloat16(bits);
+}
+
+}  // namespace headrace

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/image/render.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "headrace/base/registry.h"
+#include "headrace/image/float_pass.h"
+#include "headrace/image/window_buffer.h"
+
+namespace headrace {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr ErrorCode kUnknownPicture{
+    "HR0340", ErrorKind::kData, "unknown picture format",
+    "A picture is recognized by its first bytes, never by its name, and these are no signature of "
+    "a "
+    "codec that this build has. Often the file is something else (an HTML page that a download "
+    "left, a text file), or empty. `headrace formats` lists the codecs."};
+const Register<ErrorCode> registered_unknown(kUnknownPicture);
+
+Error unknown_picture(std::span<const uint8_t> bytes) {
+  Error error{.code = &kUnknownPicture, .what = "the file is empty"};
+  if (!bytes.empty()) {
+    constexpr char kHex[] = "0123456789abcdef";
+    error.what = "no codec knows these bytes; they begin with";
+    for (uint8_t byte : bytes.first(std::min<size_t>(bytes.size(), 8))) {
+      error.what += {' ', kHex[byte >> 4], kHex[byte & 15]};
+    }
+  }
+  for (const CodecRecord* codec : Registry<CodecRecord>::all()) {
+    error.note += (error.note.empty() ? "codecs: " : ", ") + std::string(codec->name);
+  }
+  return error;
+}
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// The part of the stored picture that holds `needed` of the oriented window.
+Window stored_part(const Window& window, const Window& needed, bool transpose) {
+  if (transpose) return {window.x + needed.y, window.y + needed.x, needed.height, needed.width};
+  return {window.x + needed.x, window.y + needed.y, needed.width, needed.height};
+}
+
+}  // namespace
+
+// What one picture of a decode call needs; as many as the decoder has lanes.
+struct Renderer::Lane {
+  FusedPass pass;
+  WindowBuffer window;  // where the axes are swapped
+  bool transposed = false;
+  RenderTask* task = nullptr;
+  DecodeJob decode;
+};
+
+struct Renderer::Scratch {
+  std::vector<std::unique_ptr<Lane>> lanes;
+  std::vector<Lane*> group;  // of pictures to decode together
+  std::vector<DecodeJob> jobs;
+  size_t decoder_bytes = 0;  // the most that a decoder was asked to hold
+};
+
+Renderer::Renderer() : scratch_(std::make_unique<Scratch>()) {}
+Renderer::~Renderer() = default;
+
+ImageDecoder& Renderer::decoder(const CodecRecord& codec) {
+  std::unique_ptr<ImageDecoder>& decoder = decoders_[&codec];
+  if (!decoder) decoder = codec.make();
+  return *decoder;
+}
+
+Renderer::Lane& Renderer::lane(size_t number) {
+  while (scratch_->lanes.size() <= number) scratch_->lanes.push_back(std::make_unique<Lane>());
+  return *scratch_->lanes[number];
+}
+
+Result<EncodedPicture> Renderer::open(std::span<const uint8_t> bytes, const DecodeLimits& limits) {
+  const CodecRecord* const codec = codec_of(bytes);
+  if (!codec) return unknown_picture(bytes);
+  Result<ImageHeader> header = decoder(*codec).read_header(bytes);
+  if (!header) return std::move(header.error());
+  if (Result<void> allowed = check_limits(*header, limits); !allowed) {
+    return std::move(allowed.error());
+  }
+  return EncodedPicture{.bytes = bytes, .codec = codec, .header = *header};
+}
+
+PassJob Renderer::job_of(const Recipe& recipe, const RenderTarget& target) {
+  PassJob job;
+  job.channels = recipe.channels();
+  job.width = recipe.transpose_ ? recipe.window_.height : recipe.window_.width;
+  job.height = recipe.transpose_ ? recipe.window_.width : recipe.window_.height;
+  job.flip_x_before = recipe.flip_x_before_;
+  job.flip_y_before = recipe.flip_y_before_;
+  job.to_width = job.width;
+  job.to_height = job.height;
+  if (recipe.resize_) {
+    job.filter = recipe.resize_->filter;
+    job.to_width = recipe.resize_->to.width;
+    job.to_height = recipe.resize_->to.height;
+  }
+  job.range = recipe.range_;
+  job.canvas_width = recipe.canvas_.width;
+  job.canvas_height = recipe.canvas_.height;
+  job.range_x = recipe.range_x_;
+  job.range_y = recipe.range_y_;
+  job.fill = recipe.fill_;
+  job.flip_x_after = recipe.flip_x_after_;
+  job.flip_y_after = recipe.flip_y_after_;
+  job.map = recipe.map_;
+  job.data = target.data;
+  job.format = target.format;
+  return job;
+}
+
+void Renderer::render(std::span<RenderTask> tasks) {
+  std::vector<Lane*>& group = scratch_->group;
+  const CodecRecord* codec = nullptr;
+  const auto decode_group = [&] {
+    if (!group.empty()) decode(*codec, group);
+    group.clear();
+  };
+  for (RenderTask& task : tasks) {
+    const Recipe& recipe = *task.recipe;
+    const PassJob job = job_of(recipe, task.target);
+    task.result = {};
+    task.warnings = 0;
+    store_fill(job);
+    if (job.range.width == 0 || job.range.height == 0) continue;
+    if (const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&recipe.source_)) {
+      render_picture(lane(group.size()), recipe, **picture, job);
+      continue;
+    }
+    const CodecRecord* const its_codec = std::get<EncodedPicture>(recipe.source_).codec;
+    if (its_codec != codec || group.size() >= size_t(decoder(*codec).lanes())) decode_group();
+    codec = its_codec;
+    Lane& next = lane(group.size());
+    next.pass.begin(job);
+    begin_lane(next, task);
+    group.push_back(&next);
+  }
+  decode_group();
+}
+
+void Renderer::begin_lane(Lane& lane, RenderTask& task) {
+  const Recipe& recipe = *task.recipe;
+  const EncodedPicture& source = std::get<EncodedPicture>(recipe.source_);
+  const Window part = stored_part(recipe.window_, lane.pass.needed(), recipe.transpose_);
+  lane.task = &task;
+  lane.transposed = recipe.transpose_;
+  if (lane.transposed) lane.window.begin(recipe.channels(), part.width, part.height);
+  lane.decode = {.bytes = source.bytes,
+                 .window = part,
+                 .color = source.color,
+                 .strict = source.strict,
+                 .result = {}};
+  lane.decode.sink = lane.transposed ? static_cast<RowSink*>(&lane.window) : &lane.pass;
+  scratch_->decoder_bytes = std::max(scratch_->decoder_bytes, source.header.working_bytes);
+}
+
+void Renderer::decode(const CodecRecord& codec, std::span<Lane*> lanes) {
+  const Clock::time_point start = Clock::now();
+  std::vector<DecodeJob>& jobs = scratch_->jobs;
+  jobs.clear();
+  for (Lane* lane : lanes) jobs.push_back(std::move(lane->decode));
+  decoder(codec).decode(jobs);
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    Lane& lane = *lanes[i];
+    lane.task->result = std::move(jobs[i].result);
+    lane.task->warnings = jobs[i].warnings;
+    if (lane.transposed && lane.task->result) lane.pass.rows(lane.window.transposed());
+  }
+  double rest = seconds_since(start);
+  for (Lane* lane : lanes) {
+    const double resample = lane->pass.take_resample_seconds();
+    const double store = lane->pass.take_store_seconds();
+    seconds_.resample += resample;
+    seconds_.store += store;
+    rest -= resample + store;
+  }
+  seconds_.entropy += std::max(rest, 0.0);
+}
+
+void Renderer::render_picture(Lane& lane, const Recipe& recipe, const Picture& picture,
+                              const PassJob& job) {
+  if (picture.dtype != DType::kUInt8) {
+    const Clock::time_point start = Clock::now();
+    render_floats(picture, recipe.window_, recipe.transpose_, job);
+    seconds_.resample += seconds_since(start);
+    return;
+  }
+  FusedPass& pass = lane.pass;
+  pass.begin(job);
+  const Window part = stored_part(recipe.window_, pass.needed(), recipe.transpose_);
+  RowBlock block{.count = part.height, .stride = picture.width};
+  for (int c = 0; c < picture.channels; ++c) {
+    block.channel[c] = picture.plane(c) + size_t(part.y) * picture.width + part.x;
+  }
+  if (recipe.transpose_) {
+    lane.window.begin(picture.channels, part.width, part.height);
+    lane.window.rows(block);
+    block = lane.window.transposed();
+  }
+  pass.rows(block);
+  seconds_.resample += pass.take_resample_seconds();
+  seconds_.store += pass.take_store_seconds();
+}
+
+Result<void> Renderer::materialize(Recipe& recipe) {
+  if (recipe.pixels()) return {};
+  const Size size = recipe.size();
+  auto picture =
+      std::make_shared<Picture>(recipe.channels(), size.height, size.width, recipe.dtype());
+  RenderTask task{.recipe = &recipe, .target = {.data = picture->pixels.data()}, .result = {}};
+  render({&task, 1});
+  if (!task.result) return std::move(task.result);
+  recipe = Recipe(std::shared_ptr<const Picture>(std::move(picture)));
+  return {};
+}
+
+size_t Renderer::working_bytes(const Recipe& recipe) {
+  const PassJob job = job_of(recipe, {});
+  if (job.range.width == 0 || job.range.height == 0) return 0;
+  size_t bytes = FusedPass::working_bytes(job);
+  if (recipe.transpose_) bytes += WindowBuffer::working_bytes(job.channels, job.width, job.height);
+  if (const auto* encoded = std::get_if<EncodedPicture>(&recipe.source_)) {
+    return bytes + encoded->header.working_bytes;
+  }
+  const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&recipe.source_);
+  if (picture && (*picture)->dtype != DType::kUInt8) return float_working_bytes(job);
+  return bytes;
+}
+
+void Renderer::trim(size_t keep_bytes) {
+  if (held_bytes() <= keep_bytes) return;
+  for (const std::unique_ptr<Lane>& lane : scratch_->lanes) {
+    lane->pass.free();
+    lane->window.free();
+  }
+  if (scratch_->decoder_bytes > keep_bytes) {  // decoders keep their scratch while they live
+    decoders_.clear();
+    scratch_->decoder_bytes = 0;
+  }
+}
+
+size_t Renderer::held_bytes() const {
+  size_t bytes = scratch_->decoder_bytes;
+  for (const std::unique_ptr<Lane>& lane : scratch_->lanes) {
+    bytes += lane->pass.held_bytes() + lane->window.held_bytes();
+  }
+  return bytes;
+}
+
+}  // namespace headrace

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/image/window_buffer.h"
+
+#include <cstring>
+
+#include "headrace/kernels/rows.h"
+
+namespace headrace {
+namespace {
+
+ptrdiff_t padded(int samples) { return (ptrdiff_t{samples} + 63) / 64 * 64; }
+
+}  // namespace
+
+void WindowBuffer::begin(int channels, int width, int height) {
+  channels_ = channels;
+  width_ = width;
+  height_ = height;
+  stride_ = padded(width);
+  transposed_stride_ = padded(height);
+  kept_.resize(size_t(channels) * height * stride_);
+  transposed_.resize(size_t(channels) * width * transposed_stride_);
+}
+
+void WindowBuffer::rows(const RowBlock& block) {
+  const size_t plane = size_t(height_) * stride_;
+  for (int row = 0; row < block.count; ++row) {
+    uint8_t* const to = kept_.data() + size_t(block.y + row) * stride_;
+    const bool interleaved = block.step == channels_ && channels_ > 1;
+    if (interleaved) {
+      uint8_t* out[4] = {};
+      for (int c = 0; c < channels_; ++c) out[c] = to + c * plane;
+      deinterleave_row(block.channel[0] + row * block.stride, channels_, width_, out);
+      continue;
+    }
+    for (int c = 0; c < channels_; ++c) {
+      const uint8_t* const from = block.channel[c] + row * block.stride;
+      if (block.step == 1) {
+        std::memcpy(to + c * plane, from, width_);
+      } else {
+        for (int x = 0; x < width_; ++x) to[c * plane + x] = from[x * block.step];
+      }
+    }
+  }
+}
+
+RowBlock WindowBuffer::transposed() {
+  RowBlock block{.count = width_, .stride = transposed_stride_};
+  for (int c = 0; c < channels_; ++c) {
+    uint8_t* const to = transposed_.data() + size_t(c) * width_ * transposed_stride_;
+    transpose_plane(kept_.data() + size_t(c) * height_ * stride_, stride_, width_, height_, to,
+                    transposed_stride_);
+    block.channel[c] = to;
+  }
+  return block;
+}
+
+void WindowBuffer::free() {
+  kept_.free();
+  transposed_.free();
+}
+
+size_t WindowBuffer::working_bytes(int channels, int width, int height) {
+  return channels * (size_t(height) * padded(width) + size_t(width) * padded(height));
+}
+
+}  // namespace headrace

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/kernels/rows.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/rows_levels.h"
+
+namespace headrace {
+namespace {
+
+// Null for the scalar level.
+const RowKernels* kernels() {
+  static const std::array<const RowKernels*, 3> by_level{nullptr, row_kernels_avx2(),
+                                                         row_kernels_avx512()};
+  return by_level[static_cast<size_t>(simd_level())];
+}
+
+}  // namespace
+
+void deinterleave_row(const uint8_t* in, int channels, int count, uint8_t* const out[]) {
+  if (channels == 1) {
+    std::memcpy(out[0], in, count);
+    return;
+  }
+  int i = 0;
+  if (const RowKernels* simd = kernels(); simd && channels == 3) {
+    i = simd->deinterleave3(in, count, out);
+  }
+  for (; i < count; ++i) {
+    for (int c = 0; c < channels; ++c) out[c][i] = in[i * channels + c];
+  }
+}
+
+void mirror_row(const uint8_t* in, int count, uint8_t* out) {
+  int i = 0;
+  if (const RowKernels* simd = kernels()) i = simd->mirror(in, count, out);
+  for (; i < count; ++i) out[i] = in[count - 1 - i];
+}
+
+void transpose_plane(const uint8_t* in, ptrdiff_t stride, int width, int height, uint8_t* out,
+                     ptrdiff_t out_stride) {
+  constexpr int kTile = 16;  // a tile's rows of both sides stay in the first-level cache
+  for (int y0 = 0; y0 < height; y0 += kTile) {
+    const int y1 = std::min(y0 + kTile, height);
+    for (int x0 = 0; x0 < width; x0 += kTile) {
+      const int x1 = std::min(x0 + kTile, width);
+      for (int x = x0; x < x1; ++x) {
+        for (int y = y0; y < y1; ++y) out[x * out_stride + y] = in[y * stride + x];
+      }
+    }
+  }
+}
+
+}  // namespace headrace

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/kernels/store.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/store_levels.h"
+
+namespace headrace {
+namespace {
+
+// Null for the scalar level.
+const StoreKernels* kernels() {
+  static const std::array<const StoreKernels*, 3> by_level{nullptr, store_kernels_avx2(),
+                                                           store_kernels_avx512()};
+  return by_level[static_cast<size_t>(simd_level())];
+}
+
+// Note [Division by residual]
+// A vector division costs several times as much as the rest of the map. q = d * (1/std) is off by
+// an ulp at most, and one step with the exact residual d - q*std (a fused multiply-add) nearly
+// always lands on the correctly rounded quotient. "Nearly" is not enough, so the 256 possible
+// values are computed in this very way when the table is made, and compared bit by bit.
+float by_residual(int x, const Affine& affine, float reciprocal) {
+  const float d = static_cast<float>(x) * affine.scale - affine.mean;
+  const float q = d * reciprocal;
+  return std::fma(std::fma(-q, affine.std, d), reciprocal, q);
+}
+
+bool equals_table(const StoreTable& table, int x, float value) {
+  switch (table.dtype) {
+    case DType::kFloat32:
+      return std::bit_cast<uint32_t>(value) == std::bit_cast<uint32_t>(table.f32[x]);
+    case DType::kFloat16:
+      return float16_from_float32(value) == table.u16[x];
+    case DType::kBFloat16:
+      return bfloat16_from_float32(value) == table.u16[x];
+    default:
+      return false;
+  }
+}
+
+void store_scalar(const StoreTable& table, const uint8_t* in, int begin, int count, void* out) {
+  switch (table.dtype) {
+    case DType::kFloat32:
+      for (int i = begin; i < count; ++i) static_cast<float*>(out)[i] = table.f32[in[i]];
+      return;
+    case DType::kFloat16:
+    case DType::kBFloat16:
+      for (int i = begin; i < count; ++i) static_cast<uint16_t*>(out)[i] = table.u16[in[i]];
+      return;
+    default:
+      for (int i = begin; i < count; ++i) static_cast<uint8_t*>(out)[i] = table.u8[in[i]];
+      return;
+  }
+}
+
+template <class Element>
+void interleave(const void* const in[], int channels, int begin, int count, void* out) {
+  for (int i = begin; i < count; ++i) {
+    for (int c = 0; c < channels; ++c) {
+      static_cast<Element*>(out)[i * channels + c] = static_cast<const Element*>(in[c])[i];
+    }
+  }
+}
+
+void interleave_elements(size_t bytes, const void* const in[], int channels, int count, void* out) {
+  int begin = 0;
+  if (const StoreKernels* simd = kernels(); simd && simd->interleave3 && channels == 3) {
+    begin = simd->interleave3(static_cast<int>(bytes), in, count, out);
+  }
+  switch (bytes) {
+    case 1:
+      return interleave<uint8_t>(in, channels, begin, count, out);
+    case 2:
+      return interleave<uint16_t>(in, channels, begin, count, out);
+    default:
+      return interleave<uint32_t>(in, channels, begin, count, out);
+  }
+}
+
+}  // namespace
+
+StoreTable make_store_table(DType dtype, std::span<const double, 256> values, const Affine& guess) {
+  StoreTable table;
+  table.dtype = dtype;
+  table.identity = dtype == DType::kUInt8;
+  table.affine = guess;
+  table.reciprocal = 1 / guess.std;
+  table.arithmetic = dtype != DType::kUInt8;
+  for (int x = 0; x < 256; ++x) {
+    const float value = static_cast<float>(values[x]);
+    table.f32[x] = value;
+    table.u16[x] =
+        dtype == DType::kBFloat16 ? bfloat16_from_float32(value) : float16_from_float32(value);
+    table.u8[x] = dtype == DType::kUInt8 ? static_cast<uint8_t>(values[x]) : 0;
+    table.identity &= table.u8[x] == x;
+    table.arithmetic =
+        table.arithmetic && equals_table(table, x, by_residual(x, guess, table.reciprocal));
+  }
+  return table;
+}
+
+void store_row(const StoreTable& table, const uint8_t* in, int count, void* out) {
+  if (table.identity) {
+    std::memcpy(out, in, count);
+    return;
+  }
+  int begin = 0;
+  if (const StoreKernels* simd = kernels()) begin = simd->row(table, in, count, out);
+  store_scalar(table, in, begin, count, out);
+}
+
+void store_row_interleaved(const StoreTable* const tables[], const uint8_t* const in[],
+                           int channels, int count, void* out) {
+  constexpr int kChunk = 256;  // pixels that are mapped, then interleaved, in the first-level cache
+  const size_t bytes = size_of(tables[0]->dtype);
+  if (channels == 1) return store_row(*tables[0], in[0], count, out);
+  alignas(64) uint8_t mapped[4][kChunk * 4 + 64];
+  for (int at = 0; at < count; at += kChunk) {
+    const int pixels = std::min(kChunk, count - at);
+    const void* rows[4] = {};
+    for (int c = 0; c < channels; ++c) {
+      rows[c] = mapped[c];
+      if (tables[c]->identity) {
+        rows[c] = in[c] + at;
+      } else {
+        store_row(*tables[c], in[c] + at, pixels, mapped[c]);
+      }
+    }
+    interleave_elements(bytes, rows, channels, pixels,
+                        static_cast<uint8_t*>(out) + size_t(at) * channels * bytes);
+  }
+}
+
+}  // namespace headrace
