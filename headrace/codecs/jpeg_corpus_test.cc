@@ -93,7 +93,7 @@ TEST_P(JpegCorpus, EveryFileGivesLibjpegTurbosPixels) {
   RecordProperty("refused", tally_.refused);
   RecordProperty("refused_by_rule", tally_.refused_by_rule);
   EXPECT_GT(tally_.equal, 0);
-  EXPECT_LT(tally_.refused_by_rule, 5);
+  EXPECT_LT(tally_.refused_by_rule, tally_.equal);
 }
 
 INSTANTIATE_TEST_SUITE_P(Folders, JpegCorpus,

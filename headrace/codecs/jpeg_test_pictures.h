@@ -33,6 +33,18 @@ struct FileSpec {
   int quality = 85;
 };
 
+inline FileSpec grey(int width, int height) {
+  return {.width = width, .height = height, .sampling = {{1, 1}}};
+}
+
+inline FileSpec cmyk(bool adobe, J_COLOR_SPACE space) {
+  return {.width = 45,
+          .height = 37,
+          .sampling = {{1, 1}, {1, 1}, {1, 1}, {1, 1}},
+          .file_space = space,
+          .adobe = adobe};
+}
+
 // Smooth areas, edges and noise, so that any wrong neighbour shows.
 inline uint8_t test_sample(int x, int y, int c) {
   const uint32_t hash = (uint32_t(x) * 73856093u) ^ (uint32_t(y) * 19349663u) ^ (c * 83492791u);
