@@ -63,8 +63,10 @@ headrace::Pipeline training_pipeline() {
 // "image (32, 3, 224, 224) float32"
 std::string description(const headrace::BatchField& field) {
   std::string shape;
-  for (int64_t extent : field.view.shape) shape += std::to_string(extent) + ", ";
-  shape.resize(shape.size() - (field.view.shape.size() > 1 ? 2 : 1));
+  for (int64_t extent : field.view.shape) {
+    if (!shape.empty()) shape += ", ";
+    shape += std::to_string(extent);
+  }
   return field.name + " (" + shape + ") " + std::string(name_of(field.view.dtype));
 }
 
