@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/formats/columns.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <new>
+#include <numeric>
+
+#include "headrace/storage/temporary_folder.h"
+
+namespace {
+thread_local int64_t allocations = 0;
+}
+
+// Counts what a test allocates.
+void* operator new(size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size ? size : 1)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+
+namespace headrace {
+namespace {
+
+using Labels = std::vector<int64_t>;
+
+template <class Number>
+DType dtype_of();
+template <>
+DType dtype_of<uint8_t>() {
+  return DType::kUInt8;
+}
+template <>
+DType dtype_of<int32_t>() {
+  return DType::kInt32;
+}
+template <>
+DType dtype_of<int64_t>() {
+  return DType::kInt64;
+}
+template <>
+DType dtype_of<uint64_t>() {
+  return DType::kUInt64;
+}
+template <>
+DType dtype_of<float>() {
+  return DType::kFloat32;
+}
+
+// An array that owns its numbers 0, 1, 2, ...
+template <class Number>
+ArrayColumn array(int64_t count, Shape shape = {}) {
+  auto values = std::make_shared<std::vector<Number>>(count * element_count(shape));
+  std::iota(values->begin(), values->end(), Number{0});
+  return {values->data(), dtype_of<Number>(), count, shape, values};
+}
+
+Error error_of(std::vector<Column> columns) {
+  try {
+    records(std::move(columns));
+  } catch (const Exception& exception) {
+    return exception.error();
+  }
+  ADD_FAILURE() << "no exception";
+  return {};
+}
+
+RecordData read(const Source& source, int64_t index) {
+  std::vector<RecordData> out(1);
+  source.read(std::vector<int64_t>{index}, std::vector<bool>(source.schema().size(), true), out);
+  return std::move(out[0]);
+}
+
+std::string text_of(const FieldData& field) { return {field.bytes.begin(), field.bytes.end()}; }
+
+TEST(Columns, ArraysOfPicturesAreDeliveredAsTheyLie) {
+  const ArrayColumn images = array<uint8_t>(10, {3, 4, 5});
+  const SourcePtr source = records({{"image", images}, {"label", array<int64_t>(10)}});
+  EXPECT_EQ(source->read_style(), ReadStyle::kMemory);
+  EXPECT_EQ(source->schema()[0].kind, FieldKind::kImage);
+  EXPECT_FALSE(source->schema()[0].encoded);
+  EXPECT_EQ(source->schema()[0].shape, (Shape{3, 4, 5}));
+  EXPECT_EQ(source->schema()[1].kind, FieldKind::kLabel);
+  const RecordData record = read(*source, 7);
+  EXPECT_EQ(record.fields[0].bytes.data(), static_cast<const uint8_t*>(images.data) + 7 * 60);
+  EXPECT_EQ(record.fields[0].bytes.size(), 60u);
+  EXPECT_EQ(record.fields[1].scalar, 7);
+  EXPECT_EQ(record.index, 7);
+  EXPECT_EQ(source->key(7), "7");
+  EXPECT_EQ(source->description(), "records of image, label (10 records)");
+}
+
+TEST(Columns, GreyPicturesNeedNoChannelAxis) {
+  const SourcePtr source = records({{"mask", array<uint8_t>(2, {28, 28})}});
+  EXPECT_EQ(source->schema()[0].kind, FieldKind::kMask);
+  EXPECT_EQ(source->schema()[0].shape, (Shape{1, 28, 28}));
+}
+
+TEST(Columns, LabelsOfAnyIntegerTypeBecomeInt64) {
+  const auto labels = [](ArrayColumn column) {
+    return records({{"label", std::move(column)}})->integer_column("label");
+  };
+  EXPECT_EQ(labels(array<uint8_t>(3)), (Labels{0, 1, 2}));
+  EXPECT_EQ(labels(array<int32_t>(3)), (Labels{0, 1, 2}));
+  EXPECT_EQ(labels(array<uint64_t>(3)), (Labels{0, 1, 2}));
+  static const int8_t negative[] = {-1, 5};
+  EXPECT_EQ(labels({negative, DType::kInt8, 2}), (Labels{-1, 5}));
+  static const uint64_t huge[] = {1, uint64_t{1} << 63};
+  EXPECT_NE(error_of({{"label", ArrayColumn{huge, DType::kUInt64, 2}}})
+                .what.find("9223372036854775808 of record 1 does not fit"),
+            std::string::npos);
+}
+
+TEST(Columns, LabelsNeedNotBeAligned) {
+  alignas(8) static char memory[25];
+  for (int64_t i = 0; i < 3; ++i) std::memcpy(memory + 1 + 8 * i, &i, 8);
+  const SourcePtr source = records({{"label", ArrayColumn{memory + 1, DType::kInt64, 3}}});
+  EXPECT_EQ(source->integer_column("label"), (Labels{0, 1, 2}));
+  EXPECT_EQ(read(*source, 2).fields[0].scalar, 2);
+}
+
+TEST(Columns, OtherArraysAreTensors) {
+  const SourcePtr source = records({{"image", array<float>(4, {3, 2, 2})},
+                                    {"boxes", array<int32_t>(4, {4})},
+                                    {"age", array<float>(4)},
+                                    {"serial", array<int64_t>(4)}});
+  for (const Field& field : source->schema()) EXPECT_EQ(field.kind, FieldKind::kTensor);
+  EXPECT_EQ(source->schema()[0].dtype, DType::kFloat32);
+  const RecordData record = read(*source, 3);
+  EXPECT_EQ(record.fields[0].bytes.size(), 48u);
+  EXPECT_EQ(record.fields[1].bytes.size(), 16u);
+  float age = 0;
+  std::memcpy(&age, record.fields[2].bytes.data(), sizeof age);
+  EXPECT_EQ(age, 3.0f);
+  EXPECT_EQ(record.fields[3].scalar, 3);
+  EXPECT_EQ(source->integer_column("serial"), (Labels{0, 1, 2, 3}));
+  EXPECT_TRUE(source->integer_column("age").empty());
+  EXPECT_TRUE(source->integer_column("none").empty());
+}
+
+TEST(Columns, FilesArePicturesByName) {
+  TemporaryFolder folder;
+  const PathColumn images{{folder.write("1.jpg", "one"), folder.write("2.jpg", "two")}};
+  const PathColumn masks{{folder.write("1.png", "m1"), folder / "gone.png"}};
+  const SourcePtr source = records({{"image", images}, {"mask", masks}});
+  EXPECT_EQ(source->read_style(), ReadStyle::kFiles);
+  EXPECT_EQ(source->schema()[0].kind, FieldKind::kImage);
+  EXPECT_EQ(source->schema()[1].kind, FieldKind::kMask);
+  EXPECT_TRUE(source->schema()[1].encoded);
+  EXPECT_EQ(source->key(1), folder / "2.jpg");
+  const RecordData record = read(*source, 0);
+  EXPECT_EQ(text_of(record.fields[0]), "one");
+  EXPECT_EQ(text_of(record.fields[1]), "m1");
+  const RecordData missing = read(*source, 1);
+  EXPECT_EQ(missing.result.error().where.file, folder / "gone.png");
+  EXPECT_EQ(missing.result.error().where.record, 1);
+}
+
+TEST(Columns, AnExplicitKindWins) {
+  TemporaryFolder folder;
+  const PathColumn files{{folder.write("1.txt", "caption")}};
+  const SourcePtr source = records({{"caption", files, FieldKind::kText},
+                                    {"raw", files, FieldKind::kBytes},
+                                    {"view", files},
+                                    {"image", array<uint8_t>(1, {1, 2, 2}), FieldKind::kTensor},
+                                    {"label", TextColumn{{"x"}}, FieldKind::kText}});
+  EXPECT_EQ(source->schema()[0].kind, FieldKind::kText);
+  EXPECT_EQ(source->schema()[1].kind, FieldKind::kBytes);
+  EXPECT_EQ(source->schema()[2].kind, FieldKind::kImage);
+  EXPECT_EQ(source->schema()[3].kind, FieldKind::kTensor);
+  EXPECT_EQ(source->schema()[4].kind, FieldKind::kText);
+  EXPECT_EQ(text_of(read(*source, 0).fields[0]), "caption");
+}
+
+TEST(Columns, StringsAreTextAndNamesOfClasses) {
+  const SourcePtr source = records({{"caption", TextColumn{{"a cat", "", "a dog"}}},
+                                    {"label", TextColumn{{"cat", "ant", "cat"}}}});
+  EXPECT_EQ(source->schema()[0].kind, FieldKind::kText);
+  EXPECT_EQ(text_of(read(*source, 2).fields[0]), "a dog");
+  EXPECT_EQ(text_of(read(*source, 1).fields[0]), "");
+  EXPECT_EQ(source->schema()[1].kind, FieldKind::kLabel);
+  EXPECT_EQ(source->classes(), (std::vector<std::string>{"ant", "cat"}));
+  EXPECT_EQ(source->integer_column("label"), (Labels{1, 0, 1}));
+}
+
+TEST(Columns, TheArrayLivesAsLongAsTheSource) {
+  std::weak_ptr<const void> memory;
+  SourcePtr source;
+  {
+    ArrayColumn images = array<uint8_t>(4, {1, 8, 8});
+    memory = images.owner;
+    source = records({{"image", std::move(images)}});
+  }
+  EXPECT_FALSE(memory.expired());
+  EXPECT_EQ(read(*source, 1).fields[0].bytes[0], 64);
+  source.reset();
+  EXPECT_TRUE(memory.expired());
+}
+
+TEST(Columns, ReadingMemoryAllocatesNothing) {
+  const SourcePtr source =
+      records({{"image", array<uint8_t>(100, {3, 8, 8})},
+               {"label", array<int32_t>(100)},
+               {"caption", TextColumn{std::vector<std::string>(100, "text")}}});
+  std::vector<RecordData> out(10);
+  std::vector<int64_t> indices(10);
+  const std::vector<bool> wanted(3, true);
+  std::iota(indices.begin(), indices.end(), 5);
+  source->read(indices, wanted, out);
+  const int64_t before = allocations;
+  for (int i = 0; i < 100; ++i) source->read(indices, wanted, out);
+  EXPECT_EQ(allocations, before);
+}
+
+TEST(Columns, WhatDoesNotFitIsNamed) {
+  const auto message = [](std::vector<Column> columns) {
+    const Error error = error_of(std::move(columns));
+    EXPECT_EQ(error.code->id, "HR0420");
+    return error.what + " / " + error.hint;
+  };
+  const auto has = [](const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  has(message({}), "no field");
+  has(message({{"a", array<float>(3)}, {"b", array<float>(4)}}),
+      "'b': it has 4 records, but 'a' has 3");
+  has(message({{"a", array<float>(3)}, {"a", array<float>(3)}}), "twice");
+  has(message({{"a b", array<float>(3)}}), "a word");
+  has(message({{"1a", array<float>(3)}}), "a word");
+  has(message({{"", array<float>(3)}}), "a word");
+  has(message({{"id", array<int64_t>(3)}}), "already");
+  has(message({{"image", array<uint8_t>(3, {28, 28, 3})}}),
+      "channels come first (got uint8 (N, 28, 28, 3)) / use array.transpose(0, 3, 1, 2)");
+  has(message({{"image", array<uint8_t>(3, {5, 28, 28})}}), "1 to 4 channels");
+  has(message({{"image", array<float>(3, {3, 2, 2}), FieldKind::kImage}}), "uint8");
+  has(message({{"image", array<uint8_t>(3, {3, 0, 2})}}), "at least one pixel");
+  has(message({{"label", array<float>(3), FieldKind::kLabel}}), "integers, not float32");
+  has(message({{"label", array<int64_t>(3, {2}), FieldKind::kLabel}}), "one number a record");
+  has(message({{"text", array<uint8_t>(3, {2}), FieldKind::kText}}), "an array is no text");
+  has(message({{"label", PathColumn{{"a"}}, FieldKind::kLabel}}), "no label");
+  has(message({{"image", PathColumn{{"a", ""}}}}), "record 1 is empty");
+  has(message({{"t", TextColumn{{"a"}}, FieldKind::kImage}}), "no image");
+}
+
+TEST(Columns, NoRecordsAreARecordCountToo) {
+  const SourcePtr source =
+      records({{"image", array<uint8_t>(0, {3, 2, 2})}, {"label", TextColumn{}}});
+  EXPECT_EQ(source->size(), 0);
+  EXPECT_TRUE(source->integer_column("label").empty());
+}
+
+TEST(Columns, FingerprintFollowsNamesTypesAndLabels) {
+  const auto print = [](std::vector<Column> columns) {
+    return records(std::move(columns))->fingerprint();
+  };
+  const uint64_t one =
+      print({{"image", array<uint8_t>(9, {1, 2, 2})}, {"label", array<int32_t>(9)}});
+  EXPECT_EQ(print({{"image", array<uint8_t>(9, {1, 2, 2})}, {"label", array<int64_t>(9)}}), one);
+  EXPECT_NE(print({{"photo", array<uint8_t>(9, {1, 2, 2})}, {"label", array<int32_t>(9)}}), one);
+  EXPECT_NE(print({{"image", array<uint8_t>(9, {1, 4, 1})}, {"label", array<int32_t>(9)}}), one);
+  EXPECT_NE(print({{"image", array<uint8_t>(8, {1, 2, 2})}, {"label", array<int32_t>(8)}}), one);
+  EXPECT_NE(print({{"image", PathColumn{{"a", "b"}}}}), print({{"image", PathColumn{{"a", "c"}}}}));
+  EXPECT_NE(print({{"label", TextColumn{{"a", "b"}}}}), print({{"label", TextColumn{{"b", "a"}}}}));
+}
+
+}  // namespace
+}  // namespace headrace
