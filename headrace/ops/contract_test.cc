@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "headrace/ops/op_test_record.h"
+
+namespace headrace::op_test {
+namespace {
+
+// What every operator promises, for all that are registered. A parameter that is required, or is a
+// size that may be None, gets one of these values.
+Given plain_arguments(const OpRecord& record) {
+  Given given;
+  for (const Param& param : record.params) {
+    const bool open_size = param.type == ParamType::kInts && param.fallback.index() == 0;
+    if (!param.required && !open_size) continue;
+    switch (param.type) {
+      case ParamType::kInts:
+        given.emplace(param.name, int64_t{3});
+        break;
+      case ParamType::kFloats:
+        given.emplace(param.name, 0.5);
+        break;
+      case ParamType::kDType:
+        given.emplace(param.name, DType::kFloat32);
+        break;
+      default:
+        ADD_FAILURE() << record.name << ": the contract tests have no value for " << param.name;
+    }
+  }
+  return given;
+}
+
+// Runs the call for every operator with a step of its own, on the dtype that it accepts.
+template <class Call>
+void for_each_step(Call&& call) {
+  for (const OpRecord* record : Registry<OpRecord>::all()) {
+    if (!record->make) continue;
+    SCOPED_TRACE(record->name);
+    const std::unique_ptr<Op> op = make_op(std::string(record->name), plain_arguments(*record));
+    FieldState state = image_state({3, 5, 7});
+    const bool floats = refusal([&] { planned(*op, state); }) != "accepted";
+    call(*record, *op, floats);
+  }
+}
+
+Grid run(const Op& op, bool floats, const std::vector<Picture>& pictures, uint64_t seed,
+         int64_t position = 0) {
+  TestRecord record(pictures, position);
+  if (floats) record.apply(*make_op("ToDtype", {{"dtype", DType::kFloat32}, {"scale", true}}));
+  return record.apply(op, seed).grid();
+}
+
+TEST(EveryOperator, IsDocumented) {
+  for (const OpRecord* record : Registry<OpRecord>::all()) {
+    SCOPED_TRACE(record->name);
+    EXPECT_GT(record->doc.size(), 30u);
+    EXPECT_FALSE(record->oracle.empty());
+    EXPECT_NE(record->make == nullptr, record->expand == nullptr) << "exactly one of the two";
+  }
+}
+
+TEST(EveryParameter, HasADocAndADefaultUnlessItIsRequired) {
+  for (const OpRecord* record : Registry<OpRecord>::all()) {
+    for (const Param& param : record->params) {
+      SCOPED_TRACE(std::string(record->name) + "." + std::string(param.name));
+      EXPECT_GT(param.doc.size(), 9u);
+      EXPECT_TRUE(param.doc.ends_with("."));
+      EXPECT_TRUE(!param.required || param.fallback.index() == 0) << "required, with a default";
+      EXPECT_EQ(std::count_if(record->params.begin(), record->params.end(),
+                              [&](const Param& other) { return other.name == param.name; }),
+                1);
+    }
+  }
+}
+
+TEST(EveryOperator, DefaultsPassItsOwnChecks) {
+  for_each_step([](const OpRecord&, const Op& op, bool) { EXPECT_NE(&op, nullptr); });
+}
+
+TEST(EveryOperator, GivesWhatItsPlanSaysForOddSizesAndOnePixel) {
+  for_each_step([](const OpRecord& record, const Op& op, bool floats) {
+    for (Size size : {Size{1, 1}, Size{1, 7}, Size{9, 1}, Size{3, 3}, Size{13, 17}}) {
+      SCOPED_TRACE(std::to_string(size.height) + " x " + std::to_string(size.width));
+      FieldState state =
+          image_state({3, size.height, size.width}, floats ? DType::kFloat32 : DType::kUInt8);
+      const std::string refused = refusal([&] { op.plan(state); });
+      if (refused != "accepted") {  // only a crop may find a picture too small
+        EXPECT_NE(refused.find("larger than"), std::string::npos) << record.name << refused;
+        continue;
+      }
+      const Grid grid =
+          run(op, floats, {{recipe_test::random_grid(3, size.height, size.width, 1)}}, 1);
+      EXPECT_EQ((Shape{grid.channels, grid.height, grid.width}), state.shape);
+      EXPECT_EQ(grid.dtype, state.dtype);
+    }
+  });
+}
+
+TEST(EveryOperator, SameSeedGivesTheSameBytes) {
+  const std::vector<Picture> pictures = {{recipe_test::random_grid(3, 13, 17, 2)}};
+  for_each_step([&](const OpRecord&, const Op& op, bool floats) {
+    for (int64_t position = 0; position < 10; ++position) {
+      EXPECT_EQ(run(op, floats, pictures, 5, position), run(op, floats, pictures, 5, position));
+    }
+  });
+}
+
+TEST(EveryOperator, DrawsIfAndOnlyIfItSaysThatItIsRandom) {
+  const std::vector<Picture> pictures = {{recipe_test::random_grid(3, 13, 17, 3)}};
+  for_each_step([&](const OpRecord& record, const Op& op, bool floats) {
+    bool differs = false;
+    for (int64_t position = 1; position < 20; ++position) {
+      differs |= run(op, floats, pictures, 5, position) != run(op, floats, pictures, 5, 0);
+    }
+    EXPECT_EQ(differs, record.random);
+  });
+}
+
+TEST(EveryOperator, GivesARecordTheSameAloneAndAfterOthers) {
+  for_each_step([](const OpRecord&, const Op& op, bool floats) {
+    const Picture picture{recipe_test::random_grid(3, 13, 17, 4)};
+    const Grid alone = run(op, floats, {picture}, 6, 3);
+    for (int64_t position = 0; position < 3; ++position) {
+      run(op, floats, {{recipe_test::random_grid(3, 31, 9, uint32_t(position))}}, 6, position);
+    }
+    EXPECT_EQ(run(op, floats, {picture}, 6, 3), alone);
+    EXPECT_EQ(run(op, floats, {picture, picture}, 6, 3), alone) << "also beside another field";
+  });
+}
+
+}  // namespace
+}  // namespace headrace::op_test

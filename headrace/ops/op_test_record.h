@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests of operators: one operator by its name, applied to a record of pictures.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "headrace/base/registry.h"
+#include "headrace/image/recipe_test_pictures.h"
+#include "headrace/ops/op.h"
+
+namespace headrace::op_test {
+
+using Given = std::map<std::string, ParamValue>;
+using recipe_test::Grid;
+using Ints = std::vector<int64_t>;
+using Floats = std::vector<double>;
+
+inline std::unique_ptr<Op> make_op(const std::string& name, const Given& given = {}) {
+  const OpRecord* record = Registry<OpRecord>::find(name);
+  if (!record || !record->make) {
+    ADD_FAILURE() << name << " is no operator with a step of its own";
+    return nullptr;
+  }
+  return record->make(Arguments(record->name, record->params, given));
+}
+
+// The id, the first line and the help of the error that a call throws, or "accepted".
+template <class Call>
+std::string refusal(Call&& call) {
+  try {
+    call();
+  } catch (const Exception& exception) {
+    const Error& error = exception.error();
+    return std::string(error.code->id) + " " + error.what +
+           (error.hint.empty() ? "" : " | " + error.hint);
+  }
+  return "accepted";
+}
+
+inline std::string refusal(const std::string& name, const Given& given) {
+  return refusal([&] { make_op(name, given); });
+}
+
+// What an operator says that a field becomes.
+inline FieldState planned(const Op& op, FieldState field) {
+  op.plan(field);
+  return field;
+}
+inline FieldState image_state(Shape shape = {3, -1, -1}, DType dtype = DType::kUInt8) {
+  return {"image", FieldKind::kImage, dtype, std::move(shape), {}};
+}
+inline FieldState mask_state(Shape shape = {1, -1, -1}) {
+  return {"mask", FieldKind::kMask, DType::kUInt8, std::move(shape), {}};
+}
+inline std::string plan_refusal(const std::string& name, const Given& given, FieldState field) {
+  return refusal([&] { make_op(name, given)->plan(field); });
+}
+
+struct Picture {
+  Grid grid;
+  FieldKind kind = FieldKind::kImage;
+};
+
+// A record of pictures, and the operators that were applied to it.
+class TestRecord {
+ public:
+  explicit TestRecord(const std::vector<Picture>& pictures, int64_t position = 0) {
+    record_.position = position;
+    for (const Picture& picture : pictures) {
+      FieldValue value;
+      value.kind = picture.kind;
+      value.picture = recipe_test::recipe_of(picture.grid);
+      record_.fields.push_back(std::move(value));
+    }
+    numbers_.resize(pictures.size());
+    std::iota(numbers_.begin(), numbers_.end(), 0);
+  }
+
+  Result<void> try_apply(const Op& op, uint64_t seed = 0, uint64_t key = 1) {
+    OpContext context{record_, numbers_,
+                      Draws(seed, 0, static_cast<uint64_t>(record_.position), key), renderer_};
+    return op.apply(context);
+  }
+  TestRecord& apply(const Op& op, uint64_t seed = 0, uint64_t key = 1) {
+    Result<void> done = try_apply(op, seed, key);
+    EXPECT_TRUE(done) << done.error().message();
+    return *this;
+  }
+  Grid grid(int field = 0) { return recipe_test::render(record_.fields[field].picture, renderer_); }
+  Recipe& recipe(int field = 0) { return record_.fields[field].picture; }
+  Renderer& renderer() { return renderer_; }
+
+ private:
+  Record record_;
+  std::vector<int> numbers_;
+  Renderer renderer_;
+};
+
+inline Grid applied(const Op& op, const Grid& grid, int64_t position = 0) {
+  return TestRecord({{grid}}, position).apply(op).grid();
+}
+
+// Each pixel says where it was: channel 0 its column, channel 1 its row.
+inline Grid coordinates(int height, int width) {
+  return recipe_test::make_grid(2, height, width,
+                                [](int c, int y, int x) { return c == 0 ? x : y; });
+}
+
+// What a structural operator writes, as text: "p=0.5 [Pad Resize]", "fork image a[Pad] b[]".
+class WrittenPlan final : public PlanBuilder {
+ public:
+  void append(const std::vector<Spec>& transforms) override { text += names(transforms); }
+  void append_with_probability(double p, const std::vector<Spec>& transforms) override {
+    text += "p=" + text_of(ParamValue(p)) + " " + names(transforms);
+  }
+  void fork(const std::string& field, const std::vector<Branch>& branches) override {
+    text += "fork " + field;
+    for (const Branch& branch : branches) text += " " + branch.name + names(branch.transforms);
+  }
+  std::string text;
+
+ private:
+  static std::string names(const std::vector<Spec>& transforms) {
+    std::string out;
+    for (const Spec& spec : transforms) out += (out.empty() ? "" : " ") + spec.name;
+    return "[" + out + "]";
+  }
+};
+
+inline std::string written(const std::string& name, const Given& given = {}) {
+  const OpRecord* record = Registry<OpRecord>::find(name);
+  WrittenPlan plan;
+  record->expand(Arguments(record->name, record->params, given), Spec{name, given, {}, {}}, plan);
+  return plan.text;
+}
+
+inline Spec spec(const std::string& name, const Given& given = {}) { return {name, given, {}, {}}; }
+
+}  // namespace headrace::op_test

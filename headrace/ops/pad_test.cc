@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "headrace/ops/op_test_record.h"
+
+namespace headrace::op_test {
+namespace {
+
+const Grid kGrid = recipe_test::random_grid(3, 4, 5, 1);
+constexpr double kBlack[] = {0, 0, 0}, kColour[] = {1, 2, 3};
+
+TEST(Pad, OneNumberIsAllBorders) {
+  EXPECT_EQ(applied(*make_op("Pad", {{"padding", int64_t{2}}}), kGrid),
+            with_borders(kGrid, 2, 2, 2, 2, kBlack));
+}
+
+TEST(Pad, TwoNumbersAreLeftRightAndTopBottom) {
+  EXPECT_EQ(applied(*make_op("Pad", {{"padding", Ints{1, 3}}}), kGrid),
+            with_borders(kGrid, 1, 3, 1, 3, kBlack));
+}
+
+TEST(Pad, FourNumbersAreLeftTopRightBottom) {
+  const auto op = make_op("Pad", {{"padding", Ints{1, 2, 3, 4}}, {"fill", Ints{1, 2, 3}}});
+  EXPECT_EQ(applied(*op, kGrid), with_borders(kGrid, 1, 2, 3, 4, kColour));
+  EXPECT_EQ(planned(*op, image_state({3, 4, 5})).shape, (Shape{3, 10, 9}));
+  EXPECT_EQ(planned(*op, image_state({3, -1, 5})).shape, (Shape{3, -1, 9}));
+}
+
+TEST(Pad, FillIsOfTheDtypeAtThatPoint) {
+  TestRecord record({{kGrid}});
+  record.apply(*make_op("ToDtype", {{"dtype", DType::kFloat32}, {"scale", true}}))
+      .apply(*make_op("Pad", {{"padding", int64_t{1}}, {"fill", 0.5}}));
+  EXPECT_EQ(record.grid().at(2, 0, 0), 0.5);
+  EXPECT_EQ(record.grid().at(1, 1, 1), float(kGrid.at(1, 0, 0)) * (1.0f / 255));
+}
+
+TEST(Pad, WhatMakesNoSenseIsRefused) {
+  EXPECT_EQ(refusal("Pad", {{"padding", Ints{1, 2, 3}}}),
+            "HR0510 [Pad] padding must have 1, 2 or 4 values (got 3) | all borders; left/right and "
+            "top/bottom; or left, top, right, bottom");
+  EXPECT_EQ(refusal("Pad", {{"padding", int64_t{-1}}}),
+            "HR0104 [Pad] padding must be from 0 to 65536 (got -1)");
+  EXPECT_EQ(refusal("Pad", {{"padding", int64_t{1}}, {"padding_mode", std::string("reflect")}}),
+            "HR0104 [Pad] padding_mode must be \"constant\" (got \"reflect\")");
+  EXPECT_EQ(
+      plan_refusal("Pad", {{"padding", int64_t{1}}, {"fill", 0.5}}, image_state()),
+      "HR0512 [Pad] fill must be a whole number from 0 to 255, as \"image\" is uint8 here (got "
+      "0.500000)");
+  EXPECT_EQ(plan_refusal("Pad", {{"padding", int64_t{1}}, {"fill", Ints{1, 2}}}, image_state()),
+            "HR0512 [Pad] fill must have one value, or one for each of the 3 channels of \"image\" "
+            "(got 2)");
+  EXPECT_EQ(plan_refusal("Pad", {{"padding", int64_t{1}}, {"fill", Ints{1, 2, 3}}}, mask_state()),
+            "HR0512 [Pad] fill must have one value, or one for each of the 1 channels of \"mask\" "
+            "(got 3) | a mask has one channel: give the step twice, with fields=\"image\" and "
+            "fields=\"mask\"");
+}
+
+}  // namespace
+}  // namespace headrace::op_test
