@@ -2,7 +2,9 @@
 #include "headrace/loader.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <utility>
 
 #include "headrace/base/registry.h"
 #include "headrace/executor/engine.h"
@@ -52,6 +54,10 @@ void check(const LoaderOptions& options, const Source& source) {
     raise(kBadOption, "shuffle=True and sampler= both decide the order", "give one of them");
   }
   if (source.size() == 0) raise(kBadOption, "the source has no records: " + source.description());
+}
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 SamplerPtr sampler_of(const LoaderOptions& options, const Source& source) {
@@ -107,6 +113,7 @@ class Loader::Impl {
 
   std::optional<Batch> next(const std::function<void()>& interrupted) {
     if (!started_) {
+      last_next_ = now();
       engine().start(epoch_, batch_);
       bad_records_.begin_epoch(bad_before_);
       started_ = true;
@@ -122,6 +129,9 @@ class Loader::Impl {
         bad_before_ = std::min(bad_before_, bad_records_.in_epoch());
         throw;
       }
+      // From one call's end to the next one's: what the consumer does is part of the iteration.
+      const double time = now();
+      wall_seconds_ += time - std::exchange(last_next_, time);
       if (!batch) {
         set_epoch(epoch_ + 1);
         return std::nullopt;
@@ -201,6 +211,7 @@ class Loader::Impl {
     out.bad_records = bad_records_.total();
     if (!engine_) return out;
     const EngineStats stats = engine_->stats();
+    out.wall_seconds = wall_seconds_;
     out.batches = stats.batches;
     out.records = stats.records;
     out.warnings = stats.warnings;
@@ -253,6 +264,7 @@ class Loader::Impl {
   int64_t epoch_ = 0, batch_ = 0;  // what the consumer receives next
   int64_t bad_before_ = 0;         // bad records of the epoch up to there
   bool started_ = false;
+  double wall_seconds_ = 0, last_next_ = 0;
   std::unique_ptr<Engine>
       engine_;  // made at the first batch: a loader that only plans has no threads
 };
