@@ -195,24 +195,22 @@ def peak_rss_mib() -> float:
 
 
 def print_result(source: str, preset: Preset, result: dict[str, Any]) -> None:
-    from rich.table import Table
+    from rich.markup import escape
 
-    console = output.console()
-    each = ", ".join(f"{rate:,.0f}" for rate in result["images_per_second_epochs"])
-    console.print(
-        f"[bold]{result['images_per_second']:,.0f} images/s[/]  ({preset.value}, {source})"
-    )
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    table.add_row("each epoch", each)
-    table.add_row("first batch", f"{result['first_batch_ms']:,.0f} ms after the start")
-    table.add_row("CPU", f"{result['cpu_seconds_per_1000']:.3f} s per 1,000 images")
-    table.add_row("memory", f"{result['peak_rss_mib']:,.0f} MiB at most")
-    table.add_row("threads", str(result["threads"]))
-    records, size = result["records"], result["batch_size"]
-    table.add_row("an epoch", f"{records:,} records in batches of {size}")
+    rates = ", ".join(f"{rate:,.0f}" for rate in result["images_per_second_epochs"])
     stages = "  ".join(f"{name} {seconds:.2f}" for name, seconds in result["stages"].items())
-    table.add_row("stages", f"{stages}  (seconds of all threads, timed epochs)")
-    table.add_row("batches", result["batch_hash"])
-    console.print(table)
+    facts = {
+        "each epoch": rates,
+        "first batch": f"{result['first_batch_ms']:,.0f} ms after the start",
+        "CPU": f"{result['cpu_seconds_per_1000']:.3f} s per 1,000 images",
+        "memory": f"{result['peak_rss_mib']:,.0f} MiB at most",
+        "threads": str(result["threads"]),
+        "an epoch": f"{result['records']:,} records in batches of {result['batch_size']}",
+        "stages": f"{stages} (seconds of all threads)",
+        "batches": result["batch_hash"],
+    }
+    console = output.console()
+    rate = f"[bold]{result['images_per_second']:,.0f} images/s[/]"
+    console.print(f"{rate}  ({preset.value}, {escape(source)})")
+    for name, text in facts.items():
+        console.print(f"[dim]{name:<12}[/] {escape(text)}")
