@@ -2,6 +2,7 @@
 #include "headrace/image/fused_pass.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "headrace/kernels/rows.h"
@@ -92,8 +93,10 @@ void FusedPass::place_buffers() {
   // A ring row holds outputs of the horizontal pass, or inputs where that comes later.
   ring_plane_ = order_ == Order::kVerticalFirst ? wide_plane_ : strip_plane_;
   ring_stride_ = row_bytes(channels, ring_plane_);
-  ring_rows_ = order_ == Order::kHorizontalOnly ? 0 : y_.max_count();
-  ring_.resize(ring_rows_ * ring_stride_);
+  const size_t ring_rows =
+      order_ == Order::kHorizontalOnly ? 0 : std::bit_ceil(unsigned(y_.max_count()));
+  ring_mask_ = static_cast<int>(ring_rows) - 1;
+  ring_.resize(ring_rows * ring_stride_);
   strip_.resize(kStrip * row_bytes(channels, strip_plane_));
   wide_.resize(row_bytes(channels, wide_plane_));
   if (order_ != Order::kHorizontalOnly) taps_.resize(y_.row_pointers());
@@ -230,15 +233,16 @@ void FusedPass::store_finished() {
   const int x = stored_x(job_), y = stored_y(job_), width = job_.range.width;
   std::array<const StoreTable*, 4> tables{};
   for (int c = 0; c < job_.channels; ++c) tables[c] = &job_.map->table(c);
+  const size_t plane = size_t(job_.canvas_height) * job_.canvas_width * size_of(job_.map->output());
   for (int i = 0; i < finished_count_; ++i) {
     const Finished& row = finished_[i];
+    uint8_t* const to = element_at(job_, 0, y + row.output, x);
     if (job_.format == MemoryFormat::kChannelsLast) {
-      store_row_interleaved(tables.data(), row.plane.data(), job_.channels, width,
-                            element_at(job_, 0, y + row.output, x));
+      store_row_interleaved(tables.data(), row.plane.data(), job_.channels, width, to);
       continue;
     }
     for (int c = 0; c < job_.channels; ++c) {
-      store_row(*tables[c], row.plane[c], width, element_at(job_, c, y + row.output, x));
+      store_row(*tables[c], row.plane[c], width, to + c * plane, job_.stream);
     }
   }
   finished_count_ = 0;
@@ -283,7 +287,8 @@ size_t FusedPass::working_bytes(const PassJob& job) {
     return static_cast<size_t>(4 * scale) + 5;  // bicubic's
   };
   const size_t widest = padded(std::max(job.width, job.range.width)) * job.channels;
-  const size_t rows = kStrip + 1 + (job.filter ? taps(job.height, job.to_height) : 0);
+  const size_t rows =
+      kStrip + 1 + (job.filter ? std::bit_ceil(taps(job.height, job.to_height)) : 0);
   // Weights as int32, their digits, and the horizontal kernel's own form: 16 bytes a tap.
   size_t tables = 0;
   if (job.filter) {

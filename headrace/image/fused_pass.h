@@ -36,6 +36,7 @@ struct PassJob {
   const PixelMap* map = nullptr;
   void* data = nullptr;
   MemoryFormat format = MemoryFormat::kChannelsFirst;
+  bool stream = false;  // past the caches (store.h); the caller then calls finish_streaming()
 
   bool fills() const { return range.width < canvas_width || range.height < canvas_height; }
 };
@@ -89,7 +90,7 @@ class FusedPass final : public RowSink {
   void finish_row(const uint8_t* planes, ptrdiff_t plane, int output);
   void store_finished();
 
-  uint8_t* ring_row(int y) { return ring_.data() + size_t(y % ring_rows_) * ring_stride_; }
+  uint8_t* ring_row(int y) { return ring_.data() + size_t(y & ring_mask_) * ring_stride_; }
   void start_clock(int rows);
   void lap(double& seconds);
 
@@ -98,7 +99,7 @@ class FusedPass final : public RowSink {
   Order order_ = Order::kHorizontalOnly;
   Buffer ring_, strip_, wide_;
   std::vector<const uint8_t*> taps_;
-  int ring_rows_ = 0;
+  int ring_mask_ = 0;       // rows of the ring, a power of two, less one
   size_t ring_stride_ = 0;  // bytes of a ring row: channels * ring_plane_
   ptrdiff_t ring_plane_ = 0, strip_plane_ = 0, wide_plane_ = 0;
   int next_ = 0;  // outputs of the vertical axis that are done, in order of their inputs

@@ -38,6 +38,9 @@ Error unknown_picture(std::span<const uint8_t> bytes) {
   return error;
 }
 
+// A picture of this size is streamed past the caches into its batch: some of them fill a cache.
+constexpr size_t kStreamBytes = 256 << 10;
+
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -116,6 +119,8 @@ PassJob Renderer::job_of(const Recipe& recipe, const RenderTarget& target) {
   job.map = recipe.map_;
   job.data = target.data;
   job.format = target.format;
+  const size_t pixels = size_t(job.canvas_width) * job.canvas_height;
+  job.stream = target.batch && pixels * job.channels * size_of(recipe.dtype()) >= kStreamBytes;
   return job;
 }
 
@@ -146,6 +151,7 @@ void Renderer::render(std::span<RenderTask> tasks) {
     group.push_back(&next);
   }
   decode_group();
+  finish_streaming();
 }
 
 void Renderer::begin_lane(Lane& lane, RenderTask& task) {
@@ -217,7 +223,8 @@ Result<void> Renderer::materialize(Recipe& recipe) {
   const Size size = recipe.size();
   auto picture =
       std::make_shared<Picture>(recipe.channels(), size.height, size.width, recipe.dtype());
-  RenderTask task{.recipe = &recipe, .target = {.data = picture->pixels.data()}, .result = {}};
+  RenderTask task{
+      .recipe = &recipe, .target = {.data = picture->pixels.data(), .batch = false}, .result = {}};
   render({&task, 1});
   if (!task.result) return std::move(task.result);
   recipe = Recipe(std::shared_ptr<const Picture>(std::move(picture)));

@@ -18,6 +18,7 @@ namespace headrace {
 struct RenderTarget {
   void* data = nullptr;
   MemoryFormat format = MemoryFormat::kChannelsFirst;
+  bool batch = true;  // one of many, read when all are there; not a picture that is used at once
 };
 
 // Seconds spent by stage; counters of one thread.

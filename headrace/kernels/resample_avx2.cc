@@ -140,6 +140,7 @@ void make_indices(ResampleTables& t) {
     for (int quad = 0; quad < quads; ++quad, to += 16) {
       for (int o = 0; o < 4; ++o) {
         const int from = t.first[4 * group + o] - t.base[group] + 4 * quad;
+#pragma GCC unroll 4
         for (int j = 0; j < 4; ++j) {
           to[(j >> 1) * 8 + 2 * o + (j & 1)] =
               static_cast<uint8_t>(from + j > 15 ? 0x80 : from + j);
@@ -185,6 +186,7 @@ void horizontal_windows(const ResampleTables& t, const uint8_t* in, uint8_t* out
   const int32_t* const low_pairs = pairs_of(t, 1);
   for (int i = 0; i < t.padded; i += 16) {
     __m256i sums[2];
+#pragma GCC unroll 4
     for (int u = 0; u < 2; ++u) {
       const int group = i / 4 + 2 * u;
       const __m256i window =
@@ -262,12 +264,14 @@ void vertical(const ResampleTables& t, int output, const uint8_t* const rows[], 
       const __m256i ab0 = _mm256_unpacklo_epi8(a, b), ab1 = _mm256_unpackhi_epi8(a, b);
       const __m256i taps[4] = {_mm256_unpacklo_epi8(ab0, zero), _mm256_unpackhi_epi8(ab0, zero),
                                _mm256_unpacklo_epi8(ab1, zero), _mm256_unpackhi_epi8(ab1, zero)};
+#pragma GCC unroll 4
       for (int q = 0; q < 4; ++q) {
         high[q] = _mm256_add_epi32(high[q], _mm256_madd_epi16(taps[q], wh));
         low[q] = _mm256_add_epi32(low[q], _mm256_madd_epi16(taps[q], wl));
       }
     }
     __m256i sum[4];
+#pragma GCC unroll 4
     for (int q = 0; q < 4; ++q) sum[q] = recombine(high[q], low[q]);
     // The unpacks above and the packs here permute alike, so the bytes come out in order.
     store(out + x, _mm256_packus_epi16(_mm256_packs_epi32(sum[0], sum[1]),

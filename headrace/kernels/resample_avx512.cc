@@ -106,13 +106,16 @@ void make_digits(ResampleTables& t) {
   for (int group = 0; group < t.padded / 16; ++group) {
     for (int quad = 0; quad < quads; ++quad) {
       __m512i balanced[4];
+#pragma GCC unroll 4
       for (int j = 0; j < 4; ++j) {
         const __m512i weights =
             _mm512_loadu_si512(t.weights.data() + size_t(4 * quad + j) * t.padded + 16 * group);
         balanced[j] = _mm512_xor_si512(_mm512_add_epi32(weights, bias), bias);
       }
+#pragma GCC unroll 4
       for (int digit = 0; digit < kDigits; ++digit) {
         __m512i packed = _mm512_setzero_si512();
+#pragma GCC unroll 4
         for (int j = 3; j >= 0; --j) {
           packed = _mm512_or_si512(
               _mm512_slli_epi32(packed, 8),
@@ -169,6 +172,7 @@ void make_long_digits(ResampleTables& t) {
     for (int tap = 0; tap < t.count[i]; ++tap) {
       const uint32_t weight = t.weights[size_t(tap) * t.padded + i];
       const uint32_t balanced = (weight + 0x808080) ^ 0x808080;
+#pragma GCC unroll 4
       for (int digit = 0; digit < kDigits; ++digit) {
         to[digit * t.long_taps + tap] = static_cast<uint8_t>(balanced >> (8 * digit));
       }
@@ -192,11 +196,12 @@ __m512i recombine(__m512i s0, __m512i s1, __m512i s2) {
   return _mm512_add_epi32(_mm512_slli_epi32(s1, 8), s0);
 }
 
-template <int kChannels, bool kWide>
+// kQuads: taps / 4, or 0 for any number.
+template <int kChannels, bool kWide, int kQuads>
 void horizontal_windows(const ResampleTables& t, const uint8_t* const in[], uint8_t* out,
                         ptrdiff_t plane) {
   const __m512i half = _mm512_set1_epi32(1 << 21), zero = _mm512_setzero_si512();
-  const int quads = t.taps / 4;
+  const int quads = kQuads ? kQuads : t.taps / 4;
   const uint8_t* index = t.indices.data();
   const uint8_t* d0 = digits_of(t, 0);
   const uint8_t* d1 = digits_of(t, 1);
@@ -204,6 +209,7 @@ void horizontal_windows(const ResampleTables& t, const uint8_t* const in[], uint
   for (int group = 0; group < t.padded / 16; ++group) {
     __m512i s0[kChannels], s1[kChannels], s2[kChannels];
     __m512i near[kChannels], far[kChannels];
+#pragma GCC unroll 4
     for (int c = 0; c < kChannels; ++c) {
       s0[c] = half;
       s1[c] = s2[c] = zero;
@@ -215,6 +221,7 @@ void horizontal_windows(const ResampleTables& t, const uint8_t* const in[], uint
       const __m512i at = _mm512_load_si512(index);
       const __m512i w0 = _mm512_load_si512(d0), w1 = _mm512_load_si512(d1);
       const __m512i w2 = _mm512_load_si512(d2);
+#pragma GCC unroll 4
       for (int c = 0; c < kChannels; ++c) {
         const __m512i x = kWide ? _mm512_permutex2var_epi8(near[c], at, far[c])
                                 : _mm512_permutexvar_epi8(at, near[c]);
@@ -223,6 +230,7 @@ void horizontal_windows(const ResampleTables& t, const uint8_t* const in[], uint
         s2[c] = _mm512_dpbusd_epi32(s2[c], x, w2);
       }
     }
+#pragma GCC unroll 4
     for (int c = 0; c < kChannels; ++c) {
       const __m512i sum = _mm512_srai_epi32(recombine(s0[c], s1[c], s2[c]), 22);
       _mm_storeu_si128(reinterpret_cast<__m128i*>(out + c * plane + 16 * group),
@@ -237,11 +245,13 @@ void horizontal_long(const ResampleTables& t, const uint8_t* const in[], uint8_t
   for (int i = 0; i < t.outputs; ++i) {
     const uint8_t* const digits = t.indices.data() + size_t(i) * kDigits * t.long_taps;
     __m512i s0[kChannels], s1[kChannels], s2[kChannels];
+#pragma GCC unroll 4
     for (int c = 0; c < kChannels; ++c) s0[c] = s1[c] = s2[c] = _mm512_setzero_si512();
     for (int tap = 0; tap < t.count[i]; tap += 64) {
       const __m512i w0 = _mm512_load_si512(digits + tap);
       const __m512i w1 = _mm512_load_si512(digits + t.long_taps + tap);
       const __m512i w2 = _mm512_load_si512(digits + 2 * t.long_taps + tap);
+#pragma GCC unroll 4
       for (int c = 0; c < kChannels; ++c) {
         const __m512i x = _mm512_loadu_si512(in[c] + t.first[i] + tap);
         s0[c] = _mm512_dpbusd_epi32(s0[c], x, w0);
@@ -249,6 +259,7 @@ void horizontal_long(const ResampleTables& t, const uint8_t* const in[], uint8_t
         s2[c] = _mm512_dpbusd_epi32(s2[c], x, w2);
       }
     }
+#pragma GCC unroll 4
     for (int c = 0; c < kChannels; ++c) {
       const uint32_t sum =
           (1u << 21) +
@@ -264,9 +275,10 @@ void horizontal_of(const ResampleTables& t, const uint8_t* const in[], uint8_t* 
                    ptrdiff_t plane) {
   switch (t.reach) {
     case Reach::kWindow:
-      return horizontal_windows<kChannels, false>(t, in, out, plane);
+      if (t.taps == 4) return horizontal_windows<kChannels, false, 1>(t, in, out, plane);
+      return horizontal_windows<kChannels, false, 0>(t, in, out, plane);
     case Reach::kWideWindow:
-      return horizontal_windows<kChannels, true>(t, in, out, plane);
+      return horizontal_windows<kChannels, true, 0>(t, in, out, plane);
     default:
       return horizontal_long<kChannels>(t, in, out, plane);
   }
@@ -296,6 +308,7 @@ void vertical(const ResampleTables& t, int output, const uint8_t* const rows[], 
   const uint8_t* const d2 = digits_of(t, 2) + at;
   for (int x = 0; x < bytes; x += 64) {
     __m512i s0[4], s1[4], s2[4];
+#pragma GCC unroll 4
     for (int q = 0; q < 4; ++q) {
       s0[q] = half;
       s1[q] = s2[q] = zero;
@@ -314,6 +327,7 @@ void vertical(const ResampleTables& t, int output, const uint8_t* const rows[], 
       std::memcpy(&w[2], d2 + stride * quad, 4);
       const __m512i w0 = _mm512_set1_epi32(w[0]), w1 = _mm512_set1_epi32(w[1]);
       const __m512i w2 = _mm512_set1_epi32(w[2]);
+#pragma GCC unroll 4
       for (int q = 0; q < 4; ++q) {
         s0[q] = _mm512_dpbusd_epi32(s0[q], taps[q], w0);
         s1[q] = _mm512_dpbusd_epi32(s1[q], taps[q], w1);
@@ -321,6 +335,7 @@ void vertical(const ResampleTables& t, int output, const uint8_t* const rows[], 
       }
     }
     __m512i sum[4];
+#pragma GCC unroll 4
     for (int q = 0; q < 4; ++q) sum[q] = _mm512_srai_epi32(recombine(s0[q], s1[q], s2[q]), 22);
     // The unpacks above and the packs here permute alike, so the bytes come out in order.
     _mm512_storeu_si512(out + x, _mm512_packus_epi16(_mm512_packs_epi32(sum[0], sum[1]),

@@ -24,7 +24,9 @@ struct Gather3 {
 };
 constexpr Gather3 kGather3 = [] {
   Gather3 table;
+#pragma GCC unroll 4
   for (int k = 0; k < 3; ++k) {
+#pragma GCC unroll 4
     for (int c = 0; c < 3; ++c) {
       for (int i = 0; i < 16; ++i) {
         const int at = 3 * i + c - 16 * k;
@@ -46,8 +48,10 @@ int deinterleave3(const uint8_t* in, int count, uint8_t* const out[]) {
   int i = 0;
   for (; i + 32 <= count; i += 32, in += 96) {
     const __m256i v[3] = {load_lanes(in), load_lanes(in + 16), load_lanes(in + 32)};
+#pragma GCC unroll 4
     for (int c = 0; c < 3; ++c) {
       __m256i plane = _mm256_setzero_si256();
+#pragma GCC unroll 4
       for (int k = 0; k < 3; ++k) {
         const __m256i shuffle = _mm256_broadcastsi128_si256(
             _mm_load_si128(reinterpret_cast<const __m128i*>(kGather3.shuffle[k][c].data())));

@@ -28,6 +28,7 @@ struct Gather3 {
 };
 constexpr Gather3 kGather3 = [] {
   Gather3 table;
+#pragma GCC unroll 4
   for (int c = 0; c < 3; ++c) {
     for (int i = 0; i < 64; ++i) {
       const int at = 3 * i + c;
@@ -40,6 +41,7 @@ constexpr Gather3 kGather3 = [] {
 
 int deinterleave3(const uint8_t* in, int count, uint8_t* const out[]) {
   __m512i first[3], second[3];
+#pragma GCC unroll 4
   for (int c = 0; c < 3; ++c) {
     first[c] = _mm512_load_si512(kGather3.first[c].data());
     second[c] = _mm512_load_si512(kGather3.second[c].data());
@@ -47,6 +49,7 @@ int deinterleave3(const uint8_t* in, int count, uint8_t* const out[]) {
   for (int i = 0; i < count; i += 64, in += 192) {
     const int left = 3 * (count - i);  // bytes; a masked load touches no other
     __m512i v[3];
+#pragma GCC unroll 4
     for (int k = 0; k < 3; ++k) {
       const int bytes = left - 64 * k;
       const __mmask64 mask = bytes >= 64 ? ~uint64_t{0}
@@ -54,6 +57,7 @@ int deinterleave3(const uint8_t* in, int count, uint8_t* const out[]) {
                                          : 0;
       v[k] = _mm512_maskz_loadu_epi8(mask, in + 64 * k);
     }
+#pragma GCC unroll 4
     for (int c = 0; c < 3; ++c) {
       const __m512i low = _mm512_permutex2var_epi8(v[0], first[c], v[1]);
       _mm512_storeu_si512(out[c] + i, _mm512_permutex2var_epi8(low, second[c], v[2]));

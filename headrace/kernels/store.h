@@ -38,7 +38,11 @@ struct StoreTable {
 StoreTable make_store_table(DType dtype, std::span<const double, 256> values, const Affine& guess);
 
 // Stores `count` samples of one channel's row as consecutive elements. Writes nothing else.
-void store_row(const StoreTable& table, const uint8_t* in, int count, void* out);
+// `stream`: past the caches, where the row is aligned; see Note [Streaming] in store.cc.
+void store_row(const StoreTable& table, const uint8_t* in, int count, void* out,
+               bool stream = false);
+// To be called after streamed rows, before another thread may learn that they are there.
+void finish_streaming();
 // Stores rows of 1..4 planes interleaved (channels last): element c of pixel i at
 // out[i*channels+c].
 void store_row_interleaved(const StoreTable* const tables[], const uint8_t* const in[],

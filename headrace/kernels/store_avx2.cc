@@ -24,8 +24,9 @@ __m128i bfloat16_of(__m256 value) {
   return _mm_packus_epi32(_mm256_castsi256_si128(kept), _mm256_extracti128_si256(kept, 1));
 }
 
-int row(const StoreTable& table, const uint8_t* in, int count, void* out) {
+int row(const StoreTable& table, const uint8_t* in, int count, void* out, bool stream) {
   if (!table.arithmetic) return 0;
+  stream = stream && (reinterpret_cast<uintptr_t>(out) & 31) == 0;
   const __m256 scale = _mm256_set1_ps(table.affine.scale), mean = _mm256_set1_ps(table.affine.mean);
   const __m256 std = _mm256_set1_ps(table.affine.std);
   const __m256 reciprocal = _mm256_set1_ps(table.reciprocal);
@@ -37,18 +38,22 @@ int row(const StoreTable& table, const uint8_t* in, int count, void* out) {
     const __m256 q = _mm256_mul_ps(d, reciprocal);
     const __m256 value = _mm256_fmadd_ps(_mm256_fnmadd_ps(q, std, d), reciprocal, q);
     if (table.dtype == DType::kFloat32) {
-      _mm256_storeu_ps(static_cast<float*>(out) + i, value);
+      float* const to = static_cast<float*>(out) + i;
+      stream ? _mm256_stream_ps(to, value) : _mm256_storeu_ps(to, value);
     } else {
       const __m128i halves = table.dtype == DType::kFloat16
                                  ? _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT)
                                  : bfloat16_of(value);
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(static_cast<uint16_t*>(out) + i), halves);
+      __m128i* const to = reinterpret_cast<__m128i*>(static_cast<uint16_t*>(out) + i);
+      stream ? _mm_stream_si128(to, halves) : _mm_storeu_si128(to, halves);
     }
   }
   return i;
 }
 
-constexpr StoreKernels kKernels{row, nullptr};
+void fence() { _mm_sfence(); }
+
+constexpr StoreKernels kKernels{row, nullptr, fence};
 
 }  // namespace
 

@@ -26,7 +26,9 @@ __mmask16 mask16(int left) { return static_cast<__mmask16>(left >= 16 ? 0xffff :
 __mmask32 mask32(int left) { return left >= 32 ? ~0u : (1u << left) - 1; }
 __mmask64 mask64(int left) { return left >= 64 ? ~uint64_t{0} : (uint64_t{1} << left) - 1; }
 
-void row_f32(const StoreTable& table, const uint8_t* in, int count, float* out) {
+bool is_aligned(const void* to) { return (reinterpret_cast<uintptr_t>(to) & 63) == 0; }
+
+void row_f32(const StoreTable& table, const uint8_t* in, int count, float* out, bool stream) {
   const __m512 scale = _mm512_set1_ps(table.affine.scale), mean = _mm512_set1_ps(table.affine.mean);
   const __m512 std = _mm512_set1_ps(table.affine.std);
   const __m512 reciprocal = _mm512_set1_ps(table.reciprocal);
@@ -36,12 +38,17 @@ void row_f32(const StoreTable& table, const uint8_t* in, int count, float* out) 
     const __m512 d = _mm512_sub_ps(_mm512_mul_ps(x, scale), mean);
     const __m512 q = _mm512_mul_ps(d, reciprocal);
     const __m512 residual = _mm512_fnmadd_ps(q, std, d);
-    _mm512_mask_storeu_ps(out + i, mask, _mm512_fmadd_ps(residual, reciprocal, q));
+    const __m512 value = _mm512_fmadd_ps(residual, reciprocal, q);
+    if (stream && mask == 0xffff) {
+      _mm512_stream_ps(out + i, value);
+    } else {
+      _mm512_mask_storeu_ps(out + i, mask, value);
+    }
   }
 }
 
 // A look-up among 256 words: eight registers, two permutations deep.
-void row_u16(const StoreTable& table, const uint8_t* in, int count, uint16_t* out) {
+void row_u16(const StoreTable& table, const uint8_t* in, int count, uint16_t* out, bool stream) {
   __m512i t[8];
   for (int k = 0; k < 8; ++k) t[k] = _mm512_load_si512(table.u16.data() + 32 * k);
   const __m512i bit6 = _mm512_set1_epi16(64), bit7 = _mm512_set1_epi16(128);
@@ -54,7 +61,12 @@ void row_u16(const StoreTable& table, const uint8_t* in, int count, uint16_t* ou
                                                 _mm512_permutex2var_epi16(t[2], x, t[3]));
     const __m512i high = _mm512_mask_blend_epi16(above_64, _mm512_permutex2var_epi16(t[4], x, t[5]),
                                                  _mm512_permutex2var_epi16(t[6], x, t[7]));
-    _mm512_mask_storeu_epi16(out + i, mask, _mm512_mask_blend_epi16(above_128, low, high));
+    const __m512i value = _mm512_mask_blend_epi16(above_128, low, high);
+    if (stream && mask == ~__mmask32{0}) {
+      _mm512_stream_si512(reinterpret_cast<__m512i*>(out + i), value);
+    } else {
+      _mm512_mask_storeu_epi16(out + i, mask, value);
+    }
   }
 }
 
@@ -71,15 +83,16 @@ void row_u8(const StoreTable& table, const uint8_t* in, int count, uint8_t* out)
   }
 }
 
-int row(const StoreTable& table, const uint8_t* in, int count, void* out) {
+int row(const StoreTable& table, const uint8_t* in, int count, void* out, bool stream) {
+  stream = stream && is_aligned(out);
   switch (table.dtype) {
     case DType::kFloat32:
       if (!table.arithmetic) return 0;
-      row_f32(table, in, count, static_cast<float*>(out));
+      row_f32(table, in, count, static_cast<float*>(out), stream);
       return count;
     case DType::kFloat16:
     case DType::kBFloat16:
-      row_u16(table, in, count, static_cast<uint16_t*>(out));
+      row_u16(table, in, count, static_cast<uint16_t*>(out), stream);
       return count;
     default:
       row_u8(table, in, count, static_cast<uint8_t*>(out));
@@ -94,6 +107,7 @@ struct Scatter3 {
   static constexpr int kLanes = 64 / sizeof(Element);
   alignas(64) std::array<std::array<Element, kLanes>, 3> first{}, second{};
   constexpr Scatter3() {
+#pragma GCC unroll 4
     for (int k = 0; k < 3; ++k) {
       for (int j = 0; j < kLanes; ++j) {
         const int e = k * kLanes + j, pixel = e / 3, plane = e % 3;
@@ -119,11 +133,14 @@ int interleave3_of(const void* const in[], int count, void* out) {
   uint8_t* to = static_cast<uint8_t*>(out);
   for (int i = 0; i < count; i += kLanes, to += 192) {
     __m512i plane[3];
+#pragma GCC unroll 4
     for (int c = 0; c < 3; ++c) {
       plane[c] = _mm512_loadu_si512(static_cast<const Element*>(in[c]) + i);
     }
     const int64_t left = int64_t{3} * (count - i) * int64_t{sizeof(Element)};
-    for (int k = 0; k < 3 && left > 64 * k; ++k) {
+#pragma GCC unroll 4
+    for (int k = 0; k < 3; ++k) {
+      if (left <= 64 * k) break;
       const __m512i first = _mm512_load_si512(kScatter3<Element>.first[k].data());
       const __m512i second = _mm512_load_si512(kScatter3<Element>.second[k].data());
       const __m512i two = permute<Element>(plane[0], first, plane[1]);
@@ -145,7 +162,9 @@ int interleave3(int element_bytes, const void* const in[], int count, void* out)
   }
 }
 
-constexpr StoreKernels kKernels{row, interleave3};
+void fence() { _mm_sfence(); }
+
+constexpr StoreKernels kKernels{row, interleave3, fence};
 
 }  // namespace
 
