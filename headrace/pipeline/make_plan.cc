@@ -65,8 +65,8 @@ FieldState state_of(const Field& field) {
       state.shape = {field.kind == FieldKind::kMask ? 1 : 3, -1, -1};
     } else if (field.shape.size() != 3 || field.dtype != DType::kUInt8 || field.shape[0] < 1 ||
                field.shape[0] > 4) {
-      raise(kBadSchema, "\"" + field.name + "\" is a " + std::string(name_of(field.kind)) +
-                            " field of " + text_of(field.dtype, field.shape));
+      raise(kBadSchema, "\"" + field.name + "\" (" + std::string(name_of(field.kind)) + ") is " +
+                            text_of(field.dtype, field.shape) + " in the source");
     }
   }
   if (std::ranges::count(state.shape, -1)) state.left_open_by = kSource;
@@ -153,7 +153,9 @@ void PlanMaker::fork(const std::string& field, const std::vector<Branch>& branch
   const std::string label = "Fork(\"" + states_[from].name + "\")";
   std::vector<int> views;
   for (const Branch& branch : branches) {
-    for (int other : scopes_.front().visible) {
+    std::vector<int> taken = scopes_.front().visible;
+    taken.insert(taken.end(), views.begin(), views.end());
+    for (int other : taken) {
       if (other != from && states_[other].name == branch.name) {
         raise(kBadFork, "[Fork] there is a field \"" + branch.name + "\" already",
               "give the branch another name");

@@ -24,7 +24,8 @@ struct Pipeline {
 enum class Ragged : uint8_t { kRefuse, kList };
 
 struct PlanOptions {
-  std::vector<std::string> fields;  // outputs, in order; empty: all of the schema's (not id, key, valid)
+  std::vector<std::string>
+      fields;  // outputs, in order; empty: all of the schema's (not id, key, valid)
   MemoryFormat memory_format = MemoryFormat::kChannelsFirst;
   Ragged ragged = Ragged::kRefuse;
   bool exif_orientation = false;
@@ -38,32 +39,34 @@ enum class OutputOrigin : uint8_t { kField, kId, kKey, kValid };
 struct Output {
   std::string name;
   OutputOrigin origin = OutputOrigin::kField;
-  int field = -1;      // kField: the plan's field number
-  FieldState state;    // final kind, dtype, shape
-  bool as_list = false;  // text, bytes, and ragged fields delivered as lists
+  int field = -1;               // kField: the plan's field number
+  FieldState state;             // final kind, dtype, shape
+  bool as_list = false;         // text, bytes, and ragged fields delivered as lists
   size_t bytes_per_record = 0;  // 0 for lists
 };
 
 struct Step {
   enum class Kind : uint8_t { kOp, kHost, kCoin, kCopy } kind = Kind::kOp;
-  std::string label;         // as the user wrote it, for errors and plan()
-  std::vector<int> fields;   // kOp, kHost: its fields. kCopy: {from, to}
-  uint64_t key = 0;          // of its draws
-  std::unique_ptr<Op> op;                   // kOp
-  std::shared_ptr<HostFunction> function;   // kHost; see Spec
+  std::string label;                       // as the user wrote it, for errors and plan()
+  std::vector<int> fields;                 // kOp, kHost: its fields. kCopy: {from, to}
+  uint64_t key = 0;                        // of its draws
+  std::unique_ptr<Op> op;                  // kOp
+  std::shared_ptr<HostFunction> function;  // kHost; see Spec
   // kHost: what it may give back, by the names that it knows, with the fields' numbers.
   std::vector<std::string> output_names;
   std::vector<int> output_fields;
   std::vector<FieldState> before;  // kHost: what its inputs are when they cross
   // What the step makes of its fields; for kHost what each of output_names must come back as.
   std::vector<FieldState> after;
-  double probability = 1;    // kCoin: below it go on, else jump
-  int jump = 0;              // kCoin: step number
+  double probability = 1;  // kCoin: below it go on, else jump
+  int jump = 0;            // kCoin: step number
 };
 
 class Plan {
  public:
-  const std::vector<FieldState>& inputs() const { return inputs_; }   // the source's fields, then Fork's
+  const std::vector<FieldState>& inputs() const {
+    return inputs_;
+  }  // the source's fields, then Fork's
   const std::vector<Step>& steps() const { return steps_; }
   const std::vector<Output>& outputs() const { return outputs_; }
   const PlanOptions& options() const { return options_; }
