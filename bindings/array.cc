@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arrays out of the engine: DLPack and the buffer protocol over leased memory.
+//
+// Note [Why the exporter is our own]: a framework drops the last view of a batch from any thread,
+// often while holding no GIL, and the slot behind it must return at once. The deleter here drops a
+// shared_ptr and touches nothing of Python, so it neither waits for the GIL nor needs an
+// interpreter.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+
+#include <array>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "bindings/bindings.h"
+#include "bindings/dlpack.h"
+
+namespace headrace::python {
+namespace {
+
+struct Correspondence {
+  DType dtype;
+  DLDataTypeCode code;
+  const char* buffer_format;  // struct's letters; null where it has none
+};
+
+constexpr Correspondence kCorrespondence[] = {
+    {DType::kUInt8, kDLUInt, "B"},    {DType::kInt8, kDLInt, "b"},
+    {DType::kInt16, kDLInt, "h"},     {DType::kInt32, kDLInt, "i"},
+    {DType::kInt64, kDLInt, "q"},     {DType::kUInt16, kDLUInt, "H"},
+    {DType::kUInt32, kDLUInt, "I"},   {DType::kUInt64, kDLUInt, "Q"},
+    {DType::kFloat16, kDLFloat, "e"}, {DType::kBFloat16, kDLBfloat, nullptr},
+    {DType::kFloat32, kDLFloat, "f"}, {DType::kFloat64, kDLFloat, "d"},
+    {DType::kBool, kDLBool, "?"},
+};
+
+const Correspondence& correspondence(DType dtype) {
+  return kCorrespondence[static_cast<int>(dtype)];
+}
+
+std::vector<int64_t> strides_of(const TensorView& view) {
+  if (!view.strides.empty()) return view.strides;
+  std::vector<int64_t> strides(view.shape.size());
+  int64_t step = 1;
+  for (size_t i = strides.size(); i-- > 0; step *= view.shape[i]) strides[i] = step;
+  return strides;
+}
+
+// Element by element, in row-major order.
+void copy_dense(const TensorView& from, uint8_t* to) {
+  const size_t size = size_of(from.dtype), rank = from.shape.size();
+  const std::vector<int64_t> strides = strides_of(from);
+  std::vector<int64_t> at(rank);
+  for (int64_t n = from.elements(); n > 0; --n, to += size) {
+    int64_t offset = 0;
+    for (size_t i = 0; i < rank; ++i) offset += at[i] * strides[i];
+    std::memcpy(to, static_cast<const uint8_t*>(from.data) + offset * int64_t(size), size);
+    for (size_t i = rank; i-- > 0 && ++at[i] == from.shape[i];) at[i] = 0;
+  }
+}
+
+// What a capsule owns: shape, strides and the lease.
+template <class Managed>
+struct Exported {
+  std::vector<int64_t> shape, strides;
+  std::shared_ptr<void> lease;  // shared: see Array
+  Managed managed{};
+};
+
+template <class Managed>
+Managed* export_tensor(const Array& array) {
+  auto* exported = new Exported<Managed>{array.view.shape, strides_of(array.view), array.lease, {}};
+  Managed& managed = exported->managed;
+  const DType dtype = array.view.dtype;
+  managed.dl_tensor = {array.view.data,
+                       {kDLCPU, 0},
+                       static_cast<int32_t>(exported->shape.size()),
+                       {correspondence(dtype).code, static_cast<uint8_t>(8 * size_of(dtype)), 1},
+                       exported->shape.data(),
+                       exported->strides.data(),
+                       0};
+  managed.manager_ctx = exported;
+  managed.deleter = [](Managed* self) {
+    delete static_cast<Exported<Managed>*>(self->manager_ctx);
+  };
+  return &managed;
+}
+
+constexpr const char kOldName[] = "dltensor", kNewName[] = "dltensor_versioned";
+
+// A consumer renames the capsule; one that was never consumed is freed here.
+template <class Managed, const char* kName>
+void free_capsule(PyObject* capsule) {
+  if (!PyCapsule_IsValid(capsule, kName)) return;
+  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, kName));
+  managed->deleter(managed);
+}
+
+nb::object dlpack(const Array& self, nb::handle stream,
+                  std::optional<std::pair<uint32_t, uint32_t>> max_version,
+                  std::optional<std::pair<int, int>> device, std::optional<bool> copy) {
+  if (!stream.is_none()) throw nb::buffer_error("host memory has no stream");
+  if (device && *device != std::pair<int, int>(kDLCPU, 0))
+    throw nb::buffer_error("host memory only; copy the tensor to the device");
+  Array array = self;
+  if (copy.value_or(false)) {
+    array = make_array(self.view.dtype, self.view.shape);
+    copy_dense(self.view, static_cast<uint8_t*>(array.view.data));
+  }
+  if (!max_version || max_version->first < 1) {
+    return nb::steal(PyCapsule_New(export_tensor<DLManagedTensor>(array), kOldName,
+                                   free_capsule<DLManagedTensor, kOldName>));
+  }
+  auto* managed = export_tensor<DLManagedTensorVersioned>(array);
+  managed->version = {1, 0};
+  managed->flags = copy.value_or(false) ? kDLFlagIsCopied : 0;
+  return nb::steal(
+      PyCapsule_New(managed, kNewName, free_capsule<DLManagedTensorVersioned, kNewName>));
+}
+
+struct BufferShape {
+  std::vector<Py_ssize_t> shape, strides;
+};
+
+int get_buffer(PyObject* object, Py_buffer* buffer, int flags) {
+  const TensorView& view = nb::inst_ptr<Array>(nb::handle(object))->view;
+  const Correspondence& known = correspondence(view.dtype);
+  if (!known.buffer_format) {
+    PyErr_SetString(PyExc_BufferError, "the buffer protocol has no bfloat16; use DLPack");
+    return -1;
+  }
+  auto* shape = new BufferShape;
+  const Py_ssize_t item = static_cast<Py_ssize_t>(size_of(view.dtype));
+  for (int64_t extent : view.shape) shape->shape.push_back(extent);
+  for (int64_t stride : strides_of(view)) shape->strides.push_back(stride * item);
+  if (!(flags & PyBUF_STRIDES) && !view.strides.empty()) {
+    delete shape;
+    PyErr_SetString(PyExc_BufferError, "the array is not dense");
+    return -1;
+  }
+  *buffer = {};
+  buffer->buf = view.data;
+  buffer->obj = Py_NewRef(object);
+  buffer->len = static_cast<Py_ssize_t>(view.dense_bytes());
+  buffer->itemsize = item;
+  buffer->ndim = static_cast<int>(view.shape.size());
+  buffer->format = (flags & PyBUF_FORMAT) ? const_cast<char*>(known.buffer_format) : nullptr;
+  buffer->shape = (flags & PyBUF_ND) ? shape->shape.data() : nullptr;
+  buffer->strides = (flags & PyBUF_STRIDES) ? shape->strides.data() : nullptr;
+  buffer->internal = shape;
+  return 0;
+}
+
+void release_buffer(PyObject*, Py_buffer* buffer) {
+  delete static_cast<BufferShape*>(buffer->internal);
+}
+
+PyType_Slot array_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
+                             {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
+                             {0, nullptr}};
+
+std::optional<DType> dtype_of_buffer(const Py_buffer& buffer) {
+  std::string_view format = buffer.format ? buffer.format : "B";
+  if (!format.empty() && (format[0] == '@' || format[0] == '=' || format[0] == '<'))
+    format.remove_prefix(1);
+  if (format == "l" || format == "L") {  // C's long, which NumPy uses for int64
+    const bool wide = buffer.itemsize == 8;
+    format = format == "l" ? (wide ? "q" : "i") : (wide ? "Q" : "I");
+  }
+  for (const Correspondence& entry : kCorrespondence) {
+    if (entry.buffer_format && format == entry.buffer_format &&
+        size_of(entry.dtype) == static_cast<size_t>(buffer.itemsize))
+      return entry.dtype;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Array make_array(DType dtype, Shape shape) {
+  auto memory = std::make_shared<Buffer>(size_t(element_count(shape)) * size_of(dtype));
+  void* data = memory->data();
+  return {{data, dtype, std::move(shape), {}}, std::move(memory)};
+}
+
+TensorView borrowed_view(nb::handle object) {
+  Py_buffer buffer;
+  if (PyObject_GetBuffer(object.ptr(), &buffer, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) != 0)
+    throw nb::python_error();
+  const std::optional<DType> dtype = dtype_of_buffer(buffer);
+  TensorView view{buffer.buf,
+                  dtype.value_or(DType::kUInt8),
+                  Shape(buffer.shape, buffer.shape + buffer.ndim),
+                  {}};
+  PyBuffer_Release(&buffer);
+  if (!dtype) throw nb::type_error("an array of this dtype cannot enter the engine");
+  return view;
+}
+
+TensorView view_of_buffer(nb::handle object, Buffer& copy) {
+  TensorView view = borrowed_view(object);
+  copy.resize(view.dense_bytes());
+  if (copy.size()) std::memcpy(copy.data(), view.data, copy.size());
+  view.data = copy.data();
+  return view;
+}
+
+void bind_array(nb::module_& module) {
+  nb::class_<Array>(
+      module, "Array", nb::type_slots(array_slots),
+      "Memory of the engine. `numpy.asarray(a)`, `numpy.from_dlpack(a)` and "
+      "`torch.from_dlpack(a)` share it; it is given back when the last of them is gone.")
+      .def_prop_ro(
+          "shape",
+          [](const Array& self) {
+            nb::list shape;
+            for (int64_t extent : self.view.shape) shape.append(extent);
+            return nb::tuple(shape);
+          },
+          nb::sig("def shape(self) -> tuple[int, ...]"))
+      .def_prop_ro("dtype", [](const Array& self) { return name_of(self.view.dtype); })
+      .def_prop_ro("nbytes", [](const Array& self) { return self.view.dense_bytes(); })
+      .def_prop_ro("data_ptr",
+                   [](const Array& self) { return reinterpret_cast<uintptr_t>(self.view.data); })
+      .def("__dlpack__", &dlpack, nb::kw_only(), nb::arg("stream") = nb::none(),
+           nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
+           nb::arg("copy") = nb::none(),
+           nb::sig("def __dlpack__(self, *, stream: object | None = None, "
+                   "max_version: tuple[int, int] | None = None, "
+                   "dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> object"))
+      .def("__dlpack_device__", [](const Array&) { return std::pair<int, int>(kDLCPU, 0); });
+}
+
+}  // namespace headrace::python

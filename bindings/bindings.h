@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of the module share: one function a concept, called by module.cc, and the types
+// that cross from one concept to another. The module holds no logic: checks and defaults are in the
+// engine, conveniences in Python.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headrace/base/parameters.h"
+#include "headrace/base/tensor.h"
+#include "headrace/formats/source.h"
+#include "headrace/sampling/sampler.h"
+
+namespace headrace::python {
+
+namespace nb = nanobind;
+
+using NamedValues = nb::typed<nb::dict, nb::str, nb::any>;
+
+void bind_errors(nb::module_& module);
+void bind_array(nb::module_& module);
+void bind_registry(nb::module_& module);
+void bind_source(nb::module_& module);
+void bind_columns(nb::module_& module);
+void bind_host_source(nb::module_& module);
+void bind_host_function(nb::module_& module);
+void bind_sampling(nb::module_& module);
+void bind_loader(nb::module_& module);
+
+// Memory of the engine (or of its own), as Python sees it; exported by DLPack and the buffer
+// protocol. Every export holds the lease.
+struct Array {
+  TensorView view;
+  // shared: the array and everything exported from it keep the memory.
+  std::shared_ptr<void> lease;
+};
+
+struct SourceHandle {
+  SourcePtr source;
+};
+
+struct SamplerHandle {
+  SamplerPtr sampler;
+};
+
+// An uninitialized dense array.
+Array make_array(DType dtype, Shape shape);
+// A dense array that the object exports by the buffer protocol (as NumPy's do), borrowed: valid as
+// long as the object. Throws nb::type_error for what has no dtype of ours.
+TensorView borrowed_view(nb::handle object);
+// The same, copied into `copy`.
+TensorView view_of_buffer(nb::handle object, Buffer& copy);
+
+// Error -> instance of a class of headrace.errors. REQUIRES: the GIL.
+nb::object exception_from_error(const Error& error);
+
+nb::object object_from_param(const ParamValue& value);
+ParamValue param_from_object(nb::handle object);
+std::map<std::string, ParamValue> params_from_dict(const nb::dict& arguments);
+
+// A Python object that C++ threads may drop: takes the GIL for it, or leaves it alone when the
+// interpreter is gone.
+class OwnedObject {
+ public:
+  explicit OwnedObject(nb::object object) : object_(object.release().ptr()) {}
+  ~OwnedObject();
+  OwnedObject(const OwnedObject&) = delete;
+  OwnedObject& operator=(const OwnedObject&) = delete;
+  nb::handle get() const { return object_; }
+
+ private:
+  PyObject* object_;
+};
+
+}  // namespace headrace::python

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sources made of columns (headrace.records), and views of sources.
+#include "headrace/formats/columns.h"
+
+#include <utility>
+
+#include "bindings/bindings.h"
+#include "headrace/formats/subset.h"
+
+namespace headrace::python {
+namespace {
+
+struct ColumnList {
+  std::vector<Column> columns;
+};
+
+// The array is borrowed for as long as any view of the source lives, not copied.
+void add_array(ColumnList& self, std::string name, nb::object array, nb::object keep) {
+  const TensorView view = borrowed_view(array);
+  auto owner = std::make_shared<OwnedObject>(nb::make_tuple(array, keep));
+  self.columns.push_back(
+      {std::move(name), ArrayColumn{view.data, view.dtype, view.shape.at(0),
+                                    Shape(view.shape.begin() + 1, view.shape.end()), owner}});
+}
+
+}  // namespace
+
+void bind_columns(nb::module_& module) {
+  nb::class_<ColumnList>(module, "ColumnList", "Columns of equal length, by name.")
+      .def(nb::init<>())
+      .def("add_array", &add_array, nb::arg("name"), nb::arg("array"), nb::arg("keep"),
+           "A dense array; its first axis is the record. keep: what must live as long.")
+      .def(
+          "add_paths",
+          [](ColumnList& self, std::string name, std::vector<std::string> paths) {
+            self.columns.push_back({std::move(name), PathColumn{std::move(paths)}});
+          },
+          nb::arg("name"), nb::arg("paths"))
+      .def(
+          "add_texts",
+          [](ColumnList& self, std::string name, std::vector<std::string> values) {
+            self.columns.push_back({std::move(name), TextColumn{std::move(values)}});
+          },
+          nb::arg("name"), nb::arg("values"))
+      .def("source", [](ColumnList& self) { return SourceHandle{records(self.columns)}; });
+  module.def(
+      "subset",
+      [](const SourceHandle& source, std::vector<int64_t> indices) {
+        return SourceHandle{subset(source.source, std::move(indices))};
+      },
+      nb::arg("source"), nb::arg("indices"));
+  module.def(
+      "split",
+      [](const SourceHandle& source, const std::vector<double>& fractions, uint64_t seed,
+         const std::string& stratify_by) {
+        std::vector<SourceHandle> parts;
+        for (SourcePtr& part : split(source.source, fractions, seed, stratify_by))
+          parts.push_back({std::move(part)});
+        return parts;
+      },
+      nb::arg("source"), nb::arg("fractions"), nb::arg("seed"), nb::arg("stratify_by"));
+}
+
+}  // namespace headrace::python

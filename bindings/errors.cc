@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// C++ errors -> the classes of headrace.errors, with code, where, note and hint as attributes.
+
+#include "bindings/bindings.h"
+#include "headrace/base/registry.h"
+
+namespace headrace::python {
+namespace {
+
+constexpr std::string_view kKindNames[] = {"config", "data", "resource", "storage", "unsupported"};
+
+// Codes of the Python layers are declared there, beside the code that raises them, and stay for the
+// life of the process like all records.
+void declare_code(const std::string& id, const std::string& kind, const std::string& title,
+                  const std::string& explanation) {
+  if (Registry<ErrorCode>::find(id)) return;
+  for (int i = 0; i < 5; ++i) {
+    if (kKindNames[i] != kind) continue;
+    const auto* text = new std::array{id, title, explanation};
+    Registry<ErrorCode>::add(
+        *new ErrorCode{(*text)[0], static_cast<ErrorKind>(i), (*text)[1], (*text)[2]});
+    return;
+  }
+  throw nb::value_error("no such kind of error");
+}
+
+nb::dict error_codes() {
+  nb::dict codes;
+  for (const ErrorCode* code : Registry<ErrorCode>::all()) {
+    nb::dict entry;
+    entry["kind"] = kKindNames[static_cast<int>(code->kind)];
+    entry["title"] = code->title;
+    entry["explanation"] = code->explanation;
+    codes[nb::cast(code->id)] = entry;
+  }
+  return codes;
+}
+
+void translate(const std::exception_ptr& thrown, void*) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Exception& exception) {
+    nb::object value = exception_from_error(exception.error());
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(value.ptr())), value.ptr());
+  }
+}
+
+}  // namespace
+
+nb::object exception_from_error(const Error& error) {
+  nb::dict where;
+  where["file"] = error.where.file;
+  where["member"] = error.where.member;
+  where["record"] = error.where.record;
+  where["offset"] = error.where.offset;
+  return nb::module_::import_("headrace.errors")
+      .attr("from_engine")(kKindNames[static_cast<int>(error.code->kind)], error.code->id,
+                           error.message(), error.what, where, error.where.text(), error.note,
+                           error.hint);
+}
+
+void bind_errors(nb::module_& module) {
+  nb::register_exception_translator(translate);
+  module.def("error_codes", &error_codes, nb::sig("def error_codes() -> dict[str, dict[str, str]]"),
+             "All codes: id -> kind, title, explanation.");
+  module.def("declare_code", &declare_code, nb::arg("id"), nb::arg("kind"), nb::arg("title"),
+             nb::arg("explanation"), "Registers a code of the Python layers.");
+}
+
+}  // namespace headrace::python

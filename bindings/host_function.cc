@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps written in Python. The Python side (headrace/steps.py) maps arguments, results and
+// exceptions; here values cross, many records for each time that the GIL is taken.
+#include "headrace/formats/host_function.h"
+
+#include <cstring>
+
+#include "bindings/bindings.h"
+#include "bindings/host_step.h"
+#include "headrace/base/registry.h"
+
+namespace headrace::python {
+namespace {
+
+constexpr ErrorCode kStepFailed{
+    "HR0612", ErrorKind::kData, "a Python step failed",
+    "A function in the list of transforms raised an exception for this record, or returned what "
+    "does "
+    "not fit the fields. The exception and its line are in the message. on_error= decides what "
+    "happens to the record, as with any bad record."};
+const Register<ErrorCode> registered_step_failed(kStepFailed);
+
+// A copy: the function may keep it, or write to it.
+nb::object object_from_value(const HostValue& value) {
+  const auto* text = static_cast<const char*>(value.view.data);
+  const size_t size = value.view.dense_bytes();
+  if (value.is_text) return nb::str(text, size);
+  if (value.is_bytes) return nb::bytes(text, size);
+  Array array = make_array(value.view.dtype, value.view.shape);
+  if (size) std::memcpy(array.view.data, value.view.data, size);
+  return nb::cast(std::move(array));
+}
+
+HostValue value_from_object(nb::handle object) {
+  HostValue value;
+  value.is_text = PyUnicode_Check(object.ptr());
+  value.is_bytes = PyBytes_Check(object.ptr());
+  if (value.is_text || value.is_bytes) {
+    const nb::bytes bytes = value.is_text ? nb::borrow<nb::bytes>(object.attr("encode")())
+                                          : nb::borrow<nb::bytes>(object);
+    value.owned.resize(bytes.size());
+    std::memcpy(value.owned.data(), bytes.c_str(), bytes.size());
+    value.view = {value.owned.data(), DType::kUInt8, {static_cast<int64_t>(bytes.size())}, {}};
+  } else {
+    value.view = view_of_buffer(object, value.owned);
+  }
+  return value;
+}
+
+nb::tuple arguments_of(HostCall& call) {
+  nb::list values;
+  for (const HostValue& value : call.inputs) values.append(object_from_value(value));
+  nb::list words;  // what the step's generator is seeded with
+  for (int i = 0; i < 4; ++i) words.append(call.draws.bits());
+  return nb::make_tuple(values, words);
+}
+
+}  // namespace
+
+void PythonStep::fail(HostCall& call, std::string what) const {
+  call.result = Error{.code = &kStepFailed, .what = "[" + name_ + "] " + std::move(what)};
+}
+
+// A dictionary of the fields that come back, or the text of what went wrong.
+void PythonStep::take_result(nb::handle result, HostCall& call) const {
+  if (PyUnicode_Check(result.ptr())) return fail(call, nb::cast<std::string>(result));
+  for (auto [name, value] : nb::borrow<nb::dict>(result)) {
+    call.output_names.push_back(nb::cast<std::string>(name));
+    call.outputs.push_back(value_from_object(value));
+  }
+}
+
+void PythonStep::call(std::span<HostCall* const> calls) {
+  nb::gil_scoped_acquire gil;
+  try {
+    nb::list asked;
+    for (HostCall* call : calls) asked.append(arguments_of(*call));
+    const nb::list results = nb::borrow<nb::list>(run_.get()(asked));
+    for (size_t i = 0; i < calls.size(); ++i) take_result(results[i], *calls[i]);
+  } catch (const std::exception& failure) {
+    for (HostCall* call : calls) fail(*call, failure.what());
+  }
+}
+
+void bind_host_function(nb::module_& module) {
+  nb::class_<PythonStep>(module, "PythonStep", "A function in the list of transforms.")
+      .def(nb::init<std::string, std::vector<std::string>, std::vector<Field>, nb::object>(),
+           nb::arg("name"), nb::arg("inputs"), nb::arg("returns"), nb::arg("run"),
+           "run: list of (values, words of randomness), a pair a record -> list of dictionaries of "
+           "the fields that come back, or of texts that say what went wrong.");
+}
+
+}  // namespace headrace::python

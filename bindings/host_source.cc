@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// A source whose records come from a Python object. The Python side (headrace/sources.py) maps the
+// object's values to fields; here they cross, many records for each time that the GIL is taken.
+
+#include <cstring>
+
+#include "bindings/bindings.h"
+#include "headrace/base/registry.h"
+
+namespace headrace::python {
+namespace {
+
+constexpr ErrorCode kRecordFailed{"HR0611", ErrorKind::kData, "a Python source failed",
+                                  "The object that the records come from raised an exception for "
+                                  "this record, or gave a value that "
+                                  "does not fit the field. The exception is in the message. "
+                                  "on_error= decides what happens to the "
+                                  "record, as with any bad record."};
+const Register<ErrorCode> registered_record_failed(kRecordFailed);
+
+// A value as headrace/sources.py prepares it: int, str, bytes, or an array of the field's dtype.
+void take_value(nb::handle value, FieldData& field, RecordData& record) {
+  if (value.is_none()) return;
+  if (PyLong_Check(value.ptr())) {
+    field.scalar = nb::cast<int64_t>(value);
+    return;
+  }
+  Buffer& memory = record.owned.emplace_back();
+  if (PyUnicode_Check(value.ptr()) || PyBytes_Check(value.ptr())) {
+    const nb::bytes bytes = PyUnicode_Check(value.ptr())
+                                ? nb::borrow<nb::bytes>(value.attr("encode")())
+                                : nb::borrow<nb::bytes>(value);
+    memory.resize(bytes.size());
+    std::memcpy(memory.data(), bytes.c_str(), bytes.size());
+    field.bytes = memory.bytes();
+    return;
+  }
+  const TensorView view = view_of_buffer(value, memory);
+  field.bytes = memory.bytes();
+  field.shape = view.shape;
+}
+
+class HostSource final : public Source {
+ public:
+  HostSource(nb::object object, int64_t size, Schema schema, std::vector<std::string> classes,
+             uint64_t fingerprint, std::string description)
+      : object_(std::move(object)),
+        size_(size),
+        schema_(std::move(schema)),
+        classes_(std::move(classes)),
+        fingerprint_(fingerprint),
+        description_(std::move(description)) {}
+
+  int64_t size() const override { return size_; }
+  const Schema& schema() const override { return schema_; }
+  ReadStyle read_style() const override { return ReadStyle::kHost; }
+  std::vector<std::string> classes() const override { return classes_; }
+  uint64_t fingerprint() const override { return fingerprint_; }
+  std::string description() const override { return description_; }
+
+  std::string key(int64_t index) const override {
+    nb::gil_scoped_acquire gil;
+    return nb::cast<std::string>(object_.get().attr("key")(index));
+  }
+
+  std::vector<int64_t> integer_column(std::string_view field) const override {
+    nb::gil_scoped_acquire gil;
+    return nb::cast<std::vector<int64_t>>(
+        object_.get().attr("integer_column")(nb::str(field.data(), field.size())));
+  }
+
+  void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
+            std::span<RecordData> out) const override {
+    nb::gil_scoped_acquire gil;
+    for (size_t i = 0; i < out.size(); ++i) {
+      out[i].index = indices[i];
+      out[i].fields.assign(schema_.size(), {});
+      out[i].owned.clear();
+      out[i].owned.reserve(schema_.size());
+      out[i].result = {};
+    }
+    try {
+      nb::list asked;
+      for (int64_t index : indices) asked.append(index);
+      const nb::list records = nb::borrow<nb::list>(object_.get().attr("read")(asked, wanted));
+      for (size_t i = 0; i < out.size(); ++i) take_record(records[i], out[i]);
+    } catch (const std::exception& failure) {
+      for (RecordData& record : out) fail(record, failure.what());
+    }
+  }
+
+ private:
+  // A list of values by field, or the text of what went wrong.
+  void take_record(nb::handle values, RecordData& out) const {
+    if (PyUnicode_Check(values.ptr())) return fail(out, nb::cast<std::string>(values));
+    for (size_t i = 0; i < schema_.size(); ++i) take_value(values[i], out.fields[i], out);
+  }
+
+  void fail(RecordData& record, std::string what) const {
+    Error error{.code = &kRecordFailed, .what = std::move(what)};
+    error.where.file = description_;
+    error.where.record = record.index;
+    record.result = std::move(error);
+  }
+
+  const OwnedObject object_;
+  const int64_t size_;
+  const Schema schema_;
+  const std::vector<std::string> classes_;
+  const uint64_t fingerprint_;
+  const std::string description_;
+};
+
+Field make_field(std::string name, std::string_view kind, DType dtype, Shape shape, bool encoded) {
+  for (int i = 0; i <= static_cast<int>(FieldKind::kBytes); ++i) {
+    const FieldKind known = static_cast<FieldKind>(i);
+    if (name_of(known) == kind) return {std::move(name), known, dtype, std::move(shape), encoded};
+  }
+  throw nb::value_error("no such kind of field");
+}
+
+}  // namespace
+
+OwnedObject::~OwnedObject() {
+  if (!Py_IsInitialized()) return;  // the interpreter has freed everything, or never will
+  nb::gil_scoped_acquire gil;
+  Py_DECREF(object_);
+}
+
+void bind_host_source(nb::module_& module) {
+  module.def(
+      "make_field",
+      [](std::string name, const std::string& kind, DType dtype, Shape shape, bool encoded) {
+        return make_field(std::move(name), kind, dtype, std::move(shape), encoded);
+      },
+      nb::arg("name"), nb::arg("kind"), nb::arg("dtype"), nb::arg("shape"), nb::arg("encoded"));
+  module.def(
+      "host_source",
+      [](nb::object object, int64_t size, const std::vector<Field>& schema,
+         std::vector<std::string> classes, uint64_t fingerprint, std::string description) {
+        return SourceHandle{std::make_shared<HostSource>(std::move(object), size, schema,
+                                                         std::move(classes), fingerprint,
+                                                         std::move(description))};
+      },
+      nb::arg("object"), nb::arg("size"), nb::arg("schema"), nb::arg("classes"),
+      nb::arg("fingerprint"), nb::arg("description"),
+      "A source over an object with read(indices, wanted), key(index) and integer_column(field).");
+}
+
+}  // namespace headrace::python

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loader. Every call that may wait does so without the GIL; signals get through while it waits.
+#include "headrace/loader.h"
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+
+#include "bindings/bindings.h"
+#include "bindings/host_step.h"
+#include "headrace/executor/thread_pool.h"
+
+namespace headrace::python {
+namespace {
+
+void check_signals() {
+  nb::gil_scoped_acquire gil;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+// The engine's locks may be held by a thread that waits for the GIL, hence never wait for one with
+// it.
+template <class Call>
+auto without_gil(Call&& call) {
+  nb::gil_scoped_release no_gil;
+  return call();
+}
+
+// Deleting a loader joins threads, which may be waiting for the GIL.
+struct LoaderHandle {
+  std::unique_ptr<Loader> loader;
+  // shared: kept by the loader's `warn`, called on the consumer's thread.
+  std::shared_ptr<OwnedObject> warn;
+  ~LoaderHandle() {
+    nb::gil_scoped_release no_gil;
+    loader.reset();
+  }
+};
+
+nb::object values_of(BatchField& field) {
+  if (!field.is_list) return nb::cast(Array{std::move(field.view), std::move(field.lease)});
+  nb::list out;
+  for (const std::string& value : field.strings) {
+    if (field.is_text) {
+      out.append(nb::str(value.data(), value.size()));
+    } else {
+      out.append(nb::bytes(value.data(), value.size()));
+    }
+  }
+  for (TensorView& item : field.items) out.append(Array{std::move(item), field.lease});
+  return out;
+}
+
+// (epoch, index, values by field)
+nb::tuple tuple_from_batch(Batch batch) {
+  nb::list values;
+  for (BatchField& field : batch.fields) values.append(values_of(field));
+  return nb::make_tuple(batch.epoch, batch.index, values);
+}
+
+nb::object next(LoaderHandle& self) {
+  std::optional<Batch> batch = without_gil([&] { return self.loader->next(check_signals); });
+  return batch ? nb::object(tuple_from_batch(std::move(*batch))) : nb::none();
+}
+
+nb::tuple batch_at(LoaderHandle& self, int64_t epoch, int64_t index) {
+  return tuple_from_batch(without_gil([&] { return self.loader->batch(epoch, index); }));
+}
+
+nb::dict stats(const LoaderHandle& self) {
+  const LoaderStats stats = without_gil([&] { return self.loader->stats(); });
+  nb::dict stages;
+  stages["read"] = stats.stages.read;
+  stages["entropy"] = stats.stages.entropy;
+  stages["transform"] = stats.stages.transform;
+  stages["resample"] = stats.stages.resample;
+  stages["store"] = stats.stages.store;
+  stages["python"] = stats.stages.host;
+  stages["wait"] = stats.wait_seconds;
+  nb::dict out;
+  out["batches"] = stats.batches;
+  out["records"] = stats.records;
+  out["bad_records"] = stats.bad_records;
+  out["warnings"] = stats.warnings;
+  out["copies"] = stats.copies;
+  out["wall_seconds"] = stats.wall_seconds;
+  out["wait_seconds"] = stats.wait_seconds;
+  out["stages"] = stages;
+  out["threads"] = stats.threads;
+  out["memory_limit"] = stats.memory_limit;
+  out["memory_used"] = stats.memory_used;
+  out["memory_peak"] = stats.memory_peak;
+  return out;
+}
+
+// A line of JSON for each entry, as in the quarantine file.
+std::vector<std::string> quarantine(const LoaderHandle& self) {
+  std::vector<std::string> lines;
+  for (const BadRecord& bad : self.loader->quarantine()) lines.push_back(json_of(bad));
+  return lines;
+}
+
+nb::dict dict_from_state(const LoaderState& state) {
+  nb::dict out;
+  out["seed"] = state.seed;
+  out["epoch"] = state.epoch;
+  out["batch"] = state.batch;
+  out["global_batch"] = state.global_batch;
+  out["records"] = state.records;
+  out["bad_records"] = state.bad_records;
+  out["fingerprint"] = state.fingerprint;
+  return out;
+}
+
+LoaderState state_from_dict(const nb::dict& state) {
+  auto number = [&](const char* name) { return nb::cast<int64_t>(state[name]); };
+  return {.seed = nb::cast<uint64_t>(state["seed"]),
+          .epoch = number("epoch"),
+          .batch = number("batch"),
+          .global_batch = number("global_batch"),
+          .records = number("records"),
+          .bad_records = number("bad_records"),
+          .fingerprint = nb::cast<uint64_t>(state["fingerprint"])};
+}
+
+nb::list outputs_of(const LoaderHandle& self) {
+  nb::list out;
+  for (const Output& output : self.loader->plan().outputs()) {
+    nb::dict entry;
+    entry["name"] = output.name;
+    entry["kind"] = name_of(output.state.kind);
+    entry["dtype"] = name_of(output.state.dtype);
+    entry["shape"] = nb::tuple(nb::cast(output.state.shape));
+    entry["list"] = output.as_list;
+    out.append(entry);
+  }
+  return out;
+}
+
+// `given` has every member.
+LoaderOptions options_from_dict(const nb::dict& given, const SamplerHandle* sampler) {
+  LoaderOptions options;
+  options.batch_size = nb::cast<int64_t>(given["batch_size"]);
+  options.global_batch_size = nb::cast<int64_t>(given["global_batch_size"]);
+  options.shuffle = nb::cast<bool>(given["shuffle"]);
+  options.seed = nb::cast<uint64_t>(given["seed"]);
+  options.threads = nb::cast<int>(given["threads"]);
+  options.memory_limit = nb::cast<size_t>(given["memory_limit"]);
+  options.on_error = nb::cast<OnError>(given["on_error"]);
+  options.error_budget = nb::cast<int64_t>(given["error_budget"]);
+  options.error_rate = nb::cast<double>(given["error_rate"]);
+  options.quarantine = nb::cast<std::string>(given["quarantine"]);
+  options.last_batch = nb::cast<LastBatch>(given["last_batch"]);
+  options.rank = nb::cast<int>(given["rank"]);
+  options.world_size = nb::cast<int>(given["world_size"]);
+  if (sampler) options.sampler = sampler->sampler;
+  options.plan.fields = nb::cast<std::vector<std::string>>(given["fields"]);
+  options.plan.memory_format = nb::cast<MemoryFormat>(given["memory_format"]);
+  options.plan.ragged = nb::cast<Ragged>(given["ragged"]);
+  options.plan.exif_orientation = nb::cast<bool>(given["exif_orientation"]);
+  options.plan.strict = nb::cast<bool>(given["strict"]);
+  if (!nb::borrow(given["max_pixels"]).is_none())
+    options.plan.limits.max_pixels = nb::cast<int64_t>(given["max_pixels"]);
+  return options;
+}
+
+void make_loader(LoaderHandle* self, const SourceHandle& source,
+                 const std::vector<Spec>& transforms,
+                 const std::map<std::string, std::vector<Spec>>& by_field,
+                 const std::vector<std::string>& dropped, const NamedValues& given,
+                 const SamplerHandle* sampler, nb::object warn) {
+  LoaderOptions options = options_from_dict(given, sampler);
+  auto callable = std::make_shared<OwnedObject>(std::move(warn));
+  options.warn = [callable](const std::string& message) {
+    nb::gil_scoped_acquire gil;
+    callable->get()(message);
+  };
+  std::unique_ptr<Loader> loader;
+  {
+    nb::gil_scoped_release no_gil;
+    loader =
+        std::make_unique<Loader>(source.source, Pipeline{transforms, by_field, dropped}, options);
+  }
+  new (self) LoaderHandle{std::move(loader), std::move(callable)};
+}
+
+}  // namespace
+
+void bind_loader(nb::module_& module) {
+  module.def(
+      "shutdown", [] { shutdown_threads(); }, nb::call_guard<nb::gil_scoped_release>(),
+      "Stops all threads of the engine: before the interpreter goes.");
+  module.def("throw_if_forked", &throw_if_forked);
+  using NoGil = nb::call_guard<nb::gil_scoped_release>;
+  // Names as users write them: Python's checks and messages read them from here.
+  nb::enum_<OnError>(module, "OnError")
+      .value("raise_", OnError::kRaise)
+      .value("substitute", OnError::kSubstitute)
+      .value("skip", OnError::kSkip);
+  nb::enum_<LastBatch>(module, "LastBatch")
+      .value("keep", LastBatch::kKeep)
+      .value("drop", LastBatch::kDrop)
+      .value("pad", LastBatch::kPad);
+  nb::enum_<MemoryFormat>(module, "MemoryFormat")
+      .value("channels_first", MemoryFormat::kChannelsFirst)
+      .value("channels_last", MemoryFormat::kChannelsLast);
+  nb::enum_<Ragged>(module, "Ragged").value("refuse", Ragged::kRefuse).value("list", Ragged::kList);
+  nb::class_<LoaderHandle>(module, "Loader", "The engine's side of headrace.Loader.")
+      .def("__init__", &make_loader, nb::arg("source"), nb::arg("transforms"), nb::arg("by_field"),
+           nb::arg("dropped"), nb::arg("options"), nb::arg("sampler").none(), nb::arg("warn"))
+      .def("next", &next, nb::sig("def next(self) -> tuple[int, int, list[typing.Any]] | None"))
+      .def("batch", &batch_at, nb::arg("epoch"), nb::arg("index"),
+           nb::sig("def batch(self, epoch: int, index: int) -> tuple[int, int, list[typing.Any]]"))
+      .def(
+          "indices",
+          [](const LoaderHandle& self, int64_t epoch, int64_t index) {
+            return self.loader->indices(epoch, index);
+          },
+          nb::arg("epoch"), nb::arg("index"), NoGil())
+      .def(
+          "batches_per_epoch",
+          [](const LoaderHandle& self) { return self.loader->batches_per_epoch(); }, NoGil())
+      .def(
+          "restart", [](LoaderHandle& self) { self.loader->restart(); }, NoGil())
+      .def(
+          "set_epoch", [](LoaderHandle& self, int64_t epoch) { self.loader->set_epoch(epoch); },
+          nb::arg("epoch"), NoGil())
+      .def(
+          "epoch", [](const LoaderHandle& self) { return self.loader->epoch(); }, NoGil())
+      .def(
+          "state",
+          [](const LoaderHandle& self) {
+            return dict_from_state(without_gil([&] { return self.loader->state(); }));
+          },
+          nb::sig("def state(self) -> dict[str, int]"))
+      .def(
+          "load_state",
+          [](LoaderHandle& self, const nb::dict& given) {
+            const LoaderState state = state_from_dict(given);
+            without_gil([&] { self.loader->load_state(state); });
+          },
+          nb::arg("state"), nb::sig("def load_state(self, state: dict[str, int]) -> None"))
+      .def("plan_text", [](const LoaderHandle& self) { return self.loader->plan().text(); })
+      .def("outputs", &outputs_of, nb::sig("def outputs(self) -> list[dict[str, typing.Any]]"))
+      .def("stats", &stats, nb::sig("def stats(self) -> dict[str, typing.Any]"))
+      .def("quarantine", &quarantine, NoGil(), "A line of JSON for each bad record.")
+      .def(
+          "resolved",
+          [](const LoaderHandle& self, const std::string& option) {
+            return self.loader->resolved(option);
+          },
+          nb::arg("option"))
+      .def("close", [](LoaderHandle& self) { self.loader->close(); }, NoGil());
+}
+
+}  // namespace headrace::python

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "bindings/bindings.h"
+#include "headrace/kernels/dispatch.h"
+
+namespace headrace::python {
+namespace {
+
+std::vector<std::string_view> simd_levels() {
+  std::vector<std::string_view> names;
+  for (SimdLevel level : available_levels()) names.push_back(name_of(level));
+  return names;
+}
+
+void set_simd_level_by_name(std::string_view name) {
+  for (SimdLevel level : available_levels()) {
+    if (name_of(level) == name) return set_simd_level(level);
+  }
+  throw nb::value_error("this CPU has no such level; see simd_levels()");
+}
+
+}  // namespace
+
+NB_MODULE(_core, module) {
+  module.doc() =
+      "The engine of Headrace. Use the package headrace; this module has no stable names.";
+  module.attr("__version__") = HEADRACE_VERSION;
+  bind_errors(module);
+  bind_array(module);
+  bind_host_function(module);
+  bind_registry(module);
+  bind_source(module);
+  bind_columns(module);
+  bind_host_source(module);
+  bind_sampling(module);
+  bind_loader(module);
+  module.def("simd_level", [] { return name_of(simd_level()); }, "The instruction set in force.");
+  module.def("simd_levels", &simd_levels, "The instruction sets of this CPU, worst first.");
+  module.def("set_simd_level", &set_simd_level_by_name, nb::arg("name"),
+             "For tests and benchmarks, while no loader runs. Results are equal on all levels.");
+}
+
+}  // namespace headrace::python

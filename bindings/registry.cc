@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine's registries as plain dictionaries: everything that is generated comes from here.
+#include "headrace/base/registry.h"
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+
+#include "bindings/bindings.h"
+#include "bindings/host_step.h"
+#include "headrace/codecs/codec.h"
+#include "headrace/ops/op.h"
+
+namespace headrace::python {
+namespace {
+
+constexpr std::string_view kTypeNames[] = {"bool", "int",    "float",      "string",   "dtype",
+                                           "ints", "floats", "transforms", "branches", "strings"};
+constexpr std::string_view kScopeNames[] = {"record", "batch", "partners"};
+
+nb::list describe(const std::vector<Param>& params) {
+  nb::list out;
+  for (const Param& param : params) {
+    nb::dict entry;
+    entry["name"] = param.name;
+    entry["type"] = kTypeNames[static_cast<int>(param.type)];
+    entry["doc"] = param.doc;
+    entry["default"] = object_from_param(param.fallback);
+    entry["required"] = param.required;
+    entry["minimum"] = param.minimum;
+    entry["maximum"] = param.maximum;
+    entry["choices"] = param.choices;
+    entry["min_count"] = param.min_count;
+    entry["max_count"] = param.max_count;
+    out.append(entry);
+  }
+  return out;
+}
+
+nb::dict operators() {
+  nb::dict out;
+  for (const OpRecord* op : Registry<OpRecord>::all()) {
+    nb::dict entry;
+    entry["name"] = op->name;
+    entry["doc"] = op->doc;
+    entry["params"] = describe(op->params);
+    entry["oracle"] = op->oracle;
+    entry["scope"] = kScopeNames[static_cast<int>(op->scope)];
+    entry["random"] = op->random;
+    entry["structural"] = op->expand != nullptr;
+    out[nb::cast(op->name)] = entry;
+  }
+  return out;
+}
+
+nb::dict formats() {
+  nb::dict out;
+  for (const FormatRecord* format : Registry<FormatRecord>::all()) {
+    nb::dict entry;
+    entry["name"] = format->name;
+    entry["doc"] = format->doc;
+    entry["example"] = format->example;
+    entry["params"] = describe(format->params);
+    out[nb::cast(format->name)] = entry;
+  }
+  return out;
+}
+
+nb::dict codecs() {
+  nb::dict out;
+  for (const CodecRecord* codec : Registry<CodecRecord>::all()) {
+    nb::dict entry;
+    entry["name"] = codec->name;
+    entry["doc"] = codec->doc;
+    entry["oracle"] = codec->oracle;
+    entry["suffixes"] = codec->suffixes;
+    out[nb::cast(codec->name)] = entry;
+  }
+  return out;
+}
+
+void check_arguments(const std::string& name, const NamedValues& arguments) {
+  const OpRecord* op = Registry<OpRecord>::find(name);
+  if (!op) throw nb::key_error(name.c_str());
+  Arguments(op->name, op->params, params_from_dict(arguments));
+}
+
+template <class T>
+std::vector<T> numbers_from(nb::handle object) {
+  std::vector<T> out;
+  for (nb::handle item : nb::borrow<nb::sequence>(object)) out.push_back(nb::cast<T>(item));
+  return out;
+}
+
+// A list: branches as (name, [Spec]) pairs, strings, else numbers; one float makes all of them
+// floats.
+ParamValue param_from_list(nb::handle object) {
+  bool floats = false;
+  for (nb::handle item : nb::borrow<nb::sequence>(object)) {
+    if (nb::isinstance<nb::tuple>(item)) {
+      std::vector<Branch> branches;
+      for (nb::handle pair : nb::borrow<nb::sequence>(object)) {
+        auto [name, steps] = nb::cast<std::pair<std::string, std::vector<Spec>>>(pair);
+        branches.push_back({name, steps});
+      }
+      return branches;
+    }
+    if (PyUnicode_Check(item.ptr())) return nb::cast<std::vector<std::string>>(object);
+    floats |= !PyLong_Check(item.ptr());
+  }
+  if (floats) return numbers_from<double>(object);
+  return numbers_from<int64_t>(object);
+}
+
+}  // namespace
+
+nb::object object_from_param(const ParamValue& value) {
+  return std::visit(
+      []<class T>(const T& held) -> nb::object {
+        if constexpr (std::is_same_v<T, std::monostate>) {
+          return nb::none();
+        } else if constexpr (std::is_same_v<T, DType>) {
+          return nb::cast(name_of(held));
+        } else if constexpr (std::is_same_v<T, std::vector<Branch>>) {
+          nb::list out;
+          for (const Branch& branch : held)
+            out.append(nb::make_tuple(branch.name, branch.transforms));
+          return out;
+        } else {
+          return nb::cast(held);
+        }
+      },
+      value);
+}
+
+ParamValue param_from_object(nb::handle object) {
+  if (object.is_none()) return std::monostate{};
+  if (nb::isinstance<DType>(object)) return nb::cast<DType>(object);
+  if (PyBool_Check(object.ptr())) return nb::cast<bool>(object);
+  if (PyLong_Check(object.ptr())) return nb::cast<int64_t>(object);
+  if (PyFloat_Check(object.ptr())) return nb::cast<double>(object);
+  if (PyUnicode_Check(object.ptr())) return nb::cast<std::string>(object);
+  return param_from_list(object);
+}
+
+std::map<std::string, ParamValue> params_from_dict(const nb::dict& arguments) {
+  std::map<std::string, ParamValue> out;
+  for (auto [name, value] : arguments) out[nb::cast<std::string>(name)] = param_from_object(value);
+  return out;
+}
+
+void bind_registry(nb::module_& module) {
+  nb::enum_<DType> dtype(module, "DType", "Element types, named as NumPy and torch name them.");
+  for (int i = 0; i <= static_cast<int>(DType::kBool); ++i)
+    dtype.value(name_of(static_cast<DType>(i)).data(), static_cast<DType>(i));
+  nb::class_<Spec>(module, "Spec", "A transform as the user wrote it, not yet checked.")
+      .def(
+          "__init__",
+          [](Spec* self, std::string name, const NamedValues& arguments,
+             std::vector<std::string> fields, std::shared_ptr<PythonStep> function) {
+            new (self) Spec{std::move(name), params_from_dict(arguments), std::move(fields),
+                            std::move(function)};
+          },
+          nb::arg("name"), nb::arg("arguments"), nb::arg("fields"),
+          nb::arg("function").none() = nb::none())
+      .def_ro("name", &Spec::name)
+      .def_ro("fields", &Spec::fields);
+  constexpr const char* kSignature = "-> dict[str, dict[str, typing.Any]]";
+  auto signature = [&](const char* name) {
+    return std::string("def ") + name + "() " + kSignature;
+  };
+  module.def("operators", &operators, nb::sig(signature("operators").c_str()),
+             "All operators by name, with their parameters.");
+  module.def("formats", &formats, nb::sig(signature("formats").c_str()),
+             "All formats of sources by name, with their parameters.");
+  module.def("codecs", &codecs, nb::sig(signature("codecs").c_str()), "All codecs by name.");
+  module.def("check_arguments", &check_arguments, nb::arg("name"), nb::arg("arguments"),
+             "Raises what a loader would raise for these arguments of an operator.");
+}
+
+}  // namespace headrace::python

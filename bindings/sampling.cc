@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samplers: the engine's, by their factories.
+
+#include "bindings/bindings.h"
+#include "headrace/sampling/sampler.h"
+
+namespace headrace::python {
+
+void bind_sampling(nb::module_& module) {
+  nb::class_<SamplerHandle>(module, "Sampler", "(seed, epoch, position) -> record index.")
+      .def("__len__", [](const SamplerHandle& self) { return self.sampler->size(); })
+      .def(
+          "index",
+          [](const SamplerHandle& self, uint64_t seed, uint64_t epoch, int64_t position) {
+            return self.sampler->index(seed, epoch, position);
+          },
+          nb::arg("seed"), nb::arg("epoch"), nb::arg("position"))
+      .def_prop_ro("description",
+                   [](const SamplerHandle& self) { return self.sampler->description(); });
+  nb::module_ made = module;
+  made.def(
+      "sequential", [](int64_t records) { return SamplerHandle{sequential(records)}; },
+      nb::arg("records"));
+  made.def(
+      "shuffled", [](int64_t records) { return SamplerHandle{shuffled(records)}; },
+      nb::arg("records"));
+  made.def(
+      "from_indices",
+      [](std::vector<int64_t> indices, bool shuffle) {
+        return SamplerHandle{from_indices(std::move(indices), shuffle)};
+      },
+      nb::arg("indices"), nb::arg("shuffle"));
+  made.def(
+      "weighted",
+      [](const std::vector<double>& weights, int64_t draws) {
+        return SamplerHandle{weighted(weights, draws)};
+      },
+      nb::arg("weights"), nb::arg("draws"));
+  made.def(
+      "balanced",
+      [](const std::vector<int64_t>& labels, int64_t draws) {
+        return SamplerHandle{balanced(labels, draws)};
+      },
+      nb::arg("labels"), nb::arg("draws"));
+}
+
+}  // namespace headrace::python

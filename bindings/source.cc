@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sources: open, look at, read single records.
+#include "headrace/formats/source.h"
+
+#include <cstring>
+
+#include "bindings/bindings.h"
+#include "headrace/image/render.h"
+
+namespace headrace::python {
+namespace {
+
+// Python's (done, total) callable, called without the GIL held; signals get through.
+Progress progress_from(nb::handle callable) {
+  return [callable](int64_t done, int64_t total) {
+    nb::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (!callable.is_none()) callable(done, total);
+  };
+}
+
+SourceHandle open(const std::string& path, const nb::dict& arguments, nb::handle progress) {
+  auto given = params_from_dict(arguments);
+  const Progress report = progress_from(progress);
+  nb::gil_scoped_release no_gil;
+  return {open_source(path, given, report)};
+}
+
+nb::object value_of(const Field& field, const FieldData& data) {
+  if (data.bytes.empty() && field.dtype == DType::kInt64 && field.shape.empty() &&
+      field.kind != FieldKind::kText && field.kind != FieldKind::kBytes)
+    return nb::cast(data.scalar);
+  const char* text = reinterpret_cast<const char*>(data.bytes.data());
+  if (field.kind == FieldKind::kText) return nb::str(text, data.bytes.size());
+  if (field.kind == FieldKind::kBytes || field.encoded) return nb::bytes(text, data.bytes.size());
+  Array array = make_array(field.dtype, data.shape.empty() ? field.shape : data.shape);
+  if (!data.bytes.empty()) std::memcpy(array.view.data, data.bytes.data(), data.bytes.size());
+  return nb::cast(std::move(array));
+}
+
+// The fields of one record, pictures as they are stored.
+nb::dict read_record(const SourceHandle& self, int64_t index) {
+  const Source& source = *self.source;
+  RecordData record;
+  {
+    nb::gil_scoped_release no_gil;
+    source.read({&index, 1}, std::vector<bool>(source.schema().size(), true), {&record, 1});
+  }
+  if (!record.result) throw Exception(record.result.error());
+  nb::dict out;
+  for (size_t i = 0; i < source.schema().size(); ++i) {
+    const Field& field = source.schema()[i];
+    out[field.name.c_str()] = value_of(field, record.fields[i]);
+  }
+  return out;
+}
+
+// Encoded bytes -> (C, H, W) uint8.
+Array decode(const nb::bytes& encoded, bool as_stored, bool strict) {
+  Buffer bytes(encoded.size());  // decoders read ahead of the end, which a Buffer allows
+  std::memcpy(bytes.data(), encoded.c_str(), encoded.size());
+  nb::gil_scoped_release no_gil;
+  Renderer renderer;
+  Result<EncodedPicture> picture = renderer.open(bytes.bytes(), {});
+  if (!picture) throw Exception(picture.error());
+  picture->color = as_stored ? ColorMode::kStored : ColorMode::kRGB;
+  picture->strict = strict;
+  const Recipe recipe(*picture);
+  const Size size = recipe.size();
+  Array out = make_array(DType::kUInt8, {recipe.channels(), size.height, size.width});
+  RenderTask task;
+  task.recipe = &recipe;
+  task.target.data = out.view.data;
+  renderer.render({&task, 1});
+  if (!task.result) throw Exception(task.result.error());
+  return out;
+}
+
+Array integer_column(const SourceHandle& self, std::string_view field) {
+  std::vector<int64_t> values;
+  {
+    nb::gil_scoped_release no_gil;
+    values = self.source->integer_column(field);
+  }
+  Array out = make_array(DType::kInt64, {static_cast<int64_t>(values.size())});
+  if (!values.empty()) std::memcpy(out.view.data, values.data(), out.view.dense_bytes());
+  return out;
+}
+
+}  // namespace
+
+void bind_source(nb::module_& module) {
+  nb::class_<Field>(module, "Field", "One field of a source's records.")
+      .def_ro("name", &Field::name)
+      .def_prop_ro("kind", [](const Field& self) { return name_of(self.kind); })
+      .def_prop_ro("dtype", [](const Field& self) { return name_of(self.dtype); })
+      .def_prop_ro(
+          "shape", [](const Field& self) { return nb::tuple(nb::cast(self.shape)); },
+          nb::sig("def shape(self) -> tuple[int, ...]"),
+          "Of a record's value, without the batch; -1 where records differ.")
+      .def_ro("encoded", &Field::encoded, "Stored as an encoded picture.")
+      .def("__repr__", [](const Field& self) {
+        return nb::str("Field({!r}, {!r}, {!r}, {})")
+            .format(self.name, name_of(self.kind), name_of(self.dtype),
+                    nb::tuple(nb::cast(self.shape)));
+      });
+  nb::class_<SourceHandle>(module, "Source", "The engine's side of headrace.Source.")
+      .def("__len__", [](const SourceHandle& self) { return self.source->size(); })
+      .def_prop_ro("schema", [](const SourceHandle& self) { return self.source->schema(); })
+      .def_prop_ro("classes", [](const SourceHandle& self) { return self.source->classes(); })
+      .def_prop_ro("fingerprint",
+                   [](const SourceHandle& self) { return self.source->fingerprint(); })
+      .def_prop_ro("description",
+                   [](const SourceHandle& self) { return self.source->description(); })
+      .def(
+          "key", [](const SourceHandle& self, int64_t index) { return self.source->key(index); },
+          nb::arg("index"))
+      .def("integer_column", &integer_column, nb::arg("field"))
+      .def("read", &read_record, nb::arg("index"),
+           nb::sig("def read(self, index: int) -> dict[str, typing.Any]"),
+           "One record, pictures as they are stored.");
+  module.def("open", &open, nb::arg("path"), nb::arg("arguments"), nb::arg("progress").none(),
+             nb::sig("def open(path: str, arguments: dict[str, typing.Any], "
+                     "progress: collections.abc.Callable[[int, int], object] | None) -> Source"));
+  module.def("decode", &decode, nb::arg("encoded"), nb::arg("as_stored") = false,
+             nb::arg("strict") = false, "An encoded picture as a (C, H, W) uint8 array.");
+}
+
+}  // namespace headrace::python

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Headrace raises. ``headrace explain CODE`` says more about a code.
+
+>>> import headrace as hr
+>>> try:
+...     hr.Loader([{"image": None}], batch_size=0)
+... except hr.ConfigError as error:
+...     error.code[:2]
+'HR'
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from headrace import _core
+
+
+@dataclasses.dataclass(frozen=True)
+class Where:
+    """Where in the dataset; unknown parts are empty or None."""
+
+    file: str = ""
+    member: str = ""
+    record: int | None = None
+    offset: int | None = None
+    text: str = ""
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+
+class Error(Exception):
+    """Base of all errors: ``code`` ("HR0301"), ``where``, ``note``, ``hint`` beside the message."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str = "",
+        where: Where | None = None,
+        note: str = "",
+        hint: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.where = where or Where()
+        self.note = note
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = {name: getattr(self, name) for name in ("code", "where", "note", "hint")}
+        return (_rebuild, (type(self), self.args[0], state))
+
+
+class DataError(Error, ValueError):
+    """These bytes are bad; ``on_error=`` decides what happens to the record."""
+
+
+class ResourceLimitError(Error, MemoryError):
+    """A cap or the memory limit is exceeded."""
+
+
+class StorageError(Error, OSError):
+    """The bytes could not be had."""
+
+
+class ConfigError(Error, ValueError, TypeError):
+    """The call makes no sense; raised before anything runs."""
+
+
+class UnsupportedError(Error, NotImplementedError):
+    """Understood, and not done here."""
+
+
+class Warning(UserWarning):
+    """Worth knowing, and no error: a batch that had to be copied, a stage that hangs."""
+
+
+_CLASSES: dict[str, type[Error]] = {
+    "config": ConfigError,
+    "data": DataError,
+    "resource": ResourceLimitError,
+    "storage": StorageError,
+    "unsupported": UnsupportedError,
+}
+
+
+def _rebuild(cls: type[Error], message: str, state: dict[str, Any]) -> Error:
+    return cls(message, **state)
+
+
+def from_engine(
+    kind: str,
+    code: str,
+    message: str,
+    what: str,
+    where: dict[str, Any],
+    where_text: str,
+    note: str,
+    hint: str,
+) -> Error:
+    """The engine's error as an exception; called by the bindings."""
+    place = Where(
+        where["file"],
+        where["member"],
+        None if where["record"] < 0 else where["record"],
+        None if where["offset"] < 0 else where["offset"],
+        where_text,
+    )
+    return _CLASSES[kind](message, code=code, where=place, note=note, hint=hint)
+
+
+class Code(NamedTuple):
+    """A code of the Python layers, declared beside the function that raises it."""
+
+    id: str
+    kind: str
+    title: str
+
+    def error(self, what: str, *, hint: str = "", note: str = "") -> Error:
+        """An exception of this code, worded as the engine words its own."""
+        message = f"{self.id} {self.title}: {what}"
+        if note:
+            message += f"\n  note: {note}"
+        if hint:
+            message += f"\n  help: {hint}"
+        return _CLASSES[self.kind](message, code=self.id, note=note, hint=hint)
+
+
+def declare(id: str, kind: str, title: str, explanation: str) -> Code:
+    """Registers a code, so that ``headrace explain`` knows it."""
+    _core.declare_code(id, kind, title, explanation)
+    return Code(id, kind, title)
+
+
+def did_you_mean(name: str, candidates: Iterable[str]) -> str:
+    """'did you mean "threads"?', or the whole list when nothing is near."""
+    known = sorted(candidates)
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return "known: " + ", ".join(known)

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch tensors that share a batch's memory, or their copies on a device."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from headrace import _core
+
+
+def make_hand_over(device: Any = None) -> Callable[[_core.Array], Any]:
+    """``array -> tensor``; on the host without a copy, on a device with one."""
+    import torch
+
+    if device is None:
+        return torch.from_dlpack  # type: ignore[attr-defined]
+    target = _resolved(torch, device)
+    if target.type == "cpu":
+        return torch.from_dlpack  # type: ignore[attr-defined]
+
+    def hand_over(array: _core.Array) -> Any:
+        # From pageable memory a copy returns once the bytes are staged, so the slot may go then.
+        return torch.from_dlpack(array).to(target, non_blocking=True)  # type: ignore[attr-defined]
+
+    return hand_over
+
+
+def _resolved(torch: Any, device: Any) -> Any:
+    """ "cuda" alone is torch's current device, or LOCAL_RANK's where none was chosen."""
+    target = torch.device(device)
+    if target.type != "cuda" or target.index is not None:
+        return target
+    current = torch.cuda.current_device()
+    if current == 0 and "LOCAL_RANK" in os.environ:
+        current = int(os.environ["LOCAL_RANK"])
+    return torch.device("cuda", current)

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looking into a loader: its plan, one record step by step, pictures, times, and what they mean."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headrace import _core
+from headrace.show import Grid, visible
+
+if TYPE_CHECKING:
+    from headrace.loader import Loader
+
+
+class Text(str):
+    """Text that a notebook or prompt shows as it is."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class Stats(dict[str, Any]):
+    """Counters by name, also as attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+class Stage:
+    """One record behind one step: ``stage.values["image"]``."""
+
+    def __init__(self, label: str, values: dict[str, Any], picture: Any) -> None:
+        self.label = label
+        self.values = values
+        self.picture = picture
+
+    def __repr__(self) -> str:
+        def one(value: Any) -> str:
+            if not hasattr(value, "shape"):
+                return repr(value)
+            if value.shape == ():
+                return str(value)
+            text = f"{value.dtype} {tuple(value.shape)}"
+            if value.size:
+                text += f" {value.min():.4g}..{value.max():.4g}"
+            return text
+
+        fields = ", ".join(f"{name} {one(value)}" for name, value in self.values.items())
+        return f"{self.label}: {fields}"
+
+
+class Trace(list[Stage]):
+    """A record from the source to the batch, a Stage a step."""
+
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self))
+
+    @property
+    def pictures(self) -> Grid:
+        """The images of all stages, as one picture."""
+        return Grid([stage.picture for stage in self if stage.picture is not None])
+
+    def _repr_png_(self) -> bytes:
+        return self.pictures._repr_png_()
+
+
+# What makes a loader deliver single records, whatever their shapes; the order stays the run's.
+_ONE_RECORD = {
+    "batch_size": 1,
+    "global_batch_size": None,
+    "threads": 1,
+    "shard": False,
+    "fields": None,
+    "ragged": "list",
+    "last_batch": "keep",
+    "quarantine": None,
+    "on_error": "raise",
+    "memory_format": "channels_first",
+}
+
+
+def trace(loader: Loader, position: int) -> Trace:
+    """See Loader.trace. The draws are the run's own: keyed by position, not by batch."""
+    epoch = loader.epoch
+    steps = loader._pipeline.all_steps()
+    stages = Trace()
+    for count in range(len(steps) + 1):
+        engine = loader._make_engine(pipeline=loader._pipeline.prefix(count), **_ONE_RECORD)
+        names = [output["name"] for output in engine.outputs()]
+        _, _, values = engine.batch(epoch, position)
+        engine.close()
+        record = {n: _first(value) for n, value in zip(names, values, strict=True)}
+        label = repr(steps[count - 1]) if count else f"record {position} of epoch {epoch}"
+        stages.append(Stage(label, record, _picture_of(record, steps[:count])))
+    return stages
+
+
+def show(loader: Loader, count: int) -> Grid:
+    """See Loader.show."""
+    state = loader._current().state()
+    pictures: list[Any] = []
+    mean_std = _normalization(loader._pipeline.all_steps())
+    batches = len(loader)
+    for number in range(state["batch"], state["batch"] + batches):
+        _, _, values = loader._inspector.batch(state["epoch"], number % batches)
+        outputs = loader._inspector.outputs()
+        for output, value in zip(outputs, values, strict=True):
+            if output["kind"] == "image" and len(pictures) < count:
+                pictures += [visible(_readable(image), *mean_std) for image in value_rows(value)]
+                break
+        if len(pictures) >= count:
+            break
+    if not pictures:
+        raise ValueError("show() needs a field that is an image")
+    return Grid(pictures[:count])
+
+
+def value_rows(value: Any) -> list[Any]:
+    """The records of one field of a batch."""
+    return list(_readable(value)) if isinstance(value, _core.Array) else list(value)
+
+
+def _readable(value: Any) -> Any:
+    """An array of the engine for NumPy; bfloat16 by way of float32."""
+    if not isinstance(value, _core.Array):
+        return value
+    if value.dtype != "bfloat16":
+        return np.asarray(value)
+    raise ValueError("pictures of bfloat16 cannot be shown; use float32 to look at them")
+
+
+def _first(value: Any) -> Any:
+    rows = value_rows(value)
+    return _readable(rows[0])
+
+
+def _normalization(steps: list[Any]) -> tuple[Any, Any]:
+    """Mean and std of the last Normalize, to undo it for the eye."""
+    for step in reversed(steps):
+        if step.name == "Normalize":
+            return step.arguments.get("mean"), step.arguments.get("std")
+    return None, None
+
+
+def _picture_of(record: dict[str, Any], steps: list[Any]) -> Any:
+    image: Any = record.get("image")
+    if getattr(image, "ndim", 0) != 3 or len(image) not in (1, 3, 4):
+        return None
+    return visible(image, *_normalization(steps))
+
+
+_ADVICE = {
+    "read": "reading: a pack, or a faster disk, is what helps",
+    "entropy": "JPEG entropy decoding: `headrace pack` or more threads is what helps",
+    "transform": "decoding behind the entropy stage: fewer pixels or more threads is what helps",
+    "resample": "resizing: a smaller source size or more threads is what helps",
+    "store": "writing batches: a smaller dtype is what helps",
+    "python": "the steps in Python, which run on one thread: built-in transforms are what helps",
+}
+
+
+def bottleneck(stats: Stats) -> str:
+    """See Loader.bottleneck."""
+    if not stats["batches"] or not stats["wall_seconds"]:
+        return "Nothing is known yet: no batch was taken."
+    waited = stats["wait_seconds"] / stats["wall_seconds"]
+    work = {name: seconds for name, seconds in stats["stages"].items() if name in _ADVICE}
+    total = sum(work.values())
+    if waited < 0.05 or not total:
+        return (
+            f"The loop is fed: it waited for data {waited:.0%} of the time, "
+            f"{stats['threads']} threads suffice."
+        )
+    name = max(work, key=lambda stage: work[stage])
+    return (
+        f"The loop waited for data {waited:.0%} of the time; {work[name] / total:.0%} of the work "
+        f"of {stats['threads']} threads is {_ADVICE[name]}."
+    )
+
+
+def describe(loader: Loader) -> str:
+    """repr: every resolved value and where it came from."""
+    if loader._engine is None:
+        return "<Loader, closed>"
+    engine, given = loader._engine, loader._given
+    rank_batch, global_batch = loader._engine_numbers()
+    shard = loader._shard
+    settled = "" if loader._shard_frozen else ", until the first iteration"
+    lines = {
+        "source": loader.source.engine.description,
+        "transforms": ", ".join(map(repr, loader._pipeline.all_steps())) or "none",
+        "fields": ", ".join(output["name"] for output in engine.outputs()),
+        "batch_size": f"{rank_batch} a rank, {global_batch} global",
+        "batches": f"{engine.batches_per_epoch():,} an epoch, last_batch={given['last_batch']!r}",
+        "order": f"shuffle={given['shuffle']}, seed={given['seed']}, sampler={given['sampler']!r}",
+        "shard": f"rank {shard.rank} of {shard.world_size} ({shard.origin}{settled})",
+        "threads": engine.resolved("threads"),
+        "memory_limit": engine.resolved("memory_limit"),
+        "on_error": repr(given["on_error"]),
+    }
+    width = max(map(len, lines))
+    return "Loader\n" + "\n".join(f"  {name:{width}}  {text}" for name, text in lines.items())

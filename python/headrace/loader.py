@@ -1,0 +1,427 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The loader: source + transforms + order -> batches.
+
+import headrace as hr
+from headrace import transforms as T
+
+train = hr.Loader("train/", hr.presets.imagenet_train(224), batch_size=256, shuffle=True)
+for images, labels in train.torch("cuda"):
+    ...
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import json
+import os
+import time
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from headrace import _core, inspection, options
+from headrace.batch import batch_class
+from headrace.errors import Warning, declare
+from headrace.frameworks import each
+from headrace.sampling import engine_sampler
+from headrace.show import Grid
+from headrace.sources import Source
+from headrace.sources import open as open_source
+from headrace.transforms import flatten
+
+_CLOSED = declare(
+    "HR0161",
+    "config",
+    "an iteration that has ended",
+    "A loader has one iteration at a time: a new iter(), load_state_dict(), set_epoch() or "
+    "close() ends the one before. Use two loaders to read a source twice at once; they share "
+    "their threads.",
+)
+_NOT_A_STATE = declare(
+    "HR0162",
+    "config",
+    "not the state of a loader",
+    "load_state_dict() takes what state_dict() of a Headrace loader returned: a dictionary of a "
+    "few numbers. The message says what is missing.",
+)
+
+_STATE_VERSION = 1
+
+
+class Loader:
+    """Batches of a source, in exact order, epoch after epoch.
+
+    ``for batch in loader`` runs one epoch; each loop is the next one. A batch is a namedtuple of
+    fields; arrays are NumPy's unless ``.torch()`` was called, share the engine's memory, may be
+    written to and may be kept.
+
+    Args:
+        source: what ``headrace.open`` takes.
+        transforms: a list of headrace.transforms and callables, or a dictionary that gives each
+            field its own list (None drops the field).
+        batch_size: records a batch of this process. global_batch_size: of all ranks together;
+            exactly one of the two is given.
+        shuffle: each epoch in another order, a function of (seed, epoch).
+        seed: of every order and draw.
+        sampler: record indices, or an object of headrace.sampling.
+        fields: names and order of what is delivered; beside the source's also id, key, valid.
+        threads: default, the allowed cores. memory_limit: bytes or "2 GiB"; default, a quarter of
+            what is available.
+        on_error: "raise", "substitute" or "skip" a bad record. error_budget: how many an epoch may
+            have, as a count, a share or both. quarantine: a JSON-lines file that lists them.
+        last_batch: "keep", "drop" or "pad" the incomplete one; "pad" sets ``valid``.
+        shard: "auto" (torch.distributed or torchrun), False, or (rank, world_size).
+        memory_format: "channels_first" or "channels_last" in memory; the shape is (B, C, H, W).
+        ragged: "list" delivers fields whose records differ in shape as lists.
+        strict: damage inside a picture is an error. exif_orientation: turn pictures upright.
+        max_pixels: a cap on a picture's declared size.
+
+    Raises ConfigError before any thread starts where the call makes no sense.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        transforms: Any = (),
+        *,
+        batch_size: int | None = None,
+        global_batch_size: int | None = None,
+        shuffle: bool = False,
+        seed: int = 0,
+        sampler: Any = None,
+        fields: str | Sequence[str] | None = None,
+        threads: int | None = None,
+        memory_limit: int | str | None = None,
+        on_error: str = "raise",
+        error_budget: int | float | tuple[int, float] | None = None,
+        quarantine: str | os.PathLike[str] | None = None,
+        last_batch: str = "keep",
+        shard: Any = "auto",
+        memory_format: Any = "channels_first",
+        ragged: str | None = None,
+        strict: bool = False,
+        exif_orientation: bool = False,
+        max_pixels: int | None = None,
+        **unknown: Any,
+    ) -> None:
+        given = dict(locals())
+        options.check_keywords(unknown, _KEYWORDS)
+        self._given = {name: given[name] for name in _KEYWORDS}
+        self._source = open_source(source)
+        self._pipeline = Pipeline(transforms)
+        self._shard = options.resolve_shard(shard)
+        self._shard_frozen = False
+        self._generation = 0
+        self._resumed = False
+        self._convert: Callable[[Any], Any] = _numpy_output()
+        self._as_dict = False
+        self._wall_seconds = 0.0  # of iteration, the consumer's own work included
+        self._last_seen = 0.0
+        self._engine = self._make_engine()
+        _live.add(self)
+
+    def _make_engine(self, **changes: Any) -> _core.Loader:
+        """An engine's loader with these keywords changed: to iterate, or to inspect."""
+        given = {**self._given, **changes}
+        shard = self._shard if "shard" not in changes else options.resolve_shard(changes["shard"])
+        pipeline = changes.get("pipeline", self._pipeline)
+        engine_options = options.engine_options(given, shard)
+        sampler, engine_options["shuffle"] = engine_sampler(
+            given["sampler"], self._source, engine_options["shuffle"]
+        )
+        return _core.Loader(
+            self._source.engine,
+            pipeline.list_specs(),
+            pipeline.field_specs(),
+            pipeline.dropped,
+            engine_options,
+            sampler,
+            _warn,
+        )
+
+    def _current(self) -> _core.Loader:
+        """The engine's loader, made anew where the world came up before the first iteration."""
+        _core.throw_if_forked()
+        if self._engine is None:
+            raise _CLOSED.error("this loader is closed", hint="make another one")
+        if not self._shard_frozen:
+            shard = options.resolve_shard(self._given["shard"])
+            if shard[:2] != self._shard[:2]:
+                epoch = self._engine.epoch()
+                self._engine.close()
+                self._shard = shard
+                self._engine = self._make_engine()
+                self._engine.set_epoch(epoch)
+            self._shard = shard
+        return self._engine
+
+    # Iteration.
+
+    def __len__(self) -> int:
+        """Batches of a full epoch, equal on all ranks."""
+        return self._current().batches_per_epoch()
+
+    def __iter__(self) -> Iterator[Any]:
+        engine = self._current()
+        self._shard_frozen = True
+        self._generation += 1
+        if self._resumed:
+            self._resumed = False  # go on where the loaded state stands
+        else:
+            engine.restart()
+        self._last_seen = time.perf_counter()
+        return _Iteration(self, self._generation)
+
+    def _next(self, generation: int) -> Any:
+        if generation != self._generation:
+            raise _CLOSED.error(
+                "this iterator was closed",
+                hint="a later iter(), load_state_dict() or close() ended it",
+            )
+        taken = self._current().next()
+        now = time.perf_counter()
+        self._wall_seconds += now - self._last_seen
+        self._last_seen = now
+        if taken is None:
+            raise StopIteration
+        return self._delivered(taken[2])
+
+    @functools.cached_property
+    def _fields(self) -> tuple[str, ...]:
+        return tuple(output["name"] for output in self._current().outputs())
+
+    def _delivered(self, values: list[Any]) -> Any:
+        converted = [each(self._convert, value) for value in values]
+        if self._as_dict:
+            return dict(zip(self._fields, converted, strict=True))
+        return batch_class(self._fields)._make(converted)
+
+    # Output.
+
+    def numpy(self) -> Loader:
+        """Batches as NumPy arrays that share the engine's memory: the default."""
+        self._convert, self._as_dict = _numpy_output(), False
+        return self
+
+    def torch(self, device: Any = None, batch: str = "tuple") -> Loader:
+        """Batches as torch tensors: on the host without a copy, or on ``device``.
+
+        batch: "tuple" (a namedtuple) or "dict".
+        """
+        from headrace.frameworks.torch import make_hand_over
+
+        self._as_dict = options.one_of("batch", batch, ("tuple", "dict")) == "dict"
+        self._convert = make_hand_over(device)
+        return self
+
+    def dlpack(self) -> Loader:
+        """Batches as ``headrace.Array``, which every framework's ``from_dlpack`` takes."""
+        self._convert, self._as_dict = lambda array: array, False
+        return self
+
+    # State.
+
+    @property
+    def epoch(self) -> int:
+        """The present epoch; it advances on exhaustion."""
+        return self._current().epoch()
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next iteration is this epoch's, from its start."""
+        self._current().set_epoch(options.integer("epoch", epoch))
+        self._generation += 1
+        self._resumed = False
+
+    def state_dict(self) -> dict[str, int]:
+        """What was received so far: a few numbers, valid on other numbers of threads and ranks."""
+        return {"headrace": _STATE_VERSION, **self._current().state()}
+
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
+        """The next iteration begins behind the last batch that ``state`` has counted."""
+        engine = self._current()
+        expected = {"headrace", *engine.state()}
+        missing = sorted(expected - set(state)) if isinstance(state, Mapping) else sorted(expected)
+        if missing:
+            raise _NOT_A_STATE.error(f"it has no {', '.join(missing)}")
+        if state["headrace"] != _STATE_VERSION:
+            raise _NOT_A_STATE.error(
+                f"it has version {state['headrace']}, this Headrace reads version {_STATE_VERSION}"
+            )
+        engine.load_state(dict(state))
+        self._generation += 1
+        self._shard_frozen = self._resumed = True
+
+    # Looking at it; nothing here counts as received.
+
+    def batch(self, epoch: int, index: int) -> Any:
+        """Batch ``index`` of an epoch, as the iteration gives it, with ``.id`` and ``.key``."""
+        _, _, values = self._inspector.batch(
+            options.integer("epoch", epoch), options.integer("index", index)
+        )
+        names = [output["name"] for output in self._inspector.outputs()]
+        hidden = {n: values[names.index(n)] for n in ("id", "key") if n not in self._fields}
+        out = batch_class(self._fields, inspected=True)._make(
+            each(self._convert, value) for value in values[: len(self._fields)]
+        )
+        out.__dict__.update({n: each(self._convert, value) for n, value in hidden.items()})
+        return out
+
+    @functools.cached_property
+    def _inspector(self) -> _core.Loader:
+        hidden = [name for name in ("id", "key") if name not in self._fields]
+        return self._make_engine(fields=[*self._fields, *hidden], quarantine=None)
+
+    def peek(self) -> Any:
+        """The batch that comes next, without taking it."""
+        state = self._current().state()
+        last = len(self) - 1
+        if state["batch"] > last:
+            return self.batch(state["epoch"] + 1, 0)
+        return self.batch(state["epoch"], state["batch"])
+
+    def show(self, n: int = 16) -> Grid:
+        """The next ``n`` pictures as a grid: notebooks show it, ``.save(path)`` writes a PNG."""
+        return inspection.show(self, options.integer("n", n, 1))
+
+    def trace(self, index: int = 0) -> inspection.Trace:
+        """The record at a position of the present epoch, after each step of the pipeline."""
+        return inspection.trace(self, options.integer("index", index))
+
+    def plan(self) -> inspection.Text:
+        """The steps and outputs, as the engine runs them."""
+        return inspection.Text(self._current().plan_text())
+
+    def stats(self) -> inspection.Stats:
+        """Counters since the loader was made; ``stages`` in seconds summed over threads."""
+        return inspection.Stats(self._current().stats(), wall_seconds=self._wall_seconds)
+
+    def bottleneck(self) -> str:
+        """One sentence: who waits for whom, and for what."""
+        return inspection.bottleneck(self.stats())
+
+    @property
+    def quarantine(self) -> list[dict[str, Any]]:
+        """Bad records so far: epoch, position, record, key, code, what, file, action."""
+        return [json.loads(line) for line in self._current().quarantine()]
+
+    @property
+    def source(self) -> Source:
+        """Where the records come from."""
+        return self._source
+
+    @property
+    def batch_size(self) -> int:
+        """Records a full batch of this rank has."""
+        return self._engine_numbers()[0]
+
+    def _engine_numbers(self) -> tuple[int, int]:
+        world = self._shard.world_size
+        if self._given["batch_size"] is not None:
+            return self._given["batch_size"], self._given["batch_size"] * world
+        return self._given["global_batch_size"] // world, self._given["global_batch_size"]
+
+    def __repr__(self) -> str:
+        return inspection.describe(self)
+
+    # The end.
+
+    def close(self) -> None:
+        """Ends the iteration and frees the engine's memory; batches that are kept stay valid."""
+        self._generation += 1
+        if self._engine is not None:
+            self._engine.close()
+        if "_inspector" in self.__dict__:
+            self._inspector.close()
+        self._engine = None  # type: ignore[assignment]
+
+    def __enter__(self) -> Loader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+_KEYWORDS = tuple(Loader.__init__.__kwdefaults__ or ())
+
+
+class Pipeline:
+    """The transforms of a loader: one list, or one a field."""
+
+    def __init__(self, transforms: Any) -> None:
+        self.steps: list[Any] = []
+        self.by_field: dict[str, list[Any]] = {}
+        self.dropped: list[str] = []
+        if not isinstance(transforms, Mapping):
+            self.steps = flatten(transforms)
+            return
+        for name, value in transforms.items():
+            if value is None:
+                self.dropped.append(name)
+            else:
+                self.by_field[name] = flatten(value)
+
+    def list_specs(self) -> list[_core.Spec]:
+        return [step.spec() for step in self.steps]
+
+    def field_specs(self) -> dict[str, list[_core.Spec]]:
+        return {name: [step.spec() for step in steps] for name, steps in self.by_field.items()}
+
+    def all_steps(self) -> list[Any]:
+        return [*self.steps, *(step for steps in self.by_field.values() for step in steps)]
+
+    def prefix(self, count: int) -> Pipeline:
+        """The first ``count`` of all steps."""
+        out = Pipeline(())
+        out.dropped = self.dropped
+        out.steps = self.steps[:count]
+        for name, steps in self.by_field.items():
+            left = max(0, count - len(self.steps) - sum(map(len, out.by_field.values())))
+            out.by_field[name] = steps[:left]
+        return out
+
+
+class _Iteration:
+    """One run over an epoch; a later one closes it."""
+
+    def __init__(self, loader: Loader, generation: int) -> None:
+        self._loader: Loader | None = loader
+        self._generation = generation
+
+    def __iter__(self) -> _Iteration:
+        return self
+
+    def __next__(self) -> Any:
+        if self._loader is None:
+            raise StopIteration
+        try:
+            return self._loader._next(self._generation)
+        except StopIteration:
+            self._loader = None
+            raise
+
+
+def _numpy_output() -> Callable[[Any], Any]:
+    from headrace.frameworks.numpy import hand_over
+
+    return hand_over
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, Warning, stacklevel=2)
+
+
+# Loaders end before the interpreter does: their Python steps run on a thread that needs it.
+_live: weakref.WeakSet[Loader] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    try:
+        _core.throw_if_forked()
+    except Exception:
+        return  # a forked child has none of the threads
+    for loader in list(_live):
+        loader.close()
+    _core.shutdown()

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samplers: which record stands at which position of an epoch.
+
+Every order is a pure function of (seed, epoch, position), so all of them resume exactly and are
+split over ranks without overlap.
+
+    >>> import headrace as hr
+    >>> hr.sampling.balanced("label")
+    balanced('label', draws=None)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headrace import _core
+from headrace.errors import declare
+
+if TYPE_CHECKING:
+    from headrace.sources import Source
+
+_NOT_INDICES = declare(
+    "HR0150",
+    "config",
+    "not a sampler",
+    "sampler= takes an array of record indices, or an object made by a function of "
+    "headrace.sampling. torch's Sampler objects are not taken, because their order cannot be "
+    "resumed or split over ranks: give the indices that they yield as a list, or use weighted() "
+    "or balanced().",
+)
+
+
+class Sampling:
+    """An order, still without its source. Made by the functions of this module."""
+
+    def engine(self, source: Source, shuffle: bool) -> _core.Sampler:
+        raise NotImplementedError
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class weighted(Sampling):
+    """``draws`` records an epoch, drawn with replacement in proportion to ``weights``.
+
+    weights: one number >= 0 a record. draws: default, as many as there are records.
+    """
+
+    weights: Any
+    draws: int | None = None
+
+    def __repr__(self) -> str:
+        return f"weighted(<{len(self.weights)} weights>, draws={self.draws})"
+
+    def engine(self, source: Source, shuffle: bool) -> _core.Sampler:
+        weights = np.asarray(self.weights, dtype=np.float64)
+        if weights.shape != (len(source),):
+            raise _NOT_INDICES.error(
+                f"weights have shape {weights.shape}, the source has {len(source)} records",
+                hint="give one weight a record",
+            )
+        return _core.weighted(weights.tolist(), self.draws or len(source))
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class balanced(Sampling):
+    """Each value of an integer field equally often, then a record of that value.
+
+    draws: default, as many as there are records.
+    """
+
+    field: str = "label"
+    draws: int | None = None
+
+    def __repr__(self) -> str:
+        return f"balanced({self.field!r}, draws={self.draws})"
+
+    def engine(self, source: Source, shuffle: bool) -> _core.Sampler:
+        return _core.balanced(source.column(self.field).tolist(), self.draws or len(source))
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class indices(Sampling):
+    """These records each epoch, in this order, or shuffled with the loader's ``shuffle=True``."""
+
+    array: Sequence[int] | np.ndarray[Any, Any]
+
+    def __repr__(self) -> str:
+        return f"indices(<{len(self.array)}>)"
+
+    def engine(self, source: Source, shuffle: bool) -> _core.Sampler:
+        array = as_indices(self.array, len(source))
+        return _core.from_indices(array.tolist(), shuffle)
+
+
+def as_indices(given: Any, records: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Record indices as int64, negative ones counted from the end; checks that they are inside."""
+    try:
+        array = np.asarray(given)
+    except (TypeError, ValueError):
+        array = np.empty(())
+    if array.ndim != 1 or not (array.dtype.kind in "iu" or array.size == 0):
+        raise _NOT_INDICES.error(
+            f"expected a one-dimensional array of record indices, got {type(given).__name__}",
+            hint="hr.sampling.weighted(...), hr.sampling.balanced('label'), or a list of integers",
+        )
+    array = array.astype(np.int64)
+    array = np.where(array < 0, array + records, array)
+    outside = np.flatnonzero((array < 0) | (array >= records))
+    if outside.size:
+        raise _NOT_INDICES.error(
+            f"index {int(np.asarray(given)[outside[0]])} at position {int(outside[0])} is outside "
+            f"the {records} records of the source"
+        )
+    return array
+
+
+def engine_sampler(
+    sampler: Any, source: Source, shuffle: bool
+) -> tuple[_core.Sampler | None, bool]:
+    """What ``sampler=`` means (None: the loader's own order), and what is left of ``shuffle``."""
+    if sampler is None:
+        return None, shuffle
+    if not isinstance(sampler, Sampling):
+        sampler = indices(sampler)
+    return sampler.engine(source, shuffle), shuffle and not isinstance(sampler, indices)

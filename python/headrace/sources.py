@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sources: random-access collections of records.
+
+>>> import headrace as hr
+>>> src = hr.open([("a", 0), ("b", 1)])  # any object with len() and [i]
+>>> len(src), src[1]["label"], src.column("label").tolist()
+(2, 1, [0, 1])
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from headrace import _core
+from headrace.errors import declare, did_you_mean
+from headrace.sampling import as_indices
+
+_NOT_A_SOURCE = declare(
+    "HR0154",
+    "config",
+    "not a source",
+    "A source is a path that one of the formats recognizes, an object with len() and [i] (a list, "
+    "a torch Dataset), or what headrace.open, folder, records, subset and split return.",
+)
+_NO_COLUMN = declare(
+    "HR0155",
+    "config",
+    "no such column",
+    "column() gives all values of an integer field, such as a label, without reading pictures. The "
+    "source has no integer field of this name.",
+)
+_NOT_A_COLUMN = declare(
+    "HR0156",
+    "config",
+    "not a column",
+    "records() takes columns: lists of paths, lists of strings, and arrays or tensors of numbers "
+    "whose first axis is the record.",
+)
+
+Progress = Callable[[int, int], object]
+
+
+class Source:
+    """Records by number. ``src[i]`` is a dictionary: image (C, H, W) uint8, label int, key str."""
+
+    def __init__(self, engine: _core.Source) -> None:
+        self.engine = engine
+
+    def __len__(self) -> int:
+        return len(self.engine)
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Source: ...
+    def __getitem__(self, index: int | slice) -> dict[str, Any] | Source:
+        if isinstance(index, slice):
+            return subset(self, range(len(self))[index])
+        number = index + len(self) if index < 0 else index
+        if not 0 <= number < len(self):
+            raise IndexError(f"record {index} of a source of {len(self)} records")
+        stored = self.engine.read(number)
+        record = {field.name: _delivered(field, stored[field.name]) for field in self.schema}
+        record.setdefault("key", self.key(number))
+        return record
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (self[i] for i in range(len(self)))
+
+    @property
+    def schema(self) -> list[_core.Field]:
+        """The fields: name, kind, dtype, shape of one record's value (-1 where records differ)."""
+        return self.engine.schema
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the labels 0, 1, 2, ...; empty where the source has none."""
+        return self.engine.classes
+
+    @property
+    def class_to_idx(self) -> dict[str, int]:
+        """The label of each class."""
+        return {name: number for number, name in enumerate(self.classes)}
+
+    @property
+    def fingerprint(self) -> int:
+        """Changes when the records change: part of every resume state."""
+        return self.engine.fingerprint
+
+    def key(self, index: int) -> str:
+        """What names the record for a person: a path, a member."""
+        return self.engine.key(index)
+
+    def column(self, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """All values of an integer field, without reading a picture."""
+        integers = [f.name for f in self.schema if f.dtype == "int64" and f.shape == ()]
+        if name not in integers:
+            raise _NO_COLUMN.error(
+                f"{name!r} is no integer field", hint=did_you_mean(name, integers)
+            )
+        values: np.ndarray[Any, np.dtype[np.int64]] = np.array(self.engine.integer_column(name))
+        if len(values) != len(self):  # the source has no list of them: read the records
+            values = np.array([self.engine.read(i)[name] for i in range(len(self))], np.int64)
+        return values
+
+    def __repr__(self) -> str:
+        fields = ", ".join(field.name for field in self.schema)
+        return f"<Source {self.engine.description}; fields {fields}>"
+
+
+def open(path: Any, *, progress: Progress | None = None, **params: Any) -> Source:
+    """A source from a path, recognized by its content, or an object with ``len()`` and ``[i]``.
+
+    params: of the format (``headrace formats`` lists them), e.g. ``classes=`` of a folder.
+    progress: called with (done, total or -1) while a large dataset is listed.
+    """
+    if isinstance(path, Source):
+        return path
+    if isinstance(path, (str, os.PathLike)):
+        arguments = {name: _plain(value) for name, value in params.items()}
+        return Source(_core.open(os.fspath(path), arguments, progress))
+    if hasattr(path, "__len__") and hasattr(path, "__getitem__"):
+        from headrace.objects import source_from_object
+
+        return source_from_object(path, **params)
+    raise _NOT_A_SOURCE.error(
+        f"{type(path).__name__} is neither a path nor an object with len() and [i]",
+        hint="hr.open('train/'), hr.records(image=[...]), or an object with len() and [i]",
+    )
+
+
+def folder(
+    path: str | os.PathLike[str],
+    classes: Sequence[str] | None = None,
+    *,
+    progress: Progress | None = None,
+    **params: Any,
+) -> Source:
+    """Pictures in one folder a class, as torchvision's ImageFolder: fields image and label.
+
+    classes: names that get the labels 0, 1, 2, ...; default, the folders' names in order.
+    """
+    arguments = {name: _plain(value) for name, value in params.items()}
+    if classes is not None:
+        arguments["classes"] = list(classes)
+    return Source(_core.open(os.fspath(path), {**arguments, "format": "folder"}, progress))
+
+
+def subset(src: Any, indices: Any) -> Source:
+    """Records of a source by number, in this order; a number may come twice."""
+    src = open(src)
+    return Source(_core.subset(src.engine, as_indices(indices, len(src)).tolist()))
+
+
+def split(src: Any, *fractions: float, seed: int = 0, stratify_by: str = "") -> list[Source]:
+    """Sources that share no record, drawn at random: ``train, val = hr.split(src, 0.9, 0.1)``.
+
+    fractions: of the whole; what they leave goes nowhere. stratify_by: an integer field (a label)
+    whose values every part gets in equal proportion.
+    """
+    src = open(src)
+    parts = _core.split(src.engine, list(fractions), seed, stratify_by)
+    return [Source(part) for part in parts]
+
+
+def records(**fields: Any) -> Source:
+    """A source made of columns: ``hr.records(image=sorted(glob("*.jpg")), label=labels)``.
+
+    A column is a list of paths (pathlib's, or strings that end as pictures do), an array or tensor
+    whose first axis is the record, or a list of strings; strings named ``label`` become classes.
+    Arrays are not copied. ConfigError when lengths differ.
+    """
+    columns = _core.ColumnList()
+    for name, values in fields.items():
+        first = values[0] if len(values) else None
+        if isinstance(first, os.PathLike) or (isinstance(first, str) and _is_picture(first)):
+            columns.add_paths(name, [os.fspath(path) for path in values])
+        elif isinstance(first, str):
+            columns.add_texts(name, [str(text) for text in values])
+        else:
+            array = _array_of(name, values)
+            columns.add_array(name, array, array)
+    return Source(columns.source())
+
+
+def _is_picture(path: str) -> bool:
+    suffixes = {suffix for codec in _core.codecs().values() for suffix in codec["suffixes"]}
+    return os.path.splitext(path)[1].lower() in suffixes
+
+
+def _array_of(name: str, values: Any) -> np.ndarray[Any, Any]:
+    if hasattr(values, "detach"):
+        values = values.detach().cpu().numpy()
+    try:
+        array = np.ascontiguousarray(values)
+    except ValueError:
+        array = np.empty(0, object)
+    if array.dtype.name not in _core.DType.__members__ or not array.ndim:
+        raise _NOT_A_COLUMN.error(
+            f"{name} is {type(values).__name__} of {array.dtype}",
+            hint="records of unequal shape: hr.open(a list of dictionaries)",
+        )
+    return array
+
+
+def _delivered(field: _core.Field, value: Any) -> Any:
+    """A stored value as people want to see it."""
+    if field.encoded:
+        return np.asarray(_core.decode(value, field.kind == "mask"))
+    return np.asarray(value) if isinstance(value, _core.Array) else value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return list(value) if isinstance(value, (tuple, range)) else value

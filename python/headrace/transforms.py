@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transforms: the steps of a pipeline, one class for each operator of the engine.
+
+Names, arguments and defaults are torchvision v2's. Enumerations may be strings, dtypes may be
+strings, NumPy's or torch's. Every transform takes ``fields=``, which narrows it to those fields;
+otherwise it acts on all that it understands. Any callable may stand in the list as well.
+
+The classes are made from the engine's registry; nothing here names one of them.
+
+    >>> from headrace import transforms as T
+    >>> T.RandomHorizontalFlip(p=0.25)
+    RandomHorizontalFlip(p=0.25)
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from headrace import _core, steps
+from headrace.dtypes import dtype_name
+from headrace.errors import declare, did_you_mean
+from headrace.signatures import docstring, signature
+
+_WRONG_CALL = declare(
+    "HR0151",
+    "config",
+    "wrong arguments of a transform",
+    "The call does not fit the transform's signature. `headrace operators NAME` prints it with the "
+    "meaning, default and range of each argument.",
+)
+_NOT_A_TRANSFORM = declare(
+    "HR0152",
+    "config",
+    "not a transform",
+    "transforms= is a list whose entries are headrace.transforms, or callables whose argument "
+    "names are fields. A dictionary gives each field a list of its own; None drops the field.",
+)
+_NO_SUCH_TRANSFORM = declare(
+    "HR0153",
+    "config",
+    "no such transform",
+    "headrace.transforms has no class of this name. `headrace operators` lists all of them. What "
+    "is missing may stand in the list as a Python function, or as torchvision's own class.",
+)
+
+
+class Transform:
+    """A step over fields, as written; the engine checks it when a loader is made."""
+
+    record: Mapping[str, Any] = {}
+    name = ""
+    arguments: dict[str, Any]
+    fields: tuple[str, ...]
+
+    def __init__(self, *args: Any, fields: str | Iterable[str] = (), **named: Any) -> None:
+        self.arguments = _bind(self.record, args, named)
+        self.fields = (fields,) if isinstance(fields, str) else tuple(fields)
+        _core.check_arguments(self.name, self._engine_arguments())
+
+    def _engine_arguments(self) -> dict[str, Any]:
+        types = {param["name"]: param["type"] for param in self.record["params"]}
+        return {n: _to_engine(v, types.get(n, "")) for n, v in self.arguments.items()}
+
+    def spec(self) -> _core.Spec:
+        """The engine's form."""
+        return _core.Spec(self.name, self._engine_arguments(), list(self.fields))
+
+    def __repr__(self) -> str:
+        inside = [f"{name}={value!r}" for name, value in self.arguments.items()]
+        if self.fields:
+            inside.append(f"fields={self.fields!r}")
+        return f"{self.name}({', '.join(inside)})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def flatten(transforms: Any) -> list[Any]:
+    """The entries of a list of transforms, nested lists opened, callables wrapped."""
+    if isinstance(transforms, (list, tuple)):
+        return [step for entry in transforms for step in flatten(entry)]
+    if isinstance(transforms, (Transform, steps.Step)):
+        return [transforms]
+    if isinstance(transforms, type) and issubclass(transforms, Transform):
+        raise _NOT_A_TRANSFORM.error(
+            f"{transforms.__name__} is a class", hint=f"call it: {transforms.__name__}(...)"
+        )
+    if callable(transforms):
+        return [steps.wrap(transforms)]
+    raise _NOT_A_TRANSFORM.error(
+        f"{transforms!r} is no transform", hint="a transform, a callable, or a list of them"
+    )
+
+
+def _bind(
+    record: Mapping[str, Any], args: tuple[Any, ...], named: dict[str, Any]
+) -> dict[str, Any]:
+    """Arguments by name. Unknown ones go to the parameter that takes branches, or are refused."""
+    params = [param for param in record["params"] if param["type"] != "branches"]
+    branches = [param["name"] for param in record["params"] if param["type"] == "branches"]
+    if len(args) > len(params):
+        raise _WRONG_CALL.error(
+            f"[{record['name']}] takes {len(params)} arguments at most (got {len(args)})",
+            hint=f"{record['name']}{signature(record)}",
+        )
+    bound = {param["name"]: value for param, value in zip(params, args, strict=False)}
+    names = {param["name"] for param in params}
+    rest = {name: value for name, value in named.items() if name not in names}
+    for name in set(bound) & set(named):
+        raise _WRONG_CALL.error(f"[{record['name']}] {name} is given twice")
+    bound.update((name, value) for name, value in named.items() if name in names)
+    if rest and branches:
+        bound[branches[0]] = {name: flatten(value) for name, value in rest.items()}
+        rest = {}
+    for name in rest:
+        raise _WRONG_CALL.error(
+            f"[{record['name']}] has no argument {name!r}",
+            hint=did_you_mean(name, names | {"fields"}),
+        )
+    for param in params:
+        if param["type"] == "transforms" and param["name"] in bound:
+            bound[param["name"]] = flatten(bound[param["name"]])
+    return bound
+
+
+def _to_engine(value: Any, kind: str) -> Any:
+    """Python's forms of a value -> one of those that the engine's parameters have."""
+    if kind == "branches":
+        return [(name, [step.spec() for step in steps]) for name, steps in value.items()]
+    if kind == "transforms":
+        return [("", [step.spec() for step in value])]
+    if kind == "dtype":
+        return _core.DType.__members__.get(dtype_name(value), dtype_name(value))
+    if kind == "string" and isinstance(value, enum.Enum):
+        return str(value.value if isinstance(value.value, str) else value.name).lower()
+    if hasattr(value, "tolist"):  # NumPy's scalars and arrays, torch's tensors
+        value = value.tolist()
+    if kind in ("float", "floats") and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, (list, tuple)):
+        value = [item.item() if hasattr(item, "item") else item for item in value]
+        if kind == "floats" and all(isinstance(item, (int, float)) for item in value):
+            return [float(item) for item in value]
+    return value
+
+
+def _make_class(record: Mapping[str, Any]) -> type[Transform]:
+    members = {
+        "record": record,
+        "name": record["name"],
+        "__doc__": docstring(record),
+        "__module__": __name__,
+        "__signature__": signature(record),
+    }
+    return type(record["name"], (Transform,), members)
+
+
+def _register(operators: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    for name, record in operators.items():
+        globals()[name] = _make_class(record)
+    return sorted(operators)
+
+
+_names = _register(_core.operators())
+__all__ = sorted({*_names, "Python", "Transform"})
+
+
+def __getattr__(name: str) -> Callable[..., Any]:
+    if name.startswith("_"):
+        raise AttributeError(name)
+    error = _NO_SUCH_TRANSFORM.error(
+        f"no transform is named {name!r}", hint=did_you_mean(name, __all__)
+    )
+    raise AttributeError(str(error)) from error
