@@ -38,16 +38,16 @@ struct LoaderOptions {
   size_t memory_limit = 0;  // bytes; 0: a quarter of what is available / LOCAL_WORLD_SIZE
   OnError on_error = OnError::kRaise;
   int64_t error_budget = 1000;  // bad records in an epoch before the run ends, and
-  double error_rate = 0.01;     // the share of them, once `error_budget_minimum` records are seen
-  std::string quarantine;       // a JSON-lines file; empty: kept in memory only
+  double error_rate = 0.01;     // the share of them, once 1,000 records of the epoch are seen
+  std::string quarantine = {};  // a JSON-lines file; empty: kept in memory only
   LastBatch last_batch = LastBatch::kKeep;
   int rank = 0, world_size = 1;
   // shared: the host's object and the loader use the same sampler. Null: all records once, in
   // order or by the keyed permutation.
-  std::shared_ptr<const Sampler> sampler;
-  PlanOptions plan;
+  std::shared_ptr<const Sampler> sampler = {};
+  PlanOptions plan = {};
   // Called on the consumer's thread with things worth knowing (a copied batch, a stage that hangs).
-  std::function<void(const std::string&)> warn;
+  std::function<void(const std::string&)> warn = {};
 };
 
 struct LoaderState {  // a few numbers: what the consumer has received, and of what
