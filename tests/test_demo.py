@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import html.parser
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("PIL")
@@ -35,15 +38,26 @@ class Outside(html.parser.HTMLParser):
                 self.links.append(value)
 
 
-def test_demo_makes_photos_measures_and_reports(tmp_path: Path) -> None:
-    done = run(tmp_path)
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """One run of all of it: where its files are, and what it said."""
+    folder = tmp_path_factory.mktemp("demo")
+    done = run(folder)
     assert done.returncode == 0, done.stderr
-    assert "\x1b" not in done.stdout
-    assert "feeding alone" in done.stdout and "with training" in done.stdout
-    assert len(list((tmp_path / "photos").rglob("*.jpg"))) == 100
-    report = tmp_path / "report.html"
-    assert str(report) in done.stdout
-    page = report.read_text()
+    return folder, done.stdout
+
+
+def test_demo_makes_photos_and_measures(demo: tuple[Path, str]) -> None:
+    folder, text = demo
+    assert len(list((folder / "photos").rglob("*.jpg"))) == 100
+    assert "feeding alone" in text and "with training" in text
+    assert "\x1b" not in text and "\r" not in text
+
+
+def test_demo_leaves_a_page_that_needs_nothing_else(demo: tuple[Path, str]) -> None:
+    folder, text = demo
+    assert str(folder / "report.html") in text
+    page = (folder / "report.html").read_text()
     outside = Outside()
     outside.feed(page)
     assert outside.links == []
@@ -51,13 +65,56 @@ def test_demo_makes_photos_measures_and_reports(tmp_path: Path) -> None:
     assert "url(" not in page and "@import" not in page and "<script" not in page
 
 
-def test_demo_makes_its_photos_only_once(tmp_path: Path) -> None:
-    assert run(tmp_path).returncode == 0
-    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "photos").rglob("*.jpg")}
-    assert run(tmp_path).returncode == 0
-    assert before == {
-        path: path.stat().st_mtime_ns for path in (tmp_path / "photos").rglob("*.jpg")
-    }
+def test_demo_compares_with_a_dataloader_where_torch_is(demo: tuple[Path, str]) -> None:
+    pytest.importorskip("torch")
+    folder, text = demo
+    table = text[text.index("images per second") :]
+    assert re.search(r"^  Headrace +[\d,]+ +[\d,]+ +\d+ %$", table, re.MULTILINE)
+    assert re.search(r"^  DataLoader.* [\d,]+ +[\d,]+ +\d+ %$", table, re.MULTILINE)
+    assert re.search(r"^ +\d+\.\dx +\d+\.\dx$", table, re.MULTILINE)
+    assert "DataLoader" in (folder / "report.html").read_text()
+
+
+def test_demo_makes_its_photos_only_once(demo: tuple[Path, str]) -> None:
+    folder, _ = demo
+    photos = folder / "photos"
+    before = {path: path.stat().st_mtime_ns for path in photos.rglob("*.jpg")}
+    assert run(folder, "--alone").returncode == 0
+    assert before == {path: path.stat().st_mtime_ns for path in photos.rglob("*.jpg")}
+
+
+def test_demo_takes_a_folder_of_ones_own(demo: tuple[Path, str], tmp_path: Path) -> None:
+    done = run(tmp_path, "--alone", str(demo[0] / "photos"))
+    assert done.returncode == 0, done.stderr
+    assert "100 records, 2 classes" in done.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_demo_trains_in_numpy_where_torch_is_missing(
+    demo: tuple[Path, str], tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['torch'] = None")
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    command = [*DEMO, "--build", str(tmp_path), *QUICK, str(demo[0] / "photos")]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}
+    )
+    assert done.returncode == 0, done.stderr
+    assert "PyTorch is not installed" in done.stdout
+    assert "in NumPy" in done.stdout
+
+
+def test_the_net_in_numpy_learns() -> None:
+    from headrace.demo.training import NumpyTrainer
+
+    rng = np.random.default_rng(0)
+    labels = np.arange(64) % 4
+    images = rng.standard_normal((64, 3, 224, 224), np.float32)
+    images += labels.reshape(-1, 1, 1, 1).astype(np.float32)
+    trainer = NumpyTrainer(4)
+    losses = [trainer.step(images, labels) for _ in range(30)]
+    assert losses[0] == pytest.approx(np.log(4), rel=0.5)
+    assert losses[-1] < 0.7 * losses[0]
 
 
 def test_the_photos_are_a_function_of_the_seed(tmp_path: Path) -> None:
@@ -72,25 +129,6 @@ def test_the_photos_are_a_function_of_the_seed(tmp_path: Path) -> None:
     first = contents("first", 0)
     assert first == contents("again", 0)
     assert first != contents("other", 1)
-
-
-def test_demo_takes_a_folder_of_ones_own(tmp_path: Path) -> None:
-    from headrace.demo.photos import make_photos
-
-    own = tmp_path / "own"
-    own.mkdir()
-    make_photos(ROOT / "examples" / "pictures", own, 60)
-    done = run(tmp_path / "build", str(own))
-    assert done.returncode == 0, done.stderr
-    assert "60 records" in done.stdout
-    assert not (tmp_path / "build" / "photos").exists()
-
-
-def test_demo_compares_with_a_dataloader_where_torch_is(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    done = run(tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "DataLoader" in done.stdout and "x" in done.stdout.splitlines()[-4]
 
 
 def test_demo_without_pictures_says_so_and_exits_with_4(tmp_path: Path) -> None:

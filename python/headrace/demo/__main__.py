@@ -35,6 +35,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=6.0, help="for each of the four timings")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--batch-size", type=int, default=64)
+    parser.add_argument("--alone", action="store_true", help="leave the DataLoader out")
     return parser.parse_args()
 
 
@@ -54,9 +55,9 @@ def main() -> int:
         print(f"demo: {error}")
         return DATA
     peer = None
-    if use_torch:
+    if use_torch and not args.alone:
         peer = run_dataloader(folder, args)
-    else:
+    elif not use_torch:
         terminal.fact("DataLoader", "PyTorch is not installed: nothing to compare with "
                       "(./dev demo --with-torch installs it)")  # fmt: skip
     terminal.comparison(result, peer)

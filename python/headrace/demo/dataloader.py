@@ -8,6 +8,7 @@ torchvision has them for Pillow pictures (random resized crop, flip, to tensor, 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import math
 import random
@@ -61,7 +62,7 @@ class PillowTransforms:
 
 def make_transforms() -> Any:
     try:
-        from torchvision import transforms as V
+        V = importlib.import_module("torchvision.transforms")
     except (ImportError, RuntimeError):  # RuntimeError: one that does not fit the installed torch
         return PillowTransforms()
     steps = [
