@@ -85,10 +85,12 @@ TEST_F(ListingCache, EndsWhenAnyFolderChanges) {
       [&] { fs::rename(data / "dog", data / "wolf"); },
       [&] {  // another folder of the same name and time
         const auto time = fs::last_write_time(data / "cat");
+        const auto inner = fs::last_write_time(data / "cat/old");
         const auto above = fs::last_write_time(data.path());
         fs::copy(data / "cat", data / "copy", fs::copy_options::recursive);
         fs::rename(data / "cat", cache_folder / "moved away");
         fs::rename(data / "copy", data / "cat");
+        fs::last_write_time(data / "cat/old", inner);
         fs::last_write_time(data / "cat", time);
         fs::last_write_time(data.path(), above);
       },

@@ -32,6 +32,10 @@ const Register<ErrorCode> registered_nothing_there(kNothingThere);
     raise(kNothingThere, "\"" + path + "\" is an address, and only local paths can be opened",
           "download it, or mount it as a folder");
   }
+  if (path.starts_with('~')) {
+    raise(kNothingThere, "nothing at \"" + path + "\"",
+          "only a shell expands ~: give the whole path, or use os.path.expanduser");
+  }
   namespace fs = std::filesystem;
   std::error_code ignored;
   fs::path missing = fs::path(path).lexically_normal();

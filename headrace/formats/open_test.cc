@@ -42,6 +42,10 @@ TEST(Open, AnAddressIsNoLocalPath) {
   EXPECT_NE(error.what.find("only local paths"), std::string::npos);
 }
 
+TEST(Open, ATildeIsNotExpanded) {
+  EXPECT_NE(error_of([] { open_source("~/train"); }).hint.find("expanduser"), std::string::npos);
+}
+
 TEST(Open, WhatNoFormatKnowsIsRefused) {
   TemporaryFolder data;
   EXPECT_EQ(error_of([&] { open_source(data.write("a.bin", "\0\0\0\0")); }).code->id, "HR0401");
