@@ -2,8 +2,6 @@
 // Decodes JPEG files to RGB in a loop with libjpeg-turbo alone and prints pictures per second:
 //   libjpeg_decode FILE_WITH_PATHS SECONDS
 // The files are read before the clock starts. scaling.py runs one such process a core.
-#include <jpeglib.h>
-
 #include <chrono>
 #include <csetjmp>
 #include <cstdio>
@@ -12,6 +10,8 @@
 #include <iterator>
 #include <string>
 #include <vector>
+
+#include "jpeglib.h"  // needs <cstdio> before it
 
 namespace {
 

@@ -123,5 +123,10 @@ def scaling_lines(scaling: dict[str, Any]) -> list[str]:
         one, many = scaling[key]["one"], scaling[key]["all"]
         lines.append(f"| {name} | {one:,.0f} | {many:,.0f} | {many / one:.2f} |")
     share = 100 * scaling["share_of_independent_scaling"]
-    lines += ["", f"Headrace scales by {share:.0f} % of what independent processes do."]
+    rate = 100 * scaling["share_of_independent_rate"]
+    lines += [
+        "",
+        f"Headrace scales by {share:.0f} % of what separate processes do; its rate on all ",
+    ]
+    lines[-1] += f"cores is {rate:.0f} % of theirs."
     return lines

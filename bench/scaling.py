@@ -44,6 +44,7 @@ def measure(photos: Path, files: list[str], cores: list[int]) -> dict[str, Any] 
         "headrace": {"one": round(median["ours1"], 1), "all": round(median["oursn"], 1)},
         "rounds": {name: [round(v, 1) for v in values] for name, values in rates.items()},
         "share_of_independent_scaling": round(ours / library, 4),
+        "share_of_independent_rate": round(median["oursn"] / median["libn"], 4),
     }
 
 
@@ -57,7 +58,9 @@ def build(folder: Path) -> Path | None:
     command = [compiler, "-O2", "-std=c++20", str(SOURCE), "-o", str(program), "-ljpeg"]
     ran = subprocess.run(command, capture_output=True, text=True)
     if ran.returncode:
-        print(f"scaling is left out: {ran.stderr.strip().splitlines()[0]}", file=sys.stderr)
+        lines = ran.stderr.strip().splitlines()
+        error = next((line for line in lines if "error" in line), lines[0])
+        print(f"scaling is left out: {error}", file=sys.stderr)
         return None
     return program
 
