@@ -75,9 +75,13 @@ def _reduce(self: Any) -> tuple[Any, ...]:
     return (_rebuild, (self._fields, tuple(self), getattr(self, "__dict__", None)))
 
 
-@functools.cache
 def batch_class(fields: tuple[str, ...], inspected: bool = False) -> Any:
     """The class of batches with these fields. ``inspected``: with room for ``id`` and ``key``."""
+    return _made_class(fields, inspected)
+
+
+@functools.cache
+def _made_class(fields: tuple[str, ...], inspected: bool) -> Any:
     members: dict[str, Any] = {
         "__doc__": f"A batch: {', '.join(fields)}.",
         "_fields": fields,

@@ -409,7 +409,7 @@ def _numpy_output() -> Callable[[Any], Any]:
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, Warning, stacklevel=2)
+    warnings.warn(message, Warning, stacklevel=4)  # the loop that takes the batch
 
 
 # Loaders end before the interpreter does: their Python steps run on a thread that needs it.

@@ -22,6 +22,7 @@ from headrace import _core, steps
 from headrace.dtypes import dtype_name
 from headrace.errors import declare, did_you_mean
 from headrace.signatures import docstring, signature
+from headrace.steps import Python as Python
 
 _WRONG_CALL = declare(
     "HR0151",

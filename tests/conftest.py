@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures made with Pillow, and what the tests know about them without Headrace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+CLASSES = ("cat", "dog", "eel")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Indexes are written where nobody else looks."""
+    monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture(scope="session")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """23 PNG files in three folders, of differing sizes."""
+    root = tmp_path_factory.mktemp("pictures")
+    rng = np.random.default_rng(1)
+    for number in range(23):
+        folder = root / CLASSES[number % 3]
+        folder.mkdir(exist_ok=True)
+        height, width = rng.integers(20, 60, 2)
+        pixels = rng.integers(0, 256, (height, width, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(folder / f"{number:02}.png")
+    return root
+
+
+def files_of(root: Path) -> list[Path]:
+    """Records in the order of a folder: classes sorted, files sorted in each."""
+    return [path for folder in sorted(root.iterdir()) for path in sorted(folder.iterdir())]
+
+
+def label_of(path: Path) -> int:
+    return CLASSES.index(path.parent.name)
+
+
+def pixels_of(path: Path) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """(C, H, W), as Pillow decodes it."""
+    return np.asarray(Image.open(path).convert("RGB")).transpose(2, 0, 1)
+
+
+def resized(path: Path, height: int, width: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    picture = Image.open(path).convert("RGB").resize((width, height), Image.Resampling.BILINEAR)
+    return np.asarray(picture).transpose(2, 0, 1)
+
+
+class Numbers:
+    """Records 0 .. n-1 as an object with len() and [i]."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return {"x": np.float32([index, -index]), "label": index % 5}

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keywords, names and messages: what users meet first."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import Numbers, files_of, pixels_of
+from PIL import Image
+
+import headrace as hr
+from headrace import _core
+from headrace import transforms as T
+
+
+@pytest.mark.parametrize(
+    ("keyword", "way"),
+    [
+        ("num_workers", "threads=N"),
+        ("collate_fn", "ragged="),
+        ("pin_memory", '.torch("cuda")'),
+        ("drop_last", 'last_batch="drop"'),
+        ("prefetch_factor", "memory_limit="),
+        ("worker_init_fn", "rng"),
+        ("generator", "seed=N"),
+        ("persistent_workers", "threads"),
+        ("batch_sampler", "sampler="),
+    ],
+)
+def test_keywords_of_dataloader_say_what_is_meant_here(keyword: str, way: str) -> None:
+    with pytest.raises(hr.ConfigError, match=keyword) as caught:
+        hr.Loader(Numbers(4), batch_size=2, **{keyword: 1})
+    assert way in caught.value.hint
+
+
+def test_did_you_mean() -> None:
+    with pytest.raises(hr.ConfigError, match="did you mean 'batch_size'"):
+        hr.Loader(Numbers(4), batchsize=2)
+    with pytest.raises(hr.ConfigError, match="did you mean 'substitute'"):
+        hr.Loader(Numbers(4), batch_size=2, on_error="substitue")
+    with pytest.raises(AttributeError, match="did you mean 'RandomHorizontalFlip'"):
+        T.RandomHorizontalflip()
+    with pytest.raises(hr.ConfigError, match="interpolation"):
+        T.Resize(8, interpolatoin="bilinear")
+    with pytest.raises(hr.ConfigError, match="label"):
+        hr.Loader(Numbers(4), batch_size=2, fields=("x", "lable"))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"batch_size": 0},
+        {"batch_size": 2.0},
+        {"batch_size": True},
+        {"batch_size": 2, "global_batch_size": 2},
+        {"batch_size": 2, "seed": -1},
+        {"batch_size": 2, "shuffle": "yes"},
+        {"batch_size": 2, "threads": 0},
+        {"batch_size": 2, "memory_limit": "lots"},
+        {"batch_size": 2, "last_batch": "maybe"},
+        {"batch_size": 2, "shard": (2, 2)},
+        {"batch_size": 2, "shard": "rank"},
+        {"batch_size": 2, "sampler": [0, 99]},
+        {"batch_size": 2, "sampler": "label"},
+        {"batch_size": 2, "error_budget": 1.5},
+        {"batch_size": 2, "ragged": "maybe"},
+        {"batch_size": 2, "memory_format": "NHWC"},
+        {"batch_size": 2, "fields": [1]},
+        {"batch_size": 2, "shuffle": True, "sampler": hr.sampling.balanced("label")},
+    ],
+    ids=str,
+)
+def test_misuse_is_refused_before_anything_runs(options: dict[str, Any]) -> None:
+    with pytest.raises(hr.ConfigError) as caught:
+        hr.Loader(Numbers(4), **options)
+    assert caught.value.code in _core.error_codes()
+    assert isinstance(caught.value, ValueError) and isinstance(caught.value, TypeError)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("512 MiB", 512 << 20), ("2GB", 2 * 10**9), ("1.5 GiB", 3 << 29), (1 << 28, 1 << 28)],
+)
+def test_memory_limits_are_sizes(text: Any, size: int) -> None:
+    loader = hr.Loader(Numbers(4), batch_size=2, memory_limit=text)
+    assert loader.stats()["memory_limit"] == size
+
+
+def test_repr_shows_every_resolved_value_and_its_origin(pictures: Path) -> None:
+    loader = hr.Loader(pictures, [T.Resize((8, 8))], batch_size=4, threads=2)
+    text = repr(loader)
+    for part in ("23 records", "Resize(size=", "4 a rank", "rank 0 of 1 (one process", "2 (given)"):
+        assert part in text
+    assert "available" in text
+    loader.close()
+    assert repr(loader) == "<Loader, closed>"
+    with pytest.raises(hr.ConfigError, match="closed"):
+        iter(loader)
+
+
+def test_the_world_is_resolved_at_the_first_iteration(monkeypatch: pytest.MonkeyPatch) -> None:
+    loader = hr.Loader(Numbers(24), batch_size=3, fields="id")
+    assert len(loader) == 8
+    for name, value in {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}.items():
+        monkeypatch.setenv(name, value)
+    assert next(batch.id.tolist() for batch in loader) == [3, 4, 5]
+    assert len(loader) == 4 and "rank 1 of 2 (torchrun's variables)" in repr(loader)
+    monkeypatch.delenv("RANK")
+    assert len(list(loader)) == 4, "frozen"
+    alone = hr.Loader(Numbers(24), batch_size=3, shard=False)
+    assert len(list(alone)) == 8
+
+
+def test_signatures_come_from_the_registry() -> None:
+    for name, record in _core.operators().items():
+        cls = getattr(T, name)
+        names = list(inspect.signature(cls).parameters)
+        assert set(names) == {param["name"] for param in record["params"]} | {"fields"}
+        assert record["doc"] in cls.__doc__ and record["oracle"] in cls.__doc__
+
+
+@pytest.mark.parametrize(
+    "name", ["Resize", "CenterCrop", "RandomResizedCrop", "Normalize", "ToDtype"]
+)
+def test_arguments_stand_where_torchvision_has_them(name: str) -> None:
+    v2 = pytest.importorskip("torchvision.transforms.v2")
+    theirs = [n for n in inspect.signature(getattr(v2, name)).parameters if n != "inplace"]
+    ours = [n for n in inspect.signature(getattr(T, name)).parameters if n != "fields"]
+    assert ours == theirs[: len(ours)]
+
+
+def test_enumerations_and_dtypes_in_every_spelling() -> None:
+    import enum
+
+    class InterpolationMode(enum.Enum):  # as torchvision's
+        BICUBIC = "bicubic"
+
+    for spelling in ("bicubic", InterpolationMode.BICUBIC, Image.Resampling.BICUBIC):
+        loader = hr.Loader(
+            [(np.zeros((9, 9, 3), np.uint8), 0)], [T.Resize((5, 5), spelling)], batch_size=1
+        )
+        assert "bicubic" in loader.plan()
+    for spelling in ("float16", np.float16, np.dtype("float16")):
+        T.ToDtype(spelling, scale=True).spec()
+    torch = pytest.importorskip("torch")
+    T.ToDtype(torch.bfloat16, True).spec()
+    with pytest.raises(hr.ConfigError, match="dtype"):
+        T.ToDtype("float33")
+
+
+def test_arrays_and_tensors_are_numbers() -> None:
+    T.Normalize(np.array([0.5, 0.5, 0.5]), np.float32([1, 1, 1])).spec()
+    T.Resize(np.int64(8)).spec()
+    with pytest.raises(hr.ConfigError):
+        T.Resize("big")
+    with pytest.raises(hr.ConfigError):
+        T.RandomHorizontalFlip(p=2)
+
+
+def test_what_is_no_transform_is_refused(pictures: Path) -> None:
+    for entry, message in [(3, "no transform"), (T.Resize, "call it"), ("Resize", "no transform")]:
+        with pytest.raises(hr.ConfigError, match=message):
+            hr.Loader(pictures, [entry], batch_size=2)
+
+
+def test_lists_in_lists_and_compose_are_one_list(pictures: Path) -> None:
+    plain = [T.Resize((8, 8)), T.RandomHorizontalFlip()]
+    nested = [T.Compose([T.ToImage(), T.Resize((8, 8))]), [T.RandomHorizontalFlip()]]
+    images = [
+        next(iter(hr.Loader(pictures, steps, batch_size=23))).image for steps in (plain, nested)
+    ]
+    np.testing.assert_array_equal(*images)
+
+
+def test_a_dictionary_gives_each_field_its_own_list(pictures: Path) -> None:
+    batch = next(
+        iter(hr.Loader(pictures, {"image": [T.Resize((8, 8))], "label": None}, batch_size=2))
+    )
+    assert batch._fields == ("image",)
+
+
+def test_trace_shows_each_step(pictures: Path, tmp_path: Path) -> None:
+    steps = [T.Resize((8, 8)), T.ToDtype("float32", scale=True), T.Normalize([0.5] * 3, [0.5] * 3)]
+    loader = hr.Loader(pictures, steps, batch_size=4, shuffle=True)
+    trace = loader.trace(3)
+    stored = pixels_of(files_of(pictures)[int(loader.batch(0, 0).id[3])])
+    np.testing.assert_array_equal(trace[0].values["image"], stored)
+    np.testing.assert_array_equal(trace[-1].values["image"], loader.batch(0, 0).image[3])
+    assert len(trace) == 4 and "Normalize" in repr(trace)
+    saved = trace.pictures.save(tmp_path / "trace.png")
+    assert Image.open(saved).format == "PNG"
+
+
+def test_show_is_a_png_of_the_next_pictures(pictures: Path) -> None:
+    loader = hr.Loader(pictures, [T.Resize((8, 8))], batch_size=4)
+    grid = loader.show(4)
+    import io
+
+    picture = np.asarray(Image.open(io.BytesIO(grid._repr_png_())))
+    np.testing.assert_array_equal(picture[:8, :8].transpose(2, 0, 1), loader.peek().image[0])
+    assert loader.show(40).pixels.shape[0] == 3, "more than a batch, more than an epoch"
+
+
+def test_plan_stats_and_bottleneck(pictures: Path) -> None:
+    loader = hr.Loader(pictures, [T.Resize((8, 8))], batch_size=4)
+    assert "no batch was taken" in loader.bottleneck()
+    list(loader)
+    stats = loader.stats()
+    assert stats.records == stats["records"] == 23 and stats.batches == 6
+    assert set(stats["stages"]) == {
+        "read", "entropy", "transform", "resample", "store", "python", "wait",
+    }  # fmt: skip
+    assert stats.wall_seconds >= stats.wait_seconds > 0
+    assert loader.bottleneck().count("%") >= 1 and loader.bottleneck().endswith(".")
+    assert "Resize" in repr(loader.plan()) and "uint8 (3, 8, 8)" in loader.plan()
+
+
+def test_sources_show_what_they_have(pictures: Path) -> None:
+    source = hr.open(pictures)
+    assert (len(source), source.classes) == (23, ["cat", "dog", "eel"])
+    assert source.class_to_idx == {"cat": 0, "dog": 1, "eel": 2}
+    assert source.fingerprint == hr.open(pictures).fingerprint
+    assert [(f.name, f.kind, f.dtype) for f in source.schema] == [
+        ("image", "image", "uint8"), ("label", "label", "int64"),
+    ]  # fmt: skip
+    record = source[3]
+    np.testing.assert_array_equal(record["image"], pixels_of(files_of(pictures)[3]))
+    assert record["key"] == source.key(3) and "23 records" in repr(source)
+    with pytest.raises(hr.ConfigError, match="no integer field"):
+        source.column("image")
+    with pytest.raises(hr.ConfigError, match="not a source"):
+        hr.open(3)
+
+
+def test_classes_of_another_source_keep_their_labels(pictures: Path) -> None:
+    source = hr.folder(pictures, classes=["eel", "dog", "cat"])
+    assert source.column("label").tolist() == [2] * 8 + [1] * 8 + [0] * 7
+    assert hr.open(pictures, classes=["eel", "dog", "cat"]).classes == ["eel", "dog", "cat"]
+
+
+def test_presets_are_lists_of_transforms() -> None:
+    assert [step.name for step in hr.presets.imagenet_train(224, dtype="uint8")] == [
+        "RandomResizedCrop", "RandomHorizontalFlip",
+    ]  # fmt: skip
+    steps = hr.presets.imagenet_eval(192, dtype="float16")
+    assert steps[0].arguments["size"] == 219 and steps[-1].arguments["dtype"] == "float16"
+
+
+def test_headrace_never_imports_a_framework_by_itself() -> None:
+    code = (
+        "import sys, headrace as hr\n"
+        "list(hr.Loader([{'x': 1}], batch_size=1).numpy())\n"
+        "assert not {'torch', 'tensorflow', 'jax', 'PIL'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

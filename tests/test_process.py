@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ctrl-C, forks, exits: nothing hangs and nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+LIMIT = 60  # seconds; only a hang comes near it
+
+
+def run(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
+
+
+STUCK = """
+import sys, time, threading
+import headrace as hr
+
+class Stuck:
+    def __len__(self): return 8
+    def __getitem__(self, i):
+        if i == 5:
+            print("stuck", flush=True)
+            while not released.wait(0.01): pass
+        return {"x": i}
+
+released = threading.Event()
+loader = hr.Loader(Stuck(), batch_size=1)
+try:
+    for _ in loader: pass
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+    released.set()
+assert [b.x[0] for b in hr.Loader([{"x": 7}], batch_size=1)] == [7]
+print("works again")
+"""
+
+
+def test_ctrl_c_ends_a_wait() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", STUCK], stdout=subprocess.PIPE, text=True, stderr=subprocess.PIPE
+    )
+    assert process.stdout
+    assert process.stdout.readline() == "stuck\n"
+    begin = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    assert process.stdout.readline() == "interrupted\n"
+    assert time.monotonic() - begin < LIMIT / 2
+    out, err = process.communicate(timeout=LIMIT)
+    assert (out, process.returncode) == ("works again\n", 0), err
+
+
+@pytest.mark.parametrize("steps", ["[]", "[lambda image: image]"])
+@pytest.mark.parametrize("end", ["", "sys.exit(3)", "raise ValueError", "os._exit(0)"])
+def test_exit_with_a_live_iterator(pictures: Path, steps: str, end: str) -> None:
+    done = run(
+        "import sys, os, headrace as hr\n"
+        "from headrace import transforms as T\n"
+        f"steps = [T.Resize((8, 8)), *{steps}]\n"
+        "loaders = [hr.Loader(sys.argv[1], steps, batch_size=2).torch() for _ in range(3)]\n"
+        "iterations = [iter(loader) for loader in loaders]\n"
+        "kept = [next(iteration) for iteration in iterations]\n"
+        f"{end}\n",
+        pictures,
+    )
+    expected = {"": 0, "sys.exit(3)": 3, "raise ValueError": 1, "os._exit(0)": 0}[end]
+    assert done.returncode == expected, done.stderr
+
+
+FORK = """
+import os, sys, headrace as hr
+loader = hr.Loader(sys.argv[1], [hr.transforms.Resize((8, 8))], batch_size=2)
+iteration = iter(loader)
+next(iteration)
+child = os.fork()
+if child == 0:
+    {touch}
+    os._exit(0)
+_, status = os.waitpid(child, 0)
+assert os.waitstatus_to_exitcode(status) == 0, status
+assert sum(1 for _ in iteration) == 11
+"""
+
+
+def test_a_fork_that_does_not_touch_headrace_works(pictures: Path) -> None:
+    done = run(FORK.format(touch="del loader, iteration"), pictures)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "next(iteration)",
+        "iter(loader)",
+        "next(iter(hr.Loader(sys.argv[1], [hr.transforms.Resize((8, 8))], batch_size=2)))",
+    ],
+)
+def test_a_fork_that_does_gets_a_clear_error(pictures: Path, use: str) -> None:
+    touch = (
+        "\n    try:\n"
+        f"        {use}\n"
+        "        os._exit(1)\n"
+        "    except hr.ConfigError as error:\n"
+        "        assert error.code == 'HR0701' and 'fork' in str(error)"
+    )
+    done = run(FORK.format(touch=touch), pictures)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_child_that_exits_normally_does_not_hang(pictures: Path) -> None:
+    done = run(FORK.format(touch="sys.exit(0)"), pictures)
+    assert done.returncode == 0, done.stderr
+
+
+def test_spawned_processes_work(pictures: Path) -> None:
+    done = run(
+        "import sys, multiprocessing as mp, headrace as hr\n"
+        "assert len(list(hr.Loader(sys.argv[1], ragged='list', batch_size=4))) == 6\n"
+        "with mp.get_context('spawn').Pool(1) as pool:\n"
+        "    print(pool.apply(len, ([1, 2],)))\n",
+        pictures,
+    )
+    assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr
+
+
+def test_loaders_leave_no_threads_after_close(pictures: Path) -> None:
+    done = run(
+        "import os, sys, headrace as hr\n"
+        "from headrace import _core\n"
+        "before = len(os.listdir('/proc/self/task'))  # NumPy brings threads of its own\n"
+        "for _ in range(20):\n"
+        "    loader = hr.Loader(sys.argv[1], [hr.transforms.Resize((8, 8))], batch_size=2)\n"
+        "    next(iter(loader)); loader.close()\n"
+        "_core.shutdown()\n"
+        "print(len(os.listdir('/proc/self/task')) - before, len(os.listdir('/dev/shm')))\n",
+        pictures,
+    )
+    assert done.stdout == f"0 {len(os.listdir('/dev/shm'))}\n", done.stderr
