@@ -10,7 +10,8 @@
 // Operators edit it through the members below. Each member either changes the recipe so that
 // rendering it equals rendering the old one and then doing the step (bit for bit, against Pillow),
 // and returns true; or returns false and leaves it as it was: then the picture must be materialized
-// first and the step starts a new recipe (`materialize` in render.h; ops call `edit`, which does both).
+// first and the step starts a new recipe (`materialize` in render.h; ops call `edit`, which does
+// both).
 //
 // The rules, each with its test in recipe_test.cc:
 //  - before a resize, a crop narrows the window (through the orientation), a flip toggles `before`;
@@ -19,7 +20,8 @@
 //  - a crop before a resize makes an image of its own: support is clipped at the window's edges;
 //  - two resizes never fold; a resize does not follow a pad or a pixel map; a resize to the present
 //    size is no step at all (Pillow copies);
-//  - pads of equal fill fold; a pad whose fill differs, or that follows a pixel map, does not;
+//  - pads of equal fill fold; a pad whose fill differs, or that follows a pixel map, does not; a
+//    crop that cuts every border off undoes them;
 //  - geometry commutes with the pixel map, so crops and flips may follow it;
 //  - EXIF orientations 5-8 swap the axes before the resize, and so choose its pass order.
 #pragma once
@@ -68,7 +70,7 @@ class Recipe {
   bool crop(const Window& window);  // REQUIRES: inside size(), not empty
   bool flip_horizontal();
   bool flip_vertical();
-  bool transpose();                 // swap the axes
+  bool transpose();  // swap the axes
   bool resize(Size to, Filter filter);
   // Adds borders; `fill` has one value a channel, in the present dtype's range.
   bool pad(int left, int top, int right, int bottom, std::span<const double> fill);
@@ -87,20 +89,20 @@ class Recipe {
     Filter filter;
   };
   bool resized_or_padded() const { return resize_.has_value() || padded_; }
-  Size oriented() const;               // of the window, after the orientation
-  void narrow(Window window);          // of the oriented window
-  void take_all();                     // range and canvas = all of what precedes them
+  Size oriented() const;                        // of the window, after the orientation
+  void narrow(Window window);                   // of the oriented window
+  void take_all();                              // range and canvas = all of what precedes them
   Window unflipped_after(Window window) const;  // from the present picture to the canvas
   void drop_empty_canvas();
 
   std::variant<std::monostate, EncodedPicture, std::shared_ptr<const Picture>> source_;
-  Window window_;              // in the source's stored coordinates
-  bool transpose_ = false;     // of the window
+  Window window_;                                       // in the source's stored coordinates
+  bool transpose_ = false;                              // of the window
   bool flip_x_before_ = false, flip_y_before_ = false;  // of the (transposed) window
   std::optional<Resize> resize_;
-  Window range_;               // of the resized picture, not flipped; may be empty under a canvas
+  Window range_;  // of the resized picture, not flipped; may be empty under a canvas
   bool padded_ = false;
-  Size canvas_;                // equal to the range's size where not padded
+  Size canvas_;                    // equal to the range's size where not padded
   int range_x_ = 0, range_y_ = 0;  // where the range lies on the canvas
   std::array<double, 4> fill_{};
   bool flip_x_after_ = false, flip_y_after_ = false;

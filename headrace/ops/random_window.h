@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows of random area and aspect ratio, distributed as torchvision's RandomResizedCrop draws them.
+// Windows of random area and aspect ratio, distributed as torchvision's RandomResizedCrop draws
+// them.
 #pragma once
 
 #include <array>
@@ -15,8 +16,8 @@ struct WindowLaw {
   std::array<double, 2> scale, ratio, log_ratio;
 };
 
-// The share is uniform, the ratio log-uniform, the place uniform. After ten draws that do not fit in
-// the picture: its largest central window of an allowed ratio.
+// The share is uniform, the ratio log-uniform, the place uniform. After ten draws that do not fit
+// in the picture: its largest central window of an allowed ratio.
 Window random_window(Size picture, const WindowLaw& law, Draws& draws);
 
 }  // namespace headrace

@@ -25,8 +25,8 @@ struct FieldValue {
 };
 
 struct Record {
-  int64_t index = -1;     // in the source
-  int64_t position = -1;  // in the epoch
+  int64_t index = -1;              // in the source
+  int64_t position = -1;           // in the epoch
   std::vector<FieldValue> fields;  // by the plan's field number
   // Memory for pictures that come as tensors, by field number; re-used from record to record.
   // shared: with the recipes that read them.

@@ -79,6 +79,21 @@ TEST(Transforms, OrderThatMakesNoSenseIsRefused) {
       "scale=True) before it");
 }
 
+TEST(Transforms, ThatAreRefusedAreFoundInTheList) {
+  const auto note = [](const Specs& transforms) -> std::string {
+    try {
+      plan_of(kFolder, transforms);
+    } catch (const Exception& exception) {
+      return exception.error().note;
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(note({crop(8), flip(), normalize()}), "transform 3 of the list");
+  EXPECT_EQ(note({crop(8), fork("image", {{"view1", {}}, {"view2", {flip(), crop(0)}}})}),
+            "transform 2 of the list of view2");
+  EXPECT_EQ(note({crop(8), maybe(0.5, {normalize()})}), "transform 1 of the list of RandomApply#0");
+}
+
 TEST(Shapes, AreFollowedFromStepToStep) {
   const PlanPtr plan =
       plan_of({pixels("image", {1, 28, 28})},

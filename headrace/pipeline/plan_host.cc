@@ -31,6 +31,8 @@ constexpr ErrorCode kUndeclared{
     "returned a field that is neither."};
 const Register<ErrorCode> registered_undeclared(kUndeclared);
 
+constexpr const char* kDeclare = "T.Python(function, returns={...})";
+
 bool is_picture(FieldKind kind) { return kind == FieldKind::kImage || kind == FieldKind::kMask; }
 
 HostValue value_of(const FieldValue& field, const FieldState& state) {
@@ -88,7 +90,7 @@ Error broken(const Step& step, const FieldState& promise, const HostValue& value
           .what = "[" + step.function->name() + "] \"" + promise.name + "\" came back as " +
                   text_of_value(value) + ", promised was " + text_of(promise),
           .note = "in " + step.label,
-          .hint = convert + "declare what the function returns (returns=)"};
+          .hint = convert + "declare what it returns: " + kDeclare};
 }
 
 // The value's elements as a dense buffer; its own memory where it is that already.
@@ -172,7 +174,7 @@ Result<void> Plan::host_return(int at, HostCall& call, Record& record) const {
                    .what = "[" + step.function->name() + "] returned " +
                            (named ? "\"" + call.output_names[i] + "\"" : "more than its fields"),
                    .note = "in " + step.label,
-                   .hint = "make it an argument, or declare it (returns=)"};
+                   .hint = std::string("make it an argument, or declare it: ") + kDeclare};
     }
     const auto index = found - step.output_names.begin();
     if (!keeps(step.after[index], call.outputs[i])) {

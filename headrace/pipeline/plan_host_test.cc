@@ -145,17 +145,16 @@ TEST(HostStep, AnotherDtypeOrShapeThanPromisedIsAnErrorThatSaysBoth) {
   const auto floats = [](HostCall& call) {
     call.outputs.push_back(value(DType::kFloat64, {3, 8, 8}, std::vector<double>(192)));
   };
-  EXPECT_EQ(
-      HostRun(plan_of(kSchema, {step(function({"image"}, floats))}), read()).error(),
-      "HR0601 [speckle] \"image\" came back as float64 (3, 8, 8), promised was uint8 (3, 8, 8) "
-      "| return it with .astype(\"uint8\"), or declare what the function returns (returns=)");
+  EXPECT_EQ(HostRun(plan_of(kSchema, {step(function({"image"}, floats))}), read()).error(),
+            "HR0601 [speckle] \"image\" came back as float64 (3, 8, 8), promised was uint8 (3, 8, "
+            "8) | return it with .astype(\"uint8\"), or declare what it returns: "
+            "T.Python(function, returns={...})");
   const auto small = [](HostCall& call) {
     call.outputs.push_back(value(DType::kUInt8, {3, 4, 4}, std::vector<uint8_t>(48)));
   };
-  EXPECT_EQ(
-      HostRun(plan_of(kSchema, {step(function({"image"}, small))}), read()).error(),
-      "HR0601 [speckle] \"image\" came back as uint8 (3, 4, 4), promised was uint8 (3, 8, 8) | "
-      "declare what the function returns (returns=)");
+  EXPECT_EQ(HostRun(plan_of(kSchema, {step(function({"image"}, small))}), read()).error(),
+            "HR0601 [speckle] \"image\" came back as uint8 (3, 4, 4), promised was uint8 (3, 8, 8) "
+            "| declare what it returns: T.Python(function, returns={...})");
 }
 
 TEST(HostStep, WhatIsOpenAnywayMayComeBackInAnySize) {
@@ -191,14 +190,15 @@ TEST(HostStep, UndeclaredFieldIsAnError) {
     call.outputs.push_back(value<float>(DType::kFloat32, {1}, {1}));
   };
   EXPECT_EQ(HostRun(plan_of(kSchema, {step(function({"image"}, body))}), read()).error(),
-            "HR0604 [speckle] returned \"extra\" | make it an argument, or declare it (returns=)");
+            "HR0604 [speckle] returned \"extra\" | make it an argument, or declare it: "
+            "T.Python(function, returns={...})");
   const auto too_many = [](HostCall& call) {
     invert(call);
     invert(call);
   };
   EXPECT_EQ(HostRun(plan_of(kSchema, {step(function({"image"}, too_many))}), read()).error(),
-            "HR0604 [speckle] returned more than its fields | make it an argument, or declare it "
-            "(returns=)");
+            "HR0604 [speckle] returned more than its fields | make it an argument, or declare it: "
+            "T.Python(function, returns={...})");
 }
 
 TEST(HostStep, InABranchTheFieldHasEitherName) {
@@ -231,10 +231,9 @@ TEST(HostStep, UnknownArgumentsAndFieldsAreRefused) {
   narrowed.fields = {"image"};
   EXPECT_EQ(refusal(kSchema, {narrowed}),
             "HR0118 [speckle] takes no fields= | its argument names are its fields");
-  EXPECT_EQ(
-      refusal(kSchema, {step(function({"image"}, invert, {label()}))}),
-      "HR0118 [speckle] declares \"label\", a field that it does not take | make it an argument "
-      "of the function");
+  EXPECT_EQ(refusal(kSchema, {step(function({"image"}, invert, {label()}))}),
+            "HR0118 [speckle] declares \"label\", a field that it does not take | make it an "
+            "argument of the function");
   EXPECT_EQ(refusal(kSchema, {maybe(0.5, {step(function({"image"}, invert, {text("t")}))})}),
             "HR0118 [speckle] cannot add the field \"t\" inside a RandomApply");
 }
