@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 
+#include "headrace/image/planar_row.h"
 #include "headrace/kernels/rows.h"
 
 namespace headrace {
@@ -131,44 +132,34 @@ void FusedPass::push(int y, const RowBlock& block, int row) {
     }
     case Order::kHorizontalFirst: {
       uint8_t* const to = ring_row(y);
-      if (x_.copies() && !x_.mirrored() && block.step != 1) {
-        planar(block, row, to, ring_plane_);
+      if (x_.copies() && !x_.mirrored()) {
+        copy_row(block, row, to, ring_plane_);
       } else {
         horizontal(planar(block, row, wide_.data(), wide_plane_), to, ring_plane_);
       }
       return emit_ready(y);
     }
-    case Order::kVerticalFirst: {
-      uint8_t* const to = ring_row(y);
-      const std::array<const uint8_t*, 4> in = planar(block, row, to, ring_plane_);
-      for (int c = 0; c < job_.channels && block.step == 1; ++c) {
-        std::memcpy(to + c * ring_plane_, in[c], x_.high() - x_.low());
-      }
+    case Order::kVerticalFirst:
+      copy_row(block, row, ring_row(y), ring_plane_);
       return emit_ready(y);
-    }
   }
 }
 
 std::array<const uint8_t*, 4> FusedPass::planar(const RowBlock& block, int row, uint8_t* to,
                                                 ptrdiff_t plane) const {
-  const int channels = job_.channels, count = x_.high() - x_.low();
   std::array<const uint8_t*, 4> in{};
-  bool interleaved = block.step == channels;
-  for (int c = 0; c < channels; ++c) {
-    in[c] = block.channel[c] + row * block.stride;
-    interleaved &= in[c] == in[0] + c;
+  if (block.step == 1) {
+    for (int c = 0; c < job_.channels; ++c) in[c] = block.channel[c] + row * block.stride;
+    return in;
   }
-  if (block.step == 1) return in;
-  std::array<uint8_t*, 4> out{};
-  for (int c = 0; c < channels; ++c) out[c] = to + c * plane;
-  if (interleaved) {
-    deinterleave_row(in[0], channels, count, out.data());
-  } else {
-    for (int c = 0; c < channels; ++c) {
-      for (int i = 0; i < count; ++i) out[c][i] = in[c][i * block.step];
-    }
-  }
-  return {out[0], out[1], out[2], out[3]};
+  copy_row(block, row, to, plane);
+  for (int c = 0; c < job_.channels; ++c) in[c] = to + c * plane;
+  return in;
+}
+
+void FusedPass::copy_row(const RowBlock& block, int row, uint8_t* to, ptrdiff_t plane) const {
+  uint8_t* const out[] = {to, to + plane, to + 2 * plane, to + 3 * plane};
+  copy_planar_row(block, row, job_.channels, x_.high() - x_.low(), out);
 }
 
 void FusedPass::horizontal(const std::array<const uint8_t*, 4>& in, uint8_t* to,

@@ -85,6 +85,7 @@ class FusedPass final : public RowSink {
   // The row's planes, deinterleaved into `to` where they are not planar already.
   std::array<const uint8_t*, 4> planar(const RowBlock& block, int row, uint8_t* to,
                                        ptrdiff_t plane) const;
+  void copy_row(const RowBlock& block, int row, uint8_t* to, ptrdiff_t plane) const;
   void horizontal(const std::array<const uint8_t*, 4>& in, uint8_t* to, ptrdiff_t plane) const;
   uint8_t* strip_row();
   void finish_row(const uint8_t* planes, ptrdiff_t plane, int output);

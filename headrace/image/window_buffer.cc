@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/image/window_buffer.h"
 
-#include <cstring>
-
+#include "headrace/image/planar_row.h"
 #include "headrace/kernels/rows.h"
 
 namespace headrace {
@@ -26,21 +25,8 @@ void WindowBuffer::rows(const RowBlock& block) {
   const size_t plane = size_t(height_) * stride_;
   for (int row = 0; row < block.count; ++row) {
     uint8_t* const to = kept_.data() + size_t(block.y + row) * stride_;
-    const bool interleaved = block.step == channels_ && channels_ > 1;
-    if (interleaved) {
-      uint8_t* out[4] = {};
-      for (int c = 0; c < channels_; ++c) out[c] = to + c * plane;
-      deinterleave_row(block.channel[0] + row * block.stride, channels_, width_, out);
-      continue;
-    }
-    for (int c = 0; c < channels_; ++c) {
-      const uint8_t* const from = block.channel[c] + row * block.stride;
-      if (block.step == 1) {
-        std::memcpy(to + c * plane, from, width_);
-      } else {
-        for (int x = 0; x < width_; ++x) to[c * plane + x] = from[x * block.step];
-      }
-    }
+    uint8_t* const out[] = {to, to + plane, to + 2 * plane, to + 3 * plane};
+    copy_planar_row(block, row, channels_, width_, out);
   }
 }
 
