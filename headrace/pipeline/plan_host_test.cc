@@ -238,6 +238,22 @@ TEST(HostStep, UnknownArgumentsAndFieldsAreRefused) {
             "HR0118 [speckle] cannot add the field \"t\" inside a RandomApply");
 }
 
+TEST(HostStep, ItsFieldsAreReadAndMadeAlsoWhereNoneIsDelivered) {
+  int64_t seen = 0;
+  const auto look = [&](HostCall& call) {
+    seen = *static_cast<const int64_t*>(call.inputs[1].view.data);
+    EXPECT_EQ(call.inputs[0].view.shape, (Shape{3, 4, 4}));
+  };
+  PlanOptions options;
+  options.fields = {"id"};
+  const PlanPtr plan =
+      plan_of(kSchema, {crop(4), step(function({"image", "label"}, look)), flip()}, options);
+  EXPECT_EQ(plan->wanted(), (std::vector<bool>{true, true}));
+  EXPECT_EQ(plan->steps().size(), 2u) << "what follows the function is not done";
+  ASSERT_TRUE(HostRun(plan, read()).result);
+  EXPECT_EQ(seen, 5);
+}
+
 TEST(HostStep, UnderACoinItIsCalledForSomeRecordsOnly) {
   int calls = 0;
   const auto count = [&](HostCall&) { ++calls; };

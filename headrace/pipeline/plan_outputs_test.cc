@@ -82,9 +82,9 @@ TEST(Outputs, RaggedOnesNameWhoLeftThemOpenAndTheWaysOut) {
 }
 
 TEST(DeadSteps, AreNotDoneAndTheirFieldsNotRead) {
-  const Specs transforms = {crop(8), maybe(0.5, {flip()}), to_float()};
+  const Specs transforms = {to_float(), crop(8), maybe(0.5, {flip()}), normalize()};
   const PlanPtr masks = plan_of(kSchema, transforms, fields({"mask", "label"}));
-  ASSERT_EQ(masks->steps().size(), 3u);  // no ToDtype: it acts on the image
+  ASSERT_EQ(masks->steps().size(), 3u);  // no ToDtype, no Normalize: they act on the image
   EXPECT_EQ(masks->steps()[0].fields.size(), 1u);
   EXPECT_EQ(masks->steps()[1].jump, 3);
   EXPECT_EQ(masks->wanted(), (std::vector<bool>{false, true, true, false, false, false}));
