@@ -179,9 +179,11 @@ __m256i recombine(__m256i high, __m256i low) {
   return _mm256_srai_epi32(_mm256_add_epi32(_mm256_slli_epi32(high, kLowBits), low), 22);
 }
 
+// kQuads: taps / 4, or 0 for any number.
+template <int kQuads>
 void horizontal_windows(const ResampleTables& t, const uint8_t* in, uint8_t* out) {
   const __m256i half = _mm256_set1_epi32(1 << 21), zero = _mm256_setzero_si256();
-  const int quads = t.taps / 4;
+  const int quads = kQuads ? kQuads : t.taps / 4;
   const int32_t* const high_pairs = pairs_of(t, 0);
   const int32_t* const low_pairs = pairs_of(t, 1);
   for (int i = 0; i < t.padded; i += 16) {
@@ -241,8 +243,10 @@ void horizontal_long(const ResampleTables& t, const uint8_t* in, uint8_t* out) {
 void horizontal(const ResampleTables& t, const uint8_t* const in[], int channels, uint8_t* out,
                 ptrdiff_t plane) {
   for (int c = 0; c < channels; ++c) {
-    if (t.reach == Reach::kWindow) {
-      horizontal_windows(t, in[c], out + c * plane);
+    if (t.reach == Reach::kWindow && t.taps == 4) {
+      horizontal_windows<1>(t, in[c], out + c * plane);
+    } else if (t.reach == Reach::kWindow) {
+      horizontal_windows<0>(t, in[c], out + c * plane);
     } else {
       horizontal_long(t, in[c], out + c * plane);
     }
