@@ -30,10 +30,12 @@ class PeerKind:
     ours: bool = False
 
     def version(self) -> str | None:
-        """Of the module; None where it does not import."""
+        """The module's name and version; None where it does not import."""
         code = f"import {self.module} as m; print(m.__version__)"
         ran = subprocess.run([self.interpreter, "-c", code], capture_output=True, text=True)
-        return ran.stdout.strip().splitlines()[-1] if ran.returncode == 0 else None
+        if ran.returncode:
+            return None
+        return f"{self.module} {ran.stdout.strip().splitlines()[-1]}"
 
 
 @dataclass
