@@ -229,7 +229,7 @@ void FusedPass::store_finished() {
     const Finished& row = finished_[i];
     uint8_t* const to = element_at(job_, 0, y + row.output, x);
     if (job_.format == MemoryFormat::kChannelsLast) {
-      store_row_interleaved(tables.data(), row.plane.data(), job_.channels, width, to);
+      store_row_interleaved(tables.data(), row.plane.data(), job_.channels, width, to, job_.stream);
       continue;
     }
     for (int c = 0; c < job_.channels; ++c) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 
 #include "headrace/kernels/dispatch.h"
 #include "headrace/kernels/store_levels.h"
@@ -67,10 +66,11 @@ void interleave(const void* const in[], int channels, int begin, int count, void
   }
 }
 
-void interleave_elements(size_t bytes, const void* const in[], int channels, int count, void* out) {
+void interleave_elements(size_t bytes, const void* const in[], int channels, int count, void* out,
+                         bool stream) {
   int begin = 0;
   if (const StoreKernels* simd = kernels(); simd && simd->interleave3 && channels == 3) {
-    begin = simd->interleave3(static_cast<int>(bytes), in, count, out);
+    begin = simd->interleave3(static_cast<int>(bytes), in, count, out, stream);
   }
   switch (bytes) {
     case 1:
@@ -116,7 +116,7 @@ void finish_streaming() {
 
 void store_row(const StoreTable& table, const uint8_t* in, int count, void* out, bool stream) {
   if (table.identity) {
-    std::memcpy(out, in, count);
+    std::copy_n(in, count, static_cast<uint8_t*>(out));
     return;
   }
   int begin = 0;
@@ -125,10 +125,10 @@ void store_row(const StoreTable& table, const uint8_t* in, int count, void* out,
 }
 
 void store_row_interleaved(const StoreTable* const tables[], const uint8_t* const in[],
-                           int channels, int count, void* out) {
+                           int channels, int count, void* out, bool stream) {
   constexpr int kChunk = 256;  // pixels that are mapped, then interleaved, in the first-level cache
   const size_t bytes = size_of(tables[0]->dtype);
-  if (channels == 1) return store_row(*tables[0], in[0], count, out);
+  if (channels == 1) return store_row(*tables[0], in[0], count, out, stream);
   alignas(64) uint8_t mapped[4][kChunk * 4 + 64];
   for (int at = 0; at < count; at += kChunk) {
     const int pixels = std::min(kChunk, count - at);
@@ -142,7 +142,7 @@ void store_row_interleaved(const StoreTable* const tables[], const uint8_t* cons
       }
     }
     interleave_elements(bytes, rows, channels, pixels,
-                        static_cast<uint8_t*>(out) + size_t(at) * channels * bytes);
+                        static_cast<uint8_t*>(out) + size_t(at) * channels * bytes, stream);
   }
 }
 

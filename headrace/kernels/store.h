@@ -43,10 +43,10 @@ void store_row(const StoreTable& table, const uint8_t* in, int count, void* out,
                bool stream = false);
 // To be called after streamed rows, before another thread may learn that they are there.
 void finish_streaming();
-// Stores rows of 1..4 planes interleaved (channels last): element c of pixel i at
-// out[i*channels+c].
+// The same for rows of 1..4 planes, interleaved (channels last): element c of pixel i goes to
+// out[i * channels + c].
 void store_row_interleaved(const StoreTable* const tables[], const uint8_t* const in[],
-                           int channels, int count, void* out);
+                           int channels, int count, void* out, bool stream = false);
 
 // float32 -> float16 and bfloat16 bits, round to nearest even, as the hardware does.
 uint16_t float16_from_float32(float x);

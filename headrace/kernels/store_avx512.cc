@@ -128,7 +128,7 @@ __m512i permute(__m512i a, __m512i index, __m512i b) {
 }
 
 template <class Element>
-int interleave3_of(const void* const in[], int count, void* out) {
+int interleave3_of(const void* const in[], int count, void* out, bool stream) {
   constexpr int kLanes = Scatter3<Element>::kLanes;
   uint8_t* to = static_cast<uint8_t*>(out);
   for (int i = 0; i < count; i += kLanes, to += 192) {
@@ -145,20 +145,25 @@ int interleave3_of(const void* const in[], int count, void* out) {
       const __m512i second = _mm512_load_si512(kScatter3<Element>.second[k].data());
       const __m512i two = permute<Element>(plane[0], first, plane[1]);
       const __m512i all = permute<Element>(two, second, plane[2]);
-      _mm512_mask_storeu_epi8(to + 64 * k, mask64(static_cast<int>(left - 64 * k)), all);
+      if (stream && left >= 64 * (k + 1)) {
+        _mm512_stream_si512(reinterpret_cast<__m512i*>(to + 64 * k), all);
+      } else {
+        _mm512_mask_storeu_epi8(to + 64 * k, mask64(static_cast<int>(left - 64 * k)), all);
+      }
     }
   }
   return count;
 }
 
-int interleave3(int element_bytes, const void* const in[], int count, void* out) {
+int interleave3(int element_bytes, const void* const in[], int count, void* out, bool stream) {
+  stream = stream && is_aligned(out);
   switch (element_bytes) {
     case 1:
-      return interleave3_of<uint8_t>(in, count, out);
+      return interleave3_of<uint8_t>(in, count, out, stream);
     case 2:
-      return interleave3_of<uint16_t>(in, count, out);
+      return interleave3_of<uint16_t>(in, count, out, stream);
     default:
-      return interleave3_of<uint32_t>(in, count, out);
+      return interleave3_of<uint32_t>(in, count, out, stream);
   }
 }
 

@@ -13,7 +13,7 @@ struct StoreKernels {
   int (*row)(const StoreTable& table, const uint8_t* in, int count, void* out, bool stream);
   // Interleaves a prefix of three rows of elements of 1, 2 or 4 bytes; returns its length. Reads up
   // to 64 bytes past each row.
-  int (*interleave3)(int element_bytes, const void* const in[], int count, void* out);
+  int (*interleave3)(int element_bytes, const void* const in[], int count, void* out, bool stream);
   // Orders streamed stores before what follows.
   void (*fence)();
 };
