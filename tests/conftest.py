@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,26 @@ import pytest
 from PIL import Image
 
 CLASSES = ("cat", "dog", "eel")
+
+
+def declare_torchvision_operators() -> Any:
+    """torchvision's wheel for CUDA, beside a torch for the CPU, cannot load its C++ operators, and
+    then fails on import: it describes two of them. The tests need neither, so they are declared."""
+    try:
+        version = importlib.metadata.version("torch"), importlib.metadata.version("torchvision")
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    if "+cpu" not in version[0] or "+cpu" in version[1]:
+        return None
+    from torch.library import Library
+
+    operators = Library("torchvision", "DEF")
+    for name in ("nms", "qnms"):
+        operators.define(f"{name}(Tensor boxes, Tensor scores, float iou_threshold) -> Tensor")
+    return operators
+
+
+TORCHVISION_OPERATORS = declare_torchvision_operators()  # which live as long as this object
 
 
 @pytest.fixture(autouse=True)
