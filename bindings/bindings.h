@@ -65,6 +65,9 @@ nb::object object_from_param(const ParamValue& value);
 ParamValue param_from_object(nb::handle object);
 std::map<std::string, ParamValue> params_from_dict(const nb::dict& arguments);
 
+// Ctrl-C is no error of a record. It comes on the main thread only.
+void rethrow_keyboard_interrupt(const std::exception& failure);
+
 // A Python object that C++ threads may drop: takes the GIL for it, or leaves it alone when the
 // interpreter is gone.
 class OwnedObject {

@@ -47,6 +47,11 @@ void translate(const std::exception_ptr& thrown, void*) {
 
 }  // namespace
 
+void rethrow_keyboard_interrupt(const std::exception& failure) {
+  const auto* raised = dynamic_cast<const nb::python_error*>(&failure);
+  if (raised && raised->matches(PyExc_KeyboardInterrupt)) throw;
+}
+
 nb::object exception_from_error(const Error& error) {
   nb::dict where;
   where["file"] = error.where.file;

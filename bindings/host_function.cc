@@ -78,6 +78,7 @@ void PythonStep::call(std::span<HostCall* const> calls) {
     const nb::list results = nb::borrow<nb::list>(run_.get()(asked));
     for (size_t i = 0; i < calls.size(); ++i) take_result(results[i], *calls[i]);
   } catch (const std::exception& failure) {
+    rethrow_keyboard_interrupt(failure);
     for (HostCall* call : calls) fail(*call, failure.what());
   }
 }

@@ -85,6 +85,7 @@ class HostSource final : public Source {
       const nb::list records = nb::borrow<nb::list>(object_.get().attr("read")(asked, wanted));
       for (size_t i = 0; i < out.size(); ++i) take_record(records[i], out[i]);
     } catch (const std::exception& failure) {
+      rethrow_keyboard_interrupt(failure);
       for (RecordData& record : out) fail(record, failure.what());
     }
   }

@@ -6,6 +6,7 @@
 #include <nanobind/stl/optional.h>
 
 #include "bindings/bindings.h"
+#include "bindings/closing.h"
 #include "bindings/host_step.h"
 #include "headrace/executor/thread_pool.h"
 
@@ -25,16 +26,34 @@ auto without_gil(Call&& call) {
   return call();
 }
 
-// Deleting a loader joins threads, which may be waiting for the GIL.
+constexpr double kPatience =
+    1;  // seconds; see Note [Why loaders are closed by a thread of their own]
+
 struct LoaderHandle {
-  std::unique_ptr<Loader> loader;
-  // shared: kept by the loader's `warn`, called on the consumer's thread.
-  std::shared_ptr<OwnedObject> warn;
-  ~LoaderHandle() {
-    nb::gil_scoped_release no_gil;
-    loader.reset();
+  // shared: with the thread that closes it.
+  std::shared_ptr<Loader> loader;
+
+  // A copy: it stays while a call is under way, even if somebody closes it.
+  std::shared_ptr<Loader> get() const {
+    if (!loader) throw nb::value_error("this loader is closed");
+    return loader;
   }
+  // What is left goes on behind the caller's back where it takes longer.
+  void close(const std::function<void()>& interrupted = {}) {
+    if (!loader) return;
+    auto work = [closing = std::move(loader)]() mutable { closing.reset(); };
+    if (forked_from_running_engine()) return work();  // there is nothing to wait for
+    nb::gil_scoped_release no_gil;
+    finish_within(kPatience, std::move(work), interrupted);
+  }
+  ~LoaderHandle() { close(); }
 };
+
+// At the interpreter's end. False: something hangs, and the process must end without it.
+bool shutdown(bool patient) {
+  nb::gil_scoped_release no_gil;
+  return finish_within(patient ? 0 : kPatience, shutdown_threads, check_signals);
+}
 
 nb::object values_of(BatchField& field) {
   if (!field.is_list) return nb::cast(Array{std::move(field.view), std::move(field.lease)});
@@ -58,16 +77,16 @@ nb::tuple tuple_from_batch(Batch batch) {
 }
 
 nb::object next(LoaderHandle& self) {
-  std::optional<Batch> batch = without_gil([&] { return self.loader->next(check_signals); });
+  std::optional<Batch> batch = without_gil([&] { return self.get()->next(check_signals); });
   return batch ? nb::object(tuple_from_batch(std::move(*batch))) : nb::none();
 }
 
 nb::tuple batch_at(LoaderHandle& self, int64_t epoch, int64_t index) {
-  return tuple_from_batch(without_gil([&] { return self.loader->batch(epoch, index); }));
+  return tuple_from_batch(without_gil([&] { return self.get()->batch(epoch, index); }));
 }
 
 nb::dict stats(const LoaderHandle& self) {
-  const LoaderStats stats = without_gil([&] { return self.loader->stats(); });
+  const LoaderStats stats = without_gil([&] { return self.get()->stats(); });
   nb::dict stages;
   stages["read"] = stats.stages.read;
   stages["entropy"] = stats.stages.entropy;
@@ -95,7 +114,7 @@ nb::dict stats(const LoaderHandle& self) {
 // A line of JSON for each entry, as in the quarantine file.
 std::vector<std::string> quarantine(const LoaderHandle& self) {
   std::vector<std::string> lines;
-  for (const BadRecord& bad : self.loader->quarantine()) lines.push_back(json_of(bad));
+  for (const BadRecord& bad : self.get()->quarantine()) lines.push_back(json_of(bad));
   return lines;
 }
 
@@ -124,7 +143,7 @@ LoaderState state_from_dict(const nb::dict& state) {
 
 nb::list outputs_of(const LoaderHandle& self) {
   nb::list out;
-  for (const Output& output : self.loader->plan().outputs()) {
+  for (const Output& output : self.get()->plan().outputs()) {
     nb::dict entry;
     entry["name"] = output.name;
     entry["kind"] = name_of(output.state.kind);
@@ -169,26 +188,26 @@ void make_loader(LoaderHandle* self, const SourceHandle& source,
                  const std::vector<std::string>& dropped, const NamedValues& given,
                  const SamplerHandle* sampler, nb::object warn) {
   LoaderOptions options = options_from_dict(given, sampler);
+  // shared: std::function wants to be copied.
   auto callable = std::make_shared<OwnedObject>(std::move(warn));
   options.warn = [callable](const std::string& message) {
     nb::gil_scoped_acquire gil;
     callable->get()(message);
   };
-  std::unique_ptr<Loader> loader;
-  {
-    nb::gil_scoped_release no_gil;
-    loader =
-        std::make_unique<Loader>(source.source, Pipeline{transforms, by_field, dropped}, options);
-  }
-  new (self) LoaderHandle{std::move(loader), std::move(callable)};
+  auto loader = without_gil([&] {
+    return std::make_shared<Loader>(source.source, Pipeline{transforms, by_field, dropped},
+                                    options);
+  });
+  new (self) LoaderHandle{std::move(loader)};
 }
 
 }  // namespace
 
 void bind_loader(nb::module_& module) {
-  module.def(
-      "shutdown", [] { shutdown_threads(); }, nb::call_guard<nb::gil_scoped_release>(),
-      "Stops all threads of the engine: before the interpreter goes.");
+  module.def("shutdown", &shutdown, nb::arg("patient"),
+             "Stops all threads of the engine, before the interpreter goes. False: something "
+             "hangs, and the "
+             "process must end without it.");
   module.def("throw_if_forked", &throw_if_forked);
   using NoGil = nb::call_guard<nb::gil_scoped_release>;
   // Names as users write them: Python's checks and messages read them from here.
@@ -213,43 +232,43 @@ void bind_loader(nb::module_& module) {
       .def(
           "indices",
           [](const LoaderHandle& self, int64_t epoch, int64_t index) {
-            return self.loader->indices(epoch, index);
+            return self.get()->indices(epoch, index);
           },
           nb::arg("epoch"), nb::arg("index"), NoGil())
       .def(
           "batches_per_epoch",
-          [](const LoaderHandle& self) { return self.loader->batches_per_epoch(); }, NoGil())
+          [](const LoaderHandle& self) { return self.get()->batches_per_epoch(); }, NoGil())
       .def(
-          "restart", [](LoaderHandle& self) { self.loader->restart(); }, NoGil())
+          "restart", [](LoaderHandle& self) { self.get()->restart(); }, NoGil())
       .def(
-          "set_epoch", [](LoaderHandle& self, int64_t epoch) { self.loader->set_epoch(epoch); },
+          "set_epoch", [](LoaderHandle& self, int64_t epoch) { self.get()->set_epoch(epoch); },
           nb::arg("epoch"), NoGil())
       .def(
-          "epoch", [](const LoaderHandle& self) { return self.loader->epoch(); }, NoGil())
+          "epoch", [](const LoaderHandle& self) { return self.get()->epoch(); }, NoGil())
       .def(
           "state",
           [](const LoaderHandle& self) {
-            return dict_from_state(without_gil([&] { return self.loader->state(); }));
+            return dict_from_state(without_gil([&] { return self.get()->state(); }));
           },
           nb::sig("def state(self) -> dict[str, int]"))
       .def(
           "load_state",
           [](LoaderHandle& self, const nb::dict& given) {
             const LoaderState state = state_from_dict(given);
-            without_gil([&] { self.loader->load_state(state); });
+            without_gil([&] { self.get()->load_state(state); });
           },
           nb::arg("state"), nb::sig("def load_state(self, state: dict[str, int]) -> None"))
-      .def("plan_text", [](const LoaderHandle& self) { return self.loader->plan().text(); })
+      .def("plan_text", [](const LoaderHandle& self) { return self.get()->plan().text(); })
       .def("outputs", &outputs_of, nb::sig("def outputs(self) -> list[dict[str, typing.Any]]"))
       .def("stats", &stats, nb::sig("def stats(self) -> dict[str, typing.Any]"))
       .def("quarantine", &quarantine, NoGil(), "A line of JSON for each bad record.")
       .def(
           "resolved",
           [](const LoaderHandle& self, const std::string& option) {
-            return self.loader->resolved(option);
+            return self.get()->resolved(option);
           },
           nb::arg("option"))
-      .def("close", [](LoaderHandle& self) { self.loader->close(); }, NoGil());
+      .def("close", [](LoaderHandle& self) { self.close(check_signals); });
 }
 
 }  // namespace headrace::python

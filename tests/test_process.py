@@ -58,6 +58,41 @@ def test_ctrl_c_ends_a_wait() -> None:
     assert (out, process.returncode) == ("works again\n", 0), err
 
 
+HANGING = """
+import sys, time
+import headrace as hr
+
+def step(x):
+    print("hangs", flush=True)
+    time.sleep(1000)
+
+{use}
+"""
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "list(hr.Loader([{'x': 1}], [step], batch_size=1))",
+        "with hr.Loader([{'x': 1}], [step], batch_size=1) as loader: list(loader)",
+        "loader = hr.Loader([{'x': 1}], [step], batch_size=1); iter(loader); loader.batch(0, 0)",
+    ],
+    ids=["list", "with", "batch"],
+)
+def test_ctrl_c_ends_a_process_whose_step_hangs(use: str) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HANGING.format(use=use)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout
+    assert process.stdout.readline() == "hangs\n"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=LIMIT)
+    assert process.returncode in (130, -signal.SIGINT) and "KeyboardInterrupt" in err
+
+
 @pytest.mark.parametrize("steps", ["[]", "[lambda image: image]"])
 @pytest.mark.parametrize("end", ["", "sys.exit(3)", "raise ValueError", "os._exit(0)"])
 def test_exit_with_a_live_iterator(pictures: Path, steps: str, end: str) -> None:
@@ -139,7 +174,7 @@ def test_loaders_leave_no_threads_after_close(pictures: Path) -> None:
         "for _ in range(20):\n"
         "    loader = hr.Loader(sys.argv[1], [hr.transforms.Resize((8, 8))], batch_size=2)\n"
         "    next(iter(loader)); loader.close()\n"
-        "_core.shutdown()\n"
+        "_core.shutdown(patient=True)\n"
         "print(len(os.listdir('/proc/self/task')) - before, len(os.listdir('/dev/shm')))\n",
         pictures,
     )

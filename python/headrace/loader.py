@@ -15,6 +15,7 @@ import atexit
 import functools
 import json
 import os
+import sys
 import time
 import warnings
 import weakref
@@ -422,6 +423,15 @@ def _close_all() -> None:
         _core.throw_if_forked()
     except Exception:
         return  # a forked child has none of the threads
-    for loader in list(_live):
-        loader.close()
-    _core.shutdown()
+    interrupted = isinstance(getattr(sys, "last_value", None), KeyboardInterrupt)
+    try:
+        for loader in list(_live):
+            loader.close()
+        if _core.shutdown(patient=not interrupted):
+            return
+    except KeyboardInterrupt:
+        pass
+    # A step or a source in Python hangs: its thread cannot be ended, only left.
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(130)

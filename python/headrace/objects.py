@@ -75,6 +75,8 @@ class ObjectReader:
             for field, asked in zip(self.fields, wanted, strict=True):
                 out.append(self._checked(field, values) if asked else None)
             return out
+        except KeyboardInterrupt:
+            raise
         except BaseException as failure:
             return describe(failure)
 

@@ -69,6 +69,8 @@ class Step:
             arrays = [_from_engine(n, value) for n, value in zip(self.inputs, values, strict=True)]
             returned = self._call(arrays, words)
             return {str(name): _to_engine(value) for name, value in returned.items()}
+        except KeyboardInterrupt:
+            raise  # comes on the main thread only, where batch() and trace() run steps
         except BaseException as failure:
             return describe(failure)
 

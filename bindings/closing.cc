@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bindings/closing.h"
+
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "headrace/base/mutex.h"
+
+namespace headrace::python {
+namespace {
+
+// Joined once it is done, let go where the caller gives up (or is interrupted).
+struct Closer {
+  std::thread thread;
+  ~Closer() {
+    if (thread.joinable()) thread.detach();
+  }
+};
+
+struct Progress {
+  Mutex mutex;
+  Condition changed;
+  bool done GUARDED_BY(mutex) = false;
+};
+
+}  // namespace
+
+bool finish_within(double seconds, std::function<void()> work,
+                   const std::function<void()>& interrupted) {
+  // shared: whoever is last, the caller that gave up or the closer.
+  auto progress = std::make_shared<Progress>();
+  Closer closer{std::thread([progress, work = std::move(work)]() mutable {
+    work();
+    work = {};  // what it held goes before anyone is told
+    MutexLock lock(progress->mutex);
+    progress->done = true;
+    progress->changed.notify_all();
+  })};
+  const auto begin = std::chrono::steady_clock::now();
+  const auto limit = std::chrono::duration<double>(seconds);
+  while (true) {
+    {
+      MutexLock lock(progress->mutex);
+      if (!progress->done)
+        progress->changed.wait_for(progress->mutex, std::chrono::milliseconds(50));
+      if (progress->done) break;
+    }
+    if (interrupted) interrupted();
+    if (seconds > 0 && std::chrono::steady_clock::now() - begin > limit) return false;
+  }
+  closer.thread.join();
+  return true;
+}
+
+}  // namespace headrace::python

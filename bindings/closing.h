@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ending things that wait for threads, without waiting for ever.
+//
+// Note [Why loaders are closed by a thread of their own]: closing joins the engine's work, and a
+// step or source in Python may hang (a dead network file system, a deadlock of the user's). Ctrl-C
+// must end the process all the same, so the caller waits a while and then leaves the rest to the
+// closer.
+#pragma once
+
+#include <functional>
+
+namespace headrace::python {
+
+// Runs `work` on a thread of its own; true when it was done within `seconds` (0: however long it
+// takes). `interrupted`, called every 50 ms while it waits, may throw. REQUIRES: the GIL is not
+// held.
+bool finish_within(double seconds, std::function<void()> work,
+                   const std::function<void()>& interrupted = {});
+
+}  // namespace headrace::python
