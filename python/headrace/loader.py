@@ -26,11 +26,11 @@ from headrace import _core, inspection, options
 from headrace.batch import batch_class
 from headrace.errors import Warning, declare
 from headrace.frameworks import each
+from headrace.pipeline import Pipeline
 from headrace.sampling import engine_sampler
 from headrace.show import Grid
 from headrace.sources import Source
 from headrace.sources import open as open_source
-from headrace.transforms import flatten
 
 _CLOSED = declare(
     "HR0161",
@@ -345,42 +345,6 @@ class Loader:
 
 
 _KEYWORDS = tuple(Loader.__init__.__kwdefaults__ or ())
-
-
-class Pipeline:
-    """The transforms of a loader: one list, or one a field."""
-
-    def __init__(self, transforms: Any) -> None:
-        self.steps: list[Any] = []
-        self.by_field: dict[str, list[Any]] = {}
-        self.dropped: list[str] = []
-        if not isinstance(transforms, Mapping):
-            self.steps = flatten(transforms)
-            return
-        for name, value in transforms.items():
-            if value is None:
-                self.dropped.append(name)
-            else:
-                self.by_field[name] = flatten(value)
-
-    def list_specs(self) -> list[_core.Spec]:
-        return [step.spec() for step in self.steps]
-
-    def field_specs(self) -> dict[str, list[_core.Spec]]:
-        return {name: [step.spec() for step in steps] for name, steps in self.by_field.items()}
-
-    def all_steps(self) -> list[Any]:
-        return [*self.steps, *(step for steps in self.by_field.values() for step in steps)]
-
-    def prefix(self, count: int) -> Pipeline:
-        """The first ``count`` of all steps."""
-        out = Pipeline(())
-        out.dropped = self.dropped
-        out.steps = self.steps[:count]
-        for name, steps in self.by_field.items():
-            left = max(0, count - len(self.steps) - sum(map(len, out.by_field.values())))
-            out.by_field[name] = steps[:left]
-        return out
 
 
 class _Iteration:
