@@ -6,10 +6,11 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kTooManyPixels{
-    "HR0310", ErrorKind::kResource, "picture too large",
-    "The header declares more pixels than the cap allows, so nothing was allocated. A small file can "
-    "declare any size; real photos stay far below the cap. Raise max_pixels= if the picture is meant."};
+constexpr ErrorCode kTooManyPixels{"HR0310", ErrorKind::kResource, "picture too large",
+                                   "The header declares more pixels than the cap allows, so "
+                                   "nothing was allocated. A small file can "
+                                   "declare any size; real photos stay far below the cap. Raise "
+                                   "max_pixels= if the picture is meant."};
 const Register<ErrorCode> registered_too_many(kTooManyPixels);
 
 constexpr ErrorCode kNoCoefficients{
@@ -21,9 +22,12 @@ const Register<ErrorCode> registered_no_coefficients(kNoCoefficients);
 
 int channels_of(ColorMode mode, const ImageHeader& header) {
   switch (mode) {
-    case ColorMode::kRGB: return 3;
-    case ColorMode::kGray: return 1;
-    case ColorMode::kStored: return header.palette ? 1 : header.channels;
+    case ColorMode::kRGB:
+      return 3;
+    case ColorMode::kGray:
+      return 1;
+    case ColorMode::kStored:
+      return header.palette ? 1 : header.channels;
   }
   return 3;
 }

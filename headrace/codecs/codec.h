@@ -28,11 +28,12 @@ struct Window {
 // What the header says, before a pixel exists.
 struct ImageHeader {
   int width = 0, height = 0;
-  int channels = 3;          // as stored: 1 grey, 2 grey+alpha, 3 colour or palette, 4 with alpha, CMYK
-  int bits = 8;              // per channel, as stored
+  int channels = 3;  // as stored: 1 grey, 2 grey+alpha, 3 colour or palette, 4 with alpha, CMYK
+  int bits = 8;      // per channel, as stored
   bool palette = false;
   int exif_orientation = 1;  // 1..8 as EXIF 2.3 defines them; 1 where absent or invalid
-  size_t working_bytes = 0;  // what decoding needs beside the rows (a progressive JPEG: all coefficients)
+  size_t working_bytes =
+      0;  // what decoding needs beside the rows (a progressive JPEG: all coefficients)
 };
 
 // How stored channels become delivered ones; each equals Pillow's convert().
@@ -47,7 +48,7 @@ int channels_of(ColorMode mode, const ImageHeader& header);
 // planar rows have step 1, interleaved ones step = number of channels. x counts from the window's
 // left edge. Reading up to 64 bytes past a row's end is allowed (their values mean nothing).
 struct RowBlock {
-  int y = 0;      // of the first row, from the window's top
+  int y = 0;  // of the first row, from the window's top
   int count = 0;
   std::array<const uint8_t*, 4> channel{};
   ptrdiff_t step = 1, stride = 0;
@@ -64,11 +65,11 @@ struct DecodeJob {
   std::span<const uint8_t> bytes;  // REQUIRES: Buffer::kPadding readable bytes behind them
   Window window;                   // REQUIRES: inside the header's width x height, not empty
   ColorMode color = ColorMode::kRGB;
-  bool strict = false;             // decode all of it, and make damage an error
+  bool strict = false;  // decode all of it, and make damage an error
   RowSink* sink = nullptr;
   // Filled in. On an error some rows may have been delivered; the caller discards them.
   Result<void> result;
-  int warnings = 0;                // damage inside the entropy-coded data that was repaired
+  int warnings = 0;  // damage inside the entropy-coded data that was repaired
 };
 
 // Quantized DCT coefficients of one component, blocks in raster order, natural (not zigzag) order
@@ -77,7 +78,7 @@ struct CoefficientPlane {
   int blocks_wide = 0, blocks_high = 0;  // real blocks, without the padding to whole MCUs
   int h_sampling = 1, v_sampling = 1;
   std::array<uint16_t, 64> quantization{};
-  std::vector<int16_t> coefficients;     // blocks_high * blocks_wide * 64
+  std::vector<int16_t> coefficients;  // blocks_high * blocks_wide * 64
 };
 
 class ImageDecoder {
@@ -96,7 +97,8 @@ struct CodecRecord {
   std::string_view name;  // "jpeg"
   std::string_view doc;
   std::string_view oracle;  // whose pixels it gives, and the bound
-  std::vector<std::string_view> suffixes;  // ".jpg", lower case; a hint for listings, never decisive
+  std::vector<std::string_view>
+      suffixes;  // ".jpg", lower case; a hint for listings, never decisive
   bool (*sniff)(std::span<const uint8_t> first_bytes);
   std::unique_ptr<ImageDecoder> (*make)();
 };

@@ -21,19 +21,19 @@ namespace headrace {
 // A value that crosses to or from the host. Pictures cross as (C, H, W). Inputs are read-only: they
 // may be the source's memory, or be shared with another branch.
 struct HostValue {
-  TensorView view;    // text and bytes: uint8, shape {length}, with is_text / is_bytes
-  Buffer owned;       // backs `view` where the value came from the host
+  TensorView view;  // text and bytes: uint8, shape {length}, with is_text / is_bytes
+  Buffer owned;     // backs `view` where the value came from the host
   bool is_text = false, is_bytes = false;
 };
 
 struct HostCall {
-  std::vector<HostValue> inputs;   // in the order of HostFunction::inputs()
+  std::vector<HostValue> inputs;  // in the order of HostFunction::inputs()
   // Filled in by the host: fields that it gives back; the others stay as they are. Without names
   // the outputs are the inputs' fields in their order.
   std::vector<std::string> output_names;
   std::vector<HostValue> outputs;
   Draws draws;
-  Result<void> result;             // the host's exception becomes a data error of this record
+  Result<void> result;  // the host's exception becomes a data error of this record
 };
 
 class HostFunction {

@@ -43,7 +43,10 @@ class Source {
   virtual std::string key(int64_t index) const = 0;
   // All values of an integer scalar field without reading a picture; nullopt-like empty when the
   // field is no such column.
-  virtual std::vector<int64_t> integer_column(std::string_view field) const { (void)field; return {}; }
+  virtual std::vector<int64_t> integer_column(std::string_view field) const {
+    (void)field;
+    return {};
+  }
   virtual std::vector<std::string> classes() const { return {}; }
   // Changes when the records change: part of every resume state.
   virtual uint64_t fingerprint() const = 0;

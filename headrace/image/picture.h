@@ -16,7 +16,10 @@ struct Picture {
 
   Picture() = default;
   Picture(int channels, int height, int width, DType dtype)
-      : channels(channels), height(height), width(width), dtype(dtype),
+      : channels(channels),
+        height(height),
+        width(width),
+        dtype(dtype),
         pixels(size_t(channels) * height * width * size_of(dtype)) {}
   size_t plane_bytes() const { return size_t(height) * width * size_of(dtype); }
   uint8_t* plane(int channel) { return pixels.data() + channel * plane_bytes(); }
