@@ -215,6 +215,16 @@ def test_records_that_do_not_fit_record_0_are_bad_data() -> None:
     assert [value.shape for value in batch.x] == [(3,), (4,)]
 
 
+def test_pictures_of_one_size_need_no_resize() -> None:
+    same = [{"image": np.full((3, 4, 5), i, np.uint8), "label": i} for i in range(9)]
+    batch = next(iter(hr.Loader(same, [T.RandomHorizontalFlip()], batch_size=9)))
+    assert batch.image.shape == (9, 3, 4, 5)
+    assert batch.image[:, 0, 0, 0].tolist() == batch.label.tolist() == list(range(9))
+    other = [*same, {"image": np.zeros((3, 5, 5), np.uint8), "label": 9}]
+    with pytest.raises(hr.ConfigError, match="differ in shape"):
+        hr.Loader(other, batch_size=2)
+
+
 def test_columns_are_sources(pictures: Path) -> None:
     files = files_of(pictures)
     boxes = np.arange(23 * 4, dtype=np.float32).reshape(23, 4)

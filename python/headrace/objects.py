@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sources over Python objects: a list, a torch Dataset, anything with ``len()`` and ``[i]``.
 
-What record 0 holds decides the fields. Dictionaries and namedtuples name them; the values of a
+What record 0 holds decides the fields; pictures have a fixed shape where those of the first, the
+middle and the last record agree. Dictionaries and namedtuples name them; the values of a
 plain tuple are called image (or data), label, and so on. The engine reads on its one Python thread,
 many records for each time that it takes the GIL.
 """
@@ -62,7 +63,20 @@ class ObjectReader:
         self.fields = []
         for name, kind in self.kinds.items():
             value = _crossing(kind, first[name])
-            self.fields.append(_field(name, kind, value, shapes.get(name)))
+            shape = shapes.get(name)
+            if kind == "picture" and shape is None and self._are_like(name, value.shape):
+                shape = value.shape
+            self.fields.append(_field(name, kind, value, shape))
+
+    def _are_like(self, name: str, shape: tuple[int, ...]) -> bool:
+        """Whether the middle and the last picture have record 0's shape: then all must."""
+        probes = {len(self.records) // 2, len(self.records) - 1}
+        try:
+            return all(
+                _crossing("picture", _named(self.records[i])[name]).shape == shape for i in probes
+            )
+        except Exception:  # a bad record is found, and named, when its turn comes
+            return False
 
     def read(self, indices: list[int], wanted: list[bool]) -> list[Any]:
         """For each index the values by field (None where not wanted), or what went wrong."""
