@@ -13,7 +13,20 @@
 #include <span>
 #include <utility>
 
+#include "headrace/base/pages.h"
+
 namespace headrace {
+
+struct FreeBuffer {
+  size_t mapped = 0;  // bytes, where they are pages
+  void operator()(uint8_t* memory) const {
+    if (mapped) {
+      unmap_pages(memory, mapped);
+    } else {
+      ::operator delete(memory, std::align_val_t{64});
+    }
+  }
+};
 
 class Buffer {
  public:
@@ -44,8 +57,7 @@ class Buffer {
     if (size > capacity_ || !memory_) {
       memory_.reset();
       capacity_ = 0;
-      memory_.reset(
-          static_cast<uint8_t*>(::operator new(size + kPadding, std::align_val_t{kAlignment})));
+      memory_ = allocate(size + kPadding);
       capacity_ = size;
     }
     size_ = size;
@@ -54,10 +66,19 @@ class Buffer {
   void free() { *this = Buffer(); }
 
  private:
-  struct Free {
-    void operator()(uint8_t* p) const { ::operator delete(p, std::align_val_t{kAlignment}); }
-  };
-  std::unique_ptr<uint8_t, Free> memory_;
+  using Memory = std::unique_ptr<uint8_t, FreeBuffer>;
+
+#if defined(__SANITIZE_ADDRESS__)
+  static constexpr size_t kMapped = SIZE_MAX;  // malloc's blocks have their ends watched
+#else
+  static constexpr size_t kMapped = kLargeBytes;  // Note [Why large memory is mapped]
+#endif
+  static Memory allocate(size_t bytes) {
+    if (bytes >= kMapped) return Memory(static_cast<uint8_t*>(map_pages(bytes)), FreeBuffer{bytes});
+    return Memory(static_cast<uint8_t*>(::operator new(bytes, std::align_val_t{kAlignment})));
+  }
+
+  Memory memory_;
   size_t size_ = 0, capacity_ = 0;
 };
 

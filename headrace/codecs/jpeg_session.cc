@@ -88,6 +88,24 @@ void JpegSession::create() {
   // picture's pool, nothing is left behind.
   allocate_ = cinfo_.mem->alloc_small;
   cinfo_.mem->alloc_small = allocate_for_picture;
+  keep_coefficients_here();
+}
+
+void JpegSession::keep_coefficients_here() {
+  jpeg_memory_mgr& memory = *cinfo_.mem;
+  memory.request_virt_barray = [](j_common_ptr cinfo, int, boolean, JDIMENSION wide,
+                                  JDIMENSION rows, JDIMENSION at_once) {
+    return of(cinfo).arrays_.request(cinfo, wide, rows, at_once);
+  };
+  memory.access_virt_barray = [](j_common_ptr cinfo, jvirt_barray_ptr array, JDIMENSION first,
+                                 JDIMENSION count, boolean) {
+    return JpegArrays::access(cinfo, array, first, count);
+  };
+  realize_ = memory.realize_virt_arrays;
+  memory.realize_virt_arrays = [](j_common_ptr cinfo) {
+    of(cinfo).arrays_.realize(cinfo);
+    of(cinfo).realize_(cinfo);
+  };
 }
 
 void* JpegSession::allocate_for_picture(j_common_ptr cinfo, int, size_t bytes) {
@@ -130,6 +148,7 @@ int JpegSession::warnings() const {
 
 void JpegSession::close() {
   guarded([this] { jpeg_abort_decompress(&cinfo_); });
+  arrays_.release();
   // Note [Why tables are allocated for one picture]
   std::fill(std::begin(cinfo_.quant_tbl_ptrs), std::end(cinfo_.quant_tbl_ptrs), nullptr);
   std::fill(std::begin(cinfo_.dc_huff_tbl_ptrs), std::end(cinfo_.dc_huff_tbl_ptrs), nullptr);

@@ -18,6 +18,7 @@
 
 #include "headrace/base/error.h"
 #include "headrace/codecs/codec.h"
+#include "headrace/codecs/jpeg_arrays.h"
 #include "jpeglib.h"
 
 namespace headrace {
@@ -78,6 +79,7 @@ class JpegSession {
   static void* allocate_for_picture(j_common_ptr cinfo, int pool, size_t bytes);
 
   void create();
+  void keep_coefficients_here();
   Result<void> check_kind() const;
 
   jpeg_decompress_struct cinfo_{};
@@ -85,6 +87,8 @@ class JpegSession {
   jpeg_progress_mgr progress_{};
   std::jmp_buf jump_;
   decltype(jpeg_memory_mgr::alloc_small) allocate_ = nullptr;
+  decltype(jpeg_memory_mgr::realize_virt_arrays) realize_ = nullptr;
+  JpegArrays arrays_;
   std::span<const uint8_t> bytes_;
   int frame_ = 0;  // code of the SOFn marker
   bool multiple_scans_ = false;

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "headrace/base/pages.h"
 #include "headrace/base/registry.h"
+#include "headrace/executor/slots.h"
 
 namespace headrace {
 namespace {
@@ -22,6 +24,7 @@ const Register<ErrorCode> registered_shape(kShapeDiffers);
 
 // Memory of one ragged item.
 std::shared_ptr<void> make_item(size_t bytes) {
+  if (bytes >= kLargeBytes) return make_pages(bytes);  // Note [Why large memory is mapped]
   return {::operator new(std::max<size_t>(bytes, 1)), [](void* p) { ::operator delete(p); }};
 }
 
@@ -88,6 +91,7 @@ void BatchBuilder::write(std::span<RowSource> sources, Renderer& renderer) {
                            size_of(task.recipe->dtype());
       if (output.as_list) {
         field.item_memory[source.row] = make_item(bytes);
+        source.list_bytes += bytes;
         task.target.data = field.item_memory[source.row].get();
         field.items[source.row] = {task.target.data,
                                    task.recipe->dtype(),
@@ -160,11 +164,13 @@ Result<void> BatchBuilder::write_list_value(const Output& output, FieldMemory& f
   if (!field.strings.empty()) {
     field.strings[source.row].assign(reinterpret_cast<const char*>(value.bytes.data()),
                                      value.bytes.size());
+    source.list_bytes += value.bytes.size();
     return {};
   }
   const bool scalar = value.bytes.empty() && output.state.shape.empty();
   const size_t bytes = scalar ? 8 : value.bytes.size();
   std::shared_ptr<void> memory = make_item(bytes);
+  source.list_bytes += bytes;
   std::memcpy(memory.get(), scalar ? static_cast<const void*>(&value.scalar) : value.bytes.data(),
               bytes);
   field.items[source.row] = {

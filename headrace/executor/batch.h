@@ -38,8 +38,9 @@ struct Batch {
 struct RowSource {
   int row = 0;
   Record* record = nullptr;
-  Result<void> result;  // filled in
-  int warnings = 0;     // filled in
+  Result<void> result;    // filled in
+  int warnings = 0;       // filled in
+  size_t list_bytes = 0;  // filled in: of the row's values in fields delivered as lists
 };
 
 // Rows may be written by several threads at once, each row by one of them.

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "headrace/base/registry.h"
+
 namespace headrace {
 namespace {
 
@@ -17,6 +19,23 @@ constexpr double kRunSeconds = 4e-3;
 constexpr int kLongestRun = 256;
 constexpr auto kSlice = std::chrono::milliseconds(50);
 constexpr double kHangSeconds = 60;
+
+// Of lists, which have no size until they are there.
+constexpr ErrorCode kListsTooLarge{
+    "HR0705", ErrorKind::kConfig, "batch of lists larger than the memory limit",
+    "Fields that are delivered as lists have the size that the records have. One batch of them has "
+    "to fit into half of what memory_limit leaves beside slots and threads. Use a smaller batch, a "
+    "higher limit, or a step that makes the records smaller (Resize)."};
+const Register<ErrorCode> registered_lists(kListsTooLarge);
+
+[[noreturn]] void throw_lists_too_large(const OpenBatch& batch, size_t share) {
+  raise(kListsTooLarge,
+        std::to_string(batch.done) + " of the " + std::to_string(batch.builder.rows()) +
+            " records of batch " + std::to_string(batch.builder.index()) + " take " +
+            std::to_string(batch.list_bytes >> 20) + " MiB, memory_limit leaves " +
+            std::to_string(share >> 20) + " MiB for them",
+        "raise memory_limit, or use a smaller batch_size");
+}
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -43,6 +62,12 @@ void add(StageSeconds& to, const StageSeconds& more) {
 
 }  // namespace
 
+bool delivers_lists(const Plan& plan) {
+  return std::any_of(plan.outputs().begin(), plan.outputs().end(), [](const Output& output) {
+    return output.as_list && output.origin != OutputOrigin::kKey;
+  });
+}
+
 size_t batch_bytes(const Plan& plan, int64_t rows) {
   size_t bytes = 0;
   for (const Output& output : plan.outputs()) bytes += output.bytes_per_record * size_t(rows);
@@ -52,12 +77,15 @@ size_t batch_bytes(const Plan& plan, int64_t rows) {
 Engine::Engine(EngineOptions options, BadRecords& bad_records)
     : options_(std::move(options)),
       has_host_steps_(any_host_step(*options_.plan)),
+      has_lists_(delivers_lists(*options_.plan)),
+      pixels_(pixels_between(*options_.plan)),
       bad_records_(bad_records),
-      shares_(divide_memory(options_.memory_limit,
-                            batch_bytes(*options_.plan, options_.layout.rank_batch()),
-                            options_.threads, options_.source->read_style() != ReadStyle::kMemory)),
+      shares_(divide_memory(
+          options_.memory_limit, batch_bytes(*options_.plan, options_.layout.rank_batch()),
+          options_.threads, options_.source->read_style() != ReadStyle::kMemory, has_lists_)),
       gate_(shares_.records),
-      read_ahead_(options_.source, options_.plan->wanted(), shares_.read_ahead),
+      read_ahead_(options_.source, options_.plan->wanted(), shares_.read_ahead,
+                  shares_.largest_file),
       host_side_(*this) {
   throw_if_forked();
   for (const Output& output : options_.plan->outputs()) {
@@ -114,8 +142,11 @@ void Engine::stop() {
   {
     MutexLock lock(mutex_);
     running_ = false;
+    stopping_ = true;
     while (active_ > 0) progress_.wait(mutex_);
     open_.clear();
+    list_bytes_ = 0;
+    stopping_ = false;
   }
   read_ahead_.stop();
 }
@@ -150,6 +181,14 @@ bool Engine::open_batch() {
   return true;
 }
 
+// Lists of values have no slots, so what limits them is their bytes: beyond the share only the
+// batch that the consumer waits for goes on. Claims are in order, so that is the only open one.
+bool Engine::may_grow_lists() const {
+  if (list_bytes_ < shares_.lists || !has_lists_ || open_.empty()) return true;
+  const OpenBatch& batch = *open_.front();
+  return open_.size() == 1 && !batch.too_large && batch.claimed < batch.builder.rows();
+}
+
 std::unique_ptr<RecordRun> Engine::claim() {
   MutexLock lock(mutex_);
   if (!continued_.empty()) {
@@ -157,7 +196,13 @@ std::unique_ptr<RecordRun> Engine::claim() {
     continued_.pop_front();
     return run;
   }
-  if (!running_) return nullptr;
+  // Runs that lack memory come before new ones, which would take it from them.
+  if (!parked_.empty()) {
+    auto run = std::move(parked_.front());
+    parked_.pop_front();
+    return run;
+  }
+  if (!running_ || !may_grow_lists()) return nullptr;
   if (open_.empty() || open_.back()->claimed == open_.back()->builder.rows()) {
     if (!open_batch()) return nullptr;
   }
@@ -173,6 +218,7 @@ std::unique_ptr<RecordRun> Engine::claim() {
     run = std::move(spare_.back());
     spare_.pop_back();
   }
+  run->begun = false;
   run->batch = &batch;
   run->first_row = batch.claimed;
   run->rows = std::min({left, fair, long_enough});
@@ -185,17 +231,26 @@ bool Engine::work(Renderer& renderer) {
   std::unique_ptr<RecordRun> run = claim();
   if (!run) return false;
   const StageSeconds before = renderer.seconds();
+  const uint64_t freed = freed_;
   const double begin = now();
   const int settled = process(*run, renderer);
   const double seconds = now() - begin;
-  finish_run(std::move(run), settled, seconds, renderer.seconds() - before);
-  renderer.trim(shares_.threads / static_cast<size_t>(options_.threads));
-  return true;
+  const bool parked = finish_run(std::move(run), settled, seconds, renderer.seconds() - before);
+  renderer.trim(shares_.renderer_bytes);
+  // Where nothing moved, there is no work until memory is freed. Whoever frees some asks for work
+  // afterwards and finds the run; what was freed before it was put aside shows here.
+  return !parked || settled > 0 || freed_ != freed;
 }
 
-void Engine::finish_run(std::unique_ptr<RecordRun> run, int settled, double seconds,
+// Returns whether the run was put aside for want of memory.
+bool Engine::finish_run(std::unique_ptr<RecordRun> run, int settled, double seconds,
                         const StageSeconds& stages) {
-  bool to_host = false, batch_done = false;
+  using State = InFlight::State;
+  const auto any = [&](auto&& is) REQUIRES_LOCK(mutex_) {
+    const auto begin = run->flight.begin();
+    return has_host_steps_ && std::any_of(begin, begin + run->rows, is);
+  };
+  bool to_host = false, parked = false, batch_done = false;
   {
     MutexLock lock(mutex_);
     add(stats_.stages, stages);
@@ -203,11 +258,12 @@ void Engine::finish_run(std::unique_ptr<RecordRun> run, int settled, double seco
     OpenBatch& batch = *run->batch;
     batch.done += settled;
     batch_done = batch.done == batch.builder.rows();
-    to_host =
-        std::any_of(run->flight.begin(), run->flight.begin() + (has_host_steps_ ? run->rows : 0),
-                    [](const InFlight& flight) { return flight.at_host; });
+    to_host = any([](const InFlight& flight) { return flight.state == State::kAtHost; });
+    parked = !to_host && any([](const InFlight& flight) { return !flight.settled(); });
     if (to_host) {
       at_host_.push_back(std::move(run));
+    } else if (parked) {
+      parked_.push_back(std::move(run));
     } else {
       spare_.push_back(std::move(run));
       --active_;
@@ -215,6 +271,7 @@ void Engine::finish_run(std::unique_ptr<RecordRun> run, int settled, double seco
     }
   }
   if (to_host) ThreadPool::host().wake();
+  return parked;
 }
 
 std::optional<Batch> Engine::next(const std::function<void()>& interrupted) {
@@ -228,9 +285,11 @@ std::optional<Batch> Engine::next(const std::function<void()>& interrupted) {
       const bool at_end = open_.empty() && next_open_ >= options_.layout.batches();
       if (at_end) return std::nullopt;
       const auto ready = [&]() REQUIRES_LOCK(mutex_) {
-        return !open_.empty() && open_.front()->done == open_.front()->builder.rows();
+        return !open_.empty() &&
+               (open_.front()->done == open_.front()->builder.rows() || open_.front()->too_large);
       };
       if (!ready()) progress_.wait_for(mutex_, kSlice);
+      if (ready() && open_.front()->too_large) throw_lists_too_large(*open_.front(), shares_.lists);
       if (ready()) {
         done = std::move(open_.front());
         open_.pop_front();
@@ -258,6 +317,7 @@ Batch Engine::hand_over(OpenBatch& open) {
     const int64_t end = (open.builder.index() + 1) * layout.global_batch();
     delivered_records_ = std::min(end, layout.positions());
     stats_.warnings += open.warnings;
+    list_bytes_ -= open.list_bytes;
   }
   account_failures(open);
   Batch batch = open.builder.finish();
@@ -272,19 +332,31 @@ void Engine::account_failures(OpenBatch& open) {
   if (open.failures.empty()) return;
   std::sort(open.failures.begin(), open.failures.end(),
             [](const RowFailure& a, const RowFailure& b) { return a.row < b.row; });
+  const auto place = [&](RowFailure& failure) {
+    failure.error.where.record = failure.record;
+    if (failure.error.where.file.empty()) {
+      failure.error.where.file = options_.source->key(failure.record);
+    }
+  };
+  // First what ends the run, so that a batch which is tried again is not counted twice.
+  for (RowFailure& failure : open.failures) {
+    if (!failure.fatal) continue;
+    place(failure);
+    throw Exception(std::move(failure.error));
+  }
   for (RowFailure& failure : open.failures) {
     const int64_t position = open.builder.range().begin + failure.row;
-    const std::string key = options_.source->key(failure.record);
-    failure.error.where.record = failure.record;
-    if (failure.error.where.file.empty()) failure.error.where.file = key;
-    if (failure.fatal) throw Exception(std::move(failure.error));
-    bad_records_.add({open.builder.epoch(), position, failure.record, key, std::move(failure.error),
+    place(failure);
+    bad_records_.add({open.builder.epoch(), position, failure.record,
+                      options_.source->key(failure.record), std::move(failure.error),
                       std::move(failure.action)});
   }
   int64_t seen;
   {
     MutexLock lock(mutex_);
-    seen = delivered_records_;
+    // This rank's part, as the bad ones are.
+    const BatchLayout& layout = options_.layout;
+    seen = delivered_records_ * layout.rank_batch() / layout.global_batch();
   }
   bad_records_.check(seen);
 }
@@ -317,36 +389,11 @@ void Engine::copy_slots_that_run_out(Batch& batch, const OpenBatch& open) {
   }
 }
 
-Batch Engine::make(int64_t epoch, int64_t batch) {
-  OpenBatch open{.builder = BatchBuilder(*options_.plan, *options_.source, epoch, batch,
-                                         options_.layout.range(batch), options_.layout.positions(),
-                                         [](size_t, size_t bytes) { return make_pages(bytes); })};
-  Renderer renderer;
-  for (int row = 0; row < open.builder.rows(); ++row) {
-    const int64_t index = index_at(epoch, open.builder.range().begin + row);
-    Result<void> made = make_row(open, row, index, renderer);
-    if (made) continue;
-    RowFailure failure{.row = row, .record = index, .error = std::move(made.error())};
-    if (!is_bad_record(failure.error) || options_.on_error == OnError::kRaise) {
-      failure.fatal = true;
-    } else if (options_.on_error == OnError::kSkip) {
-      open.builder.drop(row);
-    } else {
-      failure.fatal = !substitute(open, row, failure, renderer);
-    }
-    if (!failure.fatal) continue;
-    failure.error.where.record = index;
-    if (failure.error.where.file.empty()) failure.error.where.file = options_.source->key(index);
-    throw Exception(std::move(failure.error));
-  }
-  return open.builder.finish();
-}
-
 EngineStats Engine::stats() const {
   MutexLock lock(mutex_);
   EngineStats stats = stats_;
   for (const auto& ring : rings_) stats.memory_used += ring ? ring->mapped_bytes() : 0;
-  const size_t fixed = stats.memory_used + shares_.threads + read_ahead_.held_bytes();
+  const size_t fixed = stats.memory_used + shares_.threads + list_bytes_ + read_ahead_.held_bytes();
   stats.memory_used = fixed + gate_.used();
   stats.memory_peak = fixed + gate_.peak();
   return stats;

@@ -7,6 +7,7 @@
 // Locks: the engine's own, then a slot ring's or the pool's; never the other way round.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -32,15 +33,32 @@ namespace headrace {
 struct MemoryShares {
   size_t slots = 0;  // depth * bytes of a batch
   size_t read_ahead = 0;
-  size_t threads = 0;  // scratch that every worker keeps
+  size_t threads = 0;  // what every worker keeps between records
   size_t records = 0;  // the memory gate
-  int depth = 0;       // buffers in each ring
+  size_t lists = 0;    // fields delivered as lists, of batches that are not yet handed over
+  size_t largest_file = SIZE_MAX;
+  int depth = 0;  // buffers in each ring
+  // Of `threads`, for one worker's Renderer.
+  size_t renderer_bytes = 0;
 };
 // Shrinks the depth to two before it throws Exception HR0702.
-MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool reads_ahead);
+MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool reads_ahead,
+                           bool has_lists = false);
 
 // Of one batch's dense fields.
 size_t batch_bytes(const Plan& plan, int64_t rows);
+// Whether a field is delivered as a list of values of any size.
+bool delivers_lists(const Plan& plan);
+
+// What pictures hold that must have pixels before they are written: at a host step, or where a step
+// does not fit the recipe. Then a record asks for its memory as soon as its header is read.
+struct PixelsBetween {
+  bool any = false;
+  size_t largest = 0;      // bytes, where the size is known
+  size_t open_factor = 0;  // bytes a sample, where the size is the record's own
+  size_t bytes_of(const Recipe& picture) const;
+};
+PixelsBetween pixels_between(const Plan& plan);
 
 struct EngineOptions {
   SourcePtr source;
@@ -97,7 +115,8 @@ class Engine final : public PoolClient {
   // Claiming (engine.cc).
   std::unique_ptr<RecordRun> claim() EXCLUDES_LOCK(mutex_);
   bool open_batch() REQUIRES_LOCK(mutex_);
-  void finish_run(std::unique_ptr<RecordRun> run, int settled, double seconds,
+  bool may_grow_lists() const REQUIRES_LOCK(mutex_);
+  bool finish_run(std::unique_ptr<RecordRun> run, int settled, double seconds,
                   const StageSeconds& stages) EXCLUDES_LOCK(mutex_);
   Batch hand_over(OpenBatch& batch) EXCLUDES_LOCK(mutex_);
   void account_failures(OpenBatch& batch);
@@ -105,23 +124,36 @@ class Engine final : public PoolClient {
 
   // Processing (process.cc).
   int process(RecordRun& run, Renderer& renderer);
-  void process_with_host(RecordRun& run, int i, Renderer& renderer);
-  void process_group(RecordRun& run, int first, int count, Renderer& renderer);
-  void begin_record(RecordRun& run, int i, Renderer& renderer);
+  int process_group(RecordRun& run, int first, int count, Renderer& renderer);
+  void begin_record(RecordRun& run, int i, Renderer& renderer, bool may_wait);
+  void read_record(const OpenBatch& batch, int row, InFlight& flight, bool may_wait);
+  void reserve_early(RecordRun& run, int i, Renderer& renderer);
   void advance_record(RecordRun& run, int i, Renderer& renderer);
   void write_records(RecordRun& run, int first, int count, Renderer& renderer);
-  template <class Work>
-  void guard(RecordRun& run, int first, int count, Renderer& renderer, Work&& work);
+  void fail_for_memory(RecordRun& run, int first, int count, Renderer& renderer);
   void fail(RecordRun& run, int i, Error error, Renderer& renderer);
+  void settle(RecordRun& run, int i);
+  void give_back(InFlight& flight);
   size_t bytes_to_write(const InFlight& flight) const;
-  Result<void> make_row(OpenBatch& batch, int row, int64_t index, Renderer& renderer);
-  bool substitute(OpenBatch& batch, int row, RowFailure& failure, Renderer& renderer);
-  bool host_work(Renderer& renderer) EXCLUDES_LOCK(mutex_);
-  Result<void> call_host_inline(int step, Record& record, uint64_t epoch, Renderer& renderer);
+  size_t bytes_until_written(const Record& record) const;
   int64_t index_at(int64_t epoch, int64_t position) const;
 
+  // Records apart from runs (single_rows.cc).
+  Result<void> make_row(OpenBatch& batch, int row, int64_t index, Renderer& renderer);
+  bool substitute(OpenBatch& batch, int row, RowFailure& failure, Renderer& renderer);
+  int64_t substitute_index(const OpenBatch& batch, int row, int attempt) const;
+  Result<void> call_host_inline(int step, Record& record, uint64_t epoch, Renderer& renderer);
+
+  // Host steps (host_steps.cc).
+  int process_with_host(RecordRun& run, Renderer& renderer);
+  void go_on_with_host(RecordRun& run, int i, Renderer& renderer);
+  void return_from_host(RecordRun& run, int i, Renderer& renderer);
+  bool reserve_now(RecordRun& run, int i, Renderer& renderer);
+  bool host_work(Renderer& renderer) EXCLUDES_LOCK(mutex_);
+
   const EngineOptions options_;
-  const bool has_host_steps_;
+  const bool has_host_steps_, has_lists_;
+  const PixelsBetween pixels_;
   BadRecords& bad_records_;
   MemoryShares shares_;
   MemoryGate gate_;
@@ -129,6 +161,8 @@ class Engine final : public PoolClient {
   HostSide host_side_;
   Mutex host_mutex_;                              // one call into the host's functions at a time
   std::vector<std::shared_ptr<SlotRing>> rings_;  // by output; null where memory is not pooled
+  std::atomic<bool> stopping_{false};             // records that have not begun need not begin
+  std::atomic<uint64_t> freed_{0};                // counts records that gave memory back
 
   mutable Mutex mutex_;
   Condition progress_;
@@ -138,7 +172,9 @@ class Engine final : public PoolClient {
   int64_t next_sequence_ GUARDED_BY(mutex_) = 0;      // of its first row
   int64_t delivered_records_ GUARDED_BY(mutex_) = 0;  // of the epoch, all ranks; for the budget
   std::deque<std::unique_ptr<OpenBatch>> open_ GUARDED_BY(mutex_);
+  size_t list_bytes_ GUARDED_BY(mutex_) = 0;                             // of open_
   std::deque<std::unique_ptr<RecordRun>> continued_ GUARDED_BY(mutex_);  // back from the host
+  std::deque<std::unique_ptr<RecordRun>> parked_ GUARDED_BY(mutex_);     // they lack memory
   std::vector<std::unique_ptr<RecordRun>> at_host_ GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<RecordRun>> spare_ GUARDED_BY(mutex_);
   int active_ GUARDED_BY(mutex_) = 0;                // runs claimed and not finished

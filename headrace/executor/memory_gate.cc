@@ -2,8 +2,28 @@
 #include "headrace/executor/memory_gate.h"
 
 #include <algorithm>
+#include <string>
+
+#include "headrace/base/registry.h"
 
 namespace headrace {
+namespace {
+
+constexpr ErrorCode kRecordTooLarge{
+    "HR0703", ErrorKind::kResource, "record needs more than the memory limit leaves",
+    "Decoding this record needs more working memory than memory_limit leaves beside batches and "
+    "threads. Raise memory_limit, or let on_error= leave such records out."};
+const Register<ErrorCode> registered(kRecordTooLarge);
+
+}  // namespace
+
+Error MemoryGate::refusal(size_t bytes) const {
+  return {.code = &kRecordTooLarge,
+          .what = "needs " + std::to_string((bytes >> 20) + 1) +
+                  " MiB of working memory, memory_limit leaves " + std::to_string(limit_ >> 20) +
+                  " MiB",
+          .hint = "raise memory_limit, or use fewer threads"};
+}
 
 std::optional<GateHold> MemoryGate::acquire(int64_t position, size_t bytes) {
   if (bytes == 0) return GateHold();
@@ -15,6 +35,15 @@ std::optional<GateHold> MemoryGate::acquire(int64_t position, size_t bytes) {
     waiting_.erase(mine);
     freed_.notify_all();
   }
+  used_ += bytes;
+  peak_ = std::max(peak_, used_);
+  return GateHold(*this, bytes);
+}
+
+std::optional<GateHold> MemoryGate::try_acquire(size_t bytes) {
+  if (bytes == 0) return GateHold();
+  MutexLock lock(mutex_);
+  if (bytes > limit_ || used_ > limit_ - bytes) return std::nullopt;
   used_ += bytes;
   peak_ = std::max(peak_, used_);
   return GateHold(*this, bytes);

@@ -6,7 +6,10 @@
 // Note [Why the memory limit cannot deadlock]: slots and read-ahead have shares of their own, fixed
 // when the loader starts. A record asks for its working memory while it holds none of this share,
 // and gives all of it back when it is done, without waiting for anybody. So whoever holds memory
-// finishes, and the oldest that waits gets it next. Thread-safe.
+// finishes, and the oldest that waits gets it next. With host steps a record holds its share while
+// other records of its run begin, so there nobody waits: a run whose next record finds too little
+// is put aside, new runs are not begun before it, and those that hold memory come back and finish.
+// Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +18,7 @@
 #include <set>
 #include <utility>
 
+#include "headrace/base/error.h"
 #include "headrace/base/mutex.h"
 
 namespace headrace {
@@ -28,8 +32,13 @@ class MemoryGate {
   // Waits until the bytes are free and nobody older waits. Nothing when `bytes` exceeds the share.
   // REQUIRES: the caller holds none of this gate.
   std::optional<GateHold> acquire(int64_t position, size_t bytes) EXCLUDES_LOCK(mutex_);
+  // The same without waiting: nothing also when the bytes are not free now. The caller may hold
+  // some of this gate.
+  std::optional<GateHold> try_acquire(size_t bytes) EXCLUDES_LOCK(mutex_);
   void release(size_t bytes) EXCLUDES_LOCK(mutex_);
   size_t limit() const { return limit_; }
+  // The error of a record that needs more than the whole share.
+  Error refusal(size_t bytes) const;
   size_t used() const EXCLUDES_LOCK(mutex_);
   size_t peak() const EXCLUDES_LOCK(mutex_);
 

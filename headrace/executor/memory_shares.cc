@@ -13,9 +13,10 @@ constexpr size_t kMiB = size_t{1} << 20;
 // batches get more, so that an uneven consumer does not stall the workers.
 constexpr int kUsualDepth = 3, kDeepest = 8;
 constexpr size_t kDeepBytes = 64 * kMiB;
-// What a worker keeps between records (Renderer::trim), and what the smallest useful share of the
-// others is.
-constexpr size_t kThreadBytes = 4 * kMiB, kLeastRecords = 8 * kMiB, kLeastReadAhead = kMiB;
+// What a worker keeps between records, of which its run's read buffers have kKeptBytes and the
+// Renderer the rest; and what the smallest useful share of the others is.
+constexpr size_t kThreadBytes = 4 * kMiB, kKeptBytes = kMiB, kLeastRecords = 8 * kMiB,
+                 kLeastReadAhead = kMiB;
 
 constexpr ErrorCode kLimitTooSmall{
     "HR0702", ErrorKind::kConfig, "memory_limit too small",
@@ -28,8 +29,10 @@ std::string in_mib(size_t bytes) { return std::to_string((bytes + kMiB - 1) / kM
 
 }  // namespace
 
-MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool reads_ahead) {
+MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool reads_ahead,
+                           bool has_lists) {
   MemoryShares shares;
+  shares.renderer_bytes = kThreadBytes - kKeptBytes;
   shares.threads = kThreadBytes * static_cast<size_t>(threads);
   const size_t least = shares.threads + kLeastRecords + (reads_ahead ? kLeastReadAhead : 0);
   shares.depth = kUsualDepth;
@@ -43,10 +46,62 @@ MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool r
               std::to_string(threads) + " threads)",
           "raise memory_limit, or use a smaller batch_size or fewer threads");
   }
-  const size_t rest = limit - shares.slots - shares.threads;
-  if (reads_ahead) shares.read_ahead = std::clamp(rest / 4, kLeastReadAhead, 256 * kMiB);
+  size_t rest = limit - shares.slots - shares.threads;
+  if (has_lists) shares.lists = (rest - least + shares.threads) / 2;
+  rest -= shares.lists;
+  if (reads_ahead) shares.read_ahead = std::clamp(rest / 4, kLeastReadAhead, 64 * kMiB);
   shares.records = rest - shares.read_ahead;
+  // One file alone may exceed the share; what it has beyond comes out of the records' share.
+  if (reads_ahead) shares.largest_file = std::max(shares.read_ahead, shares.records / 2);
   return shares;
+}
+
+PixelsBetween pixels_between(const Plan& plan) {
+  PixelsBetween out;
+  std::vector<FieldState> states = plan.inputs();
+  std::vector<int> pass(states.size(), 1);
+  const std::vector<int> passes = plan.passes();
+  const auto count = [&](const FieldState& state) {
+    if (state.kind != FieldKind::kImage && state.kind != FieldKind::kMask) return;
+    out.any = true;
+    const bool open =
+        std::any_of(state.shape.begin(), state.shape.end(), [](int64_t size) { return size < 0; });
+    const size_t sample = size_of(state.dtype);
+    if (open) {
+      out.open_factor = std::max(out.open_factor, sample);
+    } else {
+      out.largest = std::max(out.largest, size_t(element_count(state.shape)) * sample);
+    }
+  };
+  for (size_t s = 0; s < plan.steps().size(); ++s) {
+    const Step& step = plan.steps()[s];
+    if (step.kind == Step::Kind::kHost) {
+      out.any = true;
+      for (int field : step.fields) count(states[field]);
+      for (const FieldState& state : step.after) count(state);
+      for (size_t i = 0; i < step.output_fields.size(); ++i) {
+        states[step.output_fields[i]] = step.after[i];
+      }
+      continue;
+    }
+    if (step.kind == Step::Kind::kCopy) {
+      states[step.fields[1]] = states[step.fields[0]];
+      pass[step.fields[1]] = pass[step.fields[0]];
+      continue;
+    }
+    const bool anew = !step.fields.empty() && passes[s] > pass[step.fields[0]];
+    for (size_t i = 0; i < step.fields.size(); ++i) {
+      if (anew) count(states[step.fields[i]]);
+      if (anew) pass[step.fields[i]] = passes[s];
+      if (i < step.after.size()) states[step.fields[i]] = step.after[i];
+    }
+  }
+  return out;
+}
+
+size_t PixelsBetween::bytes_of(const Recipe& picture) const {
+  const Size size = picture.size();
+  return std::max(largest, open_factor * size_t(size.height) * size.width * picture.channels());
 }
 
 }  // namespace headrace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a worker does with a run of records, and the host thread with those that wait for it.
+// What a worker does with a run of records whose pipeline has no host step, and what all runs
+// share.
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <map>
 #include <new>
 
 #include "headrace/base/registry.h"
@@ -12,18 +12,13 @@
 namespace headrace {
 namespace {
 
-// Records that are decoded side by side; a decoder with several lanes profits from it.
+// Records that are decoded side by side; a decoder with several lanes profits from it. Their
+// encoded bytes are held together, so large ones go alone.
 constexpr int kGroup = 4;
+constexpr size_t kGroupBytes = size_t{1} << 20;
+// Read buffers above this are given back, so that a worker keeps at most kGroup times as much.
+constexpr size_t kKeptBuffer = size_t{256} << 10;
 constexpr int kAttempts = 100;  // substitutes to try for one bad record
-// Pictures that wait at a host step are held as planes, at most as float32.
-constexpr size_t kHostFactor = 4;
-constexpr size_t kKeptBuffer = 4 << 20;  // read buffers above this are given back
-
-constexpr ErrorCode kRecordTooLarge{
-    "HR0703", ErrorKind::kResource, "record needs more than the memory limit leaves",
-    "Decoding this record needs more working memory than memory_limit leaves beside batches and "
-    "threads. Raise memory_limit, or let on_error= leave such records out."};
-const Register<ErrorCode> registered(kRecordTooLarge);
 
 constexpr ErrorCode kOutOfMemory{"HR0704", ErrorKind::kResource, "out of memory",
                                  "The system refused memory for this record although memory_limit "
@@ -31,8 +26,6 @@ constexpr ErrorCode kOutOfMemory{"HR0704", ErrorKind::kResource, "out of memory"
                                  "container's limit leave less than the loader was told it may "
                                  "use. Lower memory_limit or threads."};
 const Register<ErrorCode> registered_out_of_memory(kOutOfMemory);
-
-const uint64_t kSubstituteKey = hash_name("substitute");
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -44,119 +37,113 @@ size_t encoded_bytes(const RecordData& data) {
   return bytes;
 }
 
-Error too_large(size_t bytes, size_t limit) {
-  return {.code = &kRecordTooLarge,
-          .what = "needs " + std::to_string((bytes >> 20) + 1) +
-                  " MiB of working memory, memory_limit leaves " + std::to_string(limit >> 20) +
-                  " MiB"};
+// Of pictures that come as tensors.
+size_t copied_bytes(const Record& record) {
+  size_t bytes = 0;
+  for (const auto& picture : record.pixels) bytes += picture ? picture->pixels.size() : 0;
+  return bytes;
 }
 
-size_t picture_bytes(const Recipe& recipe) {
-  const Size size = recipe.size();
-  return size_t(size.height) * size.width * recipe.channels();
+std::string substituted_by(int64_t index) {
+  return "substituted by record " + std::to_string(index);
+}
+
+void note_attempts(RowFailure& failure) {
+  failure.error.note += (failure.error.note.empty() ? "" : "; ") + std::string("and ") +
+                        std::to_string(kAttempts) + " substitutes were bad as well";
 }
 
 }  // namespace
 
-int Engine::process(RecordRun& run, Renderer& renderer) {
-  // Without host steps a group is finished before the next begins, so a few places serve the run.
-  const int places = has_host_steps_ ? run.rows : std::min(run.rows, kGroup);
-  if (static_cast<int>(run.flight.size()) < places) run.flight.resize(places);
-  int settled = 0;
-  if (!has_host_steps_) {
-    for (int first = 0; first < run.rows; first += kGroup) {
-      process_group(run, first, std::min(kGroup, run.rows - first), renderer);
-    }
-    return run.rows;
-  }
-  for (int i = 0; i < run.rows; ++i) {
-    InFlight& flight = run.flight[i];
-    if (flight.step != 0 && !flight.at_host) continue;  // settled in an earlier round
-    guard(run, i, 1, renderer, [&] { process_with_host(run, i, renderer); });
-    settled += flight.settled;
-  }
-  if (std::none_of(run.flight.begin(), run.flight.begin() + run.rows,
-                   [](const InFlight& flight) { return flight.at_host; })) {
-    for (int i = 0; i < run.rows; ++i) run.flight[i].step = 0;
-  }
-  return settled;
+size_t working_bytes(const Record& record) {
+  size_t bytes = 0;
+  for (const FieldValue& value : record.fields) bytes += Renderer::working_bytes(value.picture);
+  return bytes;
 }
 
-// From the beginning, or from the host step at which the record waited, to the next one or the end.
-void Engine::process_with_host(RecordRun& run, int i, Renderer& renderer) {
-  InFlight& flight = run.flight[i];
-  if (flight.at_host) {
-    flight.at_host = false;
-    HostCall call = std::move(*flight.call);
-    flight.call.reset();
-    if (!call.result) return fail(run, i, std::move(call.result.error()), renderer);
-    Result<void> returned = options_.plan->host_return(flight.step, call, flight.record);
-    if (!returned) return fail(run, i, std::move(returned.error()), renderer);
-    ++flight.step;
-  } else {
-    begin_record(run, i, renderer);
+// Returns how many of the run's records are now settled that were not.
+int Engine::process(RecordRun& run, Renderer& renderer) {
+  if (has_host_steps_) return process_with_host(run, renderer);
+  // A group is finished before the next begins, so a few places serve the run.
+  const int places = std::min(run.rows, kGroup);
+  if (static_cast<int>(run.flight.size()) < places) run.flight.resize(places);
+  for (int first = 0; first < run.rows && !stopping_;) {
+    first += process_group(run, first, std::min(kGroup, run.rows - first), renderer);
   }
-  if (!flight.settled) advance_record(run, i, renderer);
-  if (!flight.settled && !flight.at_host) write_records(run, i, 1, renderer);
+  return run.rows;
+}
+
+// Returns how many of `count` records it took.
+int Engine::process_group(RecordRun& run, int first, int count, Renderer& renderer) {
+  RecordRun group{.batch = run.batch,
+                  .first_row = run.first_row + first,
+                  .rows = count,
+                  .flight = std::move(run.flight)};
+  if (pixels_.any) count = 1;  // several of a group would wait for each other's memory
+  size_t bytes = 0;
+  int taken = 0;
+  while (taken < count && (taken == 0 || (bytes < kGroupBytes && !read_ahead_.is_full()))) {
+    const int i = taken++;
+    try {
+      // Only the first one may wait for the others' bytes to be given back: it holds none itself.
+      begin_record(group, i, renderer, /*may_wait=*/bytes == 0);
+      if (pixels_.any && !group.flight[i].settled()) reserve_early(group, i, renderer);
+      if (!group.flight[i].settled()) advance_record(group, i, renderer);
+    } catch (const std::bad_alloc&) {
+      fail_for_memory(group, i, 1, renderer);
+    }
+    bytes += group.flight[i].lent + copied_bytes(group.flight[i].record);
+  }
+  try {
+    write_records(group, 0, taken, renderer);
+  } catch (const std::bad_alloc&) {
+    fail_for_memory(group, 0, taken, renderer);
+  }
+  run.flight = std::move(group.flight);
+  return taken;
 }
 
 // Memory that the system refuses is the fault of the records at hand, not the end of the worker.
-template <class Work>
-void Engine::guard(RecordRun& run, int first, int count, Renderer& renderer, Work&& work) {
-  try {
-    work();
-  } catch (const std::bad_alloc&) {
-    for (int i = first; i < first + count; ++i) {
-      if (!run.flight[i].settled) {
-        fail(run, i, {.code = &kOutOfMemory, .what = "the system refused memory"}, renderer);
-      }
-    }
+void Engine::fail_for_memory(RecordRun& run, int first, int count, Renderer& renderer) {
+  for (int i = first; i < first + count; ++i) {
+    if (run.flight[i].settled()) continue;
+    fail(run, i, {.code = &kOutOfMemory, .what = "the system refused memory"}, renderer);
   }
 }
 
-void Engine::process_group(RecordRun& run, int first, int count, Renderer& renderer) {
-  RecordRun group{run.batch, run.first_row + first, count, std::move(run.flight)};
-  for (int i = 0; i < count; ++i) {
-    guard(group, i, 1, renderer, [&] {
-      begin_record(group, i, renderer);
-      if (!group.flight[i].settled) advance_record(group, i, renderer);
-    });
-  }
-  guard(group, 0, count, renderer, [&] { write_records(group, 0, count, renderer); });
-  run.flight = std::move(group.flight);
-}
-
-void Engine::begin_record(RecordRun& run, int i, Renderer& renderer) {
+void Engine::begin_record(RecordRun& run, int i, Renderer& renderer, bool may_wait) {
   InFlight& flight = run.flight[i];
-  OpenBatch& batch = *run.batch;
-  const int row = run.first_row + i;
-  flight.settled = flight.at_host = false;
+  flight.state = InFlight::State::kBegun;
   flight.step = 0;
-  flight.record.position = batch.builder.range().begin + row;
-  flight.record.index = index_at(batch.builder.epoch(), flight.record.position);
   const bool timed = options_.source->read_style() != ReadStyle::kMemory;
   const double begin = timed ? now() : 0;
-  read_ahead_.fetch(batch.first_sequence + row, flight.record.index, flight.data);
+  read_record(*run.batch, run.first_row + i, flight, may_wait);
   if (timed) renderer.seconds().read += now() - begin;
   if (!flight.data.result) return fail(run, i, std::move(flight.data.result.error()), renderer);
   Result<void> begun = options_.plan->begin(flight.data, flight.record, renderer);
   if (!begun) return fail(run, i, std::move(begun.error()), renderer);
-  if (!has_host_steps_) return;
-  // Everything up to the end is reserved now: while it waits at a host step a record must not ask
-  // for more.
-  size_t bytes = encoded_bytes(flight.data);
-  for (const FieldValue& value : flight.record.fields) {
-    bytes += Renderer::working_bytes(value.picture) + kHostFactor * picture_bytes(value.picture);
-  }
-  std::optional<GateHold> hold = gate_.acquire(batch.first_sequence + row, bytes);
-  if (!hold) return fail(run, i, too_large(bytes, gate_.limit()), renderer);
-  flight.reserved = std::move(*hold);
 }
 
+void Engine::read_record(const OpenBatch& batch, int row, InFlight& flight, bool may_wait) {
+  Record& record = flight.record;
+  record.position = batch.builder.range().begin + row;
+  if (flight.attempt == 0) {
+    record.index = index_at(batch.builder.epoch(), record.position);
+    flight.lent =
+        read_ahead_.fetch(batch.first_sequence + row, record.index, flight.data, may_wait);
+  } else {
+    record.index = substitute_index(batch, row, flight.attempt);
+    flight.data.max_bytes = shares_.largest_file;
+    options_.source->read({&record.index, 1}, options_.plan->wanted(), {&flight.data, 1});
+  }
+}
+
+// To the end of the plan (kReady), or to a host step (kAtHost).
 void Engine::advance_record(RecordRun& run, int i, Renderer& renderer) {
   InFlight& flight = run.flight[i];
   const Plan& plan = *options_.plan;
   const uint64_t epoch = static_cast<uint64_t>(run.batch->builder.epoch());
+  flight.state = InFlight::State::kReady;
   Result<int> stopped = plan.advance(flight.step, flight.record, renderer, options_.seed, epoch);
   if (!stopped) return fail(run, i, std::move(stopped.error()), renderer);
   flight.step = *stopped;
@@ -165,14 +152,34 @@ void Engine::advance_record(RecordRun& run, int i, Renderer& renderer) {
       plan.host_call(flight.step, flight.record, renderer, options_.seed, epoch);
   if (!call) return fail(run, i, std::move(call.error()), renderer);
   flight.call = std::move(*call);
-  flight.at_host = true;
+  flight.state = InFlight::State::kAtHost;
+}
+
+void Engine::reserve_early(RecordRun& run, int i, Renderer& renderer) {
+  InFlight& flight = run.flight[i];
+  const size_t bytes = bytes_until_written(flight.record);
+  const int64_t sequence = run.batch->first_sequence + run.first_row + i;
+  std::optional<GateHold> hold = gate_.acquire(sequence, bytes);
+  if (!hold) return fail(run, i, gate_.refusal(bytes), renderer);
+  flight.reserved = std::move(*hold);
+}
+
+// Decoding happens once, to the first pixels. Afterwards a step's input and output are held at
+// once, and where they cross to the host and back, a copy of each.
+size_t Engine::bytes_until_written(const Record& record) const {
+  size_t bytes = 0;
+  for (const FieldValue& value : record.fields) {
+    if (value.picture.channels() == 0) continue;
+    const size_t pixels = pixels_.bytes_of(value.picture);
+    const size_t copies = has_host_steps_ ? 4 : 2;
+    bytes += std::max(copies * pixels, pixels + Renderer::working_bytes(value.picture));
+  }
+  return bytes;
 }
 
 size_t Engine::bytes_to_write(const InFlight& flight) const {
-  size_t bytes = encoded_bytes(flight.data);
-  for (const FieldValue& value : flight.record.fields)
-    bytes += Renderer::working_bytes(value.picture);
-  return bytes;
+  const size_t encoded = encoded_bytes(flight.data), share = read_ahead_.share();
+  return working_bytes(flight.record) + (encoded > share ? encoded - share : 0);
 }
 
 void Engine::write_records(RecordRun& run, int first, int count, Renderer& renderer) {
@@ -182,16 +189,16 @@ void Engine::write_records(RecordRun& run, int first, int count, Renderer& rende
   size_t bytes = 0;
   for (int i = first; i < first + count; ++i) {
     InFlight& flight = run.flight[i];
-    if (flight.settled) continue;
+    if (flight.settled()) continue;
     place[n] = i;
-    rows[n++] = {run.first_row + i, &flight.record, {}, 0};
-    if (!has_host_steps_) bytes += bytes_to_write(flight);  // else it reserved when it began
+    rows[n++] = {.row = run.first_row + i, .record = &flight.record, .result = {}};
+    if (!pixels_.any) bytes += bytes_to_write(flight);  // else it has them
   }
   if (n == 0) return;
   {
     const int64_t sequence = run.batch->first_sequence + run.first_row + place[0];
     std::optional<GateHold> hold = gate_.acquire(sequence, bytes);
-    if (!hold && n == 1) return fail(run, place[0], too_large(bytes, gate_.limit()), renderer);
+    if (!hold && n == 1) return fail(run, place[0], gate_.refusal(bytes), renderer);
     if (!hold) {
       for (int k = 0; k < n; ++k) write_records(run, place[k], 1, renderer);
       return;
@@ -199,126 +206,110 @@ void Engine::write_records(RecordRun& run, int first, int count, Renderer& rende
     run.batch->builder.write({rows.data(), static_cast<size_t>(n)}, renderer);
   }
   int warnings = 0;
+  size_t list_bytes = 0;
   for (int k = 0; k < n; ++k) {
-    InFlight& flight = run.flight[place[k]];
     warnings += rows[k].warnings;
+    list_bytes += rows[k].list_bytes;
     if (!rows[k].result) {
       fail(run, place[k], std::move(rows[k].result.error()), renderer);
-      continue;
-    }
-    flight.settled = true;
-    flight.reserved.release();
-    for (Buffer& buffer : flight.data.owned) {
-      if (buffer.capacity() > kKeptBuffer) buffer.free();
+    } else {
+      settle(run, place[k]);
     }
   }
-  if (warnings == 0) return;
+  if (warnings == 0 && list_bytes == 0) return;
   MutexLock lock(mutex_);
   run.batch->warnings += warnings;
+  run.batch->list_bytes += list_bytes;
+  list_bytes_ += list_bytes;
+  if (!has_lists_ || run.batch->list_bytes <= shares_.lists) return;
+  run.batch->too_large = true;
+  progress_.notify_all();
 }
 
+// Leaves the record settled; with host steps, or ready to be begun again as a substitute.
 void Engine::fail(RecordRun& run, int i, Error error, Renderer& renderer) {
   InFlight& flight = run.flight[i];
-  flight.reserved.release();
-  RowFailure failure{
-      .row = run.first_row + i, .record = flight.record.index, .error = std::move(error)};
-  if (!is_bad_record(failure.error) || options_.on_error == OnError::kRaise) {
+  give_back(flight);
+  const bool bad_record = is_bad_record(error);
+  if (!flight.failure) {
+    flight.failure = RowFailure{
+        .row = run.first_row + i, .record = flight.record.index, .error = std::move(error)};
+  } else if (!bad_record) {
+    flight.failure->error = std::move(error);  // no substitute can be read at all
+  }
+  RowFailure& failure = *flight.failure;
+  if (!bad_record || options_.on_error == OnError::kRaise) {
     failure.fatal = true;
   } else if (options_.on_error == OnError::kSkip) {
     run.batch->builder.drop(failure.row);
     failure.action = "skipped";
+  } else if (has_host_steps_ && flight.attempt < kAttempts) {
+    ++flight.attempt;
+    flight.state = InFlight::State::kIdle;
+    return;
   } else {
-    failure.fatal = !substitute(*run.batch, failure.row, failure, renderer);
+    failure.fatal = has_host_steps_ || !substitute(*run.batch, failure.row, failure, renderer);
   }
-  flight.settled = true;
-  flight.at_host = false;
-  flight.step = 1;  // "not to be begun again" while the run is under way
+  settle(run, i);
+}
+
+void Engine::settle(RecordRun& run, int i) {
+  InFlight& flight = run.flight[i];
+  give_back(flight);
+  flight.state = InFlight::State::kSettled;
+  const int attempt = std::exchange(flight.attempt, 0);
+  if (!flight.failure) return;
+  RowFailure failure = std::move(*flight.failure);
+  flight.failure.reset();
+  if (attempt > 0 && !failure.fatal) failure.action = substituted_by(flight.record.index);
+  if (attempt == kAttempts && failure.fatal) note_attempts(failure);
   MutexLock lock(mutex_);
   run.batch->failures.push_back(std::move(failure));
 }
 
-bool Engine::substitute(OpenBatch& batch, int row, RowFailure& failure, Renderer& renderer) {
-  const uint64_t position = static_cast<uint64_t>(batch.builder.range().begin + row);
-  const uint64_t epoch = static_cast<uint64_t>(batch.builder.epoch());
-  for (uint64_t attempt = 1; attempt <= kAttempts; ++attempt) {
-    Draws draws(options_.seed, epoch, position, mix64(kSubstituteKey, attempt));
-    const int64_t index = index_at(batch.builder.epoch(), draws.below(options_.layout.positions()));
-    if (!make_row(batch, row, index, renderer)) continue;
-    failure.action = "substituted by record " + std::to_string(index);
-    return true;
+// What a record holds, as far as it is not small enough to be kept for the next one.
+void Engine::give_back(InFlight& flight) {
+  flight.reserved.release();
+  flight.call.reset();
+  for (Buffer& buffer : flight.data.owned) {
+    if (has_host_steps_ || buffer.capacity() > kKeptBuffer) buffer.free();
   }
-  failure.error.note += (failure.error.note.empty() ? "" : "; ") + std::string("and ") +
-                        std::to_string(kAttempts) + " substitutes were bad as well";
+  for (FieldValue& value : flight.record.fields) {
+    if (pixels_.any) value.picture = Recipe();
+    if (pixels_.any) value.owned.reset();
+  }
+  for (auto& picture : flight.record.pixels) {
+    if (picture && picture->pixels.capacity() > kKeptBuffer) picture.reset();
+  }
+  read_ahead_.give_back(std::exchange(flight.lent, 0));
+  ++freed_;
+}
+
+// A substitute is tried at once, with all that the worker has; with host steps, where records of
+// the run may wait with memory of their own, it takes the usual way instead (fail).
+bool Engine::substitute(OpenBatch& batch, int row, RowFailure& failure, Renderer& renderer) {
+  for (int attempt = 1; attempt <= kAttempts; ++attempt) {
+    const int64_t index = substitute_index(batch, row, attempt);
+    Result<void> made = make_row(batch, row, index, renderer);
+    if (made) {
+      failure.action = substituted_by(index);
+      return true;
+    }
+    if (is_bad_record(made.error())) continue;
+    failure.error = std::move(made.error());
+    return false;
+  }
+  note_attempts(failure);
   return false;
 }
 
-Result<void> Engine::make_row(OpenBatch& batch, int row, int64_t index, Renderer& renderer) {
-  const Plan& plan = *options_.plan;
-  const uint64_t epoch = static_cast<uint64_t>(batch.builder.epoch());
-  RecordData data;
-  options_.source->read({&index, 1}, plan.wanted(), {&data, 1});
-  if (!data.result) return std::move(data.result.error());
-  Record record;
-  record.index = index;
-  record.position = batch.builder.range().begin + row;
-  if (Result<void> begun = plan.begin(data, record, renderer); !begun) return begun;
-  for (int step = 0;;) {
-    Result<int> stopped = plan.advance(step, record, renderer, options_.seed, epoch);
-    if (!stopped) return std::move(stopped.error());
-    step = *stopped;
-    if (step == static_cast<int>(plan.steps().size())) break;
-    if (Result<void> called = call_host_inline(step, record, epoch, renderer); !called)
-      return called;
-    ++step;
-  }
-  size_t bytes = 0;
-  for (const FieldValue& value : record.fields) bytes += Renderer::working_bytes(value.picture);
-  const std::optional<GateHold> hold = gate_.acquire(batch.first_sequence + row, bytes);
-  if (!hold) return too_large(bytes, gate_.limit());
-  RowSource source{row, &record, {}, 0};
-  batch.builder.write({&source, 1}, renderer);
-  return std::move(source.result);
-}
-
-Result<void> Engine::call_host_inline(int step, Record& record, uint64_t epoch,
-                                      Renderer& renderer) {
-  Result<HostCall> call = options_.plan->host_call(step, record, renderer, options_.seed, epoch);
-  if (!call) return std::move(call.error());
-  HostCall* pointer = &*call;
-  {
-    MutexLock lock(host_mutex_);
-    options_.plan->steps()[step].function->call({&pointer, 1});
-  }
-  if (!call->result) return std::move(call->result.error());
-  return options_.plan->host_return(step, *call, record);
-}
-
-bool Engine::host_work(Renderer&) {
-  std::vector<std::unique_ptr<RecordRun>> runs;
-  {
-    MutexLock lock(mutex_);
-    runs.swap(at_host_);
-  }
-  if (runs.empty()) return false;
-  const double begin = now();
-  std::map<int, std::vector<HostCall*>> by_step;
-  for (auto& run : runs) {
-    for (int i = 0; i < run->rows; ++i) {
-      InFlight& flight = run->flight[i];
-      if (flight.at_host) by_step[flight.step].push_back(&*flight.call);
-    }
-  }
-  for (auto& [step, calls] : by_step) {
-    MutexLock lock(host_mutex_);
-    options_.plan->steps()[step].function->call(calls);
-  }
-  {
-    MutexLock lock(mutex_);
-    stats_.stages.host += now() - begin;
-    for (auto& run : runs) continued_.push_back(std::move(run));
-  }
-  ThreadPool::workers().wake();
-  return true;
+int64_t Engine::substitute_index(const OpenBatch& batch, int row, int attempt) const {
+  static const uint64_t key = hash_name("substitute");
+  const int64_t epoch = batch.builder.epoch();
+  Draws draws(options_.seed, static_cast<uint64_t>(epoch),
+              static_cast<uint64_t>(batch.builder.range().begin + row),
+              mix64(key, static_cast<uint64_t>(attempt)));
+  return index_at(epoch, draws.below(options_.layout.positions()));
 }
 
 }  // namespace headrace

@@ -9,8 +9,11 @@ namespace {
 
 // Enough to keep a disk's queue busy; readers sleep while the page cache answers.
 constexpr int kReaders = 8;
-constexpr size_t kHostChunk = 32;    // records for each time that the host's lock is taken
-constexpr int64_t kMaxDepth = 1024;  // records ahead, where they are tiny
+constexpr size_t kHostChunk = 32;  // records for each time that the host's lock is taken
+// Records ahead: what a disk of 10 ms needs for 10,000 records a second; more would only hold
+// memory.
+constexpr int64_t kMaxDepth = 128, kMaxHostDepth = 1024;
+constexpr size_t kMaxSpare = 64;
 // A cached file of 100 KB takes about 20 microseconds; a read that waits for a device, far more.
 constexpr double kSlowSeconds = 200e-6, kFastSeconds = 60e-6;
 
@@ -26,10 +29,12 @@ double now() {
 
 }  // namespace
 
-ReadAhead::ReadAhead(SourcePtr source, std::vector<bool> wanted, size_t share_bytes)
+ReadAhead::ReadAhead(SourcePtr source, std::vector<bool> wanted, size_t share_bytes,
+                     size_t max_bytes)
     : source_(std::move(source)),
       wanted_(std::move(wanted)),
       share_(share_bytes),
+      max_bytes_(max_bytes),
       host_(source_->read_style() == ReadStyle::kHost),
       memory_(source_->read_style() == ReadStyle::kMemory) {}
 
@@ -49,6 +54,7 @@ void ReadAhead::start(std::function<int64_t(int64_t)> index_of, int64_t count) {
   index_of_ = std::move(index_of);
   count_ = count;
   next_ = 0;
+  awaited_ = -1;
   ahead_ = host_ || (!memory_ && mean_seconds_ > kSlowSeconds);
   if (ahead_) start_readers();
   changed_.notify_all();
@@ -60,6 +66,8 @@ void ReadAhead::stop() {
   while (reading_ > 0) changed_.wait(mutex_);
   entries_.clear();
   held_ = 0;
+  spare_.clear();
+  spare_bytes_ = 0;
 }
 
 void ReadAhead::start_readers() {
@@ -67,14 +75,21 @@ void ReadAhead::start_readers() {
   while (readers_.size() < wanted) readers_.emplace_back([this] { read_loop(); });
 }
 
-bool ReadAhead::may_read_on() const {
-  if (!ahead_ || next_ >= count_) return false;
-  if (static_cast<int64_t>(entries_.size()) >= kMaxDepth) return false;
-  const size_t expected = static_cast<size_t>(mean_bytes_ * static_cast<double>(reading_ + 1));
-  return entries_.empty() || held_ + expected < share_;
+size_t ReadAhead::expected_bytes() const { return largest_ ? largest_ : share_; }
+
+bool ReadAhead::fits(size_t bytes) const {
+  return held_ + lent_ + spare_bytes_ + reading_ * expected_bytes() + bytes <= share_;
 }
 
-void ReadAhead::note_duration(double seconds) {
+bool ReadAhead::may_read_on() const {
+  if (!ahead_ || next_ >= count_) return false;
+  if (awaited_ >= next_) return true;
+  if (static_cast<int64_t>(entries_.size()) >= (host_ ? kMaxHostDepth : kMaxDepth)) return false;
+  return (entries_.empty() && lent_ == 0) || fits(expected_bytes());
+}
+
+void ReadAhead::note_read(double seconds, size_t bytes) {
+  largest_ = std::max({bytes, largest_ - largest_ / 256, size_t{1}});
   mean_seconds_ += (seconds - mean_seconds_) / 16;
   if (host_ || memory_) return;
   if (!ahead_ && mean_seconds_ > kSlowSeconds) {
@@ -87,6 +102,7 @@ void ReadAhead::note_duration(double seconds) {
 }
 
 void ReadAhead::read_now(int64_t index, RecordData& out) {
+  out.max_bytes = max_bytes_;
   source_->read({&index, 1}, wanted_, {&out, 1});
 }
 
@@ -100,68 +116,128 @@ void ReadAhead::read_loop() {
       continue;
     }
     const int64_t first = next_;
-    const int64_t chunk = std::min<int64_t>(host_ ? kHostChunk : 1, count_ - first);
     indices.clear();
     data.clear();
-    for (int64_t i = 0; i < chunk; ++i) {
-      indices.push_back(index_of_(first + i));
-      entries_[first + i];
-      if (spare_.empty()) spare_.emplace_back();
-      data.push_back(std::move(spare_.back()));
-      spare_.pop_back();
-    }
-    next_ += chunk;
-    reading_ += static_cast<size_t>(chunk);
+    do {
+      indices.push_back(index_of_(next_));
+      entries_[next_];
+      data.push_back(take_spare());
+      data.back().max_bytes = max_bytes_;
+      ++next_;
+      ++reading_;
+    } while (host_ && data.size() < kHostChunk && may_read_on());
     mutex_.unlock();
     const double begin = now();
     source_->read(indices, wanted_, data);
-    const double seconds = (now() - begin) / static_cast<double>(chunk);
+    const double seconds = (now() - begin) / static_cast<double>(data.size());
     mutex_.lock();
-    for (int64_t i = 0; i < chunk; ++i) {
+    for (size_t i = 0; i < data.size(); ++i) {
       const size_t bytes = bytes_of(data[i]);
-      mean_bytes_ += (static_cast<double>(bytes) - mean_bytes_) / 16;
       held_ += bytes;
-      Entry& entry = entries_[first + i];
+      --reading_;
+      Entry& entry = entries_[first + static_cast<int64_t>(i)];
       entry.data = std::move(data[i]);
       entry.ready = true;
+      note_read(seconds, bytes);
     }
-    reading_ -= static_cast<size_t>(chunk);
-    note_duration(seconds);
     changed_.notify_all();
   }
   mutex_.unlock();
 }
 
-void ReadAhead::fetch(int64_t sequence, int64_t index, RecordData& out) {
-  if (memory_) return read_now(index, out);
+// Until a reader has read it, where one has begun to or will.
+void ReadAhead::wait_for_entry(int64_t sequence) {
+  auto found = entries_.find(sequence);
+  if (found == entries_.end() && host_ && sequence >= next_ && sequence < count_) {
+    // The host's reader comes to it; several threads asking for the host's lock would not help.
+    awaited_ = std::max(awaited_, sequence);
+    changed_.notify_all();
+    while ((found = entries_.find(sequence)) == entries_.end() && !closing_) changed_.wait(mutex_);
+  }
+  while ((found = entries_.find(sequence)) != entries_.end() && !found->second.ready) {
+    changed_.wait(mutex_);
+  }
+}
+
+size_t ReadAhead::take(int64_t sequence, RecordData& out) {
+  auto found = entries_.find(sequence);
+  std::swap(out, found->second.data);
+  const size_t bytes = bytes_of(out);
+  held_ -= bytes;
+  lent_ += bytes;
+  keep_spare(std::move(found->second.data));
+  entries_.erase(found);
+  changed_.notify_all();
+  return bytes;
+}
+
+RecordData ReadAhead::take_spare() {
+  if (spare_.empty()) return {};
+  RecordData data = std::move(spare_.back());
+  spare_.pop_back();
+  spare_bytes_ -= bytes_of(data);
+  return data;
+}
+
+void ReadAhead::keep_spare(RecordData data) {
+  const size_t bytes = bytes_of(data);
+  if (spare_.size() >= kMaxSpare || spare_bytes_ + bytes > share_ / 8 || !fits(bytes)) return;
+  spare_bytes_ += bytes;
+  spare_.push_back(std::move(data));
+}
+
+size_t ReadAhead::fetch(int64_t sequence, int64_t index, RecordData& out, bool may_wait) {
+  if (memory_) {
+    read_now(index, out);
+    return 0;
+  }
+  size_t expected = 0;
   {
     MutexLock lock(mutex_);
-    auto found = entries_.find(sequence);
-    if (found == entries_.end() && host_ && sequence >= next_ && sequence < count_) {
-      // The host's reader comes to it; several threads asking for the host's lock would not help.
-      while ((found = entries_.find(sequence)) == entries_.end() && !closing_)
-        changed_.wait(mutex_);
-    }
-    if (found != entries_.end()) {
-      while (!(found = entries_.find(sequence))->second.ready) changed_.wait(mutex_);
-      std::swap(out, found->second.data);
-      held_ -= bytes_of(out);
-      if (spare_.size() < 64) spare_.push_back(std::move(found->second.data));
-      entries_.erase(found);
-      changed_.notify_all();
-      return;
+    for (;;) {
+      wait_for_entry(sequence);
+      if (entries_.contains(sequence)) return take(sequence, out);
+      expected = expected_bytes();
+      if (!may_wait || lent_ == 0 || fits(expected)) break;
+      ++wait_for_room_;
+      changed_.wait(mutex_);
+      --wait_for_room_;
     }
     next_ = std::max(next_, sequence + 1);
+    lent_ += expected;
   }
   const double begin = now();
   read_now(index, out);
+  const size_t bytes = bytes_of(out);
   MutexLock lock(mutex_);
-  note_duration(now() - begin);
+  lent_ += bytes;
+  lent_ -= expected;
+  note_read(now() - begin, bytes);
+  room_changed();
+  return bytes;
+}
+
+void ReadAhead::give_back(size_t bytes) {
+  if (bytes == 0) return;
+  MutexLock lock(mutex_);
+  lent_ -= bytes;
+  room_changed();
+}
+
+// Readers sleep for most of the time; a record must not wake them for nothing.
+void ReadAhead::room_changed() {
+  if (wait_for_room_ > 0 || may_read_on()) changed_.notify_all();
+}
+
+bool ReadAhead::is_full() const {
+  if (memory_) return false;
+  MutexLock lock(mutex_);
+  return lent_ > 0 && !fits(expected_bytes());
 }
 
 size_t ReadAhead::held_bytes() const {
   MutexLock lock(mutex_);
-  return held_;
+  return held_ + lent_ + spare_bytes_;
 }
 
 }  // namespace headrace

@@ -55,9 +55,10 @@ void fetch_all(ReadAhead& ahead, int64_t count, int threads) {
       RecordData data;
       for (int64_t sequence; (sequence = next++) < count;) {
         const int64_t index = (sequence * 7) % count;
-        ahead.fetch(sequence, index, data);
+        const size_t lent = ahead.fetch(sequence, index, data, /*may_wait=*/true);
         int64_t got = -1;
         std::memcpy(&got, data.owned[0].data(), 8);
+        ahead.give_back(lent);
         ASSERT_EQ(got, index);
       }
     });
@@ -99,9 +100,44 @@ TEST(ReadAhead, StaysInsideItsShareOfMemory) {
   ahead.start([](int64_t sequence) { return sequence; }, 1000);
   RecordData data;
   for (int64_t sequence = 0; sequence < 1000; ++sequence) {
-    ahead.fetch(sequence, sequence, data);
-    EXPECT_LE(ahead.held_bytes(), size_t{(64 << 10) + 32 * 1100});
+    const size_t lent = ahead.fetch(sequence, sequence, data);
+    EXPECT_LE(ahead.held_bytes(), size_t{64 << 10});
+    ahead.give_back(lent);
   }
+}
+
+TEST(ReadAhead, WaitsForRoomUntilWhatWasLentComesBack) {
+  auto source = std::make_shared<Numbered>(100, ReadStyle::kFiles, std::chrono::microseconds(0));
+  ReadAhead ahead(source, {true}, 2500);  // two records
+  ahead.start([](int64_t sequence) { return sequence; }, 100);
+  RecordData first, second, third;
+  const size_t lent = ahead.fetch(0, 0, first);
+  EXPECT_FALSE(ahead.is_full());
+  const size_t also_lent = ahead.fetch(1, 1, second);
+  EXPECT_TRUE(ahead.is_full());
+  std::atomic<bool> fetched{false};
+  std::thread other([&] {
+    ahead.give_back(ahead.fetch(2, 2, third, /*may_wait=*/true));
+    fetched = true;
+  });
+  EXPECT_EQ(source->reads_, 2);
+  EXPECT_FALSE(fetched);
+  ahead.give_back(lent);
+  other.join();
+  ahead.give_back(also_lent);
+  EXPECT_EQ(source->reads_, 3);
+}
+
+// A worker that waits for the host's reader may hold what fills the share.
+TEST(ReadAhead, WhatAWorkerWaitsForIsReadBeyondTheShare) {
+  auto source = std::make_shared<Numbered>(100, ReadStyle::kHost, std::chrono::microseconds(0));
+  ReadAhead ahead(source, {true}, 2500);
+  ahead.start([](int64_t sequence) { return sequence; }, 100);
+  std::vector<RecordData> data(100);
+  for (int64_t sequence = 0; sequence < 100; ++sequence) {
+    ahead.fetch(sequence, sequence, data[sequence]);  // nothing is given back
+  }
+  EXPECT_EQ(source->reads_, 100);
 }
 
 TEST(ReadAhead, StopsInTheMiddle) {

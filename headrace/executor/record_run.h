@@ -3,6 +3,7 @@
 // thread when the pipeline has a step written in the host language.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -30,22 +31,35 @@ struct OpenBatch {
   int claimed = 0, done = 0;     // rows; the engine's lock guards these and all below
   std::vector<RowFailure> failures = {};
   int64_t warnings = 0;
+  size_t list_bytes = 0;   // of fields delivered as lists, which have no slot
+  bool too_large = false;  // these alone exceed the share for them
 };
 
 // One record of a run, between being read and being written.
 struct InFlight {
+  // kIdle: to be read. kBegun: its header is read; with host steps, its memory is not yet reserved.
+  // kReady: may go on. kAtHost: it waits at a host step. kSettled: written, dropped or failed.
+  enum class State : uint8_t { kIdle, kBegun, kReady, kAtHost, kSettled };
+  State state = State::kIdle;
   RecordData data;
+  size_t lent = 0;  // bytes of `data` that the read-ahead wants back
   Record record;
-  int step = 0;          // where it stands in the plan
-  bool at_host = false;  // it waits at a host step
-  bool settled = false;  // written, dropped or failed
-  GateHold reserved;     // from its header to its end, where it may wait for the host
+  int step = 0;       // where it stands in the plan
+  GateHold reserved;  // from its header to its end, where it may wait for the host
   std::optional<HostCall> call;
+  std::optional<RowFailure> failure;  // of the record that stood here first
+  int attempt = 0;                    // at a substitute for it
+
+  bool settled() const { return state == State::kSettled; }
 };
+
+// Of rendering all its pictures, as they are now.
+size_t working_bytes(const Record& record);
 
 struct RecordRun {
   OpenBatch* batch = nullptr;
   int first_row = 0, rows = 0;
+  bool begun = false;
   std::vector<InFlight> flight;  // capacity is kept from run to run
 };
 

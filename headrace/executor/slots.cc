@@ -1,24 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/executor/slots.h"
 
-#include <sys/mman.h>
-
 #include <cstring>
-#include <new>
+
+#include "headrace/base/pages.h"
 
 namespace headrace {
-namespace {
-
-void* map_pages(size_t bytes) {
-  if (bytes == 0) bytes = 1;
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) throw std::bad_alloc();
-  return memory;
-}
-
-void unmap_pages(void* memory, size_t bytes) { munmap(memory, bytes == 0 ? 1 : bytes); }
-
-}  // namespace
 
 SlotRing::SlotRing(size_t bytes, int depth, std::function<void()> on_return)
     : bytes_(bytes), depth_(depth), on_return_(std::move(on_return)) {}

@@ -24,11 +24,17 @@ void begin_record(int64_t record, size_t fields, size_t buffers, RecordData& out
 
 void read_file_field(const std::string& path, int64_t record, size_t field, size_t buffer,
                      RecordData& out) {
-  Result<void> read = read_file(path, out.owned[buffer]);
+  ReadLimits limits;
+  const bool less_memory = out.max_bytes < limits.max_bytes;
+  if (less_memory) limits.max_bytes = out.max_bytes;
+  Result<void> read = read_file(path, out.owned[buffer], limits);
   if (read) {
     out.fields[field].bytes = out.owned[buffer].bytes();
   } else if (out.result) {
     read.error().where.record = record;
+    if (less_memory && read.error().code->kind == ErrorKind::kResource) {
+      read.error().hint = "raise memory_limit, or leave the file out";
+    }
     out.result = std::move(read);
   }
 }

@@ -2,6 +2,7 @@
 // Fields, and records on their way from a source.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -41,6 +42,7 @@ struct RecordData {
   int64_t index = -1;
   std::vector<FieldData> fields;  // as many as the schema has; unwanted ones stay empty
   std::vector<Buffer> owned;
+  size_t max_bytes = SIZE_MAX;  // set by the reader: a file with more is a resource error
   Result<void> result;
 };
 

@@ -70,6 +70,8 @@ class Plan {
   const std::vector<Step>& steps() const { return steps_; }
   const std::vector<Output>& outputs() const { return outputs_; }
   const PlanOptions& options() const { return options_; }
+  // By step: which rendering of its first picture it belongs to, from 1; 0 where that is unknown.
+  std::vector<int> passes() const;
   const std::vector<bool>& wanted() const { return wanted_; }  // by schema field: must be read
 
   // A record as read -> in flight: opens the pictures. Errors are the record's.
@@ -91,7 +93,6 @@ class Plan {
   Result<void> begin_picture(int field, const FieldData& data, Record& record,
                              Renderer& renderer) const;
   Result<void> begin_tensor(int field, const FieldData& data, FieldValue& value) const;
-  std::vector<int> passes() const;
   Schema schema_;
   std::vector<FieldState> inputs_;
   std::vector<Step> steps_;

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs whose pipeline has steps in the host language: they stop at such a step, cross on the host
+// thread with all others that wait there, and go on. No worker waits in here for memory, which
+// might be held by records that only a worker can finish (Note [Why the memory limit cannot
+// deadlock]); the run is put aside instead.
+#include <chrono>
+#include <map>
+#include <new>
+
+#include "headrace/executor/engine.h"
+
+namespace headrace {
+namespace {
+
+using State = InFlight::State;
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+int Engine::process_with_host(RecordRun& run, Renderer& renderer) {
+  if (!run.begun) {
+    if (static_cast<int>(run.flight.size()) < run.rows) run.flight.resize(run.rows);
+    for (int i = 0; i < run.rows; ++i) run.flight[i].state = State::kIdle;
+    run.begun = true;
+  }
+  int settled = 0;
+  bool lacks_memory = false;  // then the rows behind wait as well
+  for (int i = 0; i < run.rows; ++i) {
+    InFlight& flight = run.flight[i];
+    if (flight.settled() || (lacks_memory && flight.state != State::kAtHost)) continue;
+    try {
+      go_on_with_host(run, i, renderer);
+    } catch (const std::bad_alloc&) {
+      fail_for_memory(run, i, 1, renderer);
+    }
+    settled += flight.settled();
+    lacks_memory |= !flight.settled() && flight.state != State::kAtHost;
+  }
+  return settled;
+}
+
+// To the next host step or the end; or until it finds no memory. A record that fails is begun again
+// as its substitute.
+void Engine::go_on_with_host(RecordRun& run, int i, Renderer& renderer) {
+  InFlight& flight = run.flight[i];
+  if (stopping_) return settle(run, i);  // the batch will not be handed over
+  if (flight.state == State::kAtHost) return_from_host(run, i, renderer);
+  while (!stopping_) {
+    switch (flight.state) {
+      case State::kIdle:
+        if (flight.attempt == 0 && read_ahead_.is_full()) return;
+        begin_record(run, i, renderer, /*may_wait=*/false);
+        break;
+      case State::kBegun:
+        if (!reserve_now(run, i, renderer)) return;
+        break;
+      case State::kReady:
+        advance_record(run, i, renderer);
+        if (flight.state == State::kReady) write_records(run, i, 1, renderer);
+        break;
+      case State::kAtHost:
+      case State::kSettled:
+        return;
+    }
+  }
+}
+
+void Engine::return_from_host(RecordRun& run, int i, Renderer& renderer) {
+  InFlight& flight = run.flight[i];
+  flight.state = State::kReady;
+  HostCall call = std::move(*flight.call);
+  flight.call.reset();
+  if (!call.result) return fail(run, i, std::move(call.result.error()), renderer);
+  Result<void> returned = options_.plan->host_return(flight.step, call, flight.record);
+  if (!returned) return fail(run, i, std::move(returned.error()), renderer);
+  ++flight.step;
+}
+
+// Everything up to the end is reserved at once: while it waits at a host step a record must not ask
+// for more. False when the memory is not free now.
+bool Engine::reserve_now(RecordRun& run, int i, Renderer& renderer) {
+  InFlight& flight = run.flight[i];
+  const size_t bytes = bytes_until_written(flight.record);
+  if (bytes > gate_.limit()) {
+    fail(run, i, gate_.refusal(bytes), renderer);
+    return true;
+  }
+  std::optional<GateHold> hold = gate_.try_acquire(bytes);
+  if (!hold) return false;
+  flight.reserved = std::move(*hold);
+  flight.state = State::kReady;
+  return true;
+}
+
+bool Engine::host_work(Renderer&) {
+  std::vector<std::unique_ptr<RecordRun>> runs;
+  {
+    MutexLock lock(mutex_);
+    runs.swap(at_host_);
+  }
+  if (runs.empty()) return false;
+  const double begin = now();
+  std::map<int, std::vector<HostCall*>> by_step;
+  for (auto& run : runs) {
+    for (int i = 0; i < run->rows && !stopping_; ++i) {
+      InFlight& flight = run->flight[i];
+      if (flight.state == State::kAtHost) by_step[flight.step].push_back(&*flight.call);
+    }
+  }
+  for (auto& [step, calls] : by_step) {
+    MutexLock lock(host_mutex_);
+    options_.plan->steps()[step].function->call(calls);
+  }
+  {
+    MutexLock lock(mutex_);
+    stats_.stages.host += now() - begin;
+    for (auto& run : runs) continued_.push_back(std::move(run));
+  }
+  ThreadPool::workers().wake();
+  return true;
+}
+
+}  // namespace headrace

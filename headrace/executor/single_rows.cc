@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records made one by one, from begin to end on the calling thread: substitutes for bad ones, and
+// batches that somebody asks for by number.
+#include "headrace/executor/engine.h"
+
+namespace headrace {
+
+Batch Engine::make(int64_t epoch, int64_t batch) {
+  OpenBatch open{.builder = BatchBuilder(*options_.plan, *options_.source, epoch, batch,
+                                         options_.layout.range(batch), options_.layout.positions(),
+                                         [](size_t, size_t bytes) { return make_pages(bytes); })};
+  Renderer renderer;
+  for (int row = 0; row < open.builder.rows(); ++row) {
+    const int64_t index = index_at(epoch, open.builder.range().begin + row);
+    Result<void> made = make_row(open, row, index, renderer);
+    if (made) continue;
+    RowFailure failure{.row = row, .record = index, .error = std::move(made.error())};
+    if (!is_bad_record(failure.error) || options_.on_error == OnError::kRaise) {
+      failure.fatal = true;
+    } else if (options_.on_error == OnError::kSkip) {
+      open.builder.drop(row);
+    } else {
+      failure.fatal = !substitute(open, row, failure, renderer);
+    }
+    if (!failure.fatal) continue;
+    failure.error.where.record = index;
+    if (failure.error.where.file.empty()) failure.error.where.file = options_.source->key(index);
+    throw Exception(std::move(failure.error));
+  }
+  return open.builder.finish();
+}
+
+Result<void> Engine::make_row(OpenBatch& batch, int row, int64_t index, Renderer& renderer) {
+  const Plan& plan = *options_.plan;
+  const uint64_t epoch = static_cast<uint64_t>(batch.builder.epoch());
+  RecordData data;
+  data.max_bytes = shares_.largest_file;
+  options_.source->read({&index, 1}, plan.wanted(), {&data, 1});
+  if (!data.result) return std::move(data.result.error());
+  Record record;
+  record.index = index;
+  record.position = batch.builder.range().begin + row;
+  if (Result<void> begun = plan.begin(data, record, renderer); !begun) return begun;
+  // At once for all that follows, and before a host step is asked.
+  const size_t bytes = pixels_.any ? bytes_until_written(record) : 0;
+  std::optional<GateHold> hold = gate_.acquire(batch.first_sequence + row, bytes);
+  if (!hold) return gate_.refusal(bytes);
+  for (int step = 0;;) {
+    Result<int> stopped = plan.advance(step, record, renderer, options_.seed, epoch);
+    if (!stopped) return std::move(stopped.error());
+    step = *stopped;
+    if (step == static_cast<int>(plan.steps().size())) break;
+    if (Result<void> called = call_host_inline(step, record, epoch, renderer); !called)
+      return called;
+    ++step;
+  }
+  if (!pixels_.any) {
+    const size_t to_write = working_bytes(record);
+    hold = gate_.acquire(batch.first_sequence + row, to_write);
+    if (!hold) return gate_.refusal(to_write);
+  }
+  RowSource source{.row = row, .record = &record, .result = {}};
+  batch.builder.write({&source, 1}, renderer);
+  return std::move(source.result);
+}
+
+Result<void> Engine::call_host_inline(int step, Record& record, uint64_t epoch,
+                                      Renderer& renderer) {
+  Result<HostCall> call = options_.plan->host_call(step, record, renderer, options_.seed, epoch);
+  if (!call) return std::move(call.error());
+  HostCall* pointer = &*call;
+  {
+    MutexLock lock(host_mutex_);
+    options_.plan->steps()[step].function->call({&pointer, 1});
+  }
+  if (!call->result) return std::move(call->result.error());
+  return options_.plan->host_return(step, *call, record);
+}
+
+}  // namespace headrace
