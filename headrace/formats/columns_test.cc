@@ -15,14 +15,14 @@ namespace {
 thread_local int64_t allocations = 0;
 }
 
-// Counts what a test allocates.
-void* operator new(size_t size) {
+// Counts what a test allocates. Not inlined: g++ would see new without its delete, and warn.
+[[gnu::noinline]] void* operator new(size_t size) {
   ++allocations;
   if (void* memory = std::malloc(size ? size : 1)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace headrace {
 namespace {

@@ -32,9 +32,10 @@ using Schema = std::vector<Field>;
 
 // What a source delivers for one field of one record.
 struct FieldData {
-  std::span<const uint8_t> bytes;  // encoded picture, UTF-8 text, bytes, or the tensor's dense elements
-  Shape shape;                     // of a tensor that the schema leaves open; else empty
-  int64_t scalar = 0;              // where `bytes` is empty and the schema says int64 scalar
+  std::span<const uint8_t>
+      bytes;           // encoded picture, UTF-8 text, bytes, or the tensor's dense elements
+  Shape shape;         // of a tensor that the schema leaves open; else empty
+  int64_t scalar = 0;  // where `bytes` is empty and the schema says int64 scalar
 };
 
 // One record as read. `owned` keeps what `bytes` point to, where that is not the source's memory.

@@ -129,7 +129,7 @@ class Processed {
  public:
   Processed(PlanPtr plan, const Read& read, int64_t position = 0, uint64_t seed = 0,
             uint64_t epoch = 0)
-      : plan_(std::move(plan)) {
+      : plan_(std::move(plan)), read_(read) {
     record_.position = position;
     result_ = plan_->begin(read.data(), record_, renderer_);
     if (!result_) return;
@@ -155,6 +155,7 @@ class Processed {
 
  private:
   PlanPtr plan_;
+  Read read_;  // pictures that are not rendered yet borrow its bytes
   Record record_;
   Renderer renderer_;
   Result<void> result_;

@@ -13,5 +13,5 @@ def dtype_name(dtype: Any) -> str:
     if isinstance(dtype, str):
         return dtype.removeprefix("torch.")
     if isinstance(dtype, (np.dtype, type)):
-        return np.dtype(dtype).name
+        return str(np.dtype(dtype).name)
     return str(dtype).rpartition(".")[2]  # torch prints "torch.float32"
