@@ -58,6 +58,10 @@ TensorView borrowed_view(nb::handle object);
 // The same, copied into `copy`.
 TensorView view_of_buffer(nb::handle object, Buffer& copy);
 
+// Text that need not be UTF-8 (names of files are bytes), as os.fsdecode and os.fsencode have it.
+nb::str str_from_bytes(std::string_view bytes);
+std::string bytes_from_str(nb::handle text);
+
 // Error -> instance of a class of headrace.errors. REQUIRES: the GIL.
 nb::object exception_from_error(const Error& error);
 

@@ -32,10 +32,13 @@ void bind_columns(nb::module_& module) {
            "A dense array; its first axis is the record. keep: what must live as long.")
       .def(
           "add_paths",
-          [](ColumnList& self, std::string name, std::vector<std::string> paths) {
-            self.columns.push_back({std::move(name), PathColumn{std::move(paths)}});
+          [](ColumnList& self, std::string name, const nb::list& paths) {
+            PathColumn column;
+            for (nb::handle path : paths) column.paths.push_back(bytes_from_str(path));
+            self.columns.push_back({std::move(name), std::move(column)});
           },
-          nb::arg("name"), nb::arg("paths"))
+          nb::arg("name"), nb::arg("paths"),
+          nb::sig("def add_paths(self, name: str, paths: list[str]) -> None"))
       .def(
           "add_texts",
           [](ColumnList& self, std::string name, std::vector<std::string> values) {

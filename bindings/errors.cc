@@ -52,16 +52,31 @@ void rethrow_keyboard_interrupt(const std::exception& failure) {
   if (raised && raised->matches(PyExc_KeyboardInterrupt)) throw;
 }
 
+nb::str str_from_bytes(std::string_view bytes) {
+  PyObject* text =
+      PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "surrogateescape");
+  if (!text) nb::raise_python_error();
+  return nb::steal<nb::str>(text);
+}
+
+std::string bytes_from_str(nb::handle text) {
+  PyObject* encoded = PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape");
+  if (!encoded) nb::raise_python_error();
+  const nb::bytes bytes = nb::steal<nb::bytes>(encoded);
+  return {bytes.c_str(), bytes.size()};
+}
+
 nb::object exception_from_error(const Error& error) {
   nb::dict where;
-  where["file"] = error.where.file;
-  where["member"] = error.where.member;
+  where["file"] = str_from_bytes(error.where.file);
+  where["member"] = str_from_bytes(error.where.member);
   where["record"] = error.where.record;
   where["offset"] = error.where.offset;
   return nb::module_::import_("headrace.errors")
       .attr("from_engine")(kKindNames[static_cast<int>(error.code->kind)], error.code->id,
-                           error.message(), error.what, where, error.where.text(), error.note,
-                           error.hint);
+                           str_from_bytes(error.message()), str_from_bytes(error.what), where,
+                           str_from_bytes(error.where.text()), str_from_bytes(error.note),
+                           str_from_bytes(error.hint));
 }
 
 void bind_errors(nb::module_& module) {

@@ -60,7 +60,7 @@ nb::object values_of(BatchField& field) {
   nb::list out;
   for (const std::string& value : field.strings) {
     if (field.is_text) {
-      out.append(nb::str(value.data(), value.size()));
+      out.append(str_from_bytes(value));
     } else {
       out.append(nb::bytes(value.data(), value.size()));
     }

@@ -19,7 +19,8 @@ Progress progress_from(nb::handle callable) {
   };
 }
 
-SourceHandle open(const std::string& path, const nb::dict& arguments, nb::handle progress) {
+SourceHandle open(const nb::str& name, const nb::dict& arguments, nb::handle progress) {
+  const std::string path = bytes_from_str(name);
   auto given = params_from_dict(arguments);
   const Progress report = progress_from(progress);
   nb::gil_scoped_release no_gil;
@@ -31,7 +32,7 @@ nb::object value_of(const Field& field, const FieldData& data) {
       field.kind != FieldKind::kText && field.kind != FieldKind::kBytes)
     return nb::cast(data.scalar);
   const char* text = reinterpret_cast<const char*>(data.bytes.data());
-  if (field.kind == FieldKind::kText) return nb::str(text, data.bytes.size());
+  if (field.kind == FieldKind::kText) return str_from_bytes({text, data.bytes.size()});
   if (field.kind == FieldKind::kBytes || field.encoded) return nb::bytes(text, data.bytes.size());
   Array array = make_array(field.dtype, data.shape.empty() ? field.shape : data.shape);
   if (!data.bytes.empty()) std::memcpy(array.view.data, data.bytes.data(), data.bytes.size());
@@ -107,13 +108,24 @@ void bind_source(nb::module_& module) {
   nb::class_<SourceHandle>(module, "Source", "The engine's side of headrace.Source.")
       .def("__len__", [](const SourceHandle& self) { return self.source->size(); })
       .def_prop_ro("schema", [](const SourceHandle& self) { return self.source->schema(); })
-      .def_prop_ro("classes", [](const SourceHandle& self) { return self.source->classes(); })
+      .def_prop_ro(
+          "classes",
+          [](const SourceHandle& self) {
+            nb::list out;
+            for (const std::string& name : self.source->classes()) out.append(str_from_bytes(name));
+            return out;
+          },
+          nb::sig("def classes(self) -> list[str]"))
       .def_prop_ro("fingerprint",
                    [](const SourceHandle& self) { return self.source->fingerprint(); })
-      .def_prop_ro("description",
-                   [](const SourceHandle& self) { return self.source->description(); })
+      .def_prop_ro(
+          "description",
+          [](const SourceHandle& self) { return str_from_bytes(self.source->description()); })
       .def(
-          "key", [](const SourceHandle& self, int64_t index) { return self.source->key(index); },
+          "key",
+          [](const SourceHandle& self, int64_t index) {
+            return str_from_bytes(self.source->key(index));
+          },
           nb::arg("index"))
       .def("integer_column", &integer_column, nb::arg("field"))
       .def("read", &read_record, nb::arg("index"),

@@ -29,19 +29,52 @@ constexpr ErrorCode kBudgetSpent{
     "`headrace scan` lists every bad record."};
 const Register<ErrorCode> registered_budget(kBudgetSpent);
 
+// How many bytes at the front are one character of UTF-8 (RFC 3629), beyond ASCII; 0 if none.
+size_t character_bytes(std::string_view text) {
+  const auto byte = [&](size_t i) -> unsigned {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+  };
+  const auto is_tail = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
+  const unsigned first = byte(0), second = byte(1);
+  if (first >= 0xC2 && first <= 0xDF && is_tail(1)) return 2;
+  if (first >= 0xE0 && first <= 0xEF && is_tail(1) && is_tail(2)) {
+    const bool overlong = first == 0xE0 && second < 0xA0,
+               surrogate = first == 0xED && second > 0x9F;
+    return overlong || surrogate ? 0 : 3;
+  }
+  if (first >= 0xF0 && first <= 0xF4 && is_tail(1) && is_tail(2) && is_tail(3)) {
+    const bool overlong = first == 0xF0 && second < 0x90, beyond = first == 0xF4 && second > 0x8F;
+    return overlong || beyond ? 0 : 4;
+  }
+  return 0;
+}
+
+// Names of files are bytes. Those that are no UTF-8 are written as Python's os.fsdecode gives them,
+// \udc80 to \udcff, so that the line stays JSON and the name can be had again.
 void append_json_text(std::string& out, std::string_view text) {
+  const auto append_escaped = [&](unsigned code) {
+    char escaped[8];
+    std::snprintf(escaped, sizeof escaped, "\\u%04x", code);
+    out += escaped;
+  };
   out += '"';
-  for (unsigned char c : text) {
+  for (size_t i = 0; i < text.size();) {
+    const unsigned char c = static_cast<unsigned char>(text[i]);
+    size_t taken = 1;
     if (c == '"' || c == '\\') {
       out += '\\';
-      out += static_cast<char>(c);
+      out += text[i];
     } else if (c < 0x20) {
-      char escaped[8];
-      std::snprintf(escaped, sizeof escaped, "\\u%04x", c);
-      out += escaped;
+      append_escaped(c);
+    } else if (c < 0x80) {
+      out += text[i];
+    } else if (const size_t count = character_bytes(text.substr(i)); count > 0) {
+      out += text.substr(i, count);
+      taken = count;
     } else {
-      out += static_cast<char>(c);
+      append_escaped(0xDC00u + c);
     }
+    i += taken;
   }
   out += '"';
 }
@@ -85,6 +118,8 @@ void BadRecords::begin_epoch(int64_t bad) {
 void BadRecords::add(BadRecord record) {
   MutexLock lock(mutex_);
   ++in_epoch_;
+  // A batch that is tried again, or an epoch that is resumed, finds the same records bad.
+  if (listed_.size() < kListed && !listed_.insert({record.epoch, record.position}).second) return;
   ++total_;
   if (!path_.empty()) std::ofstream(path_, std::ios::app) << json_of(record) << '\n';
   if (list_.size() < kListed) list_.push_back(std::move(record));

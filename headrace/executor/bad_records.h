@@ -6,7 +6,9 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "headrace/base/error.h"
@@ -49,6 +51,7 @@ class BadRecords {
   mutable Mutex mutex_;
   int64_t in_epoch_ GUARDED_BY(mutex_) = 0, total_ GUARDED_BY(mutex_) = 0;
   std::vector<BadRecord> list_ GUARDED_BY(mutex_);
+  std::set<std::pair<int64_t, int64_t>> listed_ GUARDED_BY(mutex_);  // epoch, position
 };
 
 // One line of JSON, as the quarantine file and `scan` write it.
