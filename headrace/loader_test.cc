@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <set>
 #include <thread>
@@ -331,6 +332,17 @@ TEST(Loader, AConsumerThatKeepsEverythingGetsCopies) {
   }
   EXPECT_EQ(warnings.size(), 1u);
   for (const Batch& batch : kept) check_rows(batch);  // also after the loader is gone
+}
+
+TEST(Loader, AConsumerThatHoldsTwoLargeBatchesGetsTheThird) {
+  const int64_t rows = 2048;
+  Loader loader(std::make_shared<Numbers>(rows * 6), {}, options(rows));
+  std::deque<Batch> held;
+  while (auto batch = loader.next()) {
+    held.push_back(std::move(*batch));
+    if (held.size() > 2) held.pop_front();
+    for (const Batch& kept : held) check_rows(kept);
+  }
 }
 
 TEST(Loader, KeepingLabelsKeepsNoSlot) {

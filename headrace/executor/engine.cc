@@ -2,10 +2,6 @@
 #include "headrace/executor/engine.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
-
-#include "headrace/base/registry.h"
 
 namespace headrace {
 namespace {
@@ -17,25 +13,9 @@ constexpr size_t kPooledBytes = 64 << 10;
 // claiming costs nothing.
 constexpr double kRunSeconds = 4e-3;
 constexpr int kLongestRun = 256;
-constexpr auto kSlice = std::chrono::milliseconds(50);
-constexpr double kHangSeconds = 60;
-
-// Of lists, which have no size until they are there.
-constexpr ErrorCode kListsTooLarge{
-    "HR0705", ErrorKind::kConfig, "batch of lists larger than the memory limit",
-    "Fields that are delivered as lists have the size that the records have. One batch of them has "
-    "to fit into half of what memory_limit leaves beside slots and threads. Use a smaller batch, a "
-    "higher limit, or a step that makes the records smaller (Resize)."};
-const Register<ErrorCode> registered_lists(kListsTooLarge);
-
-[[noreturn]] void throw_lists_too_large(const OpenBatch& batch, size_t share) {
-  raise(kListsTooLarge,
-        std::to_string(batch.done) + " of the " + std::to_string(batch.builder.rows()) +
-            " records of batch " + std::to_string(batch.builder.index()) + " take " +
-            std::to_string(batch.list_bytes >> 20) + " MiB, memory_limit leaves " +
-            std::to_string(share >> 20) + " MiB for them",
-        "raise memory_limit, or use a smaller batch_size");
-}
+// Batches of so many bytes, with so many rows for each thread, do with two buffers where they can.
+constexpr size_t kLargeBatch = 16 << 20;
+constexpr int kManyRows = 32;
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -86,7 +66,9 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
       gate_(shares_.records),
       read_ahead_(options_.source, options_.plan->wanted(), shares_.read_ahead,
                   shares_.largest_file),
-      host_side_(*this) {
+      host_side_(*this),
+      spares_memory_(shares_.slots / shares_.depth >= kLargeBatch &&
+                     options_.layout.rank_batch() >= kManyRows * options_.threads) {
   throw_if_forked();
   for (const Output& output : options_.plan->outputs()) {
     const size_t bytes = output.bytes_per_record * size_t(options_.layout.rank_batch());
@@ -157,12 +139,24 @@ int64_t Engine::index_at(int64_t epoch, int64_t position) const {
                                  position % options_.layout.positions());
 }
 
+// Note [When the third buffer is used]
+// While the consumer waits for data, two buffers do: it lets go of one batch as it takes the next,
+// and all that a third would save is the moment in which the last records of a batch leave threads
+// without work. So large batches get a third only when one is ready and the consumer is busy, or
+// when it keeps more than one; and at once where a batch has few records for each thread.
+bool Engine::may_use_spare() const {
+  if (!spares_memory_ || consumer_keeps_) return true;
+  if (consumer_waits_ || open_.empty()) return false;
+  return open_.front()->done == open_.front()->builder.rows();
+}
+
 bool Engine::open_batch() {
   if (next_open_ >= options_.layout.batches()) return false;
   std::vector<int> pooled;
   for (size_t i = 0; i < rings_.size(); ++i) {
     if (!rings_[i]) continue;
     if (rings_[i]->available() == 0) return false;
+    if (!may_use_spare() && rings_[i]->out() >= 2) return false;
     pooled.push_back(static_cast<int>(i));
   }
   // Lists and small fields have no ring; batches ahead of the consumer are bounded all the same.
@@ -250,7 +244,7 @@ bool Engine::finish_run(std::unique_ptr<RecordRun> run, int settled, double seco
     const auto begin = run->flight.begin();
     return has_host_steps_ && std::any_of(begin, begin + run->rows, is);
   };
-  bool to_host = false, parked = false, batch_done = false;
+  bool to_host = false, parked = false, batch_done = false, consumer_waits = true;
   {
     MutexLock lock(mutex_);
     add(stats_.stages, stages);
@@ -258,6 +252,7 @@ bool Engine::finish_run(std::unique_ptr<RecordRun> run, int settled, double seco
     OpenBatch& batch = *run->batch;
     batch.done += settled;
     batch_done = batch.done == batch.builder.rows();
+    consumer_waits = consumer_waits_;
     to_host = any([](const InFlight& flight) { return flight.state == State::kAtHost; });
     parked = !to_host && any([](const InFlight& flight) { return !flight.settled(); });
     if (to_host) {
@@ -271,122 +266,8 @@ bool Engine::finish_run(std::unique_ptr<RecordRun> run, int settled, double seco
     }
   }
   if (to_host) ThreadPool::host().wake();
+  if (batch_done && !consumer_waits) ThreadPool::workers().wake();  // a third buffer may be used
   return parked;
-}
-
-std::optional<Batch> Engine::next(const std::function<void()>& interrupted) {
-  throw_if_forked();
-  const double begin = now();
-  bool warned = false;
-  std::unique_ptr<OpenBatch> done;
-  while (!done) {
-    {
-      MutexLock lock(mutex_);
-      const bool at_end = open_.empty() && next_open_ >= options_.layout.batches();
-      if (at_end) return std::nullopt;
-      const auto ready = [&]() REQUIRES_LOCK(mutex_) {
-        return !open_.empty() &&
-               (open_.front()->done == open_.front()->builder.rows() || open_.front()->too_large);
-      };
-      if (!ready()) progress_.wait_for(mutex_, kSlice);
-      if (ready() && open_.front()->too_large) throw_lists_too_large(*open_.front(), shares_.lists);
-      if (ready()) {
-        done = std::move(open_.front());
-        open_.pop_front();
-        stats_.wait_seconds += now() - begin;
-        break;
-      }
-    }
-    if (interrupted) interrupted();
-    if (!warned && now() - begin > kHangSeconds && options_.warn) {
-      options_.warn("no batch for " + std::to_string(int(kHangSeconds)) +
-                    " s; the loader still waits for " +
-                    (has_host_steps_ ? "a Python step" : "reads or decoding"));
-      warned = true;
-    }
-  }
-  Batch batch = hand_over(*done);
-  ThreadPool::workers().wake();
-  return batch;
-}
-
-Batch Engine::hand_over(OpenBatch& open) {
-  const BatchLayout& layout = options_.layout;
-  {
-    MutexLock lock(mutex_);
-    const int64_t end = (open.builder.index() + 1) * layout.global_batch();
-    delivered_records_ = std::min(end, layout.positions());
-    stats_.warnings += open.warnings;
-    list_bytes_ -= open.list_bytes;
-  }
-  account_failures(open);
-  Batch batch = open.builder.finish();
-  copy_slots_that_run_out(batch, open);
-  MutexLock lock(mutex_);
-  ++stats_.batches;
-  stats_.records += batch.size;
-  return batch;
-}
-
-void Engine::account_failures(OpenBatch& open) {
-  if (open.failures.empty()) return;
-  std::sort(open.failures.begin(), open.failures.end(),
-            [](const RowFailure& a, const RowFailure& b) { return a.row < b.row; });
-  const auto place = [&](RowFailure& failure) {
-    failure.error.where.record = failure.record;
-    if (failure.error.where.file.empty()) {
-      failure.error.where.file = options_.source->key(failure.record);
-    }
-  };
-  // First what ends the run, so that a batch which is tried again is not counted twice.
-  for (RowFailure& failure : open.failures) {
-    if (!failure.fatal) continue;
-    place(failure);
-    throw Exception(std::move(failure.error));
-  }
-  for (RowFailure& failure : open.failures) {
-    const int64_t position = open.builder.range().begin + failure.row;
-    place(failure);
-    bad_records_.add({open.builder.epoch(), position, failure.record,
-                      options_.source->key(failure.record), std::move(failure.error),
-                      std::move(failure.action)});
-  }
-  int64_t seen;
-  {
-    MutexLock lock(mutex_);
-    // This rank's part, as the bad ones are.
-    const BatchLayout& layout = options_.layout;
-    seen = delivered_records_ * layout.rank_batch() / layout.global_batch();
-  }
-  bad_records_.check(seen);
-}
-
-void Engine::copy_slots_that_run_out(Batch& batch, const OpenBatch& open) {
-  for (int output : open.pooled) {
-    SlotRing& ring = *rings_[output];
-    int with_engine = ring.available();  // free ones, and those being filled
-    {
-      MutexLock lock(mutex_);
-      with_engine += static_cast<int>(open_.size());
-    }
-    if (with_engine > 0) continue;
-    BatchField& field = batch.fields[output];
-    std::shared_ptr<void> copy = make_pages(ring.bytes());
-    std::memcpy(copy.get(), field.view.data, field.view.dense_bytes());
-    field.view.data = copy.get();
-    field.lease = std::move(copy);
-    bool first;
-    {
-      MutexLock lock(mutex_);
-      first = stats_.copies++ == 0;
-    }
-    if (first && options_.warn) {
-      options_.warn(
-          "all " + std::to_string(ring.depth()) + " slots of \"" + field.name +
-          "\" are held by the consumer: batches are copied from now on (drop batches before "
-          "taking the next, or raise memory_limit)");
-    }
-  }
 }
 
 EngineStats Engine::stats() const {

@@ -114,10 +114,12 @@ class Engine final : public PoolClient {
 
   // Claiming (engine.cc).
   std::unique_ptr<RecordRun> claim() EXCLUDES_LOCK(mutex_);
+  bool may_use_spare() const REQUIRES_LOCK(mutex_);
   bool open_batch() REQUIRES_LOCK(mutex_);
   bool may_grow_lists() const REQUIRES_LOCK(mutex_);
   bool finish_run(std::unique_ptr<RecordRun> run, int settled, double seconds,
                   const StageSeconds& stages) EXCLUDES_LOCK(mutex_);
+  void consumer_arrives() EXCLUDES_LOCK(mutex_);
   Batch hand_over(OpenBatch& batch) EXCLUDES_LOCK(mutex_);
   void account_failures(OpenBatch& batch);
   void copy_slots_that_run_out(Batch& batch, const OpenBatch& open);
@@ -164,9 +166,13 @@ class Engine final : public PoolClient {
   std::atomic<bool> stopping_{false};             // records that have not begun need not begin
   std::atomic<uint64_t> freed_{0};                // counts records that gave memory back
 
+  const bool spares_memory_;  // Note [When the third buffer is used]
+
   mutable Mutex mutex_;
   Condition progress_;
   bool running_ GUARDED_BY(mutex_) = false;
+  bool consumer_waits_ GUARDED_BY(mutex_) = false;  // inside next()
+  bool consumer_keeps_ GUARDED_BY(mutex_) = false;  // more than one batch when it came last
   int64_t epoch_ GUARDED_BY(mutex_) = 0;
   int64_t next_open_ GUARDED_BY(mutex_) = 0;          // batch to open next
   int64_t next_sequence_ GUARDED_BY(mutex_) = 0;      // of its first row

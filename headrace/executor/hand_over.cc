@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// The consumer's side of the engine: waiting for the next batch, failures by policy, and copies for
+// a consumer that keeps every slot.
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "headrace/base/registry.h"
+#include "headrace/executor/engine.h"
+
+namespace headrace {
+namespace {
+
+// How long next() waits before it looks for signals, and before it says that it still waits.
+constexpr auto kSlice = std::chrono::milliseconds(50);
+constexpr double kHangSeconds = 60;
+
+constexpr ErrorCode kListsTooLarge{
+    "HR0705", ErrorKind::kConfig, "batch of lists larger than the memory limit",
+    "Fields that are delivered as lists have the size that the records have. One batch of them has "
+    "to fit into half of what memory_limit leaves beside slots and threads. Use a smaller batch, a "
+    "higher limit, or a step that makes the records smaller (Resize)."};
+const Register<ErrorCode> registered_lists(kListsTooLarge);
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+[[noreturn]] void throw_lists_too_large(const OpenBatch& batch, size_t share) {
+  raise(kListsTooLarge,
+        std::to_string(batch.done) + " of the " + std::to_string(batch.builder.rows()) +
+            " records of batch " + std::to_string(batch.builder.index()) + " take " +
+            std::to_string(batch.list_bytes >> 20) + " MiB, memory_limit leaves " +
+            std::to_string(share >> 20) + " MiB for them",
+        "raise memory_limit, or use a smaller batch_size");
+}
+
+}  // namespace
+
+void Engine::consumer_arrives() {
+  bool begins_to_keep = false;
+  {
+    MutexLock lock(mutex_);
+    int kept = 0;
+    for (const auto& ring : rings_) {
+      if (ring) kept = std::max(kept, ring->out() - static_cast<int>(open_.size()));
+    }
+    begins_to_keep = kept >= 2 && !consumer_keeps_;
+    consumer_keeps_ = kept >= 2;
+    consumer_waits_ = true;
+  }
+  if (begins_to_keep) ThreadPool::workers().wake();
+}
+
+std::optional<Batch> Engine::next(const std::function<void()>& interrupted) {
+  throw_if_forked();
+  const double begin = now();
+  bool warned = false;
+  std::unique_ptr<OpenBatch> done;
+  consumer_arrives();
+  while (!done) {
+    {
+      MutexLock lock(mutex_);
+      const bool at_end = open_.empty() && next_open_ >= options_.layout.batches();
+      if (at_end) {
+        consumer_waits_ = false;
+        return std::nullopt;
+      }
+      const auto ready = [&]() REQUIRES_LOCK(mutex_) {
+        return !open_.empty() &&
+               (open_.front()->done == open_.front()->builder.rows() || open_.front()->too_large);
+      };
+      if (!ready()) progress_.wait_for(mutex_, kSlice);
+      if (ready() && open_.front()->too_large) throw_lists_too_large(*open_.front(), shares_.lists);
+      if (ready()) {
+        done = std::move(open_.front());
+        open_.pop_front();
+        stats_.wait_seconds += now() - begin;
+        consumer_waits_ = false;
+        break;
+      }
+    }
+    if (interrupted) interrupted();
+    if (!warned && now() - begin > kHangSeconds && options_.warn) {
+      options_.warn("no batch for " + std::to_string(int(kHangSeconds)) +
+                    " s; the loader still waits for " +
+                    (has_host_steps_ ? "a Python step" : "reads or decoding"));
+      warned = true;
+    }
+  }
+  Batch batch = hand_over(*done);
+  ThreadPool::workers().wake();
+  return batch;
+}
+
+Batch Engine::hand_over(OpenBatch& open) {
+  const BatchLayout& layout = options_.layout;
+  {
+    MutexLock lock(mutex_);
+    const int64_t end = (open.builder.index() + 1) * layout.global_batch();
+    delivered_records_ = std::min(end, layout.positions());
+    stats_.warnings += open.warnings;
+    list_bytes_ -= open.list_bytes;
+  }
+  account_failures(open);
+  Batch batch = open.builder.finish();
+  copy_slots_that_run_out(batch, open);
+  MutexLock lock(mutex_);
+  ++stats_.batches;
+  stats_.records += batch.size;
+  return batch;
+}
+
+void Engine::account_failures(OpenBatch& open) {
+  if (open.failures.empty()) return;
+  std::sort(open.failures.begin(), open.failures.end(),
+            [](const RowFailure& a, const RowFailure& b) { return a.row < b.row; });
+  const auto place = [&](RowFailure& failure) {
+    failure.error.where.record = failure.record;
+    if (failure.error.where.file.empty()) {
+      failure.error.where.file = options_.source->key(failure.record);
+    }
+  };
+  // First what ends the run, so that a batch which is tried again is not counted twice.
+  for (RowFailure& failure : open.failures) {
+    if (!failure.fatal) continue;
+    place(failure);
+    throw Exception(std::move(failure.error));
+  }
+  for (RowFailure& failure : open.failures) {
+    const int64_t position = open.builder.range().begin + failure.row;
+    place(failure);
+    bad_records_.add({open.builder.epoch(), position, failure.record,
+                      options_.source->key(failure.record), std::move(failure.error),
+                      std::move(failure.action)});
+  }
+  int64_t seen;
+  {
+    MutexLock lock(mutex_);
+    // This rank's part, as the bad ones are.
+    const BatchLayout& layout = options_.layout;
+    seen = delivered_records_ * layout.rank_batch() / layout.global_batch();
+  }
+  bad_records_.check(seen);
+}
+
+void Engine::copy_slots_that_run_out(Batch& batch, const OpenBatch& open) {
+  for (int output : open.pooled) {
+    SlotRing& ring = *rings_[output];
+    int with_engine = ring.available();  // free ones, and those being filled
+    {
+      MutexLock lock(mutex_);
+      with_engine += static_cast<int>(open_.size());
+    }
+    if (with_engine > 0) continue;
+    BatchField& field = batch.fields[output];
+    std::shared_ptr<void> copy = make_pages(ring.bytes());
+    std::memcpy(copy.get(), field.view.data, field.view.dense_bytes());
+    field.view.data = copy.get();
+    field.lease = std::move(copy);
+    bool first;
+    {
+      MutexLock lock(mutex_);
+      first = stats_.copies++ == 0;
+    }
+    if (first && options_.warn) {
+      options_.warn(
+          "all " + std::to_string(ring.depth()) + " slots of \"" + field.name +
+          "\" are held by the consumer: batches are copied from now on (drop batches before "
+          "taking the next, or raise memory_limit)");
+    }
+  }
+}
+
+}  // namespace headrace
