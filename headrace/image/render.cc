@@ -35,6 +35,8 @@ Error unknown_picture(std::span<const uint8_t> bytes) {
   for (const CodecRecord* codec : Registry<CodecRecord>::all()) {
     error.note += (error.note.empty() ? "codecs: " : ", ") + std::string(codec->name);
   }
+  error.hint = bytes.empty() ? "fetch the file again, or leave it out"
+                             : "look at the file: it is no picture, or of another format";
   return error;
 }
 
