@@ -116,7 +116,7 @@ class Read {
  private:
   Read& add(const void* data, size_t bytes, Shape shape) {
     data_->owned.emplace_back(bytes);
-    std::memcpy(data_->owned.back().data(), data, bytes);
+    if (bytes) std::memcpy(data_->owned.back().data(), data, bytes);
     data_->fields.push_back({{data_->owned.back().data(), bytes}, std::move(shape), 0});
     return *this;
   }
