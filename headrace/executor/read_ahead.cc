@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/executor/read_ahead.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -10,17 +12,25 @@ namespace {
 // Enough to keep a disk's queue busy; readers sleep while the page cache answers.
 constexpr int kReaders = 8;
 constexpr size_t kHostChunk = 32;  // records for each time that the host's lock is taken
-// Records ahead: what a disk of 10 ms needs for 10,000 records a second; more would only hold
+// Records ahead: what a disk of 10 ms needs for 5,000 records a second; more would only hold
 // memory.
-constexpr int64_t kMaxDepth = 128, kMaxHostDepth = 1024;
+constexpr int64_t kMaxDepth = 64, kMaxHostDepth = 1024;
 constexpr size_t kMaxSpare = 64;
-// A cached file of 100 KB takes about 20 microseconds; a read that waits for a device, far more.
+// Readers start when reads wait this long for a device on average, and stop when they hardly do.
 constexpr double kSlowSeconds = 200e-6, kFastSeconds = 60e-6;
 
 size_t bytes_of(const RecordData& data) {
   size_t bytes = 0;
   for (const Buffer& buffer : data.owned) bytes += buffer.capacity();
   return bytes;
+}
+
+// How often this thread has given up the processor to wait. A read from the page cache never does,
+// and being preempted on a busy machine does not count, as time would.
+long waits_of_this_thread() {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nvcsw;
 }
 
 double now() {
@@ -127,9 +137,11 @@ void ReadAhead::read_loop() {
       ++reading_;
     } while (host_ && data.size() < kHostChunk && may_read_on());
     mutex_.unlock();
+    const long waits = waits_of_this_thread();
     const double begin = now();
     source_->read(indices, wanted_, data);
-    const double seconds = (now() - begin) / static_cast<double>(data.size());
+    double seconds = (now() - begin) / static_cast<double>(data.size());
+    if (waits_of_this_thread() == waits) seconds = 0;
     mutex_.lock();
     for (size_t i = 0; i < data.size(); ++i) {
       const size_t bytes = bytes_of(data[i]);
@@ -206,13 +218,15 @@ size_t ReadAhead::fetch(int64_t sequence, int64_t index, RecordData& out, bool m
     next_ = std::max(next_, sequence + 1);
     lent_ += expected;
   }
+  const long waits = waits_of_this_thread();
   const double begin = now();
   read_now(index, out);
+  const double seconds = waits_of_this_thread() == waits ? 0 : now() - begin;
   const size_t bytes = bytes_of(out);
   MutexLock lock(mutex_);
   lent_ += bytes;
   lent_ -= expected;
-  note_read(now() - begin, bytes);
+  note_read(seconds, bytes);
   room_changed();
   return bytes;
 }
