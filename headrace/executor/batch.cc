@@ -171,8 +171,8 @@ Result<void> BatchBuilder::write_list_value(const Output& output, FieldMemory& f
   const size_t bytes = scalar ? 8 : value.bytes.size();
   std::shared_ptr<void> memory = make_item(bytes);
   source.list_bytes += bytes;
-  std::memcpy(memory.get(), scalar ? static_cast<const void*>(&value.scalar) : value.bytes.data(),
-              bytes);
+  const void* from = scalar ? static_cast<const void*>(&value.scalar) : value.bytes.data();
+  if (bytes > 0) std::memcpy(memory.get(), from, bytes);
   field.items[source.row] = {
       memory.get(), output.state.dtype, value.shape.empty() ? output.state.shape : value.shape, {}};
   field.item_memory[source.row] = std::move(memory);
