@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""memory_limit holds, nothing grows with time, and nothing is left behind.
+
+Growth is the process's: each case runs in one of its own. The baseline is its resident memory after
+``import headrace`` and a loader of one tiny picture that used the same steps and threads.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image, ImageFile
+
+import headrace as hr
+from headrace import transforms as T
+
+MIB = 1 << 20
+
+PROGRAM = """
+import ctypes, json, os, sys
+import headrace as hr
+from headrace import transforms as T
+
+def kib(name):
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith(name))
+
+def live_kib():
+    "Resident, without what malloc merely keeps: how much that is depends on timing."
+    ctypes.CDLL(None).malloc_trim(0)
+    return kib("VmRSS")
+
+def untouched(image):
+    return image
+
+class Stored:
+    "Encoded pictures from a Python object."
+    def __init__(self, paths): self.paths = paths
+    def __len__(self): return len(self.paths)
+    def __getitem__(self, i):
+        with open(self.paths[i], "rb") as file:
+            return {"image": file.read()}
+
+STEPS = {
+    "fused": [T.Resize((64, 64))],
+    "between": [T.Resize((1200, 1800)), T.Resize((64, 64))],
+    "tiny between": [T.Resize((48, 48)), T.Resize((32, 32))],
+    "python": [untouched, T.Resize((64, 64))],
+}
+case = json.loads(sys.argv[1])
+
+def loader(paths, **options):
+    source = Stored(paths) if case.get("object") else hr.records(image=paths)
+    steps = STEPS[case.get("steps", "fused")]
+    return hr.Loader(source, steps, **{**case["options"], **options})
+
+def run_through(source):
+    records = 0
+    for batch in source:
+        records += len(batch.image)
+    return records
+"""
+
+LIMIT = (
+    PROGRAM
+    + """
+with loader([case["tiny"]]) as tiny:
+    run_through(tiny)
+before = kib("VmRSS")
+with open("/proc/self/clear_refs", "w") as file:
+    file.write("5")  # VmHWM begins anew
+with loader(case["paths"]) as big:
+    records = run_through(big) + run_through(big)
+    peak = big.stats().memory_peak
+growth = kib("VmHWM") - before
+print(json.dumps({"records": records, "growth": growth * 1024, "peak": peak,
+                  "left": (kib("VmRSS") - before) * 1024}))
+"""
+)
+
+EPOCHS = (
+    PROGRAM
+    + """
+source = loader(case["paths"], shuffle=True)
+grown = []
+for epoch in range(52):
+    assert run_through(source) == len(case["paths"])
+    if epoch in (1, 51):
+        grown.append(live_kib())
+print(json.dumps({"growth": (grown[1] - grown[0]) * 1024}))
+"""
+)
+
+LEFTOVERS = (
+    PROGRAM
+    + """
+def here():
+    return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
+
+def use(number):
+    source = loader(case["paths"], shuffle=True)
+    for taken, batch in enumerate(source):
+        if number % 2 and taken == 3:
+            return  # dropped in the middle of its epoch
+
+use(0), use(1)
+before, resident = here(), live_kib()
+for number in range(50):
+    use(number)
+print(json.dumps({"before": before, "after": here(),
+                  "growth": (live_kib() - resident) * 1024}))
+"""
+)
+
+
+def report(program: str, **case: Any) -> Any:
+    case["options"] = {"batch_size": 4, "threads": 2, **case.get("options", {})}
+    done = subprocess.run(
+        [sys.executable, "-c", program, json.dumps(case)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def camera(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Three photos of 6 million pixels, 3 to 6 MB each: baseline, without subsampling, progressive.
+    A progressive one takes 36 MiB of coefficients."""
+    folder = tmp_path_factory.mktemp("camera")
+    rng = np.random.default_rng(0)
+    photo = Image.fromarray(rng.integers(40, 216, (2000, 3000, 3), dtype=np.uint8))
+    buffer, ImageFile.MAXBLOCK = ImageFile.MAXBLOCK, 1 << 25
+    photo.save(folder / "0.jpg", quality=70)
+    photo.save(folder / "1.jpg", quality=70, subsampling=0)
+    photo.save(folder / "2.jpg", quality=60, subsampling=0, progressive=True)
+    ImageFile.MAXBLOCK = buffer
+    return [str(path) for path in sorted(folder.iterdir())]
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """200 photos of 24 x 24."""
+    folder = tmp_path_factory.mktemp("tiny")
+    rng = np.random.default_rng(1)
+    for number in range(200):
+        pixels = rng.integers(0, 256, (24, 24, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(folder / f"{number:03}.jpg", progressive=number % 5 == 0)
+    return [str(path) for path in sorted(folder.iterdir())]
+
+
+@pytest.mark.parametrize(
+    ("limit_mib", "case"),
+    [
+        (96, {"options": {"threads": 2}, "records": 30}),
+        (96, {"options": {"threads": 8}, "records": 18}),
+        (96, {"steps": "between", "records": 12}),
+        (128, {"steps": "python", "records": 12}),
+        (96, {"object": True, "records": 12}),
+    ],
+    ids=["two threads", "eight threads", "pixels in between", "python step", "python object"],
+)
+def test_the_process_stays_inside_the_limit(
+    limit_mib: int, case: dict[str, Any], camera: list[str], tiny: list[str]
+) -> None:
+    options = {**case.get("options", {}), "memory_limit": f"{limit_mib} MiB"}
+    paths = (camera * 10)[: case["records"]]
+    found = report(LIMIT, **{**case, "options": options}, paths=paths, tiny=tiny[0])
+    assert found["records"] == 2 * len(paths)
+    consumers = 2 * 4 * 3 * 64 * 64  # its batch, and the one before it
+    if case.get("object"):
+        consumers += 2 * max(Path(path).stat().st_size for path in paths)  # bytes in Python
+    assert found["growth"] <= 1.05 * limit_mib * MIB + consumers
+    assert found["peak"] <= limit_mib * MIB
+    assert found["left"] <= 16 * MIB  # all that is large goes back to the system
+
+
+@pytest.mark.parametrize(
+    ("steps", "most_mib"),
+    # Python's allocator takes mebibytes; losing every picture would be 17 of them.
+    [("fused", 1), ("tiny between", 1), ("python", 4)],
+)
+def test_nothing_grows_with_the_epochs(steps: str, most_mib: int, tiny: list[str]) -> None:
+    options = {"batch_size": 32}
+    assert report(EPOCHS, steps=steps, paths=tiny, options=options)["growth"] < most_mib * MIB
+
+
+def test_dropped_loaders_leave_nothing(tiny: list[str]) -> None:
+    found = report(LEFTOVERS, paths=tiny, steps="python")
+    assert found["after"] == found["before"]  # open files, threads
+    assert found["growth"] < 4 * MIB
+
+
+def test_a_limit_that_is_too_small_names_one_that_suffices(tiny: list[str]) -> None:
+    def make(limit: str) -> hr.Loader:
+        source = hr.records(image=tiny)
+        return hr.Loader(
+            source, [T.Resize((256, 256))], batch_size=64, threads=3, memory_limit=limit
+        )
+
+    with pytest.raises(hr.ConfigError) as caught:
+        make("20 MiB")
+    error = caught.value
+    assert error.code == "HR0702"
+    assert "memory_limit is 20 MiB" in str(error) and "2 batches of 12 MiB, 3 threads" in str(error)
+    for way in ("memory_limit", "batch_size", "threads"):
+        assert way in error.hint
+    least = re.search(r"the least that works here is (\d+) MiB", str(error))
+    assert least
+    with make(f"{least[1]} MiB") as enough:
+        records = 0
+        for batch in enough:
+            records += len(batch.image)
+            del batch  # two slots: one is filled while the other is used
+        assert records == len(tiny)
+    with pytest.raises(hr.ConfigError):
+        make(f"{int(least[1]) - 1} MiB")
+
+
+def test_kept_batches_are_the_consumers_and_the_limit_still_holds(tiny: list[str]) -> None:
+    source = hr.records(image=tiny)
+    options: dict[str, Any] = {"batch_size": 4, "threads": 2, "memory_limit": "24 MiB"}
+    loader = hr.Loader(source, [T.Resize((200, 200))], **options)
+    with pytest.warns(match="held by the consumer") as warned:
+        kept = list(loader)
+    assert len(warned) == 1
+    size = sum(batch.image.nbytes for batch in kept)
+    assert size > 22 * MIB and loader.stats().copies > 0
+    assert loader.stats().memory_peak <= 24 * MIB
+    again = hr.Loader(source, [T.Resize((200, 200))], **options)
+    for batch, expected in zip(kept, again, strict=True):
+        np.testing.assert_array_equal(batch.image, expected.image)
