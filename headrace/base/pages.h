@@ -19,5 +19,7 @@ inline constexpr size_t kLargeBytes = size_t{1} << 20;
 void* map_pages(size_t bytes);
 // REQUIRES: the same number of bytes.
 void unmap_pages(void* memory, size_t bytes) noexcept;
+// By this process now; for tests.
+size_t mapped_bytes();
 
 }  // namespace headrace

@@ -9,6 +9,7 @@
 #include <array>
 #include <string>
 
+#include "headrace/base/pages.h"
 #include "headrace/codecs/codec.h"
 #include "headrace/codecs/jpeg_markers.h"
 #include "headrace/codecs/jpeg_session.h"
@@ -97,7 +98,7 @@ class HeapWatch : public RowSink {
  private:
   static size_t held() {  // zero under sanitizers, whose allocator is another
     const struct mallinfo2 info = mallinfo2();
-    return info.uordblks + info.hblkhd;
+    return info.uordblks + info.hblkhd + mapped_bytes();
   }
   size_t before_, most_ = 0;
 };
