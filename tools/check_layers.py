@@ -61,7 +61,7 @@ def layer_of(path: Path) -> str | None:
         return None  # tests, benchmarks and examples may include everything
     if len(parts) > 2:
         return parts[1]
-    return re.sub(r"_(test|fuzz|bench)$", "", path.stem)
+    return path.stem.split("_")[0]  # loader.cc, loader_test.cc, loader_pictures_test.cc
 
 
 def check_includes(path: Path, text: str) -> Iterator[str]:
