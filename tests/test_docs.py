@@ -46,3 +46,21 @@ def test_the_readme_example_runs(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "(8, 3, 224, 224) torch.float32 torch.int64\n"
+
+
+def test_the_reference_has_a_page_for_all_that_is_registered(tmp_path: Path) -> None:
+    from headrace import _core
+
+    tool = ROOT / "tools" / "make_reference.py"
+    subprocess.run([sys.executable, tool, tmp_path], check=True, stdout=subprocess.DEVNULL)
+    pages = {
+        "operators.md": _core.operators(),
+        "formats.md": _core.formats() | _core.codecs(),
+        "errors.md": _core.error_codes(),
+    }
+    for page, records in pages.items():
+        text = (tmp_path / page).read_text()
+        assert [name for name in records if name not in text] == []
+    for page in tmp_path.glob("*.md"):
+        for link in re.findall(r"\]\(([\w-]+\.md)", page.read_text()):
+            assert (tmp_path / link).exists(), f"{page.name} links to {link}"

@@ -104,20 +104,30 @@ def api_page(module: Any) -> str:
             parts += [f"## headrace.{name}", f"`{value!r}`"]
             continue
         parts += [f"## headrace.{name}", signature(f"headrace.{name}", value), doc]
-        if inspect.isclass(value):
-            for member, function in inspect.getmembers(value, lambda v: inspect.isroutine(v)):
-                if member.startswith("_") or not inspect.getdoc(function):
-                    continue
-                parts += [f"### {name}.{member}", signature(member, function)]
-                parts += [inspect.getdoc(function) or ""]
+        for member in own_members(value):
+            function = getattr(value, member)
+            parts += [f"### {name}.{member}", signature(member, function)]
+            parts += [inspect.getdoc(function) or ""]
     return joined(*parts)
+
+
+def own_members(value: Any) -> list[str]:
+    """A class's documented public members, without what Python's own classes give it."""
+    if not inspect.isclass(value):
+        return []
+    ours = [base for base in value.__mro__ if base.__module__.startswith("headrace")]
+    names = {name for base in ours for name in vars(base) if not name.startswith("_")}
+    return sorted(name for name in names if inspect.getdoc(getattr(value, name)))
 
 
 def signature(name: str, value: Any) -> str:
     try:
-        return f"```python\n{name}{inspect.signature(value)}\n```"
+        text = str(inspect.signature(value))
     except (TypeError, ValueError):
         return ""
+    # Annotations that are not evaluated print as strings.
+    text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", text)
+    return f"```python\n{name}{text}\n```"
 
 
 def guides() -> dict[str, str]:
