@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -49,14 +50,14 @@ def test_the_readme_example_runs(tmp_path: Path) -> None:
 
 
 def test_the_reference_has_a_page_for_all_that_is_registered(tmp_path: Path) -> None:
-    from headrace import _core
+    from headrace import _core, errors
 
     tool = ROOT / "tools" / "make_reference.py"
     subprocess.run([sys.executable, tool, tmp_path], check=True, stdout=subprocess.DEVNULL)
     pages = {
         "operators.md": _core.operators(),
         "formats.md": _core.formats() | _core.codecs(),
-        "errors.md": _core.error_codes(),
+        "errors.md": errors.all_codes(),
     }
     for page, records in pages.items():
         text = (tmp_path / page).read_text()
@@ -64,3 +65,17 @@ def test_the_reference_has_a_page_for_all_that_is_registered(tmp_path: Path) -> 
     for page in tmp_path.glob("*.md"):
         for link in re.findall(r"\]\(([\w-]+\.md)", page.read_text()):
             assert (tmp_path / link).exists(), f"{page.name} links to {link}"
+
+
+def test_every_error_code_that_is_written_somewhere_is_explained() -> None:
+    sources = [*ROOT.glob("headrace/**/*"), *ROOT.glob("python/**/*.py"), *ROOT.glob("bindings/*")]
+    pages = [*PAGES, *(path for path in sources if path.suffix in (".cc", ".h", ".py"))]
+    written = {
+        code
+        for path in pages
+        if "_test" not in path.stem and "_fuzz" not in path.stem
+        for code in re.findall(r"\bHR\d{4}\b", path.read_text())
+    }
+    command = [sys.executable, "-c", "from headrace.cli import main; main()", "explain", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert written - {record["id"] for record in json.loads(done.stdout)} == set()

@@ -160,12 +160,12 @@ def write_html(folder: Path) -> None:
 
 def main(output: Path) -> int:
     import headrace
-    from headrace import _core
+    from headrace import _core, errors
 
     pages = guides() | {
         "operators.md": operators_page(_core.operators()),
         "formats.md": formats_page(_core.formats(), _core.codecs()),
-        "errors.md": errors_page(_core.error_codes()),
+        "errors.md": errors_page(errors.all_codes()),
         "api.md": api_page(headrace),
     }
     links = "".join(

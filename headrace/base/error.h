@@ -31,7 +31,7 @@ enum class ErrorKind {
 };
 
 struct ErrorCode {
-  std::string_view id;  // "HR0301"
+  std::string_view id;  // "HR0305"
   ErrorKind kind;
   std::string_view title;        // "truncated JPEG"
   std::string_view explanation;  // what it means, what causes it, the way out; one paragraph
@@ -55,7 +55,7 @@ struct Error {
   Where where = {};
   std::string note = {};  // further facts
   std::string hint = {};  // the way out
-  // "HR0301 truncated JPEG: <what>" and below it where, note and help, a line each.
+  // "HR0305 damaged JPEG: <what>" and below it where, note and help, a line each.
   std::string message() const;
 };
 

@@ -14,7 +14,7 @@ from headrace.cli import output
 @output.command
 def run(
     code: Annotated[
-        str | None, typer.Argument(metavar="[CODE]", help="Such as HR0301; none: list them all.")
+        str | None, typer.Argument(metavar="[CODE]", help="Such as HR0305; none: list them all.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON value.")] = False,
 ) -> int:
@@ -22,9 +22,9 @@ def run(
 
     Exit code 1 when there is no such code.
     """
-    from headrace import _core
+    from headrace import errors
 
-    codes = {key: {"id": key, **record} for key, record in _core.error_codes().items()}
+    codes = {key: {"id": key, **record} for key, record in errors.all_codes().items()}
     if code is None:
         if json:
             output.print_json([codes[key] for key in sorted(codes)])
