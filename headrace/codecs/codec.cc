@@ -32,6 +32,10 @@ int channels_of(ColorMode mode, const ImageHeader& header) {
   return 3;
 }
 
+Result<std::vector<uint8_t>> ImageDecoder::row_index(std::span<const uint8_t>) {
+  return std::vector<uint8_t>();
+}
+
 Result<std::vector<CoefficientPlane>> ImageDecoder::coefficients(std::span<const uint8_t>) {
   return Error{.code = &kNoCoefficients, .what = "this codec has no DCT coefficients"};
 }

@@ -61,12 +61,28 @@ class RowSink {
   virtual void rows(const RowBlock& block) = 0;
 };
 
+// Keeps what decoding a picture taught for its next decode. Any thread may call it.
+class RowIndexStore {
+ public:
+  virtual ~RowIndexStore() = default;
+  virtual void learned(uint64_t picture, std::span<const uint8_t> row_index) = 0;
+};
+
+// A row index says where, inside a picture's bytes, the rows of blocks begin. Its form is the
+// codec's own, and it is input like any other: checked, never believed. Pixels do not depend on it.
+struct RowIndexSlot {
+  std::span<const uint8_t> known;  // of the same bytes; may be empty, or end above the last row
+  RowIndexStore* store = nullptr;  // told when decoding went further than `known` does
+  uint64_t picture = 0;            // the store's name for the picture
+};
+
 struct DecodeJob {
   std::span<const uint8_t> bytes;  // REQUIRES: Buffer::kPadding readable bytes behind them
   Window window;                   // REQUIRES: inside the header's width x height, not empty
   ColorMode color = ColorMode::kRGB;
   bool strict = false;  // decode all of it, and make damage an error
   RowSink* sink = nullptr;
+  RowIndexSlot row_index = {};
   // Filled in. On an error some rows may have been delivered; the caller discards them.
   Result<void> result;
   int warnings = 0;  // damage inside the entropy-coded data that was repaired
@@ -89,6 +105,8 @@ class ImageDecoder {
   virtual void decode(std::span<DecodeJob> jobs) = 0;
   // How many pictures decode() profits from having at once.
   virtual int lanes() const { return 1; }
+  // The complete row index of an undamaged picture; empty for codecs and kinds that have none.
+  virtual Result<std::vector<uint8_t>> row_index(std::span<const uint8_t> bytes);
   // For codecs that have them: what a lossless transcode stores.
   virtual Result<std::vector<CoefficientPlane>> coefficients(std::span<const uint8_t> bytes);
 };

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The geometry of a JPEG picture (ISO/IEC 10918-1, A.1): components, blocks, MCUs. Plain data that
+// the plain decoder, the packed one and the packer share; nothing here reads bytes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace headrace {
+
+struct JpegComponent {
+  int id = 0;                               // as the frame header names it
+  int h = 1, v = 1;                         // sampling factors
+  int quantization_slot = 0;                // Tq
+  std::array<uint16_t, 64> quantization{};  // natural order
+  // Set by lay_out():
+  int width = 0, height = 0;             // samples that exist
+  int blocks_wide = 0, blocks_high = 0;  // blocks that hold them, without padding to whole MCUs
+};
+
+// How the components become colours; decided as libjpeg's default_decompress_parms() does.
+enum class JpegColor : uint8_t { kGray, kYCbCr, kRGB, kCMYK, kYCCK };
+
+struct JpegFrame {
+  int width = 0, height = 0;
+  int count = 0;  // of components
+  std::array<JpegComponent, 4> component;
+  JpegColor color = JpegColor::kYCbCr;
+  // Set by lay_out():
+  int h_max = 1, v_max = 1;
+  int mcus_wide = 0, mcus_high = 0;
+};
+
+// Fills in what follows from sizes and sampling factors. A single component is laid out as if its
+// factors were 1, because its scan holds one block an MCU (A.2.2). False when a number is outside
+// the standard's range (sides 1..65535, 1..4 components, factors 1..4), or when a component is
+// not an integer fraction of the largest, which libjpeg does not decode.
+bool lay_out(JpegFrame& frame);
+
+// Natural position (row * 8 + column) of the k-th coefficient in zigzag order (Figure A.6).
+extern const std::array<uint8_t, 64> kNaturalFromZigzag;
+
+}  // namespace headrace

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// A JPEG file in a form made for decoding speed: its quantized coefficients as bit planes,
+// losslessly, plus what is needed to give the file back byte for byte (docs/pack-format.md). The
+// decoder of that form is a codec like any other; here is the way in and the way back.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "headrace/base/error.h"
+
+namespace headrace {
+
+enum class PackLevel : uint8_t {
+  kFast,   // bit planes: about a tenth larger than the JPEG, the fastest to decode
+  kDense,  // the entropy-coded data with a row index: the JPEG's size, slower to decode
+};
+
+// Verified: what comes back was decoded again, and unpacked to the same bytes. An error's `what` is
+// a short reason to count by, for files that are to be stored as they are.
+Result<std::vector<uint8_t>> pack_jpeg(std::span<const uint8_t> jpeg, PackLevel level);
+// The original file. The bytes may be hostile.
+Result<std::vector<uint8_t>> unpack_jpeg(std::span<const uint8_t> packed);
+// Whether the bytes carry the signature of either level.
+bool is_packed_jpeg(std::span<const uint8_t> first_bytes);
+
+}  // namespace headrace

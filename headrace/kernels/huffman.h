@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Entropy-coded JPEG data -> quantized coefficients, for several pictures side by side.
+//
+// In two phases (docs/jpeg.md): walk() follows the bits of up to kMaxLanes streams at once, one
+// table lookup for one or two symbols, and notes what it saw; blocks_of() turns the notes of a run
+// of blocks into coefficients with vectors. A lane belongs to one thread.
+//
+// Whatever is suspicious (no such code, a coefficient beyond the 63rd, the end of the data) stops a
+// lane with kSuspicious, and the caller starts over with libjpeg. Nothing is read outside
+// [bytes, end + kStreamPadding), nothing written outside the lane's notes, whatever the bytes are.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace headrace {
+
+// As DHT stores it: how many codes each length 1..16 has, and the symbols in order of their codes.
+struct HuffmanSpec {
+  std::array<uint8_t, 16> counts{};
+  std::array<uint8_t, 256> symbols{};
+  bool operator==(const HuffmanSpec&) const = default;
+};
+
+enum class HuffmanUse : uint8_t { kDC, kAC };
+
+// Lookup tables for one spec. Large (some 10 KB): made once a picture, kept between pictures.
+class HuffmanTable {
+ public:
+  HuffmanTable();
+  ~HuffmanTable();
+  HuffmanTable(HuffmanTable&&) noexcept;
+  HuffmanTable& operator=(HuffmanTable&&) noexcept;
+  // False for a spec that libjpeg refuses: too many codes, or a DC symbol above 15. Building the
+  // spec that was built last costs nothing.
+  bool build(const HuffmanSpec& spec, HuffmanUse use);
+
+  struct Tables;
+  const Tables& tables() const { return *tables_; }
+
+ private:
+  std::unique_ptr<Tables> tables_;
+};
+
+// The blocks of one MCU in their order: which component each belongs to.
+struct McuPattern {
+  int blocks = 0;  // 1..10
+  std::array<uint8_t, 10> component{};
+};
+
+constexpr size_t kStreamPadding = 64;  // zero bytes that must follow unstuffed data
+constexpr int kMaxLanes = 4;
+
+// Copies entropy-coded data without its stuffed zeros, up to the first marker or the end. Returns
+// the bytes read up to there (`in` continues with a marker, or ended) and written. Writes up to 64
+// bytes past `written`; does not write the padding. REQUIRES: room in `out` for in.size() + 64.
+struct Unstuffed {
+  size_t read = 0, written = 0;
+};
+Unstuffed unstuff(std::span<const uint8_t> in, uint8_t* out);
+
+class HuffmanLane {
+ public:
+  enum class State : uint8_t { kRunning, kDone, kSuspicious };
+
+  // Starts a stream of unstuffed bytes at a bit. `dc` and `ac` by component; they and the bytes
+  // must outlive the stream. REQUIRES: kStreamPadding bytes readable behind `bytes`.
+  void open(std::span<const uint8_t> bytes, uint64_t bit, const McuPattern& pattern,
+            const std::array<const HuffmanTable*, 4>& dc,
+            const std::array<const HuffmanTable*, 4>& ac);
+  // The next run: `mcus` whole MCUs. Forgets the notes of the run before.
+  void begin(int mcus);
+  State state() const;
+  // Bits from the start of `bytes` to the end of the run. REQUIRES: kDone.
+  uint64_t bit() const;
+
+  // Of a finished run: adds the DC differences of its MCUs to `predictors` (by component), and
+  // writes the coefficients of the MCUs [first, end) to `out`, 64 a block, MCU after MCU,
+  // coefficient k of the zigzag order at position[k] of its block, DC values summed up. REQUIRES:
+  // kDone, `out` aligned to 64 bytes; end - first may be 0.
+  void blocks(int first, int end, const std::array<uint8_t, 64>& position,
+              std::array<int, 4>& predictors, int16_t* out);
+  size_t held_bytes() const;
+
+ private:
+  friend int walk(std::span<HuffmanLane* const> lanes);
+  struct Notes;
+  std::unique_ptr<Notes> notes_;
+};
+
+// Advances all lanes, which must be kRunning, until one of them is not; returns its number.
+int walk(std::span<HuffmanLane* const> lanes);
+
+}  // namespace headrace
