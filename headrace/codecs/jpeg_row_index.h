@@ -10,7 +10,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,14 +25,16 @@ class JpegRowIndex {
  public:
   void clear(int mcus_wide, int mcus_high, int restart_interval);
   void add(const JpegRowEntry& entry) { rows_.push_back(entry); }
-  // Empty when the bytes are no index of a picture with this layout, or of this file's length.
-  static std::optional<JpegRowIndex> parse(std::span<const uint8_t> bytes, int mcus_wide,
-                                           int mcus_high, int restart_interval, size_t file_bytes);
+  // Fills in the rows that the bytes tell; false, and none, when they are no index of a picture
+  // with this layout, or do not fit into this file.
+  bool parse(std::span<const uint8_t> bytes, int mcus_wide, int mcus_high, int restart_interval,
+             size_t file_bytes);
   std::vector<uint8_t> bytes() const;
 
-  // Rows [0, size()) are known; row 0 always is, once anything is.
+  // Rows [0, size()) are known.
   int size() const { return static_cast<int>(rows_.size()); }
   const JpegRowEntry& row(int m) const { return rows_[m]; }
+  JpegRowEntry& row(int m) { return rows_[m]; }
 
  private:
   int mcus_wide_ = 0, mcus_high_ = 0, restart_interval_ = 0;
