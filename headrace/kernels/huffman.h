@@ -67,6 +67,11 @@ class HuffmanLane {
  public:
   enum class State : uint8_t { kRunning, kDone, kSuspicious };
 
+  HuffmanLane();
+  ~HuffmanLane();
+  HuffmanLane(HuffmanLane&&) noexcept;
+  HuffmanLane& operator=(HuffmanLane&&) noexcept;
+
   // Starts a stream of unstuffed bytes at a bit. `dc` and `ac` by component; they and the bytes
   // must outlive the stream. REQUIRES: kStreamPadding bytes readable behind `bytes`.
   void open(std::span<const uint8_t> bytes, uint64_t bit, const McuPattern& pattern,
@@ -81,7 +86,8 @@ class HuffmanLane {
   // Of a finished run: adds the DC differences of its MCUs to `predictors` (by component), and
   // writes the coefficients of the MCUs [first, end) to `out`, 64 a block, MCU after MCU,
   // coefficient k of the zigzag order at position[k] of its block, DC values summed up. REQUIRES:
-  // kDone, `out` aligned to 64 bytes; end - first may be 0.
+  // kDone, `out` aligned to 64 bytes; end - first may be 0. Whether DC values stay in 16 bits only
+  // shows here: the lane is kSuspicious afterwards if a predictor does not.
   void blocks(int first, int end, const std::array<uint8_t, 64>& position,
               std::array<int, 4>& predictors, int16_t* out);
   size_t held_bytes() const;

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/kernels/huffman_lane.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "headrace/kernels/dispatch.h"
+
+namespace headrace {
+namespace {
+
+using Tables = HuffmanTable::Tables;
+
+const Tables& end_of_run() {
+  static const Tables tables = [] {
+    Tables t{};
+    t.entries.fill(huffman::kRare);
+    t.end_of_run = true;
+    return t;
+  }();
+  return tables;
+}
+
+const HuffmanKernels& kernels() { return huffman_kernels_scalar(); }
+
+HuffmanWalk walk_of_level() {
+  return simd_level() == SimdLevel::kScalar ? huffman_walk_plain() : huffman_walk_bmi2();
+}
+
+// Sums up the differences of a run, as the DC values of the MCUs [first, end), 64 a block at `out`.
+// Values beyond 16 bits wrap, as in libjpeg's blocks.
+void sum_up(const McuPattern& pattern, const int32_t* differences, int mcus, int first, int end,
+            std::array<int, 4>& predictors, int16_t* out) {
+  std::array<uint32_t, 4> sums;
+  std::copy(predictors.begin(), predictors.end(), sums.begin());
+  const auto add = [&](int from, int to, auto&& use) {
+    for (int mcu = from; mcu < to; ++mcu) {
+      for (int i = 0; i < pattern.blocks; ++i) {
+        use(sums[pattern.component[i]] += static_cast<uint32_t>(*differences++));
+      }
+    }
+  };
+  add(0, first, [](uint32_t) {});
+  add(first, end, [&](uint32_t sum) {
+    *out = static_cast<int16_t>(sum);
+    out += 64;
+  });
+  add(end, mcus, [](uint32_t) {});
+  std::transform(sums.begin(), sums.end(), predictors.begin(),
+                 [](uint32_t sum) { return static_cast<int>(sum); });
+}
+
+}  // namespace
+
+HuffmanLane::HuffmanLane() : notes_(std::make_unique<Notes>()) {}
+HuffmanLane::~HuffmanLane() = default;
+HuffmanLane::HuffmanLane(HuffmanLane&&) noexcept = default;
+HuffmanLane& HuffmanLane::operator=(HuffmanLane&&) noexcept = default;
+
+void HuffmanLane::open(std::span<const uint8_t> bytes, uint64_t bit, const McuPattern& pattern,
+                       const std::array<const HuffmanTable*, 4>& dc,
+                       const std::array<const HuffmanTable*, 4>& ac) {
+  Notes& n = *notes_;
+  n.start = bytes.data();
+  n.end = n.start + bytes.size();
+  n.beyond = bit > bytes.size() * 8;
+  if (n.beyond) bit = 0;
+  const uint8_t* const first = n.start + bit / 8;
+  uint64_t bits = 0;
+  for (int i = 0; i < 7; ++i) bits = bits << 8 | first[i];
+  n.cursor.bits = bits << (8 + bit % 8);
+  n.cursor.budget = 56 - bit % 8;
+  n.cursor.next = first + 7;
+  n.pattern = pattern;
+  n.mcus = -1;
+  for (int i = 0; i < pattern.blocks; ++i) {
+    n.dc[i] = &dc[pattern.component[i]]->tables();
+    n.ac[i] = &ac[pattern.component[i]]->tables();
+  }
+  n.state = State::kDone;
+}
+
+void HuffmanLane::begin(int mcus) {
+  Notes& n = *notes_;
+  n.plan(mcus);
+  n.cursor.budget = (n.cursor.budget & 63) | HuffmanCursor::kFullBlock;
+  n.cursor.note = n.first_note();
+  n.cursor.step = n.first_step();
+  n.state = n.beyond ? State::kSuspicious : State::kRunning;
+}
+
+// Steps and room for a run; what the run before it had is kept where it fits.
+void HuffmanLane::Notes::plan(int run) {
+  if (run == mcus) return;
+  mcus = run;
+  const size_t blocks = static_cast<size_t>(run) * pattern.blocks;
+  if (blocks > room || !room) {
+    room = 0;
+    notes.resize((blocks * kMostNotes + kNotesReadAhead) * sizeof(uint64_t));
+    differences.resize((blocks + kNotesReadAhead) * sizeof(int32_t));
+    steps.resize((blocks * 2 + 1) * sizeof(const Tables*));
+    room = blocks;
+  }
+  const Tables** step = first_step();
+  for (int mcu = 0; mcu < run; ++mcu) {
+    for (int i = 0; i < pattern.blocks; ++i) {
+      *step++ = dc[i];
+      *step++ = ac[i];
+    }
+  }
+  *step = &end_of_run();
+}
+
+HuffmanLane::State HuffmanLane::state() const { return notes_->state; }
+
+uint64_t HuffmanLane::bit() const {
+  const Notes& n = *notes_;
+  return static_cast<uint64_t>(n.cursor.next - n.start) * 8 - (n.cursor.budget & 63);
+}
+
+void HuffmanLane::blocks(int first, int end, const std::array<uint8_t, 64>& position,
+                         std::array<int, 4>& predictors, int16_t* out) {
+  Notes& n = *notes_;
+  auto* const differences = reinterpret_cast<int32_t*>(n.differences.data());
+  kernels().blocks({n.first_note(), n.cursor.note}, first * n.pattern.blocks,
+                   end * n.pattern.blocks, position.data(), differences, out);
+  sum_up(n.pattern, differences, n.mcus, first, end, predictors, out + position[0]);
+  for (const int predictor : predictors) {
+    if (predictor != static_cast<int16_t>(predictor)) n.state = State::kSuspicious;
+  }
+}
+
+size_t HuffmanLane::held_bytes() const {
+  const Notes& n = *notes_;
+  return n.notes.capacity() + n.differences.capacity() + n.steps.capacity();
+}
+
+int walk(std::span<HuffmanLane* const> lanes) {
+  std::array<HuffmanStream*, kMaxLanes> streams;
+  for (size_t i = 0; i < lanes.size(); ++i) streams[i] = lanes[i]->notes_.get();
+  const int stopped = walk_of_level()(streams.data(), static_cast<int>(lanes.size()));
+  // What lies behind the end reads as zeros, which may well be symbols.
+  const HuffmanLane& lane = *lanes[stopped];
+  HuffmanStream& stream = *streams[stopped];
+  if (lane.bit() > static_cast<uint64_t>(stream.end - stream.start) * 8) {
+    stream.state = HuffmanLane::State::kSuspicious;
+  }
+  return stopped;
+}
+
+}  // namespace headrace

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "headrace/kernels/huffman_tables.h"
+
+namespace headrace {
+namespace {
+
+using namespace huffman;
+
+using Entries = std::array<uint32_t, kLookupSize>;
+
+// As libjpeg's jpeg_make_d_derived_tbl() does: no code may be all ones, DC symbols are sizes.
+bool acceptable(const HuffmanSpec& spec, HuffmanUse use) {
+  int symbols = 0, last = 0;
+  for (int length = 1; length <= 16; ++length) {
+    symbols += spec.counts[length - 1];
+    if (spec.counts[length - 1]) last = length;
+  }
+  if (symbols > 256) return false;
+  uint32_t code = 0;
+  for (int length = 1; length <= last; ++length) {
+    code += spec.counts[length - 1];
+    if (code >= 1u << length) return false;
+    code <<= 1;
+  }
+  return use == HuffmanUse::kAC || std::all_of(spec.symbols.begin(), spec.symbols.begin() + symbols,
+                                               [](uint8_t symbol) { return symbol <= 15; });
+}
+
+void set_search(HuffmanTable::Tables& tables) {
+  uint32_t code = 0;
+  int symbols = 0;
+  for (int length = 1; length <= 16; ++length) {
+    const int count = tables.spec.counts[length - 1];
+    tables.offset[length] = symbols - static_cast<int>(code);
+    symbols += count;
+    code += count;
+    tables.limit[length] = code << (16 - length);
+    code <<= 1;
+  }
+}
+
+// One symbol an entry.
+void set_singles(const HuffmanSpec& spec, HuffmanUse use, Entries& entries) {
+  uint32_t at = 0;
+  int symbols = 0;
+  for (int length = 1; length <= kLookupBits; ++length) {
+    const uint32_t width = 1u << (kLookupBits - length);
+    for (int i = 0; i < spec.counts[length - 1]; ++i, at += width) {
+      const uint8_t symbol = spec.symbols[symbols++];
+      uint32_t entry = use == HuffmanUse::kDC ? dc_entry(length, symbol) : ac_entry(length, symbol);
+      if (bits_of(entry) > kMostBits) entry = kRare;
+      std::fill_n(entries.begin() + at, width, entry);
+    }
+  }
+  std::fill(entries.begin() + at, entries.end(), kRare);
+}
+
+// Appends to each entry the symbol that follows, where its whole code is among the bits.
+void set_pairs(const Entries& singles, Entries& entries) {
+  for (uint32_t i = 0; i < singles.size(); ++i) {
+    const uint32_t first = singles[i], bits = bits_of(first);
+    entries[i] = first;
+    if (first & (kRare | kEnd) || advance_of(first) > 15 || bits >= kLookupBits) continue;
+    const uint32_t second = singles[i << bits & (kLookupSize - 1)];
+    const uint32_t seen = bits + bits_of(second) - last_size_of(second);
+    if (second & kRare || seen > kLookupBits || seen + last_size_of(second) > kMostBits) continue;
+    entries[i] = second + (bits | advance_of(first) << 8) +
+                 (advance_of(first) << 16 | last_size_of(first) << 20 | bits << 24);
+  }
+}
+
+}  // namespace
+
+HuffmanTable::HuffmanTable() = default;
+HuffmanTable::~HuffmanTable() = default;
+HuffmanTable::HuffmanTable(HuffmanTable&&) noexcept = default;
+HuffmanTable& HuffmanTable::operator=(HuffmanTable&&) noexcept = default;
+
+bool HuffmanTable::build(const HuffmanSpec& spec, HuffmanUse use) {
+  if (tables_ && tables_->use == use && tables_->spec == spec) return true;
+  if (!acceptable(spec, use)) return false;
+  if (!tables_) tables_ = std::make_unique_for_overwrite<Tables>();
+  tables_->spec = spec;
+  tables_->use = use;
+  set_search(*tables_);
+  if (use == HuffmanUse::kDC) {
+    set_singles(spec, use, tables_->entries);
+  } else {
+    Entries singles;
+    set_singles(spec, use, singles);
+    set_pairs(singles, tables_->entries);
+  }
+  return true;
+}
+
+}  // namespace headrace

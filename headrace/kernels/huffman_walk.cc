@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/kernels/huffman_lane.h"
+#include "headrace/kernels/huffman_walk_loop.h"
+
+namespace headrace {
+
+HuffmanWalk huffman_walk_plain() { return walk_any; }
+
+}  // namespace headrace
