@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Headrace and its peers on the same work, in one run, in alternating rounds.
 
-    python bench/compare.py PHOTOS --out build/bench
+    python bench/compare.py PHOTOS... --out build/bench
 
 docs/benchmarks.md says what is measured and what the numbers do not say.
 """
@@ -12,14 +12,15 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import micro
 import results
 import scaling
-from peer import Measured, Peer, PeerKind
-from process_tree import cached_share, drop_cache
+from peer import PeerKind
+from picture_sets import PictureSet, open_set, sets_of
+from rounds import Contest, say
 
 WORKLOADS = ("imagenet-train", "cifar10")
 
@@ -28,23 +29,40 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "photos",
-        nargs="?",
+        nargs="*",
         type=Path,
-        help="JPEGs, one folder a class (default: the demo's photos)",
+        help="folders of JPEGs, flat or one folder a class (default: the demo's photos)",
     )
     parser.add_argument("--workload", choices=WORKLOADS, default="imagenet-train")
     parser.add_argument("--threads", type=int, default=2, help="and as many cores, pinned")
     parser.add_argument("--batch-size", type=int, default=128)
-    parser.add_argument("--repeat", type=int, help="list the folder so many times")
+    parser.add_argument("--repeat", type=int, help="list each folder so many times")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
-        "--cold", type=int, default=3, metavar="ROUNDS", help="rounds without the page cache"
+        "--turn", type=float, default=3.0, metavar="SECONDS", help="whole epochs, at least so long"
+    )
+    parser.add_argument(
+        "--cold", type=int, default=0, metavar="ROUNDS", help="rounds without the page cache"
+    )
+    parser.add_argument(
+        "--apart",
+        default="4:2:0",
+        metavar="SUBSAMPLING",
+        help="measure the pictures of this subsampling by themselves too ('' for none)",
     )
     parser.add_argument(
         "--peers", default="", help="only those whose name contains one of these (a,b)"
     )
-    parser.add_argument("--python-torch", default=sys.executable, help="has torch and torchvision")
-    parser.add_argument("--python-dali", default=sys.executable, help="has nvidia.dali")
+    for package in ("torch", "dali", "tf", "ffcv", "spdl"):
+        parser.add_argument(
+            f"--python-{package}",
+            default=sys.executable,
+            metavar="PYTHON",
+            help="the interpreter that has it",
+        )
+    parser.add_argument(
+        "--micro", type=Path, metavar="BUILD", help="also run the benchmarks built there, one core"
+    )
     parser.add_argument(
         "--scaling",
         action="store_true",
@@ -54,20 +72,96 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def peer_kinds(args: argparse.Namespace) -> list[PeerKind]:
-    torch, dali = args.python_torch, args.python_dali
-    kinds = [
-        PeerKind("Headrace", "headrace_loader.py", "", "headrace", sys.executable, ours=True),
-        PeerKind("DataLoader, tensors", "torch_dataloader.py", "tensor", "torchvision", torch),
-        PeerKind("DataLoader, Pillow", "torch_dataloader.py", "pil", "torchvision", torch),
-        PeerKind("DALI on the CPU, fused", "dali_pipeline.py", "fused", "nvidia.dali", dali),
+def our_kinds() -> list[PeerKind]:
+    def ours(name: str, variant: str, **fields: Any) -> PeerKind:
+        script = "headrace_loader.py"
+        return PeerKind(name, script, variant, "headrace", sys.executable, ours=True, **fields)
+
+    return [
+        ours("Headrace, packed", "fast", prepares=True, reads_files=False),
+        ours("Headrace, packed dense", "dense", prepares=True, reads_files=False),
+        ours("Headrace, indexed", "indexed", prepares=True),
+        ours("Headrace, plain files", "plain"),
     ]
-    if args.workload == "imagenet-train":  # for tiny pictures DALI's two variants are one
-        kinds.append(
-            PeerKind("DALI on the CPU, plain", "dali_pipeline.py", "plain", "nvidia.dali", dali)
-        )
+
+
+def other_kinds(args: argparse.Namespace) -> list[PeerKind]:
+    dali = "decoding and antialiasing of its own, not Pillow's"
+    spdl = "uint8 and channels last, nothing is normalized"
+    beton = "OpenCV's area filter, channels last"
+    kinds = [
+        PeerKind(
+            "DALI, fused",
+            "dali_pipeline.py",
+            "fused",
+            "nvidia.dali",
+            args.python_dali,
+            package="nvidia-dali-cuda130",
+            differs=dali,
+        ),
+        PeerKind(
+            "DALI, plain",
+            "dali_pipeline.py",
+            "plain",
+            "nvidia.dali",
+            args.python_dali,
+            package="nvidia-dali-cuda130",
+            differs=dali,
+        ),
+        PeerKind(
+            "DataLoader, tensors", "torch_dataloader.py", "tensor", "torchvision", args.python_torch
+        ),
+        PeerKind(
+            "DataLoader, Pillow", "torch_dataloader.py", "pil", "torchvision", args.python_torch
+        ),
+        PeerKind(
+            "tf.data",
+            "tf_data.py",
+            "",
+            "tensorflow",
+            args.python_tf,
+            package="tensorflow-cpu",
+            differs="does not antialias",
+        ),
+        PeerKind(
+            "FFCV, raw",
+            "ffcv_beton.py",
+            "raw",
+            "ffcv",
+            args.python_ffcv,
+            prepares=True,
+            reads_files=False,
+            differs=beton,
+        ),
+        PeerKind(
+            "FFCV, JPEG",
+            "ffcv_beton.py",
+            "jpg",
+            "ffcv",
+            args.python_ffcv,
+            prepares=True,
+            reads_files=False,
+            differs=f"encoded anew at quality 90, chroma halved; {beton}",
+        ),
+        PeerKind("SPDL", "spdl_pipeline.py", "", "spdl.io", args.python_spdl, "spdl", differs=spdl),
+    ]
+    if args.workload == "cifar10":  # for tiny pictures DALI's two variants are one
+        kinds = [kinds[0], *kinds[2:4]]
+    return kinds
+
+
+def available(args: argparse.Namespace) -> dict[PeerKind, str]:
+    """The peers that can be run, and their versions; the others are named."""
     wanted = [part.strip().lower() for part in args.peers.split(",") if part.strip()]
-    return [k for k in kinds if not wanted or any(part in k.name.lower() for part in wanted)]
+    kinds: dict[PeerKind, str] = {}
+    for kind in our_kinds() + other_kinds(args):
+        if wanted and not any(part in kind.name.lower() for part in wanted):
+            continue
+        if version := kind.version():
+            kinds[kind] = version
+        else:
+            say(f"  {kind.name} is left out: {kind.interpreter} has no {kind.module}")
+    return kinds
 
 
 def demo_photos() -> Path:
@@ -82,108 +176,58 @@ def demo_photos() -> Path:
     return folder
 
 
-def list_photos(root: Path) -> list[tuple[str, int]]:
-    """(path, label), sorted as image folders are."""
-    classes = sorted(path for path in root.iterdir() if path.is_dir())
-    return [(str(f.resolve()), i) for i, c in enumerate(classes) for f in sorted(c.iterdir())]
-
-
-def run_rounds(
-    kinds: dict[PeerKind, str], job: dict[str, Any], cores: set[int], rounds: int, cold_rounds: int
-) -> list[Measured]:
-    """All peers are started and warmed up, then take turns, so that noise meets all of them."""
-    measured: dict[PeerKind, Measured] = {}
-    with ExitStack() as stack:
-        peers = []
-        for kind, version in kinds.items():
-            say(f"  starting {kind.name} ({version})")
-            peer = stack.enter_context(Peer(kind, job, cores))
-            peers.append(peer)
-            measured[kind] = Measured(kind.name, version, kind.ours)
-            measured[kind].built_seconds = peer.built_seconds
-            measured[kind].start_seconds = peer.start_seconds
-        for number in range(rounds):
-            # Each round begins with another peer, so that none is always after the same one.
-            order = peers[number % len(peers) :] + peers[: number % len(peers)]
-            for peer in order:
-                note(measured[peer.kind], peer.epoch())
-            rates = "  ".join(f"{m.name} {m.warm[-1]:,.0f}" for m in measured.values())
-            say(f"  round {number + 1}: {rates}")
-    if cold_rounds:
-        run_cold(list(kinds), job, cores, cold_rounds, measured)
-    return list(measured.values())
-
-
-def note(measured: Measured, epoch: dict[str, float]) -> None:
-    measured.warm.append(epoch["images"] / epoch["seconds"])
-    measured.first_batch_ms.append(1000 * epoch["first_batch_seconds"])
-    measured.cpu_seconds_per_1000.append(1000 * epoch["cpu_seconds"] / epoch["images"])
-    measured.peak_pss_mib = max(measured.peak_pss_mib, epoch["peak_pss_mib"])
-
-
-def run_cold(
-    kinds: list[PeerKind],
-    job: dict[str, Any],
-    cores: set[int],
-    rounds: int,
-    measured: dict[PeerKind, Measured],
-) -> None:
-    """The folder once an epoch, its files dropped from the page cache before each."""
-    files = [path for path, _ in job["files"]]
-    with ExitStack() as stack:
-        once = {**job, "repeat": 1, "cold": True}
-        peers = [stack.enter_context(Peer(kind, once, cores)) for kind in kinds]
-        for number in range(rounds):
-            for peer in peers:
-                drop_cache(files)
-                left = cached_share(files)
-                epoch = peer.epoch()
-                measured[peer.kind].cold.append(epoch["images"] / epoch["seconds"])
-            say(f"  cold round {number + 1}: {100 * left:.0f} % of the pages were still cached")
-
-
-def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+def compare(
+    args: argparse.Namespace, pictures: PictureSet, kinds: dict[PeerKind, str], cores: set[int]
+) -> dict[str, Any]:
+    """One set of pictures."""
+    # An epoch of some thousand pictures, or of fifty thousand tiny ones.
+    wanted = 2000 if args.workload == "imagenet-train" else 50_000
+    repeat = args.repeat or -(-wanted // len(pictures.files))
+    say(f"{pictures.name}: {len(pictures.files)} pictures, listed {repeat} times")
+    job = {
+        "workload": args.workload,
+        "photos": str(pictures.folder),
+        "files": pictures.files,
+        "threads": args.threads,
+        "batch_size": args.batch_size,
+        "repeat": repeat,
+        "cold": False,
+    }
+    contest = Contest(kinds, pictures, job, cores, args.out / "prepared" / pictures.name)
+    contest.warm(args.rounds, args.turn)
+    if args.cold:
+        contest.cold(args.cold)
+    peers = [measured.to_json() for measured in contest.values()]
+    return {**pictures.to_json(), "repeat": repeat, "peers": peers, "failed": contest.failed}
 
 
 def main() -> int:
     args = parse_arguments()
-    args.photos = args.photos or demo_photos()
-    photos = list_photos(args.photos)
-    if not photos:
-        say(f"compare: no photos in {args.photos}")
-        return 3
-    if not args.repeat:  # an epoch of some thousand pictures, or of fifty thousand tiny ones
-        wanted = 2000 if args.workload == "imagenet-train" else 50_000
-        args.repeat = -(-wanted // len(photos))
     allowed = sorted(os.sched_getaffinity(0))
     if len(allowed) < args.threads:
         say(f"compare: {args.threads} threads asked for, {len(allowed)} cores allowed")
         return 4
     cores = set(allowed[: args.threads])
-    kinds: dict[PeerKind, str] = {}
-    for kind in peer_kinds(args):
-        version = kind.version()
-        if version:
-            kinds[kind] = version
-        else:
-            say(f"  {kind.name} is left out: {kind.interpreter} has no {kind.module}")
+    kinds = available(args)
     if not kinds:
         return 4
-    job = {
-        "workload": args.workload,
-        "photos": str(args.photos.resolve()),
-        "files": photos,
-        "threads": args.threads,
-        "batch_size": args.batch_size,
-        "repeat": args.repeat,
-        "cold": False,
-    }
-    report: dict[str, Any] = results.describe(args, photos, cores)
-    measured = run_rounds(kinds, job, cores, args.rounds, args.cold)
-    report["peers"] = [m.to_json() for m in measured]
+    report = results.describe(args, cores)
+    if args.workload == "cifar10":
+        sets = [open_set(path.resolve().name, path) for path in args.photos]
+    else:
+        sets = list(sets_of(args.photos or [demo_photos()], args.apart, args.out / "sets"))
+    for pictures in sets:
+        if not pictures.files:
+            say(f"compare: no photos in {pictures.folder}")
+            return 3
+    for pictures in sets:
+        report["sets"].append(compare(args, pictures, kinds, cores))
+        results.write(args.out, report)  # what there is, should the rest be interrupted
+    if args.micro:
+        report["micro"] = micro.measure(args.micro, sets, min(cores))
     if args.scaling:
-        report["scaling"] = scaling.measure(args.photos, [p for p, _ in photos], sorted(cores))
+        files = [path for path, _ in sets[0].files]
+        report["scaling"] = scaling.measure(sets[0].folder, files, sorted(cores))
     results.write(args.out, report)
     print(results.markdown(report))
     say(f"written to {args.out}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A peer as compare.py sees it: a process that runs epochs when told to."""
+"""A peer as compare.py sees it: a process that prepares its data, or runs epochs when told to."""
 
 from __future__ import annotations
 
@@ -27,24 +27,35 @@ class PeerKind:
     variant: str
     module: str  # must be importable there
     interpreter: str
+    package: str = ""  # whose version is shown; the module's where it is not that
+    prepares: bool = False  # a form of its own, before the first epoch
+    reads_files: bool = True  # the JPEG files, beside what it prepared
+    differs: str = ""  # how its work is not quite the same
     ours: bool = False
 
     def version(self) -> str | None:
-        """The module's name and version; None where it does not import."""
-        code = f"import {self.module} as m; print(m.__version__)"
-        ran = subprocess.run([self.interpreter, "-c", code], capture_output=True, text=True)
+        """The package's name and version; None where the module does not import."""
+        code = (
+            "import importlib, importlib.metadata as metadata\n"
+            f"module = importlib.import_module({self.module!r})\n"
+            f"try: print(metadata.version({self.package or self.module!r}))\n"
+            "except metadata.PackageNotFoundError: print(module.__version__)"
+        )
+        command = [self.interpreter, "-c", code]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
         if ran.returncode:
             return None
-        return f"{self.module} {ran.stdout.strip().splitlines()[-1]}"
+        return f"{self.package or self.module} {ran.stdout.strip().splitlines()[-1]}"
 
 
 @dataclass
 class Measured:
-    """One peer's figures; rates are images per second, one for each round."""
+    """One peer's figures on one set; rates are images per second, one for each round."""
 
-    name: str
+    kind: PeerKind
     version: str
-    ours: bool
+    bytes_on_disk: int = 0  # of all that it reads
+    prepare_seconds: float | None = None
     built_seconds: float = 0.0
     start_seconds: float = 0.0  # from the process's start to its first batch
     warm: list[float] = field(default_factory=list)
@@ -55,8 +66,10 @@ class Measured:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "name": self.name,
+            "name": self.kind.name,
             "version": self.version,
+            "ours": self.kind.ours,
+            "differs": self.kind.differs,
             "images_per_second": round(statistics.median(self.warm), 1) if self.warm else None,
             "images_per_second_rounds": [round(rate, 1) for rate in self.warm],
             "images_per_second_cold": round(statistics.median(self.cold), 1) if self.cold else None,
@@ -65,6 +78,8 @@ class Measured:
             "peak_pss_mib": round(self.peak_pss_mib),
             "start_to_first_batch_seconds": round(self.start_seconds, 2),
             "first_batch_ms": _median(self.first_batch_ms, 1),
+            "bytes_on_disk": self.bytes_on_disk,
+            "prepare_seconds": self.prepare_seconds and round(self.prepare_seconds, 2),
         }
 
 
@@ -72,19 +87,27 @@ def _median(values: list[float], digits: int) -> float | None:
     return round(statistics.median(values), digits) if values else None
 
 
-class Peer:
-    """A running peer. Use as a context manager: its process ends with the block."""
+def prepare(kind: PeerKind, job: dict[str, Any], cores: set[int]) -> float:
+    """Lets a peer make its form of the data in job["prepared"]; returns the seconds it took."""
+    with _Process(kind, job, cores, "prepare") as process:
+        return process.answer()["prepare_seconds"]
 
-    def __init__(self, kind: PeerKind, job: dict[str, Any], cores: set[int]) -> None:
+
+class _Process:
+    """A script of peers/ at work. Use as a context manager: it ends with the block."""
+
+    def __init__(
+        self, kind: PeerKind, job: dict[str, Any], cores: set[int], *arguments: str
+    ) -> None:
         self.kind = kind
         with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False) as file:
             json.dump({**job, "variant": kind.variant}, file)
         self._job_file = file.name
-        command = [kind.interpreter, str(FOLDER / kind.script), file.name]
+        command = [kind.interpreter, str(FOLDER / kind.script), file.name, *arguments]
         environment = dict(os.environ, OMP_NUM_THREADS="1")
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 (close() does)
-        start = time.perf_counter()
-        self._process = subprocess.Popen(
+        self.start = time.perf_counter()
+        self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -93,51 +116,71 @@ class Peer:
             env=environment,
             preexec_fn=lambda: os.sched_setaffinity(0, cores),
         )
+
+    def say(self, line: str) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def answer(self) -> dict[str, float]:
+        assert self.process.stdout
+        for line in self.process.stdout:  # some peers also print messages of their own
+            if line.startswith("{"):
+                return json.loads(line)
+        self.process.wait()
+        self._log.seek(0)
+        tail = "\n".join(self._log.read().strip().splitlines()[-6:])
+        raise RuntimeError(f"{self.kind.name} ended with {self.process.returncode}:\n{tail}")
+
+    def close(self) -> None:
+        if self.process.poll() is None and self.process.stdin:
+            try:
+                self.say("quit")
+                self.process.stdin.close()
+                self.process.wait(20)
+            except (OSError, subprocess.TimeoutExpired):
+                self.process.kill()
+                self.process.wait()
+        os.unlink(self._job_file)
+        self._log.close()
+
+    def __enter__(self) -> _Process:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class Peer(_Process):
+    """A running peer, built and with its first epoch behind it."""
+
+    def __init__(self, kind: PeerKind, job: dict[str, Any], cores: set[int]) -> None:
+        super().__init__(kind, job, cores)
         try:
-            self.built_seconds = self._answer()["built_seconds"]
-            ready = time.perf_counter() - start
+            self.built_seconds = self.answer()["built_seconds"]
+            ready = time.perf_counter() - self.start
             self.first = self.epoch()
         except BaseException:
             self.close()
             raise
         self.start_seconds = ready + self.first["first_batch_seconds"]
 
-    def epoch(self) -> dict[str, float]:
-        """Runs an epoch: images, seconds, first_batch_seconds, cpu_seconds, peak_pss_mib."""
-        cpu = cpu_seconds(self._process.pid)
-        assert self._process.stdin
-        with PeakMemory(self._process.pid) as memory:
-            self._process.stdin.write("epoch\n")
-            self._process.stdin.flush()
-            answer = self._answer()
-        answer["cpu_seconds"] = cpu_seconds(self._process.pid) - cpu
-        answer["peak_pss_mib"] = memory.mib
-        return answer
-
-    def _answer(self) -> dict[str, float]:
-        assert self._process.stdout
-        for line in self._process.stdout:  # some peers also print messages of their own
-            if line.startswith("{"):
-                return json.loads(line)
-        self._process.wait()
-        self._log.seek(0)
-        tail = "\n".join(self._log.read().strip().splitlines()[-6:])
-        raise RuntimeError(f"{self.kind.name} ended with {self._process.returncode}:\n{tail}")
-
-    def close(self) -> None:
-        if self._process.poll() is None and self._process.stdin:
-            try:
-                self._process.stdin.write("quit\n")
-                self._process.stdin.close()
-                self._process.wait(20)
-            except (OSError, subprocess.TimeoutExpired):
-                self._process.kill()
-                self._process.wait()
-        os.unlink(self._job_file)
-        self._log.close()
-
     def __enter__(self) -> Peer:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self.close()
+    def turn(self, seconds: float) -> list[dict[str, float]]:
+        """Whole epochs, until they took that long together."""
+        epochs = [self.epoch()]
+        while sum(epoch["seconds"] for epoch in epochs) < seconds:
+            epochs.append(self.epoch())
+        return epochs
+
+    def epoch(self) -> dict[str, float]:
+        """Runs an epoch: images, seconds, first_batch_seconds, cpu_seconds, peak_pss_mib."""
+        cpu = cpu_seconds(self.process.pid)
+        with PeakMemory(self.process.pid) as memory:
+            self.say("epoch")
+            answer = self.answer()
+        answer["cpu_seconds"] = cpu_seconds(self.process.pid) - cpu
+        answer["peak_pss_mib"] = memory.mib
+        return answer

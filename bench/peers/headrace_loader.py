@@ -1,17 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headrace itself, through its Python front."""
+"""Headrace itself, through its Python front.
+
+Variants: "plain" files, "indexed" files, and packs of the level "fast" or "dense".
+"""
+
+import os
+import subprocess
+import sys
 
 import numpy as np
 from protocol import serve
 
-import headrace
-from headrace import transforms as T
+PACK = "photos.pack"
+
+
+def command_line(*arguments):
+    program = "import sys; from headrace.cli import main; sys.exit(main())"
+    subprocess.run([sys.executable, "-c", program, *arguments], check=True, stdout=sys.stderr)
+
+
+def prepare(job):
+    os.environ["HEADRACE_CACHE"] = job.prepared
+    if job.variant == "indexed":
+        command_line("index", job.photos)
+    else:
+        pack = os.path.join(job.prepared, PACK)
+        command_line("pack", job.photos, "-o", pack, "--level", job.variant)
+
+
+def open_source(job):
+    # Whatever the user's cache holds has no part in this.
+    os.environ["HEADRACE_CACHE"] = job.prepared
+    import headrace
+
+    packed = job.variant in ("fast", "dense")
+    source = headrace.open(os.path.join(job.prepared, PACK) if packed else job.photos)
+    if job.repeat > 1:
+        source = headrace.subset(source, np.tile(np.arange(len(source)), job.repeat))
+    return source
 
 
 def make_batches(job):
-    source = headrace.open(job.photos)
-    if job.repeat > 1:
-        source = headrace.subset(source, np.tile(np.arange(len(source)), job.repeat))
+    source = open_source(job)
+    import headrace
+    from headrace import transforms as T
+
     if job.crop == 224:
         transforms = headrace.presets.imagenet_train(224)
     else:
@@ -27,4 +60,4 @@ def make_batches(job):
     return lambda: (len(images) for images, _ in loader)
 
 
-serve(make_batches)
+serve(make_batches, prepare)

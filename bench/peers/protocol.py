@@ -2,7 +2,8 @@
 """How a peer talks with compare.py: a job comes as a JSON file, then one line a command.
 
 compare.py measures time outside the peer, CPU and memory from /proc; a peer only runs epochs:
-`epoch` -> {"images": ..., "seconds": ..., "first_batch_seconds": ...}, `quit` ends it.
+`epoch` -> {"images": ..., "seconds": ..., "first_batch_seconds": ...}, `quit` ends it. A peer that
+reads a form of its own makes it when it is run with the argument `prepare`.
 This file and the peers need nothing of Headrace: they run in other environments.
 """
 
@@ -15,31 +16,41 @@ CIFAR_MEAN, CIFAR_STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 
 
 class Job:
-    """What to do: `workload` ("imagenet-train" or "cifar10"), `variant`, `files`, `threads`, ..."""
+    """What to do: `workload` ("imagenet-train" or "cifar10"), `variant`, `files`, `threads`, ...
+
+    `originals` are the pictures, each once; `files` lists them `repeat` times. `prepared` is a
+    folder of this peer's own.
+    """
 
     def __init__(self, fields):
         self.workload = fields["workload"]
         self.variant = fields["variant"]
         self.photos = fields["photos"]
+        self.prepared = fields["prepared"]
         self.threads = fields["threads"]
         self.batch_size = fields["batch_size"]
         self.repeat = fields["repeat"]
         self.cold = fields["cold"]
-        self.files = [path for path, _ in fields["files"]] * self.repeat
-        self.labels = [label for _, label in fields["files"]] * self.repeat
+        self.originals = fields["files"]
+        self.files = [path for path, _ in self.originals] * self.repeat
+        self.labels = [label for _, label in self.originals] * self.repeat
         self.crop = 224 if self.workload == "imagenet-train" else 32
         self.mean, self.std = (MEAN, STD) if self.crop == 224 else (CIFAR_MEAN, CIFAR_STD)
 
 
-def serve(make_batches):
+def serve(make_batches, prepare=None):
     """Runs a peer. `make_batches(job)` returns a function that gives one epoch's (size, ...) steps.
 
     That function returns an iterable of batch sizes; each is yielded once its batch is complete in
-    memory. The first answer says that the peer is built.
+    memory. The first answer says that the peer is built. `prepare(job)` fills job.prepared.
     """
     with open(sys.argv[1]) as file:
         job = Job(json.load(file))
     begin = time.perf_counter()
+    if sys.argv[2:] == ["prepare"]:
+        prepare(job)
+        answer({"prepare_seconds": time.perf_counter() - begin})
+        return
     epoch = make_batches(job)
     answer({"built_seconds": time.perf_counter() - begin})
     for line in sys.stdin:

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Puts the figures of a run of compare.py into documents.
+
+    python bench/figures.py build/bench README.md docs/*.md
+
+Whatever stands between `<!-- figures: NAME -->` or `<!-- figures: NAME SET -->` and
+`<!-- /figures -->` is replaced by what tables.py makes under that name; the charts that a document
+shows are copied beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import tables
+
+SLOT = re.compile(r"(<!-- figures: ([a-z-]+)(?: ([\w-]+))? -->\n).*?(<!-- /figures -->)", re.S)
+WITH_A_SET = {
+    "pictures": tables.pictures,
+    "loaders": tables.loaders,
+    "differences": tables.differences,
+}
+WITHOUT = {
+    "circumstances": tables.circumstances,
+    "one-core": tables.one_core,
+    "stages": tables.stages,
+    "scaling": tables.scaling,
+}
+IMAGES = Path(__file__).parent.parent / "docs" / "images"
+
+
+def text_for(report: dict[str, Any], name: str, pictures: str | None) -> str:
+    if name in WITH_A_SET and pictures:
+        return WITH_A_SET[name](report, pictures)
+    if name in WITHOUT and not pictures:
+        return WITHOUT[name](report)
+    raise KeyError(f"there are no figures `{name}` of {pictures or 'a run'}")
+
+
+def fill(document: str, report: dict[str, Any]) -> tuple[str, list[str]]:
+    """The document with its figures, and the slots for which the run has none; those stay."""
+    missing = []
+
+    def replace(slot: re.Match[str]) -> str:
+        opening, name, pictures, closing = slot.groups()
+        try:
+            return f"{opening}{text_for(report, name, pictures)}\n{closing}"
+        except KeyError as error:
+            missing.append(str(error.args[0]))
+            return slot.group(0)
+
+    return SLOT.sub(replace, document), missing
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("run", type=Path, help="what compare.py wrote")
+    parser.add_argument("documents", nargs="+", type=Path)
+    parser.add_argument("--images", type=Path, default=IMAGES, help="where charts go")
+    args = parser.parse_args()
+    report = json.loads((args.run / "imagenet-train.json").read_text())
+    for path in args.documents:
+        text, missing = fill(path.read_text(), report)
+        for what in missing:
+            print(f"{path}: left as it is: {what}", file=sys.stderr)
+        path.write_text(text)
+    first = report["sets"][0]["name"]
+    charts = {"throughput.svg": f"imagenet-train-{first}.svg", "one-core.svg": "one-core.svg"}
+    for name, made in charts.items():
+        if (args.run / made).exists():
+            (args.images / name).write_text((args.run / made).read_text())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Peers in turns: what disturbs the machine disturbs all of them."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from peer import Measured, Peer, PeerKind, prepare
+from picture_sets import PictureSet
+from process_tree import cached_share, drop_cache
+
+
+class Contest:
+    """Peers on one set of pictures, pinned to the same cores. One that fails is left out."""
+
+    def __init__(
+        self,
+        kinds: dict[PeerKind, str],
+        pictures: PictureSet,
+        job: dict[str, Any],
+        cores: set[int],
+        scratch: Path,
+    ) -> None:
+        self._cores = cores
+        self._files = [path for path, _ in pictures.files]
+        self._jobs: dict[PeerKind, dict[str, Any]] = {}
+        self.measured: dict[PeerKind, Measured] = {}
+        self.failed: dict[str, str] = {}
+        for kind, version in kinds.items():
+            folder = scratch / f"{Path(kind.script).stem}-{kind.variant or 'plain'}"
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            self._jobs[kind] = {**job, "prepared": str(folder.resolve())}
+            measured = Measured(kind, version)
+            if kind.prepares:
+                say(f"  preparing {kind.name}")
+                try:
+                    measured.prepare_seconds = prepare(kind, self._jobs[kind], cores)
+                except RuntimeError as error:
+                    self._leave_out(kind, error)
+                    continue
+            measured.bytes_on_disk = sum(map(content_bytes, self._prepared(kind)))
+            measured.bytes_on_disk += pictures.bytes if kind.reads_files else 0
+            self.measured[kind] = measured
+
+    def _leave_out(self, kind: PeerKind, error: Exception) -> None:
+        say(f"  {kind.name} is left out: {error}")
+        self.failed[kind.name] = str(error)
+        self.measured.pop(kind, None)
+
+    def _prepared(self, kind: PeerKind) -> list[Path]:
+        """The files that it made."""
+        return [p for p in Path(self._jobs[kind]["prepared"]).rglob("*") if p.is_file()]
+
+    def warm(self, rounds: int, turn_seconds: float) -> None:
+        """All are started and run an epoch; then they take turns."""
+        with ExitStack() as stack:
+            peers = []
+            for kind, measured in list(self.measured.items()):
+                say(f"  starting {kind.name} ({measured.version})")
+                try:
+                    peer = stack.enter_context(Peer(kind, self._jobs[kind], self._cores))
+                except RuntimeError as error:
+                    self._leave_out(kind, error)
+                    continue
+                peers.append(peer)
+                measured.built_seconds = peer.built_seconds
+                measured.start_seconds = peer.start_seconds
+            for number in range(rounds):
+                # Each round begins with another peer, so that none is always after the same one.
+                first = number % len(peers)
+                for peer in peers[first:] + peers[:first]:
+                    note(self.measured[peer.kind], peer.turn(turn_seconds))
+                rates = "  ".join(f"{m.kind.name} {m.warm[-1]:,.0f}" for m in self.values())
+                say(f"  round {number + 1}: {rates}")
+
+    def cold(self, rounds: int) -> None:
+        """The pictures once an epoch, what is read dropped from the page cache before each."""
+        with ExitStack() as stack:
+            peers = []
+            for kind in self.measured:
+                once = {**self._jobs[kind], "repeat": 1, "cold": True}
+                peers.append(stack.enter_context(Peer(kind, once, self._cores)))
+            for number in range(rounds):
+                left = 0.0
+                for peer in peers:
+                    files = [str(path) for path in self._prepared(peer.kind)]
+                    files += self._files if peer.kind.reads_files else []
+                    drop_cache(files)
+                    left = max(left, cached_share(files))
+                    epoch = peer.epoch()
+                    self.measured[peer.kind].cold.append(epoch["images"] / epoch["seconds"])
+                say(f"  cold round {number + 1}: at most {100 * left:.0f} % were still cached")
+
+    def values(self) -> list[Measured]:
+        return list(self.measured.values())
+
+
+def content_bytes(path: Path) -> int:
+    """A file's size without blocks of zeros.
+
+    Forms of large aligned pages fill up their last ones, which says nothing about large datasets.
+    """
+    with path.open("rb") as file:
+        return sum(len(block) for block in iter(lambda: file.read(4096), b"") if any(block))
+
+
+def note(measured: Measured, epochs: list[dict[str, float]]) -> None:
+    """Adds a turn."""
+
+    def total(key: str) -> float:
+        return sum(epoch[key] for epoch in epochs)
+
+    measured.warm.append(total("images") / total("seconds"))
+    measured.cpu_seconds_per_1000.append(1000 * total("cpu_seconds") / total("images"))
+    measured.first_batch_ms += [1000 * epoch["first_batch_seconds"] for epoch in epochs]
+    peak = max(epoch["peak_pss_mib"] for epoch in epochs)
+    measured.peak_pss_mib = max(measured.peak_pss_mib, peak)
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

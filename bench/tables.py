@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run of compare.py as Markdown tables and charts; figures.py puts them into the documents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.report import Bar, bar_chart, standalone
+
+REFERENCE = "DALI, fused"  # what ratios in tables are to, where it ran
+LEVELS = {"avx512": "AVX-512", "avx2": "AVX2", "scalar": "scalar"}
+FORMS = {"packed": "packed", "dense": "packed dense", "indexed": "indexed", "plain": "plain files"}
+
+
+def set_of(report: dict[str, Any], name: str) -> dict[str, Any]:
+    for pictures in report["sets"]:
+        if pictures["name"] == name:
+            return pictures
+    raise KeyError(f"the run has no set {name}")
+
+
+def sorted_peers(pictures: dict[str, Any]) -> list[dict[str, Any]]:
+    return sorted(pictures["peers"], key=lambda peer: -peer["images_per_second"])
+
+
+def circumstances(report: dict[str, Any]) -> str:
+    machine = report["machine"]
+    return (
+        f"{report['does'][0].upper()}{report['does'][1:]}, batches of {report['batch_size']}; "
+        f"{report['threads']} threads on as many pinned cores of {machine['processor']}; "
+        f"median of {report['rounds']} alternating rounds, warm page cache; {report['date']}."
+    )
+
+
+def pictures(report: dict[str, Any], name: str) -> str:
+    """One sentence on the pictures of a set."""
+    one = set_of(report, name)
+    kinds = ", ".join(f"{count} {kind}" for kind, count in one["kinds"].items())
+    mean = one["bytes"] / one["photos"] / 1000
+    return f"{one['photos']:,} JPEGs of {mean:.0f} kB ({kinds}), listed {one['repeat']} times."
+
+
+def loaders(report: dict[str, Any], name: str) -> str:
+    """The table of a set: all peers, fastest first."""
+    one = set_of(report, name)
+    rate = {peer["name"]: peer["images_per_second"] for peer in one["peers"]}.get(REFERENCE)
+    cold = any(peer["images_per_second_cold"] for peer in one["peers"])
+    head = ["loader", "images/s"]
+    head += ["x DALI"] if rate else []
+    head += ["cold"] if cold else []
+    head += ["CPU s per 1,000", "peak PSS, MiB", "bytes", "to prepare, s", "to first batch, s"]
+    lines = [row(head), row(["---"] * len(head))]
+    for peer in sorted_peers(one):
+        mark = "**" if peer["ours"] else ""
+        cells = [f"{mark}{peer['name']}{mark}", f"{mark}{peer['images_per_second']:,.0f}{mark}"]
+        cells += [f"{peer['images_per_second'] / rate:.2f}"] if rate else []
+        if cold:
+            value = peer["images_per_second_cold"]
+            cells.append(f"{value:,.0f}" if value else "")
+        prepare = peer["prepare_seconds"]
+        cells += [
+            f"{peer['cpu_seconds_per_1000']:.3f}",
+            f"{peer['peak_pss_mib']:,}",
+            f"{peer['bytes_on_disk'] / one['bytes']:.3f}",
+            f"{prepare:.1f}" if prepare else "",
+            f"{peer['start_to_first_batch_seconds']:.1f}",
+        ]
+        lines.append(row(cells))
+    return "\n".join(lines)
+
+
+def differences(report: dict[str, Any], name: str) -> str:
+    """Versions, and what a peer does otherwise."""
+    lines = []
+    for peer in set_of(report, name)["peers"]:
+        if not peer["ours"]:
+            tail = f": {peer['differs']}" if peer["differs"] else ""
+            lines.append(f"- {peer['name']} ({peer['version']}){tail}")
+    for failed, why in set_of(report, name)["failed"].items():
+        lines.append(f"- {failed} is left out: {why.splitlines()[-1]}")
+    return "\n".join(lines)
+
+
+def loaders_chart(report: dict[str, Any], name: str) -> str:
+    one = set_of(report, name)
+    bars = []
+    for peer in sorted_peers(one):
+        rounds = peer["images_per_second_rounds"]
+        bars.append(
+            Bar(
+                peer["name"],
+                peer["images_per_second"],
+                low=min(rounds),
+                high=max(rounds),
+                ours=peer["ours"],
+            )
+        )
+    title = f"{name}: {report['workload']}, {report['threads']} CPU threads"
+    return standalone(bar_chart(bars, title, "images/s; median, and range over the rounds"))
+
+
+def one_core_results(report: dict[str, Any]) -> dict[str, dict[str, float]]:
+    return report["micro"]["one_core_bench"]["results"]
+
+
+def one_core(report: dict[str, Any]) -> str:
+    """From stored bytes to a float16 sample, against libjpeg-turbo's decoding alone."""
+    results = one_core_results(report)
+    sets = [name for name in ("all", "420") if f"libjpeg/rgb/{name}" in results]
+    titles = {"all": "all pictures", "420": "4:2:0 alone"}
+    head = ["one core", *(f"{titles[name]}: us, images/s, ratio" for name in sets)]
+    lines = [row(head), row(["---"] * len(head))]
+
+    def cell(key: str, name: str) -> str:
+        if key not in results:
+            return ""
+        us = results[key]["us_per_picture"]
+        return f"{us:.0f}, {1e6 / us:,.0f}, **{base[name] / us:.2f}**"
+
+    base = {name: results[f"libjpeg/rgb/{name}"]["us_per_picture"] for name in sets}
+    for key, title in (("rgb", "libjpeg-turbo: decode to RGB"), ("coefficients", "entropy only")):
+        title = title if key == "rgb" else f"libjpeg-turbo: {title}"
+        lines.append(row([title, *(cell(f"libjpeg/{key}/{name}", name) for name in sets)]))
+    for form, title in FORMS.items():
+        for level, level_title in LEVELS.items():
+            cells = [cell(f"sample/{form}/{name}/{level}", name) for name in sets]
+            if any(cells):
+                lines.append(row([f"{title} -> sample, {level_title}", *cells]))
+    return "\n".join(lines)
+
+
+def stages(report: dict[str, Any]) -> str:
+    """Whole pictures, windows, samples: microseconds a picture."""
+    results = one_core_results(report)
+    head = ["microseconds a picture, AVX-512", "whole, to RGB", "a crop, to RGB", "crop to sample"]
+    lines = [row(head), row(["---"] * len(head))]
+    whole = results["libjpeg/rgb/all"]["us_per_picture"]
+    lines.append(row(["libjpeg-turbo", f"{whole:.0f}", "", ""]))
+    level = next(level for level in LEVELS if f"sample/plain/all/{level}" in results)
+    for form, title in FORMS.items():
+        cells = [title]
+        for work in ("whole", "crop", "sample"):
+            result = results.get(f"{work}/{form}/all/{level}")
+            cells.append(f"{result['us_per_picture']:.0f}" if result else "")
+        lines.append(row(cells))
+    return "\n".join(lines)
+
+
+def one_core_chart(report: dict[str, Any]) -> str:
+    """Samples a second of each form and level beside libjpeg-turbo."""
+    results = one_core_results(report)
+
+    def rate(key: str) -> float:
+        return 1e6 / results[key]["us_per_picture"]
+
+    base = rate("libjpeg/rgb/all")
+    bars = [Bar("libjpeg-turbo, to RGB only", base)]
+    for form, title in FORMS.items():
+        for level in ("avx512", "avx2"):
+            key = f"sample/{form}/all/{level}"
+            if key in results:
+                text = f"{rate(key):,.0f} ({rate(key) / base:.1f} x)"
+                bars.append(Bar(f"{title}, {LEVELS[level]}", rate(key), text, ours=True))
+    title = "One core: stored bytes to float16 sample"
+    return standalone(bar_chart(bars, title, "images/s"))
+
+
+def scaling(report: dict[str, Any]) -> str:
+    one = report["scaling"]
+    cores = one["cores"]
+    lines = [
+        f"Whole decoding to RGB (`headrace bench --preset decode`) and {cores} separate "
+        "processes of a plain libjpeg-turbo loop, each on a core of its own:",
+        "",
+        row(["", "1 core", f"{cores} cores", "scaling"]),
+        row(["---"] * 4),
+    ]
+    for name, key in (("Headrace", "headrace"), ("libjpeg-turbo processes", "libjpeg_turbo")):
+        single, many = one[key]["one"], one[key]["all"]
+        lines.append(row([name, f"{single:,.0f}", f"{many:,.0f}", f"{many / single:.2f}"]))
+    share = 100 * one["share_of_independent_scaling"]
+    rate = 100 * one["share_of_independent_rate"]
+    lines += [
+        "",
+        f"Headrace scales by {share:.0f} % of what separate processes do; its rate on all cores "
+        f"is {rate:.0f} % of theirs.",
+    ]
+    return "\n".join(lines)
+
+
+def row(cells: list[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
