@@ -256,6 +256,17 @@ class ColumnSource final : public Source {
     return std::to_string(index);
   }
 
+  // That of the first file, for want of a better.
+  std::string root() const override {
+    for (const Cell& cell : cells_) {
+      if (cell.form != Cell::Form::kFile || size_ == 0) continue;
+      const std::string_view path = cell.names[0];
+      const size_t slash = path.rfind('/');
+      return slash == std::string_view::npos ? "." : std::string(path.substr(0, slash + 1));
+    }
+    return {};
+  }
+
   std::vector<int64_t> integer_column(std::string_view field) const override {
     for (size_t i = 0; i < cells_.size(); ++i) {
       if (schema_[i].name != field || cells_[i].form != Cell::Form::kScalar) continue;

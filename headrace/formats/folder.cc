@@ -95,6 +95,7 @@ class FolderSource final : public LabeledFiles {
 
   int64_t size() const override { return size_; }
   std::vector<std::string> classes() const override { return classes_.names(); }
+  std::string root() const override { return root_; }
   uint64_t fingerprint() const override { return fingerprint_; }
   std::string description() const override {
     std::string out = "folder " + root_ + " (" + counted(size_, "record");

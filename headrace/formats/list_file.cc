@@ -252,6 +252,7 @@ class ListFileSource final : public LabeledFiles {
 
   int64_t size() const override { return paths_.size(); }
   std::vector<std::string> classes() const override { return labels_.classes.names(); }
+  std::string root() const override { return folder_.empty() ? "." : folder_; }
   uint64_t fingerprint() const override { return fingerprint_; }
   std::string description() const override {
     std::string out = "list " + file_ + " (" + counted(size(), "record");

@@ -41,6 +41,9 @@ class Source {
 
   // What names the record for a person: a path, a member. Also the `key` field.
   virtual std::string key(int64_t index) const = 0;
+  // Where keys are paths of files: the folder that they belong to ("." for the current one), as
+  // keys begin, though single ones may lie elsewhere. Empty where they are no paths.
+  virtual std::string root() const { return {}; }
   // All values of an integer scalar field without reading a picture; nullopt-like empty when the
   // field is no such column.
   virtual std::vector<int64_t> integer_column(std::string_view field) const {

@@ -35,6 +35,7 @@ class Subset final : public Source {
   const Schema& schema() const override { return base_->schema(); }
   ReadStyle read_style() const override { return base_->read_style(); }
   std::string key(int64_t index) const override { return base_->key(indices_[index]); }
+  std::string root() const override { return base_->root(); }
   std::vector<std::string> classes() const override { return base_->classes(); }
   uint64_t fingerprint() const override { return fingerprint_; }
   std::string description() const override {

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of a pack's header, pages and index; docs/pack-format.md is their specification.
+//
+// What is parsed here may be hostile: every length, count and offset is checked, and nothing is
+// allocated whose size only a number in the file vouches for. Nothing here opens files.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/base/error.h"
+#include "headrace/formats/schema.h"
+
+namespace headrace {
+
+static_assert(std::endian::native == std::endian::little, "packs are little-endian");
+
+inline constexpr std::string_view kPackMagic = "\x89HRPACK\n";
+inline constexpr std::string_view kPackEndMagic = "HRPACK/\n";
+inline constexpr uint32_t kPageMagic = 0x47505248;  // "HRPG"
+inline constexpr uint32_t kPackVersion = 1;
+inline constexpr uint64_t kPackFeatures = 0;  // bits of `required` that this reader understands
+
+inline constexpr size_t kPackHeaderFixed = 88, kPageHeaderBytes = 64, kPackTailBytes = 64;
+inline constexpr size_t kPageAlignment = 4096, kBlobAlignment = 16, kSectionAlignment = 8;
+inline constexpr uint64_t kDefaultPageBytes = uint64_t{8} << 20;
+// Wider values of a fixed shape are stored as blobs: columns stay in memory while a pack is open.
+inline constexpr int64_t kMaxColumnBytes = 64;
+
+inline constexpr uint64_t aligned(uint64_t bytes, uint64_t alignment) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+// How a blob's bytes stand in the pack.
+enum class PackForm : uint8_t { kAsIs = 0, kFast = 1, kDense = 2 };
+inline constexpr int kPackForms = 3;
+inline constexpr uint8_t kFormBits = 0x7F;
+inline constexpr uint8_t kUnusableBit = 0x80;  // no pixels came out of it when it was packed
+
+// Bytes of one value where a field is stored as a column, 0 where as a blob.
+size_t column_bytes(const Field& field);
+// Whether a blob ends in its shape: rank 64-bit sizes behind the elements.
+bool has_own_shape(const Field& field);
+
+struct PackHeader {
+  uint64_t header_bytes = 0;  // where the first page begins
+  uint64_t page_bytes = kDefaultPageBytes;
+  uint32_t shard = 0, shards = 1;
+  uint64_t first_record = 0;     // of the shard in the dataset
+  uint64_t records = 0;          // that the shard holds when it is whole
+  uint64_t dataset_records = 0;  // of all shards
+  uint64_t plan = 0;             // equal in all shards, and where packing goes on after a break
+  bool keys_are_paths = false;
+  Schema schema;
+  std::vector<std::string> classes;
+};
+
+std::vector<uint8_t> bytes_from_header(const PackHeader& header);
+// How many bytes the header has, from its first kPackHeaderFixed: HR0440 when they are no pack's,
+// HR0441 when the pack needs a newer reader.
+Result<uint32_t> header_bytes(std::span<const uint8_t> fixed);
+Result<PackHeader> header_from_bytes(std::span<const uint8_t> bytes);
+
+struct PageHeader {
+  uint64_t bytes = 0;  // of the whole page, a multiple of kPageAlignment
+  uint64_t number = 0;
+  uint64_t first_record = 0;  // in the shard
+  uint32_t records = 0;
+  uint32_t table_bytes = 0;
+  uint32_t data_offset = 0;  // from the page's begin to the first blob
+  uint32_t checksum = 0;     // of this header behind its first 8 bytes, and of the table
+};
+
+// The header of a page with this table, and its checksum.
+std::array<uint8_t, kPageHeaderBytes> bytes_from_page(PageHeader page,
+                                                      std::span<const uint8_t> table);
+// Empty numbers (bytes == 0) when they are no page's header or do not fit together.
+PageHeader page_from_bytes(std::span<const uint8_t> bytes);
+bool is_intact(std::span<const uint8_t> header_bytes, std::span<const uint8_t> table);
+
+enum class SectionTag : uint32_t {
+  kPages = 1,          // {u64 offset, u64 of its first blob, u64 first record} each
+  kColumn = 2,         // values of a field
+  kStoredBytes = 3,    // u32 each, of a field's blobs
+  kStoredSum = 4,      // u32 CRC-32C each
+  kOriginalBytes = 5,  // the same of what unpacking gives
+  kOriginalSum = 6,
+  kForm = 7,    // u8 each
+  kReason = 8,  // u8 each, a line of kReasons or 0
+  kKeyBytes = 9,
+  kKeys = 10,
+  kReasons = 11,
+};
+inline constexpr uint32_t kMustUnderstand = 1;
+inline constexpr size_t kSectionEntryBytes = 32, kPageEntryBytes = 24;
+
+struct Section {
+  SectionTag tag = SectionTag::kPages;
+  uint32_t field = 0;
+  uint64_t offset = 0, bytes = 0;
+  uint32_t checksum = 0;
+  uint32_t flags = 0;
+};
+
+std::vector<uint8_t> bytes_from_sections(const std::vector<Section>& sections);
+// REQUIRES: a multiple of kSectionEntryBytes.
+std::vector<Section> sections_from_bytes(std::span<const uint8_t> bytes);
+
+struct PackTail {
+  uint64_t directory_offset = 0;
+  uint32_t sections = 0;
+  uint32_t directory_checksum = 0;
+  uint64_t records = 0;
+  uint64_t pages = 0;
+  uint64_t content = 0;     // sum of the records' marks (pack_table.h)
+  uint64_t file_bytes = 0;  // of the whole file
+};
+
+std::array<uint8_t, kPackTailBytes> bytes_from_tail(const PackTail& tail);
+// False when they are no tail: the pack was cut off, or something was added to it.
+bool tail_from_bytes(std::span<const uint8_t> bytes, PackTail& out);
+
+// Numbers and strings, one behind another.
+class ByteWriter {
+ public:
+  template <class Number>
+  void number(Number value) {
+    const auto* raw = reinterpret_cast<const uint8_t*>(&value);
+    out.insert(out.end(), raw, raw + sizeof value);
+  }
+  void bytes(std::string_view text) { out.insert(out.end(), text.begin(), text.end()); }
+  void bytes(std::span<const uint8_t> data) { out.insert(out.end(), data.begin(), data.end()); }
+  void zeros(size_t count) { out.insert(out.end(), count, 0); }
+  std::vector<uint8_t> out;
+};
+
+// Reads with bounds; after the first thing that is not there, everything is zero or empty.
+class ByteReader {
+ public:
+  explicit ByteReader(std::span<const uint8_t> bytes) : rest_(bytes) {}
+  bool good() const { return good_; }
+  size_t left() const { return rest_.size(); }
+  std::span<const uint8_t> bytes(uint64_t count) {
+    if (count > rest_.size()) good_ = false;
+    if (!good_) return {};
+    const std::span<const uint8_t> out = rest_.first(count);
+    rest_ = rest_.subspan(count);
+    return out;
+  }
+  std::string_view text(uint64_t count) {
+    const std::span<const uint8_t> raw = bytes(count);
+    return {reinterpret_cast<const char*>(raw.data()), raw.size()};
+  }
+  template <class Number>
+  Number number() {
+    Number value = 0;
+    const std::span<const uint8_t> raw = bytes(sizeof value);
+    if (good_) std::memcpy(&value, raw.data(), sizeof value);
+    return value;
+  }
+
+ private:
+  std::span<const uint8_t> rest_;
+  bool good_ = true;
+};
+
+}  // namespace headrace

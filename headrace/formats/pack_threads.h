@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work on numbers 0, 1, 2, ... by several threads, taken in order by the one that asks for it.
+//
+// For long operations outside of a loader, which has threads of its own. Results wait in memory up
+// to a bound; what `work` throws is thrown again when its number's turn comes.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <map>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "headrace/base/mutex.h"
+
+namespace headrace {
+
+// Cores that this process may run on.
+int allowed_threads();
+
+template <class Item>
+class InOrder {
+ public:
+  // One call for each thread: what it returns is called by that thread alone.
+  using MakeWork = std::function<std::function<Item(int64_t)>()>;
+
+  InOrder(int64_t first, int64_t end, size_t max_bytes)
+      : end_(end), max_bytes_(max_bytes), next_(first), awaited_(first) {}
+
+  // `size_of`: an item's bytes. `take` and `tick` are called by this thread, `tick` also while
+  // there is nothing to take; what they throw ends the work and is passed on.
+  void run(int threads, const MakeWork& make_work,
+           const std::function<size_t(const Item&)>& size_of, const std::function<void(Item)>& take,
+           const std::function<void(int64_t)>& tick) {
+    Joiner joiner{*this, {}};
+    for (int i = 0; i < threads; ++i) {
+      joiner.threads.emplace_back([this, &make_work, &size_of] { work_loop(make_work, size_of); });
+    }
+    while (awaited_ < end_) {
+      Run run = next_run(tick);
+      if (run.failure) std::rethrow_exception(run.failure);
+      for (Item& item : run.items) take(std::move(item));
+      tick(awaited_);
+    }
+  }
+
+ private:
+  static constexpr size_t kRunBytes = size_t{1} << 20;
+  static constexpr int64_t kLongestRun = 64;
+
+  struct Run {
+    std::vector<Item> items;
+    size_t bytes = 0;
+    std::exception_ptr failure;  // of the number behind the items
+  };
+  struct Joiner {
+    InOrder& owner;
+    std::vector<std::thread> threads;
+    ~Joiner() {
+      owner.stop();
+      for (std::thread& thread : threads) thread.join();
+    }
+  };
+
+  void stop() EXCLUDES_LOCK(mutex_) {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+
+  // Small items are claimed by the dozen.
+  int64_t run_length() const REQUIRES_LOCK(mutex_) {
+    if (items_ == 0) return 1;
+    const auto fitting = static_cast<int64_t>(kRunBytes / (bytes_ / items_ + 1));
+    return std::clamp<int64_t>(fitting, 1, kLongestRun);
+  }
+
+  void work_loop(const MakeWork& make_work, const std::function<size_t(const Item&)>& size_of) {
+    std::function<Item(int64_t)> work;
+    mutex_.lock();
+    while (!stopping_ && next_ < end_) {
+      if (held_ >= max_bytes_) {
+        changed_.wait(mutex_);
+        continue;
+      }
+      const int64_t begin = next_, end = std::min(end_, begin + run_length());
+      next_ = end;
+      mutex_.unlock();
+      Run run;
+      try {
+        if (!work) work = make_work();
+        for (int64_t i = begin; i < end; ++i) {
+          run.items.push_back(work(i));
+          run.bytes += size_of(run.items.back());
+        }
+      } catch (...) {
+        run.failure = std::current_exception();
+      }
+      mutex_.lock();
+      held_ += run.bytes;
+      bytes_ += run.bytes;
+      items_ += run.items.size();
+      const bool failed = run.failure != nullptr;
+      done_.emplace(begin, std::move(run));
+      changed_.notify_all();
+      if (failed) next_ = end_;  // nobody will ask for what comes later
+    }
+    mutex_.unlock();
+  }
+
+  Run next_run(const std::function<void(int64_t)>& tick) EXCLUDES_LOCK(mutex_) {
+    for (;;) {
+      {
+        MutexLock lock(mutex_);
+        auto found = done_.find(awaited_);
+        if (found == done_.end()) {
+          changed_.wait_for(mutex_, std::chrono::milliseconds(50));
+          found = done_.find(awaited_);
+        }
+        if (found != done_.end()) {
+          Run run = std::move(found->second);
+          done_.erase(found);
+          held_ -= run.bytes;
+          awaited_ += static_cast<int64_t>(run.items.size());
+          changed_.notify_all();
+          return run;
+        }
+      }
+      tick(awaited_);
+    }
+  }
+
+  const int64_t end_;
+  const size_t max_bytes_;
+  Mutex mutex_;
+  Condition changed_;
+  std::map<int64_t, Run> done_ GUARDED_BY(mutex_);                      // by their first number
+  int64_t next_ GUARDED_BY(mutex_);                                     // that nobody has claimed
+  size_t held_ GUARDED_BY(mutex_) = 0;                                  // bytes in done_
+  size_t bytes_ GUARDED_BY(mutex_) = 0, items_ GUARDED_BY(mutex_) = 0;  // of all so far
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  int64_t awaited_;  // the asking thread's own
+};
+
+}  // namespace headrace
