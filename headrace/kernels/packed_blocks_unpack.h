@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bits of a packed row -> planes. Included by each level's file inside its target pragmas and an
+// unnamed namespace, after `Bits`, which spreads bits over a mask; so that every level compiles
+// functions of its own. No includes: those would be compiled for the level, too. Internal to
+// kernels/.
+
+// Note [How a block is read]
+// A block is: DC difference | which of the coefficients 1 .. last - 1 are not 0 | their signs | for
+// each size s = 2 .. levels: which of those of at least s - 1 bits have at least s | bit s - 2 of
+// these. Spreading bits over the mask of the coefficients that they belong to (pdep) gives planes
+// at once; counting the mask (popcnt) gives the place of the next bits. No branch depends on a
+// symbol, only on the code of a quad.
+
+#define HEADRACE_INLINE inline __attribute__((always_inline))
+
+// At least 57 bits from bit `at`.
+HEADRACE_INLINE uint64_t bits_57(const uint8_t* bytes, uint64_t at) {
+  uint64_t word;
+  __builtin_memcpy(&word, bytes + (at >> 3), 8);
+  return word >> (at & 7);
+}
+
+// At least 63 bits.
+HEADRACE_INLINE uint64_t bits_63(const uint8_t* bytes, uint64_t at) {
+  uint64_t low, high;
+  __builtin_memcpy(&low, bytes + (at >> 3), 8);
+  __builtin_memcpy(&high, bytes + (at >> 3) + 4, 8);
+  const int shift = static_cast<int>(at & 7);
+  return static_cast<uint32_t>(low >> shift) | (high >> shift) << 32;
+}
+
+// A block between its mask and its last plane.
+struct BlockBits {
+  const uint8_t* bytes;
+  uint64_t at;
+  uint64_t mask;  // the coefficients of at least the size that has come
+  uint64_t count;
+  uint64_t window;
+};
+
+// DC value, mask and signs, which it returns.
+template <class Bits, bool kWide>
+HEADRACE_INLINE uint64_t begin_block(GroupState& group, uint32_t quad, int j, BlockBits& b) {
+  b.bytes = group.payload;
+  b.at = group.at[j];
+  const int width = static_cast<int>(quad >> kDcWidthAt & 15);
+  const uint64_t difference = bits_57(b.bytes, b.at) << 1 << (63 - width);
+  group.dc += static_cast<int>(static_cast<int64_t>(difference) >> ((64 - width) & 63));
+  b.at += width;
+  const int last = static_cast<int>(quad >> (6 * j) & 63);
+  const int between = last - (last > 0);
+  b.mask = (Bits::low(bits_63(b.bytes, b.at), between) << 1 | uint64_t{1} << last) & ~uint64_t{1};
+  b.at += between;
+  b.count = Bits::count(b.mask);
+  const uint64_t window = kWide ? bits_63(b.bytes, b.at) : bits_57(b.bytes, b.at);
+  b.at += b.count;
+  return Bits::spread(window, b.mask);
+}
+
+// The bits of one size; kFirst, kSecond: looks at the stream before its mask and before its
+// mantissa bits (else the window still holds them).
+template <class Bits, bool kWide, bool kFirst, bool kSecond>
+HEADRACE_INLINE uint64_t next_plane(BlockBits& b) {
+  if constexpr (kFirst) b.window = kWide ? bits_63(b.bytes, b.at) : bits_57(b.bytes, b.at);
+  const uint64_t next = Bits::spread(b.window, b.mask);
+  b.at += b.count;
+  if constexpr (kSecond) {
+    b.window = kWide ? bits_63(b.bytes, b.at) : bits_57(b.bytes, b.at);
+  } else {
+    b.window >>= b.count;
+  }
+  b.count = Bits::count(next);
+  b.at += b.count;
+  const uint64_t plane = (b.mask & ~next) | Bits::spread(b.window, next);
+  b.window >>= b.count;  // unused, and gone, where a look follows
+  b.mask = next;
+  return plane;
+}
+
+template <int kPlane>
+HEADRACE_INLINE void put(const PlanePlace& place, int block, uint64_t plane) {
+  place.set[kPlane / 7][8 * block + kPlane % 7] = plane;
+}
+
+// The planes of a quad with at most 9 sizes.
+template <class Bits, int kLevels, bool kWide, bool kSkip>
+HEADRACE_INLINE void unpack_quad(GroupState& group, uint32_t quad, const PlanePlace& place) {
+#if defined(__clang__)
+#pragma clang loop unroll(disable)
+#else
+#pragma GCC unroll 1  // unrolled, g++ runs out of registers
+#endif
+  for (int j = 0; j < 4; ++j) {
+    BlockBits b;
+    const uint64_t signs = begin_block<Bits, kWide>(group, quad, j, b);
+    uint64_t plane[9] = {};
+    if constexpr (kLevels > 1) plane[0] = next_plane<Bits, kWide, true, true>(b);
+    if constexpr (kLevels > 2) plane[1] = next_plane<Bits, kWide, true, true>(b);
+    if constexpr (kLevels > 3) plane[2] = next_plane<Bits, kWide, true, kWide>(b);
+    if constexpr (kLevels > 4) plane[3] = next_plane<Bits, kWide, true, kWide>(b);
+    if constexpr (kLevels > 5) plane[4] = next_plane<Bits, kWide, true, kWide>(b);
+    if constexpr (kLevels > 6) plane[5] = next_plane<Bits, kWide, kWide, kWide>(b);
+    if constexpr (kLevels > 7) plane[6] = next_plane<Bits, kWide, true, kWide>(b);
+    if constexpr (kLevels > 8) plane[7] = next_plane<Bits, kWide, true, kWide>(b);
+    plane[kLevels - 1] = b.mask;
+    group.at[j] = b.at;
+    if constexpr (!kSkip) {
+      place.dc[j] = static_cast<int16_t>(group.dc);
+      uint64_t* const low = place.set[0] + 8 * j;
+      for (int k = 0; k < 7; ++k) low[k] = plane[k];
+      low[7] = signs;
+      if constexpr (kLevels > 7) {
+        uint64_t* const high = place.set[1] + 8 * j;
+        for (int k = 0; k < 2; ++k) high[k] = plane[7 + k];
+        for (int k = 2; k < 7; ++k) high[k] = 0;
+        high[7] = signs;
+      }
+    }
+  }
+  if constexpr (!kSkip) *place.depth = kLevels > 7 ? 2 : 1;
+}
+
+// Any number of sizes.
+template <class Bits>
+__attribute__((noinline)) void unpack_deep_quad(GroupState& group, uint32_t quad, bool skip,
+                                                const PlanePlace& place) {
+  const int code = static_cast<int>(quad >> kLevelCodeAt);
+  const int levels = kLevelsOfCode[code];
+  for (int j = 0; j < 4; ++j) {
+    if (code == kEscape) {
+      group.dc = static_cast<int16_t>(bits_57(group.payload, group.at[j]));
+      group.at[j] += kEscapeDcBits;
+    }
+    BlockBits b;
+    const uint64_t signs = begin_block<Bits, true>(group, quad, j, b);
+    uint64_t plane[21] = {};
+    for (int k = 0; k < levels - 1; ++k) plane[k] = next_plane<Bits, true, true, true>(b);
+    plane[levels - 1] = b.mask;
+    group.at[j] = b.at;
+    if (skip) continue;
+    place.dc[j] = static_cast<int16_t>(group.dc);
+    for (int set = 0; set < 3; ++set) {
+      uint64_t* const out = place.set[set] + 8 * j;
+      for (int k = 0; k < 7; ++k) out[k] = plane[7 * set + k];
+      out[7] = signs;
+    }
+  }
+  if (!skip) *place.depth = levels > 14 ? 3 : 2;
+}
+
+template <class Bits>
+HEADRACE_INLINE void unpack_dc_quad(GroupState& group, uint32_t quad, bool skip,
+                                    const PlanePlace& place) {
+  const int width = static_cast<int>(quad >> kDcWidthAt & 15);
+  for (int j = 0; j < 4; ++j) {
+    const uint64_t difference = bits_57(group.payload, group.at[j]) << 1 << (63 - width);
+    group.dc += static_cast<int>(static_cast<int64_t>(difference) >> ((64 - width) & 63));
+    group.at[j] += width;
+    if (!skip) place.dc[j] = static_cast<int16_t>(group.dc);
+  }
+  if (!skip) *place.depth = 0;
+}
+
+template <class Bits, bool kSkip>
+HEADRACE_INLINE void unpack_any_quad(GroupState& group, uint32_t quad, const PlanePlace& place) {
+  const int code = static_cast<int>(quad >> kLevelCodeAt);
+  if ((quad & kLastMask) == 0 && code != kEscape) {
+    return unpack_dc_quad<Bits>(group, quad, kSkip, place);
+  }
+  switch (code) {
+    case 0:
+      return unpack_quad<Bits, 1, false, kSkip>(group, quad, place);
+    case 1:
+      return unpack_quad<Bits, 2, false, kSkip>(group, quad, place);
+    case 2:
+      return unpack_quad<Bits, 3, false, kSkip>(group, quad, place);
+    case 3:
+      return unpack_quad<Bits, 4, false, kSkip>(group, quad, place);
+    case 4:
+      return unpack_quad<Bits, 5, false, kSkip>(group, quad, place);
+    case 5:
+      return unpack_quad<Bits, 6, false, kSkip>(group, quad, place);
+    case 6:
+      return unpack_quad<Bits, 7, false, kSkip>(group, quad, place);
+    case 7:
+      return unpack_quad<Bits, 8, false, kSkip>(group, quad, place);
+    case 8:
+      return unpack_quad<Bits, 9, false, kSkip>(group, quad, place);
+    case kDense7:
+      return unpack_quad<Bits, 7, true, kSkip>(group, quad, place);
+    case kDense9:
+      return unpack_quad<Bits, 9, true, kSkip>(group, quad, place);
+    default:
+      return unpack_deep_quad<Bits>(group, quad, kSkip, place);
+  }
+}
+
+template <class Bits>
+void unpack_quads(GroupState& shared, const uint8_t* quads, int skip, int count, PlanePlace place) {
+  GroupState group = shared;  // nobody else sees it: may stay in registers
+  uint32_t quad;
+  for (int q = 0; q < skip; ++q) {
+    __builtin_memcpy(&quad, quads + 4 * q, 4);
+    unpack_any_quad<Bits, true>(group, quad, place);
+  }
+  for (int q = skip; q < skip + count; ++q) {
+    __builtin_memcpy(&quad, quads + 4 * q, 4);
+    unpack_any_quad<Bits, false>(group, quad, place);
+    for (uint64_t*& set : place.set) set += 32;
+    place.dc += 4;
+    ++place.depth;
+  }
+  shared = group;
+}
+
+#undef HEADRACE_INLINE
