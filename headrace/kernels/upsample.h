@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of a component with fewer samples -> rows as wide, or as many, as the picture's: the
+// triangle filter that libjpeg-turbo calls fancy upsampling, to the last bit, and repetition.
+// Named as in libjpeg: h2v1 doubles the width, h1v2 the height, h2v2 both.
+//
+// Any thread may call them. They may read up to 63 bytes past the samples named here, and write up
+// to 126 bytes past theirs. Those that double the width also read the samples before the first and
+// behind the last: at an edge of the component they must repeat the edge's sample.
+#pragma once
+
+#include <cstdint>
+
+namespace headrace {
+
+// count samples -> 2 * count.
+void upsample_h2v1(const uint8_t* in, int count, uint8_t* out);
+
+// One of the two output rows of a sample row: `near` is that row, `far` its neighbour above for the
+// upper output row, below for the lower one; at an edge, the row itself.
+void upsample_h2v2(const uint8_t* near, const uint8_t* far, int count, uint8_t* out);
+void upsample_h1v2(const uint8_t* near, const uint8_t* far, bool lower, int count, uint8_t* out);
+
+// count samples -> times * count, each repeated. 2 <= times <= 4.
+void upsample_repeat(const uint8_t* in, int count, int times, uint8_t* out);
+
+}  // namespace headrace
