@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/huffman_levels.h"
 
 namespace headrace {
 namespace {
@@ -21,31 +22,37 @@ const Tables& end_of_run() {
   return tables;
 }
 
-const HuffmanKernels& kernels() { return huffman_kernels_scalar(); }
+const HuffmanKernels& kernels() {
+  static const std::array<const HuffmanKernels*, 3> by_level{
+      huffman_kernels_scalar(), huffman_kernels_avx2(), huffman_kernels_avx512()};
+  return *by_level[static_cast<size_t>(simd_level())];
+}
 
 HuffmanWalk walk_of_level() {
   return simd_level() == SimdLevel::kScalar ? huffman_walk_plain() : huffman_walk_bmi2();
 }
 
-// Sums up the differences of a run, as the DC values of the MCUs [first, end), 64 a block at `out`.
-// Values beyond 16 bits wrap, as in libjpeg's blocks.
-void sum_up(const McuPattern& pattern, const int32_t* differences, int mcus, int first, int end,
+// Adds up the DC differences of a run: of MCUs [first, end) in place, 64 apart at `out`, of the
+// others in `dc`. Sums beyond 16 bits wrap in blocks, as in libjpeg's.
+void sum_up(const McuPattern& pattern, int mcus, int first, int end, const uint64_t* dc,
             std::array<int, 4>& predictors, int16_t* out) {
   std::array<uint32_t, 4> sums;
   std::copy(predictors.begin(), predictors.end(), sums.begin());
-  const auto add = [&](int from, int to, auto&& use) {
+  const auto pass = [&](int from, int to) {
+    const uint64_t* note = dc + static_cast<size_t>(from) * pattern.blocks;
     for (int mcu = from; mcu < to; ++mcu) {
       for (int i = 0; i < pattern.blocks; ++i) {
-        use(sums[pattern.component[i]] += static_cast<uint32_t>(*differences++));
+        sums[pattern.component[i]] += static_cast<uint32_t>(huffman::last_value(*note++));
       }
     }
   };
-  add(0, first, [](uint32_t) {});
-  add(first, end, [&](uint32_t sum) {
-    *out = static_cast<int16_t>(sum);
-    out += 64;
-  });
-  add(end, mcus, [](uint32_t) {});
+  pass(0, first);
+  for (int mcu = first; mcu < end; ++mcu) {
+    for (int i = 0; i < pattern.blocks; ++i, out += 64) {
+      *out = static_cast<int16_t>(sums[pattern.component[i]] += static_cast<uint32_t>(*out));
+    }
+  }
+  pass(end, mcus);
   std::transform(sums.begin(), sums.end(), predictors.begin(),
                  [](uint32_t sum) { return static_cast<int>(sum); });
 }
@@ -74,8 +81,8 @@ void HuffmanLane::open(std::span<const uint8_t> bytes, uint64_t bit, const McuPa
   n.pattern = pattern;
   n.mcus = -1;
   for (int i = 0; i < pattern.blocks; ++i) {
-    n.dc[i] = &dc[pattern.component[i]]->tables();
-    n.ac[i] = &ac[pattern.component[i]]->tables();
+    n.dc_tables[i] = &dc[pattern.component[i]]->tables();
+    n.ac_tables[i] = &ac[pattern.component[i]]->tables();
   }
   n.state = State::kDone;
 }
@@ -96,16 +103,16 @@ void HuffmanLane::Notes::plan(int run) {
   const size_t blocks = static_cast<size_t>(run) * pattern.blocks;
   if (blocks > room || !room) {
     room = 0;
-    notes.resize((blocks * kMostNotes + kNotesReadAhead) * sizeof(uint64_t));
-    differences.resize((blocks + kNotesReadAhead) * sizeof(int32_t));
+    notes.resize((blocks * kMostNotes + kReadAhead) * sizeof(uint64_t));
+    dc.resize((blocks + kReadAhead) * sizeof(uint64_t));
     steps.resize((blocks * 2 + 1) * sizeof(const Tables*));
     room = blocks;
   }
   const Tables** step = first_step();
   for (int mcu = 0; mcu < run; ++mcu) {
     for (int i = 0; i < pattern.blocks; ++i) {
-      *step++ = dc[i];
-      *step++ = ac[i];
+      *step++ = dc_tables[i];
+      *step++ = ac_tables[i];
     }
   }
   *step = &end_of_run();
@@ -121,10 +128,12 @@ uint64_t HuffmanLane::bit() const {
 void HuffmanLane::blocks(int first, int end, const std::array<uint8_t, 64>& position,
                          std::array<int, 4>& predictors, int16_t* out) {
   Notes& n = *notes_;
-  auto* const differences = reinterpret_cast<int32_t*>(n.differences.data());
-  kernels().blocks({n.first_note(), n.cursor.note}, first * n.pattern.blocks,
-                   end * n.pattern.blocks, position.data(), differences, out);
-  sum_up(n.pattern, differences, n.mcus, first, end, predictors, out + position[0]);
+  const int per_mcu = n.pattern.blocks;
+  auto* const dc = reinterpret_cast<uint64_t*>(n.dc.data());
+  const HuffmanRun run{n.first_note(), n.cursor.note, n.mcus * per_mcu, first * per_mcu,
+                       end * per_mcu};
+  kernels().blocks(run, position.data(), dc, out);
+  sum_up(n.pattern, n.mcus, first, end, dc, predictors, out + position[0]);
   for (const int predictor : predictors) {
     if (predictor != static_cast<int16_t>(predictor)) n.state = State::kSuspicious;
   }
@@ -132,7 +141,7 @@ void HuffmanLane::blocks(int first, int end, const std::array<uint8_t, 64>& posi
 
 size_t HuffmanLane::held_bytes() const {
   const Notes& n = *notes_;
-  return n.notes.capacity() + n.differences.capacity() + n.steps.capacity();
+  return n.notes.capacity() + n.dc.capacity() + n.steps.capacity();
 }
 
 int walk(std::span<HuffmanLane* const> lanes) {

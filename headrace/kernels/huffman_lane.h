@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a HuffmanLane holds, and what the SIMD levels implement for it. Internal to
+// What a HuffmanLane holds. Internal to
 // kernels/huffman*.
 #pragma once
 
@@ -31,7 +31,7 @@ struct HuffmanStream {
 
 struct HuffmanLane::Notes : HuffmanStream {
   static constexpr size_t kMostNotes = 64;  // of a block: all but one advance
-  static constexpr size_t kNotesReadAhead = 16;
+  static constexpr size_t kReadAhead = 8;
 
   void plan(int run);
   uint64_t* first_note() { return reinterpret_cast<uint64_t*>(notes.data()); }
@@ -40,32 +40,14 @@ struct HuffmanLane::Notes : HuffmanStream {
   }
 
   McuPattern pattern;
-  std::array<const HuffmanTable::Tables*, 10> dc{}, ac{};  // by block of the MCU
-  bool beyond = false;                                     // opened behind the end
-  int mcus = -1;                                           // that `steps` lists
-  size_t room = 0;                                         // in blocks
+  std::array<const HuffmanTable::Tables*, 10> dc_tables{}, ac_tables{};  // by block of the MCU
+  bool beyond = false;                                                   // opened behind the end
+  int mcus = -1;                                                         // that `steps` lists
+  size_t room = 0;                                                       // in blocks
   // Tables in the order in which a run uses them, two a block, then the one that ends the run.
   Buffer steps;
   Buffer notes;
-  Buffer differences;  // int32_t, of DC values, one a block
+  Buffer dc;  // notes of DC differences, one a block
 };
-
-// Puts lanes[i]->state to what it became; the number of the lane that is no longer running.
-using HuffmanWalk = int (*)(HuffmanStream* const* lanes, int count);
-HuffmanWalk huffman_walk_plain();
-HuffmanWalk huffman_walk_bmi2();  // null where the architecture has none
-
-// Notes of one run -> coefficients.
-struct HuffmanNotes {
-  const uint64_t* begin;
-  const uint64_t* end;  // 16 more may be read
-};
-struct HuffmanKernels {
-  // The DC differences of all blocks to `differences`; the AC coefficients of blocks [first, end)
-  // to `out`, whose DC places may hold anything. Room in `differences` for 16 more.
-  void (*blocks)(const HuffmanNotes& notes, int first, int end, const uint8_t* position,
-                 int32_t* differences, int16_t* out);
-};
-const HuffmanKernels& huffman_kernels_scalar();
 
 }  // namespace headrace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/huffman_levels.h"
 #include "headrace/kernels/huffman_tables.h"
 
 namespace headrace {
@@ -58,17 +60,22 @@ void set_singles(const HuffmanSpec& spec, HuffmanUse use, Entries& entries) {
 }
 
 // Appends to each entry the symbol that follows, where its whole code is among the bits.
-void set_pairs(const Entries& singles, Entries& entries) {
-  for (uint32_t i = 0; i < singles.size(); ++i) {
+void pairs(const uint32_t* singles, uint32_t* entries) {
+  for (uint32_t i = 0; i < kLookupSize; ++i) {
     const uint32_t first = singles[i], bits = bits_of(first);
     entries[i] = first;
     if (first & (kRare | kEnd) || advance_of(first) > 15 || bits >= kLookupBits) continue;
     const uint32_t second = singles[i << bits & (kLookupSize - 1)];
-    const uint32_t seen = bits + bits_of(second) - last_size_of(second);
-    if (second & kRare || seen > kLookupBits || seen + last_size_of(second) > kMostBits) continue;
-    entries[i] = second + (bits | advance_of(first) << 8) +
-                 (advance_of(first) << 16 | last_size_of(first) << 20 | bits << 24);
+    const uint32_t all = bits + bits_of(second);
+    if (second & kRare || all - last_size_of(second) > kLookupBits || all > kMostBits) continue;
+    entries[i] = second + as_first(first);
   }
+}
+
+HuffmanPairs pairs_of_level() {
+  static const std::array<HuffmanPairs, 3> by_level{pairs, huffman_pairs_avx2(),
+                                                    huffman_pairs_avx512()};
+  return by_level[static_cast<size_t>(simd_level())];
 }
 
 }  // namespace
@@ -90,7 +97,7 @@ bool HuffmanTable::build(const HuffmanSpec& spec, HuffmanUse use) {
   } else {
     Entries singles;
     set_singles(spec, use, singles);
-    set_pairs(singles, tables_->entries);
+    pairs_of_level()(singles.data(), tables_->entries.data());
   }
   return true;
 }

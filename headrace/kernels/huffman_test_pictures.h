@@ -3,6 +3,8 @@
 // (tables, layout, every coefficient, those of padding blocks too), and a driver of lanes.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <csetjmp>
 #include <cstdint>
 #include <cstdio>
@@ -199,6 +201,7 @@ class Decoding {
     lane_.blocks(first, end, kNatural, predictors_, out);
     mcu_ += run_;
   }
+  void skip() { mcu_ += run_; }  // the finished run, without its coefficients
   HuffmanLane& lane() { return lane_; }
   const Picture& picture() const { return *picture_; }
   int mcu() const { return mcu_; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/kernels/huffman_lane.h"
+#include "headrace/kernels/huffman_levels.h"
 #include "headrace/kernels/huffman_walk_loop.h"
 
 namespace headrace {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same loop with BMI2, whose shifts take their count from any register. Twin: huffman_walk.cc.
 #include "headrace/kernels/huffman_lane.h"
+#include "headrace/kernels/huffman_levels.h"
 
 #if defined(__x86_64__)
 

@@ -87,10 +87,8 @@ State settle_full_block(HuffmanCursor& c) {
   const int first = static_cast<int>(first_advance_of(entry));
   if (first > left) {  // the first of two symbols filled the block: the second belongs to the next
     if (first - left > 1) return State::kSuspicious;
-    const uint32_t bits = first_bits_of(entry);
-    give_back(c, bits_of(entry) - bits);
-    c.note[-1] = (c.note[-1] & kUpperHalf) | bits | first_advance_of(entry) << 8 |
-                 first_size_of(entry) << 28;
+    give_back(c, bits_of(entry) - first_bits_of(entry));
+    c.note[-1] = (c.note[-1] & kUpperHalf) | only_first(entry);
   } else if (!(entry & kEnd) && static_cast<int>(advance_of(entry)) - left > 1) {
     return State::kSuspicious;
   }
