@@ -239,7 +239,7 @@ TEST(HostSteps, FinishWhereMemoryIsScarce) {
   const auto expected = epoch_of(photos.source(), transforms, o);
   for (int threads : {1, 2, 4}) {
     o.threads = threads;
-    o.memory_limit = (size_t{4} * threads + 14) << 20;
+    o.memory_limit = (size_t{6} * threads + 14) << 20;
     Loader loader(photos.source(), {transforms, {}, {}}, o);
     EXPECT_EQ(epoch_of(loader), expected);
     EXPECT_EQ(loader.quarantine().size(), 3u);
@@ -316,7 +316,7 @@ TEST(Lists, AreHeldInsideTheLimit) {
   const Photos photos(48, {}, /*scale=*/8);  // about 300 KiB each
   LoaderOptions o = options(2, 4);
   o.plan.ragged = Ragged::kList;
-  o.memory_limit = size_t{24} << 20;
+  o.memory_limit = size_t{28} << 20;
   Loader loader(photos.source(), {}, o);
   int64_t records = 0;
   while (auto batch = loader.next()) records += batch->size;
@@ -328,7 +328,7 @@ TEST(Lists, ABatchThatCannotFitIsRefusedInNumbers) {
   const Photos photos(48, {}, /*scale=*/8);
   LoaderOptions o = options(2, 48);
   o.plan.ragged = Ragged::kList;
-  o.memory_limit = size_t{24} << 20;
+  o.memory_limit = size_t{28} << 20;
   Loader loader(photos.source(), {}, o);
   try {
     loader.next();
@@ -345,7 +345,7 @@ TEST(Files, LargerThanTheLimitAreRefusedUnread) {
   folder.write("data/class/a.jpg", std::string(size_t{20} << 20, 'x'));
   Loader loader(open_source(folder / "data"), {{resize(8)}, {}, {}}, [] {
     LoaderOptions o = options(1, 1);
-    o.memory_limit = size_t{24} << 20;
+    o.memory_limit = size_t{28} << 20;
     return o;
   }());
   try {

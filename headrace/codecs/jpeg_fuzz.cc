@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: header, a window, the whole picture and the coefficients of arbitrary bytes. A
-// window's pixels must equal the whole picture's; nothing may crash, leak, hang or print.
+// libFuzzer: header, a window, the whole picture, the row index and the coefficients of arbitrary
+// bytes. The whole picture must be libjpeg-turbo's, damage included, and a window a part of it,
+// with and without its row index; nothing may crash, leak, hang or print, whatever a row index
+// says.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -10,6 +12,25 @@
 #include "headrace/codecs/jpeg_test_pictures.h"
 
 using namespace headrace;
+
+namespace {
+
+// Pixels and warnings of a straight decode with libjpeg, or an error of both.
+void compare_with_libjpeg(jpeg_test::Decoder& decoder, const jpeg_test::Bytes& bytes,
+                          const ImageHeader& header) {
+  jpeg_test::Pixels expected =
+      jpeg_test::oracle(bytes, header.channels == 1 ? JCS_GRAYSCALE : JCS_RGB);
+  const jpeg_test::Pixels got = decoder.whole(bytes, ColorMode::kStored);
+  if (decoder.last_code() == "HR0306" || decoder.last_code() == "HR0303") return;
+  if (got.ok != expected.ok) std::abort();
+  if (!got.ok) return;
+  if (expected.channels == 4) {
+    for (uint8_t& value : expected.data) value = uint8_t(255 - value);
+  }
+  if (got.data != expected.data || got.warnings != expected.warnings) std::abort();
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static jpeg_test::Decoder decoder;  // kept, as a thread of the engine keeps it
@@ -28,6 +49,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const jpeg_test::Pixels whole = decoder.whole(bytes, color);
   if (part.ok != whole.ok) std::abort();
   if (whole.ok && part.data != whole.slice(window).data) std::abort();
+  compare_with_libjpeg(decoder, bytes, *header);
+  if (decoder.known = decoder.row_index(bytes); !decoder.known.empty()) {
+    if (part.data != decoder.window(bytes, window, color, channels).data) std::abort();
+    for (int i = 0; i < 4; ++i) {
+      decoder.known[draw.below(int(decoder.known.size()))] = uint8_t(draw.below(256));
+    }
+    decoder.window(bytes, window, color, channels);
+    decoder.known.clear();
+  }
   const jpeg_test::Pixels strict = decoder.whole(bytes, color, true);
   if (strict.ok && (!whole.ok || whole.warnings > 0 || strict.data != whole.data)) std::abort();
   if (decoder.coefficients(bytes) && !whole.ok) std::abort();

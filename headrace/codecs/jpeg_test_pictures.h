@@ -219,6 +219,7 @@ class Decoder {
     job.color = color;
     job.strict = strict;
     job.sink = &sink;
+    job.row_index.known = known;
     decoder_->decode({&job, 1});
     last_error = job.result ? Error{} : std::move(job.result.error());
     Pixels out = std::move(sink.pixels);
@@ -239,8 +240,13 @@ class Decoder {
   Result<std::vector<CoefficientPlane>> coefficients(const Bytes& bytes) {
     return decoder_->coefficients(padded(bytes));
   }
+  std::vector<uint8_t> row_index(const Bytes& bytes) {
+    Result<std::vector<uint8_t>> index = decoder_->row_index(padded(bytes));
+    return index ? std::move(*index) : std::vector<uint8_t>();
+  }
   std::string_view last_code() const { return last_error.code ? last_error.code->id : ""; }
   Error last_error;
+  std::vector<uint8_t> known;  // a row index that window() passes on
 
  private:
   std::span<const uint8_t> padded(const Bytes& bytes) {

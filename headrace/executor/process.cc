@@ -14,10 +14,10 @@ namespace {
 
 // Records that are decoded side by side; a decoder with several lanes profits from it. Their
 // encoded bytes are held together, so large ones go alone.
-constexpr int kGroup = 4;
-constexpr size_t kGroupBytes = size_t{1} << 20;
+constexpr int kGroup = 12;
+constexpr size_t kGroupBytes = size_t{2} << 20;
 // Read buffers above this are given back, so that a worker keeps at most kGroup times as much.
-constexpr size_t kKeptBuffer = size_t{256} << 10;
+constexpr size_t kKeptBuffer = size_t{192} << 10;
 constexpr int kAttempts = 100;  // substitutes to try for one bad record
 
 constexpr ErrorCode kOutOfMemory{"HR0704", ErrorKind::kResource, "out of memory",
