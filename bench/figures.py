@@ -24,6 +24,7 @@ SLOT = re.compile(r"(<!-- figures: ([a-z-]+)(?: ([\w-]+))? -->\n).*?(<!-- /figur
 WITH_A_SET = {
     "pictures": tables.pictures,
     "loaders": tables.loaders,
+    "summary": tables.summary,
     "differences": tables.differences,
 }
 WITHOUT = {

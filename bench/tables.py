@@ -69,6 +69,27 @@ def loaders(report: dict[str, Any], name: str) -> str:
     return "\n".join(lines)
 
 
+def summary(report: dict[str, Any], name: str) -> str:
+    """The table of a set in short."""
+    one = set_of(report, name)
+    rate = {peer["name"]: peer["images_per_second"] for peer in one["peers"]}.get(REFERENCE)
+    head = ["loader", "images/s", "x DALI", "CPU s per 1,000", "peak PSS, MiB", "bytes read"]
+    lines = [row(head), row(["---"] * len(head))]
+    for peer in sorted_peers(one):
+        mark = "**" if peer["ours"] else ""
+        ratio = f"{peer['images_per_second'] / rate:.1f}" if rate else ""
+        cells = [
+            f"{mark}{peer['name']}{mark}",
+            f"{mark}{peer['images_per_second']:,.0f}{mark}",
+            f"{mark}{ratio}{mark}" if ratio else "",
+            f"{peer['cpu_seconds_per_1000']:.2f}",
+            f"{peer['peak_pss_mib']:,}",
+            f"{peer['bytes_on_disk'] / one['bytes']:.2f}",
+        ]
+        lines.append(row(cells))
+    return "\n".join(lines)
+
+
 def differences(report: dict[str, Any], name: str) -> str:
     """Versions, and what a peer does otherwise."""
     lines = []

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bench/: the comparison runs, reports every peer it was asked for, and fills the documents."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+BENCH = ROOT / "bench"
+OURS = ("Headrace, plain files",)
+
+
+def run(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(BENCH / script), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six of the demo's pictures, flat; one of them is 4:2:0 and so a set of its own too."""
+    made = tmp_path_factory.mktemp("pictures")
+    for path in sorted((ROOT / "examples" / "pictures").glob("*.jpg"))[:6]:
+        shutil.copy(path, made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def compared(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A whole comparison, of our own forms only, as short as it can be."""
+    out = tmp_path_factory.mktemp("run")
+    options = ("--peers", "plain files", "--threads", 1, "--rounds", 1, "--turn", 0, "--cold", 1)
+    done = run("compare.py", folder, *options, "--repeat", 1, "--batch-size", 4, "--out", out)
+    assert done.returncode == 0, done.stderr
+    return out, json.loads((out / "imagenet-train.json").read_text())
+
+
+def test_every_form_of_ours_is_measured(compared: tuple[Path, dict[str, Any]]) -> None:
+    for pictures in compared[1]["sets"]:
+        assert pictures["failed"] == {}
+        assert {peer["name"] for peer in pictures["peers"]} == set(OURS)
+        for peer in pictures["peers"]:
+            assert peer["images_per_second"] > 0 and peer["images_per_second_cold"] > 0
+            assert peer["cpu_seconds_per_1000"] >= 0 and peer["peak_pss_mib"] > 0
+            assert peer["start_to_first_batch_seconds"] > 0
+            assert (peer["prepare_seconds"] is None) == (peer["name"] == "Headrace, plain files")
+
+
+def test_plain_files_are_counted_as_they_are(
+    compared: tuple[Path, dict[str, Any]], folder: Path
+) -> None:
+    whole = compared[1]["sets"][0]
+    size = sum(path.stat().st_size for path in folder.iterdir())
+    assert whole["bytes"] == size
+    plain = next(peer for peer in whole["peers"] if peer["name"] == "Headrace, plain files")
+    assert plain["bytes_on_disk"] == size
+
+
+def test_a_peer_that_is_not_installed_is_left_out_by_name(folder: Path, tmp_path: Path) -> None:
+    options = ("--peers", "spdl", "--python-spdl", sys.executable, "--threads", 1)
+    done = run("compare.py", folder, *options, "--out", tmp_path)
+    assert done.returncode == 4
+    assert f"SPDL is left out: {sys.executable} has no spdl.io" in done.stderr
+
+
+def test_charts_and_tables_are_written(compared: tuple[Path, dict[str, Any]]) -> None:
+    out, report = compared
+    for pictures in report["sets"]:
+        ElementTree.parse(out / f"imagenet-train-{pictures['name']}.svg")
+    text = (out / "imagenet-train.md").read_text()
+    for name in OURS:
+        assert f"| **{name}** |" in text
+
+
+def test_figures_fill_their_slots_and_nothing_else(
+    compared: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    out, report = compared
+    name = report["sets"][0]["name"]
+    document = tmp_path / "page.md"
+    document.write_text(
+        f"before\n<!-- figures: loaders {name} -->\nstale text\n<!-- /figures -->\nbetween\n"
+        "<!-- figures: one-core -->\nkept\n<!-- /figures -->\nafter\n"
+    )
+    done = run("figures.py", out, document, "--images", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "left as it is" in done.stderr  # this run had no micro benchmarks
+    text = document.read_text()
+    assert text.startswith(f"before\n<!-- figures: loaders {name} -->\n| loader | images/s |")
+    assert "stale text" not in text and "\nkept\n" in text and text.endswith("after\n")
+    assert text.count("<!-- /figures -->") == 2
+    ElementTree.parse(tmp_path / "throughput.svg")
+
+
+def test_every_slot_of_the_documents_has_a_name_that_exists() -> None:
+    sys.path.insert(0, str(BENCH))
+    try:
+        import figures
+    finally:
+        sys.path.remove(str(BENCH))
+    slots = 0
+    for document in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        text = document.read_text()
+        for _, name, pictures, _ in figures.SLOT.findall(text):
+            assert name in (figures.WITH_A_SET if pictures else figures.WITHOUT), (document, name)
+            slots += 1
+        assert text.count("<!-- figures:") == len(figures.SLOT.findall(text)), document
+    assert slots > 0
+
+
+@pytest.mark.parametrize(
+    ("sampling", "subsampling"), [("4:4:4", 0), ("4:2:2", 1), ("4:2:0", 2), ("grey", None)]
+)
+@pytest.mark.parametrize("progressive", [False, True])
+def test_a_picture_set_knows_subsampling_and_coding(
+    tmp_path: Path, sampling: str, subsampling: int | None, progressive: bool
+) -> None:
+    image_module = pytest.importorskip("PIL.Image")
+    sys.path.insert(0, str(BENCH))
+    try:
+        import picture_sets
+    finally:
+        sys.path.remove(str(BENCH))
+    path = tmp_path / "a.jpg"
+    options = {} if subsampling is None else {"subsampling": subsampling}
+    picture = image_module.new("L" if subsampling is None else "RGB", (20, 10))
+    picture.save(path, progressive=progressive, **options)
+    coding = "progressive" if progressive else "baseline"
+    assert picture_sets.kind_of(path) == (sampling, coding)
+
+
+def test_the_drawings_are_what_their_script_draws(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "tools" / "draw_jpeg.py"), str(tmp_path)]
+    subprocess.run(command, check=True)
+    drawn = sorted(path.name for path in tmp_path.iterdir())
+    assert drawn == sorted(path.name for path in (ROOT / "docs" / "images").glob("jpeg-*.svg"))
+    page = (ROOT / "docs" / "jpeg.md").read_text()
+    for name in drawn:
+        ElementTree.parse(tmp_path / name)
+        assert f"(images/{name})" in page
+        assert (tmp_path / name).read_text() == (ROOT / "docs" / "images" / name).read_text()
