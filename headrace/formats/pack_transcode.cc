@@ -76,6 +76,11 @@ Result<PackedValue> tensor_value(const Field& field, const FieldData& data) {
 
 }  // namespace
 
+Result<std::vector<uint8_t>> unpack_picture(std::span<const uint8_t> packed) {
+  if (has_packed_codec()) return unpack_jpeg(packed);
+  return Error{.code = &kWrongValue, .what = "this build has no codec for packed pictures"};
+}
+
 Result<PackedValue> Transcoder::value(const Field& field, const FieldData& data) {
   constexpr size_t kMost = std::numeric_limits<uint32_t>::max() / 2;
   if (const size_t width = column_bytes(field)) return column_value(field, data, width);

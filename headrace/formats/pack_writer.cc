@@ -29,7 +29,9 @@ constexpr ErrorCode kBusy{
     "name."};
 const Register<ErrorCode> registered_busy(kBusy);
 
-[[noreturn]] void not_written(const std::string& path, int error_number) {
+}  // namespace
+
+void not_written(const std::string& path, int error_number) {
   throw Exception(
       {.code = &kNotWritten,
        .what = std::generic_category().message(error_number),
@@ -38,8 +40,6 @@ const Register<ErrorCode> registered_busy(kBusy);
                    ? "make room on the disk, then run the same command again: it goes on"
                    : "check that the folder exists and may be written to"});
 }
-
-}  // namespace
 
 void lock_for_writing(int descriptor, const std::string& path) {
   if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;

@@ -27,6 +27,8 @@ struct PackedRecord {
   std::vector<PackedValue> values;  // as many as the schema has fields
 };
 
+// Throws HR0447.
+[[noreturn]] void not_written(const std::string& path, int error_number);
 // Makes this process the one that writes what is open there. Throws HR0448 when another one is.
 void lock_for_writing(int descriptor, const std::string& path);
 
