@@ -228,7 +228,7 @@ TEST(HostSteps, RunOnOneThreadAlsoForSubstitutes) {
   }
 }
 
-// Each record needs half of the records' share: those that wait at the step hold what the others
+// Each record needs much of what there is: those that wait at the step hold what the others
 // of their run, and their substitutes, want.
 TEST(HostSteps, FinishWhereMemoryIsScarce) {
   const Photos photos(40, {3, 17, 20}, /*scale=*/12);
@@ -239,7 +239,7 @@ TEST(HostSteps, FinishWhereMemoryIsScarce) {
   const auto expected = epoch_of(photos.source(), transforms, o);
   for (int threads : {1, 2, 4}) {
     o.threads = threads;
-    o.memory_limit = (size_t{6} * threads + 14) << 20;
+    o.memory_limit = (size_t{5} * threads + 18) << 20;
     Loader loader(photos.source(), {transforms, {}, {}}, o);
     EXPECT_EQ(epoch_of(loader), expected);
     EXPECT_EQ(loader.quarantine().size(), 3u);
@@ -254,6 +254,38 @@ TEST(HostSteps, EndInTheMiddleAndBeginAnew) {
   for (int round = 0; round < 20; ++round) {
     loader.set_epoch(0);
     for (int i = 0; i < round % 4; ++i) EXPECT_EQ(hash_of(*loader.next()), expected[i]);
+  }
+}
+
+// One of the pictures is progressive and so large that what is left beside the threads would hold
+// it on one thread only.
+TEST(Substitutes, ForARecordThatIsTooLargeDoNotDependOnThreads) {
+  const Photos photos(40);
+  TemporaryFolder folder;
+  for (int64_t i = 0; i < photos.source()->size(); ++i) {
+    FileSpec spec = spec_of(static_cast<int>(i), 1);
+    if (i == 11) spec = {.width = 2400, .height = 2200, .progressive = true};
+    const jpeg_test::Bytes bytes = jpeg_test::encode(spec);
+    folder.write("data/" + file_name(static_cast<int>(i)),
+                 {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+  const SourcePtr source = open_source(folder / "data");
+  for (const Specs& transforms : {Specs{resize(16)}, Specs{resize(40), resize(20)},
+                                  Specs{step(std::make_shared<Negative>()), resize(16)}}) {
+    LoaderOptions o = options(1);
+    o.on_error = OnError::kSubstitute;
+    o.memory_limit = size_t{40} << 20;
+    Loader loader(source, {transforms, {}, {}}, o);
+    const auto expected = epoch_of(loader);
+    ASSERT_EQ(loader.quarantine().size(), 1u);
+    EXPECT_EQ(loader.quarantine()[0].error.code->id, "HR0703");
+    for (int threads : {2, 4}) {
+      o.threads = threads;
+      EXPECT_EQ(epoch_of(source, transforms, o), expected);
+    }
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_EQ(hash_of(loader.batch(0, static_cast<int64_t>(i))), expected[i]);
+    }
   }
 }
 

@@ -63,7 +63,7 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
       shares_(divide_memory(
           options_.memory_limit, batch_bytes(*options_.plan, options_.layout.rank_batch()),
           options_.threads, options_.source->read_style() != ReadStyle::kMemory, has_lists_)),
-      gate_(shares_.records),
+      gate_(shares_.records, shares_.largest_record),
       read_ahead_(options_.source, options_.plan->wanted(), shares_.read_ahead,
                   shares_.largest_file),
       host_side_(*this),

@@ -36,7 +36,9 @@ struct MemoryShares {
   size_t threads = 0;  // what every worker keeps between records
   size_t records = 0;  // the memory gate
   size_t lists = 0;    // fields delivered as lists, of batches that are not yet handed over
-  size_t largest_file = SIZE_MAX;
+  // What one record may need there, and what its file may have: the same for every number of
+  // threads.
+  size_t largest_record = 0, largest_file = SIZE_MAX;
   int depth = 0;  // buffers in each ring
   // Of `threads`, for one worker's Renderer.
   size_t renderer_bytes = 0;

@@ -84,7 +84,7 @@ void Engine::return_from_host(RecordRun& run, int i, Renderer& renderer) {
 bool Engine::reserve_now(RecordRun& run, int i, Renderer& renderer) {
   InFlight& flight = run.flight[i];
   const size_t bytes = bytes_until_written(flight.record);
-  if (bytes > gate_.limit()) {
+  if (gate_.refuses(bytes)) {
     fail(run, i, gate_.refusal(bytes), renderer);
     return true;
   }

@@ -11,8 +11,9 @@ namespace {
 
 constexpr ErrorCode kRecordTooLarge{
     "HR0703", ErrorKind::kResource, "record needs more than the memory limit leaves",
-    "Decoding this record needs more working memory than memory_limit leaves beside batches and "
-    "threads. Raise memory_limit, or let on_error= leave such records out."};
+    "Decoding one record may take a third of what memory_limit leaves beside two batches (a sixth "
+    "where fields are delivered as lists), whatever the number of threads, and this one takes "
+    "more. Raise memory_limit, or let on_error= leave such records out."};
 const Register<ErrorCode> registered(kRecordTooLarge);
 
 }  // namespace
@@ -20,9 +21,9 @@ const Register<ErrorCode> registered(kRecordTooLarge);
 Error MemoryGate::refusal(size_t bytes) const {
   return {.code = &kRecordTooLarge,
           .what = "needs " + std::to_string((bytes >> 20) + 1) +
-                  " MiB of working memory, memory_limit leaves " + std::to_string(limit_ >> 20) +
-                  " MiB",
-          .hint = "raise memory_limit, or use fewer threads"};
+                  " MiB of working memory, memory_limit leaves " + std::to_string(largest_ >> 20) +
+                  " MiB for one record",
+          .hint = "raise memory_limit, or use a smaller batch_size"};
 }
 
 std::optional<GateHold> MemoryGate::acquire(int64_t position, size_t bytes) {

@@ -27,7 +27,9 @@ class GateHold;
 
 class MemoryGate {
  public:
-  explicit MemoryGate(size_t bytes) : limit_(bytes) {}
+  explicit MemoryGate(size_t bytes) : MemoryGate(bytes, bytes) {}
+  // `largest`: what one record may need. REQUIRES: it is not more than `bytes`.
+  MemoryGate(size_t bytes, size_t largest) : limit_(bytes), largest_(largest) {}
 
   // Waits until the bytes are free and nobody older waits. Nothing when `bytes` exceeds the share.
   // REQUIRES: the caller holds none of this gate.
@@ -36,14 +38,14 @@ class MemoryGate {
   // some of this gate.
   std::optional<GateHold> try_acquire(size_t bytes) EXCLUDES_LOCK(mutex_);
   void release(size_t bytes) EXCLUDES_LOCK(mutex_);
-  size_t limit() const { return limit_; }
-  // The error of a record that needs more than the whole share.
+  // Whether a record that needs so much is refused, and its error then.
+  bool refuses(size_t bytes) const { return bytes > largest_; }
   Error refusal(size_t bytes) const;
   size_t used() const EXCLUDES_LOCK(mutex_);
   size_t peak() const EXCLUDES_LOCK(mutex_);
 
  private:
-  const size_t limit_;
+  const size_t limit_, largest_;
   mutable Mutex mutex_;
   Condition freed_;
   size_t used_ GUARDED_BY(mutex_) = 0, peak_ GUARDED_BY(mutex_) = 0;

@@ -17,6 +17,13 @@ TEST(MemoryGate, RefusesWhatCanNeverFit) {
   EXPECT_EQ(gate.used(), 0u);  // the hold died with the expression
 }
 
+TEST(MemoryGate, OneRecordMayBeAllowedLessThanSeveralTogether) {
+  MemoryGate gate(100, 40);
+  EXPECT_FALSE(gate.refuses(40));
+  EXPECT_TRUE(gate.refuses(41));
+  EXPECT_TRUE(gate.acquire(0, 80));
+}
+
 TEST(MemoryGate, NeverExceedsItsLimitAndServesEverybody) {
   MemoryGate gate(1000);
   std::atomic<int64_t> next{0}, served{0};

@@ -34,10 +34,15 @@ MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool r
   MemoryShares shares;
   shares.renderer_bytes = kThreadBytes - kKeptBytes;
   shares.threads = kThreadBytes * static_cast<size_t>(threads);
-  const size_t least = shares.threads + kLeastRecords + (reads_ahead ? kLeastReadAhead : 0);
+  // Which records are too large must not depend on the number of threads, or batches would.
+  const size_t beside_batches = limit - std::min(limit, 2 * batch_bytes);
+  shares.largest_record = beside_batches / (has_lists ? 6 : 3);
+  const size_t fixed = shares.threads + (reads_ahead ? kLeastReadAhead : 0);
+  const size_t least = fixed + std::max(kLeastRecords, fixed / 2);  // so that a third is left
+  const size_t wanted = std::max(least, fixed + shares.largest_record * (has_lists ? 2 : 1));
   shares.depth = kUsualDepth;
   while (shares.depth < kDeepest && (shares.depth + 1) * batch_bytes <= kDeepBytes) ++shares.depth;
-  while (shares.depth > 2 && shares.depth * batch_bytes + least > limit) --shares.depth;
+  while (shares.depth > 2 && shares.depth * batch_bytes + wanted > limit) --shares.depth;
   shares.slots = shares.depth * batch_bytes;
   if (shares.slots + least > limit) {
     raise(kLimitTooSmall,
@@ -49,10 +54,13 @@ MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool r
   size_t rest = limit - shares.slots - shares.threads;
   if (has_lists) shares.lists = (rest - least + shares.threads) / 2;
   rest -= shares.lists;
-  if (reads_ahead) shares.read_ahead = std::clamp(rest / 4, kLeastReadAhead, 64 * kMiB);
+  if (reads_ahead) {
+    shares.read_ahead = std::clamp(rest / 4, kLeastReadAhead, 64 * kMiB);
+    shares.read_ahead = std::min(shares.read_ahead, rest - shares.largest_record);
+    // One file alone may exceed the share; what it has beyond comes out of the records' share.
+    shares.largest_file = std::max(kLeastReadAhead, shares.largest_record);
+  }
   shares.records = rest - shares.read_ahead;
-  // One file alone may exceed the share; what it has beyond comes out of the records' share.
-  if (reads_ahead) shares.largest_file = std::max(shares.read_ahead, shares.records / 2);
   return shares;
 }
 

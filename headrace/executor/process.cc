@@ -31,12 +31,6 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-size_t encoded_bytes(const RecordData& data) {
-  size_t bytes = 0;
-  for (const Buffer& buffer : data.owned) bytes += buffer.size();
-  return bytes;
-}
-
 // Of pictures that come as tensors.
 size_t copied_bytes(const Record& record) {
   size_t bytes = 0;
@@ -58,6 +52,12 @@ void note_attempts(RowFailure& failure) {
 size_t working_bytes(const Record& record) {
   size_t bytes = 0;
   for (const FieldValue& value : record.fields) bytes += Renderer::working_bytes(value.picture);
+  return bytes;
+}
+
+size_t encoded_bytes(const RecordData& data) {
+  size_t bytes = 0;
+  for (const Buffer& buffer : data.owned) bytes += buffer.size();
   return bytes;
 }
 
@@ -158,10 +158,9 @@ void Engine::advance_record(RecordRun& run, int i, Renderer& renderer) {
 void Engine::reserve_early(RecordRun& run, int i, Renderer& renderer) {
   InFlight& flight = run.flight[i];
   const size_t bytes = bytes_until_written(flight.record);
+  if (gate_.refuses(bytes)) return fail(run, i, gate_.refusal(bytes), renderer);
   const int64_t sequence = run.batch->first_sequence + run.first_row + i;
-  std::optional<GateHold> hold = gate_.acquire(sequence, bytes);
-  if (!hold) return fail(run, i, gate_.refusal(bytes), renderer);
-  flight.reserved = std::move(*hold);
+  flight.reserved = *gate_.acquire(sequence, bytes);
 }
 
 // Decoding happens once, to the first pixels. Afterwards a step's input and output are held at
@@ -190,16 +189,22 @@ void Engine::write_records(RecordRun& run, int first, int count, Renderer& rende
   for (int i = first; i < first + count; ++i) {
     InFlight& flight = run.flight[i];
     if (flight.settled()) continue;
+    if (!pixels_.any) {  // else it has what it needs
+      const size_t whole = working_bytes(flight.record) + encoded_bytes(flight.data);
+      if (gate_.refuses(whole)) {
+        fail(run, i, gate_.refusal(whole), renderer);
+        continue;
+      }
+      bytes += bytes_to_write(flight);
+    }
     place[n] = i;
     rows[n++] = {.row = run.first_row + i, .record = &flight.record, .result = {}};
-    if (!pixels_.any) bytes += bytes_to_write(flight);  // else it has them
   }
   if (n == 0) return;
   {
     const int64_t sequence = run.batch->first_sequence + run.first_row + place[0];
     std::optional<GateHold> hold = gate_.acquire(sequence, bytes);
-    if (!hold && n == 1) return fail(run, place[0], gate_.refusal(bytes), renderer);
-    if (!hold) {
+    if (!hold) {  // each alone fits
       for (int k = 0; k < n; ++k) write_records(run, place[k], 1, renderer);
       return;
     }

@@ -55,6 +55,8 @@ struct InFlight {
 
 // Of rendering all its pictures, as they are now.
 size_t working_bytes(const Record& record);
+// Of what was read, as far as it is not the source's own memory.
+size_t encoded_bytes(const RecordData& data);
 
 struct RecordRun {
   OpenBatch* batch = nullptr;

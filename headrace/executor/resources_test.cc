@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "headrace/base/error.h"
 #include "headrace/executor/engine.h"
 
@@ -31,6 +33,31 @@ TEST(MemoryShares, FitInsideTheLimit) {
       EXPECT_LE(shares.slots + shares.read_ahead + shares.threads + shares.records, limit);
       EXPECT_EQ(shares.slots, shares.depth * batch);
       EXPECT_GE(shares.depth, 2);
+    }
+  }
+}
+
+TEST(MemoryShares, LeaveRoomForTheSameRecordWhateverTheNumberOfThreads) {
+  for (size_t limit : {24u << 20, 64u << 20, 300u << 20, 1u << 30}) {
+    for (size_t batch : {1u << 10, 3u << 20, 77u << 20}) {
+      for (bool lists : {false, true}) {
+        std::set<size_t> records, files;
+        for (int threads = 1; threads <= 64; ++threads) {
+          try {
+            const MemoryShares shares = divide_memory(limit, batch, threads, true, lists);
+            EXPECT_GE(shares.records, shares.largest_record);
+            EXPECT_LE(
+                shares.slots + shares.threads + shares.lists + shares.read_ahead + shares.records,
+                limit);
+            records.insert(shares.largest_record);
+            files.insert(shares.largest_file);
+          } catch (const Exception& e) {
+            EXPECT_EQ(e.error().code->id, "HR0702");
+          }
+        }
+        EXPECT_LE(records.size(), 1u);
+        EXPECT_LE(files.size(), 1u);
+      }
     }
   }
 }

@@ -43,8 +43,8 @@ Result<void> Engine::make_row(OpenBatch& batch, int row, int64_t index, Renderer
   if (Result<void> begun = plan.begin(data, record, renderer); !begun) return begun;
   // At once for all that follows, and before a host step is asked.
   const size_t bytes = pixels_.any ? bytes_until_written(record) : 0;
+  if (gate_.refuses(bytes)) return gate_.refusal(bytes);
   std::optional<GateHold> hold = gate_.acquire(batch.first_sequence + row, bytes);
-  if (!hold) return gate_.refusal(bytes);
   for (int step = 0;;) {
     Result<int> stopped = plan.advance(step, record, renderer, options_.seed, epoch);
     if (!stopped) return std::move(stopped.error());
@@ -55,9 +55,9 @@ Result<void> Engine::make_row(OpenBatch& batch, int row, int64_t index, Renderer
     ++step;
   }
   if (!pixels_.any) {
-    const size_t to_write = working_bytes(record);
+    const size_t to_write = working_bytes(record) + encoded_bytes(data);
+    if (gate_.refuses(to_write)) return gate_.refusal(to_write);
     hold = gate_.acquire(batch.first_sequence + row, to_write);
-    if (!hold) return gate_.refusal(to_write);
   }
   RowSource source{.row = row, .record = &record, .result = {}};
   batch.builder.write({&source, 1}, renderer);
