@@ -197,8 +197,13 @@ def compare(
     contest.warm(args.rounds, args.turn)
     if args.cold:
         contest.cold(args.cold)
-    peers = [measured.to_json() for measured in contest.values()]
-    return {**pictures.to_json(), "repeat": repeat, "peers": peers, "failed": contest.failed}
+    return {
+        **pictures.to_json(),
+        "repeat": repeat,
+        "peers": [measured.to_json() for measured in contest.values()],
+        "failed": contest.failed,
+        "batch_hashes": contest.hashes(),
+    }
 
 
 def main() -> int:

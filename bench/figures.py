@@ -26,6 +26,7 @@ WITH_A_SET = {
     "loaders": tables.loaders,
     "summary": tables.summary,
     "differences": tables.differences,
+    "hashes": tables.hashes,
 }
 WITHOUT = {
     "circumstances": tables.circumstances,

@@ -28,6 +28,7 @@ def describe(args: argparse.Namespace, cores: set[int]) -> dict[str, Any]:
             "system": platform.platform(),
             "cores_used": sorted(cores),
             "cores_allowed": len(os.sched_getaffinity(0)),
+            "load_average": os.getloadavg()[0],
         },
         "workload": args.workload,
         "does": DOES[args.workload],
@@ -74,7 +75,7 @@ def markdown(report: dict[str, Any]) -> str:
     for pictures in report["sets"]:
         name = pictures["name"]
         parts += [f"## {name}", tables.pictures(report, name), tables.loaders(report, name)]
-        parts += [tables.differences(report, name)]
+        parts += [tables.differences(report, name), tables.hashes(report, name)]
     if "one_core_bench" in report.get("micro", {}):
         parts += ["## One core", tables.one_core(report)]
     if "scaling" in report:

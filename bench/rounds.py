@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
+import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -95,6 +98,22 @@ class Contest:
                     epoch = peer.epoch()
                     self.measured[peer.kind].cold.append(epoch["images"] / epoch["seconds"])
                 say(f"  cold round {number + 1}: at most {100 * left:.0f} % were still cached")
+
+    def hashes(self) -> dict[str, str]:
+        """Of the first epoch's batches, of each of our forms: they must be one."""
+        found = {}
+        for kind in self.measured:
+            if not kind.ours:
+                continue
+            prepared = Path(self._jobs[kind]["prepared"])
+            packs = [str(path) for path in self._prepared(kind)]
+            source = self._jobs[kind]["photos"] if kind.reads_files else packs[0]
+            program = "from headrace.cli import main; main()"
+            command = [sys.executable, "-c", program, "bench", source, "--epochs", "1", "--json"]
+            environment = dict(os.environ, HEADRACE_CACHE=str(prepared))
+            ran = subprocess.run(command, env=environment, capture_output=True, check=True)
+            found[kind.name] = json.loads(ran.stdout)["batch_hash"]
+        return found
 
     def values(self) -> list[Measured]:
         return list(self.measured.values())

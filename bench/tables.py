@@ -28,7 +28,8 @@ def circumstances(report: dict[str, Any]) -> str:
     return (
         f"{report['does'][0].upper()}{report['does'][1:]}, batches of {report['batch_size']}; "
         f"{report['threads']} threads on as many pinned cores of {machine['processor']}; "
-        f"median of {report['rounds']} alternating rounds, warm page cache; {report['date']}."
+        f"median of {report['rounds']} alternating rounds, warm page cache; load average before it "
+        f"{machine['load_average']:.1f}; {report['date']}."
     )
 
 
@@ -90,6 +91,14 @@ def summary(report: dict[str, Any], name: str) -> str:
     return "\n".join(lines)
 
 
+def hashes(report: dict[str, Any], name: str) -> str:
+    """Whether our forms of a set gave the same batches."""
+    found = set_of(report, name)["batch_hashes"]
+    if len(set(found.values())) == 1:
+        return f"{', '.join(found)}: one batch hash, `{next(iter(found.values()))}`."
+    return "**The forms gave different batches**: " + str(found)
+
+
 def differences(report: dict[str, Any], name: str) -> str:
     """Versions, and what a peer does otherwise."""
     lines = []
@@ -127,26 +136,29 @@ def one_core_results(report: dict[str, Any]) -> dict[str, dict[str, float]]:
 def one_core(report: dict[str, Any]) -> str:
     """From stored bytes to a float16 sample, against libjpeg-turbo's decoding alone."""
     results = one_core_results(report)
-    sets = [name for name in ("all", "420") if f"libjpeg/rgb/{name}" in results]
-    titles = {"all": "all pictures", "420": "4:2:0 alone"}
-    head = ["one core", *(f"{titles[name]}: us, images/s, ratio" for name in sets)]
+    titles = {"all": "all", "420": "4:2:0"}
+    sets = [name for name in titles if f"libjpeg/rgb/{name}" in results]
+    base = {name: results[f"libjpeg/rgb/{name}"]["us_per_picture"] for name in sets}
+    head = ["one core"]
+    for name in sets:
+        head += [f"{titles[name]}: us", "images/s", "x libjpeg-turbo"]
     lines = [row(head), row(["---"] * len(head))]
 
-    def cell(key: str, name: str) -> str:
-        if key not in results:
-            return ""
-        us = results[key]["us_per_picture"]
-        return f"{us:.0f}, {1e6 / us:,.0f}, **{base[name] / us:.2f}**"
+    def add(title: str, key: str) -> None:
+        cells = []
+        for name in sets:
+            result = results.get(key.format(name))
+            if result is None:
+                return
+            us = result["us_per_picture"]
+            cells += [f"{us:.0f}", f"{1e6 / us:,.0f}", f"**{base[name] / us:.2f}**"]
+        lines.append(row([title, *cells]))
 
-    base = {name: results[f"libjpeg/rgb/{name}"]["us_per_picture"] for name in sets}
-    for key, title in (("rgb", "libjpeg-turbo: decode to RGB"), ("coefficients", "entropy only")):
-        title = title if key == "rgb" else f"libjpeg-turbo: {title}"
-        lines.append(row([title, *(cell(f"libjpeg/{key}/{name}", name) for name in sets)]))
+    add("libjpeg-turbo, to RGB", "libjpeg/rgb/{}")
+    add("libjpeg-turbo, coefficients only", "libjpeg/coefficients/{}")
     for form, title in FORMS.items():
         for level, level_title in LEVELS.items():
-            cells = [cell(f"sample/{form}/{name}/{level}", name) for name in sets]
-            if any(cells):
-                lines.append(row([f"{title} -> sample, {level_title}", *cells]))
+            add(f"{title} to sample, {level_title}", f"sample/{form}/{{}}/{level}")
     return "\n".join(lines)
 
 
