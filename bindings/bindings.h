@@ -29,6 +29,7 @@ void bind_array(nb::module_& module);
 void bind_registry(nb::module_& module);
 void bind_source(nb::module_& module);
 void bind_columns(nb::module_& module);
+void bind_pack(nb::module_& module);
 void bind_host_source(nb::module_& module);
 void bind_host_function(nb::module_& module);
 void bind_sampling(nb::module_& module);
@@ -61,6 +62,9 @@ TensorView view_of_buffer(nb::handle object, Buffer& copy);
 // Text that need not be UTF-8 (names of files are bytes), as os.fsdecode and os.fsencode have it.
 nb::str str_from_bytes(std::string_view bytes);
 std::string bytes_from_str(nb::handle text);
+
+// Python's (done, total) callable, or None, called without the GIL held; signals get through.
+Progress progress_from(nb::handle callable);
 
 // Error -> instance of a class of headrace.errors. REQUIRES: the GIL.
 nb::object exception_from_error(const Error& error);

@@ -10,15 +10,6 @@
 namespace headrace::python {
 namespace {
 
-// Python's (done, total) callable, called without the GIL held; signals get through.
-Progress progress_from(nb::handle callable) {
-  return [callable](int64_t done, int64_t total) {
-    nb::gil_scoped_acquire gil;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    if (!callable.is_none()) callable(done, total);
-  };
-}
-
 SourceHandle open(const nb::str& name, const nb::dict& arguments, nb::handle progress) {
   const std::string path = bytes_from_str(name);
   auto given = params_from_dict(arguments);
@@ -89,6 +80,14 @@ Array integer_column(const SourceHandle& self, std::string_view field) {
 }
 
 }  // namespace
+
+Progress progress_from(nb::handle callable) {
+  return [callable](int64_t done, int64_t total) {
+    nb::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (!callable.is_none()) callable(done, total);
+  };
+}
 
 void bind_source(nb::module_& module) {
   nb::class_<Field>(module, "Field", "One field of a source's records.")

@@ -300,7 +300,7 @@ def test_a_closed_pipe_is_no_error() -> None:
 
 
 def test_every_command_has_help() -> None:
-    for name in ("bench", "info", "scan", "formats", "operators", "explain"):
+    for name in ("bench", "info", "scan", "pack", "unpack", "formats", "operators", "explain"):
         done = run(name, "--help")
         assert done.returncode == 0
         assert "--json" in done.stdout

@@ -120,6 +120,8 @@ Result<PackedValue> Transcoder::picture(const Field& field, std::span<const uint
       return value;
     }
     value.reason = packed.error().what;
+  } else if (codec && codec->name == "jpeg") {
+    value.reason = "this build does not pack JPEG";
   } else if (codec) {
     value.reason = "no JPEG but " + std::string(codec->name);
   }

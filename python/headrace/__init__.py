@@ -18,6 +18,7 @@ from headrace.errors import (
     Warning,
 )
 from headrace.loader import Loader
+from headrace.pack import pack, unpack
 from headrace.presets import IMAGENET_MEAN, IMAGENET_STD
 from headrace.sources import Source, folder, open, records, split, subset
 
@@ -38,10 +39,12 @@ __all__ = [
     "__version__",
     "folder",
     "open",
+    "pack",
     "presets",
     "records",
     "sampling",
     "split",
     "subset",
     "transforms",
+    "unpack",
 ]

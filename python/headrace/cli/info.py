@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli import output
+from headrace.cli import output, pack_report
 
 PREVIEW_COLUMNS, PREVIEW_LINES = 56, 20
 CLASSES_SHOWN = 8
@@ -24,11 +24,16 @@ def run(
     picture: Annotated[
         Path | None, typer.Option("--picture", "-p", help="Write the record's picture here (PNG).")
     ] = None,
+    recover: Annotated[
+        bool, typer.Option("--recover", help="Of a pack that was cut off, open what is whole.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> int:
-    """Show records, fields, bytes, classes, and one picture."""
-    opened = output.open_source(source)
+    """Show records, fields, bytes, classes, and one picture; of a pack, how it is packed."""
+    opened = output.open_source(source, recover=True) if recover else output.open_source(source)
     facts = describe(source, opened)
+    if (summary := pack_summary(source, recover)) is not None:
+        facts["pack"] = summary
     if record >= max(1, len(opened)):
         output.fail(f"headrace: record {record} is outside 0..{len(opened) - 1}", output.USAGE)
     pixels = None
@@ -80,6 +85,16 @@ def describe(path: str, source: Any) -> dict[str, Any]:
     return facts
 
 
+def pack_summary(path: str, recover: bool) -> dict[str, Any] | None:
+    """Of a pack: shards, pages, pictures by level and by reason; None of anything else."""
+    from headrace import _core
+
+    if not _core.is_pack(path):
+        return None
+    summary = _core.pack_summary(path, recover)
+    return {**summary, "ratio": pack_report.ratio_of(summary["pictures"])}
+
+
 def bytes_on_disk(path: str) -> int:
     """Bytes of a file, or of all files below a folder."""
     if os.path.isfile(path):
@@ -124,6 +139,8 @@ def print_facts(facts: dict[str, Any]) -> None:
         )
         table.add_row(field["name"], field["kind"], field["dtype"], shape)
     console.print(table)
+    if "pack" in facts:
+        print_pack(facts["pack"])
     classes = facts["classes"]
     if not classes:
         return
@@ -132,6 +149,20 @@ def print_facts(facts: dict[str, Any]) -> None:
     console.print(f"[dim]{len(classes):,} classes[/]{spread}")
     shown = ", ".join(classes[:CLASSES_SHOWN])
     console.print(f"  {shown}{', …' if len(classes) > CLASSES_SHOWN else ''}")
+
+
+def print_pack(summary: dict[str, Any]) -> None:
+    console = output.console()
+    console.print(
+        f"[dim]pack[/] {summary['shards']:,} shards, {summary['pages']:,} pages, "
+        f"fingerprint {summary['fingerprint']:016x}"
+    )
+    pack_report.print_pictures(summary)
+    if summary["unusable_count"]:
+        console.print(f"[bold red]{summary['unusable_count']:,} unusable[/] when it was packed:")
+        pack_report.print_unusable(summary)
+    if summary["missing"]:
+        console.print(f"[bold red]recovered:[/] {summary['missing']}", markup=True)
 
 
 def print_preview(pixels: Any, caption: str) -> None:

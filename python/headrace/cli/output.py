@@ -16,6 +16,9 @@ import typer
 
 PIPE_COLUMNS = 240
 GOOD, BAD_ANSWER, USAGE, DATA, ENVIRONMENT = 0, 1, 2, 3, 4
+# What is written and where, not what is read: by their codes, whichever class says it.
+USAGE_CODES = ("HR0446", "HR0449", "HR0451", "HR0458")
+ENVIRONMENT_CODES = ("HR0447", "HR0448", "HR0457")
 P = ParamSpec("P")
 
 
@@ -87,18 +90,22 @@ def exit_code_of(error: Exception) -> int:
 
     if not isinstance(error, headrace.Error):
         raise error
+    if error.code in ENVIRONMENT_CODES:
+        return ENVIRONMENT
+    if error.code in USAGE_CODES:
+        return USAGE
     # A path that nothing recognizes is about the data, whichever class says it.
     about_data = str(error.code).startswith(("HR02", "HR03", "HR04"))
     return USAGE if isinstance(error, headrace.ConfigError) and not about_data else DATA
 
 
-def open_source(path: str) -> Any:
+def open_source(path: str, **params: Any) -> Any:
     """`headrace.open`, with a plain message for a path that is not there."""
     if not os.path.exists(path):
         fail(f"headrace: no such file or folder: {path}", DATA)
     import headrace
 
-    return headrace.open(path)
+    return headrace.open(path, **params)
 
 
 @contextmanager

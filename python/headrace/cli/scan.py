@@ -27,15 +27,20 @@ def run(
     strict: Annotated[
         bool, typer.Option("--strict", help="Damage that decoders repair is bad too.")
     ] = False,
+    recover: Annotated[
+        bool, typer.Option("--recover", help="Of a pack that was cut off, scan what is whole.")
+    ] = False,
     threads: Annotated[int | None, typer.Option(min=1, help="Default: the allowed cores.")] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> int:
     """Decode every record whole and list those that are bad.
 
-    Exit code 1 when there are any.
+    Of a pack, compare all checksums and its pages with its index. Exit code 1 when there is
+    anything bad.
     """
-    opened = output.open_source(source)
+    opened = output.open_source(source, recover=True) if recover else output.open_source(source)
     begin = time.perf_counter()
+    damage = "" if recover else index_damage(source)
     bad = find_bad_records(opened, strict, threads, quiet=json)
     seconds = time.perf_counter() - begin
     if out:
@@ -49,10 +54,28 @@ def run(
             "strict": strict,
             "bad_records": bad,
         }
+        if damage:
+            summary["index_damage"] = damage
         output.print_json(summary)
     else:
         print_bad(len(opened), bad, seconds, out)
-    return output.BAD_ANSWER if bad else output.GOOD
+        if damage:
+            output.console().print(damage, style="red", markup=False)
+    return output.BAD_ANSWER if bad or damage else output.GOOD
+
+
+def index_damage(path: str) -> str:
+    """In which page of a pack the index does not say what the page does; empty if in none."""
+    import headrace
+    from headrace import _core
+
+    if not _core.is_pack(path):
+        return ""
+    try:
+        _core.check_pack(path, None)
+    except headrace.DataError as error:
+        return str(error)
+    return ""
 
 
 def find_bad_records(

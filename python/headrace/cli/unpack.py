@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headrace unpack PACK -o DIR`: the original files, byte for byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headrace.cli import output
+
+SHOWN = 20
+
+
+@output.command
+def run(
+    pack: Annotated[str, typer.Argument(metavar="PACK", help="What `headrace pack` wrote.")],
+    out: Annotated[Path, typer.Option("--output", "-o", help="The folder to write to.")],
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace files that have other bytes.")
+    ] = False,
+    recover: Annotated[
+        bool, typer.Option("--recover", help="Of a pack that was cut off, unpack what is whole.")
+    ] = False,
+    threads: Annotated[int | None, typer.Option(min=1, help="Default: the allowed cores.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> int:
+    """Give the files of a pack back, byte for byte.
+
+    Labels and text that folders do not say stand in labels.jsonl. Exit code 3 when a record is
+    damaged.
+    """
+    total = len(output.open_source(pack, recover=True) if recover else output.open_source(pack))
+    import headrace
+
+    with output.progress("unpacking", total, quiet=json) as done:
+        result = headrace.unpack(
+            pack,
+            out,
+            overwrite=force,
+            recover=recover,
+            threads=threads,
+            progress=lambda count, _: done(count),
+        )
+    if json:
+        output.print_json({"pack": pack, "output": str(out), **result})
+    else:
+        print_result(str(out), result)
+    return output.DATA if result["damaged"] else output.GOOD
+
+
+def print_result(out: str, result: dict[str, Any]) -> None:
+    from rich.markup import escape
+
+    console = output.console()
+    for entry in result["damaged"][:SHOWN]:
+        console.print(f"record {entry['record']}: {escape(entry['key'])}")
+        console.print(f"  [red]{entry['code']}[/] {escape(entry['what'])}")
+    if len(result["damaged"]) > SHOWN:
+        console.print(f"  … and {len(result['damaged']) - SHOWN:,} more")
+    present = f", {result['present']:,} were there" if result["present"] else ""
+    size = output.size_text(result["bytes"])
+    console.print(
+        f"[bold]{escape(out)}[/]  {result['files']:,} files of {result['records']:,} records, "
+        f"{size}{present} ({result['seconds']:.1f} s)"
+    )
+    if result["manifest"]:
+        console.print(f"[dim]labels and text:[/] {result['manifest']}")
+    if result["missing"]:
+        console.print(f"[bold red]recovered:[/] {escape(result['missing'])}")
+    if result["damaged"]:
+        console.print(f"[bold red]{len(result['damaged']):,} damaged[/], not written")
