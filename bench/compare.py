@@ -10,6 +10,7 @@ docs/benchmarks.md says what is measured and what the numbers do not say.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 from pathlib import Path
@@ -180,9 +181,11 @@ def compare(
     args: argparse.Namespace, pictures: PictureSet, kinds: dict[PeerKind, str], cores: set[int]
 ) -> dict[str, Any]:
     """One set of pictures."""
-    # An epoch of some thousand pictures, or of fifty thousand tiny ones.
-    wanted = 2000 if args.workload == "imagenet-train" else 50_000
-    repeat = args.repeat or -(-wanted // len(pictures.files))
+    # An epoch of some 200 MB, or of fifty thousand tiny pictures.
+    wanted = (
+        2e8 / pictures.bytes if args.workload == "imagenet-train" else 5e4 / len(pictures.files)
+    )
+    repeat = args.repeat or math.ceil(wanted)
     say(f"{pictures.name}: {len(pictures.files)} pictures, listed {repeat} times")
     job = {
         "workload": args.workload,

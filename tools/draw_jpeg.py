@@ -190,10 +190,12 @@ def windows() -> Drawing:
             for column in range(columns):
                 if row in needed and first <= column < end:
                     kind = "c0"
-                elif name == "plain":
-                    kind = "c1" if row < walked.stop else "track"
+                elif name == "plain":  # every code, up to the last one that is needed
+                    last = row in walked and row >= walked.stop - 2
+                    walks = row < walked.stop and (column < end or not last)
+                    kind = "c1" if walks else "track"
                 elif name == "indexed":
-                    kind = "c1" if row in walked else "track"
+                    kind = "c1" if row in walked and column < end else "track"
                 else:  # from the start of its group of 16 blocks
                     kind = "c1" if row in needed and first // 16 * 16 <= column < end else "track"
                 picture.box(x0 + column * cell, y0 + row * cell, cell - 1, cell - 1, kind)
