@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstdlib>
 
+#include "headrace/codecs/jpeg_zigzag_mask.h"
+
 namespace headrace {
 namespace {
 
@@ -54,19 +56,20 @@ class ScanCoder {
  public:
   ScanCoder(const JpegScan& scan, const typename Sink::Tables& tables, const ScanChoices& choices,
             Sink& sink)
-      : scan_(scan), tables_(tables), choices_(choices), sink_(sink) {}
+      : scan_(scan),
+        tables_(tables),
+        choices_(choices),
+        sink_(sink),
+        band_((~uint64_t{0} << scan.first) & (~uint64_t{0} >> (63 - scan.last))) {}
 
   void sequential(int i, const int16_t* block) {
     difference(i, block[0]);
     typename Sink::Table* const table = tables_.ac[i];
     int before = 0;
-    for (int k = 1; k < 64; ++k) {
-      const int value = block[kNaturalFromZigzag[k]];
-      if (value == 0) continue;
-      int run = k - before - 1;
+    for (uint64_t left = zigzag_mask(block) & ~uint64_t{1}; left; left &= left - 1) {
+      const int k = std::countr_zero(left);
+      number(table, after_zeros(table, k - before - 1), block[kNaturalFromZigzag[k]]);
       before = k;
-      for (; run > 15; run -= 16) sink_.symbol(table, kSixteenZeros, 0, 0);
-      number(table, run << 4, value);
     }
     if (before != 63) sink_.symbol(table, kEndOfBlock, 0, 0);
   }
@@ -78,16 +81,14 @@ class ScanCoder {
     break_run_here();
     typename Sink::Table* const table = tables_.ac[0];
     int before = scan_.first - 1;
-    for (int k = scan_.first; k <= scan_.last; ++k) {
+    for (uint64_t left = zigzag_mask(block) & band_; left; left &= left - 1) {
+      const int k = std::countr_zero(left);
       const int value = block[kNaturalFromZigzag[k]];
-      if (value == 0) continue;
       const int shown = value < 0 ? -(-value >> scan_.low) : value >> scan_.low;
       if (shown == 0) continue;
       end_run();
-      int run = k - before - 1;
+      number(table, after_zeros(table, k - before - 1), shown);
       before = k;
-      for (; run > 15; run -= 16) sink_.symbol(table, kSixteenZeros, 0, 0);
-      number(table, run << 4, shown);
     }
     if (before != scan_.last && ++run_ == kLongestRun) end_run();
   }
@@ -96,34 +97,36 @@ class ScanCoder {
     break_run_here();
     typename Sink::Table* const table = tables_.ac[0];
     std::array<int, 64> magnitude;
-    int last_new = 0;  // the last coefficient that becomes nonzero in this scan
-    for (int k = scan_.first; k <= scan_.last; ++k) {
+    uint64_t shown = 0;  // the coefficients that this scan and those before make nonzero
+    int last_new = 0;    // of them the last one that this scan does
+    for (uint64_t left = zigzag_mask(block) & band_; left; left &= left - 1) {
+      const int k = std::countr_zero(left);
       magnitude[k] = std::abs(int{block[kNaturalFromZigzag[k]]}) >> scan_.low;
+      if (magnitude[k] == 0) continue;
+      shown |= uint64_t{1} << k;
       if (magnitude[k] == 1) last_new = k;
     }
-    int run = 0;
-    size_t waiting = corrections_;  // the first of this block's own corrections
-    for (int k = scan_.first; k <= scan_.last; ++k) {
-      if (magnitude[k] == 0) {
-        ++run;
-        continue;
-      }
-      while (run > 15 && k <= last_new) {
-        waiting = end_run_before(waiting);
+    int run = 0, next = scan_.first;
+    size_t own = corrections_;  // where this block's own corrections begin
+    for (; shown; shown &= shown - 1) {
+      const int k = std::countr_zero(shown);
+      run += k - next;
+      next = k + 1;
+      for (; run > 15 && k <= last_new; run -= 16) {
+        own = end_run_before(own);
         sink_.symbol(table, kSixteenZeros, 0, 0);
-        run -= 16;
-        waiting = send_corrections(waiting);
+        own = send_corrections(own);
       }
       if (magnitude[k] > 1) {
         correction_[corrections_++] = uint8_t(magnitude[k] & 1);
         continue;
       }
-      waiting = end_run_before(waiting);
+      own = end_run_before(own);
       sink_.symbol(table, run << 4 | 1, block[kNaturalFromZigzag[k]] < 0 ? 0 : 1, 1);
-      waiting = send_corrections(waiting);
+      own = send_corrections(own);
       run = 0;
     }
-    if (run == 0 && corrections_ == waiting) return;
+    if (run == 0 && next > scan_.last && corrections_ == own) return;
     ++run_;
     if (run_ == kLongestRun || corrections_ > kMostWaiting) end_run();
   }
@@ -140,6 +143,11 @@ class ScanCoder {
     const int difference = value - predictor_[i];
     predictor_[i] = value;
     number(tables_.dc[i], 0, difference);
+  }
+  // Spells out long runs; the rest as the upper half of the next symbol.
+  int after_zeros(typename Sink::Table* table, int run) {
+    for (; run > 15; run -= 16) sink_.symbol(table, kSixteenZeros, 0, 0);
+    return run << 4;
   }
   // F.1.2.1.1: the magnitude's number of bits, then these; of negative values
   // one less.
@@ -192,6 +200,7 @@ class ScanCoder {
   const typename Sink::Tables& tables_;
   const ScanChoices& choices_;
   Sink& sink_;
+  const uint64_t band_;  // the scan's coefficients
   std::array<int, 4> predictor_{};
   int run_ = 0;
   uint32_t block_ = 0;
@@ -239,7 +248,21 @@ bool has_tables(const JpegScan& scan, const ScanTables<Table>& tables) {
   return true;
 }
 
+ZigzagBits make_zigzag_bits() {
+  ZigzagBits bits{};
+  for (int k = 0; k < 64; ++k) {
+    const int natural = kNaturalFromZigzag[k];
+    const int lane = std::endian::native == std::endian::little ? natural % 4 : 3 - natural % 4;
+    for (int four = 0; four < 16; ++four) {
+      if (four >> lane & 1) bits[natural / 4][four] |= uint64_t{1} << k;
+    }
+  }
+  return bits;
+}
+
 }  // namespace
+
+const ZigzagBits kZigzagBits = make_zigzag_bits();
 
 bool write_scan(const JpegFrame& frame, const JpegScan& scan, StoredBlocks& blocks,
                 const ScanTables<const HuffmanCodes>& tables, const ScanChoices& choices,
