@@ -27,6 +27,7 @@ WITH_A_SET = {
     "summary": tables.summary,
     "differences": tables.differences,
     "hashes": tables.hashes,
+    "packing": tables.packing,
 }
 WITHOUT = {
     "circumstances": tables.circumstances,

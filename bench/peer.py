@@ -56,6 +56,7 @@ class Measured:
     version: str
     bytes_on_disk: int = 0  # of all that it reads
     prepare_seconds: float | None = None
+    prepare_details: dict[str, Any] = field(default_factory=dict)  # as its tool tells them
     built_seconds: float = 0.0
     start_seconds: float = 0.0  # from the process's start to its first batch
     warm: list[float] = field(default_factory=list)
@@ -80,6 +81,7 @@ class Measured:
             "first_batch_ms": _median(self.first_batch_ms, 1),
             "bytes_on_disk": self.bytes_on_disk,
             "prepare_seconds": self.prepare_seconds and round(self.prepare_seconds, 2),
+            "prepare_details": self.prepare_details,
         }
 
 
@@ -87,10 +89,10 @@ def _median(values: list[float], digits: int) -> float | None:
     return round(statistics.median(values), digits) if values else None
 
 
-def prepare(kind: PeerKind, job: dict[str, Any], cores: set[int]) -> float:
-    """Lets a peer make its form of the data in job["prepared"]; returns the seconds it took."""
+def prepare(kind: PeerKind, job: dict[str, Any], cores: set[int]) -> dict[str, Any]:
+    """Lets a peer make its form of the data in job["prepared"]: `prepare_seconds`, `details`."""
     with _Process(kind, job, cores, "prepare") as process:
-        return process.answer()["prepare_seconds"]
+        return process.answer()
 
 
 class _Process:
@@ -122,7 +124,7 @@ class _Process:
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
 
-    def answer(self) -> dict[str, float]:
+    def answer(self) -> dict[str, Any]:
         assert self.process.stdout
         for line in self.process.stdout:  # some peers also print messages of their own
             if line.startswith("{"):

@@ -75,7 +75,8 @@ def markdown(report: dict[str, Any]) -> str:
     for pictures in report["sets"]:
         name = pictures["name"]
         parts += [f"## {name}", tables.pictures(report, name), tables.loaders(report, name)]
-        parts += [tables.differences(report, name), tables.hashes(report, name)]
+        parts += [tables.differences(report, name)]
+        parts += [tables.packing(report, name), tables.hashes(report, name)]
     if "one_core_bench" in report.get("micro", {}):
         parts += ["## One core", tables.one_core(report)]
     if "scaling" in report:

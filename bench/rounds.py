@@ -17,6 +17,9 @@ from picture_sets import PictureSet
 from process_tree import cached_share, drop_cache
 
 
+PACK = "photos.pack"  # as peers/headrace_loader.py names it
+
+
 class Contest:
     """Peers on one set of pictures, pinned to the same cores. One that fails is left out."""
 
@@ -42,10 +45,12 @@ class Contest:
             if kind.prepares:
                 say(f"  preparing {kind.name}")
                 try:
-                    measured.prepare_seconds = prepare(kind, self._jobs[kind], cores)
+                    answer = prepare(kind, self._jobs[kind], cores)
                 except RuntimeError as error:
                     self._leave_out(kind, error)
                     continue
+                measured.prepare_seconds = answer["prepare_seconds"]
+                measured.prepare_details = answer["details"]
             measured.bytes_on_disk = sum(map(content_bytes, self._prepared(kind)))
             measured.bytes_on_disk += pictures.bytes if kind.reads_files else 0
             self.measured[kind] = measured
@@ -106,8 +111,7 @@ class Contest:
             if not kind.ours:
                 continue
             prepared = Path(self._jobs[kind]["prepared"])
-            packs = [str(path) for path in self._prepared(kind)]
-            source = self._jobs[kind]["photos"] if kind.reads_files else packs[0]
+            source = self._jobs[kind]["photos"] if kind.reads_files else str(prepared / PACK)
             program = "from headrace.cli import main; main()"
             command = [sys.executable, "-c", program, "bench", source, "--epochs", "1", "--json"]
             environment = dict(os.environ, HEADRACE_CACHE=str(prepared))

@@ -91,6 +91,25 @@ def summary(report: dict[str, Any], name: str) -> str:
     return "\n".join(lines)
 
 
+def packing(report: dict[str, Any], name: str) -> str:
+    """What `headrace pack` and `headrace index` said."""
+    one = set_of(report, name)
+    lines = []
+    for peer in one["peers"]:
+        told = peer["prepare_details"]
+        if not told.get("seconds"):
+            continue
+        line = (
+            f"- {peer['name']}: {one['photos'] / told['seconds']:,.0f} pictures/s, "
+            f"{peer['bytes_on_disk'] / one['bytes']:.3f} of the JPEG files' bytes"
+        )
+        kept = {why["reason"]: why["count"] for why in told.get("stored_as_they_are", [])}
+        if kept:
+            line += "; stored as they are: " + ", ".join(f"{n} {why}" for why, n in kept.items())
+        lines.append(line)
+    return "\n".join(lines)
+
+
 def hashes(report: dict[str, Any], name: str) -> str:
     """Whether our forms of a set gave the same batches."""
     found = set_of(report, name)["batch_hashes"]

@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 BENCH = ROOT / "bench"
-OURS = ("Headrace, plain files",)
+OURS = ("Headrace, plain files", "Headrace, packed", "Headrace, packed dense")
 
 
 def run(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
@@ -36,7 +36,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def compared(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """A whole comparison, of our own forms only, as short as it can be."""
     out = tmp_path_factory.mktemp("run")
-    options = ("--peers", "plain files", "--threads", 1, "--rounds", 1, "--turn", 0, "--cold", 1)
+    options = (
+        "--peers",
+        "plain files,packed",
+        "--threads",
+        1,
+        "--rounds",
+        1,
+        "--turn",
+        0,
+        "--cold",
+        1,
+    )
     done = run("compare.py", folder, *options, "--repeat", 1, "--batch-size", 4, "--out", out)
     assert done.returncode == 0, done.stderr
     return out, json.loads((out / "imagenet-train.json").read_text())
@@ -51,6 +62,12 @@ def test_every_form_of_ours_is_measured(compared: tuple[Path, dict[str, Any]]) -
             assert peer["cpu_seconds_per_1000"] >= 0 and peer["peak_pss_mib"] > 0
             assert peer["start_to_first_batch_seconds"] > 0
             assert (peer["prepare_seconds"] is None) == (peer["name"] == "Headrace, plain files")
+
+
+def test_every_form_of_ours_gives_the_same_batches(compared: tuple[Path, dict[str, Any]]) -> None:
+    for pictures in compared[1]["sets"]:
+        assert set(pictures["batch_hashes"]) == set(OURS)
+        assert len(set(pictures["batch_hashes"].values())) == 1
 
 
 def test_plain_files_are_counted_as_they_are(

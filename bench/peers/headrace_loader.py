@@ -4,6 +4,7 @@
 Variants: "plain" files, "indexed" files, and packs of the level "fast" or "dense".
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -15,17 +16,18 @@ PACK = "photos.pack"
 
 
 def command_line(*arguments):
+    """What a command prints as JSON."""
     program = "import sys; from headrace.cli import main; sys.exit(main())"
-    subprocess.run([sys.executable, "-c", program, *arguments], check=True, stdout=sys.stderr)
+    command = [sys.executable, "-c", program, *arguments, "--json"]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
 
 def prepare(job):
     os.environ["HEADRACE_CACHE"] = job.prepared
     if job.variant == "indexed":
-        command_line("index", job.photos)
-    else:
-        pack = os.path.join(job.prepared, PACK)
-        command_line("pack", job.photos, "-o", pack, "--level", job.variant)
+        return command_line("index", job.photos)
+    pack = os.path.join(job.prepared, PACK)
+    return command_line("pack", job.photos, "-o", pack, "--level", job.variant)
 
 
 def open_source(job):

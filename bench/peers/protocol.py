@@ -42,14 +42,15 @@ def serve(make_batches, prepare=None):
     """Runs a peer. `make_batches(job)` returns a function that gives one epoch's (size, ...) steps.
 
     That function returns an iterable of batch sizes; each is yielded once its batch is complete in
-    memory. The first answer says that the peer is built. `prepare(job)` fills job.prepared.
+    memory. The first answer says that the peer is built. `prepare(job)` fills job.prepared, and may
+    return what is to be reported of it.
     """
     with open(sys.argv[1]) as file:
         job = Job(json.load(file))
     begin = time.perf_counter()
     if sys.argv[2:] == ["prepare"]:
-        prepare(job)
-        answer({"prepare_seconds": time.perf_counter() - begin})
+        details = prepare(job) or {}
+        answer({"prepare_seconds": time.perf_counter() - begin, "details": details})
         return
     epoch = make_batches(job)
     answer({"built_seconds": time.perf_counter() - begin})
