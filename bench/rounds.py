@@ -16,7 +16,6 @@ from peer import Measured, Peer, PeerKind, prepare
 from picture_sets import PictureSet
 from process_tree import cached_share, drop_cache
 
-
 PACK = "photos.pack"  # as peers/headrace_loader.py names it
 
 
