@@ -111,6 +111,12 @@ void BlockPlanes::resize(int count) {
   depths_.resize(quads);
 }
 
+size_t BlockPlanes::bytes_of(int count) {
+  const size_t quads = divided_up(count, kQuadBlocks);
+  return quads * (kQuadBlocks * (kDepths * 8 * sizeof(uint64_t) + sizeof(int16_t)) + 1) +
+         (kDepths + 2) * Buffer::kPadding;
+}
+
 size_t BlockPlanes::held_bytes() const {
   size_t bytes = dc_.capacity() + depths_.capacity();
   for (const Buffer& set : sets_) bytes += set.capacity();

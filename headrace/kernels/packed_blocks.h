@@ -56,6 +56,7 @@ class BlockPlanes {
 
   // Room for `count` blocks, rounded up to whole quads.
   void resize(int count);
+  static size_t bytes_of(int count);
   // 8 planes of a block: bits kBits * depth and up of the magnitudes, then the signs.
   uint64_t* planes(int depth, int block) {
     return reinterpret_cast<uint64_t*>(sets_[depth].data()) + 8 * ptrdiff_t{block};

@@ -15,6 +15,8 @@
 #pragma GCC target("bmi,bmi2,popcnt,lzcnt")
 #endif
 
+#include "headrace/kernels/packed_blocks_unpack.h"
+
 namespace headrace {
 namespace {
 
@@ -23,8 +25,6 @@ struct Bits {
   static uint64_t low(uint64_t bits, int count) { return _bzhi_u64(bits, count); }
   static uint64_t spread(uint64_t bits, uint64_t mask) { return _pdep_u64(bits, mask); }
 };
-
-#include "headrace/kernels/packed_blocks_unpack.h"
 
 }  // namespace
 

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Coefficients -> bits of a packed row: the other direction of packed_blocks_unpack.h, and included
-// like that, after `Bits`, which gathers the bits of a mask and takes words apart.
+// like that; `Bits` is the level's way to gather the bits of a mask and to take words apart.
+#pragma once
+
+#include "headrace/kernels/packed_blocks_levels.h"
+
+namespace headrace {
+namespace {
 
 // Bits of one stream of a group.
 struct StreamWriter {
@@ -146,3 +152,6 @@ void pack_group(const int16_t* blocks, int count, const uint8_t* position, Group
     group.bytes[j] = static_cast<int>(w.next - group.stream[j].data());
   }
 }
+
+}  // namespace
+}  // namespace headrace

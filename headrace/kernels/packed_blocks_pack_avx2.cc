@@ -14,6 +14,8 @@
 #pragma GCC target("avx2,bmi,bmi2,popcnt,lzcnt")
 #endif
 
+#include "headrace/kernels/packed_blocks_pack.h"
+
 namespace headrace {
 namespace {
 
@@ -60,8 +62,6 @@ struct Bits {
     }
   }
 };
-
-#include "headrace/kernels/packed_blocks_pack.h"
 
 }  // namespace
 

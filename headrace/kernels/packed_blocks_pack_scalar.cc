@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writing packed rows with what every CPU has. The reference for the other level.
 #include "headrace/kernels/packed_blocks_levels.h"
+#include "headrace/kernels/packed_blocks_pack.h"
 
 namespace headrace {
 namespace {
@@ -48,8 +49,6 @@ struct Bits {
     }
   }
 };
-
-#include "headrace/kernels/packed_blocks_pack.h"
 
 }  // namespace
 

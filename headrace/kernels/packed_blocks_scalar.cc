@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading packed rows with what every CPU has. The reference for the other levels.
 #include "headrace/kernels/packed_blocks_levels.h"
+#include "headrace/kernels/packed_blocks_unpack.h"
 
 namespace headrace {
 namespace {
@@ -17,8 +18,6 @@ struct Bits {
     return out;
   }
 };
-
-#include "headrace/kernels/packed_blocks_unpack.h"
 
 }  // namespace
 

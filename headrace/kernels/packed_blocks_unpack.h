@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bits of a packed row -> planes. Included by each level's file inside its target pragmas and an
-// unnamed namespace, after `Bits`, which spreads bits over a mask; so that every level compiles
-// functions of its own. No includes: those would be compiled for the level, too. Internal to
-// kernels/.
+// Bits of a packed row -> planes. Included by each level's file between its target pragmas, behind
+// all other includes, so that every level compiles functions of its own; `Bits` is the level's way
+// to spread bits over a mask. Internal to kernels/.
+#pragma once
+
+#include "headrace/kernels/packed_blocks_levels.h"
+
+namespace headrace {
+namespace {
 
 // Note [How a block is read]
 // A block is: DC difference | which of the coefficients 1 .. last - 1 are not 0 | their signs | for
@@ -214,3 +219,6 @@ void unpack_quads(GroupState& shared, const uint8_t* quads, int skip, int count,
 }
 
 #undef HEADRACE_INLINE
+
+}  // namespace
+}  // namespace headrace
