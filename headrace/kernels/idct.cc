@@ -64,8 +64,15 @@ constexpr std::array<uint8_t, 64> idct_from_natural() {
 
 constexpr std::array<uint8_t, 64> kIdctFromNatural = idct_from_natural();
 
+const IdctWeights kIdctWeights;
+
 void IdctTable::set(const std::array<uint16_t, 64>& natural) {
-  for (int i = 0; i < 64; ++i) step[kIdctFromNatural[i]] = static_cast<int16_t>(natural[i]);
+  for (int i = 0; i < 64; ++i) {
+    const int at = kIdctFromNatural[i];
+    for (int copy = 0; copy < 4; ++copy) {
+      step[at / 8 * 32 + copy * 8 + at % 8] = static_cast<int16_t>(natural[i]);
+    }
+  }
 }
 
 void idct_block(const int16_t* words, const int16_t* step, uint8_t* out, ptrdiff_t stride) {
@@ -73,7 +80,7 @@ void idct_block(const int16_t* words, const int16_t* step, uint8_t* out, ptrdiff
   bool only_first_row = true;
   for (int i = 0; i < 64; ++i) {
     const int at = kIdctFromNatural[i];
-    block[i] = word(words[at] * step[at]);
+    block[i] = word(words[at] * step[at / 8 * 32 + at % 8]);
     only_first_row &= i < 8 || words[at] == 0;
   }
   for (int column = 0; column < 8; ++column) {

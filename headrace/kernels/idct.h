@@ -15,9 +15,10 @@ namespace headrace {
 // `natural` (row * 8 + column) stands at kIdctFromNatural[natural].
 extern const std::array<uint8_t, 64> kIdctFromNatural;
 
-// Quantization steps in the same order.
+// Quantization steps in the same order, every eight of them four times over: for vectors of as many
+// blocks.
 struct IdctTable {
-  alignas(64) std::array<int16_t, 64> step{};
+  alignas(64) std::array<int16_t, 256> step{};
   // Values above 32767 wrap, as in libjpeg.
   void set(const std::array<uint16_t, 64>& natural);
 };

@@ -7,8 +7,6 @@
 
 #include <immintrin.h>
 
-#include <algorithm>
-
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl," \
                                                    "avx512vbmi,avx512vnni"))),           \
@@ -30,23 +28,34 @@ __m512i load_two(const int16_t* a, const int16_t* b) {
       _mm256_load_si256(reinterpret_cast<const __m256i*>(b)), 1);
 }
 
+[[gnu::always_inline]] inline IdctQuad next_quad(BlockWalk& walk, int left) {
+  const int16_t* block[4];
+  block[0] = walk.next();
+#pragma GCC unroll 3
+  for (int b = 1; b < 4; ++b) block[b] = b < left ? walk.next() : block[0];
+  IdctQuad quad;
+#pragma GCC unroll 4
+  for (int g = 0; g < 4; ++g) {
+    const __m512i low = load_two(block[0] + 16 * g, block[1] + 16 * g);
+    const __m512i high = load_two(block[2] + 16 * g, block[3] + 16 * g);
+    quad.group[2 * g] = _mm512_shuffle_i32x4(low, high, 0x88);
+    quad.group[2 * g + 1] = _mm512_shuffle_i32x4(low, high, 0xdd);
+  }
+  return quad;
+}
+
 void idct_row_vectors(const IdctTable& table, const BlockRow& blocks, int count, uint8_t* out,
                       ptrdiff_t stride) {
+  if (count <= 0) return;
   BlockWalk walk(blocks);
-  const int16_t* block[4]{};
-  for (int done = 0; done < count; done += 4, out += 32) {
-    const int valid = std::min(4, count - done);
-    for (int b = 0; b < 4; ++b) block[b] = b < valid ? walk.next() : block[0];
-    IdctQuad quad;
-#pragma GCC unroll 4
-    for (int g = 0; g < 4; ++g) {
-      const __m512i low = load_two(block[0] + 16 * g, block[1] + 16 * g);
-      const __m512i high = load_two(block[2] + 16 * g, block[3] + 16 * g);
-      quad.group[2 * g] = _mm512_shuffle_i32x4(low, high, 0x88);
-      quad.group[2 * g + 1] = _mm512_shuffle_i32x4(low, high, 0xdd);
-    }
-    idct_quad(quad, table.step.data(), out, stride);
+  const int16_t* const step = table.step.data();
+  IdctQuadRows rows = idct_first_pass(next_quad(walk, count), step);
+  for (int left = count - 4; left > 0; left -= 4, out += 32) {
+    const IdctQuadRows ahead = idct_first_pass(next_quad(walk, left), step);
+    idct_second_pass(rows, out, stride);
+    rows = ahead;
   }
+  idct_second_pass(rows, out, stride);
 }
 
 }  // namespace

@@ -96,9 +96,8 @@ inline __m256i word_pair_256(int first, int second) {
   __m256i x[8];
 #pragma GCC unroll 8
   for (int v = 0; v < 8; ++v) {
-    const __m256i steps =
-        _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(step + 8 * v)));
-    x[v] = _mm256_mullo_epi16(two.group[v], steps);
+    x[v] = _mm256_mullo_epi16(two.group[v],
+                              _mm256_load_si256(reinterpret_cast<const __m256i*>(step + 32 * v)));
   }
   // A first row beyond 13 bits may meet the shortcut's wrap-around.
   const __m256i limit = _mm256_set1_epi16(8192), above = _mm256_set1_epi16(-16384);

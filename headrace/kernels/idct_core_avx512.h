@@ -6,6 +6,8 @@
 //   IdctQuad quad;                     // group[v]: the v-th 16 bytes of each of the four blocks,
 //   quad.group[v] = ...;               //   in the order of Note [Order of a block]
 //   idct_quad(quad, table.step.data(), out, stride);   // writes 8 rows of 32 samples
+// A loop gains a little by running the first pass ahead, of the next four blocks, before the
+// second: neither then waits for its own results (idct_avx512.cc).
 #pragma once
 
 #include "headrace/kernels/idct_levels.h"
@@ -32,42 +34,37 @@ struct IdctQuad {
   __m512i group[8];
 };
 
-inline __m512i word_pair_512(int first, int second) {
-  return _mm512_set1_epi32(static_cast<int>((static_cast<uint32_t>(first) & 0xffff) |
-                                            static_cast<uint32_t>(second) << 16));
+[[gnu::always_inline]] inline __m512i idct_weight(const int32_t& weight) {
+  return _mm512_set1_epi32(weight);
 }
 
 // One dimension of a pair of rows, or columns, in every 32 bits: (x0, x4), (x2, x6), (x7, x1),
 // (x3, x5) -> sums[0..7], before the shift.
 [[gnu::always_inline]] inline void idct_transform_512(const __m512i pair[4], __m512i round,
                                                       __m512i sums[8]) {
-  constexpr int kOne = 1 << kIdctBits;
+  const IdctWeights& w = kIdctWeights;
   const __m512i swapped = _mm512_rol_epi32(pair[0], 16);
   // (x0 + x4, x0 - x4), in 16 bits, which wrap
   const __m512i even =
       _mm512_mask_sub_epi16(_mm512_add_epi16(pair[0], swapped), 0xaaaaaaaa, swapped, pair[0]);
-  const __m512i even0 = _mm512_dpwssd_epi32(round, even, word_pair_512(kOne, 0));
-  const __m512i even1 = _mm512_dpwssd_epi32(round, even, word_pair_512(0, kOne));
-  const __m512i out0 = _mm512_dpwssd_epi32(even0, pair[1], word_pair_512(kF0541 + kF0765, kF0541));
-  const __m512i out3 =
-      _mm512_dpwssd_epi32(even0, pair[1], word_pair_512(-kF0541 - kF0765, -kF0541));
-  const __m512i out1 = _mm512_dpwssd_epi32(even1, pair[1], word_pair_512(kF0541, kF0541 - kF1847));
-  const __m512i out2 = _mm512_dpwssd_epi32(even1, pair[1], word_pair_512(-kF0541, kF1847 - kF0541));
+  const __m512i even0 = _mm512_dpwssd_epi32(round, even, idct_weight(w.even0));
+  const __m512i even1 = _mm512_dpwssd_epi32(round, even, idct_weight(w.even1));
+  const __m512i even2 = _mm512_madd_epi16(pair[1], idct_weight(w.even2));
+  const __m512i even3 = _mm512_madd_epi16(pair[1], idct_weight(w.even3));
   const __m512i z = _mm512_add_epi16(pair[2], pair[3]);
-  const __m512i turn3 = _mm512_madd_epi16(z, word_pair_512(kF1175 - kF1961, kF1175));
-  const __m512i turn4 = _mm512_madd_epi16(z, word_pair_512(kF1175, kF1175 - kF0390));
-  const __m512i odd0 = _mm512_dpwssd_epi32(turn3, pair[2], word_pair_512(kF0298 - kF0899, -kF0899));
-  const __m512i odd1 = _mm512_dpwssd_epi32(turn4, pair[3], word_pair_512(-kF2562, kF2053 - kF2562));
-  const __m512i odd2 = _mm512_dpwssd_epi32(turn3, pair[3], word_pair_512(kF3072 - kF2562, -kF2562));
-  const __m512i odd3 = _mm512_dpwssd_epi32(turn4, pair[2], word_pair_512(-kF0899, kF1501 - kF0899));
-  sums[0] = _mm512_add_epi32(out0, odd3);
-  sums[7] = _mm512_sub_epi32(out0, odd3);
-  sums[1] = _mm512_add_epi32(out1, odd2);
-  sums[6] = _mm512_sub_epi32(out1, odd2);
-  sums[2] = _mm512_add_epi32(out2, odd1);
-  sums[5] = _mm512_sub_epi32(out2, odd1);
-  sums[3] = _mm512_add_epi32(out3, odd0);
-  sums[4] = _mm512_sub_epi32(out3, odd0);
+  const __m512i turn3 = _mm512_madd_epi16(z, idct_weight(w.turn3));
+  const __m512i turn4 = _mm512_madd_epi16(z, idct_weight(w.turn4));
+  const __m512i out[4] = {_mm512_add_epi32(even0, even3), _mm512_add_epi32(even1, even2),
+                          _mm512_sub_epi32(even1, even2), _mm512_sub_epi32(even0, even3)};
+  const __m512i odd[4] = {_mm512_dpwssd_epi32(turn4, pair[2], idct_weight(w.odd3)),
+                          _mm512_dpwssd_epi32(turn3, pair[3], idct_weight(w.odd2)),
+                          _mm512_dpwssd_epi32(turn4, pair[3], idct_weight(w.odd1)),
+                          _mm512_dpwssd_epi32(turn3, pair[2], idct_weight(w.odd0))};
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    sums[i] = _mm512_add_epi32(out[i], odd[i]);
+    sums[7 - i] = _mm512_sub_epi32(out[i], odd[i]);
+  }
 }
 
 // The last step's byte order. From two vectors, columns 0..3 and 4..7 of four rows of each block
@@ -88,66 +85,86 @@ constexpr IdctStoreOrder kIdctStoreOrder = [] {
   return order;
 }();
 
-[[gnu::always_inline]] inline __m512i broadcast_16_bytes(const int16_t* from) {
-  return _mm512_broadcast_i32x4(_mm_load_si128(reinterpret_cast<const __m128i*>(from)));
-}
+// Two rows of the first pass's results at four columns each: word[half * 4 + rows / 2].
+struct IdctQuadRows {
+  __m512i word[8];
+};
 
-// For values that no encoder makes: libjpeg-turbo's wrap-around depends on what the block holds.
-[[gnu::noinline, gnu::cold]] inline void idct_quad_scalar(const int16_t* groups,
-                                                          const int16_t* step, uint8_t* out,
-                                                          ptrdiff_t stride) {
+// For values that no encoder makes. Where nothing stands below a block's first row, libjpeg-turbo
+// takes a shortcut that wraps instead of saturating.
+[[gnu::noinline, gnu::cold]] inline void wrap_first_rows(const IdctQuad& quad, const int16_t* step,
+                                                         IdctQuadRows& rows) {
+  alignas(64) int16_t in[256], out[256];
+  for (int v = 0; v < 8; ++v) _mm512_store_si512(in + 32 * v, quad.group[v]);
+  for (int v = 0; v < 8; ++v) _mm512_store_si512(out + 32 * v, rows.word[v]);
   for (int b = 0; b < 4; ++b) {
-    int16_t words[64];
-    for (int i = 0; i < 64; ++i) words[i] = groups[i / 8 * 32 + b * 8 + i % 8];
-    idct_block(words, step, out + 8 * b, stride);
+    bool only_first_row = true;
+    for (int i = 0; i < 64; ++i) {
+      only_first_row &= in[i / 8 * 32 + b * 8 + i % 8] == 0 || (i < 16 && i % 2 == 0);
+    }
+    for (int i = 0; only_first_row && i < 64; ++i) {
+      const int half = i / 32, column = i % 4;
+      const int first = in[half * 32 + b * 8 + column * 2] * step[half * 32 + column * 2];
+      out[i / 8 * 32 + b * 8 + i % 8] = static_cast<int16_t>(static_cast<uint32_t>(first) << 2);
+    }
   }
+  for (int v = 0; v < 8; ++v) rows.word[v] = _mm512_load_si512(out + 32 * v);
 }
 
-// Four blocks side by side -> 8 rows of 32 samples. `step` is IdctTable::step.
-[[gnu::always_inline]] inline void idct_quad(const IdctQuad& quad, const int16_t* step,
-                                             uint8_t* out, ptrdiff_t stride) {
+// `step` is IdctTable::step.
+[[gnu::always_inline]] inline IdctQuadRows idct_first_pass(const IdctQuad& quad,
+                                                           const int16_t* step) {
   __m512i x[8];
 #pragma GCC unroll 8
   for (int v = 0; v < 8; ++v) {
-    x[v] = _mm512_mullo_epi16(quad.group[v], broadcast_16_bytes(step + 8 * v));
+    x[v] = _mm512_mullo_epi16(quad.group[v], _mm512_load_si512(step + 32 * v));
   }
-  // A first row beyond 13 bits may meet the shortcut's wrap-around.
-  const __m512i limit = _mm512_set1_epi16(8192);
-  const __mmask32 beyond = _mm512_mask_cmpge_epu16_mask(0x55555555, _mm512_add_epi16(x[0], limit),
-                                                        _mm512_set1_epi16(16384)) |
-                           _mm512_mask_cmpge_epu16_mask(0x55555555, _mm512_add_epi16(x[1], limit),
-                                                        _mm512_set1_epi16(16384));
-  if (__builtin_expect(beyond != 0, 0)) {
-    alignas(64) int16_t groups[8 * 32];
-    for (int v = 0; v < 8; ++v) _mm512_store_si512(groups + 32 * v, quad.group[v]);
-    return idct_quad_scalar(groups, step, out, stride);
-  }
-
-  __m512i rows[8];  // two rows of the first pass's results at four columns: [half * 4 + rows / 2]
+  IdctQuadRows rows;
 #pragma GCC unroll 2
   for (int half = 0; half < 2; ++half) {
     const __m512i pair[4] = {x[half], x[2 + half], x[4 + half], x[6 + half]};
     __m512i sums[8];
-    idct_transform_512(pair, _mm512_set1_epi32(kIdctRound1), sums);
+    idct_transform_512(pair, idct_weight(kIdctWeights.round1), sums);
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
-      rows[half * 4 + i] = _mm512_packs_epi32(_mm512_srai_epi32(sums[2 * i], kIdctShift1),
-                                              _mm512_srai_epi32(sums[2 * i + 1], kIdctShift1));
+      rows.word[half * 4 + i] = _mm512_packs_epi32(_mm512_srai_epi32(sums[2 * i], kIdctShift1),
+                                                   _mm512_srai_epi32(sums[2 * i + 1], kIdctShift1));
     }
   }
-  const __m512i sign = _mm512_set1_epi8(-128);
+  // A first row beyond 13 bits may meet the shortcut.
+  const __m512i limit = idct_weight(kIdctWeights.limit);
+  const __m512i first_row =
+      _mm512_or_si512(_mm512_add_epi16(x[0], limit), _mm512_add_epi16(x[1], limit));
+  const __mmask16 beyond = _mm512_test_epi32_mask(first_row, idct_weight(kIdctWeights.beyond));
+  if (__builtin_expect(!_mm512_kortestz(beyond, beyond), 0)) {
+    IdctQuad in_memory;
+    IdctQuadRows wrapped;
+#pragma GCC unroll 8
+    for (int v = 0; v < 8; ++v) in_memory.group[v] = quad.group[v];
+#pragma GCC unroll 8
+    for (int v = 0; v < 8; ++v) wrapped.word[v] = rows.word[v];
+    wrap_first_rows(in_memory, step, wrapped);
+#pragma GCC unroll 8
+    for (int v = 0; v < 8; ++v) rows.word[v] = wrapped.word[v];
+  }
+  return rows;
+}
+
+[[gnu::always_inline]] inline void idct_second_pass(const IdctQuadRows& rows, uint8_t* out,
+                                                    ptrdiff_t stride) {
+  const __m512i sign = idct_weight(kIdctWeights.sign);
 #pragma GCC unroll 2
   for (int half = 0; half < 2; ++half) {  // of the rows
     const auto pick = [&](int columns, auto which) {
-      return _mm512_castps_si512(
-          _mm512_shuffle_ps(_mm512_castsi512_ps(rows[columns * 4 + half * 2]),
-                            _mm512_castsi512_ps(rows[columns * 4 + half * 2 + 1]), which.value));
+      return _mm512_castps_si512(_mm512_shuffle_ps(
+          _mm512_castsi512_ps(rows.word[columns * 4 + half * 2]),
+          _mm512_castsi512_ps(rows.word[columns * 4 + half * 2 + 1]), which.value));
     };
     const std::integral_constant<int, 0x88> first;
     const std::integral_constant<int, 0xdd> second;
     const __m512i pair[4] = {pick(0, first), pick(0, second), pick(1, first), pick(1, second)};
     __m512i sums[8], columns[2];
-    idct_transform_512(pair, _mm512_set1_epi32(kIdctRound2), sums);
+    idct_transform_512(pair, idct_weight(kIdctWeights.round2), sums);
 #pragma GCC unroll 8
     for (int i = 0; i < 8; ++i) sums[i] = _mm512_srai_epi32(sums[i], kIdctShift2);
 #pragma GCC unroll 2
@@ -167,6 +184,12 @@ constexpr IdctStoreOrder kIdctStoreOrder = [] {
                           _mm512_extracti64x4_epi64(two_rows, 1));
     }
   }
+}
+
+// Four blocks side by side -> 8 rows of 32 samples.
+[[gnu::always_inline]] inline void idct_quad(const IdctQuad& quad, const int16_t* step,
+                                             uint8_t* out, ptrdiff_t stride) {
+  idct_second_pass(idct_first_pass(quad, step), out, stride);
 }
 
 }  // namespace

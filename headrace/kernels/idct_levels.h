@@ -30,7 +30,33 @@ constexpr int kIdctBits = 13;                      // of these constants' fracti
 constexpr int kIdctShift1 = 11, kIdctShift2 = 18;  // after the passes: a result's surplus bits
 constexpr int kIdctRound1 = 1 << 10, kIdctRound2 = 1 << 17;
 
-// The scalar twin: one block, in the order above.
+// Weights of a pair of words in a sum of 32 bits, the first word's in the low half.
+constexpr int32_t idct_pair(int first, int second) {
+  return static_cast<int32_t>((static_cast<uint32_t>(first) & 0xffff) |
+                              static_cast<uint32_t>(second) << 16);
+}
+
+// Note [Why weights lie in memory]
+// Where g++ sees their values it makes AVX-512 constants from immediates, through a general
+// register, again in every round of the loop. From memory an instruction broadcasts them itself.
+struct IdctWeights {
+  int32_t even0 = idct_pair(1 << kIdctBits, 0), even1 = idct_pair(0, 1 << kIdctBits);
+  // of (x2, x6)
+  int32_t even2 = idct_pair(kF0541, kF0541 - kF1847), even3 = idct_pair(kF0541 + kF0765, kF0541);
+  // of (x3 + x7, x1 + x5)
+  int32_t turn3 = idct_pair(kF1175 - kF1961, kF1175), turn4 = idct_pair(kF1175, kF1175 - kF0390);
+  // of (x7, x1)
+  int32_t odd0 = idct_pair(kF0298 - kF0899, -kF0899), odd3 = idct_pair(-kF0899, kF1501 - kF0899);
+  // of (x3, x5)
+  int32_t odd1 = idct_pair(-kF2562, kF2053 - kF2562), odd2 = idct_pair(kF3072 - kF2562, -kF2562);
+  int32_t round1 = kIdctRound1, round2 = kIdctRound2;
+  // A first row beyond 13 bits: with the limit added, one of these bits is set in its words.
+  int32_t limit = idct_pair(8192, 8192), beyond = 0xc000;
+  int32_t sign = static_cast<int32_t>(0x80808080);
+};
+[[gnu::visibility("hidden")]] extern const IdctWeights kIdctWeights;
+
+// The scalar twin: one block, in the order above. `step` is IdctTable::step, here and in the cores.
 void idct_block(const int16_t* words, const int16_t* step, uint8_t* out, ptrdiff_t stride);
 
 // Yields the blocks of a row one by one.
