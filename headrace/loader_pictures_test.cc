@@ -348,7 +348,7 @@ TEST(Lists, AreHeldInsideTheLimit) {
   const Photos photos(48, {}, /*scale=*/8);  // about 300 KiB each
   LoaderOptions o = options(2, 4);
   o.plan.ragged = Ragged::kList;
-  o.memory_limit = size_t{28} << 20;
+  o.memory_limit = size_t{32} << 20;
   Loader loader(photos.source(), {}, o);
   int64_t records = 0;
   while (auto batch = loader.next()) records += batch->size;
@@ -360,7 +360,7 @@ TEST(Lists, ABatchThatCannotFitIsRefusedInNumbers) {
   const Photos photos(48, {}, /*scale=*/8);
   LoaderOptions o = options(2, 48);
   o.plan.ragged = Ragged::kList;
-  o.memory_limit = size_t{28} << 20;
+  o.memory_limit = size_t{32} << 20;
   Loader loader(photos.source(), {}, o);
   try {
     loader.next();
@@ -377,7 +377,7 @@ TEST(Files, LargerThanTheLimitAreRefusedUnread) {
   folder.write("data/class/a.jpg", std::string(size_t{20} << 20, 'x'));
   Loader loader(open_source(folder / "data"), {{resize(8)}, {}, {}}, [] {
     LoaderOptions o = options(1, 1);
-    o.memory_limit = size_t{28} << 20;
+    o.memory_limit = size_t{32} << 20;
     return o;
   }());
   try {

@@ -83,6 +83,8 @@ struct DecodeJob {
   bool strict = false;  // decode all of it, and make damage an error
   RowSink* sink = nullptr;
   RowIndexSlot row_index = {};
+  int picture_height =
+      0;  // as the header says it, where the caller knows: a hint at the work ahead
   // Filled in. On an error some rows may have been delivered; the caller discards them.
   Result<void> result;
   int warnings = 0;  // damage inside the entropy-coded data that was repaired

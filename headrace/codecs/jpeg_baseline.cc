@@ -10,13 +10,26 @@ namespace headrace {
 JpegBaselineDecoder::JpegBaselineDecoder() = default;
 JpegBaselineDecoder::~JpegBaselineDecoder() = default;
 
-// Large pictures first: the last ones then end at about the same time, and few lanes stand empty.
+namespace {
+
+// Of bits to walk: from the top, or from the window where an index tells the way, to its last row.
+double work_of(const JpegBaselineDecoder::Task& task) {
+  const DecodeJob& job = *task.job;
+  const double bytes = static_cast<double>(job.bytes.size());
+  if (job.picture_height <= 0) return bytes;
+  const Window& window = job.window;
+  const int rows = window.height + (job.row_index.known.empty() ? window.y : 0);
+  return bytes * rows / job.picture_height;
+}
+
+}  // namespace
+
+// The longest first: the last ones then end at about the same time, and few lanes stand empty.
 void JpegBaselineDecoder::decode(std::span<Task> tasks) {
   queue_.clear();
   for (Task& task : tasks) queue_.push_back(&task);
-  std::sort(queue_.begin(), queue_.end(), [](const Task* a, const Task* b) {
-    return a->job->bytes.size() > b->job->bytes.size();
-  });
+  std::sort(queue_.begin(), queue_.end(),
+            [](const Task* a, const Task* b) { return work_of(*a) > work_of(*b); });
   size_t next = 0;
   const auto fill = [&](Lane& lane) -> Task* {
     while (next < queue_.size()) {

@@ -13,6 +13,9 @@ constexpr size_t kPooledBytes = 64 << 10;
 // claiming costs nothing.
 constexpr double kRunSeconds = 4e-3;
 constexpr int kLongestRun = 256;
+// Near the end of a batch the rest is shared out, but not in pieces so small that a decoder of
+// several lanes has nothing to do side by side.
+constexpr int kLeastShare = 8;
 // Batches of so many bytes, with so many rows for each thread, do with two buffers where they can.
 constexpr size_t kLargeBatch = 16 << 20;
 constexpr int kManyRows = 32;
@@ -215,7 +218,7 @@ std::unique_ptr<RecordRun> Engine::claim() {
   run->begun = false;
   run->batch = &batch;
   run->first_row = batch.claimed;
-  run->rows = std::min({left, fair, long_enough});
+  run->rows = std::min({left, std::max(fair, kLeastShare), long_enough});
   batch.claimed += run->rows;
   ++active_;
   return run;

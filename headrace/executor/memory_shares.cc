@@ -15,7 +15,7 @@ constexpr int kUsualDepth = 3, kDeepest = 8;
 constexpr size_t kDeepBytes = 64 * kMiB;
 // What a worker keeps between records, of which its run's read buffers have kKeptBytes and the
 // Renderer the rest; and what the smallest useful share of the others is.
-constexpr size_t kThreadBytes = 6 * kMiB, kKeptBytes = 2 * kMiB, kLeastRecords = 8 * kMiB,
+constexpr size_t kThreadBytes = 8 * kMiB, kKeptBytes = 4 * kMiB, kLeastRecords = 8 * kMiB,
                  kLeastReadAhead = kMiB;
 
 constexpr ErrorCode kLimitTooSmall{

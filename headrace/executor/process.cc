@@ -14,10 +14,10 @@ namespace {
 
 // Records that are decoded side by side; a decoder with several lanes profits from it. Their
 // encoded bytes are held together, so large ones go alone.
-constexpr int kGroup = 12;
+constexpr int kGroup = 16;
 constexpr size_t kGroupBytes = size_t{2} << 20;
 // Read buffers above this are given back, so that a worker keeps at most kGroup times as much.
-constexpr size_t kKeptBuffer = size_t{192} << 10;
+constexpr size_t kKeptBuffer = size_t{256} << 10;
 constexpr int kAttempts = 100;  // substitutes to try for one bad record
 
 constexpr ErrorCode kOutOfMemory{"HR0704", ErrorKind::kResource, "out of memory",
@@ -65,10 +65,11 @@ size_t encoded_bytes(const RecordData& data) {
 int Engine::process(RecordRun& run, Renderer& renderer) {
   if (has_host_steps_) return process_with_host(run, renderer);
   // A group is finished before the next begins, so a few places serve the run.
-  const int places = std::min(run.rows, kGroup);
+  const int groups = (run.rows + kGroup - 1) / kGroup;
+  const int places = (run.rows + groups - 1) / groups;  // no small group at the end
   if (static_cast<int>(run.flight.size()) < places) run.flight.resize(places);
   for (int first = 0; first < run.rows && !stopping_;) {
-    first += process_group(run, first, std::min(kGroup, run.rows - first), renderer);
+    first += process_group(run, first, std::min(places, run.rows - first), renderer);
   }
   return run.rows;
 }
