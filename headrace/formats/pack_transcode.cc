@@ -9,15 +9,7 @@
 
 namespace headrace {
 
-// Weak: a build without the packed codec stores everything as it is.
-__attribute__((weak)) Result<std::vector<uint8_t>> pack_jpeg(std::span<const uint8_t> jpeg,
-                                                             PackLevel level);
-__attribute__((weak)) Result<std::vector<uint8_t>> unpack_jpeg(std::span<const uint8_t> packed);
-__attribute__((weak)) bool is_packed_jpeg(std::span<const uint8_t> first_bytes);
-
 namespace {
-
-bool has_packed_codec() { return pack_jpeg && unpack_jpeg && is_packed_jpeg; }
 
 constexpr ErrorCode kWrongValue{
     "HR0454", ErrorKind::kData, "value does not fit its field",
@@ -76,11 +68,6 @@ Result<PackedValue> tensor_value(const Field& field, const FieldData& data) {
 
 }  // namespace
 
-Result<std::vector<uint8_t>> unpack_picture(std::span<const uint8_t> packed) {
-  if (has_packed_codec()) return unpack_jpeg(packed);
-  return Error{.code = &kWrongValue, .what = "this build has no codec for packed pictures"};
-}
-
 Result<PackedValue> Transcoder::value(const Field& field, const FieldData& data) {
   constexpr size_t kMost = std::numeric_limits<uint32_t>::max() / 2;
   if (const size_t width = column_bytes(field)) return column_value(field, data, width);
@@ -97,7 +84,7 @@ Result<PackedValue> Transcoder::value(const Field& field, const FieldData& data)
 
 Result<PackedValue> Transcoder::picture(const Field& field, std::span<const uint8_t> bytes) {
   std::vector<uint8_t> original;  // of a picture that comes from a pack
-  if (has_packed_codec() && is_packed_jpeg(bytes)) {
+  if (is_packed_jpeg(bytes)) {
     Result<std::vector<uint8_t>> unpacked = unpack_jpeg(bytes);
     if (unpacked) {
       original = std::move(*unpacked);
@@ -109,7 +96,7 @@ Result<PackedValue> Transcoder::picture(const Field& field, std::span<const uint
   PackedValue value = as_it_is(bytes);
   if (!level_) return value;
   const CodecRecord* codec = codec_of(bytes);
-  if (codec && codec->name == "jpeg" && has_packed_codec()) {
+  if (codec && codec->name == "jpeg") {
     Result<std::vector<uint8_t>> packed = pack_jpeg(bytes, *level_);
     if (packed) {
       value.bytes = std::move(*packed);
@@ -120,8 +107,6 @@ Result<PackedValue> Transcoder::picture(const Field& field, std::span<const uint
       return value;
     }
     value.reason = packed.error().what;
-  } else if (codec && codec->name == "jpeg") {
-    value.reason = "this build does not pack JPEG";
   } else if (codec) {
     value.reason = "no JPEG but " + std::string(codec->name);
   }

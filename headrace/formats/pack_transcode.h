@@ -14,9 +14,6 @@
 
 namespace headrace {
 
-// The original of a picture in one of the packed forms.
-Result<std::vector<uint8_t>> unpack_picture(std::span<const uint8_t> packed);
-
 // One thread's.
 class Transcoder {
  public:

@@ -15,7 +15,6 @@
 #include "headrace/formats/pack_manifest.h"
 #include "headrace/formats/pack_output.h"
 #include "headrace/formats/pack_threads.h"
-#include "headrace/formats/pack_transcode.h"
 #include "headrace/formats/pack_writer.h"
 #include "headrace/storage/crc32c.h"
 
@@ -300,7 +299,7 @@ class Unpacking {
     if (static_cast<PackForm>(facts.form & kFormBits) == PackForm::kAsIs) {
       bytes->assign(buffer.bytes().begin(), buffer.bytes().end());
     } else {
-      bytes = unpack_picture(buffer.bytes());
+      bytes = unpack_jpeg(buffer.bytes());
       if (!bytes) wrong = bytes.error().what;
     }
     if (wrong.empty() &&
