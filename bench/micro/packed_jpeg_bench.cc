@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packed pictures beside libjpeg-turbo's plain decode of their files to RGB. Every benchmark is one
+// stage, and alternates it with that decode: `times_libjpeg` is the ratio of both, for each picture
+// the least time of all passes, so that a machine with other work to do still gives it. Pictures:
+// HEADRACE_TEST_DATA's photos/ where set, else generated ones; those with subsampled colours apart
+// from the rest, whose balance differs. --benchmark_min_time=2 and more gives steady figures.
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include "headrace/codecs/jpeg_test_pictures.h"
+#include "headrace/codecs/packed_jpeg.h"
+#include "headrace/codecs/packed_jpeg_form.h"
+#include "headrace/image/render.h"
+#include "headrace/kernels/dispatch.h"
+
+namespace headrace {
+namespace {
+
+constexpr int kSize = 224;
+
+struct Sample {
+  Buffer file, packed;
+  Window whole, crop;
+  bool flip = false;
+};
+
+struct Set {
+  std::vector<Sample> samples;
+  size_t file_bytes = 0, packed_bytes = 0;
+};
+
+// torchvision's RandomResizedCrop: scale 0.08..1, ratio 3/4..4/3.
+Window random_resized_crop(int width, int height, std::mt19937& engine) {
+  std::uniform_real_distribution<double> scale(0.08, 1), log_ratio(std::log(0.75), -std::log(0.75));
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    const double area = width * double(height) * scale(engine), ratio = std::exp(log_ratio(engine));
+    const int w = int(std::lround(std::sqrt(area * ratio)));
+    const int h = int(std::lround(std::sqrt(area / ratio)));
+    if (w < 1 || h < 1 || w > width || h > height) continue;
+    return {int(engine() % unsigned(width - w + 1)), int(engine() % unsigned(height - h + 1)), w,
+            h};
+  }
+  return {0, 0, width, height};
+}
+
+Buffer buffer_of(std::span<const uint8_t> bytes) {
+  Buffer buffer(bytes.size());
+  std::copy(bytes.begin(), bytes.end(), buffer.data());
+  return buffer;
+}
+
+bool is_subsampled(const JpegFrame& frame) { return frame.h_max * frame.v_max > 1; }
+
+void add(std::span<const uint8_t> file, std::mt19937& engine, std::array<Set, 3>& sets) {
+  const Result<std::vector<uint8_t>> packed = pack_jpeg(file, PackLevel::kFast);
+  if (!packed) return;
+  const Result<PackedPicture> picture = parse_packed_jpeg(*packed);
+  if (!picture || picture->frame.count != 3) return;
+  const JpegFrame& frame = picture->frame;
+  const Window crop = random_resized_crop(frame.width, frame.height, engine);
+  const bool flip = engine() % 2;
+  for (Set* set : {&sets[0], &sets[is_subsampled(frame) ? 2 : 1]}) {
+    set->samples.push_back(
+        {buffer_of(file), buffer_of(*packed), {0, 0, frame.width, frame.height}, crop, flip});
+    set->file_bytes += file.size();
+    set->packed_bytes += packed->size();
+  }
+}
+
+// All pictures; those with full colours; those with subsampled ones.
+const std::array<Set, 3>& sets() {
+  static const std::array<Set, 3> sets = [] {
+    namespace fs = std::filesystem;
+    std::array<Set, 3> sets;
+    std::mt19937 engine(1);
+    if (const char* root = std::getenv("HEADRACE_TEST_DATA")) {
+      for (const auto& entry : fs::recursive_directory_iterator(fs::path(root) / "photos")) {
+        if (!entry.is_regular_file() || entry.path().extension() != ".jpg") continue;
+        std::ifstream in(entry.path(), std::ios::binary);
+        const std::vector<char> file(std::istreambuf_iterator<char>(in), {});
+        add({reinterpret_cast<const uint8_t*>(file.data()), file.size()}, engine, sets);
+      }
+    }
+    for (int i = 0; i < 10 && sets[0].samples.size() < 20; ++i) {
+      add(jpeg_test::encode({.width = 467, .height = 397}), engine, sets);
+      add(jpeg_test::encode({.width = 467, .height = 397, .sampling = {{1, 1}, {1, 1}, {1, 1}}}),
+          engine, sets);
+    }
+    return sets;
+  }();
+  return sets;
+}
+
+// The loop that any program writes, with one object for all pictures.
+class PlainLibjpeg {
+ public:
+  PlainLibjpeg() : row_(size_t{1} << 18) {
+    cinfo_.err = jpeg_std_error(&errors_);
+    jpeg_create_decompress(&cinfo_);
+  }
+  ~PlainLibjpeg() { jpeg_destroy_decompress(&cinfo_); }
+  void decode(const Sample& sample) {
+    jpeg_mem_src(&cinfo_, sample.file.data(), sample.file.size());
+    jpeg_read_header(&cinfo_, TRUE);
+    cinfo_.out_color_space = JCS_RGB;
+    jpeg_start_decompress(&cinfo_);
+    while (cinfo_.output_scanline < cinfo_.output_height) {
+      JSAMPROW rows[1] = {row_.data()};
+      jpeg_read_scanlines(&cinfo_, rows, 1);
+    }
+    jpeg_abort_decompress(&cinfo_);
+  }
+
+ private:
+  jpeg_decompress_struct cinfo_{};
+  jpeg_error_mgr errors_{};
+  std::vector<uint8_t> row_;
+};
+
+using Clock = std::chrono::steady_clock;
+
+// Of each picture the least time of several passes over all of them.
+class LeastTimes {
+ public:
+  explicit LeastTimes(size_t count) : seconds_(count, std::numeric_limits<double>::infinity()) {}
+  template <class Stage>
+  void pass(const Set& set, const Stage& stage) {
+    for (size_t i = 0; i < set.samples.size(); ++i) {
+      const Clock::time_point start = Clock::now();
+      stage(set.samples[i]);
+      const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      seconds_[i] = std::min(seconds_[i], seconds);
+    }
+  }
+  double sum() const { return std::accumulate(seconds_.begin(), seconds_.end(), 0.0); }
+
+ private:
+  std::vector<double> seconds_;
+};
+
+// Arguments: the SIMD level, and which pictures.
+template <class Stage>
+void beside_libjpeg(benchmark::State& state, const Stage& stage) {
+  static constexpr const char* kNames[] = {"all", "full colours", "subsampled"};
+  const auto level = static_cast<SimdLevel>(state.range(0));
+  if (available_levels().back() < level) return state.SkipWithError("this CPU lacks the level");
+  const Set& set = sets()[size_t(state.range(1))];
+  if (set.samples.empty()) return state.SkipWithError("no such pictures");
+  set_simd_level(level);
+  PlainLibjpeg libjpeg;
+  LeastTimes ours(set.samples.size()), theirs(set.samples.size());
+  for (auto _ : state) {
+    ours.pass(set, stage);
+    state.PauseTiming();
+    theirs.pass(set, [&](const Sample& sample) { libjpeg.decode(sample); });
+    state.ResumeTiming();
+  }
+  state.counters["us_a_picture"] = ours.sum() / double(set.samples.size()) * 1e6;
+  state.counters["times_libjpeg"] = theirs.sum() / ours.sum();
+  state.SetLabel(std::string(name_of(level)) + ", " + kNames[state.range(1)]);
+  set_simd_level(available_levels().back());
+}
+
+// Takes the rows without copying them.
+struct Drop : RowSink {
+  void rows(const RowBlock& block) override { benchmark::DoNotOptimize(block.channel[0][0]); }
+};
+
+void entropy(benchmark::State& state) {
+  PackedRows rows;
+  BlockPlanes planes;
+  beside_libjpeg(state, [&](const Sample& sample) {
+    const Result<PackedPicture> picture = parse_packed_jpeg(sample.packed.bytes());
+    rows.begin(*picture);
+    for (int c = 0; c < picture->frame.count; ++c) {
+      const JpegComponent& component = picture->frame.component[c];
+      planes.resize(component.blocks_wide);
+      for (int y = 0; y < component.blocks_high; ++y) {
+        PackedRow row;
+        if (!rows.open(c, y, row) || !unpack_row(row, 0, row.count, planes)) std::abort();
+      }
+    }
+  });
+}
+
+void decode(benchmark::State& state, Window Sample::* window) {
+  const auto decoder = codec_of(sets()[0].samples[0].packed.bytes())->make();
+  Drop drop;
+  beside_libjpeg(state, [&](const Sample& sample) {
+    DecodeJob job;
+    job.bytes = sample.packed.bytes();
+    job.window = sample.*window;
+    job.sink = &drop;
+    decoder->decode({&job, 1});
+    if (!job.result) std::abort();
+  });
+}
+
+// Window -> 224 x 224 -> flip -> normalized float16, as a training pipeline has it.
+void training_sample(benchmark::State& state) {
+  Renderer renderer;
+  constexpr size_t kBytes = size_t{3} * kSize * kSize * 2;
+  constexpr int kBatch = 64;
+  Buffer batch(kBytes * kBatch);
+  std::fill_n(batch.data(), batch.size(), uint8_t{0});  // no page faults while it is timed
+  int at = 0;
+  beside_libjpeg(state, [&](const Sample& sample) {
+    Result<EncodedPicture> picture = renderer.open(sample.packed.bytes(), {});
+    Recipe recipe(*picture);
+    recipe.crop(sample.crop);
+    recipe.resize({kSize, kSize}, Filter::kBilinear);
+    if (sample.flip) recipe.flip_horizontal();
+    recipe.map({.dtype = DType::kFloat32, .scale = true, .mean = {}, .std = {}});
+    recipe.map({.kind = MapStep::Kind::kNormalize,
+                .mean = {0.485f, 0.456f, 0.406f},
+                .std = {0.229f, 0.224f, 0.225f}});
+    recipe.map({.dtype = DType::kFloat16, .mean = {}, .std = {}});
+    RenderTask task{.recipe = &recipe, .target = {}, .result = {}};
+    task.target.data = batch.data() + kBytes * size_t(at++ % kBatch);
+    renderer.render({&task, 1});
+    if (!task.result) std::abort();
+  });
+}
+
+// Splitting the file, packing, and all that is verified.
+void packing(benchmark::State& state) {
+  beside_libjpeg(state, [](const Sample& sample) {
+    if (!pack_jpeg(sample.file.bytes(), PackLevel::kFast)) std::abort();
+  });
+  const Set& set = sets()[size_t(state.range(1))];
+  state.counters["size"] = double(set.packed_bytes) / double(set.file_bytes);
+}
+
+void every(benchmark::internal::Benchmark* benchmark) {
+  for (const SimdLevel level : {SimdLevel::kAvx2, SimdLevel::kAvx512}) {
+    for (const int set : {0, 2}) benchmark->Args({int(level), set});
+  }
+  benchmark->Unit(benchmark::kMillisecond);
+}
+
+BENCHMARK(entropy)->Apply(every);
+BENCHMARK_CAPTURE(decode, whole, &Sample::whole)->Apply(every);
+BENCHMARK_CAPTURE(decode, crop, &Sample::crop)->Apply(every);
+BENCHMARK(training_sample)->Apply(every);
+BENCHMARK(packing)->Apply(every);
+
+}  // namespace
+}  // namespace headrace
+
+BENCHMARK_MAIN();
