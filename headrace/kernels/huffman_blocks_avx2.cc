@@ -141,8 +141,9 @@ int Extractor::extract(const uint64_t* note, __m256i valid, List& list, int size
   const __m256i advance = _mm256_and_si256(_mm256_srli_epi32(entry, 8), _mm256_set1_epi32(127));
   const __m256i first_advance = _mm256_and_si256(_mm256_srli_epi32(entry, 24), m15);
   const __m256i dc = _mm256_cmpeq_epi32(_mm256_srli_epi32(entry, 24), _mm256_set1_epi32(0xf0));
+  // A DC note, whose advance is 1, counts one block and no advance.
   sums_ = _mm256_add_epi32(
-      running_sum(_mm256_add_epi32(advance, _mm256_and_si256(dc, _mm256_set1_epi32(1 << 16)))),
+      running_sum(_mm256_add_epi32(advance, _mm256_and_si256(dc, _mm256_set1_epi32(0xffff)))),
       sums_);
   const __m256i advances = _mm256_and_si256(sums_, _mm256_set1_epi32(0xffff));
   const __m256i blocks = _mm256_srai_epi32(sums_, 16);

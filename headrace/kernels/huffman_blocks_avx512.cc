@@ -142,7 +142,8 @@ int Extractor::extract(const uint64_t* note, int count, List& list, int size) {
 
   const __m512i low = _mm512_permutex2var_epi8(entry[0], load(kAdvances), entry[1]);
   const __m512i high = _mm512_permutex2var_epi8(entry[2], load(kAdvances), entry[3]);
-  const __m512i advance = _mm512_shuffle_i64x2(low, high, 0x44);
+  const __m512i advance =
+      _mm512_and_si512(_mm512_shuffle_i64x2(low, high, 0x44), _mm512_set1_epi8(127));
   const __m512i firsts = _mm512_shuffle_i64x2(low, high, 0xee);
   const __mmask64 dc = _mm512_cmpeq_epi8_mask(firsts, _mm512_set1_epi8(static_cast<char>(0xf0)));
   const __m512i first_advance = _mm512_and_si512(firsts, _mm512_set1_epi8(15));

@@ -44,8 +44,8 @@ void extract_blocks(const uint64_t* note, const uint64_t* end, const uint8_t* po
     const auto entry = static_cast<uint32_t>(*note), stream = static_cast<uint32_t>(*note >> 32);
     const unsigned same_block = is_dc(entry) ? 0 : ~0u;
     block += static_cast<ptrdiff_t>(~same_block & 64);
-    const unsigned first_k = (k & same_block) + first_advance_of(entry);
-    k = (k & same_block) + advance_of(entry);
+    const unsigned first_k = k + first_advance_of(entry);
+    k = (k + advance_of(entry)) & same_block;
     const uint32_t first_size = first_size_of(entry), last_size = last_size_of(entry);
     // Through a table: a condition would be compiled to a branch.
     int16_t* const first[2] = {&nowhere, out + block + position[first_k & 63]};

@@ -4,8 +4,8 @@
 // An entry has 32 bits:
 //    0-5   bits that all of it takes, codes and magnitudes
 //    6     kRare: nothing was found here (a long code, a long magnitude, no such code, end of run)
-//    7     kEnd: the block's DC value or its AC coefficients end here
-//    8-14  how far it advances in zigzag order; 0 for an end of block
+//    8-14  how far it advances in zigzag order: 0 for an end of block, 1 for a DC difference
+//   15     kEnd: the block's DC value or its AC coefficients end here
 //   16-19  magnitude bits of the second or only symbol, which end where the entry ends
 //   20-23  magnitude bits of the first of two symbols
 //   24-27  how far the first of two symbols advances; 0 when there is only one
@@ -19,12 +19,15 @@
 
 namespace headrace::huffman {
 
-constexpr int kLookupBits = 11;
-constexpr int kLookupSize = 1 << kLookupBits;
-// A step takes at most this many bits, so that two fit between refills, which leave 56.
-constexpr int kMostBits = 27;
+// Of the stream, by which an entry is found.
+constexpr int kAcBits = 11, kDcBits = 7;
+constexpr int kAcSize = 1 << kAcBits;
+// A step takes at most this many bits, so that three fit between refills, which leave 57.
+constexpr int kMostBits = 18;
 
-constexpr uint32_t kRare = 0x40, kEnd = 0x80;
+constexpr uint32_t kRare = 0x40, kEnd = 0x8000;
+// What a step adds to its lane's account; the rest says what was seen.
+constexpr uint32_t kAccounted = 0xffff;
 constexpr uint32_t kDc = 0xf0000000, kDcMask = 0xff000000;
 
 constexpr uint32_t bits_of(uint32_t entry) { return entry & 63; }
@@ -36,7 +39,7 @@ constexpr uint32_t first_bits_of(uint32_t entry) { return entry >> 28; }
 constexpr bool is_dc(uint32_t entry) { return (entry & kDcMask) == kDc; }
 
 constexpr uint32_t dc_entry(uint32_t length, uint32_t size) {
-  return (length + size) | kEnd | kDc | size << 16;
+  return (length + size) | 1 << 8 | kEnd | kDc | size << 16;
 }
 // As libjpeg does, every size 0 but that of 16 zeros ends the block.
 constexpr uint32_t ac_entry(uint32_t length, uint32_t symbol) {

@@ -12,14 +12,16 @@ namespace {
 
 using Tables = HuffmanTable::Tables;
 
-const Tables& end_of_run() {
+uintptr_t end_of_run() {
   static const Tables tables = [] {
-    Tables t{};
-    t.entries.fill(huffman::kRare);
+    Tables t;
+    t.use = HuffmanUse::kDC;
+    t.keep(~uint64_t{0});
+    std::fill_n(t.entries(), t.size(), huffman::kRare);
     t.end_of_run = true;
     return t;
   }();
-  return tables;
+  return tables.walking_address();
 }
 
 const HuffmanKernels& kernels() {
@@ -72,17 +74,16 @@ void HuffmanLane::open(std::span<const uint8_t> bytes, uint64_t bit, const McuPa
   n.end = n.start + bytes.size();
   n.beyond = bit > bytes.size() * 8;
   if (n.beyond) bit = 0;
-  const uint8_t* const first = n.start + bit / 8;
-  uint64_t bits = 0;
-  for (int i = 0; i < 7; ++i) bits = bits << 8 | first[i];
-  n.cursor.bits = bits << (8 + bit % 8);
-  n.cursor.budget = 56 - bit % 8;
-  n.cursor.next = first + 7;
+  n.cursor.next = n.start + bit / 8 + 7;
+  n.cursor.bits = 0;
+  for (int i = 0; i < 7; ++i) n.cursor.bits = n.cursor.bits << 8 | n.start[bit / 8 + i];
+  n.cursor.bits <<= 8 + bit % 8;
+  n.cursor.account = 7 + bit % 8;
   n.pattern = pattern;
   n.mcus = -1;
   for (int i = 0; i < pattern.blocks; ++i) {
-    n.dc_tables[i] = &dc[pattern.component[i]]->tables();
-    n.ac_tables[i] = &ac[pattern.component[i]]->tables();
+    n.dc_tables[i] = dc[pattern.component[i]]->tables().walking_address();
+    n.ac_tables[i] = ac[pattern.component[i]]->tables().walking_address();
   }
   n.state = State::kDone;
 }
@@ -90,9 +91,10 @@ void HuffmanLane::open(std::span<const uint8_t> bytes, uint64_t bit, const McuPa
 void HuffmanLane::begin(int mcus) {
   Notes& n = *notes_;
   n.plan(mcus);
-  n.cursor.budget = (n.cursor.budget & 63) | HuffmanCursor::kFullBlock;
-  n.cursor.note = n.first_note();
-  n.cursor.step = n.first_step();
+  n.note = n.first_note();
+  n.cursor.account = (n.cursor.account & 63) | reinterpret_cast<uintptr_t>(n.first_step()) / 8
+                                                   << HuffmanCursor::kStepShift;
+  n.cursor.table = *n.cursor.step();
   n.state = n.beyond ? State::kSuspicious : State::kRunning;
 }
 
@@ -105,24 +107,24 @@ void HuffmanLane::Notes::plan(int run) {
     room = 0;
     notes.resize((blocks * kMostNotes + kReadAhead) * sizeof(uint64_t));
     dc.resize((blocks + kReadAhead) * sizeof(uint64_t));
-    steps.resize((blocks * 2 + 1) * sizeof(const Tables*));
+    steps.resize((blocks * 2 + 2) * sizeof(uintptr_t));
     room = blocks;
   }
-  const Tables** step = first_step();
+  uintptr_t* step = first_step();
   for (int mcu = 0; mcu < run; ++mcu) {
     for (int i = 0; i < pattern.blocks; ++i) {
       *step++ = dc_tables[i];
       *step++ = ac_tables[i];
     }
   }
-  *step = &end_of_run();
+  step[0] = step[1] = end_of_run();
 }
 
 HuffmanLane::State HuffmanLane::state() const { return notes_->state; }
 
 uint64_t HuffmanLane::bit() const {
   const Notes& n = *notes_;
-  return static_cast<uint64_t>(n.cursor.next - n.start) * 8 - (n.cursor.budget & 63);
+  return static_cast<uint64_t>(n.cursor.next - n.start) * 8 - n.cursor.valid();
 }
 
 void HuffmanLane::blocks(int first, int end, const std::array<uint8_t, 64>& position,
@@ -130,8 +132,7 @@ void HuffmanLane::blocks(int first, int end, const std::array<uint8_t, 64>& posi
   Notes& n = *notes_;
   const int per_mcu = n.pattern.blocks;
   auto* const dc = reinterpret_cast<uint64_t*>(n.dc.data());
-  const HuffmanRun run{n.first_note(), n.cursor.note, n.mcus * per_mcu, first * per_mcu,
-                       end * per_mcu};
+  const HuffmanRun run{n.first_note(), n.note, n.mcus * per_mcu, first * per_mcu, end * per_mcu};
   kernels().blocks(run, position.data(), dc, out);
   sum_up(n.pattern, n.mcus, first, end, dc, predictors, out + position[0]);
   for (const int predictor : predictors) {

@@ -11,7 +11,7 @@ namespace headrace {
 
 struct HuffmanStream;
 
-// From entries of one symbol, those of two: kLookupSize of each.
+// From entries of one symbol, those of two: kAcSize of each.
 using HuffmanPairs = void (*)(const uint32_t* singles, uint32_t* entries);
 HuffmanPairs huffman_pairs_avx2();
 HuffmanPairs huffman_pairs_avx512();

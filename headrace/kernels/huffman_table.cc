@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/huffman_lane.h"
 #include "headrace/kernels/huffman_levels.h"
 #include "headrace/kernels/huffman_tables.h"
 
@@ -9,8 +10,6 @@ namespace headrace {
 namespace {
 
 using namespace huffman;
-
-using Entries = std::array<uint32_t, kLookupSize>;
 
 // As libjpeg's jpeg_make_d_derived_tbl() does: no code may be all ones, DC symbols are sizes.
 bool acceptable(const HuffmanSpec& spec, HuffmanUse use) {
@@ -43,31 +42,31 @@ void set_search(HuffmanTable::Tables& tables) {
   }
 }
 
-// One symbol an entry.
-void set_singles(const HuffmanSpec& spec, HuffmanUse use, Entries& entries) {
-  uint32_t at = 0;
+// One symbol an entry; 2^bits of them.
+void set_singles(const HuffmanSpec& spec, HuffmanUse use, int bits, uint32_t* entries) {
+  uint32_t* const end = entries + (size_t{1} << bits);
   int symbols = 0;
-  for (int length = 1; length <= kLookupBits; ++length) {
-    const uint32_t width = 1u << (kLookupBits - length);
-    for (int i = 0; i < spec.counts[length - 1]; ++i, at += width) {
+  for (int length = 1; length <= bits; ++length) {
+    const size_t width = size_t{1} << (bits - length);
+    for (int i = 0; i < spec.counts[length - 1]; ++i) {
       const uint8_t symbol = spec.symbols[symbols++];
       uint32_t entry = use == HuffmanUse::kDC ? dc_entry(length, symbol) : ac_entry(length, symbol);
       if (bits_of(entry) > kMostBits) entry = kRare;
-      std::fill_n(entries.begin() + at, width, entry);
+      entries = std::fill_n(entries, width, entry);
     }
   }
-  std::fill(entries.begin() + at, entries.end(), kRare);
+  std::fill(entries, end, kRare);
 }
 
 // Appends to each entry the symbol that follows, where its whole code is among the bits.
 void pairs(const uint32_t* singles, uint32_t* entries) {
-  for (uint32_t i = 0; i < kLookupSize; ++i) {
+  for (uint32_t i = 0; i < kAcSize; ++i) {
     const uint32_t first = singles[i], bits = bits_of(first);
     entries[i] = first;
-    if (first & (kRare | kEnd) || advance_of(first) > 15 || bits >= kLookupBits) continue;
-    const uint32_t second = singles[i << bits & (kLookupSize - 1)];
+    if (first & (kRare | kEnd) || advance_of(first) > 15 || bits >= kAcBits) continue;
+    const uint32_t second = singles[i << bits & (kAcSize - 1)];
     const uint32_t all = bits + bits_of(second);
-    if (second & kRare || all - last_size_of(second) > kLookupBits || all > kMostBits) continue;
+    if (second & kRare || all - last_size_of(second) > kAcBits || all > kMostBits) continue;
     entries[i] = second + as_first(first);
   }
 }
@@ -93,11 +92,13 @@ bool HuffmanTable::build(const HuffmanSpec& spec, HuffmanUse use) {
   tables_->use = use;
   set_search(*tables_);
   if (use == HuffmanUse::kDC) {
-    set_singles(spec, use, tables_->entries);
+    tables_->keep(~HuffmanCursor::kBlock);
+    set_singles(spec, use, kDcBits, tables_->entries());
   } else {
-    Entries singles;
-    set_singles(spec, use, singles);
-    pairs_of_level()(singles.data(), tables_->entries.data());
+    tables_->keep(~uint64_t{0});
+    std::array<uint32_t, kAcSize> singles;
+    set_singles(spec, use, kAcBits, singles.data());
+    pairs_of_level()(singles.data(), tables_->entries());
   }
   return true;
 }

@@ -25,23 +25,23 @@ __m256i has_none(__m256i a, int bits) {
 
 void pairs(const uint32_t* singles, uint32_t* entries) {
   const __m256i iota = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-  for (int i = 0; i < kLookupSize; i += 8) {
+  for (int i = 0; i < kAcSize; i += 8) {
     const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(singles + i));
     const __m256i bits = _mm256_and_si256(first, _mm256_set1_epi32(63));
     const __m256i advance = _mm256_and_si256(first, _mm256_set1_epi32(127 << 8));
-    const __m256i may_lead = _mm256_and_si256(
-        has_none(first, kRare | kEnd),
-        _mm256_and_si256(less_than(advance, 16 << 8), less_than(bits, kLookupBits)));
+    const __m256i may_lead =
+        _mm256_and_si256(has_none(first, kRare | kEnd),
+                         _mm256_and_si256(less_than(advance, 16 << 8), less_than(bits, kAcBits)));
     const __m256i behind =
         _mm256_and_si256(_mm256_sllv_epi32(_mm256_add_epi32(iota, _mm256_set1_epi32(i)), bits),
-                         _mm256_set1_epi32(kLookupSize - 1));
+                         _mm256_set1_epi32(kAcSize - 1));
     const __m256i second = _mm256_mask_i32gather_epi32(
         _mm256_set1_epi32(kRare), reinterpret_cast<const int*>(singles), behind, may_lead, 4);
     const __m256i all = _mm256_add_epi32(bits, _mm256_and_si256(second, _mm256_set1_epi32(63)));
     const __m256i size = _mm256_and_si256(_mm256_srli_epi32(second, 16), _mm256_set1_epi32(15));
     const __m256i follows =
         _mm256_and_si256(has_none(second, kRare),
-                         _mm256_and_si256(less_than(_mm256_sub_epi32(all, size), kLookupBits + 1),
+                         _mm256_and_si256(less_than(_mm256_sub_epi32(all, size), kAcBits + 1),
                                           less_than(all, kMostBits + 1)));
     const __m256i as_first = _mm256_add_epi32(
         _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_slli_epi32(bits, 28)),

@@ -20,9 +20,9 @@ namespace {
 using namespace huffman;
 
 void pairs(const uint32_t* singles, uint32_t* entries) {
-  const __m512i lookup_bits = _mm512_set1_epi32(kLookupBits);
+  const __m512i lookup_bits = _mm512_set1_epi32(kAcBits);
   const __m512i iota = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-  for (int i = 0; i < kLookupSize; i += 16) {
+  for (int i = 0; i < kAcSize; i += 16) {
     const __m512i first = _mm512_loadu_si512(singles + i);
     const __m512i bits = _mm512_and_si512(first, _mm512_set1_epi32(63));
     const __m512i advance = _mm512_and_si512(first, _mm512_set1_epi32(127 << 8));
@@ -31,7 +31,7 @@ void pairs(const uint32_t* singles, uint32_t* entries) {
                                _mm512_cmplt_epi32_mask(bits, lookup_bits);
     const __m512i behind =
         _mm512_and_si512(_mm512_sllv_epi32(_mm512_add_epi32(iota, _mm512_set1_epi32(i)), bits),
-                         _mm512_set1_epi32(kLookupSize - 1));
+                         _mm512_set1_epi32(kAcSize - 1));
     const __m512i second =
         _mm512_mask_i32gather_epi32(_mm512_set1_epi32(kRare), may_lead, behind, singles, 4);
     const __m512i all = _mm512_add_epi32(bits, _mm512_and_si512(second, _mm512_set1_epi32(63)));

@@ -3,16 +3,40 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "headrace/kernels/huffman.h"
 #include "headrace/kernels/huffman_entry.h"
 
 namespace headrace {
 
+// Note [A table's address says how it is looked up]: tables for DC are smaller, because four lanes
+// with four tables each should stay in the first-level cache. walk() takes both kinds alike: the
+// low six bits of a table's walking address are the shift that makes an index of 64 bits, and what
+// is read lies at fixed distances from the address. Hence 4 bytes more before the entries for DC.
 struct HuffmanTable::Tables {
-  // By the next kLookupBits bits of the stream. First, because walk() finds it there.
-  alignas(64) std::array<uint32_t, huffman::kLookupSize> entries;
+  static constexpr unsigned kAcShift = 64 - huffman::kAcBits, kDcShift = 64 - huffman::kDcBits;
+  static constexpr size_t kHead = 16;  // words before the entries
+
+  uintptr_t walking_address() const { return reinterpret_cast<uintptr_t>(&words[kHead]) + shift(); }
+  static const Tables& at(uintptr_t walking_address) {
+    return *reinterpret_cast<const Tables*>((walking_address & ~uintptr_t{63}) - 4 * kHead);
+  }
+  static const void* entries_at(uintptr_t address) {
+    return reinterpret_cast<const void*>(address - kAcShift);
+  }
+  // Which bits of the account stay (HuffmanCursor): a DC value starts a new block.
+  static const void* kept_at(uintptr_t address) {
+    return reinterpret_cast<const void*>(address - kAcShift - 16);
+  }
+  unsigned shift() const { return use == HuffmanUse::kDC ? kDcShift : kAcShift; }
+  uint32_t* entries() { return &words[kHead + (shift() - kAcShift) / 4]; }
+  size_t size() const { return size_t{1} << (64 - shift()); }
+  void keep(uint64_t bits) { std::memcpy(entries() - 4, &bits, sizeof(bits)); }
+
+  alignas(64) std::array<uint32_t, kHead + (1 << huffman::kAcBits)> words;  // first: see at()
 
   // For what the entries do not say, by the next 16 bits: codes of `length` lie below
   // limit[length], and offset[length] + (bits >> (16 - length)) numbers their symbols.
@@ -33,5 +57,7 @@ struct HuffmanTable::Tables {
     return 0;
   }
 };
+
+static_assert((HuffmanTable::Tables::kDcShift - HuffmanTable::Tables::kAcShift) % 4 == 0);
 
 }  // namespace headrace

@@ -2,14 +2,8 @@
 // The loop of walk(), to be included into one file for each instruction set, between its target
 // pragmas: everything is internal to that file.
 //
-// Note [One register for three counters]: HuffmanCursor::budget holds, from below, the number of
-// valid bits in `bits` (6 bits), the flags kRare and kEnd, and in bits 8-15 how many coefficients
-// the block may still advance, less one. An entry has the same layout, so one subtraction accounts
-// for all of it, and sets the flags, which were clear, by borrowing; what happens above does not
-// matter. A block that is full shows as a negative number, kOver.
-//
-// Note [Reads are counted, not checked]: a round takes at most 14 bytes from each stream. From the
-// smallest number of bytes that a lane has left (with the padding) follows a number of rounds that
+// Note [Reads are counted, not checked]: a round takes less than 8 bytes from each stream. From the
+// smallest number of bytes that a lane has left, padding included, follows a number of rounds that
 // need no check.
 
 namespace headrace {
@@ -18,9 +12,6 @@ namespace {
 using namespace huffman;
 using State = HuffmanLane::State;
 using Tables = HuffmanTable::Tables;
-
-constexpr uint64_t kOver = HuffmanCursor::kOver, kFullBlock = HuffmanCursor::kFullBlock;
-constexpr uint64_t kUpperHalf = 0xffffffff00000000;
 
 inline __attribute__((always_inline)) uint64_t big_endian_at(const uint8_t* from) {
   uint64_t value;
@@ -31,158 +22,178 @@ inline __attribute__((always_inline)) uint64_t big_endian_at(const uint8_t* from
   return value;
 }
 
-// 56 to 63 valid bits.
+// 56 to 63 bits. That those which are there are put there again does not matter.
 inline __attribute__((always_inline)) void refill(HuffmanCursor& c) {
-  c.bits |= big_endian_at(c.next) >> (c.budget & 63);
-  c.next += (~c.budget & 56) >> 3;
-  c.budget |= 56;
+  c.bits |= big_endian_at(c.next) >> (~c.account & 63);
+  c.next += c.account >> 3 & 7;
+  c.account &= ~uint64_t{56};
 }
 
-inline __attribute__((always_inline)) void take(HuffmanCursor& c, uint32_t entry) {
-  *c.note++ = (c.bits & kUpperHalf) | entry;
+inline __attribute__((always_inline)) void take(HuffmanCursor& c, uint32_t entry, uint64_t* note) {
+  *note = c.bits;
+  __builtin_memcpy(note, &entry, sizeof(entry));
   c.bits <<= entry & 63;
-  c.budget -= entry;
+  c.account += entry & kAccounted;
 }
 
-inline void next_step(HuffmanCursor& c) {
-  c.budget = (c.budget & 63) | kFullBlock;
-  ++c.step;
+// After the coefficient that was to be the last: false when it was one beyond.
+bool end_full_block(HuffmanCursor& c) {
+  constexpr uint64_t kReached63 = 64 << 8;
+  if ((c.account & HuffmanCursor::kBlock) != kReached63) return false;
+  c.account += kEnd - kReached63;
+  return true;
 }
 
-// Of the coefficients that may follow, after an entry.
-inline int left_of(uint64_t budget) { return static_cast<int8_t>(budget >> 8); }
-
-State settle_not_found(HuffmanCursor& c) {
-  --c.note;
-  c.budget += kRare;
-  const Tables& tables = **c.step;
+State settle_not_found(HuffmanCursor& c, uint64_t* note) {
+  c.account -= kRare;
+  const Tables& tables = Tables::at(c.table);
   if (tables.end_of_run) return State::kDone;
   refill(c);
   const uint32_t entry = tables.find(static_cast<uint32_t>(c.bits >> 48));
   if (entry == 0) return State::kSuspicious;
-  take(c, entry);
-  if (c.budget & kEnd) {
-    next_step(c);
-  } else if (c.budget & kOver) {
-    if (left_of(c.budget) < -1) return State::kSuspicious;
-    next_step(c);
-  }
+  take(c, entry, note);
+  if (c.account & HuffmanCursor::kFull && !end_full_block(c)) return State::kSuspicious;
   return State::kRunning;
 }
 
-// Turns the stream back by so many bits.
-void give_back(HuffmanCursor& c, unsigned bits) {
-  const unsigned unread = (c.budget & 63) + bits, bytes = (unread + 7) / 8;
+// After the account was turned back.
+void read_again(HuffmanCursor& c) {
+  const unsigned bytes = (c.valid() + 7) / 8, used = bytes * 8 - c.valid();
   c.next -= bytes;
-  c.bits = c.budget = 0;
-  refill(c);
-  c.bits <<= bytes * 8 - unread;
-  c.budget -= bytes * 8 - unread;
+  c.bits = big_endian_at(c.next) << used;
+  c.next += 7;
+  c.account = (c.account & ~uint64_t{63}) | (7 + used);
 }
 
 // Coefficient 63 was reached, or passed.
-State settle_full_block(HuffmanCursor& c) {
-  const uint32_t entry = static_cast<uint32_t>(c.note[-1]);
-  const int left = left_of(c.budget + entry);  // before the entry
-  const int first = static_cast<int>(first_advance_of(entry));
-  if (first > left) {  // the first of two symbols filled the block: the second belongs to the next
-    if (first - left > 1) return State::kSuspicious;
-    give_back(c, bits_of(entry) - first_bits_of(entry));
-    c.note[-1] = (c.note[-1] & kUpperHalf) | only_first(entry);
-  } else if (!(entry & kEnd) && static_cast<int>(advance_of(entry)) - left > 1) {
-    return State::kSuspicious;
+State settle_full_block(HuffmanCursor& c, uint64_t* note) {
+  const auto entry = static_cast<uint32_t>(*note);
+  if (const uint32_t first = only_first(entry)) {
+    HuffmanCursor before = c;
+    before.account -= entry & kAccounted;
+    before.account += first & kAccounted;
+    if (before.account & HuffmanCursor::kFull) {  // the second belongs to the next block
+      c = before;
+      read_again(c);
+      __builtin_memcpy(note, &first, sizeof(first));
+    }
   }
-  next_step(c);
-  return State::kRunning;
+  return end_full_block(c) ? State::kRunning : State::kSuspicious;
 }
 
-[[gnu::noinline]] State settle(HuffmanCursor& c) {
-  const bool found = !(static_cast<uint32_t>(c.note[-1]) & kRare);
-  return found ? settle_full_block(c) : settle_not_found(c);
-}
-
-// True for what settle() is for.
-template <bool kBranchFree>
-inline __attribute__((always_inline)) bool step(HuffmanCursor& c) {
-  const uint32_t entry = (*c.step)->entries[c.bits >> (64 - kLookupBits)];
-  take(c, entry);
-  if (__builtin_expect((c.budget & (kOver | kRare)) != 0, 0)) return true;
-  if constexpr (kBranchFree) {
-    const uint64_t ended = c.budget & kEnd, fresh = (c.budget & 63) | kFullBlock;
-    c.step = reinterpret_cast<const Tables* const*>(reinterpret_cast<const char*>(c.step) +
-                                                    ended / (kEnd / sizeof(*c.step)));
-    c.budget = ended ? fresh : c.budget;
-  } else {
-    if (c.budget & kEnd) next_step(c);
-  }
-  return false;
+[[gnu::noinline]] State settle(HuffmanCursor& c, uint64_t* note) {
+  const State state = c.account & kRare ? settle_not_found(c, note) : settle_full_block(c, note);
+  refill(c);
+  c.table = *c.step();
+  return state;
 }
 
 // Rounds that may follow unchecked; 0 when the lane went beyond its end.
-inline int64_t rounds_of(const HuffmanCursor& c, const uint8_t* end) {
-  // Behind end + 8, bits that are not there were used: at most 63 are left.
-  return c.next > end + 8 ? 0 : (end + (kStreamPadding - 8) - c.next) / 14;
+inline int64_t rounds_of(const uint8_t* next, const uint8_t* end) {
+  // Behind end + 8, bits that are not there were taken: at most 63 are left.
+  return next > end + 8 ? 0 : (end + (kStreamPadding - 24) - next) / 12;
 }
+
+// What changes at every step, apart from what changes once a round.
+struct Registers {
+  uint64_t bits, account;
+  uintptr_t table;
+};
 
 template <int kLanes>
 int walk_lanes(HuffmanStream* const* lanes) {
-  constexpr bool kBranchFree = kLanes > 2;
-  HuffmanCursor a = lanes[0]->cursor, b, c, d;
-  if constexpr (kLanes > 1) b = lanes[1]->cursor;
-  if constexpr (kLanes > 2) c = lanes[2]->cursor;
-  if constexpr (kLanes > 3) d = lanes[3]->cursor;
+  Registers a, b, c, d;
+  const uint8_t* next[kLanes];
+  uint64_t* notes[kLanes];
+  const auto load = [&](Registers& r, int lane) {
+    const HuffmanCursor& cursor = lanes[lane]->cursor;
+    r = {cursor.bits, cursor.account, cursor.table};
+    next[lane] = cursor.next;
+    notes[lane] = lanes[lane]->note;
+  };
+  load(a, 0);
+  if constexpr (kLanes > 1) load(b, 1);
+  if constexpr (kLanes > 2) load(c, 2);
+  if constexpr (kLanes > 3) load(d, 3);
   State state = State::kRunning;
   int stopped = 0;
+  size_t steps = 0;  // that all lanes took
+  int ahead = 0;     // how many took one more
 
-  const auto is_unusual = [&](HuffmanCursor& cursor, int lane) {
-    if (!step<kBranchFree>(cursor)) return false;
-    HuffmanCursor copy = cursor;  // the cursor itself has no address, so it stays in registers
-    state = settle(copy);
-    cursor = copy;
-    stopped = lane;
-    return true;
+  const auto fill = [&](Registers& r, int lane) __attribute__((always_inline)) {
+    const uint8_t* const from = next[lane];
+    r.bits |= big_endian_at(from) >> (~r.account & 63);
+    next[lane] = from + (r.account >> 3 & 7);
+    r.account &= ~uint64_t{56};
   };
-  const auto step_all = [&] {
-    if (is_unusual(a, 0)) return false;
+  const auto step = [&](Registers& r, int lane) __attribute__((always_inline)) {
+    const uintptr_t table = r.table;
+    const uintptr_t next_table =
+        reinterpret_cast<const uintptr_t*>(r.account >> HuffmanCursor::kStepShift << 3)[1];
+    uint32_t entry;
+    __builtin_memcpy(&entry,
+                     static_cast<const char*>(Tables::entries_at(table)) +
+                         (r.bits >> (table & 63)) * sizeof(entry),
+                     sizeof(entry));
+    uint64_t kept;
+    __builtin_memcpy(&kept, Tables::kept_at(table), sizeof(kept));
+    uint64_t* const note = notes[lane] + steps;
+    *note = r.bits;
+    __builtin_memcpy(note, &entry, sizeof(entry));
+    r.bits <<= entry & 63;
+    r.account &= kept;
+    r.account += entry & kAccounted;
+    r.table = entry & kEnd ? next_table : table;
+    if (__builtin_expect((r.account & (HuffmanCursor::kFull | kRare)) == 0, 1)) return true;
+    HuffmanCursor cursor{r.bits, r.account, r.table, next[lane]};
+    cursor.table = table;
+    state = settle(cursor, note);
+    r = {cursor.bits, cursor.account, cursor.table};
+    next[lane] = cursor.next;
+    if (state == State::kRunning) return true;
+    stopped = ahead = lane;
+    return false;
+  };
+  const auto step_all = [&]() __attribute__((always_inline)) {
+    if (!step(a, 0)) return false;
     if constexpr (kLanes > 1) {
-      if (is_unusual(b, 1)) return false;
+      if (!step(b, 1)) return false;
     }
     if constexpr (kLanes > 2) {
-      if (is_unusual(c, 2)) return false;
+      if (!step(c, 2)) return false;
     }
     if constexpr (kLanes > 3) {
-      if (is_unusual(d, 3)) return false;
+      if (!step(d, 3)) return false;
     }
+    ++steps;
     return true;
-  };
-  const auto safe_rounds = [&] {
-    int64_t rounds = INT64_MAX;
-    const auto limit = [&](const HuffmanCursor& cursor, int lane) {
-      const int64_t more = rounds_of(cursor, lanes[lane]->end);
-      if (more < rounds) rounds = more, stopped = lane;
-    };
-    limit(a, 0);
-    if constexpr (kLanes > 1) limit(b, 1);
-    if constexpr (kLanes > 2) limit(c, 2);
-    if constexpr (kLanes > 3) limit(d, 3);
-    return rounds;
   };
 
   while (state == State::kRunning) {
-    int64_t rounds = safe_rounds();
+    int64_t rounds = INT64_MAX;
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const int64_t more = rounds_of(next[lane], lanes[lane]->end);
+      if (more < rounds) rounds = more, stopped = lane;
+    }
     if (rounds == 0) state = State::kSuspicious;
     for (; rounds > 0; --rounds) {
-      refill(a);
-      if constexpr (kLanes > 1) refill(b);
-      if constexpr (kLanes > 2) refill(c);
-      if constexpr (kLanes > 3) refill(d);
-      if ((!step_all() || !step_all()) && state != State::kRunning) break;
+      // These wait in memory: what the steps depend on needs the registers.
+      __asm__("" : "+m"(next), "+m"(notes));
+      fill(a, 0);
+      if constexpr (kLanes > 1) fill(b, 1);
+      if constexpr (kLanes > 2) fill(c, 2);
+      if constexpr (kLanes > 3) fill(d, 3);
+      if (!step_all() || !step_all() || !step_all()) break;
     }
   }
-  lanes[0]->cursor = a;
-  if constexpr (kLanes > 1) lanes[1]->cursor = b;
-  if constexpr (kLanes > 2) lanes[2]->cursor = c;
-  if constexpr (kLanes > 3) lanes[3]->cursor = d;
+  const auto store = [&](const Registers& r, int lane) {
+    lanes[lane]->cursor = {r.bits, r.account, r.table, next[lane]};
+    lanes[lane]->note = notes[lane] + steps + (lane < ahead ? 1 : 0);
+  };
+  store(a, 0);
+  if constexpr (kLanes > 1) store(b, 1);
+  if constexpr (kLanes > 2) store(c, 2);
+  if constexpr (kLanes > 3) store(d, 3);
   lanes[stopped]->state = state;
   return stopped;
 }
