@@ -236,24 +236,34 @@ class Joiner {
 
 }  // namespace
 
-Result<JpegParts> split_jpeg(Bytes jpeg) {
+Result<JpegParts> read_jpeg_parts(Bytes jpeg) {
   try {
     JpegParts parts;
     if (const Reason reason = Splitter(jpeg).split(parts); !reason.empty()) {
       return not_taken_apart(reason);
     }
-    const Result<std::vector<uint8_t>> again = join_jpeg(parts);
-    if (!again || !std::ranges::equal(*again, jpeg)) return not_taken_apart("does not re-encode");
     return parts;
   } catch (const std::bad_alloc&) {
     return not_taken_apart("no memory");
   }
 }
 
+Result<JpegParts> split_jpeg(Bytes jpeg) {
+  Result<JpegParts> parts = read_jpeg_parts(jpeg);
+  if (!parts) return parts;
+  const Result<std::vector<uint8_t>> again = join_jpeg(*parts);
+  if (!again || !std::ranges::equal(*again, jpeg)) return not_taken_apart("does not re-encode");
+  return parts;
+}
+
 Result<std::vector<uint8_t>> join_jpeg(const JpegParts& parts) {
   JpegFrame frame;
   if (!lay_out_parts(parts, frame)) return foreign_parts("the coefficients do not fit the frame");
-  return Joiner(frame, parts).join();
+  try {
+    return Joiner(frame, parts).join();
+  } catch (const std::bad_alloc&) {
+    return foreign_parts("no memory for the file");
+  }
 }
 
 }  // namespace headrace
