@@ -33,6 +33,7 @@ WITHOUT = {
     "circumstances": tables.circumstances,
     "one-core": tables.one_core,
     "stages": tables.stages,
+    "kernels": tables.kernels,
     "scaling": tables.scaling,
 }
 IMAGES = Path(__file__).parent.parent / "docs" / "images"

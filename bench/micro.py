@@ -17,7 +17,7 @@ from typing import Any
 
 from picture_sets import PictureSet
 
-PROGRAMS = ("one_core_bench", "huffman_bench", "jpeg_rows_bench", "packed_jpeg_bench")
+PROGRAMS = ("one_core_bench", "huffman_bench", "jpeg_rows_bench")
 REPETITIONS = 9
 MIN_SECONDS = 0.2  # of each repetition
 

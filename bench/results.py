@@ -78,7 +78,9 @@ def markdown(report: dict[str, Any]) -> str:
         parts += [tables.differences(report, name)]
         parts += [tables.packing(report, name), tables.hashes(report, name)]
     if "one_core_bench" in report.get("micro", {}):
-        parts += ["## One core", tables.one_core(report)]
+        parts += ["## One core", tables.one_core(report), tables.stages(report)]
+    if "jpeg_rows_bench" in report.get("micro", {}):
+        parts += [tables.kernels(report)]
     if "scaling" in report:
         parts += ["## Scaling", tables.scaling(report)]
     return "\n\n".join(parts) + "\n"

@@ -198,6 +198,23 @@ def stages(report: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def kernels(report: dict[str, Any]) -> str:
+    """The inverse transform, and upsampling with colour, beside libjpeg-turbo's own code."""
+    results = report["micro"]["jpeg_rows_bench"]["results"]
+    by = ["libjpeg-turbo", *LEVELS]
+    head = ["", "libjpeg-turbo", *LEVELS.values()]
+    lines = [row(head), row(["---"] * len(head))]
+    rows = {
+        "inverse transform, ns a block": ("idct", "ns/block"),
+        "upsampling and colour, 4:4:4, us a megapixel": ("upsample and colour/444", "us/MP"),
+        "upsampling and colour, 4:2:0, us a megapixel": ("upsample and colour/420", "us/MP"),
+    }
+    for title, (work, unit) in rows.items():
+        found = [results.get(f"{work}/{how}") for how in by]
+        lines.append(row([title, *(f"{one[unit]:,.1f}" if one else "" for one in found)]))
+    return "\n".join(lines)
+
+
 def one_core_chart(report: dict[str, Any]) -> str:
     """Samples a second of each form and level beside libjpeg-turbo."""
     results = one_core_results(report)

@@ -128,15 +128,15 @@ def pair_table() -> Drawing:
     y = 150
     picture.text(0, y, "The entry", "strong")
     parts = [
-        ("last size", "4", "c2"),
         ("first takes", "4", "c1"),
-        ("first size", "2", "c2"),
         ("first advances", "1", "c0"),
+        ("first size", "2", "c2"),
+        ("last size", "4", "c2"),
         ("advances", "2", "c0"),
         ("end, rare", "0, 0", "c5"),
         ("bits", str(taken), "c1"),
     ]
-    widths = [82, 100, 90, 128, 108, 108, 90]
+    widths = [100, 128, 90, 82, 108, 108, 90]
     at_x = 0.0
     for (name, value, kind), width in zip(parts, widths, strict=True):
         picture.box(at_x, y + 12, width - 2, 30, kind, value, "inside mono")
