@@ -42,8 +42,8 @@ class InOrder {
     }
     while (awaited_ < end_) {
       Run run = next_run(tick);
-      if (run.failure) std::rethrow_exception(run.failure);
       for (Item& item : run.items) take(std::move(item));
+      if (run.failure) std::rethrow_exception(run.failure);
       tick(awaited_);
     }
   }
