@@ -12,9 +12,8 @@ namespace headrace {
 namespace {
 
 constexpr int kGroup = 8;  // rows delivered at once: they stay in the first-level cache
-// Kernels read and write beyond a row's samples: up to two vectors behind (upsample.h), and one
-// sample in front.
-constexpr int kBehind = 128, kInFront = 64;
+// Kernels read and write beyond a row's samples, up to 64 bytes in front and 128 behind.
+constexpr int kBehind = 192, kInFront = 64;
 
 constexpr ptrdiff_t rounded_up(ptrdiff_t value, ptrdiff_t to) { return (value + to - 1) / to * to; }
 
@@ -60,7 +59,11 @@ JpegRows::Plane JpegRows::plane_of(const JpegFrame& frame, const JpegComponent& 
     if (bottom % 2 == 1) plane.bottom = std::min(plane.height - 1, plane.bottom + 1);
   }
   plane.columns = {plane.left / 8 / 4 * 4, plane.right / 8 + 1};
-  plane.stride = rounded_up(plane.columns.count(), 4) * 8 + kBehind;
+  const int first = window.x / plane.h_ratio;
+  plane.from = first - 8 * plane.columns.first;
+  plane.count = right / plane.h_ratio - first + 1;
+  plane.surplus = window.x - first * plane.h_ratio;
+  plane.stride = rounded_up(8 * plane.columns.count(), 64) + kBehind;
   return plane;
 }
 
@@ -110,8 +113,7 @@ void JpegRows::begin(const JpegFrame& frame, const Window& window, ColorMode col
 void JpegRows::place_buffers() {
   row_ = rounded_up(window_.width, 64);
   delivered_stride_ = channels_ * row_;
-  // A wide row begins up to three samples before the window's first.
-  const size_t wide_bytes = size_t(row_) + 4 + kBehind;
+  const size_t wide_bytes = size_t(row_) + kBehind;
   size_t bytes = 0;
   for (int c = 0; c < count_; ++c) bytes += planes_[c].bytes();
   if (!in_place_) {
@@ -192,11 +194,12 @@ void JpegRows::deliver(int y, int count, int m) {
 // The window's row y of component c, as wide as the window.
 const uint8_t* JpegRows::full_row(int c, int y, int m) {
   const Plane& plane = planes_[c];
-  const int full = window_.y + y, sample_row = full / plane.v_ratio;
-  const int first = window_.x / plane.h_ratio;
-  const int count = (window_.x + window_.width - 1) / plane.h_ratio - first + 1;
+  const int full = window_.y + y;
+  const int sample_row = plane.v_ratio == 1   ? full
+                         : plane.v_ratio == 2 ? full >> 1
+                                              : full / plane.v_ratio;
   const auto row_at = [&](int row) {
-    return plane.samples + (row - m * plane.rows) * plane.stride + first - 8 * plane.columns.first;
+    return plane.samples + plane.from + (row - m * plane.rows) * plane.stride;
   };
   const uint8_t* const near = row_at(sample_row);
   const bool lower = full % 2 == 1;
@@ -208,20 +211,20 @@ const uint8_t* JpegRows::full_row(int c, int y, int m) {
     case Upsampling::kNone:
       return near;
     case Upsampling::kH2V1:
-      upsample_h2v1(near, count, out);
+      upsample_h2v1(near, plane.count, out);
       break;
     case Upsampling::kH1V2:
-      upsample_h1v2(near, far(), lower, count, out);
+      upsample_h1v2(near, far(), lower, plane.count, out);
       break;
     case Upsampling::kH2V2:
-      upsample_h2v2(near, far(), count, out);
+      upsample_h2v2(near, far(), plane.count, out);
       break;
     case Upsampling::kRepeat:
       if (plane.h_ratio == 1) return near;
-      upsample_repeat(near, count, plane.h_ratio, out);
+      upsample_repeat(near, plane.count, plane.h_ratio, out);
       break;
   }
-  return out + window_.x - first * plane.h_ratio;
+  return out + plane.surplus;
 }
 
 void JpegRows::convert(const Rows& in, const OutRows& out) {
@@ -263,7 +266,7 @@ size_t JpegRows::working_bytes(const JpegFrame& frame) {
   const size_t row = size_t(rounded_up(frame.width, 64));
   size_t bytes = (3 + 4 * kGroup) * row + kBehind;
   for (int c = 0; c < frame.count; ++c) {
-    bytes += plane_of(frame, frame.component[c], all).bytes() + row + 4 + kBehind;
+    bytes += plane_of(frame, frame.component[c], all).bytes() + row + kBehind;
   }
   return bytes;
 }

@@ -77,6 +77,9 @@ class JpegRows {
     int left = 0, right = 0;       // first and last column, first and last row that are needed
     int top = 0, bottom = 0;
     Columns columns;
+    // A row of samples becomes one of the window: from which column of the buffer, how many
+    // samples, and how many of their outputs lie in front of the window.
+    int from = 0, count = 0, surplus = 0;
     uint8_t* samples = nullptr;  // row 0 of the MCU row, column columns.first * 8
     ptrdiff_t stride = 0;
 

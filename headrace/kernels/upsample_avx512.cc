@@ -7,13 +7,13 @@
 #include <immintrin.h>
 
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl"))), \
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi"))), \
                              apply_to = function)
 #else
 // The intrinsics' own "undefined" operands set this off (GCC bug 105593).
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl")
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512vbmi")
 #endif
 
 namespace headrace {
@@ -41,6 +41,25 @@ void store_halves(__m512i low, __m512i high, uint8_t* out) {
   _mm512_storeu_si512(out + 64, _mm512_permutex2var_epi64(low, second, high));
 }
 
+// Every byte's neighbour in front of it, and behind it, in two vectors that follow each other.
+struct Neighbours {
+  alignas(64) uint8_t before[64]{}, after[64]{};
+};
+constexpr Neighbours kNeighbours = [] {
+  Neighbours at;
+  for (int i = 0; i < 64; ++i) {
+    at.before[i] = static_cast<uint8_t>(i + 63);
+    at.after[i] = static_cast<uint8_t>(i + 1);
+  }
+  return at;
+}();
+__m512i neighbours_before(__m512i previous, __m512i here) {
+  return _mm512_permutex2var_epi8(previous, _mm512_load_si512(kNeighbours.before), here);
+}
+__m512i neighbours_after(__m512i here, __m512i next) {
+  return _mm512_permutex2var_epi8(here, _mm512_load_si512(kNeighbours.after), next);
+}
+
 void h2v1(const uint8_t* in, int count, uint8_t* out) {
   for (int i = 0; i < count; i += 64) {
     const __m512i here = load(in + i), before = load(in + i - 1), after = load(in + i + 1);
@@ -55,11 +74,16 @@ void h2v1(const uint8_t* in, int count, uint8_t* out) {
   }
 }
 
+// Neighbours come from registers: loads that are one byte off cost more than permutations.
 void h2v2(const uint8_t* near, const uint8_t* far, int count, uint8_t* out) {
+  __m512i near_previous = load(near - 64), near_here = load(near);
+  __m512i far_previous = load(far - 64), far_here = load(far);
   for (int i = 0; i < count; i += 64) {
-    const __m512i near_here = load(near + i), far_here = load(far + i);
-    const __m512i near_before = load(near + i - 1), far_before = load(far + i - 1);
-    const __m512i near_after = load(near + i + 1), far_after = load(far + i + 1);
+    const __m512i near_next = load(near + i + 64), far_next = load(far + i + 64);
+    const __m512i near_before = neighbours_before(near_previous, near_here);
+    const __m512i near_after = neighbours_after(near_here, near_next);
+    const __m512i far_before = neighbours_before(far_previous, far_here);
+    const __m512i far_after = neighbours_after(far_here, far_next);
     __m512i doubled[2];
 #pragma GCC unroll 2
     for (int half = 0; half < 2; ++half) {
@@ -72,6 +96,10 @@ void h2v2(const uint8_t* near, const uint8_t* far, int count, uint8_t* out) {
       doubled[half] = interleaved(_mm512_srli_epi16(even, 4), _mm512_slli_epi16(odd, 4));
     }
     store_halves(doubled[0], doubled[1], out + 2 * i);
+    near_previous = near_here;
+    near_here = near_next;
+    far_previous = far_here;
+    far_here = far_next;
   }
 }
 
