@@ -31,6 +31,7 @@ WITH_A_SET = {
 }
 WITHOUT = {
     "circumstances": tables.circumstances,
+    "headline": tables.headline,
     "one-core": tables.one_core,
     "stages": tables.stages,
     "kernels": tables.kernels,

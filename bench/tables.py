@@ -152,6 +152,29 @@ def one_core_results(report: dict[str, Any]) -> dict[str, dict[str, float]]:
     return report["micro"]["one_core_bench"]["results"]
 
 
+def headline(report: dict[str, Any]) -> str:
+    """The one-core figures in a sentence."""
+    results = one_core_results(report)
+
+    def ratios(name: str, level: str) -> str:
+        base = results[f"libjpeg/rgb/{name}"]["us_per_picture"]
+        found = {
+            form: results.get(f"sample/{form}/{name}/{level}")
+            for form in ("packed", "indexed", "plain")
+        }
+        said = [f"{base / one['us_per_picture']:.1f} {form}" for form, one in found.items() if one]
+        return ", ".join(said)
+
+    parts = [f"{LEVELS[level]} {ratios('all', level)}" for level in ("avx512", "avx2")]
+    parts += [
+        f"4:2:0 alone, {LEVELS[level]} {ratios('420', level)}" for level in ("avx512", "avx2")
+    ]
+    return (
+        "One core, stored bytes to a finished float16 sample, as a multiple of libjpeg-turbo's speed "
+        f"when it only decodes: {'; '.join(parts)}."
+    )
+
+
 def one_core(report: dict[str, Any]) -> str:
     """From stored bytes to a float16 sample, against libjpeg-turbo's decoding alone."""
     results = one_core_results(report)
