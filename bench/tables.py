@@ -170,8 +170,8 @@ def headline(report: dict[str, Any]) -> str:
         f"4:2:0 alone, {LEVELS[level]} {ratios('420', level)}" for level in ("avx512", "avx2")
     ]
     return (
-        "One core, stored bytes to a finished float16 sample, as a multiple of libjpeg-turbo's speed "
-        f"when it only decodes: {'; '.join(parts)}."
+        "One core, stored bytes to a finished float16 sample, as a multiple of libjpeg-turbo's "
+        f"speed when it only decodes: {'; '.join(parts)}."
     )
 
 
