@@ -133,10 +133,61 @@ inline std::optional<Picture> read_picture(Bytes file, bool coefficients = true)
   return out;
 }
 
+struct Factors {
+  int h = 1, v = 1;
+};
+
+struct FileSpec {
+  int width = 64, height = 48;
+  std::vector<Factors> sampling = {{2, 2}, {1, 1}, {1, 1}};  // one entry a component
+  int quality = 85, restart_interval = 0;
+  bool optimize = false;
+};
+
+// Noise on a slope, so that blocks of few and of many coefficients occur.
+inline Bytes encode(const FileSpec& spec) {
+  jpeg_compress_struct cinfo{};
+  jpeg_error_mgr errors{};
+  cinfo.err = jpeg_std_error(&errors);  // an encoder error is the test's own fault and ends it
+  jpeg_create_compress(&cinfo);
+  unsigned char* out = nullptr;
+  unsigned long size = 0;
+  jpeg_mem_dest(&cinfo, &out, &size);
+  const int components = int(spec.sampling.size());
+  cinfo.image_width = unsigned(spec.width);
+  cinfo.image_height = unsigned(spec.height);
+  cinfo.input_components = components;
+  cinfo.in_color_space = components == 1 ? JCS_GRAYSCALE : components == 3 ? JCS_RGB : JCS_CMYK;
+  jpeg_set_defaults(&cinfo);
+  jpeg_set_quality(&cinfo, spec.quality, TRUE);
+  for (int c = 0; c < components; ++c) {
+    cinfo.comp_info[c].h_samp_factor = spec.sampling[size_t(c)].h;
+    cinfo.comp_info[c].v_samp_factor = spec.sampling[size_t(c)].v;
+  }
+  cinfo.restart_interval = unsigned(spec.restart_interval);
+  cinfo.optimize_coding = spec.optimize ? TRUE : FALSE;
+  jpeg_start_compress(&cinfo, TRUE);
+  Bytes row(size_t(spec.width) * size_t(components));
+  for (int y = 0; y < spec.height; ++y) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      const uint32_t hash = (uint32_t(i) * 2654435761u) ^ (uint32_t(y) * 40503u * 65537u);
+      const int noise = int(hash >> 9 & 255) * ((int(i) / 64 + y / 16) % 3) / 2;
+      row[i] = uint8_t((int(i) + y * 2 + noise) & 255);
+    }
+    JSAMPROW pointer = row.data();
+    jpeg_write_scanlines(&cinfo, &pointer, 1);
+  }
+  jpeg_finish_compress(&cinfo);
+  Bytes bytes(out, out + size);
+  jpeg_destroy_compress(&cinfo);
+  std::free(out);
+  return bytes;
+}
+
 inline std::vector<Bytes> files_below(const char* folder) {
   std::vector<Bytes> files;
   const char* root = std::getenv("HEADRACE_TEST_DATA");
-  if (!root) return files;
+  if (!root || !*root) return files;
   namespace fs = std::filesystem;
   std::vector<fs::path> paths;
   for (const auto& entry : fs::recursive_directory_iterator(fs::path(root) / folder)) {
