@@ -240,10 +240,10 @@ void FusedPass::store_finished() {
   lap(store_seconds_);
 }
 
-// Reading the clock costs as much as a small row. Blocks of eight rows and more are all measured;
-// of smaller ones, those that come after seven rows without one stand for these as well.
+// Reading the clock costs as much as a small row, so a block is measured after so many rows without
+// one, and stands for these as well.
 void FusedPass::start_clock(int rows) {
-  constexpr int kRows = 7;  // odd: else a picture shrunk by two would always be sampled alike
+  constexpr int kRows = 53;  // no multiple of usual blocks: else the same rows were always sampled
   untimed_rows_ += rows;
   time_weight_ = 0;
   if (untimed_rows_ < kRows) return;
