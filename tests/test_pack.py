@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -15,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pack_reader import PackReader
 from PIL import Image
 from test_cli import run, run_json, run_on_terminal
 from test_invariance import PIPELINES, RECORDS, make, write_photos
@@ -23,7 +21,6 @@ from test_invariance import run as hashes_of
 
 import headrace as hr
 
-DOCS = Path(__file__).parent.parent / "docs"
 LEVELS = ("fast", "dense", "none")
 CORPUS = os.environ.get("HEADRACE_TEST_DATA", "")
 
@@ -359,59 +356,6 @@ def test_a_disk_that_is_full_is_the_environments_fault(large: Path, tmp_path: Pa
     assert done.returncode == 4, done.stderr
     assert "HR0447" in done.stderr and "help:" in done.stderr
     assert hr.pack(large, tmp_path / "x")["resumed_records"] > 0
-
-
-# The specification.
-
-
-@pytest.mark.parametrize("name", [*LEVELS, "shards"])
-def test_a_plain_reader_reads_every_record(name: str, photos: Path, packs: dict[str, Path]) -> None:
-    folder, number = hr.open(photos), 0
-    path = packs[name]
-    for file in sorted(path.iterdir()) if path.is_dir() else [path]:
-        reader = PackReader(file)
-        assert reader.check_pages() == reader.pages
-        assert [field.name for field in reader.fields] == ["image", "label"]
-        assert reader.classes == folder.classes and reader.first == number
-        for i in range(reader.records):
-            values = reader.record(i)
-            stored = folder.engine.read(number)
-            assert int.from_bytes(values["label"], "little", signed=True) == stored["label"]
-            assert photos / os.fsdecode(reader.keys[i]) == Path(folder.key(number))
-            if reader.form(i, 0) == 0:
-                assert values["image"] == stored["image"]
-            else:
-                assert name != "none"
-            number += 1
-    assert number == RECORDS
-
-
-def test_a_plain_reader_reads_fields_of_every_storage(tmp_path: Path) -> None:
-    x, wide = np.arange(12.0).reshape(6, 2), np.arange(600).reshape(6, 100)
-    source = hr.records(x=x, wide=wide, text=[str(i) * 9 for i in range(6)])
-    hr.pack(source, tmp_path / "x")
-    reader = PackReader(tmp_path / "x")
-    reader.check_pages()
-    for i in range(6):
-        assert reader.record(i) == {
-            "x": x[i].tobytes(),
-            "wide": wide[i].tobytes(),
-            "text": (str(i) * 9).encode(),
-        }
-
-
-def test_the_specifications_example_is_what_is_written(tmp_path: Path) -> None:
-    page = (DOCS / "pack-format.md").read_text()
-    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
-    content = (tmp_path / "tiny.hrpack").read_bytes()
-    shown = bytearray(len(content))
-    for place, line in re.findall(r"^([0-9a-f]{6})  ((?:[0-9a-f]{2} ?){16})$", page, re.MULTILINE):
-        shown[int(place, 16) : int(place, 16) + 16] = bytes.fromhex(line)
-    assert f"{len(content):,} bytes" in page
-    assert bytes(shown) == content
-    reader = PackReader(tmp_path / "tiny.hrpack")
-    assert [reader.record(i)["text"] for i in range(2)] == [b"hi", b"sun"]
 
 
 def test_names_that_are_no_utf8_come_back(tmp_path: Path) -> None:

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/formats/pack_manifest.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
+#include <cstring>
 
 namespace headrace {
 namespace {
@@ -53,7 +56,52 @@ std::string_view npy_type(DType dtype) {
   return "|u1";
 }
 
+// What decides a record's place in a folder: class, folder, name.
+using PlaceInFolder = std::array<std::string, 3>;
+
+PlaceInFolder place_of_key(std::string_view key) {
+  const size_t slash = key.rfind('/');
+  const std::string_view folder = slash == key.npos ? "" : key.substr(0, slash);
+  return {std::string(folder.substr(0, folder.find('/'))), std::string(folder),
+          std::string(key.substr(slash + 1))};
+}
+
+// Only pictures, with a label or without.
+bool has_folders_fields(const PackHeader& header) {
+  const Schema& schema = header.schema;
+  const bool labeled = schema.size() == 2 && schema[1].kind == FieldKind::kLabel &&
+                       schema[1].name == "label" && !header.classes.empty();
+  return header.keys_are_paths && schema[0].encoded && schema[0].name == "image" &&
+         (schema.size() == 1 || labeled);
+}
+
 }  // namespace
+
+bool folders_say_it_all(const OpenedPack& pack) {
+  const PackHeader& header = pack.files.front().header();
+  if (!has_folders_fields(header) ||
+      !std::is_sorted(header.classes.begin(), header.classes.end())) {
+    return false;
+  }
+  const bool labeled = header.schema.size() == 2;
+  std::vector<bool> used(header.classes.size(), false);
+  PlaceInFolder last;
+  for (const PackFile& file : pack.files) {
+    for (int64_t i = 0; i < file.records(); ++i) {
+      PlaceInFolder place = place_of_key(file.key(i));
+      if (labeled == place[1].empty() || last >= place) return false;
+      last = std::move(place);
+      if (!labeled) continue;
+      int64_t label = 0;
+      std::memcpy(&label, file.column(1, i).data(), sizeof label);
+      if (label < 0 || label >= static_cast<int64_t>(used.size())) return false;
+      const auto number = static_cast<size_t>(label);
+      if (header.classes[number] != last[0]) return false;
+      used[number] = true;
+    }
+  }
+  return std::find(used.begin(), used.end(), false) == used.end();
+}
 
 std::string json_text(std::string_view bytes) {
   std::string out = "\"";

@@ -8,9 +8,14 @@
 #include <string_view>
 #include <vector>
 
+#include "headrace/formats/pack_summary.h"
 #include "headrace/formats/schema.h"
 
 namespace headrace {
+
+// Whether unpacked files alone, opened as a folder, are the same records in the same order with the
+// same labels, so that nothing needs to be said beside them.
+bool folders_say_it_all(const OpenedPack& pack);
 
 // A JSON string. Bytes that are no UTF-8 become what Python's surrogateescape makes of them.
 std::string json_text(std::string_view bytes);

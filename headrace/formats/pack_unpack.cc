@@ -3,7 +3,6 @@
 #include "headrace/formats/pack.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -112,7 +111,7 @@ class Unpacking {
 
   void run(int threads, const Progress& progress, UnpackReport& report) {
     std::optional<GrowingFile> manifest;
-    if (!is_plain_folder()) manifest.emplace(folder_, std::string(kManifest));
+    if (!folders_say_it_all(pack_)) manifest.emplace(folder_, std::string(kManifest));
     std::vector<std::unique_ptr<GrowingFile>> arrays;
     for (size_t field : arrays_) arrays.push_back(begin_array(header_.schema[field]));
     InOrder<Unpacked> order(0, size_, kWaitingBytes * static_cast<size_t>(threads));
@@ -186,40 +185,6 @@ class Unpacking {
               "pack the dataset again");
       }
     }
-  }
-
-  // Whether opening the folder gives the same records in the same order with the same labels, so
-  // that nothing needs to be said beside the files.
-  bool is_plain_folder() const {
-    const size_t fields = header_.schema.size();
-    const bool labeled = fields == 2 && header_.schema[1].kind == FieldKind::kLabel &&
-                         header_.schema[1].name == "label" && !header_.classes.empty();
-    if (!header_.keys_are_paths || size_ == 0 || !header_.schema[0].encoded ||
-        header_.schema[0].name != "image" || !(fields == 1 || labeled)) {
-      return false;
-    }
-    std::vector<bool> used(header_.classes.size(), false);
-    std::array<std::string, 3> last;
-    for (int64_t i = 0; i < size_; ++i) {
-      const auto [file, record, table] = place_of(i);
-      const std::string_view key = file.key(record);
-      const size_t slash = key.rfind('/');
-      const std::string_view folder = slash == key.npos ? "" : key.substr(0, slash);
-      if (labeled == folder.empty() || (!labeled && slash != key.npos)) return false;
-      std::array<std::string, 3> place = {std::string(folder.substr(0, folder.find('/'))),
-                                          std::string(folder), std::string(key.substr(slash + 1))};
-      if (i > 0 && last >= place) return false;
-      last = std::move(place);
-      if (!labeled) continue;
-      const int64_t label = number(file, 1, record);
-      if (label < 0 || label >= static_cast<int64_t>(used.size()) ||
-          header_.classes[static_cast<size_t>(label)] != last[0]) {
-        return false;
-      }
-      used[static_cast<size_t>(label)] = true;
-    }
-    return std::is_sorted(header_.classes.begin(), header_.classes.end()) &&
-           std::find(used.begin(), used.end(), false) == used.end();
   }
 
   struct Place {
