@@ -34,6 +34,7 @@ WITHOUT = {
     "headline": tables.headline,
     "one-core": tables.one_core,
     "stages": tables.stages,
+    "entropy": tables.entropy,
     "kernels": tables.kernels,
     "scaling": tables.scaling,
 }

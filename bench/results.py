@@ -79,6 +79,8 @@ def markdown(report: dict[str, Any]) -> str:
         parts += [tables.packing(report, name), tables.hashes(report, name)]
     if "one_core_bench" in report.get("micro", {}):
         parts += ["## One core", tables.one_core(report), tables.stages(report)]
+    if "huffman_bench" in report.get("micro", {}):
+        parts += [tables.entropy(report)]
     if "jpeg_rows_bench" in report.get("micro", {}):
         parts += [tables.kernels(report)]
     if "scaling" in report:

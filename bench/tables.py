@@ -221,6 +221,40 @@ def stages(report: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def entropy(report: dict[str, Any]) -> str:
+    """Whole pictures to coefficients, and what its parts cost."""
+    results = report["micro"]["huffman_bench"]["results"]
+    us = {name: 1e6 / one["items_per_second"] for name, one in results.items()}
+    base = us["libjpeg"]
+    head = ["entropy stage, whole pictures", "us", "images/s", "x libjpeg-turbo"]
+    lines = [row(head), row(["---"] * len(head))]
+    rows = {
+        "libjpeg-turbo, `jpeg_read_coefficients`": "libjpeg",
+        "four lanes, AVX-512": "entropy/avx512",
+        "three lanes": "entropy/avx512_3_lanes",
+        "two lanes": "entropy/avx512_2_lanes",
+        "one lane": "entropy/avx512_1_lane",
+        "four lanes, AVX2": "entropy/avx2",
+        "four lanes, scalar": "entropy/scalar",
+    }
+    for title, key in rows.items():
+        if key in us:
+            cells = [f"{us[key]:.0f}", f"{1e6 / us[key]:,.0f}", f"{base / us[key]:.2f}"]
+            lines.append(row([title, *cells]))
+    parts = {
+        "unstuffing and tables": "entropy/avx512_prepared",
+        "the walk": "entropy/avx512_walked",
+        "sums of DC differences": "entropy/avx512_without_blocks",
+        "coefficients": "entropy/avx512",
+    }
+    if all(key in us for key in parts.values()):
+        times = [us[key] for key in parts.values()]
+        steps = [b - a for a, b in zip([0.0, *times], times, strict=False)]
+        said = ", ".join(f"{name} {step:.0f}" for name, step in zip(parts, steps, strict=True))
+        lines += ["", f"Of the four lanes' {times[-1]:.0f} us: {said}."]
+    return "\n".join(lines)
+
+
 def kernels(report: dict[str, Any]) -> str:
     """The inverse transform, and upsampling with colour, beside libjpeg-turbo's own code."""
     results = report["micro"]["jpeg_rows_bench"]["results"]
