@@ -7,6 +7,7 @@ find_path(ISAL_INCLUDE_DIR isa-l/crc.h REQUIRED)  # ISA-L, which has no package 
 find_library(ISAL_LIBRARY isal REQUIRED)
 find_path(ZSTD_INCLUDE_DIR zstd.h REQUIRED)
 find_library(ZSTD_LIBRARY zstd REQUIRED)
+find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)  # the header alone
 if(HEADRACE_TESTS)
   find_package(GTest REQUIRED)
 endif()

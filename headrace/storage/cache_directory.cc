@@ -68,13 +68,17 @@ CacheDirectory CacheDirectory::of_user() {
   return CacheDirectory("");
 }
 
+void CacheDirectory::make() const {
+  if (!path_.empty()) make_folders(path_);
+}
+
 bool CacheDirectory::read(const std::string& name, Buffer& out) const {
   return !path_.empty() && read_file(path_ + "/" + name, out).has_value();
 }
 
 bool CacheDirectory::write(const std::string& name, std::span<const uint8_t> bytes) const {
   if (path_.empty()) return false;
-  make_folders(path_);
+  make();
   static std::atomic<unsigned> counter{0};
   const std::string temporary = path_ + "/" + name + "." + std::to_string(::getpid()) + "." +
                                 std::to_string(counter.fetch_add(1)) + ".tmp";

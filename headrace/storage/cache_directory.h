@@ -23,6 +23,12 @@ class CacheDirectory {
   explicit CacheDirectory(std::string path) : path_(std::move(path)) {}
 
   const std::string& path() const { return path_; }
+  // Where an entry lies; empty where there is no cache.
+  std::string path_of(const std::string& name) const {
+    return path_.empty() ? std::string() : path_ + "/" + name;
+  }
+  // Makes the folder, if it is not there. Whether it could, shows in whatever comes next.
+  void make() const;
   // False when there is no such entry, or it is not to be had.
   bool read(const std::string& name, Buffer& out) const;
   // Replaces the entry. False when that was not possible; nothing is left behind then.

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// A 64-bit hash of a file's bytes (XXH3), quick enough to be taken on every use: it tells one file
+// from another, and from itself after a change. It protects from accidents, not from an enemy.
+// Equal on all levels and machines: it is kept in files.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace headrace {
+
+uint64_t content_hash(std::span<const uint8_t> bytes, uint64_t seed = 0);
+
+}  // namespace headrace

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// content_hash() with AVX2: xxHash's own vector loop. Twin: the same header without it.
+#include "headrace/kernels/content_hash_levels.h"
+
+#if defined(__x86_64__)
+
+// All that <xxhash.h> includes, so that none of it is compiled for AVX2.
+#include <immintrin.h>
+
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2")
+#endif
+
+#define XXH_INLINE_ALL
+#define XXH_VECTOR XXH_AVX2
+#include <xxhash.h>
+
+namespace headrace {
+
+uint64_t content_hash_avx2(const uint8_t* bytes, size_t count, uint64_t seed) {
+  return XXH3_64bits_withSeed(bytes, count, seed);
+}
+
+}  // namespace headrace
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+#endif

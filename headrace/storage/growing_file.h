@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file that several threads and processes add to while others read it. What is appended lands in
+// one piece behind what is there. Nothing is said about the order in which changes at given places
+// become visible, so what is read must prove itself (by a checksum).
+//
+// Nothing here is an error worth words: a file that cannot be had, read or written is answered with
+// null or false, and errno. All members may be called from any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "headrace/base/mutex.h"
+
+namespace headrace {
+
+class GrowingFile {
+ public:
+  // A regular file that is there; null when it cannot be opened.
+  static std::unique_ptr<GrowingFile> open(const std::string& path, bool writable);
+  // A new one beside `path`, which gets that name only by publish(). Where the file system allows
+  // it, it has none until then, so that a killed process leaves nothing.
+  static std::unique_ptr<GrowingFile> create(const std::string& path);
+  ~GrowingFile();
+  GrowingFile(const GrowingFile&) = delete;
+  GrowingFile& operator=(const GrowingFile&) = delete;
+
+  // Gives a created file its name. With `replace` in the place of what has it; without, false
+  // (EEXIST) when something has. Whoever has the replaced file open keeps it.
+  bool publish(bool replace);
+
+  uint64_t size() const;                                     // now; 0 when that is not to be had
+  bool read(uint64_t offset, std::span<uint8_t> out) const;  // all of `out`
+  bool write(uint64_t offset, std::span<const uint8_t> bytes);
+  bool grow_to(uint64_t bytes);  // by zeros
+  // Where the bytes begin.
+  std::optional<uint64_t> append(std::span<const uint8_t> bytes) EXCLUDES_LOCK(mutex_);
+
+ private:
+  GrowingFile(int descriptor, std::string path, std::string temporary)
+      : descriptor_(descriptor), path_(std::move(path)), temporary_(std::move(temporary)) {}
+
+  const int descriptor_;
+  const std::string path_;
+  std::string temporary_;  // the name that it has, where it has one that it should not keep
+  Mutex mutex_;            // the descriptor's own position, which tells where an append landed
+};
+
+}  // namespace headrace
