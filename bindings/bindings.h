@@ -30,6 +30,7 @@ void bind_registry(nb::module_& module);
 void bind_source(nb::module_& module);
 void bind_columns(nb::module_& module);
 void bind_pack(nb::module_& module);
+void bind_row_index(nb::module_& module);
 void bind_host_source(nb::module_& module);
 void bind_host_function(nb::module_& module);
 void bind_sampling(nb::module_& module);

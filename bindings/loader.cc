@@ -85,6 +85,19 @@ nb::tuple batch_at(LoaderHandle& self, int64_t epoch, int64_t index) {
   return tuple_from_batch(without_gil([&] { return self.get()->batch(epoch, index); }));
 }
 
+nb::dict dict_from_index(const RowIndexStats& stats) {
+  nb::dict out;
+  out["file"] = str_from_bytes(stats.file);
+  out["note"] = str_from_bytes(stats.note);
+  out["grows"] = stats.learns;
+  out["pictures"] = stats.pictures;
+  out["entries"] = stats.entries;
+  out["used"] = stats.used;
+  out["stale"] = stats.stale;
+  out["learned"] = stats.learned;
+  return out;
+}
+
 nb::dict stats(const LoaderHandle& self) {
   const LoaderStats stats = without_gil([&] { return self.get()->stats(); });
   nb::dict stages;
@@ -108,6 +121,7 @@ nb::dict stats(const LoaderHandle& self) {
   out["memory_limit"] = stats.memory_limit;
   out["memory_used"] = stats.memory_used;
   out["memory_peak"] = stats.memory_peak;
+  out["index"] = dict_from_index(stats.row_index);
   return out;
 }
 
@@ -172,6 +186,8 @@ LoaderOptions options_from_dict(const nb::dict& given, const SamplerHandle* samp
   options.rank = nb::cast<int>(given["rank"]);
   options.world_size = nb::cast<int>(given["world_size"]);
   if (sampler) options.sampler = sampler->sampler;
+  options.row_index = nb::cast<RowIndexUse>(given["index"]);
+  options.row_index_file = bytes_from_str(given["index_file"]);
   options.plan.fields = nb::cast<std::vector<std::string>>(given["fields"]);
   options.plan.memory_format = nb::cast<MemoryFormat>(given["memory_format"]);
   options.plan.ragged = nb::cast<Ragged>(given["ragged"]);
@@ -219,6 +235,10 @@ void bind_loader(nb::module_& module) {
       .value("keep", LastBatch::kKeep)
       .value("drop", LastBatch::kDrop)
       .value("pad", LastBatch::kPad);
+  nb::enum_<RowIndexUse>(module, "RowIndexUse")
+      .value("off", RowIndexUse::kOff)
+      .value("use", RowIndexUse::kUse)
+      .value("auto", RowIndexUse::kAuto);
   nb::enum_<MemoryFormat>(module, "MemoryFormat")
       .value("channels_first", MemoryFormat::kChannelsFirst)
       .value("channels_last", MemoryFormat::kChannelsLast);

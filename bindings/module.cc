@@ -32,6 +32,7 @@ NB_MODULE(_core, module) {
   bind_source(module);
   bind_columns(module);
   bind_pack(module);
+  bind_row_index(module);
   bind_host_source(module);
   bind_sampling(module);
   bind_loader(module);

@@ -60,6 +60,12 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+std::string text_of(const RowIndexStats& stats) {
+  if (stats.file.empty()) return stats.note.empty() ? "off" : "none (" + stats.note + ")";
+  return std::to_string(stats.entries) + " of " + std::to_string(stats.pictures) + " pictures (" +
+         (stats.learns ? "grows, " : "") + stats.file + ")";
+}
+
 SamplerPtr sampler_of(const LoaderOptions& options, const Source& source) {
   if (options.sampler) return options.sampler;
   return options.shuffle ? shuffled(source.size()) : sequential(source.size());
@@ -70,7 +76,8 @@ SamplerPtr sampler_of(const LoaderOptions& options, const Source& source) {
 class Loader::Impl {
  public:
   Impl(SourcePtr source, const Pipeline& pipeline, LoaderOptions options)
-      : source_(std::move(source)),
+      : row_index_(with_row_index(source, options.row_index, options.row_index_file)),
+        source_(row_index_.source),
         options_(resolve(std::move(options))),
         plan_(make_plan(source_->schema(), pipeline, options_.plan)),
         sampler_(sampler_of(options_, *source_)),
@@ -134,6 +141,7 @@ class Loader::Impl {
       wall_seconds_ += time - std::exchange(last_next_, time);
       if (!batch) {
         set_epoch(epoch_ + 1);
+        keep_row_index();
         return std::nullopt;
       }
       batch_ = batch->index + 1;
@@ -206,6 +214,7 @@ class Loader::Impl {
 
   LoaderStats stats() const {
     LoaderStats out;
+    out.row_index = row_index_stats();
     out.threads = options_.threads;
     out.memory_limit = options_.memory_limit;
     out.bad_records = bad_records_.total();
@@ -228,6 +237,7 @@ class Loader::Impl {
     if (option == "memory_limit") {
       return std::to_string(options_.memory_limit >> 20) + " MiB (" + memory_origin_ + ")";
     }
+    if (option == "row_index") return text_of(row_index_stats());
     return {};
   }
 
@@ -238,6 +248,10 @@ class Loader::Impl {
   void close() {
     started_ = false;
     engine_.reset();
+    keep_row_index();
+  }
+  void keep_row_index() {
+    if (row_index_.index && row_index_.index->learns()) row_index_.index->keep();
   }
 
   const Plan& plan() const { return *plan_; }
@@ -253,6 +267,28 @@ class Loader::Impl {
                            "; an epoch has " + std::to_string(layout_.batches()) + " batches");
   }
 
+  RowIndexStats row_index_stats() const {
+    RowIndexStats out;
+    out.note = row_index_.note;
+    if (!row_index_.index) return out;
+    const IndexedSource& index = *row_index_.index;
+    out.file = index.file().path();
+    out.learns = index.learns();
+    out.pictures = IndexedFields(index).key().slots();
+    const IndexedSource::Counts counts = index.counts();
+    if (counts.learned != counted_at_) {  // the whole table is read for it
+      counted_at_ = counts.learned;
+      entries_ = index.file().contents().entries;
+    }
+    out.entries = entries_;
+    out.used = counts.used;
+    out.stale = counts.stale;
+    out.learned = counts.learned;
+    return out;
+  }
+
+  WithRowIndex row_index_;
+  mutable int64_t entries_ = 0, counted_at_ = -1;  // of the row index, when so much was learned
   SourcePtr source_;
   std::string threads_origin_, memory_origin_;
   LoaderOptions options_;

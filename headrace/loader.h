@@ -22,6 +22,7 @@
 
 #include "headrace/executor/bad_records.h"
 #include "headrace/executor/batch.h"
+#include "headrace/formats/indexed_source.h"
 #include "headrace/formats/source.h"
 #include "headrace/pipeline/plan.h"
 #include "headrace/sampling/batch_layout.h"
@@ -46,6 +47,9 @@ struct LoaderOptions {
   // order or by the keyed permutation.
   std::shared_ptr<const Sampler> sampler = {};
   PlanOptions plan = {};
+  // Where decoding may begin, and whether that is learned; batches do not depend on it.
+  RowIndexUse row_index = RowIndexUse::kUse;
+  std::string row_index_file = {};  // instead of the dataset's own in the cache
   // Called on the consumer's thread with things worth knowing (a copied batch, a stage that hangs).
   std::function<void(const std::string&)> warn = {};
 };
@@ -60,12 +64,22 @@ struct LoaderState {  // a few numbers: what the consumer has received, and of w
   uint64_t fingerprint = 0;  // of source, sampler and the policies that decide order
 };
 
+struct RowIndexStats {
+  std::string file;                          // in use; empty: none is
+  std::string note;                          // why none is
+  bool learns = false;                       // it is extended while batches are made
+  int64_t pictures = 0;                      // that the dataset has, and of those
+  int64_t entries = 0;                       // that have an index
+  int64_t used = 0, stale = 0, learned = 0;  // of the pictures read so far
+};
+
 struct LoaderStats {
   int64_t batches = 0, records = 0, bad_records = 0, warnings = 0, copies = 0;
   double wall_seconds = 0, wait_seconds = 0;  // of iteration; of next() waiting for a batch
   StageSeconds stages;                        // summed over threads, estimated by sampling
   int threads = 0;
   size_t memory_limit = 0, memory_used = 0, memory_peak = 0;
+  RowIndexStats row_index;
 };
 
 class Loader {

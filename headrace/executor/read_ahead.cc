@@ -20,7 +20,7 @@ constexpr size_t kMaxSpare = 64;
 constexpr double kSlowSeconds = 200e-6, kFastSeconds = 60e-6;
 
 size_t bytes_of(const RecordData& data) {
-  size_t bytes = 0;
+  size_t bytes = data.row_indexes.capacity();
   for (const Buffer& buffer : data.owned) bytes += buffer.capacity();
   return bytes;
 }

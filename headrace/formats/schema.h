@@ -12,6 +12,7 @@
 #include "headrace/base/buffer.h"
 #include "headrace/base/error.h"
 #include "headrace/base/tensor.h"
+#include "headrace/codecs/codec.h"
 
 namespace headrace {
 
@@ -36,6 +37,7 @@ struct FieldData {
       bytes;           // encoded picture, UTF-8 text, bytes, or the tensor's dense elements
   Shape shape;         // of a tensor that the schema leaves open; else empty
   int64_t scalar = 0;  // where `bytes` is empty and the schema says int64 scalar
+  RowIndexSlot row_index = {};  // of an encoded picture
 };
 
 // One record as read. `owned` keeps what `bytes` point to, where that is not the source's memory.
@@ -43,6 +45,7 @@ struct RecordData {
   int64_t index = -1;
   std::vector<FieldData> fields;  // as many as the schema has; unwanted ones stay empty
   std::vector<Buffer> owned;
+  Buffer row_indexes;           // what the fields' row_index point to
   size_t max_bytes = SIZE_MAX;  // set by the reader: a file with more is a resource error
   Result<void> result;
 };

@@ -89,4 +89,13 @@ SourcePtr subset(const SourcePtr& source, std::vector<int64_t> indices) {
   return std::make_shared<Subset>(view->base(), std::move(indices));
 }
 
+SourcePtr with_viewed(const SourcePtr& source,
+                      const std::function<SourcePtr(const SourcePtr&)>& wrap) {
+  const auto* view = dynamic_cast<const Subset*>(source.get());
+  if (!view) return wrap(source);
+  SourcePtr wrapped = wrap(view->base());
+  if (wrapped == view->base()) return source;
+  return std::make_shared<Subset>(std::move(wrapped), view->indices());
+}
+
 }  // namespace headrace

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -14,6 +15,11 @@ namespace headrace {
 // The records of `source` with these indices, in this order; one may come more than once.
 // Throws Exception HR0430 when an index lies outside.
 SourcePtr subset(const SourcePtr& source, std::vector<int64_t> indices);
+
+// The same view of wrap(source), where `source` is what it views; of a source that is no view,
+// wrap(source). For wrappers that know records by the source's own numbers.
+SourcePtr with_viewed(const SourcePtr& source,
+                      const std::function<SourcePtr(const SourcePtr&)>& wrap);
 
 // For each fraction the indices of its part, each part in the source's order. No record is in two
 // parts. Sizes are the fractions of the whole, rounded so that they add up; fractions that add up

@@ -53,6 +53,7 @@ struct EncodedPicture {
   ImageHeader header;
   ColorMode color = ColorMode::kRGB;
   bool strict = false;
+  RowIndexSlot row_index = {};
 };
 
 class Recipe {

@@ -167,6 +167,7 @@ void Renderer::begin_lane(Lane& lane, RenderTask& task) {
                  .window = part,
                  .color = source.color,
                  .strict = source.strict,
+                 .row_index = source.row_index,
                  .picture_height = source.header.height,
                  .result = {}};
   lane.decode.sink = lane.transposed ? static_cast<RowSink*>(&lane.window) : &lane.pass;
