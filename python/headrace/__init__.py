@@ -17,6 +17,7 @@ from headrace.errors import (
     UnsupportedError,
     Warning,
 )
+from headrace.index import index
 from headrace.loader import Loader
 from headrace.pack import pack, unpack
 from headrace.presets import IMAGENET_MEAN, IMAGENET_STD
@@ -38,6 +39,7 @@ __all__ = [
     "Warning",
     "__version__",
     "folder",
+    "index",
     "open",
     "pack",
     "presets",

@@ -81,6 +81,7 @@ _ONE_RECORD = {
     "ragged": "list",
     "last_batch": "keep",
     "quarantine": None,
+    "index": False,
     "on_error": "raise",
     "memory_format": "channels_first",
 }
@@ -203,6 +204,7 @@ def describe(loader: Loader) -> str:
         "shard": f"rank {shard.rank} of {shard.world_size} ({shard.origin}{settled})",
         "threads": engine.resolved("threads"),
         "memory_limit": engine.resolved("memory_limit"),
+        "index": engine.resolved("row_index"),
         "on_error": repr(given["on_error"]),
     }
     width = max(map(len, lines))

@@ -78,6 +78,9 @@ class Loader:
         ragged: "list" delivers fields whose records differ in shape as lists.
         strict: damage inside a picture is an error. exif_orientation: turn pictures upright.
         max_pixels: a cap on a picture's declared size.
+        index: where in each JPEG its rows begin, for less decoding and the same pixels. "use" the
+            one that ``headrace.index`` made, if it did; "auto": also note it while decoding, so
+            that the next epochs are faster; a path of one made elsewhere; False.
 
     Raises ConfigError before any thread starts where the call makes no sense.
     """
@@ -105,6 +108,7 @@ class Loader:
         strict: bool = False,
         exif_orientation: bool = False,
         max_pixels: int | None = None,
+        index: str | os.PathLike[str] | bool = "use",
         **unknown: Any,
     ) -> None:
         given = dict(locals())

@@ -187,7 +187,10 @@ def engine_options(given: Mapping[str, Any], shard: Shard) -> dict[str, Any]:
     budget = error_budget(given["error_budget"])
     optional_size = given["memory_limit"]
     quarantine = given["quarantine"]
+    index, index_file = row_index(given["index"])
     return {
+        "index": index,
+        "index_file": index_file,
         "batch_size": 0
         if given["batch_size"] is None
         else integer("batch_size", given["batch_size"], 1),
@@ -218,6 +221,20 @@ def engine_options(given: Mapping[str, Any], shard: Shard) -> dict[str, Any]:
         if given["max_pixels"] is None
         else integer("max_pixels", given["max_pixels"], 1),
     }
+
+
+def row_index(value: Any) -> tuple[Any, str]:
+    """``index=``: how row indexes are used, and the file where one is named."""
+    if value is False:
+        value = "off"
+    elif isinstance(value, os.PathLike) or (isinstance(value, str) and {".", os.sep} & set(value)):
+        return _core.RowIndexUse.__members__["use"], os.fspath(value)
+    elif value not in ("use", "auto"):
+        raise _BAD_VALUE.error(
+            f"index must be 'use' or 'auto' or False or a path (got {value!r})",
+            hint='a file is index="./NAME"' if isinstance(value, str) else "",
+        )
+    return _core.RowIndexUse.__members__[value], ""
 
 
 def memory_format(value: Any) -> Any:

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headrace index SOURCE`: where the rows of each JPEG picture begin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headrace.cli import output
+
+
+@output.command
+def run(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="A path, as headrace.open takes it.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="The file; default, in HEADRACE_CACHE, where loaders look."
+        ),
+    ] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Default: the allowed cores.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> int:
+    """Note where the rows of each JPEG begin, so that loaders decode only what a crop shows.
+
+    Pictures are not changed, and batches stay the same: they come faster.
+    """
+    opened = output.open_source(source)
+    import headrace
+
+    with output.progress("indexing", len(opened), quiet=json) as done:
+        result = headrace.index(opened, out, threads=threads, progress=lambda count, _: done(count))
+    if json:
+        output.print_json({"source": source, **result})
+    else:
+        print_result(result, named=out is not None)
+    return output.GOOD
+
+
+def print_result(result: dict[str, Any], named: bool) -> None:
+    from rich.markup import escape
+
+    console = output.console()
+    share = result["bytes"] / max(1, result["picture_bytes"])
+    console.print(
+        f"[bold]{escape(result['file'])}[/]  {result['indexed']:,} of {result['pictures']:,} "
+        f"pictures, {output.size_text(result['bytes'])} ({share:.1%} of the pictures, "
+        f"{result['seconds']:.1f} s)"
+    )
+    without = result["pictures"] - result["indexed"]
+    if without:
+        console.print(
+            f"[dim]{without:,} are of kinds that have no index (PNG, progressive), or damaged[/]"
+        )
+    if result["bad"]:
+        console.print(f"[bold red]{result['bad']:,} bad[/]; `headrace scan` names them")
+    if named:
+        console.print(f"[dim]use it:[/] Loader(..., index={result['file']!r})")
+    else:
+        console.print("[dim]Loaders of this dataset use it from now on.[/]")
