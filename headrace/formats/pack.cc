@@ -243,7 +243,11 @@ PackReport pack(const std::vector<SourcePtr>& sources, const std::string& given_
   for (uint32_t shard = 0; shard < static_cast<uint32_t>(options.shards); ++shard) {
     header = packing.header(shard);
     const std::string path = folder ? joined(partial, shard_name(shard)) : partial;
-    PackWriter writer(path, header);
+    PackWriter writer(path, header, [&](uint64_t records) {
+      const uint64_t done = header.first_record + records;
+      if (progress)
+        progress(static_cast<int64_t>(done), static_cast<int64_t>(header.dataset_records));
+    });
     report.resumed_records += static_cast<int64_t>(writer.records());
     packing.fill(writer, header, progress);
     writer.finish();

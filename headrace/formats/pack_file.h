@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,7 +42,9 @@ struct ScannedPages {
   std::string stopped;  // why it is the last: "page 3 is cut off"
 };
 // `check_blobs`: read all blobs too, and end before a page whose blobs are not as its table says.
-Result<ScannedPages> scan_pages(const File& file, const PackHeader& header, bool check_blobs);
+// `tick` is called after each page with the records so far, and may throw.
+Result<ScannedPages> scan_pages(const File& file, const PackHeader& header, bool check_blobs,
+                                const std::function<void(uint64_t)>& tick = {});
 
 // The header of an open file: HR0440, HR0441.
 Result<PackHeader> read_pack_header(const File& file);

@@ -89,7 +89,8 @@ Result<bool> blobs_are_sound(const File& file, uint64_t data_offset, const PackT
 
 }  // namespace
 
-Result<ScannedPages> scan_pages(const File& file, const PackHeader& header, bool check_blobs) {
+Result<ScannedPages> scan_pages(const File& file, const PackHeader& header, bool check_blobs,
+                                const std::function<void(uint64_t)>& tick) {
   ScannedPages out{
       .pages = {}, .table = PackTable(header.schema), .end = header.header_bytes, .stopped = {}};
   Buffer scratch;
@@ -115,6 +116,7 @@ Result<ScannedPages> scan_pages(const File& file, const PackHeader& header, bool
     out.table.append(page->table);
     records += page->header.records;
     out.end += page->header.bytes;
+    if (tick) tick(records);
   }
   return out;
 }

@@ -46,7 +46,8 @@ void lock_for_writing(int descriptor, const std::string& path) {
   raise(kBusy, "another process is writing " + path, "wait for it, or choose another name");
 }
 
-PackWriter::PackWriter(std::string path, PackHeader header)
+PackWriter::PackWriter(std::string path, PackHeader header,
+                       const std::function<void(uint64_t)>& tick)
     : path_(std::move(path)),
       header_(std::move(header)),
       table_(header_.schema),
@@ -55,14 +56,14 @@ PackWriter::PackWriter(std::string path, PackHeader header)
     row_bytes_ += field.width > 0 ? field.width : 4 * sizeof(uint32_t) + 2;
   }
   row_bytes_ += sizeof(uint32_t);
-  open();
+  open(tick);
 }
 
 PackWriter::~PackWriter() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-void PackWriter::open() {
+void PackWriter::open(const std::function<void(uint64_t)>& tick) {
   do {
     descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
   } while (descriptor_ < 0 && errno == EINTR);
@@ -71,7 +72,7 @@ void PackWriter::open() {
     lock_for_writing(descriptor_, path_);
     const std::vector<uint8_t> header = bytes_from_header(header_);
     header_.header_bytes = header.size();
-    if (!go_on()) {
+    if (!go_on(tick)) {
       if (::ftruncate(descriptor_, 0) != 0) not_written(path_, errno);
       write_at(0, header);
       end_ = header.size();
@@ -84,13 +85,13 @@ void PackWriter::open() {
 }
 
 // Takes over the whole pages of an interrupted run. False when the file is no such run's.
-bool PackWriter::go_on() {
+bool PackWriter::go_on(const std::function<void(uint64_t)>& tick) {
   Result<File> file = File::open(path_);
   if (!file || file->size() < header_.header_bytes) return false;
   std::vector<uint8_t> found(header_.header_bytes);
   if (!file->read(0, found) || found != bytes_from_header(header_)) return false;
-  Result<ScannedPages> scanned = scan_pages(*file, header_, /*check_blobs=*/true);
-  if (!scanned) return false;
+  Result<ScannedPages> scanned = scan_pages(*file, header_, /*check_blobs=*/true, tick);
+  if (!scanned) throw Exception(std::move(scanned.error()));  // no reason to begin anew
   for (const PackPage& page : scanned->pages) {
     pages_.push_back({page.offset, page.data_offset, page.first_record});
   }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -34,8 +35,9 @@ void lock_for_writing(int descriptor, const std::string& path);
 
 class PackWriter {
  public:
-  // Creates the file, or goes on with one that has the same header.
-  PackWriter(std::string path, PackHeader header);
+  // Creates the file, or goes on with one that has the same header, all of whose pages it reads:
+  // `tick` is called after each with the records so far, and may throw.
+  PackWriter(std::string path, PackHeader header, const std::function<void(uint64_t)>& tick = {});
   ~PackWriter();
   PackWriter(const PackWriter&) = delete;
   PackWriter& operator=(const PackWriter&) = delete;
@@ -53,8 +55,8 @@ class PackWriter {
   size_t pages() const { return pages_.size(); }
 
  private:
-  void open();
-  bool go_on();
+  void open(const std::function<void(uint64_t)>& tick);
+  bool go_on(const std::function<void(uint64_t)>& tick);
   void write_page();
   void write_index();
   void write_at(uint64_t offset, std::span<const uint8_t> bytes);
