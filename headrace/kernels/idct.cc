@@ -108,6 +108,22 @@ void idct_block(const int16_t* words, const int16_t* step, uint8_t* out, ptrdiff
   }
 }
 
+void wrap_first_rows(const int16_t* groups, const int16_t* step, int lanes, int16_t* words) {
+  for (int b = 0; b < lanes; ++b) {
+    const auto at = [&](int i) { return (i / 8 * lanes + b) * 8 + i % 8; };
+    bool only_first_row = true;
+    for (int i = 0; i < 64; ++i) {
+      const bool first_row = i < 16 && i % 2 == 0;
+      only_first_row &= first_row || groups[at(i)] == 0;
+    }
+    if (!only_first_row) continue;
+    for (int i = 0; i < 64; ++i) {
+      const int half = i / 32, column = half * 8 + i % 4 * 2;
+      words[at(i)] = word(word(groups[at(column)] * step[half * 32 + column % 8]) * 4);
+    }
+  }
+}
+
 void idct_row(const IdctTable& table, const BlockRow& blocks, int count, uint8_t* out,
               ptrdiff_t stride) {
   static const std::array<IdctRow, 3> by_level{idct_row_scalar, idct_row_avx2(), idct_row_avx512()};

@@ -20,6 +20,7 @@ namespace {
 void idct_row_vectors(const IdctTable& table, const BlockRow& blocks, int count, uint8_t* out,
                       ptrdiff_t stride) {
   BlockWalk walk(blocks);
+  IdctTwos twos(table.step.data(), stride);
   for (int done = 0; done < count; done += 2, out += 16) {
     const int16_t* const a = walk.next();
     const int16_t* const b = done + 1 < count ? walk.next() : a;
@@ -30,8 +31,9 @@ void idct_row_vectors(const IdctTable& table, const BlockRow& blocks, int count,
           _mm256_castsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(a + 8 * v))),
           _mm_load_si128(reinterpret_cast<const __m128i*>(b + 8 * v)), 1);
     }
-    idct_two(two, table.step.data(), out, stride);
+    twos.add(two, out);
   }
+  twos.finish();
 }
 
 }  // namespace

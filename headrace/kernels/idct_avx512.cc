@@ -46,16 +46,10 @@ __m512i load_two(const int16_t* a, const int16_t* b) {
 
 void idct_row_vectors(const IdctTable& table, const BlockRow& blocks, int count, uint8_t* out,
                       ptrdiff_t stride) {
-  if (count <= 0) return;
   BlockWalk walk(blocks);
-  const int16_t* const step = table.step.data();
-  IdctQuadRows rows = idct_first_pass(next_quad(walk, count), step);
-  for (int left = count - 4; left > 0; left -= 4, out += 32) {
-    const IdctQuadRows ahead = idct_first_pass(next_quad(walk, left), step);
-    idct_second_pass(rows, out, stride);
-    rows = ahead;
-  }
-  idct_second_pass(rows, out, stride);
+  IdctQuads quads(table.step.data(), stride);
+  for (int left = count; left > 0; left -= 4, out += 32) quads.add(next_quad(walk, left), out);
+  quads.finish();
 }
 
 }  // namespace

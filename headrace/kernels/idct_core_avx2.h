@@ -5,6 +5,7 @@
 //   IdctTwo two;                     // group[v]: the v-th 16 bytes of both blocks,
 //   two.group[v] = ...;              //   in the order of Note [Order of a block]
 //   idct_two(two, table.step.data(), out, stride);   // writes 8 rows of 16 samples
+// and in a loop, faster, IdctTwos.
 #pragma once
 
 #include "headrace/kernels/idct_levels.h"
@@ -38,7 +39,9 @@ inline __m256i word_pair_256(int first, int second) {
 // (x3, x5) -> sums[0..7], before the shift.
 [[gnu::always_inline]] inline void idct_transform_256(const __m256i pair[4], __m256i round,
                                                       __m256i sums[8]) {
-  const __m256i swapped = _mm256_shufflehi_epi16(_mm256_shufflelo_epi16(pair[0], 0xb1), 0xb1);
+  const __m256i swapped =
+      _mm256_shuffle_epi8(pair[0], _mm256_broadcastsi128_si256(_mm_setr_epi8(
+                                       2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13)));
   // (x0 + x4, x0 - x4), in 16 bits, which wrap
   const __m256i even = _mm256_add_epi16(swapped, _mm256_sign_epi16(pair[0], word_pair_256(1, -1)));
   constexpr int kOne = 1 << kIdctBits;
@@ -68,16 +71,6 @@ inline __m256i word_pair_256(int first, int second) {
   sums[5] = _mm256_sub_epi32(out2, odd1);
 }
 
-// For values that no encoder makes: libjpeg-turbo's wrap-around depends on what the block holds.
-[[gnu::noinline, gnu::cold]] inline void idct_two_scalar(const int16_t* groups, const int16_t* step,
-                                                         uint8_t* out, ptrdiff_t stride) {
-  for (int b = 0; b < 2; ++b) {
-    int16_t words[64];
-    for (int i = 0; i < 64; ++i) words[i] = groups[i / 8 * 16 + b * 8 + i % 8];
-    idct_block(words, step, out + 8 * b, stride);
-  }
-}
-
 // Four columns of four rows of each block, [column][row] -> [row][column].
 [[gnu::always_inline]] inline __m256i transposed_bytes(__m256i columns) {
   return _mm256_shuffle_epi8(columns, _mm256_broadcastsi128_si256(_mm_setr_epi8(
@@ -90,66 +83,126 @@ inline __m256i word_pair_256(int first, int second) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to + stride), _mm256_extracti128_si256(rows, 1));
 }
 
-// Two blocks side by side -> 8 rows of 16 samples. `step` is IdctTable::step.
-[[gnu::always_inline]] inline void idct_two(const IdctTwo& two, const int16_t* step, uint8_t* out,
-                                            ptrdiff_t stride) {
-  __m256i x[8];
+// Two rows of the first pass's results at four columns each: word[half * 4 + rows / 2].
+struct IdctTwoRows {
+  __m256i word[8];
+};
+
+// The first pass on half of the columns. Returns its products of the first row and the fifth, for
+// check_first_rows().
+template <int kHalf>
+[[gnu::always_inline]] inline __m256i idct_first_half(const IdctTwo& two, const int16_t* step,
+                                                      IdctTwoRows& rows) {
+  __m256i pair[4], sums[8];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    const int v = 2 * i + kHalf;
+    pair[i] = _mm256_mullo_epi16(
+        two.group[v], _mm256_load_si256(reinterpret_cast<const __m256i*>(step + 32 * v)));
+  }
+  idct_transform_256(pair, _mm256_set1_epi32(kIdctRound1), sums);
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    rows.word[kHalf * 4 + i] = _mm256_packs_epi32(_mm256_srai_epi32(sums[2 * i], kIdctShift1),
+                                                  _mm256_srai_epi32(sums[2 * i + 1], kIdctShift1));
+  }
+  return pair[0];
+}
+
+// Note [Where the first row wraps]
+[[gnu::always_inline]] inline void check_first_rows(__m256i first0, __m256i first1,
+                                                    const IdctTwo& two, const int16_t* step,
+                                                    IdctTwoRows& rows) {
+  const __m256i limit = _mm256_set1_epi16(8192);
+  const __m256i sums =
+      _mm256_or_si256(_mm256_add_epi16(first0, limit), _mm256_add_epi16(first1, limit));
+  if (__builtin_expect(_mm256_testz_si256(sums, _mm256_set1_epi32(0xc000)), 1)) return;
+  alignas(32) int16_t groups[128], words[128];
 #pragma GCC unroll 8
   for (int v = 0; v < 8; ++v) {
-    x[v] = _mm256_mullo_epi16(two.group[v],
-                              _mm256_load_si256(reinterpret_cast<const __m256i*>(step + 32 * v)));
+    _mm256_store_si256(reinterpret_cast<__m256i*>(groups + 16 * v), two.group[v]);
+    _mm256_store_si256(reinterpret_cast<__m256i*>(words + 16 * v), rows.word[v]);
   }
-  // A first row beyond 13 bits may meet the shortcut's wrap-around.
-  const __m256i limit = _mm256_set1_epi16(8192), above = _mm256_set1_epi16(-16384);
-  const __m256i beyond = _mm256_or_si256(_mm256_add_epi16(x[0], limit),
-                                         _mm256_add_epi16(x[1], limit));  // 0..16383 each, or not
-  if (__builtin_expect(!_mm256_testz_si256(beyond, _mm256_and_si256(above, word_pair_256(-1, 0))),
-                       0)) {
-    alignas(32) int16_t groups[8 * 16];
-    for (int v = 0; v < 8; ++v) {
-      _mm256_store_si256(reinterpret_cast<__m256i*>(groups + 16 * v), two.group[v]);
+  // The copies of a step are four blocks apart, those of a group two.
+  wrap_first_rows(groups, step, 2, words);
+#pragma GCC unroll 8
+  for (int v = 0; v < 8; ++v) {
+    rows.word[v] = _mm256_load_si256(reinterpret_cast<const __m256i*>(words + 16 * v));
+  }
+}
+
+// The second pass on half of the rows, and their samples.
+template <int kHalf>
+[[gnu::always_inline]] inline void idct_second_half(const IdctTwoRows& rows, uint8_t* out,
+                                                    ptrdiff_t stride) {
+  const __m256 low[2] = {_mm256_castsi256_ps(rows.word[2 * kHalf]),
+                         _mm256_castsi256_ps(rows.word[2 * kHalf + 1])};
+  const __m256 high[2] = {_mm256_castsi256_ps(rows.word[4 + 2 * kHalf]),
+                          _mm256_castsi256_ps(rows.word[4 + 2 * kHalf + 1])};
+  const __m256i pair[4] = {_mm256_castps_si256(_mm256_shuffle_ps(low[0], low[1], 0x88)),
+                           _mm256_castps_si256(_mm256_shuffle_ps(low[0], low[1], 0xdd)),
+                           _mm256_castps_si256(_mm256_shuffle_ps(high[0], high[1], 0x88)),
+                           _mm256_castps_si256(_mm256_shuffle_ps(high[0], high[1], 0xdd))};
+  __m256i sums[8], columns[2];
+  idct_transform_256(pair, _mm256_set1_epi32(kIdctRound2), sums);
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i) sums[i] = _mm256_srai_epi32(sums[i], kIdctShift2);
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; ++i) {
+    const __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(sums[4 * i], sums[4 * i + 1]),
+                                             _mm256_packs_epi32(sums[4 * i + 2], sums[4 * i + 3]));
+    columns[i] = transposed_bytes(_mm256_xor_si256(bytes, _mm256_set1_epi8(-128)));  // -128 -> 0
+  }
+  uint8_t* const to = out + kHalf * 4 * stride;
+  store_two_rows(_mm256_unpacklo_epi32(columns[0], columns[1]), to, stride);
+  store_two_rows(_mm256_unpackhi_epi32(columns[0], columns[1]), to + 2 * stride, stride);
+}
+
+// Pairs of blocks one after another. The second pass of one is interleaved with the first pass of
+// the next: alone each would wait for its own results.
+class IdctTwos {
+ public:
+  // `step` is IdctTable::step.
+  [[gnu::always_inline]] IdctTwos(const int16_t* step, ptrdiff_t stride)
+      : step_(step), stride_(stride) {}
+  // Writes the samples of the pair before, if there was one.
+  [[gnu::always_inline]] void add(const IdctTwo& two, uint8_t* out) {
+    IdctTwoRows ahead;
+    __m256i first[2];
+    if (__builtin_expect(out_ == nullptr, 0)) {
+      first[0] = idct_first_half<0>(two, step_, ahead);
+      first[1] = idct_first_half<1>(two, step_, ahead);
+    } else {
+      idct_second_half<0>(rows_, out_, stride_);
+      first[0] = idct_first_half<0>(two, step_, ahead);
+      idct_second_half<1>(rows_, out_, stride_);
+      first[1] = idct_first_half<1>(two, step_, ahead);
     }
-    return idct_two_scalar(groups, step, out, stride);
+    check_first_rows(first[0], first[1], two, step_, ahead);
+    rows_ = ahead;
+    out_ = out;
+  }
+  // Writes the last one's samples.
+  [[gnu::always_inline]] void finish() {
+    if (!out_) return;
+    idct_second_half<0>(rows_, out_, stride_);
+    idct_second_half<1>(rows_, out_, stride_);
+    out_ = nullptr;
   }
 
-  __m256i rows[8];  // two rows of the first pass's results at four columns: [half * 4 + rows / 2]
-#pragma GCC unroll 2
-  for (int half = 0; half < 2; ++half) {
-    const __m256i pair[4] = {x[half], x[2 + half], x[4 + half], x[6 + half]};
-    __m256i sums[8];
-    idct_transform_256(pair, _mm256_set1_epi32(kIdctRound1), sums);
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) {
-      rows[half * 4 + i] = _mm256_packs_epi32(_mm256_srai_epi32(sums[2 * i], kIdctShift1),
-                                              _mm256_srai_epi32(sums[2 * i + 1], kIdctShift1));
-    }
-  }
-  const __m256i sign = _mm256_set1_epi8(-128);
-#pragma GCC unroll 2
-  for (int half = 0; half < 2; ++half) {  // of the rows
-    const auto pick = [&](int columns, auto which) {
-      return _mm256_castps_si256(
-          _mm256_shuffle_ps(_mm256_castsi256_ps(rows[columns * 4 + half * 2]),
-                            _mm256_castsi256_ps(rows[columns * 4 + half * 2 + 1]), which.value));
-    };
-    const std::integral_constant<int, 0x88> first;
-    const std::integral_constant<int, 0xdd> second;
-    const __m256i pair[4] = {pick(0, first), pick(0, second), pick(1, first), pick(1, second)};
-    __m256i sums[8], columns[2];
-    idct_transform_256(pair, _mm256_set1_epi32(kIdctRound2), sums);
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; ++i) sums[i] = _mm256_srai_epi32(sums[i], kIdctShift2);
-#pragma GCC unroll 2
-    for (int i = 0; i < 2; ++i) {
-      const __m256i bytes =
-          _mm256_packs_epi16(_mm256_packs_epi32(sums[4 * i], sums[4 * i + 1]),
-                             _mm256_packs_epi32(sums[4 * i + 2], sums[4 * i + 3]));
-      columns[i] = transposed_bytes(_mm256_xor_si256(bytes, sign));  // -128..127 -> 0..255
-    }
-    uint8_t* const to = out + half * 4 * stride;
-    store_two_rows(_mm256_unpacklo_epi32(columns[0], columns[1]), to, stride);
-    store_two_rows(_mm256_unpackhi_epi32(columns[0], columns[1]), to + 2 * stride, stride);
-  }
+ private:
+  const int16_t* step_;
+  ptrdiff_t stride_;
+  IdctTwoRows rows_{};
+  uint8_t* out_ = nullptr;
+};
+
+// Two blocks side by side -> 8 rows of 16 samples.
+[[gnu::always_inline]] inline void idct_two(const IdctTwo& two, const int16_t* step, uint8_t* out,
+                                            ptrdiff_t stride) {
+  IdctTwos twos(step, stride);
+  twos.add(two, out);
+  twos.finish();
 }
 
 }  // namespace

@@ -6,8 +6,7 @@
 //   IdctQuad quad;                     // group[v]: the v-th 16 bytes of each of the four blocks,
 //   quad.group[v] = ...;               //   in the order of Note [Order of a block]
 //   idct_quad(quad, table.step.data(), out, stride);   // writes 8 rows of 32 samples
-// A loop gains a little by running the first pass ahead, of the next four blocks, before the
-// second: neither then waits for its own results (idct_avx512.cc).
+// and in a loop, faster, IdctQuads.
 #pragma once
 
 #include "headrace/kernels/idct_levels.h"
@@ -90,106 +89,124 @@ struct IdctQuadRows {
   __m512i word[8];
 };
 
-// For values that no encoder makes. Where nothing stands below a block's first row, libjpeg-turbo
-// takes a shortcut that wraps instead of saturating.
-[[gnu::noinline, gnu::cold]] inline void wrap_first_rows(const IdctQuad& quad, const int16_t* step,
-                                                         IdctQuadRows& rows) {
-  alignas(64) int16_t in[256], out[256];
-  for (int v = 0; v < 8; ++v) _mm512_store_si512(in + 32 * v, quad.group[v]);
-  for (int v = 0; v < 8; ++v) _mm512_store_si512(out + 32 * v, rows.word[v]);
-  for (int b = 0; b < 4; ++b) {
-    bool only_first_row = true;
-    for (int i = 0; i < 64; ++i) {
-      only_first_row &= in[i / 8 * 32 + b * 8 + i % 8] == 0 || (i < 16 && i % 2 == 0);
-    }
-    for (int i = 0; only_first_row && i < 64; ++i) {
-      const int half = i / 32, column = i % 4;
-      const int first = in[half * 32 + b * 8 + column * 2] * step[half * 32 + column * 2];
-      out[i / 8 * 32 + b * 8 + i % 8] = static_cast<int16_t>(static_cast<uint32_t>(first) << 2);
-    }
+// The first pass on half of the columns. Returns its products of the first row and the fifth, for
+// check_first_rows().
+template <int kHalf>
+[[gnu::always_inline]] inline __m512i idct_first_half(const IdctQuad& quad, const int16_t* step,
+                                                      IdctQuadRows& rows) {
+  __m512i pair[4], sums[8];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    const int v = 2 * i + kHalf;
+    pair[i] = _mm512_mullo_epi16(quad.group[v], _mm512_load_si512(step + 32 * v));
   }
-  for (int v = 0; v < 8; ++v) rows.word[v] = _mm512_load_si512(out + 32 * v);
+  idct_transform_512(pair, idct_weight(kIdctWeights.round1), sums);
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    rows.word[kHalf * 4 + i] = _mm512_packs_epi32(_mm512_srai_epi32(sums[2 * i], kIdctShift1),
+                                                  _mm512_srai_epi32(sums[2 * i + 1], kIdctShift1));
+  }
+  return pair[0];
 }
 
-// `step` is IdctTable::step.
-[[gnu::always_inline]] inline IdctQuadRows idct_first_pass(const IdctQuad& quad,
-                                                           const int16_t* step) {
-  __m512i x[8];
+// Note [Where the first row wraps]
+[[gnu::always_inline]] inline void check_first_rows(__m512i first0, __m512i first1,
+                                                    const IdctQuad& quad, const int16_t* step,
+                                                    IdctQuadRows& rows) {
+  const __m512i limit = idct_weight(kIdctWeights.limit);
+  const __m512i sums =
+      _mm512_or_si512(_mm512_add_epi16(first0, limit), _mm512_add_epi16(first1, limit));
+  const __mmask16 beyond = _mm512_test_epi32_mask(sums, idct_weight(kIdctWeights.beyond));
+  if (__builtin_expect(_mm512_kortestz(beyond, beyond), 1)) return;
+  alignas(64) int16_t groups[256], words[256];
 #pragma GCC unroll 8
   for (int v = 0; v < 8; ++v) {
-    x[v] = _mm512_mullo_epi16(quad.group[v], _mm512_load_si512(step + 32 * v));
+    _mm512_store_si512(groups + 32 * v, quad.group[v]);
+    _mm512_store_si512(words + 32 * v, rows.word[v]);
   }
-  IdctQuadRows rows;
-#pragma GCC unroll 2
-  for (int half = 0; half < 2; ++half) {
-    const __m512i pair[4] = {x[half], x[2 + half], x[4 + half], x[6 + half]};
-    __m512i sums[8];
-    idct_transform_512(pair, idct_weight(kIdctWeights.round1), sums);
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) {
-      rows.word[half * 4 + i] = _mm512_packs_epi32(_mm512_srai_epi32(sums[2 * i], kIdctShift1),
-                                                   _mm512_srai_epi32(sums[2 * i + 1], kIdctShift1));
-    }
-  }
-  // A first row beyond 13 bits may meet the shortcut.
-  const __m512i limit = idct_weight(kIdctWeights.limit);
-  const __m512i first_row =
-      _mm512_or_si512(_mm512_add_epi16(x[0], limit), _mm512_add_epi16(x[1], limit));
-  const __mmask16 beyond = _mm512_test_epi32_mask(first_row, idct_weight(kIdctWeights.beyond));
-  if (__builtin_expect(!_mm512_kortestz(beyond, beyond), 0)) {
-    IdctQuad in_memory;
-    IdctQuadRows wrapped;
+  wrap_first_rows(groups, step, 4, words);
 #pragma GCC unroll 8
-    for (int v = 0; v < 8; ++v) in_memory.group[v] = quad.group[v];
-#pragma GCC unroll 8
-    for (int v = 0; v < 8; ++v) wrapped.word[v] = rows.word[v];
-    wrap_first_rows(in_memory, step, wrapped);
-#pragma GCC unroll 8
-    for (int v = 0; v < 8; ++v) rows.word[v] = wrapped.word[v];
-  }
-  return rows;
+  for (int v = 0; v < 8; ++v) rows.word[v] = _mm512_load_si512(words + 32 * v);
 }
 
-[[gnu::always_inline]] inline void idct_second_pass(const IdctQuadRows& rows, uint8_t* out,
+// The second pass on half of the rows, and their samples.
+template <int kHalf>
+[[gnu::always_inline]] inline void idct_second_half(const IdctQuadRows& rows, uint8_t* out,
                                                     ptrdiff_t stride) {
-  const __m512i sign = idct_weight(kIdctWeights.sign);
-#pragma GCC unroll 2
-  for (int half = 0; half < 2; ++half) {  // of the rows
-    const auto pick = [&](int columns, auto which) {
-      return _mm512_castps_si512(_mm512_shuffle_ps(
-          _mm512_castsi512_ps(rows.word[columns * 4 + half * 2]),
-          _mm512_castsi512_ps(rows.word[columns * 4 + half * 2 + 1]), which.value));
-    };
-    const std::integral_constant<int, 0x88> first;
-    const std::integral_constant<int, 0xdd> second;
-    const __m512i pair[4] = {pick(0, first), pick(0, second), pick(1, first), pick(1, second)};
-    __m512i sums[8], columns[2];
-    idct_transform_512(pair, idct_weight(kIdctWeights.round2), sums);
+  const __m512 low[2] = {_mm512_castsi512_ps(rows.word[2 * kHalf]),
+                         _mm512_castsi512_ps(rows.word[2 * kHalf + 1])};
+  const __m512 high[2] = {_mm512_castsi512_ps(rows.word[4 + 2 * kHalf]),
+                          _mm512_castsi512_ps(rows.word[4 + 2 * kHalf + 1])};
+  const __m512i pair[4] = {_mm512_castps_si512(_mm512_shuffle_ps(low[0], low[1], 0x88)),
+                           _mm512_castps_si512(_mm512_shuffle_ps(low[0], low[1], 0xdd)),
+                           _mm512_castps_si512(_mm512_shuffle_ps(high[0], high[1], 0x88)),
+                           _mm512_castps_si512(_mm512_shuffle_ps(high[0], high[1], 0xdd))};
+  __m512i sums[8], columns[2];
+  idct_transform_512(pair, idct_weight(kIdctWeights.round2), sums);
 #pragma GCC unroll 8
-    for (int i = 0; i < 8; ++i) sums[i] = _mm512_srai_epi32(sums[i], kIdctShift2);
+  for (int i = 0; i < 8; ++i) sums[i] = _mm512_srai_epi32(sums[i], kIdctShift2);
 #pragma GCC unroll 2
-    for (int i = 0; i < 2; ++i) {
-      const __m512i bytes =
-          _mm512_packs_epi16(_mm512_packs_epi32(sums[4 * i], sums[4 * i + 1]),
-                             _mm512_packs_epi32(sums[4 * i + 2], sums[4 * i + 3]));
-      columns[i] = _mm512_xor_si512(bytes, sign);  // -128..127 -> 0..255
-    }
+  for (int i = 0; i < 2; ++i) {
+    const __m512i bytes = _mm512_packs_epi16(_mm512_packs_epi32(sums[4 * i], sums[4 * i + 1]),
+                                             _mm512_packs_epi32(sums[4 * i + 2], sums[4 * i + 3]));
+    columns[i] = _mm512_xor_si512(bytes, idct_weight(kIdctWeights.sign));  // -128 -> 0
+  }
 #pragma GCC unroll 2
-    for (int i = 0; i < 2; ++i) {
-      const __m512i two_rows = _mm512_permutex2var_epi8(
-          columns[0], _mm512_load_si512(kIdctStoreOrder.from[i]), columns[1]);
-      uint8_t* const to = out + (half * 4 + i * 2) * stride;
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_castsi512_si256(two_rows));
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + stride),
-                          _mm512_extracti64x4_epi64(two_rows, 1));
-    }
+  for (int i = 0; i < 2; ++i) {
+    const __m512i two_rows = _mm512_permutex2var_epi8(
+        columns[0], _mm512_load_si512(kIdctStoreOrder.from[i]), columns[1]);
+    uint8_t* const to = out + (kHalf * 4 + i * 2) * stride;
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_castsi512_si256(two_rows));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + stride),
+                        _mm512_extracti64x4_epi64(two_rows, 1));
   }
 }
+
+// Quads one after another. The second pass of one is interleaved with the first pass of the next:
+// alone each would wait for its own results.
+class IdctQuads {
+ public:
+  // `step` is IdctTable::step.
+  [[gnu::always_inline]] IdctQuads(const int16_t* step, ptrdiff_t stride)
+      : step_(step), stride_(stride) {}
+  // Writes the samples of the quad before, if there was one.
+  [[gnu::always_inline]] void add(const IdctQuad& quad, uint8_t* out) {
+    IdctQuadRows ahead;
+    __m512i first[2];
+    if (__builtin_expect(out_ == nullptr, 0)) {
+      first[0] = idct_first_half<0>(quad, step_, ahead);
+      first[1] = idct_first_half<1>(quad, step_, ahead);
+    } else {
+      idct_second_half<0>(rows_, out_, stride_);
+      first[0] = idct_first_half<0>(quad, step_, ahead);
+      idct_second_half<1>(rows_, out_, stride_);
+      first[1] = idct_first_half<1>(quad, step_, ahead);
+    }
+    check_first_rows(first[0], first[1], quad, step_, ahead);
+    rows_ = ahead;
+    out_ = out;
+  }
+  // Writes the last one's samples.
+  [[gnu::always_inline]] void finish() {
+    if (!out_) return;
+    idct_second_half<0>(rows_, out_, stride_);
+    idct_second_half<1>(rows_, out_, stride_);
+    out_ = nullptr;
+  }
+
+ private:
+  const int16_t* step_;
+  ptrdiff_t stride_;
+  IdctQuadRows rows_{};
+  uint8_t* out_ = nullptr;
+};
 
 // Four blocks side by side -> 8 rows of 32 samples.
 [[gnu::always_inline]] inline void idct_quad(const IdctQuad& quad, const int16_t* step,
                                              uint8_t* out, ptrdiff_t stride) {
-  idct_second_pass(idct_first_pass(quad, step), out, stride);
+  IdctQuads quads(step, stride);
+  quads.add(quad, out);
+  quads.finish();
 }
 
 }  // namespace

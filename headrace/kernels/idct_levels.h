@@ -59,6 +59,14 @@ struct IdctWeights {
 // The scalar twin: one block, in the order above. `step` is IdctTable::step, here and in the cores.
 void idct_block(const int16_t* words, const int16_t* step, uint8_t* out, ptrdiff_t stride);
 
+// Note [Where the first row wraps]
+// Where nothing stands below a block's first row, libjpeg-turbo takes a shortcut in the first pass
+// that wraps where the transform saturates. That shows only in values beyond 13 bits, which no
+// encoder makes; vector code tests for these, and then has its results replaced here.
+// For `lanes` blocks side by side: group v of block b is groups[(v * lanes + b) * 8], and the first
+// pass's rows lie alike, words[half * 4 + row / 2] with two rows of four columns.
+void wrap_first_rows(const int16_t* groups, const int16_t* step, int lanes, int16_t* words);
+
 // Yields the blocks of a row one by one.
 class BlockWalk {
  public:
