@@ -5,23 +5,18 @@
 #include <new>
 
 #include "headrace/base/buffer.h"
+#include "headrace/codecs/indexed_jpeg.h"
 #include "headrace/codecs/jpeg_markers.h"
 #include "headrace/codecs/jpeg_parts.h"
 #include "headrace/codecs/packed_jpeg_form.h"
 
 namespace headrace {
 
-// The dense level, which may be absent from a build.
-__attribute__((weak)) Result<std::vector<uint8_t>> index_jpeg(std::span<const uint8_t> jpeg);
-__attribute__((weak)) Result<std::vector<uint8_t>> unindex_jpeg(std::span<const uint8_t> indexed);
-__attribute__((weak)) bool is_indexed_jpeg(std::span<const uint8_t> first_bytes);
-
 namespace {
 
 Error not_packed(const char* reason) { return Error{.code = &kNotPacked, .what = reason}; }
 
-bool same_coefficients(const std::vector<CoefficientPlane>& a,
-                       const std::vector<CoefficientPlane>& b) {
+bool same_planes(const std::vector<CoefficientPlane>& a, const std::vector<CoefficientPlane>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
     return x.blocks_wide == y.blocks_wide && x.blocks_high == y.blocks_high &&
            x.h_sampling == y.h_sampling && x.v_sampling == y.v_sampling &&
@@ -47,15 +42,15 @@ Buffer padded(std::span<const uint8_t> bytes) {
 }
 
 Result<std::vector<uint8_t>> pack_fast(std::span<const uint8_t> jpeg) {
-  const Result<JpegParts> parts = split_jpeg(jpeg);
+  const Result<JpegParts> parts = read_jpeg_parts(jpeg);
   if (!parts) return Error(parts.error());
   Result<std::vector<uint8_t>> packed = write_packed_jpeg(
       {parts->frame, parts->planes, read_jpeg_markers(jpeg).exif_orientation, parts->remainder});
   if (!packed) return packed;
-  // What is kept for good must be seen to come back.
+  // What is kept for good must be seen to come back; nobody has proved these parts so far.
   const Result<JpegParts> again = parts_of(padded(*packed).bytes());
   if (!again) return Error(again.error());
-  if (!same_coefficients(again->planes, parts->planes)) return not_packed("coefficients differ");
+  if (!same_planes(again->planes, parts->planes)) return not_packed("coefficients differ");
   const Result<std::vector<uint8_t>> file = join_jpeg(*again);
   if (!file) return Error(file.error());
   if (!std::equal(file->begin(), file->end(), jpeg.begin(), jpeg.end())) {
@@ -68,16 +63,14 @@ Result<std::vector<uint8_t>> pack_fast(std::span<const uint8_t> jpeg) {
 
 Result<std::vector<uint8_t>> pack_jpeg(std::span<const uint8_t> jpeg, PackLevel level) {
   try {
-    if (level == PackLevel::kFast) return pack_fast(jpeg);
-    if (!index_jpeg) return not_packed("no dense level");
-    return index_jpeg(jpeg);
+    return level == PackLevel::kFast ? pack_fast(jpeg) : index_jpeg(jpeg);
   } catch (const std::bad_alloc&) {
     return not_packed("no memory");
   }
 }
 
 Result<std::vector<uint8_t>> unpack_jpeg(std::span<const uint8_t> packed) {
-  if (unindex_jpeg && is_indexed_jpeg(packed)) return unindex_jpeg(packed);
+  if (is_indexed_jpeg(packed)) return unindex_jpeg(packed);
   try {
     const Result<JpegParts> parts = parts_of(padded(packed).bytes());
     if (!parts) return Error(parts.error());
@@ -88,7 +81,7 @@ Result<std::vector<uint8_t>> unpack_jpeg(std::span<const uint8_t> packed) {
 }
 
 bool is_packed_jpeg(std::span<const uint8_t> first_bytes) {
-  return is_packed_picture(first_bytes) || (is_indexed_jpeg && is_indexed_jpeg(first_bytes));
+  return is_packed_picture(first_bytes) || is_indexed_jpeg(first_bytes);
 }
 
 }  // namespace headrace

@@ -25,7 +25,7 @@ namespace headrace {
 constexpr int kQuadBlocks = 4, kGroupBlocks = 16;
 constexpr size_t kQuadBytes = 4, kGroupBytes = 6;  // of a row's tables
 constexpr int kMaxStreamShift = 2;
-// Four blocks of a stream take at most 4 * 2033 bits; a look ahead takes 16 bytes more.
+// Four blocks of a stream take at most 4 * 2046 bits; a look ahead takes 12 bytes more.
 constexpr size_t kPackedReach = 1088;
 
 // Appends `count` blocks as a row. 64 coefficients a block, of any value, coefficient k of the
