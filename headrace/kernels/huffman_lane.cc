@@ -34,29 +34,27 @@ HuffmanWalk walk_of_level() {
   return simd_level() == SimdLevel::kScalar ? huffman_walk_plain() : huffman_walk_bmi2();
 }
 
-// Adds up the DC differences of a run: of MCUs [first, end) in place, 64 apart at `out`, of the
-// others in `dc`. Sums beyond 16 bits wrap in blocks, as in libjpeg's.
-void sum_up(const McuPattern& pattern, int mcus, int first, int end, const uint64_t* dc,
-            std::array<int, 4>& predictors, int16_t* out) {
-  std::array<uint32_t, 4> sums;
-  std::copy(predictors.begin(), predictors.end(), sums.begin());
-  const auto pass = [&](int from, int to) {
-    const uint64_t* note = dc + static_cast<size_t>(from) * pattern.blocks;
-    for (int mcu = from; mcu < to; ++mcu) {
-      for (int i = 0; i < pattern.blocks; ++i) {
-        sums[pattern.component[i]] += static_cast<uint32_t>(huffman::last_value(*note++));
-      }
-    }
-  };
-  pass(0, first);
-  for (int mcu = first; mcu < end; ++mcu) {
-    for (int i = 0; i < pattern.blocks; ++i, out += 64) {
-      *out = static_cast<int16_t>(sums[pattern.component[i]] += static_cast<uint32_t>(*out));
+// Adds up DC differences of `count` MCUs that are not wanted, by their place in the MCU.
+void add_up(const McuPattern& pattern, const uint64_t* dc, int count,
+            std::array<uint32_t, 10>& sums) {
+  for (int mcu = 0; mcu < count; ++mcu) {
+    for (int i = 0; i < pattern.blocks; ++i) {
+      sums[i] += static_cast<uint32_t>(huffman::last_value(*dc++));
     }
   }
-  pass(end, mcus);
-  std::transform(sums.begin(), sums.end(), predictors.begin(),
-                 [](uint32_t sum) { return static_cast<int>(sum); });
+}
+
+// Turns the differences of one component's `blocks` of each MCU into values, in place, and returns
+// the last sum. Sums beyond 16 bits wrap in blocks, as in libjpeg's.
+uint32_t sum_up(std::span<const uint8_t> blocks, int per_mcu, int count, uint32_t sum,
+                int16_t* out) {
+  for (int mcu = 0; mcu < count; ++mcu, out += 64 * per_mcu) {
+    for (const uint8_t i : blocks) {
+      sum += static_cast<uint32_t>(out[64 * i]);
+      out[64 * i] = static_cast<int16_t>(sum);
+    }
+  }
+  return sum;
 }
 
 }  // namespace
@@ -134,9 +132,25 @@ void HuffmanLane::blocks(int first, int end, const std::array<uint8_t, 64>& posi
   auto* const dc = reinterpret_cast<uint64_t*>(n.dc.data());
   const HuffmanRun run{n.first_note(), n.note, n.mcus * per_mcu, first * per_mcu, end * per_mcu};
   kernels().blocks(run, position.data(), dc, out);
-  sum_up(n.pattern, n.mcus, first, end, dc, predictors, out + position[0]);
-  for (const int predictor : predictors) {
-    if (predictor != static_cast<int16_t>(predictor)) n.state = State::kSuspicious;
+
+  std::array<uint32_t, 10> before{}, after{};
+  add_up(n.pattern, dc, first, before);
+  add_up(n.pattern, dc + static_cast<size_t>(end) * per_mcu, n.mcus - end, after);
+  for (uint8_t c = 0; c < predictors.size(); ++c) {
+    std::array<uint8_t, 10> of_component;
+    size_t count = 0;
+    auto sum = static_cast<uint32_t>(predictors[c]);
+    uint32_t rest = 0;
+    for (uint8_t i = 0; i < per_mcu; ++i) {
+      if (n.pattern.component[i] != c) continue;
+      of_component[count++] = i;
+      sum += before[i];
+      rest += after[i];
+    }
+    if (count == 0) continue;
+    sum = rest + sum_up({of_component.data(), count}, per_mcu, end - first, sum, out + position[0]);
+    predictors[c] = static_cast<int>(sum);
+    if (predictors[c] != static_cast<int16_t>(predictors[c])) n.state = State::kSuspicious;
   }
 }
 
