@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "headrace/base/buffer.h"
+#include "headrace/base/registry.h"
+#include "headrace/codecs/codec.h"
 #include "headrace/codecs/indexed_jpeg.h"
 #include "headrace/codecs/jpeg_parts.h"
 #include "headrace/codecs/jpeg_test_pictures.h"
@@ -84,6 +87,26 @@ void take_apart(const Bytes& file, jpeg_test::Draw& draw) {
   }
 }
 
+// Bytes of the dense form with any index and any lengths: an error or pixels.
+void open_dense(const Bytes& indexed) {
+  (void)unindex_jpeg(indexed);
+  static const auto decoder = Registry<CodecRecord>::find("indexed_jpeg")->make();
+  Buffer padded(indexed.size());
+  std::ranges::copy(indexed, padded.data());
+  const Result<ImageHeader> header = decoder->read_header(padded.bytes());
+  if (!header || !check_limits(*header, {.max_pixels = 1 << 14})) return;
+  for (const int top : {0, header->height / 2}) {
+    const Window window{0, top, header->width, header->height - top};
+    jpeg_test::Collector sink(window.width, window.height, 3);
+    DecodeJob job;
+    job.bytes = padded.bytes();
+    job.window = window;
+    job.sink = &sink;
+    decoder->decode({&job, 1});
+    require(!job.result || sink.complete());
+  }
+}
+
 void make_dense(const Bytes& file, jpeg_test::Draw& draw) {
   const Result<Bytes> indexed = index_jpeg(file);
   if (!indexed) return;
@@ -91,7 +114,7 @@ void make_dense(const Bytes& file, jpeg_test::Draw& draw) {
   require(original && *original == file);
   Bytes changed = *indexed;
   change(changed, draw);
-  (void)unindex_jpeg(changed);
+  open_dense(changed);
 }
 
 void make_up(Input in) {
@@ -139,7 +162,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     take_apart(bytes, draw);
     make_dense(bytes, draw);
   } else if (is_indexed_jpeg(bytes)) {
-    (void)unindex_jpeg(bytes);
+    open_dense(bytes);
   } else {
     make_up(Input(bytes));
   }
