@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from jpeg_reader import IndexedJpeg, decode_baseline
+from indexed_jpeg_reader import IndexedJpeg
+from jpeg_reader import decode_baseline
 from pack_reader import PackReader
 from PIL import Image
 
