@@ -15,7 +15,12 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 BENCH = ROOT / "bench"
-OURS = ("Headrace, plain files", "Headrace, packed", "Headrace, packed dense")
+OURS = (
+    "Headrace, packed",
+    "Headrace, packed dense",
+    "Headrace, indexed",
+    "Headrace, plain files",
+)
 
 
 def run(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
@@ -38,7 +43,7 @@ def compared(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pa
     out = tmp_path_factory.mktemp("run")
     options = (
         "--peers",
-        "plain files,packed",
+        "headrace",
         "--threads",
         1,
         "--rounds",

@@ -248,6 +248,7 @@ Recipe recipe_of(Renderer& renderer, const Form& form, size_t i, const Crop& cro
                  const PixelMap* map) {
   Result<EncodedPicture> picture = renderer.open(form.files[i].bytes(), {});
   required(picture);
+  if (!form.row_indexes.empty()) picture->row_index.known = form.row_indexes[i];
   Recipe recipe(std::move(*picture));
   recipe.crop(crop.window);
   recipe.resize({kSize, kSize}, Filter::kBilinear);
@@ -305,11 +306,9 @@ void register_all(const Pictures& pictures) {
     for (SimdLevel level : available_levels()) {
       const std::string tail =
           std::string("/") + form_name + "/" + pictures.name + "/" + std::string(name_of(level));
-      if (form->row_indexes.empty()) {
-        add("sample" + tail, [&pictures, form = form, level](benchmark::State& state) {
-          sample(state, pictures, *form, level);
-        });
-      }
+      add("sample" + tail, [&pictures, form = form, level](benchmark::State& state) {
+        sample(state, pictures, *form, level);
+      });
       for (const bool whole : {false, true}) {
         add((whole ? "whole" : "crop") + tail,
             [&pictures, form = form, level, whole](benchmark::State& state) {
