@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// What it costs to take JPEG files apart and to put them together, on one core, beside
+// libjpeg-turbo reading the same coefficients. Pictures: HEADRACE_TEST_DATA's photos (baseline) and
+// coco/images (mostly progressive) where set, else generated ones.
+#include <benchmark/benchmark.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "headrace/codecs/indexed_jpeg.h"
+#include "headrace/codecs/jpeg_parts.h"
+#include "headrace/codecs/jpeg_test_pictures.h"
+
+namespace headrace {
+namespace {
+
+namespace fs = std::filesystem;
+using jpeg_test::Bytes;
+
+struct Prepared {
+  Bytes file, dense;
+  JpegParts parts;
+};
+
+std::vector<Prepared> prepare(const char* folder, bool progressive) {
+  std::vector<Bytes> files;
+  const char* root = std::getenv("HEADRACE_TEST_DATA");
+  if (root && fs::exists(fs::path(root) / folder)) {
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(root) / folder)) {
+      if (!entry.is_regular_file()) continue;
+      std::ifstream in(entry.path(), std::ios::binary);
+      files.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+    }
+  } else {
+    files.assign(20, jpeg_test::encode({.width = 467, .height = 397, .progressive = progressive}));
+  }
+  std::vector<Prepared> prepared;
+  for (Bytes& file : files) {
+    Result<JpegParts> parts = split_jpeg(file);
+    Result<Bytes> dense = index_jpeg(file);
+    if (parts && dense) prepared.push_back({std::move(file), std::move(*dense), std::move(*parts)});
+  }
+  return prepared;
+}
+
+const std::vector<Prepared>& photos() {
+  static const std::vector<Prepared> all = prepare("photos", false);
+  return all;
+}
+
+const std::vector<Prepared>& coco() {
+  static const std::vector<Prepared> all = prepare("coco/images", true);
+  return all;
+}
+
+using Pictures = const std::vector<Prepared>& (*)();
+
+template <class Work>
+void over_all(benchmark::State& state, Pictures pictures, Work&& work) {
+  for (auto _ : state) {
+    for (const Prepared& picture : pictures()) benchmark::DoNotOptimize(work(picture));
+  }
+  state.SetItemsProcessed(state.iterations() * int64_t(pictures().size()));
+}
+
+void libjpeg_coefficients(benchmark::State& state, Pictures pictures) {
+  jpeg_test::Decoder decoder;
+  over_all(state, pictures, [&](const Prepared& p) { return decoder.coefficients(p.file); });
+}
+void read_parts(benchmark::State& state, Pictures pictures) {
+  over_all(state, pictures, [](const Prepared& p) { return read_jpeg_parts(p.file); });
+}
+void split(benchmark::State& state, Pictures pictures) {
+  over_all(state, pictures, [](const Prepared& p) { return split_jpeg(p.file); });
+}
+void join(benchmark::State& state, Pictures pictures) {
+  over_all(state, pictures, [](const Prepared& p) { return join_jpeg(p.parts); });
+}
+void make_baseline(benchmark::State& state, Pictures pictures) {
+  over_all(state, pictures, [](const Prepared& p) { return baseline_jpeg(p.parts); });
+}
+void make_dense(benchmark::State& state, Pictures pictures) {
+  over_all(state, pictures, [](const Prepared& p) { return index_jpeg(p.file); });
+}
+void undo_dense(benchmark::State& state, Pictures pictures) {
+  over_all(state, pictures, [](const Prepared& p) { return unindex_jpeg(p.dense); });
+}
+
+#define FOR_BOTH(name)                     \
+  BENCHMARK_CAPTURE(name, photos, photos); \
+  BENCHMARK_CAPTURE(name, coco, coco)
+FOR_BOTH(libjpeg_coefficients);
+FOR_BOTH(read_parts);
+FOR_BOTH(split);
+FOR_BOTH(join);
+FOR_BOTH(make_baseline);
+FOR_BOTH(make_dense);
+FOR_BOTH(undo_dense);
+
+}  // namespace
+}  // namespace headrace
+
+BENCHMARK_MAIN();
