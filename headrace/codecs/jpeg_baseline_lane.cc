@@ -155,7 +155,9 @@ JpegBaselineDecoder::Lane::Progress JpegBaselineDecoder::Lane::advance() {
   if (!take_run()) return Progress::kRefused;
   if (mcu_ == int64_t{row} * wide + row_stop(row)) {
     if (pixels_ && row >= row_first_) transform_row(row);
-    if (row + 1 == row_end_) return Progress::kFinished;
+    if (row + 1 == row_end_) {
+      return near_missing_end() ? Progress::kRefused : Progress::kFinished;
+    }
     mcu_ = int64_t{row + 1} * wide;
     if (row + 1 < known_rows_) {
       if (!start_at(row + 1)) return Progress::kRefused;
@@ -167,6 +169,13 @@ JpegBaselineDecoder::Lane::Progress JpegBaselineDecoder::Lane::advance() {
   if (mcu_ % wide == 0) note_row();
   begin_run();
   return Progress::kMore;
+}
+
+// libjpeg reads some bytes ahead, and warns where the file ends there without a marker.
+bool JpegBaselineDecoder::Lane::near_missing_end() const {
+  constexpr uint64_t kBitsAhead = 128;
+  const bool ended = bytes_.size() - segment_end_ < 2 || bytes_[segment_end_ + 1] == 0xFF;
+  return ended && segment_bits_ - bits_.bit() < kBitsAhead;
 }
 
 // The coefficients of the run's part of the window. False where DC values leave 16 bits.

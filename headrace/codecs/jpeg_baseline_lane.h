@@ -60,6 +60,7 @@ class JpegBaselineDecoder::Lane {
   void begin_run();
   bool take_run();
   bool cross_restart();
+  bool near_missing_end() const;
   void note_row();
   void resolve_offsets();
   void transform_row(int m);

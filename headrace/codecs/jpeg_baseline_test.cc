@@ -184,6 +184,19 @@ TEST(JpegBaseline, AWrongRowIndexIsHarmless) {
             oracle(bytes).slice(window).data);
 }
 
+// libjpeg looks a few bytes ahead and warns that they are missing, though no pixel needs them.
+TEST(JpegBaseline, AMissingEndMarkerIsAWarningAsInLibjpeg) {
+  for (const size_t cut : {size_t{2}, size_t{1}}) {
+    Bytes bytes = encode({.width = 40, .height = 40});
+    bytes.resize(bytes.size() - cut);
+    Decoder decoder;
+    const Pixels got = decoder.whole(bytes), expected = oracle(bytes);
+    EXPECT_EQ(got.data, expected.data);
+    EXPECT_EQ(got.warnings, expected.warnings);
+    EXPECT_EQ(got.warnings, 1);
+  }
+}
+
 TEST(JpegBaseline, DamagedAndUnusualFilesHaveNoRowIndex) {
   JpegBaselineDecoder decoder;
   EXPECT_TRUE(decoder.row_index(padded(encode({.progressive = true})).bytes()).empty());
