@@ -13,6 +13,7 @@ import argparse
 import math
 import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -196,17 +197,18 @@ def compare(
         "repeat": repeat,
         "cold": False,
     }
-    contest = Contest(kinds, pictures, job, cores, args.out / "prepared" / pictures.name)
-    contest.warm(args.rounds, args.turn)
-    if args.cold:
-        contest.cold(args.cold)
-    return {
-        **pictures.to_json(),
-        "repeat": repeat,
-        "peers": [measured.to_json() for measured in contest.values()],
-        "failed": contest.failed,
-        "batch_hashes": contest.hashes(),
-    }
+    with tempfile.TemporaryDirectory(prefix="prepared-", dir=args.out) as scratch:
+        contest = Contest(kinds, pictures, job, cores, Path(scratch))
+        contest.warm(args.rounds, args.turn)
+        if args.cold:
+            contest.cold(args.cold)
+        return {
+            **pictures.to_json(),
+            "repeat": repeat,
+            "peers": [measured.to_json() for measured in contest.values()],
+            "failed": contest.failed,
+            "batch_hashes": contest.hashes(),
+        }
 
 
 def main() -> int:
@@ -219,6 +221,7 @@ def main() -> int:
     kinds = available(args)
     if not kinds:
         return 4
+    args.out.mkdir(parents=True, exist_ok=True)
     report = results.describe(args, cores)
     if args.workload == "cifar10":
         sets = [open_set(path.resolve().name, path) for path in args.photos]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -37,7 +36,6 @@ class Contest:
         self.failed: dict[str, str] = {}
         for kind, version in kinds.items():
             folder = scratch / f"{Path(kind.script).stem}-{kind.variant or 'plain'}"
-            shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
             self._jobs[kind] = {**job, "prepared": str(folder.resolve())}
             measured = Measured(kind, version)
