@@ -188,7 +188,7 @@ void extract_blocks(const uint64_t* note, const uint64_t* end, const uint8_t* po
   Extractor extractor(position);
   int started = -1;  // the block that goes on from the batch before: 0, or none
   while (note < end) {
-    const uint64_t* const batch_end = note + std::min<std::ptrdiff_t>(end - note, kBatch);
+    const uint64_t* const batch_end = note + std::min<ptrdiff_t>(end - note, kBatch);
     int size = 0;
     for (; batch_end - note >= 8; note += 8) {
       size = extractor.extract<true>(note, _mm256_setzero_si256(), list, size);

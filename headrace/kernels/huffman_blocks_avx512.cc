@@ -213,7 +213,7 @@ void extract_blocks(const uint64_t* note, const uint64_t* end, const uint8_t* po
   Extractor extractor(position);
   int started = -1;  // the block that goes on from the batch before: 0, or none
   while (note < end) {
-    const uint64_t* const batch_end = note + std::min<std::ptrdiff_t>(end - note, kBatch);
+    const uint64_t* const batch_end = note + std::min<ptrdiff_t>(end - note, kBatch);
     int size = 0;
     for (; batch_end - note >= 64; note += 64) size = extractor.extract<true>(note, 64, list, size);
     if (note < batch_end) {
@@ -239,7 +239,7 @@ __mmask8 dc_of(__m512i notes) {
 const uint64_t* skip(const uint64_t* note, const uint64_t* end, int blocks, uint64_t* dc) {
   for (; note < end && blocks >= 0; note += 8) {
     const unsigned valid =
-        _bzhi_u32(255, static_cast<unsigned>(std::min<std::ptrdiff_t>(end - note, 8)));
+        _bzhi_u32(255, static_cast<unsigned>(std::min<ptrdiff_t>(end - note, 8)));
     const __m512i notes = _mm512_maskz_loadu_epi64(static_cast<__mmask8>(valid), note);
     const unsigned mask = dc_of(notes);
     const int count = __builtin_popcount(mask);
@@ -255,7 +255,7 @@ const uint64_t* skip(const uint64_t* note, const uint64_t* end, int blocks, uint
 const uint64_t* skip_last(const uint64_t* begin, const uint64_t* end, int blocks,
                           uint64_t* dc_end) {
   while (blocks > 0 && end > begin) {
-    const int some = static_cast<int>(std::min<std::ptrdiff_t>(end - begin, 8));
+    const int some = static_cast<int>(std::min<ptrdiff_t>(end - begin, 8));
     end -= some;
     const __m512i notes = _mm512_maskz_loadu_epi64(
         static_cast<__mmask8>(_bzhi_u32(255, static_cast<unsigned>(some))), end);
