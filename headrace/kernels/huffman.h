@@ -77,7 +77,8 @@ class HuffmanLane {
   void open(std::span<const uint8_t> bytes, uint64_t bit, const McuPattern& pattern,
             const std::array<const HuffmanTable*, 4>& dc,
             const std::array<const HuffmanTable*, 4>& ac);
-  // The next run: `mcus` whole MCUs. Forgets the notes of the run before.
+  // The next run: `mcus` whole MCUs. Forgets the notes of the run before. A stream that was opened
+  // behind its end is kSuspicious at once.
   void begin(int mcus);
   State state() const;
   // Bits from the start of `bytes` to the end of the run. REQUIRES: kDone.
@@ -98,7 +99,8 @@ class HuffmanLane {
   std::unique_ptr<Notes> notes_;
 };
 
-// Advances all lanes, which must be kRunning, until one of them is not; returns its number.
+// Advances all lanes until one of them is not kRunning, if none is so already; returns its number.
+// REQUIRES: 1 to kMaxLanes lanes, each in a run.
 int walk(std::span<HuffmanLane* const> lanes);
 
 }  // namespace headrace

@@ -161,7 +161,10 @@ size_t HuffmanLane::held_bytes() const {
 
 int walk(std::span<HuffmanLane* const> lanes) {
   std::array<HuffmanStream*, kMaxLanes> streams;
-  for (size_t i = 0; i < lanes.size(); ++i) streams[i] = lanes[i]->notes_.get();
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    streams[i] = lanes[i]->notes_.get();
+    if (streams[i]->state != HuffmanLane::State::kRunning) return static_cast<int>(i);
+  }
   const int stopped = walk_of_level()(streams.data(), static_cast<int>(lanes.size()));
   // What lies behind the end reads as zeros, which may well be symbols.
   const HuffmanLane& lane = *lanes[stopped];

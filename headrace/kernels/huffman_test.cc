@@ -229,6 +229,9 @@ TEST_P(Huffman, AStreamThatBeginsBehindItsEndIsSuspicious) {
   Lane lane(stream);
   lane.begin(1);
   EXPECT_EQ(lane.lane.state(), State::kSuspicious);
+  HuffmanLane* const walking[] = {&lane.lane};
+  EXPECT_EQ(walk(walking), 0);
+  EXPECT_EQ(lane.lane.state(), State::kSuspicious);
 }
 
 TEST_P(Huffman, DcValuesBeyond16BitsAreSuspicious) {
