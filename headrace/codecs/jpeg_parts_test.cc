@@ -52,23 +52,8 @@ class JpegPartsTest : public testing::Test {
 
 constexpr uint8_t kEdgeItem = 3;  // the item of the remainder that says what such blocks hold
 
-const std::vector<std::vector<Factors>> kSamplings = {
-    {{1, 1}},
-    {{2, 2}},
-    {{1, 1}, {1, 1}, {1, 1}},
-    {{2, 1}, {1, 1}, {1, 1}},
-    {{2, 2}, {1, 1}, {1, 1}},
-    {{1, 2}, {1, 1}, {1, 1}},
-    {{4, 1}, {1, 1}, {1, 1}},
-    {{4, 2}, {1, 1}, {1, 1}},
-    {{2, 2}, {2, 1}, {1, 2}},
-    {{1, 1}, {2, 2}, {1, 1}},
-    {{1, 1}, {1, 1}, {1, 1}, {1, 1}},
-    {{2, 2}, {1, 1}, {1, 1}, {2, 2}},
-};
-
 TEST_F(JpegPartsTest, EverySamplingWithEveryScriptAndRestartIntervalComesBack) {
-  for (const std::vector<Factors>& sampling : kSamplings) {
+  for (const std::vector<Factors>& sampling : test_samplings()) {
     for (const JpegScript& script : scripts_for(int(sampling.size()))) {
       for (const int interval : {0, 1, 2, 5, 1000}) {
         for (const bool optimize : {false, true}) {
@@ -203,7 +188,7 @@ TEST_F(JpegPartsTest, AnyPaddingBitsComeBack) {
 // A crop that only changes the size in the header leaves blocks beyond the edge that are like any
 // other; cameras write such ones.
 TEST_F(JpegPartsTest, BlocksBeyondTheEdgeComeBackWhateverTheyHold) {
-  for (const std::vector<Factors>& sampling : kSamplings) {
+  for (const std::vector<Factors>& sampling : test_samplings()) {
     if (sampling.size() < 3) continue;
     FileSpec spec{.width = 64, .height = 64, .sampling = sampling};
     if (sampling.size() == 4) spec.file_space = JCS_YCCK;
@@ -389,48 +374,6 @@ TEST_F(JpegPartsTest, PartsThatDoNotBelongTogetherAreAnError) {
   changed.planes[1].coefficients[5] = -32768;  // no code is long enough
   expect_refused(changed);
   EXPECT_FALSE(baseline_jpeg(changed));
-}
-
-TEST_F(JpegPartsTest, BaselineHasTheSamePixelsAndTheBestTables) {
-  for (const std::vector<Factors>& sampling : kSamplings) {
-    for (const bool progressive : {false, true}) {
-      for (const int quality : {3, 85, 100}) {
-        FileSpec spec{.width = 157, .height = 101, .sampling = sampling, .quality = quality};
-        spec.progressive = progressive;
-        if (sampling.size() == 4) spec.file_space = JCS_YCCK, spec.adobe = true;
-        SCOPED_TRACE(testing::Message() << sampling.size() << " components, " << sampling[0].h
-                                        << "x" << sampling[0].v << ", quality " << quality);
-        const Bytes file = jpeg_test::encode(spec);
-        const Result<JpegParts> parts = split_jpeg(file);
-        ASSERT_TRUE(parts);
-        const Result<Bytes> baseline = baseline_jpeg(*parts);
-        ASSERT_TRUE(baseline) << baseline.error().message();
-        EXPECT_EQ(jpeg_test::marker_offsets(*baseline, 0xC0).size(), 1u);
-        const J_COLOR_SPACE space = sampling.size() == 1 ? JCS_GRAYSCALE : JCS_RGB;
-        const jpeg_test::Pixels expected = jpeg_test::oracle(file, space);
-        const jpeg_test::Pixels got = jpeg_test::oracle(*baseline, space);
-        ASSERT_EQ(got.data, expected.data);
-        EXPECT_EQ(got.warnings, 0);
-        // libjpeg's own optimized file of the same picture, without what its
-        // header says more.
-        spec.progressive = false;
-        const Bytes best = encode_with(spec, JpegScript{}, true);
-        EXPECT_EQ(entropy_bytes(*baseline), entropy_bytes(best));
-      }
-    }
-  }
-}
-
-TEST_F(JpegPartsTest, BaselineKeepsColours) {
-  for (const FileSpec& spec :
-       {FileSpec{.sampling = {{1, 1}, {1, 1}, {1, 1}}, .file_space = JCS_RGB, .progressive = true},
-        jpeg_test::cmyk(true, JCS_CMYK), jpeg_test::cmyk(true, JCS_YCCK),
-        jpeg_test::cmyk(false, JCS_CMYK)}) {
-    const Bytes file = jpeg_test::encode(spec);
-    const Result<Bytes> baseline = baseline_jpeg(*split_jpeg(file));
-    ASSERT_TRUE(baseline);
-    EXPECT_EQ(jpeg_test::oracle(*baseline).data, jpeg_test::oracle(file).data);
-  }
 }
 
 }  // namespace

@@ -10,6 +10,24 @@
 
 namespace headrace {
 
+inline const std::vector<std::vector<jpeg_test::Factors>>& test_samplings() {
+  static const std::vector<std::vector<jpeg_test::Factors>> all = {
+      {{1, 1}},
+      {{2, 2}},
+      {{1, 1}, {1, 1}, {1, 1}},
+      {{2, 1}, {1, 1}, {1, 1}},
+      {{2, 2}, {1, 1}, {1, 1}},
+      {{1, 2}, {1, 1}, {1, 1}},
+      {{4, 1}, {1, 1}, {1, 1}},
+      {{4, 2}, {1, 1}, {1, 1}},
+      {{2, 2}, {2, 1}, {1, 2}},
+      {{1, 1}, {2, 2}, {1, 1}},
+      {{1, 1}, {1, 1}, {1, 1}, {1, 1}},
+      {{2, 2}, {1, 1}, {1, 1}, {2, 2}},
+  };
+  return all;
+}
+
 struct JpegScript {
   std::string name = "one scan";
   std::vector<jpeg_scan_info> scans = {};  // empty: libjpeg's default
