@@ -20,6 +20,7 @@ from test_invariance import PIPELINES, RECORDS, make, write_photos
 from test_invariance import run as hashes_of
 
 import headrace as hr
+from headrace import _core
 
 LEVELS = ("fast", "dense", "none")
 CORPUS = os.environ.get("HEADRACE_TEST_DATA", "")
@@ -122,6 +123,19 @@ def test_unpack_gives_every_file_back_byte_for_byte(
     result = hr.unpack(packs[name], tmp_path / "out")
     assert files_below(tmp_path / "out") == files_below(photos)
     assert (result["files"], result["damaged"], result["manifest"]) == (RECORDS, [], "")
+
+
+def test_a_pack_can_be_packed_again_at_another_level(
+    photos: Path, packs: dict[str, Path], tmp_path: Path
+) -> None:
+    for level, other in (("fast", "dense"), ("dense", "fast"), ("none", "fast")):
+        again = hr.pack(packs[level], tmp_path / level, other)
+        direct = _core.pack_summary(str(packs[other]))
+        assert again["fingerprint"] == direct["fingerprint"]
+        assert again["levels"] == direct["levels"]
+        assert again["stored_as_they_are"] == direct["stored_as_they_are"]
+        hr.unpack(tmp_path / level, tmp_path / f"files of {level}")
+        assert files_below(tmp_path / f"files of {level}") == files_below(photos)
 
 
 @pytest.mark.skipif(not CORPUS, reason="HEADRACE_TEST_DATA names no corpus")
