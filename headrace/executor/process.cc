@@ -38,6 +38,13 @@ size_t copied_bytes(const Record& record) {
   return bytes;
 }
 
+// Pictures that gain nothing from company are decoded while their bytes are in the cache.
+bool decodes_alone(const Record& record, Renderer& renderer) {
+  return std::any_of(record.fields.begin(), record.fields.end(), [&](const FieldValue& value) {
+    return renderer.lanes(value.picture) == 1;
+  });
+}
+
 std::string substituted_by(int64_t index) {
   return "substituted by record " + std::to_string(index);
 }
@@ -94,6 +101,7 @@ int Engine::process_group(RecordRun& run, int first, int count, Renderer& render
       fail_for_memory(group, i, 1, renderer);
     }
     bytes += group.flight[i].lent + copied_bytes(group.flight[i].record);
+    if (decodes_alone(group.flight[i].record, renderer)) break;
   }
   try {
     write_records(group, 0, taken, renderer);

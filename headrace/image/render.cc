@@ -126,6 +126,11 @@ PassJob Renderer::job_of(const Recipe& recipe, const RenderTarget& target) {
   return job;
 }
 
+int Renderer::lanes(const Recipe& recipe) {
+  const auto* const encoded = std::get_if<EncodedPicture>(&recipe.source_);
+  return encoded ? decoder(*encoded->codec).lanes() : 0;
+}
+
 void Renderer::render(std::span<RenderTask> tasks) {
   std::vector<Lane*>& group = scratch_->group;
   const CodecRecord* codec = nullptr;

@@ -42,6 +42,9 @@ class Renderer {
   // Finds the codec and reads the header: HR0340 when no codec knows the bytes, the codec's error
   // when the header is unusable, HR0310 when it exceeds the limits. Color is kRGB, strict is off.
   Result<EncodedPicture> open(std::span<const uint8_t> bytes, const DecodeLimits& limits);
+  // How many pictures like this one render() profits from having at once; 0 where that is nothing
+  // to decode.
+  int lanes(const Recipe& recipe);
   // Fills in result and warnings of each task. After an error its target holds anything.
   void render(std::span<RenderTask> tasks);
   // Renders to a Picture, which starts a new recipe.
