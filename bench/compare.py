@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -213,6 +214,7 @@ def compare(
 
 def main() -> int:
     args = parse_arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends the peers, too
     allowed = sorted(os.sched_getaffinity(0))
     if len(allowed) < args.threads:
         say(f"compare: {args.threads} threads asked for, {len(allowed)} cores allowed")
