@@ -78,11 +78,14 @@ void HuffmanLane::open(std::span<const uint8_t> bytes, uint64_t bit, const McuPa
   n.cursor.bits <<= 8 + bit % 8;
   n.cursor.account = 7 + bit % 8;
   n.pattern = pattern;
-  n.mcus = -1;
+  std::array<uintptr_t, 20> tables{};
   for (int i = 0; i < pattern.blocks; ++i) {
-    n.dc_tables[i] = dc[pattern.component[i]]->tables().walking_address();
-    n.ac_tables[i] = ac[pattern.component[i]]->tables().walking_address();
+    const int c = pattern.component[i];
+    tables[2 * i] = dc[c]->tables().walking_address();
+    tables[2 * i + 1] = ac[c]->tables().walking_address();
   }
+  if (tables != n.tables) n.mcus = -1;
+  n.tables = tables;
   n.state = State::kDone;
 }
 
@@ -109,12 +112,7 @@ void HuffmanLane::Notes::plan(int run) {
     room = blocks;
   }
   uintptr_t* step = first_step();
-  for (int mcu = 0; mcu < run; ++mcu) {
-    for (int i = 0; i < pattern.blocks; ++i) {
-      *step++ = dc_tables[i];
-      *step++ = ac_tables[i];
-    }
-  }
+  for (int mcu = 0; mcu < run; ++mcu) step = std::copy_n(tables.begin(), 2 * pattern.blocks, step);
   step[0] = step[1] = end_of_run();
 }
 

@@ -52,10 +52,10 @@ struct HuffmanLane::Notes : HuffmanStream {
   uintptr_t* first_step() { return reinterpret_cast<uintptr_t*>(steps.data()); }
 
   McuPattern pattern;
-  std::array<uintptr_t, 10> dc_tables{}, ac_tables{};  // walking addresses by block of the MCU
-  bool beyond = false;                                 // opened behind the end
-  int mcus = -1;                                       // that `steps` lists
-  size_t room = 0;                                     // in blocks
+  std::array<uintptr_t, 20> tables{};  // walking addresses by block of the MCU, DC and AC
+  bool beyond = false;                 // opened behind the end
+  int mcus = -1;                       // that `steps` lists
+  size_t room = 0;                     // in blocks
   // Walking addresses in the order in which a run uses the tables, two a block, and last that of
   // the one that ends the run.
   Buffer steps;
