@@ -9,33 +9,72 @@
 namespace headrace {
 namespace {
 
-// Arithmetic of 16 and 32 bits that wraps, as vector instructions do.
-int16_t word(int value) { return static_cast<int16_t>(static_cast<uint16_t>(value)); }
-int32_t dword(int64_t value) { return static_cast<int32_t>(static_cast<uint32_t>(value)); }
-int16_t saturated(int value) { return static_cast<int16_t>(std::clamp(value, -32768, 32767)); }
+// Arithmetic of 16 bits that wraps, as vector instructions do. Sums of 32 bits wrap as unsigned.
+int word(int value) { return static_cast<int16_t>(static_cast<uint16_t>(value)); }
+uint32_t product(int value, int factor) { return static_cast<uint32_t>(value * factor); }
+int shifted(uint32_t sum, int bits) { return static_cast<int32_t>(sum) >> bits; }
+
+// The first row's value, scaled as the first pass scales its results.
+constexpr int kScale = 1 << (kIdctBits - kIdctShift1);
 
 // One dimension, before the final shift.
-void transform(const int16_t x[8], int round, int32_t out[8]) {
-  // 64-bit sums, cut to 32 bits at the end, are 32-bit sums that wrap.
-  const int64_t even0 = int64_t{word(x[0] + x[4])} * (1 << kIdctBits) + round;
-  const int64_t even1 = int64_t{word(x[0] - x[4])} * (1 << kIdctBits) + round;
-  const int64_t even2 = x[2] * kF0541 + x[6] * (kF0541 - kF1847);
-  const int64_t even3 = x[2] * (kF0541 + kF0765) + x[6] * kF0541;
+template <typename Values>
+void transform(const Values& x, uint32_t round, std::array<uint32_t, 8>& out) {
+  const uint32_t even0 = product(word(x[0] + x[4]), 1 << kIdctBits) + round;
+  const uint32_t even1 = product(word(x[0] - x[4]), 1 << kIdctBits) + round;
+  const uint32_t even2 = product(x[2], kF0541) + product(x[6], kF0541 - kF1847);
+  const uint32_t even3 = product(x[2], kF0541 + kF0765) + product(x[6], kF0541);
   const int z3 = word(x[3] + x[7]), z4 = word(x[1] + x[5]);
-  const int64_t turn3 = z3 * (kF1175 - kF1961) + z4 * kF1175;
-  const int64_t turn4 = z3 * kF1175 + z4 * (kF1175 - kF0390);
-  const int64_t odd0 = x[7] * (kF0298 - kF0899) + x[1] * -kF0899 + turn3;
-  const int64_t odd1 = x[5] * (kF2053 - kF2562) + x[3] * -kF2562 + turn4;
-  const int64_t odd2 = x[3] * (kF3072 - kF2562) + x[5] * -kF2562 + turn3;
-  const int64_t odd3 = x[1] * (kF1501 - kF0899) + x[7] * -kF0899 + turn4;
-  out[0] = dword(even0 + even3 + odd3);
-  out[7] = dword(even0 + even3 - odd3);
-  out[1] = dword(even1 + even2 + odd2);
-  out[6] = dword(even1 + even2 - odd2);
-  out[2] = dword(even1 - even2 + odd1);
-  out[5] = dword(even1 - even2 - odd1);
-  out[3] = dword(even0 - even3 + odd0);
-  out[4] = dword(even0 - even3 - odd0);
+  const uint32_t turn3 = product(z3, kF1175 - kF1961) + product(z4, kF1175);
+  const uint32_t turn4 = product(z3, kF1175) + product(z4, kF1175 - kF0390);
+  const uint32_t odd0 = product(x[7], kF0298 - kF0899) - product(x[1], kF0899) + turn3;
+  const uint32_t odd1 = product(x[5], kF2053 - kF2562) - product(x[3], kF2562) + turn4;
+  const uint32_t odd2 = product(x[3], kF3072 - kF2562) - product(x[5], kF2562) + turn3;
+  const uint32_t odd3 = product(x[1], kF1501 - kF0899) - product(x[7], kF0899) + turn4;
+  out = {even0 + even3 + odd3, even1 + even2 + odd2, even1 - even2 + odd1, even0 - even3 + odd0,
+         even0 - even3 - odd0, even1 - even2 - odd1, even1 + even2 - odd2, even0 + even3 - odd3};
+}
+
+// A column's eight rows, from values in the order of a block: of its words or of its steps, whose
+// groups are `group` values apart.
+std::array<int, 8> column_of(const int16_t* values, int column, int group) {
+  const int16_t* const at = values + column / 4 * group + column % 4 * 2;
+  const int pair = 2 * group;
+  return {at[0], at[2 * pair + 1], at[pair],     at[3 * pair],
+          at[1], at[3 * pair + 1], at[pair + 1], at[2 * pair]};
+}
+
+bool only_first_row(const int16_t* words) {
+  int below = 0;
+  for (int column = 0; column < 8; ++column) {
+    const std::array<int, 8> x = column_of(words, column, 8);
+    below |= x[1] | x[2] | x[3] | x[4] | x[5] | x[6] | x[7];
+  }
+  return below == 0;
+}
+
+// Its results in natural order.
+void first_pass(const int16_t* words, const int16_t* step, int rows[8][8]) {
+  const bool wraps = only_first_row(words);  // Note [Where the first row wraps]
+  for (int column = 0; column < 8; ++column) {
+    const int to = kIdctOrder[column];
+    const std::array<int, 8> q = column_of(step, column, 32);
+    std::array<int, 8> x = column_of(words, column, 8);
+    if (!(x[1] | x[2] | x[3] | x[4] | x[5] | x[6] | x[7])) {
+      const int first = word(x[0] * q[0]) * kScale;
+      const int value = wraps ? word(first) : std::clamp(first, -32768, 32767);
+      for (int row = 0; row < 8; ++row) rows[row][to] = value;
+      continue;
+    }
+    std::array<uint32_t, 8> sums;
+#pragma GCC unroll 8
+    for (int row = 0; row < 8; ++row) x[row] = word(x[row] * q[row]);
+    transform(x, kIdctRound1, sums);
+#pragma GCC unroll 8
+    for (int row = 0; row < 8; ++row) {
+      rows[row][to] = std::clamp(shifted(sums[row], kIdctShift1), -32768, 32767);
+    }
+  }
 }
 
 void idct_row_scalar(const IdctTable& table, const BlockRow& blocks, int count, uint8_t* out,
@@ -76,33 +115,14 @@ void IdctTable::set(const std::array<uint16_t, 64>& natural) {
 }
 
 void idct_block(const int16_t* words, const int16_t* step, uint8_t* out, ptrdiff_t stride) {
-  std::array<int16_t, 64> block;  // natural order, dequantized; then the first pass's results
-  bool only_first_row = true;
-  for (int i = 0; i < 64; ++i) {
-    const int at = kIdctFromNatural[i];
-    block[i] = word(words[at] * step[at / 8 * 32 + at % 8]);
-    only_first_row &= i < 8 || words[at] == 0;
-  }
-  for (int column = 0; column < 8; ++column) {
-    // Where nothing stands below the first row libjpeg-turbo takes a shortcut, which wraps.
-    if (only_first_row) {
-      const int16_t value = word(block[column] * 4);
-      for (int row = 0; row < 8; ++row) block[row * 8 + column] = value;
-      continue;
-    }
-    int16_t x[8];
-    int32_t sums[8];
-    for (int row = 0; row < 8; ++row) x[row] = block[row * 8 + column];
-    transform(x, kIdctRound1, sums);
-    for (int row = 0; row < 8; ++row) {
-      block[row * 8 + column] = saturated(sums[row] >> kIdctShift1);
-    }
-  }
+  int rows[8][8];
+  first_pass(words, step, rows);
   for (int row = 0; row < 8; ++row) {
-    int32_t sums[8];
-    transform(&block[row * 8], kIdctRound2, sums);
+    std::array<uint32_t, 8> sums;
+    transform(rows[row], kIdctRound2, sums);
+#pragma GCC unroll 8
     for (int column = 0; column < 8; ++column) {
-      const int sample = std::clamp(sums[column] >> kIdctShift2, -128, 127) + 128;
+      const int sample = std::clamp(shifted(sums[column], kIdctShift2), -128, 127) + 128;
       out[row * stride + column] = static_cast<uint8_t>(sample);
     }
   }
@@ -119,7 +139,8 @@ void wrap_first_rows(const int16_t* groups, const int16_t* step, int lanes, int1
     if (!only_first_row) continue;
     for (int i = 0; i < 64; ++i) {
       const int half = i / 32, column = half * 8 + i % 4 * 2;
-      words[at(i)] = word(word(groups[at(column)] * step[half * 32 + column % 8]) * 4);
+      words[at(i)] = static_cast<int16_t>(
+          word(word(groups[at(column)] * step[half * 32 + column % 8]) * kScale));
     }
   }
 }
