@@ -175,6 +175,32 @@ TEST(Unpack, ListsDamagedRecordsAndGivesTheOthersBack) {
   EXPECT_FALSE(files.contains("second.jpg"));
 }
 
+// Otherwise a small pack could ask for an array that fills the disk.
+TEST(Unpack, RefusesArraysWhoseRowsAreNotOfTheirShape) {
+  const TemporaryFolder place;
+  PackHeader header;
+  header.records = header.dataset_records = 1;
+  header.schema.push_back({.name = "x", .dtype = DType::kFloat64, .shape = {1 << 20, 1 << 20}});
+  {
+    PackWriter writer(place / "pack", header);
+    PackedRecord record;
+    record.key = "0";
+    PackedValue& value = record.values.emplace_back();
+    value.bytes = {1, 2, 3};
+    value.facts.stored_bytes = value.facts.original_bytes = 3;
+    value.facts.stored_sum = value.facts.original_sum = crc32c(value.bytes);
+    writer.add(record);
+    writer.finish();
+  }
+  EXPECT_EQ(error_of([&] { unpack(place / "pack", place / "out"); }), "HR0452");
+  EXPECT_TRUE(files_below(place / "out").empty());
+  RecordData data;
+  const int64_t index = 0;
+  open_source(place / "pack")->read({&index, 1}, {true}, {&data, 1});
+  ASSERT_FALSE(data.result);
+  EXPECT_EQ(data.result.error().code->id, "HR0456");
+}
+
 TEST(JsonText, EscapesWhatJsonDoesNotTake) {
   EXPECT_EQ(json_text("a\"b\\c\x01\xC3\xA4\xE2\x82\xAC"),
             "\"a\\\"b\\\\c\\u0001\xC3\xA4\xE2\x82\xAC\"");

@@ -154,8 +154,8 @@ def print_facts(facts: dict[str, Any]) -> None:
 def print_pack(summary: dict[str, Any]) -> None:
     console = output.console()
     console.print(
-        f"[dim]pack[/] {summary['shards']:,} shards, {summary['pages']:,} pages, "
-        f"fingerprint {summary['fingerprint']:016x}"
+        f"[dim]shards[/] {summary['shards']:,}  [dim]pages[/] {summary['pages']:,}  "
+        f"[dim]fingerprint[/] {summary['fingerprint']:016x}"
     )
     pack_report.print_pictures(summary)
     if summary["unusable_count"]:
