@@ -102,8 +102,23 @@ TEST_F(JpegPartsTest, AnOrdinaryFileIsTwentyFiveBytesBesideItsCoefficients) {
   EXPECT_EQ(split_jpeg(jpeg_test::encode({.width = 17}))->remainder, expected);
 }
 
-// Longer than the 32,767 blocks that one symbol can end, with the corrections
-// that libjpeg can keep.
+// libjpeg ends a run of blocks early when its buffer of 1,000 correction bits may become too small.
+TEST_F(JpegPartsTest, RunsThatEndBecauseCorrectionsWaitComeBack) {
+  for (const int quality : {10, 40, 75, 90}) {
+    FileSpec spec{.width = 320, .height = 200, .quality = quality};
+    for (const int interval : {0, 30}) {
+      spec.restart_interval = interval;
+      const Bytes file = doubled(jpeg_test::encode(spec));
+      expect_round_trip(file);
+      // As predicted: only the last scan's header stands between its marker and the end's.
+      const Bytes remainder = split_jpeg(file)->remainder;
+      EXPECT_EQ(remainder[remainder.size() - 9], 0xDA);
+      EXPECT_EQ(remainder[remainder.size() - 8], 1);
+    }
+  }
+}
+
+// Longer than the 32,767 blocks that one symbol can end.
 TEST_F(JpegPartsTest, LongRunsOfEmptyBlocksComeBack) {
   FileSpec spec{.width = 2400, .height = 1600, .sampling = {{1, 1}}, .quality = 2};
   spec.progressive = true;

@@ -133,6 +133,42 @@ inline jpeg_test::Bytes encode_flat(const jpeg_test::FileSpec& spec, int level) 
   });
 }
 
+// The same picture with all coefficients doubled, progressive, by libjpeg's transcoder: in the last
+// scan no coefficient becomes nonzero, and the bits that correct the others wait in a buffer.
+inline jpeg_test::Bytes doubled(const jpeg_test::Bytes& file) {
+  jpeg_decompress_struct in{};
+  jpeg_compress_struct to{};
+  jpeg_error_mgr errors{};
+  in.err = to.err = jpeg_std_error(&errors);  // an error is the test's own fault and ends it
+  jpeg_create_decompress(&in);
+  jpeg_create_compress(&to);
+  jpeg_mem_src(&in, file.data(), file.size());
+  jpeg_read_header(&in, TRUE);
+  jvirt_barray_ptr* const planes = jpeg_read_coefficients(&in);
+  for (int c = 0; c < in.num_components; ++c) {
+    const jpeg_component_info& component = in.comp_info[c];
+    for (JDIMENSION y = 0; y < component.height_in_blocks; ++y) {
+      const auto common = reinterpret_cast<j_common_ptr>(&in);
+      JBLOCKROW const row = in.mem->access_virt_barray(common, planes[c], y, 1, TRUE)[0];
+      for (JDIMENSION x = 0; x < component.width_in_blocks; ++x) {
+        for (JCOEF& value : row[x]) value = JCOEF(2 * value);
+      }
+    }
+  }
+  unsigned char* out = nullptr;
+  unsigned long size = 0;
+  jpeg_mem_dest(&to, &out, &size);
+  jpeg_copy_critical_parameters(&in, &to);
+  jpeg_simple_progression(&to);
+  jpeg_write_coefficients(&to, planes);
+  jpeg_finish_compress(&to);
+  jpeg_test::Bytes bytes(out, out + size);
+  jpeg_destroy_compress(&to);
+  jpeg_destroy_decompress(&in);
+  std::free(out);
+  return bytes;
+}
+
 // Offsets of the markers that end restart intervals and the first scan.
 inline std::vector<size_t> interval_ends(const jpeg_test::Bytes& file) {
   std::vector<size_t> ends;
