@@ -37,15 +37,11 @@ GroupEntry entry_at(const PackedRow& row, int group) {
   return entry;
 }
 
-size_t bytes_of(const GroupEntry& entry, int shift) {
-  size_t sum = 0;
-  for (const uint8_t length : entry.length) sum += length;
-  return sum << shift;
-}
-
 size_t bytes_before(const PackedRow& row, int group) {
   size_t sum = 0;
-  for (int g = 0; g < group; ++g) sum += bytes_of(entry_at(row, g), 0);
+  for (int g = 0; g < group; ++g) {
+    for (const uint8_t length : entry_at(row, g).length) sum += length;
+  }
   return sum << row.shift;
 }
 
@@ -151,14 +147,6 @@ bool unpack_row(const PackedRow& row, int first, int end, BlockPlanes& planes) {
     done += (quads - skip) * kQuadBlocks;
   }
   return true;
-}
-
-void prefetch_packed_row(const PackedRow& row, int first, int end) {
-  const int group = first / kGroupBlocks;
-  size_t start = bytes_before(row, group), stop = start;
-  for (int g = group; g * kGroupBlocks < end; ++g) stop += bytes_of(entry_at(row, g), row.shift);
-  stop = std::min(stop, row.payload_bytes);
-  for (; start < stop; start += 64) __builtin_prefetch(row.payload + start);
 }
 
 void coefficients_of_planes(const BlockPlanes& planes, int first, int end,

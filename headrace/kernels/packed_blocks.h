@@ -82,9 +82,6 @@ class BlockPlanes {
 // 0 <= first < end <= row.count, room in `planes` for end - first.
 bool unpack_row(const PackedRow& row, int first, int end, BlockPlanes& planes);
 
-// The same bytes will be wanted soon.
-void prefetch_packed_row(const PackedRow& row, int first, int end);
-
 // Quantized coefficients of the blocks [first, end), coefficient k of the zigzag order at
 // position[k] of its block.
 void coefficients_of_planes(const BlockPlanes& planes, int first, int end,
