@@ -13,7 +13,8 @@ install(TARGETS headrace EXPORT headrace)
 install(DIRECTORY headrace DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h"
         PATTERN "*_test_*" EXCLUDE
-        PATTERN "*_session.h" EXCLUDE)
+        PATTERN "*_session.h" EXCLUDE
+        PATTERN "*_library.h" EXCLUDE)
 
 # All dependencies are the library's own, so the exported target is the whole configuration.
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/headrace)

@@ -239,7 +239,7 @@ TEST(HostSteps, FinishWhereMemoryIsScarce) {
   const auto expected = epoch_of(photos.source(), transforms, o);
   for (int threads : {1, 2, 4}) {
     o.threads = threads;
-    o.memory_limit = (size_t{5} * threads + 18) << 20;
+    o.memory_limit = (size_t{12} * threads + 14) << 20;
     Loader loader(photos.source(), {transforms, {}, {}}, o);
     EXPECT_EQ(epoch_of(loader), expected);
     EXPECT_EQ(loader.quarantine().size(), 3u);
@@ -264,7 +264,7 @@ TEST(Substitutes, ForARecordThatIsTooLargeDoNotDependOnThreads) {
   TemporaryFolder folder;
   for (int64_t i = 0; i < photos.source()->size(); ++i) {
     FileSpec spec = spec_of(static_cast<int>(i), 1);
-    if (i == 11) spec = {.width = 2400, .height = 2200, .progressive = true};
+    if (i == 11) spec = {.width = 3000, .height = 2600, .progressive = true};
     const jpeg_test::Bytes bytes = jpeg_test::encode(spec);
     folder.write("data/" + file_name(static_cast<int>(i)),
                  {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
@@ -274,7 +274,7 @@ TEST(Substitutes, ForARecordThatIsTooLargeDoNotDependOnThreads) {
                                   Specs{step(std::make_shared<Negative>()), resize(16)}}) {
     LoaderOptions o = options(1);
     o.on_error = OnError::kSubstitute;
-    o.memory_limit = size_t{40} << 20;
+    o.memory_limit = size_t{52} << 20;
     Loader loader(source, {transforms, {}, {}}, o);
     const auto expected = epoch_of(loader);
     ASSERT_EQ(loader.quarantine().size(), 1u);

@@ -89,7 +89,7 @@ std::vector<uint8_t> JpegBaselineDecoder::row_index(std::span<const uint8_t> byt
 
 size_t JpegBaselineDecoder::working_bytes(const JpegHeader& header, size_t file_bytes) {
   constexpr size_t kTables = size_t{128} << 10;
-  constexpr size_t kNoteBytes = 8, kNotesPerBlock = 66;  // of the entropy decoder, at most
+  constexpr size_t kNoteBytes = 8, kNotesPerBlock = 67;  // of the entropy decoder, at most
   size_t blocks = 0;
   for (int c = 0; c < header.frame.count; ++c) {
     blocks += size_t(header.frame.component[c].h) * header.frame.component[c].v;

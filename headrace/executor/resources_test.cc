@@ -27,7 +27,7 @@ TEST(Threads, RespectsTheCgroupAndTheOtherRanks) {
 }
 
 TEST(MemoryShares, FitInsideTheLimit) {
-  for (size_t limit : {64u << 20, 300u << 20, 1u << 30}) {
+  for (size_t limit : {96u << 20, 300u << 20, 1u << 30}) {
     for (size_t batch : {1u << 10, 1u << 20, 10u << 20}) {
       const MemoryShares shares = divide_memory(limit, batch, 4, true);
       EXPECT_LE(shares.slots + shares.read_ahead + shares.threads + shares.records, limit);
