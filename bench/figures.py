@@ -76,8 +76,9 @@ def main() -> int:
         for what in missing:
             print(f"{path}: left as it is: {what}", file=sys.stderr)
         path.write_text(text)
-    first = report["sets"][0]["name"]
-    charts = {"throughput.svg": f"imagenet-train-{first}.svg", "one-core.svg": "one-core.svg"}
+    charts = {"one-core.svg": "one-core.svg"}
+    if report["sets"]:
+        charts["throughput.svg"] = f"imagenet-train-{report['sets'][0]['name']}.svg"
     for name, made in charts.items():
         if (args.run / made).exists():
             (args.images / name).write_text((args.run / made).read_text())
