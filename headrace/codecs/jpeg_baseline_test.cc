@@ -197,6 +197,23 @@ TEST(JpegBaseline, AMissingEndMarkerIsAWarningAsInLibjpeg) {
   }
 }
 
+TEST(JpegBaseline, OddVersionsAndTransformsAreWarningsAsInLibjpeg) {
+  Bytes bytes = encode({.width = 40, .height = 40});
+  constexpr size_t kMajorVersion = 11;
+  ASSERT_EQ(bytes[kMajorVersion], 1);
+  bytes[kMajorVersion] = 2;
+  Decoder decoder;
+  EXPECT_EQ(decoder.whole(bytes).warnings, oracle(bytes).warnings);
+  EXPECT_EQ(decoder.whole(bytes).warnings, 1);
+  // Instead of JFIF's segment one of Adobe with an unknown transform.
+  constexpr uint8_t kAdobe[] = {0xFF, 0xEE, 0, 14, 'A', 'd', 'o', 'b', 'e', 0, 100, 0, 0, 0, 0, 9};
+  bytes.erase(bytes.begin() + 2, bytes.begin() + 20);
+  bytes.insert(bytes.begin() + 2, std::begin(kAdobe), std::end(kAdobe));
+  EXPECT_EQ(decoder.whole(bytes).data, oracle(bytes).data);
+  EXPECT_EQ(decoder.whole(bytes).warnings, oracle(bytes).warnings);
+  EXPECT_EQ(decoder.whole(bytes).warnings, 1);
+}
+
 TEST(JpegBaseline, DamagedAndUnusualFilesHaveNoRowIndex) {
   JpegBaselineDecoder decoder;
   EXPECT_TRUE(decoder.row_index(padded(encode({.progressive = true})).bytes()).empty());

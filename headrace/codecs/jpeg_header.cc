@@ -36,11 +36,13 @@ class Reader {
         header_.restart_interval = u16(body, 0);
         return true;
       case kApp0:
-        jfif_ = jfif_ || (body.size() >= 14 && std::memcmp(body.data(), "JFIF", 5) == 0);
-        return true;
+        if (body.size() < 14 || std::memcmp(body.data(), "JFIF", 5) != 0) return true;
+        jfif_ = true;
+        return body[5] == 1;  // libjpeg warns of other major versions
       case kApp14:
-        if (body.size() >= 12 && std::memcmp(body.data(), "Adobe", 5) == 0) adobe_ = body[11];
-        return true;
+        if (body.size() < 12 || std::memcmp(body.data(), "Adobe", 5) != 0) return true;
+        adobe_ = body[11];
+        return adobe_ <= 1;  // and of other transforms
       default:
         return (marker > kApp0 && marker <= kApp15) || marker == kCom;
     }
