@@ -17,6 +17,25 @@ const std::array<uint8_t, 64>& idct_from_zigzag() {
   return table;
 }
 
+// How many of the bytes are 0xFF; std::count() takes them one by one.
+size_t count_ones(const uint8_t* data, size_t count) {
+  using Vector __attribute__((vector_size(16))) = uint8_t;
+  constexpr size_t kBytes = sizeof(Vector);
+  size_t found = 0;
+  while (count >= kBytes) {
+    const size_t steps = std::min<size_t>(count / kBytes, 255);  // so that no sum overflows
+    Vector sums{};
+    for (size_t i = 0; i < steps; ++i, data += kBytes) {
+      Vector bytes;
+      std::memcpy(&bytes, data, kBytes);
+      sums -= reinterpret_cast<Vector>(bytes == 0xFF);  // where equal, all ones: less one
+    }
+    for (size_t i = 0; i < kBytes; ++i) found += sums[i];
+    count -= kBytes * steps;
+  }
+  return found + static_cast<size_t>(std::count(data, data + count, uint8_t{0xFF}));
+}
+
 }  // namespace
 
 bool JpegBaselineDecoder::Lane::begin(const DecodeJob& job) {
@@ -222,7 +241,7 @@ void JpegBaselineDecoder::Lane::resolve_offsets() {
   for (; unresolved_ < index_.size(); ++unresolved_) {
     JpegRowEntry& entry = index_.row(unresolved_);
     const uint8_t* const data = unstuffed_.data();
-    stuffed += static_cast<size_t>(std::count(data + counted, data + entry.byte, uint8_t{0xFF}));
+    stuffed += count_ones(data + counted, entry.byte - counted);
     counted = entry.byte;
     entry.byte = static_cast<uint32_t>(segment_ + counted + stuffed);
   }
