@@ -273,7 +273,8 @@ class Loader::Impl {
     if (!row_index_.index) return out;
     const IndexedSource& index = *row_index_.index;
     out.file = index.file().path();
-    out.learns = index.learns();
+    out.learns = index.learns() && !index.file().failed();
+    if (index.file().failed()) out.note = "it cannot be written any more: is the disk full?";
     out.pictures = IndexedFields(index).key().slots();
     const IndexedSource::Counts counts = index.counts();
     if (counts.learned != counted_at_) {  // the whole table is read for it

@@ -212,6 +212,11 @@ bool RowIndexFile::flush() {
   return rest.entries.empty() || write(rest);
 }
 
+bool RowIndexFile::failed() const {
+  MutexLock lock(mutex_);
+  return failed_;
+}
+
 bool RowIndexFile::write(const Block& block) {
   const std::optional<uint64_t> begin = file_->append(block.bytes);
   bool good = begin && *begin + block.bytes.size() < kLargestOffset;

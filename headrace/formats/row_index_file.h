@@ -71,6 +71,8 @@ class RowIndexFile {
   // and for an index that is too long.
   bool add(int64_t slot, uint64_t hash, std::span<const uint8_t> row_index) EXCLUDES_LOCK(mutex_);
   bool flush() EXCLUDES_LOCK(mutex_);
+  // Whether writing has failed; then nothing is added any more.
+  bool failed() const EXCLUDES_LOCK(mutex_);
 
   // Reads the whole table.
   Contents contents() const;
@@ -95,7 +97,7 @@ class RowIndexFile {
   const std::string path_;
   const RowIndexKey key_;
   const std::unique_ptr<GrowingFile> file_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   Block block_ GUARDED_BY(mutex_);
   bool failed_ GUARDED_BY(mutex_) = false;
 };

@@ -139,10 +139,10 @@ TEST(RowIndexFile, NeverGivesWhatWasNotAdded) {
   const auto put = [&](size_t at, const std::string& bytes) {
     ASSERT_TRUE(file->write(at, {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}));
   };
-  // Each byte of header and table, and every 17th behind.
+  // Each byte of header and table, and every 61st behind.
   const size_t table = RowIndexFile::kHeaderBytes + RowIndexFile::kSlotBytes * kKey.slots();
-  for (size_t at = 0; at < whole.size(); at += at < table ? 1 : 17) {
-    for (int flip : {0x01, 0x80, 0xFF}) {
+  for (size_t at = 0; at < whole.size(); at += at < table ? 1 : 61) {
+    for (int flip : {0x01, 0x80}) {
       put(at, {static_cast<char>(whole[at] ^ flip)});
       check(path, "byte " + std::to_string(at));
     }
