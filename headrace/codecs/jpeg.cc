@@ -9,12 +9,21 @@
 #include "headrace/codecs/jpeg_baseline.h"
 #include "headrace/codecs/jpeg_library.h"
 #include "headrace/codecs/jpeg_markers.h"
+#include "headrace/kernels/dispatch.h"
 
 namespace headrace {
 namespace {
 
+// Note [When our decoder is not used]
+// Its scalar code is there to be compared with, and is slower than libjpeg-turbo's vectors. So
+// where the CPU has no level beyond it, libjpeg decodes; a level that was forced is obeyed.
+bool ours_is_faster() {
+  static const bool vectors = available_levels().size() > 1;
+  return vectors;
+}
+
 // Pictures that decode() likes to have at once: while the last few of them end, lanes stand empty.
-constexpr int kPicturesAtOnce = 12;
+constexpr int kPicturesAtOnce = 16;
 
 class JpegDecoder final : public ImageDecoder {
  public:
@@ -33,7 +42,7 @@ class JpegDecoder final : public ImageDecoder {
   void decode(std::span<DecodeJob> jobs) override {
     tasks_.clear();
     for (DecodeJob& job : jobs) tasks_.push_back({.job = &job});
-    baseline_.decode(tasks_);
+    if (ours_is_faster()) baseline_.decode(tasks_);
     for (const JpegBaselineDecoder::Task& task : tasks_) {
       DecodeJob& job = *task.job;
       if (task.outcome == JpegBaselineDecoder::Outcome::kDecoded) {
@@ -48,9 +57,10 @@ class JpegDecoder final : public ImageDecoder {
     }
   }
 
-  int lanes() const override { return kPicturesAtOnce; }
+  int lanes() const override { return ours_is_faster() ? kPicturesAtOnce : 1; }
 
   Result<std::vector<uint8_t>> row_index(std::span<const uint8_t> bytes) override {
+    if (!ours_is_faster()) return std::vector<uint8_t>();
     return baseline_.row_index(bytes);
   }
 
