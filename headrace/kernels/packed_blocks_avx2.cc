@@ -104,10 +104,11 @@ template <int kShift>
 
 void idct(const IdctTable& table, const std::array<const uint64_t*, 3>& sets, const int16_t* dc,
           const uint8_t* depths, int quads, uint8_t* out, ptrdiff_t stride) {
-  const int16_t* const step = table.step.data();
+  const int16_t dc_step = table.step[0];
+  IdctTwos samples(table.step.data(), stride);
   for (int q = 0; q < quads; ++q, dc += 4, out += 32) {
     if (depths[q] == 0) {
-      idct_dc_quad(dc, step[0], out, stride);
+      idct_dc_quad(dc, dc_step, out, stride);
       continue;
     }
     for (int half = 0; half < 2; ++half) {
@@ -118,9 +119,10 @@ void idct(const IdctTable& table, const std::array<const uint64_t*, 3>& sets, co
       if (depths[q] > 2) add_words_of_planes<14>(sets[2] + at, two);
       two.group[0] = _mm256_insert_epi16(two.group[0], dc[2 * half], 0);
       two.group[0] = _mm256_insert_epi16(two.group[0], dc[2 * half + 1], 8);
-      idct_two(two, step, out + 16 * half, stride);
+      samples.add(two, out + 16 * half);
     }
   }
+  samples.finish();
 }
 
 }  // namespace

@@ -76,11 +76,12 @@ template <int kShift>
 
 void idct(const IdctTable& table, const std::array<const uint64_t*, 3>& sets, const int16_t* dc,
           const uint8_t* depths, int quads, uint8_t* out, ptrdiff_t stride) {
-  const int16_t* const step = table.step.data();
+  const int16_t dc_step = table.step[0];
+  IdctQuads samples(table.step.data(), stride);
   const __m512i first_words = _mm512_set_epi64(0, 3, 0, 2, 0, 1, 0, 0);
   for (int q = 0; q < quads; ++q, dc += 4, out += 32) {
     if (depths[q] == 0) {
-      idct_dc_quad(dc, step[0], out, stride);
+      idct_dc_quad(dc, dc_step, out, stride);
       continue;
     }
     IdctQuad quad;
@@ -90,8 +91,9 @@ void idct(const IdctTable& table, const std::array<const uint64_t*, 3>& sets, co
     const __m128i four = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(dc));
     quad.group[0] = _mm512_mask_permutexvar_epi16(quad.group[0], 0x01010101, first_words,
                                                   _mm512_castsi128_si512(four));
-    idct_quad(quad, step, out, stride);
+    samples.add(quad, out);
   }
+  samples.finish();
 }
 
 }  // namespace
