@@ -214,6 +214,17 @@ TEST(JpegBaseline, OddVersionsAndTransformsAreWarningsAsInLibjpeg) {
   EXPECT_EQ(decoder.whole(bytes).warnings, 1);
 }
 
+// A grey picture is laid out without its factors, but libjpeg refuses impossible ones.
+TEST(JpegBaseline, ImpossibleSamplingFactorsAreRefusedAlsoOfGreyPictures) {
+  Bytes bytes = encode(grey(20, 20));
+  const size_t frame = marker_offsets(bytes, 0xC0).front();
+  bytes[frame + 11] = 0x3D;
+  Decoder decoder;
+  EXPECT_FALSE(oracle(bytes).ok);
+  EXPECT_FALSE(decoder.whole(bytes).ok);
+  EXPECT_EQ(decoder.last_code(), "HR0302");
+}
+
 TEST(JpegBaseline, DamagedAndUnusualFilesHaveNoRowIndex) {
   JpegBaselineDecoder decoder;
   EXPECT_TRUE(decoder.row_index(padded(encode({.progressive = true})).bytes()).empty());

@@ -88,7 +88,7 @@ class Reader {
       component.h = field[1] >> 4;
       component.v = field[1] & 15;
       component.quantization_slot = field[2];
-      if (field[2] > 3) return false;
+      if (field[2] > 3 || !is_factor(component.h) || !is_factor(component.v)) return false;
       for (int other = 0; other < c; ++other) {
         if (picture.component[other].id == component.id) return false;
       }
@@ -96,6 +96,8 @@ class Reader {
     picture.count = count;
     return lay_out(picture) && blocks_in_mcu() <= 10;
   }
+
+  static bool is_factor(int sampling) { return sampling >= 1 && sampling <= 4; }
 
   int blocks_in_mcu() const {
     int blocks = 0;
