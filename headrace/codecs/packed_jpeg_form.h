@@ -72,14 +72,14 @@ Error damaged_row(const PackedRows& rows, int c, int y);
 Result<std::vector<CoefficientPlane>> unpack_coefficients(const PackedPicture& picture);
 Result<std::vector<uint8_t>> unpack_remainder(const PackedPicture& picture);
 
-struct PackInput {
+struct PictureToPack {
   const JpegFrame& frame;
   const std::vector<CoefficientPlane>& planes;
   int exif_orientation = 1;
   std::span<const uint8_t> remainder;
 };
 // An error where a field of the form is too small for the picture.
-Result<std::vector<uint8_t>> write_packed_jpeg(const PackInput& input);
+Result<std::vector<uint8_t>> write_packed_jpeg(const PictureToPack& input);
 
 // Codes that several files raise.
 extern const ErrorCode kPackedHeader, kPackedDamaged, kNotPacked;

@@ -27,7 +27,7 @@ Error too_large(const char* what) {
 }
 
 // Number of each component's table among those that differ; appends these to `out`.
-std::array<uint8_t, 4> put_tables(const PackInput& input, std::vector<uint8_t>& out) {
+std::array<uint8_t, 4> put_tables(const PictureToPack& input, std::vector<uint8_t>& out) {
   std::array<uint8_t, 4> number{};
   uint8_t tables = 0;
   for (int c = 0; c < input.frame.count; ++c) {
@@ -47,7 +47,7 @@ std::array<uint8_t, 4> put_tables(const PackInput& input, std::vector<uint8_t>& 
   return number;
 }
 
-std::vector<uint8_t> header_of(const PackInput& input) {
+std::vector<uint8_t> header_of(const PictureToPack& input) {
   const JpegFrame& frame = input.frame;
   std::vector<uint8_t> out(kPackedHeaderBytes + kPackedComponentBytes * frame.count);
   std::copy(kPackedSignature.begin(), kPackedSignature.end(), out.begin());
@@ -71,7 +71,7 @@ std::vector<uint8_t> header_of(const PackInput& input) {
 }
 
 // All rows in their order; their lengths.
-std::vector<uint32_t> pack_rows(const PackInput& input, std::vector<uint8_t>& rows) {
+std::vector<uint32_t> pack_rows(const PictureToPack& input, std::vector<uint8_t>& rows) {
   std::vector<uint32_t> lengths;
   for (int m = 0; m < input.frame.mcus_high; ++m) {
     for (int c = 0; c < input.frame.count; ++c) {
@@ -124,7 +124,7 @@ constexpr ErrorCode kNotPacked{
     "counted under this reason; loading it works as before, only not faster."};
 const Register<ErrorCode> registered_not_packed(kNotPacked);
 
-Result<std::vector<uint8_t>> write_packed_jpeg(const PackInput& input) {
+Result<std::vector<uint8_t>> write_packed_jpeg(const PictureToPack& input) {
   std::vector<uint8_t> out = header_of(input), rows;
   const std::vector<uint32_t> lengths = pack_rows(input, rows);
   if (rows.size() > UINT32_MAX) return too_large("coefficients");

@@ -40,9 +40,8 @@ size_t copied_bytes(const Record& record) {
 
 // Pictures that gain nothing from company are decoded while their bytes are in the cache.
 bool decodes_alone(const Record& record, Renderer& renderer) {
-  return std::any_of(record.fields.begin(), record.fields.end(), [&](const FieldValue& value) {
-    return renderer.lanes(value.picture) == 1;
-  });
+  return std::any_of(record.fields.begin(), record.fields.end(),
+                     [&](const FieldValue& value) { return renderer.lanes(value.picture) == 1; });
 }
 
 std::string substituted_by(int64_t index) {
