@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,11 @@ import pytest
 from PIL import Image
 
 CLASSES = ("cat", "dog", "eel")
+
+# A shell that starts the tests in the background lets them ignore Ctrl-C, and so would all that they
+# start: the tests of Ctrl-C would wait for ever.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def declare_torchvision_operators() -> Any:
