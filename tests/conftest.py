@@ -14,8 +14,8 @@ from PIL import Image
 
 CLASSES = ("cat", "dog", "eel")
 
-# A shell that starts the tests in the background lets them ignore Ctrl-C, and so would all that they
-# start: the tests of Ctrl-C would wait for ever.
+# A shell that starts the tests in the background lets them ignore Ctrl-C, and so would all that
+# they start: the tests of Ctrl-C would wait for ever.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
