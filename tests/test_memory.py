@@ -182,7 +182,10 @@ def test_the_process_stays_inside_the_limit(
         consumers += 2 * max(Path(path).stat().st_size for path in paths)  # bytes in Python
     assert found["growth"] <= 1.05 * limit_mib * MIB + consumers
     assert found["peak"] <= limit_mib * MIB
-    assert found["left"] <= 16 * MIB  # all that is large goes back to the system
+    # All that is large goes back to the system; of blocks below a mebibyte, malloc keeps some for
+    # each thread that there was.
+    threads = case.get("options", {}).get("threads", 2)
+    assert found["left"] <= max(16, 3 * threads) * MIB
 
 
 @pytest.mark.parametrize(
