@@ -4,10 +4,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstdio>
 #include <cstring>
 
+#include "headrace/base/byte_stream.h"
 #include "headrace/formats/fingerprint.h"
 
 // The file, all numbers little-endian:
@@ -29,75 +29,29 @@
 namespace headrace {
 namespace {
 
-static_assert(std::endian::native == std::endian::little);
-
 constexpr std::string_view kMagic = "HRLISTNG";
 constexpr uint64_t kVersion = 1;
 constexpr size_t kChecksumEnd = 24;
 constexpr int64_t kSlowestTickNs = 2'000'000'000;
 constexpr size_t kLongestPath = 4096;
 
-class Writer {
- public:
-  void bytes(std::string_view text) { out.insert(out.end(), text.begin(), text.end()); }
-  template <class Number>
-  void number(Number value) {
-    const auto* raw = reinterpret_cast<const char*>(&value);
-    bytes({raw, sizeof value});
-  }
-  void names(const NameList& list) {
-    for (int64_t i = 0; i < list.size(); ++i) number(static_cast<uint32_t>(list[i].size()));
-    bytes(list.bytes());
-  }
-  std::vector<uint8_t> out;
-};
+void write_names(const NameList& list, ByteWriter& out) {
+  for (int64_t i = 0; i < list.size(); ++i) out.number(static_cast<uint32_t>(list[i].size()));
+  out.bytes(list.bytes());
+}
 
-// Reads with bounds; after the first thing that is not there, everything is zero or empty.
-class Reader {
- public:
-  explicit Reader(std::span<const uint8_t> bytes) : rest_(bytes) {}
-  bool good() const { return good_; }
-  bool at_end() const { return good_ && rest_.empty(); }
-  uint64_t left() const { return rest_.size(); }
-
-  std::string_view bytes(uint64_t count) {
-    if (count > rest_.size()) good_ = false;
-    if (!good_) return {};
-    const std::string_view out(reinterpret_cast<const char*>(rest_.data()), count);
-    rest_ = rest_.subspan(count);
-    return out;
-  }
-  template <class Number>
-  Number number() {
-    Number value = 0;
-    const std::string_view raw = bytes(sizeof value);
-    if (good_) std::memcpy(&value, raw.data(), sizeof value);
-    return value;
-  }
-  bool names(uint64_t count, NameList& out) {
-    if (count > left() / sizeof(uint32_t)) return good_ = false;
-    const std::string_view lengths = bytes(count * sizeof(uint32_t));
-    uint64_t total = 0;
-    const auto length = [&](uint64_t i) {
-      uint32_t value;
-      std::memcpy(&value, lengths.data() + i * sizeof value, sizeof value);
-      return value;
-    };
-    for (uint64_t i = 0; i < count; ++i) total += length(i);
-    std::string_view all = bytes(total);
-    if (!good_) return false;
-    out.reserve(static_cast<int64_t>(count), total);
-    for (uint64_t i = 0; i < count; ++i) {
-      out.add(all.substr(0, length(i)));
-      all.remove_prefix(length(i));
-    }
-    return true;
-  }
-
- private:
-  std::span<const uint8_t> rest_;
-  bool good_ = true;
-};
+// False when they are not all there.
+bool read_names(ByteReader& in, uint64_t count, NameList& out) {
+  if (count > in.left() / sizeof(uint32_t)) return false;
+  const std::span<const uint8_t> lengths = in.bytes(count * sizeof(uint32_t));
+  uint64_t total = 0;
+  for (ByteReader each(lengths); each.left() > 0;) total += each.number<uint32_t>();
+  ByteReader all(in.bytes(total));
+  if (!in.good()) return false;
+  out.reserve(static_cast<int64_t>(count), total);
+  for (ByteReader each(lengths); each.left() > 0;) out.add(all.text(each.number<uint32_t>()));
+  return true;
+}
 
 uint64_t checksum(std::span<const uint8_t> bytes) {
   Fingerprint sum;
@@ -145,7 +99,7 @@ std::string listing_cache_name(const std::string& root) {
 }
 
 std::vector<uint8_t> bytes_from_listing(const FolderListing& listing, const std::string& root) {
-  Writer file;
+  ByteWriter file;
   file.out.reserve(listing.names.bytes().size() + 4 * listing.names.size() +
                    listing.paths.bytes().size() + 28 * listing.folders.size() + 256 + root.size());
   file.bytes(kMagic);
@@ -162,8 +116,8 @@ std::vector<uint8_t> bytes_from_listing(const FolderListing& listing, const std:
     file.number(folder.changed_ns);
     file.number(folder.count);
   }
-  file.names(listing.paths);
-  file.names(listing.names);
+  write_names(listing.paths, file);
+  write_names(listing.names, file);
   const uint64_t sum = checksum(std::span(file.out).subspan(kChecksumEnd));
   std::memcpy(file.out.data() + kChecksumEnd - sizeof sum, &sum, sizeof sum);
   return std::move(file.out);
@@ -171,12 +125,12 @@ std::vector<uint8_t> bytes_from_listing(const FolderListing& listing, const std:
 
 std::optional<FolderListing> listing_from_bytes(std::span<const uint8_t> bytes,
                                                 const std::string& root) {
-  Reader file(bytes);
-  if (file.bytes(kMagic.size()) != kMagic || file.number<uint64_t>() != kVersion) return {};
+  ByteReader file(bytes);
+  if (file.text(kMagic.size()) != kMagic || file.number<uint64_t>() != kVersion) return {};
   const auto sum = file.number<uint64_t>();
   if (!file.good() || sum != checksum(bytes.subspan(kChecksumEnd))) return {};
   if (file.number<uint64_t>() != picture_rules()) return {};
-  if (file.bytes(file.number<uint64_t>()) != root) return {};
+  if (file.text(file.number<uint64_t>()) != root) return {};
   FolderListing listing;
   listing.others = file.number<int64_t>();
   const auto folders = file.number<uint64_t>(), names = file.number<uint64_t>();
@@ -193,8 +147,8 @@ std::optional<FolderListing> listing_from_bytes(std::span<const uint8_t> bytes,
     folder.count = static_cast<int64_t>(count);
     next += count;
   }
-  if (next != names || !file.names(folders, listing.paths) || !file.names(names, listing.names) ||
-      !file.at_end() || !is_plausible(listing)) {
+  if (next != names || !read_names(file, folders, listing.paths) ||
+      !read_names(file, names, listing.names) || !file.at_end() || !is_plausible(listing)) {
     return {};
   }
   return listing;

@@ -2,8 +2,10 @@
 #include "headrace/formats/pack_file.h"
 
 #include <algorithm>
+#include <cstring>
 #include <new>
 
+#include "headrace/base/byte_stream.h"
 #include "headrace/base/registry.h"
 #include "headrace/formats/wording.h"
 #include "headrace/storage/crc32c.h"

@@ -2,8 +2,10 @@
 #include "headrace/formats/pack_layout.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 
+#include "headrace/base/byte_stream.h"
 #include "headrace/base/registry.h"
 #include "headrace/storage/crc32c.h"
 

@@ -6,9 +6,7 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,8 +16,6 @@
 #include "headrace/formats/schema.h"
 
 namespace headrace {
-
-static_assert(std::endian::native == std::endian::little, "packs are little-endian");
 
 inline constexpr std::string_view kPackMagic = "\x89HRPACK\n";
 inline constexpr std::string_view kPackEndMagic = "HRPACK/\n";
@@ -125,49 +121,5 @@ struct PackTail {
 std::array<uint8_t, kPackTailBytes> bytes_from_tail(const PackTail& tail);
 // False when they are no tail: the pack was cut off, or something was added to it.
 bool tail_from_bytes(std::span<const uint8_t> bytes, PackTail& out);
-
-// Numbers and strings, one behind another.
-class ByteWriter {
- public:
-  template <class Number>
-  void number(Number value) {
-    const auto* raw = reinterpret_cast<const uint8_t*>(&value);
-    out.insert(out.end(), raw, raw + sizeof value);
-  }
-  void bytes(std::string_view text) { out.insert(out.end(), text.begin(), text.end()); }
-  void bytes(std::span<const uint8_t> data) { out.insert(out.end(), data.begin(), data.end()); }
-  void zeros(size_t count) { out.insert(out.end(), count, 0); }
-  std::vector<uint8_t> out;
-};
-
-// Reads with bounds; after the first thing that is not there, everything is zero or empty.
-class ByteReader {
- public:
-  explicit ByteReader(std::span<const uint8_t> bytes) : rest_(bytes) {}
-  bool good() const { return good_; }
-  size_t left() const { return rest_.size(); }
-  std::span<const uint8_t> bytes(uint64_t count) {
-    if (count > rest_.size()) good_ = false;
-    if (!good_) return {};
-    const std::span<const uint8_t> out = rest_.first(count);
-    rest_ = rest_.subspan(count);
-    return out;
-  }
-  std::string_view text(uint64_t count) {
-    const std::span<const uint8_t> raw = bytes(count);
-    return {reinterpret_cast<const char*>(raw.data()), raw.size()};
-  }
-  template <class Number>
-  Number number() {
-    Number value = 0;
-    const std::span<const uint8_t> raw = bytes(sizeof value);
-    if (good_) std::memcpy(&value, raw.data(), sizeof value);
-    return value;
-  }
-
- private:
-  std::span<const uint8_t> rest_;
-  bool good_ = true;
-};
 
 }  // namespace headrace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "headrace/base/byte_stream.h"
 #include "headrace/base/registry.h"
 #include "headrace/formats/classes.h"
 #include "headrace/formats/folder_listing.h"

@@ -2,7 +2,9 @@
 #include "headrace/formats/pack_table.h"
 
 #include <algorithm>
+#include <cstring>
 
+#include "headrace/base/byte_stream.h"
 #include "headrace/formats/fingerprint.h"
 
 namespace headrace {

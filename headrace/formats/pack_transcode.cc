@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "headrace/base/byte_stream.h"
 #include "headrace/base/registry.h"
 #include "headrace/formats/wording.h"
 #include "headrace/storage/crc32c.h"

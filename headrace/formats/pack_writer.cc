@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "headrace/base/byte_stream.h"
 #include "headrace/base/registry.h"
 #include "headrace/formats/pack_file.h"
 #include "headrace/storage/crc32c.h"

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <utility>
 
+#include "headrace/base/byte_stream.h"
 #include "headrace/base/registry.h"
 #include "headrace/kernels/content_hash.h"
 #include "headrace/storage/file.h"
@@ -30,8 +30,6 @@
 
 namespace headrace {
 namespace {
-
-static_assert(std::endian::native == std::endian::little);
 
 constexpr ErrorCode kNoRowIndex{
     "HR0460", ErrorKind::kConfig, "not a row index",
@@ -56,21 +54,20 @@ constexpr int64_t kMostSlots = int64_t{1} << 36;  // so that no size of a table 
 constexpr uint64_t kWasteful = uint64_t{1} << 20;
 constexpr size_t kSlotsAtOnce = 4096;
 
-using Header = std::array<uint8_t, RowIndexFile::kHeaderBytes>;
+using Header = std::vector<uint8_t>;
 using Slot = std::array<uint64_t, 2>;
 
 Header header_of(const RowIndexKey& key) {
-  Header out{};
-  const auto put = [&out](size_t at, auto number) {
-    std::memcpy(out.data() + at, &number, sizeof number);
-  };
-  std::copy(kMagic.begin(), kMagic.end(), out.begin());
-  put(8, kVersion);
-  put(16, key.fingerprint);
-  put(24, static_cast<uint64_t>(key.records));
-  put(32, static_cast<uint64_t>(key.pictures));
-  put(kSumAt, content_hash(std::span(out).first(kSumAt)));
-  return out;
+  ByteWriter header;
+  header.bytes(kMagic);
+  header.number(kVersion);
+  header.number(uint32_t{0});
+  header.number(key.fingerprint);
+  header.number(static_cast<uint64_t>(key.records));
+  header.number(static_cast<uint64_t>(key.pictures));
+  header.zeros(kSumAt - header.out.size());
+  header.number(content_hash(header.out));
+  return std::move(header.out);
 }
 
 uint64_t end_of_table(const RowIndexKey& key) {
@@ -93,23 +90,21 @@ std::span<const uint8_t> bytes_of(const Slot& slot) {
 
 // Whether the header is this dataset's; else why not.
 Result<void> check(const Header& found, const RowIndexKey& key, const std::string& path) {
-  uint64_t sum;
-  uint32_t version;
-  std::memcpy(&sum, found.data() + kSumAt, sizeof sum);
-  std::memcpy(&version, found.data() + 8, sizeof version);
-  const Header expected = header_of(key);
-  if (!std::equal(kMagic.begin(), kMagic.end(), found.begin()) ||
-      sum != content_hash(std::span(found).first(kSumAt))) {
+  ByteReader in(found);
+  const bool magic = in.text(kMagic.size()) == kMagic;
+  const auto version = in.number<uint32_t>(), flags = in.number<uint32_t>();
+  const auto sum = ByteReader(std::span(found).subspan(kSumAt)).number<uint64_t>();
+  if (!magic || sum != content_hash(std::span(found).first(kSumAt))) {
     return Error{.code = &kNoRowIndex, .what = path + " is no row index", .where = {.file = path}};
   }
   // Flags are must-understand, and none is known.
-  if (!std::equal(found.begin() + 8, found.begin() + 16, expected.begin() + 8)) {
+  if (version != kVersion || flags != 0) {
     return Error{.code = &kNoRowIndex,
                  .what = path + " has version " + std::to_string(version) +
                          ", this reads version " + std::to_string(kVersion),
                  .where = {.file = path}};
   }
-  if (found == expected) return {};
+  if (found == header_of(key)) return {};
   return Error{.code = &kOtherDataset,
                .what = path + " was made from another dataset, or this one has changed",
                .where = {.file = path},
@@ -128,7 +123,7 @@ Result<std::unique_ptr<RowIndexFile>> RowIndexFile::open(const std::string& path
                                                          const RowIndexKey& key, bool writable) {
   std::unique_ptr<GrowingFile> file = GrowingFile::open(path, writable);
   if (!file) return storage_error(errno, "open", path);
-  Header header;
+  Header header(kHeaderBytes);
   if (!file->read(0, header)) {
     return Error{.code = &kNoRowIndex, .what = path + " is too short", .where = {.file = path}};
   }
