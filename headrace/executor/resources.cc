@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/executor/resources.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <thread>
+
+#include "headrace/base/cores.h"
 
 namespace headrace {
 namespace {
@@ -17,25 +16,6 @@ namespace {
 int local_world_size() {
   const char* text = std::getenv("LOCAL_WORLD_SIZE");
   return text ? std::max(1, std::atoi(text)) : 1;
-}
-
-int affinity_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return std::max(1u, std::thread::hardware_concurrency());
-}
-
-// "max 100000" or "200000 100000"; version 2 of cgroups, then version 1.
-double cgroup_cores() {
-  std::ifstream v2("/sys/fs/cgroup/cpu.max");
-  std::string quota;
-  double period = 0;
-  if (v2 >> quota >> period)
-    return quota == "max" || period <= 0 ? 0 : std::atof(quota.c_str()) / period;
-  std::ifstream q("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"), p("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-  double v1 = 0;
-  return q >> v1 && p >> period && v1 > 0 && period > 0 ? v1 / period : 0;
 }
 
 size_t number_in(const char* path) {
@@ -66,14 +46,11 @@ size_t available_memory() {
 
 }  // namespace
 
-ResolvedThreads threads_from(int affinity, double cgroup, int ranks) {
-  int cores = affinity;
-  std::string origin =
-      std::to_string(affinity) + (affinity == 1 ? " allowed core" : " allowed cores");
-  if (cgroup > 0 && cgroup < cores) {
-    cores = std::max(1, static_cast<int>(std::floor(cgroup)));
-    origin += ", cgroup allows " + std::to_string(cores);
-  }
+ResolvedThreads threads_from(const AllowedCores& allowed, int ranks) {
+  const int cores = allowed.count();
+  std::string origin = std::to_string(allowed.affinity) +
+                       (allowed.affinity == 1 ? " allowed core" : " allowed cores");
+  if (cores < allowed.affinity) origin += ", cgroup allows " + std::to_string(cores);
   if (ranks > 1) origin += " / LOCAL_WORLD_SIZE " + std::to_string(ranks);
   int threads = std::max(1, cores / ranks);
   if (threads - 1 >= 4) {
@@ -83,9 +60,7 @@ ResolvedThreads threads_from(int affinity, double cgroup, int ranks) {
   return {threads, origin};
 }
 
-ResolvedThreads default_threads() {
-  return threads_from(affinity_cores(), cgroup_cores(), local_world_size());
-}
+ResolvedThreads default_threads() { return threads_from(allowed_cores(), local_world_size()); }
 
 ResolvedMemory default_memory_limit() {
   const size_t available = available_memory();

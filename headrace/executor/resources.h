@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <string>
 
+#include "headrace/base/cores.h"
+
 namespace headrace {
 
 // A default, and in words where it came from.
@@ -23,7 +25,7 @@ ResolvedThreads default_threads();
 // A quarter of what is available / LOCAL_WORLD_SIZE.
 ResolvedMemory default_memory_limit();
 
-// The same from given facts; for tests. `cgroup_cores` 0: no quota.
-ResolvedThreads threads_from(int affinity_cores, double cgroup_cores, int local_world_size);
+// The same from given facts; for tests.
+ResolvedThreads threads_from(const AllowedCores& allowed, int local_world_size);
 
 }  // namespace headrace

@@ -12,18 +12,18 @@ namespace headrace {
 namespace {
 
 TEST(Threads, LeavesOneForTheTrainerWhereThatLeavesFour) {
-  EXPECT_EQ(threads_from(2, 0, 1).threads, 2);
-  EXPECT_EQ(threads_from(4, 0, 1).threads, 4);
-  EXPECT_EQ(threads_from(5, 0, 1).threads, 4);
-  EXPECT_EQ(threads_from(64, 0, 1).threads, 63);
+  EXPECT_EQ(threads_from({2, 0}, 1).threads, 2);
+  EXPECT_EQ(threads_from({4, 0}, 1).threads, 4);
+  EXPECT_EQ(threads_from({5, 0}, 1).threads, 4);
+  EXPECT_EQ(threads_from({64, 0}, 1).threads, 63);
 }
 
 TEST(Threads, RespectsTheCgroupAndTheOtherRanks) {
-  EXPECT_EQ(threads_from(64, 12.0, 1).threads, 11);
-  EXPECT_EQ(threads_from(64, 0.5, 1).threads, 1);
-  EXPECT_EQ(threads_from(16, 0, 8).threads, 2);
-  EXPECT_EQ(threads_from(2, 0, 8).threads, 1);
-  EXPECT_NE(threads_from(64, 12.0, 1).origin.find("cgroup"), std::string::npos);
+  EXPECT_EQ(threads_from({64, 12.0}, 1).threads, 11);
+  EXPECT_EQ(threads_from({64, 0.5}, 1).threads, 1);
+  EXPECT_EQ(threads_from({16, 0}, 8).threads, 2);
+  EXPECT_EQ(threads_from({2, 0}, 8).threads, 1);
+  EXPECT_NE(threads_from({64, 12.0}, 1).origin.find("cgroup"), std::string::npos);
 }
 
 TEST(MemoryShares, FitInsideTheLimit) {

@@ -2,16 +2,14 @@
 #include "headrace/formats/build_row_index.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
+#include <limits>
 #include <map>
-#include <new>
-#include <thread>
 
-#include "headrace/base/mutex.h"
+#include "headrace/base/cores.h"
 #include "headrace/base/registry.h"
+#include "headrace/formats/in_order.h"
 #include "headrace/formats/indexed_source.h"
 #include "headrace/formats/subset.h"
 #include "headrace/kernels/content_hash.h"
@@ -34,7 +32,6 @@ constexpr ErrorCode kCannotWrite{
 const Register<ErrorCode> registered_cannot_write(kCannotWrite);
 
 constexpr int64_t kRecordsAtOnce = 8;  // that a thread takes: enough for a call of the host's
-constexpr auto kSlice = std::chrono::milliseconds(50);
 
 [[noreturn]] void cannot_write(const std::string& file, int error_number) {
   throw Exception(
@@ -44,109 +41,99 @@ constexpr auto kSlice = std::chrono::milliseconds(50);
             .hint = "name a file in a folder that can be written: -o FILE"});
 }
 
-// What the threads share.
+// What became of a few records.
+struct Indexed {
+  int64_t records = 0, pictures = 0, indexed = 0, bad = 0;
+  uint64_t picture_bytes = 0;
+};
+
 class Build {
  public:
   Build(const Source& source, RowIndexFile& file)
-      : source_(source), pictures_(source), file_(file) {}
-
-  // A thread's part: until there are no more records, or something ended it.
-  void run() {
-    try {
-      std::vector<RecordData> records(kRecordsAtOnce);
-      std::map<const CodecRecord*, std::unique_ptr<ImageDecoder>> decoders;
-      while (!stopped_) {
-        const int64_t first = next_.fetch_add(kRecordsAtOnce);
-        if (first >= source_.size()) break;
-        take(first, std::min(kRecordsAtOnce, source_.size() - first), records, decoders);
-      }
-    } catch (...) {
-      MutexLock lock(mutex_);
-      if (!failure_) failure_ = std::current_exception();
-      stopped_ = true;
-    }
-    MutexLock lock(mutex_);
-    ++ended_;
-    changed_.notify_all();
+      : source_(source), pictures_(source), file_(file), wanted_(source.schema().size()) {
+    for (size_t field : pictures_.fields()) wanted_[field] = true;
   }
 
-  void stop() { stopped_ = true; }
-
-  // Until all threads have ended; tells how far they are.
-  void wait(int threads, const Progress& progress) {
-    for (bool all = false; !all;) {
-      {
-        MutexLock lock(mutex_);
-        if (ended_ < threads) changed_.wait_for(mutex_, kSlice);
-        all = ended_ == threads;
-      }
-      if (progress) progress(done_, source_.size());
-    }
-    MutexLock lock(mutex_);
-    if (failure_) std::rethrow_exception(failure_);
-  }
-
-  void add_to(BuiltRowIndex& out) const {
-    out.records = source_.size();
-    out.pictures = seen_;
-    out.indexed = indexed_;
-    out.bad = bad_;
-    out.picture_bytes = bytes_;
+  void run(int threads, const Progress& progress, BuiltRowIndex& out) {
+    const int64_t groups = (source_.size() + kRecordsAtOnce - 1) / kRecordsAtOnce;
+    // What waits are numbers: it may grow.
+    InOrder<Indexed> order(0, groups, std::numeric_limits<size_t>::max());
+    order.run(
+        threads, [this] { return worker(); },
+        [](const Indexed& group) { return sizeof group + group.picture_bytes; },
+        [&](const Indexed& group) {
+          out.records += group.records;
+          out.pictures += group.pictures;
+          out.indexed += group.indexed;
+          out.bad += group.bad;
+          out.picture_bytes += group.picture_bytes;
+        },
+        [&](int64_t) {
+          if (progress) progress(out.records, source_.size());
+        });
   }
 
  private:
-  using Decoders = std::map<const CodecRecord*, std::unique_ptr<ImageDecoder>>;
+  // A thread's own.
+  struct Worker {
+    std::vector<RecordData> records = std::vector<RecordData>(kRecordsAtOnce);
+    std::map<const CodecRecord*, std::unique_ptr<ImageDecoder>> decoders;
+    Indexed group;
+  };
 
-  void take(int64_t first, int64_t count, std::vector<RecordData>& records, Decoders& decoders) {
-    std::vector<bool> wanted(source_.schema().size());
-    for (size_t field : pictures_.fields()) wanted[field] = true;
+  std::function<Indexed(int64_t)> worker() {
+    auto worker = std::make_shared<Worker>();  // shared: std::function wants copies
+    return [this, worker](int64_t group) {
+      worker->group = {};
+      take(group * kRecordsAtOnce, *worker);
+      return worker->group;
+    };
+  }
+
+  void take(int64_t first, Worker& worker) {
     std::vector<int64_t> indices;
-    for (int64_t i = 0; i < count; ++i) indices.push_back(first + i);
-    source_.read(indices, wanted, std::span(records).first(static_cast<size_t>(count)));
-    for (int64_t i = 0; i < count && !stopped_; ++i) {
-      RecordData& record = records[static_cast<size_t>(i)];
+    for (int64_t i = 0; i < std::min(kRecordsAtOnce, source_.size() - first); ++i) {
+      indices.push_back(first + i);
+    }
+    const auto records = std::span(worker.records).first(indices.size());
+    source_.read(indices, wanted_, records);
+    for (const RecordData& record : records) {
+      ++worker.group.records;
       if (!record.result) {
         if (!is_bad_record(record.result.error())) throw Exception(record.result.error());
-        ++bad_;
+        ++worker.group.bad;
       } else {
-        for (size_t p = 0; p < pictures_.fields().size(); ++p) index(record, p, decoders);
+        for (size_t p = 0; p < pictures_.fields().size(); ++p) index(record, p, worker);
       }
-      ++done_;
     }
   }
 
-  void index(const RecordData& record, size_t picture, Decoders& decoders) {
+  void index(const RecordData& record, size_t picture, Worker& worker) {
     const std::span<const uint8_t> bytes = record.fields[pictures_.fields()[picture]].bytes;
-    ++seen_;
-    bytes_ += bytes.size();
+    ++worker.group.pictures;
+    worker.group.picture_bytes += bytes.size();
     const CodecRecord* const codec = codec_of(bytes);
-    std::unique_ptr<ImageDecoder>* decoder = codec ? &decoders[codec] : nullptr;
+    std::unique_ptr<ImageDecoder>* decoder = codec ? &worker.decoders[codec] : nullptr;
     if (decoder && !*decoder) *decoder = codec->make();
     if (!decoder || !(*decoder)->read_header(bytes)) {
-      ++bad_;
+      ++worker.group.bad;
       return;
     }
     Result<std::vector<uint8_t>> rows = (*decoder)->row_index(bytes);
     if (!rows) {
-      ++bad_;
+      ++worker.group.bad;
     } else if (!rows->empty() && rows->size() <= RowIndexFile::kLongest) {
       if (!file_.add(pictures_.slot(record.index, picture), content_hash(bytes), *rows)) {
         cannot_write(file_.path(), errno);
       }
-      ++indexed_;
+      ++worker.group.indexed;
     }
   }
 
   const Source& source_;
   const IndexedFields pictures_;
   RowIndexFile& file_;
-  std::atomic<int64_t> next_{0}, done_{0}, seen_{0}, indexed_{0}, bad_{0};
-  std::atomic<uint64_t> bytes_{0};
-  std::atomic<bool> stopped_{false};
-  Mutex mutex_;
-  Condition changed_;
-  int ended_ GUARDED_BY(mutex_) = 0;
-  std::exception_ptr failure_ GUARDED_BY(mutex_);
+  std::vector<bool> wanted_;
 };
 
 BuiltRowIndex build(const Source& source, const std::string& path, int threads,
@@ -158,18 +145,7 @@ BuiltRowIndex build(const Source& source, const std::string& path, int threads,
   BuiltRowIndex out{.file = path};
   std::unique_ptr<RowIndexFile> file = RowIndexFile::create(path, key);
   if (!file) cannot_write(path, errno);
-  {
-    Build work(source, *file);
-    std::vector<std::jthread> workers;
-    for (int i = 0; i < threads; ++i) workers.emplace_back([&work] { work.run(); });
-    try {
-      work.wait(threads, progress);
-    } catch (...) {
-      work.stop();
-      throw;  // the threads are waited for as their handles go
-    }
-    work.add_to(out);
-  }
+  Build(source, *file).run(threads, progress, out);
   if (!file->publish(/*replace=*/true)) cannot_write(path, errno);
   out.file_bytes = file->file_bytes();
   return out;
@@ -188,8 +164,7 @@ BuiltRowIndex build_row_index(const SourcePtr& source, const std::string& file, 
       if (path.empty()) cannot_write(path, 0);
       cache.make();
     }
-    const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-    out = build(*viewed, path, threads > 0 ? threads : cores, progress);
+    out = build(*viewed, path, threads > 0 ? threads : allowed_cores().count(), progress);
     return viewed;
   });
   return out;

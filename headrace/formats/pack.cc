@@ -2,7 +2,6 @@
 #include "headrace/formats/pack.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,12 +11,13 @@
 #include <memory>
 #include <system_error>
 
+#include "headrace/base/cores.h"
 #include "headrace/base/mutex.h"
 #include "headrace/base/registry.h"
 #include "headrace/formats/fingerprint.h"
 #include "headrace/formats/folder_listing.h"
+#include "headrace/formats/in_order.h"
 #include "headrace/formats/pack_input.h"
-#include "headrace/formats/pack_threads.h"
 #include "headrace/formats/pack_transcode.h"
 #include "headrace/formats/pack_writer.h"
 
@@ -127,7 +127,7 @@ class Packing {
  public:
   Packing(PackInput input, const PackOptions& options)
       : input_(std::move(input)), options_(options) {
-    threads_ = options.threads > 0 ? options.threads : allowed_threads();
+    threads_ = options.threads > 0 ? options.threads : allowed_cores().count();
   }
 
   PackHeader header(uint32_t shard) const {
@@ -220,13 +220,6 @@ class Packing {
 };
 
 }  // namespace
-
-int allowed_threads() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return std::max(1, CPU_COUNT(&set));
-}
 
 PackReport pack(const std::vector<SourcePtr>& sources, const std::string& given_out,
                 const PackOptions& options, const Progress& progress) {

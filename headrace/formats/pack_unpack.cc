@@ -9,11 +9,12 @@
 #include <optional>
 #include <string>
 
+#include "headrace/base/cores.h"
 #include "headrace/base/registry.h"
 #include "headrace/codecs/codec.h"
+#include "headrace/formats/in_order.h"
 #include "headrace/formats/pack_manifest.h"
 #include "headrace/formats/pack_output.h"
-#include "headrace/formats/pack_threads.h"
 #include "headrace/formats/pack_writer.h"
 #include "headrace/storage/crc32c.h"
 
@@ -362,7 +363,7 @@ UnpackReport unpack(const std::string& path, const std::string& folder,
   OutputFolder output(folder, options.overwrite);
   UnpackReport report;
   report.missing = pack.missing;
-  const int threads = options.threads > 0 ? options.threads : allowed_threads();
+  const int threads = options.threads > 0 ? options.threads : allowed_cores().count();
   Unpacking(pack, output).run(threads, progress, report);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return report;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/formats/pack_threads.h"
+#include "headrace/formats/in_order.h"
 
 #include <gtest/gtest.h>
 

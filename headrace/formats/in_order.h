@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work on numbers 0, 1, 2, ... by several threads, taken in order by the one that asks for it.
+// Work on numbers 0, 1, 2, ... by several threads, taken in order by the one that asks for it:
+// packing, unpacking, scans.
 //
 // For long operations outside of a loader, which has threads of its own. Results wait in memory up
 // to a bound; what `work` throws is thrown again when its number's turn comes.
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <exception>
@@ -19,9 +21,6 @@
 
 namespace headrace {
 
-// Cores that this process may run on.
-int allowed_threads();
-
 template <class Item>
 class InOrder {
  public:
@@ -31,11 +30,13 @@ class InOrder {
   InOrder(int64_t first, int64_t end, size_t max_bytes)
       : end_(end), max_bytes_(max_bytes), next_(first), awaited_(first) {}
 
-  // `size_of`: an item's bytes. `take` and `tick` are called by this thread, `tick` also while
+  // `size_of`: an item's bytes, or what it took to make it: small ones are claimed many at once.
+  // `take` and `tick` are called by this thread, `tick` also while
   // there is nothing to take; what they throw ends the work and is passed on.
   void run(int threads, const MakeWork& make_work,
            const std::function<size_t(const Item&)>& size_of, const std::function<void(Item)>& take,
            const std::function<void(int64_t)>& tick) {
+    threads_ = threads;
     Joiner joiner{*this, {}};
     for (int i = 0; i < threads; ++i) {
       joiner.threads.emplace_back([this, &make_work, &size_of] { work_loop(make_work, size_of); });
@@ -72,11 +73,12 @@ class InOrder {
     changed_.notify_all();
   }
 
-  // Small items are claimed by the dozen.
+  // Small items are claimed by the dozen, towards the end fewer: all threads end together.
   int64_t run_length() const REQUIRES_LOCK(mutex_) {
     if (items_ == 0) return 1;
     const auto fitting = static_cast<int64_t>(kRunBytes / (bytes_ / items_ + 1));
-    return std::clamp<int64_t>(fitting, 1, kLongestRun);
+    const int64_t share = (end_ - next_) / (2 * threads_);
+    return std::clamp<int64_t>(std::min(fitting, share), 1, kLongestRun);
   }
 
   void work_loop(const MakeWork& make_work, const std::function<size_t(const Item&)>& size_of) {
@@ -93,7 +95,7 @@ class InOrder {
       Run run;
       try {
         if (!work) work = make_work();
-        for (int64_t i = begin; i < end; ++i) {
+        for (int64_t i = begin; i < end && !stopping_; ++i) {
           run.items.push_back(work(i));
           run.bytes += size_of(run.items.back());
         }
@@ -142,7 +144,8 @@ class InOrder {
   int64_t next_ GUARDED_BY(mutex_);                                     // that nobody has claimed
   size_t held_ GUARDED_BY(mutex_) = 0;                                  // bytes in done_
   size_t bytes_ GUARDED_BY(mutex_) = 0, items_ GUARDED_BY(mutex_) = 0;  // of all so far
-  bool stopping_ GUARDED_BY(mutex_) = false;
+  std::atomic<bool> stopping_{false};
+  int threads_ = 1;  // set before there are any
   int64_t awaited_;  // the asking thread's own
 };
 
