@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source made of columns that the caller holds: lists of files, arrays in memory, lists of text.
-// Record i is element i of each. Reading arrays copies and allocates nothing.
+// A source made of columns: lists of files, arrays in memory or in files, lists of text. Record i
+// is element i of each. Reading arrays in memory copies and allocates nothing.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "headrace/formats/file_array.h"
 #include "headrace/formats/source.h"
 
 namespace headrace {
@@ -24,6 +25,10 @@ struct ArrayColumn {
   std::shared_ptr<const void> owner = {};
 };
 
+// An array that lies in files. Labels, and columns of at most 64 bytes a record (256 MiB in all),
+// are loaded when the source is made; of others each record is read by position when it is wanted.
+using FileArrayColumn = FileArray;
+
 // Files, one a record, each holding an encoded picture (or text, or bytes, where the kind says so).
 struct PathColumn {
   std::vector<std::string> paths;
@@ -36,15 +41,18 @@ struct TextColumn {
 
 struct Column {
   std::string name;
-  std::variant<ArrayColumn, PathColumn, TextColumn> values;
+  std::variant<ArrayColumn, PathColumn, TextColumn, FileArrayColumn> values;
   // None: by name and type. Arrays: "image", "mask" (also plural) of uint8 with two or three
   // dimensions a record are pictures, one-dimensional integers named "label" are labels, the rest
   // are tensors. Files: masks by that name, else images. Text: labels by that name, else text.
   std::optional<FieldKind> kind = {};
+  // What the numbers 0, 1, 2, ... of a label mean, where its array comes with names.
+  std::vector<std::string> classes = {};
 };
 
+// `title`: how its description begins, "npy train.npy"; without one it lists the fields.
 // Throws Exception HR0420: no columns, unequal lengths, a name twice or no identifier, a kind that
-// does not fit the values.
-SourcePtr records(std::vector<Column> columns);
+// does not fit the values, an array that ends behind its file; HR02xx when a file cannot be read.
+SourcePtr records(std::vector<Column> columns, const std::string& title = {});
 
 }  // namespace headrace

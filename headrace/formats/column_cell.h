@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a source of columns keeps of each column: its field, and what reading a record takes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headrace/formats/classes.h"
+#include "headrace/formats/columns.h"
+#include "headrace/formats/fingerprint.h"
+#include "headrace/formats/name_list.h"
+
+namespace headrace {
+
+struct Cell {
+  enum class Form : uint8_t { kInMemory, kScalar, kFile, kText, kFileArray };
+  Form form = Form::kInMemory;
+  const uint8_t* data = nullptr;  // kInMemory: of record 0; kScalar: int64 values
+  size_t bytes = 0;               // kInMemory, kFileArray: of one record
+  NameList names;                 // kFile: paths; kText: values
+  FileArray array;                // kFileArray
+  size_t buffer = 0;              // kFile, kFileArray: the first of its own among a record's
+  std::vector<int64_t> numbers;   // kScalar: where they had to be converted
+  std::shared_ptr<const void> owner;
+  std::vector<std::string> classes;
+
+  // Of a record's own buffers.
+  size_t buffers() const { return form == Form::kFile ? 1 : form == Form::kFileArray ? 2 : 0; }
+};
+
+// Fills the cell and gives its field; may take the column's values. Throws Exception HR0420.
+Field make_cell(Column& column, Cell& cell);
+
+int64_t length_of(const Column& column);
+// What makes this column differ from others. Throws a storage error when a file cannot be read.
+void add_cell(const Field& field, const Cell& cell, int64_t count, Fingerprint& print);
+
+[[noreturn]] void bad_column(const std::string& name, const std::string& what,
+                             const std::string& hint = {});
+[[noreturn]] void no_columns();
+
+}  // namespace headrace

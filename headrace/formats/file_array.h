@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// An array of numbers that lies in one or more files, read record by record.
+//
+// Files are read by position, never mapped: one that is cut off while it is open must give an error
+// of a record and not a signal. Const members may be called from any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headrace/base/buffer.h"
+#include "headrace/base/error.h"
+#include "headrace/base/tensor.h"
+#include "headrace/storage/file.h"
+
+namespace headrace {
+
+// Records that follow each other in one file.
+struct FilePart {
+  std::shared_ptr<const File> file;  // shared: by the columns that lie in it
+  uint64_t offset = 0;               // of its first record
+  int64_t count = 0;
+};
+
+struct FileArray {
+  std::vector<FilePart> parts;  // one behind the other
+  DType dtype = DType::kUInt8;
+  Shape shape = {};     // of one record, as it is delivered
+  uint64_t stride = 0;  // bytes from one record to the next; 0: they are dense
+  bool big_endian = false;
+  bool channels_last = false;  // stored as (H, W, C), delivered as (C, H, W)
+
+  int64_t count() const;
+  // What does not fit (sizes that overflow, records that overlap or end behind their file), or
+  // nothing. REQUIRED before any of the following.
+  std::string problem() const;
+
+  size_t record_bytes() const { return static_cast<size_t>(element_count(shape)) * size_of(dtype); }
+  // One record in native order, densely. `scratch` is used where the channels have to move.
+  Result<void> read(int64_t record, Buffer& out, Buffer& scratch) const;
+  // All records, one behind the other. REQUIRES: out.size() == count() * record_bytes().
+  Result<void> load(std::span<uint8_t> out) const;
+  // The first bytes of a record as they are stored, to tell arrays apart.
+  Result<void> peek(int64_t record, std::span<uint8_t> out) const;
+
+ private:
+  const FilePart& part_of(int64_t& record) const;
+  uint64_t step() const { return stride ? stride : record_bytes(); }
+  void make_native(std::span<uint8_t> bytes) const;
+  void move_channels(const uint8_t* in, uint8_t* out) const;
+};
+
+}  // namespace headrace
