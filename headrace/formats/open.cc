@@ -7,6 +7,7 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/formats/folder_listing.h"
+#include "headrace/formats/shard_files.h"
 #include "headrace/formats/source.h"
 #include "headrace/storage/file.h"
 
@@ -74,6 +75,13 @@ const FormatRecord& named_format(const std::string& name) {
         near.empty() ? "the formats are " + all : "did you mean \"" + std::string(near) + "\"?");
 }
 
+constexpr ErrorCode kOneFile{
+    "HR0418", ErrorKind::kConfig, "several files for a format of one",
+    "This format is one file or one folder, and the path is a pattern or a "
+    "list of several. Open them one by one and join them with "
+    "hr.concat(...)."};
+const Register<ErrorCode> registered_one_file(kOneFile);
+
 const FormatRecord& format_of(const std::string& path) {
   const FormatRecord* general = nullptr;
   for (const FormatRecord* format : Registry<FormatRecord>::all()) {
@@ -113,7 +121,9 @@ SourcePtr open_source(const std::string& path, const std::map<std::string, Param
                       const Progress& progress) {
   struct stat status{};
   if (path.empty() || path.find('\0') != std::string::npos) nothing_there(path);
-  if (::stat(path.c_str(), &status) != 0) {
+  const bool several = is_shard_pattern(path);
+  const std::string first = several ? shard_files(path).front() : path;
+  if (::stat(first.c_str(), &status) != 0) {
     if (errno == ENOENT || errno == ENOTDIR) nothing_there(path);
     throw Exception(storage_error(errno, "open", path));
   }
@@ -123,7 +133,11 @@ SourcePtr open_source(const std::string& path, const std::map<std::string, Param
     if (const auto* name = std::get_if<std::string>(&chosen->second)) format = &named_format(*name);
     rest.erase(chosen);
   }
-  if (!format) format = &format_of(path);
+  if (!format) format = &format_of(first);
+  if (several && !format->shards) {
+    raise(kOneFile, "the format \"" + std::string(format->name) + "\" does not take several files",
+          "hr.concat(hr.open(...), hr.open(...))");
+  }
   return format->open(path, Arguments(format->name, format->params, rest), progress);
 }
 

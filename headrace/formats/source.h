@@ -71,6 +71,7 @@ struct FormatRecord {
   bool (*recognizes)(const std::string& path);  // cheap: a stat, a few bytes
   SourcePtr (*open)(const std::string& path, const Arguments& arguments, const Progress& progress);
   bool general = false;  // asked after the others: it takes what none of them claims
+  bool shards = false;   // opens several files as one (shard_files.h)
 };
 
 // Opens by content, or by the format that arguments["format"] names. Throws Exception: HR0401 when

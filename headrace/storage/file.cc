@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -167,6 +168,13 @@ Result<Opened> open_regular(const std::string& path, const FileCalls& calls) {
   }
 }
 
+FileIdentity identity_from(const struct stat& status) {
+  return {.device = status.st_dev,
+          .inode = status.st_ino,
+          .size = static_cast<uint64_t>(status.st_size),
+          .modified_ns = int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
+}
+
 Error ended_early(const std::string& path, uint64_t expected, uint64_t found) {
   return Error{
       .code = &kEndedEarly,
@@ -209,6 +217,9 @@ int FileCalls::open(const char* path, int flags) const { return ::open(path, fla
 int FileCalls::stat(int descriptor, struct stat* out) const { return ::fstat(descriptor, out); }
 ssize_t FileCalls::read(int descriptor, void* out, size_t count, int64_t offset) const {
   return ::pread(descriptor, out, count, offset);
+}
+ssize_t FileCalls::read(int descriptor, std::span<const iovec> parts, int64_t offset) const {
+  return ::preadv(descriptor, parts.data(), static_cast<int>(parts.size()), offset);
 }
 void FileCalls::close(int descriptor) const { ::close(descriptor); }
 void FileCalls::pause(int milliseconds) const {
@@ -282,6 +293,44 @@ Result<void> File::read(uint64_t offset, std::span<uint8_t> out) const {
     return ended_early(path_, offset + out.size(), size_);
   }
   return read_fully(path_, descriptor_, offset, out, *calls_);
+}
+
+Result<void> File::read(uint64_t offset, std::span<const std::span<uint8_t>> parts) const {
+  constexpr size_t kMostParts = 64, kMostBytes = size_t{1} << 30;
+  std::array<iovec, kMostParts> places;
+  while (!parts.empty()) {
+    size_t count = 0, bytes = 0;
+    for (; count < std::min(parts.size(), kMostParts); ++count) {
+      if (count > 0 && bytes + parts[count].size() > kMostBytes) break;
+      places[count] = {parts[count].data(), parts[count].size()};
+      bytes += parts[count].size();
+    }
+    const ssize_t got =
+        offset <= size_ && bytes <= size_ - offset && bytes <= kMostBytes
+            ? calls_->read(descriptor_, {places.data(), count}, static_cast<int64_t>(offset))
+            : -1;
+    // Whatever went wrong or stayed short is read part by part, which tries again and says why.
+    for (size_t i = 0; i < count; ++i) {
+      if (got != static_cast<ssize_t>(bytes)) {
+        if (Result<void> read = this->read(offset, parts[i]); !read) return read;
+      }
+      offset += parts[i].size();
+    }
+    parts = parts.subspan(count);
+  }
+  return {};
+}
+
+Result<FileIdentity> File::identity() const {
+  struct stat status{};
+  if (calls_->stat(descriptor_, &status) != 0) return storage_error(errno, "look at", path_);
+  return identity_from(status);
+}
+
+Result<FileIdentity> identity_of(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return storage_error(errno, "look at", path);
+  return identity_from(status);
 }
 
 Result<void> read_file(const std::string& path, Buffer& out, const ReadLimits& limits,

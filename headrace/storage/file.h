@@ -9,6 +9,7 @@
 
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -28,10 +29,18 @@ class FileCalls {
   virtual int open(const char* path, int flags) const;
   virtual int stat(int descriptor, struct stat* out) const;
   virtual ssize_t read(int descriptor, void* out, size_t count, int64_t offset) const;
+  virtual ssize_t read(int descriptor, std::span<const iovec> parts, int64_t offset) const;
   virtual void close(int descriptor) const;
   virtual void pause(int milliseconds) const;
   static const FileCalls& system();
 };
+
+struct FileIdentity {
+  uint64_t device = 0, inode = 0, size = 0;
+  int64_t modified_ns = 0;
+  bool operator==(const FileIdentity&) const = default;
+};
+Result<FileIdentity> identity_of(const std::string& path);
 
 class File {
  public:
@@ -47,6 +56,10 @@ class File {
   uint64_t size() const { return size_; }  // when it was opened
   // Fills all of `out`. A file that ends before that is a data error.
   Result<void> read(uint64_t offset, std::span<uint8_t> out) const;
+  // The same into several places, one behind the other in the file: with one call where possible.
+  Result<void> read(uint64_t offset, std::span<const std::span<uint8_t>> parts) const;
+  // What tells this file from one that replaces or changes it.
+  Result<FileIdentity> identity() const;
 
  private:
   File(std::string path, int descriptor, uint64_t size, const FileCalls& calls)

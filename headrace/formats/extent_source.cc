@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/formats/extent_source.h"
+
+#include <algorithm>
+#include <array>
+#include <new>
+
+#include "headrace/base/registry.h"
+#include "headrace/formats/fingerprint.h"
+#include "headrace/formats/labeled_files.h"
+#include "headrace/formats/wording.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kTooLarge{
+    "HR0411", ErrorKind::kResource, "record too large",
+    "One record of a container has more bytes than memory_limit leaves for a record, or than there "
+    "is memory. Raise memory_limit, or leave the record out with on_error=\"skip\" or "
+    "\"substitute\"."};
+const Register<ErrorCode> registered_too_large(kTooLarge);
+
+constexpr ErrorCode kUnknownDamage{
+    "HR0412", ErrorKind::kData, "damaged container",
+    "A part of the container could not be read when its records were looked for. `headrace scan` "
+    "lists all such places; copy or make the file again."};
+const Register<ErrorCode> registered_unknown_damage(kUnknownDamage);
+
+constexpr size_t kMostTogether = 64;  // records that one call reads
+
+uint64_t fingerprint_of(const Extents& records, const Schema& schema, size_t files) {
+  Fingerprint print;
+  print.add("extents");
+  print.add(uint64_t{files});
+  for (const Field& field : schema) {
+    print.add(field.name);
+    print.add(static_cast<uint64_t>(field.kind));
+    print.add(name_of(field.dtype));
+    for (const int64_t size : field.shape) print.add(static_cast<uint64_t>(size));
+  }
+  for (size_t file = 0; file < files; ++file) {
+    print.add(static_cast<uint64_t>(records.end_of(file)));
+  }
+  for (int64_t i = 0; i < records.size(); ++i) {
+    const Extent extent = records[i];
+    print.add(extent.offset);
+    print.add(extent.bytes);
+  }
+  return print.value();
+}
+
+}  // namespace
+
+ExtentSource::ExtentSource(std::unique_ptr<FileSet> files, ContainerIndex index, Schema schema)
+    : files_(std::move(files)),
+      index_(std::move(index)),
+      schema_(std::move(schema)),
+      fingerprint_(fingerprint_of(index_.records, schema_, files_->size())) {}
+
+Where ExtentSource::where(int64_t record) const {
+  const Extent extent = index_.records[record];
+  return {.file = files_->path(extent.file),
+          .record = record,
+          .offset = static_cast<int64_t>(extent.offset)};
+}
+
+std::string ExtentSource::key(int64_t index) const {
+  const Extent extent = index_.records[index];
+  const std::string& path = files_->path(extent.file);
+  return path.substr(path.rfind('/') + 1) + ":" +
+         std::to_string(index - index_.records.first_of(extent.file));
+}
+
+std::string ExtentSource::described(std::string_view format, const std::string& path) const {
+  std::string out = std::string(format) + " " + path + " (" + counted(size(), "record");
+  if (files_->size() > 1) {
+    out += " in " + counted(static_cast<int64_t>(files_->size()), "file");
+  }
+  if (const auto damaged = static_cast<int64_t>(index_.damage.size()); damaged > 0) {
+    out += "; " + counted(damaged, "damaged place");
+  }
+  return out + ")";
+}
+
+Result<void> ExtentSource::read_part(int64_t record, uint64_t offset,
+                                     std::span<uint8_t> out) const {
+  const Extent extent = index_.records[record];
+  return files_->read(extent.file, extent.offset + offset, out);
+}
+
+Error ExtentSource::damage_of(const Damage& damage) const {
+  const ErrorCode* code = Registry<ErrorCode>::find(damage.code);
+  Error error{.code = code && code->kind != ErrorKind::kStorage ? code : &kUnknownDamage,
+              .what = damage.what,
+              .where = where(damage.record),
+              .hint = damage.hint};
+  error.where.offset = static_cast<int64_t>(damage.offset);
+  return error;
+}
+
+void ExtentSource::finish(int64_t record, const std::vector<bool>& wanted, RecordData& out) const {
+  Result<void> parsed = parse(record, out.owned[0].bytes(), wanted, out);
+  if (parsed) return;
+  Where place = where(record);
+  Where& given = parsed.error().where;
+  given.file = std::move(place.file);
+  given.record = record;
+  given.offset = place.offset + std::max<int64_t>(given.offset, 0);
+  for (FieldData& field : out.fields) field = {};
+  out.result = std::move(parsed);
+}
+
+// Memory for its bytes, unless it is known to be bad.
+Result<void> ExtentSource::prepare(int64_t record, const Extent& extent, RecordData& out) const {
+  begin_record(record, schema_.size(), buffers(), out);
+  const auto damage =
+      std::lower_bound(index_.damage.begin(), index_.damage.end(), record,
+                       [](const Damage& each, int64_t number) { return each.record < number; });
+  if (damage != index_.damage.end() && damage->record == record) return damage_of(*damage);
+  Error too_large{
+      .code = &kTooLarge,
+      .what = "the record has " + grouped(static_cast<int64_t>(extent.bytes)) + " bytes",
+      .hint = "raise memory_limit, or leave the record out"};
+  if (extent.bytes <= out.max_bytes) {
+    try {
+      out.owned[0].resize(extent.bytes);
+      return {};
+    } catch (const std::bad_alloc&) {
+      too_large.what += ", and there is no memory for them";
+    }
+  } else {
+    too_large.what += ", and " + grouped(static_cast<int64_t>(out.max_bytes)) + " are possible";
+  }
+  too_large.where = where(record);
+  return too_large;
+}
+
+// Reads `out`, records whose bytes lie one behind the other from `first` on, and parses them.
+void ExtentSource::read_run(const Extent& first, const std::vector<bool>& wanted,
+                            std::span<RecordData> out) const {
+  std::array<std::span<uint8_t>, kMostTogether> parts;
+  for (size_t i = 0; i < out.size(); ++i) {
+    parts[i] = {out[i].owned[0].data(), out[i].owned[0].size()};
+  }
+  Result<void> all = files_->read(first.file, first.offset, {parts.data(), out.size()});
+  uint64_t offset = first.offset;
+  for (size_t i = 0; i < out.size(); ++i) {
+    // Which of several could not be read?
+    if (!all) out[i].result = files_->read(first.file, offset, parts[i]);
+    offset += parts[i].size();
+    if (out[i].result) {
+      finish(out[i].index, wanted, out[i]);
+    } else {
+      out[i].result.error().where.record = out[i].index;
+    }
+  }
+}
+
+void ExtentSource::read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
+                        std::span<RecordData> out) const {
+  Extent run;
+  size_t begin = 0;
+  for (size_t i = 0; i < out.size(); ++i) {
+    const Extent extent = index_.records[indices[i]];
+    const bool follows = i > begin && i - begin < kMostTogether && extent.file == run.file &&
+                         extent.offset == run.offset + run.bytes;
+    if (!follows) {
+      if (i > begin) read_run(run, wanted, out.subspan(begin, i - begin));
+      run = {.file = extent.file, .offset = extent.offset, .bytes = 0};
+      begin = i;
+    }
+    run.bytes += extent.bytes;
+    if (Result<void> ready = prepare(indices[i], extent, out[i]); !ready) {
+      out[i].result = std::move(ready);
+      if (i > begin) read_run(run, wanted, out.subspan(begin, i - begin));
+      begin = i + 1;
+    }
+  }
+  if (begin < out.size()) read_run(run, wanted, out.subspan(begin));
+}
+
+}  // namespace headrace

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files that a path means, where a container may be many files ("shards").
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headrace {
+
+// In this order:
+// - lines, where it has several: each on its own;
+// - braces, as WebDataset writes them: "train-{0000..0146}.tar" (also {a,b}), every one of which
+//   must be there;
+// - wildcards, as the shell knows them (*, ?, [0-9], not across '/'): those that are there, sorted;
+// - a folder: the files directly in it whose names end with one of `suffixes`, sorted;
+// - anything else: itself.
+// Names with digits are sorted as text, which is why shards are numbered with leading zeros; where
+// they are not, "part-10" comes after "part-9" all the same. Throws Exception: HR0402 nothing
+// there, HR0413 a pattern that makes no sense.
+std::vector<std::string> shard_files(const std::string& path,
+                                     const std::vector<std::string_view>& suffixes = {});
+
+// Whether shard_files() would do more than to take the path as it is.
+bool is_shard_pattern(std::string_view path);
+
+// Whether it is a folder in which files with one of the suffixes lie, and no folder.
+bool is_shard_folder(const std::string& path, const std::vector<std::string_view>& suffixes);
+
+// Without regard to case.
+bool has_suffix(std::string_view path, std::string_view suffix);
+
+}  // namespace headrace

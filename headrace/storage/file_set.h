@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files of one container: opened when they are first read, closed again when too many are open.
+//
+// Each file is remembered as it was when the set was made. One that was replaced or changed since
+// gives a data error (HR0208) instead of bytes that belong elsewhere. Const members may be called
+// from any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headrace/base/mutex.h"
+#include "headrace/storage/file.h"
+
+namespace headrace {
+
+class FileSet {
+ public:
+  static constexpr size_t kMostOpen = 256;
+
+  // Throws Exception HR0201..HR0205 when one cannot be looked at.
+  explicit FileSet(std::vector<std::string> paths, size_t most_open = kMostOpen);
+  FileSet(const FileSet&) = delete;
+  FileSet& operator=(const FileSet&) = delete;
+  ~FileSet();
+
+  size_t size() const { return paths_.size(); }
+  const std::string& path(size_t file) const { return paths_[file]; }
+  const FileIdentity& identity(size_t file) const { return identities_[file]; }
+  uint64_t total_bytes() const;
+
+  Result<void> read(size_t file, uint64_t offset, std::span<uint8_t> out) const;
+  // Into several places, one behind the other in the file.
+  Result<void> read(size_t file, uint64_t offset, std::span<const std::span<uint8_t>> parts) const;
+
+ private:
+  // `users` is negative while the file is being closed.
+  struct Slot {
+    std::atomic<int64_t> users{0};
+    std::atomic<const File*> file{nullptr};
+    std::atomic<uint64_t> last_used{0};
+  };
+  class Use;
+  template <class Out>
+  Result<void> read_open(size_t file, uint64_t offset, Out out) const;
+  Result<void> open(size_t file) const EXCLUDES_LOCK(mutex_);
+  void close_one() const REQUIRES_LOCK(mutex_);
+
+  std::vector<std::string> paths_;
+  std::vector<FileIdentity> identities_;
+  size_t most_open_;
+  std::unique_ptr<Slot[]> slots_;
+  mutable std::atomic<uint64_t> clock_{0};
+  mutable Mutex mutex_;
+  mutable size_t open_ GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace headrace
