@@ -128,7 +128,7 @@ class Engine final : public PoolClient {
 
   // Processing (process.cc).
   int process(RecordRun& run, Renderer& renderer);
-  int process_group(RecordRun& run, int first, int count, Renderer& renderer);
+  int process_group(RecordRun& run, int first, Renderer& renderer);
   void begin_record(RecordRun& run, int i, Renderer& renderer, bool may_wait);
   void read_record(const OpenBatch& batch, int row, InFlight& flight, bool may_wait);
   void reserve_early(RecordRun& run, int i, Renderer& renderer);

@@ -2,7 +2,6 @@
 // What a worker does with a run of records whose pipeline has no host step, and what all runs
 // share.
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <new>
 
@@ -12,11 +11,11 @@
 namespace headrace {
 namespace {
 
-// Records that are decoded side by side; a decoder with several lanes profits from it. Their
-// encoded bytes are held together, so large ones go alone.
+// Records that are taken together where there is nothing to decode; else their decoder's lanes say
+// how many. Their encoded bytes are held together, so large ones go alone.
 constexpr int kGroup = 16;
 constexpr size_t kGroupBytes = size_t{2} << 20;
-// Read buffers above this are given back, so that a worker keeps at most kGroup times as much.
+// Read buffers above this are given back, so that a worker keeps at most a group times as much.
 constexpr size_t kKeptBuffer = size_t{256} << 10;
 constexpr int kAttempts = 100;  // substitutes to try for one bad record
 
@@ -38,10 +37,21 @@ size_t copied_bytes(const Record& record) {
   return bytes;
 }
 
-// Pictures that gain nothing from company are decoded while their bytes are in the cache.
-bool decodes_alone(const Record& record, Renderer& renderer) {
-  return std::any_of(record.fields.begin(), record.fields.end(),
-                     [&](const FieldValue& value) { return renderer.lanes(value.picture) == 1; });
+// How many records like this one gain from company. Pictures that gain nothing are decoded one by
+// one, while their bytes are in the cache.
+int largest_group(const Record& record, Renderer& renderer) {
+  int lanes = 0;
+  for (const FieldValue& value : record.fields) {
+    const int its = renderer.lanes(value.picture);
+    if (its > 0) lanes = lanes > 0 ? std::min(lanes, its) : its;
+  }
+  return lanes > 0 ? lanes : kGroup;
+}
+
+// The first of equal parts: none is small at the end.
+int equal_part(int count, int most) {
+  const int parts = (count + most - 1) / most;
+  return (count + parts - 1) / parts;
 }
 
 std::string substituted_by(int64_t index) {
@@ -71,26 +81,26 @@ size_t encoded_bytes(const RecordData& data) {
 int Engine::process(RecordRun& run, Renderer& renderer) {
   if (has_host_steps_) return process_with_host(run, renderer);
   // A group is finished before the next begins, so a few places serve the run.
-  const int groups = (run.rows + kGroup - 1) / kGroup;
-  const int places = (run.rows + groups - 1) / groups;  // no small group at the end
-  if (static_cast<int>(run.flight.size()) < places) run.flight.resize(places);
   for (int first = 0; first < run.rows && !stopping_;) {
-    first += process_group(run, first, std::min(places, run.rows - first), renderer);
+    first += process_group(run, first, renderer);
   }
   return run.rows;
 }
 
-// Returns how many of `count` records it took.
-int Engine::process_group(RecordRun& run, int first, int count, Renderer& renderer) {
+// Returns how many records it took.
+int Engine::process_group(RecordRun& run, int first, Renderer& renderer) {
+  const int left = run.rows - first;
   RecordRun group{.batch = run.batch,
                   .first_row = run.first_row + first,
-                  .rows = count,
-                  .flight = std::move(run.flight)};
-  if (pixels_.any) count = 1;  // several of a group would wait for each other's memory
+                  .rows = left,
+                  .flight = std::move(run.flight),
+                  .sources = std::move(run.sources)};
+  int most = pixels_.any ? 1 : left;  // several would wait for each other's memory
   size_t bytes = 0;
   int taken = 0;
-  while (taken < count && (taken == 0 || (bytes < kGroupBytes && !read_ahead_.is_full()))) {
+  while (taken < most && (taken == 0 || (bytes < kGroupBytes && !read_ahead_.is_full()))) {
     const int i = taken++;
+    if (static_cast<int>(group.flight.size()) < taken) group.flight.resize(taken);
     try {
       // Only the first one may wait for the others' bytes to be given back: it holds none itself.
       begin_record(group, i, renderer, /*may_wait=*/bytes == 0);
@@ -100,7 +110,7 @@ int Engine::process_group(RecordRun& run, int first, int count, Renderer& render
       fail_for_memory(group, i, 1, renderer);
     }
     bytes += group.flight[i].lent + copied_bytes(group.flight[i].record);
-    if (decodes_alone(group.flight[i].record, renderer)) break;
+    most = std::min(most, equal_part(left, largest_group(group.flight[i].record, renderer)));
   }
   try {
     write_records(group, 0, taken, renderer);
@@ -108,6 +118,7 @@ int Engine::process_group(RecordRun& run, int first, int count, Renderer& render
     fail_for_memory(group, 0, taken, renderer);
   }
   run.flight = std::move(group.flight);
+  run.sources = std::move(group.sources);
   return taken;
 }
 
@@ -190,9 +201,8 @@ size_t Engine::bytes_to_write(const InFlight& flight) const {
 }
 
 void Engine::write_records(RecordRun& run, int first, int count, Renderer& renderer) {
-  std::array<RowSource, kGroup> rows;
-  std::array<int, kGroup> place;
-  int n = 0;
+  std::vector<RowSource>& sources = run.sources;
+  sources.clear();
   size_t bytes = 0;
   for (int i = first; i < first + count; ++i) {
     InFlight& flight = run.flight[i];
@@ -205,28 +215,28 @@ void Engine::write_records(RecordRun& run, int first, int count, Renderer& rende
       }
       bytes += bytes_to_write(flight);
     }
-    place[n] = i;
-    rows[n++] = {.row = run.first_row + i, .record = &flight.record, .result = {}};
+    sources.push_back({.row = run.first_row + i, .record = &flight.record, .result = {}});
   }
-  if (n == 0) return;
+  if (sources.empty()) return;
   {
-    const int64_t sequence = run.batch->first_sequence + run.first_row + place[0];
+    const int64_t sequence = run.batch->first_sequence + sources.front().row;
     std::optional<GateHold> hold = gate_.acquire(sequence, bytes);
     if (!hold) {  // each alone fits
-      for (int k = 0; k < n; ++k) write_records(run, place[k], 1, renderer);
+      for (int i = first; i < first + count; ++i) write_records(run, i, 1, renderer);
       return;
     }
-    run.batch->builder.write({rows.data(), static_cast<size_t>(n)}, renderer);
+    run.batch->builder.write(sources, renderer);
   }
   int warnings = 0;
   size_t list_bytes = 0;
-  for (int k = 0; k < n; ++k) {
-    warnings += rows[k].warnings;
-    list_bytes += rows[k].list_bytes;
-    if (!rows[k].result) {
-      fail(run, place[k], std::move(rows[k].result.error()), renderer);
+  for (RowSource& source : sources) {
+    warnings += source.warnings;
+    list_bytes += source.list_bytes;
+    const int i = source.row - run.first_row;
+    if (!source.result) {
+      fail(run, i, std::move(source.result.error()), renderer);
     } else {
-      settle(run, place[k]);
+      settle(run, i);
     }
   }
   if (warnings == 0 && list_bytes == 0) return;

@@ -62,7 +62,9 @@ struct RecordRun {
   OpenBatch* batch = nullptr;
   int first_row = 0, rows = 0;
   bool begun = false;
-  std::vector<InFlight> flight;  // capacity is kept from run to run
+  // Capacity is kept from run to run.
+  std::vector<InFlight> flight;
+  std::vector<RowSource> sources;  // of the records that are being written
 };
 
 }  // namespace headrace
