@@ -217,20 +217,18 @@ class IndexedJpegDecoder final : public ImageDecoder {
         job.result = Error(parts.error());
         continue;
       }
-      DecodeJob& inner = inner_.emplace_back();
+      DecodeJob& inner = inner_.emplace_back(std::move(job));
       inner.bytes = parts->jpeg;
-      inner.window = job.window;
-      inner.color = job.color;
-      inner.strict = job.strict;
-      inner.sink = job.sink;
-      inner.row_index.known = parts->row_index;
+      inner.row_index = {.known = parts->row_index};
       outer_.resize(inner_.size());
       outer_.back() = &job;
     }
     jpeg_->decode(inner_);
     for (size_t i = 0; i < inner_.size(); ++i) {
-      outer_[i]->result = std::move(inner_[i].result);
-      outer_[i]->warnings = inner_[i].warnings;
+      DecodeJob& outer = *outer_[i];
+      inner_[i].bytes = outer.bytes;  // spans stay behind when they are moved
+      inner_[i].row_index = outer.row_index;
+      outer = std::move(inner_[i]);
     }
   }
 
