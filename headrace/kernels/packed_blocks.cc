@@ -104,7 +104,7 @@ void BlockPlanes::resize(int count) {
   const size_t quads = divided_up(count, kQuadBlocks);
   for (Buffer& set : sets_) set.resize(quads * kQuadBlocks * 8 * sizeof(uint64_t));
   dc_.resize(quads * kQuadBlocks * sizeof(int16_t));
-  depths_.resize(quads);
+  levels_.resize(quads);
 }
 
 size_t BlockPlanes::bytes_of(int count) {
@@ -114,7 +114,7 @@ size_t BlockPlanes::bytes_of(int count) {
 }
 
 size_t BlockPlanes::held_bytes() const {
-  size_t bytes = dc_.capacity() + depths_.capacity();
+  size_t bytes = dc_.capacity() + levels_.capacity();
   for (const Buffer& set : sets_) bytes += set.capacity();
   return bytes;
 }
@@ -139,7 +139,7 @@ bool unpack_row(const PackedRow& row, int first, int end, BlockPlanes& planes) {
     const int quads = divided_up(std::min(end - g * kGroupBlocks, kGroupBlocks), kQuadBlocks);
     const PlanePlace place{{planes.planes(0, done), planes.planes(1, done), planes.planes(2, done)},
                            planes.dc() + done,
-                           planes.depths() + done / kQuadBlocks};
+                           planes.levels() + done / kQuadBlocks};
     unpack_quads(state, row.quads + size_t{kGroupBlocks} * g, skip, quads - skip, place);
     bool inside = true;
     for (int j = 0; j < 4; ++j) inside &= state.at[j] <= ends[j];
@@ -153,15 +153,16 @@ void coefficients_of_planes(const BlockPlanes& planes, int first, int end,
                             const std::array<uint8_t, 64>& position, int16_t* out) {
   for (int block = first; block < end; ++block, out += 64) {
     std::memset(out, 0, 64 * sizeof(int16_t));
-    const int depths = planes.depths()[block / kQuadBlocks];
-    for (int depth = 0; depth < depths; ++depth) {
+    const int levels = planes.levels()[block / kQuadBlocks];
+    for (int depth = 0; depth * BlockPlanes::kBits < levels; ++depth) {
       const uint64_t* const plane = planes.planes(depth, block);
+      const int count = std::min(levels - depth * BlockPlanes::kBits, BlockPlanes::kBits);
       uint64_t any = 0;
-      for (int i = 0; i < BlockPlanes::kBits; ++i) any |= plane[i];
+      for (int i = 0; i < count; ++i) any |= plane[i];
       for (; any; any &= any - 1) {
         const int k = std::countr_zero(any);
         int magnitude = 0;
-        for (int i = 0; i < BlockPlanes::kBits; ++i) magnitude |= int(plane[i] >> k & 1) << i;
+        for (int i = 0; i < count; ++i) magnitude |= int(plane[i] >> k & 1) << i;
         magnitude <<= BlockPlanes::kBits * depth;
         const bool negative = plane[BlockPlanes::kBits] >> k & 1;
         int16_t& value = out[position[k]];
@@ -197,7 +198,7 @@ void idct_planes(const IdctTable& table, const BlockPlanes& planes, int count, u
   const IdctPlanes idct = of_level(by_level);
   if (!idct) return idct_planes_scalar(table, planes, count, out, stride);
   idct(table, {planes.planes(0, 0), planes.planes(1, 0), planes.planes(2, 0)}, planes.dc(),
-       planes.depths(), divided_up(count, kQuadBlocks), out, stride);
+       planes.levels(), divided_up(count, kQuadBlocks), out, stride);
 }
 
 }  // namespace headrace

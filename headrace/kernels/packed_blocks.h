@@ -48,7 +48,7 @@ struct PackedRow {
 bool open_packed_row(std::span<const uint8_t> bytes, int count, PackedRow& row);
 
 // Bits of the magnitudes, then of the signs, of blocks side by side; a quad's are only meaningful
-// as far as its depth says.
+// as far as its levels say.
 class BlockPlanes {
  public:
   static constexpr int kBits = 7;    // of a magnitude that one set of 8 planes holds
@@ -66,15 +66,16 @@ class BlockPlanes {
   }
   int16_t* dc() { return reinterpret_cast<int16_t*>(dc_.data()); }
   const int16_t* dc() const { return reinterpret_cast<const int16_t*>(dc_.data()); }
-  // Sets that a quad has: 0 where it is nothing but DC values.
-  uint8_t* depths() { return depths_.data(); }
-  const uint8_t* depths() const { return depths_.data(); }
+  // Bits of a quad's magnitudes: 0 where it is nothing but DC values. What its sets hold beyond is
+  // without meaning.
+  uint8_t* levels() { return levels_.data(); }
+  const uint8_t* levels() const { return levels_.data(); }
   size_t held_bytes() const;
   void free() { *this = BlockPlanes(); }
 
  private:
   std::array<Buffer, kDepths> sets_;
-  Buffer dc_, depths_;
+  Buffer dc_, levels_;
 };
 
 // Reads the blocks [first, end) into the places 0.. of `planes`, whole quads. False where the

@@ -62,14 +62,32 @@ template <int kDistance>
   return _mm256_inserti128_si256(_mm256_castsi128_si256(at(0)), at(1), 1);
 }
 
+// Which of a set's planes a quad with so many levels uses.
+struct alignas(16) UsedPlanes {
+  uint64_t plane[8][8]{};
+};
+constexpr UsedPlanes kUsedPlanes = [] {
+  UsedPlanes used;
+  for (int levels = 0; levels < 8; ++levels) {
+    for (int p = 0; p < 8; ++p) used.plane[levels][p] = p < levels || p == 7 ? ~uint64_t{0} : 0;
+  }
+  return used;
+}();
+
 // One set of planes of two blocks -> words in the order of the inverse transform.
-[[gnu::always_inline]] inline void words_of_planes(const uint64_t* planes, IdctTwo& two) {
+[[gnu::always_inline]] inline void words_of_planes(const uint64_t* planes, int levels,
+                                                   IdctTwo& two) {
+  const uint64_t* const used = kUsedPlanes.plane[levels < 7 ? levels : 7];
   // Byte g of all planes, side by side: within a pair by a shuffle, then between pairs.
   const __m256i zip = _mm256_broadcastsi128_si256(
       _mm_setr_epi8(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15));
   __m256i pair[4];
 #pragma GCC unroll 4
-  for (int p = 0; p < 4; ++p) pair[p] = _mm256_shuffle_epi8(two_planes(planes, p), zip);
+  for (int p = 0; p < 4; ++p) {
+    const __m256i mask =
+        _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(used + 2 * p)));
+    pair[p] = _mm256_shuffle_epi8(_mm256_and_si256(two_planes(planes, p), mask), zip);
+  }
   const __m256i low03 = _mm256_unpacklo_epi16(pair[0], pair[1]);
   const __m256i high03 = _mm256_unpackhi_epi16(pair[0], pair[1]);
   const __m256i low47 = _mm256_unpacklo_epi16(pair[2], pair[3]);
@@ -93,9 +111,10 @@ template <int kDistance>
 }
 
 template <int kShift>
-[[gnu::always_inline]] inline void add_words_of_planes(const uint64_t* planes, IdctTwo& two) {
+[[gnu::always_inline]] inline void add_words_of_planes(const uint64_t* planes, int levels,
+                                                       IdctTwo& two) {
   IdctTwo high;
-  words_of_planes(planes, high);
+  words_of_planes(planes, levels - kShift, high);
 #pragma GCC unroll 8
   for (int v = 0; v < 8; ++v) {
     two.group[v] = _mm256_add_epi16(two.group[v], _mm256_slli_epi16(high.group[v], kShift));
@@ -103,20 +122,20 @@ template <int kShift>
 }
 
 void idct(const IdctTable& table, const std::array<const uint64_t*, 3>& sets, const int16_t* dc,
-          const uint8_t* depths, int quads, uint8_t* out, ptrdiff_t stride) {
+          const uint8_t* levels, int quads, uint8_t* out, ptrdiff_t stride) {
   const int16_t dc_step = table.step[0];
   IdctTwos samples(table.step.data(), stride);
   for (int q = 0; q < quads; ++q, dc += 4, out += 32) {
-    if (depths[q] == 0) {
+    if (levels[q] == 0) {
       idct_dc_quad(dc, dc_step, out, stride);
       continue;
     }
     for (int half = 0; half < 2; ++half) {
       const int at = 32 * q + 16 * half;
       IdctTwo two;
-      words_of_planes(sets[0] + at, two);
-      if (depths[q] > 1) add_words_of_planes<7>(sets[1] + at, two);
-      if (depths[q] > 2) add_words_of_planes<14>(sets[2] + at, two);
+      words_of_planes(sets[0] + at, levels[q], two);
+      if (levels[q] > 7) add_words_of_planes<7>(sets[1] + at, levels[q], two);
+      if (levels[q] > 14) add_words_of_planes<14>(sets[2] + at, levels[q], two);
       two.group[0] = _mm256_insert_epi16(two.group[0], dc[2 * half], 0);
       two.group[0] = _mm256_insert_epi16(two.group[0], dc[2 * half + 1], 8);
       samples.add(two, out + 16 * half);

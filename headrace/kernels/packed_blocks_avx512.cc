@@ -35,10 +35,10 @@ constexpr PlaneOrder kPlaneOrder = [] {
   return order;
 }();
 
-// Eight planes of a block -> signed bytes in the order of kZigzagOfByte.
-[[gnu::always_inline]] inline __m512i bytes_of_planes(const uint64_t* planes) {
-  const __m512i by_eight =
-      _mm512_permutexvar_epi8(_mm512_load_si512(kPlaneOrder.from), _mm512_load_si512(planes));
+// Eight planes of a block, as far as they are used -> signed bytes in the order of kZigzagOfByte.
+[[gnu::always_inline]] inline __m512i bytes_of_planes(const uint64_t* planes, __mmask8 used) {
+  const __m512i by_eight = _mm512_permutexvar_epi8(_mm512_load_si512(kPlaneOrder.from),
+                                                   _mm512_maskz_load_epi64(used, planes));
   const __m512i unit = _mm512_set1_epi64(static_cast<int64_t>(0x8040201008040201));
   const __m512i bytes = _mm512_gf2p8affine_epi64_epi8(unit, by_eight, 0);
   const __mmask64 negative = _mm512_movepi8_mask(bytes);
@@ -49,9 +49,11 @@ constexpr PlaneOrder kPlaneOrder = [] {
 }
 
 // One set of planes of four blocks -> words in the order of the inverse transform.
-[[gnu::always_inline]] inline void words_of_planes(const uint64_t* planes, IdctQuad& quad) {
-  const __m512i a = bytes_of_planes(planes), b = bytes_of_planes(planes + 8);
-  const __m512i c = bytes_of_planes(planes + 16), d = bytes_of_planes(planes + 24);
+[[gnu::always_inline]] inline void words_of_planes(const uint64_t* planes, int levels,
+                                                   IdctQuad& quad) {
+  const auto used = static_cast<__mmask8>((levels < 7 ? (1 << levels) - 1 : 127) | 128);
+  const __m512i a = bytes_of_planes(planes, used), b = bytes_of_planes(planes + 8, used);
+  const __m512i c = bytes_of_planes(planes + 16, used), d = bytes_of_planes(planes + 24, used);
   const __m512i ab0 = _mm512_shuffle_i32x4(a, b, 0x44), ab1 = _mm512_shuffle_i32x4(a, b, 0xee);
   const __m512i cd0 = _mm512_shuffle_i32x4(c, d, 0x44), cd1 = _mm512_shuffle_i32x4(c, d, 0xee);
   const __m512i sixteen[4] = {
@@ -65,9 +67,10 @@ constexpr PlaneOrder kPlaneOrder = [] {
 }
 
 template <int kShift>
-[[gnu::always_inline]] inline void add_words_of_planes(const uint64_t* planes, IdctQuad& quad) {
+[[gnu::always_inline]] inline void add_words_of_planes(const uint64_t* planes, int levels,
+                                                       IdctQuad& quad) {
   IdctQuad high;
-  words_of_planes(planes, high);
+  words_of_planes(planes, levels - kShift, high);
 #pragma GCC unroll 8
   for (int v = 0; v < 8; ++v) {
     quad.group[v] = _mm512_add_epi16(quad.group[v], _mm512_slli_epi16(high.group[v], kShift));
@@ -75,19 +78,19 @@ template <int kShift>
 }
 
 void idct(const IdctTable& table, const std::array<const uint64_t*, 3>& sets, const int16_t* dc,
-          const uint8_t* depths, int quads, uint8_t* out, ptrdiff_t stride) {
+          const uint8_t* levels, int quads, uint8_t* out, ptrdiff_t stride) {
   const int16_t dc_step = table.step[0];
   IdctQuads samples(table.step.data(), stride);
   const __m512i first_words = _mm512_set_epi64(0, 3, 0, 2, 0, 1, 0, 0);
   for (int q = 0; q < quads; ++q, dc += 4, out += 32) {
-    if (depths[q] == 0) {
+    if (levels[q] == 0) {
       idct_dc_quad(dc, dc_step, out, stride);
       continue;
     }
     IdctQuad quad;
-    words_of_planes(sets[0] + 32 * q, quad);
-    if (depths[q] > 1) add_words_of_planes<7>(sets[1] + 32 * q, quad);
-    if (depths[q] > 2) add_words_of_planes<14>(sets[2] + 32 * q, quad);
+    words_of_planes(sets[0] + 32 * q, levels[q], quad);
+    if (levels[q] > 7) add_words_of_planes<7>(sets[1] + 32 * q, levels[q], quad);
+    if (levels[q] > 14) add_words_of_planes<14>(sets[2] + 32 * q, levels[q], quad);
     const __m128i four = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(dc));
     quad.group[0] = _mm512_mask_permutexvar_epi16(quad.group[0], 0x01010101, first_words,
                                                   _mm512_castsi128_si512(four));

@@ -16,7 +16,7 @@ namespace headrace {
 // at a stream shows 57 bits; a quad whose masks may need more is written with a code that is read
 // with longer looks. The last code puts 16-bit DC values before the blocks: for what no encoder of
 // pictures writes.
-constexpr int kDense7 = 12, kDense9 = 13, kDense12 = 14, kEscape = 15;
+constexpr int kFirstDeep = 9, kDense7 = 12, kDense9 = 13, kDense12 = 14, kEscape = 15;
 constexpr std::array<uint8_t, 16> kLevelsOfCode = {1, 2,  3,  4,  5, 6, 7,  8,
                                                    9, 10, 11, 12, 7, 9, 12, 16};
 constexpr int kEscapeDcBits = 16;
@@ -37,7 +37,7 @@ struct GroupState {
 struct PlanePlace {
   std::array<uint64_t*, 3> set{};
   int16_t* dc = nullptr;
-  uint8_t* depth = nullptr;
+  uint8_t* levels = nullptr;
 };
 
 // A group being packed: its streams before they are put together. Four blocks of a stream take at
@@ -69,7 +69,7 @@ UnpackQuads unpack_quads_bmi2();
 
 // Quads of 4 blocks -> 8 rows of 32 samples each.
 using IdctPlanes = void (*)(const IdctTable& table, const std::array<const uint64_t*, 3>& sets,
-                            const int16_t* dc, const uint8_t* depths, int quads, uint8_t* out,
+                            const int16_t* dc, const uint8_t* levels, int quads, uint8_t* out,
                             ptrdiff_t stride);
 IdctPlanes idct_planes_avx2();
 IdctPlanes idct_planes_avx512();

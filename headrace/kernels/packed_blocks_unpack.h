@@ -40,7 +40,6 @@ struct BlockBits {
   uint64_t at;
   uint64_t mask;  // the coefficients of at least the size that has come
   uint64_t count;
-  uint64_t window;
 };
 
 // DC value, mask and signs, which it returns.
@@ -62,67 +61,68 @@ HEADRACE_INLINE uint64_t begin_block(GroupState& group, uint32_t quad, int j, Bl
   return Bits::spread(window, b.mask);
 }
 
-// The bits of one size; kFirst, kSecond: looks at the stream before its mask and before its
-// mantissa bits (else the window still holds them).
-template <class Bits, bool kWide, bool kFirst, bool kSecond>
+// The bits of one size; kSecond: looks at the stream again before its mantissa bits (else the
+// window still holds them).
+template <class Bits, bool kWide, bool kSecond>
 HEADRACE_INLINE uint64_t next_plane(BlockBits& b) {
-  if constexpr (kFirst) b.window = kWide ? bits_63(b.bytes, b.at) : bits_57(b.bytes, b.at);
-  const uint64_t next = Bits::spread(b.window, b.mask);
+  uint64_t window = kWide ? bits_63(b.bytes, b.at) : bits_57(b.bytes, b.at);
+  const uint64_t next = Bits::spread(window, b.mask);
   b.at += b.count;
   if constexpr (kSecond) {
-    b.window = kWide ? bits_63(b.bytes, b.at) : bits_57(b.bytes, b.at);
+    window = kWide ? bits_63(b.bytes, b.at) : bits_57(b.bytes, b.at);
   } else {
-    b.window >>= b.count;
+    window >>= b.count;
   }
   b.count = Bits::count(next);
   b.at += b.count;
-  const uint64_t plane = (b.mask & ~next) | Bits::spread(b.window, next);
-  b.window >>= b.count;  // unused, and gone, where a look follows
+  const uint64_t plane = (b.mask & ~next) | Bits::spread(window, next);
   b.mask = next;
   return plane;
 }
 
-template <int kPlane>
-HEADRACE_INLINE void put(const PlanePlace& place, int block, uint64_t plane) {
-  place.set[kPlane / 7][8 * block + kPlane % 7] = plane;
+// Note [Four chains]
+// Each of a quad's blocks is a chain of looks, spreads and counts, in a stream of its own, so the
+// four could overlap. One behind another they hardly do: what waits for a block's chain fills the
+// scheduler before the next block's instructions come. So each step is taken for all four.
+#define HEADRACE_FOUR _Pragma("GCC unroll 4") for (int j = 0; j < 4; ++j)
+
+// The next plane of each block; block j's to to[8 * j].
+template <class Bits, bool kWide, bool kSkip, bool kSecond>
+HEADRACE_INLINE void next_planes(BlockBits (&blocks)[4], uint64_t* to) {
+  HEADRACE_FOUR {
+    const uint64_t plane = next_plane<Bits, kWide, kSecond>(blocks[j]);
+    if constexpr (!kSkip) to[8 * j] = plane;
+  }
 }
 
 // The planes of a quad with at most 9 sizes.
-template <class Bits, int kLevels, bool kWide, bool kSkip>
-HEADRACE_INLINE void unpack_quad(GroupState& group, uint32_t quad, const PlanePlace& place) {
-#if defined(__clang__)
-#pragma clang loop unroll(disable)
-#else
-#pragma GCC unroll 1  // unrolled, g++ runs out of registers
-#endif
-  for (int j = 0; j < 4; ++j) {
-    BlockBits b;
-    const uint64_t signs = begin_block<Bits, kWide>(group, quad, j, b);
-    uint64_t plane[9] = {};
-    if constexpr (kLevels > 1) plane[0] = next_plane<Bits, kWide, true, true>(b);
-    if constexpr (kLevels > 2) plane[1] = next_plane<Bits, kWide, true, true>(b);
-    if constexpr (kLevels > 3) plane[2] = next_plane<Bits, kWide, true, kWide>(b);
-    if constexpr (kLevels > 4) plane[3] = next_plane<Bits, kWide, true, kWide>(b);
-    if constexpr (kLevels > 5) plane[4] = next_plane<Bits, kWide, true, kWide>(b);
-    if constexpr (kLevels > 6) plane[5] = next_plane<Bits, kWide, kWide, kWide>(b);
-    if constexpr (kLevels > 7) plane[6] = next_plane<Bits, kWide, true, kWide>(b);
-    if constexpr (kLevels > 8) plane[7] = next_plane<Bits, kWide, true, kWide>(b);
-    plane[kLevels - 1] = b.mask;
-    group.at[j] = b.at;
-    if constexpr (!kSkip) {
-      place.dc[j] = static_cast<int16_t>(group.dc);
-      uint64_t* const low = place.set[0] + 8 * j;
-      for (int k = 0; k < 7; ++k) low[k] = plane[k];
-      low[7] = signs;
-      if constexpr (kLevels > 7) {
-        uint64_t* const high = place.set[1] + 8 * j;
-        for (int k = 0; k < 2; ++k) high[k] = plane[7 + k];
-        for (int k = 2; k < 7; ++k) high[k] = 0;
-        high[7] = signs;
-      }
-    }
+template <class Bits, bool kWide, bool kSkip>
+HEADRACE_INLINE void unpack_quad(GroupState& group, uint32_t quad, int levels,
+                                 const PlanePlace& place) {
+  BlockBits blocks[4];
+  uint64_t* to = place.set[0];
+  HEADRACE_FOUR {
+    const uint64_t signs = begin_block<Bits, kWide>(group, quad, j, blocks[j]);
+    if constexpr (kSkip) continue;
+    to[8 * j + 7] = signs;
+    place.dc[j] = static_cast<int16_t>(group.dc);
   }
-  if constexpr (!kSkip) *place.depth = kLevels > 7 ? 2 : 1;
+  const int low = levels < 8 ? levels : 8;
+  int size = 2;
+  for (; size <= low && size < 4; ++size) next_planes<Bits, kWide, kSkip, true>(blocks, to++);
+  for (; size <= low; ++size) next_planes<Bits, kWide, kSkip, kWide>(blocks, to++);
+  if (levels > 7) {
+    to = place.set[1];
+    if constexpr (!kSkip) {
+      HEADRACE_FOUR to[8 * j + 7] = place.set[0][8 * j + 7];
+    }
+    for (; size <= levels; ++size) next_planes<Bits, kWide, kSkip, kWide>(blocks, to++);
+  }
+  HEADRACE_FOUR {
+    if constexpr (!kSkip) to[8 * j] = blocks[j].mask;
+    group.at[j] = blocks[j].at;
+  }
+  if constexpr (!kSkip) *place.levels = static_cast<uint8_t>(levels);
 }
 
 // Any number of sizes.
@@ -139,7 +139,7 @@ __attribute__((noinline)) void unpack_deep_quad(GroupState& group, uint32_t quad
     BlockBits b;
     const uint64_t signs = begin_block<Bits, true>(group, quad, j, b);
     uint64_t plane[21] = {};
-    for (int k = 0; k < levels - 1; ++k) plane[k] = next_plane<Bits, true, true, true>(b);
+    for (int k = 0; k < levels - 1; ++k) plane[k] = next_plane<Bits, true, true>(b);
     plane[levels - 1] = b.mask;
     group.at[j] = b.at;
     if (skip) continue;
@@ -150,7 +150,7 @@ __attribute__((noinline)) void unpack_deep_quad(GroupState& group, uint32_t quad
       out[7] = signs;
     }
   }
-  if (!skip) *place.depth = levels > 14 ? 3 : 2;
+  if (!skip) *place.levels = static_cast<uint8_t>(levels);
 }
 
 template <class Bits>
@@ -163,7 +163,7 @@ HEADRACE_INLINE void unpack_dc_quad(GroupState& group, uint32_t quad, bool skip,
     group.at[j] += width;
     if (!skip) place.dc[j] = static_cast<int16_t>(group.dc);
   }
-  if (!skip) *place.depth = 0;
+  if (!skip) *place.levels = 0;
 }
 
 template <class Bits, bool kSkip>
@@ -172,37 +172,17 @@ HEADRACE_INLINE void unpack_any_quad(GroupState& group, uint32_t quad, const Pla
   if ((quad & kLastMask) == 0 && code != kEscape) {
     return unpack_dc_quad<Bits>(group, quad, kSkip, place);
   }
-  switch (code) {
-    case 0:
-      return unpack_quad<Bits, 1, false, kSkip>(group, quad, place);
-    case 1:
-      return unpack_quad<Bits, 2, false, kSkip>(group, quad, place);
-    case 2:
-      return unpack_quad<Bits, 3, false, kSkip>(group, quad, place);
-    case 3:
-      return unpack_quad<Bits, 4, false, kSkip>(group, quad, place);
-    case 4:
-      return unpack_quad<Bits, 5, false, kSkip>(group, quad, place);
-    case 5:
-      return unpack_quad<Bits, 6, false, kSkip>(group, quad, place);
-    case 6:
-      return unpack_quad<Bits, 7, false, kSkip>(group, quad, place);
-    case 7:
-      return unpack_quad<Bits, 8, false, kSkip>(group, quad, place);
-    case 8:
-      return unpack_quad<Bits, 9, false, kSkip>(group, quad, place);
-    case kDense7:
-      return unpack_quad<Bits, 7, true, kSkip>(group, quad, place);
-    case kDense9:
-      return unpack_quad<Bits, 9, true, kSkip>(group, quad, place);
-    default:
-      return unpack_deep_quad<Bits>(group, quad, kSkip, place);
+  if (__builtin_expect(code < kFirstDeep, 1)) {
+    return unpack_quad<Bits, false, kSkip>(group, quad, kLevelsOfCode[code], place);
   }
+  if (code == kDense7 || code == kDense9) {
+    return unpack_quad<Bits, true, kSkip>(group, quad, kLevelsOfCode[code], place);
+  }
+  return unpack_deep_quad<Bits>(group, quad, kSkip, place);
 }
 
 template <class Bits>
-void unpack_quads(GroupState& shared, const uint8_t* quads, int skip, int count, PlanePlace place) {
-  GroupState group = shared;  // nobody else sees it: may stay in registers
+void unpack_quads(GroupState& group, const uint8_t* quads, int skip, int count, PlanePlace place) {
   uint32_t quad;
   for (int q = 0; q < skip; ++q) {
     __builtin_memcpy(&quad, quads + 4 * q, 4);
@@ -213,11 +193,11 @@ void unpack_quads(GroupState& shared, const uint8_t* quads, int skip, int count,
     unpack_any_quad<Bits, false>(group, quad, place);
     for (uint64_t*& set : place.set) set += 32;
     place.dc += 4;
-    ++place.depth;
+    ++place.levels;
   }
-  shared = group;
 }
 
+#undef HEADRACE_FOUR
 #undef HEADRACE_INLINE
 
 }  // namespace
