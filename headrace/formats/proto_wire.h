@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fields of a protobuf message (the wire format of proto2 and proto3), from anybody's bytes.
+//
+//   ProtoReader in(bytes);
+//   while (in.next()) {
+//     if (in.field() == 1 && in.is(ProtoType::kBytes)) name = in.bytes();
+//   }
+//   if (!in.good()) ... in.problem(), in.offset()
+//
+// Nothing is copied, allocated or recursed into: a message inside is bytes for another reader, so
+// how deep one looks is the caller's to bound. Groups, which protobuf gave up in 2008, are refused.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+namespace headrace {
+
+enum class ProtoType : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
+
+// Numbers one behind the other, seven bits a byte, as packed fields hold them.
+class VarintReader {
+ public:
+  explicit VarintReader(std::span<const uint8_t> bytes) : rest_(bytes) {}
+  bool good() const { return good_; }
+  bool at_end() const { return rest_.empty() || !good_; }
+  size_t left() const { return rest_.size(); }
+  // 0 after the first number that is cut off or has more than 64 bits.
+  uint64_t next() {
+    if (good_ && !rest_.empty() && rest_[0] < 0x80) {
+      const uint64_t value = rest_[0];
+      rest_ = rest_.subspan(1);
+      return value;
+    }
+    uint64_t value = 0;
+    for (size_t i = 0; i < rest_.size() && i < 10; ++i) {
+      if (i == 9 && rest_[i] > 1) break;
+      value |= static_cast<uint64_t>(rest_[i] & 0x7F) << (7 * i);
+      if (rest_[i] < 0x80) {
+        rest_ = rest_.subspan(i + 1);
+        return value;
+      }
+    }
+    good_ = false;
+    return 0;
+  }
+  // REQUIRES: count <= left().
+  std::span<const uint8_t> take(size_t count) {
+    const std::span<const uint8_t> out = rest_.first(count);
+    rest_ = rest_.subspan(count);
+    return out;
+  }
+
+ private:
+  std::span<const uint8_t> rest_;
+  bool good_ = true;
+};
+
+class ProtoReader {
+ public:
+  explicit ProtoReader(std::span<const uint8_t> message) : size_(message.size()), in_(message) {}
+
+  // Goes on to the next field. False at the end, and at the first thing that makes no sense.
+  bool next() {
+    if (problem_ || in_.left() == 0) return false;
+    offset_ = size_ - in_.left();
+    const uint64_t tag = in_.next();
+    if (!in_.good()) return fail("a tag is cut off");
+    if (tag >> 3 == 0 || tag >> 32 != 0) return fail("no field has this number");
+    field_ = static_cast<uint32_t>(tag >> 3);
+    type_ = static_cast<ProtoType>(tag & 7);
+    bytes_ = {};
+    number_ = 0;
+    switch (type_) {
+      case ProtoType::kVarint:
+        number_ = in_.next();
+        return in_.good() || fail("a number is cut off");
+      case ProtoType::kFixed64:
+        return take_fixed<uint64_t>();
+      case ProtoType::kFixed32:
+        return take_fixed<uint32_t>();
+      case ProtoType::kBytes: {
+        const uint64_t length = in_.next();
+        if (!in_.good()) return fail("a length is cut off");
+        if (length > in_.left()) return fail("a length goes beyond the message");
+        bytes_ = in_.take(length);
+        return true;
+      }
+    }
+    return fail("a field of an unknown wire type");
+  }
+
+  // The field at hand.
+  uint32_t field() const { return field_; }
+  ProtoType type() const { return type_; }
+  bool is(ProtoType type) const { return type_ == type; }
+  uint64_t number() const { return number_; }  // of the types that are numbers: the raw bits
+  std::span<const uint8_t> bytes() const { return bytes_; }
+  std::string_view text() const {
+    return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()};
+  }
+  size_t offset() const { return offset_; }  // of its tag in the message
+
+  bool good() const { return !problem_; }
+  const char* problem() const { return problem_ ? problem_ : ""; }
+
+ private:
+  bool fail(const char* problem) {
+    problem_ = problem;
+    return false;
+  }
+  template <class Number>
+  bool take_fixed() {
+    if (in_.left() < sizeof(Number)) return fail("a number is cut off");
+    bytes_ = in_.take(sizeof(Number));
+    Number value;
+    std::memcpy(&value, bytes_.data(), sizeof value);
+    number_ = value;
+    return true;
+  }
+
+  size_t size_;
+  VarintReader in_;
+  uint32_t field_ = 0;
+  ProtoType type_ = ProtoType::kVarint;
+  uint64_t number_ = 0;
+  std::span<const uint8_t> bytes_;
+  size_t offset_ = 0;
+  const char* problem_ = nullptr;
+};
+
+}  // namespace headrace
