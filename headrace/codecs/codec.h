@@ -24,6 +24,11 @@ struct Window {
   int x = 0, y = 0, width = 0, height = 0;
   bool operator==(const Window&) const = default;
 };
+// Whether it has pixels, and a picture of this size has them all.
+inline bool is_inside(const Window& window, int width, int height) {
+  return window.x >= 0 && window.y >= 0 && window.width > 0 && window.height > 0 &&
+         window.width <= width - window.x && window.height <= height - window.y;
+}
 
 // What the header says, before a pixel exists.
 struct ImageHeader {

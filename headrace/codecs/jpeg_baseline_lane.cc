@@ -42,10 +42,7 @@ bool JpegBaselineDecoder::Lane::begin(const DecodeJob& job) {
   if (job.strict || !open_picture(job.bytes)) return false;
   const Window& window = job.window;
   const JpegFrame& frame = header_.frame;
-  if (window.x < 0 || window.y < 0 || window.width <= 0 || window.height <= 0 ||
-      window.width > frame.width - window.x || window.height > frame.height - window.y) {
-    return false;
-  }
+  if (!is_inside(window, frame.width, frame.height)) return false;
   slot_ = job.row_index;
   pixels_ = true;
   learn_ = slot_.store != nullptr;

@@ -145,8 +145,7 @@ Result<void> JpegLibraryDecoder::decode_window(DecodeJob& job) {
   jpeg_decompress_struct& cinfo = session_.cinfo();
   const Window& window = job.window;
   const int width = int(cinfo.image_width), height = int(cinfo.image_height);
-  if (window.x < 0 || window.y < 0 || window.width <= 0 || window.height <= 0 ||
-      window.width > width - window.x || window.height > height - window.y) {
+  if (!is_inside(window, width, height)) {
     return Error{.code = &kWindow,
                  .what = "window " + std::to_string(window.width) + " x " +
                          std::to_string(window.height) + " at (" + std::to_string(window.x) + ", " +

@@ -75,8 +75,7 @@ Result<void> PackedJpegDecoder::decode_window(const DecodeJob& job) {
   picture_ = *parsed;
   const JpegFrame& frame = picture_.frame;
   const Window& window = job.window;
-  if (window.x < 0 || window.y < 0 || window.width <= 0 || window.height <= 0 ||
-      window.width > frame.width - window.x || window.height > frame.height - window.y) {
+  if (!is_inside(window, frame.width, frame.height)) {
     return Error{.code = &kPackedHeader,
                  .what = "the window lies outside the picture of " + std::to_string(frame.width) +
                          " x " + std::to_string(frame.height)};

@@ -148,9 +148,7 @@ class PngDecoder : public ImageDecoder {
   Result<void> decode_one(PngSession& session, const DecodeJob& job) {
     if (!session.read_info()) return error_of(session);
     const PngInfo& info = session.info();
-    [[maybe_unused]] const Window& w = job.window;
-    assert(w.x >= 0 && w.y >= 0 && w.width > 0 && w.height > 0 && w.width <= info.width - w.x &&
-           w.height <= info.height - w.y);
+    assert(is_inside(job.window, info.width, info.height));
     if (info.palette()) palette_.fill(session.palette());
     if (!session.start_rows()) return error_of(session);
     if (!(info.interlaced ? interlaced(session, job) : sequential(session, job))) {
