@@ -173,6 +173,9 @@ Field make_array(ArrayColumn& array, const Column& column, Cell& cell) {
 
 // The whole array in memory, which the column then owns.
 ArrayColumn loaded(const FileArray& array) {
+  if (const uint8_t* place = array.in_place()) {
+    return {place, array.dtype, array.count(), array.shape, array.parts[0].memory};
+  }
   const auto memory =
       std::make_shared<Buffer>(static_cast<size_t>(array.count()) * array.record_bytes());
   if (Result<void> read = array.load({memory->data(), memory->size()}); !read) {
@@ -193,7 +196,9 @@ Field make_file_array(FileArray& array, const Column& column, Cell& cell) {
     bad_column(column.name, "it has " + grouped(count) + " numbers; all are held in memory, and " +
                                 grouped(kMostLabels) + " is the cap");
   }
-  if (is_scalar(field) ||
+  const bool in_memory = std::any_of(array.parts.begin(), array.parts.end(),
+                                     [](const FilePart& part) { return part.memory != nullptr; });
+  if (is_scalar(field) || in_memory ||
       (bytes <= kSmallRecord && static_cast<uint64_t>(count) * bytes <= kSmallColumn)) {
     ArrayColumn memory = loaded(array);
     return make_array(memory, column, cell);

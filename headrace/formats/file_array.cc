@@ -4,35 +4,22 @@
 #include <algorithm>
 #include <cstring>
 
+#include "headrace/formats/array_bytes.h"
+
 namespace headrace {
 namespace {
 
 constexpr size_t kBlock = size_t{1} << 20;      // what is read at once to gather strided records
 constexpr uint64_t kWide = uint64_t{32} << 10;  // a gap that costs more to read than to step over
 
-template <class Word>
-void swap_words(std::span<uint8_t> bytes) {
-  for (size_t i = 0; i + sizeof(Word) <= bytes.size(); i += sizeof(Word)) {
-    Word word;
-    std::memcpy(&word, bytes.data() + i, sizeof word);
-    if constexpr (sizeof(Word) == 2) word = __builtin_bswap16(word);
-    if constexpr (sizeof(Word) == 4) word = __builtin_bswap32(word);
-    if constexpr (sizeof(Word) == 8) word = __builtin_bswap64(word);
-    std::memcpy(bytes.data() + i, &word, sizeof word);
-  }
-}
-
-template <class Word>
-void planes_from_pixels(const uint8_t* in, uint8_t* out, size_t pixels, size_t channels) {
-  for (size_t c = 0; c < channels; ++c) {
-    for (size_t i = 0; i < pixels; ++i) {
-      std::memcpy(out, in + (i * channels + c) * sizeof(Word), sizeof(Word));
-      out += sizeof(Word);
-    }
-  }
-}
-
 }  // namespace
+
+Result<void> FilePart::read(uint64_t at, std::span<uint8_t> out) const {
+  if (!memory) return file->read(at, out);
+  // What problem() has checked.
+  std::memcpy(out.data(), memory->data() + at, out.size());
+  return {};
+}
 
 int64_t FileArray::count() const {
   int64_t count = 0;
@@ -66,12 +53,21 @@ std::string FileArray::problem() const {
         __builtin_add_overflow(end, part.offset, &end)) {
       return "sizes that no file can have";
     }
-    if (end > part.file->size()) {
-      return "it ends at byte " + std::to_string(end) + ", but " + part.file->path() + " has " +
-             std::to_string(part.file->size());
+    if (end > part.size()) {
+      return "it ends at byte " + std::to_string(end) + ", but " +
+             (part.memory ? std::string("there are") : part.file->path() + " has") + " " +
+             std::to_string(part.size());
     }
   }
   return {};
+}
+
+const uint8_t* FileArray::in_place() const {
+  const bool as_delivered = !channels_last && step() == record_bytes() && dtype != DType::kBool &&
+                            (!big_endian || size_of(dtype) == 1);
+  if (parts.size() != 1 || !parts[0].memory || !as_delivered) return nullptr;
+  const uint8_t* place = parts[0].memory->data() + parts[0].offset;
+  return reinterpret_cast<uintptr_t>(place) % size_of(dtype) == 0 ? place : nullptr;
 }
 
 const FilePart& FileArray::part_of(int64_t& record) const {
@@ -80,45 +76,19 @@ const FilePart& FileArray::part_of(int64_t& record) const {
   return parts[part];
 }
 
-void FileArray::make_native(std::span<uint8_t> bytes) const {
-  if (dtype == DType::kBool) {  // any other value than 0 and 1 would be none of the type
-    for (uint8_t& byte : bytes) byte = byte != 0;
-  }
-  if (!big_endian) return;
-  if (size_of(dtype) == 2) swap_words<uint16_t>(bytes);
-  if (size_of(dtype) == 4) swap_words<uint32_t>(bytes);
-  if (size_of(dtype) == 8) swap_words<uint64_t>(bytes);
-}
-
-void FileArray::move_channels(const uint8_t* in, uint8_t* out) const {
-  const auto channels = static_cast<size_t>(shape[0]);
-  const auto pixels = static_cast<size_t>(shape[1] * shape[2]);
-  switch (size_of(dtype)) {
-    case 1:
-      return planes_from_pixels<uint8_t>(in, out, pixels, channels);
-    case 2:
-      return planes_from_pixels<uint16_t>(in, out, pixels, channels);
-    case 4:
-      return planes_from_pixels<uint32_t>(in, out, pixels, channels);
-    default:
-      return planes_from_pixels<uint64_t>(in, out, pixels, channels);
-  }
-}
-
 Result<void> FileArray::read(int64_t record, Buffer& out, Buffer& scratch) const {
   const FilePart& part = part_of(record);
   Buffer& stored = channels_last ? scratch : out;
   stored.resize(record_bytes());
   const std::span<uint8_t> bytes(stored.data(), stored.size());
-  if (Result<void> read =
-          part.file->read(part.offset + static_cast<uint64_t>(record) * step(), bytes);
+  if (Result<void> read = part.read(part.offset + static_cast<uint64_t>(record) * step(), bytes);
       !read) {
     return read;
   }
-  make_native(bytes);
+  make_native(bytes, dtype, big_endian);
   if (channels_last) {
     out.resize(bytes.size());
-    move_channels(scratch.data(), out.data());
+    move_channels_first(scratch.data(), shape, size_of(dtype), out.data());
   }
   return {};
 }
@@ -142,26 +112,26 @@ Result<void> FileArray::load(std::span<uint8_t> out) const {
       if (gathers) block.resize((records - 1) * apart + bytes);
       const std::span<uint8_t> into =
           gathers ? std::span(block.data(), block.size()) : out.first(records * bytes);
-      if (Result<void> read = part.file->read(offset, into); !read) return read;
+      if (Result<void> read = part.read(offset, into); !read) return read;
       for (size_t i = 0; gathers && i < records; ++i) {
         std::memcpy(out.data() + i * bytes, block.data() + i * apart, bytes);
       }
       out = out.subspan(records * bytes);
     }
   }
-  make_native(all);
+  make_native(all, dtype, big_endian);
   if (!channels_last) return {};
   for (size_t at = 0; at < all.size(); at += bytes) {
     block.resize(bytes);
     std::memcpy(block.data(), all.data() + at, bytes);
-    move_channels(block.data(), all.data() + at);
+    move_channels_first(block.data(), shape, size_of(dtype), all.data() + at);
   }
   return {};
 }
 
 Result<void> FileArray::peek(int64_t record, std::span<uint8_t> out) const {
   const FilePart& part = part_of(record);
-  return part.file->read(part.offset + static_cast<uint64_t>(record) * step(), out);
+  return part.read(part.offset + static_cast<uint64_t>(record) * step(), out);
 }
 
 }  // namespace headrace

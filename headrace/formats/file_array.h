@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An array of numbers that lies in one or more files, read record by record.
+// An array of numbers that lies in one or more files, read record by record; or in memory, where it
+// had to be decompressed.
 //
 // Files are read by position, never mapped: one that is cut off while it is open must give an error
 // of a record and not a signal. Const members may be called from any thread.
@@ -18,11 +19,15 @@
 
 namespace headrace {
 
-// Records that follow each other in one file.
+// Records that follow each other in one file, or in memory.
 struct FilePart {
   std::shared_ptr<const File> file;  // shared: by the columns that lie in it
   uint64_t offset = 0;               // of its first record
   int64_t count = 0;
+  std::shared_ptr<const Buffer> memory = {};  // instead of the file; shared likewise
+
+  uint64_t size() const { return memory ? memory->size() : file->size(); }
+  Result<void> read(uint64_t at, std::span<uint8_t> out) const;
 };
 
 struct FileArray {
@@ -39,6 +44,8 @@ struct FileArray {
   std::string problem() const;
 
   size_t record_bytes() const { return static_cast<size_t>(element_count(shape)) * size_of(dtype); }
+  // Where all of it lies in memory as it is delivered; else null.
+  const uint8_t* in_place() const;
   // One record in native order, densely. `scratch` is used where the channels have to move.
   Result<void> read(int64_t record, Buffer& out, Buffer& scratch) const;
   // All records, one behind the other. REQUIRES: out.size() == count() * record_bytes().
@@ -49,8 +56,6 @@ struct FileArray {
  private:
   const FilePart& part_of(int64_t& record) const;
   uint64_t step() const { return stride ? stride : record_bytes(); }
-  void make_native(std::span<uint8_t> bytes) const;
-  void move_channels(const uint8_t* in, uint8_t* out) const;
 };
 
 }  // namespace headrace

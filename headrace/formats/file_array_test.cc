@@ -177,6 +177,26 @@ TEST_F(FileArrays, TheFingerprintIsThatOfTheSameArrayInMemory) {
   }
 }
 
+TEST_F(FileArrays, MemoryIsBorrowedWhereItIsAsDelivered) {
+  auto memory = std::make_shared<Buffer>(96);
+  std::iota(memory->data(), memory->data() + 96, uint8_t{0});
+  FileArray array{.parts = {{nullptr, 8, 4, memory}}, .dtype = DType::kInt16, .shape = {2}};
+  EXPECT_EQ(read(array, 1), (Bytes{12, 13, 14, 15}));
+  EXPECT_EQ(array.in_place(), memory->data() + 8);
+  const SourcePtr source = records({{"x", array}});
+  EXPECT_EQ(source->read_style(), ReadStyle::kMemory);
+  std::vector<RecordData> out(1);
+  source->read(std::vector<int64_t>{1}, {true}, out);
+  EXPECT_EQ(out[0].fields[0].bytes.data(), memory->data() + 12);
+  array.big_endian = true;
+  EXPECT_EQ(array.in_place(), nullptr);
+  EXPECT_EQ(read(array, 1), (Bytes{13, 12, 15, 14}));
+  array.parts[0].offset = 7;
+  EXPECT_EQ(read(array, 0), (Bytes{8, 7, 10, 9}));
+  array.parts[0].offset = 81;
+  EXPECT_EQ(array.problem(), "it ends at byte 97, but there are 96");
+}
+
 TEST_F(FileArrays, AFileThatIsCutOffWhileOpenIsAnErrorOfTheRecord) {
   const SourcePtr source =
       records({{"x", FileArray{.parts = {{file(counting(1000)), 0, 10}}, .shape = {100}}}});
