@@ -35,23 +35,31 @@ constexpr PlaneOrder kPlaneOrder = [] {
   return order;
 }();
 
+// Of that order the bytes of the planes that a quad with so many levels uses.
+constexpr std::array<uint64_t, 8> kUsedBytes = [] {
+  std::array<uint64_t, 8> used{};
+  for (int levels = 0; levels < 8; ++levels) {
+    used[levels] = (1u | (0xff00u >> levels & 0xff)) * uint64_t{0x0101010101010101};
+  }
+  return used;
+}();
+
 // Eight planes of a block, as far as they are used -> signed bytes in the order of kZigzagOfByte.
-[[gnu::always_inline]] inline __m512i bytes_of_planes(const uint64_t* planes, __mmask8 used) {
-  const __m512i by_eight = _mm512_permutexvar_epi8(_mm512_load_si512(kPlaneOrder.from),
-                                                   _mm512_maskz_load_epi64(used, planes));
+[[gnu::always_inline]] inline __m512i bytes_of_planes(const uint64_t* planes, __mmask64 used) {
+  const __m512i by_eight = _mm512_maskz_permutexvar_epi8(used, _mm512_load_si512(kPlaneOrder.from),
+                                                         _mm512_load_si512(planes));
   const __m512i unit = _mm512_set1_epi64(static_cast<int64_t>(0x8040201008040201));
   const __m512i bytes = _mm512_gf2p8affine_epi64_epi8(unit, by_eight, 0);
-  const __mmask64 negative = _mm512_movepi8_mask(bytes);
-  const __m512i magnitude = _mm512_and_si512(bytes, _mm512_set1_epi8(127));
+  // A negative one is 128 and its magnitude.
   const __m512i value =
-      _mm512_mask_sub_epi8(magnitude, negative, _mm512_setzero_si512(), magnitude);
+      _mm512_mask_sub_epi8(bytes, _mm512_movepi8_mask(bytes), _mm512_set1_epi8(-128), bytes);
   return _mm512_permutexvar_epi8(_mm512_load_si512(kZigzagOfByte.zigzag.data()), value);
 }
 
 // One set of planes of four blocks -> words in the order of the inverse transform.
 [[gnu::always_inline]] inline void words_of_planes(const uint64_t* planes, int levels,
                                                    IdctQuad& quad) {
-  const auto used = static_cast<__mmask8>((levels < 7 ? (1 << levels) - 1 : 127) | 128);
+  const __mmask64 used = kUsedBytes[levels < 7 ? levels : 7];
   const __m512i a = bytes_of_planes(planes, used), b = bytes_of_planes(planes + 8, used);
   const __m512i c = bytes_of_planes(planes + 16, used), d = bytes_of_planes(planes + 24, used);
   const __m512i ab0 = _mm512_shuffle_i32x4(a, b, 0x44), ab1 = _mm512_shuffle_i32x4(a, b, 0xee);
