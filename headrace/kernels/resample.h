@@ -49,7 +49,8 @@ struct ResampleTables {
   static constexpr int kLanes = 16;  // outputs are padded to a multiple of it
   // How the horizontal kernel gets at its samples; each level has its own reach.
   enum class Reach : uint8_t {
-    kWindow,      // the samples of a group of outputs lie in one vector
+    kHalfWindow,  // the samples of a group of outputs lie in half a vector; at most four taps
+    kWindow,      // in a vector
     kWideWindow,  // in two
     kLong,        // many taps: one output at a time, taps side by side
     kAny,         // a scalar loop

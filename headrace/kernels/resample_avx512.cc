@@ -183,7 +183,10 @@ void make_long_digits(ResampleTables& t) {
 void tabulate(ResampleTables& t) {
   make_digits(t);
   const int widest = place_windows(t);
-  t.reach = widest <= 64 ? Reach::kWindow : widest <= 128 ? Reach::kWideWindow : Reach::kLong;
+  t.reach = widest <= 32 && t.taps == 4 ? Reach::kHalfWindow
+            : widest <= 64              ? Reach::kWindow
+            : widest <= 128             ? Reach::kWideWindow
+                                        : Reach::kLong;
   if (t.reach == Reach::kLong) {
     make_long_digits(t);
   } else {
@@ -196,12 +199,11 @@ __m512i recombine(__m512i s0, __m512i s1, __m512i s2) {
   return _mm512_add_epi32(_mm512_slli_epi32(s1, 8), s0);
 }
 
-// kQuads: taps / 4, or 0 for any number.
-template <int kChannels, bool kWide, int kQuads>
+template <int kChannels, bool kWide>
 void horizontal_windows(const ResampleTables& t, const uint8_t* const in[], uint8_t* out,
                         ptrdiff_t plane) {
   const __m512i half = _mm512_set1_epi32(1 << 21), zero = _mm512_setzero_si512();
-  const int quads = kQuads ? kQuads : t.taps / 4;
+  const int quads = t.taps / 4;
   const uint8_t* index = t.indices.data();
   const uint8_t* d0 = digits_of(t, 0);
   const uint8_t* d1 = digits_of(t, 1);
@@ -235,6 +237,37 @@ void horizontal_windows(const ResampleTables& t, const uint8_t* const in[], uint
       const __m512i sum = _mm512_srai_epi32(recombine(s0[c], s1[c], s2[c]), 22);
       _mm_storeu_si128(reinterpret_cast<__m128i*>(out + c * plane + 16 * group),
                        _mm512_cvtusepi32_epi8(_mm512_max_epi32(sum, zero)));
+    }
+  }
+}
+
+// A sum of up to four taps: each digit's products go on from the sum of the digits above it.
+// 32 becomes a half when it has been shifted twice.
+[[gnu::always_inline]] inline __m512i sum_of_four(__m512i x, __m512i w0, __m512i w1, __m512i w2) {
+  const __m512i s2 = _mm512_dpbusd_epi32(_mm512_set1_epi32(32), x, w2);
+  const __m512i s1 = _mm512_dpbusd_epi32(_mm512_slli_epi32(s2, 8), x, w1);
+  return _mm512_dpbusd_epi32(_mm512_slli_epi32(s1, 8), x, w0);
+}
+
+// Half as many of the shorter windows lie across two cache lines.
+template <int kChannels>
+void horizontal_four(const ResampleTables& t, const uint8_t* const in[], uint8_t* out,
+                     ptrdiff_t plane) {
+  const __m512i zero = _mm512_setzero_si512();
+  for (int group = 0; group < t.padded / 16; ++group) {
+    const __m512i at = _mm512_load_si512(t.indices.data() + 64 * group);
+    const __m512i w0 = _mm512_load_si512(digits_of(t, 0) + 64 * group);
+    const __m512i w1 = _mm512_load_si512(digits_of(t, 1) + 64 * group);
+    const __m512i w2 = _mm512_load_si512(digits_of(t, 2) + 64 * group);
+#pragma GCC unroll 4
+    for (int c = 0; c < kChannels; ++c) {
+      const uint8_t* const window = in[c] + t.base[group];
+      // Taps past an output's count may lie beyond; their weights are zero.
+      const __m512i near =
+          _mm512_zextsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(window)));
+      const __m512i sum = sum_of_four(_mm512_permutexvar_epi8(at, near), w0, w1, w2);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + c * plane + 16 * group),
+                       _mm512_cvtusepi32_epi8(_mm512_max_epi32(_mm512_srai_epi32(sum, 22), zero)));
     }
   }
 }
@@ -274,11 +307,12 @@ template <int kChannels>
 void horizontal_of(const ResampleTables& t, const uint8_t* const in[], uint8_t* out,
                    ptrdiff_t plane) {
   switch (t.reach) {
+    case Reach::kHalfWindow:
+      return horizontal_four<kChannels>(t, in, out, plane);
     case Reach::kWindow:
-      if (t.taps == 4) return horizontal_windows<kChannels, false, 1>(t, in, out, plane);
-      return horizontal_windows<kChannels, false, 0>(t, in, out, plane);
+      return horizontal_windows<kChannels, false>(t, in, out, plane);
     case Reach::kWideWindow:
-      return horizontal_windows<kChannels, true, 0>(t, in, out, plane);
+      return horizontal_windows<kChannels, true>(t, in, out, plane);
     default:
       return horizontal_long<kChannels>(t, in, out, plane);
   }
@@ -298,6 +332,33 @@ void horizontal(const ResampleTables& t, const uint8_t* const in[], int channels
   }
 }
 
+// Four rows -> their bytes side by side, in the order that packed_sums() undoes.
+[[gnu::always_inline]] inline void interleave_rows(const uint8_t* const rows[], int x,
+                                                   __m512i taps[4]) {
+  const __m512i a = _mm512_loadu_si512(rows[0] + x), b = _mm512_loadu_si512(rows[1] + x);
+  const __m512i c = _mm512_loadu_si512(rows[2] + x), d = _mm512_loadu_si512(rows[3] + x);
+  const __m512i ab0 = _mm512_unpacklo_epi8(a, b), ab1 = _mm512_unpackhi_epi8(a, b);
+  const __m512i cd0 = _mm512_unpacklo_epi8(c, d), cd1 = _mm512_unpackhi_epi8(c, d);
+  taps[0] = _mm512_unpacklo_epi16(ab0, cd0);
+  taps[1] = _mm512_unpackhi_epi16(ab0, cd0);
+  taps[2] = _mm512_unpacklo_epi16(ab1, cd1);
+  taps[3] = _mm512_unpackhi_epi16(ab1, cd1);
+}
+
+[[gnu::always_inline]] inline __m512i packed_sums(const __m512i sum[4]) {
+  __m512i value[4];
+#pragma GCC unroll 4
+  for (int q = 0; q < 4; ++q) value[q] = _mm512_srai_epi32(sum[q], 22);
+  return _mm512_packus_epi16(_mm512_packs_epi32(value[0], value[1]),
+                             _mm512_packs_epi32(value[2], value[3]));
+}
+
+__m512i four_digits(const uint8_t* digits) {
+  int32_t four;
+  std::memcpy(&four, digits, 4);
+  return _mm512_set1_epi32(four);
+}
+
 void vertical(const ResampleTables& t, int output, const uint8_t* const rows[], int bytes,
               uint8_t* out) {
   const __m512i half = _mm512_set1_epi32(1 << 21), zero = _mm512_setzero_si512();
@@ -306,6 +367,18 @@ void vertical(const ResampleTables& t, int output, const uint8_t* const rows[], 
   const uint8_t* const d0 = digits_of(t, 0) + at;
   const uint8_t* const d1 = digits_of(t, 1) + at;
   const uint8_t* const d2 = digits_of(t, 2) + at;
+  __m512i taps[4], sum[4];
+  if (used == 1) {
+    const uint8_t* const four[4] = {rows[0], rows[1], rows[2], rows[3]};
+    const __m512i w0 = four_digits(d0), w1 = four_digits(d1), w2 = four_digits(d2);
+    for (int x = 0; x < bytes; x += 64) {
+      interleave_rows(four, x, taps);
+#pragma GCC unroll 4
+      for (int q = 0; q < 4; ++q) sum[q] = sum_of_four(taps[q], w0, w1, w2);
+      _mm512_storeu_si512(out + x, packed_sums(sum));
+    }
+    return;
+  }
   for (int x = 0; x < bytes; x += 64) {
     __m512i s0[4], s1[4], s2[4];
 #pragma GCC unroll 4
@@ -314,19 +387,9 @@ void vertical(const ResampleTables& t, int output, const uint8_t* const rows[], 
       s1[q] = s2[q] = zero;
     }
     for (int quad = 0; quad < used; ++quad) {
-      const uint8_t* const* const r = rows + 4 * quad;
-      const __m512i a = _mm512_loadu_si512(r[0] + x), b = _mm512_loadu_si512(r[1] + x);
-      const __m512i c = _mm512_loadu_si512(r[2] + x), d = _mm512_loadu_si512(r[3] + x);
-      const __m512i ab0 = _mm512_unpacklo_epi8(a, b), ab1 = _mm512_unpackhi_epi8(a, b);
-      const __m512i cd0 = _mm512_unpacklo_epi8(c, d), cd1 = _mm512_unpackhi_epi8(c, d);
-      const __m512i taps[4] = {_mm512_unpacklo_epi16(ab0, cd0), _mm512_unpackhi_epi16(ab0, cd0),
-                               _mm512_unpacklo_epi16(ab1, cd1), _mm512_unpackhi_epi16(ab1, cd1)};
-      int32_t w[kDigits];
-      std::memcpy(&w[0], d0 + stride * quad, 4);
-      std::memcpy(&w[1], d1 + stride * quad, 4);
-      std::memcpy(&w[2], d2 + stride * quad, 4);
-      const __m512i w0 = _mm512_set1_epi32(w[0]), w1 = _mm512_set1_epi32(w[1]);
-      const __m512i w2 = _mm512_set1_epi32(w[2]);
+      interleave_rows(rows + 4 * quad, x, taps);
+      const __m512i w0 = four_digits(d0 + stride * quad), w1 = four_digits(d1 + stride * quad);
+      const __m512i w2 = four_digits(d2 + stride * quad);
 #pragma GCC unroll 4
       for (int q = 0; q < 4; ++q) {
         s0[q] = _mm512_dpbusd_epi32(s0[q], taps[q], w0);
@@ -334,12 +397,9 @@ void vertical(const ResampleTables& t, int output, const uint8_t* const rows[], 
         s2[q] = _mm512_dpbusd_epi32(s2[q], taps[q], w2);
       }
     }
-    __m512i sum[4];
 #pragma GCC unroll 4
-    for (int q = 0; q < 4; ++q) sum[q] = _mm512_srai_epi32(recombine(s0[q], s1[q], s2[q]), 22);
-    // The unpacks above and the packs here permute alike, so the bytes come out in order.
-    _mm512_storeu_si512(out + x, _mm512_packus_epi16(_mm512_packs_epi32(sum[0], sum[1]),
-                                                     _mm512_packs_epi32(sum[2], sum[3])));
+    for (int q = 0; q < 4; ++q) sum[q] = recombine(s0[q], s1[q], s2[q]);
+    _mm512_storeu_si512(out + x, packed_sums(sum));
   }
 }
 
