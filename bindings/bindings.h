@@ -29,6 +29,7 @@ void bind_array(nb::module_& module);
 void bind_registry(nb::module_& module);
 void bind_source(nb::module_& module);
 void bind_columns(nb::module_& module);
+void bind_combined(nb::module_& module);
 void bind_pack(nb::module_& module);
 void bind_row_index(nb::module_& module);
 void bind_host_source(nb::module_& module);

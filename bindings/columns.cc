@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "bindings/bindings.h"
-#include "headrace/formats/subset.h"
 
 namespace headrace::python {
 namespace {
@@ -46,22 +45,6 @@ void bind_columns(nb::module_& module) {
           },
           nb::arg("name"), nb::arg("values"))
       .def("source", [](ColumnList& self) { return SourceHandle{records(self.columns)}; });
-  module.def(
-      "subset",
-      [](const SourceHandle& source, std::vector<int64_t> indices) {
-        return SourceHandle{subset(source.source, std::move(indices))};
-      },
-      nb::arg("source"), nb::arg("indices"));
-  module.def(
-      "split",
-      [](const SourceHandle& source, const std::vector<double>& fractions, uint64_t seed,
-         const std::string& stratify_by) {
-        std::vector<SourceHandle> parts;
-        for (SourcePtr& part : split(source.source, fractions, seed, stratify_by))
-          parts.push_back({std::move(part)});
-        return parts;
-      },
-      nb::arg("source"), nb::arg("fractions"), nb::arg("seed"), nb::arg("stratify_by"));
 }
 
 }  // namespace headrace::python

@@ -31,6 +31,7 @@ NB_MODULE(_core, module) {
   bind_registry(module);
   bind_source(module);
   bind_columns(module);
+  bind_combined(module);
   bind_pack(module);
   bind_row_index(module);
   bind_host_source(module);

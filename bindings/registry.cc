@@ -61,6 +61,7 @@ nb::dict formats() {
     entry["doc"] = format->doc;
     entry["example"] = format->example;
     entry["params"] = describe(format->params);
+    entry["shards"] = format->shards;
     out[nb::cast(format->name)] = entry;
   }
   return out;

@@ -27,12 +27,13 @@ install(TARGETS headrace LIBRARY DESTINATION headrace)
 # load into a plain interpreter, hence not there.
 if(NOT HEADRACE_SANITIZE)
   set(stub_folder ${CMAKE_CURRENT_BINARY_DIR}/stubs)
+  set(stubs ${stub_folder}/_core.pyi ${stub_folder}/formats.pyi ${stub_folder}/transforms.pyi)
   add_custom_command(
-    OUTPUT ${stub_folder}/_core.pyi ${stub_folder}/transforms.pyi
+    OUTPUT ${stubs}
     COMMAND ${Python_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/tools/make_stubs.py
             --module $<TARGET_FILE:_core> --output ${stub_folder}
     DEPENDS _core ${CMAKE_CURRENT_SOURCE_DIR}/tools/make_stubs.py
     VERBATIM)
-  add_custom_target(stubs ALL DEPENDS ${stub_folder}/_core.pyi ${stub_folder}/transforms.pyi)
-  install(FILES ${stub_folder}/_core.pyi ${stub_folder}/transforms.pyi DESTINATION headrace)
+  add_custom_target(stubs ALL DEPENDS ${stubs})
+  install(FILES ${stubs} DESTINATION headrace)
 endif()

@@ -73,7 +73,7 @@ size_t working_bytes(const Record& record) {
 
 size_t encoded_bytes(const RecordData& data) {
   size_t bytes = 0;
-  for (const Buffer& buffer : data.owned) bytes += buffer.size();
+  data.each_buffer([&](const Buffer& buffer) { bytes += buffer.size(); });
   return bytes;
 }
 
@@ -294,9 +294,9 @@ void Engine::settle(RecordRun& run, int i) {
 void Engine::give_back(InFlight& flight) {
   flight.reserved.release();
   flight.call.reset();
-  for (Buffer& buffer : flight.data.owned) {
+  flight.data.each_buffer([&](Buffer& buffer) {
     if (has_host_steps_ || buffer.capacity() > kKeptBuffer) buffer.free();
-  }
+  });
   for (FieldValue& value : flight.record.fields) {
     if (pixels_.any) value.picture = Recipe();
     if (pixels_.any) value.owned.reset();

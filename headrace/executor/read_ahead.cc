@@ -21,7 +21,7 @@ constexpr double kSlowSeconds = 200e-6, kFastSeconds = 60e-6;
 
 size_t bytes_of(const RecordData& data) {
   size_t bytes = data.row_indexes.capacity();
-  for (const Buffer& buffer : data.owned) bytes += buffer.capacity();
+  data.each_buffer([&](const Buffer& buffer) { bytes += buffer.capacity(); });
   return bytes;
 }
 

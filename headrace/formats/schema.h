@@ -45,9 +45,22 @@ struct RecordData {
   int64_t index = -1;
   std::vector<FieldData> fields;  // as many as the schema has; unwanted ones stay empty
   std::vector<Buffer> owned;
-  Buffer row_indexes;           // what the fields' row_index point to
-  size_t max_bytes = SIZE_MAX;  // set by the reader: a file with more is a resource error
+  Buffer row_indexes;             // what the fields' row_index point to
+  std::vector<RecordData> parts;  // what else a source needed to read: memory of some fields
+  size_t max_bytes = SIZE_MAX;    // set by the reader: a file with more is a resource error
   Result<void> result;
+
+  // Visits all buffers that values lie in, of its parts too.
+  template <class Visit>
+  void each_buffer(const Visit& visit) {
+    for (Buffer& buffer : owned) visit(buffer);
+    for (RecordData& part : parts) part.each_buffer(visit);
+  }
+  template <class Visit>
+  void each_buffer(const Visit& visit) const {
+    for (const Buffer& buffer : owned) visit(buffer);
+    for (const RecordData& part : parts) part.each_buffer(visit);
+  }
 };
 
 }  // namespace headrace

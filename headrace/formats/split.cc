@@ -115,4 +115,29 @@ std::vector<SourcePtr> split(const SourcePtr& source, const std::vector<double>&
   return out;
 }
 
+std::vector<Fold> kfold(const SourcePtr& source, int folds, uint64_t seed,
+                        std::string_view stratify_by) {
+  if (folds < 2 || folds > source->size()) {
+    raise(kBadSplit,
+          std::to_string(folds) + " folds of " + std::to_string(source->size()) + " records",
+          "at least two folds, with at least one record each");
+  }
+  const std::vector<std::vector<int64_t>> parts =
+      split_indices(*source, std::vector<double>(folds, 1.0 / folds), seed, stratify_by);
+  std::vector<Fold> out;
+  for (const std::vector<int64_t>& part : parts) {
+    std::vector<int64_t> others;
+    size_t next = 0;
+    for (int64_t record = 0; record < source->size(); ++record) {
+      if (next < part.size() && part[next] == record) {
+        ++next;
+      } else {
+        others.push_back(record);
+      }
+    }
+    out.push_back({.train = subset(source, std::move(others)), .validation = subset(source, part)});
+  }
+  return out;
+}
+
 }  // namespace headrace

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/formats/subset.h"
 
-#include <algorithm>
-#include <array>
-
 #include "headrace/base/registry.h"
 #include "headrace/formats/fingerprint.h"
+#include "headrace/formats/view.h"
 #include "headrace/formats/wording.h"
 
 namespace headrace {
@@ -17,58 +15,29 @@ constexpr ErrorCode kOutside{
     "Negative numbers do not count from the end."};
 const Register<ErrorCode> registered_outside(kOutside);
 
-class Subset final : public Source {
+class Subset final : public View {
  public:
   Subset(SourcePtr base, std::vector<int64_t> indices)
-      : base_(std::move(base)), indices_(std::move(indices)) {
+      : View(std::move(base)), indices_(std::move(indices)) {
     Fingerprint print;
     print.add("subset");
-    print.add(base_->fingerprint());
+    print.add(this->base()->fingerprint());
     for (int64_t index : indices_) print.add(static_cast<uint64_t>(index));
     fingerprint_ = print.value();
   }
 
-  const SourcePtr& base() const { return base_; }
+  using View::base;  // no Subset itself
   const std::vector<int64_t>& indices() const { return indices_; }
 
   int64_t size() const override { return static_cast<int64_t>(indices_.size()); }
-  const Schema& schema() const override { return base_->schema(); }
-  ReadStyle read_style() const override { return base_->read_style(); }
-  std::string key(int64_t index) const override { return base_->key(indices_[index]); }
-  std::string root() const override { return base_->root(); }
-  std::vector<std::string> classes() const override { return base_->classes(); }
   uint64_t fingerprint() const override { return fingerprint_; }
   std::string description() const override {
-    return grouped(size()) + " of " + base_->description();
-  }
-
-  void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
-            std::span<RecordData> out) const override {
-    std::array<int64_t, 64> mapped;
-    for (size_t done = 0; done < out.size();) {
-      const size_t count = std::min(out.size() - done, mapped.size());
-      for (size_t i = 0; i < count; ++i) mapped[i] = indices_[indices[done + i]];
-      base_->read({mapped.data(), count}, wanted, out.subspan(done, count));
-      // Numbers are those of this view from here on.
-      for (size_t i = done; i < done + count; ++i) {
-        out[i].index = indices[i];
-        if (!out[i].result) out[i].result.error().where.record = indices[i];
-      }
-      done += count;
-    }
-  }
-
-  std::vector<int64_t> integer_column(std::string_view field) const override {
-    const std::vector<int64_t> all = base_->integer_column(field);
-    std::vector<int64_t> out;
-    if (all.empty()) return out;
-    out.reserve(indices_.size());
-    for (int64_t index : indices_) out.push_back(all[index]);
-    return out;
+    return grouped(size()) + " of " + base()->description();
   }
 
  private:
-  SourcePtr base_;  // no Subset itself
+  int64_t viewed(int64_t index) const override { return indices_[index]; }
+
   std::vector<int64_t> indices_;
   uint64_t fingerprint_ = 0;
 };

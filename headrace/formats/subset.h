@@ -33,4 +33,12 @@ std::vector<std::vector<int64_t>> split_indices(const Source& source,
 std::vector<SourcePtr> split(const SourcePtr& source, const std::vector<double>& fractions,
                              uint64_t seed, std::string_view stratify_by = {});
 
+struct Fold {
+  SourcePtr train, validation;
+};
+
+// Of each fold the records in it, and all others. Every record is in one fold. Throws HR0431.
+std::vector<Fold> kfold(const SourcePtr& source, int folds, uint64_t seed,
+                        std::string_view stratify_by = {});
+
 }  // namespace headrace

@@ -8,7 +8,7 @@
 #include "headrace/base/error.h"
 #include "headrace/base/random.h"
 #include "headrace/base/registry.h"
-#include "headrace/sampling/permutation.h"
+#include "headrace/base/permutation.h"
 
 namespace headrace {
 namespace {

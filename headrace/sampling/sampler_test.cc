@@ -8,7 +8,7 @@
 
 #include "headrace/base/error.h"
 #include "headrace/sampling/batch_layout.h"
-#include "headrace/sampling/permutation.h"
+#include "headrace/base/permutation.h"
 
 namespace headrace {
 namespace {

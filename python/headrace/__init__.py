@@ -6,8 +6,9 @@ train = hr.Loader("train/", hr.presets.imagenet_train(224), batch_size=256, shuf
 for images, labels in train.torch("cuda"): ...
 """
 
-from headrace import presets, sampling, transforms
+from headrace import formats, presets, sampling, transforms
 from headrace._core import Array, Field, __version__
+from headrace.combined import concat, join, kfold, mix
 from headrace.errors import (
     ConfigError,
     DataError,
@@ -17,13 +18,15 @@ from headrace.errors import (
     UnsupportedError,
     Warning,
 )
+from headrace.formats import *  # noqa: F403  (one function for each format)
 from headrace.index import index
 from headrace.loader import Loader
 from headrace.pack import pack, unpack
 from headrace.presets import IMAGENET_MEAN, IMAGENET_STD
-from headrace.sources import Source, folder, open, records, split, subset
+from headrace.sources import Source, open, records, split, subset
 
 __all__ = [
+    *formats.__all__,
     "IMAGENET_MEAN",
     "IMAGENET_STD",
     "Array",
@@ -38,8 +41,12 @@ __all__ = [
     "UnsupportedError",
     "Warning",
     "__version__",
-    "folder",
+    "concat",
+    "formats",
     "index",
+    "join",
+    "kfold",
+    "mix",
     "open",
     "pack",
     "presets",

@@ -24,6 +24,10 @@ _ANNOTATIONS = {
 }
 
 
+# Formats without a function of their name: list() is Python's, pack() makes one. open() reads both.
+NOT_FUNCTIONS = {"list", "pack"}
+
+
 def annotation(param: Mapping[str, Any]) -> str:
     """A parameter's type as the signature shows it."""
     text = _ANNOTATIONS[param["type"]]
@@ -75,3 +79,48 @@ def docstring(record: Mapping[str, Any]) -> str:
     if record["oracle"]:
         lines.append(f"Equals: {record['oracle']}")
     return "\n".join(lines).rstrip() + "\n"
+
+
+def format_signature(record: Mapping[str, Any]) -> inspect.Signature:
+    """Of the function that opens a format: a path, its parameters, progress."""
+    kinds = inspect.Parameter
+    path = "str | PathLike[str]"
+    out = [
+        kinds(
+            "path",
+            kinds.POSITIONAL_OR_KEYWORD,
+            annotation=f"{path} | Sequence[{path}]" if record["shards"] else path,
+        )
+    ]
+    for param in record["params"]:
+        out.append(
+            kinds(
+                param["name"],
+                kinds.POSITIONAL_OR_KEYWORD,
+                default=None if param["required"] else _shown(param["default"]),
+                annotation=annotation(param).replace(" | Enum", ""),
+            )
+        )
+    out.append(
+        kinds(
+            "progress",
+            kinds.KEYWORD_ONLY,
+            default=None,
+            annotation="Callable[[int, int], object] | None",
+        )
+    )
+    return inspect.Signature(out, return_annotation="Source")
+
+
+def format_docstring(record: Mapping[str, Any]) -> str:
+    """The reference text of a format: what it is, its parameters, an example."""
+    lines = [record["doc"], "", "Args:"]
+    several = ", a pattern of several, or a list of paths" if record["shards"] else ""
+    lines.append(f"    path: Where it lies{several}.")
+    for param in record["params"]:
+        text = param["doc"]
+        if param["choices"]:
+            text += f" One of {', '.join(map(repr, param['choices']))}."
+        lines.append(f"    {param['name']}: {text}")
+    lines.append("    progress: Called with (done, total or -1) while its records are looked for.")
+    return "\n".join([*lines, "", f"Example: {record['example']}"]) + "\n"

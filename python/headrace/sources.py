@@ -133,23 +133,6 @@ def open(path: Any, *, progress: Progress | None = None, **params: Any) -> Sourc
     )
 
 
-def folder(
-    path: str | os.PathLike[str],
-    classes: Sequence[str] | None = None,
-    *,
-    progress: Progress | None = None,
-    **params: Any,
-) -> Source:
-    """Pictures in one folder a class, as torchvision's ImageFolder: fields image and label.
-
-    classes: names that get the labels 0, 1, 2, ...; default, the folders' names in order.
-    """
-    arguments = {name: _plain(value) for name, value in params.items()}
-    if classes is not None:
-        arguments["classes"] = list(classes)
-    return Source(_core.open(os.fspath(path), {**arguments, "format": "folder"}, progress))
-
-
 def subset(src: Any, indices: Any) -> Source:
     """Records of a source by number, in this order; a number may come twice."""
     src = open(src)

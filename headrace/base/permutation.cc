@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/sampling/permutation.h"
+#include "headrace/base/permutation.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sources made of several sources. Each is a source: random access, exact order, exact resume.
+
+>>> import headrace as hr
+>>> a, b = hr.open([("a", 0), ("b", 1)]), hr.open([("c", 2)])
+>>> [record["label"] for record in hr.concat(a, b)]
+[0, 1, 2]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headrace import _core
+from headrace.sources import Source, open
+
+
+def concat(*sources: Any) -> Source:
+    """The records of all sources, one behind the other.
+
+    sources: what ``open`` takes; they must have the same fields and classes. ConfigError HR0496.
+    """
+    return Source(_core.concat([open(source).engine for source in sources]))
+
+
+def mix(
+    *sources: Any, weights: Sequence[float] | None = None, size: int | None = None, seed: int = 0
+) -> Source:
+    """Records of several sources in given proportions, evenly spread.
+
+    weights: one for each source, positive, not necessarily adding up to one; default: equal.
+    size: records of an epoch; default, as many as it takes for every record to come at least once.
+    A source that runs out begins anew: all its records come again before any comes a third time.
+    Of one that is drawn less often than it has records, `seed` decides which part is in the mix.
+    ConfigError HR0496, HR0497.
+    """
+    opened = [open(source).engine for source in sources]
+    shares = [1.0] * len(opened) if weights is None else [float(weight) for weight in weights]
+    return Source(_core.mix(opened, shares, 0 if size is None else int(size) or -1, seed))
+
+
+def kfold(
+    src: Any, folds: int = 5, *, seed: int = 0, stratify_by: str = ""
+) -> list[tuple[Source, Source]]:
+    """Cross-validation: for each fold (training source, validation source).
+
+    Every record is in one validation source. stratify_by: an integer field (a label) whose values
+    every fold gets in equal proportion. ConfigError HR0431.
+    """
+    pairs = _core.kfold(open(src).engine, folds, seed, stratify_by)
+    return [(Source(train), Source(validation)) for train, validation in pairs]
+
+
+def join(
+    left: Any, right: Any, on: str = "key", *, rename: Mapping[str, str] | None = None
+) -> Source:
+    """Records of two sources that belong together, with the fields of both.
+
+    on: "key" pairs names below the sources' folders, without suffix (``a/1.jpg`` and ``a/1.wav``);
+    else an integer field of both. Records without a partner are left out; the ``repr`` counts them.
+    rename: new names for fields of ``right``, where both have one of the same name.
+    ConfigError HR0498.
+    """
+    return Source(_core.join(open(left).engine, open(right).engine, on, dict(rename or {})))

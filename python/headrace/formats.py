@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Formats: one function for each container that can be opened, ``headrace.tfrecord`` and so on.
+
+``headrace.open`` recognizes a container by its content; these name it, and document its parameters:
+
+    >>> import headrace as hr
+    >>> print(hr.folder.__doc__.splitlines()[0])
+    A folder of pictures. With folders in it, each is a class (their names, sorted) and is ...
+
+A path may be a pattern of shards ("train-{0000..0146}.tar", "train-*.tar") or a list of paths, where
+the format takes several files. The functions are made from the engine's registry; nothing here names
+one of them, except two whose names mean something else in Python.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from headrace import _core
+from headrace.errors import declare
+from headrace.signatures import NOT_FUNCTIONS, format_docstring, format_signature
+from headrace.sources import Progress, Source, open
+
+_TOO_MANY = declare(
+    "HR0157",
+    "config",
+    "wrong arguments of a format",
+    "The call has more positional arguments than the format has parameters, or gives one twice. "
+    "`help(headrace.NAME)` prints them with meaning, default and range.",
+)
+
+
+def _path_of(path: Any) -> Any:
+    """Several paths as the engine takes them: one a line."""
+    if isinstance(path, Sequence) and not isinstance(path, (str, bytes)):
+        return "\n".join(os.fspath(one) for one in path)
+    return path
+
+
+def _make_function(record: Mapping[str, Any]) -> Callable[..., Source]:
+    name = record["name"]
+    params = [param["name"] for param in record["params"]]
+
+    def function(path: Any, *args: Any, progress: Progress | None = None, **named: Any) -> Source:
+        given = dict(zip(params, args, strict=False))
+        twice = sorted(set(given) & set(named))
+        if len(args) > len(params) or twice:
+            raise _TOO_MANY.error(
+                f"[{name}] {twice[0]} is given twice"
+                if twice
+                else f"[{name}] takes {len(params) + 1} arguments at most (got {len(args) + 1})",
+                hint=f"{name}{format_signature(record)}",
+            )
+        return open(_path_of(path), progress=progress, format=name, **given, **named)
+
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = __name__
+    function.__doc__ = format_docstring(record)
+    function.__signature__ = format_signature(record)  # type: ignore[attr-defined]
+    return function
+
+
+def _register(formats: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    names = sorted(set(formats) - NOT_FUNCTIONS)
+    for name in names:
+        globals()[name] = _make_function(formats[name])
+    return names
+
+
+__all__ = _register(_core.formats())
