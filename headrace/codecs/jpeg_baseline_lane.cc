@@ -77,8 +77,8 @@ bool JpegBaselineDecoder::Lane::open_picture(std::span<const uint8_t> bytes) {
     // What libjpeg calls unusual ratios is left to it.
     if (component.h == 3 || component.v == 3) return false;
     const int dc = header_.dc_slot[c], ac = header_.ac_slot[c];
-    if (!dc_[dc].build(header_.dc[dc], HuffmanUse::kDC)) return false;
-    if (!ac_[ac].build(header_.ac[ac], HuffmanUse::kAC)) return false;
+    if (!dc_[dc].build(header_.tables.dc[dc], HuffmanUse::kDC)) return false;
+    if (!ac_[ac].build(header_.tables.ac[ac], HuffmanUse::kAC)) return false;
     dc_of_[c] = &dc_[dc];
     ac_of_[c] = &ac_[ac];
     first_block_[c] = pattern_.blocks;

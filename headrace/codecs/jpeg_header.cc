@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/codecs/jpeg_header.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "headrace/codecs/jpeg_color_space.h"
@@ -9,13 +8,8 @@
 namespace headrace {
 namespace {
 
-constexpr int kSof0 = 0xC0, kSof1 = 0xC1, kDht = 0xC4, kSos = 0xDA, kDqt = 0xDB, kDri = 0xDD;
-constexpr int kApp0 = 0xE0, kApp14 = 0xEE, kApp15 = 0xEF, kCom = 0xFE;
-constexpr int kLargestSide = 65500;  // libjpeg's JPEG_MAX_DIMENSION
-
+using namespace jpeg_marker;
 using Bytes = std::span<const uint8_t>;
-
-int u16(Bytes bytes, size_t at) { return bytes[at] << 8 | bytes[at + 1]; }
 
 class Reader {
  public:
@@ -28,12 +22,12 @@ class Reader {
       case kSof1:
         return frame(body);
       case kDht:
-        return huffman_tables(body);
+        return header_.tables.take_huffman(body);
       case kDqt:
-        return quantization_tables(body);
+        return header_.tables.take_quantization(body);
       case kDri:
         if (body.size() != 2) return false;
-        header_.restart_interval = u16(body, 0);
+        header_.restart_interval = big_endian_16(body, 0);
         return true;
       case kApp0:
         if (body.size() < 14 || std::memcmp(body.data(), "JFIF", 5) != 0) return true;
@@ -50,17 +44,18 @@ class Reader {
 
   bool scan(Bytes body) {
     JpegFrame& picture = header_.frame;
+    const JpegTables& tables = header_.tables;
     const size_t count = size_t(picture.count);
     if (count == 0 || body.size() != 4 + 2 * count || body[0] != count) return false;
     for (size_t c = 0; c < count; ++c) {
       JpegComponent& component = picture.component[c];
       const int dc = body[2 + 2 * c] >> 4, ac = body[2 + 2 * c] & 15;
       if (body[1 + 2 * c] != component.id || dc > 3 || ac > 3) return false;
-      if (!(dc_seen_ >> dc & 1) || !(ac_seen_ >> ac & 1)) return false;
-      if (!(quantization_seen_ >> component.quantization_slot & 1)) return false;
+      if (!(tables.dc_seen >> dc & 1) || !(tables.ac_seen >> ac & 1)) return false;
+      if (!(tables.quantization_seen >> component.quantization_slot & 1)) return false;
       header_.dc_slot[c] = uint8_t(dc);
       header_.ac_slot[c] = uint8_t(ac);
-      component.quantization = quantization_[component.quantization_slot];
+      component.quantization = tables.quantization[component.quantization_slot];
     }
     // Ss = 0, Se = 63, Ah = Al = 0.
     if (body[1 + 2 * count] != 0 || body[2 + 2 * count] != 63 || body[3 + 2 * count] != 0) {
@@ -76,11 +71,11 @@ class Reader {
   bool frame(Bytes body) {
     JpegFrame& picture = header_.frame;
     if (picture.count != 0 || body.size() < 6 || body[0] != 8) return false;
-    picture.height = u16(body, 1);
-    picture.width = u16(body, 3);
+    picture.height = big_endian_16(body, 1);
+    picture.width = big_endian_16(body, 3);
     const int count = body[5];
     if ((count != 1 && count != 3) || body.size() != size_t(6 + 3 * count)) return false;
-    if (picture.width > kLargestSide || picture.height > kLargestSide) return false;
+    if (picture.width > kLargestJpegSide || picture.height > kLargestJpegSide) return false;
     for (int c = 0; c < count; ++c) {
       const Bytes field = body.subspan(6 + 3 * c, 3);
       JpegComponent& component = picture.component[c];
@@ -107,42 +102,7 @@ class Reader {
     return blocks;
   }
 
-  bool huffman_tables(Bytes body) {
-    while (!body.empty()) {
-      if (body.size() < 17) return false;
-      const int kind = body[0] >> 4, slot = body[0] & 15;
-      if (kind > 1 || slot > 3) return false;
-      HuffmanSpec& spec = (kind ? header_.ac : header_.dc)[slot];
-      std::copy_n(&body[1], 16, spec.counts.begin());
-      size_t symbols = 0;
-      for (uint8_t count : spec.counts) symbols += count;
-      if (symbols > 256 || symbols > body.size() - 17) return false;
-      spec.symbols.fill(0);
-      std::copy_n(body.data() + 17, symbols, spec.symbols.begin());
-      (kind ? ac_seen_ : dc_seen_) |= 1 << slot;
-      body = body.subspan(17 + symbols);
-    }
-    return true;
-  }
-
-  bool quantization_tables(Bytes body) {
-    while (!body.empty()) {
-      const int wide = body[0] >> 4, slot = body[0] & 15;
-      const size_t bytes = wide ? 128 : 64;
-      if (wide > 1 || slot > 3 || body.size() < 1 + bytes) return false;
-      for (int k = 0; k < 64; ++k) {
-        const int value = wide ? u16(body, 1 + 2 * k) : body[1 + k];
-        quantization_[slot][kNaturalFromZigzag[k]] = uint16_t(value);
-      }
-      quantization_seen_ |= 1 << slot;
-      body = body.subspan(1 + bytes);
-    }
-    return true;
-  }
-
   JpegHeader& header_;
-  std::array<std::array<uint16_t, 64>, 4> quantization_;
-  int quantization_seen_ = 0, dc_seen_ = 0, ac_seen_ = 0;  // one bit a slot
   bool jfif_ = false;
   int adobe_ = -1;  // the transform that an Adobe marker names
 };
@@ -152,7 +112,8 @@ class Reader {
 bool read_jpeg_header(Bytes bytes, JpegHeader& header) {
   header.frame.count = 0;
   header.restart_interval = 0;
-  if (bytes.size() < 4 || bytes[0] != 0xFF || bytes[1] != 0xD8) return false;
+  header.tables.forget();
+  if (bytes.size() < 4 || bytes[0] != 0xFF || bytes[1] != kSoi) return false;
   Reader reader(header);
   size_t at = 2;
   while (true) {
@@ -162,7 +123,7 @@ bool read_jpeg_header(Bytes bytes, JpegHeader& header) {
       ++at;
       continue;
     }
-    const size_t length = size_t(u16(bytes, at + 2));
+    const size_t length = size_t(big_endian_16(bytes, at + 2));
     if (length < 2 || length > bytes.size() - at - 2) return false;
     const Bytes body = bytes.subspan(at + 4, length - 2);
     at += 2 + length;

@@ -9,7 +9,7 @@
 #include <span>
 
 #include "headrace/codecs/jpeg_frame.h"
-#include "headrace/kernels/huffman.h"
+#include "headrace/codecs/jpeg_syntax.h"
 
 namespace headrace {
 
@@ -17,7 +17,7 @@ struct JpegHeader {
   JpegFrame frame;  // laid out
   int restart_interval = 0;
   size_t scan = 0;  // offset of the first byte of entropy-coded data
-  std::array<HuffmanSpec, 4> dc, ac;
+  JpegTables tables;
   std::array<uint8_t, 4> dc_slot{}, ac_slot{};  // by component
 };
 

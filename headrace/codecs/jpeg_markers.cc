@@ -3,17 +3,18 @@
 
 #include <cstring>
 
+#include "headrace/codecs/jpeg_syntax.h"
+
 namespace headrace {
 namespace {
 
-constexpr int kTem = 0x01, kRst0 = 0xD0, kSoi = 0xD8, kEoi = 0xD9, kSos = 0xDA, kApp1 = 0xE1;
+using namespace jpeg_marker;
 
 bool is_frame(int marker) {
-  // 0xC4 is DHT, 0xC8 is reserved, 0xCC is DAC: they lie among the frames and are none.
-  return marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC;
+  // These three lie among the frames and are none.
+  const bool other = marker == kDht || marker == kJpg || marker == kDac;
+  return marker >= kSof0 && marker <= kSof15 && !other;
 }
-
-bool stands_alone(int marker) { return marker == kTem || (marker >= kRst0 && marker <= kSoi); }
 
 // Integers of a TIFF structure in its own byte order. Callers check bounds.
 struct TiffReader {
@@ -68,9 +69,10 @@ JpegMarkers read_jpeg_markers(std::span<const uint8_t> bytes) {
     while (at < bytes.size() && bytes[at] == 0xFF) ++at;
     if (at >= bytes.size()) return found;
     const int marker = bytes[at++];
+    if (marker == kEoi) return found;
     if (marker == 0 || stands_alone(marker)) continue;
-    if (marker == kSos || marker == kEoi || bytes.size() - at < 2) return found;
-    const size_t length = size_t(bytes[at]) << 8 | bytes[at + 1];
+    if (marker == kSos || bytes.size() - at < 2) return found;
+    const size_t length = size_t(big_endian_16(bytes, at));
     if (length < 2 || length > bytes.size() - at) return found;
     if (is_frame(marker) && !found.frame) found.frame = marker;
     const auto body = bytes.subspan(at + 2, length - 2);

@@ -12,11 +12,8 @@ namespace {
 using namespace jpeg_marker;
 using Bytes = std::span<const uint8_t>;
 
-constexpr int kLargestSide = 65500;  // libjpeg's JPEG_MAX_DIMENSION
-constexpr int kMostBlocks = 10;      // in an MCU of several components (B.2.3)
-constexpr int kMostScans = 500;      // as JpegSession::kMaxScans
-
-int u16(Bytes bytes, size_t at) { return bytes[at] << 8 | bytes[at + 1]; }
+constexpr int kMostBlocks = 10;  // in an MCU of several components (B.2.3)
+constexpr int kMostScans = 500;  // as JpegSession::kMaxScans
 
 // Frames that are not Huffman-coded DCT with 8 bits.
 std::string_view other_frame(int marker) {
@@ -48,16 +45,16 @@ JpegSegments::Reason JpegSegments::take(int marker, Bytes body) {
     case kSof2:
       return frame_header(marker, body);
     case kDht:
-      return huffman_tables(body);
+      return tables_.take_huffman(body) ? Reason() : "damaged tables";
     case kDac:
       return "arithmetic coding";
     case kSos:
       return scan_header(body);
     case kDqt:
-      return quantization_tables(body);
+      return tables_.take_quantization(body) ? Reason() : "damaged tables";
     case kDri:
       if (body.size() != 2) return "damaged header";
-      restart_interval_ = u16(body, 0);
+      restart_interval_ = big_endian_16(body, 0);
       return {};
     case kDnl:
     case kCom:
@@ -84,12 +81,12 @@ JpegSegments::Reason JpegSegments::frame_header(int marker, Bytes body) {
   if (body[0] == 12) return "12 bits";
   if (body[0] != 8) return "damaged header";
   JpegFrame frame;
-  frame.height = u16(body, 1);
-  frame.width = u16(body, 3);
+  frame.height = big_endian_16(body, 1);
+  frame.width = big_endian_16(body, 3);
   const int count = body[5];
   if (body.size() != size_t(6 + 3 * count)) return "damaged header";
   if (count != 1 && count != 3 && count != 4) return "number of components";
-  if (frame.width > kLargestSide || frame.height > kLargestSide) return "picture size";
+  if (frame.width > kLargestJpegSide || frame.height > kLargestJpegSide) return "picture size";
   for (int c = 0; c < count; ++c) {
     const Bytes field = body.subspan(6 + 3 * c, 3);
     JpegComponent& component = frame.component[c];
@@ -111,39 +108,6 @@ JpegSegments::Reason JpegSegments::frame_header(int marker, Bytes body) {
   frame_ = frame;
   progressive_ = marker == kSof2;
   for (auto& bits : bits_left_) bits.fill(-1);
-  return {};
-}
-
-JpegSegments::Reason JpegSegments::huffman_tables(Bytes body) {
-  while (!body.empty()) {
-    if (body.size() < 17) return "damaged tables";
-    const int kind = body[0] >> 4, slot = body[0] & 15;
-    if (kind > 1 || slot > 3) return "damaged tables";
-    HuffmanSpec& spec = (kind ? ac_ : dc_)[slot];
-    std::copy_n(body.data() + 1, 16, spec.counts.begin());
-    size_t symbols = 0;
-    for (const uint8_t count : spec.counts) symbols += count;
-    if (symbols > 256 || symbols > body.size() - 17) return "damaged tables";
-    spec.symbols.fill(0);
-    std::copy_n(body.data() + 17, symbols, spec.symbols.begin());
-    (kind ? ac_seen_ : dc_seen_) |= 1 << slot;
-    body = body.subspan(17 + symbols);
-  }
-  return {};
-}
-
-JpegSegments::Reason JpegSegments::quantization_tables(Bytes body) {
-  while (!body.empty()) {
-    const int wide = body[0] >> 4, slot = body[0] & 15;
-    const size_t bytes = wide ? 128 : 64;
-    if (wide > 1 || slot > 3 || body.size() < 1 + bytes) return "damaged tables";
-    for (int k = 0; k < 64; ++k) {
-      const int value = wide ? u16(body, 1 + 2 * k) : body[1 + k];
-      quantization_[slot][kNaturalFromZigzag[k]] = uint16_t(value);
-    }
-    quantization_seen_ |= 1 << slot;
-    body = body.subspan(1 + bytes);
-  }
   return {};
 }
 
@@ -177,8 +141,8 @@ JpegSegments::Reason JpegSegments::scan_header(Bytes body) {
     JpegComponent& component = frame_.component[c];
     if (bits_left_[c][0] < 0) {  // its first scan
       if (component.quantization_slot > 3) return "damaged tables";
-      if (!(quantization_seen_ >> component.quantization_slot & 1)) return "damaged tables";
-      component.quantization = quantization_[component.quantization_slot];
+      if (!(tables_.quantization_seen >> component.quantization_slot & 1)) return "damaged tables";
+      component.quantization = tables_.quantization[component.quantization_slot];
     }
   }
   if (count > 1 && blocks > kMostBlocks) return "sampling factors";

@@ -15,19 +15,9 @@
 
 #include "headrace/codecs/jpeg_frame.h"
 #include "headrace/codecs/jpeg_parts_scan.h"
-#include "headrace/kernels/huffman.h"
+#include "headrace/codecs/jpeg_syntax.h"
 
 namespace headrace {
-
-namespace jpeg_marker {
-constexpr int kTem = 0x01, kSof0 = 0xC0, kSof1 = 0xC1, kSof2 = 0xC2, kDht = 0xC4, kDac = 0xCC;
-constexpr int kRst0 = 0xD0, kRst7 = 0xD7, kSoi = 0xD8, kEoi = 0xD9, kSos = 0xDA, kDqt = 0xDB;
-constexpr int kDnl = 0xDC, kDri = 0xDD, kApp0 = 0xE0, kApp14 = 0xEE, kApp15 = 0xEF, kCom = 0xFE;
-// Markers that no segment follows.
-inline bool stands_alone(int marker) {
-  return marker == kTem || (marker >= kRst0 && marker <= kEoi);
-}
-}  // namespace jpeg_marker
 
 class JpegSegments {
  public:
@@ -52,18 +42,16 @@ class JpegSegments {
   const JpegScan& scan() const { return scan_; }
   // Null where no such table was defined.
   const HuffmanSpec* dc_table(int slot) const {
-    return dc_seen_ >> slot & 1 ? &dc_[slot] : nullptr;
+    return tables_.dc_seen >> slot & 1 ? &tables_.dc[slot] : nullptr;
   }
   const HuffmanSpec* ac_table(int slot) const {
-    return ac_seen_ >> slot & 1 ? &ac_[slot] : nullptr;
+    return tables_.ac_seen >> slot & 1 ? &tables_.ac[slot] : nullptr;
   }
 
  private:
   Reason frame_header(int marker, std::span<const uint8_t> body);
   Reason scan_header(std::span<const uint8_t> body);
   Reason check_progression();
-  Reason huffman_tables(std::span<const uint8_t> body);
-  Reason quantization_tables(std::span<const uint8_t> body);
   Reason application_segment(int marker, std::span<const uint8_t> body);
   JpegColor color() const;
 
@@ -72,9 +60,7 @@ class JpegSegments {
   bool progressive_ = false;
   JpegScan scan_;
   int scans_ = 0;
-  std::array<HuffmanSpec, 4> dc_, ac_;
-  std::array<std::array<uint16_t, 64>, 4> quantization_{};  // natural order
-  int quantization_seen_ = 0, dc_seen_ = 0, ac_seen_ = 0;   // one bit a slot
+  JpegTables tables_;
   int restart_interval_ = 0;
   // Bits of each coefficient that are still to come: libjpeg's coef_bits, -1
   // before the first scan.
