@@ -2,10 +2,10 @@
 // The inverse DCT of two blocks at once, one in each 128-bit lane. Inlined into the functions of
 // AVX2 files; nobody else calls it. Twin: idct_block(). The same steps as idct_core_avx512.h.
 //
-//   IdctTwo two;                     // group[v]: the v-th 16 bytes of both blocks,
-//   two.group[v] = ...;              //   in the order of Note [Order of a block]
-//   idct_two(two, table.step.data(), out, stride);   // writes 8 rows of 16 samples
-// and in a loop, faster, IdctTwos.
+//   IdctTwos twos(table.step.data(), stride);
+//   two.group[v] = ...;     // the v-th 16 bytes of both blocks, in the order of
+//   twos.add(two, out);     //   Note [Order of a block]; out: 8 rows of 16 samples
+//   twos.finish();          // the last ones are written here
 #pragma once
 
 #include "headrace/kernels/idct_levels.h"
@@ -196,14 +196,6 @@ class IdctTwos {
   IdctTwoRows rows_{};
   uint8_t* out_ = nullptr;
 };
-
-// Two blocks side by side -> 8 rows of 16 samples.
-[[gnu::always_inline]] inline void idct_two(const IdctTwo& two, const int16_t* step, uint8_t* out,
-                                            ptrdiff_t stride) {
-  IdctTwos twos(step, stride);
-  twos.add(two, out);
-  twos.finish();
-}
 
 }  // namespace
 }  // namespace headrace

@@ -3,10 +3,10 @@
 // AVX-512 files; nobody else calls it. Twin: idct_block().
 //
 // Whoever has coefficients in registers uses it so:
-//   IdctQuad quad;                     // group[v]: the v-th 16 bytes of each of the four blocks,
-//   quad.group[v] = ...;               //   in the order of Note [Order of a block]
-//   idct_quad(quad, table.step.data(), out, stride);   // writes 8 rows of 32 samples
-// and in a loop, faster, IdctQuads.
+//   IdctQuads quads(table.step.data(), stride);
+//   quad.group[v] = ...;      // the v-th 16 bytes of each of the four blocks, in the order of
+//   quads.add(quad, out);     //   Note [Order of a block]; out: 8 rows of 32 samples
+//   quads.finish();           // the last ones are written here
 #pragma once
 
 #include "headrace/kernels/idct_levels.h"
@@ -200,14 +200,6 @@ class IdctQuads {
   IdctQuadRows rows_{};
   uint8_t* out_ = nullptr;
 };
-
-// Four blocks side by side -> 8 rows of 32 samples.
-[[gnu::always_inline]] inline void idct_quad(const IdctQuad& quad, const int16_t* step,
-                                             uint8_t* out, ptrdiff_t stride) {
-  IdctQuads quads(step, stride);
-  quads.add(quad, out);
-  quads.finish();
-}
 
 }  // namespace
 }  // namespace headrace
