@@ -158,44 +158,15 @@ template <int kHalf>
   store_two_rows(_mm256_unpackhi_epi32(columns[0], columns[1]), to + 2 * stride, stride);
 }
 
-// Pairs of blocks one after another. The second pass of one is interleaved with the first pass of
-// the next: alone each would wait for its own results.
-class IdctTwos {
- public:
-  // `step` is IdctTable::step.
-  [[gnu::always_inline]] IdctTwos(const int16_t* step, ptrdiff_t stride)
-      : step_(step), stride_(stride) {}
-  // Writes the samples of the pair before, if there was one.
-  [[gnu::always_inline]] void add(const IdctTwo& two, uint8_t* out) {
-    IdctTwoRows ahead;
-    __m256i first[2];
-    if (__builtin_expect(out_ == nullptr, 0)) {
-      first[0] = idct_first_half<0>(two, step_, ahead);
-      first[1] = idct_first_half<1>(two, step_, ahead);
-    } else {
-      idct_second_half<0>(rows_, out_, stride_);
-      first[0] = idct_first_half<0>(two, step_, ahead);
-      idct_second_half<1>(rows_, out_, stride_);
-      first[1] = idct_first_half<1>(two, step_, ahead);
-    }
-    check_first_rows(first[0], first[1], two, step_, ahead);
-    rows_ = ahead;
-    out_ = out;
-  }
-  // Writes the last one's samples.
-  [[gnu::always_inline]] void finish() {
-    if (!out_) return;
-    idct_second_half<0>(rows_, out_, stride_);
-    idct_second_half<1>(rows_, out_, stride_);
-    out_ = nullptr;
-  }
+}  // namespace
+}  // namespace headrace
 
- private:
-  const int16_t* step_;
-  ptrdiff_t stride_;
-  IdctTwoRows rows_{};
-  uint8_t* out_ = nullptr;
-};
+#include "headrace/kernels/idct_stream.h"
+
+namespace headrace {
+namespace {
+
+using IdctTwos = IdctStream<IdctTwo, IdctTwoRows>;
 
 }  // namespace
 }  // namespace headrace

@@ -162,44 +162,15 @@ template <int kHalf>
   }
 }
 
-// Quads one after another. The second pass of one is interleaved with the first pass of the next:
-// alone each would wait for its own results.
-class IdctQuads {
- public:
-  // `step` is IdctTable::step.
-  [[gnu::always_inline]] IdctQuads(const int16_t* step, ptrdiff_t stride)
-      : step_(step), stride_(stride) {}
-  // Writes the samples of the quad before, if there was one.
-  [[gnu::always_inline]] void add(const IdctQuad& quad, uint8_t* out) {
-    IdctQuadRows ahead;
-    __m512i first[2];
-    if (__builtin_expect(out_ == nullptr, 0)) {
-      first[0] = idct_first_half<0>(quad, step_, ahead);
-      first[1] = idct_first_half<1>(quad, step_, ahead);
-    } else {
-      idct_second_half<0>(rows_, out_, stride_);
-      first[0] = idct_first_half<0>(quad, step_, ahead);
-      idct_second_half<1>(rows_, out_, stride_);
-      first[1] = idct_first_half<1>(quad, step_, ahead);
-    }
-    check_first_rows(first[0], first[1], quad, step_, ahead);
-    rows_ = ahead;
-    out_ = out;
-  }
-  // Writes the last one's samples.
-  [[gnu::always_inline]] void finish() {
-    if (!out_) return;
-    idct_second_half<0>(rows_, out_, stride_);
-    idct_second_half<1>(rows_, out_, stride_);
-    out_ = nullptr;
-  }
+}  // namespace
+}  // namespace headrace
 
- private:
-  const int16_t* step_;
-  ptrdiff_t stride_;
-  IdctQuadRows rows_{};
-  uint8_t* out_ = nullptr;
-};
+#include "headrace/kernels/idct_stream.h"
+
+namespace headrace {
+namespace {
+
+using IdctQuads = IdctStream<IdctQuad, IdctQuadRows>;
 
 }  // namespace
 }  // namespace headrace

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Groups of blocks through the inverse DCT one after another: the second pass of one is interleaved
+// with the first pass of the next, because alone each would wait for its own results.
+//
+// A level's idct_core_*.h includes this inside its target region and behind its passes, which are
+// overloads for its `Blocks` and their `Rows` between the passes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace headrace {
+namespace {
+
+template <class Blocks, class Rows>
+class IdctStream {
+ public:
+  // `step` is IdctTable::step.
+  [[gnu::always_inline]] IdctStream(const int16_t* step, ptrdiff_t stride)
+      : step_(step), stride_(stride) {}
+  // Writes the samples of the blocks before, if there were any.
+  [[gnu::always_inline]] void add(const Blocks& blocks, uint8_t* out) {
+    Rows ahead;
+    decltype(idct_first_half<0>(blocks, step_, ahead)) first[2];
+    if (__builtin_expect(out_ == nullptr, 0)) {
+      first[0] = idct_first_half<0>(blocks, step_, ahead);
+      first[1] = idct_first_half<1>(blocks, step_, ahead);
+    } else {
+      idct_second_half<0>(rows_, out_, stride_);
+      first[0] = idct_first_half<0>(blocks, step_, ahead);
+      idct_second_half<1>(rows_, out_, stride_);
+      first[1] = idct_first_half<1>(blocks, step_, ahead);
+    }
+    check_first_rows(first[0], first[1], blocks, step_, ahead);
+    rows_ = ahead;
+    out_ = out;
+  }
+  // Writes the last ones' samples.
+  [[gnu::always_inline]] void finish() {
+    if (!out_) return;
+    idct_second_half<0>(rows_, out_, stride_);
+    idct_second_half<1>(rows_, out_, stride_);
+    out_ = nullptr;
+  }
+
+ private:
+  const int16_t* step_;
+  ptrdiff_t stride_;
+  Rows rows_{};
+  uint8_t* out_ = nullptr;
+};
+
+}  // namespace
+}  // namespace headrace
