@@ -29,18 +29,20 @@ struct GroupEntry {
   std::array<uint8_t, 4> length;
   int16_t dc;
 };
+static_assert(sizeof(GroupEntry) == kGroupBytes);
 
-GroupEntry entry_at(const PackedRow& row, int group) {
-  GroupEntry entry;
-  static_assert(sizeof entry == kGroupBytes);
-  std::memcpy(&entry, row.groups + kGroupBytes * group, kGroupBytes);
-  return entry;
+uint32_t lengths_at(const PackedRow& row, int group) {
+  uint32_t four;
+  std::memcpy(&four, row.groups + kGroupBytes * group, 4);
+  return four;
 }
 
 size_t bytes_before(const PackedRow& row, int group) {
   size_t sum = 0;
   for (int g = 0; g < group; ++g) {
-    for (const uint8_t length : entry_at(row, g).length) sum += length;
+    const uint32_t four = lengths_at(row, g);
+    const uint32_t pairs = (four & 0x00FF00FF) + (four >> 8 & 0x00FF00FF);
+    sum += (pairs & 0xFFFF) + (pairs >> 16);
   }
   return sum << row.shift;
 }
@@ -123,30 +125,34 @@ bool unpack_row(const PackedRow& row, int first, int end, BlockPlanes& planes) {
   static const std::array<UnpackQuads, 3> by_level{unpack_quads_scalar(), unpack_quads_bmi2(),
                                                    unpack_quads_bmi2()};
   const UnpackQuads unpack_quads = of_level(by_level);
-  size_t start = bytes_before(row, first / kGroupBlocks);
-  int done = 0;
+  uint64_t start = bytes_before(row, first / kGroupBlocks);
+  uint64_t beyond = 0;  // its highest bit is set once a stream was read beyond its end
+  PlanePlace place{{planes.planes(0, 0), planes.planes(1, 0), planes.planes(2, 0)},
+                   planes.dc(),
+                   planes.levels()};
   for (int g = first / kGroupBlocks; g * kGroupBlocks < end; ++g) {
-    const GroupEntry entry = entry_at(row, g);
-    GroupState state{.at = {}, .payload = row.payload, .dc = entry.dc};
+    GroupState state;
     std::array<uint64_t, 4> ends;
-    for (int j = 0; j < 4; ++j) {
+    uint32_t lengths = lengths_at(row, g);
+    for (int j = 0; j < 4; ++j, lengths >>= 8) {
       state.at[j] = start * 8;
-      start += size_t{entry.length[j]} << row.shift;
+      start += uint64_t{lengths & 255} << row.shift;
       ends[j] = start * 8;
     }
     if (start > row.payload_bytes) return false;
+    state.payload = row.payload;
+    int16_t dc;
+    std::memcpy(&dc, row.groups + kGroupBytes * g + 4, sizeof dc);
+    state.dc = dc;
     const int skip = std::max(0, first - g * kGroupBlocks) / kQuadBlocks;
     const int quads = divided_up(std::min(end - g * kGroupBlocks, kGroupBlocks), kQuadBlocks);
-    const PlanePlace place{{planes.planes(0, done), planes.planes(1, done), planes.planes(2, done)},
-                           planes.dc() + done,
-                           planes.levels() + done / kQuadBlocks};
     unpack_quads(state, row.quads + size_t{kGroupBlocks} * g, skip, quads - skip, place);
-    bool inside = true;
-    for (int j = 0; j < 4; ++j) inside &= state.at[j] <= ends[j];
-    if (!inside) return false;
-    done += (quads - skip) * kQuadBlocks;
+    for (int j = 0; j < 4; ++j) beyond |= ends[j] - state.at[j];
+    for (uint64_t*& set : place.set) set += 8 * kQuadBlocks * (quads - skip);
+    place.dc += kQuadBlocks * (quads - skip);
+    place.levels += quads - skip;
   }
-  return true;
+  return beyond >> 63 == 0;
 }
 
 void coefficients_of_planes(const BlockPlanes& planes, int first, int end,

@@ -25,13 +25,21 @@ HEADRACE_INLINE uint64_t bits_57(const uint8_t* bytes, uint64_t at) {
   return word >> (at & 7);
 }
 
-// At least 63 bits.
+// At least 63 bits: the eighth byte is taken twice, and is the same in both.
 HEADRACE_INLINE uint64_t bits_63(const uint8_t* bytes, uint64_t at) {
-  uint64_t low, high;
+  uint64_t low;
+  uint16_t high;
   __builtin_memcpy(&low, bytes + (at >> 3), 8);
-  __builtin_memcpy(&high, bytes + (at >> 3) + 4, 8);
+  __builtin_memcpy(&high, bytes + (at >> 3) + 7, 2);
   const int shift = static_cast<int>(at & 7);
-  return static_cast<uint32_t>(low >> shift) | (high >> shift) << 32;
+  return low >> shift | uint64_t{high} << (56 - shift);
+}
+
+// The next DC difference of a quad's, `width` bits in two's complement.
+template <class Bits>
+HEADRACE_INLINE int dc_difference(const GroupState& group, int j, int width) {
+  const uint64_t sign = uint64_t{1} << width >> 1;
+  return static_cast<int>((Bits::low(bits_57(group.payload, group.at[j]), width) ^ sign) - sign);
 }
 
 // A block between its mask and its last plane.
@@ -48,13 +56,12 @@ HEADRACE_INLINE uint64_t begin_block(GroupState& group, uint32_t quad, int j, Bl
   b.bytes = group.payload;
   b.at = group.at[j];
   const int width = static_cast<int>(quad >> kDcWidthAt & 15);
-  const uint64_t difference = bits_57(b.bytes, b.at) << 1 << (63 - width);
-  group.dc += static_cast<int>(static_cast<int64_t>(difference) >> ((64 - width) & 63));
+  group.dc += dc_difference<Bits>(group, j, width);
   b.at += width;
   const int last = static_cast<int>(quad >> (6 * j) & 63);
-  const int between = last - (last > 0);
-  b.mask = (Bits::low(bits_63(b.bytes, b.at), between) << 1 | uint64_t{1} << last) & ~uint64_t{1};
-  b.at += between;
+  b.mask = Bits::low(bits_63(b.bytes, b.at) << 1, last) | uint64_t{1} << last;
+  b.mask &= ~uint64_t{1};
+  b.at += last - (last > 0);
   b.count = Bits::count(b.mask);
   const uint64_t window = kWide ? bits_63(b.bytes, b.at) : bits_57(b.bytes, b.at);
   b.at += b.count;
@@ -158,8 +165,7 @@ HEADRACE_INLINE void unpack_dc_quad(GroupState& group, uint32_t quad, bool skip,
                                     const PlanePlace& place) {
   const int width = static_cast<int>(quad >> kDcWidthAt & 15);
   for (int j = 0; j < 4; ++j) {
-    const uint64_t difference = bits_57(group.payload, group.at[j]) << 1 << (63 - width);
-    group.dc += static_cast<int>(static_cast<int64_t>(difference) >> ((64 - width) & 63));
+    group.dc += dc_difference<Bits>(group, j, width);
     group.at[j] += width;
     if (!skip) place.dc[j] = static_cast<int16_t>(group.dc);
   }
