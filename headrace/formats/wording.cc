@@ -28,4 +28,10 @@ std::string quoted_list(const std::vector<std::string>& names, size_t most) {
   return out;
 }
 
+std::string tuple_text(const std::vector<int64_t>& shape) {
+  std::string out = "(";
+  for (size_t i = 0; i < shape.size(); ++i) out += (i > 0 ? ", " : "") + std::to_string(shape[i]);
+  return out + (shape.size() == 1 ? ",)" : ")");
+}
+
 }  // namespace headrace

@@ -14,5 +14,7 @@ std::string grouped(int64_t number);
 std::string counted(int64_t number, const std::string& singular, const std::string& plural = {});
 // "'cat', 'dog' and 3 more"
 std::string quoted_list(const std::vector<std::string>& names, size_t most = 5);
+// A shape as Python writes it: (3,), (2, 3)
+std::string tuple_text(const std::vector<int64_t>& shape);
 
 }  // namespace headrace

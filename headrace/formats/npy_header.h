@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The header of a .npy file (NumPy's NEP 1, versions 1 to 3), parsed and never evaluated.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/base/error.h"
+#include "headrace/base/tensor.h"
+
+namespace headrace {
+
+inline constexpr std::string_view kNpyMagic = "\x93NUMPY";
+
+// Elements of one kind: numbers, or strings of a fixed width.
+struct NpyType {
+  enum class Kind : uint8_t { kNumber, kBytes, kUnicode };
+  Kind kind = Kind::kNumber;
+  DType dtype = DType::kUInt8;  // kNumber
+  bool big_endian = false;
+  uint64_t bytes = 1;  // of one element
+};
+
+// A member of a structured element.
+struct NpyMember {
+  std::string name;
+  NpyType type;
+  Shape shape;          // of a subarray
+  uint64_t offset = 0;  // in the element
+};
+
+struct NpyHeader {
+  NpyType type;                    // where there are no members
+  std::vector<NpyMember> members;  // of a structured array
+  uint64_t item_bytes = 0;         // of one element, members and padding
+  bool fortran = false;
+  Shape shape;
+  uint64_t data_offset = 0;  // of the first element, from the magic
+  uint64_t data_bytes = 0;   // of all elements
+};
+
+// Reads bytes [offset, offset + out.size()) of the file.
+using ReadBytes = std::function<Result<void>(uint64_t offset, std::span<uint8_t> out)>;
+
+// `size`: of the file, which must hold all elements. HR0424 for a damaged one, HR0425 for types
+// that are not read; `path` is for messages.
+Result<NpyHeader> read_npy_header(const ReadBytes& read, uint64_t size, const std::string& path);
+
+}  // namespace headrace
