@@ -56,6 +56,7 @@ struct Inflater::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   z_stream stream{};
+  size_t produced = 0;
 };
 
 Inflater::Inflater(DeflateWrap wrap) : state_(std::make_unique<State>(wrap)) {}
@@ -63,6 +64,7 @@ Inflater::Inflater(Inflater&&) noexcept = default;
 Inflater& Inflater::operator=(Inflater&&) noexcept = default;
 Inflater::~Inflater() = default;
 
+size_t Inflater::produced() const { return state_->produced; }
 void Inflater::restart() { inflateReset(&state_->stream); }
 
 Result<Inflater::Step> Inflater::run(std::span<const uint8_t> in, std::span<uint8_t> out) {
@@ -80,6 +82,7 @@ Result<Inflater::Step> Inflater::run(std::span<const uint8_t> in, std::span<uint
     const size_t consumed = give - stream.avail_in, produced = take - stream.avail_out;
     step.consumed += consumed;
     step.produced += produced;
+    state_->produced = step.produced;
     step.ended = status == Z_STREAM_END;
     if (status == Z_MEM_ERROR) throw std::bad_alloc();
     if (status == Z_NEED_DICT) return damaged("it needs a preset dictionary", step.consumed);

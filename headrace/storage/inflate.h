@@ -32,6 +32,8 @@ class Inflater {
   // checksums included; Where::offset is that in `in`.
   Result<Step> run(std::span<const uint8_t> in, std::span<uint8_t> out);
   void restart();  // for the next stream, of the same wrap
+  // Bytes that the last run() put out, also where it met damage then: those are good.
+  size_t produced() const;
 
  private:
   struct State;

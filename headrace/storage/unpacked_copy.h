@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A packed file (gzip, zlib, Zstandard) as a plain one in the user's cache folder, so that it can
+// be read by position.
+//
+// It is unpacked once, in constant memory, and used again for as long as the file stays as it is.
+// Processes that want the same copy wait for the first; one that is killed leaves nothing but an
+// empty file. Whatever lies in the folder is a container to be parsed like any other.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "headrace/base/error.h"
+#include "headrace/storage/cache_directory.h"
+#include "headrace/storage/unpacker.h"
+
+namespace headrace {
+
+struct UnpackLimits {
+  uint64_t max_bytes = uint64_t{16} << 40;
+  // Of plain bytes to packed ones, beyond the first GiB. Deflate can do 1032 and Zstandard far
+  // more; data of records never does.
+  uint64_t max_ratio = 256;
+  uint64_t always = uint64_t{1} << 30;
+  // What stays free on the cache folder's disk.
+  uint64_t leave_free = uint64_t{256} << 20;
+};
+
+struct UnpackedCopy {
+  std::string path;
+  // Why the copy ends before the file does: HR0211 or HR0213, with the place in the packed file.
+  std::optional<Error> damage = {};
+};
+
+// `passed` is called now and then with the number of packed bytes that are done; what it throws
+// ends the work. Errors: HR0201..HR0205 of the file; HR0209 no cache folder; HR0210 the copy
+// cannot be written; HR0212 it would be too large. REQUIRES: packing is not kNone.
+Result<UnpackedCopy> unpacked_copy(const std::string& path, Packing packing,
+                                   const std::function<void(uint64_t)>& passed = {},
+                                   const UnpackLimits& limits = {},
+                                   const CacheDirectory& cache = CacheDirectory::of_user());
+
+}  // namespace headrace

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that zlib and zstd packed, as plain copies.
+#include "headrace/storage/unpacked_copy.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+#include <array>
+#include <filesystem>
+#include <thread>
+#include <vector>
+
+#include "headrace/storage/temporary_folder.h"
+
+namespace headrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+// `printf 'hello hello ...' | zstd --check` (zstd 1.5.4), 59 bytes of text.
+constexpr std::array<uint8_t, 25> kHelloZstd = {
+    0x28, 0xb5, 0x2f, 0xfd, 0x04, 0x58, 0x65, 0x00, 0x00, 0x30, 0x68, 0x65, 0x6c,
+    0x6c, 0x6f, 0x20, 0x01, 0x00, 0xca, 0x59, 0x8a, 0x14, 0x0b, 0x0f, 0x88};
+const std::string kHello = "hello hello hello hello hello hello hello hello hello hello";
+
+std::string hello_zstd() { return {kHelloZstd.begin(), kHelloZstd.end()}; }
+
+std::string deflated(const std::string& plain, int window_bits) {
+  z_stream stream{};
+  deflateInit2(&stream, 6, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY);
+  std::string out(deflateBound(&stream, plain.size()) + 64, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(plain.data()));
+  stream.avail_in = static_cast<uInt>(plain.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+std::string gzipped(const std::string& plain) { return deflated(plain, 31); }
+std::string zlibbed(const std::string& plain) { return deflated(plain, 15); }
+
+// Bytes that pack, but not too well.
+std::string text_of(size_t bytes) {
+  std::string out;
+  uint32_t state = 1;
+  while (out.size() < bytes) {
+    state = state * 1664525 + 1013904223;
+    out.append(1 + (state >> 28), static_cast<char>(state >> 16));
+  }
+  out.resize(bytes);
+  return out;
+}
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class UnpackedCopyTest : public testing::Test {
+ protected:
+  Result<UnpackedCopy> copy(const std::string& name, Packing packing,
+                            const UnpackLimits& limits = {}) {
+    return unpacked_copy(data / name, packing, {}, limits, cache);
+  }
+  std::vector<std::string> entries() const {
+    std::vector<std::string> out;
+    for (const auto& entry : fs::directory_iterator(folder.path())) {
+      out.push_back(entry.path().filename());
+    }
+    return out;
+  }
+  TemporaryFolder data, folder;
+  CacheDirectory cache{folder.path()};
+};
+
+TEST_F(UnpackedCopyTest, holds_what_was_packed) {
+  for (const size_t bytes : {0, 1, 1000, 3'000'000, 9'000'001}) {
+    const std::string plain = text_of(bytes);
+    data.write("a.gz", gzipped(plain));
+    data.write("a.zz", zlibbed(plain));
+    for (const auto& [name, packing] :
+         {std::pair("a.gz", Packing::kGzip), std::pair("a.zz", Packing::kZlib)}) {
+      const Result<UnpackedCopy> made = copy(name, packing);
+      ASSERT_TRUE(made) << made.error().message();
+      EXPECT_FALSE(made->damage) << made->damage->message();
+      EXPECT_TRUE(content_of(made->path) == plain) << name << " of " << bytes;
+    }
+  }
+  data.write("a.zst", hello_zstd());
+  EXPECT_EQ(content_of(copy("a.zst", Packing::kZstd)->path), kHello);
+}
+
+TEST_F(UnpackedCopyTest, holds_all_streams_of_a_file) {
+  std::string packed, plain;
+  for (size_t i = 0; i < 400; ++i) {  // some of them end where a block of reading does
+    const std::string part = text_of(i * 37 % 20'000);
+    plain += part;
+    packed += gzipped(part);
+  }
+  data.write("a.gz", packed + std::string(10'000, '\0'));
+  const Result<UnpackedCopy> made = copy("a.gz", Packing::kGzip);
+  EXPECT_FALSE(made->damage) << made->damage->message();
+  EXPECT_TRUE(content_of(made->path) == plain);
+  // A frame that is skipped stands between (RFC 8878, 3.1.2).
+  data.write("a.zst",
+             hello_zstd() + std::string("\x53\x2A\x4D\x18\x02\0\0\0xy", 10) + hello_zstd());
+  EXPECT_EQ(content_of(copy("a.zst", Packing::kZstd)->path), kHello + kHello);
+}
+
+TEST_F(UnpackedCopyTest, is_made_once) {
+  data.write("a.gz", gzipped(text_of(100'000)));
+  const std::string path = copy("a.gz", Packing::kGzip)->path;
+  struct stat before{}, after{};
+  ::stat(path.c_str(), &before);
+  EXPECT_EQ(copy("a.gz", Packing::kGzip)->path, path);
+  ::stat(path.c_str(), &after);
+  EXPECT_EQ(before.st_ino, after.st_ino);
+  EXPECT_EQ(entries().size(), 2u);  // the copy, and what is known of it
+}
+
+TEST_F(UnpackedCopyTest, is_made_anew_when_the_file_changes) {
+  data.write("a.gz", gzipped("one"));
+  const auto time = fs::last_write_time(data / "a.gz");
+  EXPECT_EQ(content_of(copy("a.gz", Packing::kGzip)->path), "one");
+  std::ofstream(data / "a.gz", std::ios::binary | std::ios::in) << gzipped("two");
+  fs::last_write_time(data / "a.gz", time);  // within a tick of the clock
+  EXPECT_EQ(content_of(copy("a.gz", Packing::kGzip)->path), "two");
+}
+
+TEST_F(UnpackedCopyTest, that_was_cut_off_or_whose_notes_are_odd_is_made_anew) {
+  const std::string plain = text_of(50'000);
+  data.write("a.gz", gzipped(plain));
+  const std::string path = copy("a.gz", Packing::kGzip)->path;
+  const std::string about = content_of(path + ".about");
+  fs::resize_file(path, 100);
+  EXPECT_TRUE(content_of(copy("a.gz", Packing::kGzip)->path) == plain);
+  for (size_t at = 0; at < about.size(); at += 13) {
+    fs::resize_file(path, 100);
+    std::string bad = about;
+    bad[at] ^= 0x20;
+    std::ofstream(path + ".about", std::ios::binary) << bad;
+    EXPECT_TRUE(content_of(copy("a.gz", Packing::kGzip)->path) == plain) << at;
+    fs::resize_file(path, 100);
+    std::ofstream(path + ".about", std::ios::binary) << about.substr(0, at);
+    EXPECT_TRUE(content_of(copy("a.gz", Packing::kGzip)->path) == plain) << at;
+  }
+}
+
+TEST_F(UnpackedCopyTest, of_a_file_that_was_cut_off_holds_what_came_before) {
+  const std::string plain = text_of(200'000);
+  for (const bool gzip : {true, false}) {
+    const std::string packed = gzip ? gzipped(plain) : zlibbed(plain);
+    for (size_t cut = 1; cut < 64; ++cut) {
+      data.write("a", packed.substr(0, packed.size() * cut / 64));
+      for (int time = 0; time < 2; ++time) {  // made, and found
+        const auto made = copy("a", gzip ? Packing::kGzip : Packing::kZlib);
+        ASSERT_TRUE(made);
+        const std::string content = content_of(made->path);
+        EXPECT_TRUE(content == plain.substr(0, content.size()));
+        EXPECT_GT(content.size() + 20'000, plain.size() * cut / 64);
+        ASSERT_TRUE(made->damage);
+        EXPECT_EQ(made->damage->code->id, "HR0211");
+        EXPECT_EQ(made->damage->what, "it ends in the middle of the data");
+        EXPECT_EQ(made->damage->where.file, data / "a");
+        EXPECT_EQ(made->damage->where.offset, int64_t(packed.size() * cut / 64));
+      }
+    }
+  }
+}
+
+TEST_F(UnpackedCopyTest, of_a_changed_file_is_damaged_or_the_same) {
+  const std::string plain = text_of(30'000), packed = gzipped(plain);
+  int damaged = 0;
+  for (size_t at = 0; at < packed.size(); at += packed.size() / 100 + 1) {
+    std::string bad = packed;
+    bad[at] ^= char(1 << (at % 8));
+    data.write("a.gz", bad);
+    const auto made = copy("a.gz", Packing::kGzip);
+    ASSERT_TRUE(made) << made.error().message();
+    damaged += made->damage.has_value();
+    if (!made->damage) {
+      EXPECT_TRUE(content_of(made->path) == plain) << at;
+    }
+  }
+  EXPECT_GT(damaged, 80);
+  std::string bad = hello_zstd();
+  bad.back() ^= 1;
+  data.write("a.zst", bad);
+  EXPECT_EQ(copy("a.zst", Packing::kZstd)->damage->message(),
+            "HR0211 damaged packed file: zstd says: Restored data doesn't match checksum\n"
+            "  where: " +
+                (data / "a.zst") + ", byte 0\n  help: copy or download the file again");
+}
+
+TEST_F(UnpackedCopyTest, says_where_other_bytes_follow) {
+  const std::string packed = gzipped("one");
+  data.write("a.gz", packed + "garbage");
+  const auto made = copy("a.gz", Packing::kGzip);
+  EXPECT_EQ(content_of(made->path), "one");
+  ASSERT_TRUE(made->damage);
+  EXPECT_EQ(made->damage->what, "other bytes follow the packed data");
+  EXPECT_EQ(made->damage->where.offset, int64_t(packed.size()));
+}
+
+TEST_F(UnpackedCopyTest, of_a_bomb_is_refused) {
+  data.write("a.gz", gzipped(std::string(8'000'000, '\0')));
+  UnpackLimits limits;
+  limits.always = 1'000'000;
+  const auto made = copy("a.gz", Packing::kGzip, limits);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code->id, "HR0212");
+  EXPECT_TRUE(entries().empty());
+  limits.always = 10'000'000;
+  EXPECT_TRUE(copy("a.gz", Packing::kGzip, limits));
+  limits.max_bytes = 1000;
+  data.write("b.gz", gzipped(std::string(8'000'000, '\0')));
+  EXPECT_EQ(copy("b.gz", Packing::kGzip, limits).error().code->id, "HR0212");
+}
+
+TEST_F(UnpackedCopyTest, needs_a_window_of_a_usual_size) {
+  // A frame of 2^31 bytes of window (RFC 8878, 3.1.1.1.2).
+  data.write("a.zst", std::string("\x28\xB5\x2F\xFD\0\xA8\x01\0\0", 9));
+  const auto made = copy("a.zst", Packing::kZstd);
+  ASSERT_TRUE(made && made->damage);
+  EXPECT_EQ(made->damage->code->id, "HR0213");
+  EXPECT_EQ(made->damage->what, "its window is larger than 128 MiB");
+}
+
+TEST_F(UnpackedCopyTest, needs_a_cache_folder_with_room) {
+  data.write("a.gz", gzipped("one"));
+  const auto nowhere = unpacked_copy(data / "a.gz", Packing::kGzip, {}, {}, CacheDirectory(""));
+  ASSERT_FALSE(nowhere);
+  EXPECT_EQ(
+      nowhere.error().message(),
+      "HR0209 no place to unpack: it is packed with gzip, and there is no cache folder to "
+      "unpack it into\n  where: " +
+          (data / "a.gz") +
+          "\n  help: set HEADRACE_CACHE to a folder on a disk with room, or unpack it yourself");
+  const auto odd = unpacked_copy(data / "a.gz", Packing::kGzip, {}, {}, CacheDirectory("/proc/x"));
+  ASSERT_FALSE(odd);
+  EXPECT_EQ(odd.error().code->id, "HR0210");
+  EXPECT_NE(odd.error().message().find("/proc/x"), std::string::npos);
+  EXPECT_NE(odd.error().message().find("HEADRACE_CACHE"), std::string::npos);
+  UnpackLimits limits;
+  limits.leave_free = uint64_t{1} << 60;
+  const auto full = copy("a.gz", Packing::kGzip, limits);
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().code->id, "HR0210");
+  EXPECT_NE(full.error().what.find("free"), std::string::npos) << full.error().what;
+  EXPECT_TRUE(entries().empty());
+}
+
+TEST_F(UnpackedCopyTest, is_made_by_one_of_many_who_want_it) {
+  const std::string plain = text_of(3'000'000);
+  data.write("a.gz", gzipped(plain));
+  std::vector<std::jthread> threads;
+  std::array<ino_t, 4> inodes{};
+  for (ino_t& inode : inodes) {
+    threads.emplace_back([&] {
+      const auto made = copy("a.gz", Packing::kGzip);
+      ASSERT_TRUE(made);
+      struct stat status{};
+      ::stat(made->path.c_str(), &status);
+      inode = status.st_ino;
+    });
+  }
+  threads.clear();
+  for (const ino_t inode : inodes) EXPECT_EQ(inode, inodes[0]);
+  EXPECT_EQ(entries().size(), 2u);
+}
+
+TEST_F(UnpackedCopyTest, may_be_given_up) {
+  data.write("a.gz", gzipped(text_of(100'000)));
+  struct Enough {};
+  EXPECT_THROW((void)unpacked_copy(
+                   data / "a.gz", Packing::kGzip, [](uint64_t) { throw Enough(); }, {}, cache),
+               Enough);
+  EXPECT_TRUE(entries().empty());
+}
+
+TEST(PackingOf, TellsByTheFirstBytes) {
+  const auto of = [](const std::string& text) {
+    return packing_of({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  };
+  EXPECT_EQ(of(gzipped("x")), Packing::kGzip);
+  EXPECT_EQ(of(zlibbed("x")), Packing::kZlib);
+  EXPECT_EQ(of(hello_zstd()), Packing::kZstd);
+  EXPECT_EQ(of(std::string("\x5F\x2A\x4D\x18", 4)), Packing::kZstd);
+  for (const char* plain : {"", "\x1F\x8B", "hello", "\x89PNG", "PK\x03\x04", "BZh91AY"}) {
+    EXPECT_EQ(of(plain), Packing::kNone);
+  }
+}
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/storage/unpacker.h"
+
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include <algorithm>
+#include <array>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "headrace/base/registry.h"
+#include "headrace/storage/inflate.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kDamaged{
+    "HR0211", ErrorKind::kData, "damaged packed file",
+    "The file is packed (gzip, zlib, Zstandard), and from this place on its bytes make no sense: "
+    "it was cut off or changed, or a checksum does not fit. What came out before is used. Copy or "
+    "download the file again; `gzip -t` or `zstd -t` tell whether other programs can read it."};
+const Register<ErrorCode> registered_damaged(kDamaged);
+
+constexpr ErrorCode kNotDone{
+    "HR0213", ErrorKind::kUnsupported, "packed in an unusual way",
+    "The file was packed with a dictionary that is not part of it, or with a window of more than "
+    "128 MiB (zstd --long=28 and above), which would take as much memory for every file. Unpack it "
+    "once with the program that made it, and open the result."};
+const Register<ErrorCode> registered_not_done(kNotDone);
+
+Error not_done(std::string what) {
+  return {.code = &kNotDone,
+          .what = std::move(what),
+          .hint = "unpack it with the program that made it, and open the result"};
+}
+
+class Inflate final : public Unpacker {
+ public:
+  explicit Inflate(DeflateWrap wrap) : inflater_(wrap) {}
+  void restart() override { inflater_.restart(); }
+
+  Step run(std::span<const uint8_t> in, std::span<uint8_t> out) override {
+    Step step;
+    Result<Inflater::Step> done = inflater_.run(in, out);
+    if (done) {
+      step.consumed = done->consumed;
+      step.ended = done->ended;
+    } else {
+      step.consumed = static_cast<size_t>(done.error().where.offset);
+      step.result = damaged_packing(std::move(done.error().what));
+    }
+    step.produced = inflater_.produced();
+    return step;
+  }
+
+ private:
+  Inflater inflater_;
+};
+
+class Zstd final : public Unpacker {
+ public:
+  Zstd() : context_(ZSTD_createDCtx()) {
+    if (!context_) throw std::bad_alloc();
+  }
+  void restart() override {
+    ZSTD_DCtx_reset(context_.get(), ZSTD_reset_session_only);
+    at_ = 0;
+  }
+
+  Step run(std::span<const uint8_t> in, std::span<uint8_t> out) override {
+    // In small pieces: on an error it does not say how far in the piece it got.
+    constexpr size_t kPiece = size_t{16} << 10;
+    ZSTD_inBuffer from{in.data(), std::min(in.size(), kPiece), 0};
+    ZSTD_outBuffer to{out.data(), out.size(), 0};
+    Step step;
+    if (!begins_well(in)) {
+      step.result = damaged_packing("no zstd frame where one should be");
+      return step;
+    }
+    while (!step.ended) {
+      const size_t consumed = from.pos, produced = to.pos;
+      const size_t status = ZSTD_decompressStream(context_.get(), &to, &from);
+      if (ZSTD_isError(status)) {
+        step.result = error_of(status);
+        break;
+      }
+      step.ended = status == 0;
+      if (from.pos == from.size) from.size = std::min(in.size(), from.size + kPiece);
+      if (from.pos == consumed && to.pos == produced) break;
+    }
+    step.consumed = from.pos;
+    step.produced = to.pos;
+    at_ += from.pos;
+    return step;
+  }
+
+ private:
+  static Error error_of(size_t status) {
+    switch (ZSTD_getErrorCode(status)) {
+      case ZSTD_error_frameParameter_windowTooLarge:
+        return not_done("its window is larger than 128 MiB");
+      case ZSTD_error_dictionary_wrong:
+        return not_done("it needs a dictionary");
+      case ZSTD_error_memory_allocation:
+        throw std::bad_alloc();
+      default:
+        return damaged_packing("zstd says: " + std::string(ZSTD_getErrorName(status)));
+    }
+  }
+
+  // Only frames of the standard: the library may also read those of before, by code that is not
+  // made for hostile bytes.
+  bool begins_well(std::span<const uint8_t> in) {
+    for (uint64_t i = at_; i < signature_.size() && i - at_ < in.size(); ++i) {
+      signature_[i] = in[i - at_];
+      const bool skipped = signature_[0] >= 0x50 && signature_[0] <= 0x5F;
+      const uint8_t wanted = skipped ? kSkipped[i] : kFrame[i];
+      if (signature_[i] != wanted && !(i == 0 && skipped)) return false;
+    }
+    return true;
+  }
+
+  static constexpr std::array<uint8_t, 4> kFrame = {0x28, 0xB5, 0x2F, 0xFD};
+  static constexpr std::array<uint8_t, 4> kSkipped = {0x50, 0x2A, 0x4D, 0x18};
+  struct Free {
+    void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+  };
+  std::unique_ptr<ZSTD_DCtx, Free> context_;
+  std::array<uint8_t, 4> signature_{};
+  uint64_t at_ = 0;  // in the frame
+};
+
+}  // namespace
+
+Error damaged_packing(std::string what) {
+  return {.code = &kDamaged, .what = std::move(what), .hint = "copy or download the file again"};
+}
+
+std::string_view name_of(Packing packing) {
+  switch (packing) {
+    case Packing::kGzip:
+      return "gzip";
+    case Packing::kZlib:
+      return "zlib";
+    case Packing::kZstd:
+      return "zstd";
+    case Packing::kNone:
+      break;
+  }
+  return "nothing";
+}
+
+Packing packing_of(std::span<const uint8_t> first) {
+  if (first.size() < 4) return Packing::kNone;
+  // RFC 1952, 2.3.1: deflate is the only method, and the upper flags are 0.
+  if (first[0] == 0x1F && first[1] == 0x8B && first[2] == 8 && first[3] < 0x20) {
+    return Packing::kGzip;
+  }
+  // RFC 8878, 3.1.1 and 3.1.2: a frame, or a skippable one before it.
+  if (first[1] == 0xB5 && first[2] == 0x2F && first[3] == 0xFD && first[0] == 0x28) {
+    return Packing::kZstd;
+  }
+  if (first[0] >= 0x50 && first[0] <= 0x5F && first[1] == 0x2A && first[2] == 0x4D &&
+      first[3] == 0x18) {
+    return Packing::kZstd;
+  }
+  // RFC 1950, 2.2: deflate, a window of up to 32 KiB, no dictionary.
+  if ((first[0] & 0x0F) == 8 && first[0] <= 0x78 && (first[1] & 0x20) == 0 &&
+      (first[0] * 256 + first[1]) % 31 == 0) {
+    return Packing::kZlib;
+  }
+  return Packing::kNone;
+}
+
+std::unique_ptr<Unpacker> Unpacker::make(Packing packing) {
+  if (packing == Packing::kZstd) return std::make_unique<Zstd>();
+  return std::make_unique<Inflate>(packing == Packing::kGzip ? DeflateWrap::kGzip
+                                                             : DeflateWrap::kZlib);
+}
+
+}  // namespace headrace

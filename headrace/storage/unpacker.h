@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packed bytes to plain ones, piece by piece, in constant memory: gzip, zlib and Zstandard, told
+// apart by their first bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "headrace/base/error.h"
+
+namespace headrace {
+
+enum class Packing : uint8_t { kNone, kGzip, kZlib, kZstd };
+std::string_view name_of(Packing packing);  // "gzip"
+
+// From the first 4 bytes or more. A plain file may begin with the same bytes by accident (those of
+// zlib are only two, "x^" among them), so whoever knows its plain format asks for that first.
+Packing packing_of(std::span<const uint8_t> first_bytes);
+
+// The streams of one file, one behind the other. Belongs to one thread.
+class Unpacker {
+ public:
+  virtual ~Unpacker() = default;
+  // REQUIRES: packing is not kNone.
+  static std::unique_ptr<Unpacker> make(Packing packing);
+
+  // What a call got done. Bytes that were produced before damage was met are good.
+  struct Step {
+    size_t consumed = 0, produced = 0;
+    bool ended = false;   // this stream; another one may follow
+    Result<void> result;  // HR0211, HR0213; without a place
+  };
+  // Goes on until `in` is used up, `out` is full, the stream ends, or its bytes make no sense.
+  virtual Step run(std::span<const uint8_t> in, std::span<uint8_t> out) = 0;
+  virtual void restart() = 0;  // for the next stream
+};
+
+// HR0211, for what an Unpacker cannot see: a file that ends too early.
+Error damaged_packing(std::string what);
+
+}  // namespace headrace
