@@ -98,6 +98,17 @@ nb::dict dict_from_index(const RowIndexStats& stats) {
   return out;
 }
 
+nb::dict dict_from_cache(const RecordCache::Counts& counts) {
+  nb::dict out;
+  out["records"] = counts.records;
+  out["bytes"] = counts.bytes;
+  out["limit"] = counts.limit;
+  out["hits"] = counts.hits;
+  out["misses"] = counts.misses;
+  out["read_bytes"] = counts.read_bytes;
+  return out;
+}
+
 nb::dict stats(const LoaderHandle& self) {
   const LoaderStats stats = without_gil([&] { return self.get()->stats(); });
   nb::dict stages;
@@ -122,6 +133,7 @@ nb::dict stats(const LoaderHandle& self) {
   out["memory_used"] = stats.memory_used;
   out["memory_peak"] = stats.memory_peak;
   out["index"] = dict_from_index(stats.row_index);
+  out["cache"] = dict_from_cache(stats.cache);
   return out;
 }
 
@@ -175,6 +187,8 @@ LoaderOptions options_from_dict(const nb::dict& given, const SamplerHandle* samp
   options.batch_size = nb::cast<int64_t>(given["batch_size"]);
   options.global_batch_size = nb::cast<int64_t>(given["global_batch_size"]);
   options.shuffle = nb::cast<bool>(given["shuffle"]);
+  options.shuffle_window = nb::cast<int64_t>(given["shuffle_window"]);
+  options.cache = nb::cast<size_t>(given["cache"]);
   options.seed = nb::cast<uint64_t>(given["seed"]);
   options.threads = nb::cast<int>(given["threads"]);
   options.memory_limit = nb::cast<size_t>(given["memory_limit"]);

@@ -50,6 +50,10 @@ void check(const LoaderOptions& options, const Source& source) {
     raise(kBadOption, "on_error=\"skip\" shortens batches, and several ranks must stay in step",
           "on_error=\"substitute\" keeps every batch full");
   }
+  if (options.shuffle_window < 0 || (options.shuffle_window > 0 && !options.shuffle)) {
+    raise(kBadOption, "shuffle_window=" + std::to_string(options.shuffle_window) +
+                          " is a number of blocks, with shuffle=\"blocks\"");
+  }
   if (options.shuffle && options.sampler) {
     raise(kBadOption, "shuffle=True and sampler= both decide the order", "give one of them");
   }
@@ -68,6 +72,9 @@ std::string text_of(const RowIndexStats& stats) {
 
 SamplerPtr sampler_of(const LoaderOptions& options, const Source& source) {
   if (options.sampler) return options.sampler;
+  if (options.shuffle_window > 0) {
+    return shuffled_blocks(source.block_ends(), options.shuffle_window);
+  }
   return options.shuffle ? shuffled(source.size()) : sequential(source.size());
 }
 
@@ -76,10 +83,11 @@ SamplerPtr sampler_of(const LoaderOptions& options, const Source& source) {
 class Loader::Impl {
  public:
   Impl(SourcePtr source, const Pipeline& pipeline, LoaderOptions options)
-      : row_index_(with_row_index(source, options.row_index, options.row_index_file)),
+      : options_(resolve(std::move(options), *source)),
+        plan_(make_plan(source->schema(), pipeline, options_.plan)),
+        cache_(with_record_cache(source, plan_->wanted(), options_.cache)),
+        row_index_(with_row_index(cache_.source, options_.row_index, options_.row_index_file)),
         source_(row_index_.source),
-        options_(resolve(std::move(options))),
-        plan_(make_plan(source_->schema(), pipeline, options_.plan)),
         sampler_(sampler_of(options_, *source_)),
         layout_(sampler_->size(), global_batch_of(options_), options_.rank, options_.world_size,
                 options_.last_batch),
@@ -87,12 +95,12 @@ class Loader::Impl {
         fingerprint_(mix64(mix64(source_->fingerprint(), sampler_->fingerprint()),
                            static_cast<uint64_t>(options_.last_batch))) {
     // Throws now rather than at the first batch.
-    divide_memory(options_.memory_limit, batch_bytes(*plan_, layout_.rank_batch()),
-                  options_.threads, source_->read_style() != ReadStyle::kMemory);
+    divide_memory(engine_memory(), batch_bytes(*plan_, layout_.rank_batch()), options_.threads,
+                  source_->read_style() != ReadStyle::kMemory);
   }
 
-  LoaderOptions resolve(LoaderOptions options) {
-    check(options, *source_);
+  LoaderOptions resolve(LoaderOptions options, const Source& source) {
+    check(options, source);
     threads_origin_ = "given";
     memory_origin_ = "given";
     if (options.threads == 0) {
@@ -105,6 +113,13 @@ class Loader::Impl {
       options.memory_limit = found.bytes;
       memory_origin_ = found.origin;
     }
+    if (options.cache >= options.memory_limit) {
+      raise(kBadOption,
+            "the cache of " + std::to_string(options.cache >> 20) + " MiB leaves nothing of " +
+                std::to_string(options.memory_limit >> 20) + " MiB of memory_limit (" +
+                memory_origin_ + ")",
+            "a smaller cache=, or a memory_limit= that holds it and the batches");
+    }
     return options;
   }
 
@@ -112,7 +127,7 @@ class Loader::Impl {
     if (!engine_) {
       engine_ = std::make_unique<Engine>(
           EngineOptions{source_, plan_, sampler_, layout_, options_.seed, options_.threads,
-                        options_.on_error, options_.memory_limit, options_.warn},
+                        options_.on_error, engine_memory(), options_.warn},
           bad_records_);
     }
     return *engine_;
@@ -215,6 +230,7 @@ class Loader::Impl {
   LoaderStats stats() const {
     LoaderStats out;
     out.row_index = row_index_stats();
+    if (cache_.cache) out.cache = cache_.cache->counts();
     out.threads = options_.threads;
     out.memory_limit = options_.memory_limit;
     out.bad_records = bad_records_.total();
@@ -227,8 +243,8 @@ class Loader::Impl {
     out.copies = stats.copies;
     out.wait_seconds = stats.wait_seconds;
     out.stages = stats.stages;
-    out.memory_used = stats.memory_used;
-    out.memory_peak = stats.memory_peak;
+    out.memory_used = stats.memory_used + out.cache.bytes;
+    out.memory_peak = stats.memory_peak + out.cache.bytes;
     return out;
   }
 
@@ -238,6 +254,7 @@ class Loader::Impl {
       return std::to_string(options_.memory_limit >> 20) + " MiB (" + memory_origin_ + ")";
     }
     if (option == "row_index") return text_of(row_index_stats());
+    if (option == "order") return sampler_->description();
     return {};
   }
 
@@ -261,6 +278,9 @@ class Loader::Impl {
   std::vector<BadRecord> quarantine() const { return bad_records_.list(); }
 
  private:
+  size_t engine_memory() const {
+    return options_.memory_limit - (cache_.cache ? options_.cache : 0);
+  }
   void check_batch(int64_t epoch, int64_t index) const {
     if (epoch >= 0 && index >= 0 && index < layout_.batches()) return;
     raise(kOutOfRange, "batch " + std::to_string(index) + " of epoch " + std::to_string(epoch) +
@@ -288,12 +308,13 @@ class Loader::Impl {
     return out;
   }
 
-  WithRowIndex row_index_;
-  mutable int64_t entries_ = 0, counted_at_ = -1;  // of the row index, when so much was learned
-  SourcePtr source_;
   std::string threads_origin_, memory_origin_;
   LoaderOptions options_;
   std::shared_ptr<const Plan> plan_;
+  WithRecordCache cache_;
+  WithRowIndex row_index_;
+  mutable int64_t entries_ = 0, counted_at_ = -1;  // of the row index, when so much was learned
+  SourcePtr source_;                               // through both
   SamplerPtr sampler_;
   BatchLayout layout_;
   BadRecords bad_records_;

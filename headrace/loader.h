@@ -23,6 +23,7 @@
 #include "headrace/executor/bad_records.h"
 #include "headrace/executor/batch.h"
 #include "headrace/formats/indexed_source.h"
+#include "headrace/formats/record_cache.h"
 #include "headrace/formats/source.h"
 #include "headrace/pipeline/plan.h"
 #include "headrace/sampling/batch_layout.h"
@@ -34,9 +35,12 @@ struct LoaderOptions {
   int64_t batch_size = 0;         // per rank; exactly one of the two is given
   int64_t global_batch_size = 0;  // over all ranks
   bool shuffle = false;
+  // Shuffle the source's blocks and the records in so many of them at a time; 0: all records.
+  int64_t shuffle_window = 0;
   uint64_t seed = 0;
   int threads = 0;          // 0: allowed cores / LOCAL_WORLD_SIZE (executor/resources.h)
   size_t memory_limit = 0;  // bytes; 0: a quarter of what is available / LOCAL_WORLD_SIZE
+  size_t cache = 0;         // bytes of it for records that stay in memory once they are read
   OnError on_error = OnError::kRaise;
   int64_t error_budget = 1000;  // bad records in an epoch before the run ends, and
   double error_rate = 0.01;     // the share of them, once 1,000 records of the epoch are seen
@@ -80,6 +84,7 @@ struct LoaderStats {
   int threads = 0;
   size_t memory_limit = 0, memory_used = 0, memory_peak = 0;
   RowIndexStats row_index;
+  RecordCache::Counts cache;  // shared by the loaders of the process that read the same
 };
 
 class Loader {

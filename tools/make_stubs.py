@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes _core.pyi, formats.pyi and transforms.pyi from the built module, so that they cannot differ from it.
+"""Writes the stubs of what the engine declares from the built module, so that they cannot differ.
 
     python tools/make_stubs.py --module build/python/_core.so --output build/python/stubs
 

@@ -224,9 +224,23 @@ std::unique_ptr<RecordRun> Engine::claim() {
   return run;
 }
 
+// Tells the source what all will be read some batches later, where the sampler knows such
+// stretches.
+void Engine::announce(const OpenBatch& batch) const {
+  constexpr int64_t kAhead = 4;  // batches
+  const int64_t size = options_.layout.global_batch(), number = batch.builder.index();
+  const int64_t end = (number + kAhead + 1) * size;
+  const int64_t begin = batch.first_sequence == 0 ? number * size : end - size;
+  const auto epoch = static_cast<uint64_t>(batch.builder.epoch());
+  for (const RecordRange& range : options_.sampler->begun_by(options_.seed, epoch, begin, end)) {
+    options_.source->will_read(range.begin, range.end);
+  }
+}
+
 bool Engine::work(Renderer& renderer) {
   std::unique_ptr<RecordRun> run = claim();
   if (!run) return false;
+  if (run->first_row == 0 && !run->begun) announce(*run->batch);
   const StageSeconds before = renderer.seconds();
   const uint64_t freed = freed_;
   const double begin = now();

@@ -118,6 +118,7 @@ class Engine final : public PoolClient {
   std::unique_ptr<RecordRun> claim() EXCLUDES_LOCK(mutex_);
   bool may_use_spare() const REQUIRES_LOCK(mutex_);
   bool open_batch() REQUIRES_LOCK(mutex_);
+  void announce(const OpenBatch& batch) const;
   bool may_grow_lists() const REQUIRES_LOCK(mutex_);
   bool finish_run(std::unique_ptr<RecordRun> run, int settled, double seconds,
                   const StageSeconds& stages) EXCLUDES_LOCK(mutex_);

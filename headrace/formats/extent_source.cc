@@ -26,7 +26,8 @@ constexpr ErrorCode kUnknownDamage{
     "lists all such places; copy or make the file again."};
 const Register<ErrorCode> registered_unknown_damage(kUnknownDamage);
 
-constexpr size_t kMostTogether = 64;  // records that one call reads
+constexpr uint64_t kBlockBytes = uint64_t{8} << 20;  // a block of shuffle="blocks"
+constexpr size_t kMostTogether = 64;                 // records that one call reads
 
 uint64_t fingerprint_of(const Extents& records, const Schema& schema, size_t files) {
   Fingerprint print;
@@ -86,6 +87,33 @@ Result<void> ExtentSource::read_part(int64_t record, uint64_t offset,
                                      std::span<uint8_t> out) const {
   const Extent extent = index_.records[record];
   return files_->read(extent.file, extent.offset + offset, out);
+}
+
+std::vector<int64_t> ExtentSource::block_ends() const {
+  std::vector<int64_t> ends;
+  for (size_t file = 0; file < files_->size(); ++file) {
+    uint64_t bytes = 0;
+    for (int64_t i = index_.records.first_of(file); i < index_.records.end_of(file); ++i) {
+      const uint64_t more = index_.records[i].bytes;
+      if (bytes > 0 && bytes + more > kBlockBytes) {
+        ends.push_back(i);
+        bytes = 0;
+      }
+      bytes += more;
+    }
+    ends.push_back(index_.records.end_of(file));
+  }
+  return ends;
+}
+
+void ExtentSource::will_read(int64_t begin, int64_t end) const {
+  while (begin < end) {
+    const Extent first = index_.records[begin];
+    begin = std::min(end, index_.records.end_of(first.file));
+    const Extent last = index_.records[begin - 1];
+    if (last.offset < first.offset) continue;  // not in the order of the file
+    files_->will_read(first.file, first.offset, last.offset + last.bytes - first.offset);
+  }
 }
 
 Error ExtentSource::damage_of(const Damage& damage) const {

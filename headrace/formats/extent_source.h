@@ -21,6 +21,8 @@ class ExtentSource : public Source {
   uint64_t fingerprint() const override { return fingerprint_; }
   void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
             std::span<RecordData> out) const final;
+  std::vector<int64_t> block_ends() const final;
+  void will_read(int64_t begin, int64_t end) const final;
   // "shard-000.tar: 17", where the format knows no name.
   std::string key(int64_t index) const override;
 

@@ -2,6 +2,7 @@
 // Which format opens a path.
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 
@@ -98,6 +99,13 @@ const FormatRecord& format_of(const std::string& path) {
 }
 
 }  // namespace
+
+std::vector<int64_t> Source::block_ends() const {
+  constexpr int64_t kUsual = 256;
+  std::vector<int64_t> ends;
+  for (int64_t end = 0; end < size();) ends.push_back(end = std::min(size(), end + kUsual));
+  return ends;
+}
 
 std::string_view name_of(FieldKind kind) {
   switch (kind) {

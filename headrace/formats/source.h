@@ -51,6 +51,11 @@ class Source {
     return {};
   }
   virtual std::vector<std::string> classes() const { return {}; }
+  // Blocks of neighbouring records that are cheap to read together, a few MiB each: the number of
+  // the record behind each one's last. Part of the order of shuffle="blocks".
+  virtual std::vector<int64_t> block_ends() const;
+  // All records of [begin, end) will be read soon: storage may fetch them together.
+  virtual void will_read(int64_t begin, int64_t end) const { (void)begin, (void)end; }
   // Changes when the records change: part of every resume state.
   virtual uint64_t fingerprint() const = 0;
   // One line for repr: "folder train/ (1,281,167 records, 1,000 classes)".

@@ -9,11 +9,22 @@
 
 namespace headrace {
 
+struct RecordRange {
+  int64_t begin = 0, end = 0;
+};
+
 class Sampler {
  public:
   virtual ~Sampler() = default;
   virtual int64_t size() const = 0;  // positions of an epoch
   virtual int64_t index(uint64_t seed, uint64_t epoch, int64_t position) const = 0;
+  // Records of which all will be drawn soon, and none was before: those that drawing from the
+  // positions [begin, end) begins with. Storage may fetch them together.
+  virtual std::vector<RecordRange> begun_by(uint64_t seed, uint64_t epoch, int64_t begin,
+                                            int64_t end) const {
+    (void)seed, (void)epoch, (void)begin, (void)end;
+    return {};
+  }
   virtual uint64_t fingerprint() const = 0;
   virtual std::string description() const = 0;
 };
@@ -24,6 +35,10 @@ using SamplerPtr = std::shared_ptr<const Sampler>;
 SamplerPtr sequential(int64_t records);
 // Each record once, by a keyed permutation that needs no table.
 SamplerPtr shuffled(int64_t records);
+// Each record once: blocks of neighbours in a permuted order, and in every `window` blocks of it the
+// records permuted. block_ends: the number of the record behind each block's last. REQUIRES: window
+// >= 1.
+SamplerPtr shuffled_blocks(std::vector<int64_t> block_ends, int64_t window);
 // These indices each epoch, in this order or shuffled.
 SamplerPtr from_indices(std::vector<int64_t> indices, bool shuffle);
 // `draws` records an epoch, drawn with replacement in proportion to the weights.

@@ -321,6 +321,11 @@ Result<void> File::read(uint64_t offset, std::span<const std::span<uint8_t>> par
   return {};
 }
 
+void File::will_read(uint64_t offset, uint64_t bytes) const {
+  (void)::posix_fadvise(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
+                        POSIX_FADV_WILLNEED);
+}
+
 Result<FileIdentity> File::identity() const {
   struct stat status{};
   if (calls_->stat(descriptor_, &status) != 0) return storage_error(errno, "look at", path_);

@@ -58,6 +58,8 @@ class File {
   Result<void> read(uint64_t offset, std::span<uint8_t> out) const;
   // The same into several places, one behind the other in the file: with one call where possible.
   Result<void> read(uint64_t offset, std::span<const std::span<uint8_t>> parts) const;
+  // Asks the system to have these bytes at hand soon; it may do nothing.
+  void will_read(uint64_t offset, uint64_t bytes) const;
   // What tells this file from one that replaces or changes it.
   Result<FileIdentity> identity() const;
 

@@ -56,15 +56,15 @@ uint64_t FileSet::total_bytes() const {
   return bytes;
 }
 
-template <class Out>
-Result<void> FileSet::read_open(size_t file, uint64_t offset, Out out) const {
+template <class Call>
+Result<void> FileSet::with_open(size_t file, const Call& call) const {
   Slot& slot = slots_[file];
   for (;;) {
     {
       const Use use(slot);
       if (const File* opened = use.file()) {
         if (paths_.size() > most_open_) slot.last_used = ++clock_;
-        return opened->read(offset, out);
+        return call(*opened);
       }
     }
     if (Result<void> opened = open(file); !opened) return opened;
@@ -72,12 +72,19 @@ Result<void> FileSet::read_open(size_t file, uint64_t offset, Out out) const {
 }
 
 Result<void> FileSet::read(size_t file, uint64_t offset, std::span<uint8_t> out) const {
-  return read_open(file, offset, out);
+  return with_open(file, [&](const File& opened) { return opened.read(offset, out); });
 }
 
 Result<void> FileSet::read(size_t file, uint64_t offset,
                            std::span<const std::span<uint8_t>> parts) const {
-  return read_open(file, offset, parts);
+  return with_open(file, [&](const File& opened) { return opened.read(offset, parts); });
+}
+
+void FileSet::will_read(size_t file, uint64_t offset, uint64_t bytes) const {
+  (void)with_open(file, [&](const File& opened) {
+    opened.will_read(offset, bytes);
+    return Result<void>();
+  });
 }
 
 Result<void> FileSet::open(size_t file) const {

@@ -36,6 +36,8 @@ class FileSet {
   Result<void> read(size_t file, uint64_t offset, std::span<uint8_t> out) const;
   // Into several places, one behind the other in the file.
   Result<void> read(size_t file, uint64_t offset, std::span<const std::span<uint8_t>> parts) const;
+  // Asks the system to have these bytes at hand soon; it may do nothing.
+  void will_read(size_t file, uint64_t offset, uint64_t bytes) const;
 
  private:
   // `users` is negative while the file is being closed.
@@ -45,8 +47,8 @@ class FileSet {
     std::atomic<uint64_t> last_used{0};
   };
   class Use;
-  template <class Out>
-  Result<void> read_open(size_t file, uint64_t offset, Out out) const;
+  template <class Call>
+  Result<void> with_open(size_t file, const Call& call) const;
   Result<void> open(size_t file) const EXCLUDES_LOCK(mutex_);
   void close_one() const REQUIRES_LOCK(mutex_);
 

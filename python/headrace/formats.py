@@ -7,9 +7,9 @@
     >>> print(hr.folder.__doc__.splitlines()[0])
     A folder of pictures. With folders in it, each is a class (their names, sorted) and is ...
 
-A path may be a pattern of shards ("train-{0000..0146}.tar", "train-*.tar") or a list of paths, where
-the format takes several files. The functions are made from the engine's registry; nothing here names
-one of them, except two whose names mean something else in Python.
+Where the format takes several files, a path may be a pattern of them ("train-{0000..0146}.tar",
+"train-*.tar") or a list of paths. The functions are made from the engine's registry; nothing here
+names one of them.
 """
 
 from __future__ import annotations

@@ -200,7 +200,7 @@ def describe(loader: Loader) -> str:
         "fields": ", ".join(output["name"] for output in engine.outputs()),
         "batch_size": f"{rank_batch} a rank, {global_batch} global",
         "batches": f"{engine.batches_per_epoch():,} an epoch, last_batch={given['last_batch']!r}",
-        "order": f"shuffle={given['shuffle']}, seed={given['seed']}, sampler={given['sampler']!r}",
+        "order": f"{engine.resolved('order')}, seed={given['seed']}",
         "shard": f"rank {shard.rank} of {shard.world_size} ({shard.origin}{settled})",
         "threads": engine.resolved("threads"),
         "memory_limit": engine.resolved("memory_limit"),

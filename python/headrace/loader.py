@@ -64,12 +64,15 @@ class Loader:
             field its own list (None drops the field).
         batch_size: records a batch of this process. global_batch_size: of all ranks together;
             exactly one of the two is given.
-        shuffle: each epoch in another order, a function of (seed, epoch).
+        shuffle: each epoch in another order, a function of (seed, epoch). True: all records.
+            "blocks": blocks of neighbouring records (a few MiB each), and the records in
+            shuffle_window of them at a time: for disks on which random reads are slow.
         seed: of every order and draw.
         sampler: record indices, or an object of headrace.sampling.
         fields: names and order of what is delivered; beside the source's also id, key, valid.
         threads: default, the allowed cores. memory_limit: bytes or "2 GiB"; default, a quarter of
-            what is available.
+            what is available. cache: bytes of it for records as they are stored: what was read
+            first stays in memory for all epochs, shared by the loaders of this process.
         on_error: "raise", "substitute" or "skip" a bad record. error_budget: how many an epoch may
             have, as a count, a share or both. quarantine: a JSON-lines file that lists them.
         last_batch: "keep", "drop" or "pad" the incomplete one; "pad" sets ``valid``.
@@ -92,12 +95,14 @@ class Loader:
         *,
         batch_size: int | None = None,
         global_batch_size: int | None = None,
-        shuffle: bool = False,
+        shuffle: bool | str = False,
+        shuffle_window: int = 32,
         seed: int = 0,
         sampler: Any = None,
         fields: str | Sequence[str] | None = None,
         threads: int | None = None,
         memory_limit: int | str | None = None,
+        cache: int | str | None = None,
         on_error: str = "raise",
         error_budget: int | float | tuple[int, float] | None = None,
         quarantine: str | os.PathLike[str] | None = None,

@@ -197,7 +197,8 @@ def engine_options(given: Mapping[str, Any], shard: Shard) -> dict[str, Any]:
         "global_batch_size": 0
         if given["global_batch_size"] is None
         else integer("global_batch_size", given["global_batch_size"], 1),
-        "shuffle": switch("shuffle", given["shuffle"]),
+        **order(given["shuffle"], given["shuffle_window"]),
+        "cache": 0 if given["cache"] is None else size_in_bytes("cache", given["cache"]),
         "seed": integer("seed", given["seed"]) & (1 << 64) - 1,
         "threads": 0 if given["threads"] is None else integer("threads", given["threads"], 1),
         "memory_limit": 0
@@ -221,6 +222,15 @@ def engine_options(given: Mapping[str, Any], shard: Shard) -> dict[str, Any]:
         if given["max_pixels"] is None
         else integer("max_pixels", given["max_pixels"], 1),
     }
+
+
+def order(shuffle: Any, window: Any) -> dict[str, Any]:
+    """``shuffle=`` and ``shuffle_window=``."""
+    if shuffle == "blocks":
+        return {"shuffle": True, "shuffle_window": integer("shuffle_window", window, 1)}
+    if not isinstance(shuffle, bool):
+        raise _BAD_VALUE.error(f"shuffle must be True, False or 'blocks' (got {shuffle!r})")
+    return {"shuffle": shuffle, "shuffle_window": 0}
 
 
 def row_index(value: Any) -> tuple[Any, str]:

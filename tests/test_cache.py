@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Promise: ``cache=`` changes what is read from disk, never a batch, and stays within its bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace import transforms as T
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> hr.Source:
+    """200 files of 20,000 bytes each."""
+    rng = np.random.default_rng(1)
+    paths = []
+    for i in range(200):
+        path = tmp_path / f"{i:03}.bin"
+        path.write_bytes(rng.bytes(20_000))
+        paths.append(path)
+    return hr.records(data=paths)
+
+
+def epoch_of(loader: hr.Loader) -> list[Any]:
+    return [batch for batch in loader]
+
+
+def test_batches_are_the_same_with_and_without_a_cache(pictures: str) -> None:
+    def loader(**given: Any) -> hr.Loader:
+        steps = [T.RandomResizedCrop(32), T.RandomHorizontalFlip()]
+        return hr.Loader(pictures, steps, batch_size=3, shuffle=True, seed=4, **given)
+
+    for _epoch in range(3):
+        plain = loader()
+        cached = loader(cache="1 MiB")
+        for expected, got in zip(plain, cached, strict=True):
+            assert np.array_equal(expected.image, got.image)
+            assert np.array_equal(expected.label, got.label)
+
+
+def test_a_cache_of_half_the_set_reads_half_of_it_in_every_later_epoch(files: hr.Source) -> None:
+    loader = hr.Loader(
+        files, batch_size=20, shuffle=True, cache=200 * 20_000 // 2, memory_limit="256 MiB"
+    )
+    for _ in loader:
+        pass
+    first = loader.stats()["cache"]
+    assert first["misses"] == 200
+    assert 0.45 * 200 < first["records"] <= 0.5 * 200
+    assert first["bytes"] <= first["limit"]
+    for epoch in range(1, 4):
+        for _ in loader:
+            pass
+        now = loader.stats()["cache"]
+        assert now["records"] == first["records"]
+        assert now["hits"] == epoch * first["records"]
+        assert now["misses"] == 200 + epoch * (200 - first["records"])
+
+
+def test_loaders_of_one_source_share_what_is_kept(files: hr.Source) -> None:
+    one = hr.Loader(files, batch_size=50, cache="16 MiB", memory_limit="256 MiB")
+    epoch_of(one)
+    two = hr.Loader(files, batch_size=10, shuffle=True, cache="16 MiB", memory_limit="256 MiB")
+    epoch_of(two)
+    assert two.stats()["cache"]["misses"] == 200
+    assert two.stats()["cache"]["hits"] == 200
+
+
+def test_a_cache_lies_inside_the_memory_limit(files: hr.Source) -> None:
+    with pytest.raises(hr.ConfigError, match="leaves nothing of"):
+        hr.Loader(files, batch_size=20, cache="1 GiB", memory_limit="512 MiB")
+    loader = hr.Loader(files, batch_size=20, cache="2 MiB", memory_limit="128 MiB")
+    epoch_of(loader)
+    stats = loader.stats()
+    assert stats["memory_peak"] <= 128 * MIB
+    assert stats["memory_used"] >= stats["cache"]["bytes"] > MIB

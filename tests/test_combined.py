@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Promise: sources made of sources are sources: exact order, exact epochs, exact resume."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as hr
+
+
+def numbers(count: int, first: int = 0) -> hr.Source:
+    return hr.records(value=np.arange(first, first + count))
+
+
+def values(source: Any, **given: Any) -> list[int]:
+    options = {"batch_size": 7, **given}
+    return [int(v) for batch in hr.Loader(source, **options) for v in batch.value]
+
+
+def test_concat_is_one_behind_the_other() -> None:
+    source = hr.concat(numbers(10), numbers(5, 100), numbers(3, 200))
+    assert values(source) == [*range(10), *range(100, 105), *range(200, 203)]
+    assert source.column("value").tolist() == values(source)
+    assert "concat (18 records)" in repr(source)
+
+
+def test_mix_has_its_weights_in_every_stretch_and_is_a_function_of_the_seed() -> None:
+    source = hr.mix(numbers(100), numbers(1000, 1000), weights=[1, 3], seed=1)
+    order = values(source)
+    small = np.cumsum([value < 1000 for value in order])
+    assert np.abs(small - np.arange(1, len(order) + 1) / 4).max() <= 1
+    assert set(order) == {*range(100), *range(1000, 2000)}
+    assert values(hr.mix(numbers(100), numbers(1000, 1000), weights=[1, 3], seed=1)) == order
+    assert values(hr.mix(numbers(100), numbers(1000, 1000), weights=[1, 3], seed=2)) != order
+    assert len(hr.mix(numbers(100), numbers(1000, 1000), size=50)) == 50
+
+
+def test_a_mix_resumes_and_shards() -> None:
+    source = hr.mix(numbers(40), numbers(60, 100), weights=[1, 2])
+    whole = values(source, shuffle=True)
+    first = hr.Loader(source, batch_size=7, shuffle=True)
+    for number, _ in enumerate(first, 1):
+        rest = hr.Loader(source, batch_size=7, shuffle=True)
+        rest.load_state_dict(first.state_dict())
+        if number % 4 == 0:
+            assert [int(v) for batch in rest for v in batch.value] == whole[number * 7 :]
+
+
+def test_kfold_validates_every_record_once() -> None:
+    labels = np.repeat(np.arange(4), 25)
+    source = hr.records(value=np.arange(100), label=labels)
+    seen: list[int] = []
+    for train, validation in hr.kfold(source, 5, seed=3, stratify_by="label"):
+        held = validation.column("value").tolist()
+        assert np.bincount(validation.column("label")).tolist() == [5, 5, 5, 5]
+        assert sorted(held + train.column("value").tolist()) == list(range(100))
+        seen += held
+    assert sorted(seen) == list(range(100))
+
+
+def test_join_pairs_by_name_and_counts_what_is_left(tmp_path: Path) -> None:
+    for folder, suffix, names in (("img", "txt", "abc"), ("snd", "wav", "bcd")):
+        (tmp_path / folder).mkdir()
+        for name in names:
+            (tmp_path / folder / f"{name}.{suffix}").write_text(f"{folder} {name}")
+
+    def files(folder: str) -> hr.Source:
+        return hr.records(**{folder: sorted((tmp_path / folder).iterdir())})
+
+    joined = hr.join(files("img"), files("snd"))
+    assert len(joined) == 2
+    assert "1 of the left without partner; 1 of the right" in repr(joined)
+
+
+def test_join_by_a_column_and_names_that_collide() -> None:
+    left = hr.records(number=np.array([3, 1, 3]), label=np.array([0, 1, 0]))
+    right = hr.records(number=np.arange(4), label=np.arange(4) * 10)
+    with pytest.raises(hr.ConfigError, match="both sources have a field 'label'"):
+        hr.join(left, right, on="number")
+    joined = hr.join(left, right, on="number", rename={"label": "score"})
+    assert joined.column("score").tolist() == [30, 10, 30]
+    with pytest.raises(hr.ConfigError, match="HR0498"):
+        hr.join(left, right, on="nothing")
+
+
+def test_what_does_not_go_together_is_refused() -> None:
+    with pytest.raises(hr.ConfigError, match="HR0496"):
+        hr.concat(numbers(3), hr.records(other=np.arange(3)))
+    with pytest.raises(hr.ConfigError, match="HR0497"):
+        hr.mix(numbers(3), numbers(3), weights=[1, 0])
+    with pytest.raises(hr.ConfigError, match="HR0431"):
+        hr.kfold(numbers(3), 1)
