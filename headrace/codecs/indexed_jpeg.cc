@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/codecs/indexed_jpeg.h"
 
-#include <zstd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -16,6 +14,7 @@
 #include "headrace/codecs/codec.h"
 #include "headrace/codecs/jpeg_markers.h"
 #include "headrace/codecs/jpeg_parts.h"
+#include "headrace/storage/zstd.h"
 
 namespace headrace {
 namespace {
@@ -127,14 +126,6 @@ bool allowed_growth(size_t stored, size_t size) {
   return size <= kAlwaysAllowed || size / kMostGrowth <= stored;
 }
 
-std::vector<uint8_t> compressed(Bytes bytes) {
-  std::vector<uint8_t> out(ZSTD_compressBound(bytes.size()));
-  const size_t size = ZSTD_compress(out.data(), out.size(), bytes.data(), bytes.size(), kZstdLevel);
-  if (ZSTD_isError(size)) return {};
-  out.resize(size);
-  return out;
-}
-
 Result<std::vector<uint8_t>> remainder_of(const Indexed& parts) {
   if (!(parts.flags & kCompressed)) {
     return std::vector<uint8_t>(parts.remainder.begin(), parts.remainder.end());
@@ -143,9 +134,7 @@ Result<std::vector<uint8_t>> remainder_of(const Indexed& parts) {
     return damaged("the rest of the original file claims to be too long");
   }
   std::vector<uint8_t> out(parts.remainder_bytes);
-  const size_t size =
-      ZSTD_decompress(out.data(), out.size(), parts.remainder.data(), parts.remainder.size());
-  if (ZSTD_isError(size) || size != out.size()) {
+  if (!zstd_decompress_into(parts.remainder, out).empty()) {
     return damaged("the rest of the original file does not decompress");
   }
   return out;
@@ -179,7 +168,7 @@ struct Made {
 Result<Made> make(Bytes original, const JpegParts& parts) {
   Result<std::vector<uint8_t>> jpeg = baseline_jpeg(parts);
   if (!jpeg) return std::move(jpeg.error());
-  Made made{.jpeg = std::move(*jpeg), .remainder = compressed(parts.remainder)};
+  Made made{.jpeg = std::move(*jpeg), .remainder = zstd_compressed(parts.remainder, kZstdLevel)};
   made.flags |= uint8_t((read_jpeg_markers(original).exif_orientation - 1) << kOrientationShift);
   if (!made.remainder.empty() && made.remainder.size() + 3 < parts.remainder.size() &&
       allowed_growth(made.remainder.size(), parts.remainder.size())) {

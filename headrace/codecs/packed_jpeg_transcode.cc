@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Coefficients and remainder -> packed form, and back.
-#include <zstd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <string_view>
 
 #include "headrace/base/registry.h"
 #include "headrace/codecs/packed_jpeg_form.h"
+#include "headrace/storage/zstd.h"
 
 namespace headrace {
 namespace {
@@ -105,12 +105,11 @@ void put_lengths(const std::vector<uint32_t>& lengths, std::vector<uint8_t>& out
 
 void put_remainder(std::span<const uint8_t> remainder, std::vector<uint8_t>& out) {
   put(out, 28, static_cast<uint32_t>(remainder.size()));
-  std::vector<uint8_t> small(ZSTD_compressBound(remainder.size()));
-  const size_t size =
-      ZSTD_compress(small.data(), small.size(), remainder.data(), remainder.size(), kZstdLevel);
-  if (!ZSTD_isError(size) && size < remainder.size() && size >= remainder.size() / kMaxSwelling) {
+  const std::vector<uint8_t> small = zstd_compressed(remainder, kZstdLevel);
+  if (!small.empty() && small.size() < remainder.size() &&
+      small.size() >= remainder.size() / kMaxSwelling) {
     out[9] |= kCompressedRemainder;
-    remainder = {small.data(), size};
+    remainder = small;
   }
   put(out, 24, static_cast<uint32_t>(remainder.size()));
   out.insert(out.end(), remainder.begin(), remainder.end());
@@ -175,15 +174,14 @@ Result<std::vector<uint8_t>> unpack_remainder(const PackedPicture& picture) {
                  .where = {.offset = static_cast<int64_t>(picture.rows_end)}};
   };
   // Both sizes are the packer's: only where they agree is memory allocated.
-  if (ZSTD_getFrameContentSize(stored.data(), stored.size()) != picture.remainder_bytes) {
+  if (zstd_content_size(stored) != picture.remainder_bytes) {
     return bad("the remainder's size is not the header's");
   }
   if (picture.remainder_bytes / kMaxSwelling > stored.size())
     return bad("the remainder swells too much");
   std::vector<uint8_t> out(picture.remainder_bytes);
-  const size_t got = ZSTD_decompress(out.data(), out.size(), stored.data(), stored.size());
-  if (ZSTD_isError(got)) return bad(std::string("the remainder: ") + ZSTD_getErrorName(got));
-  if (got != out.size()) return bad("the remainder's size is not the header's");
+  const std::string_view wrong = zstd_decompress_into(stored, out);
+  if (!wrong.empty()) return bad("the remainder: " + std::string(wrong));
   return out;
 }
 

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Zstandard (RFC 8878), into memory and out of it. What is decompressed may be anybody's: the
+// output is capped by whoever asks, and what a header claims is checked against that first.
+//
+// The callers' own errors say what was damaged; the reasons here are libzstd's words, and empty
+// when all is well. Any thread may call these.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "headrace/base/buffer.h"
+
+namespace headrace {
+
+// One frame, whose header tells its size. Empty when libzstd has no memory.
+std::vector<uint8_t> zstd_compressed(std::span<const uint8_t> bytes, int level);
+
+// What the first frame's header claims to hold; none where it does not say, or is no header.
+std::optional<uint64_t> zstd_content_size(std::span<const uint8_t> bytes);
+
+// Exactly out.size() bytes, of all frames.
+std::string_view zstd_decompress_into(std::span<const uint8_t> bytes, std::span<uint8_t> out);
+
+// All that the frames hold, up to `most` bytes. `out` holds anything after a failure.
+std::string_view zstd_decompress(std::span<const uint8_t> bytes, uint64_t most, Buffer& out);
+
+}  // namespace headrace
