@@ -117,15 +117,17 @@ bool comes_before(const std::string& a, const std::string& b) {
   return a < b;  // "01" and "1"
 }
 
+// `folders`: those instead of the files.
 std::vector<std::string> files_in(const std::string& folder,
-                                  const std::function<bool(const std::string&)>& fits) {
+                                  const std::function<bool(const std::string&)>& fits,
+                                  bool folders = false) {
   std::vector<std::string> out;
   std::error_code failure;
   for (fs::directory_iterator at(folder.empty() ? "." : folder, failure), end;
        !failure && at != end; at.increment(failure)) {
     const std::string name = at->path().filename().string();
     std::error_code ignored;
-    if (name[0] == '.' || !fits(name) || at->is_directory(ignored)) continue;
+    if (name[0] == '.' || !fits(name) || at->is_directory(ignored) != folders) continue;
     out.push_back(folder.empty() || folder.ends_with('/') ? folder + name : folder + "/" + name);
   }
   std::sort(out.begin(), out.end(), comes_before);
@@ -141,9 +143,11 @@ std::vector<std::string> files_of_wildcards(const std::string& pattern) {
   const std::string folder = slash == std::string::npos ? "" : pattern.substr(0, slash + 1);
   const std::string name = slash == std::string::npos ? pattern : pattern.substr(slash + 1);
   if (has_wildcard(folder)) bad_pattern(pattern, "a wildcard in the name of a folder");
-  return files_in(folder, [&](const std::string& file) {
+  const auto fits = [&](const std::string& file) {
     return ::fnmatch(name.c_str(), file.c_str(), FNM_PERIOD) == 0;
-  });
+  };
+  const std::vector<std::string> files = files_in(folder, fits);
+  return files.empty() ? files_in(folder, fits, true) : files;
 }
 
 void add_files_of(const std::string& path, const std::vector<std::string_view>& suffixes,

@@ -12,7 +12,8 @@ namespace headrace {
 // - lines, where it has several: each on its own;
 // - braces, as WebDataset writes them: "train-{0000..0146}.tar" (also {a,b}), every one of which
 //   must be there;
-// - wildcards, as the shell knows them (*, ?, [0-9], not across '/'): those that are there, sorted;
+// - wildcards, as the shell knows them (*, ?, [0-9], not across '/'): the files that are there,
+//   sorted; where they fit no file, the folders, since a container may be one;
 // - a folder: the files directly in it whose names end with one of `suffixes`, sorted;
 // - anything else: itself.
 // Names with digits are sorted as text, which is why shards are numbered with leading zeros; where

@@ -68,6 +68,14 @@ TEST_F(ShardFiles, lines_are_taken_each_on_its_own) {
             (Names{path + "/x.TAR", path + "/p-1.tar", path + "/p-9.tar", path + "/p-10.tar"}));
 }
 
+TEST_F(ShardFiles, wildcards_that_fit_no_file_mean_folders) {
+  data.write("a_lmdb/data.mdb", "");
+  data.write("b_lmdb/data.mdb", "");
+  EXPECT_EQ(names("/?_lmdb"), (Names{"a_lmdb", "b_lmdb"}));
+  data.write("c_lmdb", "");
+  EXPECT_EQ(names("/?_lmdb"), (Names{"c_lmdb"}));
+}
+
 TEST_F(ShardFiles, what_makes_no_sense_is_refused) {
   EXPECT_EQ(failure("/t-{0000..0002}.tar"), "HR0201");  // 0002 is not there
   EXPECT_EQ(failure("/none-*.tar"), "HR0413");
