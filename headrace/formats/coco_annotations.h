@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// A COCO annotation file as columns: pictures in the order of their ids, and for each its rows in
+// the order of the file. What is long and seldom wanted (outlines, keypoints, captions) stays in
+// the file; the columns say where.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/base/error.h"
+#include "headrace/formats/name_list.h"
+#include "headrace/formats/source.h"
+#include "headrace/storage/file.h"
+
+namespace headrace {
+
+extern const ErrorCode kMalformedCoco;  // HR0433
+extern const ErrorCode kCocoMismatch;   // HR0434
+extern const ErrorCode kBadCocoRecord;  // HR0435
+
+// A value in the file. Without bytes: there is none.
+struct JsonRange {
+  uint64_t offset = 0;
+  uint32_t bytes = 0;
+};
+
+struct CocoOptions {
+  bool keep_category_ids = false;
+  bool skip_empty = false, skip_crowd = false, drop_orphans = false;
+  double min_size = 0, min_area = 0;
+};
+
+// One row of the file, before it is sorted to its picture.
+struct CocoRow {
+  int64_t image_id = 0, category_id = 0;
+  float box[4] = {};  // x, y, width, height
+  float area = 0;
+  uint8_t crowd = 0;
+  bool has_box = false, has_category = false, has_area = false;
+  JsonRange segmentation, keypoints, caption;
+  uint64_t offset = 0;  // of the annotation
+};
+
+struct CocoImage {
+  int64_t id = 0;
+  int32_t width = 0, height = 0;  // 0: the file does not say
+};
+
+struct CocoCategory {
+  int64_t id = 0;
+  std::string name;
+  int64_t keypoints = 0;
+};
+
+// What is wrong with one picture's annotations: the first thing.
+struct CocoProblem {
+  int64_t image = 0;  // its place
+  std::string what;
+  uint64_t offset = 0;
+};
+
+struct CocoAnnotations {
+  std::vector<CocoImage> images;  // by id
+  NameList file_names;
+  std::vector<CocoCategory> categories;  // by id
+
+  // Row r of picture i: row_begins[i] <= r < row_begins[i + 1].
+  std::vector<uint32_t> row_begins;
+  std::vector<float> boxes;  // four a row, as in the file
+  std::vector<int64_t> labels;
+  std::vector<float> areas;
+  std::vector<uint8_t> crowd;
+  std::vector<JsonRange> segmentations, keypoints;  // empty where no row has one
+
+  std::vector<uint32_t> caption_begins;
+  std::vector<JsonRange> captions;
+
+  std::vector<CocoProblem> problems;  // by place
+  bool has_boxes = false;
+  int64_t orphans = 0;  // annotations of pictures that are not listed, left out
+  int64_t over_edge =
+      0;  // boxes that reach over the edge of their picture by more than half a pixel
+
+  const CocoProblem* problem_of(int64_t image) const;
+};
+
+// Throws Exception: HR0433 what is no JSON or not of COCO's shape, with its offset; HR0434 what
+// contradicts itself; storage errors.
+CocoAnnotations read_coco(const File& file, const CocoOptions& options, const Progress& progress);
+
+// Whether the text, the beginning of a file, is that of COCO annotations.
+bool looks_like_coco(std::string_view text);
+
+}  // namespace headrace

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Masks of COCO annotations, drawn pixel for pixel as pycocotools draws them (maskApi.c: rleFrPoly,
+// rleFrString, rleDecode). Its positions count down the columns; planes here are rows of a picture.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headrace {
+
+// Draws into planes of one size; one thread at a time. Each call adds 1s to a plane, so several
+// polygons give their union. Returns what is wrong with the shape, or an empty string.
+class CocoMaskPainter {
+ public:
+  static constexpr int64_t kMostPixels = int64_t{1} << 28;  // positions are 32 bits in pycocotools
+
+  // REQUIRES: 1 <= height, 1 <= width, height * width <= kMostPixels.
+  CocoMaskPainter(int64_t height, int64_t width) : height_(height), width_(width) {}
+
+  int64_t height() const { return height_; }
+  int64_t width() const { return width_; }
+  int64_t pixels() const { return height_ * width_; }
+  // REQUIRES of all: plane has pixels() bytes.
+  std::string polygon(std::span<const double> xy, std::span<uint8_t> plane);
+  // Lengths of runs of 0s and 1s in turn.
+  std::string counts(std::span<const int64_t> runs, std::span<uint8_t> plane);
+  // The same in pycocotools' text form.
+  std::string compressed(std::string_view text, std::span<uint8_t> plane);
+
+ private:
+  struct Point {
+    int64_t x, y;
+  };
+  std::string walk_boundary(std::span<const double> xy);
+  void step(Point from, Point to);
+  void fill(int64_t begin, int64_t end, std::span<uint8_t> plane) const;
+
+  int64_t height_, width_;
+  std::vector<uint32_t> crossings_;  // where the mask changes, down the columns
+  std::vector<int64_t> runs_;
+};
+
+}  // namespace headrace

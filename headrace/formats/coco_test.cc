@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+// Expected masks are pycocotools' (2.0.11); the annotations are written by hand.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "headrace/formats/source.h"
+#include "headrace/storage/temporary_folder.h"
+
+namespace headrace {
+namespace {
+
+using Given = std::map<std::string, ParamValue>;
+
+constexpr std::string_view kImages =
+    R"("images": [{"id": 7, "file_name": "b.jpg", "width": 6, "height": 5},
+                  {"id": 3, "file_name": "a.jpg", "width": 6, "height": 5, "license": {"x": [1]}}])";
+constexpr std::string_view kCategories =
+    R"("categories": [{"id": 18, "name": "dog"}, {"id": 2, "name": "cat"}])";
+
+template <class Number>
+std::vector<Number> numbers_of(const FieldData& field) {
+  std::vector<Number> out(field.bytes.size() / sizeof(Number));
+  if (!out.empty()) std::memcpy(out.data(), field.bytes.data(), field.bytes.size());
+  return out;
+}
+
+std::string text_of(const FieldData& field) { return {field.bytes.begin(), field.bytes.end()}; }
+
+class Coco : public testing::Test {
+ protected:
+  Coco() {
+    folder.write("a.jpg", "picture a");
+    folder.write("b.jpg", "picture b");
+  }
+  SourcePtr open_text(std::string_view text, const Given& given = {}) const {
+    return open_source(folder.write("c.json", text), given);
+  }
+  // With the two pictures and the two categories.
+  SourcePtr open(std::string_view annotations, const Given& given = {}) const {
+    return open_text(whole(annotations), given);
+  }
+  static std::string whole(std::string_view annotations) {
+    return "{\"info\": {}, " + std::string(kImages) + ", \"annotations\": [" +
+           std::string(annotations) + "], " + std::string(kCategories) + "}";
+  }
+  Error refusal_of_text(std::string_view text, const Given& given = {}) const {
+    try {
+      Given named = given;
+      named["format"] = std::string("coco");
+      open_text(text, named);
+    } catch (const Exception& exception) {
+      return exception.error();
+    }
+    ADD_FAILURE() << "no exception for " << text.substr(0, 200);
+    return {};
+  }
+  Error refusal(std::string_view annotations, const Given& given = {}) const {
+    return refusal_of_text(whole(annotations), given);
+  }
+  static RecordData read(const Source& source, int64_t index) {
+    std::vector<RecordData> out(1);
+    source.read(std::vector<int64_t>{index}, std::vector<bool>(source.schema().size(), true), out);
+    return std::move(out[0]);
+  }
+  static const FieldData& field(const Source& source, const RecordData& record,
+                                std::string_view name) {
+    for (size_t i = 0; i < source.schema().size(); ++i) {
+      if (source.schema()[i].name == name) return record.fields[i];
+    }
+    ADD_FAILURE() << "no field " << name;
+    return record.fields[0];
+  }
+  TemporaryFolder folder;
+};
+
+constexpr std::string_view kThree =
+    R"({"id": 1, "image_id": 7, "category_id": 18, "bbox": [1, 2, 3, 2.5], "area": 4.5, "iscrowd": 0},
+       {"id": 2, "image_id": 7, "category_id": 2, "bbox": [0, 0, 6, 5], "area": 30, "iscrowd": 1},
+       {"id": 3, "image_id": 7, "category_id": 18, "bbox": [0.5, 0.5, 1, 2]})";
+
+TEST_F(Coco, PicturesComeByIdWithTheirRowsInTheOrderOfTheFile) {
+  const SourcePtr source = open(kThree);
+  ASSERT_EQ(source->size(), 2);
+  EXPECT_EQ(source->key(0), folder / "a.jpg");
+  EXPECT_EQ(source->integer_column("image_id"), (std::vector<int64_t>{3, 7}));
+  EXPECT_EQ(source->classes(), (std::vector<std::string>{"cat", "dog"}));
+  const RecordData record = read(*source, 1);
+  ASSERT_TRUE(record.result);
+  EXPECT_EQ(text_of(field(*source, record, "image")), "picture b");
+  EXPECT_EQ(numbers_of<float>(field(*source, record, "boxes")),
+            (std::vector<float>{1, 2, 4, 4.5, 0, 0, 6, 5, .5, .5, 1.5, 2.5}));
+  EXPECT_EQ(field(*source, record, "boxes").shape, (Shape{3, 4}));
+  EXPECT_EQ(numbers_of<int64_t>(field(*source, record, "labels")), (std::vector<int64_t>{1, 0, 1}));
+  EXPECT_EQ(numbers_of<uint8_t>(field(*source, record, "crowd")), (std::vector<uint8_t>{0, 1, 0}));
+  EXPECT_EQ(numbers_of<float>(field(*source, record, "areas")), (std::vector<float>{4.5, 30, 2}));
+  EXPECT_EQ(field(*source, record, "image_id").scalar, 7);
+  EXPECT_EQ(source->description(),
+            "coco " + (folder / "c.json") + " (2 records, 3 boxes, 2 classes)");
+}
+
+TEST_F(Coco, APictureWithoutRowsHasEmptyTensors) {
+  const SourcePtr source = open(kThree);
+  const RecordData record = read(*source, 0);
+  ASSERT_TRUE(record.result);
+  EXPECT_EQ(field(*source, record, "boxes").shape, (Shape{0, 4}));
+  EXPECT_EQ(field(*source, record, "labels").shape, (Shape{0}));
+  EXPECT_TRUE(field(*source, record, "boxes").bytes.empty());
+}
+
+TEST_F(Coco, BoxesAndIdsAsAskedFor) {
+  SourcePtr source =
+      open(kThree, {{"boxes", std::string("xywh")}, {"category_ids", std::string("keep")}});
+  RecordData record = read(*source, 1);
+  EXPECT_EQ(numbers_of<float>(field(*source, record, "boxes"))[3], 2.5F);
+  EXPECT_EQ(numbers_of<int64_t>(field(*source, record, "labels")),
+            (std::vector<int64_t>{18, 2, 18}));
+  EXPECT_TRUE(source->classes().empty());
+  source = open(kThree, {{"boxes", std::string("cxcywh")}});
+  record = read(*source, 1);
+  const std::vector<float> boxes = numbers_of<float>(field(*source, record, "boxes"));
+  EXPECT_EQ((std::vector<float>{boxes.begin(), boxes.begin() + 4}),
+            (std::vector<float>{2.5, 3.25, 3, 2.5}));
+}
+
+TEST_F(Coco, ThresholdsLeaveRowsOut) {
+  const auto labels = [&](const Given& given) {
+    const SourcePtr source = open(kThree, given);
+    const int64_t last = source->size() - 1;
+    return numbers_of<int64_t>(field(*source, read(*source, last), "labels"));
+  };
+  EXPECT_EQ(labels({{"skip_crowd", true}}), (std::vector<int64_t>{1, 1}));
+  EXPECT_EQ(labels({{"min_size", 1.5}}), (std::vector<int64_t>{1, 0}));
+  EXPECT_EQ(labels({{"min_area", 4.5}}), (std::vector<int64_t>{1, 0}));
+  const SourcePtr filled = open(kThree, {{"skip_empty", true}});
+  ASSERT_EQ(filled->size(), 1);
+  EXPECT_EQ(filled->key(0), folder / "b.jpg");
+  EXPECT_EQ(numbers_of<int64_t>(field(*filled, read(*filled, 0), "labels")).size(), 3);
+  EXPECT_EQ(refusal(kThree, {{"skip_empty", true}, {"min_size", 100.0}}).code->id, "HR0436");
+}
+
+// pycocotools: frPyObjects([[1, 1, 4, 1, 4, 3.5, 1, 3]], 5, 6), decoded.
+TEST_F(Coco, MasksAreThoseOfPycocotools) {
+  const std::string rows =
+      R"({"image_id": 3, "category_id": 2, "bbox": [1, 1, 3, 2.5],
+          "segmentation": [[1, 1, 4, 1, 4, 3.5, 1, 3]]},
+         {"image_id": 3, "category_id": 2, "bbox": [1, 1, 3, 2.5], "iscrowd": 1,
+          "segmentation": {"counts": [6, 2, 3, 3, 2, 3, 11], "size": [5, 6]}},
+         {"image_id": 3, "category_id": 2, "bbox": [1, 1, 3, 2.5], "iscrowd": 1,
+          "segmentation": {"size": [5, 6], "counts": "6231O09"}})";
+  const SourcePtr source = open(rows, {{"masks", true}});
+  const RecordData record = read(*source, 0);
+  ASSERT_TRUE(record.result) << record.result.error().message();
+  const FieldData& masks = field(*source, record, "masks");
+  ASSERT_EQ(masks.shape, (Shape{3, 5, 6}));
+  const std::vector<uint8_t> got = numbers_of<uint8_t>(masks);
+  const std::vector<uint8_t> first(got.begin(), got.begin() + 30);
+  EXPECT_EQ(first, (std::vector<uint8_t>{0, 0, 0, 0, 0, 0,  //
+                                         0, 1, 1, 1, 0, 0,  //
+                                         0, 1, 1, 1, 0, 0,  //
+                                         0, 0, 0, 0, 0, 0,  //
+                                         0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(std::vector<uint8_t>(got.begin() + 30, got.begin() + 60),
+            (std::vector<uint8_t>{0, 0, 0, 0, 0, 0,  //
+                                  0, 1, 1, 1, 0, 0,  //
+                                  0, 1, 1, 1, 0, 0,  //
+                                  0, 0, 1, 1, 0, 0,  //
+                                  0, 0, 0, 0, 0, 0}));
+}
+
+TEST_F(Coco, KeypointsAreZeroWhereNoneAreGiven) {
+  const SourcePtr source = open(R"({"image_id": 3, "category_id": 2, "bbox": [1, 1, 3, 2],
+                                    "keypoints": [1, 2, 2, 3.5, 4, 1]},
+                                   {"image_id": 3, "category_id": 2, "bbox": [1, 1, 3, 2]})",
+                                {{"keypoints", true}});
+  const RecordData record = read(*source, 0);
+  ASSERT_TRUE(record.result);
+  EXPECT_EQ(field(*source, record, "keypoints").shape, (Shape{2, 2, 3}));
+  EXPECT_EQ(numbers_of<float>(field(*source, record, "keypoints")),
+            (std::vector<float>{1, 2, 2, 3.5, 4, 1, 0, 0, 0, 0, 0, 0}));
+}
+
+TEST_F(Coco, CaptionsAreTheFirstAndAll) {
+  const SourcePtr source =
+      open_text("{" + std::string(kImages) +
+                R"(, "annotations": [{"image_id": 7, "id": 1, "caption": "A \"dog\"."},
+                                     {"image_id": 7, "id": 2, "caption": "Two\nlines"}]})");
+  std::vector<std::string> names;
+  for (const Field& f : source->schema()) names.push_back(f.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"image", "image_id", "caption", "captions"}));
+  RecordData record = read(*source, 1);
+  EXPECT_EQ(text_of(field(*source, record, "caption")), "A \"dog\".");
+  EXPECT_EQ(text_of(field(*source, record, "captions")), R"(["A \"dog\".", "Two\nlines"])");
+  record = read(*source, 0);
+  EXPECT_EQ(text_of(field(*source, record, "caption")), "");
+  EXPECT_EQ(text_of(field(*source, record, "captions")), "[]");
+}
+
+TEST_F(Coco, ABadAnnotationIsTheErrorOfItsPictureAlone) {
+  const std::string good = R"({"image_id": 7, "category_id": 2, "bbox": [0, 0, 1, 1]})";
+  const auto what = [&](const std::string& rest) {
+    const std::string bad = R"({"image_id": 3, )" + rest + "}";
+    const SourcePtr source = open(good + ", " + bad, {});
+    EXPECT_TRUE(read(*source, 1).result) << rest;
+    EXPECT_NE(source->description().find("1 record with bad annotations"), std::string::npos);
+    const RecordData record = read(*source, 0);
+    if (record.result) return std::string();
+    const Error& error = record.result.error();
+    EXPECT_EQ(error.code->id, "HR0435");
+    EXPECT_EQ(error.where.file, folder / "c.json");
+    EXPECT_EQ(error.where.member, "a.jpg");
+    EXPECT_EQ(error.where.offset, int64_t(whole(good + ", " + bad).find(bad)));
+    std::vector<RecordData> image(1);  // the picture itself is good
+    std::vector<bool> wanted(source->schema().size());
+    wanted[0] = true;
+    source->read(std::vector<int64_t>{0}, wanted, image);
+    EXPECT_TRUE(image[0].result);
+    return error.what;
+  };
+  EXPECT_EQ(what(R"("category_id": 2, "bbox": [NaN, 0, 1, 1])"),
+            "a box with a value that is no finite number");
+  EXPECT_EQ(what(R"("category_id": 2, "bbox": [1e999, 0, 1, 1])"),
+            "a box with a value that is no finite number");
+  EXPECT_EQ(what(R"("category_id": 2, "bbox": [0, 0, 1])"), "a box of 3 numbers, not of four");
+  EXPECT_EQ(what(R"("category_id": 2, "bbox": "0 0 1 1")"), "a box that is no list of numbers");
+  EXPECT_EQ(what(R"("category_id": 2, "bbox": [0, 0, -1, 1])"), "a box of negative size");
+  EXPECT_EQ(what(R"("category_id": 2, "bbox": [7, 0, 1, 1])"),
+            "a box that lies outside the picture");
+  EXPECT_EQ(what(R"("category_id": 9, "bbox": [0, 0, 1, 1])"),
+            "category_id 9, which is not listed");
+  EXPECT_EQ(what(R"("bbox": [0, 0, 1, 1])"), "an annotation without a category_id");
+  EXPECT_EQ(what(R"("category_id": 2)"), "an annotation without a box");
+  EXPECT_EQ(what(R"("category_id": 2, "bbox": [0, 0, 1, 1], "area": -1)"),
+            "an area that is no size");
+  EXPECT_EQ(what(R"("category_id": 2, "bbox": [0, 0, 1, 1], "iscrowd": 2)"),
+            "an iscrowd that is neither 0 nor 1");
+}
+
+TEST_F(Coco, AMaskThatCannotBeDrawnIsTheErrorOfItsPicture) {
+  const auto what = [&](const std::string& segmentation) {
+    const SourcePtr source =
+        open(R"({"image_id": 3, "category_id": 2, "bbox": [0, 0, 1, 1], "segmentation": )" +
+                 segmentation + "}",
+             {{"masks", true}});
+    const RecordData record = read(*source, 0);
+    EXPECT_FALSE(record.result) << segmentation;
+    return record.result ? std::string() : record.result.error().what;
+  };
+  EXPECT_EQ(what("[]"), "a segmentation without a polygon");
+  EXPECT_EQ(what("[[1, 2, 3, 4]]"), "a polygon of 4 numbers; three points or more are needed");
+  EXPECT_EQ(what("[[1, 2, 3, 4, 5, 6, 7]]"),
+            "a polygon of 7 numbers; three points or more are needed");
+  EXPECT_EQ(what("[[1, 2, 3, 4, 5, NaN]]"), "a polygon with a vertex at nan");
+  EXPECT_EQ(what("[[1, 2, 3, 4, 5, 1e999]]"), "a polygon with a vertex at inf");
+  EXPECT_EQ(what("[[0, 0, 1e8, 0, 1, 1]]"), "a polygon whose boundary is too long to draw");
+  EXPECT_EQ(what("[[\"x\"]]"), "a number was expected, not '\"'");
+  EXPECT_EQ(what(R"({"size": [5, 6], "counts": [10, 21]})"),
+            "a run-length code that is longer than the picture");
+  EXPECT_EQ(what(R"({"size": [5, 6], "counts": [9223372036854775807, 9223372036854775807]})"),
+            "a run-length code that is longer than the picture");
+  EXPECT_EQ(what(R"({"size": [5, 6], "counts": [10, 19]})"),
+            "a run-length code of 29 pixels; the picture has 30");
+  EXPECT_EQ(what(R"({"size": [5, 6], "counts": [-5, 35]})"), "a run-length code with a run of -5");
+  EXPECT_EQ(what(R"({"size": [5, 6], "counts": [9223372036854775808]})"),
+            "a run-length code with a run of -1");
+  EXPECT_EQ(what(R"({"size": [6, 5], "counts": [30]})"),
+            "a run-length code whose size is not that of the picture");
+  EXPECT_EQ(what(R"({"size": [5, 6]})"), "a segmentation without counts");
+  EXPECT_EQ(what(R"({"size": [5, 6], "counts": "oooooooooooooo"})"),
+            "a run-length code that breaks off");
+  EXPECT_EQ(what(R"({"size": [5, 6], "counts": "  "})"),
+            "a run-length code with a character that none has");
+}
+
+TEST_F(Coco, MistakesOfTheFileAreRefusedWithTheirOffset) {
+  const auto expect = [&](const std::string& text, std::string_view what, std::string_view at) {
+    const Error error = refusal_of_text(text);
+    ASSERT_TRUE(error.code);
+    EXPECT_EQ(error.code->id, "HR0433") << text;
+    EXPECT_EQ(error.what, what);
+    EXPECT_EQ(error.where.offset, int64_t(text.find(at)));
+  };
+  expect("[1]", "an object was expected, not '['", "[");
+  EXPECT_EQ(refusal_of_text(R"({"images": []})").what, "no list \"annotations\"");
+  expect(R"({"images": {}, "annotations": []})", "an array was expected, not '{'", "{}");
+  expect(R"({"images": [{"id": "3"}]})", "the id of a picture is an integer", "\"3\"");
+  expect(R"({"images": [{"id": 9223372036854775808}]})",
+         "the id of a picture is an integer of 64 bits", "9223372036854775808");
+  expect(R"({"images": [{"id": 3}]})", "a picture without a file_name", "{\"id\"");
+  expect(R"({"images": [{"id": 3, "file_name": ""}]})", "a file_name that no file can have",
+         "\"\"");
+  expect(R"({"images": [{"id": 3, "id": 4}]})", "the key \"id\" twice", "4");
+  expect(R"({"images": [], "annotations": [], "images": [1]})", "the key \"images\" twice", "[1]");
+  expect(R"({"images": [], "annotations": [{"id": 1}]})", "an annotation without an image_id",
+         "{\"id\"");
+  expect(R"({"images": [], "annotations": [{"image_id": 1.5}]})",
+         "the image_id of an annotation is an integer of 64 bits", "1.5");
+  expect(R"({"images": [{"id": 1, "file_name": "x", "width": -4}]})",
+         "width and height of a picture are whole numbers", "-4");
+  const Error deep = refusal_of_text("{\"info\": " + std::string(100000, '['));
+  EXPECT_EQ(deep.what, "nested more than 128 deep");
+}
+
+TEST_F(Coco, ContradictionsAreRefused) {
+  EXPECT_EQ(
+      refusal_of_text(R"({"images": [{"id": 1, "file_name": "a"}, {"id": 1, "file_name": "b"}],
+                                "annotations": []})")
+          .message()
+          .substr(0, 81),
+      "HR0434 COCO annotations contradict themselves: the id 1 stands for two pictures\n ");
+  EXPECT_EQ(refusal_of_text("{" + std::string(kImages) + R"(, "annotations": [],
+              "categories": [{"id": 1, "name": "x"}, {"id": 1, "name": "y"}]})")
+                .what,
+            "the id 1 stands for two categories: 'x' and 'y'");
+  EXPECT_EQ(
+      refusal_of_text("{" + std::string(kImages) +
+                      R"(, "annotations": [{"image_id": 3, "category_id": 1, "bbox": [0,0,1,1]}]})")
+          .what,
+      "annotations have boxes, and there is no list \"categories\"");
+  const std::string orphan = R"({"image_id": 99, "category_id": 2, "bbox": [0, 0, 1, 1]})";
+  EXPECT_EQ(refusal(orphan).what,
+            "1 annotation of pictures that are not listed, the first of image_id 99");
+  EXPECT_EQ(refusal(orphan).hint, "orphans=\"drop\" leaves them out");
+  EXPECT_NE(open(orphan, {{"orphans", std::string("drop")}})
+                ->description()
+                .find("1 annotation of unlisted pictures left out"),
+            std::string::npos);
+}
+
+TEST_F(Coco, WhatIsNotThereIsRefused) {
+  EXPECT_EQ(refusal(kThree, {{"masks", true}}).code->id, "HR0436");
+  EXPECT_EQ(refusal(kThree, {{"keypoints", true}}).code->id, "HR0436");
+  EXPECT_EQ(refusal(kThree, {{"captions", true}}).code->id, "HR0436");
+  EXPECT_EQ(refusal(kThree, {{"images", folder / "none"}}).what,
+            "images=\"" + (folder / "none") + "\" is no folder");
+  EXPECT_EQ(refusal_of_text(R"({"images": [], "annotations": []})").code->id, "HR0436");
+}
+
+TEST_F(Coco, PicturesAreLookedForWhereCocoPutsThem) {
+  const std::string text = whole(kThree);
+  for (const std::string place : {"x/train2017/", "y/annotations/images/", "z/annotations/"}) {
+    folder.write(place + "a.jpg", "picture");
+    const std::string root = place.substr(0, 1);
+    const std::string file = folder.write(root + "/annotations/instances_train2017.json", text);
+    EXPECT_EQ(open_source(file)->key(0), folder / (place + "a.jpg"));
+  }
+  const std::string lonely = folder.write("n/annotations/instances_val.json", text);
+  try {
+    open_source(lonely);
+    ADD_FAILURE();
+  } catch (const Exception& exception) {
+    EXPECT_EQ(exception.error().code->id, "HR0436");
+    EXPECT_NE(exception.error().what.find("'" + (folder / "n/val/") + "'"), std::string::npos)
+        << exception.error().what;
+  }
+}
+
+TEST_F(Coco, AFileCutAnywhereIsAnErrorAndFlippedBytesNeverCrash) {
+  const std::string text = whole(std::string(kThree) +
+                                 R"(,{"image_id": 3, "category_id": 2, "bbox": [1, 1, 3, 2.5],
+                                      "segmentation": {"size": [5, 6], "counts": "6231O09"}})");
+  for (size_t part = 0; part < 64; ++part) refusal_of_text(text.substr(0, text.size() * part / 64));
+  int opened = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    std::string damaged = text;
+    damaged[i] ^= 1 << i % 8;
+    try {
+      const SourcePtr source =
+          open_text(damaged, {{"format", std::string("coco")}, {"masks", true}});
+      for (int64_t record = 0; record < source->size(); ++record) read(*source, record);
+      ++opened;
+    } catch (const Exception&) {
+    }
+  }
+  EXPECT_GT(opened, 0);
+}
+
+TEST_F(Coco, TheFingerprintIsThatOfTheRecords) {
+  const uint64_t print = open(kThree)->fingerprint();
+  EXPECT_EQ(open(kThree)->fingerprint(), print);
+  EXPECT_NE(open(kThree, {{"skip_crowd", true}})->fingerprint(), print);
+  std::string other(kThree);
+  other.replace(other.find("2.5]"), 3, "2.6");
+  EXPECT_NE(open(other)->fingerprint(), print);
+}
+
+TEST_F(Coco, OtherJsonIsNotClaimed) {
+  for (std::string_view text :
+       {R"({"images": 3})", R"([{"images": []}])", R"({"x": {"images": []}})", "", "{", "text"}) {
+    EXPECT_THROW(open_text(text), Exception) << text;
+  }
+}
+
+}  // namespace
+}  // namespace headrace
