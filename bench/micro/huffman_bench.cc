@@ -15,7 +15,7 @@ using namespace huffman_test;
 const std::vector<Picture>& pictures() {
   static const std::vector<Picture> all = [] {
     std::vector<Bytes> files = files_below("photos");
-    if (files.empty()) files.assign(20, encode({.width = 467, .height = 397}));
+    if (files.empty()) files.assign(20, noisy_file({.width = 467, .height = 397}));
     std::vector<Picture> chosen;
     for (Bytes& file : files) {
       auto picture = read_picture(std::move(file), false);

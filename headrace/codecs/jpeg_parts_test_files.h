@@ -74,51 +74,14 @@ inline std::vector<JpegScript> scripts_for(int components) {
   return scripts;
 }
 
-// As jpeg_test::encode(), with a script and with optimized tables on wish;
-// `sample` draws.
+// As jpeg_test::encode(), with a script and with optimized tables on wish; `sample` draws.
 template <class Sample>
-jpeg_test::Bytes encode_with(const jpeg_test::FileSpec& spec, const JpegScript& script,
-                             bool optimize, Sample&& sample) {
-  jpeg_compress_struct cinfo{};
-  jpeg_error_mgr errors{};
-  cinfo.err = jpeg_std_error(&errors);  // an encoder error is the test's own fault and ends it
-  jpeg_create_compress(&cinfo);
-  unsigned char* out = nullptr;
-  unsigned long size = 0;
-  jpeg_mem_dest(&cinfo, &out, &size);
-  const int components = int(spec.sampling.size());
-  cinfo.image_width = JDIMENSION(spec.width);
-  cinfo.image_height = JDIMENSION(spec.height);
-  cinfo.input_components = components;
-  cinfo.in_color_space = components == 1 ? JCS_GRAYSCALE : components == 3 ? JCS_RGB : JCS_CMYK;
-  jpeg_set_defaults(&cinfo);
-  jpeg_set_colorspace(&cinfo, components == 1 ? JCS_GRAYSCALE : spec.file_space);
-  jpeg_set_quality(&cinfo, spec.quality, TRUE);
-  for (int c = 0; c < components; ++c) {
-    cinfo.comp_info[c].h_samp_factor = spec.sampling[c].h;
-    cinfo.comp_info[c].v_samp_factor = spec.sampling[c].v;
-  }
-  if (spec.progressive) jpeg_simple_progression(&cinfo);
-  if (!script.scans.empty()) {
-    cinfo.scan_info = script.scans.data();
-    cinfo.num_scans = int(script.scans.size());
-  }
-  cinfo.optimize_coding = optimize ? TRUE : FALSE;
-  cinfo.restart_interval = unsigned(spec.restart_interval);
-  jpeg_start_compress(&cinfo, TRUE);
-  jpeg_test::Bytes row(size_t(spec.width) * components);
-  for (int y = 0; y < spec.height; ++y) {
-    for (int x = 0; x < spec.width; ++x) {
-      for (int c = 0; c < components; ++c) row[size_t(x) * components + c] = sample(x, y, c);
-    }
-    JSAMPROW pointer = row.data();
-    jpeg_write_scanlines(&cinfo, &pointer, 1);
-  }
-  jpeg_finish_compress(&cinfo);
-  jpeg_test::Bytes bytes(out, out + size);
-  jpeg_destroy_compress(&cinfo);
-  std::free(out);
-  return bytes;
+jpeg_test::Bytes encode_with(jpeg_test::FileSpec spec, const JpegScript& script, bool optimize,
+                             Sample&& sample) {
+  spec.scans = script.scans;
+  spec.optimize = optimize;
+  spec.adobe = true;
+  return jpeg_test::encode(spec, sample);
 }
 
 inline jpeg_test::Bytes encode_with(const jpeg_test::FileSpec& spec, const JpegScript& script,

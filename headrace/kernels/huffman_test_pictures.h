@@ -7,7 +7,6 @@
 #include <array>
 #include <csetjmp>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -18,11 +17,14 @@
 
 #include "headrace/base/buffer.h"
 #include "headrace/kernels/huffman.h"
-#include "jpeglib.h"
+#include "headrace/kernels/jpeg_test_files.h"
 
 namespace headrace::huffman_test {
 
-using Bytes = std::vector<uint8_t>;
+using jpeg_test::Bytes;
+using jpeg_test::Factors;
+using jpeg_test::FileSpec;
+using jpeg_test::Library;
 
 struct Picture {
   Bytes file;
@@ -35,28 +37,6 @@ struct Picture {
   int mcus() const { return mcus_wide * mcus_high; }
   size_t blocks() const { return size_t(mcus()) * pattern.blocks; }
   std::span<const uint8_t> data() const { return std::span(file).subspan(scan); }
-};
-
-struct Failure {
-  jpeg_error_mgr base;
-  std::jmp_buf jump;
-};
-
-// A libjpeg object that leaves its errors by longjmp to whoever called setjmp(errors.jump).
-struct Library {
-  Library() {
-    cinfo.err = jpeg_std_error(&errors.base);
-    errors.base.error_exit = [](j_common_ptr common) {
-      std::longjmp(reinterpret_cast<Failure*>(common->err)->jump, 1);
-    };
-    errors.base.output_message = [](j_common_ptr) {};
-    jpeg_create_decompress(&cinfo);
-  }
-  ~Library() { jpeg_destroy_decompress(&cinfo); }
-  Library(const Library&) = delete;
-
-  jpeg_decompress_struct cinfo{};
-  Failure errors{};
 };
 
 inline HuffmanSpec spec_of(const JHUFF_TBL* table) {
@@ -133,55 +113,17 @@ inline std::optional<Picture> read_picture(Bytes file, bool coefficients = true)
   return out;
 }
 
-struct Factors {
-  int h = 1, v = 1;
-};
-
-struct FileSpec {
-  int width = 64, height = 48;
-  std::vector<Factors> sampling = {{2, 2}, {1, 1}, {1, 1}};  // one entry a component
-  int quality = 85, restart_interval = 0;
-  bool optimize = false;
-};
-
 // Noise on a slope, so that blocks of few and of many coefficients occur.
-inline Bytes encode(const FileSpec& spec) {
-  jpeg_compress_struct cinfo{};
-  jpeg_error_mgr errors{};
-  cinfo.err = jpeg_std_error(&errors);  // an encoder error is the test's own fault and ends it
-  jpeg_create_compress(&cinfo);
-  unsigned char* out = nullptr;
-  unsigned long size = 0;
-  jpeg_mem_dest(&cinfo, &out, &size);
+inline Bytes noisy_file(FileSpec spec) {
   const int components = int(spec.sampling.size());
-  cinfo.image_width = unsigned(spec.width);
-  cinfo.image_height = unsigned(spec.height);
-  cinfo.input_components = components;
-  cinfo.in_color_space = components == 1 ? JCS_GRAYSCALE : components == 3 ? JCS_RGB : JCS_CMYK;
-  jpeg_set_defaults(&cinfo);
-  jpeg_set_quality(&cinfo, spec.quality, TRUE);
-  for (int c = 0; c < components; ++c) {
-    cinfo.comp_info[c].h_samp_factor = spec.sampling[size_t(c)].h;
-    cinfo.comp_info[c].v_samp_factor = spec.sampling[size_t(c)].v;
-  }
-  cinfo.restart_interval = unsigned(spec.restart_interval);
-  cinfo.optimize_coding = spec.optimize ? TRUE : FALSE;
-  jpeg_start_compress(&cinfo, TRUE);
-  Bytes row(size_t(spec.width) * size_t(components));
-  for (int y = 0; y < spec.height; ++y) {
-    for (size_t i = 0; i < row.size(); ++i) {
-      const uint32_t hash = (uint32_t(i) * 2654435761u) ^ (uint32_t(y) * 40503u * 65537u);
-      const int noise = int(hash >> 9 & 255) * ((int(i) / 64 + y / 16) % 3) / 2;
-      row[i] = uint8_t((int(i) + y * 2 + noise) & 255);
-    }
-    JSAMPROW pointer = row.data();
-    jpeg_write_scanlines(&cinfo, &pointer, 1);
-  }
-  jpeg_finish_compress(&cinfo);
-  Bytes bytes(out, out + size);
-  jpeg_destroy_compress(&cinfo);
-  std::free(out);
-  return bytes;
+  if (components == 4) spec.file_space = JCS_CMYK;
+  spec.adobe = true;
+  return jpeg_test::encode(spec, [components](int x, int y, int c) {
+    const int i = x * components + c;
+    const uint32_t hash = (uint32_t(i) * 2654435761u) ^ (uint32_t(y) * 40503u * 65537u);
+    const int noise = int(hash >> 9 & 255) * ((i / 64 + y / 16) % 3) / 2;
+    return uint8_t((i + y * 2 + noise) & 255);
+  });
 }
 
 inline std::vector<Bytes> files_below(const char* folder) {
