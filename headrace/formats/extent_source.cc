@@ -60,14 +60,14 @@ ExtentSource::ExtentSource(std::unique_ptr<FileSet> files, ContainerIndex index,
 
 Where ExtentSource::where(int64_t record) const {
   const Extent extent = index_.records[record];
-  return {.file = files_->path(extent.file),
+  return {.file = files_->shown(extent.file),
           .record = record,
           .offset = static_cast<int64_t>(extent.offset)};
 }
 
 std::string ExtentSource::key(int64_t index) const {
   const Extent extent = index_.records[index];
-  const std::string& path = files_->path(extent.file);
+  const std::string& path = files_->shown(extent.file);
   return path.substr(path.rfind('/') + 1) + ":" +
          std::to_string(index - index_.records.first_of(extent.file));
 }

@@ -30,6 +30,12 @@ class FileSet {
 
   size_t size() const { return paths_.size(); }
   const std::string& path(size_t file) const { return paths_[file]; }
+  // What messages and keys call the files, where that is not their path (copies in the cache). To
+  // be called before anything is read. REQUIRES: as many as there are files.
+  void show_as(std::vector<std::string> names) { shown_ = std::move(names); }
+  const std::string& shown(size_t file) const {
+    return shown_.empty() ? paths_[file] : shown_[file];
+  }
   const FileIdentity& identity(size_t file) const { return identities_[file]; }
   uint64_t total_bytes() const;
 
@@ -52,7 +58,7 @@ class FileSet {
   Result<void> open(size_t file) const EXCLUDES_LOCK(mutex_);
   void close_one() const REQUIRES_LOCK(mutex_);
 
-  std::vector<std::string> paths_;
+  std::vector<std::string> paths_, shown_;
   std::vector<FileIdentity> identities_;
   size_t most_open_;
   std::unique_ptr<Slot[]> slots_;

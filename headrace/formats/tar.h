@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// The members of a tar archive, one after the other: v7, ustar, GNU and PAX headers.
+//
+// Nothing is extracted and no name is used as a path. Whatever the bytes are, the walk ends: each
+// step goes forward, or fails. One thread at a time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "headrace/base/buffer.h"
+#include "headrace/base/error.h"
+
+namespace headrace {
+
+inline constexpr uint64_t kTarBlock = 512;
+
+// Where the archive's bytes come from: memory, or a file by way of a window.
+class TarInput {
+ public:
+  using ReadBytes = std::function<Result<void>(uint64_t offset, std::span<uint8_t> out)>;
+  explicit TarInput(std::span<const uint8_t> memory) : size_(memory.size()), window_(memory) {}
+  // `read` is called with places inside [0, size).
+  TarInput(ReadBytes read, uint64_t size) : read_(std::move(read)), size_(size) {}
+
+  uint64_t size() const { return size_; }
+  // REQUIRES: offset + count <= size(), count <= kMost. Valid until the next call.
+  static constexpr size_t kMost = size_t{1} << 20;
+  Result<std::span<const uint8_t>> at(uint64_t offset, size_t count);
+
+ private:
+  ReadBytes read_;
+  uint64_t size_ = 0;
+  std::span<const uint8_t> window_;
+  uint64_t begin_ = 0;  // of the window
+  Buffer memory_;
+};
+
+enum class TarKind : uint8_t {
+  kFile,
+  kSparse,  // a file that is stored without its holes; its data is not the file's
+  kLink,    // hard or symbolic: no data
+  kOther    // a folder, a device, a kind that only its writer knows
+};
+
+struct TarMember {
+  std::string_view name;  // valid until the next step
+  TarKind kind = TarKind::kFile;
+  uint64_t begin = 0;  // of its first header, in the input
+  uint64_t data = 0, bytes = 0;
+  uint64_t end = 0;  // of its last block; the input's, where that comes before
+};
+
+class TarWalker {
+ public:
+  explicit TarWalker(TarInput& input, uint64_t begin = 0) : input_(input), at_(begin) {}
+
+  // False at the end of the archive. Errors: those of the input; HR0464 what makes no sense, HR0465
+  // what is not read, both with the offset. After an error of a member that is cut off, `out` has
+  // its name; nothing comes after an error.
+  Result<bool> next(TarMember& out);
+
+ private:
+  Result<bool> step(TarMember& out, bool& extended);
+  Result<void> take_extension(char type, uint64_t bytes);
+  Result<void> take_pax(std::string_view text, bool global, uint64_t offset);
+  Result<void> take_pax_value(std::string_view key, std::string_view value, bool global,
+                              uint64_t offset);
+  Result<uint64_t> behind_sparse_map(std::span<const uint8_t> header, uint64_t offset);
+  Error damaged(std::string what, uint64_t offset) const;
+
+  TarInput& input_;
+  uint64_t at_;
+  // What headers before the member's own have said of it.
+  std::optional<std::string> long_name_;
+  std::optional<uint64_t> pax_size_;
+  bool pax_sparse_ = false;
+  std::string name_;  // where it is not one piece of the header
+  std::array<uint8_t, kTarBlock> header_;
+};
+
+// Whether this block, the first of a file, is the header of a member.
+bool is_tar_header(std::span<const uint8_t> block);
+
+}  // namespace headrace
