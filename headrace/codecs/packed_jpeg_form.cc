@@ -177,7 +177,8 @@ int PackedRows::number_of(int c, int y) const {
 }
 
 bool PackedRows::open(int c, int y, PackedRow& row) {
-  const size_t at = offset(c, y), size = end_offset(c, y) - at;
+  const int number = number_of(c, y);
+  const size_t at = offsets_[number], size = offsets_[number + 1] - at;
   std::span<const uint8_t> bytes = picture_->bytes.subspan(at, size);
   if (picture_->bytes.size() - (at + size) + Buffer::kPadding < kPackedReach) {
     tail_.resize(size + kPackedReach);

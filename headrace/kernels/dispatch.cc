@@ -81,16 +81,18 @@ SimdLevel level_at_start() {
         "unset HEADRACE_SIMD");
 }
 
-std::atomic<SimdLevel>& level_in_force() {
-  static std::atomic<SimdLevel> level{level_at_start()};
-  return level;
-}
-
 }  // namespace
 
-SimdLevel simd_level() { return level_in_force().load(std::memory_order_relaxed); }
+constinit std::atomic<int> simd_level_in_force{-1};
 
-void set_simd_level(SimdLevel level) { level_in_force() = level; }
+SimdLevel choose_simd_level() {
+  static const SimdLevel level = level_at_start();
+  int none = -1;  // else a test was faster
+  simd_level_in_force.compare_exchange_strong(none, static_cast<int>(level));
+  return static_cast<SimdLevel>(simd_level_in_force.load());
+}
+
+void set_simd_level(SimdLevel level) { simd_level_in_force = static_cast<int>(level); }
 
 std::vector<SimdLevel> available_levels() {
   std::vector<SimdLevel> levels{SimdLevel::kScalar};
