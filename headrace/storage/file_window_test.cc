@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/storage/file_window.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "headrace/base/random.h"
+#include "headrace/base/registry.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kBroken{"HRTEST", ErrorKind::kStorage, "broken", "Only in this test."};
+
+class FileWindows : public testing::Test {
+ protected:
+  FileWindows() : bytes(3 << 20) {
+    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(mix64(i, 0));
+  }
+  FileWindow window() {
+    return {bytes.size(), [this](uint64_t offset, std::span<uint8_t> out) -> Result<void> {
+              ++reads;
+              total += out.size();
+              if (failing) return Error{.code = &kBroken};
+              std::memcpy(out.data(), bytes.data() + offset, out.size());
+              return {};
+            }};
+  }
+  // As many bytes as there are, and the right ones.
+  void expect(FileWindow& window, uint64_t offset, size_t count) {
+    const Result<std::span<const uint8_t>> got = window.at(offset, count);
+    ASSERT_TRUE(got);
+    const size_t there = offset < bytes.size() ? std::min(count, bytes.size() - offset) : 0;
+    ASSERT_EQ(got->size(), there);
+    EXPECT_TRUE(std::equal(got->begin(), got->end(), bytes.begin() + std::ptrdiff_t(offset)));
+  }
+
+  std::vector<uint8_t> bytes;
+  int64_t reads = 0;
+  size_t total = 0;
+  bool failing = false;
+};
+
+TEST_F(FileWindows, places_close_together_are_read_together) {
+  FileWindow near = window();
+  for (uint64_t at = 0; at < bytes.size(); at += 100) expect(near, at, 12);
+  EXPECT_LE(reads, 18);
+  EXPECT_LE(total, bytes.size() + reads * 200);
+}
+
+TEST_F(FileWindows, of_places_far_apart_little_is_read) {
+  FileWindow far(uint64_t{1} << 40, [this](uint64_t, std::span<uint8_t> out) -> Result<void> {
+    total += out.size();
+    return {};
+  });
+  for (uint64_t at = 0; at < uint64_t{1} << 30; at += 1 << 20) ASSERT_TRUE(far.at(at, 12));
+  EXPECT_LE(total, 1024 * FileWindow::kSmallest + 4 * FileWindow::kSmallest);
+}
+
+TEST_F(FileWindows, any_place_gives_its_bytes) {
+  FileWindow any = window();
+  for (uint64_t i = 0; i < 2000; ++i) {
+    expect(any, mix64(i, 1) % (bytes.size() + 50), mix64(i, 2) % 3000);
+  }
+  expect(any, UINT64_MAX, 5);
+  expect(any, bytes.size() - 3, FileWindow::kLargest);
+}
+
+TEST_F(FileWindows, an_error_is_passed_on_and_leaves_nothing_behind) {
+  FileWindow broken = window();
+  failing = true;
+  EXPECT_FALSE(broken.at(0, 10));
+  failing = false;
+  expect(broken, 0, 10);
+}
+
+}  // namespace
+}  // namespace headrace
