@@ -4,13 +4,10 @@
 // Pictures: HEADRACE_TEST_DATA's photos/ and cifar10/ where set, else generated ones.
 #include <benchmark/benchmark.h>
 
-#include <cmath>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <random>
 
+#include "bench/micro/photos.h"
 #include "headrace/codecs/codec.h"
 #include "headrace/codecs/jpeg_test_pictures.h"
 
@@ -23,46 +20,20 @@ struct Set {
   size_t bytes = 0;
 };
 
-// torchvision's RandomResizedCrop: scale 0.08..1, ratio 3/4..4/3.
-Window random_resized_crop(int width, int height, std::mt19937& engine) {
-  const auto uniform = [&](double low, double high) {
-    return low + (high - low) * double(engine()) / 4294967296.0;
-  };
-  for (int attempt = 0; attempt < 10; ++attempt) {
-    const double area = width * double(height) * uniform(0.08, 1);
-    const double ratio = std::exp(uniform(std::log(3.0 / 4), std::log(4.0 / 3)));
-    const int w = int(std::lround(std::sqrt(area * ratio)));
-    const int h = int(std::lround(std::sqrt(area / ratio)));
-    if (w < 1 || h < 1 || w > width || h > height) continue;
-    return {int(engine() % unsigned(width - w + 1)), int(engine() % unsigned(height - h + 1)), w,
-            h};
-  }
-  return {0, 0, width, height};
-}
-
 Set load(const char* folder, const jpeg_test::FileSpec& spec, int generated) {
-  namespace fs = std::filesystem;
   Set set;
-  const auto add = [&](const auto& bytes) {
-    set.files.emplace_back(bytes.size());
-    std::copy(bytes.begin(), bytes.end(), set.files.back().data());
-    set.bytes += bytes.size();
-  };
-  if (const char* root = std::getenv("HEADRACE_TEST_DATA")) {
-    for (const auto& entry : fs::recursive_directory_iterator(fs::path(root) / folder)) {
-      if (!entry.is_regular_file() || entry.path().extension() != ".jpg") continue;
-      std::ifstream in(entry.path(), std::ios::binary);
-      add(std::vector<char>(std::istreambuf_iterator<char>(in), {}));
-    }
+  set.files = bench::pictures_below(bench::test_data(folder), "jpeg");
+  while (set.files.empty() || int(set.files.size()) < generated) {
+    set.files.push_back(bench::buffer_from(jpeg_test::encode(spec)));
   }
-  while (set.files.empty() || int(set.files.size()) < generated) add(jpeg_test::encode(spec));
   const auto decoder = jpeg_test::Decoder::codec()->make();
   std::mt19937 engine(1);
   for (const Buffer& file : set.files) {
+    set.bytes += file.size();
     const Result<ImageHeader> header = decoder->read_header(file.bytes());
     if (!header) std::abort();
     set.whole.push_back({0, 0, header->width, header->height});
-    set.crops.push_back(random_resized_crop(header->width, header->height, engine));
+    set.crops.push_back(bench::random_resized_crop(header->width, header->height, engine));
   }
   return set;
 }
@@ -75,11 +46,6 @@ const Set& tiny() {
   static const Set set = load("cifar10", {.width = 32, .height = 32}, 100);
   return set;
 }
-
-// Takes the rows without copying them: only decoding is measured.
-struct Drop : RowSink {
-  void rows(const RowBlock& block) override { benchmark::DoNotOptimize(block.channel[0][0]); }
-};
 
 void report(benchmark::State& state, const Set& set) {
   state.SetItemsProcessed(state.iterations() * int64_t(set.files.size()));
@@ -115,7 +81,7 @@ void codec(benchmark::State& state, const Set& (*pictures)(), std::vector<Window
            ColorMode color) {
   const Set& set = pictures();
   const auto decoder = jpeg_test::Decoder::codec()->make();
-  Drop sink;
+  bench::Drop sink;
   DecodeJob job;
   job.color = color;
   job.sink = &sink;

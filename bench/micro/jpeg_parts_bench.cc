@@ -4,10 +4,7 @@
 // coco/images (mostly progressive) where set, else generated ones.
 #include <benchmark/benchmark.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-
+#include "bench/micro/photos.h"
 #include "headrace/codecs/indexed_jpeg.h"
 #include "headrace/codecs/jpeg_parts.h"
 #include "headrace/codecs/jpeg_test_pictures.h"
@@ -15,7 +12,6 @@
 namespace headrace {
 namespace {
 
-namespace fs = std::filesystem;
 using jpeg_test::Bytes;
 
 struct Prepared {
@@ -25,14 +21,10 @@ struct Prepared {
 
 std::vector<Prepared> prepare(const char* folder, bool progressive) {
   std::vector<Bytes> files;
-  const char* root = std::getenv("HEADRACE_TEST_DATA");
-  if (root && fs::exists(fs::path(root) / folder)) {
-    for (const auto& entry : fs::recursive_directory_iterator(fs::path(root) / folder)) {
-      if (!entry.is_regular_file()) continue;
-      std::ifstream in(entry.path(), std::ios::binary);
-      files.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
-    }
-  } else {
+  for (const Buffer& file : bench::pictures_below(bench::test_data(folder), "jpeg")) {
+    files.emplace_back(file.data(), file.data() + file.size());
+  }
+  if (files.empty()) {
     files.assign(20, jpeg_test::encode({.width = 467, .height = 397, .progressive = progressive}));
   }
   std::vector<Prepared> prepared;

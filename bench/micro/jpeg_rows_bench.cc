@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/micro/photos.h"
 #include "headrace/codecs/jpeg_rows.h"
 #include "headrace/codecs/jpeg_test_pictures.h"
 #include "headrace/kernels/dispatch.h"
@@ -87,10 +88,6 @@ struct Libjpeg {
   jpeg_error_mgr errors{};
 };
 
-struct Drop : RowSink {
-  void rows(const RowBlock& block) override { benchmark::DoNotOptimize(block.channel[0][0]); }
-};
-
 void count_blocks(benchmark::State& state, int64_t blocks) {
   state.counters["ns/block"] =
       benchmark::Counter(double(blocks) * 1e-9, benchmark::Counter::kIsIterationInvariantRate |
@@ -150,7 +147,7 @@ void pixels(benchmark::State& state, SimdLevel level, const Sampling& sampling, 
   set_simd_level(level);
   const Source source(sampling);
   JpegRows rows;
-  Drop sink;
+  bench::Drop sink;
   for (auto _ : state) {
     rows.begin(source.frame, {0, 0, kWidth, kHeight}, ColorMode::kRGB, &sink);
     for (int m = rows.first_mcu_row(); m < rows.end_mcu_row(); ++m) {

@@ -10,15 +10,12 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "bench/micro/photos.h"
 #include "headrace/codecs/jpeg_test_pictures.h"
 #include "headrace/codecs/packed_jpeg.h"
 #include "headrace/image/render.h"
@@ -50,52 +47,15 @@ struct Pictures {
   size_t size() const { return crops.size(); }
 };
 
-Buffer buffer_from(std::span<const uint8_t> bytes) {
-  Buffer buffer(bytes.size());
-  std::copy(bytes.begin(), bytes.end(), buffer.data());
-  return buffer;
-}
-
-// torchvision's RandomResizedCrop: scale 0.08..1, ratio 3/4..4/3.
-Window random_resized_crop(int width, int height, std::mt19937& engine) {
-  const auto uniform = [&](double low, double high) {
-    return low + (high - low) * double(engine()) / 4294967296.0;
-  };
-  for (int attempt = 0; attempt < 10; ++attempt) {
-    const double area = width * double(height) * uniform(0.08, 1);
-    const double ratio = std::exp(uniform(std::log(3.0 / 4), std::log(4.0 / 3)));
-    const int w = int(std::lround(std::sqrt(area * ratio)));
-    const int h = int(std::lround(std::sqrt(area / ratio)));
-    if (w < 1 || h < 1 || w > width || h > height) continue;
-    return {int(engine() % unsigned(width - w + 1)), int(engine() % unsigned(height - h + 1)), w,
-            h};
-  }
-  return {0, 0, width, height};
-}
-
 std::vector<Buffer> read_files() {
-  namespace fs = std::filesystem;
   const char* const photos = std::getenv("HEADRACE_BENCH_PHOTOS");
-  const char* const data = std::getenv("HEADRACE_TEST_DATA");
-  const fs::path folder = photos ? fs::path(photos) : data ? fs::path(data) / "photos" : fs::path();
-  std::vector<fs::path> paths;
-  if (!folder.empty()) {
-    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-      if (entry.is_regular_file()) paths.push_back(entry.path());
-    }
-  }
-  std::sort(paths.begin(), paths.end());
-  std::vector<Buffer> files;
-  for (const fs::path& path : paths) {
-    std::ifstream in(path, std::ios::binary);
-    const std::vector<char> bytes(std::istreambuf_iterator<char>(in), {});
-    files.push_back(buffer_from({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}));
-  }
-  for (int i = 0; paths.empty() && i < 20; ++i) {
+  std::vector<Buffer> files =
+      bench::pictures_below(photos ? photos : bench::test_data("photos"), "jpeg");
+  for (int i = 0; files.size() == size_t(i) && i < 20; ++i) {  // none was found
     const jpeg_test::FileSpec half = {.width = 467, .height = 397};
     jpeg_test::FileSpec full = half;
     full.sampling = {{1, 1}, {1, 1}, {1, 1}};
-    files.push_back(buffer_from(jpeg_test::encode(i % 2 ? half : full)));
+    files.push_back(bench::buffer_from(jpeg_test::encode(i % 2 ? half : full)));
   }
   return files;
 }
@@ -106,7 +66,6 @@ struct Kind {
 };
 
 Kind kind_of(std::span<const uint8_t> file) {
-  if (!jpeg_test::Decoder::codec()->sniff(file)) return {};
   jpeg_decompress_struct cinfo{};
   jpeg_error_mgr errors{};
   cinfo.err = jpeg_std_error(&errors);
@@ -147,13 +106,13 @@ Pictures make_pictures(std::string name, const std::vector<const Buffer*>& files
     }
     const Result<EncodedPicture> picture = renderer.open(file->bytes(), {});
     const ImageHeader& header = required(picture)->header;
-    const Window window = random_resized_crop(header.width, header.height, engine);
+    const Window window = bench::random_resized_crop(header.width, header.height, engine);
     made.crops.push_back({window, made.crops.size() % 2 == 1});
-    made.plain.files.push_back(buffer_from(file->bytes()));
-    made.indexed.files.push_back(buffer_from(file->bytes()));
+    made.plain.files.push_back(bench::buffer_from(file->bytes()));
+    made.indexed.files.push_back(bench::buffer_from(file->bytes()));
     made.indexed.row_indexes.push_back(*index);
-    made.packed.files.push_back(buffer_from(*packed));
-    if (dense) made.dense.files.push_back(buffer_from(*dense));
+    made.packed.files.push_back(bench::buffer_from(*packed));
+    if (dense) made.dense.files.push_back(bench::buffer_from(*dense));
   }
   std::fprintf(stderr, "%s: %zu pictures; %d more that have no index or no packed form\n",
                made.name.c_str(), made.size(), left_out);
@@ -211,11 +170,6 @@ void libjpeg(benchmark::State& state, const Pictures& pictures, bool only_coeffi
   report(state, pictures, pictures.plain);
 }
 
-// Takes the rows without copying them: only decoding is measured.
-struct Drop : RowSink {
-  void rows(const RowBlock& block) override { benchmark::DoNotOptimize(block.channel[0][0]); }
-};
-
 void decode(benchmark::State& state, const Pictures& pictures, const Form& form, bool whole,
             SimdLevel level) {
   set_simd_level(level);
@@ -227,7 +181,7 @@ void decode(benchmark::State& state, const Pictures& pictures, const Form& form,
     windows.push_back(whole ? Window{0, 0, required(header)->width, header->height}
                             : pictures.crops[i].window);
   }
-  Drop sink;
+  bench::Drop sink;
   std::vector<DecodeJob> jobs;
   for (auto _ : state) {
     for (size_t first = 0; first < pictures.size(); first += kGroup) {

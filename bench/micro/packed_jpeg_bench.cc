@@ -7,14 +7,11 @@
 #include <benchmark/benchmark.h>
 
 #include <chrono>
-#include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <numeric>
 #include <random>
 
+#include "bench/micro/photos.h"
 #include "headrace/codecs/jpeg_test_pictures.h"
 #include "headrace/codecs/packed_jpeg.h"
 #include "headrace/codecs/packed_jpeg_form.h"
@@ -37,26 +34,6 @@ struct Set {
   size_t file_bytes = 0, packed_bytes = 0;
 };
 
-// torchvision's RandomResizedCrop: scale 0.08..1, ratio 3/4..4/3.
-Window random_resized_crop(int width, int height, std::mt19937& engine) {
-  std::uniform_real_distribution<double> scale(0.08, 1), log_ratio(std::log(0.75), -std::log(0.75));
-  for (int attempt = 0; attempt < 10; ++attempt) {
-    const double area = width * double(height) * scale(engine), ratio = std::exp(log_ratio(engine));
-    const int w = int(std::lround(std::sqrt(area * ratio)));
-    const int h = int(std::lround(std::sqrt(area / ratio)));
-    if (w < 1 || h < 1 || w > width || h > height) continue;
-    return {int(engine() % unsigned(width - w + 1)), int(engine() % unsigned(height - h + 1)), w,
-            h};
-  }
-  return {0, 0, width, height};
-}
-
-Buffer buffer_of(std::span<const uint8_t> bytes) {
-  Buffer buffer(bytes.size());
-  std::copy(bytes.begin(), bytes.end(), buffer.data());
-  return buffer;
-}
-
 bool is_subsampled(const JpegFrame& frame) { return frame.h_max * frame.v_max > 1; }
 
 void add(std::span<const uint8_t> file, std::mt19937& engine, std::array<Set, 3>& sets) {
@@ -65,11 +42,14 @@ void add(std::span<const uint8_t> file, std::mt19937& engine, std::array<Set, 3>
   const Result<PackedPicture> picture = parse_packed_jpeg(*packed);
   if (!picture || picture->frame.count != 3) return;
   const JpegFrame& frame = picture->frame;
-  const Window crop = random_resized_crop(frame.width, frame.height, engine);
+  const Window crop = bench::random_resized_crop(frame.width, frame.height, engine);
   const bool flip = engine() % 2;
   for (Set* set : {&sets[0], &sets[is_subsampled(frame) ? 2 : 1]}) {
-    set->samples.push_back(
-        {buffer_of(file), buffer_of(*packed), {0, 0, frame.width, frame.height}, crop, flip});
+    set->samples.push_back({bench::buffer_from(file),
+                            bench::buffer_from(*packed),
+                            {0, 0, frame.width, frame.height},
+                            crop,
+                            flip});
     set->file_bytes += file.size();
     set->packed_bytes += packed->size();
   }
@@ -78,16 +58,10 @@ void add(std::span<const uint8_t> file, std::mt19937& engine, std::array<Set, 3>
 // All pictures; those with full colours; those with subsampled ones.
 const std::array<Set, 3>& sets() {
   static const std::array<Set, 3> sets = [] {
-    namespace fs = std::filesystem;
     std::array<Set, 3> sets;
     std::mt19937 engine(1);
-    if (const char* root = std::getenv("HEADRACE_TEST_DATA")) {
-      for (const auto& entry : fs::recursive_directory_iterator(fs::path(root) / "photos")) {
-        if (!entry.is_regular_file() || entry.path().extension() != ".jpg") continue;
-        std::ifstream in(entry.path(), std::ios::binary);
-        const std::vector<char> file(std::istreambuf_iterator<char>(in), {});
-        add({reinterpret_cast<const uint8_t*>(file.data()), file.size()}, engine, sets);
-      }
+    for (const Buffer& file : bench::pictures_below(bench::test_data("photos"), "jpeg")) {
+      add(file.bytes(), engine, sets);
     }
     for (int i = 0; i < 10 && sets[0].samples.size() < 20; ++i) {
       add(jpeg_test::encode({.width = 467, .height = 397}), engine, sets);

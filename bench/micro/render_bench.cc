@@ -7,15 +7,12 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "bench/micro/photos.h"
 #include "headrace/image/fused_pass.h"
 #include "headrace/kernels/dispatch.h"
 #include "headrace/kernels/rows.h"
@@ -28,35 +25,13 @@ constexpr int kMaxWidth = 8192;
 constexpr int kBatch = 64;  // 38 MB of float32
 
 std::vector<std::pair<int, int>> picture_sizes() {
-  namespace fs = std::filesystem;
   std::vector<std::pair<int, int>> sizes;
-  if (const char* root = std::getenv("HEADRACE_TEST_DATA")) {
-    for (const auto& entry : fs::recursive_directory_iterator(fs::path(root) / "photos")) {
-      if (!entry.is_regular_file()) continue;
-      std::ifstream in(entry.path(), std::ios::binary);
-      std::vector<char> file(std::istreambuf_iterator<char>(in), {});
-      Buffer bytes(file.size());
-      std::copy(file.begin(), file.end(), bytes.data());
-      const CodecRecord* const codec = codec_of(bytes.bytes());
-      if (!codec) continue;
-      const Result<ImageHeader> header = codec->make()->read_header(bytes.bytes());
-      if (header && header->width <= kMaxWidth) sizes.emplace_back(header->width, header->height);
-    }
+  for (const Buffer& file : bench::pictures_below(bench::test_data("photos"), "jpeg")) {
+    const Result<ImageHeader> header = codec_of(file.bytes())->make()->read_header(file.bytes());
+    if (header && header->width <= kMaxWidth) sizes.emplace_back(header->width, header->height);
   }
   if (sizes.empty()) sizes.assign(20, {467, 397});
   return sizes;
-}
-
-// torchvision's RandomResizedCrop: scale 0.08..1, ratio 3/4..4/3.
-std::pair<int, int> crop_size(int width, int height, std::mt19937& engine) {
-  std::uniform_real_distribution<double> scale(0.08, 1), log_ratio(std::log(0.75), -std::log(0.75));
-  for (int attempt = 0; attempt < 10; ++attempt) {
-    const double area = width * double(height) * scale(engine), ratio = std::exp(log_ratio(engine));
-    const int w = int(std::lround(std::sqrt(area * ratio)));
-    const int h = int(std::lround(std::sqrt(area / ratio)));
-    if (w > 0 && h > 0 && w <= width && h <= height) return {w, h};
-  }
-  return {width, height};
 }
 
 const PixelMap* map_to(DType dtype) {
@@ -75,11 +50,11 @@ const std::vector<PassJob>& jobs() {
     std::mt19937 engine(1);
     std::vector<PassJob> made;
     for (const auto& [width, height] : picture_sizes()) {
-      const auto [w, h] = crop_size(width, height, engine);
+      const Window crop = bench::random_resized_crop(width, height, engine);
       PassJob job;
       job.channels = kChannels;
-      job.width = w;
-      job.height = h;
+      job.width = crop.width;
+      job.height = crop.height;
       job.filter = Filter::kBilinear;
       job.to_width = job.to_height = job.canvas_width = job.canvas_height = kSize;
       job.range = {0, 0, kSize, kSize};
