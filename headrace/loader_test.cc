@@ -3,104 +3,15 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <deque>
-#include <map>
 #include <set>
 #include <thread>
 
-#include "headrace/base/registry.h"
+#include "headrace/loader_test_numbers.h"
 
 namespace headrace {
 namespace {
-
-constexpr ErrorCode kPlanted{"HR0799", ErrorKind::kData, "planted damage", "Only in tests."};
-constexpr ErrorCode kPlantedStorage{"HR0798", ErrorKind::kStorage, "planted outage",
-                                    "Only in tests."};
-
-// Records of a tensor (value[i] = index) and an int64 label = 3 * index. Some are bad.
-class Numbers final : public Source {
- public:
-  Numbers(int64_t records, std::set<int64_t> bad = {}, ReadStyle style = ReadStyle::kMemory)
-      : records_(records), bad_(std::move(bad)), style_(style) {
-    schema_.push_back(
-        {.name = "value", .kind = FieldKind::kTensor, .dtype = DType::kInt64, .shape = {kWidth}});
-    schema_.push_back({.name = "label", .kind = FieldKind::kLabel, .dtype = DType::kInt64});
-  }
-  static constexpr int64_t kWidth = 1024;
-
-  int64_t size() const override { return records_; }
-  const Schema& schema() const override { return schema_; }
-  ReadStyle read_style() const override { return style_; }
-  void read(std::span<const int64_t> indices, const std::vector<bool>&,
-            std::span<RecordData> out) const override {
-    for (size_t i = 0; i < indices.size(); ++i) {
-      RecordData& data = out[i];
-      data.index = indices[i];
-      data.result = {};
-      data.fields.resize(2);
-      if (bad_.contains(indices[i])) {
-        const ErrorCode& code = outage ? kPlantedStorage : kPlanted;
-        data.result =
-            Error{.code = &code, .what = "record " + std::to_string(indices[i]) + " is bad"};
-        continue;
-      }
-      data.owned.resize(1);
-      data.owned[0].resize(kWidth * 8);
-      auto* values = reinterpret_cast<int64_t*>(data.owned[0].data());
-      std::fill(values, values + kWidth, indices[i]);
-      data.fields[0] = {.bytes = data.owned[0].bytes(), .shape = {}};
-      data.fields[1] = {.bytes = {}, .shape = {}, .scalar = 3 * indices[i]};
-    }
-  }
-  std::string key(int64_t index) const override { return "number " + std::to_string(index); }
-  uint64_t fingerprint() const override { return 77 + static_cast<uint64_t>(records_); }
-  std::string description() const override { return "numbers"; }
-  bool outage = false;
-
- private:
-  int64_t records_;
-  std::set<int64_t> bad_;
-  ReadStyle style_;
-  Schema schema_;
-};
-
-LoaderOptions options(int64_t batch, int threads = 2) {
-  LoaderOptions out;
-  out.batch_size = batch;
-  out.threads = threads;
-  out.shuffle = true;
-  out.memory_limit = size_t{256} << 20;
-  return out;
-}
-
-std::vector<int64_t> labels_of(const Batch& batch) {
-  const BatchField& field = batch["label"];
-  const auto* data = static_cast<const int64_t*>(field.view.data);
-  return {data, data + batch.size};
-}
-
-// Every element of a row must be its record's number: a torn or stale row shows.
-void check_rows(const Batch& batch) {
-  const auto labels = labels_of(batch);
-  const auto* values = static_cast<const int64_t*>(batch["value"].view.data);
-  for (int64_t row = 0; row < batch.size; ++row) {
-    for (int64_t i = 0; i < Numbers::kWidth; ++i) {
-      ASSERT_EQ(values[row * Numbers::kWidth + i] * 3, labels[row]);
-    }
-  }
-}
-
-std::vector<std::vector<int64_t>> epoch_of(Loader& loader) {
-  std::vector<std::vector<int64_t>> out;
-  while (auto batch = loader.next()) {
-    check_rows(*batch);
-    out.push_back(labels_of(*batch));
-  }
-  return out;
-}
 
 TEST(Loader, DeliversEachRecordOnceInTheSamplersOrder) {
   auto source = std::make_shared<Numbers>(1000);
@@ -217,106 +128,6 @@ TEST(Loader, ReplayGivesTheSameBatch) {
   }
   EXPECT_THROW(loader.batch(0, static_cast<int64_t>(batches.size())), Exception);
   EXPECT_EQ(loader.epoch(), 1);
-}
-
-TEST(Loader, SubstitutesFillTheRowAndMoveNothingElse) {
-  const std::set<int64_t> bad{5, 6, 7, 42};
-  Loader clean(std::make_shared<Numbers>(300), {}, options(16));
-  const auto expected = epoch_of(clean);
-  LoaderOptions o = options(16);
-  o.on_error = OnError::kSubstitute;
-  Loader loader(std::make_shared<Numbers>(300, bad), {}, o);
-  const auto got = epoch_of(loader);
-  ASSERT_EQ(got.size(), expected.size());
-  int replaced = 0;
-  for (size_t b = 0; b < got.size(); ++b) {
-    for (size_t i = 0; i < got[b].size(); ++i) {
-      if (bad.contains(expected[b][i] / 3)) {
-        EXPECT_FALSE(bad.contains(got[b][i] / 3));
-        ++replaced;
-      } else {
-        EXPECT_EQ(got[b][i], expected[b][i]);
-      }
-    }
-  }
-  EXPECT_EQ(replaced, 4);
-  const auto list = loader.quarantine();
-  ASSERT_EQ(list.size(), 4u);
-  for (const BadRecord& record : list) {
-    EXPECT_TRUE(bad.contains(record.record));
-    EXPECT_NE(record.action.find("substituted by record"), std::string::npos);
-  }
-}
-
-TEST(Loader, SkipShortensTheBatchAndKeepsTheRest) {
-  const std::set<int64_t> bad{0, 9, 10, 11};
-  LoaderOptions o = options(4);
-  o.on_error = OnError::kSkip;
-  o.shuffle = false;
-  Loader loader(std::make_shared<Numbers>(16, bad), {}, o);
-  const std::vector<std::vector<int64_t>> expected{
-      {3, 6, 9}, {12, 15, 18, 21}, {24}, {36, 39, 42, 45}};
-  EXPECT_EQ(epoch_of(loader), expected);
-}
-
-TEST(Loader, ABatchOfWhichNothingIsLeftIsLeftOut) {
-  LoaderOptions o = options(1);
-  o.on_error = OnError::kSkip;
-  o.shuffle = false;
-  Loader loader(std::make_shared<Numbers>(3, std::set<int64_t>{1}), {}, o);
-  EXPECT_EQ(epoch_of(loader), (std::vector<std::vector<int64_t>>{{0}, {6}}));
-}
-
-TEST(Loader, RaisesAtTheBatchOfTheBadRecord) {
-  LoaderOptions o = options(10);
-  o.shuffle = false;
-  Loader loader(std::make_shared<Numbers>(100, std::set<int64_t>{37, 35}), {}, o);
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(loader.next());
-  for (int attempt = 0; attempt < 2; ++attempt) {  // and again: the batch was not received
-    try {
-      loader.next();
-      FAIL();
-    } catch (const Exception& e) {
-      EXPECT_EQ(e.error().code->id, "HR0799");
-      EXPECT_EQ(e.error().where.record, 35);
-      EXPECT_EQ(e.error().where.file, "number 35");
-    }
-    EXPECT_EQ(loader.state().batch, 3);
-  }
-}
-
-TEST(Loader, AStorageOutageEndsTheRunWhateverThePolicy) {
-  auto source = std::make_shared<Numbers>(100, std::set<int64_t>{37});
-  source->outage = true;
-  LoaderOptions o = options(10);
-  o.on_error = OnError::kSubstitute;
-  Loader loader(source, {}, o);
-  EXPECT_THROW(epoch_of(loader), Exception);
-  EXPECT_TRUE(loader.quarantine().empty());
-}
-
-TEST(Loader, TheBudgetEndsTheRun) {
-  std::set<int64_t> bad;
-  for (int64_t i = 0; i < 100; i += 10) bad.insert(i);
-  LoaderOptions o = options(10);
-  o.shuffle = false;
-  o.on_error = OnError::kSubstitute;
-  o.error_budget = 4;
-  Loader loader(std::make_shared<Numbers>(100, bad), {}, o);
-  for (int i = 0; i < 4; ++i) ASSERT_TRUE(loader.next());
-  try {
-    loader.next();
-    FAIL();
-  } catch (const Exception& e) {
-    EXPECT_EQ(e.error().code->id, "HR0731");
-  }
-}
-
-TEST(Loader, NoSubstituteIsFoundWhereEverythingIsBad) {
-  LoaderOptions o = options(2);
-  o.on_error = OnError::kSubstitute;
-  Loader loader(std::make_shared<Numbers>(2, std::set<int64_t>{0, 1}), {}, o);
-  EXPECT_THROW(loader.next(), Exception);
 }
 
 TEST(Loader, AConsumerThatKeepsEverythingGetsCopies) {
