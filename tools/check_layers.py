@@ -38,7 +38,8 @@ SKIPPED = {"build", ".git", ".venv", "__pycache__"}
 REFUSED_LINES = 800
 LISTED_LINES = 400
 
-INCLUDE = re.compile(r'^\s*#\s*include\s+"headrace/([a-z_]+)(?:/|\.h")')
+# headrace/codecs/codec.h; headrace/loader.h, headrace/loader_test_numbers.h
+INCLUDE = re.compile(r'^\s*#\s*include\s+"headrace/(?:([a-z_]+)/|([a-z]+)[a-z_]*\.h")')
 
 
 def sources(root: Path) -> Iterator[Path]:
@@ -75,7 +76,7 @@ def check_includes(path: Path, text: str) -> Iterator[str]:
         match = INCLUDE.match(line)
         if not match:
             continue
-        target = match.group(1)
+        target = match.group(1) or match.group(2)
         if target not in LAYERS:
             yield f"{path}:{number}: includes unknown layer `{target}`"
         elif LAYERS.index(target) > LAYERS.index(layer):
