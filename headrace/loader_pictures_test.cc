@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "headrace/base/registry.h"
-#include "headrace/codecs/jpeg_test_pictures.h"
+#include "headrace/codecs/jpeg/jpeg_test_pictures.h"
 #include "headrace/loader.h"
 #include "headrace/storage/temporary_folder.h"
 

@@ -54,7 +54,7 @@ def sources(root: Path) -> Iterator[Path]:
 
 
 def layer_of(path: Path) -> str | None:
-    """headrace/codecs/jpeg.cc -> codecs, headrace/loader.cc -> loader, bindings/* -> bindings."""
+    """headrace/codecs/png.cc -> codecs, headrace/loader.cc -> loader, bindings/* -> bindings."""
     parts = path.parts
     if parts[0] == "bindings":
         return "bindings"

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "bench/micro/photos.h"
-#include "headrace/codecs/jpeg_rows.h"
-#include "headrace/codecs/jpeg_test_pictures.h"
+#include "headrace/codecs/jpeg/jpeg_rows.h"
+#include "headrace/codecs/jpeg/jpeg_test_pictures.h"
 #include "headrace/kernels/dispatch.h"
 #include "headrace/kernels/idct.h"
 // After jpeglib.h: the stages inside the decompressor.

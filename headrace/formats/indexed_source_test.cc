@@ -6,7 +6,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "headrace/codecs/jpeg_test_pictures.h"
+#include "headrace/codecs/jpeg/jpeg_test_pictures.h"
 #include "headrace/formats/build_row_index.h"
 #include "headrace/formats/subset.h"
 #include "headrace/storage/temporary_folder.h"

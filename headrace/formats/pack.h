@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "headrace/codecs/packed_jpeg.h"
+#include "headrace/codecs/jpeg/packed_jpeg.h"
 #include "headrace/formats/pack_summary.h"
 #include "headrace/formats/source.h"
 

@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "headrace/codecs/codec.h"
-#include "headrace/codecs/packed_jpeg.h"
+#include "headrace/codecs/jpeg/packed_jpeg.h"
 #include "headrace/formats/pack_writer.h"
 #include "headrace/formats/schema.h"
 
