@@ -16,6 +16,7 @@
 #include "headrace/formats/fingerprint.h"
 #include "headrace/formats/folder_listing.h"
 #include "headrace/formats/labeled_files.h"
+#include "headrace/formats/manifest_table.h"
 #include "headrace/formats/name_list.h"
 #include "headrace/formats/wording.h"
 #include "headrace/storage/file.h"
@@ -295,6 +296,7 @@ bool is_list_file(const std::string& path) {
   if (!count) return false;
   const std::string_view text(reinterpret_cast<const char*>(first.data()), *count);
   if (text.find('\0') != std::string_view::npos) return false;
+  if (has_suffix(path, ".csv") && looks_like_csv_manifest(text)) return false;
   Lines lines(text);
   if (!lines.next()) return true;  // nothing but comments: opening says what is missing
   const Separator separator = separator_of(lines.text, has_suffix(path, ".csv"));

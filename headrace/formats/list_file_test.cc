@@ -83,7 +83,8 @@ TEST_F(ListFile, TablesMayHaveAHeaderAndQuotes) {
   const SourcePtr source = open("image,label\n\"a, b.jpg\",big cat\nc.jpg,\"dog\"\n", "table.csv");
   EXPECT_EQ(keys(*source), (Names{folder / "a, b.jpg", folder / "c.jpg"}));
   EXPECT_EQ(source->classes(), (Names{"big cat", "dog"}));
-  const Error error = refusal("path,label,split\na.jpg,cat,train\n", "wide.csv");
+  const Error error =
+      refusal("path,label,split\na.jpg,cat,train\n", "wide.csv", {{"format", std::string("list")}});
   EXPECT_NE(error.what.find("more than two columns"), std::string::npos);
 }
 

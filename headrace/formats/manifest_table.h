@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of a manifest as columns of strings: CSV (RFC 4180) with a header, or JSON lines.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/base/error.h"
+#include "headrace/formats/name_list.h"
+#include "headrace/formats/source.h"
+#include "headrace/storage/file.h"
+
+namespace headrace {
+
+extern const ErrorCode kBadManifest;       // HR0437
+extern const ErrorCode kBadManifestValue;  // HR0438
+
+struct ManifestColumn {
+  std::string name;
+  NameList values;  // of each record; numbers as they are written
+  // What JSON says of them. CSV says nothing: `typed` is false, and the texts decide.
+  bool typed = false;
+  bool has_text = false, has_number = false, has_bool = false;
+  std::vector<int64_t> missing;  // records without a value: an empty cell, null, no such key
+};
+
+struct ManifestTable {
+  std::vector<ManifestColumn> columns;
+  std::vector<int64_t> lines;  // where each record begins, from 1
+};
+
+// Throws Exception HR0437, which names the line; storage errors. A key that is not in every line is
+// refused unless `allow_missing`.
+ManifestTable read_csv(const File& file, const Progress& progress);
+ManifestTable read_json_lines(const File& file, bool allow_missing, const Progress& progress);
+
+[[noreturn]] void bad_manifest_line(const File& file, int64_t line, std::string what,
+                                    std::string hint = {});
+
+// Whether the beginning of a file is that of a CSV with a header of several columns, none of
+// which is just a path and a label.
+bool looks_like_csv_manifest(std::string_view head);
+
+}  // namespace headrace
