@@ -12,15 +12,13 @@ namespace headrace {
 
 // Told of each element that has an address: its number, and what it says.
 // `bytes` is 0 where chunks are not filtered.
-using Hdf5ElementUse = std::function<void(uint64_t number, uint64_t address,
-                                          uint64_t bytes, uint32_t mask)>;
+using Hdf5ElementUse =
+    std::function<void(uint64_t number, uint64_t address, uint64_t bytes, uint32_t mask)>;
 
 // The first `limit` elements, in order. Throw Exception.
-void visit_hdf5_fixed_array(const Hdf5File &file, uint64_t address,
-                            bool filtered, uint64_t limit,
-                            const Hdf5ElementUse &use);
-void visit_hdf5_extensible_array(const Hdf5File &file, uint64_t address,
-                                 bool filtered, uint64_t limit,
-                                 const Hdf5ElementUse &use);
+void visit_hdf5_fixed_array(const Hdf5File& file, uint64_t address, bool filtered, uint64_t limit,
+                            const Hdf5ElementUse& use);
+void visit_hdf5_extensible_array(const Hdf5File& file, uint64_t address, bool filtered,
+                                 uint64_t limit, const Hdf5ElementUse& use);
 
-} // namespace headrace
+}  // namespace headrace

@@ -15,7 +15,7 @@ uint32_t word_of(std::span<const uint8_t> bytes, size_t at) {
   return word;
 }
 
-void mix(uint32_t &a, uint32_t &b, uint32_t &c) {
+void mix(uint32_t& a, uint32_t& b, uint32_t& c) {
   a -= c, a ^= std::rotl(c, 4), c += b;
   b -= a, b ^= std::rotl(a, 6), a += c;
   c -= b, c ^= std::rotl(b, 8), b += a;
@@ -24,7 +24,7 @@ void mix(uint32_t &a, uint32_t &b, uint32_t &c) {
   c -= b, c ^= std::rotl(b, 4), b += a;
 }
 
-} // namespace
+}  // namespace
 
 uint32_t hdf5_metadata_checksum(std::span<const uint8_t> bytes) {
   uint32_t a = 0xDEADBEEF + static_cast<uint32_t>(bytes.size());
@@ -33,8 +33,7 @@ uint32_t hdf5_metadata_checksum(std::span<const uint8_t> bytes) {
     a += word_of(bytes, 0), b += word_of(bytes, 4), c += word_of(bytes, 8);
     mix(a, b, c);
   }
-  if (bytes.empty())
-    return c;
+  if (bytes.empty()) return c;
   a += word_of(bytes, 0), b += word_of(bytes, 4), c += word_of(bytes, 8);
   c ^= b, c -= std::rotl(b, 14);
   a ^= c, a -= std::rotl(c, 11);
@@ -47,7 +46,7 @@ uint32_t hdf5_metadata_checksum(std::span<const uint8_t> bytes) {
 }
 
 uint32_t hdf5_fletcher32(std::span<const uint8_t> bytes) {
-  constexpr size_t kWords = 360; // as many as 32 bits hold without a carry
+  constexpr size_t kWords = 360;  // as many as 32 bits hold without a carry
   uint32_t low = 0, high = 0;
   const auto fold = [](uint32_t sum) { return (sum & 0xFFFF) + (sum >> 16); };
   size_t at = 0;
@@ -69,4 +68,4 @@ uint32_t hdf5_fletcher32(std::span<const uint8_t> bytes) {
   return high << 16 | low;
 }
 
-} // namespace headrace
+}  // namespace headrace

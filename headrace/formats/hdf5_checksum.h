@@ -16,4 +16,4 @@ uint32_t hdf5_metadata_checksum(std::span<const uint8_t> bytes);
 // appends it.
 uint32_t hdf5_fletcher32(std::span<const uint8_t> bytes);
 
-} // namespace headrace
+}  // namespace headrace

@@ -3,8 +3,7 @@
 
 namespace headrace {
 
-std::shared_ptr<Hdf5ChunkCache::Chunk> Hdf5ChunkCache::find(const Key &key,
-                                                            size_t bytes) {
+std::shared_ptr<Hdf5ChunkCache::Chunk> Hdf5ChunkCache::find(const Key& key, size_t bytes) {
   const MutexLock lock(mutex_);
   if (const auto known = places_.find(key); known != places_.end()) {
     entries_.splice(entries_.begin(), entries_, known->second);
@@ -21,10 +20,9 @@ std::shared_ptr<Hdf5ChunkCache::Chunk> Hdf5ChunkCache::find(const Key &key,
   return entries_.front().chunk;
 }
 
-Result<void> Hdf5ChunkCache::get(
-    uint64_t dataset, uint64_t cell, size_t bytes,
-    const std::function<Result<void>(std::span<uint8_t>)> &unpack,
-    const std::function<void(std::span<const uint8_t>)> &use) {
+Result<void> Hdf5ChunkCache::get(uint64_t dataset, uint64_t cell, size_t bytes,
+                                 const std::function<Result<void>(std::span<uint8_t>)>& unpack,
+                                 const std::function<void(std::span<const uint8_t>)>& use) {
   const std::shared_ptr<Chunk> chunk = find({dataset, cell}, bytes);
   {
     const MutexLock lock(chunk->mutex);
@@ -32,8 +30,7 @@ Result<void> Hdf5ChunkCache::get(
       chunk->bytes.resize(bytes);
       // What fails is tried again by the next who asks, and gives its own
       // error.
-      if (Result<void> made = unpack({chunk->bytes.data(), bytes}); !made)
-        return made;
+      if (Result<void> made = unpack({chunk->bytes.data(), bytes}); !made) return made;
       chunk->ready = true;
     }
   }
@@ -41,4 +38,4 @@ Result<void> Hdf5ChunkCache::get(
   return {};
 }
 
-} // namespace headrace
+}  // namespace headrace

@@ -18,31 +18,28 @@
 namespace headrace {
 
 class Hdf5ChunkCache {
-public:
+ public:
   explicit Hdf5ChunkCache(uint64_t most_bytes) : most_bytes_(most_bytes) {}
 
   // Hands the chunk to `use`; `unpack` makes it first where it is not there.
   // Threads that want one chunk at once wait for the first of them. One chunk
   // may be larger than the cap: then it is the only one kept.
-  Result<void>
-  get(uint64_t dataset, uint64_t cell, size_t bytes,
-      const std::function<Result<void>(std::span<uint8_t>)> &unpack,
-      const std::function<void(std::span<const uint8_t>)> &use);
+  Result<void> get(uint64_t dataset, uint64_t cell, size_t bytes,
+                   const std::function<Result<void>(std::span<uint8_t>)>& unpack,
+                   const std::function<void(std::span<const uint8_t>)>& use);
 
-private:
+ private:
   struct Key {
     uint64_t dataset, cell;
-    bool operator==(const Key &) const = default;
+    bool operator==(const Key&) const = default;
   };
   struct Hash {
-    size_t operator()(const Key &key) const {
-      return key.dataset * 0x9E3779B97F4A7C15 ^ key.cell;
-    }
+    size_t operator()(const Key& key) const { return key.dataset * 0x9E3779B97F4A7C15 ^ key.cell; }
   };
   struct Chunk {
     Mutex mutex;
     bool ready GUARDED_BY(mutex) = false;
-    Buffer bytes; // not changed once it is ready
+    Buffer bytes;  // not changed once it is ready
   };
   struct Entry {
     Key key;
@@ -51,14 +48,13 @@ private:
     std::shared_ptr<Chunk> chunk;
   };
 
-  std::shared_ptr<Chunk> find(const Key &key, size_t bytes);
+  std::shared_ptr<Chunk> find(const Key& key, size_t bytes);
 
   const uint64_t most_bytes_;
   Mutex mutex_;
-  std::list<Entry> entries_ GUARDED_BY(mutex_); // the one used last first
-  std::unordered_map<Key, std::list<Entry>::iterator, Hash>
-      places_ GUARDED_BY(mutex_);
+  std::list<Entry> entries_ GUARDED_BY(mutex_);  // the one used last first
+  std::unordered_map<Key, std::list<Entry>::iterator, Hash> places_ GUARDED_BY(mutex_);
   uint64_t bytes_ GUARDED_BY(mutex_) = 0;
 };
 
-} // namespace headrace
+}  // namespace headrace

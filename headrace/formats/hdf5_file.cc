@@ -33,8 +33,7 @@ constexpr ErrorCode kUnsupported{
     "trusted=True."};
 const Register<ErrorCode> registered_unsupported(kUnsupported);
 
-constexpr ErrorCode kTooLarge{"HR0493", ErrorKind::kResource,
-                              "HDF5 file declares too much",
+constexpr ErrorCode kTooLarge{"HR0493", ErrorKind::kResource, "HDF5 file declares too much",
                               "The file declares sizes that its bytes cannot "
                               "account for, or chunks and records beyond what "
                               "is read into memory at once (a chunk may have "
@@ -53,57 +52,44 @@ constexpr ErrorCode kLeadsOutside{
     "other files themselves."};
 const Register<ErrorCode> registered_leads_outside(kLeadsOutside);
 
-constexpr std::array<uint8_t, 8> kSignature = {0x89, 'H',  'D',  'F',
-                                               '\r', '\n', 0x1A, '\n'};
-constexpr uint64_t kMostStructure = uint64_t{64}
-                                    << 20; // bytes of one structure
+constexpr std::array<uint8_t, 8> kSignature = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1A, '\n'};
+constexpr uint64_t kMostStructure = uint64_t{64} << 20;  // bytes of one structure
 
-Error error_at(const ErrorCode &code, const File &file, int64_t offset,
-               std::string what, std::string hint, std::string member) {
+Error error_at(const ErrorCode& code, const File& file, int64_t offset, std::string what,
+               std::string hint, std::string member) {
   return Error{.code = &code,
                .what = std::move(what),
-               .where = {.file = file.path(),
-                         .member = std::move(member),
-                         .offset = offset},
+               .where = {.file = file.path(), .member = std::move(member), .offset = offset},
                .hint = std::move(hint)};
 }
 
-} // namespace
+}  // namespace
 
-Error hdf5_damaged(const File &file, int64_t offset, std::string what,
-                   std::string member) {
-  return error_at(kDamaged, file, offset, std::move(what),
-                  "copy or write the file again", std::move(member));
-}
-
-Error hdf5_unsupported(const File &file, std::string what, std::string hint,
-                       std::string member) {
-  return error_at(kUnsupported, file, -1, std::move(what), std::move(hint),
+Error hdf5_damaged(const File& file, int64_t offset, std::string what, std::string member) {
+  return error_at(kDamaged, file, offset, std::move(what), "copy or write the file again",
                   std::move(member));
 }
 
-Error hdf5_too_large(const File &file, std::string what, std::string hint,
-                     std::string member) {
-  return error_at(kTooLarge, file, -1, std::move(what), std::move(hint),
+Error hdf5_unsupported(const File& file, std::string what, std::string hint, std::string member) {
+  return error_at(kUnsupported, file, -1, std::move(what), std::move(hint), std::move(member));
+}
+
+Error hdf5_too_large(const File& file, std::string what, std::string hint, std::string member) {
+  return error_at(kTooLarge, file, -1, std::move(what), std::move(hint), std::move(member));
+}
+
+Error hdf5_leads_outside(const File& file, std::string what, std::string member) {
+  return error_at(kLeadsOutside, file, -1, std::move(what),
+                  "copy the data into this file, or leave it out with fields=[...]",
                   std::move(member));
 }
 
-Error hdf5_leads_outside(const File &file, std::string what,
-                         std::string member) {
-  return error_at(
-      kLeadsOutside, file, -1, std::move(what),
-      "copy the data into this file, or leave it out with fields=[...]",
-      std::move(member));
-}
-
-bool find_hdf5_signature(const File &file, uint64_t most, uint64_t &offset) {
+bool find_hdf5_signature(const File& file, uint64_t most, uint64_t& offset) {
   std::array<uint8_t, kSignature.size()> found;
   for (uint64_t at = 0; at <= most && at + found.size() <= file.size();
        at = at == 0 ? 512 : at * 2) {
-    if (!file.read(at, found))
-      return false;
-    if (found != kSignature)
-      continue;
+    if (!file.read(at, found)) return false;
+    if (found != kSignature) continue;
     offset = at;
     return true;
   }
@@ -113,8 +99,7 @@ bool find_hdf5_signature(const File &file, uint64_t most, uint64_t &offset) {
 uint64_t Hdf5Cursor::number(int bytes) {
   const std::span<const uint8_t> raw = in_.bytes(static_cast<uint64_t>(bytes));
   uint64_t value = 0;
-  if (!raw.empty())
-    std::memcpy(&value, raw.data(), raw.size());
+  if (!raw.empty()) std::memcpy(&value, raw.data(), raw.size());
   return value;
 }
 
@@ -124,10 +109,9 @@ uint64_t Hdf5Cursor::address() {
   return value == all_ones ? kHdf5Undefined : value;
 }
 
-Hdf5File Hdf5File::open(const std::string &path) {
+Hdf5File Hdf5File::open(const std::string& path) {
   Result<File> file = File::open(path);
-  if (!file)
-    throw Exception(std::move(file.error()));
+  if (!file) throw Exception(std::move(file.error()));
   Hdf5File out(std::move(*file));
   out.read_superblock();
   return out;
@@ -140,36 +124,31 @@ bool Hdf5File::holds(uint64_t address, uint64_t bytes) const {
 
 void Hdf5File::damaged(uint64_t address, std::string what) const {
   throw Exception(
-      hdf5_damaged(file_, address == kHdf5Undefined ? -1 : offset_of(address),
-                   std::move(what)));
+      hdf5_damaged(file_, address == kHdf5Undefined ? -1 : offset_of(address), std::move(what)));
 }
 
-std::vector<uint8_t> Hdf5File::read(uint64_t address, uint64_t bytes,
-                                    std::string_view what) const {
+std::vector<uint8_t> Hdf5File::read(uint64_t address, uint64_t bytes, std::string_view what) const {
   if (!holds(address, bytes)) {
     damaged(address, std::string(what) + " of " + std::to_string(bytes) +
-                         " bytes does not lie inside the file of " +
-                         std::to_string(file_.size()) + " bytes");
+                         " bytes does not lie inside the file of " + std::to_string(file_.size()) +
+                         " bytes");
   }
   if (bytes > kMostStructure) {
-    throw Exception(hdf5_too_large(
-        file_, std::string(what) + " has " + std::to_string(bytes) + " bytes",
-        "structures have at most 64 MiB"));
+    throw Exception(hdf5_too_large(file_,
+                                   std::string(what) + " has " + std::to_string(bytes) + " bytes",
+                                   "structures have at most 64 MiB"));
   }
   std::vector<uint8_t> out(bytes);
-  if (Result<void> read = this->read(address, out); !read)
-    throw Exception(read.error());
+  if (Result<void> read = this->read(address, out); !read) throw Exception(read.error());
   return out;
 }
 
 void Hdf5File::check(std::span<const uint8_t> bytes, uint64_t address,
                      std::string_view what) const {
   uint32_t stored = 0;
-  if (bytes.size() < sizeof stored)
-    damaged(address, std::string(what) + " is too short");
+  if (bytes.size() < sizeof stored) damaged(address, std::string(what) + " is too short");
   std::memcpy(&stored, bytes.last(sizeof stored).data(), sizeof stored);
-  if (hdf5_metadata_checksum(bytes.first(bytes.size() - sizeof stored)) !=
-      stored) {
+  if (hdf5_metadata_checksum(bytes.first(bytes.size() - sizeof stored)) != stored) {
     damaged(address, std::string(what) + " does not have its checksum");
   }
 }
@@ -178,10 +157,8 @@ std::vector<uint8_t> Hdf5File::read_checked(uint64_t address, uint64_t bytes,
                                             std::string_view signature,
                                             std::string_view what) const {
   std::vector<uint8_t> out = read(address, bytes, what);
-  if (out.size() < 8 ||
-      std::memcmp(out.data(), signature.data(), signature.size()) != 0) {
-    damaged(address, std::string(what) + " does not begin with " +
-                         std::string(signature));
+  if (out.size() < 8 || std::memcmp(out.data(), signature.data(), signature.size()) != 0) {
+    damaged(address, std::string(what) + " does not begin with " + std::string(signature));
   }
   check(out, address, what);
   return out;
@@ -199,50 +176,41 @@ Result<void> Hdf5File::read(uint64_t address, std::span<uint8_t> out) const {
 
 void Hdf5File::read_superblock() {
   if (!find_hdf5_signature(file_, UINT64_MAX / 4, base_)) {
-    throw Exception(
-        hdf5_damaged(file_, 0, "it does not begin as HDF5 files do"));
+    throw Exception(hdf5_damaged(file_, 0, "it does not begin as HDF5 files do"));
   }
   const std::vector<uint8_t> version = read(8, 1, "the superblock");
   if (version[0] > 3) {
-    throw Exception(
-        hdf5_unsupported(file_,
-                         "superblock version " + std::to_string(version[0]) +
-                             ", known are 0 to 3",
-                         "write it with libver=('earliest', 'v114')"));
+    throw Exception(hdf5_unsupported(
+        file_, "superblock version " + std::to_string(version[0]) + ", known are 0 to 3",
+        "write it with libver=('earliest', 'v114')"));
   }
   if (version[0] < 2) {
     read_old_superblock(version[0]);
   } else {
     read_new_superblock();
   }
-  if (root_ == kHdf5Undefined)
-    damaged(0, "the superblock names no root group");
+  if (root_ == kHdf5Undefined) damaged(0, "the superblock names no root group");
 }
 
 void Hdf5File::read_old_superblock(int version) {
   const int begin = version == 0 ? 24 : 28;
   const std::vector<uint8_t> widths = read(13, 2, "the superblock");
   address_bytes_ = widths[0], length_bytes_ = widths[1];
-  const auto is_width = [](int bytes) {
-    return bytes == 2 || bytes == 4 || bytes == 8;
-  };
+  const auto is_width = [](int bytes) { return bytes == 2 || bytes == 4 || bytes == 8; };
   if (!is_width(address_bytes_) || !is_width(length_bytes_)) {
-    damaged(13, "addresses of " + std::to_string(address_bytes_) +
-                    " and lengths of " + std::to_string(length_bytes_) +
-                    " bytes");
+    damaged(13, "addresses of " + std::to_string(address_bytes_) + " and lengths of " +
+                    std::to_string(length_bytes_) + " bytes");
   }
-  const std::vector<uint8_t> rest =
-      read(begin, 6 * address_bytes_, "the superblock");
+  const std::vector<uint8_t> rest = read(begin, 6 * address_bytes_, "the superblock");
   Hdf5Cursor in = cursor(rest);
   const uint64_t stored_base = in.number(address_bytes_);
-  in.address(); // of free space
+  in.address();  // of free space
   const uint64_t end = in.address();
   if (in.address() != kHdf5Undefined) {
-    throw Exception(
-        hdf5_unsupported(file_, "a file of the drivers family, multi or split",
-                         "join its parts with h5repart or h5repack"));
+    throw Exception(hdf5_unsupported(file_, "a file of the drivers family, multi or split",
+                                     "join its parts with h5repart or h5repack"));
   }
-  in.address(); // where the root's name stands
+  in.address();  // where the root's name stands
   root_ = in.address();
   check_end(end, stored_base);
 }
@@ -250,37 +218,30 @@ void Hdf5File::read_old_superblock(int version) {
 void Hdf5File::read_new_superblock() {
   const std::vector<uint8_t> widths = read(9, 2, "the superblock");
   address_bytes_ = widths[0], length_bytes_ = widths[1];
-  const auto is_width = [](int bytes) {
-    return bytes == 2 || bytes == 4 || bytes == 8;
-  };
+  const auto is_width = [](int bytes) { return bytes == 2 || bytes == 4 || bytes == 8; };
   if (!is_width(address_bytes_) || !is_width(length_bytes_)) {
-    damaged(9, "addresses of " + std::to_string(address_bytes_) +
-                   " and lengths of " + std::to_string(length_bytes_) +
-                   " bytes");
+    damaged(9, "addresses of " + std::to_string(address_bytes_) + " and lengths of " +
+                   std::to_string(length_bytes_) + " bytes");
   }
-  const std::vector<uint8_t> all =
-      read(0, 12 + 4 * address_bytes_ + 4, "the superblock");
+  const std::vector<uint8_t> all = read(0, 12 + 4 * address_bytes_ + 4, "the superblock");
   check(all, 0, "the superblock");
   Hdf5Cursor in = cursor(std::span(all).subspan(12));
   const uint64_t stored_base = in.number(address_bytes_);
-  in.address(); // of the extension
+  in.address();  // of the extension
   const uint64_t end = in.address();
   root_ = in.address();
   check_end(end, stored_base);
 }
 
 void Hdf5File::check_end(uint64_t end, uint64_t stored_base) const {
-  if (end == kHdf5Undefined || end < stored_base)
-    damaged(0, "the superblock names no end of file");
+  if (end == kHdf5Undefined || end < stored_base) damaged(0, "the superblock names no end of file");
   const uint64_t bytes = end - stored_base;
   if (!holds(0, bytes)) {
     throw Exception(
         hdf5_damaged(file_, static_cast<int64_t>(file_.size()),
-                     "the file was cut off: it has " +
-                         grouped(static_cast<int64_t>(file_.size())) +
-                         " bytes, and its superblock says " +
-                         std::to_string(base_ + bytes)));
+                     "the file was cut off: it has " + grouped(static_cast<int64_t>(file_.size())) +
+                         " bytes, and its superblock says " + std::to_string(base_ + bytes)));
   }
 }
 
-} // namespace headrace
+}  // namespace headrace

@@ -25,31 +25,26 @@
 
 namespace headrace {
 
-inline constexpr uint64_t kHdf5Undefined = UINT64_MAX; // an address of nothing
+inline constexpr uint64_t kHdf5Undefined = UINT64_MAX;  // an address of nothing
 
 // HR0489 damaged file; HR0490 a feature that is not read; HR0493 more than the
 // caps allow. `member` is the object inside the file, where it is known.
-Error hdf5_damaged(const File &file, int64_t offset, std::string what,
-                   std::string member = {});
-Error hdf5_unsupported(const File &file, std::string what, std::string hint,
+Error hdf5_damaged(const File& file, int64_t offset, std::string what, std::string member = {});
+Error hdf5_unsupported(const File& file, std::string what, std::string hint,
                        std::string member = {});
-Error hdf5_too_large(const File &file, std::string what, std::string hint,
-                     std::string member = {});
+Error hdf5_too_large(const File& file, std::string what, std::string hint, std::string member = {});
 // HR0494: it leads to other files, which is never followed.
-Error hdf5_leads_outside(const File &file, std::string what,
-                         std::string member = {});
+Error hdf5_leads_outside(const File& file, std::string what, std::string member = {});
 
 // Where the superblock would stand; empty where the file is none. `most`: the
 // last offset to try.
-bool find_hdf5_signature(const File &file, uint64_t most, uint64_t &offset);
+bool find_hdf5_signature(const File& file, uint64_t most, uint64_t& offset);
 
 // Numbers one behind another, with the widths that the file's superblock names.
 class Hdf5Cursor {
-public:
-  Hdf5Cursor(std::span<const uint8_t> bytes, int address_bytes,
-             int length_bytes)
-      : in_(bytes), address_bytes_(address_bytes), length_bytes_(length_bytes) {
-  }
+ public:
+  Hdf5Cursor(std::span<const uint8_t> bytes, int address_bytes, int length_bytes)
+      : in_(bytes), address_bytes_(address_bytes), length_bytes_(length_bytes) {}
   bool good() const { return in_.good(); }
   size_t left() const { return in_.left(); }
   std::span<const uint8_t> bytes(uint64_t count) { return in_.bytes(count); }
@@ -62,49 +57,42 @@ public:
   uint16_t u16() { return in_.number<uint16_t>(); }
   uint32_t u32() { return in_.number<uint32_t>(); }
 
-private:
+ private:
   ByteReader in_;
   int address_bytes_, length_bytes_;
 };
 
 class Hdf5File {
-public:
+ public:
   // Throws Exception.
-  static Hdf5File open(const std::string &path);
+  static Hdf5File open(const std::string& path);
 
-  const File &file() const { return file_; }
+  const File& file() const { return file_; }
   int address_bytes() const { return address_bytes_; }
   int length_bytes() const { return length_bytes_; }
-  uint64_t root() const {
-    return root_;
-  } // address of the root group's object header
+  uint64_t root() const { return root_; }  // address of the root group's object header
 
   Hdf5Cursor cursor(std::span<const uint8_t> bytes) const {
     return {bytes, address_bytes_, length_bytes_};
   }
   // Where an address lies in the file, for messages.
-  int64_t offset_of(uint64_t address) const {
-    return static_cast<int64_t>(base_ + address);
-  }
+  int64_t offset_of(uint64_t address) const { return static_cast<int64_t>(base_ + address); }
   // Whether so many bytes are there.
   bool holds(uint64_t address, uint64_t bytes) const;
   // A structure of so many bytes. Throws: it does not lie inside the file.
   // `what`: "a B-tree node".
-  std::vector<uint8_t> read(uint64_t address, uint64_t bytes,
-                            std::string_view what) const;
+  std::vector<uint8_t> read(uint64_t address, uint64_t bytes, std::string_view what) const;
   // The same, ending with the checksum of all before it, and beginning with
   // four letters.
-  std::vector<uint8_t> read_checked(uint64_t address, uint64_t bytes,
-                                    std::string_view signature,
+  std::vector<uint8_t> read_checked(uint64_t address, uint64_t bytes, std::string_view signature,
                                     std::string_view what) const;
   // Throws where the last four bytes are not the checksum of the others.
-  void check(std::span<const uint8_t> bytes, uint64_t address,
-             std::string_view what) const;
+  void check(std::span<const uint8_t> bytes, uint64_t address, std::string_view what) const;
   [[noreturn]] void damaged(uint64_t address, std::string what) const;
   // Raw data.
   Result<void> read(uint64_t address, std::span<uint8_t> out) const;
 
-private:
+ private:
   explicit Hdf5File(File file) : file_(std::move(file)) {}
   void read_superblock();
   void read_old_superblock(int version);
@@ -112,10 +100,9 @@ private:
   void check_end(uint64_t end, uint64_t stored_base) const;
 
   File file_;
-  uint64_t base_ =
-      0; // what all addresses count from: where the superblock stands
+  uint64_t base_ = 0;  // what all addresses count from: where the superblock stands
   int address_bytes_ = 8, length_bytes_ = 8;
   uint64_t root_ = kHdf5Undefined;
 };
 
-} // namespace headrace
+}  // namespace headrace

@@ -15,43 +15,41 @@ struct Hdf5Link {
   enum class Kind : uint8_t { kHard, kSoft, kExternal };
   std::string name;
   Kind kind = Kind::kHard;
-  uint64_t address = kHdf5Undefined; // kHard: of the object
-  std::string target =
-      {}; // kSoft: a path; kExternal: file and path, for messages
+  uint64_t address = kHdf5Undefined;  // kHard: of the object
+  std::string target = {};            // kSoft: a path; kExternal: file and path, for messages
 };
 
 // All links of a group, sorted by name; none where the object is no group.
 // Throws Exception.
-std::vector<Hdf5Link> hdf5_links(const Hdf5File &file,
-                                 const Hdf5Object &object);
-bool is_hdf5_group(const Hdf5Object &object);
+std::vector<Hdf5Link> hdf5_links(const Hdf5File& file, const Hdf5Object& object);
+bool is_hdf5_group(const Hdf5Object& object);
 
 // Belongs to one thread; remembers the groups that it has seen.
 class Hdf5Directory {
-public:
+ public:
   struct Entry {
-    std::string path; // "/train/images"
+    std::string path;  // "/train/images"
     uint64_t address = kHdf5Undefined;
   };
   struct Listing {
-    std::vector<Entry> datasets; // each once, by the first of its paths
-    std::vector<Entry> outside;  // external links, with what they name
+    std::vector<Entry> datasets;  // each once, by the first of its paths
+    std::vector<Entry> outside;   // external links, with what they name
   };
 
-  explicit Hdf5Directory(const Hdf5File &file) : file_(file) {}
+  explicit Hdf5Directory(const Hdf5File& file) : file_(file) {}
   // Every dataset under the root. Soft links are not followed: what they name
   // is found where it is. Throws Exception.
   Listing list();
   // The object at a path; soft links inside the file are followed.
   // kHdf5Undefined: there is none. Throws Exception: HR0494 where it leads
   // outside.
-  uint64_t find(const std::string &path);
+  uint64_t find(const std::string& path);
 
-private:
-  const std::vector<Hdf5Link> &links_of(uint64_t address);
+ private:
+  const std::vector<Hdf5Link>& links_of(uint64_t address);
 
-  const Hdf5File &file_;
+  const Hdf5File& file_;
   std::map<uint64_t, std::vector<Hdf5Link>> groups_;
 };
 
-} // namespace headrace
+}  // namespace headrace

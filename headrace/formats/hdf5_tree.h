@@ -14,8 +14,7 @@ namespace headrace {
 
 // Calls `use` with each record, in order. `types`: which kinds of records are
 // expected; `use` is told which it is. Throws Exception.
-void visit_hdf5_tree(
-    const Hdf5File &file, uint64_t address, std::span<const uint8_t> types,
-    const std::function<void(uint8_t type, std::span<const uint8_t>)> &use);
+void visit_hdf5_tree(const Hdf5File& file, uint64_t address, std::span<const uint8_t> types,
+                     const std::function<void(uint8_t type, std::span<const uint8_t>)>& use);
 
-} // namespace headrace
+}  // namespace headrace
