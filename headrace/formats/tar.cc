@@ -110,6 +110,12 @@ Result<std::span<const uint8_t>> TarInput::at(uint64_t offset, size_t count) {
   return window_.subspan(static_cast<size_t>(offset - begin_), count);
 }
 
+Error sparse_member() {
+  return {.code = &kNotRead,
+          .what = "the member is stored without its holes",
+          .hint = "write the archive without --sparse"};
+}
+
 bool is_tar_header(std::span<const uint8_t> block) {
   if (block.size() < kTarBlock) return false;
   block = block.first(kTarBlock);

@@ -84,6 +84,9 @@ class TarWalker {
   std::array<uint8_t, kTarBlock> header_;
 };
 
+// HR0465, for a member whose data is not the file's.
+Error sparse_member();
+
 // Whether this block, the first of a file, is the header of a member.
 bool is_tar_header(std::span<const uint8_t> block);
 

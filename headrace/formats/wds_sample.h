@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the names of members make samples, as WebDataset has it: the key is the path up to the first
+// dot of its last part, the extension what follows; members in a row with one key are one sample.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headrace {
+
+struct WdsName {
+  std::string_view key, extension;  // "a/b.seg.PNG" -> "a/b", "seg.PNG"
+};
+
+// Nothing for names without a dot, hidden ones, and WebDataset's own notes ("__x__").
+std::optional<WdsName> wds_name(std::string_view path);
+
+// Extensions are compared without regard to case.
+std::string lower_case(std::string_view text);
+bool same_extension(std::string_view lower, std::string_view other);
+
+// What a scan counts of its samples, in an index's tallies: the sets of extensions that occur, and
+// the folders of samples that are one picture.
+class WdsTally {
+ public:
+  explicit WdsTally(std::map<std::string, int64_t>& tallies) : tallies_(tallies) {}
+
+  void begin(std::string_view key);
+  void add(std::string_view extension);
+  void end();
+  void count_link() { ++tallies_["links"]; }
+
+ private:
+  void count(std::string_view prefix, size_t& kinds, size_t most, std::string_view name);
+
+  std::map<std::string, int64_t>& tallies_;
+  std::string folder_;
+  std::vector<std::string> extensions_;
+  size_t used_ = 0;  // of extensions_, whose strings are used again
+  std::string name_;
+  size_t sets_ = 0, folders_ = 0;
+};
+
+// The tallies of a whole scan.
+struct WdsCounts {
+  struct Set {
+    std::vector<std::string> extensions;  // sorted; "*.jpg" for one picture of whatever name
+    int64_t samples = 0;
+    bool has(std::string_view extension) const {
+      return std::binary_search(extensions.begin(), extensions.end(), extension);
+    }
+  };
+  std::vector<Set> sets;
+  int64_t samples = 0, unknown = 0;  // unknown: of too many different sets
+  int64_t links = 0;
+  std::map<std::string, int64_t> folders;  // of samples that are one picture
+  int64_t in_folders = 0;                  // samples counted in `folders`
+};
+WdsCounts counts_of(const std::map<std::string, int64_t>& tallies);
+
+}  // namespace headrace
