@@ -11,14 +11,11 @@ for images, labels in train.torch("cuda"):
 
 from __future__ import annotations
 
-import atexit
 import functools
 import json
 import os
-import sys
 import time
 import warnings
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -26,6 +23,7 @@ from headrace import _core, inspection, options
 from headrace.batch import batch_class
 from headrace.errors import Warning, declare
 from headrace.frameworks import each
+from headrace.iteration import Iteration, live
 from headrace.pipeline import Pipeline
 from headrace.sampling import engine_sampler
 from headrace.show import Grid
@@ -130,7 +128,7 @@ class Loader:
         self._wall_seconds = 0.0  # of iteration, the consumer's own work included
         self._last_seen = 0.0
         self._engine = self._make_engine()
-        _live.add(self)
+        live.add(self)
 
     def _make_engine(self, **changes: Any) -> _core.Loader:
         """An engine's loader with these keywords changed: to iterate, or to inspect."""
@@ -182,7 +180,7 @@ class Loader:
         else:
             engine.restart()
         self._last_seen = time.perf_counter()
-        return _Iteration(self, self._generation)
+        return Iteration(self, self._generation)
 
     def _next(self, generation: int) -> Any:
         if generation != self._generation:
@@ -356,26 +354,6 @@ class Loader:
 _KEYWORDS = tuple(Loader.__init__.__kwdefaults__ or ())
 
 
-class _Iteration:
-    """One run over an epoch; a later one closes it."""
-
-    def __init__(self, loader: Loader, generation: int) -> None:
-        self._loader: Loader | None = loader
-        self._generation = generation
-
-    def __iter__(self) -> _Iteration:
-        return self
-
-    def __next__(self) -> Any:
-        if self._loader is None:
-            raise StopIteration
-        try:
-            return self._loader._next(self._generation)
-        except StopIteration:
-            self._loader = None
-            raise
-
-
 def _numpy_output() -> Callable[[Any], Any]:
     from headrace.frameworks.numpy import hand_over
 
@@ -384,27 +362,3 @@ def _numpy_output() -> Callable[[Any], Any]:
 
 def _warn(message: str) -> None:
     warnings.warn(message, Warning, stacklevel=4)  # the loop that takes the batch
-
-
-# Loaders end before the interpreter does: their Python steps run on a thread that needs it.
-_live: weakref.WeakSet[Loader] = weakref.WeakSet()
-
-
-@atexit.register
-def _close_all() -> None:
-    try:
-        _core.throw_if_forked()
-    except Exception:
-        return  # a forked child has none of the threads
-    interrupted = isinstance(getattr(sys, "last_value", None), KeyboardInterrupt)
-    try:
-        for loader in list(_live):
-            loader.close()
-        if _core.shutdown(patient=not interrupted):
-            return
-    except KeyboardInterrupt:
-        pass
-    # A step or a source in Python hangs: its thread cannot be ended, only left.
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
-    os._exit(130)
