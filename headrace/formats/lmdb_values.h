@@ -16,6 +16,7 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/formats/schema.h"
+#include "headrace/formats/tensor_shapes.h"
 
 namespace headrace {
 
@@ -65,12 +66,5 @@ bool begins_like_picture(ValueBytes value);
 void planes_from_pixels(const uint8_t* pixels, int64_t channels, int64_t area, uint8_t* out,
                         bool swap);
 void copy_planes(const uint8_t* planes, int64_t channels, int64_t area, uint8_t* out, bool swap);
-
-// The product of sizes that stand in a file: false when one is negative or it is above `most`.
-bool product_of(std::span<const int64_t> sizes, uint64_t most, uint64_t& out);
-// Makes `merged` -1 where `shape` is not the same. False when the dimensions differ in number.
-bool merge_shapes(const Shape& shape, Shape& merged);
-bool fits_shape(const Shape& shape, const Shape& declared);
-std::string sizes_text(std::span<const int64_t> sizes);  // "3 x 32 x 32"
 
 }  // namespace headrace

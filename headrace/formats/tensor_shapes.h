@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes of tensors that stand in a file: whether they are possible, and whether they fit.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "headrace/base/tensor.h"
+
+namespace headrace {
+
+// The product of sizes that stand in a file: false when one is negative or it is above `most`.
+bool product_of(std::span<const int64_t> sizes, uint64_t most, uint64_t& out);
+// Makes `merged` -1 where `shape` is not the same. False when the dimensions differ in number.
+bool merge_shapes(const Shape& shape, Shape& merged);
+bool fits_shape(const Shape& shape, const Shape& declared);
+std::string sizes_text(std::span<const int64_t> sizes);  // "3 x 32 x 32"
+
+}  // namespace headrace
