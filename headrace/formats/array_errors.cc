@@ -23,6 +23,12 @@ constexpr ErrorCode kUnsupported{
     "nested structures. Convert it once; the message says how."};
 const Register<ErrorCode> registered_unsupported(kUnsupported);
 
+constexpr ErrorCode kSeveralParts{
+    "HR0432", ErrorKind::kConfig, "several parts of a dataset",
+    "The folder holds a training set and a test set (or others), and opening them together would "
+    "train on the test set. Name one of them: split=\"train\", or open its file."};
+const Register<ErrorCode> registered_several_parts(kSeveralParts);
+
 }  // namespace
 
 Error damaged_array(const std::string& path, std::string what, int64_t offset, std::string hint) {
@@ -34,6 +40,13 @@ Error damaged_array(const std::string& path, std::string what, int64_t offset, s
 
 Error unsupported_array(const std::string& path, std::string what, std::string hint) {
   return {.code = &kUnsupported,
+          .what = std::move(what),
+          .where = {.file = path},
+          .hint = std::move(hint)};
+}
+
+Error several_parts(const std::string& path, std::string what, std::string hint) {
+  return {.code = &kSeveralParts,
           .what = std::move(what),
           .where = {.file = path},
           .hint = std::move(hint)};

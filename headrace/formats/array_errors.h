@@ -13,5 +13,7 @@ Error damaged_array(const std::string& path, std::string what, int64_t offset = 
                     std::string hint = "the file was cut off or changed: copy or write it again");
 // HR0425: sound, but of a kind that is not read; the hint says how to make one that is.
 Error unsupported_array(const std::string& path, std::string what, std::string hint);
+// HR0432: a folder of training and test sets, of which one has to be named.
+Error several_parts(const std::string& path, std::string what, std::string hint);
 
 }  // namespace headrace

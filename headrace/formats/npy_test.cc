@@ -6,63 +6,18 @@
 #include <functional>
 #include <numeric>
 
+#include "headrace/formats/array_test_files.h"
 #include "headrace/formats/npy_array.h"
-#include "headrace/formats/source.h"
 #include "headrace/storage/temporary_folder.h"
 
 namespace headrace {
 namespace {
-
-using Bytes = std::vector<uint8_t>;
-
-// As numpy.lib.format writes it: the header ends with a newline at a multiple of 64.
-std::string npy(const std::string& dictionary, const std::string& data, int major = 1) {
-  std::string header = dictionary;
-  const size_t begin = major == 1 ? 10 : 12;
-  while ((begin + header.size() + 1) % 64 != 0) header += ' ';
-  header += '\n';
-  std::string out = "\x93NUMPY";
-  out += static_cast<char>(major);
-  out += '\0';
-  for (size_t i = 0; i < begin - 8; ++i) out += static_cast<char>(header.size() >> 8 * i);
-  return out + header + data;
-}
-std::string npy_of(const std::string& descr, const std::string& shape, const std::string& data,
-                   const std::string& fortran = "False") {
-  return npy(
-      "{'descr': '" + descr + "', 'fortran_order': " + fortran + ", 'shape': " + shape + ", }",
-      data);
-}
-std::string counting(size_t bytes) {
-  std::string out(bytes, 0);
-  std::iota(out.begin(), out.end(), 0);
-  return out;
-}
 
 class Npy : public testing::Test {
  protected:
   SourcePtr open(const std::string& content,
                  const std::map<std::string, ParamValue>& arguments = {}) {
     return open_source(folder_.write("a.npy", content), arguments);
-  }
-  static RecordData read(const Source& source, int64_t index) {
-    std::vector<RecordData> out(1);
-    source.read(std::vector<int64_t>{index}, std::vector<bool>(source.schema().size(), true), out);
-    return std::move(out[0]);
-  }
-  static Bytes bytes(const Source& source, int64_t index, size_t field = 0) {
-    const RecordData record = read(source, index);
-    EXPECT_TRUE(record.result) << (record.result ? "" : record.result.error().message());
-    return {record.fields[field].bytes.begin(), record.fields[field].bytes.end()};
-  }
-  static Error error_of(const std::function<void()>& call) {
-    try {
-      call();
-    } catch (const Exception& exception) {
-      return exception.error();
-    }
-    ADD_FAILURE() << "no exception";
-    return {};
   }
   Error refused(const std::string& content) {
     return error_of([&] { open(content); });
@@ -78,7 +33,7 @@ TEST_F(Npy, PicturesAreAnImageField) {
   EXPECT_EQ(source->schema()[0].shape, (Shape{1, 10, 10}));
   EXPECT_EQ(source->size(), 5);
   EXPECT_EQ(source->read_style(), ReadStyle::kFiles);
-  EXPECT_EQ(bytes(*source, 2)[0], 200);
+  EXPECT_EQ(bytes_of(*source, 2)[0], 200);
   EXPECT_EQ(source->description(), "npy " + (folder_ / "a.npy") + " (5 records)");
 }
 
@@ -86,9 +41,9 @@ TEST_F(Npy, ChannelsThatComeLastAreMoved) {
   const std::string content = npy_of("|u1", "(2, 5, 4, 3)", counting(120));
   const SourcePtr source = open(content);
   EXPECT_EQ(source->schema()[0].shape, (Shape{3, 5, 4}));
-  EXPECT_EQ(bytes(*source, 1)[0], 60);
-  EXPECT_EQ(bytes(*source, 1)[1], 63);
-  EXPECT_EQ(bytes(*source, 1)[20], 61);
+  EXPECT_EQ(bytes_of(*source, 1)[0], 60);
+  EXPECT_EQ(bytes_of(*source, 1)[1], 63);
+  EXPECT_EQ(bytes_of(*source, 1)[20], 61);
   EXPECT_EQ(open(npy_of("|u1", "(2, 3, 5, 4)", counting(120)))->schema()[0].shape,
             (Shape{3, 5, 4}));
   EXPECT_EQ(open(npy_of("|u1", "(2, 3, 5, 4)", counting(120)), {{"channels", std::string("last")}})
@@ -107,7 +62,7 @@ TEST_F(Npy, OtherArraysAreData) {
   EXPECT_EQ(source->schema()[0].name, "data");
   EXPECT_EQ(source->schema()[0].dtype, DType::kFloat32);
   EXPECT_EQ(source->schema()[0].shape, (Shape{2}));
-  EXPECT_EQ(bytes(*source, 1), (Bytes{8, 9, 10, 11, 12, 13, 14, 15}));
+  EXPECT_EQ(bytes_of(*source, 1), (Bytes{8, 9, 10, 11, 12, 13, 14, 15}));
   EXPECT_EQ(open(npy_of("<f2", "(3, 2)", counting(12)))->schema()[0].dtype, DType::kFloat16);
   EXPECT_EQ(open(npy_of("|b1", "(3, 2)", counting(6)))->schema()[0].dtype, DType::kBool);
 }
@@ -123,22 +78,23 @@ TEST_F(Npy, TheFieldIsNamedByTheFileOrTheCaller) {
 TEST_F(Npy, EveryVersionOfTheHeaderIsRead) {
   const std::string dictionary = "{'descr': '<i2', 'fortran_order': False, 'shape': (2, 2), }";
   for (const int major : {1, 2, 3}) {
-    EXPECT_EQ(bytes(*open(npy(dictionary, counting(8), major)), 1), (Bytes{4, 5, 6, 7}));
+    EXPECT_EQ(bytes_of(*open(npy(dictionary, counting(8), major)), 1), (Bytes{4, 5, 6, 7}));
   }
   // As Python 2 wrote it, in another order, and by somebody else's program.
   for (const char* text : {"{'descr': '<i2', 'fortran_order': False, 'shape': (2L, 2L), }",
-                                  "{\"shape\":(2,2),\"fortran_order\":False,\"descr\":\"<i2\"}",
-                                  "{'shape': (2, 2), 'descr': '=i2', 'fortran_order': False}"}) {
-    EXPECT_EQ(bytes(*open(npy(text, counting(8))), 1), (Bytes{4, 5, 6, 7})) << text;
+                           "{\"shape\":(2,2),\"fortran_order\":False,\"descr\":\"<i2\"}",
+                           "{'shape': (2, 2), 'descr': '=i2', 'fortran_order': False}"}) {
+    EXPECT_EQ(bytes_of(*open(npy(text, counting(8))), 1), (Bytes{4, 5, 6, 7})) << text;
   }
 }
 
 TEST_F(Npy, FortranOrderIsBroughtIntoOrder) {
   // [[0, 2, 4], [1, 3, 5]] in memory order 0 1 2 3 4 5.
-  EXPECT_EQ(bytes(*open(npy_of("|i1", "(2, 3)", counting(6), "True")), 1), (Bytes{1, 3, 5}));
-  EXPECT_EQ(bytes(*open(npy_of("<i2", "(2, 1, 2)", counting(8), "True")), 1), (Bytes{2, 3, 6, 7}));
-  EXPECT_EQ(bytes(*open(npy_of(">i2", "(2, 2)", counting(8), "True")), 0), (Bytes{1, 0, 5, 4}));
-  EXPECT_EQ(bytes(*open(npy_of("|i1", "(3,)", counting(3), "True")), 2), (Bytes{2}));
+  EXPECT_EQ(bytes_of(*open(npy_of("|i1", "(2, 3)", counting(6), "True")), 1), (Bytes{1, 3, 5}));
+  EXPECT_EQ(bytes_of(*open(npy_of("<i2", "(2, 1, 2)", counting(8), "True")), 1),
+            (Bytes{2, 3, 6, 7}));
+  EXPECT_EQ(bytes_of(*open(npy_of(">i2", "(2, 2)", counting(8), "True")), 0), (Bytes{1, 0, 5, 4}));
+  EXPECT_EQ(bytes_of(*open(npy_of("|i1", "(3,)", counting(3), "True")), 2), (Bytes{2}));
   // 100 x 3 x 2: more than one block of records; element (i, j, k) is i + 100 j + 300 k.
   std::string data(600, 0);
   for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<char>(i % 251);
@@ -148,7 +104,7 @@ TEST_F(Npy, FortranOrderIsBroughtIntoOrder) {
     for (int64_t j = 0; j < 3; ++j) {
       for (int64_t k = 0; k < 2; ++k) wanted.push_back(uint8_t((i + 100 * j + 300 * k) % 251));
     }
-    EXPECT_EQ(bytes(*source, i), wanted) << i;
+    EXPECT_EQ(bytes_of(*source, i), wanted) << i;
   }
 }
 
@@ -163,11 +119,11 @@ TEST_F(Npy, MembersOfAStructureAreFields) {
   ASSERT_EQ(source->schema().size(), 4u);
   EXPECT_EQ(source->integer_column("label"), (std::vector<int64_t>{7, 8}));
   EXPECT_EQ(source->schema()[1].name, "box");
-  EXPECT_EQ(bytes(*source, 1, 1), (Bytes{3, 0, 4, 0}));
+  EXPECT_EQ(bytes_of(*source, 1, 1), (Bytes{3, 0, 4, 0}));
   EXPECT_EQ(source->schema()[2].kind, FieldKind::kText);
-  EXPECT_EQ(bytes(*source, 0, 2), (Bytes{0xc3, 0xa9}));                   // e with an accent
-  EXPECT_EQ(bytes(*source, 1, 2), (Bytes{'x', 0xf0, 0x9f, 0x98, 0x83}));  // and a smiling face
-  EXPECT_EQ(bytes(*source, 1, 3), (Bytes{'e', 'f', 'g', 'h'}));
+  EXPECT_EQ(bytes_of(*source, 0, 2), (Bytes{0xc3, 0xa9}));                   // e with an accent
+  EXPECT_EQ(bytes_of(*source, 1, 2), (Bytes{'x', 0xf0, 0x9f, 0x98, 0x83}));  // and a smiling face
+  EXPECT_EQ(bytes_of(*source, 1, 3), (Bytes{'e', 'f', 'g', 'h'}));
   const SourcePtr some = open(content, {{"fields", std::vector<std::string>{"b=box", "label"}}});
   ASSERT_EQ(some->schema().size(), 2u);
   EXPECT_EQ(some->schema()[0].name, "b");
@@ -177,7 +133,7 @@ TEST_F(Npy, MembersOfAStructureAreFields) {
 TEST_F(Npy, StringsAreTextAndNamesOfClasses) {
   const SourcePtr source = open(npy_of("|S3", "(3,)", std::string("catanta\0\0", 9)));
   EXPECT_EQ(source->schema()[0].name, "text");
-  EXPECT_EQ(bytes(*source, 2), (Bytes{'a'}));
+  EXPECT_EQ(bytes_of(*source, 2), (Bytes{'a'}));
   const SourcePtr labels =
       open_source(folder_.write("labels.npy", npy_of("|S3", "(3,)", std::string("catantcat", 9))));
   EXPECT_EQ(labels->classes(), (std::vector<std::string>{"ant", "cat"}));
@@ -237,8 +193,8 @@ TEST_F(Npy, SeveralFilesAreOne) {
   folder_.write("x-1.npy", npy_of("<f4", "(1, 3)", counting(12)));
   const SourcePtr source = open_source(folder_ / "x-*.npy");
   EXPECT_EQ(source->size(), 3);
-  EXPECT_EQ(bytes(*source, 2)[0], 0);
-  EXPECT_EQ(bytes(*source, 1)[0], 12);
+  EXPECT_EQ(bytes_of(*source, 2)[0], 0);
+  EXPECT_EQ(bytes_of(*source, 1)[0], 12);
   folder_.write("x-2.npy", npy_of("<f4", "(1, 4)", counting(16)));
   const Error error = error_of([&] { open_source(folder_ / "x-*.npy"); });
   EXPECT_EQ(error.code->id, "HR0424");
@@ -278,7 +234,7 @@ TEST_F(Npy, AFolderHoldsRecords) {
   EXPECT_EQ(source->schema()[0].shape, (Shape{3, -1, -1}));
   EXPECT_EQ(source->key(0), folder_ / "d/a.npy");
   EXPECT_EQ(source->root(), folder_ / "d/");
-  const RecordData a = read(*source, 0), b = read(*source, 1);
+  const RecordData a = read_record(*source, 0), b = read_record(*source, 1);
   EXPECT_EQ(a.fields[0].shape, (Shape{3, 6, 8}));
   EXPECT_EQ(a.fields[0].bytes[0], 0);
   EXPECT_EQ(a.fields[0].bytes[1], 6);    // (0, 1, 0) in Fortran order
@@ -297,8 +253,8 @@ TEST_F(Npy, ClassFoldersGiveLabels) {
   EXPECT_EQ(source->classes(), (std::vector<std::string>{"cat", "dog"}));
   EXPECT_EQ(source->integer_column("label"), (std::vector<int64_t>{0, 0, 1}));
   EXPECT_EQ(source->schema()[0].shape, (Shape{-1}));
-  EXPECT_EQ(bytes(*source, 0), (Bytes{3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8}));
-  EXPECT_EQ(read(*source, 2).fields[1].scalar, 1);
+  EXPECT_EQ(bytes_of(*source, 0), (Bytes{3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8}));
+  EXPECT_EQ(read_record(*source, 2).fields[1].scalar, 1);
   const Error error =
       error_of([&] { open_source(folder_ / "d", {{"classes", std::vector<std::string>{"cat"}}}); });
   EXPECT_EQ(error.code->id, "HR0406");
@@ -311,12 +267,12 @@ TEST_F(Npy, AFileThatChangesBecomesABadRecord) {
   const SourcePtr source = open_source(folder_ / "d");
   folder_.write("d/1.npy", npy_of("<f8", "(2,)", counting(16)));
   folder_.write("d/2.npy", npy_of("<f4", "(2,)", counting(7)));
-  const RecordData other = read(*source, 0), cut = read(*source, 1);
+  const RecordData other = read_record(*source, 0), cut = read_record(*source, 1);
   ASSERT_FALSE(other.result);
   EXPECT_EQ(other.result.error().what, "it holds float64 (2,), and the first files float32 (2,)");
   EXPECT_EQ(other.result.error().where.record, 0);
   EXPECT_EQ(cut.result.error().code->id, "HR0424");
-  EXPECT_EQ(bytes(*source, 2).size(), 8u);
+  EXPECT_EQ(bytes_of(*source, 2).size(), 8u);
 }
 
 TEST_F(Npy, NoChangeOfABitOrALengthDoesHarm) {
@@ -324,19 +280,9 @@ TEST_F(Npy, NoChangeOfABitOrALengthDoesHarm) {
       npy("{'descr': [('label', '|u1'), ('box', '>i2', (2,)), ('name', '<U2')]"
           ", 'fortran_order': True, 'shape': (20,), }",
           std::string(260, 'x'));
-  const auto use = [&](const std::string& content) {
-    try {
-      const SourcePtr source = open(content, {{"format", std::string("npy")}});
-      for (int64_t i = 0; i < std::min<int64_t>(source->size(), 30); ++i) read(*source, i);
-    } catch (const Exception&) {
-    }
-  };
-  for (size_t part = 0; part < 64; ++part) use(sound.substr(0, sound.size() * part / 64));
-  for (size_t bit = 0; bit < 200 * 8; ++bit) {
-    std::string changed = sound;
-    changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ (1 << bit % 8));
-    use(changed);
-  }
+  use_all_damages(sound, 200, [&](const std::string& content) {
+    use_damaged(folder_.write("a.npy", content), "npy");
+  });
 }
 
 }  // namespace

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "headrace/formats/array_test_files.h"
+#include "headrace/formats/zip_directory.h"
+#include "headrace/storage/temporary_folder.h"
+
+namespace headrace {
+namespace {
+
+const std::string kPictures = npy_of("|u1", "(3, 10, 10)", counting(150) + counting(150));
+const std::string kLabels = npy_of("<i4", "(3,)", std::string("\7\0\0\0\5\0\0\0\6\0\0\0", 12));
+
+class Npz : public testing::Test {
+ protected:
+  SourcePtr open(const std::string& content,
+                 const std::map<std::string, ParamValue>& arguments = {}) {
+    return open_source(folder_.write("a.npz", content), arguments);
+  }
+  Error refused(const std::string& content) {
+    return error_of([&] { open(content); });
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(Npz, ArraysAreFieldsInPlaceOrUnpacked) {
+  for (const bool deflate : {false, true}) {
+    for (const bool zip64 : {false, true}) {
+      ZipWriter zip{.zip64 = zip64};
+      zip.add("x.npy", kPictures, deflate);
+      zip.add("labels.npy", kLabels, deflate);
+      zip.add("readme.txt", "no array");
+      const SourcePtr source = open(zip.finish("a comment"));
+      ASSERT_EQ(source->schema().size(), 2u);
+      EXPECT_EQ(source->read_style(), deflate ? ReadStyle::kMemory : ReadStyle::kFiles);
+      EXPECT_EQ(source->schema()[0].name, "image");
+      EXPECT_EQ(source->schema()[0].kind, FieldKind::kImage);
+      EXPECT_EQ(bytes_of(*source, 2)[0], 50);
+      EXPECT_EQ(source->integer_column("label"), (std::vector<int64_t>{7, 5, 6}));
+    }
+  }
+}
+
+TEST_F(Npz, FieldsAreChosenAndRenamed) {
+  ZipWriter zip;
+  zip.add("x_train.npy", kPictures);
+  zip.add("y_train.npy", kLabels);
+  zip.add("y_test.npy", npy_of("<i4", "(1,)", "1234"));
+  const Error lengths = refused(zip.finish());
+  EXPECT_EQ(lengths.code->id, "HR0420");
+  EXPECT_NE(lengths.what.find("'y_test': it has 1 record, but 'x_train' has 3"), std::string::npos);
+  const SourcePtr source =
+      open(zip.finish(), {{"fields", std::vector<std::string>{"image=x_train", "label=y_train"}}});
+  EXPECT_EQ(source->schema()[0].kind, FieldKind::kImage);
+  EXPECT_EQ(source->schema()[1].kind, FieldKind::kLabel);
+  const Error unknown = error_of(
+      [&] { open(zip.finish(), {{"fields", std::vector<std::string>{"image=x_trian"}}}); });
+  EXPECT_EQ(unknown.hint, "did you mean \"x_train\"?");
+}
+
+TEST_F(Npz, RefusalsNameTheMember) {
+  ZipWriter objects;
+  objects.add("y.npy", npy_of("|O", "(2,)", "\x80\x04pickled"), true);
+  const Error error = refused(objects.finish());
+  EXPECT_EQ(error.code->id, "HR0425");
+  EXPECT_EQ(error.where.member, "y.npy");
+  ZipWriter none;
+  none.add("a.txt", "");
+  EXPECT_EQ(refused(none.finish()).code->id, "HR0425");
+}
+
+TEST_F(Npz, HostileArchivesAreRefused) {
+  const auto message = [&](const ZipWriter& zip) {
+    const Error error = refused(zip.finish());
+    EXPECT_EQ(error.code->id, "HR0426") << error.message();
+    return error.where.member + ": " + error.what;
+  };
+  ZipWriter twice;
+  twice.add("x.npy", kLabels);
+  twice.add("x.npy", kLabels);
+  EXPECT_EQ(message(twice), "x.npy: two members have this name");
+  ZipWriter locked;
+  locked.add("x.npy", kLabels, false, 1);
+  EXPECT_EQ(message(locked), "x.npy: the member is encrypted");
+  ZipWriter packed;
+  packed.add("x.npy", kLabels, false, 0, 14);
+  EXPECT_EQ(message(packed), "x.npy: the member is packed by method 14");
+  ZipWriter overlap;  // two entries of the directory for one member: how a small bomb is made large
+  overlap.add("x.npy", kLabels);
+  std::string copy = overlap.directory;
+  copy.replace(copy.find("x.npy"), 5, "y.npy");
+  overlap.directory += copy;
+  ++overlap.members;
+  EXPECT_EQ(message(overlap), "y.npy: it overlaps 'x.npy'");
+  ZipWriter sound;
+  sound.add("x.npy", kLabels, true);
+  std::string changed = sound.finish();
+  changed[changed.find(sound.directory) + 16] ^= 1;
+  EXPECT_EQ(refused(changed).what, "its checksum is wrong");
+  // A member of 4 GiB in 20 bytes.
+  std::string bomb = sound.finish();
+  bomb.replace(bomb.find(sound.directory) + 24, 4, "\xff\xff\xff\x7f");
+  EXPECT_EQ(refused(bomb).code->id, "HR0426");
+}
+
+TEST_F(Npz, NoChangeOfABitOrALengthDoesHarm) {
+  for (const bool zip64 : {false, true}) {
+    ZipWriter zip{.zip64 = zip64};
+    zip.add("x.npy", npy_of("<i2", "(3, 2)", counting(12)), true);
+    zip.add("labels.npy", kLabels);
+    const std::string sound = zip.finish();
+    const auto use = [&](const std::string& content) {
+      use_damaged(folder_.write("a.npz", content), "npz");
+    };
+    use_all_damages(sound, 0, use);
+    for (size_t bit = 0; bit < (sound.size() - zip.out.size()) * 8; ++bit) {
+      std::string changed = sound;
+      const size_t at = zip.out.size() + bit / 8;
+      changed[at] = static_cast<char>(changed[at] ^ (1 << bit % 8));
+      use(changed);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headrace

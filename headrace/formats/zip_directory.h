@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files in a zip archive (PKWARE's APPNOTE 6.3, zip64 included), found by its central
+// directory. Nothing is ever extracted: names are names, not paths.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headrace/base/error.h"
+#include "headrace/storage/file.h"
+
+namespace headrace {
+
+struct ZipMember {
+  std::string name;
+  uint64_t offset = 0;  // of its bytes in the archive
+  uint64_t stored = 0;  // bytes there
+  uint64_t bytes = 0;   // when it is unpacked
+  uint32_t crc32 = 0;   // of those
+  bool deflated = false;
+};
+
+// All members, in the order of the directory, each within the file, none overlapping another, no
+// name twice. HR0426 for a damaged archive or one that is encrypted or packed in another way than
+// stored and deflate; the message names the member.
+Result<std::vector<ZipMember>> read_zip_directory(const File& file);
+
+// The unpacked bytes of a member, checked by its CRC. HR0422, HR0423, HR0426.
+Result<void> read_zip_member(const File& file, const ZipMember& member, Buffer& out);
+
+bool begins_as_zip(const std::string& path);
+
+}  // namespace headrace
