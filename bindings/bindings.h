@@ -36,6 +36,7 @@ void bind_host_source(nb::module_& module);
 void bind_host_function(nb::module_& module);
 void bind_sampling(nb::module_& module);
 void bind_loader(nb::module_& module);
+void bind_tools(nb::module_& module);
 
 // Memory of the engine (or of its own), as Python sees it; exported by DLPack and the buffer
 // protocol. Every export holds the lease.
@@ -60,6 +61,8 @@ Array make_array(DType dtype, Shape shape);
 TensorView borrowed_view(nb::handle object);
 // The same, copied into `copy`.
 TensorView view_of_buffer(nb::handle object, Buffer& copy);
+
+FieldKind kind_from_name(std::string_view kind);
 
 // Text that need not be UTF-8 (names of files are bytes), as os.fsdecode and os.fsencode have it.
 nb::str str_from_bytes(std::string_view bytes);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "bindings/bindings.h"
+#include "headrace/formats/shard_files.h"
 #include "headrace/image/render.h"
 
 namespace headrace::python {
@@ -133,6 +134,17 @@ void bind_source(nb::module_& module) {
   module.def("open", &open, nb::arg("path"), nb::arg("arguments"), nb::arg("progress").none(),
              nb::sig("def open(path: str, arguments: dict[str, typing.Any], "
                      "progress: collections.abc.Callable[[int, int], object] | None) -> Source"));
+  module.def(
+      "shard_files",
+      [](const nb::str& path) {
+        nb::list out;
+        for (const std::string& file : shard_files(bytes_from_str(path))) {
+          out.append(str_from_bytes(file));
+        }
+        return out;
+      },
+      nb::arg("path"), nb::sig("def shard_files(path: str) -> list[str]"),
+      "The files that a pattern means: braces, wildcards.");
   module.def("decode", &decode, nb::arg("encoded"), nb::arg("as_stored") = false,
              nb::arg("strict") = false, "An encoded picture as a (C, H, W) uint8 array.");
 }

@@ -11,27 +11,33 @@ import pytest
 
 import headrace as hr
 from headrace import transforms as T
+from headrace.report.png import png_from_pixels
 
 MIB = 1 << 20
 
 
+RECORD_BYTES = 100 * 100 * 3
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> hr.Source:
-    """200 files of 20,000 bytes each."""
+    """200 pictures of noise, which no compression makes smaller."""
     rng = np.random.default_rng(1)
-    paths = []
     for i in range(200):
-        path = tmp_path / f"{i:03}.bin"
-        path.write_bytes(rng.bytes(20_000))
-        paths.append(path)
-    return hr.records(data=paths)
+        pixels = rng.integers(0, 256, (3, 100, 100), np.uint8)
+        (tmp_path / f"{i:03}.png").write_bytes(png_from_pixels(pixels))
+    return hr.open(tmp_path)
+
+
+def small(source: hr.Source, **given: Any) -> hr.Loader:
+    return hr.Loader(source, [T.Resize((8, 8))], **{"memory_limit": "256 MiB", **given})
 
 
 def epoch_of(loader: hr.Loader) -> list[Any]:
     return [batch for batch in loader]
 
 
-def test_batches_are_the_same_with_and_without_a_cache(pictures: str) -> None:
+def test_batches_are_the_same_with_and_without_a_cache(pictures: Path) -> None:
     def loader(**given: Any) -> hr.Loader:
         steps = [T.RandomResizedCrop(32), T.RandomHorizontalFlip()]
         return hr.Loader(pictures, steps, batch_size=3, shuffle=True, seed=4, **given)
@@ -45,9 +51,7 @@ def test_batches_are_the_same_with_and_without_a_cache(pictures: str) -> None:
 
 
 def test_a_cache_of_half_the_set_reads_half_of_it_in_every_later_epoch(files: hr.Source) -> None:
-    loader = hr.Loader(
-        files, batch_size=20, shuffle=True, cache=200 * 20_000 // 2, memory_limit="256 MiB"
-    )
+    loader = small(files, batch_size=20, shuffle=True, cache=200 * RECORD_BYTES // 2)
     for _ in loader:
         pass
     first = loader.stats()["cache"]
@@ -64,9 +68,9 @@ def test_a_cache_of_half_the_set_reads_half_of_it_in_every_later_epoch(files: hr
 
 
 def test_loaders_of_one_source_share_what_is_kept(files: hr.Source) -> None:
-    one = hr.Loader(files, batch_size=50, cache="16 MiB", memory_limit="256 MiB")
+    one = small(files, batch_size=50, cache="16 MiB")
     epoch_of(one)
-    two = hr.Loader(files, batch_size=10, shuffle=True, cache="16 MiB", memory_limit="256 MiB")
+    two = small(files, batch_size=10, shuffle=True, cache="16 MiB")
     epoch_of(two)
     assert two.stats()["cache"]["misses"] == 200
     assert two.stats()["cache"]["hits"] == 200
@@ -74,8 +78,8 @@ def test_loaders_of_one_source_share_what_is_kept(files: hr.Source) -> None:
 
 def test_a_cache_lies_inside_the_memory_limit(files: hr.Source) -> None:
     with pytest.raises(hr.ConfigError, match="leaves nothing of"):
-        hr.Loader(files, batch_size=20, cache="1 GiB", memory_limit="512 MiB")
-    loader = hr.Loader(files, batch_size=20, cache="2 MiB", memory_limit="128 MiB")
+        small(files, batch_size=20, cache="1 GiB", memory_limit="512 MiB")
+    loader = small(files, batch_size=20, cache="2 MiB", memory_limit="128 MiB")
     epoch_of(loader)
     stats = loader.stats()
     assert stats["memory_peak"] <= 128 * MIB

@@ -9,6 +9,7 @@ for images, labels in train.torch("cuda"): ...
 from headrace import formats, presets, sampling, transforms
 from headrace._core import Array, Field, __version__
 from headrace.combined import concat, join, kfold, mix
+from headrace.convert import convert
 from headrace.errors import (
     ConfigError,
     DataError,
@@ -42,6 +43,7 @@ __all__ = [
     "Warning",
     "__version__",
     "concat",
+    "convert",
     "formats",
     "index",
     "join",

@@ -7,7 +7,18 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli import bench, explain, formats, index, info, operators, pack, scan, unpack
+from headrace.cli import (
+    bench,
+    convert,
+    explain,
+    formats,
+    index,
+    info,
+    operators,
+    pack,
+    scan,
+    unpack,
+)
 
 app = typer.Typer(
     name="headrace",
@@ -18,7 +29,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 good, 1 the answer is bad, 2 usage, 3 data, 4 environment.",
 )
-for module in (bench, info, scan, index, pack, unpack, formats, operators, explain):
+for module in (bench, info, scan, index, pack, unpack, convert, formats, operators, explain):
     app.command(module.__name__.rpartition(".")[2])(module.run)
 
 

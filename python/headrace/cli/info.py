@@ -96,7 +96,11 @@ def pack_summary(path: str, recover: bool) -> dict[str, Any] | None:
 
 
 def bytes_on_disk(path: str) -> int:
-    """Bytes of a file, or of all files below a folder."""
+    """Bytes of a file, of all files below a folder, or of those that a pattern means."""
+    if not os.path.exists(path):
+        from headrace import _core
+
+        return sum(os.path.getsize(file) for file in _core.shard_files(path))
     if os.path.isfile(path):
         return os.path.getsize(path)
     total, folders = 0, [path]

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn, ParamSpec
@@ -17,7 +18,7 @@ import typer
 PIPE_COLUMNS = 240
 GOOD, BAD_ANSWER, USAGE, DATA, ENVIRONMENT = 0, 1, 2, 3, 4
 # What is written and where, not what is read: by their codes, whichever class says it.
-USAGE_CODES = ("HR0446", "HR0449", "HR0451", "HR0458")
+USAGE_CODES = ("HR0414", "HR0415", "HR0446", "HR0449", "HR0451", "HR0458")
 ENVIRONMENT_CODES = ("HR0447", "HR0448", "HR0457")
 P = ParamSpec("P")
 
@@ -100,12 +101,43 @@ def exit_code_of(error: Exception) -> int:
 
 
 def open_source(path: str, **params: Any) -> Any:
-    """`headrace.open`, with a plain message for a path that is not there."""
-    if not os.path.exists(path):
+    """`headrace.open`, with a plain message for a path that is not there, and a progress bar."""
+    if not os.path.exists(path) and not set(path) & set("*?[{"):
         fail(f"headrace: no such file or folder: {path}", DATA)
     import headrace
 
-    return headrace.open(path, **params)
+    with _looking() as told:
+        return headrace.open(path, progress=told, **params)
+
+
+@contextmanager
+def _looking() -> Iterator[Callable[[int, int], None] | None]:
+    """A progress bar for a search that turns out to be long. Yields what open() tells."""
+    if not is_terminal(stderr=True):
+        yield None
+        return
+    from rich import progress as bars
+
+    columns = (
+        bars.TextColumn("looking for records"),
+        bars.BarColumn(),
+        bars.TaskProgressColumn(),
+        bars.TimeRemainingColumn(),
+    )
+    bar = bars.Progress(*columns, console=console(stderr=True), transient=True)
+    begin, tasks = time.monotonic(), []
+
+    def told(done: int, total: int) -> None:
+        if not tasks and time.monotonic() - begin > 0.5:
+            bar.start()
+            tasks.append(bar.add_task("", total=None))
+        if tasks:
+            bar.update(tasks[0], completed=done, total=total if total > 0 else None)
+
+    try:
+        yield told
+    finally:
+        bar.stop()
 
 
 @contextmanager

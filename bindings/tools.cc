@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small things of the engine that tools in Python need as well.
+#include "bindings/bindings.h"
+#include "headrace/base/cores.h"
+#include "headrace/storage/crc32c.h"
+
+namespace headrace::python {
+
+void bind_tools(nb::module_& module) {
+  module.def(
+      "crc32c",
+      [](const nb::bytes& data) {
+        const auto* bytes = static_cast<const uint8_t*>(data.data());
+        const size_t size = data.size();
+        nb::gil_scoped_release no_gil;
+        return crc32c({bytes, size});
+      },
+      nb::arg("data"), "CRC-32C (Castagnoli) of some bytes.");
+  module.def(
+      "allowed_cores", [] { return allowed_cores().count(); },
+      "Cores that this process may use, by affinity and by its cgroup's quota.");
+}
+
+}  // namespace headrace::python

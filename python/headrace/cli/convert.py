@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headrace convert SOURCE -o DEST --to FORMAT`: the same records in another container."""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headrace.cli import output
+
+INTERRUPTED = 130
+
+
+class To(str, enum.Enum):
+    folder = "folder"
+    tar = "tar"
+    tfrecord = "tfrecord"
+    recordio = "recordio"
+    lmdb = "lmdb"
+    hdf5 = "hdf5"
+    pack = "pack"
+
+
+@output.command
+def run(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="A path, as headrace.open takes it.")
+    ],
+    out: Annotated[
+        Path, typer.Option("--output", "-o", help="The file; with --shards, a folder of them.")
+    ],
+    to: Annotated[To, typer.Option("--to", help="The container to write.")],
+    shards: Annotated[int, typer.Option(min=1, help="Files to divide it into.")] = 1,
+    threads: Annotated[int | None, typer.Option(min=1, help="Default: the allowed cores.")] = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read everything back and compare.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> int:
+    """Write a dataset as another container: same order, encoded pictures unchanged.
+
+    After an interruption the same command goes on where it stopped.
+    """
+    opened = output.open_source(source)
+    import headrace
+
+    total = len(opened) * (2 if verify else 1)
+    try:
+        with output.progress("converting", total, quiet=json) as done:
+            report = headrace.convert(
+                opened,
+                out,
+                to.value,
+                shards=shards,
+                threads=threads,
+                verify=verify,
+                overwrite=force,
+                progress=lambda count, _: done(count),
+            )
+    except KeyboardInterrupt:
+        output.fail("headrace: interrupted; the same command goes on from here", INTERRUPTED)
+    if json:
+        output.print_json({"output": str(out), "to": to.value, **report})
+    else:
+        print_report(str(out), report)
+    return output.GOOD
+
+
+def print_report(out: str, report: dict[str, Any]) -> None:
+    from rich.markup import escape
+
+    console = output.console()
+    records, seconds = report["records"], report["seconds"]
+    size = output.size_text(report["bytes"])
+    rate = f"{records / seconds:,.0f} a second" if seconds > 0 else ""
+    resumed = report["resumed_records"]
+    if resumed:
+        rate += f"; {resumed:,} were there from an interrupted run"
+    console.print(f"[bold]{escape(out)}[/]  {records:,} records, {size} ({seconds:.1f} s, {rate})")
+    if len(report["files"]) > 1:
+        console.print(f"[dim]{len(report['files']):,} files, their sums in SHA256SUMS[/]")
+    if report["verified"]:
+        console.print("[bold green]verified:[/] every record is the source's")
+    console.print(f"[dim]open it: headrace.open({escape(repr(out))})[/]")

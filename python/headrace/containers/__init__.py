@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writers of containers, one file each, for ``headrace convert``.
+
+A writer appends records to one file, so that an interrupted one goes on where its journal says.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from typing import Any, BinaryIO, Protocol
+
+from headrace import _core
+
+# What --to takes, and the module that writes it. "pack" is headrace.pack's.
+MODULES = {
+    "folder": "folder",
+    "tar": "tar",
+    "tfrecord": "tfrecord",
+    "recordio": "recordio",
+    "lmdb": "lmdb",
+    "hdf5": "hdf5",
+}
+
+
+class Writer(Protocol):
+    """Appends records to the files of one shard."""
+
+    def add(self, number: int, key: str, values: Mapping[str, Any]) -> None:
+        """Writes the record: values by field, pictures as they are stored."""
+
+    def journal(self) -> dict[str, Any]:
+        """Makes all records so far safe on disk, and returns what resume() needs."""
+
+    def close(self) -> None:
+        """Ends the file. No record can follow."""
+
+
+class Container(Protocol):
+    """A module of this package."""
+
+    SUFFIX: str  # of its files; empty for a folder
+    FORMAT: str  # that opens it
+    RESUMES: bool  # a shard goes on where it was journaled; else it begins anew
+
+    def writer(
+        self, path: str, schema: Sequence[_core.Field], classes: Sequence[str], state: Any
+    ) -> Writer: ...
+    def check(self, schema: Sequence[_core.Field]) -> None:
+        """TypeError or ImportError where records with these fields cannot be written."""
+
+    def fields(self, schema: Sequence[_core.Field]) -> dict[str, Any]:
+        """Arguments of ``open`` that give its fields the source's names again."""
+
+
+def container(name: str) -> Any:
+    """The module of a container. ImportError names the library that it needs."""
+    return importlib.import_module(f"headrace.containers.{MODULES[name]}")
+
+
+def check_pictures(schema: Sequence[_core.Field], what: str) -> None:
+    """For containers whose record is a picture, with or without a label."""
+    names = {field.name for field in schema}
+    if not names <= {"image", "label"} or "image" not in names:
+        raise TypeError(f"{what} (the source has {', '.join(sorted(names))})")
+
+
+class AppendedFile:
+    """A file that only grows, cut back to its journal when writing goes on after a break."""
+
+    def __init__(self, path: str, size: int = 0) -> None:
+        self.path = path
+        self.file: BinaryIO = open(path, "r+b" if size else "wb")  # noqa: SIM115
+        self.file.truncate(size)
+        self.file.seek(size)
+        self.size = size
+
+    def write(self, *parts: bytes) -> int:
+        """Appends all parts; returns where the first begins."""
+        begin = self.size
+        for part in parts:
+            self.file.write(part)
+            self.size += len(part)
+        return begin
+
+    def sync(self) -> int:
+        import os
+
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        return self.size
+
+    def close(self) -> None:
+        self.sync()
+        self.file.close()
+
+
+_SIGNATURES = (
+    (b"\xff\xd8\xff", "jpg"),
+    (b"\x89PNG\r\n\x1a\n", "png"),
+    (b"GIF8", "gif"),
+    (b"BM", "bmp"),
+    (b"II*\0", "tif"),
+    (b"MM\0*", "tif"),
+    (b"P5", "pgm"),
+    (b"P6", "ppm"),
+)
+
+
+def picture_suffix(data: bytes) -> str:
+    """Of an encoded picture, by its first bytes; "bin" where they are no picture's."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "webp"
+    if data[4:12] in (b"ftypavif", b"ftypavis"):
+        return "avif"
+    return next((suffix for begin, suffix in _SIGNATURES if data.startswith(begin)), "bin")
+
+
+def picture_bytes(value: Any) -> bytes:
+    """A picture as a file has it: unchanged where it is encoded, else as PNG, without loss."""
+    if isinstance(value, bytes):
+        return value
+    import numpy as np
+
+    from headrace.report.png import png_from_pixels
+
+    return png_from_pixels(np.asarray(value))

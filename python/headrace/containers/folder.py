@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A folder of pictures, one folder a class."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headrace import _core
+from headrace.containers import check_pictures, picture_bytes, picture_suffix
+
+SUFFIX = ""
+FORMAT = "folder"
+RESUMES = True
+
+
+def writer(
+    path: str, schema: Sequence[_core.Field], classes: Sequence[str], state: Any
+) -> FolderWriter:
+    return FolderWriter(path, classes)
+
+
+def check(schema: Sequence[_core.Field]) -> None:
+    check_pictures(schema, "a folder has pictures and classes")
+
+
+def fields(schema: Sequence[_core.Field]) -> dict[str, Any]:
+    return {}
+
+
+class FolderWriter:
+    """Names begin with the record's number, so that the order within a class is kept."""
+
+    def __init__(self, path: str, classes: Sequence[str]) -> None:
+        self.path = path
+        self.classes = list(classes)
+
+    def add(self, number: int, key: str, values: Mapping[str, Any]) -> None:
+        data = picture_bytes(values["image"])
+        folder = self.path
+        if "label" in values:
+            folder = os.path.join(self.path, self._class(values["label"]))
+        os.makedirs(folder, exist_ok=True)
+        name = f"{number:09}-{os.path.basename(key) or 'picture'}.{picture_suffix(data)}"
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(data)
+
+    def _class(self, label: int) -> str:
+        """A folder's name for a class; nothing in it leads elsewhere."""
+        name = self.classes[label] if 0 <= label < len(self.classes) else f"{label:06}"
+        name = name.replace("/", "_").replace("\0", "_")
+        return f"_{name}" if name.startswith(".") or not name else name
+
+    def journal(self) -> dict[str, Any]:
+        return {}
+
+    def close(self) -> None:
+        pass

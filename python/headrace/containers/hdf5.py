@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An HDF5 file with one dataset a field, through the library ``h5py``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace import _core
+
+SUFFIX = ".h5"
+FORMAT = "hdf5"
+RESUMES = False
+
+
+def writer(
+    path: str, schema: Sequence[_core.Field], classes: Sequence[str], state: Any
+) -> Hdf5Writer:
+    return Hdf5Writer(path, schema)
+
+
+def check(schema: Sequence[_core.Field]) -> None:
+    import h5py  # noqa: F401
+
+    for field in schema:
+        if not field.encoded and any(size < 0 for size in field.shape):
+            raise TypeError(f"records of unequal shape (field {field.name!r}) have no dataset")
+
+
+def fields(schema: Sequence[_core.Field]) -> dict[str, Any]:
+    return {"fields": [field.name for field in schema]}
+
+
+class Hdf5Writer:
+    """Pictures and bytes as variable-length uint8, text as variable-length strings."""
+
+    def __init__(self, path: str, schema: Sequence[_core.Field]) -> None:
+        import h5py
+
+        self.file = h5py.File(path, "w")
+        self.datasets = {}
+        self.rows = 0
+        for field in schema:
+            kind = str(field.kind)
+            blob = kind == "bytes" or (kind in ("image", "mask") and field.encoded)
+            shape = () if blob or kind == "text" else tuple(field.shape)
+            dtype: Any = np.dtype(str(field.dtype))
+            if blob:
+                dtype = h5py.vlen_dtype(np.uint8)
+            elif kind == "text":
+                dtype = h5py.string_dtype()
+            self.datasets[field.name] = self.file.create_dataset(
+                field.name, (0, *shape), dtype, maxshape=(None, *shape), chunks=True
+            )
+
+    def add(self, number: int, key: str, values: Mapping[str, Any]) -> None:
+        for name, dataset in self.datasets.items():
+            if self.rows == dataset.shape[0]:
+                dataset.resize(max(1024, 2 * self.rows), axis=0)
+            value = values[name]
+            dataset[self.rows] = (
+                np.frombuffer(value, np.uint8)
+                if isinstance(value, bytes)
+                else (value if isinstance(value, (int, str)) else np.asarray(value))
+            )
+        self.rows += 1
+
+    def journal(self) -> dict[str, Any]:
+        return {}
+
+    def close(self) -> None:
+        for dataset in self.datasets.values():
+            dataset.resize(self.rows, axis=0)
+        self.file.close()

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MXNet's RecordIO: a .rec file of pictures with labels, and its .idx beside it."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headrace import _core
+from headrace.containers import AppendedFile, check_pictures, picture_bytes
+
+SUFFIX = ".rec"
+FORMAT = "recordio"
+RESUMES = True
+_MAGIC = struct.pack("<I", 0xCED7230A)
+_MOST = (1 << 29) - 1
+
+
+def writer(
+    path: str, schema: Sequence[_core.Field], classes: Sequence[str], state: Any
+) -> RecordIOWriter:
+    return RecordIOWriter(path, state or {})
+
+
+def check(schema: Sequence[_core.Field]) -> None:
+    check_pictures(schema, "RecordIO has a picture and a label a record")
+
+
+def fields(schema: Sequence[_core.Field]) -> dict[str, Any]:
+    return {}
+
+
+class RecordIOWriter:
+    """Parts begin at multiples of four with a magic number, which their bytes may not contain."""
+
+    def __init__(self, path: str, state: Mapping[str, Any]) -> None:
+        self.file = AppendedFile(path, state.get("bytes", 0))
+        index = os.path.splitext(path)[0] + ".idx"
+        self.index = AppendedFile(index, state.get("index_bytes", 0))
+
+    def add(self, number: int, key: str, values: Mapping[str, Any]) -> None:
+        label = float(values.get("label", 0))
+        header = struct.pack("<IfQQ", 0, label, number, 0)
+        parts = _parts(header + picture_bytes(values["image"]))
+        begin = self.file.size
+        for i, part in enumerate(parts):
+            flag = 0 if len(parts) == 1 else 1 if i == 0 else 3 if i == len(parts) - 1 else 2
+            if len(part) > _MOST:
+                raise TypeError(f"a record of {len(part)} bytes; RecordIO takes {_MOST} at most")
+            word = struct.pack("<I", flag << 29 | len(part))
+            self.file.write(_MAGIC, word, part, bytes(-len(part) % 4))
+        self.index.write(f"{number}\t{begin}\n".encode())
+
+    def journal(self) -> dict[str, Any]:
+        return {"bytes": self.file.sync(), "index_bytes": self.index.sync()}
+
+    def close(self) -> None:
+        self.file.close()
+        self.index.close()
+
+
+def _parts(data: bytes) -> list[bytes]:
+    """Cut where the magic number stands at a multiple of four; readers put it back there."""
+    parts, begin, at = [], 0, data.find(_MAGIC)
+    while at >= 0:
+        if at % 4 == 0:
+            parts.append(data[begin:at])
+            begin = at + 4
+            at = data.find(_MAGIC, begin)
+        else:
+            at = data.find(_MAGIC, at + 1)
+    return [*parts, data[begin:]]

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""WebDataset: a tar whose members KEY.jpg, KEY.cls, KEY.NAME.txt ... make up a record."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace import _core
+from headrace.containers import AppendedFile, picture_bytes, picture_suffix
+
+SUFFIX = ".tar"
+FORMAT = "webdataset"
+RESUMES = True
+_PICTURES = "jpg;jpeg;png;webp;gif;bmp;tif;avif;ppm;pgm"
+
+
+def writer(
+    path: str, schema: Sequence[_core.Field], classes: Sequence[str], state: Any
+) -> TarWriter:
+    return TarWriter(path, schema, state or {})
+
+
+def extension(field: _core.Field) -> str:
+    """Of the field's members; of pictures, what stands before their own suffix."""
+    if field.kind in ("image", "mask"):
+        return "" if field.name == "image" else field.name
+    if field.name == "label" and field.dtype == "int64" and field.shape == ():
+        return "cls"
+    scalar = field.dtype == "int64" and field.shape == ()
+    kinds = {"text": "txt", "bytes": "bin"}
+    return f"{field.name}." + ("cls" if scalar else kinds.get(str(field.kind), "npy"))
+
+
+def check(schema: Sequence[_core.Field]) -> None:
+    """Whatever a field is, some member holds it."""
+
+
+def fields(schema: Sequence[_core.Field]) -> dict[str, Any]:
+    out = []
+    for field in schema:
+        name = extension(field)
+        if field.kind in ("image", "mask"):
+            before = f"{name}." if name else ""
+            name = ";".join(before + suffix for suffix in _PICTURES.split(";"))
+        out.append(f"{field.name}={name}")
+    return {"fields": out}
+
+
+class TarWriter:
+    """Members of one record stand together; blocks as POSIX.1-2001 (pax) has them."""
+
+    def __init__(self, path: str, schema: Sequence[_core.Field], state: Mapping[str, Any]) -> None:
+        self.file = AppendedFile(path, state.get("bytes", 0))
+        self.fields = [(field, extension(field)) for field in schema]
+
+    def add(self, number: int, key: str, values: Mapping[str, Any]) -> None:
+        for field, name in self.fields:
+            value = values[field.name]
+            if field.kind in ("image", "mask"):
+                data = picture_bytes(value)
+                suffix = ".".join(part for part in (name, picture_suffix(data)) if part)
+            else:
+                data, suffix = _member(field, value), name
+            info = tarfile.TarInfo(f"{key}.{suffix}")
+            info.size = len(data)
+            header = info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
+            self.file.write(header, data, bytes(-len(data) % tarfile.BLOCKSIZE))
+
+    def journal(self) -> dict[str, Any]:
+        return {"bytes": self.file.sync()}
+
+    def close(self) -> None:
+        end = 2 * tarfile.BLOCKSIZE
+        self.file.write(bytes(end + -(self.file.size + end) % tarfile.RECORDSIZE))
+        self.file.close()
+
+
+def _member(field: _core.Field, value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        return value.encode(errors="surrogateescape")
+    if isinstance(value, int):
+        return str(value).encode()
+    memory = io.BytesIO()
+    np.save(memory, np.asarray(value), allow_pickle=False)
+    return memory.getvalue()

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TFRecord of tf.train.Example, with the names of TensorFlow's own ImageNet scripts."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace import _core
+from headrace.containers import AppendedFile, picture_bytes
+from headrace.containers.protobuf import message, varint
+
+SUFFIX = ".tfrecord"
+FORMAT = "tfrecord"
+RESUMES = True
+_NAMES = {"image": "image/encoded", "label": "image/class/label"}
+
+
+def writer(
+    path: str, schema: Sequence[_core.Field], classes: Sequence[str], state: Any
+) -> TFRecordWriter:
+    return TFRecordWriter(path, schema, classes, state or {})
+
+
+def check(schema: Sequence[_core.Field]) -> None:
+    for field in schema:
+        if str(field.kind) == "tensor" and str(field.dtype) in ("float64", "uint64"):
+            raise TypeError(
+                f"TFRecord has no {field.dtype} (field {field.name!r}): float32 or int64"
+            )
+
+
+def fields(schema: Sequence[_core.Field]) -> dict[str, Any]:
+    return {"fields": [f"{f.name}={_NAMES.get(f.name, f.name)}" for f in schema]}
+
+
+class TFRecordWriter:
+    """Length, its checksum, the Example, its checksum; checksums masked as TensorFlow's are."""
+
+    def __init__(
+        self,
+        path: str,
+        schema: Sequence[_core.Field],
+        classes: Sequence[str],
+        state: Mapping[str, Any],
+    ) -> None:
+        self.file = AppendedFile(path, state.get("bytes", 0))
+        self.schema = list(schema)
+        self.classes = list(classes)
+
+    def add(self, number: int, key: str, values: Mapping[str, Any]) -> None:
+        features = [_feature("key", _bytes_list([key.encode(errors="surrogateescape")]))]
+        for field in self.schema:
+            name = _NAMES.get(field.name, field.name)
+            value = values[field.name]
+            features.append(_feature(name, _value(field, value)))
+            if field.name == "label" and isinstance(value, int) and 0 <= value < len(self.classes):
+                text = self.classes[value].encode(errors="surrogateescape")
+                features.append(_feature("image/class/text", _bytes_list([text])))
+        example = message(1, b"".join(features))
+        length = struct.pack("<Q", len(example))
+        self.file.write(length, _masked(length), example, _masked(example))
+
+    def journal(self) -> dict[str, Any]:
+        return {"bytes": self.file.sync()}
+
+    def close(self) -> None:
+        self.file.close()
+
+
+def _masked(data: bytes) -> bytes:
+    crc = _core.crc32c(data)
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+
+def _value(field: _core.Field, value: Any) -> bytes:
+    if field.kind in ("image", "mask"):
+        return _bytes_list([picture_bytes(value)])
+    if isinstance(value, str):
+        return _bytes_list([value.encode(errors="surrogateescape")])
+    if isinstance(value, bytes):
+        return _bytes_list([value])
+    if isinstance(value, int):
+        return _int64_list([value])
+    array = np.asarray(value)
+    if array.dtype.kind == "f":
+        return message(2, message(1, array.astype("<f4").tobytes()))
+    return _int64_list(array.ravel().tolist())
+
+
+def _bytes_list(values: Iterable[bytes]) -> bytes:
+    return message(1, b"".join(message(1, value) for value in values))
+
+
+def _int64_list(values: Iterable[int]) -> bytes:
+    return message(3, message(1, b"".join(map(varint, values))))
+
+
+def _feature(name: str, feature: bytes) -> bytes:
+    """An entry of the map Features.feature."""
+    return message(1, message(1, name.encode()) + message(2, feature))
