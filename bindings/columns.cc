@@ -2,6 +2,9 @@
 // Sources made of columns (headrace.records), and views of sources.
 #include "headrace/formats/columns.h"
 
+#include <nanobind/stl/tuple.h>
+
+#include <tuple>
 #include <utility>
 
 #include "bindings/bindings.h"
@@ -14,12 +17,36 @@ struct ColumnList {
 };
 
 // The array is borrowed for as long as any view of the source lives, not copied.
-void add_array(ColumnList& self, std::string name, nb::object array, nb::object keep) {
+void add_array(ColumnList& self, std::string name, nb::object array, nb::object keep,
+               std::vector<std::string> classes) {
   const TensorView view = borrowed_view(array);
   auto owner = std::make_shared<OwnedObject>(nb::make_tuple(array, keep));
-  self.columns.push_back(
-      {std::move(name), ArrayColumn{view.data, view.dtype, view.shape.at(0),
-                                    Shape(view.shape.begin() + 1, view.shape.end()), owner}});
+  Column& column = self.columns.emplace_back();
+  column.name = std::move(name);
+  column.values = ArrayColumn{view.data, view.dtype, view.shape.at(0),
+                              Shape(view.shape.begin() + 1, view.shape.end()), owner};
+  if (!classes.empty()) column.kind = FieldKind::kLabel;
+  column.classes = std::move(classes);
+}
+
+// (data, its bytes, offsets, whether they are int64, count, valid bits or 0, the first bit of
+// them); places are addresses of memory that `keep` keeps.
+using Part = std::tuple<uintptr_t, uint64_t, uintptr_t, bool, int64_t, uintptr_t, int64_t>;
+
+void add_blobs(ColumnList& self, std::string name, std::string_view kind, DType dtype,
+               const std::vector<Part>& parts, nb::object keep) {
+  BlobColumn column{
+      .parts = {}, .dtype = dtype, .owner = std::make_shared<OwnedObject>(std::move(keep))};
+  for (const auto& [data, bytes, offsets, wide, count, valid, first_bit] : parts) {
+    column.parts.push_back({.data = reinterpret_cast<const uint8_t*>(data),
+                            .data_bytes = bytes,
+                            .offsets = reinterpret_cast<const void*>(offsets),
+                            .wide = wide,
+                            .count = count,
+                            .valid = reinterpret_cast<const uint8_t*>(valid),
+                            .first_bit = first_bit});
+  }
+  self.columns.push_back({std::move(name), std::move(column), kind_from_name(kind)});
 }
 
 }  // namespace
@@ -28,7 +55,13 @@ void bind_columns(nb::module_& module) {
   nb::class_<ColumnList>(module, "ColumnList", "Columns of equal length, by name.")
       .def(nb::init<>())
       .def("add_array", &add_array, nb::arg("name"), nb::arg("array"), nb::arg("keep"),
-           "A dense array; its first axis is the record. keep: what must live as long.")
+           nb::arg("classes") = std::vector<std::string>(),
+           "A dense array; its first axis is the record. keep: what must live as long. classes: "
+           "names of the labels that it holds.")
+      .def("add_blobs", &add_blobs, nb::arg("name"), nb::arg("kind"), nb::arg("dtype"),
+           nb::arg("parts"), nb::arg("keep"),
+           "Values of any length by address: (data, its bytes, offsets, offsets are int64, count, "
+           "valid bits or 0, the first bit). keep: what keeps that memory.")
       .def(
           "add_paths",
           [](ColumnList& self, std::string name, const nb::list& paths) {
@@ -44,7 +77,12 @@ void bind_columns(nb::module_& module) {
             self.columns.push_back({std::move(name), TextColumn{std::move(values)}});
           },
           nb::arg("name"), nb::arg("values"))
-      .def("source", [](ColumnList& self) { return SourceHandle{records(self.columns)}; });
+      .def(
+          "source",
+          [](ColumnList& self, const std::string& title) {
+            return SourceHandle{records(std::move(self.columns), title)};
+          },
+          nb::arg("title") = "", "The source; the list is empty then. title: how it is described.");
 }
 
 }  // namespace headrace::python

@@ -6,6 +6,7 @@
 
 #include "bindings/bindings.h"
 #include "headrace/base/registry.h"
+#include "headrace/formats/host_formats.h"
 
 namespace headrace::python {
 namespace {
@@ -113,14 +114,33 @@ class HostSource final : public Source {
 };
 
 Field make_field(std::string name, std::string_view kind, DType dtype, Shape shape, bool encoded) {
-  for (int i = 0; i <= static_cast<int>(FieldKind::kBytes); ++i) {
-    const FieldKind known = static_cast<FieldKind>(i);
-    if (name_of(known) == kind) return {std::move(name), known, dtype, std::move(shape), encoded};
-  }
-  throw nb::value_error("no such kind of field");
+  return {std::move(name), kind_from_name(kind), dtype, std::move(shape), encoded};
+}
+
+// Formats that a library of Python reads: (format, files, arguments) -> the engine's source.
+void set_opener(nb::object function) {
+  // shared: std::function copies what it holds.
+  auto shared = std::make_shared<OwnedObject>(std::move(function));
+  set_host_opener([shared](const std::string& format, const std::vector<std::string>& files,
+                           const std::map<std::string, ParamValue>& arguments) {
+    nb::gil_scoped_acquire gil;
+    nb::list paths;
+    for (const std::string& file : files) paths.append(str_from_bytes(file));
+    nb::dict given;
+    for (const auto& [name, value] : arguments) given[name.c_str()] = object_from_param(value);
+    return nb::cast<SourceHandle>(shared->get()(format, paths, given)).source;
+  });
 }
 
 }  // namespace
+
+FieldKind kind_from_name(std::string_view kind) {
+  for (int i = 0; i <= static_cast<int>(FieldKind::kBytes); ++i) {
+    const FieldKind known = static_cast<FieldKind>(i);
+    if (name_of(known) == kind) return known;
+  }
+  throw nb::value_error("no such kind of field");
+}
 
 OwnedObject::~OwnedObject() {
   if (!Py_IsInitialized()) return;  // the interpreter has freed everything, or never will
@@ -146,6 +166,8 @@ void bind_host_source(nb::module_& module) {
       nb::arg("object"), nb::arg("size"), nb::arg("schema"), nb::arg("classes"),
       nb::arg("fingerprint"), nb::arg("description"),
       "A source over an object with read(indices, wanted), key(index) and integer_column(field).");
+  module.def("set_host_opener", &set_opener, nb::arg("function"),
+             "Who opens formats that a library of Python reads: (format, files, arguments).");
 }
 
 }  // namespace headrace::python

@@ -251,6 +251,52 @@ Field make_text(TextColumn& text, const Column& column, Cell& cell) {
   return Field{.name = column.name, .kind = kind};
 }
 
+// That the offsets rise inside of the data, so that no length read later can be wrong.
+template <class Offset>
+bool offsets_rise(const BlobColumn::Part& part, size_t item) {
+  const auto* offsets = static_cast<const Offset*>(part.offsets);
+  bool fine = offsets[0] >= 0;
+  for (int64_t i = 0; i < part.count; ++i) fine = fine && offsets[i] <= offsets[i + 1];
+  return fine && static_cast<uint64_t>(offsets[part.count]) <= part.data_bytes / item;
+}
+
+Field make_blobs(BlobColumn& blobs, const Column& column, Cell& cell) {
+  const FieldKind kind = column.kind.value_or(FieldKind::kBytes);
+  if (kind == FieldKind::kLabel || (kind != FieldKind::kTensor && blobs.dtype != DType::kUInt8)) {
+    bad_column(column.name, "values of any length are no " + std::string(name_of(kind)));
+  }
+  for (const BlobColumn::Part& part : blobs.parts) {
+    const size_t item = size_of(blobs.dtype);
+    const bool fine = part.count == 0 || (part.wide ? offsets_rise<int64_t>(part, item)
+                                                    : offsets_rise<int32_t>(part, item));
+    if (!fine) bad_column(column.name, "the offsets of its values do not fit its data");
+  }
+  cell.form = Cell::Form::kBlob;
+  cell.blobs = std::move(blobs);
+  Field field{.name = column.name, .kind = kind, .dtype = cell.blobs.dtype};
+  cell.bytes = size_of(cell.blobs.dtype);
+  cell.is_vector = kind == FieldKind::kTensor;
+  cell.may_be_null = kind == FieldKind::kText;
+  if (cell.is_vector) field.shape = {-1};
+  if (is_picture(kind)) {
+    field.shape = {-1, -1, -1};
+    field.encoded = true;
+  }
+  return field;
+}
+
+void add_blobs(const BlobColumn& blobs, int64_t count, Fingerprint& print) {
+  constexpr int64_t kPlaces = 64;
+  constexpr size_t kMost = 64;
+  for (int64_t i = 0; i < std::min(kPlaces, count); ++i) {
+    const auto bytes = blob_of(blobs, count <= kPlaces ? i : count / kPlaces * i);
+    print.add(bytes ? uint64_t{bytes->size()} : UINT64_MAX);
+    if (!bytes) continue;
+    print.add(std::string_view(reinterpret_cast<const char*>(bytes->data()),
+                               std::min(bytes->size(), kMost)));
+  }
+}
+
 // Arrays may be large: their type, and what stands at sixteen places, tell them apart.
 void add_array(const Cell& cell, int64_t count, Fingerprint& print) {
   constexpr int64_t kPlaces = 16;
@@ -285,6 +331,7 @@ Field make_cell(Column& column, Cell& cell) {
     Cell& cell;
     Field operator()(ArrayColumn& array) const { return make_array(array, column, cell); }
     Field operator()(FileArrayColumn& array) const { return make_file_array(array, column, cell); }
+    Field operator()(BlobColumn& blobs) const { return make_blobs(blobs, column, cell); }
     Field operator()(PathColumn& files) const { return make_files(files, column, cell); }
     Field operator()(TextColumn& text) const { return make_text(text, column, cell); }
   };
@@ -299,6 +346,11 @@ int64_t length_of(const Column& column) {
   struct Length {
     int64_t operator()(const ArrayColumn& array) const { return array.count; }
     int64_t operator()(const FileArrayColumn& array) const { return array.count(); }
+    int64_t operator()(const BlobColumn& blobs) const {
+      int64_t count = 0;
+      for (const BlobColumn::Part& part : blobs.parts) count += part.count;
+      return count;
+    }
     int64_t operator()(const PathColumn& files) const {
       return static_cast<int64_t>(files.paths.size());
     }
@@ -325,6 +377,21 @@ void add_cell(const Field& field, const Cell& cell, int64_t count, Fingerprint& 
   if (cell.form == Cell::Form::kInMemory || cell.form == Cell::Form::kFileArray) {
     add_array(cell, count, print);
   }
+  if (cell.form == Cell::Form::kBlob) add_blobs(cell.blobs, count, print);
+}
+
+std::optional<std::span<const uint8_t>> blob_of(const BlobColumn& column, int64_t record) {
+  size_t at = 0;
+  while (record >= column.parts[at].count) record -= column.parts[at++].count;
+  const BlobColumn::Part& part = column.parts[at];
+  const int64_t bit = part.first_bit + record;
+  if (part.valid && !(part.valid[bit / 8] >> bit % 8 & 1)) return {};
+  const auto place = [&](int64_t i) {
+    return static_cast<size_t>(part.wide ? static_cast<const int64_t*>(part.offsets)[i]
+                                         : static_cast<const int32_t*>(part.offsets)[i]);
+  };
+  const size_t item = size_of(column.dtype);
+  return std::span(part.data + place(record) * item, (place(record + 1) - place(record)) * item);
 }
 
 }  // namespace headrace

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,20 +17,27 @@
 namespace headrace {
 
 struct Cell {
-  enum class Form : uint8_t { kInMemory, kScalar, kFile, kText, kFileArray };
+  enum class Form : uint8_t { kInMemory, kScalar, kFile, kText, kFileArray, kBlob };
   Form form = Form::kInMemory;
   const uint8_t* data = nullptr;  // kInMemory: of record 0; kScalar: int64 values
   size_t bytes = 0;               // kInMemory, kFileArray: of one record
   NameList names;                 // kFile: paths; kText: values
   FileArray array;                // kFileArray
+  BlobColumn blobs;               // kBlob
   size_t buffer = 0;              // kFile, kFileArray: the first of its own among a record's
   std::vector<int64_t> numbers;   // kScalar: where they had to be converted
   std::shared_ptr<const void> owner;
   std::vector<std::string> classes;
 
+  bool is_vector = false;    // kBlob: of elements of `bytes` bytes each
+  bool may_be_null = false;  // kBlob: an empty value stands for none
+
   // Of a record's own buffers.
   size_t buffers() const { return form == Form::kFile ? 1 : form == Form::kFileArray ? 2 : 0; }
 };
+
+// Where a blob's bytes lie; nothing where the record has none.
+std::optional<std::span<const uint8_t>> blob_of(const BlobColumn& column, int64_t record);
 
 // Fills the cell and gives its field; may take the column's values. Throws Exception HR0420.
 Field make_cell(Column& column, Cell& cell);

@@ -18,6 +18,12 @@ constexpr ErrorCode kLargeRecord{
     "memory_limit, or store smaller records."};
 const Register<ErrorCode> registered_large_record(kLargeRecord);
 
+constexpr ErrorCode kNoValue{
+    "HR0428", ErrorKind::kData, "record without a value",
+    "A table's column has no value (null) for this record, and the field cannot be without one. "
+    "Filter such rows out, or fill them in, or let on_error= leave the record out."};
+const Register<ErrorCode> registered_no_value(kNoValue);
+
 class ColumnSource final : public Source {
  public:
   ColumnSource(Schema schema, std::vector<Cell> cells, int64_t size, std::string title)
@@ -122,11 +128,27 @@ class ColumnSource final : public Source {
         path = cell.names[record];
         read_file_field(path, record, field, cell.buffer, out);
         break;
+      case Cell::Form::kBlob:
+        read_blob(cell, record, data, out);
+        break;
       case Cell::Form::kFileArray:
         if (Result<void> read = read_array(cell, record, data, out); !read && out.result) {
           read.error().where.record = record;
           out.result = std::move(read);
         }
+    }
+  }
+
+  static void read_blob(const Cell& cell, int64_t record, FieldData& data, RecordData& out) {
+    if (const auto bytes = blob_of(cell.blobs, record)) {
+      data.bytes = *bytes;
+      data.shape.clear();
+      if (cell.is_vector) data.shape = {static_cast<int64_t>(bytes->size() / cell.bytes)};
+    } else if (!cell.may_be_null && out.result) {
+      out.result = Error{.code = &kNoValue,
+                         .what = "a column has no value (null) for it",
+                         .where = {.record = record},
+                         .hint = "filter such rows out of the table"};
     }
   }
 

@@ -29,6 +29,24 @@ struct ArrayColumn {
 // are loaded when the source is made; of others each record is read by position when it is wanted.
 using FileArrayColumn = FileArray;
 
+// Values of any length in memory, as Arrow keeps them: end to end, and where each ends. Encoded
+// pictures, text and bytes; or, with a kind of tensor, vectors of numbers.
+struct BlobColumn {
+  struct Part {
+    const uint8_t* data = nullptr;
+    uint64_t data_bytes = 0;
+    const void* offsets = nullptr;  // count + 1 of them, in elements, rising
+    bool wide = false;              // int64 offsets; else int32
+    int64_t count = 0;
+    const uint8_t* valid = nullptr;  // a bit a record, the lowest first; null: all are there
+    int64_t first_bit = 0;
+  };
+  std::vector<Part> parts;
+  DType dtype = DType::kUInt8;  // of the elements
+  // shared: keeps the memory alive for as long as any view of the source lives.
+  std::shared_ptr<const void> owner = {};
+};
+
 // Files, one a record, each holding an encoded picture (or text, or bytes, where the kind says so).
 struct PathColumn {
   std::vector<std::string> paths;
@@ -41,10 +59,11 @@ struct TextColumn {
 
 struct Column {
   std::string name;
-  std::variant<ArrayColumn, PathColumn, TextColumn, FileArrayColumn> values;
+  std::variant<ArrayColumn, PathColumn, TextColumn, FileArrayColumn, BlobColumn> values;
   // None: by name and type. Arrays: "image", "mask" (also plural) of uint8 with two or three
   // dimensions a record are pictures, one-dimensional integers named "label" are labels, the rest
   // are tensors. Files: masks by that name, else images. Text: labels by that name, else text.
+  // Blobs need one.
   std::optional<FieldKind> kind = {};
   // What the numbers 0, 1, 2, ... of a label mean, where its array comes with names.
   std::vector<std::string> classes = {};

@@ -123,6 +123,11 @@ def open(path: Any, *, progress: Progress | None = None, **params: Any) -> Sourc
     if isinstance(path, (str, os.PathLike)):
         arguments = {name: _plain(value) for name, value in params.items()}
         return Source(_core.open(os.fspath(path), arguments, progress))
+    if type(path).__module__.partition(".")[0] == "datasets" and hasattr(path, "data"):
+        from headrace.arrow_tables import source_of_dataset
+
+        params.pop("format", None)
+        return Source(source_of_dataset(path, **params))
     if hasattr(path, "__len__") and hasattr(path, "__getitem__"):
         from headrace.objects import source_from_object
 
@@ -203,3 +208,16 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
     return list(value) if isinstance(value, (tuple, range)) else value
+
+
+def _open_in_python(format: str, files: list[str], arguments: dict[str, Any]) -> _core.Source:
+    if format == "hdf5":
+        from headrace import trusted_hdf5
+
+        return trusted_hdf5.open_files(files, arguments)
+    from headrace import arrow_tables
+
+    return arrow_tables.open_files(format, files, arguments)
+
+
+_core.set_host_opener(_open_in_python)

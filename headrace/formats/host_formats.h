@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Formats whose files are read by a library of the host language (Parquet and
+// Arrow by pyarrow). They are recognized and described here as all others are;
+// the host opens them.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "headrace/formats/source.h"
+
+namespace headrace {
+
+// Called without any lock of the host held. Throws Exception.
+using HostOpener = std::function<SourcePtr(
+    const std::string &format, const std::vector<std::string> &files,
+    const std::map<std::string, ParamValue> &arguments)>;
+
+// Once, while the host's module is loaded.
+void set_host_opener(HostOpener opener);
+// Throws Exception HR0425 where no host is there that could.
+SourcePtr open_in_host(const std::string &format,
+                       const std::vector<std::string> &files,
+                       const std::map<std::string, ParamValue> &arguments);
+
+} // namespace headrace

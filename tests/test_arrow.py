@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parquet, Arrow and datasets of Hugging Face are what pyarrow reads from them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace import _core
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+CORPUS = Path(os.environ.get("HEADRACE_TEST_DATA", "/nonexistent")) / "formats" / "parquet"
+PICTURES = sorted((Path(__file__).parent.parent / "examples" / "pictures").glob("*.jpg"))[:4]
+
+
+def table(rows: int = 24) -> Any:
+    pictures = [PICTURES[i % len(PICTURES)].read_bytes() for i in range(rows)]
+    random = np.random.default_rng(0)
+    return pa.table(
+        {
+            "image": [{"bytes": each, "path": "x.jpg"} for each in pictures],
+            "label": pa.array(np.arange(rows) % 5, pa.int32()),
+            "caption": ["", *(f"row {i} é" for i in range(1, rows))],
+            "score": pa.array(random.random(rows), pa.float32()),
+            "good": pa.array([i % 3 == 0 for i in range(rows)]),
+            "box": pa.array(random.random((rows, 4)).tolist(), pa.list_(pa.float32(), 4)),
+            "tokens": pa.array([list(range(i % 4)) for i in range(rows)], pa.list_(pa.int16())),
+        }
+    )
+
+
+def decode(picture: bytes) -> np.ndarray[Any, Any]:
+    return np.asarray(_core.decode(picture))
+
+
+def check(source: hr.Source, expected: Any) -> None:
+    rows = expected.to_pylist()
+    assert len(source) == len(rows)
+    assert source.column("label").tolist() == [row["label"] for row in rows]
+    for i in range(len(rows)):
+        got, row = source[i], rows[i]
+        assert np.array_equal(got["image"], decode(row["image"]["bytes"]))
+        assert (got["label"], got["caption"]) == (row["label"], row["caption"])
+        assert np.asarray(got["score"]) == np.float32(row["score"])
+        assert bool(np.asarray(got["good"])) == row["good"]
+        np.testing.assert_array_equal(got["box"], np.array(row["box"], np.float32))
+        np.testing.assert_array_equal(got["tokens"], np.array(row["tokens"], np.int16))
+
+
+@pytest.mark.parametrize("memory", [1 << 30, 0])
+def test_parquet_is_what_pyarrow_reads(tmp_path: Path, memory: int) -> None:
+    expected = table()
+    pq.write_table(expected, tmp_path / "a.parquet", row_group_size=7)
+    check(hr.parquet(tmp_path / "a.parquet", memory=memory), expected)
+    with hr.Loader(
+        hr.parquet(tmp_path / "a.parquet", ["image", "label"], memory=memory),
+        [hr.transforms.Resize((8, 8))],
+        batch_size=8,
+        shuffle=True,
+    ) as loader:
+        labels = np.concatenate([np.asarray(batch.label) for batch in loader])
+    assert sorted(labels.tolist()) == sorted(expected["label"].to_pylist())
+
+
+def test_files_of_a_folder_are_sorted(tmp_path: Path) -> None:
+    expected = table()
+    for i in range(3):
+        pq.write_table(expected.slice(i * 8, 8), tmp_path / f"part-{i}.parquet")
+    check(hr.open(tmp_path), expected)
+    check(hr.open(f"{tmp_path}/part-{{0..2}}.parquet"), expected)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_arrow_files_and_streams(tmp_path: Path, stream: bool) -> None:
+    expected = table()
+    write = pa.ipc.new_stream if stream else pa.ipc.new_file
+    with write(str(tmp_path / "a.arrow"), expected.schema) as writer:
+        for batch in expected.to_batches(max_chunksize=5):
+            writer.write_batch(batch)
+    source = hr.open(tmp_path / "a.arrow")
+    check(source, expected)
+    assert len(source[5:11]) == 6
+
+
+def test_fields_are_chosen_and_renamed(tmp_path: Path) -> None:
+    pq.write_table(table(), tmp_path / "a.parquet")
+    source = hr.open(tmp_path / "a.parquet", fields=["label=caption", "value=score"])
+    assert [field.name for field in source.schema] == ["label", "value"]
+    assert source.classes[0] == "" and len(source.classes) == 24
+    with pytest.raises(hr.UnsupportedError, match="did you mean"):
+        hr.open(tmp_path / "a.parquet", fields=["scoer"])
+
+
+def test_pictures_may_be_named_by_path(tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir()
+    for i, picture in enumerate(PICTURES):
+        (tmp_path / "p" / f"{i}.jpg").write_bytes(picture.read_bytes())
+    images = [{"bytes": None, "path": f"p/{i}.jpg"} for i in range(len(PICTURES))]
+    kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    pq.write_table(pa.table({"image": pa.array(images, kind)}), tmp_path / "a.parquet")
+    source = hr.open(tmp_path / "a.parquet")
+    for i, picture in enumerate(PICTURES):
+        assert np.array_equal(source[i]["image"], decode(picture.read_bytes()))
+
+
+def test_a_row_without_a_picture_is_a_bad_record(tmp_path: Path) -> None:
+    pictures = [PICTURES[0].read_bytes(), None, PICTURES[1].read_bytes()]
+    pq.write_table(pa.table({"image": pa.array(pictures, pa.binary())}), tmp_path / "a.parquet")
+    source = hr.open(tmp_path / "a.parquet")
+    with pytest.raises(hr.DataError) as caught:
+        source[1]
+    assert caught.value.code == "HR0428" and caught.value.where.record == 1
+    assert source[2]["image"].ndim == 3
+
+
+def test_what_is_no_field_is_named(tmp_path: Path) -> None:
+    def refused(**columns: Any) -> str:
+        pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+        with pytest.raises(hr.UnsupportedError) as caught:
+            hr.open(tmp_path / "a.parquet")
+        assert caught.value.code == "HR0427"
+        return str(caught.value)
+
+    assert "no value (null) in 1 of 3" in refused(x=pa.array([1, None, 3]))
+    assert "'t' is of type timestamp" in refused(t=pa.array([0], pa.timestamp("s")))
+    assert "a structure of a" in refused(s=pa.array([{"a": 1}]))
+    (tmp_path / "a.parquet").write_bytes(b"PAR1 cut off")
+    with pytest.raises(hr.UnsupportedError, match="pyarrow cannot read"):
+        hr.open(tmp_path / "a.parquet")
+
+
+def test_slices_of_arrow_arrays_are_read_at_their_place(tmp_path: Path) -> None:
+    expected = table()
+    sliced = expected.slice(3, 10)
+    with pa.ipc.new_file(str(tmp_path / "a.arrow"), sliced.schema) as writer:
+        writer.write_table(sliced)
+    check(hr.open(tmp_path / "a.arrow"), sliced)
+
+
+def test_datasets_of_hugging_face(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    features = datasets.Features(
+        {"label": datasets.ClassLabel(names=["cat", "dog"]), "n": datasets.Value("int64")}
+    )
+    data = datasets.Dataset.from_dict({"label": [0, 1, 1], "n": [5, 6, 7]}, features=features)
+    data.save_to_disk(str(tmp_path / "one"))
+    datasets.DatasetDict({"train": data, "test": data.select([0])}).save_to_disk(
+        str(tmp_path / "two")
+    )
+    for source in (hr.open(tmp_path / "one"), hr.open(tmp_path / "two", split="train")):
+        assert source.classes == ["cat", "dog"] and source.column("n").tolist() == [5, 6, 7]
+    with pytest.raises(hr.ConfigError, match="HR0432"):
+        hr.open(tmp_path / "two")
+    chosen = hr.open(data.select([2, 0]))
+    assert chosen.column("n").tolist() == [7, 5] and chosen.classes == ["cat", "dog"]
+
+
+@pytest.mark.skipif(not CORPUS.exists(), reason="HEADRACE_TEST_DATA/formats/parquet")
+def test_the_corpus_is_read_or_refused_by_name() -> None:
+    for path in sorted(CORPUS.rglob("*.parquet")):
+        expected = pq.read_table(path)
+        try:
+            source = hr.open(path)
+        except hr.UnsupportedError as error:
+            assert error.code == "HR0427"
+            continue
+        assert len(source) == len(expected)
+        source[0]
