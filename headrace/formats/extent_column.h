@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// One integer of every record of a container, read on all cores without what lies around it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "headrace/base/error.h"
+#include "headrace/formats/extents.h"
+#include "headrace/storage/file_set.h"
+#include "headrace/storage/file_window.h"
+
+namespace headrace {
+
+// The record's value, by small reads from its file. Called from several threads.
+using ReadInteger =
+    std::function<Result<int64_t>(FileWindow& window, int64_t record, const Extent& extent)>;
+
+// Throws Exception: the first record's error, with file and record, and its offset as it is given.
+std::vector<int64_t> column_of(const FileSet& files, const Extents& records,
+                               const ReadInteger& read);
+
+}  // namespace headrace

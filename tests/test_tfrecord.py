@@ -1,0 +1,469 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TFRecord: the records of the files that they were made from, and those that TensorFlow reads."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import struct
+import zlib
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import files_of, label_of, pixels_of
+from tfrecord_writer import (
+    crc32c,
+    example,
+    feature,
+    field,
+    frame,
+    masked,
+    sequence_example,
+    tfrecord,
+)
+
+import headrace as hr
+from headrace import transforms as T
+
+AUGMENT = [T.RandomCrop(12), T.RandomHorizontalFlip(), T.ToDtype("float32", scale=True)]
+
+
+def write(path: Path, records: list[bytes]) -> Path:
+    path.write_bytes(tfrecord(records))
+    return path
+
+
+def imagenet_like(path: Path) -> bytes:
+    return example(
+        {
+            "image/class/label": label_of(path) + 1,
+            "image/class/text": path.parent.name.encode(),
+            "image/encoded": path.read_bytes(),
+            "image/object/bbox/xmin": [0.25] * (int(path.stem) % 3),
+            "image/height": 7,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def shards(pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pictures in three files."""
+    root = tmp_path_factory.mktemp("shards")
+    records = [imagenet_like(path) for path in files_of(pictures)]
+    for number, (begin, end) in enumerate([(0, 9), (9, 10), (10, 23)]):
+        write(root / f"train-{number:05}-of-00003", records[begin:end])
+    return root
+
+
+def batches_of(source: Any, **options: Any) -> list[bytes]:
+    given: dict[str, Any] = {"batch_size": 4, "shuffle": True, "fields": ("image", "label")}
+    loader = hr.Loader(source, AUGMENT, **{**given, **options})
+    return [np.asarray(b["image"]).tobytes() + np.asarray(b["label"]).tobytes() for b in loader]
+
+
+def test_the_checksum_of_these_tests_is_that_of_the_rfc() -> None:
+    assert crc32c(b"123456789") == 0xE3069283  # RFC 3720, B.4
+
+
+def test_features_get_the_names_and_kinds_that_people_expect(shards: Path) -> None:
+    source = hr.open(f"{shards}/train-*")
+    assert [(f.name, f.kind, f.dtype, f.shape) for f in source.schema] == [
+        ("image", "image", "uint8", (-1, -1, -1)),
+        ("label", "label", "int64", ()),
+        ("image_class_text", "text", "uint8", ()),
+        ("image_height", "tensor", "int64", ()),
+        ("image_object_bbox_xmin", "tensor", "float32", (-1,)),
+    ]
+    assert len(source) == 23
+    assert source.key(9) == "train-00001-of-00003:0"
+    assert f"tfrecord {shards}/train-* (23 records in 3 files)" in repr(source)
+
+
+def test_records_are_those_of_the_files(shards: Path, pictures: Path) -> None:
+    source = hr.open(f"{shards}/train-{{00000..00002}}-of-00003", label_offset=-1)
+    paths = files_of(pictures)
+    for record, path in zip(source, paths, strict=True):
+        assert np.array_equal(record["image"], pixels_of(path))
+        assert record["label"] == label_of(path)
+        assert record["image_class_text"] == path.parent.name
+        assert record["image_object_bbox_xmin"].tolist() == [0.25] * (int(path.stem) % 3)
+    assert source.column("label").tolist() == [label_of(path) for path in paths]
+    assert source.column("image_height").tolist() == [7] * 23
+
+
+def test_batches_are_those_of_the_folder(shards: Path, pictures: Path) -> None:
+    source = hr.open(f"{shards}/train-*", label_offset=-1)
+    for threads in (1, 3):
+        assert batches_of(source, threads=threads, seed=4) == batches_of(pictures, seed=4)
+
+
+def test_a_loader_resumes_at_every_step(shards: Path) -> None:
+    source = hr.open(f"{shards}/train-*")
+    whole = batches_of(source)
+    for step in range(len(whole) + 1):
+        first = hr.Loader(source, AUGMENT, batch_size=4, shuffle=True, fields=("image", "label"))
+        running = iter(first)
+        for _ in range(step):
+            next(running)
+        second = hr.Loader(source, AUGMENT, batch_size=4, shuffle=True, fields=("image", "label"))
+        second.load_state_dict(first.state_dict())
+        rest = [np.asarray(b["image"]).tobytes() for b in second] if step < len(whole) else []
+        assert [whole[step + i].startswith(r) for i, r in enumerate(rest)] == [True] * len(rest)
+        assert len(rest) == len(whole) - step
+
+
+def test_all_shards_of_a_run_are_the_dataset(shards: Path) -> None:
+    seen: list[int] = []
+    for rank in range(3):
+        loader = hr.Loader(
+            hr.open(f"{shards}/train-*"),
+            batch_size=1,
+            shuffle=True,
+            shard=(rank, 3),
+            last_batch="pad",
+            fields=("id", "image_height"),
+        )
+        seen += [int(i) for batch in loader for i in np.asarray(batch["id"])]
+    assert set(seen) == set(range(23))
+
+
+def test_a_folder_of_shards_and_other_suffixes(tmp_path: Path) -> None:
+    for number in range(12):
+        write(tmp_path / f"part-{number}.tfrecord", [example({"n": number})])
+    (tmp_path / "part-0.idx").write_text("")
+    source = hr.open(tmp_path)
+    assert source.column("n").tolist() == list(range(12))
+
+
+def test_lists_packed_or_not_and_of_any_length(tmp_path: Path) -> None:
+    records = [
+        example({"ints": [1, -1, 2**62], "floats": [0.5, -2.0], "same": [7, 8]}, packed=True),
+        example({"ints": [5], "floats": [1.0, 3.0], "same": [9, 300]}, packed=False),
+        example({"ints": [], "floats": [1.5, 3.5], "same": [-4, 6]}, packed=False),
+    ]
+    source = hr.open(write(tmp_path / "x", records))
+    assert [(f.name, f.shape) for f in source.schema] == [
+        ("floats", (2,)),
+        ("ints", (-1,)),
+        ("same", (2,)),
+    ]
+    assert [r["ints"].tolist() for r in source] == [[1, -1, 2**62], [5], []]
+    assert [r["floats"].tolist() for r in source] == [[0.5, -2.0], [1.0, 3.0], [1.5, 3.5]]
+    assert [r["same"].tolist() for r in source] == [[7, 8], [9, 300], [-4, 6]]
+
+
+def test_of_two_features_with_one_name_the_later_one_counts(tmp_path: Path) -> None:
+    entries = [field(1, field(1, b"n") + field(2, feature(value))) for value in (1, 2)]
+    message = field(1, b"".join(entries)) + field(7, b"unknown") + b"\x45\0\0\0\0"
+    source = hr.open(write(tmp_path / "x", [message]))
+    assert source[0]["n"] == 2
+    assert source.column("n").tolist() == [2]
+    source = hr.open(write(tmp_path / "y", [field(1, entries[0]) + field(1, entries[1])]))
+    assert source[0]["n"] == 2
+
+
+def test_a_sequence_example_gives_tensors_of_its_steps(tmp_path: Path) -> None:
+    records = [
+        sequence_example(
+            {"label": n},
+            {
+                "frames": [[float(n), float(i)] for i in range(n)],
+                "tokens": [[i] for i in range(n)],
+                "words": [[b"a", b"b"]] * n,
+                "rgb": [[bytes([i] * 4)] for i in range(n)],
+            },
+        )
+        for n in range(1, 4)
+    ]
+    path = write(tmp_path / "x.tfrecord", records)
+    source = hr.open(path)
+    assert [(f.name, f.shape) for f in source.schema] == [
+        ("label", ()),
+        ("frames", (-1, 2)),
+        ("tokens", (-1,)),
+    ]
+    assert "words: several byte strings" in repr(source)
+    assert source[2]["frames"].tolist() == [[3, 0], [3, 1], [3, 2]]
+    assert source[2]["tokens"].tolist() == [0, 1, 2]
+    video = hr.open(path, fields=["label", "rgb:uint8[-1,4]"])
+    assert video[1]["rgb"].tolist() == [[0] * 4, [1] * 4]
+    with pytest.raises(hr.ConfigError, match=r'HR0474.*"words": it cannot be a field'):
+        hr.open(path, fields=["words"])
+    with pytest.raises(hr.DataError, match=r"HR0473.*step 0 has 4 values, and the field wants 5"):
+        hr.open(path, fields=["rgb:uint8[-1,5]"])[0]
+
+
+def test_fields_are_as_they_are_named(tmp_path: Path) -> None:
+    pixels = np.arange(24, dtype=np.uint8).reshape(4, 3, 2)
+    values = {
+        "id": b"first",
+        "key!": 3,
+        "key?": 4,
+        "0/x": 5,
+        "raw": pixels.tobytes(),
+        "floats": np.arange(6, dtype="<f4").tobytes(),
+    }
+    path = write(tmp_path / "x", [example(values)] * 2)
+    assert {f.name for f in hr.open(path).schema} == {
+        "id_",
+        "key_",
+        "key__2",
+        "_0_x",
+        "raw",
+        "floats",
+    }
+    source = hr.open(
+        path, fields=["a=raw:uint8[4,3,2]", "b=floats:float32[-1,3]", "label=key?", "t=id:bytes"]
+    )
+    assert [f.name for f in source.schema] == ["a", "b", "label", "t"]
+    assert np.array_equal(source[0]["a"], pixels)
+    assert source[0]["b"].tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert source[0]["t"] == b"first"
+    assert source.column("label").tolist() == [4, 4]
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("x=nope", "no such feature in 1 record"),
+        ("x=lable", 'did you mean "label"'),
+        ("1x=label", "a field's name is a word"),
+        ("key=label", "every source has a field 'key' already"),
+        ("x=label:int64[0]", r"no shape: \[0\]"),
+        ("x=label:int64[2,-1]", r"no shape: \[2,-1\]"),
+        ("x=label:float32", "the feature holds int64"),
+        ("x=label:text", "the feature holds numbers, no bytes"),
+        ("x=text:label", "a label is an integer"),
+        ("x=", "no feature is named"),
+    ],
+)
+def test_a_field_that_cannot_be_is_refused(tmp_path: Path, spec: str, message: str) -> None:
+    path = write(tmp_path / "x", [example({"label": 1, "text": b"a"})])
+    with pytest.raises(hr.ConfigError, match=rf"HR0474(.|\n)*{message}"):
+        hr.open(path, fields=[spec])
+
+
+def test_a_missing_feature_is_an_error_of_its_record(tmp_path: Path) -> None:
+    records = [example({"a": 1, "t": b"x"})] * 200
+    records[77] = example({"t": b"x"})
+    records[99] = example({"a": 1})
+    path = write(tmp_path / "x", records)
+    source = hr.open(path)
+    with pytest.raises(hr.DataError) as failure:
+        source[77]
+    assert failure.value.code == "HR0473"
+    assert 'feature "a": the record does not have it' in str(failure.value)
+    assert "record 77" in str(failure.value)
+    with pytest.raises(hr.DataError, match="missing="):
+        source[99]
+    with pytest.raises(hr.DataError, match="HR0473"):
+        source.column("a")
+    assert hr.open(path, missing="empty")[99]["t"] == ""
+
+
+def test_records_that_are_no_examples_are_one_field(tmp_path: Path, pictures: Path) -> None:
+    words = [b"hello", b"", b"\xff\x00 world" * 100]
+    source = hr.open(write(tmp_path / "x", words))
+    assert [(f.name, f.kind) for f in source.schema] == [("data", "bytes")]
+    assert [record["data"] for record in source] == words
+    paths = files_of(pictures)[:3]
+    source = hr.open(write(tmp_path / "y", [path.read_bytes() for path in paths]))
+    assert np.array_equal(source[2]["image"], pixels_of(paths[2]))
+    source = hr.open(write(tmp_path / "z", [example({"a": 1})]), content="bytes")
+    assert source[0]["data"] == example({"a": 1})
+
+
+def quarantine(path: Path, tmp_path: Path, **options: Any) -> list[dict[str, Any]]:
+    lines = tmp_path / "bad.jsonl"
+    loader = hr.Loader(
+        path, batch_size=4, on_error="skip", quarantine=lines, fields=("n",), **options
+    )
+    loader.rows = [int(n) for batch in loader for n in np.asarray(batch["n"])]  # type: ignore[attr-defined]
+    return [json.loads(line) for line in lines.read_text().splitlines()]
+
+
+def test_a_wrong_checksum_of_data_is_one_bad_record(tmp_path: Path) -> None:
+    records = [example({"n": n}) for n in range(20)]
+    frames = [bytearray(frame(record)) for record in records]
+    frames[7][14] ^= 1
+    path = tmp_path / "x.tfrecord"
+    path.write_bytes(b"".join(frames))
+    (line,) = quarantine(path, tmp_path)
+    assert line["code"] == "HR0471"
+    assert line["record"] == 7
+    assert line["offset"] == sum(map(len, frames[:7]))
+    assert line["file"] == str(path)
+    assert hr.open(path, verify=False, fields=["n:int64"]) is not None
+
+
+def test_a_wrong_length_is_the_end_of_its_shard(tmp_path: Path) -> None:
+    frames = [frame(example({"n": n})) for n in range(20)]
+    for shard in range(3):
+        broken = [bytearray(f) for f in frames]
+        if shard == 1:
+            broken[5][8] ^= 0x80
+        (tmp_path / f"{shard}.tfrecord").write_bytes(b"".join(broken))
+    source = hr.open(tmp_path)
+    assert len(source) == 20 + 6 + 20
+    assert "1 damaged place" in repr(source)
+    (line,) = quarantine(tmp_path, tmp_path)
+    assert (line["code"], line["record"]) == ("HR0470", 25)
+    assert line["offset"] == sum(map(len, frames[:5]))
+    with pytest.raises(hr.DataError, match="HR0470"):
+        source.column("n")
+
+
+def test_every_cut_leaves_the_records_before_it(tmp_path: Path) -> None:
+    records = [example({"n": n, "t": b"x" * n}) for n in range(40)]
+    whole = tfrecord(records)
+    ends = np.cumsum([len(frame(record)) for record in records])
+    for part in range(1, 64):
+        size = len(whole) * part // 64
+        path = tmp_path / f"{part}.tfrecord"
+        path.write_bytes(whole[:size])
+        intact = int(np.searchsorted(ends, size, side="right"))
+        if intact == 0:
+            with pytest.raises(hr.ConfigError, match="HR0475"):
+                hr.open(path)
+            continue
+        source = hr.open(path, fields=["n"])
+        cut = size not in ends
+        assert len(source) == intact + cut
+        assert [source[i]["n"] for i in range(intact)] == list(range(intact))
+        if cut:
+            with pytest.raises(hr.DataError, match="HR0470") as failure:
+                source[intact]
+            assert f"byte {ends[intact - 1]:,}".replace(",", "") in str(failure.value).replace(
+                ",", ""
+            )
+
+
+@pytest.mark.parametrize("length", [2**63, 2**64 - 1, 2**64 - 16, 10**15])
+def test_enormous_lengths_are_refused(tmp_path: Path, length: int) -> None:
+    header = struct.pack("<Q", length)
+    good = frame(example({"n": 1}))
+    path = tmp_path / "x"
+    path.write_bytes(good + header + masked(header) + b"data")
+    source = hr.open(path)
+    assert len(source) == 2
+    with pytest.raises(hr.DataError, match=f"a record of {length} bytes goes beyond the end"):
+        source[1]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",  # a length of 2^64 - 1
+        b"\x0b\x0c",  # a group
+        b"\x0a\x05hello",  # features that are none
+        field(1, field(1, field(1, b"n") + field(2, field(3, field(1, b"\xff"))))),  # cut varint
+        field(1, field(1, field(1, b"n") + field(2, field(2, field(1, b"abc"))))),  # 3/4 of a float
+        field(1, field(1, field(1, b"n") + field(2, b"") + field(2, b""))),  # two values
+        b"\x0a" * 1000,
+    ],
+)
+def test_what_is_no_protobuf_is_an_error_of_its_record(tmp_path: Path, message: bytes) -> None:
+    records = [example({"n": n}) for n in range(50)]
+    records[13] = message
+    path = write(tmp_path / "x", records)
+    source = hr.open(path)
+    with pytest.raises(hr.DataError) as failure:
+        source[13]
+    assert failure.value.code == "HR0472"
+    assert source[14]["n"] == 14
+    with pytest.raises(hr.DataError, match="HR0472"):
+        source.column("n")
+
+
+def test_an_index_is_used_where_it_fits(tmp_path: Path) -> None:
+    records = [example({"n": n}) for n in range(30)]
+    path = write(tmp_path / "x.tfrecord", records)
+    offsets = np.cumsum([0, *[len(frame(record)) for record in records]])
+    lines = [f"{a} {b - a}\n" for a, b in pairwise(offsets)]
+    place = tmp_path / "other.idx"
+    place.write_text("".join(lines))
+    assert hr.open(path, index=str(place)).column("n").tolist() == list(range(30))
+    for wrong in (lines[1:], lines[:-1], ["0 5\n", *lines], ["x y\n"], [], [f"0 {offsets[-1]}\n"]):
+        place.write_text("".join(wrong))
+        with pytest.raises(hr.ConfigError, match=r"HR0475.*is not that of the file"):
+            hr.open(path, index=str(place))
+        (tmp_path / "x.tfrecord.idx").write_text("".join(wrong))  # found, but not believed
+        assert hr.open(path).column("n").tolist() == list(range(30))
+
+
+def test_packed_shards_are_the_same(tmp_path: Path, shards: Path, pictures: Path) -> None:
+    packers = {
+        "gz": gzip.compress,
+        "zlib": zlib.compress,
+        "gz2": lambda data: gzip.compress(data[:1000]) + gzip.compress(data[1000:]),
+    }
+    for name, pack in packers.items():
+        root = tmp_path / name
+        root.mkdir()
+        for path in shards.iterdir():
+            (root / f"{path.name}.gz").write_bytes(pack(path.read_bytes()))
+        source = hr.open(f"{root}/train-*", label_offset=-1)
+        assert batches_of(source) == batches_of(pictures)
+        assert source.key(9) == "train-00001-of-00003.gz:0"
+
+
+def test_a_packed_shard_that_is_cut_off_loses_its_end(tmp_path: Path) -> None:
+    whole = gzip.compress(tfrecord([example({"n": n, "t": os.urandom(99)}) for n in range(99)]))
+    path = tmp_path / "x.tfrecord.gz"
+    path.write_bytes(whole[: len(whole) // 2])
+    source = hr.open(path, fields=["n"])
+    assert 40 < len(source) < 60
+    assert [source[i]["n"] for i in range(len(source) - 1)] == list(range(len(source) - 1))
+    with pytest.raises(hr.DataError) as failure:
+        source[len(source) - 1]
+    assert str(path) in str(failure.value)
+
+
+# --- TensorFlow -----------------------------------------------------------------------------------
+
+
+def test_every_file_is_read_as_tensorflow_reads_it() -> None:
+    data = os.environ.get("HEADRACE_TEST_DATA")
+    if not data:
+        pytest.skip("HEADRACE_TEST_DATA is not set")
+    tensorflow = pytest.importorskip("tensorflow")
+    files = sorted(path for path in Path(data, "formats", "tfrecord").rglob("*") if path.is_file())
+    assert files
+    for path in files:
+        with path.open("rb") as file:
+            packing = "GZIP" if file.read(2) == b"\x1f\x8b" else ""
+        theirs = [r.numpy() for r in tensorflow.data.TFRecordDataset(str(path), packing)]
+        ours = hr.open(path, format="tfrecord", content="bytes")
+        assert [record["data"] for record in ours] == theirs, path
+        source = hr.open(path, format="tfrecord")
+        if [f.name for f in source.schema] == ["data"]:
+            continue
+        for record, raw in zip(source, theirs, strict=True):
+            compare(tensorflow, record, raw, source)
+
+
+def compare(tensorflow: Any, record: dict[str, Any], raw: bytes, source: Any) -> None:
+    message = tensorflow.train.SequenceExample.FromString(raw)
+    context, lists = message.context.feature, message.feature_lists.feature_list
+    named = {"".join(c if c.isalnum() else "_" for c in n): n for n in [*context, *lists]}
+    for name in [declared.name for declared in source.schema]:
+        theirs: Any
+        if name in named and named[name] in lists:
+            theirs = [value_of(step) for step in lists[named[name]].feature]
+            assert np.allclose(record[name].ravel(), np.ravel(theirs), equal_nan=True)
+            continue
+        theirs = value_of(context[named[name]]) if named.get(name) in context else []
+        ours = record[name]
+        if isinstance(ours, (str, bytes)):
+            assert (ours if isinstance(ours, bytes) else ours.encode()) == b"".join(theirs)
+        else:
+            assert np.array_equal(np.ravel(ours), np.asarray(theirs, ours.dtype)), name
+
+
+def value_of(feature: Any) -> list[Any]:
+    kind = feature.WhichOneof("kind")
+    return list(getattr(feature, kind).value) if kind else []
