@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frames of a RecordIO file (dmlc-core, MXNet): the magic number, a word with the kind of the
+// part (3 bits) and its length (29 bits), the bytes, zeros up to a multiple of four.
+//
+// The magic number never stands at a multiple of four inside of a record: the writer cuts the
+// record there into parts and leaves the number out, the reader puts it back. So, after damage, the
+// next one that begins a record is where reading can go on.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/base/error.h"
+#include "headrace/formats/container_index.h"
+#include "headrace/storage/file.h"
+
+namespace headrace {
+
+constexpr uint32_t kRecordIoMagic = 0xced7230a;
+constexpr uint64_t kRecordIoHeader = 8;
+
+// A ScanFile. What lies between the place where a header makes no sense and the next begin of a
+// record is one bad record (HR0476).
+Result<void> scan_recordio(const File& file, ContainerIndex& out,
+                           const std::function<void(uint64_t)>& passed);
+
+// The data inside a whole frame: a part of it, or put together in `joined`. HR0476.
+Result<std::span<const uint8_t>> recordio_data(std::span<const uint8_t> frame, bool verify,
+                                               Buffer& joined);
+
+// Lines "key\toffset" of an index file, by offset.
+struct RecordIoKey {
+  std::string_view key;
+  uint64_t offset = 0;
+};
+// False: no such lines.
+bool parse_recordio_index(std::string_view text, std::vector<RecordIoKey>& out);
+
+}  // namespace headrace

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The names that a RecordIO file's index gives to its records. Keys that count the records take no
+// memory, other numbers eight bytes each.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/formats/name_list.h"
+
+namespace headrace {
+
+class RecordIoKeys {
+ public:
+  // Of the next record; empty where the index does not name it.
+  void add(std::string_view key);
+  std::optional<std::string> operator[](int64_t record) const;
+  void shrink();
+
+ private:
+  enum class Form : uint8_t { kCounted, kNumbers, kNames };
+  void widen(Form form);
+
+  Form form_ = Form::kCounted;
+  int64_t size_ = 0;
+  std::vector<int64_t> numbers_;
+  NameList names_;
+};
+
+}  // namespace headrace
