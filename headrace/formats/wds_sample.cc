@@ -60,26 +60,30 @@ void WdsTally::count(std::string_view prefix, size_t& kinds, size_t most, std::s
   }
 }
 
-void WdsTally::end() {
+// Sorted; one picture alone is what its suffix says, whatever stands before that.
+std::string WdsTally::set_at_hand() {
   const auto first = extensions_.begin(), last = first + static_cast<std::ptrdiff_t>(used_);
   std::sort(first, last);
-  const auto end = std::unique(first, last);
-  if (end - first == 1) {
-    std::string& only = *first;
-    const size_t dot = only.rfind('.');
-    const std::string_view suffix =
-        dot == std::string::npos ? std::string_view(only) : std::string_view(only).substr(dot + 1);
-    if (has_picture_suffix("." + std::string(suffix))) {
-      if (dot != std::string::npos) only = "*." + std::string(suffix);
-      count(kFolder, folders_, kMostFolders, folder_);
-    }
+  used_ = static_cast<size_t>(std::unique(first, last) - first);
+  if (used_ == 1) {
+    const size_t dot = first->rfind('.');
+    const bool picture = has_picture_suffix("." + first->substr(dot + 1));  // npos + 1 is 0
+    if (picture && dot != std::string::npos) return "*" + first->substr(dot);
   }
   std::string set;
-  for (auto at = first; at != end; ++at) {
-    if (at != first) set += '/';
-    set += *at;
+  for (size_t i = 0; i < used_; ++i) set.append(i ? "/" : "").append(extensions_[i]);
+  return set;
+}
+
+bool WdsTally::is_like_the_last() { return set_at_hand() == last_set_; }
+
+void WdsTally::end() {
+  last_set_ = set_at_hand();
+  count(kSet, sets_, kMostSets, last_set_);
+  const std::string suffix = last_set_.substr(last_set_.rfind('.') + 1);
+  if (used_ == 1 && has_picture_suffix("." + suffix)) {
+    count(kFolder, folders_, kMostFolders, folder_);
   }
-  count(kSet, sets_, kMostSets, set);
 }
 
 WdsCounts counts_of(const std::map<std::string, int64_t>& tallies) {

@@ -33,16 +33,19 @@ class WdsTally {
   void begin(std::string_view key);
   void add(std::string_view extension);
   void end();
+  // Whether the sample at hand has the components of the one before it, as far as it goes.
+  bool is_like_the_last();
   void count_link() { ++tallies_["links"]; }
 
  private:
+  std::string set_at_hand();
   void count(std::string_view prefix, size_t& kinds, size_t most, std::string_view name);
 
   std::map<std::string, int64_t>& tallies_;
   std::string folder_;
   std::vector<std::string> extensions_;
   size_t used_ = 0;  // of extensions_, whose strings are used again
-  std::string name_;
+  std::string name_, last_set_;
   size_t sets_ = 0, folders_ = 0;
 };
 

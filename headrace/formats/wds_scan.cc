@@ -29,8 +29,10 @@ class Scan {
       if (member.begin >= reported + kReportEvery) passed(reported = member.begin);
       add(member);
     }
+    const Error* cut = files_.damage_of(file_.path());
+    const uint64_t begin = cut ? begin_of_damage(file_.size(), {}) : 0;
     finish();
-    if (const Error* cut = files_.damage_of(file_.path())) add_cut(*cut, file_.size());
+    if (cut) add_cut(*cut, begin);
     return {};
   }
 
@@ -64,15 +66,19 @@ class Scan {
     if (whole) out_.records.add(begin_, end_ - begin_);
   }
 
-  // What follows is one bad record; a sample that was cut off in the middle is part of it.
+  // What follows is one bad record. A sample that it cuts off is part of it: one whose own member
+  // is damaged, or which lacks what the sample before it has.
+  uint64_t begin_of_damage(uint64_t offset, const std::optional<WdsName>& damaged) {
+    const bool own = open_ && damaged && damaged->key == key_;
+    if (!open_ || (!own && (out_.records.size() == 0 || tally_.is_like_the_last()))) return offset;
+    open_ = false;
+    return begin_;
+  }
+
   Result<void> damage(Error& error, const TarMember& member) {
     if (error.code->kind == ErrorKind::kStorage || error.code->id == "HR0205") return error;
-    auto offset = static_cast<uint64_t>(error.where.offset);
-    const std::optional<WdsName> name = wds_name(member.name);
-    if (open_ && name && name->key == key_) {
-      offset = begin_;
-      open_ = false;
-    }
+    const uint64_t offset =
+        begin_of_damage(static_cast<uint64_t>(error.where.offset), wds_name(member.name));
     finish();
     if (const Error* cut = files_.damage_of(file_.path())) {
       add_cut(*cut, offset);
