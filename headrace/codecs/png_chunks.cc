@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "headrace/codecs/jpeg/jpeg_markers.h"
+#include "headrace/codecs/exif.h"
 
 namespace headrace {
 namespace {

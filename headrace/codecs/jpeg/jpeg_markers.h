@@ -17,9 +17,6 @@ struct JpegMarkers {
 // Walks the segments up to the first scan. Whatever cannot be understood ends the walk.
 JpegMarkers read_jpeg_markers(std::span<const uint8_t> bytes);
 
-// The value of IFD0's tag 0x0112 in a TIFF structure (EXIF 2.3, 4.6.4), 1 where absent or not 1..8.
-int orientation_of_tiff(std::span<const uint8_t> tiff);
-
 // "lossless" for 0xC3 and so on: the name of a kind of frame that is not decoded here, or empty.
 std::string_view undecoded_frame_name(int marker);
 

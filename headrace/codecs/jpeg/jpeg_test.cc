@@ -11,7 +11,7 @@
 
 #include "headrace/base/pages.h"
 #include "headrace/codecs/codec.h"
-#include "headrace/codecs/jpeg/jpeg_markers.h"
+#include "headrace/codecs/exif.h"
 #include "headrace/codecs/jpeg/jpeg_session.h"
 #include "headrace/codecs/jpeg/jpeg_test_pictures.h"
 
