@@ -467,3 +467,32 @@ def test_files_of_other_projects_are_read_as_h5py_does_or_refused(path: Path) ->
                     assert got == np.asarray(value).tobytes(), name
                 else:
                     np.testing.assert_array_equal(np.asarray(got), value, name)
+
+
+def test_trusted_files_are_read_through_h5py(tmp_path: Path) -> None:
+    table = np.zeros(6, dtype=[("a", ">i4"), ("b", "<f4", (2,))])
+    table["a"], table["b"] = np.arange(6), np.arange(12).reshape(6, 2)
+    scaled = np.arange(60).reshape(6, 10)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["table"] = table
+        file.create_dataset("scaled", data=scaled, chunks=(2, 10), scaleoffset=0)
+        file["images"] = np.arange(6 * 4 * 5, dtype=np.uint8).reshape(6, 4, 5)
+        file["labels"] = np.arange(6) % 2
+        file["text"] = ["a", "b", "c", "d", "e", "é"]
+    with pytest.raises(hr.UnsupportedError, match="trusted=True"):
+        hr.open(tmp_path / "a.h5")
+    source = hr.open(tmp_path / "a.h5", trusted=True)
+    assert len(source) == 6 and "through h5py" in repr(source)
+    for i in range(6):
+        record = source[i]
+        assert record["label"] == i % 2 and record["text"] == "abcdeé"[i]
+        assert record["table_a"] == i and record["image"].shape == (1, 4, 5)
+        np.testing.assert_array_equal(record["table_b"], table["b"][i])
+        np.testing.assert_array_equal(record["scaled"], scaled[i])
+    with h5py.File(tmp_path / "b.h5", "w") as file:
+        file["v"] = h5py.ExternalLink("a.h5", "/labels")
+        file["inside"] = h5py.SoftLink("/v")
+        file["table"] = table
+    for fields in (None, ["v"], ["table", "v"], ["table", "inside"]):
+        with pytest.raises(hr.UnsupportedError, match=r"HR049[45]"):
+            hr.open(tmp_path / "b.h5", trusted=True, fields=fields)

@@ -3,6 +3,7 @@
 // reader.
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "headrace/formats/classes.h"
 #include "headrace/formats/fingerprint.h"
 #include "headrace/formats/hdf5_input.h"
+#include "headrace/formats/host_formats.h"
 #include "headrace/formats/labeled_files.h"
 #include "headrace/formats/shard_files.h"
 #include "headrace/formats/wording.h"
@@ -264,7 +266,17 @@ SourcePtr open_hdf5(const std::string& path, const Arguments& arguments, const P
       shard_files(path, std::vector<std::string_view>(kSuffixes.begin(), kSuffixes.end()));
   const std::vector<std::string>* fields =
       arguments.is_none("fields") ? nullptr : &arguments.texts("fields");
-  return std::make_shared<Hdf5Source>(path, files, fields, classes_argument(arguments));
+  try {
+    return std::make_shared<Hdf5Source>(path, files, fields, classes_argument(arguments));
+  } catch (const Exception& exception) {
+    const std::string_view code = exception.error().code->id;
+    // Not HR0494: what leads to other files stays refused.
+    if (!arguments.flag("trusted") || (code != "HR0490" && code != "HR0493")) throw;
+  }
+  std::map<std::string, ParamValue> given;
+  if (fields) given["fields"] = *fields;
+  if (!arguments.is_none("classes")) given["classes"] = arguments.texts("classes");
+  return open_in_host("hdf5", files, given);
 }
 
 const FormatRecord kHdf5{
@@ -288,7 +300,12 @@ const FormatRecord kHdf5{
                 .doc = "The datasets, as \"/path\" or \"name=/path\". None: all that "
                        "have as many "
                        "rows as most of them, named by the last part of their path."},
-               classes_param()},
+               classes_param(),
+               {.name = "trusted",
+                .type = ParamType::kBool,
+                .doc = "Read what Headrace's own reader does not know through h5py, row by row. "
+                       "libhdf5 is not safe on files that somebody else made.",
+                .fallback = false}},
     .recognizes = is_hdf5,
     .open = open_hdf5,
     .shards = true};

@@ -9,7 +9,6 @@ namespace headrace {
 namespace {
 
 constexpr int kDeepest = 4;  // an array of sequences of an enumeration of integers
-constexpr uint32_t kMostNames = 1 << 16;
 constexpr size_t kMostDimensions = 32;
 
 enum : uint8_t {
@@ -221,7 +220,8 @@ class TypeParser {
     if ((head.bits & 15) != 0) bad("has a variable length of an unknown kind");
     Hdf5Type type = nested(depth);
     if (type.what != Hdf5Type::Class::kNumber || !type.inner.empty()) {
-      const std::string what = type.what == Hdf5Type::Class::kRefused ? type.refusal : "no numbers";
+      const std::string what =
+          type.what == Hdf5Type::Class::kRefused ? type.refusal : "strings or arrays";
       return refused("sequences of " + what, head.bytes);
     }
     type.what = Hdf5Type::Class::kSequence;
@@ -247,7 +247,8 @@ class TypeParser {
     if (!in_.good()) bad("is cut off");
     Hdf5Type type = nested(depth);
     if (type.what == Hdf5Type::Class::kRefused) return type;
-    if (type.what != Hdf5Type::Class::kNumber) return refused("arrays of no numbers", head.bytes);
+    if (type.what != Hdf5Type::Class::kNumber)
+      return refused("arrays of strings or sequences", head.bytes);
     if (count * type.bytes != head.bytes) bad("is an array of another size");
     shape.insert(shape.end(), type.inner.begin(), type.inner.end());
     type.inner = std::move(shape);

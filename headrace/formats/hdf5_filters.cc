@@ -20,7 +20,8 @@ constexpr size_t kKeptScratch = size_t{8} << 20;  // a thread's, between two chu
 // --- deflate: a zlib stream
 // ------------------------------------------------------------------------
 
-// Returns how many bytes came out. Nothing: the stream is damaged, or has more.
+// Through ISA-L: a chunk's size is known, and large ones are inflated two to three times as fast as
+// by zlib. Returns how many bytes came out. Nothing: the stream is damaged, or has more.
 std::optional<size_t> inflate(std::span<const uint8_t> in, std::span<uint8_t> out) {
   thread_local const std::unique_ptr<inflate_state> state = std::make_unique<inflate_state>();
   if (in.size() > UINT32_MAX || out.size() > UINT32_MAX) return {};
