@@ -177,7 +177,8 @@ def test_pixels_of_a_datum_are_rgb(tmp_path: Path) -> None:
 
 def test_dupsort_is_refused(tmp_path: Path) -> None:
     with lmdb.open(str(tmp_path / "db"), max_dbs=1) as env:
-        with env.begin(write=True, db=env.open_db(b"d", dupsort=True)) as txn:
+        database = env.open_db(b"d", dupsort=True)
+        with env.begin(write=True, db=database) as txn:
             txn.put(b"a", b"1")
             txn.put(b"a", b"2")
     with pytest.raises(hr.Error, match=r"HR0480.*dupsort"):
