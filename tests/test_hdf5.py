@@ -376,7 +376,11 @@ def test_what_is_not_read_is_named(tmp_path: Path) -> None:
     def lists(file: Any) -> None:
         file.create_dataset("v", (4, 2), h5py.string_dtype())
 
+    def nothing(file: Any) -> None:
+        file.create_dataset("v", (4, 0), "u1")
+
     for make, message in [
+        (nothing, "records without any element"),
         (with_filter(scaleoffset=0), "scaleoffset"),
         (compound, "a compound type"),
         (references, "references"),

@@ -101,6 +101,10 @@ void Hdf5Dataset::check_sizes() {
           hdf5_too_large(file_.file(), "a record has more than 2 GiB", "store it as several rows"));
     }
   }
+  if (row == 0) {
+    throw Exception(hdf5_unsupported(file_.file(), "records without any element",
+                                     "leave it out with fields=[...]"));
+  }
   row_shape_.insert(row_shape_.end(), type_.inner.begin(), type_.inner.end());
   row_bytes_ = row;
   uint64_t all = row;
