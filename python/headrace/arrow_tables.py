@@ -9,6 +9,7 @@ group by row group.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import os
 from collections import OrderedDict
@@ -61,12 +62,11 @@ def source_of_dataset(dataset: Any, fields: Sequence[str] | None = None) -> _cor
 # --- Tables ---------------------------------------------------------------------------------------
 
 
-def _pyarrow() -> Any:
+def _pyarrow(module: str = "pyarrow") -> Any:
     try:
-        import pyarrow
+        return importlib.import_module(module)
     except ImportError as error:
         raise _TABLE.error(f"pyarrow is missing: {error}", hint="pip install pyarrow") from error
-    return pyarrow
 
 
 def _arrow_table(path: str) -> Any:
@@ -110,7 +110,7 @@ class _Column(NamedTuple):
 def _chosen(schema: Any, fields: Sequence[str] | None) -> list[_Column]:
     names = list(schema.names)
     features = _features(schema)
-    chosen = []
+    chosen: list[_Column] = []
     for text in names if fields is None else fields:
         column, name = text, ""
         if text not in names and "=" in text:
@@ -339,7 +339,7 @@ def _open_parquet(
     files: Sequence[str], arguments: Mapping[str, Any], folder: str, title: str
 ) -> _core.Source:
     pa = _pyarrow()
-    import pyarrow.parquet as pq
+    pq = _pyarrow("pyarrow.parquet")
 
     opened = []
     for path in files:
