@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from headrace.report.png import png_from_pixels
 
 import headrace as hr
 from headrace import transforms as T
-from headrace.report.png import png_from_pixels
 
 MIB = 1 << 20
 

@@ -81,6 +81,19 @@ void append_json_text(std::string& out, std::string_view text) {
 
 }  // namespace
 
+void add_place(Error& error, const Source& source, int64_t record) {
+  error.where.record = record;
+  if (!error.where.file.empty()) return;
+  Where place = source.where(record);
+  if (place.offset >= 0 && error.where.offset >= 0) {
+    error.note += (error.note.empty() ? "" : "; ") + std::string("at byte ") +
+                  std::to_string(error.where.offset) + " of the picture";
+  }
+  if (place.offset < 0) place.offset = error.where.offset;
+  error.where = std::move(place);
+  error.where.record = record;
+}
+
 std::string json_of(const BadRecord& record) {
   const Error& error = record.error;
   std::string out = "{\"epoch\": " + std::to_string(record.epoch) +

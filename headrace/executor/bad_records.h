@@ -13,6 +13,7 @@
 
 #include "headrace/base/error.h"
 #include "headrace/base/mutex.h"
+#include "headrace/formats/source.h"
 
 namespace headrace {
 
@@ -53,6 +54,10 @@ class BadRecords {
   std::vector<BadRecord> list_ GUARDED_BY(mutex_);
   std::set<std::pair<int64_t, int64_t>> listed_ GUARDED_BY(mutex_);  // epoch, position
 };
+
+// Completes the place of a record's error with what the source knows: a decoder knows no file. An
+// offset that it gave counts from the picture's begin, and goes to the notes.
+void add_place(Error& error, const Source& source, int64_t record);
 
 // One line of JSON, as the quarantine file and `scan` write it.
 std::string json_of(const BadRecord& record);

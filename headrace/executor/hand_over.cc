@@ -116,10 +116,7 @@ void Engine::account_failures(OpenBatch& open) {
   std::sort(open.failures.begin(), open.failures.end(),
             [](const RowFailure& a, const RowFailure& b) { return a.row < b.row; });
   const auto place = [&](RowFailure& failure) {
-    failure.error.where.record = failure.record;
-    if (failure.error.where.file.empty()) {
-      failure.error.where.file = options_.source->key(failure.record);
-    }
+    add_place(failure.error, *options_.source, failure.record);
   };
   // First what ends the run, so that a batch which is tried again is not counted twice.
   for (RowFailure& failure : open.failures) {

@@ -23,8 +23,7 @@ Batch Engine::make(int64_t epoch, int64_t batch) {
       failure.fatal = !substitute(open, row, failure, renderer);
     }
     if (!failure.fatal) continue;
-    failure.error.where.record = index;
-    if (failure.error.where.file.empty()) failure.error.where.file = options_.source->key(index);
+    add_place(failure.error, *options_.source, index);
     throw Exception(std::move(failure.error));
   }
   return open.builder.finish();

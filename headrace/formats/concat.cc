@@ -90,6 +90,26 @@ class Concat final : public Source {
     const Part& part = part_of(index);
     return part.source->key(index - part.begin);
   }
+  Where where(int64_t index) const override {
+    const Part& part = part_of(index);
+    Where place = part.source->where(index - part.begin);
+    place.record = index;
+    return place;
+  }
+  std::vector<int64_t> block_ends() const override {
+    std::vector<int64_t> ends;
+    for (const Part& part : parts_) {
+      for (const int64_t end : part.source->block_ends()) ends.push_back(part.begin + end);
+    }
+    return ends;
+  }
+  void will_read(int64_t begin, int64_t end) const override {
+    for (const Part& part : parts_) {
+      const int64_t first = std::max(begin, part.begin),
+                    last = std::min(end, part.begin + part.source->size());
+      if (first < last) part.source->will_read(first - part.begin, last - part.begin);
+    }
+  }
   std::string root() const override {
     const std::string first = parts_[0].source->root();
     const bool same = std::all_of(parts_.begin(), parts_.end(),

@@ -61,6 +61,7 @@ ExtentSource::ExtentSource(std::unique_ptr<FileSet> files, ContainerIndex index,
 Where ExtentSource::where(int64_t record) const {
   const Extent extent = index_.records[record];
   return {.file = files_->shown(extent.file),
+          .member = key(record),
           .record = record,
           .offset = static_cast<int64_t>(extent.offset)};
 }
@@ -132,6 +133,7 @@ void ExtentSource::finish(int64_t record, const std::vector<bool>& wanted, Recor
   Where place = where(record);
   Where& given = parsed.error().where;
   given.file = std::move(place.file);
+  if (given.member.empty()) given.member = std::move(place.member);
   given.record = record;
   given.offset = place.offset + std::max<int64_t>(given.offset, 0);
   for (FieldData& field : out.fields) field = {};

@@ -21,6 +21,7 @@ class ExtentSource : public Source {
   uint64_t fingerprint() const override { return fingerprint_; }
   void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
             std::span<RecordData> out) const final;
+  Where where(int64_t record) const final;
   std::vector<int64_t> block_ends() const final;
   void will_read(int64_t begin, int64_t end) const final;
   // "shard-000.tar: 17", where the format knows no name.
@@ -32,8 +33,6 @@ class ExtentSource : public Source {
 
   const FileSet& files() const { return *files_; }
   const ContainerIndex& index() const { return index_; }
-  // Where a record lies, for errors.
-  Where where(int64_t record) const;
   // "tar train-{0..9}.tar (12,000 records in 10 files; 1 damaged place)".
   std::string described(std::string_view format, const std::string& path) const;
 

@@ -41,6 +41,9 @@ class IndexedSource final : public Source, private RowIndexStore {
   const Schema& schema() const override { return source_->schema(); }
   ReadStyle read_style() const override { return source_->read_style(); }
   std::string key(int64_t index) const override { return source_->key(index); }
+  Where where(int64_t index) const override { return source_->where(index); }
+  std::vector<int64_t> block_ends() const override { return source_->block_ends(); }
+  void will_read(int64_t begin, int64_t end) const override { source_->will_read(begin, end); }
   std::string root() const override { return source_->root(); }
   std::vector<int64_t> integer_column(std::string_view field) const override {
     return source_->integer_column(field);

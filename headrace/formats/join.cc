@@ -74,6 +74,11 @@ class Join final : public Source {
   }
   uint64_t fingerprint() const override { return fingerprint_; }
   std::string key(int64_t index) const override { return left_->key(pairs_[index].left); }
+  Where where(int64_t index) const override {
+    Where place = left_->where(pairs_[index].left);
+    place.record = index;
+    return place;
+  }
   std::string root() const override { return left_->root(); }
   std::vector<std::string> classes() const override {
     std::vector<std::string> names = left_->classes();

@@ -73,6 +73,12 @@ class PackFile {
   // Into `out`, of the blob's size. `verify`: HR0444 when its checksum differs.
   Result<void> read(size_t field, int64_t record, bool verify, Buffer& out) const;
 
+  // Tells the system that a page will be read soon.
+  void will_read_page(size_t number) const {
+    const uint64_t end = number + 1 < pages_.size() ? pages_[number + 1].offset : pages_end_;
+    file_.will_read(pages_[number].offset, end - std::min(end, pages_[number].offset));
+  }
+
   // All that is known of the records; read from the file each time.
   Result<PackTable> table() const;
   // Whether a page's own table says what the index does: HR0443. Blobs are not read.

@@ -91,6 +91,34 @@ class PackSource final : public Source {
     return std::string(file.key(record));
   }
 
+  Where where(int64_t index) const override {
+    const auto [file, record] = place_of(index);
+    return {.file = file.path(), .member = std::string(file.key(record)), .record = index};
+  }
+
+  // Pages, which is what they are for.
+  std::vector<int64_t> block_ends() const override {
+    std::vector<int64_t> ends;
+    for (size_t i = 0; i < files_.size(); ++i) {
+      for (size_t page = 1; page < files_[i].pages().size(); ++page) {
+        const auto first = static_cast<int64_t>(files_[i].pages()[page].first_record);
+        ends.push_back(begins_[i] + std::min(first, files_[i].records()));
+      }
+      ends.push_back(begins_[i] + files_[i].records());
+    }
+    return ends;
+  }
+
+  void will_read(int64_t begin, int64_t end) const override {
+    for (size_t i = 0; i < files_.size(); ++i) {
+      for (size_t page = 0; page < files_[i].pages().size(); ++page) {
+        const int64_t first =
+            begins_[i] + static_cast<int64_t>(files_[i].pages()[page].first_record);
+        if (first >= begin && first < end) files_[i].will_read_page(page);
+      }
+    }
+  }
+
   std::string description() const override {
     std::string out = "pack " + path_ + " (" + counted(size_, "record");
     if (files_.size() > 1) out += ", " + counted(static_cast<int64_t>(files_.size()), "shard");

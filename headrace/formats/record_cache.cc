@@ -174,6 +174,7 @@ class CachedSource final : public Source {
   const Schema& schema() const override { return source_->schema(); }
   ReadStyle read_style() const override { return source_->read_style(); }
   std::string key(int64_t index) const override { return source_->key(index); }
+  Where where(int64_t index) const override { return source_->where(index); }
   std::string root() const override { return source_->root(); }
   std::vector<std::string> classes() const override { return source_->classes(); }
   uint64_t fingerprint() const override { return source_->fingerprint(); }

@@ -137,11 +137,14 @@ std::vector<RecordIoKeys> all_keys(const FileSet& files, const Extents& records,
 // --- What they hold
 // -------------------------------------------------------------------------------
 
+// A picture here and there may be bad, so most of the records decide what they all are.
 struct Looked {
   int64_t readable = 0;
-  bool pictures = true;              // all data are encoded pictures, without a header
+  int64_t plain_pictures = 0;        // data that are encoded pictures, without a header
+  int64_t header_picture_count = 0;  // with one
   bool headers = true;               // all data can begin with a header
-  bool header_pictures = true;       // behind which is a picture
+  bool pictures() const { return 2 * plain_pictures > readable; }
+  bool header_pictures() const { return 2 * header_picture_count > readable; }
   bool single = true, whole = true;  // the labels: one each, integers
 };
 
@@ -151,13 +154,13 @@ bool is_picture(std::span<const uint8_t> bytes) {
 
 void note(std::span<const uint8_t> data, Looked& out) {
   ++out.readable;
-  out.pictures = out.pictures && is_picture(data);
+  out.plain_pictures += is_picture(data);
   const std::optional<IrHeader> header = parse_ir_header(data);
   if (!header) {
-    out.headers = out.header_pictures = false;
+    out.headers = false;
     return;
   }
-  out.header_pictures = out.header_pictures && is_picture(header->content);
+  out.header_picture_count += is_picture(header->content);
   // Where no picture proves it: as MXNet's pack() fills it in.
   const float size = std::abs(header->label);
   const bool sane = std::isfinite(size) && (size == 0 || (size > 1e-9f && size < 1e9f));
@@ -231,11 +234,11 @@ SourcePtr open(const std::string& path, const Arguments& arguments, const Progre
   options.title = path.substr(0, path.find('\n'));
   options.verify = arguments.flag("verify");
   options.header = arguments.is_none("header")
-                       ? looked.header_pictures || (looked.headers && !looked.pictures)
+                       ? looked.header_pictures() || (looked.headers && !looked.pictures())
                        : arguments.flag("header");
   if (!arguments.is_none("classes")) options.classes = arguments.texts("classes");
   Schema schema;
-  if (options.header ? looked.header_pictures : looked.pictures) {
+  if (options.header ? looked.header_pictures() : looked.pictures()) {
     schema.push_back(
         {.name = "image", .kind = FieldKind::kImage, .shape = {-1, -1, -1}, .encoded = true});
   } else {

@@ -41,6 +41,8 @@ class Source {
 
   // What names the record for a person: a path, a member. Also the `key` field.
   virtual std::string key(int64_t index) const = 0;
+  // Where the record lies, for errors: file, member, offset.
+  virtual Where where(int64_t index) const { return {.file = key(index), .record = index}; }
   // Where keys are paths of files: the folder that they belong to ("." for the current one), as
   // keys begin, though single ones may lie elsewhere. Empty where they are no paths.
   virtual std::string root() const { return {}; }

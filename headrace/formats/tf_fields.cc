@@ -45,7 +45,8 @@ void note(const TfFeature& feature, TfSeen& seen) {
   seen.max_count = std::max(seen.max_count, feature.count());
   if (feature.kind() != TfKind::kBytes || feature.count() == 0) return;
   const std::span<const uint8_t> bytes = feature.first_bytes();
-  seen.pictures = seen.pictures && codec_of(bytes.first(std::min<size_t>(bytes.size(), 16)));
+  ++seen.byte_values;
+  seen.pictures += codec_of(bytes.first(std::min<size_t>(bytes.size(), 16))) != nullptr;
   seen.text = seen.text && is_readable(bytes);
 }
 
@@ -77,7 +78,7 @@ std::optional<Field> fitting_field(const TfSample::Key& key, const TfSeen& seen,
   if (int{bytes} + int{floats} + int{integers} > 1) return none("its type differs");
   if (bytes) {
     if (is_list || seen.max_count > 1) return none("several byte strings");
-    if (seen.pictures) {
+    if (2 * seen.pictures > seen.byte_values) {
       return picture_field(has_part(feature, {"mask", "masks", "segmentation"})
                                ? FieldKind::kMask
                                : FieldKind::kImage);
@@ -345,7 +346,6 @@ TfField field_of(const std::string& text, const TfSample& sample, bool all) {
 }  // namespace
 
 bool TfSample::add(std::span<const uint8_t> message) {
-  ++records_;
   TfEntries entries(message);
   TfEntry entry;
   std::map<Key, std::span<const uint8_t>> last;
@@ -355,26 +355,25 @@ bool TfSample::add(std::span<const uint8_t> message) {
     last[{std::string(entry.name), entry.is_list}] = entry.value;
   }
   if (entries.problem().what || last.empty()) return false;
-  std::map<Key, TfSeen> updated = features_;
+  std::vector<std::pair<const Key*, TfFeature>> found;
   for (const auto& [key, value] : last) {
-    TfSeen& seen = updated[key];
-    ++seen.records;
     TfProblem problem;
     TfFeature feature;
     if (!key.second) {
       if (!feature.parse(value, problem)) return false;
-      note(feature, seen);
+      found.emplace_back(&key, feature);
       continue;
     }
     ProtoReader steps(value);
     while (steps.next()) {
       if (steps.field() != 1 || !steps.is(ProtoType::kBytes)) continue;
       if (!feature.parse(steps.bytes(), problem)) return false;
-      note(feature, seen);
+      found.emplace_back(&key, feature);
     }
     if (!steps.good()) return false;
   }
-  features_ = std::move(updated);
+  for (const auto& [key, value] : last) ++features_[key].records;
+  for (const auto& [key, feature] : found) note(feature, features_[*key]);
   ++examples_;
   return true;
 }

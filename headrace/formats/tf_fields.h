@@ -27,24 +27,22 @@ struct TfSeen {
   int64_t records = 0;                           // that have it
   bool kinds[4] = {};                            // by TfKind
   int64_t min_count = INT64_MAX, max_count = 0;  // values in a record, or in a step of a list
-  bool pictures = true, text = true;             // of bytes: all of them
+  bool text = true;                              // of bytes: all of them
+  int64_t byte_values = 0, pictures = 0;         // most of them, as one may be bad
 };
 
 class TfSample {
  public:
   // False, and nothing is counted, when it is no Example with a feature.
   bool add(std::span<const uint8_t> message);
-  // A record that could not be looked at.
-  void add_unknown() { ++records_; }
 
   using Key = std::pair<std::string, bool>;  // feature, is_list
   const std::map<Key, TfSeen>& features() const { return features_; }
   int64_t examples() const { return examples_; }
-  int64_t records() const { return records_; }
 
  private:
   std::map<Key, TfSeen> features_;
-  int64_t examples_ = 0, records_ = 0;
+  int64_t examples_ = 0;
 };
 
 // All features that a field can hold, pictures and the label first, the rest by name. The names of

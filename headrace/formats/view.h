@@ -19,6 +19,11 @@ class View : public Source {
   const Schema& schema() const final { return base_->schema(); }
   ReadStyle read_style() const final { return base_->read_style(); }
   std::string key(int64_t index) const final { return base_->key(viewed(index)); }
+  Where where(int64_t index) const final {
+    Where place = base_->where(viewed(index));
+    place.record = index;
+    return place;
+  }
   std::string root() const final { return base_->root(); }
   std::vector<std::string> classes() const final { return base_->classes(); }
 

@@ -93,6 +93,7 @@ def convert(
         report = job.run(tell)
     if verify:
         _verify(src, target, to, tell)
+    report["classes"] = src.classes
     return {**report, "verified": verify, "seconds": round(time.perf_counter() - begin, 3)}
 
 
@@ -316,7 +317,8 @@ def _verify(src: Source, target: Path, to: str, tell: _Told) -> None:
     for number, place in enumerate(_places(src, written, to)):
         expected, got = src.engine.read(number), written.engine.read(place)
         for field, value in expected.items():
-            if field not in got or not _same(value, got[field]):
+            same = _same_pixels if to == "pack" and isinstance(value, bytes) else _same
+            if field not in got or not same(value, got[field]):
                 raise _DIFFERS.error(f"{target}: field {field!r} of record {number} differs")
         tell.add(1)
         if number % 64 == 0:
@@ -332,6 +334,15 @@ def _places(src: Source, written: Source, to: str) -> Iterator[int]:
     numbers = {os.path.basename(written.key(i))[:9]: i for i in range(len(written))}
     for number in range(len(src)):
         yield numbers[f"{number:09}"]
+
+
+def _same_pixels(expected: bytes, got: bytes) -> bool:
+    """Of pictures that a pack has in another form; broken ones are as they were."""
+    import numpy as np
+
+    if expected == got:
+        return True
+    return bool(np.array_equal(_core.decode(expected, True), _core.decode(got, True)))
 
 
 def _same(expected: Any, got: Any) -> bool:

@@ -66,7 +66,7 @@ def run(
     if json:
         output.print_json({"output": str(out), "to": to.value, **report})
     else:
-        print_report(str(out), report)
+        print_report(str(out), {"to": to.value, **report})
     return output.GOOD
 
 
@@ -86,3 +86,5 @@ def print_report(out: str, report: dict[str, Any]) -> None:
     if report["verified"]:
         console.print("[bold green]verified:[/] every record is the source's")
     console.print(f"[dim]open it: headrace.open({escape(repr(out))})[/]")
+    if report["classes"] and report["to"] not in ("folder", "pack"):
+        console.print("[dim]It keeps the labels, not their names: give those as classes=[...][/]")

@@ -22,7 +22,7 @@ _NAMES = {"image": "image/encoded", "label": "image/class/label"}
 def writer(
     path: str, schema: Sequence[_core.Field], classes: Sequence[str], state: Any
 ) -> TFRecordWriter:
-    return TFRecordWriter(path, schema, classes, state or {})
+    return TFRecordWriter(path, schema, state or {})
 
 
 def check(schema: Sequence[_core.Field]) -> None:
@@ -44,22 +44,16 @@ class TFRecordWriter:
         self,
         path: str,
         schema: Sequence[_core.Field],
-        classes: Sequence[str],
         state: Mapping[str, Any],
     ) -> None:
         self.file = AppendedFile(path, state.get("bytes", 0))
         self.schema = list(schema)
-        self.classes = list(classes)
 
     def add(self, number: int, key: str, values: Mapping[str, Any]) -> None:
-        features = [_feature("key", _bytes_list([key.encode(errors="surrogateescape")]))]
-        for field in self.schema:
-            name = _NAMES.get(field.name, field.name)
-            value = values[field.name]
-            features.append(_feature(name, _value(field, value)))
-            if field.name == "label" and isinstance(value, int) and 0 <= value < len(self.classes):
-                text = self.classes[value].encode(errors="surrogateescape")
-                features.append(_feature("image/class/text", _bytes_list([text])))
+        features = [
+            _feature(_NAMES.get(field.name, field.name), _value(field, values[field.name]))
+            for field in self.schema
+        ]
         example = message(1, b"".join(features))
         length = struct.pack("<Q", len(example))
         self.file.write(length, _masked(length), example, _masked(example))
