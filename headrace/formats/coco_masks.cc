@@ -78,9 +78,8 @@ std::string CocoMaskPainter::walk_boundary(std::span<const double> xy) {
 }
 
 std::string CocoMaskPainter::polygon(std::span<const double> xy, std::span<uint8_t> plane) {
-  if (xy.size() < 6 || xy.size() % 2 != 0) {
-    return "a polygon of " + std::to_string(xy.size()) +
-           " numbers; three points or more are needed";
+  if (xy.size() < 4 || xy.size() % 2 != 0) {
+    return "a polygon of " + std::to_string(xy.size()) + " numbers; points have two each";
   }
   if (std::string wrong = walk_boundary(xy); !wrong.empty()) return wrong;
   crossings_.push_back(static_cast<uint32_t>(pixels()));

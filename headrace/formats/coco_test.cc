@@ -247,9 +247,8 @@ TEST_F(Coco, AMaskThatCannotBeDrawnIsTheErrorOfItsPicture) {
     return record.result ? std::string() : record.result.error().what;
   };
   EXPECT_EQ(what("[]"), "a segmentation without a polygon");
-  EXPECT_EQ(what("[[1, 2, 3, 4]]"), "a polygon of 4 numbers; three points or more are needed");
-  EXPECT_EQ(what("[[1, 2, 3, 4, 5, 6, 7]]"),
-            "a polygon of 7 numbers; three points or more are needed");
+  EXPECT_EQ(what("[[1, 2]]"), "a polygon of 2 numbers; points have two each");
+  EXPECT_EQ(what("[[1, 2, 3, 4, 5, 6, 7]]"), "a polygon of 7 numbers; points have two each");
   EXPECT_EQ(what("[[1, 2, 3, 4, 5, NaN]]"), "a polygon with a vertex at nan");
   EXPECT_EQ(what("[[1, 2, 3, 4, 5, 1e999]]"), "a polygon with a vertex at inf");
   EXPECT_EQ(what("[[0, 0, 1e8, 0, 1, 1]]"), "a polygon whose boundary is too long to draw");

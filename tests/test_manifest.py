@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Manifests hold what Python's csv and json modules wrote."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import headrace as hr
+
+SIGNS = ["a", "B", " ", ",", ";", '"', "\n", "\r\n", "é", "☃", "'", "\t", "|", "#", "=", "0"]
+
+
+def texts(count: int, seed: int) -> list[str]:
+    draw = random.Random(seed)
+    return ["x" + "".join(draw.choices(SIGNS, k=draw.randrange(9))) for _ in range(count)]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_csv_is_read_as_python_wrote_it(
+    tmp_path: Path, delimiter: str, line_end: str, mark: str
+) -> None:
+    notes = texts(500, seed=len(delimiter + line_end + mark))
+    out = io.StringIO(newline="")
+    table = csv.writer(out, delimiter=delimiter, lineterminator=line_end)
+    table.writerow(["path", "note", "count", "share"])
+    for number, note in enumerate(notes):
+        table.writerow([f"{number}.jpg", note, number - 7, number / 8])
+    path = tmp_path / "t.csv"
+    path.write_bytes((mark + out.getvalue()).encode())
+    source = hr.open(str(path))
+    assert [source.key(i) for i in range(3)] == [str(tmp_path / f"{i}.jpg") for i in range(3)]
+    assert source.column("count").tolist() == [number - 7 for number in range(500)]
+    loader = hr.Loader(source, fields=("note", "share"), batch_size=500)
+    (batch,) = loader
+    assert list(batch["note"]) == notes
+    np.testing.assert_array_equal(np.asarray(batch["share"]), np.arange(500, dtype="f4") / 8)
+
+
+def test_json_lines_are_read_as_python_wrote_them(tmp_path: Path) -> None:
+    notes = texts(500, seed=3)
+    draw = random.Random(4)
+    shares = [draw.uniform(-1, 1) * 10.0 ** draw.randrange(-300, 300) for _ in notes]
+    with (tmp_path / "t.jsonl").open("w") as file:
+        for number, (note, share) in enumerate(zip(notes, shares, strict=True)):
+            pairs = [("p", f"{number}.png"), ("note", note), ("n", -(2**63) + number), ("f", share)]
+            if number:
+                draw.shuffle(pairs)
+            file.write(json.dumps(dict(pairs), ensure_ascii=number % 2 == 0) + "\n")
+    source = hr.open(str(tmp_path / "t.jsonl"), floats="float64")
+    assert source.column("n").tolist() == [-(2**63) + number for number in range(500)]
+    (batch,) = hr.Loader(source, fields=("note", "f"), batch_size=500)
+    assert list(batch["note"]) == notes
+    np.testing.assert_array_equal(np.asarray(batch["f"]), np.array(shares))
+
+
+def test_pictures_masks_and_labels_come_together(tmp_path: Path) -> None:
+    for name, mode in (("1.png", "RGB"), ("1_mask.png", "L")):
+        Image.new(mode, (6, 5), 7).save(tmp_path / name)
+    (tmp_path / "t.csv").write_text("photo,mask_file,class,note\n1.png,1_mask.png,owl,\n")
+    source = hr.open(str(tmp_path / "t.csv"))
+    record = source[0]
+    assert record["image"].shape == (3, 5, 6)
+    assert record["mask"].shape == (1, 5, 6)
+    assert record["label"] == 0
+    assert source.classes == ["owl"]
+    assert record["note"] == ""
+
+
+def test_a_line_of_another_length_is_named(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("path,label,x\na.jpg,1,2\nb.jpg,1\n")
+    with pytest.raises(hr.DataError, match=r"HR0437.*line 3: 2 cells, and the header has 3"):
+        hr.open(str(tmp_path / "t.csv"))
+
+
+def test_a_table_of_path_and_label_stays_a_list(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("path,label\na.jpg,1\n")
+    assert "list" in repr(hr.open(str(tmp_path / "t.csv")))
+    assert "manifest" in repr(hr.open(str(tmp_path / "t.csv"), format="manifest"))
