@@ -13,7 +13,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *ROOT.glob("examples/**/*.md")])
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *(ROOT / "docs").glob("**/*.md"), *ROOT.glob("examples/**/*.md")]
+)
+    [*ROOT.glob("*.md"), *(ROOT / "docs").glob("**/*.md"), *ROOT.glob("examples/**/*.md")]
+)
 PICTURES = ROOT / "examples" / "pictures"
 
 
@@ -47,6 +51,27 @@ def test_the_readme_example_runs(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "(8, 3, 224, 224) torch.float32 torch.int64\n"
+
+
+RUN = [
+    (page, number, block)
+    for page in sorted([*(ROOT / "docs" / "formats").glob("*.md"), *(ROOT / "docs").glob("co*.md")])
+    for number, block in enumerate(python_blocks(page))
+]
+
+
+@pytest.mark.parametrize(
+    ("page", "block"),
+    [pytest.param(page, block, id=f"{page.stem}-{number}") for page, number, block in RUN],
+)
+def test_the_examples_of_formats_run(page: Path, block: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    missing = re.search(r"No module named '(\w+)'", done.stderr)
+    if missing:
+        pytest.skip(f"{page.name} needs {missing[1]}")
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_reference_has_a_page_for_all_that_is_registered(tmp_path: Path) -> None:
