@@ -16,8 +16,6 @@ ROOT = Path(__file__).parent.parent
 PAGES = sorted(
     [*ROOT.glob("*.md"), *(ROOT / "docs").glob("**/*.md"), *ROOT.glob("examples/**/*.md")]
 )
-    [*ROOT.glob("*.md"), *(ROOT / "docs").glob("**/*.md"), *ROOT.glob("examples/**/*.md")]
-)
 PICTURES = ROOT / "examples" / "pictures"
 
 
