@@ -217,6 +217,62 @@ TEST(Columns, ReadingMemoryAllocatesNothing) {
   EXPECT_EQ(allocations, before);
 }
 
+// "one", null, "", "three", in two parts with offsets of either width.
+struct Blobs {
+  const uint8_t* data = reinterpret_cast<const uint8_t*>("__onethree");
+  int32_t narrow[4] = {2, 5, 5, 5};
+  int64_t wide[2] = {5, 10};
+  uint8_t valid = 0b1010;  // bit 1 is that of the first record
+  BlobColumn column() const {
+    return {.parts = {{data, 10, narrow, false, 3, &valid, 1}, {data, 10, wide, true, 1}}};
+  }
+};
+
+TEST(Columns, BlobsAreReadWhereTheyLie) {
+  const Blobs blobs;
+  const SourcePtr source = records(
+      {{"image", blobs.column(), FieldKind::kImage}, {"text", blobs.column(), FieldKind::kText}});
+  EXPECT_EQ(source->read_style(), ReadStyle::kMemory);
+  EXPECT_TRUE(source->schema()[0].encoded);
+  EXPECT_EQ(source->size(), 4);
+  EXPECT_EQ(text_of(read(*source, 0).fields[0]), "one");
+  EXPECT_EQ(read(*source, 0).fields[0].bytes.data(), blobs.data + 2);
+  EXPECT_EQ(text_of(read(*source, 3).fields[1]), "three");
+  const RecordData missing = read(*source, 1);
+  ASSERT_FALSE(missing.result);
+  EXPECT_EQ(missing.result.error().code->id, "HR0428");
+  EXPECT_EQ(missing.result.error().where.record, 1);
+  const SourcePtr texts = records({{"text", blobs.column(), FieldKind::kText}});
+  EXPECT_TRUE(read(*texts, 1).result);  // of text, none and empty are the same
+  EXPECT_EQ(text_of(read(*texts, 1).fields[0]), "");
+}
+
+TEST(Columns, BlobsOfNumbersAreVectors) {
+  static const float values[] = {1, 2, 3};
+  static const int32_t offsets[] = {0, 2, 2, 3};
+  const SourcePtr source = records(
+      {{"v",
+        BlobColumn{.parts = {{reinterpret_cast<const uint8_t*>(values), 12, offsets, false, 3}},
+                   .dtype = DType::kFloat32},
+        FieldKind::kTensor}});
+  EXPECT_EQ(source->schema()[0].shape, (Shape{-1}));
+  EXPECT_EQ(read(*source, 0).fields[0].shape, (Shape{2}));
+  EXPECT_EQ(read(*source, 1).fields[0].shape, (Shape{0}));
+  EXPECT_EQ(read(*source, 2).fields[0].bytes.size(), 4u);
+}
+
+TEST(Columns, OffsetsOutsideOfTheDataAreRefused) {
+  static const uint8_t data[10] = {};
+  const auto what = [&](std::vector<int64_t> offsets) {
+    const BlobColumn column{.parts = {{data, 10, offsets.data(), true, 2}}};
+    return error_of({{"x", column, FieldKind::kBytes}}).what;
+  };
+  for (const std::vector<int64_t>& offsets :
+       {std::vector<int64_t>{0, 5, 11}, {0, 6, 5}, {-1, 0, 1}, {0, 1, INT64_MAX}}) {
+    EXPECT_EQ(what(offsets), "field 'x': the offsets of its values do not fit its data");
+  }
+}
+
 TEST(Columns, WhatDoesNotFitIsNamed) {
   const auto message = [](std::vector<Column> columns) {
     const Error error = error_of(std::move(columns));
