@@ -28,7 +28,9 @@ const Register<ErrorCode> registered_nothing_to_read(kNothingToRead);
 
 const std::vector<std::string_view> kSuffixes = {".tfrecord",    ".tfrecords",    ".tfrec",
                                                  ".tfrecord.gz", ".tfrecords.gz", ".tfrec.gz"};
-constexpr int64_t kLookedAt = 64;  // records, and as many files of which the first one is
+constexpr int64_t kLookedAt = 64;        // records, and as many files of which the first one is
+constexpr int64_t kMostLookedAt = 1024;  // records, where they are small
+constexpr uint64_t kBytesLookedAt = uint64_t{8} << 20;
 constexpr uint64_t kLargestLookedAt = uint64_t{64} << 20;
 
 bool is_tf_header(std::span<const uint8_t> first_bytes) {
@@ -135,7 +137,7 @@ struct Looked {
 };
 
 // The first record of some files, and some from all over.
-std::vector<int64_t> records_to_look_at(const ContainerIndex& index) {
+std::vector<int64_t> records_to_look_at(const ContainerIndex& index, uint64_t total_bytes) {
   std::set<int64_t> out;
   const auto files = static_cast<int64_t>(index.records.files());
   for (int64_t i = 0; i < std::min(files, kLookedAt); ++i) {
@@ -145,9 +147,10 @@ std::vector<int64_t> records_to_look_at(const ContainerIndex& index) {
     }
   }
   const int64_t records = index.records.size();
-  for (int64_t i = 0; i < std::min(records, kLookedAt); ++i) {
-    out.insert(i * records / std::min(records, kLookedAt));
-  }
+  const uint64_t usual = total_bytes / static_cast<uint64_t>(std::max<int64_t>(records, 1)) + 1;
+  const int64_t wanted = std::min(
+      records, std::clamp(static_cast<int64_t>(kBytesLookedAt / usual), kLookedAt, kMostLookedAt));
+  for (int64_t i = 0; i < wanted; ++i) out.insert(i * records / wanted);
   for (const Damage& damage : index.damage) out.erase(damage.record);
   return {out.begin(), out.end()};
 }
@@ -155,7 +158,7 @@ std::vector<int64_t> records_to_look_at(const ContainerIndex& index) {
 Looked look_at(const FileSet& files, const ContainerIndex& index) {
   Looked out;
   Buffer buffer;
-  for (const int64_t record : records_to_look_at(index)) {
+  for (const int64_t record : records_to_look_at(index, files.total_bytes())) {
     const Extent extent = index.records[record];
     if (extent.bytes > kLargestLookedAt) continue;
     buffer.resize(extent.bytes);
