@@ -110,13 +110,32 @@ class PlainValues final : public LmdbValues {
   }
 };
 
-// What the samples are, all of them; null for plain bytes.
+using MakeValues = std::unique_ptr<LmdbValues> (*)(std::span<const ValueBytes>, const ValueOptions&,
+                                                   std::string&);
+
+// From those of the samples that are such values by themselves, if these are most of them: one may
+// be bad.
+std::unique_ptr<LmdbValues> from_most(std::span<const ValueBytes> samples,
+                                      const ValueOptions& options, MakeValues make,
+                                      std::string& why) {
+  std::vector<ValueBytes> fitting;
+  for (const ValueBytes& sample : samples) {
+    if (make({&sample, 1}, options, why)) fitting.push_back(sample);
+  }
+  if (2 * fitting.size() <= samples.size() && !samples.empty()) return nullptr;
+  return make(fitting, options, why);
+}
+
+bool are_most(std::span<const ValueBytes> samples, bool (*fits)(ValueBytes)) {
+  return 2 * static_cast<size_t>(std::ranges::count_if(samples, fits)) > samples.size();
+}
+
+// What most of the samples are; null for plain bytes.
 std::unique_ptr<LmdbValues> guessed(std::span<const ValueBytes> samples,
                                     const ValueOptions& options) {
-  if (samples.empty()) return nullptr;
-  if (std::ranges::all_of(samples, begins_like_picture)) return std::make_unique<PictureValues>();
-  const bool pickles = std::ranges::all_of(samples, is_pickle);
-  if (pickles || std::ranges::all_of(samples, is_msgpack)) {
+  if (are_most(samples, begins_like_picture)) return std::make_unique<PictureValues>();
+  const bool pickles = are_most(samples, is_pickle);
+  if (pickles || are_most(samples, is_msgpack)) {
     raise(kOtherValues,
           std::string("the values are ") +
               (pickles ? "pickles, and reading one runs whatever code stands in it"
@@ -125,8 +144,8 @@ std::unique_ptr<LmdbValues> guessed(std::span<const ValueBytes> samples,
           "or read the values as they are with values=\"bytes\"");
   }
   std::string why;
-  if (auto values = datum_values(samples, options, why)) return values;
-  return tensor_protos_values(samples, options, why);
+  if (auto values = from_most(samples, options, datum_values, why)) return values;
+  return from_most(samples, options, tensor_protos_values, why);
 }
 
 }  // namespace
@@ -173,8 +192,10 @@ std::unique_ptr<LmdbValues> lmdb_values(std::string_view kind, std::span<const V
     if (values) return values;
   }
   if (kind == "image") return std::make_unique<PictureValues>();
-  if (kind == "datum") values = datum_values(samples, options, why);
-  if (kind == "tensorprotos") values = tensor_protos_values(samples, options, why);
+  if (kind == "datum") values = from_most(samples, options, datum_values, why);
+  if (kind == "tensorprotos") {
+    values = from_most(samples, options, tensor_protos_values, why);
+  }
   if (kind == "bytes" || kind.empty()) return std::make_unique<PlainValues>();
   if (values) return values;
   raise(kOtherValues, "the values are no " + std::string(kind) + ": " + why,

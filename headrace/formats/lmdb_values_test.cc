@@ -97,6 +97,14 @@ TEST_F(LmdbValuesTest, are_told_by_the_first_ones) {
   EXPECT_EQ(make({}).name(), "bytes");
 }
 
+TEST_F(LmdbValuesTest, one_of_the_first_ones_may_be_bad) {
+  const std::string good = encoded_datum(kJpeg, 3);
+  EXPECT_EQ(make({"\x22\xFF", good, good}).name(), "datum");
+  EXPECT_EQ(make({kJpeg, "x", kJpeg}).name(), "image");
+  EXPECT_EQ(make({"x", good, "y"}).name(), "bytes");
+  EXPECT_EQ(make({good, datum(1, 1, 1, "x", 0), good}).name(), "bytes");  // not one kind
+}
+
 TEST_F(LmdbValuesTest, pickles_and_msgpack_are_refused_with_a_way_out) {
   const std::string pickle("\x80\x04\x95\x05\0\0\0\0\0\0\0K\x01.", 14);
   EXPECT_NE(refusal({pickle}).find("HR0484"), std::string::npos);

@@ -12,6 +12,7 @@
 #include "headrace/formats/extent_source.h"
 #include "headrace/formats/fingerprint.h"
 #include "headrace/formats/folder_listing.h"
+#include "headrace/formats/labeled_files.h"
 #include "headrace/formats/mds_columns.h"
 #include "headrace/formats/mds_index.h"
 #include "headrace/formats/unpacked_files.h"
@@ -231,19 +232,21 @@ ContainerIndex index_of_shards(const FileSet& files, const MdsIndex& index,
 // The schema, by one of the first samples that is sound.
 void look_at_samples(const FileSet& files, const ContainerIndex& index, MdsColumns& columns) {
   std::vector<uint8_t> sample;
-  bool sound = false;
+  RecordData parsed;
+  columns.begin({});
+  const std::vector<bool> all(columns.schema().size(), true);
+  begin_record(0, all.size(), columns.buffers(), parsed);
   int64_t looked = 0;
-  for (int64_t i = 0; i < index.records.size() && looked < kMostExamples && !sound; ++i) {
+  for (int64_t i = 0; i < index.records.size() && looked < kMostExamples; ++i) {
     if (std::ranges::binary_search(index.damage, i, {}, &Damage::record)) continue;
     const Extent extent = index.records[i];
     sample.resize(extent.bytes);
     if (Result<void> read = files.read(extent.file, extent.offset, sample); !read) {
       throw Exception(std::move(read.error()));
     }
-    sound = columns.begin(sample);
+    if (columns.begin(sample) && columns.parse(sample, all, parsed)) return;
     ++looked;
   }
-  if (!sound) columns.begin({});
 }
 
 SourcePtr open_mds(const std::string& path, const Arguments& arguments, const Progress& progress) {

@@ -216,6 +216,14 @@ TEST_F(MdsTest, arrays_with_and_without_their_type_and_shape) {
   EXPECT_NE(refusal().find("several pictures a sample"), std::string::npos);
 }
 
+TEST_F(MdsTest, one_of_the_first_samples_may_be_bad) {
+  const std::string array = std::string("\x21\x04\x01", 3) + little_endian(int32_t{5});
+  const SourcePtr source = open_one({{"a", "ndarray", 0}}, {{"??"}, {array}});
+  EXPECT_EQ(source->schema()[0].dtype, DType::kInt32);
+  EXPECT_NE(error_of(*source, 0).find("HR0488"), std::string::npos);
+  EXPECT_EQ(error_of(*source, 1), "");
+}
+
 TEST_F(MdsTest, an_index_that_makes_no_sense_is_refused) {
   write_dataset();
   const std::string good = mds_index(kColumns, {{.samples = 15}});
