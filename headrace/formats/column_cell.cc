@@ -305,12 +305,11 @@ void add_array(const Cell& cell, int64_t count, Fingerprint& print) {
   print.add(uint64_t{cell.bytes});
   for (int64_t i = 0; i < std::min(kPlaces, count); ++i) {
     const int64_t record = count <= kPlaces ? i : count / kPlaces * i;
-    const uint8_t* place = cell.data + static_cast<size_t>(record) * cell.bytes;
-    if (cell.form == Cell::Form::kFileArray) {
-      place = begin.data();
-      if (Result<void> read = cell.array.peek(record, {begin.data(), bytes}); !read) {
-        throw Exception(std::move(read.error()));
-      }
+    const uint8_t* place = begin.data();
+    if (cell.form == Cell::Form::kInMemory) {
+      place = cell.data + static_cast<size_t>(record) * cell.bytes;
+    } else if (Result<void> read = cell.array.peek(record, {begin.data(), bytes}); !read) {
+      throw Exception(std::move(read.error()));
     }
     print.add(std::string_view(reinterpret_cast<const char*>(place), bytes));
   }
