@@ -30,7 +30,8 @@ std::optional<int64_t> WdsFolders::label_of(std::string_view key, const ClassLis
   return list.number(first_part(key));
 }
 
-std::optional<WdsFolders> class_folders(const std::map<std::string, int64_t>& folders) {
+std::optional<WdsFolders> class_folders(const std::map<std::string, int64_t>& folders,
+                                        const ClassList* given) {
   WdsFolders out;
   for (;;) {
     std::set<std::string_view> names;
@@ -41,9 +42,14 @@ std::optional<WdsFolders> class_folders(const std::map<std::string, int64_t>& fo
       names.insert(name);
     }
     if (names.empty()) return {};
-    if (names.size() > 1) {
+    const std::ptrdiff_t known =
+        !given ? 0 : std::count_if(names.begin(), names.end(), [&](std::string_view name) {
+          return given->number(name).has_value();
+        });
+    if (names.size() > 1 || known == std::ptrdiff_t(names.size())) {
       const auto splits = std::count_if(names.begin(), names.end(), is_split);
-      if (splits > 1 || splits == std::ptrdiff_t(names.size())) return {};
+      const bool meant = known == std::ptrdiff_t(names.size());
+      if (!meant && (splits > 1 || splits == std::ptrdiff_t(names.size()))) return {};
       out.classes.assign(names.begin(), names.end());
       return out;
     }

@@ -22,7 +22,9 @@ struct WdsFolders {
 };
 
 // From the folders that samples lie in. Nothing where those are no classes: only one, samples
-// beside them, or the parts of a dataset (train, val, test).
-std::optional<WdsFolders> class_folders(const std::map<std::string, int64_t>& folders);
+// beside them, or the parts of a dataset (train, val, test). With classes given, folders that have
+// their names are them.
+std::optional<WdsFolders> class_folders(const std::map<std::string, int64_t>& folders,
+                                        const ClassList* given);
 
 }  // namespace headrace

@@ -344,7 +344,7 @@ void add_folder_label(const WdsCounts& counts, std::optional<ClassList> given, C
   const bool pictures_alone = choices.fields.size() == 1 && choices.fields[0].field.encoded &&
                               counts.in_folders == counts.samples;
   if (!pictures_alone) return;
-  std::optional<WdsFolders> folders = class_folders(counts.folders);
+  std::optional<WdsFolders> folders = class_folders(counts.folders, given ? &*given : nullptr);
   if (!folders) return;
   if (!given) {
     choices.classes = ClassList::found(folders->classes);
@@ -420,8 +420,13 @@ SourcePtr open_webdataset(const std::string& path, const Arguments& arguments,
                   [](const WdsField& field) { return field.field.kind == FieldKind::kLabel; });
   if (labeled) {
     if (given) choices.classes = std::move(*given);
-  } else if (arguments.is_none("fields")) {
-    add_folder_label(counts, std::move(given), choices);
+  } else {
+    const bool named = given.has_value();
+    if (arguments.is_none("fields")) add_folder_label(counts, std::move(given), choices);
+    if (named && choices.classes.size() == 0) {
+      bad_wds_field("classes= is given, and there is no label",
+                    "labels are a cls component, or the folders of pictures");
+    }
   }
 
   const int64_t lacking = counts.samples - complete_samples(choices.fields, counts);

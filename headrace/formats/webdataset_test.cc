@@ -230,6 +230,12 @@ TEST_F(WebDatasetTest, pictures_alone_have_their_folder_as_class) {
               open(members, {{"classes", std::vector<std::string>{"dog"}}});
             }).find("HR0406"),
             std::string::npos);
+  const auto one = open({{"dog/1.jpg", ""}}, {{"classes", std::vector<std::string>{"cat", "dog"}}});
+  EXPECT_EQ(one->integer_column("label"), std::vector<int64_t>{1});
+  EXPECT_NE(message_of([&] {
+              open({{"1.jpg", ""}}, {{"classes", std::vector<std::string>{"cat"}}});
+            }).find("classes= is given, and there is no label"),
+            std::string::npos);
   EXPECT_EQ(open({{"train/a/1.jpg", ""}, {"val/a/1.jpg", ""}})->schema().size(), 1u);
   EXPECT_EQ(open({{"only/1.jpg", ""}, {"only/2.jpg", ""}})->schema().size(), 1u);
 }
