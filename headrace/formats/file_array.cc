@@ -32,7 +32,8 @@ int64_t FileArray::count() const {
 std::string FileArray::problem() const {
   uint64_t bytes = size_of(dtype);
   for (const int64_t size : shape) {
-    if (size < 0 || __builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes)) {
+    if (size < 0 || __builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes) ||
+        bytes > static_cast<uint64_t>(INT64_MAX)) {
       return "sizes that no file can have";
     }
   }

@@ -126,6 +126,7 @@ TEST_F(FileArrays, WhatLiesOutsideOfTheFileIsRefused) {
   EXPECT_NE(problem(0, 1, {-2}), "");
   EXPECT_NE(problem(0, 2, {int64_t{1} << 62, 4}), "");
   EXPECT_NE(problem(0, 2, {2}, UINT64_MAX / 2), "");
+  EXPECT_NE(problem(0, 0, {int64_t{1} << 32, int64_t{1} << 31}), "");  // no record, and too large
   const Error error = error_of({{"x", FileArray{.parts = {{ten, 1, 5}}, .shape = {2}}}});
   EXPECT_EQ(error.code->id, "HR0420");
   EXPECT_NE(error.what.find("'x': it ends at byte 11"), std::string::npos);
