@@ -36,6 +36,7 @@ void bind_host_source(nb::module_& module);
 void bind_host_function(nb::module_& module);
 void bind_sampling(nb::module_& module);
 void bind_loader(nb::module_& module);
+void bind_record_stream(nb::module_& module);
 void bind_tools(nb::module_& module);
 
 // Memory of the engine (or of its own), as Python sees it; exported by DLPack and the buffer
@@ -61,6 +62,9 @@ Array make_array(DType dtype, Shape shape);
 TensorView borrowed_view(nb::handle object);
 // The same, copied into `copy`.
 TensorView view_of_buffer(nb::handle object, Buffer& copy);
+
+// One field of a record that was read; pictures as they are stored.
+nb::object value_of(const Field& field, const FieldData& data);
 
 FieldKind kind_from_name(std::string_view kind);
 

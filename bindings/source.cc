@@ -19,18 +19,6 @@ SourceHandle open(const nb::str& name, const nb::dict& arguments, nb::handle pro
   return {open_source(path, given, report)};
 }
 
-nb::object value_of(const Field& field, const FieldData& data) {
-  if (data.bytes.empty() && field.dtype == DType::kInt64 && field.shape.empty() &&
-      field.kind != FieldKind::kText && field.kind != FieldKind::kBytes)
-    return nb::cast(data.scalar);
-  const char* text = reinterpret_cast<const char*>(data.bytes.data());
-  if (field.kind == FieldKind::kText) return str_from_bytes({text, data.bytes.size()});
-  if (field.kind == FieldKind::kBytes || field.encoded) return nb::bytes(text, data.bytes.size());
-  Array array = make_array(field.dtype, data.shape.empty() ? field.shape : data.shape);
-  if (!data.bytes.empty()) std::memcpy(array.view.data, data.bytes.data(), data.bytes.size());
-  return nb::cast(std::move(array));
-}
-
 // The fields of one record, pictures as they are stored.
 nb::dict read_record(const SourceHandle& self, int64_t index) {
   const Source& source = *self.source;
@@ -81,6 +69,18 @@ Array integer_column(const SourceHandle& self, std::string_view field) {
 }
 
 }  // namespace
+
+nb::object value_of(const Field& field, const FieldData& data) {
+  if (data.bytes.empty() && field.dtype == DType::kInt64 && field.shape.empty() &&
+      field.kind != FieldKind::kText && field.kind != FieldKind::kBytes)
+    return nb::cast(data.scalar);
+  const char* text = reinterpret_cast<const char*>(data.bytes.data());
+  if (field.kind == FieldKind::kText) return str_from_bytes({text, data.bytes.size()});
+  if (field.kind == FieldKind::kBytes || field.encoded) return nb::bytes(text, data.bytes.size());
+  Array array = make_array(field.dtype, data.shape.empty() ? field.shape : data.shape);
+  if (!data.bytes.empty()) std::memcpy(array.view.data, data.bytes.data(), data.bytes.size());
+  return nb::cast(std::move(array));
+}
 
 Progress progress_from(nb::handle callable) {
   return [callable](int64_t done, int64_t total) {

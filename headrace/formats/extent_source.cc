@@ -28,6 +28,8 @@ const Register<ErrorCode> registered_unknown_damage(kUnknownDamage);
 
 constexpr uint64_t kBlockBytes = uint64_t{8} << 20;  // a block of shuffle="blocks"
 constexpr size_t kMostTogether = 64;                 // records that one call reads
+constexpr uint64_t kBytesTogether = 256 << 10;  // and as many as a core's cache holds to parse them
+constexpr size_t kPrefetched = 4;               // places looked up ahead
 
 uint64_t fingerprint_of(const Extents& records, const Schema& schema, size_t files) {
   Fingerprint print;
@@ -190,10 +192,18 @@ void ExtentSource::read(std::span<const int64_t> indices, const std::vector<bool
                         std::span<RecordData> out) const {
   Extent run;
   size_t begin = 0;
+  for (size_t i = 0; i < std::min(kPrefetched, out.size()); ++i) {
+    index_.records.prefetch(indices[i]);
+  }
   for (size_t i = 0; i < out.size(); ++i) {
+    if (i + kPrefetched < out.size()) index_.records.prefetch(indices[i + kPrefetched]);
+    if (i + 1 < out.size()) {
+      __builtin_prefetch(out[i + 1].owned.data());
+      __builtin_prefetch(out[i + 1].fields.data());
+    }
     const Extent extent = index_.records[indices[i]];
-    const bool follows = i > begin && i - begin < kMostTogether && extent.file == run.file &&
-                         extent.offset == run.offset + run.bytes;
+    const bool follows = i > begin && i - begin < kMostTogether && run.bytes < kBytesTogether &&
+                         extent.file == run.file && extent.offset == run.offset + run.bytes;
     if (!follows) {
       if (i > begin) read_run(run, wanted, out.subspan(begin, i - begin));
       run = {.file = extent.file, .offset = extent.offset, .bytes = 0};

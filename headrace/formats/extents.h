@@ -46,6 +46,11 @@ class Extents {
             .offset = offsets_[record],
             .bytes = bytes == kLong ? long_.at(record) : bytes};
   }
+  // Its place will be asked for soon: in a random order it is in no cache.
+  void prefetch(int64_t record) const {
+    __builtin_prefetch(&offsets_[record]);
+    __builtin_prefetch(&bytes_[record]);
+  }
   int64_t first_of(size_t file) const { return file == 0 ? 0 : ends_[file - 1]; }
   int64_t end_of(size_t file) const { return ends_[file]; }
 

@@ -49,10 +49,13 @@ size_t find_magic(std::span<const uint8_t> bytes) {
   constexpr size_t kTogether = 8;  // vectors looked at before the loop asks
   size_t at = 0;
   for (; bytes.size() - at >= kTogether * sizeof(Words); at += kTogether * sizeof(Words)) {
-    Words words[kTogether];
-    std::memcpy(words, bytes.data() + at, sizeof words);
     Words found = {};
-    for (const Words& word : words) found |= static_cast<Words>(word == kMagic);
+#pragma GCC unroll 8
+    for (size_t i = 0; i < kTogether; ++i) {
+      Words words;
+      std::memcpy(&words, bytes.data() + at + i * sizeof words, sizeof words);
+      found |= static_cast<Words>(words == kMagic);
+    }
     uint64_t halves[2];
     std::memcpy(halves, &found, sizeof halves);
     if ((halves[0] | halves[1]) != 0) break;
@@ -138,17 +141,20 @@ class Scan {
       return std::memcmp(bytes->data(), &kRecordIoMagic, count) == 0;
     }
     PartHeader header;
-    const bool magic = parse_header(*bytes, header);
-    if (magic && (header.kind == kWhole || header.kind == kFirst)) return true;
-    // Its magic number or its length is damaged. Is the other sound?
-    if (header.kind != kWhole && header.kind != kFirst) return false;
+    const bool sound = parse_header(*bytes, header);
+    const bool begins = header.kind == kWhole || header.kind == kFirst;
+    if (sound && begins) return true;
+    // Something in that header is damaged: its magic number or its kind. Then it ends where another
+    // record begins, or it is the rest of this record, whose own kind is wrong.
+    if (!begins && (!sound || header.kind == kLast)) return false;
     uint64_t end = at + header.frame();
     while (header.kind != kWhole && header.kind != kLast && end < file_.size()) {
       bytes = window_.at(end, kRecordIoHeader);
       if (!bytes) return std::move(bytes.error());
-      if (!parse_header(*bytes, header) || header.kind < kMiddle) return false;
+      if (!parse_header(*bytes, header) || header.kind < kMiddle) break;
       end += header.frame();
     }
+    if (!begins && header.kind == kLast) return false;
     Result<uint64_t> next = next_begin(at + 4);
     if (!next) return std::move(next.error());
     return *next == end;

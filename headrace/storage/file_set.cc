@@ -59,11 +59,15 @@ uint64_t FileSet::total_bytes() const {
 template <class Call>
 Result<void> FileSet::with_open(size_t file, const Call& call) const {
   Slot& slot = slots_[file];
+  // Where all may stay open none is ever closed, and counting users would only be one more thing
+  // that threads pass to and fro.
+  const bool closes = paths_.size() > most_open_;
   for (;;) {
-    {
+    if (const File* opened = closes ? nullptr : slot.file.load()) return call(*opened);
+    if (closes) {
       const Use use(slot);
       if (const File* opened = use.file()) {
-        if (paths_.size() > most_open_) slot.last_used = ++clock_;
+        slot.last_used = ++clock_;
         return call(*opened);
       }
     }

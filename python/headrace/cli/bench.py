@@ -8,6 +8,7 @@ import hashlib
 import os
 import statistics
 import time
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -161,7 +162,7 @@ def add_to_hash(digest: Any, batch: Any) -> int:
     import numpy as np
 
     for field in batch:
-        for value in field if isinstance(field, list) else [field]:
+        for value in field if isinstance(field, Sequence) else [field]:
             if isinstance(value, str):
                 digest.update(value.encode())
             elif isinstance(value, bytes):
