@@ -72,6 +72,18 @@ TEST(RecordIoFrames, damage_reaches_to_the_next_begin_of_a_record) {
   EXPECT_EQ(second.records.size(), 3);
 }
 
+TEST(RecordIoFrames, a_first_part_that_says_it_is_all_is_not_taken_for_a_record) {
+  TemporaryFolder folder;
+  const Bytes a = part(0, "first"), b = part(1, "sec") + part(3, "ond"), c = part(0, "third");
+  Bytes changed = a + b + c;
+  changed[a.size() + 7] = 0;
+  const ContainerIndex index = scan(folder, changed);
+  ASSERT_EQ(index.damage.size(), 1u);
+  EXPECT_EQ(index.damage[0].record, 1);
+  EXPECT_EQ(index.records[1].bytes, b.size());
+  EXPECT_EQ(index.records.size(), 3);
+}
+
 TEST(RecordIoFrames, many_lengths_into_nothing_take_no_longer_than_one) {
   TemporaryFolder folder;
   const size_t headers = 20000, rest = 2'000'000;
