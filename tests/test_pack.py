@@ -165,7 +165,7 @@ def test_bad_files_are_kept_and_listed(photos: Path, packs: dict[str, Path]) -> 
     scanned = run_json("scan", packs["fast"])
     assert {Path(entry["key"]).stem for entry in scanned["bad_records"]} == bad
     assert scanned["bad_records"] == [
-        {**entry, "file": mine["file"], "key": mine["key"]}
+        {**entry, **{name: mine[name] for name in ("file", "member", "key")}}
         for entry, mine in zip(
             run_json("scan", photos)["bad_records"], scanned["bad_records"], strict=True
         )

@@ -280,7 +280,7 @@ class CocoSource final : public Source {
 
 std::string with_slash(const fs::path& folder) {
   std::string out = folder.lexically_normal().string();
-  if (out == ".") return {};
+  if (out.empty() || out == ".") return {};
   if (!out.ends_with('/')) out += '/';
   return out;
 }
