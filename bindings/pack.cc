@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packing and unpacking, and what a pack says of itself, as plain dictionaries.
-#include "headrace/formats/pack.h"
+#include "headrace/formats/pack/pack.h"
 
 #include <nanobind/stl/optional.h>
 

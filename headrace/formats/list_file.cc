@@ -16,7 +16,7 @@
 #include "headrace/formats/fingerprint.h"
 #include "headrace/formats/folder_listing.h"
 #include "headrace/formats/labeled_files.h"
-#include "headrace/formats/manifest_table.h"
+#include "headrace/formats/manifest/manifest_table.h"
 #include "headrace/formats/name_list.h"
 #include "headrace/formats/wording.h"
 #include "headrace/storage/file.h"

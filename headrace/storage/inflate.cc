@@ -70,13 +70,14 @@ void Inflater::restart() { inflateReset(&state_->stream); }
 Result<Inflater::Step> Inflater::run(std::span<const uint8_t> in, std::span<uint8_t> out) {
   z_stream& stream = state_->stream;
   Step step;
+  uint8_t nowhere = 0;  // zlib refuses a null pointer also where nothing is written
   while (!step.ended) {
     const auto give = static_cast<uInt>(std::min<size_t>(in.size() - step.consumed, INT_MAX));
     const auto take = static_cast<uInt>(std::min<size_t>(out.size() - step.produced, INT_MAX));
     // zlib reads nothing there, but is declared as if it could write.
     stream.next_in = const_cast<Bytef*>(in.data() + step.consumed);
     stream.avail_in = give;
-    stream.next_out = out.data() + step.produced;
+    stream.next_out = out.empty() ? &nowhere : out.data() + step.produced;
     stream.avail_out = take;
     const int status = ::inflate(&stream, Z_NO_FLUSH);
     const size_t consumed = give - stream.avail_in, produced = take - stream.avail_out;

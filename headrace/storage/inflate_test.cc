@@ -154,6 +154,16 @@ TEST(Inflate, AKnownSizeMustBeMetExactly) {
   }
 }
 
+TEST(Inflate, NothingFitsIntoNoMemory) {
+  for (const DeflateWrap wrap : kWraps) {
+    const std::string stored = deflated("", wrap), more = deflated("a", wrap);
+    EXPECT_TRUE(inflate_into(bytes_of(stored), wrap, {}));
+    const Result<void> full = inflate_into(bytes_of(more), wrap, {});
+    ASSERT_FALSE(full);
+    EXPECT_EQ(full.error().what, "it holds more than the 0 bytes declared");
+  }
+}
+
 TEST(Inflate, AStreamCanBeTakenInPieces) {
   const std::string text = mixed(1000), stored = deflated(text, DeflateWrap::kGzip);
   Inflater inflater(DeflateWrap::kGzip);

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/formats/coco/coco_masks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace headrace {
+namespace {
+
+constexpr double kScale = 5;             // the boundary is walked in fifths of a pixel
+constexpr double kFarthest = 1e8;        // of a vertex; beyond, pycocotools' ints overflow
+constexpr int64_t kMostSteps = 1 << 28;  // of one boundary: half a second
+
+int64_t fifths(double coordinate) { return static_cast<int64_t>(kScale * coordinate + .5); }
+
+}  // namespace
+
+// Down the columns from position begin to end.
+void CocoMaskPainter::fill(int64_t begin, int64_t end, std::span<uint8_t> plane) const {
+  while (begin < end) {
+    const int64_t x = begin / height_, y = begin % height_;
+    const int64_t count = std::min(end - begin, height_ - y);
+    uint8_t* at = plane.data() + y * width_ + x;
+    for (int64_t i = 0; i < count; ++i) at[i * width_] = 1;
+    begin += count;
+  }
+}
+
+// A step to another fifth of a column: where it passes the middle of a pixel's column, the mask
+// changes below it.
+void CocoMaskPainter::step(Point from, Point to) {
+  if (to.x == from.x) return;
+  const double x = (static_cast<double>(to.x < from.x ? to.x : to.x - 1) + .5) / kScale - .5;
+  if (std::floor(x) != x || x < 0 || x > static_cast<double>(width_ - 1)) return;
+  double y = (static_cast<double>(std::min(to.y, from.y)) + .5) / kScale - .5;
+  y = std::ceil(std::clamp(y, 0.0, static_cast<double>(height_)));
+  crossings_.push_back(
+      static_cast<uint32_t>(static_cast<int64_t>(x) * height_ + static_cast<int64_t>(y)));
+}
+
+std::string CocoMaskPainter::walk_boundary(std::span<const double> xy) {
+  const size_t count = xy.size() / 2;
+  int64_t steps = 0;
+  for (const double value : xy) {
+    if (!(std::abs(value) <= kFarthest))
+      return "a polygon with a vertex at " + std::to_string(value);
+  }
+  const auto vertex = [&](size_t i) {
+    i = i == count ? 0 : i;
+    return Point{fifths(xy[2 * i]), fifths(xy[2 * i + 1])};
+  };
+  crossings_.clear();
+  Point last = vertex(0);
+  for (size_t i = 0; i < count; ++i) {
+    Point begin = vertex(i), end = vertex(i + 1);
+    const int64_t dx = std::abs(end.x - begin.x), dy = std::abs(end.y - begin.y);
+    const bool along_x = dx >= dy;
+    const bool flip = along_x ? begin.x > end.x : begin.y > end.y;
+    if (flip) std::swap(begin, end);
+    const int64_t length = along_x ? dx : dy;
+    if (length == 0) continue;  // a vertex twice
+    if ((steps += length) > kMostSteps) return "a polygon whose boundary is too long to draw";
+    const double slope = along_x ? static_cast<double>(end.y - begin.y) / static_cast<double>(dx)
+                                 : static_cast<double>(end.x - begin.x) / static_cast<double>(dy);
+    for (int64_t d = 0; d <= length; ++d) {
+      const int64_t t = flip ? length - d : d;
+      const double along = slope * static_cast<double>(t);
+      const Point point =
+          along_x
+              ? Point{t + begin.x, static_cast<int64_t>(static_cast<double>(begin.y) + along + .5)}
+              : Point{static_cast<int64_t>(static_cast<double>(begin.x) + along + .5), t + begin.y};
+      if (i > 0 || d > 0) step(last, point);
+      last = point;
+    }
+  }
+  return {};
+}
+
+std::string CocoMaskPainter::polygon(std::span<const double> xy, std::span<uint8_t> plane) {
+  if (xy.size() < 4 || xy.size() % 2 != 0) {
+    return "a polygon of " + std::to_string(xy.size()) + " numbers; points have two each";
+  }
+  if (std::string wrong = walk_boundary(xy); !wrong.empty()) return wrong;
+  crossings_.push_back(static_cast<uint32_t>(pixels()));
+  std::sort(crossings_.begin(), crossings_.end());
+  for (size_t i = 0; i + 1 < crossings_.size(); i += 2) {
+    fill(crossings_[i], crossings_[i + 1], plane);
+  }
+  return {};
+}
+
+std::string CocoMaskPainter::counts(std::span<const int64_t> runs, std::span<uint8_t> plane) {
+  int64_t total = 0;
+  for (const int64_t run : runs) {
+    if (run < 0) return "a run-length code with a run of " + std::to_string(run);
+    if (run > pixels() - total) return "a run-length code that is longer than the picture";
+    total += run;
+  }
+  if (total != pixels()) {
+    return "a run-length code of " + std::to_string(total) + " pixels; the picture has " +
+           std::to_string(pixels());
+  }
+  int64_t at = 0;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (i % 2 == 1) fill(at, at + runs[i], plane);
+    at += runs[i];
+  }
+  return {};
+}
+
+// Runs in groups of five bits, the lowest first, from character '0' on; each from the third on is
+// the difference to the run two before.
+std::string CocoMaskPainter::compressed(std::string_view text, std::span<uint8_t> plane) {
+  constexpr int kMostGroups = 7;  // 35 bits: more than any run has
+  runs_.clear();
+  for (size_t at = 0; at < text.size();) {
+    int64_t value = 0;
+    for (int group = 0;; ++group) {
+      if (at == text.size() || group == kMostGroups) return "a run-length code that breaks off";
+      const int bits = text[at++] - '0';
+      if (bits < 0 || bits > 63) return "a run-length code with a character that none has";
+      value |= static_cast<int64_t>(bits & 31) << 5 * group;
+      if (bits & 32) continue;
+      if (bits & 16) value -= int64_t{1} << 5 * (group + 1);
+      break;
+    }
+    if (runs_.size() > 2) value += runs_[runs_.size() - 2];
+    if (value < 0 || value > pixels()) {
+      return "a run-length code with a run of " + std::to_string(value);
+    }
+    runs_.push_back(value);
+  }
+  return counts(runs_, plane);
+}
+
+}  // namespace headrace

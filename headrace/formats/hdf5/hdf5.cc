@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+// HDF5 files as a source: the rows of their datasets, read through our own
+// reader.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headrace/base/registry.h"
+#include "headrace/formats/classes.h"
+#include "headrace/formats/fingerprint.h"
+#include "headrace/formats/hdf5/hdf5_input.h"
+#include "headrace/formats/host_formats.h"
+#include "headrace/formats/labeled_files.h"
+#include "headrace/formats/shard_files.h"
+#include "headrace/formats/wording.h"
+
+namespace headrace {
+namespace {
+
+constexpr uint64_t kCacheBytes = uint64_t{64} << 20;  // unpacked chunks
+constexpr std::array<std::string_view, 3> kSuffixes = {".h5", ".hdf5", ".hdf"};
+constexpr uint64_t kLastProbe = uint64_t{1} << 20;  // where a superblock is looked for
+
+class Hdf5Source final : public Source {
+ public:
+  Hdf5Source(std::string path, const std::vector<std::string>& files,
+             const std::vector<std::string>* fields, std::optional<ClassList> classes)
+      : path_(std::move(path)), cache_(kCacheBytes) {
+    for (const std::string& file : files) add_file(file, fields);
+    for (const Hdf5FieldPlan& plan : plans_) schema_.push_back(plan.field);
+    name_classes(std::move(classes));
+    make_fingerprint();
+  }
+
+  int64_t size() const override { return size_; }
+  const Schema& schema() const override { return schema_; }
+  ReadStyle read_style() const override { return ReadStyle::kFiles; }
+  std::vector<std::string> classes() const override { return classes_; }
+  uint64_t fingerprint() const override { return fingerprint_; }
+
+  std::string key(int64_t index) const override {
+    const auto [input, row] = place_of(index);
+    return input.file().file().path() + ": " + std::to_string(row);
+  }
+
+  std::string description() const override {
+    std::string out = "hdf5 " + path_ + " (" + counted(size_, "record");
+    if (inputs_.size() > 1) {
+      out += " in " + counted(static_cast<int64_t>(inputs_.size()), "file");
+    }
+    if (!classes_.empty()) {
+      out += ", " + counted(static_cast<int64_t>(classes_.size()), "class", "classes");
+    }
+    out += "; ";
+    for (size_t i = 0; i < std::min<size_t>(plans_.size(), 8); ++i) {
+      out += (i ? ", " : "") + plans_[i].path;
+    }
+    return out + (plans_.size() > 8 ? ", ...)" : ")");
+  }
+
+  void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
+            std::span<RecordData> out) const override {
+    for (size_t i = 0; i < out.size(); ++i) {
+      begin_record(indices[i], plans_.size(), 2 * plans_.size(), out[i]);
+      const auto [input, row] = place_of(indices[i]);
+      for (size_t field = 0; field < plans_.size() && out[i].result; ++field) {
+        if (wanted[field]) out[i].result = read_field(input, field, row, out[i]);
+      }
+      if (!out[i].result) out[i].result.error().where.record = indices[i];
+    }
+  }
+
+  std::vector<int64_t> integer_column(std::string_view name) const override {
+    std::vector<int64_t> values;
+    for (size_t field = 0; field < plans_.size(); ++field) {
+      if (schema_[field].name != name || !is_scalar(field)) continue;
+      values.reserve(static_cast<size_t>(size_));
+      for (int64_t record = 0; record < size_; ++record) {
+        const auto [input, row] = place_of(record);
+        Result<int64_t> value = integer(input, field, row);
+        if (!value) {
+          value.error().where.record = record;
+          throw Exception(std::move(value.error()));
+        }
+        values.push_back(*value);
+      }
+    }
+    return values;
+  }
+
+ private:
+  struct Place {
+    const Hdf5Input& input;
+    uint64_t row;
+  };
+  Place place_of(int64_t index) const {
+    const auto after = std::upper_bound(begins_.begin(), begins_.end(), index);
+    const size_t file = static_cast<size_t>(after - begins_.begin()) - 1;
+    return {inputs_[file], static_cast<uint64_t>(index - begins_[file])};
+  }
+
+  // --- Opening ---
+
+  void add_file(const std::string& path, const std::vector<std::string>* fields) {
+    std::vector<std::string> same;  // datasets of the first file, for the ones behind it
+    for (const Hdf5FieldPlan& plan : plans_) same.push_back(plan.path);
+    inputs_.emplace_back(path, inputs_.empty() ? fields : &same, plans_, cache_, loaded_);
+    begins_.push_back(size_);
+    size_ += inputs_.back().records();
+  }
+
+  // Labels that are text become the numbers of classes; those of an enumeration
+  // have names.
+  void name_classes(std::optional<ClassList> given) {
+    size_t field = 0;
+    while (field < plans_.size() && plans_[field].field.kind != FieldKind::kLabel) ++field;
+    if (field == plans_.size()) {
+      if (given) {
+        hdf5_fields_do_not_fit(inputs_[0].file(), "classes= is given, and no field is a label",
+                               "name the dataset of labels: fields=[..., 'label=/path']");
+      }
+      return;
+    }
+    if (plans_[field].text_label) {
+      name_texts(field, std::move(given));
+      return;
+    }
+    const std::vector<std::string>& names = plans_[field].type.names;
+    if (!given) {
+      classes_ = names;
+      return;
+    }
+    std::vector<std::string> unknown;
+    if (!names.empty()) {
+      for (const std::string& name : names) {
+        renamed_.push_back(given->number(name).value_or(-1));
+        if (renamed_.back() < 0) unknown.push_back(name);
+      }
+    } else {
+      for (int64_t label : integer_column(plans_[field].field.name)) {
+        if (label < 0 || label >= given->size()) unknown.push_back(std::to_string(label));
+      }
+      unknown = ClassList::found(std::move(unknown)).names();
+    }
+    given->refuse_unknown(unknown, "in " + path_);
+    classes_ = given->names();
+  }
+
+  void name_texts(size_t field, std::optional<ClassList> given) {
+    std::vector<std::string> labels, all;
+    RecordData data;
+    begin_record(0, plans_.size(), 2 * plans_.size(), data);
+    for (int64_t record = 0; record < size_; ++record) {
+      const auto [input, row] = place_of(record);
+      if (Result<void> read = input.read_text(field, row, data); !read) {
+        read.error().where.record = record;
+        throw Exception(std::move(read.error()));
+      }
+      const std::span<const uint8_t> text = data.fields[field].bytes;
+      labels.emplace_back(text.begin(), text.end());
+      if (all.empty() || all.back() != labels.back()) all.push_back(labels.back());
+    }
+    const ClassList found = ClassList::found(std::move(all));
+    const ClassList& classes = given ? *given : found;
+    std::vector<std::string> unknown;
+    for (const std::string& name : found.names()) {
+      if (!classes.number(name)) unknown.push_back(name);
+    }
+    classes.refuse_unknown(unknown, "in " + path_);
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      std::vector<int64_t> numbers;
+      for (int64_t row = 0; row < inputs_[i].records(); ++row) {
+        numbers.push_back(*classes.number(labels[static_cast<size_t>(begins_[i] + row)]));
+      }
+      inputs_[i].replace(field, std::move(numbers));
+    }
+    classes_ = classes.names();
+  }
+
+  void make_fingerprint() {
+    Fingerprint print;
+    print.add("hdf5");
+    print.add(static_cast<uint64_t>(size_));
+    for (const Field& field : schema_) {
+      print.add(field.name);
+      print.add(static_cast<uint64_t>(field.kind));
+      print.add(name_of(field.dtype));
+      for (int64_t size : field.shape) print.add(static_cast<uint64_t>(size));
+    }
+    for (const std::string& name : classes_) print.add(name);
+    for (const Hdf5Input& input : inputs_) input.add_to(print);
+    fingerprint_ = print.value();
+  }
+
+  // --- Reading ---
+
+  // Whether the value is a number that is handed over as such.
+  bool is_scalar(size_t field) const {
+    const Field& declared = schema_[field];
+    return declared.dtype == DType::kInt64 && declared.shape.empty() &&
+           (plans_[field].form == Hdf5Form::kScalar || declared.kind == FieldKind::kLabel);
+  }
+
+  Result<void> read_field(const Hdf5Input& input, size_t field, uint64_t row,
+                          RecordData& out) const {
+    const Hdf5FieldPlan& plan = plans_[field];
+    if (is_scalar(field)) {
+      Result<int64_t> value = integer(input, field, row);
+      if (!value) return std::move(value.error());
+      out.fields[field].scalar = *value;
+      return {};
+    }
+    switch (plan.form) {
+      case Hdf5Form::kNumbers:
+        return input.read_numbers(plan, field, row, out);
+      case Hdf5Form::kText:
+      case Hdf5Form::kString:
+        return input.read_text(field, row, out);
+      case Hdf5Form::kSequence:
+        return input.read_sequence(plan, field, row, out);
+      case Hdf5Form::kBytes:
+      case Hdf5Form::kScalar:
+        break;
+    }
+    return input.read_bytes(field, row, out);
+  }
+
+  Result<int64_t> integer(const Hdf5Input& input, size_t field, uint64_t row) const {
+    Result<int64_t> value = input.integer(field, row);
+    const bool renamed = value && plans_[field].field.kind == FieldKind::kLabel && *value >= 0 &&
+                         *value < static_cast<int64_t>(renamed_.size());
+    if (renamed) return renamed_[static_cast<size_t>(*value)];
+    return value;
+  }
+
+  std::string path_;
+  mutable Hdf5ChunkCache cache_;
+  std::vector<Hdf5FieldPlan> plans_;
+  Schema schema_;
+  std::vector<Hdf5Input> inputs_;
+  std::vector<int64_t> begins_;  // of each file's records
+  std::vector<std::string> classes_;
+  std::vector<int64_t> renamed_;  // an enumeration's number -> the class's; empty: the same
+  int64_t size_ = 0;
+  uint64_t loaded_ = 0;  // bytes of columns in memory
+  uint64_t fingerprint_ = 0;
+};
+
+bool is_hdf5_file(const std::string& path) {
+  Result<File> file = File::open(path);
+  uint64_t offset = 0;
+  return file && find_hdf5_signature(*file, kLastProbe, offset);
+}
+
+bool is_hdf5(const std::string& path) {
+  const std::vector<std::string_view> suffixes(kSuffixes.begin(), kSuffixes.end());
+  return is_hdf5_file(path) || is_shard_folder(path, suffixes);
+}
+
+SourcePtr open_hdf5(const std::string& path, const Arguments& arguments, const Progress&) {
+  const std::vector<std::string> files =
+      shard_files(path, std::vector<std::string_view>(kSuffixes.begin(), kSuffixes.end()));
+  const std::vector<std::string>* fields =
+      arguments.is_none("fields") ? nullptr : &arguments.texts("fields");
+  try {
+    return std::make_shared<Hdf5Source>(path, files, fields, classes_argument(arguments));
+  } catch (const Exception& exception) {
+    const std::string_view code = exception.error().code->id;
+    // Not HR0494: what leads to other files stays refused.
+    if (!arguments.flag("trusted") || (code != "HR0490" && code != "HR0493")) throw;
+  }
+  std::map<std::string, ParamValue> given;
+  if (fields) given["fields"] = *fields;
+  if (!arguments.is_none("classes")) given["classes"] = arguments.texts("classes");
+  return open_in_host("hdf5", files, given);
+}
+
+const FormatRecord kHdf5{
+    .name = "hdf5",
+    .doc =
+        "Datasets of an HDF5 file (.h5, .hdf5), or of several, as fields: "
+        "the first dimension is "
+        "the record. Read by Headrace itself, not by libhdf5: contiguous, "
+        "compact and chunked data, "
+        "with deflate, shuffle, fletcher32 and lzf. uint8 arrays named "
+        "image, images or x are "
+        "pictures, integers or strings named label, labels, target or y are "
+        "labels, sequences of "
+        "bytes that hold encoded pictures are decoded. What leads to other "
+        "files is refused.",
+    .example =
+        "hr.open(\"train.h5\", fields=[\"image=/train/x\", "
+        "\"label=/train/y\"])",
+    .params = {{.name = "fields",
+                .type = ParamType::kStrings,
+                .doc = "The datasets, as \"/path\" or \"name=/path\". None: all that "
+                       "have as many "
+                       "rows as most of them, named by the last part of their path."},
+               classes_param(),
+               {.name = "trusted",
+                .type = ParamType::kBool,
+                .doc = "Read what Headrace's own reader does not know through h5py, row by row. "
+                       "libhdf5 is not safe on files that somebody else made.",
+                .fallback = false}},
+    .recognizes = is_hdf5,
+    .open = open_hdf5,
+    .shards = true};
+const Register<FormatRecord> registered(kHdf5);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two array-like indexes of chunks: of a fixed number of elements, and one
+// that grows.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "headrace/formats/hdf5/hdf5_file.h"
+
+namespace headrace {
+
+// Told of each element that has an address: its number, and what it says.
+// `bytes` is 0 where chunks are not filtered.
+using Hdf5ElementUse =
+    std::function<void(uint64_t number, uint64_t address, uint64_t bytes, uint32_t mask)>;
+
+// The first `limit` elements, in order. Throw Exception.
+void visit_hdf5_fixed_array(const Hdf5File& file, uint64_t address, bool filtered, uint64_t limit,
+                            const Hdf5ElementUse& use);
+void visit_hdf5_extensible_array(const Hdf5File& file, uint64_t address, bool filtered,
+                                 uint64_t limit, const Hdf5ElementUse& use);
+
+}  // namespace headrace

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// A dataset of an HDF5 file: its shape, its type, and the bytes of its rows.
+//
+// Opening throws Exception; reading returns Result, and may be done from any
+// thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headrace/formats/hdf5/hdf5_chunk_cache.h"
+#include "headrace/formats/hdf5/hdf5_chunks.h"
+#include "headrace/formats/hdf5/hdf5_messages.h"
+
+namespace headrace {
+
+// Name, shape and type, without a look at the data.
+struct Hdf5Outline {
+  std::string path;
+  uint64_t address = kHdf5Undefined;
+  Hdf5Space space = {};
+  Hdf5Type type = {};
+};
+Hdf5Outline hdf5_outline(const Hdf5File& file, std::string path, uint64_t address);
+
+class Hdf5Dataset {
+ public:
+  // Reads where its bytes lie. Throws Exception: damaged; HR0490 for types,
+  // filters and layouts that are not read, HR0493 for sizes that the file
+  // cannot account for, HR0494. REQUIRES: `file` and `cache` live as long as
+  // the dataset.
+  Hdf5Dataset(const Hdf5File& file, const Hdf5Outline& outline, Hdf5ChunkCache& cache);
+
+  const std::string& path() const { return path_; }
+  const Hdf5Type& type() const { return type_; }
+  uint64_t rows() const { return space_.sizes[0]; }
+  // What a row has: the dimensions but the first, then those of the elements.
+  const Shape& row_shape() const { return row_shape_; }
+  uint64_t row_bytes() const { return row_bytes_; }
+  // Bytes that are unpacked at once to get at a row; 0: rows are stored as they
+  // are.
+  uint64_t packed_bytes() const { return filters_.empty() ? 0 : chunk_bytes_; }
+
+  // Rows [first, first + count) in the file's byte order. REQUIRES: they exist,
+  // and `out` has their size.
+  Result<void> read(uint64_t first, uint64_t count, std::span<uint8_t> out) const;
+  // Where row `row` lies, for messages; -1 where that is not one place.
+  int64_t offset_of(uint64_t row) const;
+  void add_to(Fingerprint& print) const;
+
+ private:
+  struct Piece;  // of a chunk: the rows that are wanted
+  void refuse(const Hdf5Object& object);
+  void check_sizes();
+  void open_chunks();
+  void fill(std::span<uint8_t> out) const;
+  Result<void> read_chunks(uint64_t first, uint64_t count, std::span<uint8_t> out) const;
+  Result<void> read_piece(const Piece& piece, const Hdf5Chunk& chunk, std::span<uint8_t> out) const;
+  Result<void> read_packed(const Piece& piece, const Hdf5Chunk& chunk,
+                           std::span<uint8_t> out) const;
+  Result<void> unpack(const Hdf5Chunk& chunk, std::span<uint8_t> out) const;
+  // Whether a chunk holds whole rows and nothing else.
+  bool is_rows() const { return chunk_row_bytes_ == row_bytes_ && chunks_in_row_ == 1; }
+  bool is_plain(const Piece& piece) const;
+  void copy_piece(const Piece& piece, const uint8_t* rows, std::span<uint8_t> out) const;
+
+  const Hdf5File& file_;
+  Hdf5ChunkCache& cache_;
+  uint64_t id_;  // of the dataset, in the cache
+  std::string path_;
+  Hdf5Space space_;
+  Hdf5Type type_;
+  Hdf5Layout layout_;
+  std::vector<Hdf5Filter> filters_;
+  std::vector<uint8_t> fill_;  // of an element; empty: zeros
+  Shape row_shape_;
+  uint64_t row_bytes_ = 0;
+  // kChunked:
+  Hdf5ChunkIndex index_;
+  uint64_t chunk_bytes_ = 0, chunk_row_bytes_ = 0;
+  uint64_t chunks_in_row_ = 1;
+};
+
+}  // namespace headrace

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which datasets of an HDF5 file become fields, under which names, and of what
+// kind.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headrace/formats/hdf5/hdf5_dataset.h"
+#include "headrace/formats/schema.h"
+
+namespace headrace {
+
+// How a field's value is made of a row.
+enum class Hdf5Form : uint8_t {
+  kNumbers,   // the row, in native order
+  kScalar,    // one integer, as int64
+  kText,      // a string of fixed length
+  kBytes,     // the row as it is
+  kString,    // a string of any length
+  kSequence,  // numbers of any length: a tensor, bytes or an encoded picture
+};
+
+struct Hdf5FieldPlan {
+  Field field;
+  Hdf5Form form = Hdf5Form::kNumbers;
+  bool channels_last = false;  // stored as (H, W, C), delivered as (C, H, W)
+  bool text_label = false;     // strings that become class numbers
+  std::string path;            // of the dataset
+  Hdf5Type type;
+  Shape row_shape;
+};
+
+// A dataset as field: `name` is what the caller wants it to be called, or
+// empty.
+struct Hdf5Choice {
+  std::string name;
+  Hdf5Outline outline;
+};
+
+// The datasets that `fields` names ("label=/train/y", "/train/y"), or, where it
+// is null, all that have as many rows as most. Throws Exception: HR0492 nothing
+// fits, HR0494 links to other files.
+std::vector<Hdf5Choice> choose_hdf5_datasets(const Hdf5File& file,
+                                             const std::vector<std::string>* fields);
+
+// Names and kinds: images and masks of uint8, labels, and the rest. Looks at
+// the first value of sequences of bytes. `datasets` are those that were chosen.
+std::vector<Hdf5FieldPlan> plan_hdf5_fields(
+    const Hdf5File& file, const std::vector<Hdf5Choice>& choices,
+    const std::vector<std::unique_ptr<Hdf5Dataset>>& datasets);
+
+// HR0492.
+[[noreturn]] void hdf5_fields_do_not_fit(const Hdf5File& file, std::string what, std::string hint,
+                                         std::string member = {});
+
+}  // namespace headrace

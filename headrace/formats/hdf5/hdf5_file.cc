@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/formats/hdf5/hdf5_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "headrace/base/registry.h"
+#include "headrace/formats/hdf5/hdf5_checksum.h"
+#include "headrace/formats/wording.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kDamaged{
+    "HR0489", ErrorKind::kData, "damaged HDF5 file",
+    "A structure of the file is not what the format says, lies outside of the "
+    "file, or does not "
+    "have its checksum. The file was cut off, not closed by the program that "
+    "wrote it, or changed "
+    "since. `h5dump` or h5py may say more; copy or write the file again."};
+const Register<ErrorCode> registered_damaged(kDamaged);
+
+constexpr ErrorCode kUnsupported{
+    "HR0490", ErrorKind::kUnsupported, "HDF5 feature not read",
+    "The file is sound as far as it was read, but keeps this dataset in a way "
+    "that Headrace's own "
+    "reader does not know: compound types, references, rare number formats, or "
+    "a filter other than "
+    "deflate, shuffle, fletcher32 and lzf. Leave the dataset out with "
+    "fields=[...], write it anew "
+    "with h5py, or, where you trust the file, read it through h5py with "
+    "trusted=True."};
+const Register<ErrorCode> registered_unsupported(kUnsupported);
+
+constexpr ErrorCode kTooLarge{"HR0493", ErrorKind::kResource, "HDF5 file declares too much",
+                              "The file declares sizes that its bytes cannot "
+                              "account for, or chunks and records beyond what "
+                              "is read into memory at once (a chunk may have "
+                              "256 MiB). A real dataset is read after writing "
+                              "it with smaller chunks; a file of unknown "
+                              "origin is better not read at all."};
+const Register<ErrorCode> registered_too_large(kTooLarge);
+
+constexpr ErrorCode kLeadsOutside{
+    "HR0494", ErrorKind::kUnsupported, "HDF5 file leads to other files",
+    "An external link, external storage or a virtual dataset names other "
+    "files, and would make a "
+    "dataset read whatever its author wanted. None of them is ever followed, "
+    "with trusted=True "
+    "neither. Copy the data into the file (h5repack, or h5py), or open the "
+    "other files themselves."};
+const Register<ErrorCode> registered_leads_outside(kLeadsOutside);
+
+constexpr std::array<uint8_t, 8> kSignature = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1A, '\n'};
+constexpr uint64_t kMostStructure = uint64_t{64} << 20;  // bytes of one structure
+
+Error error_at(const ErrorCode& code, const File& file, int64_t offset, std::string what,
+               std::string hint, std::string member) {
+  return Error{.code = &code,
+               .what = std::move(what),
+               .where = {.file = file.path(), .member = std::move(member), .offset = offset},
+               .hint = std::move(hint)};
+}
+
+}  // namespace
+
+Error hdf5_damaged(const File& file, int64_t offset, std::string what, std::string member) {
+  return error_at(kDamaged, file, offset, std::move(what), "copy or write the file again",
+                  std::move(member));
+}
+
+Error hdf5_unsupported(const File& file, std::string what, std::string hint, std::string member) {
+  return error_at(kUnsupported, file, -1, std::move(what), std::move(hint), std::move(member));
+}
+
+Error hdf5_too_large(const File& file, std::string what, std::string hint, std::string member) {
+  return error_at(kTooLarge, file, -1, std::move(what), std::move(hint), std::move(member));
+}
+
+Error hdf5_leads_outside(const File& file, std::string what, std::string member) {
+  return error_at(kLeadsOutside, file, -1, std::move(what),
+                  "copy the data into this file, or leave it out with fields=[...]",
+                  std::move(member));
+}
+
+bool find_hdf5_signature(const File& file, uint64_t most, uint64_t& offset) {
+  std::array<uint8_t, kSignature.size()> found;
+  for (uint64_t at = 0; at <= most && at + found.size() <= file.size();
+       at = at == 0 ? 512 : at * 2) {
+    if (!file.read(at, found)) return false;
+    if (found != kSignature) continue;
+    offset = at;
+    return true;
+  }
+  return false;
+}
+
+uint64_t Hdf5Cursor::number(int bytes) {
+  const std::span<const uint8_t> raw = in_.bytes(static_cast<uint64_t>(bytes));
+  uint64_t value = 0;
+  if (!raw.empty()) std::memcpy(&value, raw.data(), raw.size());
+  return value;
+}
+
+uint64_t Hdf5Cursor::address() {
+  const uint64_t value = number(address_bytes_);
+  const uint64_t all_ones = UINT64_MAX >> (64 - 8 * address_bytes_);
+  return value == all_ones ? kHdf5Undefined : value;
+}
+
+Hdf5File Hdf5File::open(const std::string& path) {
+  Result<File> file = File::open(path);
+  if (!file) throw Exception(std::move(file.error()));
+  Hdf5File out(std::move(*file));
+  out.read_superblock();
+  return out;
+}
+
+bool Hdf5File::holds(uint64_t address, uint64_t bytes) const {
+  const uint64_t size = file_.size() - base_;
+  return address <= size && bytes <= size - address;
+}
+
+void Hdf5File::damaged(uint64_t address, std::string what) const {
+  throw Exception(
+      hdf5_damaged(file_, address == kHdf5Undefined ? -1 : offset_of(address), std::move(what)));
+}
+
+std::vector<uint8_t> Hdf5File::read(uint64_t address, uint64_t bytes, std::string_view what) const {
+  if (!holds(address, bytes)) {
+    damaged(address, std::string(what) + " of " + std::to_string(bytes) +
+                         " bytes does not lie inside the file of " + std::to_string(file_.size()) +
+                         " bytes");
+  }
+  if (bytes > kMostStructure) {
+    throw Exception(hdf5_too_large(file_,
+                                   std::string(what) + " has " + std::to_string(bytes) + " bytes",
+                                   "structures have at most 64 MiB"));
+  }
+  std::vector<uint8_t> out(bytes);
+  if (Result<void> read = this->read(address, out); !read) throw Exception(read.error());
+  return out;
+}
+
+void Hdf5File::check(std::span<const uint8_t> bytes, uint64_t address,
+                     std::string_view what) const {
+  uint32_t stored = 0;
+  if (bytes.size() < sizeof stored) damaged(address, std::string(what) + " is too short");
+  std::memcpy(&stored, bytes.last(sizeof stored).data(), sizeof stored);
+  if (hdf5_metadata_checksum(bytes.first(bytes.size() - sizeof stored)) != stored) {
+    damaged(address, std::string(what) + " does not have its checksum");
+  }
+}
+
+std::vector<uint8_t> Hdf5File::read_checked(uint64_t address, uint64_t bytes,
+                                            std::string_view signature,
+                                            std::string_view what) const {
+  std::vector<uint8_t> out = read(address, bytes, what);
+  if (out.size() < 8 || std::memcmp(out.data(), signature.data(), signature.size()) != 0) {
+    damaged(address, std::string(what) + " does not begin with " + std::string(signature));
+  }
+  check(out, address, what);
+  return out;
+}
+
+Result<void> Hdf5File::read(uint64_t address, std::span<uint8_t> out) const {
+  if (!holds(address, out.size())) {
+    return hdf5_damaged(file_, offset_of(address),
+                        std::to_string(out.size()) +
+                            " bytes of data do not lie inside the file of " +
+                            std::to_string(file_.size()) + " bytes");
+  }
+  return file_.read(base_ + address, out);
+}
+
+void Hdf5File::read_superblock() {
+  if (!find_hdf5_signature(file_, UINT64_MAX / 4, base_)) {
+    throw Exception(hdf5_damaged(file_, 0, "it does not begin as HDF5 files do"));
+  }
+  const std::vector<uint8_t> version = read(8, 1, "the superblock");
+  if (version[0] > 3) {
+    throw Exception(hdf5_unsupported(
+        file_, "superblock version " + std::to_string(version[0]) + ", known are 0 to 3",
+        "write it with libver=('earliest', 'v114')"));
+  }
+  if (version[0] < 2) {
+    read_old_superblock(version[0]);
+  } else {
+    read_new_superblock();
+  }
+  if (root_ == kHdf5Undefined) damaged(0, "the superblock names no root group");
+}
+
+void Hdf5File::read_old_superblock(int version) {
+  const int begin = version == 0 ? 24 : 28;
+  const std::vector<uint8_t> widths = read(13, 2, "the superblock");
+  address_bytes_ = widths[0], length_bytes_ = widths[1];
+  const auto is_width = [](int bytes) { return bytes == 2 || bytes == 4 || bytes == 8; };
+  if (!is_width(address_bytes_) || !is_width(length_bytes_)) {
+    damaged(13, "addresses of " + std::to_string(address_bytes_) + " and lengths of " +
+                    std::to_string(length_bytes_) + " bytes");
+  }
+  const std::vector<uint8_t> rest = read(begin, 6 * address_bytes_, "the superblock");
+  Hdf5Cursor in = cursor(rest);
+  const uint64_t stored_base = in.number(address_bytes_);
+  in.address();  // of free space
+  const uint64_t end = in.address();
+  if (in.address() != kHdf5Undefined) {
+    throw Exception(hdf5_unsupported(file_, "a file of the drivers family, multi or split",
+                                     "join its parts with h5repart or h5repack"));
+  }
+  in.address();  // where the root's name stands
+  root_ = in.address();
+  check_end(end, stored_base);
+}
+
+void Hdf5File::read_new_superblock() {
+  const std::vector<uint8_t> widths = read(9, 2, "the superblock");
+  address_bytes_ = widths[0], length_bytes_ = widths[1];
+  const auto is_width = [](int bytes) { return bytes == 2 || bytes == 4 || bytes == 8; };
+  if (!is_width(address_bytes_) || !is_width(length_bytes_)) {
+    damaged(9, "addresses of " + std::to_string(address_bytes_) + " and lengths of " +
+                   std::to_string(length_bytes_) + " bytes");
+  }
+  const std::vector<uint8_t> all = read(0, 12 + 4 * address_bytes_ + 4, "the superblock");
+  check(all, 0, "the superblock");
+  Hdf5Cursor in = cursor(std::span(all).subspan(12));
+  const uint64_t stored_base = in.number(address_bytes_);
+  in.address();  // of the extension
+  const uint64_t end = in.address();
+  root_ = in.address();
+  check_end(end, stored_base);
+}
+
+void Hdf5File::check_end(uint64_t end, uint64_t stored_base) const {
+  if (end == kHdf5Undefined || end < stored_base) damaged(0, "the superblock names no end of file");
+  const uint64_t bytes = end - stored_base;
+  if (!holds(0, bytes)) {
+    throw Exception(
+        hdf5_damaged(file_, static_cast<int64_t>(file_.size()),
+                     "the file was cut off: it has " + grouped(static_cast<int64_t>(file_.size())) +
+                         " bytes, and its superblock says " + std::to_string(base_ + bytes)));
+  }
+}
+
+}  // namespace headrace

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The filters through which chunks of HDF5 datasets are stored, undone.
+//
+// May be called from any thread; each keeps scratch memory of its own.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headrace/base/error.h"
+#include "headrace/formats/hdf5/hdf5_messages.h"
+
+namespace headrace {
+
+// What is wrong with a list of filters: the first that is not known ("blosc
+// (filter 32001)"). Empty: all can be undone.
+std::string unknown_hdf5_filter(const std::vector<Hdf5Filter>& filters);
+
+// Undoes the filters of a stored chunk, the last one first; those whose bit is
+// set in `mask` were left out when it was written. `out` has the chunk's size,
+// and is filled whole. Returns what is wrong, as one line; empty: nothing. No
+// filter writes more than the chunk and a few bytes.
+std::string undo_hdf5_filters(const std::vector<Hdf5Filter>& filters, uint32_t mask,
+                              size_t element_bytes, std::span<const uint8_t> stored,
+                              std::span<uint8_t> out);
+
+}  // namespace headrace

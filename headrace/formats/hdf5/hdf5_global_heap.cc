@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/formats/hdf5/hdf5_global_heap.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace headrace {
+namespace {
+
+constexpr uint64_t kLook = 4096;       // as large as collections are where values are small
+constexpr int kMostObjects = 1 << 16;  // of a collection: their numbers have 16 bits
+
+uint64_t padded(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
+
+// What a collection begins with, and what each of its objects does.
+struct Heads {
+  explicit Heads(const Hdf5File& file)
+      : collection(padded(8 + file.length_bytes())), object(padded(8 + file.length_bytes())) {}
+  uint64_t collection, object;
+};
+
+Error damaged(const Hdf5File& file, uint64_t address, std::string what) {
+  return hdf5_damaged(file.file(), file.offset_of(address), std::move(what));
+}
+
+}  // namespace
+
+Hdf5Reference hdf5_reference(const Hdf5File& file, std::span<const uint8_t> element) {
+  Hdf5Cursor in = file.cursor(element);
+  Hdf5Reference reference;
+  reference.count = in.u32();
+  reference.address = in.address();
+  reference.index = in.u32();
+  return reference;
+}
+
+// Values of some size have a collection each, so that the first look holds all
+// of it; small ones share collections that one look takes in.
+Result<std::span<uint8_t>> read_hdf5_value(const Hdf5File& file, const Hdf5Reference& reference,
+                                           uint64_t bytes, Buffer& out) {
+  const Heads heads(file);
+  const uint64_t address = reference.address;
+  const uint64_t room = file.file().size();
+  if (bytes > room || !file.holds(address, heads.collection)) {
+    return damaged(file, address,
+                   "a value of " + std::to_string(bytes) +
+                       " bytes does not lie inside the file of " + std::to_string(room) + " bytes");
+  }
+  uint64_t look = heads.collection + heads.object + bytes;
+  if (look < kLook) look = kLook;
+  while (look > heads.collection && !file.holds(address, look)) {
+    look = look > kLook ? kLook : look / 2;  // near the end of the file
+  }
+  look = std::max(look, heads.collection);
+  out.resize(look);
+  if (Result<void> read = file.read(address, {out.data(), look}); !read) {
+    return std::move(read.error());
+  }
+  Hdf5Cursor start = file.cursor(out.bytes());
+  const std::span<const uint8_t> signature = start.bytes(4);
+  const uint8_t version = start.u8();
+  start.skip(3);
+  const uint64_t size = start.length();
+  if (!start.good() || std::memcmp(signature.data(), "GCOL", 4) != 0 || version != 1 ||
+      !file.holds(address, size)) {
+    return damaged(file, address, "a collection of values that does not begin with GCOL");
+  }
+  uint64_t at = heads.collection;
+  std::vector<uint8_t> head(heads.object);
+  for (int objects = 0; objects < kMostObjects && size - at >= heads.object && at < size;
+       ++objects) {
+    if (at + heads.object <= look) {
+      std::memcpy(head.data(), out.data() + at, heads.object);
+    } else if (Result<void> read = file.read(address + at, head); !read) {
+      return std::move(read.error());
+    }
+    Hdf5Cursor in = file.cursor(head);
+    const uint16_t index = in.u16();
+    in.skip(6);
+    const uint64_t object_bytes = in.length();
+    if (index == 0) break;  // the rest is free
+    const uint64_t begin = at + heads.object;
+    if (object_bytes > size - begin) {
+      return damaged(file, address + at, "a value that does not fit into its collection");
+    }
+    if (index != reference.index) {
+      at = begin + padded(object_bytes);
+      if (at > size) break;
+      continue;
+    }
+    if (object_bytes < bytes) {
+      return damaged(file, address + at,
+                     "a value of " + std::to_string(object_bytes) + " bytes instead of " +
+                         std::to_string(bytes));
+    }
+    if (begin + bytes > look) {
+      out.resize(bytes);
+      const std::span<uint8_t> value(out.data(), bytes);
+      if (Result<void> read = file.read(address + begin, value); !read) {
+        return std::move(read.error());
+      }
+      return value;
+    }
+    return std::span<uint8_t>(out.data() + begin, bytes);
+  }
+  return damaged(file, address,
+                 "value " + std::to_string(reference.index) + " is not in its collection");
+}
+
+}  // namespace headrace

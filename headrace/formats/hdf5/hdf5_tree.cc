@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/formats/hdf5/hdf5_tree.h"
+
+#include <algorithm>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+namespace headrace {
+namespace {
+
+constexpr int kDeepest = 32;
+constexpr uint64_t kPrefix = 6, kChecksum = 4;  // signature, version, type
+
+// Bytes that the largest of the numbers takes.
+int width_of(uint64_t largest) {
+  int bytes = 1;
+  while (largest >>= 8) ++bytes;
+  return bytes;
+}
+
+// How many records nodes hold, by their height over the leaves.
+struct Level {
+  uint64_t records = 0;  // of one node at most
+  uint64_t below = 0;    // of it and all nodes under it
+  int below_width = 0;   // of the number that says it
+};
+
+class Tree {
+ public:
+  Tree(const Hdf5File& file, uint64_t address, std::span<const uint8_t> types,
+       const std::function<void(uint8_t, std::span<const uint8_t>)>& use)
+      : file_(file), use_(use) {
+    const uint64_t bytes = 16 + file.address_bytes() + 2 + file.length_bytes() + kChecksum;
+    const std::vector<uint8_t> header = file.read_checked(address, bytes, "BTHD", "a B-tree");
+    Hdf5Cursor in = file.cursor(std::span(header).subspan(4));
+    const uint8_t version = in.u8();
+    type_ = in.u8();
+    if (version != 0 || std::find(types.begin(), types.end(), type_) == types.end()) {
+      file.damaged(address, "a B-tree of version " + std::to_string(version) + " and type " +
+                                std::to_string(type_));
+    }
+    node_bytes_ = in.u32();
+    record_bytes_ = in.u16();
+    depth_ = in.u16();
+    in.skip(2);  // when nodes are split and merged
+    const uint64_t root = in.address();
+    const uint16_t records = in.u16();
+    left_ = in.length();
+    if (node_bytes_ < 64 || record_bytes_ < 4 || depth_ > kDeepest) {
+      file.damaged(address, "a B-tree of impossible sizes");
+    }
+    measure(address);
+    if (root != kHdf5Undefined && records > 0) visit(root, records, depth_);
+    if (left_ != 0) file.damaged(address, "a B-tree with fewer records than it says");
+  }
+
+ private:
+  void measure(uint64_t address) {
+    levels_.resize(depth_ + 1);
+    const uint64_t room = node_bytes_ - kPrefix - kChecksum;
+    levels_[0].records = levels_[0].below = room / record_bytes_;
+    count_width_ = width_of(levels_[0].records);
+    for (size_t level = 1; level < levels_.size(); ++level) {
+      const Level& under = levels_[level - 1];
+      const uint64_t pointer = pointer_bytes(level);
+      if (room <= pointer + record_bytes_) file_.damaged(address, "a B-tree of too small nodes");
+      Level& here = levels_[level];
+      here.records = (room - pointer) / (record_bytes_ + pointer);
+      uint64_t below = 0;
+      if (__builtin_mul_overflow(here.records + 1, under.below, &below) ||
+          __builtin_add_overflow(below, here.records, &below)) {
+        below = UINT64_MAX;
+      }
+      here.below = below;
+      here.below_width = width_of(below);
+    }
+  }
+
+  uint64_t pointer_bytes(size_t level) const {
+    return file_.address_bytes() + count_width_ + (level > 1 ? levels_[level - 1].below_width : 0);
+  }
+
+  void visit(uint64_t address, uint64_t records, size_t level) {
+    if (!seen_.insert(address).second) file_.damaged(address, "a B-tree that meets itself");
+    if (records > levels_[level].records)
+      file_.damaged(address, "a B-tree node with too many records");
+    const bool leaf = level == 0;
+    const uint64_t pointers = leaf ? 0 : (records + 1) * pointer_bytes(level);
+    const uint64_t bytes = kPrefix + records * record_bytes_ + pointers + kChecksum;
+    const std::vector<uint8_t> node =
+        file_.read_checked(address, bytes, leaf ? "BTLF" : "BTIN", "a B-tree node");
+    if (node[4] != 0 || node[5] != type_) file_.damaged(address, "a node of another B-tree");
+    const std::span<const uint8_t> values = std::span(node).subspan(kPrefix);
+    Hdf5Cursor in = file_.cursor(values.subspan(records * record_bytes_, pointers));
+    for (uint64_t i = 0; i <= records; ++i) {
+      if (!leaf) {
+        const uint64_t child = in.address();
+        const uint64_t count = in.number(count_width_);
+        if (level > 1) in.skip(levels_[level - 1].below_width);
+        if (child == kHdf5Undefined) file_.damaged(address, "a B-tree node without its child");
+        visit(child, count, level - 1);
+      }
+      if (i == records) break;
+      if (left_ == 0) file_.damaged(address, "a B-tree with more records than it says");
+      --left_;
+      use_(type_, values.subspan(i * record_bytes_, record_bytes_));
+    }
+  }
+
+  const Hdf5File& file_;
+  const std::function<void(uint8_t, std::span<const uint8_t>)>& use_;
+  uint8_t type_ = 0;
+  uint32_t node_bytes_ = 0;
+  uint16_t record_bytes_ = 0, depth_ = 0;
+  int count_width_ = 0;
+  uint64_t left_ = 0;  // records that are still to come
+  std::vector<Level> levels_;
+  std::unordered_set<uint64_t> seen_;
+};
+
+}  // namespace
+
+void visit_hdf5_tree(const Hdf5File& file, uint64_t address, std::span<const uint8_t> types,
+                     const std::function<void(uint8_t, std::span<const uint8_t>)>& use) {
+  Tree(file, address, types, use);
+}
+
+}  // namespace headrace

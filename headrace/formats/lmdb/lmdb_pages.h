@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pages of an LMDB environment (data.mdb), read-only and without liblmdb, which trusts the file
+// that it maps.
+//
+// Nothing that stands in the file is believed: every page is checked before it is used, none is
+// visited twice, and what cannot be read is told to the visitor while the rest goes on. lock.mdb is
+// neither read nor made: the file must not be written to while it is open.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/base/buffer.h"
+#include "headrace/base/error.h"
+#include "headrace/formats/lmdb/lmdb_environment.h"
+#include "headrace/storage/file.h"
+
+namespace headrace {
+
+// One entry of a leaf page. Spans are of the page.
+struct LmdbNode {
+  static constexpr size_t kHeaderBytes = 8;
+  std::span<const uint8_t> key;
+  std::span<const uint8_t> value;  // where it stands in the leaf
+  uint64_t value_bytes = 0;
+  uint64_t overflow_page =
+      0;                  // where its value stands in pages of its own, behind the header; or 0
+  bool database = false;  // the value is a named database
+  uint64_t offset = 0;    // of the node in the file
+};
+
+// A leaf page. The bytes stay the caller's.
+class LmdbLeaf {
+ public:
+  LmdbLeaf(std::span<const uint8_t> page, uint64_t number);
+  // What is wrong with the page, in words; then it has no nodes.
+  const std::string& problem() const { return problem_; }
+  int count() const { return count_; }
+  // Fills in `out`, or says what is wrong with this node. REQUIRES: 0 <= i < count().
+  std::string node(int i, LmdbNode& out) const;
+
+ private:
+  std::span<const uint8_t> page_;
+  uint64_t number_ = 0;
+  std::string problem_;
+  int count_ = 0;
+};
+
+// That `bytes`, from the begin of an overflow page on, are the value that a leaf told of; else why
+// not.
+std::string overflow_problem(std::span<const uint8_t> bytes, uint64_t page_bytes, uint64_t page);
+
+class LmdbVisitor {
+ public:
+  virtual ~LmdbVisitor() = default;
+  virtual void leaf(uint64_t page) { (void)page; }  // comes before its nodes
+  virtual void node(const LmdbNode& node) = 0;
+  // Instead of a node, or of all nodes of a page and the pages below it.
+  virtual void bad(uint64_t offset, const std::string& what) = 0;
+};
+
+class LmdbWalker {
+ public:
+  // All stay the caller's.
+  LmdbWalker(const File& file, const LmdbEnvironment& environment)
+      : file_(file), environment_(environment) {}
+
+  static constexpr int64_t kMostBad = 100'000;
+
+  // Visits all entries in the order of their keys; gives up after kMostBad bad places. A storage
+  // error when bytes cannot be had.
+  Result<void> walk(const LmdbTree& tree, LmdbVisitor& visitor);
+
+ private:
+  // Children of one branch page that are still to be visited.
+  struct Level {
+    uint64_t page = 0;
+    std::vector<uint64_t> children;
+    size_t next = 0;
+  };
+
+  bool claim(uint64_t first, uint64_t pages);
+  bool is_inside(uint64_t first, uint64_t pages) const;
+  std::string reach(uint64_t page);
+  Result<void> read_page(uint64_t page);
+  std::string open_branch(uint64_t page, Level& out) const;
+  std::string claim_value(const LmdbNode& node);
+  void visit_leaf(uint64_t page, LmdbVisitor& visitor);
+  void tell_bad(uint64_t offset, const std::string& what, LmdbVisitor& visitor);
+
+  const File& file_;
+  const LmdbEnvironment& environment_;
+  std::map<uint64_t, uint64_t> claimed_;  // ranges of pages that were reached: first -> end
+  int64_t bad_ = 0;                       // places so far
+  // Pages that were read together; `page_` is the one at hand.
+  Buffer window_;
+  uint64_t window_first_ = 0, window_pages_ = 0, run_ = 1;
+  std::span<const uint8_t> page_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/formats/lmdb/lmdb_values.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "headrace/codecs/codec.h"
+#include "headrace/formats/wording.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kOtherValues{
+    "HR0484", ErrorKind::kConfig, "values of another kind",
+    "The values of an LMDB database are read as pictures (JPEG, PNG), as Caffe's Datum or Caffe2's "
+    "TensorProtos messages, or as plain bytes; values= names one. Pickles, which would run code "
+    "that stands in the data, and msgpack values are not read: write the pictures' encoded bytes "
+    "as values, or open the database in Python and give headrace.open an object with len() and "
+    "[i]."};
+const Register<ErrorCode> registered_other_values(kOtherValues);
+
+constexpr ErrorCode kBadValue{
+    "HR0485", ErrorKind::kData, "bad value in an LMDB database",
+    "A value is not what the others of its database are: its message is damaged, or its picture "
+    "or tensor has another size or type than the first ones. The record is bad, the others are "
+    "not affected; on_error decides what happens."};
+const Register<ErrorCode> registered_bad_value(kBadValue);
+
+bool begins(ValueBytes value, std::string_view text, size_t at = 0) {
+  return value.size() >= at + text.size() &&
+         std::memcmp(value.data() + at, text.data(), text.size()) == 0;
+}
+
+// Pickle protocols 2 to 5: an opcode with the protocol in front, and STOP behind.
+bool is_pickle(ValueBytes value) {
+  return value.size() > 3 && value[0] == 0x80 && value[1] >= 2 && value[1] <= 5 &&
+         value.back() == '.';
+}
+
+// A MessagePack array or map that fills the value to the last byte. Counts what is still to come
+// instead of recursing.
+bool is_msgpack(ValueBytes value) {
+  if (value.size() < 2) return false;
+  const uint8_t first = value[0];
+  const bool container = (first >= 0x80 && first <= 0x9F) || (first >= 0xDC && first <= 0xDF);
+  if (!container) return false;
+  size_t at = 0;
+  const auto big_endian = [&](size_t bytes, uint64_t& out) {
+    if (value.size() - at < bytes) return false;
+    out = 0;
+    for (size_t i = 0; i < bytes; ++i) out = out << 8 | value[at++];
+    return true;
+  };
+  for (uint64_t awaited = 1; awaited > 0; --awaited) {
+    if (at == value.size() || awaited > value.size()) return false;
+    const uint8_t type = value[at++];
+    uint64_t skip = 0, items = 0;
+    bool sound = type != 0xC1;
+    if (type >= 0x80 && type <= 0x8F) {
+      items = 2 * (type & 0x0Fu);
+    } else if (type >= 0x90 && type <= 0x9F) {
+      items = type & 0x0Fu;
+    } else if (type >= 0xA0 && type <= 0xBF) {
+      skip = type & 0x1Fu;
+    } else if (type >= 0xC4 && type <= 0xC6) {
+      sound = big_endian(size_t{1} << (type - 0xC4), skip);
+    } else if (type >= 0xC7 && type <= 0xC9) {
+      sound = big_endian(size_t{1} << (type - 0xC7), skip);
+      ++skip;
+    } else if (type == 0xCA || type == 0xCB) {
+      skip = type == 0xCA ? 4 : 8;
+    } else if (type >= 0xCC && type <= 0xD3) {
+      skip = uint64_t{1} << (type - 0xCC) % 4;
+    } else if (type >= 0xD4 && type <= 0xD8) {
+      skip = (uint64_t{1} << (type - 0xD4)) + 1;
+    } else if (type >= 0xD9 && type <= 0xDB) {
+      sound = big_endian(size_t{1} << (type - 0xD9), skip);
+    } else if (type >= 0xDC) {
+      if (type < 0xE0) sound = big_endian(type % 2 == 0 ? 2 : 4, items);
+      if (type == 0xDE || type == 0xDF) items *= 2;
+    }
+    if (!sound || skip > value.size() - at || items > value.size()) return false;
+    at += skip;
+    awaited += items;
+  }
+  return at == value.size();
+}
+
+class PictureValues final : public LmdbValues {
+ public:
+  PictureValues() {
+    schema_.push_back(
+        {.name = "image", .kind = FieldKind::kImage, .shape = {-1, -1, -1}, .encoded = true});
+  }
+  std::string_view name() const override { return "image"; }
+  Result<void> parse(ValueBytes value, const std::vector<bool>&, RecordData& out) const override {
+    out.fields[0].bytes = value;
+    return {};
+  }
+};
+
+class PlainValues final : public LmdbValues {
+ public:
+  PlainValues() { schema_.push_back({.name = "value", .kind = FieldKind::kBytes}); }
+  std::string_view name() const override { return "bytes"; }
+  Result<void> parse(ValueBytes value, const std::vector<bool>&, RecordData& out) const override {
+    out.fields[0].bytes = value;
+    return {};
+  }
+};
+
+using MakeValues = std::unique_ptr<LmdbValues> (*)(std::span<const ValueBytes>, const ValueOptions&,
+                                                   std::string&);
+
+// From those of the samples that are such values by themselves, if these are most of them: one may
+// be bad.
+std::unique_ptr<LmdbValues> from_most(std::span<const ValueBytes> samples,
+                                      const ValueOptions& options, MakeValues make,
+                                      std::string& why) {
+  std::vector<ValueBytes> fitting;
+  for (const ValueBytes& sample : samples) {
+    if (make({&sample, 1}, options, why)) fitting.push_back(sample);
+  }
+  if (2 * fitting.size() <= samples.size() && !samples.empty()) return nullptr;
+  return make(fitting, options, why);
+}
+
+bool are_most(std::span<const ValueBytes> samples, bool (*fits)(ValueBytes)) {
+  return 2 * static_cast<size_t>(std::ranges::count_if(samples, fits)) > samples.size();
+}
+
+// What most of the samples are; null for plain bytes.
+std::unique_ptr<LmdbValues> guessed(std::span<const ValueBytes> samples,
+                                    const ValueOptions& options) {
+  if (are_most(samples, begins_like_picture)) return std::make_unique<PictureValues>();
+  const bool pickles = are_most(samples, is_pickle);
+  if (pickles || are_most(samples, is_msgpack)) {
+    raise(kOtherValues,
+          std::string("the values are ") +
+              (pickles ? "pickles, and reading one runs whatever code stands in it"
+                       : "msgpack messages of a layout that only their writer knows"),
+          "write the pictures' bytes as values, give headrace.open an object with len() and [i], "
+          "or read the values as they are with values=\"bytes\"");
+  }
+  std::string why;
+  if (auto values = from_most(samples, options, datum_values, why)) return values;
+  return from_most(samples, options, tensor_protos_values, why);
+}
+
+}  // namespace
+
+Result<int64_t> LmdbValues::label(uint64_t, const ReadValue&) const {
+  return bad_value("there is no label");
+}
+
+Error bad_value(std::string what, uint64_t offset) {
+  return {.code = &kBadValue,
+          .what = std::move(what),
+          .where = {.offset = static_cast<int64_t>(offset)}};
+}
+
+bool begins_like_picture(ValueBytes value) {
+  if (codec_of(value.first(std::min<size_t>(value.size(), 16)))) return true;
+  return (begins(value, "RIFF") && begins(value, "WEBP", 8)) || begins(value, "GIF8") ||
+         begins(value, std::string_view("II*\0", 4)) ||
+         begins(value, std::string_view("MM\0*", 4)) || begins(value, "ftypavif", 4) ||
+         (begins(value, "BM") && value.size() > 26);
+}
+
+void planes_from_pixels(const uint8_t* pixels, int64_t channels, int64_t area, uint8_t* out,
+                        bool swap) {
+  for (int64_t c = 0; c < channels; ++c) {
+    uint8_t* const plane = out + (swap && channels == 3 ? 2 - c : c) * area;
+    for (int64_t i = 0; i < area; ++i) plane[i] = pixels[i * channels + c];
+  }
+}
+
+void copy_planes(const uint8_t* planes, int64_t channels, int64_t area, uint8_t* out, bool swap) {
+  for (int64_t c = 0; c < channels; ++c) {
+    std::memcpy(out + (swap && channels == 3 ? 2 - c : c) * area, planes + c * area,
+                static_cast<size_t>(area));
+  }
+}
+
+std::unique_ptr<LmdbValues> lmdb_values(std::string_view kind, std::span<const ValueBytes> samples,
+                                        const ValueOptions& options) {
+  std::unique_ptr<LmdbValues> values;
+  std::string why;
+  if (kind.empty()) {
+    values = guessed(samples, options);
+    if (values) return values;
+  }
+  if (kind == "image") return std::make_unique<PictureValues>();
+  if (kind == "datum") values = from_most(samples, options, datum_values, why);
+  if (kind == "tensorprotos") {
+    values = from_most(samples, options, tensor_protos_values, why);
+  }
+  if (kind == "bytes" || kind.empty()) return std::make_unique<PlainValues>();
+  if (values) return values;
+  raise(kOtherValues, "the values are no " + std::string(kind) + ": " + why,
+        "leave values= out, or say values=\"bytes\" to get them as they are");
+}
+
+}  // namespace headrace

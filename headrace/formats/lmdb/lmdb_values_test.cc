@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of values: pictures, Caffe's and Caffe2's messages, bytes; messages are encoded here
+// by hand, after caffe.proto and caffe2.proto.
+#include "headrace/formats/lmdb/lmdb_values.h"
+
+#include <gtest/gtest.h>
+
+#include "headrace/formats/lmdb/lmdb_test_environment.h"
+
+namespace headrace {
+namespace {
+
+const std::string kJpeg("\xFF\xD8\xFF\xE0\0\x10JFIF\0\1\1\0\0", 16);
+
+std::string datum(int channels, int height, int width, const std::string& data, int64_t label,
+                  const std::string& rest = {}) {
+  return proto_number(1, uint64_t(channels)) + proto_number(2, uint64_t(height)) +
+         proto_number(3, uint64_t(width)) + proto_bytes(4, data) +
+         proto_number(5, static_cast<uint64_t>(label)) + rest;
+}
+
+std::string encoded_datum(const std::string& picture, int64_t label) {
+  return datum(3, 8, 8, picture, label, proto_number(7, 1));
+}
+
+std::string tensor(int type, const std::vector<int64_t>& dims, const std::string& rest) {
+  std::string out;
+  for (const int64_t size : dims) out += proto_number(1, static_cast<uint64_t>(size));
+  return proto_bytes(1, out + proto_number(2, uint64_t(type)) + rest);
+}
+
+std::string raw_floats(const std::vector<float>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+}
+
+class LmdbValuesTest : public testing::Test {
+ protected:
+  // As lmdb_values(), kept by the test.
+  const LmdbValues& make(const std::vector<std::string>& samples, std::string_view kind = {},
+                         bool bgr = true) {
+    std::vector<ValueBytes> spans;
+    for (const std::string& sample : samples) spans.push_back(bytes_of(sample));
+    values_ = lmdb_values(kind, spans, {.bgr = bgr});
+    return *values_;
+  }
+  std::string refusal(const std::vector<std::string>& samples, std::string_view kind = {}) {
+    try {
+      return "read as " + std::string(make(samples, kind).name());
+    } catch (const Exception& exception) {
+      return exception.what();
+    }
+  }
+  static ValueBytes bytes_of(const std::string& text) {
+    return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+  }
+  // Reads one value; spans of the result stay valid until the next call.
+  std::string parse(const LmdbValues& values, const std::string& value) {
+    held_ = value;
+    record_ = RecordData();
+    record_.fields.resize(values.schema().size());
+    record_.owned.resize(values.buffers());
+    Result<void> parsed =
+        values.parse(bytes_of(held_), std::vector<bool>(values.schema().size(), true), record_);
+    return parsed ? "" : parsed.error().what;
+  }
+  std::string field(size_t number) const {
+    const auto& bytes = record_.fields[number].bytes;
+    return {bytes.begin(), bytes.end()};
+  }
+  // The label as it is read from parts; and how many bytes were read for it.
+  static std::string label(const LmdbValues& values, const std::string& value,
+                           size_t* read = nullptr) {
+    size_t bytes = 0;
+    const Result<int64_t> found =
+        values.label(value.size(), [&](uint64_t offset, std::span<uint8_t> out) -> Result<void> {
+          EXPECT_LE(offset + out.size(), value.size());
+          std::copy_n(value.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
+          bytes += out.size();
+          return {};
+        });
+    if (read) *read = bytes;
+    return found ? std::to_string(*found) : found.error().what;
+  }
+
+  std::unique_ptr<LmdbValues> values_;
+  std::string held_;
+  RecordData record_;
+};
+
+TEST_F(LmdbValuesTest, are_told_by_the_first_ones) {
+  EXPECT_EQ(make({kJpeg, kJpeg}).name(), "image");
+  EXPECT_EQ(make({std::string("RIFF\x20\0\0\0WEBPVP8 ", 16)}).name(), "image");
+  EXPECT_EQ(make({encoded_datum(kJpeg, 3)}).name(), "datum");
+  EXPECT_EQ(make({tensor(4, {1}, proto_bytes(6, kJpeg))}).name(), "tensorprotos");
+  EXPECT_EQ(make({"text", kJpeg}).name(), "bytes");
+  EXPECT_EQ(make({""}).name(), "bytes");
+  EXPECT_EQ(make({}).name(), "bytes");
+}
+
+TEST_F(LmdbValuesTest, one_of_the_first_ones_may_be_bad) {
+  const std::string good = encoded_datum(kJpeg, 3);
+  EXPECT_EQ(make({"\x22\xFF", good, good}).name(), "datum");
+  EXPECT_EQ(make({kJpeg, "x", kJpeg}).name(), "image");
+  EXPECT_EQ(make({"x", good, "y"}).name(), "bytes");
+  EXPECT_EQ(make({good, datum(1, 1, 1, "x", 0), good}).name(), "bytes");  // not one kind
+}
+
+TEST_F(LmdbValuesTest, pickles_and_msgpack_are_refused_with_a_way_out) {
+  const std::string pickle("\x80\x04\x95\x05\0\0\0\0\0\0\0K\x01.", 14);
+  EXPECT_NE(refusal({pickle}).find("HR0484"), std::string::npos);
+  EXPECT_NE(refusal({pickle}).find("pickles"), std::string::npos);
+  // ["abc", {"x": 1.5}, bin of 3, nil]
+  const std::string message(
+      "\x94\xA3"
+      "abc\x81\xA1x\xCB\x3F\xF8\0\0\0\0\0\0\xC4\x03\1\2\3\xC0",
+      23);
+  EXPECT_NE(refusal({message}).find("msgpack"), std::string::npos) << refusal({message});
+  EXPECT_EQ(refusal({message.substr(0, 20)}), "read as bytes");
+  EXPECT_EQ(refusal({std::string("\x93NUMPY\1\0", 8)}), "read as bytes");
+  EXPECT_EQ(refusal({pickle}, "bytes"), "read as bytes");
+}
+
+TEST_F(LmdbValuesTest, an_encoded_datum_is_a_picture_with_a_label) {
+  const LmdbValues& values = make({encoded_datum(kJpeg, 7)});
+  ASSERT_EQ(values.schema().size(), 2u);
+  EXPECT_TRUE(values.schema()[0].encoded);
+  EXPECT_EQ(values.schema()[1].name, "label");
+  EXPECT_EQ(parse(values, encoded_datum(kJpeg + "more", -2)), "");
+  EXPECT_EQ(field(0), kJpeg + "more");
+  EXPECT_EQ(record_.fields[1].scalar, -2);
+  EXPECT_EQ(parse(values, datum(1, 2, 2, "abcd", 0)),
+            "the Datum holds pixels, and others an encoded picture");
+}
+
+TEST_F(LmdbValuesTest, a_picture_without_the_flag_encoded_is_known_by_its_bytes) {
+  EXPECT_TRUE(make({datum(0, 0, 0, kJpeg, 1)}).schema()[0].encoded);
+}
+
+TEST_F(LmdbValuesTest, pixels_of_a_datum_become_rgb) {
+  const std::string pixels = "bBgGrR";  // two pixels, three planes
+  const LmdbValues& values = make({datum(3, 1, 2, pixels, 0)});
+  EXPECT_EQ(values.schema()[0].shape, (Shape{3, 1, 2}));
+  EXPECT_EQ(parse(values, datum(3, 1, 2, pixels, 0)), "");
+  EXPECT_EQ(field(0), "rRgGbB");
+  EXPECT_EQ(parse(values, datum(3, 2, 1, pixels, 0)),
+            "the Datum is of 3 x 2 x 1, and others of 3 x 1 x 2");
+  parse(make({datum(3, 1, 2, pixels, 0)}, {}, false), datum(3, 1, 2, pixels, 0));
+  EXPECT_EQ(field(0), pixels);
+  parse(make({datum(1, 1, 2, "ab", 0), datum(1, 2, 2, "abcd", 0)}), datum(1, 2, 3, "abcdef", 0));
+  EXPECT_EQ(values_->schema()[0].shape, (Shape{1, -1, 2}));
+}
+
+TEST_F(LmdbValuesTest, pixels_of_other_sizes_have_their_own_shape) {
+  const LmdbValues& values = make({datum(1, 1, 2, "ab", 0), datum(1, 2, 1, "ab", 0)});
+  EXPECT_EQ(values.schema()[0].shape, (Shape{1, -1, -1}));
+  EXPECT_EQ(parse(values, datum(1, 2, 3, "abcdef", 0)), "");
+  EXPECT_EQ(record_.fields[0].shape, (Shape{1, 2, 3}));
+}
+
+TEST_F(LmdbValuesTest, floats_of_a_datum_packed_or_not) {
+  const std::vector<float> numbers = {1.5f, -2, 0.25f, 3};
+  const std::string sizes = proto_number(1, 1) + proto_number(2, 2) + proto_number(3, 2);
+  std::string single = sizes;
+  for (const float number : numbers) single += "\x35" + raw_floats({number});
+  const std::string packed = sizes + proto_bytes(6, raw_floats(numbers));
+  const LmdbValues& values = make({single});
+  ASSERT_EQ(values.schema().size(), 1u);
+  EXPECT_EQ(values.schema()[0].dtype, DType::kFloat32);
+  for (const std::string& value : {single, packed}) {
+    EXPECT_EQ(parse(values, value), "");
+    EXPECT_EQ(field(0), raw_floats(numbers));
+  }
+}
+
+TEST_F(LmdbValuesTest, a_datum_that_contradicts_itself_is_bad) {
+  const LmdbValues& values = make({datum(3, 1, 2, "bBgGrR", 0)});
+  EXPECT_EQ(parse(values, datum(3, 1, 3, "bBgGrR", 0)),
+            "the Datum has 6 bytes and 0 floats for 3 x 1 x 3");
+  EXPECT_EQ(parse(values, datum(-1, -6, 1, "bBgGrR", 0)),
+            "the Datum has 6 bytes and 0 floats for ? x ? x 1");
+  EXPECT_EQ(parse(values, "\x22\x7F"), "the Datum is damaged: a length goes beyond the message");
+  EXPECT_EQ(parse(values, proto_bytes(1, "x")), "field 1 is none of a Datum");
+}
+
+TEST_F(LmdbValuesTest, a_label_is_read_without_its_picture) {
+  const std::string picture = kJpeg + std::string(100000, 'x');
+  const LmdbValues& datums = make({encoded_datum(kJpeg, 1)});
+  size_t read = 0;
+  EXPECT_EQ(label(datums, encoded_datum(picture, 123), &read), "123");
+  EXPECT_LT(read, 200u);
+  EXPECT_EQ(label(datums, encoded_datum(picture, -5)), "-5");
+  EXPECT_EQ(label(datums, encoded_datum("", 9)), "9");
+  EXPECT_EQ(label(datums, proto_bytes(4, picture)), "0");  // protobuf's default
+  for (size_t cut = 1; cut < 120; ++cut) {
+    const std::string whole = encoded_datum(kJpeg + std::string(60, 'x'), 7);
+    (void)label(datums, whole.substr(0, std::min(cut, whole.size())));
+  }
+  const auto protos = [](const std::string& image, int64_t number) {
+    return tensor(4, {1}, proto_bytes(6, image)) +
+           tensor(2, {1}, proto_number(4, static_cast<uint64_t>(number)));
+  };
+  const LmdbValues& tensors = make({protos(kJpeg, 1)});
+  EXPECT_EQ(label(tensors, protos(picture, 77), &read), "77");
+  EXPECT_LT(read, 200u);
+  EXPECT_EQ(label(tensors, protos(picture, -77)), "-77");
+  EXPECT_NE(label(tensors, tensor(4, {1}, proto_bytes(6, kJpeg))).find("damaged"),
+            std::string::npos);
+}
+
+TEST_F(LmdbValuesTest, tensor_protos_of_a_picture_and_a_label) {
+  const auto value = [](const std::string& picture, int label) {
+    return tensor(4, {1}, proto_bytes(6, picture)) +
+           tensor(2, {1}, proto_number(4, uint64_t(label)));
+  };
+  const LmdbValues& values = make({value(kJpeg, 1), value(kJpeg, 2)});
+  ASSERT_EQ(values.schema().size(), 2u);
+  EXPECT_EQ(values.schema()[0].kind, FieldKind::kImage);
+  EXPECT_EQ(values.schema()[1].kind, FieldKind::kLabel);
+  EXPECT_EQ(parse(values, value("no picture at all", 5)), "");  // decoding tells
+  EXPECT_EQ(field(0), "no picture at all");
+  EXPECT_EQ(record_.fields[1].scalar, 5);
+  EXPECT_EQ(parse(values, tensor(4, {1}, proto_bytes(6, kJpeg))),
+            "there are 1 tensors, and 2 in others");
+}
+
+TEST_F(LmdbValuesTest, bytes_of_a_tensor_are_pixels_of_height_width_channels) {
+  const std::string value = tensor(3, {1, 2, 3}, proto_bytes(5, "bgrBGR"));
+  const LmdbValues& values = make({value});
+  EXPECT_EQ(values.schema()[0].shape, (Shape{3, 1, 2}));
+  EXPECT_EQ(parse(values, value), "");
+  EXPECT_EQ(field(0), "rRgGbB");
+}
+
+TEST_F(LmdbValuesTest, tensors_keep_their_names_types_and_shapes) {
+  const std::string value =
+      tensor(1, {2}, proto_bytes(3, raw_floats({1, 2})) + proto_bytes(7, "weight")) +
+      tensor(10, {2, 1}, proto_bytes(10, proto_varint(3) + proto_varint(uint64_t(-4)))) +
+      tensor(9, {2}, proto_number(4, uint64_t(-1)) + proto_number(4, 300)) +
+      tensor(13, {}, "\x49" + std::string(8, '\0')) + tensor(4, {1}, proto_bytes(6, "text")) +
+      tensor(2, {2}, proto_bytes(13, std::string("\1\0\0\0\2\0\0\0", 8)));
+  const LmdbValues& values = make({value});
+  const Schema& schema = values.schema();
+  ASSERT_EQ(schema.size(), 6u);
+  EXPECT_EQ(schema[0].name, "weight");
+  EXPECT_EQ(schema[1].name, "tensor_1");
+  EXPECT_EQ(schema[1].dtype, DType::kInt64);
+  EXPECT_EQ(schema[1].shape, (Shape{2, 1}));
+  EXPECT_EQ(schema[2].dtype, DType::kInt16);
+  EXPECT_EQ(schema[3].dtype, DType::kFloat64);
+  EXPECT_EQ(schema[4].kind, FieldKind::kBytes);
+  EXPECT_EQ(parse(values, value), "");
+  EXPECT_EQ(field(0), raw_floats({1, 2}));
+  int64_t numbers[2];
+  std::memcpy(numbers, field(1).data(), sizeof numbers);
+  EXPECT_EQ(numbers[0], 3);
+  EXPECT_EQ(numbers[1], -4);
+  EXPECT_EQ(field(2), std::string("\xFF\xFF\x2C\x01", 4));
+  EXPECT_EQ(field(4), "text");
+  EXPECT_EQ(field(5), std::string("\1\0\0\0\2\0\0\0", 8));
+}
+
+TEST_F(LmdbValuesTest, a_tensor_with_more_elements_than_it_says_is_bad) {
+  const std::string label = tensor(2, {1}, proto_number(4, 1));
+  const std::string image = tensor(4, {1}, proto_bytes(6, kJpeg));
+  const LmdbValues& values = make({image + label});
+  const std::string many = tensor(2, {1}, proto_bytes(4, std::string(1000, '\1')));
+  EXPECT_EQ(parse(values, image + many), "tensor 1: a tensor of 1 has 1,000 elements");
+  // Raw elements, and as many others beside them: the others are not read.
+  const std::string both =
+      tensor(2, {1},
+             proto_bytes(13, std::string("\7\0\0\0", 4)) + proto_bytes(4, std::string(1000, '\1')));
+  EXPECT_EQ(parse(values, image + both), "");
+  EXPECT_EQ(record_.fields[1].scalar, 7);
+  EXPECT_NE(parse(values, image + tensor(2, {INT64_MAX, INT64_MAX}, "")), "");
+}
+
+TEST_F(LmdbValuesTest, every_cut_and_changed_byte_of_a_value_is_survived) {
+  const std::string values[] = {
+      datum(3, 2, 2, "abcdefghijkl", 300, ""), encoded_datum(kJpeg, 3),
+      tensor(4, {1}, proto_bytes(6, kJpeg)) + tensor(2, {1}, proto_number(4, 5)),
+      tensor(3, {2, 2, 3}, proto_bytes(5, "abcdefghijkl")) +
+          tensor(10, {3}, proto_bytes(10, "\1\2\3"))};
+  for (const std::string& value : values) {
+    make({value});
+    const std::unique_ptr<LmdbValues> reader = std::move(values_);
+    ASSERT_NE(reader->name(), "bytes");
+    ASSERT_EQ(parse(*reader, value), "");
+    const bool labeled = reader->schema().back().kind == FieldKind::kLabel;
+    for (size_t at = 0; at < value.size(); ++at) {
+      std::vector<std::string> damaged = {value.substr(0, at)};
+      for (int bit = 0; bit < 8; ++bit) {
+        damaged.push_back(value);
+        damaged.back()[at] = static_cast<char>(damaged.back()[at] ^ (1 << bit));
+      }
+      for (const std::string& bytes : damaged) {
+        parse(*reader, bytes);
+        if (labeled) (void)label(*reader, bytes);
+        for (const std::string_view kind : {"", "datum", "tensorprotos"})
+          (void)refusal({bytes}, kind);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// A manifest: a table of pictures and what is known of each, as CSV with a header or JSON lines.
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/base/registry.h"
+#include "headrace/formats/fingerprint.h"
+#include "headrace/formats/labeled_files.h"
+#include "headrace/formats/manifest/manifest_columns.h"
+#include "headrace/formats/manifest/manifest_table.h"
+#include "headrace/formats/wording.h"
+
+namespace headrace {
+namespace {
+
+using Form = ManifestField::Form;
+
+class ManifestSource final : public Source {
+ public:
+  ManifestSource(std::string file, std::string folder, std::vector<ManifestField> fields,
+                 int64_t size)
+      : file_(std::move(file)),
+        folder_(std::move(folder)),
+        fields_(std::move(fields)),
+        size_(size) {
+    Fingerprint print;
+    print.add("manifest");
+    print.add(static_cast<uint64_t>(size_));
+    for (const ManifestField& field : fields_) {
+      schema_.push_back(field.field);
+      has_files_ |= field.form == Form::kFile;
+      add_field(field, print);
+    }
+    fingerprint_ = print.value();
+  }
+
+  int64_t size() const override { return size_; }
+  const Schema& schema() const override { return schema_; }
+  ReadStyle read_style() const override {
+    return has_files_ ? ReadStyle::kFiles : ReadStyle::kMemory;
+  }
+  uint64_t fingerprint() const override { return fingerprint_; }
+  std::string root() const override { return !has_files_ ? "" : folder_.empty() ? "." : folder_; }
+
+  void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
+            std::span<RecordData> out) const override {
+    for (size_t i = 0; i < out.size(); ++i) {
+      const int64_t record = indices[i];
+      begin_record(record, fields_.size(), fields_.size(), out[i]);
+      for (size_t f = 0; f < fields_.size() && out[i].result; ++f) {
+        if (wanted[f]) read_field(f, record, out[i]);
+      }
+    }
+  }
+
+  std::string key(int64_t index) const override {
+    for (const ManifestField& field : fields_) {
+      if (field.form == Form::kFile) return path_of(field, index);
+    }
+    return std::to_string(index);
+  }
+
+  std::vector<int64_t> integer_column(std::string_view name) const override {
+    for (const ManifestField& field : fields_) {
+      if (field.field.name == name && field.form == Form::kInteger) return field.integers;
+    }
+    return {};
+  }
+
+  std::vector<std::string> classes() const override {
+    for (const ManifestField& field : fields_) {
+      if (field.classes.size() > 0) return field.classes.names();
+    }
+    return {};
+  }
+
+  std::string description() const override {
+    std::string out = "manifest " + file_ + " (" + counted(size_, "record");
+    if (const auto count = static_cast<int64_t>(classes().size()); count > 0) {
+      out += ", " + counted(count, "class", "classes");
+    }
+    return out + ")";
+  }
+
+ private:
+  std::string path_of(const ManifestField& field, int64_t index) const {
+    const std::string_view path = field.names[index];
+    return path.starts_with('/') ? std::string(path) : folder_ + std::string(path);
+  }
+
+  void read_field(size_t at, int64_t record, RecordData& out) const {
+    const ManifestField& field = fields_[at];
+    FieldData& data = out.fields[at];
+    switch (field.form) {
+      case Form::kFile:
+        return read_file_field(path_of(field, record), record, at, at, out);
+      case Form::kText: {
+        const std::string_view text = field.names[record];
+        data.bytes = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+        return;
+      }
+      case Form::kInteger:
+        data.scalar = field.integers[record];
+        return;
+      case Form::kNumber: {
+        const size_t bytes = size_of(field.field.dtype);
+        data.bytes = {field.numbers.data() + record * bytes, bytes};
+      }
+    }
+  }
+
+  static void add_field(const ManifestField& field, Fingerprint& print) {
+    print.add(field.field.name);
+    print.add(static_cast<uint64_t>(field.field.kind));
+    print.add(name_of(field.field.dtype));
+    for (const std::string& name : field.classes.names()) print.add(name);
+    for (int64_t r = 0; r < field.names.size(); ++r) print.add(field.names[r]);
+    for (const int64_t value : field.integers) print.add(static_cast<uint64_t>(value));
+    print.add(std::string_view(reinterpret_cast<const char*>(field.numbers.data()),
+                               field.numbers.size()));
+  }
+
+  std::string file_;
+  std::string folder_;  // of the paths, with its slash; empty: the current one
+  std::vector<ManifestField> fields_;
+  int64_t size_;
+  bool has_files_ = false;
+  Schema schema_;
+  uint64_t fingerprint_ = 0;
+};
+
+bool has_suffix(std::string_view path, std::string_view suffix) {
+  return path.size() > suffix.size() &&
+         std::equal(
+             suffix.begin(), suffix.end(), path.end() - std::ptrdiff_t(suffix.size()),
+             [](char a, char b) { return a == std::tolower(static_cast<unsigned char>(b)); });
+}
+
+bool is_json_lines(std::string_view head) {
+  if (head.starts_with("\xEF\xBB\xBF")) head.remove_prefix(3);
+  const size_t first = head.find_first_not_of(" \t\r\n");
+  return first != head.npos && head[first] == '{';
+}
+
+bool is_manifest(const std::string& path) {
+  const bool json = has_suffix(path, ".jsonl") || has_suffix(path, ".ndjson");
+  if (!json && !has_suffix(path, ".csv") && !has_suffix(path, ".tsv")) return false;
+  std::array<uint8_t, 4096> first;
+  const Result<size_t> count = read_prefix(path, first);
+  if (!count) return false;
+  const std::string_view head(reinterpret_cast<const char*>(first.data()), *count);
+  return json ? is_json_lines(head) : looks_like_csv_manifest(head);
+}
+
+std::string folder_of(const std::string& path, const Arguments& arguments) {
+  if (arguments.is_none("root")) {
+    const size_t slash = path.rfind('/');
+    return slash == std::string::npos ? "" : path.substr(0, slash + 1);
+  }
+  std::string root = arguments.text("root");
+  if (!root.empty() && !root.ends_with('/')) root += '/';
+  return root;
+}
+
+SourcePtr open_manifest(const std::string& path, const Arguments& arguments,
+                        const Progress& progress) {
+  Result<File> file = File::open(path);
+  if (!file) throw Exception(std::move(file.error()));
+  const auto text = [&](const char* name) {
+    return arguments.is_none(name) ? std::optional<std::string>() : arguments.text(name);
+  };
+  ManifestOptions options{
+      .image = text("image"),
+      .label = text("label"),
+      .classes = classes_argument(arguments),
+      .floats = arguments.text("floats") == "float64" ? DType::kFloat64 : DType::kFloat32,
+      .fill_missing = arguments.text("missing") == "fill"};
+  if (!arguments.is_none("fields")) options.fields = arguments.texts("fields");
+  std::array<uint8_t, 4096> first;
+  const Result<size_t> count = read_prefix(path, first);
+  if (!count) throw Exception(count.error());
+  ManifestTable table = is_json_lines({reinterpret_cast<const char*>(first.data()), *count})
+                            ? read_json_lines(*file, options.fill_missing, progress)
+                            : read_csv(*file, progress);
+  const auto size = static_cast<int64_t>(table.lines.size());
+  std::vector<ManifestField> fields = fields_of(std::move(table), std::move(options), *file);
+  return std::make_shared<ManifestSource>(path, folder_of(path, arguments), std::move(fields),
+                                          size);
+}
+
+const FormatRecord kManifest{
+    .name = "manifest",
+    .doc =
+        "A table of pictures: CSV (.csv, .tsv) with a header of three columns or more, or JSON "
+        "lines "
+        "(.jsonl, .ndjson). A column of picture paths is the field image (more of them keep their "
+        "names), a column named label, class or alike the field label; the others are int64, "
+        "float32 "
+        "or text fields.",
+    .example = "hr.manifest(\"train.csv\", image=\"path\", label=\"species\")",
+    .params = {{.name = "root",
+                .type = ParamType::kString,
+                .doc = "The folder that paths are relative to. None: the manifest's own."},
+               {.name = "image",
+                .type = ParamType::kString,
+                .doc = "The column of paths. None: the first whose values all end as pictures do."},
+               {.name = "label",
+                .type = ParamType::kString,
+                .doc =
+                    "The column of labels, integers or names. None: label, labels, class, target "
+                    "or category, where there is one."},
+               {.name = "fields",
+                .type = ParamType::kStrings,
+                .doc = "Which of the other columns become fields. None: all."},
+               {.name = "missing",
+                .type = ParamType::kString,
+                .doc =
+                    "refuse: a key, number or null that is missing is an error. fill: numbers are "
+                    "NaN, text is empty.",
+                .fallback = std::string("refuse"),
+                .choices = {"refuse", "fill"}},
+               {.name = "floats",
+                .type = ParamType::kString,
+                .doc = "The dtype of fractions.",
+                .fallback = std::string("float32"),
+                .choices = {"float32", "float64"}},
+               classes_param()},
+    .recognizes = is_manifest,
+    .open = open_manifest};
+const Register<FormatRecord> registered(kManifest);
+
+}  // namespace
+}  // namespace headrace

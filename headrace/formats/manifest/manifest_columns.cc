@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/formats/manifest/manifest_columns.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstring>
+#include <limits>
+#include <set>
+
+#include "headrace/base/json_reader.h"
+#include "headrace/base/registry.h"
+#include "headrace/formats/folder_listing.h"
+#include "headrace/formats/wording.h"
+
+namespace headrace {
+
+const ErrorCode kBadManifest{"HR0437", ErrorKind::kData, "malformed manifest",
+                             "A manifest is a CSV file with a header, whose lines have as many "
+                             "cells as it, or a file of JSON "
+                             "lines: one object a line, all with the same keys. The message says "
+                             "in which line it is not so."};
+const ErrorCode kBadManifestValue{
+    "HR0438", ErrorKind::kData, "bad value in a manifest",
+    "A column of a manifest holds one kind of value: paths, labels, numbers or text. The message "
+    "names the line that has another, or none. missing=\"fill\" takes absent numbers as NaN and "
+    "absent "
+    "text as empty; paths and labels must always be there."};
+
+namespace {
+
+constexpr ErrorCode kManifestColumns{"HR0439", ErrorKind::kConfig,
+                                     "columns of a manifest do not fit",
+                                     "image=, label= and fields= name columns of the manifest by "
+                                     "its header. Each becomes a field, so "
+                                     "two may not end up with one name."};
+const Register<ErrorCode> registered_manifest(kBadManifest);
+const Register<ErrorCode> registered_value(kBadManifestValue);
+const Register<ErrorCode> registered_columns(kManifestColumns);
+
+constexpr size_t kLongestPath = 4096;
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+// As people write numbers: 007 is a name.
+bool begins_with_zero(std::string_view text) {
+  if (text.starts_with('-')) text.remove_prefix(1);
+  return text.size() > 1 && text[0] == '0' && std::isdigit(static_cast<unsigned char>(text[1]));
+}
+
+template <class Number>
+std::optional<Number> parsed(std::string_view text) {
+  Number value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return {};
+  if (begins_with_zero(text)) return {};
+  return value;
+}
+
+std::optional<int64_t> integer_in(std::string_view text) { return parsed<int64_t>(text); }
+std::optional<double> number_in(std::string_view text) { return parsed<double>(text); }
+
+// A field's name is a word: "Age (years)" -> Age_years.
+std::string word_from(std::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) || byte >= 128) {
+      out += c;
+    } else if (!out.empty() && out.back() != '_') {
+      out += '_';
+    }
+  }
+  while (out.size() > 1 && out.ends_with('_')) out.pop_back();
+  if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0]))) out.insert(0, "_");
+  if (out == "id" || out == "key" || out == "valid") out += '_';  // every source has those
+  return out;
+}
+
+class ManifestMaker {
+ public:
+  ManifestMaker(ManifestTable table, ManifestOptions options, const File& file)
+      : table_(std::move(table)), options_(std::move(options)), file_(file) {}
+
+  std::vector<ManifestField> make() {
+    if (table_.lines.empty()) {
+      bad_manifest_line(file_, 1, "no record behind the header", "one line for each");
+    }
+    find_paths();
+    find_label();
+    if (image_ >= 0) add_path(image_, "image", FieldKind::kImage);
+    if (label_ >= 0) add_label();
+    const int64_t masks = std::count_if(paths_.begin(), paths_.end(),
+                                        [&](int64_t i) { return i != image_ && is_mask(i); });
+    for (const int64_t i : chosen()) {
+      if (i == image_ || i == label_) continue;
+      const std::string name = word_from(table_.columns[i].name);
+      if (std::find(paths_.begin(), paths_.end(), i) != paths_.end()) {
+        const bool mask = is_mask(i);
+        add_path(i, mask && masks == 1 ? "mask" : name,
+                 mask ? FieldKind::kMask : FieldKind::kImage);
+      } else {
+        add_values(table_.columns[i], name);
+      }
+    }
+    check_names();
+    return std::move(out_);
+  }
+
+ private:
+  int64_t find(const std::string& name, const char* parameter) const {
+    std::vector<std::string> names;
+    for (size_t i = 0; i < table_.columns.size(); ++i) {
+      if (table_.columns[i].name == name) return static_cast<int64_t>(i);
+      names.push_back(table_.columns[i].name);
+    }
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    const std::string_view near = nearest_name(name, views);
+    raise(kManifestColumns,
+          std::string(parameter) + "\"" + name + "\" is no column of " + file_.path(),
+          near.empty() ? "the columns are " + quoted_list(names, 20)
+                       : "did you mean \"" + std::string(near) + "\"?");
+  }
+
+  std::vector<int64_t> chosen() const {
+    std::vector<int64_t> out;
+    if (options_.fields) {
+      for (const std::string& name : *options_.fields) out.push_back(find(name, "fields="));
+    } else {
+      for (size_t i = 0; i < table_.columns.size(); ++i) out.push_back(static_cast<int64_t>(i));
+    }
+    return out;
+  }
+
+  bool is_mask(int64_t i) const {
+    return lower(table_.columns[i].name).find("mask") != std::string::npos;
+  }
+
+  // Columns whose values all end as pictures do, and the one that is named.
+  void find_paths() {
+    for (size_t i = 0; i < table_.columns.size(); ++i) {
+      const ManifestColumn& column = table_.columns[i];
+      bool all = !column.has_number && !column.has_bool;
+      for (int64_t r = 0; r < column.values.size() && all; ++r) {
+        all = has_picture_suffix(column.values[r]);
+      }
+      if (all) paths_.push_back(static_cast<int64_t>(i));
+    }
+    if (options_.image) {
+      image_ = find(*options_.image, "image=");
+    } else if (const auto first = std::find_if(paths_.begin(), paths_.end(),
+                                               [&](int64_t i) { return !is_mask(i); });
+               first != paths_.end()) {
+      image_ = *first;
+    }
+  }
+
+  void find_label() {
+    if (options_.label) {
+      label_ = find(*options_.label, "label=");
+      if (label_ == image_) {
+        raise(kManifestColumns,
+              "label= and image= name the same column, \"" + *options_.label + "\"");
+      }
+      return;
+    }
+    for (const char* name : {"label", "labels", "class", "target", "category"}) {
+      for (size_t i = 0; i < table_.columns.size() && label_ < 0; ++i) {
+        const ManifestColumn& column = table_.columns[i];
+        if (lower(column.name) != name || int64_t(i) == image_) continue;
+        if (form_of(column) == ManifestField::Form::kNumber) continue;  // a target to regress
+        if (std::find(paths_.begin(), paths_.end(), int64_t(i)) != paths_.end()) continue;
+        label_ = static_cast<int64_t>(i);
+      }
+    }
+  }
+
+  [[noreturn]] void bad_value(const ManifestColumn& column, int64_t record, const std::string& what,
+                              std::string hint = {}) const {
+    throw Exception(Error{.code = &kBadManifestValue,
+                          .what = "line " + std::to_string(table_.lines[record]) + ", column \"" +
+                                  column.name + "\": " + what,
+                          .where = {.file = file_.path()},
+                          .hint = std::move(hint)});
+  }
+
+  void refuse_missing(const ManifestColumn& column, const std::string& hint) const {
+    if (!column.missing.empty()) bad_value(column, column.missing[0], "no value", hint);
+  }
+
+  void add_path(int64_t i, const std::string& name, FieldKind kind) {
+    ManifestColumn& column = table_.columns[i];
+    refuse_missing(column, "each record needs its path");
+    for (int64_t r = 0; r < column.values.size(); ++r) {
+      const std::string_view path = column.values[r];
+      if (path.size() >= kLongestPath || path.find('\0') != path.npos) {
+        bad_value(column, r, "a path that no file can have");
+      }
+    }
+    ManifestField out;
+    out.form = ManifestField::Form::kFile;
+    out.field = {.name = name, .kind = kind, .shape = {-1, -1, -1}, .encoded = true};
+    out.names = std::move(column.values);
+    out.names.shrink();
+    out_.push_back(std::move(out));
+  }
+
+  void add_label() {
+    ManifestColumn& column = table_.columns[label_];
+    refuse_missing(column, "each record needs its label");
+    ManifestField out;
+    out.form = ManifestField::Form::kInteger;
+    out.field = {.name = "label", .kind = FieldKind::kLabel, .dtype = DType::kInt64};
+    const bool numbers = form_of(column) == ManifestField::Form::kInteger;
+    if (form_of(column) == ManifestField::Form::kNumber) {
+      raise(kManifestColumns,
+            "label=\"" + column.name + "\" holds fractions, and labels are classes",
+            "leave label= out: the column is a field of its own name");
+    }
+    if (numbers && !options_.classes) {
+      out.integers = integers_of(column);
+    } else {
+      number_by_classes(column, out);
+    }
+    column.values = {};
+    out_.push_back(std::move(out));
+  }
+
+  void number_by_classes(const ManifestColumn& column, ManifestField& out) const {
+    const int64_t count = column.values.size();
+    if (options_.classes) {
+      out.classes = *options_.classes;
+    } else {
+      std::set<std::string, std::less<>> names;
+      for (int64_t r = 0; r < count; ++r) {
+        if (!names.contains(column.values[r])) names.emplace(column.values[r]);
+      }
+      out.classes = ClassList::found({names.begin(), names.end()});
+    }
+    std::vector<std::string> unknown;
+    for (int64_t r = 0; r < count; ++r) {
+      const std::string_view value = column.values[r];
+      std::optional<int64_t> number = out.classes.number(value);
+      if (!number && options_.classes) number = integer_in(value);
+      if (!number || *number < 0 || *number >= out.classes.size()) {
+        if (unknown.empty() || unknown.back() != value) unknown.emplace_back(value);
+        number = 0;
+      }
+      out.integers.push_back(*number);
+    }
+    out.classes.refuse_unknown(ClassList::found(std::move(unknown)).names(), "in " + file_.path());
+  }
+
+  // What a column's values are, without a look at names.
+  ManifestField::Form form_of(const ManifestColumn& column) const {
+    using Form = ManifestField::Form;
+    const int64_t count = column.values.size();
+    if (column.typed) {
+      if (column.has_text + column.has_number + column.has_bool > 1) {
+        raise(kBadManifestValue,
+              file_.path() + ": column \"" + column.name +
+                  "\" holds values of several kinds: strings, numbers, booleans",
+              "write them in one way");
+      }
+      if (column.has_bool) return Form::kInteger;
+      if (!column.has_number) return Form::kText;
+    }
+    bool digits = false, integers = true;
+    auto missing = column.missing.begin();
+    for (int64_t r = 0; r < count; ++r) {
+      if (missing != column.missing.end() && *missing == r) {
+        ++missing;
+        continue;
+      }
+      const std::string_view value = column.values[r];
+      digits |= value.find_first_of("0123456789") != value.npos;
+      if (integers && integer_in(value)) continue;
+      integers = false;
+      if (!column.typed && !number_in(value)) return Form::kText;
+    }
+    if (!column.typed && !digits) return Form::kText;
+    return integers ? Form::kInteger : Form::kNumber;
+  }
+
+  std::vector<int64_t> integers_of(const ManifestColumn& column) const {
+    std::vector<int64_t> out;
+    out.reserve(column.values.size());
+    for (int64_t r = 0; r < column.values.size(); ++r) {
+      out.push_back(integer_in(column.values[r]).value_or(0));
+    }
+    return out;
+  }
+
+  double number_of(const ManifestColumn& column, int64_t r) const {
+    const std::string_view value = column.values[r];
+    if (!column.typed) return *number_in(value);
+    JsonReader json(value);
+    const JsonNumber number = json.number();
+    if (!number.integer && value.find_first_of(".eEN") == value.npos && !value.ends_with("nity")) {
+      bad_value(column, r, std::string(value.substr(0, 40)) + " does not fit into 64 bits",
+                "write it as a string");
+    }
+    return number.value;
+  }
+
+  template <class Number>
+  std::vector<uint8_t> numbers_of(const ManifestColumn& column) const {
+    std::vector<uint8_t> out(column.values.size() * sizeof(Number));
+    auto missing = column.missing.begin();
+    for (int64_t r = 0; r < column.values.size(); ++r) {
+      double value = std::numeric_limits<double>::quiet_NaN();
+      if (missing != column.missing.end() && *missing == r) {
+        ++missing;
+      } else {
+        value = number_of(column, r);
+      }
+      const Number number = static_cast<Number>(value);
+      std::memcpy(out.data() + r * sizeof number, &number, sizeof number);
+    }
+    return out;
+  }
+
+  void add_values(ManifestColumn& column, const std::string& name) {
+    using Form = ManifestField::Form;
+    ManifestField out;
+    out.form = form_of(column);
+    const bool missing = !column.missing.empty();
+    if (missing && !options_.fill_missing && (out.form != Form::kText || column.typed)) {
+      refuse_missing(column, "missing=\"fill\" takes absent numbers as NaN, absent text as empty");
+    }
+    if (missing && out.form == Form::kInteger) out.form = Form::kNumber;  // for the NaN
+    switch (out.form) {
+      case Form::kInteger:
+        out.field = {.name = name, .dtype = DType::kInt64};
+        out.integers = integers_of(column);
+        break;
+      case Form::kNumber:
+        out.field = {.name = name, .dtype = options_.floats};
+        out.numbers = options_.floats == DType::kFloat64 ? numbers_of<double>(column)
+                                                         : numbers_of<float>(column);
+        break;
+      default:
+        out.field = {.name = name, .kind = FieldKind::kText};
+        out.names = std::move(column.values);
+        out.names.shrink();
+    }
+    column.values = {};
+    out_.push_back(std::move(out));
+  }
+
+  void check_names() const {
+    if (out_.empty()) raise(kManifestColumns, "fields= leaves no field of " + file_.path());
+    for (size_t i = 0; i < out_.size(); ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        if (out_[i].field.name != out_[j].field.name) continue;
+        raise(kManifestColumns, "two columns would become the field '" + out_[i].field.name + "'",
+              "rename one, or leave it out with fields=");
+      }
+    }
+  }
+
+  ManifestTable table_;
+  ManifestOptions options_;
+  const File& file_;
+  std::vector<int64_t> paths_;
+  int64_t image_ = -1, label_ = -1;
+  std::vector<ManifestField> out_;
+};
+
+}  // namespace
+
+void bad_manifest_line(const File& file, int64_t line, std::string what, std::string hint) {
+  throw Exception(Error{.code = &kBadManifest,
+                        .what = "line " + std::to_string(line) + ": " + std::move(what),
+                        .where = {.file = file.path()},
+                        .hint = std::move(hint)});
+}
+
+std::vector<ManifestField> fields_of(ManifestTable table, ManifestOptions options,
+                                     const File& file) {
+  return ManifestMaker(std::move(table), std::move(options), file).make();
+}
+
+}  // namespace headrace

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// CSV as RFC 4180 has it, with the delimiter and the line ends that the file uses.
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstring>
+#include <utility>
+
+#include "headrace/base/utf8.h"
+#include "headrace/formats/folder_listing.h"
+#include "headrace/formats/manifest/manifest_lines.h"
+#include "headrace/formats/manifest/manifest_table.h"
+#include "headrace/formats/wording.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+constexpr size_t kMostColumns = 4096;
+
+// The end of the record that begins at `at`: its line feed, or `end` where that is the file's.
+// Null: it is not in the window.
+const char* record_end(const char* at, const char* end, bool last, char delimiter) {
+  const auto* feed = static_cast<const char*>(std::memchr(at, '\n', end - at));
+  const char* stop = feed ? feed : end;
+  if (!std::memchr(at, '"', stop - at)) return feed ? feed : last ? end : nullptr;
+  enum { kStart, kPlain, kQuoted, kClosed } state = kStart;  // within a cell
+  for (; at < end; ++at) {
+    if (state == kQuoted) {
+      if (*at == '"') state = kClosed;
+    } else if (*at == '\n') {
+      return at;
+    } else if (*at == delimiter) {
+      state = kStart;
+    } else {
+      state = *at == '"' && state != kPlain ? kQuoted : kPlain;
+    }
+  }
+  return last ? end : nullptr;
+}
+
+// Splits one record, without its line end, into cells; quoted ones are unescaped where they lie.
+// Returns what is wrong, or nothing.
+const char* split_record(char* at, char* end, char delimiter,
+                         std::vector<std::string_view>& cells) {
+  cells.clear();
+  for (;;) {
+    if (at < end && *at == '"') {
+      char *out = at, *begin = at;
+      for (++at;; ++at) {
+        if (at == end) return "a quote that is not closed";
+        if (*at == '"') {
+          if (at + 1 == end || at[1] != '"') break;
+          ++at;
+        }
+        *out++ = *at;
+      }
+      cells.emplace_back(begin, out - begin);
+      ++at;
+      if (at < end && *at != delimiter) return "text behind a closing quote";
+    } else {
+      auto* stop = static_cast<char*>(std::memchr(at, delimiter, end - at));
+      if (!stop) stop = end;
+      cells.emplace_back(at, stop - at);
+      at = stop;
+    }
+    if (cells.size() > kMostColumns) return "more than 4,096 columns";
+    if (at == end) return nullptr;
+    ++at;
+  }
+}
+
+// Of the first line: what it has most of, outside quotes. A comma where there is none.
+char delimiter_of(std::string_view line) {
+  constexpr std::string_view kDelimiters = ",;\t|";
+  std::array<int64_t, kDelimiters.size()> counts{};
+  bool quoted = false;
+  for (const char c : line) {
+    if (c == '"') quoted = !quoted;
+    const size_t which = kDelimiters.find(c);
+    if (!quoted && which != kDelimiters.npos) ++counts[which];
+  }
+  return kDelimiters[std::max_element(counts.begin(), counts.end()) - counts.begin()];
+}
+
+class CsvReader {
+ public:
+  CsvReader(const File& file, const Progress& progress) : file_(file), window_(file, progress) {}
+
+  ManifestTable read() {
+    if (!begin() || !next()) bad_manifest_line(file_, 1, "an empty file", "a header comes first");
+    header();
+    while (next()) record();
+    return std::move(table_);
+  }
+
+ private:
+  // Finds the delimiter. False: nothing is there.
+  bool begin() {
+    if (window_.at_end()) return false;
+    window_.extend();
+    std::string_view head(window_.begin(), window_.end() - window_.begin());
+    if (head.starts_with(kByteOrderMark)) {
+      window_.take(kByteOrderMark.size());
+      head.remove_prefix(kByteOrderMark.size());
+    }
+    if (head.starts_with("\xFF\xFE") || head.starts_with("\xFE\xFF")) {
+      bad_manifest_line(file_, 1, "UTF-16", "save it as UTF-8");
+    }
+    delimiter_ = delimiter_of(head.substr(0, head.find('\n')));
+    return true;
+  }
+
+  // The next record that is no blank line, in cells_.
+  bool next() {
+    for (;;) {
+      const char* stop = nullptr;
+      while (!(stop = record_end(window_.begin(), window_.end(), window_.at_end(), delimiter_))) {
+        if (!window_.extend()) bad_manifest_line(file_, next_line_, "a record of more than 64 MiB");
+      }
+      char* at = window_.begin();
+      if (at == window_.end()) return false;
+      const bool feed = stop < window_.end();
+      size_t length = stop - at;
+      line_ = next_line_;
+      next_line_ += std::count(at, at + length, '\n') + 1;
+      window_.take(length + feed);
+      if (length > 0 && at[length - 1] == '\r') --length;
+      if (length == 0) continue;
+      if (std::memchr(at, 0, length))
+        bad_manifest_line(file_, line_, "a NUL byte", "save it as UTF-8");
+      if (const char* wrong = split_record(at, at + length, delimiter_, cells_)) {
+        bad_manifest_line(file_, line_, wrong, "quotes in a quoted cell are doubled: \"\"");
+      }
+      return true;
+    }
+  }
+
+  void header() {
+    for (std::string_view name : cells_) {
+      while (name.starts_with(' ')) name.remove_prefix(1);
+      while (name.ends_with(' ')) name.remove_suffix(1);
+      check_text(name);
+      if (name.empty()) bad_manifest_line(file_, line_, "a column without a name");
+      for (const ManifestColumn& column : table_.columns) {
+        if (column.name == name) {
+          bad_manifest_line(file_, line_, "two columns are named \"" + column.name + "\"");
+        }
+      }
+      ManifestColumn column;
+      column.name = name;
+      table_.columns.push_back(std::move(column));
+    }
+  }
+
+  void record() {
+    if (cells_.size() != table_.columns.size()) {
+      bad_manifest_line(file_, line_,
+                        counted(static_cast<int64_t>(cells_.size()), "cell") +
+                            ", and the header has " +
+                            grouped(static_cast<int64_t>(table_.columns.size())),
+                        "put cells that contain the delimiter in quotes");
+    }
+    const auto number = static_cast<int64_t>(table_.lines.size());
+    for (size_t i = 0; i < cells_.size(); ++i) {
+      check_text(cells_[i]);
+      if (cells_[i].empty()) table_.columns[i].missing.push_back(number);
+      table_.columns[i].values.add(cells_[i]);
+    }
+    table_.lines.push_back(line_);
+  }
+
+  void check_text(std::string_view text) const {
+    if (is_utf8({reinterpret_cast<const uint8_t*>(text.data()), text.size()})) return;
+    bad_manifest_line(file_, line_, "bytes that are no UTF-8", "save it as UTF-8");
+  }
+
+  const File& file_;
+  RecordWindow window_;
+  char delimiter_ = ',';
+  int64_t line_ = 1, next_line_ = 1;
+  std::vector<std::string_view> cells_;
+  ManifestTable table_;
+};
+
+bool is_number(std::string_view text) {
+  return !text.empty() && (std::isdigit(static_cast<unsigned char>(text[0])) || text[0] == '-');
+}
+
+}  // namespace
+
+ManifestTable read_csv(const File& file, const Progress& progress) {
+  return CsvReader(file, progress).read();
+}
+
+bool looks_like_csv_manifest(std::string_view head) {
+  if (head.starts_with(kByteOrderMark)) head.remove_prefix(kByteOrderMark.size());
+  std::string line(head.substr(0, head.find('\n')));
+  if (line.ends_with('\r')) line.pop_back();
+  std::vector<std::string_view> cells;
+  if (split_record(line.data(), line.data() + line.size(), delimiter_of(line), cells)) return false;
+  for (const std::string_view cell : cells) {
+    if (cell.empty() || is_number(cell) || has_picture_suffix(cell) || cell[0] == '#') return false;
+  }
+  return cells.size() > 2;
+}
+
+}  // namespace headrace

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The samples of MDS shards as records: what each column's encoding means, and where its value
+// stands in a sample.
+//
+// A sample: u32 for each column of varying length, then the values. Const members may be called
+// from any thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headrace/formats/mds/mds_index.h"
+#include "headrace/formats/schema.h"
+
+namespace headrace {
+
+// One encoding: bytes of a value -> a field.
+class MdsEncoding {
+ public:
+  virtual ~MdsEncoding() = default;
+  const Field& field() const { return field_; }
+  // `memory` is the column's own, for what must be made anew. Errors are HR0488.
+  virtual Result<void> parse(std::span<const uint8_t> value, FieldData& out,
+                             Buffer& memory) const = 0;
+  // For fields that are one int64.
+  virtual Result<int64_t> integer(std::span<const uint8_t> value) const;
+
+ protected:
+  Field field_;
+};
+
+// `example`: a value, by which what the encoding leaves open is fixed; or empty, where there is
+// none. Null, and why, for encodings that are not read. Throws Exception HR0486 where the column
+// contradicts itself.
+std::unique_ptr<MdsEncoding> mds_encoding(const MdsColumn& column, const std::string& field_name,
+                                          std::span<const uint8_t> example, std::string& why);
+
+// HR0488; `offset` counts from the begin of the sample.
+Error bad_sample(std::string what, uint64_t offset = 0);
+
+class MdsColumns {
+ public:
+  // `chosen`: names of columns, in this order; empty: all. Throws Exception HR0487.
+  MdsColumns(std::vector<MdsColumn> columns, const std::vector<std::string>& chosen);
+  // Fixes the schema by a sample, if it is one. REQUIRED before parse().
+  bool begin(std::span<const uint8_t> sample);
+
+  Schema schema() const;
+  size_t buffers() const { return 1 + fields_.size(); }
+  Result<void> parse(std::span<const uint8_t> sample, const std::vector<bool>& wanted,
+                     RecordData& out) const;
+  // A field that is one int64, reading little of the sample, which has `bytes` bytes.
+  using Read = std::function<Result<void>(uint64_t offset, std::span<uint8_t> out)>;
+  Result<int64_t> integer(size_t field, uint64_t bytes, const Read& read) const;
+
+ private:
+  struct Chosen {
+    size_t column = 0;
+    std::string name;
+    std::unique_ptr<MdsEncoding> encoding;
+  };
+  struct Place {
+    uint64_t offset = 0, bytes = 0;
+  };
+  // Of each column, from the lengths in the first head_bytes() bytes.
+  Result<void> place_values(std::span<const uint8_t> head, uint64_t sample_bytes,
+                            std::vector<Place>& out) const;
+  size_t head_bytes() const;
+
+  const std::vector<MdsColumn> columns_;
+  std::vector<Chosen> fields_;
+};
+
+}  // namespace headrace

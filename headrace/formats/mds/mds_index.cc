@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/formats/mds/mds_index.h"
+
+#include <optional>
+
+#include "headrace/base/json_reader.h"
+#include "headrace/base/registry.h"
+#include "headrace/storage/file.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kBadIndex{
+    "HR0486", ErrorKind::kData, "unusable index of MDS shards",
+    "The index.json of a dataset in MosaicML's MDS format is damaged, of another version than 2, "
+    "or names shards that are not there or lie outside of its folder. Copy the folder again, or "
+    "write its index anew with streaming's merge_index."};
+const Register<ErrorCode> registered_bad_index(kBadIndex);
+
+constexpr ErrorCode kNotRead{
+    "HR0487", ErrorKind::kConfig, "part of MDS that is not read",
+    "The dataset has a column or shards of a kind that is not read: pickles, which would run code "
+    "that stands in the data, lists of pictures, shards packed with brotli, bzip2 or snappy, or "
+    "formats beside MDS. columns= chooses the columns that are wanted; shards can be written anew "
+    "with MDSWriter."};
+const Register<ErrorCode> registered_not_read(kNotRead);
+
+// Whether a shard's name leads to a file in the folder or below it.
+bool stays_inside(std::string_view name) {
+  if (name.empty() || name.front() == '/' || name.find('\0') != std::string_view::npos)
+    return false;
+  for (size_t begin = 0; begin <= name.size();) {
+    const size_t end = std::min(name.find('/', begin), name.size());
+    if (name.substr(begin, end - begin) == "..") return false;
+    begin = end + 1;
+  }
+  return true;
+}
+
+class IndexParser {
+ public:
+  IndexParser(std::string_view text, const std::string& path) : json_(text), path_(path) {}
+
+  MdsIndex parse() {
+    bool shards = false;
+    int64_t version = 0;
+    for (json_.begin_object(); json_.next_key();) {
+      if (json_.key() == "version") {
+        version = integer();
+      } else if (json_.key() == "shards") {
+        shards = true;
+        for (json_.begin_array(); json_.next_element();) add_shard();
+      } else {
+        json_.skip();
+      }
+    }
+    json_.end();
+    if (!json_.ok()) throw Exception(json_.error(kBadIndex, path_));
+    if (version != 2) bad("it is of version " + std::to_string(version) + ", not 2");
+    if (!shards || index_.shards.empty()) bad("it names no shards");
+    return std::move(index_);
+  }
+
+ private:
+  struct Columns {
+    std::vector<std::string> names, encodings;
+    std::vector<uint64_t> sizes;
+  };
+
+  [[noreturn]] void bad(std::string what) const { bad_mds_index(path_, std::move(what)); }
+
+  int64_t integer() {
+    const JsonNumber number = json_.number();
+    if (json_.ok() && !number.integer) json_.fail("a whole number was expected");
+    return number.integer.value_or(0);
+  }
+  std::string text_or_null() {
+    if (json_.type() != JsonReader::Type::kNull) return std::string(json_.string());
+    json_.null();
+    return {};
+  }
+  std::vector<std::string> texts() {
+    std::vector<std::string> out;
+    for (json_.begin_array(); json_.next_element();) out.emplace_back(json_.string());
+    return out;
+  }
+  std::vector<uint64_t> sizes() {
+    std::vector<uint64_t> out;
+    for (json_.begin_array(); json_.next_element();) {
+      int64_t size = 0;
+      if (json_.type() == JsonReader::Type::kNull) {
+        json_.null();
+      } else {
+        size = integer();
+      }
+      if (size < 0) json_.fail("a column's size is negative");
+      out.push_back(static_cast<uint64_t>(size));
+    }
+    return out;
+  }
+  // The name of a file; empty for null.
+  std::string file() {
+    if (json_.type() == JsonReader::Type::kNull) {
+      json_.null();
+      return {};
+    }
+    std::string name;
+    const uint64_t offset = json_.offset();
+    for (json_.begin_object(); json_.next_key();) {
+      if (json_.key() == "basename") {
+        name = std::string(json_.string());
+      } else {
+        json_.skip();
+      }
+    }
+    if (json_.ok() && !stays_inside(name)) {
+      json_.fail("a shard's file \"" + name + "\" does not lie in the folder", offset);
+    }
+    return name;
+  }
+
+  void add_shard() {
+    MdsShard shard;
+    Columns columns;
+    std::string format = "mds";
+    int64_t version = 2, samples = -1;
+    for (json_.begin_object(); json_.next_key();) {
+      if (json_.key() == "column_names") {
+        columns.names = texts();
+      } else if (json_.key() == "column_encodings") {
+        columns.encodings = texts();
+      } else if (json_.key() == "column_sizes") {
+        columns.sizes = sizes();
+      } else if (json_.key() == "raw_data") {
+        shard.raw = file();
+      } else if (json_.key() == "zip_data") {
+        shard.packed = file();
+      } else if (json_.key() == "compression") {
+        shard.packing = text_or_null();
+      } else if (json_.key() == "samples") {
+        samples = integer();
+      } else if (json_.key() == "format") {
+        format = std::string(json_.string());
+      } else if (json_.key() == "version") {
+        version = integer();
+      } else {
+        json_.skip();
+      }
+    }
+    if (!json_.ok()) return;  // parse() tells
+    const std::string name = "shard " + std::to_string(index_.shards.size());
+    if (format != "mds") {
+      mds_not_read(path_ + ": " + name + " is of the format \"" + format + "\"",
+                   "only MDS is read of streaming's formats; write the dataset with MDSWriter");
+    }
+    if (version != 2) bad(name + " is of version " + std::to_string(version) + ", not 2");
+    if (samples < 0 || samples > UINT32_MAX) bad(name + " has no possible number of samples");
+    if (shard.raw.empty() && shard.packed.empty()) bad(name + " names no file");
+    shard.samples = static_cast<uint64_t>(samples);
+    check_columns(name, columns);
+    index_.shards.push_back(std::move(shard));
+  }
+
+  void check_columns(const std::string& shard, const Columns& given) {
+    std::vector<MdsColumn> columns;
+    if (given.names.empty() || given.names.size() != given.encodings.size() ||
+        given.names.size() != given.sizes.size()) {
+      bad(shard + " has " + std::to_string(given.names.size()) + " column names, " +
+          std::to_string(given.encodings.size()) + " encodings and " +
+          std::to_string(given.sizes.size()) + " sizes");
+    }
+    for (size_t i = 0; i < given.names.size(); ++i) {
+      columns.push_back({given.names[i], given.encodings[i], given.sizes[i]});
+    }
+    if (index_.shards.empty()) {
+      index_.columns = std::move(columns);
+    } else if (columns != index_.columns) {
+      bad(shard + " has other columns than those in front of it");
+    }
+  }
+
+  JsonReader json_;
+  const std::string& path_;
+  MdsIndex index_;
+};
+
+}  // namespace
+
+MdsIndex read_mds_index(const std::string& path) {
+  Buffer bytes;
+  if (Result<void> read = read_file(path, bytes); !read) throw Exception(std::move(read.error()));
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return IndexParser(text, path).parse();
+}
+
+void mds_not_read(std::string what, std::string hint) {
+  raise(kNotRead, std::move(what), std::move(hint));
+}
+
+void bad_mds_index(const std::string& path, std::string what, std::string hint) {
+  throw Exception({.code = &kBadIndex,
+                   .what = std::move(what),
+                   .where = {.file = path},
+                   .hint = std::move(hint)});
+}
+
+}  // namespace headrace

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the header of a .npy to arrays of records: one, or one for each member of a structured type.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "headrace/formats/file_array.h"
+#include "headrace/formats/numpy/npy_header.h"
+
+namespace headrace {
+
+// Where a .npy lies: in a file from `offset` on, or in memory. Its FilePart's count means nothing.
+struct NpyPlace {
+  FilePart part;
+  uint64_t size = 0;  // of the .npy
+  std::string path;   // for messages: "a.npz"
+  std::string member = {};
+};
+
+struct NpyValues {
+  std::string member;  // of a structured type; else empty
+  std::variant<FileArray, std::vector<std::string>> values;
+};
+
+// The first axis is the record. Arrays in Fortran order are brought into C order in memory (up to
+// 1 GiB), as are strings. Throws Exception: HR0424, HR0425, HR02xx.
+std::vector<NpyValues> read_npy_array(const NpyPlace& place);
+
+// An array in Fortran order, dense, into C order. REQUIRES: both have as many bytes as it takes.
+void c_order_from_fortran(const uint8_t* in, const Shape& shape, size_t item_bytes, uint8_t* out);
+
+}  // namespace headrace

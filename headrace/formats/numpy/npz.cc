@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// NumPy's .npz: a zip archive of .npy files, each a field. Members that are only stored are read in
+// place; compressed ones are unpacked into memory when the source is opened.
+#include <algorithm>
+#include <memory>
+
+#include "headrace/base/registry.h"
+#include "headrace/formats/array_columns.h"
+#include "headrace/formats/array_errors.h"
+#include "headrace/formats/numpy/npy_array.h"
+#include "headrace/formats/shard_files.h"
+#include "headrace/formats/zip_directory.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::string_view kSuffix = ".npy";
+
+bool is_npz(const std::string& path) { return has_suffix(path, ".npz") && begins_as_zip(path); }
+
+std::shared_ptr<const File> opened(const std::string& path) {
+  Result<File> file = File::open(path);
+  if (!file) throw Exception(std::move(file.error()));
+  return std::make_shared<const File>(std::move(*file));
+}
+
+std::vector<NpyValues> values_of(const std::shared_ptr<const File>& file, const ZipMember& member) {
+  NpyPlace place{.part = {.file = file, .offset = member.offset},
+                 .size = member.bytes,
+                 .path = file->path(),
+                 .member = member.name};
+  if (member.deflated) {
+    const auto memory = std::make_shared<Buffer>();
+    if (Result<void> read = read_zip_member(*file, member, *memory); !read) {
+      throw Exception(std::move(read.error()));
+    }
+    place.part = {.file = nullptr, .offset = 0, .count = 0, .memory = memory};
+  }
+  return read_npy_array(place);
+}
+
+void add_arrays(const ArrayChoice& choice, std::vector<NpyValues> values,
+                std::vector<NamedArray>& out) {
+  for (NpyValues& each : values) {
+    NamedArray& array = out.emplace_back(NamedArray{.choice = choice, .values = TextColumn{}});
+    if (!each.member.empty()) array.choice = {choice.name + "_" + each.member, {}};
+    if (auto* texts = std::get_if<1>(&each.values)) {
+      array.values = TextColumn{std::move(*texts)};
+    } else {
+      array.values = std::get<FileArray>(std::move(each.values));
+    }
+  }
+}
+
+SourcePtr open_npz(const std::string& path, const Arguments& arguments, const Progress& progress) {
+  const std::shared_ptr<const File> file = opened(path);
+  Result<std::vector<ZipMember>> members = read_zip_directory(*file);
+  if (!members) throw Exception(std::move(members.error()));
+  std::vector<std::string> names;
+  for (ZipMember& member : *members) {
+    if (!has_suffix(member.name, kSuffix)) continue;
+    names.push_back(member.name.substr(0, member.name.size() - kSuffix.size()));
+  }
+  if (names.empty()) {
+    throw Exception(unsupported_array(path, "there is no array in this archive",
+                                      "np.savez(path, image=images, label=labels) writes one"));
+  }
+  std::vector<NamedArray> arrays;
+  const std::vector<ArrayChoice> choices = choose_arrays(names, arguments);
+  for (size_t i = 0; i < choices.size(); ++i) {
+    if (progress) progress(static_cast<int64_t>(i), static_cast<int64_t>(choices.size()));
+    const auto member = std::find_if(members->begin(), members->end(), [&](const ZipMember& each) {
+      return each.name.size() == choices[i].name.size() + kSuffix.size() &&
+             each.name.starts_with(choices[i].name) && has_suffix(each.name, kSuffix);
+    });
+    add_arrays(choices[i], values_of(file, *member), arrays);
+  }
+  return records(columns_from_arrays(std::move(arrays), arguments), "npz " + path);
+}
+
+const FormatRecord kNpz{
+    .name = "npz",
+    .doc =
+        "NumPy's archive of arrays (.npz): each array is a field, its first axis the record. "
+        "Arrays that np.savez wrote are read in place; those of np.savez_compressed are unpacked "
+        "into memory at opening, within caps. Python objects are refused.",
+    .example = "hr.open(\"mnist.npz\", fields=[\"image=x_train\", \"label=y_train\"])",
+    .params = {array_fields_param(), channels_param()},
+    .recognizes = is_npz,
+    .open = open_npz};
+const Register<FormatRecord> registered(kNpz);
+
+}  // namespace
+}  // namespace headrace

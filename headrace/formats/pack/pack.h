@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packing: any source, or several, as one file that reads fast; and unpacking, which gives the
+// files back byte for byte. Opening a pack is open_source()'s business.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headrace/codecs/jpeg/packed_jpeg.h"
+#include "headrace/formats/pack/pack_summary.h"
+#include "headrace/formats/source.h"
+
+namespace headrace {
+
+struct PackOptions {
+  std::optional<PackLevel> level = PackLevel::kFast;  // none: every value as it is
+  int shards = 1;                                     // more: `out` becomes a folder of them
+  int threads = 0;                                    // 0: the allowed cores
+  bool overwrite = false;                             // replace a pack that stands at `out`
+  uint64_t page_bytes = kDefaultPageBytes;
+};
+
+struct PackReport {
+  PackSummary summary;
+  int64_t resumed_records = 0;  // that an interrupted run had packed
+  double seconds = 0;
+};
+
+// Writes under `out` + ".partial" and renames at the end. After an interruption, also of the whole
+// process, the same call goes on where it stopped, and the result is the same, byte by byte.
+// `progress` is called on this thread and may throw to interrupt.
+// Throws Exception: HR0446..HR0449, HR0454, and what reading a record gives.
+PackReport pack(const std::vector<SourcePtr>& sources, const std::string& out,
+                const PackOptions& options = {}, const Progress& progress = {});
+
+struct UnpackOptions {
+  bool overwrite = false;
+  bool recover = false;
+  int threads = 0;
+};
+
+struct DamagedRecord {
+  int64_t record = 0;
+  std::string key, code, what;
+};
+
+struct UnpackReport {
+  int64_t records = 0, files = 0;
+  int64_t present = 0;                 // files that were there already, with the same bytes
+  uint64_t bytes = 0;                  // of all files
+  std::string manifest;                // the path of labels.jsonl, where one was needed
+  std::vector<DamagedRecord> damaged;  // that could not be given back
+  std::string missing;                 // what a recovered pack lacks
+  double seconds = 0;
+};
+
+// Writes the files of a pack below a folder: pictures and bytes under their keys, the rest in
+// labels.jsonl and .npy files. Nothing is ever written outside of the folder.
+// Throws Exception: HR0440..HR0445 of the pack, HR0447 when a file cannot be written, HR0450 a key
+// that leads out of the folder, HR0451 when another file stands there.
+UnpackReport unpack(const std::string& path, const std::string& folder,
+                    const UnpackOptions& options = {}, const Progress& progress = {});
+
+}  // namespace headrace

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/formats/pack/pack_manifest.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+
+namespace headrace {
+namespace {
+
+// Bytes of the UTF-8 character at the front; 0 when there is none (RFC 3629, section 4).
+size_t character_bytes(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  const uint8_t first = byte(0);
+  if (first < 0x80) return 1;
+  const size_t count = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() < count) return 0;
+  for (size_t i = 1; i < count; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  const bool overlong = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xF0 && byte(1) < 0x90);
+  const bool outside = (first == 0xED && byte(1) > 0x9F) || (first == 0xF4 && byte(1) > 0x8F);
+  return overlong || outside ? 0 : count;
+}
+
+std::string_view npy_type(DType dtype) {
+  switch (dtype) {
+    case DType::kUInt8:
+      return "|u1";
+    case DType::kInt8:
+      return "|i1";
+    case DType::kInt16:
+      return "<i2";
+    case DType::kInt32:
+      return "<i4";
+    case DType::kInt64:
+      return "<i8";
+    case DType::kUInt16:
+      return "<u2";
+    case DType::kUInt32:
+      return "<u4";
+    case DType::kUInt64:
+      return "<u8";
+    case DType::kFloat16:
+      return "<f2";
+    case DType::kBFloat16:
+      return "|V2";  // NumPy has no such type: two bytes each
+    case DType::kFloat32:
+      return "<f4";
+    case DType::kFloat64:
+      return "<f8";
+    case DType::kBool:
+      return "|b1";
+  }
+  return "|u1";
+}
+
+// What decides a record's place in a folder: class, folder, name.
+using PlaceInFolder = std::array<std::string, 3>;
+
+PlaceInFolder place_of_key(std::string_view key) {
+  const size_t slash = key.rfind('/');
+  const std::string_view folder = slash == key.npos ? "" : key.substr(0, slash);
+  return {std::string(folder.substr(0, folder.find('/'))), std::string(folder),
+          std::string(key.substr(slash + 1))};
+}
+
+// Only pictures, with a label or without.
+bool has_folders_fields(const PackHeader& header) {
+  const Schema& schema = header.schema;
+  const bool labeled = schema.size() == 2 && schema[1].kind == FieldKind::kLabel &&
+                       schema[1].name == "label" && !header.classes.empty();
+  return header.keys_are_paths && schema[0].encoded && schema[0].name == "image" &&
+         (schema.size() == 1 || labeled);
+}
+
+}  // namespace
+
+bool folders_say_it_all(const OpenedPack& pack) {
+  const PackHeader& header = pack.files.front().header();
+  if (!has_folders_fields(header) ||
+      !std::is_sorted(header.classes.begin(), header.classes.end())) {
+    return false;
+  }
+  const bool labeled = header.schema.size() == 2;
+  std::vector<bool> used(header.classes.size(), false);
+  PlaceInFolder last;
+  for (const PackFile& file : pack.files) {
+    for (int64_t i = 0; i < file.records(); ++i) {
+      PlaceInFolder place = place_of_key(file.key(i));
+      if (labeled == place[1].empty() || last >= place) return false;
+      last = std::move(place);
+      if (!labeled) continue;
+      int64_t label = 0;
+      std::memcpy(&label, file.column(1, i).data(), sizeof label);
+      if (label < 0 || label >= static_cast<int64_t>(used.size())) return false;
+      const auto number = static_cast<size_t>(label);
+      if (header.classes[number] != last[0]) return false;
+      used[number] = true;
+    }
+  }
+  return std::find(used.begin(), used.end(), false) == used.end();
+}
+
+std::string json_text(std::string_view bytes) {
+  std::string out = "\"";
+  char escape[8];
+  while (!bytes.empty()) {
+    const size_t count = character_bytes(bytes);
+    const auto byte = static_cast<uint8_t>(bytes.front());
+    if (byte == '"' || byte == '\\') {
+      out += {'\\', bytes.front()};
+    } else if (count == 0 || byte < 0x20) {
+      std::snprintf(escape, sizeof escape, "\\u%04x", count == 0 ? 0xDC00 + byte : byte);
+      out += escape;
+    } else {
+      out += bytes.substr(0, count);
+    }
+    bytes.remove_prefix(count == 0 ? 1 : count);
+  }
+  return out + "\"";
+}
+
+std::vector<uint8_t> npy_header(DType dtype, const Shape& shape) {
+  std::string text =
+      "{'descr': '" + std::string(npy_type(dtype)) + "', 'fortran_order': False, 'shape': (";
+  for (int64_t size : shape) text += std::to_string(size) + ", ";
+  text += "), }";
+  constexpr size_t kBefore = 10, kAlignment = 64;
+  text.append(kAlignment - (kBefore + text.size() + 1) % kAlignment, ' ');
+  text += '\n';
+  std::string out("\x93NUMPY\x01\x00", 8);
+  out += {static_cast<char>(text.size() & 0xFF), static_cast<char>(text.size() >> 8)};
+  out += text;
+  return {out.begin(), out.end()};
+}
+
+}  // namespace headrace

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What unpacking writes beside pictures: a line of JSON for each record, and arrays as .npy files
+// (format 1.0 of NumPy's).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/formats/pack/pack_summary.h"
+#include "headrace/formats/schema.h"
+
+namespace headrace {
+
+// Whether unpacked files alone, opened as a folder, are the same records in the same order with the
+// same labels, so that nothing needs to be said beside them.
+bool folders_say_it_all(const OpenedPack& pack);
+
+// A JSON string. Bytes that are no UTF-8 become what Python's surrogateescape makes of them.
+std::string json_text(std::string_view bytes);
+
+// The header of a .npy file whose array has this shape.
+std::vector<uint8_t> npy_header(DType dtype, const Shape& shape);
+
+}  // namespace headrace

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/formats/pack/pack_output.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "headrace/base/registry.h"
+#include "headrace/formats/folder_listing.h"
+#include "headrace/formats/pack/pack_writer.h"
+#include "headrace/storage/file.h"
+
+namespace headrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr ErrorCode kLeadsOut{
+    "HR0450", ErrorKind::kData, "name leads out of the folder",
+    "Unpacking writes below one folder only. A key in the pack is an absolute path, or has '..' in "
+    "it, or a link stands where a folder has to be, so a file would come to lie elsewhere. Nothing "
+    "was written there. Do not trust where the pack came from; its records can still be read with "
+    "hr.open()."};
+const Register<ErrorCode> registered_leads_out(kLeadsOut);
+
+constexpr ErrorCode kOtherFile{
+    "HR0451", ErrorKind::kConfig, "another file stands there",
+    "Unpacking does not replace a file that has other bytes, unless that is asked for. Unpack into "
+    "an empty folder, or say overwrite=True (--force)."};
+const Register<ErrorCode> registered_other_file(kOtherFile);
+
+constexpr std::string_view kTemporary = ".headrace-unpack-";
+
+void write_all(const std::string& path, std::span<const uint8_t> bytes) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (file < 0) not_written(path, errno);
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      const int error_number = written < 0 ? errno : ENOSPC;
+      ::close(file);
+      ::unlink(path.c_str());
+      not_written(path, error_number);
+    }
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  if (::close(file) != 0) not_written(path, errno);
+}
+
+bool holds(const std::string& path, std::span<const uint8_t> bytes) {
+  struct stat status{};
+  if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) ||
+      static_cast<uint64_t>(status.st_size) != bytes.size()) {
+    return false;
+  }
+  Buffer there;
+  return read_file(path, there).has_value() && std::ranges::equal(there.bytes(), bytes);
+}
+
+// rename() that takes nobody's place; where the file system cannot do that, link() can.
+bool rename_to_free_name(const std::string& from, const std::string& to) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return true;
+  if (errno != EINVAL && errno != ENOSYS) return false;
+  if (::link(from.c_str(), to.c_str()) != 0) return false;
+  ::unlink(from.c_str());
+  return true;
+}
+
+}  // namespace
+
+std::string what_leads_out(std::string_view key) {
+  if (key.empty()) return "it is empty";
+  if (key.front() == '/') return "it is an absolute path";
+  if (key.find('\0') != std::string_view::npos) return "it has a zero byte in it";
+  for (std::string_view rest = key;;) {
+    const size_t slash = rest.find('/');
+    const std::string_view part = rest.substr(0, slash);
+    if (part.empty() || part == "." || part == "..") {
+      return "\"" + std::string(part) + "\" is no name of a file or folder";
+    }
+    if (part.size() > 255) return "a part of it has more than 255 bytes";
+    if (slash == std::string_view::npos) return {};
+    rest.remove_prefix(slash + 1);
+  }
+}
+
+void OutputFolder::refuse(std::string_view name, const std::string& what) {
+  throw Exception({.code = &kLeadsOut,
+                   .what = "\"" + std::string(name) + "\": " + what,
+                   .where = {.member = std::string(name)},
+                   .hint = "read the records with hr.open(), or leave this one out"});
+}
+
+OutputFolder::OutputFolder(std::string path, bool overwrite)
+    : path_(std::move(path)), overwrite_(overwrite) {
+  std::error_code failed;
+  fs::create_directories(path_, failed);
+  if (failed) not_written(path_, failed.value());
+  if (!fs::is_directory(path_)) not_written(path_, ENOTDIR);
+  clear_leftovers();
+}
+
+// Of a process that was killed.
+void OutputFolder::clear_leftovers() const {
+  std::error_code ignored;
+  for (fs::directory_iterator at(path_, ignored), end; at != end; at.increment(ignored)) {
+    if (at->path().filename().string().starts_with(kTemporary)) fs::remove(at->path(), ignored);
+  }
+}
+
+void OutputFolder::make_folders(std::string_view name) {
+  const size_t last = name.rfind('/');
+  if (last == std::string_view::npos) return;
+  const std::string_view whole = name.substr(0, last);
+  MutexLock lock(mutex_);
+  if (folders_.contains(whole)) return;
+  for (size_t slash = whole.find('/');; slash = whole.find('/', slash + 1)) {
+    const std::string_view folder = whole.substr(0, slash);
+    const std::string path = joined(path_, folder);
+    struct stat status{};
+    if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) not_written(path, errno);
+    if (::lstat(path.c_str(), &status) != 0) not_written(path, errno);
+    if (S_ISLNK(status.st_mode)) refuse(name, "\"" + path + "\" is a link");
+    if (!S_ISDIR(status.st_mode)) not_written(path, ENOTDIR);
+    folders_.emplace(folder);
+    if (slash == std::string_view::npos) return;
+  }
+}
+
+std::string OutputFolder::temporary_name() {
+  return joined(path_, std::string(kTemporary) + std::to_string(::getpid()) + "-" +
+                           std::to_string(temporaries_.fetch_add(1)));
+}
+
+bool OutputFolder::write(std::string_view name, std::span<const uint8_t> bytes) {
+  if (std::string wrong = what_leads_out(name); !wrong.empty()) refuse(name, wrong);
+  if (holds(joined(path_, name), bytes)) return false;
+  const std::string temporary = temporary_name();
+  write_all(temporary, bytes);
+  return move_in(temporary, name);
+}
+
+bool OutputFolder::move_in(const std::string& temporary, std::string_view name) {
+  const std::string path = joined(path_, name);
+  try {
+    make_folders(name);
+    if (rename_to_free_name(temporary, path)) return true;
+    if (errno != EEXIST) not_written(path, errno);
+    Buffer bytes;
+    const bool same = read_file(temporary, bytes).has_value() && holds(path, bytes.bytes());
+    if (!same && !overwrite_) {
+      raise(kOtherFile, "\"" + path + "\" is there with other bytes",
+            "unpack into an empty folder, or replace files by overwrite=True (--force)");
+    }
+    if (!same && ::rename(temporary.c_str(), path.c_str()) != 0) not_written(path, errno);
+    if (same) ::unlink(temporary.c_str());
+    return !same;
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+}
+
+}  // namespace headrace

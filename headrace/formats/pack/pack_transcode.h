@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// One value on its way into a pack: which form its bytes take, and why.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+
+#include "headrace/codecs/codec.h"
+#include "headrace/codecs/jpeg/packed_jpeg.h"
+#include "headrace/formats/pack/pack_writer.h"
+#include "headrace/formats/schema.h"
+
+namespace headrace {
+
+// One thread's.
+class Transcoder {
+ public:
+  // No level: everything is stored as it is, and not looked at.
+  explicit Transcoder(std::optional<PackLevel> level) : level_(level) {}
+
+  // A field's value for the pack. REQUIRES: kPadding readable bytes behind encoded pictures.
+  // Fails when the value is none of the field (HR0454) or has more than 4 GiB (HR0453).
+  Result<PackedValue> value(const Field& field, const FieldData& data);
+
+ private:
+  Result<PackedValue> picture(const Field& field, std::span<const uint8_t> bytes);
+  // Why no pixels come out; empty when they do.
+  std::string trial_decode(const Field& field, std::span<const uint8_t> bytes);
+
+  const std::optional<PackLevel> level_;
+  std::unordered_map<const CodecRecord*, std::unique_ptr<ImageDecoder>> decoders_;
+};
+
+}  // namespace headrace

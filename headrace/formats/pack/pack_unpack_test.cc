@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/formats/pack/pack.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "headrace/formats/columns.h"
+#include "headrace/formats/pack/pack_manifest.h"
+#include "headrace/formats/pack/pack_output.h"
+#include "headrace/formats/pack/pack_test_files.h"
+#include "headrace/formats/pack/pack_writer.h"
+#include "headrace/formats/subset.h"
+#include "headrace/storage/crc32c.h"
+
+namespace headrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Exception& exception) {
+    return std::string(exception.error().code->id);
+  }
+  return "";
+}
+
+PackOptions small_pages() {
+  PackOptions options;
+  options.page_bytes = 8192;
+  options.threads = 2;
+  return options;
+}
+
+// A pack of one image field with these keys, as a hostile program would write it.
+void write_pack(const std::string& path, const std::vector<std::string>& keys) {
+  PackHeader header;
+  header.records = header.dataset_records = keys.size();
+  header.keys_are_paths = true;
+  header.schema.push_back(
+      {.name = "image", .kind = FieldKind::kImage, .shape = {-1, -1, -1}, .encoded = true});
+  PackWriter writer(path, header);
+  for (const std::string& key : keys) {
+    PackedRecord record;
+    record.key = key;
+    PackedValue& value = record.values.emplace_back();
+    value.bytes = {key.begin(), key.end()};
+    value.facts.stored_bytes = value.facts.original_bytes = static_cast<uint32_t>(key.size());
+    value.facts.stored_sum = value.facts.original_sum = crc32c(value.bytes);
+    writer.add(record);
+  }
+  writer.finish();
+}
+
+TEST(Unpack, GivesTheTreeBackByteForByte) {
+  const TemporaryFolder place;
+  write_pictures(place, "data", 30);
+  pack({open_source(place / "data")}, place / "x", small_pages());
+  const UnpackReport report = unpack(place / "x", place / "deep/out");
+  EXPECT_EQ(report.files, 30);
+  EXPECT_EQ(report.manifest, "");
+  EXPECT_TRUE(report.damaged.empty());
+  EXPECT_EQ(files_below(place / "deep/out"), files_below(place / "data"));
+}
+
+TEST(Unpack, NeedsNoManifestWhereTheFoldersSayItAll) {
+  const TemporaryFolder place;
+  write_pictures(place, "data", 12);
+  const SourcePtr folder = open_source(place / "data");
+  const auto manifest_of = [&](const SourcePtr& source) {
+    static int number = 0;
+    const std::string name = place / ("x" + std::to_string(number++));
+    pack({source}, name, small_pages());
+    unpack(name, name + ".out");
+    return content_of(name + ".out/labels.jsonl");
+  };
+  EXPECT_EQ(manifest_of(folder), "");
+  EXPECT_EQ(manifest_of(open_source(place / "data/ant")), "");
+  EXPECT_EQ(manifest_of(subset(folder, {5, 0})),
+            "{\"key\": \"bee/10.jpg\", \"label\": 1, \"class\": \"bee\"}\n"
+            "{\"key\": \"ant/0.jpg\", \"label\": 0, \"class\": \"ant\"}\n");
+  const std::vector<std::string> names = {"cow", "bee", "ant"};
+  EXPECT_NE(manifest_of(open_source(place / "data", {{"classes", names}})), "");
+}
+
+TEST(Unpack, WritesLabelsTextAndArraysOfWhatWasNoFolder) {
+  const TemporaryFolder place;
+  write_pictures(place, "data", 3);
+  PathColumn paths{{place / "data/ant/0.jpg", place / "data/bee/1.jpg"}};
+  TextColumn captions{{"a \"cat\"", std::string("\xFF\n", 2)}};
+  const std::vector<float> points = {1, 2, 3, 4};
+  std::vector<Column> columns;
+  columns.push_back({.name = "image", .values = paths});
+  columns.push_back({.name = "caption", .values = captions});
+  columns.push_back(
+      {.name = "point",
+       .values =
+           ArrayColumn{.data = points.data(), .dtype = DType::kFloat32, .count = 2, .shape = {2}}});
+  pack({records(std::move(columns))}, place / "x", small_pages());
+  unpack(place / "x", place / "out");
+  EXPECT_EQ(content_of(place / "out/labels.jsonl"),
+            "{\"key\": \"ant/0.jpg\", \"caption\": \"a \\\"cat\\\"\"}\n"
+            "{\"key\": \"bee/1.jpg\", \"caption\": \"\\udcff\\u000a\"}\n");
+  EXPECT_EQ(content_of(place / "out/ant/0.jpg"), content_of(place / "data/ant/0.jpg"));
+  const std::string array = content_of(place / "out/point.npy");
+  ASSERT_EQ(array.size() % 64, 16u);
+  EXPECT_EQ(array.substr(0, 6), "\x93NUMPY");
+  EXPECT_NE(array.find("'descr': '<f4', 'fortran_order': False, 'shape': (2, 2, )"), array.npos);
+  EXPECT_EQ(std::memcmp(array.data() + array.size() - 16, points.data(), 16), 0);
+}
+
+TEST(Unpack, NeverWritesOutsideOfItsFolder) {
+  const TemporaryFolder place;
+  fs::create_directories(place / "safe");
+  for (const std::string key :
+       {"../x", "/tmp/x", "a/../../x", "a//x", "./x", "a/", "..", ".", "", "a/./x"}) {
+    write_pack(place / "bad", {"good.jpg", key});
+    EXPECT_EQ(error_of([&] { unpack(place / "bad", place / "safe/out"); }), "HR0450") << key;
+    EXPECT_TRUE(files_below(place / "safe").empty()) << key;
+    fs::remove(place / "bad");
+  }
+  write_pack(place / "bad", {std::string("a\0b", 3)});
+  EXPECT_EQ(error_of([&] { unpack(place / "bad", place / "safe/out"); }), "HR0450");
+}
+
+TEST(Unpack, DoesNotFollowALinkOutOfItsFolder) {
+  const TemporaryFolder place;
+  fs::create_directories(place / "out");
+  fs::create_directories(place / "elsewhere");
+  fs::create_directory_symlink(place / "elsewhere", place / "out/a");
+  write_pack(place / "pack", {"a/x.jpg"});
+  EXPECT_EQ(error_of([&] { unpack(place / "pack", place / "out"); }), "HR0450");
+  EXPECT_TRUE(files_below(place / "elsewhere").empty());
+}
+
+TEST(Unpack, ReplacesAnotherFileOnlyWhenAsked) {
+  const TemporaryFolder place;
+  write_pack(place / "pack", {"a.jpg", "b.jpg"});
+  place.write("out/a.jpg", "other");
+  EXPECT_EQ(error_of([&] { unpack(place / "pack", place / "out"); }), "HR0451");
+  EXPECT_EQ(content_of(place / "out/a.jpg"), "other");
+  UnpackOptions options;
+  options.overwrite = true;
+  unpack(place / "pack", place / "out", options);
+  EXPECT_EQ(content_of(place / "out/a.jpg"), "a.jpg");
+}
+
+TEST(Unpack, GoesOnWhereItWasInterrupted) {
+  const TemporaryFolder place;
+  write_pack(place / "pack", {"a.jpg", "b.jpg", "b.jpg"});
+  place.write("out/a.jpg", "a.jpg");
+  place.write("out/.headrace-unpack-1-1", "of a process that was killed");
+  const UnpackReport report = unpack(place / "pack", place / "out");
+  EXPECT_EQ(report.files, 1 + 1);  // and the manifest: the same key comes twice
+  EXPECT_EQ(report.present, 2);
+  EXPECT_EQ(files_below(place / "out").size(), 3u);
+}
+
+TEST(Unpack, ListsDamagedRecordsAndGivesTheOthersBack) {
+  const TemporaryFolder place;
+  write_pack(place / "pack", {"first.jpg", "second.jpg", "third.jpg"});
+  // The name stands in the page's table, as the blob, and in the index, in this order.
+  std::string damaged = content_of(place / "pack");
+  damaged[damaged.find("second.jpg", damaged.find("second.jpg") + 1)] ^= 1;
+  place.write("damaged", damaged);
+  const UnpackReport report = unpack(place / "damaged", place / "out");
+  ASSERT_EQ(report.damaged.size(), 1u);
+  EXPECT_EQ(report.damaged[0].code, "HR0444");
+  EXPECT_EQ(report.damaged[0].record, 1);
+  EXPECT_EQ(report.damaged[0].key, "second.jpg");
+  const auto files = files_below(place / "out");
+  EXPECT_TRUE(files.contains("first.jpg") && files.contains("third.jpg"));
+  EXPECT_FALSE(files.contains("second.jpg"));
+}
+
+// Otherwise a small pack could ask for an array that fills the disk.
+TEST(Unpack, RefusesArraysWhoseRowsAreNotOfTheirShape) {
+  const TemporaryFolder place;
+  PackHeader header;
+  header.records = header.dataset_records = 1;
+  header.schema.push_back({.name = "x", .dtype = DType::kFloat64, .shape = {1 << 20, 1 << 20}});
+  {
+    PackWriter writer(place / "pack", header);
+    PackedRecord record;
+    record.key = "0";
+    PackedValue& value = record.values.emplace_back();
+    value.bytes = {1, 2, 3};
+    value.facts.stored_bytes = value.facts.original_bytes = 3;
+    value.facts.stored_sum = value.facts.original_sum = crc32c(value.bytes);
+    writer.add(record);
+    writer.finish();
+  }
+  EXPECT_EQ(error_of([&] { unpack(place / "pack", place / "out"); }), "HR0452");
+  EXPECT_TRUE(files_below(place / "out").empty());
+  RecordData data;
+  const int64_t index = 0;
+  open_source(place / "pack")->read({&index, 1}, {true}, {&data, 1});
+  ASSERT_FALSE(data.result);
+  EXPECT_EQ(data.result.error().code->id, "HR0456");
+}
+
+TEST(JsonText, EscapesWhatJsonDoesNotTake) {
+  EXPECT_EQ(json_text("a\"b\\c\x01\xC3\xA4\xE2\x82\xAC"),
+            "\"a\\\"b\\\\c\\u0001\xC3\xA4\xE2\x82\xAC\"");
+  EXPECT_EQ(json_text("\xC3"), "\"\\udcc3\"");
+  EXPECT_EQ(json_text("\xED\xA0\x80"), "\"\\udced\\udca0\\udc80\"");
+}
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// RecordIO, as MXNet writes it: frames, in each usually an IRHeader with the label and a picture.
+// Order is that of the files and, in each, of the records; an index gives names.
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <optional>
+
+#include "headrace/base/registry.h"
+#include "headrace/formats/recordio/recordio_frames.h"
+#include "headrace/formats/recordio/recordio_source.h"
+#include "headrace/formats/shard_files.h"
+#include "headrace/formats/wording.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kNothingToRead{
+    "HR0478", ErrorKind::kConfig, "nothing to read in a RecordIO",
+    "The RecordIO files have no record that could be read, so that nothing says what they hold. "
+    "Check the path; copy or make the files again."};
+const Register<ErrorCode> registered_nothing_to_read(kNothingToRead);
+
+constexpr ErrorCode kBadIndex{
+    "HR0479", ErrorKind::kConfig, "index of a RecordIO",
+    "index= names files that are not the indexes of these RecordIO files, or another number of "
+    "them. An index has a line \"key<tab>offset\" for each record, as MXNet's im2rec and rec2idx "
+    "write it, and there is one for each file, in the same order. Without index= one beside the "
+    "file is used where it fits, and none is needed."};
+const Register<ErrorCode> registered_bad_index(kBadIndex);
+
+const std::vector<std::string_view> kSuffixes = {".rec"};
+constexpr size_t kLookedAt = 64;  // records
+constexpr uint64_t kLargestLookedAt = uint64_t{64} << 20;
+
+bool recognizes(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return false;
+  if (S_ISDIR(status.st_mode)) return is_shard_folder(path, kSuffixes);
+  if (!S_ISREG(status.st_mode)) return false;
+  if (has_suffix(path, ".rec")) return true;
+  std::array<uint8_t, 4> begin{};
+  const Result<size_t> read = read_prefix(path, begin);
+  return read && *read == begin.size() &&
+         std::memcmp(begin.data(), &kRecordIoMagic, begin.size()) == 0;
+}
+
+// --- Where the records are
+// ------------------------------------------------------------------------
+
+// The text of an index file and its lines.
+struct IndexFile {
+  Buffer text;
+  std::vector<RecordIoKey> entries;
+};
+
+std::optional<IndexFile> read_index(const std::string& name) {
+  IndexFile out;
+  if (!read_file(name, out.text)) return {};
+  const std::string_view text(reinterpret_cast<const char*>(out.text.data()), out.text.size());
+  if (!parse_recordio_index(text, out.entries) || out.entries.empty()) return {};
+  return out;
+}
+
+// The index file of each file; "" where there is none.
+std::vector<std::string> index_names(const std::vector<std::string>& paths,
+                                     const Arguments& arguments) {
+  if (!arguments.is_none("index")) {
+    std::vector<std::string> given = shard_files(arguments.text("index"), {".idx"});
+    if (given.size() != paths.size()) {
+      raise(kBadIndex,
+            "index= names " + counted(static_cast<int64_t>(given.size()), "file") + " for " +
+                counted(static_cast<int64_t>(paths.size()), "RecordIO file"),
+            "one for each, in the same order");
+    }
+    return given;
+  }
+  std::vector<std::string> names;
+  for (const std::string& path : paths) {
+    const std::string stem = has_suffix(path, ".rec") ? path.substr(0, path.size() - 4) : path;
+    names.emplace_back();
+    for (const std::string& name : {stem + ".idx", path + ".idx"}) {
+      struct stat status{};
+      if (names.back().empty() && ::stat(name.c_str(), &status) == 0) names.back() = name;
+    }
+  }
+  return names;
+}
+
+// The names of a file's records. Nothing where the index names places at which no record begins.
+std::optional<RecordIoKeys> keys_of(const IndexFile& file, const Extents& records, size_t number) {
+  RecordIoKeys keys;
+  auto entry = file.entries.begin();
+  size_t found = 0;
+  for (int64_t i = records.first_of(number); i < records.end_of(number); ++i) {
+    const Extent extent = records[i];
+    std::string_view key;
+    for (; entry != file.entries.end() && entry->offset < extent.offset + extent.bytes; ++entry) {
+      if (entry->offset != extent.offset) continue;  // inside of a damaged place
+      if (key.empty()) key = entry->key;
+      ++found;
+    }
+    keys.add(key);
+  }
+  if (found * 2 < file.entries.size()) return {};
+  keys.shrink();
+  return keys;
+}
+
+std::vector<RecordIoKeys> all_keys(const FileSet& files, const Extents& records,
+                                   const std::vector<std::string>& names, bool given) {
+  std::vector<RecordIoKeys> out(files.size());
+  bool any = false;
+  for (size_t i = 0; i < files.size(); ++i) {
+    const std::optional<IndexFile> index = names[i].empty() ? std::nullopt : read_index(names[i]);
+    std::optional<RecordIoKeys> keys;
+    if (index) keys = keys_of(*index, records, i);
+    if (!keys && given) {
+      raise(kBadIndex, names[i] + " is not the index of " + files.path(i),
+            "make it again, or leave index= out");
+    }
+    if (!keys) {
+      keys.emplace();
+      for (int64_t n = records.first_of(i); n < records.end_of(i); ++n) keys->add("");
+    } else {
+      any = true;
+    }
+    out[i] = std::move(*keys);
+  }
+  if (!any) out.clear();
+  return out;
+}
+
+// --- What they hold
+// -------------------------------------------------------------------------------
+
+// A picture here and there may be bad, so most of the records decide what they all are.
+struct Looked {
+  int64_t readable = 0;
+  int64_t plain_pictures = 0;        // data that are encoded pictures, without a header
+  int64_t header_picture_count = 0;  // with one
+  bool headers = true;               // all data can begin with a header
+  bool pictures() const { return 2 * plain_pictures > readable; }
+  bool header_pictures() const { return 2 * header_picture_count > readable; }
+  bool single = true, whole = true;  // the labels: one each, integers
+};
+
+bool is_picture(std::span<const uint8_t> bytes) {
+  return codec_of(bytes.first(std::min<size_t>(bytes.size(), 16))) != nullptr;
+}
+
+void note(std::span<const uint8_t> data, Looked& out) {
+  ++out.readable;
+  out.plain_pictures += is_picture(data);
+  const std::optional<IrHeader> header = parse_ir_header(data);
+  if (!header) {
+    out.headers = false;
+    return;
+  }
+  out.header_picture_count += is_picture(header->content);
+  // Where no picture proves it: as MXNet's pack() fills it in.
+  const float size = std::abs(header->label);
+  const bool sane = std::isfinite(size) && (size == 0 || (size > 1e-9f && size < 1e9f));
+  out.headers = out.headers && header->id2 == 0 && sane;
+  out.single = out.single && header->flag == 0;
+  out.whole = out.whole && std::trunc(header->label) == header->label && size <= 16777216.0f;
+}
+
+Looked look_at(const FileSet& files, const ContainerIndex& index) {
+  Looked out;
+  Buffer buffer, joined;
+  const int64_t records = index.records.size();
+  const int64_t looked = std::min<int64_t>(records, kLookedAt);
+  for (int64_t i = 0; i < looked; ++i) {
+    const Extent extent = index.records[i * records / looked];
+    if (extent.bytes > kLargestLookedAt) continue;
+    buffer.resize(extent.bytes);
+    if (!files.read(extent.file, extent.offset, {buffer.data(), buffer.size()})) continue;
+    const Result<std::span<const uint8_t>> data = recordio_data(buffer.bytes(), true, joined);
+    if (data) note(*data, out);
+  }
+  return out;
+}
+
+void add_label(const Looked& looked, const Arguments& arguments, RecordIoOptions& options,
+               Schema& schema) {
+  Field label{.name = "label", .kind = FieldKind::kTensor, .dtype = DType::kFloat32};
+  const bool given = !arguments.is_none("label_dtype");
+  const DType dtype = given ? arguments.dtype("label_dtype") : DType::kInt64;
+  if (given && dtype != DType::kInt64 && dtype != DType::kFloat32) {
+    raise(kNothingToRead, "label_dtype is int64 or float32, not " + std::string(name_of(dtype)),
+          "T.ToDtype changes it");
+  }
+  if (!arguments.is_none("label_shape") || !looked.single) {
+    options.label = RecordIoLabel::kArray;
+    label.shape = {-1};
+    if (!arguments.is_none("label_shape")) label.shape = arguments.integers("label_shape");
+    for (size_t i = 0; i < label.shape.size(); ++i) {
+      const int64_t size = label.shape[i];
+      if (size < 1 && (i > 0 || size != -1)) {
+        raise(kNothingToRead, "label_shape has a size of " + std::to_string(size),
+              "sizes are positive; the first may be -1");
+      }
+    }
+    if (given && dtype == DType::kInt64) {
+      raise(kNothingToRead, "labels that are arrays are float32", "T.ToDtype changes it");
+    }
+  } else if (given ? dtype == DType::kInt64 : looked.whole) {
+    options.label = RecordIoLabel::kInteger;
+    label.kind = FieldKind::kLabel;
+    label.dtype = DType::kInt64;
+  } else {
+    options.label = RecordIoLabel::kFloat;
+  }
+  schema.push_back(std::move(label));
+}
+
+SourcePtr open(const std::string& path, const Arguments& arguments, const Progress& progress) {
+  const std::vector<std::string> paths = shard_files(path, kSuffixes);
+  auto files = std::make_unique<FileSet>(paths);
+  ContainerIndex index = index_of("recordio 1", *files, scan_recordio, progress);
+  const Looked looked = look_at(*files, index);
+  if (looked.readable == 0) {
+    raise(kNothingToRead,
+          index.damage.empty() ? "there is no record in " + path
+                               : "no record of " + path +
+                                     " can be read; the first damage: " + index.damage.front().what,
+          "check the path; copy or make the files again");
+  }
+  RecordIoOptions options;
+  options.title = path.substr(0, path.find('\n'));
+  options.verify = arguments.flag("verify");
+  options.header = arguments.is_none("header")
+                       ? looked.header_pictures() || (looked.headers && !looked.pictures())
+                       : arguments.flag("header");
+  if (!arguments.is_none("classes")) options.classes = arguments.texts("classes");
+  Schema schema;
+  if (options.header ? looked.header_pictures() : looked.pictures()) {
+    schema.push_back(
+        {.name = "image", .kind = FieldKind::kImage, .shape = {-1, -1, -1}, .encoded = true});
+  } else {
+    schema.push_back({.name = "data", .kind = FieldKind::kBytes});
+  }
+  if (options.header) add_label(looked, arguments, options, schema);
+  std::vector<RecordIoKeys> keys =
+      all_keys(*files, index.records, index_names(paths, arguments), !arguments.is_none("index"));
+  return std::make_shared<RecordIoSource>(std::move(files), std::move(index), std::move(schema),
+                                          std::move(keys), std::move(options));
+}
+
+const FormatRecord kRecordIo{
+    .name = "recordio",
+    .doc = "RecordIO files of MXNet, with labels and pictures or any data; one or many.",
+    .example = "hr.open(\"train.rec\")",
+    .params =
+        {{.name = "label_dtype",
+          .type = ParamType::kDType,
+          .doc = "Of single labels: int64 or float32. None: int64 where those that are looked at "
+                 "are whole numbers."},
+         {.name = "label_shape",
+          .type = ParamType::kInts,
+          .doc = "Shape of a label that is an array, its first size -1 where records differ. None: "
+                 "(-1,) where a record that is looked at has an array.",
+          .min_count = 1},
+         {.name = "classes",
+          .type = ParamType::kStrings,
+          .doc = "The names of the labels 0, 1, 2, ..., which RecordIO files do not have."},
+         {.name = "header",
+          .type = ParamType::kBool,
+          .doc = "Whether records begin with MXNet's IRHeader. None: as those that are looked at."},
+         {.name = "index",
+          .type = ParamType::kString,
+          .doc = "Index files, one for each file: a path, pattern or folder. They name the "
+                 "records. None: those beside the files."},
+         {.name = "verify",
+          .type = ParamType::kBool,
+          .doc = "Look for records that begin inside of another one, whose length is wrong.",
+          .fallback = true}},
+    .recognizes = &recognizes,
+    .open = &open,
+    .shards = true};
+const Register<FormatRecord> registered(kRecordIo);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/formats/recordio/recordio_frames.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <map>
+
+#include "headrace/base/registry.h"
+#include "headrace/formats/wording.h"
+#include "headrace/storage/file_window.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kBadFrame{
+    "HR0476", ErrorKind::kData, "damaged RecordIO",
+    "A record in a RecordIO file does not begin with the magic number, has parts in an impossible "
+    "order, or a length that is not its own. The format has no checksums, but the magic number "
+    "stands nowhere else: what lies before its next occurrence that begins a record is one bad "
+    "record, and reading goes on there. Copy or make the file again."};
+const Register<ErrorCode> registered_bad_frame(kBadFrame);
+
+constexpr uint64_t kReportEvery = uint64_t{4} << 20;
+constexpr size_t kSearched = size_t{64} << 10;  // bytes looked through at once for the magic number
+
+enum : uint32_t { kWhole, kFirst, kMiddle, kLast };  // kinds of a part
+
+struct PartHeader {
+  uint32_t kind = 0;
+  uint64_t bytes = 0;
+  uint64_t frame() const { return kRecordIoHeader + (bytes + 3) / 4 * 4; }
+};
+
+bool parse_header(std::span<const uint8_t> bytes, PartHeader& out) {
+  uint32_t words[2] = {};
+  if (bytes.size() < sizeof words) return false;
+  std::memcpy(words, bytes.data(), sizeof words);
+  out = {.kind = words[1] >> 29, .bytes = words[1] & ((uint32_t{1} << 29) - 1)};
+  return words[0] == kRecordIoMagic && out.kind <= kLast;
+}
+
+// Four words, as all instruction sets of today have them; the compiler makes the rest.
+using Words = uint32_t __attribute__((vector_size(16)));
+
+// The first multiple of four at which the magic number stands, or the size.
+size_t find_magic(std::span<const uint8_t> bytes) {
+  constexpr Words kMagic = {kRecordIoMagic, kRecordIoMagic, kRecordIoMagic, kRecordIoMagic};
+  constexpr size_t kTogether = 8;  // vectors looked at before the loop asks
+  size_t at = 0;
+  for (; bytes.size() - at >= kTogether * sizeof(Words); at += kTogether * sizeof(Words)) {
+    Words found = {};
+#pragma GCC unroll 8
+    for (size_t i = 0; i < kTogether; ++i) {
+      Words words;
+      std::memcpy(&words, bytes.data() + at + i * sizeof words, sizeof words);
+      found |= static_cast<Words>(words == kMagic);
+    }
+    uint64_t halves[2];
+    std::memcpy(halves, &found, sizeof halves);
+    if ((halves[0] | halves[1]) != 0) break;
+  }
+  for (; bytes.size() - at >= 4; at += 4) {
+    uint32_t word = 0;
+    std::memcpy(&word, bytes.data() + at, 4);
+    if (word == kRecordIoMagic) return at;
+  }
+  return bytes.size();
+}
+
+class Scan {
+ public:
+  Scan(const File& file, ContainerIndex& out, const std::function<void(uint64_t)>& passed)
+      : file_(file),
+        out_(out),
+        passed_(passed),
+        window_(file.size(), [&file](uint64_t offset, std::span<uint8_t> bytes) {
+          return file.read(offset, bytes);
+        }) {}
+
+  Result<void> run() {
+    uint64_t at = 0, reported = 0;
+    while (at < file_.size()) {
+      Result<uint64_t> end = end_of_record(at);
+      if (!end) return std::move(end.error());
+      if (*end == 0) {
+        end = next_begin(at + 4);
+        if (!end) return std::move(end.error());
+        add_damage(at, *end);
+      } else {
+        out_.records.add(at, *end - at);
+      }
+      at = *end;
+      if (at - reported >= kReportEvery) passed_(reported = at);
+    }
+    return {};
+  }
+
+ private:
+  // Where the record ends that begins there, and the next one begins; 0 and `problem_` where it
+  // makes no sense.
+  Result<uint64_t> end_of_record(uint64_t begin) {
+    PartHeader header;
+    uint64_t at = begin;
+    do {
+      Result<std::span<const uint8_t>> bytes = window_.at(at, kRecordIoHeader);
+      if (!bytes) return std::move(bytes.error());
+      if (!parse_header(*bytes, header)) {
+        problem_ = bytes->size() < kRecordIoHeader ? "the file ends inside a record"
+                   : at == begin                   ? "a record does not begin with the magic number"
+                                 : "a part of a record does not begin with the magic number";
+        return uint64_t{0};
+      }
+      const bool begins = header.kind == kWhole || header.kind == kFirst;
+      if (begins != (at == begin)) {
+        problem_ = "parts of a record in an impossible order";
+        return uint64_t{0};
+      }
+      if (header.bytes > file_.size() - at - kRecordIoHeader) {
+        problem_ = "a record of " + std::to_string(header.bytes) +
+                   " bytes goes beyond the end of the file";
+        return uint64_t{0};
+      }
+      at += header.frame();
+    } while (header.kind == kFirst || header.kind == kMiddle);
+    if (at >= file_.size()) return file_.size();  // whose last zeros may be missing
+    // No begin behind it: its length may be wrong, or that which follows is damaged.
+    Result<bool> sound = is_followed(at);
+    if (!sound) return std::move(sound.error());
+    if (*sound) return at;
+    problem_ = "a record is not followed by another: its length is wrong";
+    return uint64_t{0};
+  }
+
+  // Whether a record begins there, or something that ends where one does.
+  Result<bool> is_followed(uint64_t at) {
+    Result<std::span<const uint8_t>> bytes = window_.at(at, kRecordIoHeader);
+    if (!bytes) return std::move(bytes.error());
+    if (bytes->size() < kRecordIoHeader) {  // the file was cut off there
+      const size_t count = std::min(bytes->size(), sizeof kRecordIoMagic);
+      return std::memcmp(bytes->data(), &kRecordIoMagic, count) == 0;
+    }
+    PartHeader header;
+    const bool sound = parse_header(*bytes, header);
+    const bool begins = header.kind == kWhole || header.kind == kFirst;
+    if (sound && begins) return true;
+    // Something in that header is damaged: its magic number or its kind. Then it ends where another
+    // record begins, or it is the rest of this record, whose own kind is wrong.
+    if (!begins && (!sound || header.kind == kLast)) return false;
+    uint64_t end = at + header.frame();
+    while (header.kind != kWhole && header.kind != kLast && end < file_.size()) {
+      bytes = window_.at(end, kRecordIoHeader);
+      if (!bytes) return std::move(bytes.error());
+      if (!parse_header(*bytes, header) || header.kind < kMiddle) break;
+      end += header.frame();
+    }
+    if (!begins && header.kind == kLast) return false;
+    Result<uint64_t> next = next_begin(at + 4);
+    if (!next) return std::move(next.error());
+    return *next == end;
+  }
+
+  // The first place from there on at which a record begins, or the end of the file. What was once
+  // looked through is remembered, so that no bytes make this slow.
+  Result<uint64_t> next_begin(uint64_t from) {
+    from = (from + 3) / 4 * 4;
+    const uint64_t begin = from;
+    while (from < file_.size()) {
+      const auto known = searched_.upper_bound(from);
+      if (known != searched_.end() && known->second <= from) {
+        from = known->first;
+        break;
+      }
+      Result<std::span<const uint8_t>> bytes = window_.at(from, kSearched);
+      if (!bytes) return std::move(bytes.error());
+      const size_t found = find_magic(*bytes);
+      if (found + kRecordIoHeader > bytes->size()) {
+        from += bytes->size() < kSearched ? bytes->size() : found;
+        continue;
+      }
+      PartHeader header;
+      parse_header(bytes->subspan(found, kRecordIoHeader), header);
+      from += found;
+      const bool fits = header.bytes <= file_.size() - from - kRecordIoHeader;
+      if ((header.kind == kWhole || header.kind == kFirst) && fits) break;
+      from += 4;
+    }
+    from = std::min(from, file_.size());
+    if (from > begin) {
+      const auto [entry, added] = searched_.emplace(from, begin);
+      if (!added) entry->second = std::min(entry->second, begin);
+    }
+    return from;
+  }
+
+  void add_damage(uint64_t begin, uint64_t end) {
+    out_.damage.push_back({.record = out_.records.size(),
+                           .offset = begin,
+                           .code = std::string(kBadFrame.id),
+                           .what = problem_,
+                           .hint = end == file_.size()
+                                       ? "the rest of the file is lost: copy or make it again"
+                                       : "reading goes on " + std::to_string(end - begin) +
+                                             " bytes further: copy or make the file again"});
+    out_.records.add(begin, end - begin);
+  }
+
+  const File& file_;
+  ContainerIndex& out_;
+  const std::function<void(uint64_t)>& passed_;
+  FileWindow window_;
+  std::string problem_;
+  std::map<uint64_t, uint64_t> searched_;  // end -> begin of stretches without a record's begin
+};
+
+Error bad_frame(std::string what, uint64_t offset) {
+  return Error{.code = &kBadFrame,
+               .what = std::move(what),
+               .where = {.offset = static_cast<int64_t>(offset)},
+               .hint = "copy or make the file again; on_error= can leave the record out"};
+}
+
+}  // namespace
+
+Result<void> scan_recordio(const File& file, ContainerIndex& out,
+                           const std::function<void(uint64_t)>& passed) {
+  return Scan(file, out, passed).run();
+}
+
+Result<std::span<const uint8_t>> recordio_data(std::span<const uint8_t> frame, bool verify,
+                                               Buffer& joined) {
+  size_t at = 0, written = 0;
+  for (;;) {
+    PartHeader header;
+    if (!parse_header(frame.subspan(at), header)) {
+      return bad_frame("a part does not begin with the magic number", at);
+    }
+    const bool begins = header.kind == kWhole || header.kind == kFirst;
+    if (begins != (at == 0)) return bad_frame("parts in an impossible order", at);
+    if (header.bytes > frame.size() - at - kRecordIoHeader) {
+      return bad_frame("a length goes beyond the record", at);
+    }
+    const std::span<const uint8_t> part = frame.subspan(at + kRecordIoHeader, header.bytes);
+    if (verify) {
+      if (const size_t found = find_magic(part); found < part.size()) {
+        return bad_frame("another record begins inside of it: its length is wrong",
+                         at + kRecordIoHeader + found);
+      }
+    }
+    at += std::min<uint64_t>(header.frame(), frame.size() - at);
+    const bool last = header.kind == kWhole || header.kind == kLast;
+    if (last && at != frame.size()) return bad_frame("it is shorter than the index says", at);
+    if (header.kind == kWhole) return part;
+    if (begins) joined.resize(frame.size());
+    if (!begins) {
+      std::memcpy(joined.data() + written, &kRecordIoMagic, sizeof kRecordIoMagic);
+      written += sizeof kRecordIoMagic;
+    }
+    if (!part.empty()) std::memcpy(joined.data() + written, part.data(), part.size());
+    written += part.size();
+    if (last) break;
+  }
+  joined.resize(written);
+  return joined.bytes();
+}
+
+bool parse_recordio_index(std::string_view text, std::vector<RecordIoKey>& out) {
+  while (!text.empty()) {
+    const size_t length = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, length);
+    text.remove_prefix(std::min(length + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty()) continue;
+    const size_t tab = line.rfind('\t');
+    if (tab == std::string_view::npos) return false;
+    RecordIoKey entry{.key = line.substr(0, tab)};
+    const char* end = line.data() + line.size();
+    const auto [rest, error] = std::from_chars(line.data() + tab + 1, end, entry.offset);
+    if (error != std::errc() || rest != end) return false;
+    out.push_back(entry);
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const RecordIoKey& a, const RecordIoKey& b) { return a.offset < b.offset; });
+  return true;
+}
+
+}  // namespace headrace

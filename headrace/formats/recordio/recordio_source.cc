@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/formats/recordio/recordio_source.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "headrace/base/byte_stream.h"
+#include "headrace/base/registry.h"
+#include "headrace/formats/extent_column.h"
+#include "headrace/formats/recordio/recordio_frames.h"
+#include "headrace/formats/wording.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kBadHeader{
+    "HR0477", ErrorKind::kData, "damaged record in a RecordIO",
+    "The header of a record (MXNet's IRHeader) says that there are more labels than the record has "
+    "bytes, or the label is not of the kind that the other records have: not a whole number, or "
+    "another count than label_shape=. label_dtype=\"float32\" takes any single number; "
+    "header=False "
+    "reads records that have no such header."};
+const Register<ErrorCode> registered_bad_header(kBadHeader);
+
+enum : size_t { kContentField, kLabelField };
+enum : size_t { kFrame, kJoined, kLabel };  // of a record's own buffers
+
+constexpr size_t kIrBytes = 24;
+constexpr float kMostWhole = 16777216.0f;  // 2^24: from there on, float32 leaves integers out
+
+Error bad_header(std::string what, std::string hint) {
+  return Error{.code = &kBadHeader,
+               .what = std::move(what),
+               .where = {.offset = 0},
+               .hint = std::move(hint)};
+}
+
+Result<int64_t> integer_of(float label) {
+  if (std::abs(label) <= kMostWhole && std::trunc(label) == label) {
+    return static_cast<int64_t>(label);
+  }
+  return bad_header("its label is no whole number: " + std::to_string(label),
+                    "label_dtype=\"float32\" reads labels as they are");
+}
+
+}  // namespace
+
+std::optional<IrHeader> parse_ir_header(std::span<const uint8_t> data) {
+  ByteReader in(data);
+  IrHeader out;
+  out.flag = in.number<uint32_t>();
+  const auto label = in.number<uint32_t>();
+  std::memcpy(&out.label, &label, sizeof label);
+  out.id = in.number<uint64_t>();
+  out.id2 = in.number<uint64_t>();
+  out.labels = in.bytes(uint64_t{out.flag} * sizeof(float));
+  if (!in.good()) return {};
+  out.content = in.bytes(in.left());
+  return out;
+}
+
+RecordIoSource::RecordIoSource(std::unique_ptr<FileSet> files, ContainerIndex index, Schema schema,
+                               std::vector<RecordIoKeys> keys, RecordIoOptions options)
+    : ExtentSource(std::move(files), std::move(index), std::move(schema)),
+      keys_(std::move(keys)),
+      options_(std::move(options)) {}
+
+std::string RecordIoSource::key(int64_t record) const {
+  if (keys_.empty()) return ExtentSource::key(record);
+  const size_t file = index().records[record].file;
+  const std::optional<std::string> key = keys_[file][record - index().records.first_of(file)];
+  if (!key) return ExtentSource::key(record);
+  if (keys_.size() == 1) return *key;
+  const std::string& path = files().shown(file);
+  return path.substr(path.rfind('/') + 1) + ":" + *key;
+}
+
+Result<void> RecordIoSource::parse(int64_t, std::span<const uint8_t> bytes,
+                                   const std::vector<bool>& wanted, RecordData& out) const {
+  Result<std::span<const uint8_t>> data = recordio_data(bytes, options_.verify, out.owned[kJoined]);
+  if (!data) return std::move(data.error());
+  std::span<const uint8_t> content = *data;
+  if (options_.header) {
+    const std::optional<IrHeader> header = parse_ir_header(content);
+    if (!header) {
+      return bad_header("it has " + counted(static_cast<int64_t>(content.size()), "byte") +
+                            ", which are too few for its header",
+                        "header=False reads records without one");
+    }
+    content = header->content;
+    if (options_.label != RecordIoLabel::kNone && wanted[kLabelField]) {
+      if (Result<void> taken = take_label(*header, out); !taken) return taken;
+    }
+  }
+  if (wanted[kContentField]) out.fields[kContentField].bytes = content;
+  return {};
+}
+
+Result<void> RecordIoSource::take_label(const IrHeader& header, RecordData& out) const {
+  FieldData& data = out.fields[kLabelField];
+  const auto* single = reinterpret_cast<const uint8_t*>(&header.label);
+  const std::span<const uint8_t> values =
+      header.flag > 0 ? header.labels : std::span<const uint8_t>(single, sizeof(float));
+  if (options_.label != RecordIoLabel::kArray && values.size() != sizeof(float)) {
+    return bad_header("it has " + counted(header.flag, "label") + ", and the field takes one",
+                      "label_shape=-1 takes any number of them");
+  }
+  if (options_.label == RecordIoLabel::kInteger) {
+    float label = 0;
+    std::memcpy(&label, values.data(), sizeof label);
+    Result<int64_t> integer = integer_of(label);
+    if (!integer) return std::move(integer.error());
+    data.scalar = *integer;
+    return {};
+  }
+  const Shape& shape = schema()[kLabelField].shape;
+  const auto count = static_cast<int64_t>(values.size() / sizeof(float));
+  if (!shape.empty() && shape[0] < 0) {
+    const int64_t row = element_count({shape.begin() + 1, shape.end()});
+    data.shape = shape;
+    data.shape[0] = count / row;
+    if (count % row != 0) data.shape.clear();
+  }
+  if (!shape.empty() && (shape[0] < 0 ? data.shape.empty() : count != element_count(shape))) {
+    return bad_header("it has " + counted(count, "label") + ", which do not fit label_shape",
+                      "label_shape=-1 takes any number of them");
+  }
+  Buffer& memory = out.owned[kLabel];
+  memory.resize(values.size());
+  std::memcpy(memory.data(), values.data(), values.size());
+  data.bytes = memory.bytes();
+  return {};
+}
+
+// `begin`: the first bytes of the record's frame.
+Result<int64_t> RecordIoSource::label_of(int64_t record, std::span<const uint8_t> begin) const {
+  uint32_t words[2] = {};
+  if (begin.size() >= sizeof words) std::memcpy(words, begin.data(), sizeof words);
+  const uint32_t bytes = words[1] & ((uint32_t{1} << 29) - 1);
+  const bool simple = words[0] == kRecordIoMagic && words[1] >> 29 == 0 &&
+                      bytes <= index().records[record].bytes - kRecordIoHeader &&
+                      begin.size() >= kRecordIoHeader + kIrBytes && bytes >= kIrBytes;
+  if (simple) {
+    ByteReader in(begin.subspan(kRecordIoHeader));
+    const auto flag = in.number<uint32_t>(), label = in.number<uint32_t>();
+    float value = 0;
+    std::memcpy(&value, &label, sizeof value);
+    if (flag == 0) {
+      Result<int64_t> integer = integer_of(value);
+      if (!integer) integer.error().where.offset = where(record).offset;
+      return integer;
+    }
+  }
+  // Damaged, in parts, or with a label elsewhere: as the loader would read it.
+  std::vector<bool> wanted(schema().size());
+  wanted[kLabelField] = true;
+  RecordData data;
+  read({&record, 1}, wanted, {&data, 1});
+  if (!data.result) return std::move(data.result.error());
+  return data.fields[kLabelField].scalar;
+}
+
+std::vector<int64_t> RecordIoSource::integer_column(std::string_view name) const {
+  if (options_.label != RecordIoLabel::kInteger || schema()[kLabelField].name != name) return {};
+  return column_of(files(), index().records,
+                   [this](FileWindow& window, int64_t record, const Extent& extent) {
+                     const auto most = std::min<uint64_t>(extent.bytes, kRecordIoHeader + kIrBytes);
+                     Result<std::span<const uint8_t>> begin = window.at(extent.offset, most);
+                     return begin ? label_of(record, *begin) : std::move(begin.error());
+                   });
+}
+
+}  // namespace headrace

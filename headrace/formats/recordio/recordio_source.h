@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The records of RecordIO files: what MXNet's IRHeader says, and what lies behind it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headrace/formats/extent_source.h"
+#include "headrace/formats/recordio/recordio_keys.h"
+
+namespace headrace {
+
+// struct IRHeader { u32 flag; f32 label; u64 id, id2; }; then, where flag > 0, so many f32: labels.
+struct IrHeader {
+  uint32_t flag = 0;
+  float label = 0;
+  uint64_t id = 0, id2 = 0;
+  std::span<const uint8_t> labels;   // of flag > 0
+  std::span<const uint8_t> content;  // behind it all
+};
+// Nothing where the data are too short for it.
+std::optional<IrHeader> parse_ir_header(std::span<const uint8_t> data);
+
+enum class RecordIoLabel : uint8_t { kNone, kInteger, kFloat, kArray };
+
+struct RecordIoOptions {
+  std::string title;  // the path, for its description
+  bool verify = true;
+  bool header = true;  // records begin with an IRHeader
+  RecordIoLabel label = RecordIoLabel::kNone;
+  std::vector<std::string> classes;
+};
+
+class RecordIoSource final : public ExtentSource {
+ public:
+  // The schema: what a record holds (an image, or bytes), then the label where there is one.
+  RecordIoSource(std::unique_ptr<FileSet> files, ContainerIndex index, Schema schema,
+                 std::vector<RecordIoKeys> keys, RecordIoOptions options);
+
+  std::string key(int64_t index) const override;
+  std::vector<std::string> classes() const override { return options_.classes; }
+  std::vector<int64_t> integer_column(std::string_view field) const override;
+  std::string description() const override { return described("recordio", options_.title); }
+
+ private:
+  Result<void> parse(int64_t record, std::span<const uint8_t> bytes,
+                     const std::vector<bool>& wanted, RecordData& out) const override;
+  size_t buffers() const override { return 3; }  // the frame, its parts joined, the label
+  Result<void> take_label(const IrHeader& header, RecordData& out) const;
+  Result<int64_t> label_of(int64_t record, std::span<const uint8_t> begin) const;
+
+  std::vector<RecordIoKeys> keys_;  // by file; none: no index
+  RecordIoOptions options_;
+};
+
+}  // namespace headrace

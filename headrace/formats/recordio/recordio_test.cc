@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// RecordIO files whose bytes are written out here; tests/test_recordio.py has the rest.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+#include "headrace/formats/recordio/recordio_frames.h"
+#include "headrace/formats/recordio/recordio_keys.h"
+#include "headrace/formats/source.h"
+#include "headrace/storage/temporary_folder.h"
+
+namespace headrace {
+namespace {
+
+using Bytes = std::string;
+
+Bytes word(uint32_t value) { return Bytes(reinterpret_cast<const char*>(&value), 4); }
+const Bytes kMagic = word(kRecordIoMagic);
+
+Bytes part(uint32_t kind, const Bytes& content) {
+  return kMagic + word(kind << 29 | uint32_t(content.size())) + content +
+         Bytes((4 - content.size() % 4) % 4, '\0');
+}
+
+std::span<const uint8_t> span_of(const Bytes& bytes) {
+  return {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()};
+}
+
+ContainerIndex scan(const TemporaryFolder& folder, const Bytes& bytes) {
+  ContainerIndex out;
+  const Result<File> file = File::open(folder.write("x.rec", bytes));
+  EXPECT_TRUE(scan_recordio(*file, out, [](uint64_t) {}));
+  out.records.end_file();
+  return out;
+}
+
+TEST(RecordIoFrames, parts_are_joined_by_the_magic_number) {
+  Buffer joined;
+  const Bytes frame = part(1, "abcd") + part(2, "") + part(3, "xyz");
+  const auto data = recordio_data(span_of(frame), true, joined);
+  ASSERT_TRUE(data);
+  EXPECT_EQ(Bytes(data->begin(), data->end()), "abcd" + kMagic + kMagic + "xyz");
+  for (const Bytes& bad : {part(2, "a"), part(3, "a"), part(1, "a"), part(1, "a") + part(0, "b"),
+                           part(0, "a") + part(0, "b"), part(1, "a") + part(1, "b")}) {
+    EXPECT_FALSE(recordio_data(span_of(bad), true, joined)) << bad;
+  }
+  for (size_t cut = 0; cut < frame.size(); ++cut) {
+    const std::vector<uint8_t> bytes(frame.begin(), frame.begin() + std::ptrdiff_t(cut));
+    const auto got = recordio_data(bytes, true, joined);
+    EXPECT_EQ(bool(got), cut + 1 == frame.size()) << cut;  // only the last zero may be missing
+  }
+}
+
+TEST(RecordIoFrames, damage_reaches_to_the_next_begin_of_a_record) {
+  TemporaryFolder folder;
+  const Bytes a = part(0, "first"), b = part(1, "sec") + part(3, "ond"), c = part(0, "third");
+  EXPECT_EQ(scan(folder, a + b + c).records.size(), 3);
+  const ContainerIndex index = scan(folder, a + "junk" + b + c);
+  ASSERT_EQ(index.damage.size(), 1u);
+  // Either the first's length or what follows is wrong: no header stands behind it.
+  EXPECT_EQ(index.damage[0].record, 0);
+  EXPECT_EQ(index.records.size(), 3);
+  EXPECT_EQ(index.records[1].offset, a.size() + 4);
+  Bytes changed = a + b + c;
+  changed[a.size()] = 0;  // the second's magic number
+  const ContainerIndex second = scan(folder, changed);
+  ASSERT_EQ(second.damage.size(), 1u);
+  EXPECT_EQ(second.damage[0].record, 1);
+  EXPECT_EQ(second.records[1].bytes, b.size());
+  EXPECT_EQ(second.records.size(), 3);
+}
+
+TEST(RecordIoFrames, a_first_part_that_says_it_is_all_is_not_taken_for_a_record) {
+  TemporaryFolder folder;
+  const Bytes a = part(0, "first"), b = part(1, "sec") + part(3, "ond"), c = part(0, "third");
+  Bytes changed = a + b + c;
+  changed[a.size() + 7] = 0;
+  const ContainerIndex index = scan(folder, changed);
+  ASSERT_EQ(index.damage.size(), 1u);
+  EXPECT_EQ(index.damage[0].record, 1);
+  EXPECT_EQ(index.records[1].bytes, b.size());
+  EXPECT_EQ(index.records.size(), 3);
+}
+
+TEST(RecordIoFrames, many_lengths_into_nothing_take_no_longer_than_one) {
+  TemporaryFolder folder;
+  const size_t headers = 20000, rest = 2'000'000;
+  Bytes bytes;
+  for (size_t i = 0; i < headers; ++i) {
+    bytes += kMagic + word(uint32_t((headers - i) * 8 + rest / 2 / 4 * 4 - i % 1000 * 4));
+  }
+  bytes += Bytes(rest, 'x');
+  const ContainerIndex index = scan(folder, bytes);
+  EXPECT_EQ(index.records.size(), int64_t(headers));
+}
+
+TEST(RecordIoKeys, come_back_as_they_were) {
+  for (const std::vector<std::string>& keys :
+       std::vector<std::vector<std::string>>{{"0", "1", "2"},
+                                             {"0", "1", "7"},
+                                             {"5", "", "-3"},
+                                             {"0", "1", "two", "3"},
+                                             {"00", "1"}}) {
+    RecordIoKeys list;
+    for (const std::string& key : keys) list.add(key);
+    list.shrink();
+    for (size_t i = 0; i < keys.size(); ++i) {
+      EXPECT_EQ(list[int64_t(i)].value_or(""), keys[i]) << keys.back();
+    }
+  }
+}
+
+TEST(RecordIoFile, cut_or_changed_anywhere_can_be_opened_and_read) {
+  TemporaryFolder folder;
+  Bytes whole;
+  const Bytes header(24, '\0');
+  for (int i = 0; i < 9; ++i) {
+    whole += i % 3 ? part(0, header + Bytes(size_t(i), 'x')) : part(1, header) + part(3, "abcde");
+  }
+  std::mt19937 random(2);
+  for (int round = 0; round < 600; ++round) {
+    Bytes bytes = whole;
+    if (round % 2) bytes.resize(random() % bytes.size());
+    if (round % 4 != 1 && !bytes.empty()) bytes[random() % bytes.size()] ^= char(1 << random() % 8);
+    const std::string path = folder.write("x.rec", bytes);
+    try {
+      const SourcePtr source = open_source(path, {{"format", std::string("recordio")}});
+      ASSERT_LE(source->size(), 19);
+      for (int64_t i = 0; i < source->size(); ++i) {
+        RecordData data;
+        source->read({&i, 1}, std::vector<bool>(source->schema().size(), true), {&data, 1});
+        if (!data.result) {
+          EXPECT_EQ(data.result.error().where.record, i);
+        }
+      }
+    } catch (const Exception& exception) {
+      EXPECT_EQ(exception.error().code->id, "HR0478");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headrace

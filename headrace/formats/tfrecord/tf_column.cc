@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/formats/tfrecord/tf_column.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "headrace/formats/extent_column.h"
+#include "headrace/formats/tfrecord/tf_values.h"
+#include "headrace/formats/tfrecord/tfrecord_frames.h"
+
+namespace headrace {
+namespace {
+
+constexpr uint64_t kMostBytes = uint64_t{1} << 20;  // of an entry that is one number
+
+struct Piece {
+  uint64_t begin = 0, end = 0;  // in the file
+};
+
+// Walks the messages of a record as TfEntries does, through a window of its file.
+class NumberFinder {
+ public:
+  NumberFinder(FileWindow& window, const TfField& field) : window_(window), field_(field) {}
+
+  Result<int64_t> find(Piece message) {
+    const uint64_t begin = message.begin;
+    Piece map, entry, value;
+    Result<bool> more = true;
+    while ((more = next(message, 1, map)) && *more) {
+      while ((more = next(map, 1, entry)) && *more) {
+        Result<bool> named = is_named(entry, value);
+        if (!named) return std::move(named.error());
+        if (*named) value_ = value;
+      }
+      if (!more) return std::move(more.error());
+    }
+    if (!more) return std::move(more.error());
+    return number(begin);
+  }
+
+ private:
+  // The next field `wanted` of a message that is a message or bytes; goes on behind it.
+  Result<bool> next(Piece& rest, uint32_t wanted, Piece& out) {
+    Result<std::optional<uint32_t>> field = next(rest, out);
+    while (field && *field && **field != wanted) field = next(rest, out);
+    if (!field) return std::move(field.error());
+    return field->has_value();
+  }
+  // The next field of bytes, whatever its number.
+  Result<std::optional<uint32_t>> next(Piece& rest, Piece& out) {
+    constexpr size_t kTagAndLength = 20;
+    while (rest.begin < rest.end) {
+      const auto most =
+          static_cast<size_t>(std::min<uint64_t>(kTagAndLength, rest.end - rest.begin));
+      Result<std::span<const uint8_t>> head = window_.at(rest.begin, most);
+      if (!head) return std::move(head.error());
+      VarintReader in(*head);
+      const uint64_t tag = in.next();
+      const auto type = static_cast<ProtoType>(tag & 7);
+      const uint64_t length = type == ProtoType::kFixed64   ? 8
+                              : type == ProtoType::kFixed32 ? 4
+                                                            : in.next();
+      out.begin = rest.begin + (head->size() - in.left());
+      const bool known = type == ProtoType::kVarint || type == ProtoType::kBytes ||
+                         type == ProtoType::kFixed64 || type == ProtoType::kFixed32;
+      const uint64_t bytes = type == ProtoType::kVarint ? 0 : length;
+      if (!in.good() || !known || tag >> 3 == 0 || tag >> 32 != 0 || bytes > rest.end - out.begin) {
+        return bad(rest.begin);
+      }
+      rest.begin = out.end = out.begin + bytes;
+      if (type == ProtoType::kBytes) return std::optional(static_cast<uint32_t>(tag >> 3));
+    }
+    return std::optional<uint32_t>();
+  }
+
+  // Whether the entry of a map has the name; gives its value.
+  Result<bool> is_named(Piece entry, Piece& value) {
+    bool named = field_.feature.empty(), has_value = false;
+    value = {entry.begin, entry.begin};
+    Piece piece;
+    Result<std::optional<uint32_t>> field = next(entry, piece);
+    for (; field && *field; field = next(entry, piece)) {
+      if (**field == 2) {
+        if (has_value) return bad(piece.begin);
+        has_value = true;
+        value = piece;
+      }
+      if (**field != 1) continue;
+      named = piece.end - piece.begin == field_.feature.size();
+      if (!named) continue;
+      Result<std::span<const uint8_t>> name = window_.at(piece.begin, field_.feature.size());
+      if (!name) return std::move(name.error());
+      named = std::equal(name->begin(), name->end(), field_.feature.begin(), field_.feature.end(),
+                         [](uint8_t a, char b) { return a == static_cast<uint8_t>(b); });
+    }
+    if (!field) return std::move(field.error());
+    return named;
+  }
+
+  Result<int64_t> number(uint64_t begin) {
+    FieldData data;
+    std::span<const uint8_t> bytes;
+    if (value_) {
+      const auto count = std::min<uint64_t>(value_->end - value_->begin, kMostBytes);
+      Result<std::span<const uint8_t>> read = window_.at(value_->begin, count);
+      if (!read) return std::move(read.error());
+      // A feature without a byte is one without values.
+      static const uint8_t kNothing = 0;
+      bytes = read->empty() ? std::span<const uint8_t>(&kNothing, 0) : *read;
+    }
+    Result<size_t> found = prepare_value(field_, bytes, false, bytes.data(), data);
+    if (!found) {
+      Error& error = found.error();
+      error.where.offset = static_cast<int64_t>(value_ ? value_->begin : begin) +
+                           std::max<int64_t>(error.where.offset, 0);
+      return std::move(error);
+    }
+    return data.scalar;
+  }
+
+  Error bad(uint64_t place) const {
+    Error error = not_an_example({.what = "a field makes no sense", .place = nullptr}, nullptr);
+    error.where.offset = static_cast<int64_t>(place);
+    return error;
+  }
+
+  FileWindow& window_;
+  const TfField& field_;
+  std::optional<Piece> value_;
+};
+
+}  // namespace
+
+std::vector<int64_t> tf_integer_column(const FileSet& files, const Extents& records,
+                                       std::string_view feature) {
+  const TfField field{.field = {.name = {}, .dtype = DType::kInt64},
+                      .feature = std::string(feature)};
+  return column_of(files, records, [&](FileWindow& window, int64_t, const Extent& extent) {
+    const uint64_t bytes = std::max(extent.bytes, kTfFrameBytes) - kTfFrameBytes;
+    const uint64_t begin = extent.offset + kTfHeaderBytes;
+    return NumberFinder(window, field).find({.begin = begin, .end = begin + bytes});
+  });
+}
+
+}  // namespace headrace

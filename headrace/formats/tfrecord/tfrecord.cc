@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// TFRecord: frames with checksums, in each usually a tf.train.Example. Order is that of the files
+// and, in each, of the records.
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "headrace/base/registry.h"
+#include "headrace/formats/shard_files.h"
+#include "headrace/formats/tfrecord/tfrecord_frames.h"
+#include "headrace/formats/tfrecord/tfrecord_source.h"
+#include "headrace/formats/unpacked_files.h"
+#include "headrace/formats/wording.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kNothingToRead{
+    "HR0475", ErrorKind::kConfig, "nothing to read in a TFRecord",
+    "The TFRecord files have no record that could be read, so that nothing says what fields there "
+    "are, or index= names files that are not of these TFRecords. An index file has a line \"offset "
+    "size\" for each record, as NVIDIA's tfrecord2idx writes it, and there is one for each file, "
+    "in the same order. Without index= the files are looked through once."};
+const Register<ErrorCode> registered_nothing_to_read(kNothingToRead);
+
+const std::vector<std::string_view> kSuffixes = {".tfrecord",    ".tfrecords",    ".tfrec",
+                                                 ".tfrecord.gz", ".tfrecords.gz", ".tfrec.gz"};
+constexpr int64_t kLookedAt = 64;        // records, and as many files of which the first one is
+constexpr int64_t kMostLookedAt = 1024;  // records, where they are small
+constexpr uint64_t kBytesLookedAt = uint64_t{8} << 20;
+constexpr uint64_t kLargestLookedAt = uint64_t{64} << 20;
+
+bool is_tf_header(std::span<const uint8_t> first_bytes) {
+  uint64_t length = 0;
+  return first_bytes.size() >= kTfHeaderBytes && tf_length(first_bytes, length);
+}
+
+bool recognizes(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return false;
+  if (S_ISDIR(status.st_mode)) return is_shard_folder(path, kSuffixes);
+  if (!S_ISREG(status.st_mode)) return false;
+  for (const std::string_view suffix : kSuffixes) {
+    if (has_suffix(path, suffix)) return true;
+  }
+  return begins_like(path, is_tf_header);
+}
+
+// --- Where the records are
+// ------------------------------------------------------------------------
+
+// Names of index files beside a file: "x.tfrecord.idx", "x.idx".
+std::vector<std::string> index_names(const std::string& path) {
+  std::vector<std::string> names = {path + ".idx"};
+  const size_t dot = path.rfind('.');
+  if (dot != std::string::npos && path.find('/', dot) == std::string::npos) {
+    names.push_back(path.substr(0, dot) + ".idx");
+  }
+  return names;
+}
+
+// File -> its index file, as index= pairs them.
+std::map<std::string, std::string> given_indexes(const std::vector<std::string>& paths,
+                                                 const Arguments& arguments) {
+  std::map<std::string, std::string> out;
+  if (arguments.is_none("index")) return out;
+  const std::vector<std::string> indexes = shard_files(arguments.text("index"), {".idx"});
+  if (indexes.size() != paths.size()) {
+    raise(kNothingToRead,
+          "index= names " + counted(static_cast<int64_t>(indexes.size()), "file") + " for " +
+              counted(static_cast<int64_t>(paths.size()), "TFRecord file"),
+          "one for each, in the same order");
+  }
+  for (size_t i = 0; i < paths.size(); ++i) out[paths[i]] = indexes[i];
+  return out;
+}
+
+Result<bool> take_index(const File& file, const std::string& name, ContainerIndex& out) {
+  Buffer text;
+  if (Result<void> read = read_file(name, text); !read) return std::move(read.error());
+  return take_tfrecord_index(file, {reinterpret_cast<const char*>(text.data()), text.size()}, out);
+}
+
+// A packed file that could not be unpacked to its end is bad from its last whole record on.
+void add_cut(const File& file, const Error& cut, ContainerIndex& out) {
+  const std::string what =
+      cut.what + " (at byte " + std::to_string(cut.where.offset) + " of the packed file)";
+  if (out.damage.empty()) {
+    out.add_damage(file, file.size(), *cut.code, what, cut.hint);
+    return;
+  }
+  Damage& damage = out.damage.back();
+  damage.code = cut.code->id;
+  damage.what = what;
+  damage.hint = cut.hint;
+}
+
+ContainerIndex records_of(const UnpackedFiles& unpacked, const FileSet& files,
+                          const std::map<std::string, std::string>& indexes,
+                          const Progress& progress) {
+  const ScanFile scan = [&](const File& file, ContainerIndex& out,
+                            const std::function<void(uint64_t)>& passed) -> Result<void> {
+    if (const auto given = indexes.find(file.path()); given != indexes.end()) {
+      Result<bool> taken = take_index(file, given->second, out);
+      if (!taken) return std::move(taken.error());
+      if (*taken) return {};
+      return Error{.code = &kNothingToRead,
+                   .what = "the index " + given->second + " is not that of the file",
+                   .where = {.file = file.path()},
+                   .hint = "make it again, or leave index= out"};
+    }
+    for (const std::string& name : index_names(file.path())) {
+      struct stat status{};
+      if (::stat(name.c_str(), &status) != 0) continue;
+      const Result<bool> taken = take_index(file, name, out);
+      if (taken && *taken) return {};
+    }
+    if (Result<void> scanned = scan_tfrecord(file, out, passed); !scanned) return scanned;
+    if (const Error* cut = unpacked.damage_of(file.path())) add_cut(file, *cut, out);
+    return {};
+  };
+  std::string kind = "tfrecord 1";
+  for (const auto& [file, index] : indexes) kind += "\n" + index;
+  return index_of(kind, files, scan, progress);
+}
+
+// --- What they hold
+// -------------------------------------------------------------------------------
+
+struct Looked {
+  TfSample sample;
+  int64_t readable = 0;
+  bool pictures = true;  // all data are encoded pictures
+};
+
+// The first record of some files, and some from all over.
+std::vector<int64_t> records_to_look_at(const ContainerIndex& index, uint64_t total_bytes) {
+  std::set<int64_t> out;
+  const auto files = static_cast<int64_t>(index.records.files());
+  for (int64_t i = 0; i < std::min(files, kLookedAt); ++i) {
+    const auto file = static_cast<size_t>(i * files / std::min(files, kLookedAt));
+    if (index.records.first_of(file) < index.records.end_of(file)) {
+      out.insert(index.records.first_of(file));
+    }
+  }
+  const int64_t records = index.records.size();
+  const uint64_t usual = total_bytes / static_cast<uint64_t>(std::max<int64_t>(records, 1)) + 1;
+  const int64_t wanted = std::min(
+      records, std::clamp(static_cast<int64_t>(kBytesLookedAt / usual), kLookedAt, kMostLookedAt));
+  for (int64_t i = 0; i < wanted; ++i) out.insert(i * records / wanted);
+  for (const Damage& damage : index.damage) out.erase(damage.record);
+  return {out.begin(), out.end()};
+}
+
+Looked look_at(const FileSet& files, const ContainerIndex& index) {
+  Looked out;
+  Buffer buffer;
+  for (const int64_t record : records_to_look_at(index, files.total_bytes())) {
+    const Extent extent = index.records[record];
+    if (extent.bytes > kLargestLookedAt) continue;
+    buffer.resize(extent.bytes);
+    if (!files.read(extent.file, extent.offset, {buffer.data(), buffer.size()})) continue;
+    const Result<std::span<const uint8_t>> data = tf_data(buffer.bytes(), true);
+    if (!data) continue;
+    ++out.readable;
+    out.sample.add(*data);
+    out.pictures = out.pictures && codec_of(data->first(std::min<size_t>(data->size(), 16)));
+  }
+  return out;
+}
+
+[[noreturn]] void nothing_readable(const std::string& path, const ContainerIndex& index) {
+  if (index.damage.empty()) {
+    raise(kNothingToRead, "there is no record in " + path, "check the path, and how it was made");
+  }
+  raise(kNothingToRead,
+        "no record of " + path + " can be read; the first damage: " + index.damage.front().what,
+        "copy or make the files again");
+}
+
+SourcePtr open(const std::string& path, const Arguments& arguments, const Progress& progress) {
+  const UnpackedFiles unpacked =
+      unpacked_files(shard_files(path, kSuffixes), is_tf_header, progress);
+  std::unique_ptr<FileSet> files = unpacked.file_set();
+  ContainerIndex index =
+      records_of(unpacked, *files, given_indexes(unpacked.paths, arguments), progress);
+  const Looked looked = look_at(*files, index);
+  if (looked.readable == 0) nothing_readable(path, index);
+
+  TfRecordOptions options;
+  options.title = path.substr(0, path.find('\n'));
+  options.verify = arguments.flag("verify");
+  options.empty_if_missing = arguments.text("missing") == "empty";
+  options.label_offset = arguments.integer("label_offset");
+  if (!arguments.is_none("classes")) options.classes = arguments.texts("classes");
+
+  const std::string& content = arguments.text("content");
+  const bool mostly = looked.sample.examples() * 2 > looked.readable;
+  const bool fields_given = !arguments.is_none("fields");
+  if (content == "bytes" || (content == "auto" && !fields_given && !mostly)) {
+    Field data{.name = "data", .kind = FieldKind::kBytes};
+    if (looked.pictures) {
+      data = {.name = "image", .kind = FieldKind::kImage, .shape = {-1, -1, -1}, .encoded = true};
+    }
+    return std::make_shared<TfRecordSource>(std::move(files), std::move(index), std::move(data),
+                                            std::move(options));
+  }
+  std::vector<TfField> fields = fields_given
+                                    ? given_fields(arguments.texts("fields"), looked.sample,
+                                                   looked.readable == index.records.size())
+                                    : guessed_fields(looked.sample, options.left_out);
+  if (fields.empty()) {
+    raise(kNothingToRead, "the records of " + path + " have no feature that could be a field",
+          "content=\"bytes\" gives their data as it is");
+  }
+  return std::make_shared<TfRecordSource>(std::move(files), std::move(index), std::move(fields),
+                                          std::move(options));
+}
+
+const FormatRecord kTfRecord{
+    .name = "tfrecord",
+    .doc = "TFRecord files with tf.train.Example, SequenceExample or any data; one or many.",
+    .example = "hr.open(\"train-{00000..01023}-of-01024\", fields=[\"image=image/encoded\"])",
+    .params =
+        {{.name = "fields",
+          .type = ParamType::kStrings,
+          .doc = "The fields, each as \"NAME=FEATURE\" or \"NAME=FEATURE:TYPE[SHAPE]\". None: all "
+                 "features that can be a field, as the records that are looked at have them."},
+         {.name = "missing",
+          .type = ParamType::kString,
+          .doc = "What a record without a feature is that is text or bytes: an \"error\" of that "
+                 "record, or \"empty\".",
+          .fallback = std::string("error"),
+          .choices = {"error", "empty"}},
+         {.name = "label_offset",
+          .type = ParamType::kInt,
+          .doc = "Added to every label: -1 for labels that count from 1, as ImageNet's do.",
+          .fallback = int64_t{0},
+          .minimum = -1e15,
+          .maximum = 1e15},
+         {.name = "classes",
+          .type = ParamType::kStrings,
+          .doc = "The names of the labels 0, 1, 2, ..., which TFRecords do not have."},
+         {.name = "content",
+          .type = ParamType::kString,
+          .doc = "What a record's data is: \"example\", \"bytes\" (one field), or \"auto\": "
+                 "examples if most of those that are looked at are.",
+          .fallback = std::string("auto"),
+          .choices = {"auto", "example", "bytes"}},
+         {.name = "index",
+          .type = ParamType::kString,
+          .doc = "Index files of tfrecord2idx, one for each file: a path, pattern or folder. None: "
+                 "those beside the files are used where they fit, or the files are looked "
+                 "through."},
+         {.name = "verify",
+          .type = ParamType::kBool,
+          .doc = "Compare the checksum of each record that is read.",
+          .fallback = true}},
+    .recognizes = &recognizes,
+    .open = &open,
+    .shards = true};
+const Register<FormatRecord> registered(kTfRecord);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which fields the components of samples become: guessed from how often their extensions occur, or
+// as the caller names them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headrace/base/error.h"
+#include "headrace/formats/schema.h"
+#include "headrace/formats/webdataset/wds_sample.h"
+
+namespace headrace {
+
+struct WdsField {
+  enum class How : uint8_t {
+    kBytes,    // the member as it is: pictures, text, bytes
+    kInteger,  // decimal digits, or the name of a class
+    kArray,    // .npy
+    kJson,     // a value inside of a JSON member
+    kFolder    // the class is the folder that the sample lies in
+  };
+  Field field;
+  How how = How::kBytes;
+  std::vector<std::string> extensions;  // lower case, alternatives; "*.jpg": any that ends so
+  std::vector<std::string> json_path;   // kJson: names of members, one inside the other
+
+  bool takes(std::string_view extension) const;
+};
+
+// `mine`: of a field.
+bool extension_fits(std::string_view mine, std::string_view extension);
+
+struct WdsChoice {
+  std::vector<WdsField> fields;
+  std::vector<std::string> left_out;  // "txt (3 of 1,000)"
+};
+
+// What occurs in at least half of the samples becomes a field.
+WdsChoice guessed_wds_fields(const WdsCounts& counts);
+// "NAME=EXT;EXT", or extensions alone. Throws Exception HR0467.
+WdsChoice given_wds_fields(const std::vector<std::string>& specs, const WdsCounts& counts);
+// "NAME:TYPE" or "NAME=MEMBER.MEMBER:TYPE" of the JSON component. Throws Exception HR0467.
+void add_json_fields(const std::vector<std::string>& specs, const WdsCounts& counts,
+                     WdsChoice& choice);
+
+// How many samples have all fields, as far as the counts tell.
+int64_t complete_samples(const std::vector<WdsField>& fields, const WdsCounts& counts);
+
+[[noreturn]] void bad_wds_field(std::string what, std::string hint = {});
+
+}  // namespace headrace

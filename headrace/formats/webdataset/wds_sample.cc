@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/formats/webdataset/wds_sample.h"
+
+#include "headrace/formats/folder_listing.h"
+
+namespace headrace {
+namespace {
+
+constexpr size_t kMostSets = 256, kMostFolders = 65536;  // of one shard
+constexpr std::string_view kSet = "set ", kFolder = "folder ", kUnknown = "other sets";
+
+}  // namespace
+
+std::optional<WdsName> wds_name(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  const size_t begin = slash == std::string_view::npos ? 0 : slash + 1;
+  const std::string_view last = path.substr(begin);
+  const size_t dot = last.find('.');
+  if (dot == 0 || dot == std::string_view::npos) return {};
+  if (begin == 0 && path.starts_with("__") && path.ends_with("__")) return {};
+  return WdsName{path.substr(0, begin + dot), last.substr(dot + 1)};
+}
+
+std::string lower_case(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  return out;
+}
+
+bool same_extension(std::string_view lower, std::string_view other) {
+  return lower.size() == other.size() &&
+         std::equal(lower.begin(), lower.end(), other.begin(), [](char a, char b) {
+           return a == (b >= 'A' && b <= 'Z' ? static_cast<char>(b + 32) : b);
+         });
+}
+
+void WdsTally::begin(std::string_view key) {
+  const size_t slash = key.rfind('/');
+  folder_.assign(key.substr(0, slash == std::string_view::npos ? 0 : slash));
+  used_ = 0;
+}
+
+void WdsTally::add(std::string_view extension) {
+  if (used_ == extensions_.size()) extensions_.emplace_back();
+  std::string& out = extensions_[used_++];
+  out.assign(extension);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+}
+
+void WdsTally::count(std::string_view prefix, size_t& kinds, size_t most, std::string_view name) {
+  name_.assign(prefix).append(name);
+  const auto found = tallies_.find(name_);
+  if (found != tallies_.end()) {
+    ++found->second;
+  } else if (kinds < most) {
+    ++kinds;
+    tallies_.emplace(name_, 1);
+  } else if (prefix == kSet) {
+    ++tallies_[std::string(kUnknown)];
+  }
+}
+
+// Sorted; one picture alone is what its suffix says, whatever stands before that.
+std::string WdsTally::set_at_hand() {
+  const auto first = extensions_.begin(), last = first + static_cast<std::ptrdiff_t>(used_);
+  std::sort(first, last);
+  used_ = static_cast<size_t>(std::unique(first, last) - first);
+  if (used_ == 1) {
+    const size_t dot = first->rfind('.');
+    const bool picture = has_picture_suffix("." + first->substr(dot + 1));  // npos + 1 is 0
+    if (picture && dot != std::string::npos) return "*" + first->substr(dot);
+  }
+  std::string set;
+  for (size_t i = 0; i < used_; ++i) set.append(i ? "/" : "").append(extensions_[i]);
+  return set;
+}
+
+bool WdsTally::is_like_the_last() { return set_at_hand() == last_set_; }
+
+void WdsTally::end() {
+  last_set_ = set_at_hand();
+  count(kSet, sets_, kMostSets, last_set_);
+  const std::string suffix = last_set_.substr(last_set_.rfind('.') + 1);
+  if (used_ == 1 && has_picture_suffix("." + suffix)) {
+    count(kFolder, folders_, kMostFolders, folder_);
+  }
+}
+
+WdsCounts counts_of(const std::map<std::string, int64_t>& tallies) {
+  WdsCounts out;
+  for (const auto& [name, count] : tallies) {
+    if (count < 0) continue;
+    std::string_view rest = name;
+    if (name == "links") {
+      out.links = count;
+    } else if (name == kUnknown) {
+      out.unknown = count;
+      out.samples += count;
+    } else if (name.starts_with(kFolder)) {
+      out.folders[std::string(rest.substr(kFolder.size()))] = count;
+      out.in_folders += count;
+    } else if (name.starts_with(kSet)) {
+      rest.remove_prefix(kSet.size());
+      WdsCounts::Set& set = out.sets.emplace_back();
+      set.samples = count;
+      out.samples += count;
+      for (;;) {
+        const size_t slash = rest.find('/');
+        set.extensions.emplace_back(rest.substr(0, slash));
+        if (slash == std::string_view::npos) break;
+        rest.remove_prefix(slash + 1);
+      }
+      std::sort(set.extensions.begin(), set.extensions.end());
+    }
+  }
+  return out;
+}
+
+}  // namespace headrace

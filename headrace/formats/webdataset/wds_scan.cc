@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/formats/webdataset/wds_scan.h"
+
+#include <algorithm>
+
+#include "headrace/base/registry.h"
+
+namespace headrace {
+namespace {
+
+constexpr uint64_t kReportEvery = uint64_t{4} << 20;
+
+class Scan {
+ public:
+  Scan(const File& file, const UnpackedFiles& files, const std::vector<WdsField>* needed,
+       ContainerIndex& out)
+      : file_(file), files_(files), needed_(needed), out_(out), tally_(out.tallies) {}
+
+  Result<void> run(const std::function<void(uint64_t)>& passed) {
+    TarInput input(
+        [this](uint64_t offset, std::span<uint8_t> to) { return file_.read(offset, to); },
+        file_.size());
+    TarWalker walker(input);
+    TarMember member;
+    for (uint64_t reported = 0;;) {
+      Result<bool> more = walker.next(member);
+      if (!more) return damage(more.error(), member);
+      if (!*more) break;
+      if (member.begin >= reported + kReportEvery) passed(reported = member.begin);
+      add(member);
+    }
+    const Error* cut = files_.damage_of(file_.path());
+    const uint64_t begin = cut ? begin_of_damage(file_.size(), {}) : 0;
+    finish();
+    if (cut) add_cut(*cut, begin);
+    return {};
+  }
+
+ private:
+  void add(const TarMember& member) {
+    if (member.kind == TarKind::kLink) tally_.count_link();
+    if (!is_file(member)) return;
+    const std::optional<WdsName> name = wds_name(member.name);
+    if (!name) return;
+    if (!open_ || name->key != key_) {
+      finish();
+      open_ = true;
+      key_.assign(name->key);
+      begin_ = member.begin;
+      tally_.begin(key_);
+      if (needed_) has_.assign(needed_->size(), false);
+    }
+    tally_.add(name->extension);
+    end_ = member.end;
+    for (size_t i = 0; needed_ && i < needed_->size(); ++i) {
+      const WdsField& field = (*needed_)[i];
+      if (field.how == WdsField::How::kFolder || field.takes(name->extension)) has_[i] = true;
+    }
+  }
+
+  void finish() {
+    if (!open_) return;
+    open_ = false;
+    tally_.end();
+    const bool whole = !needed_ || std::find(has_.begin(), has_.end(), false) == has_.end();
+    if (whole) out_.records.add(begin_, end_ - begin_);
+  }
+
+  // What follows is one bad record. A sample that it cuts off is part of it: one whose own member
+  // is damaged, or which lacks what the sample before it has.
+  uint64_t begin_of_damage(uint64_t offset, const std::optional<WdsName>& damaged) {
+    const bool own = open_ && damaged && damaged->key == key_;
+    if (!open_ || (!own && (out_.records.size() == 0 || tally_.is_like_the_last()))) return offset;
+    open_ = false;
+    return begin_;
+  }
+
+  Result<void> damage(Error& error, const TarMember& member) {
+    if (error.code->kind == ErrorKind::kStorage || error.code->id == "HR0205") return error;
+    const uint64_t offset =
+        begin_of_damage(static_cast<uint64_t>(error.where.offset), wds_name(member.name));
+    finish();
+    if (const Error* cut = files_.damage_of(file_.path())) {
+      add_cut(*cut, offset);
+    } else {
+      out_.add_damage(file_, offset, *error.code, std::move(error.what), std::move(error.hint));
+    }
+    return {};
+  }
+
+  // A packed file that could not be unpacked to its end.
+  void add_cut(const Error& cut, uint64_t offset) {
+    out_.add_damage(
+        file_, offset, *cut.code,
+        cut.what + " (at byte " + std::to_string(cut.where.offset) + " of the packed file)",
+        cut.hint);
+  }
+
+  const File& file_;
+  const UnpackedFiles& files_;
+  const std::vector<WdsField>* needed_;
+  ContainerIndex& out_;
+  WdsTally tally_;
+  bool open_ = false;  // a sample
+  std::string key_;
+  uint64_t begin_ = 0, end_ = 0;
+  std::vector<bool> has_;  // of needed_
+};
+
+}  // namespace
+
+ScanFile scan_of_wds(const UnpackedFiles& files, const std::vector<WdsField>* needed) {
+  return [&files, needed](const File& file, ContainerIndex& out,
+                          const std::function<void(uint64_t)>& passed) {
+    return Scan(file, files, needed, out).run(passed);
+  };
+}
+
+std::string components_text(const std::vector<WdsField>& fields) {
+  std::string out;
+  for (const WdsField& field : fields) {
+    for (const std::string& extension : field.extensions) out += extension + ";";
+    out += ",";
+  }
+  return out;
+}
+
+}  // namespace headrace

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The samples of a shard, found by one walk over its headers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headrace/formats/container_index.h"
+#include "headrace/formats/unpacked_files.h"
+#include "headrace/formats/webdataset/tar.h"
+#include "headrace/formats/webdataset/wds_fields.h"
+
+namespace headrace {
+
+// A record is one sample, from its first header to the last block of its last member, so that
+// records in a row are neighbours. With `needed`, samples that lack one of the fields are left out.
+// What it refers to must outlive it.
+ScanFile scan_of_wds(const UnpackedFiles& files, const std::vector<WdsField>* needed = nullptr);
+
+// What a filtered scan finds depends on this.
+std::string components_text(const std::vector<WdsField>& fields);
+
+inline bool is_file(const TarMember& member) {
+  return member.kind == TarKind::kFile || member.kind == TarKind::kSparse;
+}
+
+// Calls `use(member, name)` for each member of a record that belongs to a sample, until it returns
+// false or the record ends; what makes no sense ends it, too. The input is that of the whole file.
+template <class Use>
+void each_member(TarInput& input, const Extent& extent, const Use& use) {
+  TarWalker walker(input, extent.offset);
+  for (TarMember member;;) {
+    const Result<bool> more = walker.next(member);
+    if (!more || !*more || member.begin - extent.offset >= extent.bytes) return;
+    const std::optional<WdsName> name = wds_name(member.name);
+    if (name && is_file(member) && !use(member, *name)) return;
+  }
+}
+
+}  // namespace headrace
