@@ -111,11 +111,16 @@ std::vector<int64_t> ExtentSource::block_ends() const {
 
 void ExtentSource::will_read(int64_t begin, int64_t end) const {
   while (begin < end) {
+    const int64_t record = begin;
     const Extent first = index_.records[begin];
     begin = std::min(end, index_.records.end_of(first.file));
     const Extent last = index_.records[begin - 1];
-    if (last.offset < first.offset) continue;  // not in the order of the file
-    files_->will_read(first.file, first.offset, last.offset + last.bytes - first.offset);
+    uint64_t bytes = 0;
+    for (int64_t i = record; i < begin; ++i) bytes += index_.records[i].bytes;
+    // Records that are scattered over the file would fetch all that lies between them.
+    const uint64_t span = last.offset + last.bytes - first.offset;
+    if (last.offset < first.offset || span > 2 * bytes + kBlockBytes) continue;
+    files_->will_read(first.file, first.offset, span);
   }
 }
 

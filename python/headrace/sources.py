@@ -108,8 +108,20 @@ class Source:
         return values
 
     def __repr__(self) -> str:
-        fields = ", ".join(field.name for field in self.schema)
+        fields = ", ".join(map(_schema_text, self.schema))
         return f"<Source {self.engine.description}; fields {fields}>"
+
+
+def _schema_text(field: _core.Field) -> str:
+    """ "image", "label int64", "boxes float32 (?, 4)", "story text"."""
+    words = [field.name]
+    if field.kind in ("label", "tensor") or not (field.encoded or field.kind in ("text", "bytes")):
+        words.append(str(field.dtype))
+        if field.shape:
+            words.append("(" + ", ".join("?" if n < 0 else str(n) for n in field.shape) + ")")
+    elif field.kind != field.name:
+        words.append(str(field.kind))
+    return " ".join(words)
 
 
 def open(path: Any, *, progress: Progress | None = None, **params: Any) -> Source:
