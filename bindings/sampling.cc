@@ -25,6 +25,13 @@ void bind_sampling(nb::module_& module) {
       "shuffled", [](int64_t records) { return SamplerHandle{shuffled(records)}; },
       nb::arg("records"));
   made.def(
+      "shuffled_blocks",
+      [](std::vector<int64_t> block_ends, int64_t window) {
+        if (window < 1) throw nb::value_error("window must be positive");
+        return SamplerHandle{shuffled_blocks(std::move(block_ends), window)};
+      },
+      nb::arg("block_ends"), nb::arg("window"));
+  made.def(
       "from_indices",
       [](std::vector<int64_t> indices, bool shuffle) {
         return SamplerHandle{from_indices(std::move(indices), shuffle)};

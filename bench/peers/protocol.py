@@ -16,10 +16,11 @@ CIFAR_MEAN, CIFAR_STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 
 
 class Job:
-    """What to do: `workload` ("imagenet-train" or "cifar10"), `variant`, `files`, `threads`, ...
+    """What to do: `workload` ("imagenet-train", "cifar10", "records"), `variant`, `files`, ...
 
     `originals` are the pictures, each once; `files` lists them `repeat` times. `prepared` is a
-    folder of this peer's own.
+    folder of this peer's own. For "records", `photos` is a container that is to be read in the
+    `order` "file" or "random".
     """
 
     def __init__(self, fields):
@@ -31,6 +32,7 @@ class Job:
         self.batch_size = fields["batch_size"]
         self.repeat = fields["repeat"]
         self.cold = fields["cold"]
+        self.order = fields.get("order", "random")
         self.originals = fields["files"]
         self.files = [path for path, _ in self.originals] * self.repeat
         self.labels = [label for _, label in self.originals] * self.repeat
