@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes headrace/formats/hdf5/hdf5_test_files.h: two small files by h5py, in the oldest and the newest
-form, from which the C++ tests and the fuzz target of the HDF5 reader start.
+"""Writes headrace/formats/hdf5/hdf5_test_files.h: two small files by h5py, in the oldest and the
+newest form, from which the C++ tests and the fuzz target of the HDF5 reader start.
 
     python tests/hdf5_seeds.py > headrace/formats/hdf5/hdf5_test_files.h
 """
