@@ -342,7 +342,8 @@ def _same_pixels(expected: bytes, got: bytes) -> bool:
 
     if expected == got:
         return True
-    return bool(np.array_equal(_core.decode(expected, True), _core.decode(got, True)))
+    left, right = (np.asarray(_core.decode(value, True)) for value in (expected, got))
+    return bool(np.array_equal(left, right))
 
 
 def _same(expected: Any, got: Any) -> bool:

@@ -125,7 +125,8 @@ def _looking() -> Iterator[Callable[[int, int], None] | None]:
         bars.TimeRemainingColumn(),
     )
     bar = bars.Progress(*columns, console=console(stderr=True), transient=True)
-    begin, tasks = time.monotonic(), []
+    begin = time.monotonic()
+    tasks: list[bars.TaskID] = []
 
     def told(done: int, total: int) -> None:
         if not tasks and time.monotonic() - begin > 0.5:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ def writer(
 
 
 def check(schema: Sequence[_core.Field]) -> None:
-    import h5py  # noqa: F401
+    importlib.import_module("h5py")
 
     for field in schema:
         if not field.encoded and any(size < 0 for size in field.shape):
@@ -37,7 +38,7 @@ class Hdf5Writer:
     """Pictures and bytes as variable-length uint8, text as variable-length strings."""
 
     def __init__(self, path: str, schema: Sequence[_core.Field]) -> None:
-        import h5py
+        h5py: Any = importlib.import_module("h5py")
 
         self.file = h5py.File(path, "w")
         self.datasets = {}

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,7 +24,7 @@ def writer(
 
 
 def check(schema: Sequence[_core.Field]) -> None:
-    import lmdb  # noqa: F401
+    importlib.import_module("lmdb")
 
     check_pictures(schema, "a Datum has a picture and a label")
 
@@ -36,7 +37,7 @@ class LmdbWriter:
     """Keys are the records' numbers in digits, so that their order is the source's."""
 
     def __init__(self, path: str) -> None:
-        import lmdb
+        lmdb: Any = importlib.import_module("lmdb")
 
         self.environment = lmdb.open(path, map_size=_MAP_BYTES, subdir=False, lock=False)
         self.changes = self.environment.begin(write=True)
