@@ -102,9 +102,10 @@ void bind_record_stream(nb::module_& module) {
       .def("__len__", [](const BatchHandle& self) { return self.held->batch->records.size(); })
       .def_prop_ro("read_seconds",
                    [](const BatchHandle& self) { return self.held->batch->read_seconds; })
-      .def("values", &values, nb::arg("field"), nb::sig("def values(self, field: int) -> list"),
+      .def("values", &values, nb::arg("field"),
+           nb::sig("def values(self, field: int) -> list[typing.Any]"),
            "Of the field with this number, as Source.read() gives them.")
-      .def("views", &views, nb::arg("field"), nb::sig("def views(self, field: int) -> list"),
+      .def("views", &views, nb::arg("field"), nb::sig("def views(self, field: int) -> list[Array]"),
            "The bytes of its values, where they lie.");
   nb::class_<StreamHandle>(module, "RecordStream", "Reads records ahead, in a given order.")
       .def(
