@@ -154,22 +154,22 @@ Result<void> ExtentSource::prepare(int64_t record, const Extent& extent, RecordD
       std::lower_bound(index_.damage.begin(), index_.damage.end(), record,
                        [](const Damage& each, int64_t number) { return each.record < number; });
   if (damage != index_.damage.end() && damage->record == record) return damage_of(*damage);
-  Error too_large{
-      .code = &kTooLarge,
-      .what = "the record has " + grouped(static_cast<int64_t>(extent.bytes)) + " bytes",
-      .hint = "raise memory_limit, or leave the record out"};
-  if (extent.bytes <= out.max_bytes) {
-    try {
-      out.owned[0].resize(extent.bytes);
-      return {};
-    } catch (const std::bad_alloc&) {
-      too_large.what += ", and there is no memory for them";
-    }
-  } else {
-    too_large.what += ", and " + grouped(static_cast<int64_t>(out.max_bytes)) + " are possible";
+  const auto too_large = [&](std::string_view why) {  // told only when it is: it takes its time
+    return Error{.code = &kTooLarge,
+                 .what = "the record has " + grouped(static_cast<int64_t>(extent.bytes)) +
+                         " bytes, and " + std::string(why),
+                 .where = where(record),
+                 .hint = "raise memory_limit, or leave the record out"};
+  };
+  if (extent.bytes > out.max_bytes) {
+    return too_large(grouped(static_cast<int64_t>(out.max_bytes)) + " are possible");
   }
-  too_large.where = where(record);
-  return too_large;
+  try {
+    out.owned[0].resize(extent.bytes);
+  } catch (const std::bad_alloc&) {
+    return too_large("there is no memory for them");
+  }
+  return {};
 }
 
 // Reads `out`, records whose bytes lie one behind the other from `first` on, and parses them.
