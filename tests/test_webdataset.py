@@ -6,6 +6,8 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import shutil
+import subprocess
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -79,6 +81,53 @@ def test_records_are_those_of_webdataset(tmp_path: Path) -> None:
     assert [src.key(i) for i in range(len(src))] == [sample["__key__"] for sample in expected]
     for i, sample in enumerate(expected):
         assert raw(src[i]["text"]) == sample["txt"] and raw(src[i]["a_bin"]) == sample["a.bin"]
+
+
+def index_of(path: Path) -> str:
+    """As wds2idx writes it, by tarfile's offsets."""
+    lines: list[list[str]] = []
+    last = None
+    with tarfile.open(path) as tar:
+        for member in tar:
+            key = member.name[: member.name.index(".", member.name.rfind("/") + 1)]
+            if key != last:
+                lines.append([])
+            last = key
+            place = f"{member.offset_data} {member.size}"
+            lines[-1].append(f"{member.name[len(key) + 1 :]} {place} {member.name}")
+    return "".join([f"v1.2 {len(lines)}\n", *(" ".join(line) + "\n" for line in lines)])
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_an_index_changes_nothing(tmp_path: Path, format: str) -> None:
+    long = "" if format == "ustar" else "x" * 120 + "/"
+    members = [
+        (f"{long}{n}.{extension}", extension.encode() * (n * 37))
+        for n in range(300)
+        for extension in ("txt", "seg.bin")
+    ]
+    path = write(tmp_path / "a.tar", members, FORMATS[format])
+    plain = hr.open(path)
+    before = [plain[i] for i in range(300)], [plain.key(i) for i in range(300)], repr(plain)
+    index = index_of(path)
+    (tmp_path / "a.idx").write_text(index)
+    (tmp_path / "other.idx").write_text(index)
+    for source in (hr.open(path), hr.open(path, index=str(tmp_path / "other.idx"))):
+        after = [source[i] for i in range(300)], [source.key(i) for i in range(300)], repr(source)
+        assert after == before
+    (tmp_path / "a.idx").write_text(index.replace("v1.2 300", "v1.2 299"))
+    assert "1 index file not used" in repr(hr.open(path))
+
+
+@pytest.mark.skipif(not shutil.which("tar"), reason="needs GNU tar, which wds2idx asks")
+def test_the_offsets_are_those_that_gnu_tar_lists(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tar", [(f"d/{n}.txt", b"x" * (n * 99)) for n in range(20)])
+    listed = subprocess.run(
+        ["tar", "--list", "--block-num", "--file", str(path)], capture_output=True, check=True
+    ).stdout.decode()
+    headers = [int(line.split()[1].rstrip(":")) for line in listed.splitlines()[:20]]
+    lines = index_of(path).splitlines()[1:]
+    assert [int(line.split()[1]) for line in lines] == [512 * (block + 1) for block in headers]
 
 
 def corpus() -> list[Path]:

@@ -7,7 +7,8 @@ namespace headrace {
 namespace {
 
 constexpr size_t kMostSets = 256, kMostFolders = 65536;  // of one shard
-constexpr std::string_view kSet = "set ", kFolder = "folder ", kUnknown = "other sets";
+constexpr std::string_view kSet = "set ", kFolder = "folder ", kUnknown = "other sets",
+                           kUnusedIndex = "unused index ";
 
 }  // namespace
 
@@ -86,6 +87,10 @@ void WdsTally::end() {
   }
 }
 
+void count_unused_index(std::string_view why, std::map<std::string, int64_t>& tallies) {
+  ++tallies[std::string(kUnusedIndex) + std::string(why)];
+}
+
 WdsCounts counts_of(const std::map<std::string, int64_t>& tallies) {
   WdsCounts out;
   for (const auto& [name, count] : tallies) {
@@ -93,6 +98,9 @@ WdsCounts counts_of(const std::map<std::string, int64_t>& tallies) {
     std::string_view rest = name;
     if (name == "links") {
       out.links = count;
+    } else if (name.starts_with(kUnusedIndex)) {
+      if (out.unused_indexes == 0) out.why_unused = rest.substr(kUnusedIndex.size());
+      out.unused_indexes += count;
     } else if (name == kUnknown) {
       out.unknown = count;
       out.samples += count;

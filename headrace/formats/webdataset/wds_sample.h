@@ -61,9 +61,13 @@ struct WdsCounts {
   std::vector<Set> sets;
   int64_t samples = 0, unknown = 0;  // unknown: of too many different sets
   int64_t links = 0;
+  int64_t unused_indexes = 0;
+  std::string why_unused;                  // the first of them
   std::map<std::string, int64_t> folders;  // of samples that are one picture
   int64_t in_folders = 0;                  // samples counted in `folders`
 };
+// An index that was not used, of one shard.
+void count_unused_index(std::string_view why, std::map<std::string, int64_t>& tallies);
 WdsCounts counts_of(const std::map<std::string, int64_t>& tallies);
 
 }  // namespace headrace

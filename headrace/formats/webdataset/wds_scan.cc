@@ -16,10 +16,21 @@ class Scan {
        ContainerIndex& out)
       : file_(file), files_(files), needed_(needed), out_(out), tally_(out.tallies) {}
 
+  // Why the index is of no use; then nothing was scanned.
+  std::optional<std::string> run(std::string_view index,
+                                 const std::function<void(uint64_t)>& passed) {
+    TarInput input = this->input();
+    const auto take = [this](const TarMember& member, const WdsName& name, bool begins) {
+      if (member.kind == TarKind::kLink) return tally_.count_link();
+      take_component(member, name, begins);
+    };
+    std::optional<std::string> why = take_wds_index(input, index, take, passed);
+    if (!why) finish();
+    return why;
+  }
+
   Result<void> run(const std::function<void(uint64_t)>& passed) {
-    TarInput input(
-        [this](uint64_t offset, std::span<uint8_t> to) { return file_.read(offset, to); },
-        file_.size());
+    TarInput input = this->input();
     TarWalker walker(input);
     TarMember member;
     for (uint64_t reported = 0;;) {
@@ -37,24 +48,32 @@ class Scan {
   }
 
  private:
+  TarInput input() const {
+    return {[this](uint64_t offset, std::span<uint8_t> to) { return file_.read(offset, to); },
+            file_.size()};
+  }
+
   void add(const TarMember& member) {
     if (member.kind == TarKind::kLink) tally_.count_link();
     if (!is_file(member)) return;
     const std::optional<WdsName> name = wds_name(member.name);
-    if (!name) return;
-    if (!open_ || name->key != key_) {
+    if (name) take_component(member, *name, !open_ || name->key != key_);
+  }
+
+  void take_component(const TarMember& member, const WdsName& name, bool begins) {
+    if (begins) {
       finish();
       open_ = true;
-      key_.assign(name->key);
+      key_.assign(name.key);
       begin_ = member.begin;
       tally_.begin(key_);
       if (needed_) has_.assign(needed_->size(), false);
     }
-    tally_.add(name->extension);
+    tally_.add(name.extension);
     end_ = member.end;
     for (size_t i = 0; needed_ && i < needed_->size(); ++i) {
       const WdsField& field = (*needed_)[i];
-      if (field.how == WdsField::How::kFolder || field.takes(name->extension)) has_[i] = true;
+      if (field.how == WdsField::How::kFolder || field.takes(name.extension)) has_[i] = true;
     }
   }
 
@@ -109,9 +128,28 @@ class Scan {
 
 }  // namespace
 
-ScanFile scan_of_wds(const UnpackedFiles& files, const std::vector<WdsField>* needed) {
-  return [&files, needed](const File& file, ContainerIndex& out,
-                          const std::function<void(uint64_t)>& passed) {
+ScanFile scan_of_wds(const UnpackedFiles& files, const WdsIndexes& indexes,
+                     const std::vector<WdsField>* needed) {
+  return [&files, &indexes, needed](const File& file, ContainerIndex& out,
+                                    const std::function<void(uint64_t)>& passed) -> Result<void> {
+    const auto index = indexes.paths.find(file.path());
+    std::optional<std::string> why;
+    // An archive that was cut off has its end found by looking.
+    if (index != indexes.paths.end() && !files.damage_of(file.path())) {
+      Buffer text;
+      Result<void> read = read_file(index->second, text);
+      if (!read && indexes.named) return read;
+      if (read) {
+        const std::string_view view(reinterpret_cast<const char*>(text.data()), text.size());
+        why = Scan(file, files, needed, out).run(view, passed);
+        if (!why) return {};
+        if (indexes.named) return unfit_index(index->second, file.path(), *why);
+      } else {
+        why = "it cannot be read";
+      }
+      out = {};
+    }
+    if (why) count_unused_index(*why, out.tallies);
     return Scan(file, files, needed, out).run(passed);
   };
 }

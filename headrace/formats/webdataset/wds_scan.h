@@ -9,13 +9,15 @@
 #include "headrace/formats/unpacked_files.h"
 #include "headrace/formats/webdataset/tar.h"
 #include "headrace/formats/webdataset/wds_fields.h"
+#include "headrace/formats/webdataset/wds_index.h"
 
 namespace headrace {
 
 // A record is one sample, from its first header to the last block of its last member, so that
-// records in a row are neighbours. With `needed`, samples that lack one of the fields are left out.
-// What it refers to must outlive it.
-ScanFile scan_of_wds(const UnpackedFiles& files, const std::vector<WdsField>* needed = nullptr);
+// records in a row are neighbours. A file's index takes the walk's place where it fits. With
+// `needed`, samples that lack one of the fields are left out. What it refers to must outlive it.
+ScanFile scan_of_wds(const UnpackedFiles& files, const WdsIndexes& indexes,
+                     const std::vector<WdsField>* needed = nullptr);
 
 // What a filtered scan finds depends on this.
 std::string components_text(const std::vector<WdsField>& fields);

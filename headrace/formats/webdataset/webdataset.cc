@@ -402,7 +402,11 @@ SourcePtr open_webdataset(const std::string& path, const Arguments& arguments,
   refuse_other_packings(paths);
   const UnpackedFiles unpacked = unpacked_files(paths, is_tar_header, progress);
   std::unique_ptr<FileSet> files = unpacked.file_set();
-  ContainerIndex index = index_of("webdataset 1", *files, scan_of_wds(unpacked), progress);
+  std::optional<std::string> named_indexes;
+  if (!arguments.is_none("index")) named_indexes = arguments.text("index");
+  const WdsIndexes indexes = indexes_of(unpacked.names, unpacked.paths, named_indexes, kSuffixes);
+  const std::string kind = "webdataset 1" + indexes_text(indexes);
+  ContainerIndex index = index_of(kind, *files, scan_of_wds(unpacked, indexes), progress);
   const WdsCounts counts = counts_of(index.tallies);
   if (counts.samples == 0) no_samples(index, *files, path);
 
@@ -432,8 +436,8 @@ SourcePtr open_webdataset(const std::string& path, const Arguments& arguments,
   const int64_t lacking = counts.samples - complete_samples(choices.fields, counts);
   if (choices.missing == Missing::kSkip && lacking > 0) {
     const int64_t before = index.records.size();
-    index = index_of("webdataset 1 with " + components_text(choices.fields), *files,
-                     scan_of_wds(unpacked, &choices.fields), progress);
+    index = index_of(kind + " with " + components_text(choices.fields), *files,
+                     scan_of_wds(unpacked, indexes, &choices.fields), progress);
     choices.notes.push_back(grouped(before - index.records.size()) +
                             " samples without all components left out");
   }
@@ -447,6 +451,10 @@ SourcePtr open_webdataset(const std::string& path, const Arguments& arguments,
   }
   if (counts.links > 0) {
     choices.notes.push_back(counted(counts.links, "link") + " left out");
+  }
+  if (counts.unused_indexes > 0) {
+    choices.notes.push_back(counted(counts.unused_indexes, "index file") +
+                            " not used: " + counts.why_unused);
   }
   return std::make_shared<WebDataset>(std::move(files), std::move(index), std::move(choices));
 }
@@ -487,6 +495,11 @@ const FormatRecord kWebDataset{
                 .doc = "Values of the JSON component as fields of their own, with their types "
                        "(int64, float32, float64, text): [\"width:int64\", "
                        "\"year=meta.year:int64\"]."},
+               {.name = "index",
+                .type = ParamType::kString,
+                .doc = "Index files of wds2idx, one for each archive: a path, pattern or folder. "
+                       "None: those beside the archives are used where they fit, or the archives "
+                       "are looked through."},
                classes_param()},
     .recognizes = is_webdataset,
     .open = open_webdataset,

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// An index of a tar archive as NVIDIA's wds2idx writes it: "v1.2" and the number of samples, then a
+// line a sample: of each component the extension, the offset and size of its data and, from v1.2
+// on, its name.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/formats/webdataset/tar.h"
+#include "headrace/formats/webdataset/wds_sample.h"
+
+namespace headrace {
+
+// Of each file its index, where there is one.
+struct WdsIndexes {
+  std::map<std::string, std::string> paths;
+  bool named = false;  // by the caller, so that one that does not fit is a mistake
+};
+
+// Those that `given` names in the order of the files, or those that lie beside them: of "x.tar" or
+// "x.tar.gz" "x.idx", "x.tar.idx". Files are called by `names`, and the result by `paths`. Throws
+// Exception HR0459 where their numbers differ.
+WdsIndexes indexes_of(const std::vector<std::string>& names, const std::vector<std::string>& paths,
+                      const std::optional<std::string>& given,
+                      const std::vector<std::string_view>& suffixes);
+
+// What a kept scan depends on: the indexes with their sizes and times. Empty where there are none.
+std::string indexes_text(const WdsIndexes& indexes);
+
+// HR0459.
+Error unfit_index(const std::string& index, const std::string& file, const std::string& why);
+
+// What takes a member. `begins`: it is the first one of its sample. Of v1.1 the key is empty, save
+// where the sample is one picture, whose folder may be its class.
+using TakeMember = std::function<void(const TarMember& member, const WdsName& name, bool begins)>;
+
+// Calls `take` for each component, and for links, in the archive's order, if the index tells of all
+// the archive and of nothing else. Otherwise returns why it does not, and what was taken is void.
+//
+// Headers are read where they are more than one block, so that what else lies there is known, of
+// some samples, and of the first sample with a new extension. All others are taken as the index
+// has them: a record's own headers are read with the record.
+std::optional<std::string> take_wds_index(TarInput& tar, std::string_view index,
+                                          const TakeMember& take,
+                                          const std::function<void(uint64_t)>& passed);
+
+}  // namespace headrace
