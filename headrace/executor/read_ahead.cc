@@ -17,7 +17,7 @@ constexpr size_t kHostChunk = 32;  // records for each time that the host's lock
 constexpr int64_t kMaxDepth = 64, kMaxHostDepth = 1024;
 constexpr size_t kMaxSpare = 64;
 // Readers start when reads wait this long for a device on average, and stop when they hardly do.
-constexpr double kSlowSeconds = 200e-6, kFastSeconds = 60e-6;
+constexpr double kSlowSeconds = 60e-6, kFastSeconds = 20e-6;
 
 size_t bytes_of(const RecordData& data) {
   size_t bytes = data.row_indexes.capacity();

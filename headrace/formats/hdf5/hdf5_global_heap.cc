@@ -36,8 +36,9 @@ Hdf5Reference hdf5_reference(const Hdf5File& file, std::span<const uint8_t> elem
   return reference;
 }
 
-// Values of some size have a collection each, so that the first look holds all
-// of it; small ones share collections that one look takes in.
+// A value is mostly the first of its collection, and the first look holds all of it. Small ones
+// share collections that one look takes in; to one that stands behind large ones leads a walk over
+// their heads, which reads none of them.
 Result<std::span<uint8_t>> read_hdf5_value(const Hdf5File& file, const Hdf5Reference& reference,
                                            uint64_t bytes, Buffer& out) {
   const Heads heads(file);
@@ -48,8 +49,8 @@ Result<std::span<uint8_t>> read_hdf5_value(const Hdf5File& file, const Hdf5Refer
                    "a value of " + std::to_string(bytes) +
                        " bytes does not lie inside the file of " + std::to_string(room) + " bytes");
   }
-  uint64_t look = heads.collection + heads.object + bytes;
-  if (look < kLook) look = kLook;
+  uint64_t look = kLook;
+  if (reference.index == 1) look = std::max(look, heads.collection + heads.object + bytes);
   while (look > heads.collection && !file.holds(address, look)) {
     look = look > kLook ? kLook : look / 2;  // near the end of the file
   }
