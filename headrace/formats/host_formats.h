@@ -14,15 +14,14 @@
 namespace headrace {
 
 // Called without any lock of the host held. Throws Exception.
-using HostOpener = std::function<SourcePtr(
-    const std::string &format, const std::vector<std::string> &files,
-    const std::map<std::string, ParamValue> &arguments)>;
+using HostOpener =
+    std::function<SourcePtr(const std::string& format, const std::vector<std::string>& files,
+                            const std::map<std::string, ParamValue>& arguments)>;
 
 // Once, while the host's module is loaded.
 void set_host_opener(HostOpener opener);
 // Throws Exception HR0425 where no host is there that could.
-SourcePtr open_in_host(const std::string &format,
-                       const std::vector<std::string> &files,
-                       const std::map<std::string, ParamValue> &arguments);
+SourcePtr open_in_host(const std::string& format, const std::vector<std::string>& files,
+                       const std::map<std::string, ParamValue>& arguments);
 
-} // namespace headrace
+}  // namespace headrace
