@@ -121,7 +121,7 @@ const FormatRecord kPickleRecord{
     .doc =
         "Pickles (.pkl, .pt, .pth, CIFAR's Python version, joblib): refused, with the way out. "
         "Loading one runs the code that its author put into it.",
-    .example = "np.savez(\"data.npz\", image=images, label=labels)",
+    .example = "hr.open(\"data.npz\")  # after np.savez(\"data.npz\", image=images, label=labels)",
     .params = {},
     .recognizes = is_pickle,
     .open = refuse};

@@ -19,7 +19,7 @@ class Library {
   Library() {
     cinfo_.err = jpeg_std_error(&errors_.base);
     errors_.base.error_exit = [](j_common_ptr common) {
-      std::longjmp(reinterpret_cast<OracleErrors*>(common->err)->jump, 1);
+      std::longjmp(reinterpret_cast<LibraryErrors*>(common->err)->jump, 1);
     };
     jpeg_create_decompress(&cinfo_);
   }
@@ -36,7 +36,7 @@ class Library {
 
  private:
   jpeg_decompress_struct cinfo_{};
-  OracleErrors errors_{};
+  LibraryErrors errors_{};
 };
 
 TEST(JpegArrays, AreZeroedAlignedAndApart) {
