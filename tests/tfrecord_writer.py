@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 
@@ -87,3 +88,8 @@ def sequence_example(context: Mapping[str, Any], lists: Mapping[str, Sequence[An
 
 def tfrecord(records: Iterable[bytes]) -> bytes:
     return b"".join(map(frame, records))
+
+
+def write_tfrecord(path: Path, records: Iterable[bytes]) -> Path:
+    path.write_bytes(tfrecord(records))
+    return path

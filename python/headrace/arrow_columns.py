@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns of Arrow tables as columns of the engine: which, under which names, and how they lie."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from headrace import _core
+from headrace.errors import declare, did_you_mean
+
+TABLE = declare(
+    "HR0427",
+    "unsupported",
+    "table that cannot be opened",
+    "Parquet and Arrow files and datasets of Hugging Face are read by pyarrow (`pip install "
+    "pyarrow`). Fields are columns of integers, floats, booleans, strings, bytes, pictures (bytes, "
+    "or structs of bytes and path), and lists of numbers. Columns of other types are left out with "
+    "fields=, or converted once with the library that wrote them.",
+)
+
+_MEANINGS = {
+    "image": ("image", "images", "img"),
+    "mask": ("mask", "masks"),
+    "label": ("label", "labels", "target", "targets"),
+}
+
+
+def pyarrow(module: str = "pyarrow") -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise TABLE.error(f"pyarrow is missing: {error}", hint="pip install pyarrow") from error
+
+
+def unreadable(path: str, error: Exception) -> Exception:
+    return TABLE.error(
+        f"pyarrow cannot read {path}: {error}", hint="copy the file again, or write it again"
+    )
+
+
+class Column(NamedTuple):
+    column: str  # in the table
+    name: str  # of the field
+    classes: list[str]
+
+
+def chosen_columns(schema: Any, fields: Sequence[str] | None) -> list[Column]:
+    names = list(schema.names)
+    features = _features(schema)
+    chosen: list[Column] = []
+    for text in names if fields is None else fields:
+        column, name = text, ""
+        if text not in names and "=" in text:
+            name, column = text.split("=", 1)
+        if column not in names:
+            raise TABLE.error(f"there is no column {column!r}", hint=did_you_mean(column, names))
+        taken = {other.name for other in chosen}
+        if not name:
+            name = next((m for m, words in _MEANINGS.items() if column in words), column)
+            name = _word(column if name in taken else name)
+        classes = features.get(column, {}).get("names") or []
+        chosen.append(Column(column, name, [str(each) for each in classes]))
+    return chosen
+
+
+def _word(text: str) -> str:
+    word = "".join(c if c.isalnum() or c == "_" else "_" for c in text)
+    word = word if word[:1].isidentifier() else "_" + word
+    return word + "_" if word in ("id", "key", "valid") else word
+
+
+def _features(schema: Any) -> dict[str, Any]:
+    """Of Hugging Face, by column: names of classes and the like."""
+    try:
+        stored = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
+        features = stored["info"]["features"]
+        return {name: each for name, each in features.items() if isinstance(each, dict)}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+# --- In memory ------------------------------------------------------------------------------------
+
+
+def source_of_table(
+    table: Any, fields: Sequence[str] | None, folder: str, title: str
+) -> _core.Source:
+    columns = _core.ColumnList()
+    for column in chosen_columns(table.schema, fields):
+        add_column(columns, column, table.column(column.column), folder)
+    return columns.source(title)
+
+
+def add_column(columns: _core.ColumnList, column: Column, values: Any, folder: str) -> None:
+    pa = pyarrow()
+    values = _plain(values, column)
+    kind = values.type
+    if pa.types.is_struct(kind):
+        _add_struct(columns, column, values, folder)
+    elif is_text(kind):
+        if column.name == "label":
+            _no_nulls(values, column)
+            columns.add_texts(column.name, values.to_pylist())
+        else:
+            _add_blobs(columns, column, values, "text")
+    elif _is_binary(kind):
+        _add_blobs(columns, column, values, _kind_of_bytes(values, column))
+    elif _is_list(kind):
+        _add_vectors(columns, column, values)
+    else:
+        array = _numbers(values, column)
+        columns.add_array(column.name, array, array, column.classes)
+
+
+def _plain(values: Any, column: Column) -> Any:
+    """Without dictionaries, extension types and views."""
+    pa = pyarrow()
+    if isinstance(values.type, pa.BaseExtensionType):
+        chunks = [chunk.storage for chunk in values.chunks]
+        values = pa.chunked_array(chunks, values.type.storage_type)
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    if str(values.type) == "string_view":
+        values = values.cast(pa.large_string())
+    if str(values.type) == "binary_view":
+        values = values.cast(pa.large_binary())
+    if pa.types.is_fixed_size_binary(values.type):
+        values = values.cast(pa.binary())
+    return values
+
+
+def is_text(kind: Any) -> bool:
+    pa = pyarrow()
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _is_binary(kind: Any) -> bool:
+    pa = pyarrow()
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+def _is_list(kind: Any) -> bool:
+    pa = pyarrow()
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def refused(column: Column, what: str, hint: str = "") -> Exception:
+    return TABLE.error(
+        f"column {column.column!r} {what}", hint=hint or "leave it out with fields=[...]"
+    )
+
+
+def _no_nulls(values: Any, column: Column) -> None:
+    if values.null_count:
+        raise refused(
+            column,
+            f"has no value (null) in {values.null_count:,} of {len(values):,} rows",
+            "filter such rows out, or fill them in",
+        )
+
+
+def _numbers(values: Any, column: Column) -> np.ndarray[Any, Any]:
+    """Scalars and lists of fixed size: one array whose first axis is the row."""
+    pa = pyarrow()
+    count, shape = len(values), []
+    while pa.types.is_fixed_size_list(values.type):
+        _no_nulls(values, column)
+        shape.append(values.type.list_size)
+        chunks = [chunk.flatten() for chunk in values.chunks]
+        values = pa.chunked_array(chunks, values.type.value_type)
+    kind = values.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        raise refused(column, f"is of type {kind}")
+    if not pa.types.is_floating(kind) or shape:
+        _no_nulls(values, column)
+    array = values.to_numpy()
+    if pa.types.is_integer(kind) and not shape:
+        if pa.types.is_uint64(kind) and count and int(array.max()) >= 1 << 63:
+            raise refused(column, "has numbers that do not fit into int64")
+        array = array.astype(np.int64)
+    return np.ascontiguousarray(array).reshape([count, *shape])
+
+
+def _part(chunk: Any, data: Any, data_bytes: int) -> tuple[int, int, int, bool, int, int, int]:
+    """Where a chunk's values lie, as ColumnList.add_blobs takes it."""
+    valid, offsets = chunk.buffers()[:2]
+    wide = str(chunk.type).startswith("large")
+    return (
+        data.address if data is not None else 0,
+        data_bytes,
+        offsets.address + chunk.offset * (8 if wide else 4) if offsets is not None else 0,
+        wide,
+        len(chunk),
+        valid.address if valid is not None else 0,
+        chunk.offset,
+    )
+
+
+def _add_blobs(columns: _core.ColumnList, column: Column, values: Any, kind: str) -> None:
+    parts = []
+    for chunk in values.chunks:
+        data = chunk.buffers()[2]
+        if len(chunk):
+            parts.append(_part(chunk, data, data.size if data is not None else 0))
+    columns.add_blobs(column.name, kind, _core.DType.uint8, parts, values)
+
+
+def _add_vectors(columns: _core.ColumnList, column: Column, values: Any) -> None:
+    pa = pyarrow()
+    kind = values.type.value_type
+    name = "float16" if pa.types.is_float16(kind) else str(kind).replace("double", "float64")
+    name = {"float": "float32", "halffloat": "float16"}.get(name, name)
+    numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    if not numeric or name not in _core.DType.__members__:
+        raise refused(column, f"is a list of {kind}")
+    dtype = _core.DType.__members__[name]
+    parts = []
+    for chunk in values.chunks:
+        numbers = chunk.values
+        if numbers.null_count:
+            raise refused(column, "has lists with nulls in them")
+        data = numbers.buffers()[1]
+        item = kind.bit_width // 8
+        if not len(chunk):
+            continue
+        part = _part(chunk, data, len(numbers) * item)
+        parts.append((part[0] + numbers.offset * item, *part[1:]))
+    columns.add_blobs(column.name, "tensor", dtype, parts, values)
+
+
+def _struct_parts(values: Any, column: Column) -> tuple[Any, Any]:
+    """The columns of a picture: its bytes, and its path, either of which may be missing."""
+    pa = pyarrow()
+    names = [values.type.field(i).name for i in range(values.type.num_fields)]
+    if "bytes" not in names:
+        raise refused(column, f"is a structure of {', '.join(names)}")
+    flat = [chunk.flatten() for chunk in values.chunks]
+
+    def member(name: str) -> Any:
+        if name not in names:
+            return None
+        kind = values.type.field(name).type
+        return pa.chunked_array([chunk[names.index(name)] for chunk in flat], kind)
+
+    return member("bytes"), member("path")
+
+
+def _add_struct(columns: _core.ColumnList, column: Column, values: Any, folder: str) -> None:
+    data, path = _struct_parts(values, column)
+    if path is not None and len(values) and data.null_count == len(data):
+        _no_nulls(path, column)
+        paths = [os.path.join(folder, each) for each in path.to_pylist()]
+        columns.add_paths(column.name, paths)
+        return
+    data = _plain(data, column)
+    if not _is_binary(data.type):
+        raise refused(column, f"holds its bytes as {data.type}")
+    _add_blobs(columns, column, data, _kind_of_bytes(data, column))
+
+
+def _kind_of_bytes(values: Any, column: Column) -> str:
+    """Pictures, if one of the first values that are there can be decoded; else bytes."""
+    for value in values.slice(0, 100).drop_null()[:4]:
+        try:
+            _core.decode(value.as_py())
+        except Exception:
+            continue
+        return "mask" if column.name == "mask" else "image"
+    return "bytes"
