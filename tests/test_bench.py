@@ -168,3 +168,30 @@ def test_the_drawings_are_what_their_script_draws(tmp_path: Path) -> None:
         ElementTree.parse(tmp_path / name)
         assert f"(images/{name})" in page
         assert (tmp_path / name).read_text() == (ROOT / "docs" / "images" / name).read_text()
+
+
+def test_formats_measures_containers_against_plain_reads(tmp_path: Path) -> None:
+    pytest.importorskip("lmdb")
+    pytest.importorskip("h5py")
+    if not (shutil.which("g++") or shutil.which("c++")):
+        pytest.skip("no C++ compiler for the probe")
+    small = ("--records", 200, "--record-bytes", 1000, "--rounds", 1, "--threads", 1)
+    done = run("formats.py", "--parts", "raw,open", *small, "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "formats.json").read_text())
+    for name in ("tar", "tfrecord", "recordio", "lmdb"):
+        for order in ("file", "random"):
+            assert report["raw"][name][order]["share"] > 0
+        assert report["open"][name]["records"] == 200
+
+
+def test_the_full_shuffle_mixes_as_chance_does() -> None:
+    small = ("--classes", 50, "--per-class", 100, "--block", 20, "--batch-size", 50, "--epochs", 1)
+    done = run("shuffle_quality.py", *small, "--windows", "4,1000", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    classes = {name: values["classes in a batch, mean"] for name, values in found.items()}
+    expected = 50 * (1 - (1 - 1 / 50) ** 50)  # of 50 draws
+    assert classes["full shuffle"] == pytest.approx(expected, rel=0.03)
+    assert classes["blocks, window 1000"] == pytest.approx(expected, rel=0.03)
+    assert classes["in the file's order"] < classes["blocks, window 4"] < expected
