@@ -2,7 +2,6 @@
 #include "headrace/formats/tfrecord/tf_fields.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <charconv>
 #include <optional>
@@ -31,23 +30,6 @@ constexpr int64_t kMostElements = int64_t{1} << 40;
 [[noreturn]] void bad_field(const std::string& spec, const std::string& what,
                             const std::string& hint = {}) {
   raise(kBadFields, "\"" + spec + "\": " + what, hint);
-}
-
-// Text that a person could read: without control characters other than white space.
-bool is_readable(std::span<const uint8_t> bytes) {
-  const auto control = [](uint8_t c) { return (c < 32 && !(c >= 9 && c <= 13)) || c == 127; };
-  return std::none_of(bytes.begin(), bytes.end(), control) && is_utf8(bytes);
-}
-
-void note(const TfFeature& feature, TfSeen& seen) {
-  if (feature.count() > 0) seen.kinds[static_cast<size_t>(feature.kind())] = true;
-  seen.min_count = std::min(seen.min_count, feature.count());
-  seen.max_count = std::max(seen.max_count, feature.count());
-  if (feature.kind() != TfKind::kBytes || feature.count() == 0) return;
-  const std::span<const uint8_t> bytes = feature.first_bytes();
-  ++seen.byte_values;
-  seen.pictures += codec_of(bytes.first(std::min<size_t>(bytes.size(), 16))) != nullptr;
-  seen.text = seen.text && is_readable(bytes);
 }
 
 bool has_part(std::string_view name, std::initializer_list<std::string_view> parts) {
@@ -344,39 +326,6 @@ TfField field_of(const std::string& text, const TfSample& sample, bool all) {
 }
 
 }  // namespace
-
-bool TfSample::add(std::span<const uint8_t> message) {
-  TfEntries entries(message);
-  TfEntry entry;
-  std::map<Key, std::span<const uint8_t>> last;
-  while (entries.next(entry)) {
-    const auto* name = reinterpret_cast<const uint8_t*>(entry.name.data());
-    if (!is_utf8({name, entry.name.size()})) return false;
-    last[{std::string(entry.name), entry.is_list}] = entry.value;
-  }
-  if (entries.problem().what || last.empty()) return false;
-  std::vector<std::pair<const Key*, TfFeature>> found;
-  for (const auto& [key, value] : last) {
-    TfProblem problem;
-    TfFeature feature;
-    if (!key.second) {
-      if (!feature.parse(value, problem)) return false;
-      found.emplace_back(&key, feature);
-      continue;
-    }
-    ProtoReader steps(value);
-    while (steps.next()) {
-      if (steps.field() != 1 || !steps.is(ProtoType::kBytes)) continue;
-      if (!feature.parse(steps.bytes(), problem)) return false;
-      found.emplace_back(&key, feature);
-    }
-    if (!steps.good()) return false;
-  }
-  for (const auto& [key, value] : last) ++features_[key].records;
-  for (const auto& [key, feature] : found) note(feature, features_[*key]);
-  ++examples_;
-  return true;
-}
 
 std::vector<TfField> guessed_fields(const TfSample& sample, std::vector<std::string>& left_out) {
   std::vector<TfField> fields;

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the features of some records look like, of which fields are guessed.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "headrace/formats/tfrecord/tf_example.h"
+
+namespace headrace {
+
+// What a feature looked like in the records that were looked at.
+struct TfSeen {
+  int64_t records = 0;                           // that have it
+  bool kinds[4] = {};                            // by TfKind
+  int64_t min_count = INT64_MAX, max_count = 0;  // values in a record, or in a step of a list
+  bool text = true;                              // of bytes: all of them
+  int64_t byte_values = 0, pictures = 0;         // most of them, as one may be bad
+};
+
+class TfSample {
+ public:
+  // False, and nothing is counted, when it is no Example with a feature.
+  bool add(std::span<const uint8_t> message);
+
+  using Key = std::pair<std::string, bool>;  // feature, is_list
+  const std::map<Key, TfSeen>& features() const { return features_; }
+  int64_t examples() const { return examples_; }
+
+ private:
+  std::map<Key, TfSeen> features_;
+  int64_t examples_ = 0;
+};
+
+}  // namespace headrace

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The samples of tar archives as records.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headrace/formats/classes.h"
+#include "headrace/formats/container_index.h"
+#include "headrace/formats/source.h"
+#include "headrace/formats/webdataset/wds_fields.h"
+#include "headrace/formats/webdataset/wds_folders.h"
+#include "headrace/storage/file_set.h"
+
+namespace headrace {
+
+// What becomes of a sample that lacks a field.
+enum class WdsMissing : uint8_t { kError, kSkip, kEmpty };
+
+struct WdsOptions {
+  std::string path;
+  std::vector<WdsField> fields;
+  std::vector<std::string> notes;  // of the description
+  WdsMissing missing = WdsMissing::kError;
+  ClassList classes;
+  WdsFolders folders;
+};
+
+SourcePtr webdataset_source(std::unique_ptr<FileSet> files, ContainerIndex index,
+                            WdsOptions options);
+
+}  // namespace headrace
