@@ -2,9 +2,9 @@
 #include "headrace/formats/array_columns.h"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 
+#include "headrace/formats/array_names.h"
 #include "headrace/formats/column_cell.h"
 #include "headrace/formats/wording.h"
 
@@ -14,33 +14,6 @@ namespace {
 constexpr int64_t kMostChannels = 4;
 
 bool is_channels(int64_t size) { return size >= 1 && size <= kMostChannels; }
-
-// "images" -> "image"; empty: the name says nothing.
-std::string_view meaning_of(std::string_view name) {
-  struct Known {
-    std::string_view name, meaning;
-  };
-  static constexpr Known kKnown[] = {
-      {"image", "image"}, {"images", "image"}, {"x", "image"},       {"X", "image"},
-      {"mask", "mask"},   {"masks", "mask"},   {"label", "label"},   {"labels", "label"},
-      {"y", "label"},     {"target", "label"}, {"targets", "label"},
-  };
-  for (const Known& known : kKnown) {
-    if (known.name == name) return known.meaning;
-  }
-  return {};
-}
-
-// Letters, digits and _, no digit first; none of the names that every source has.
-std::string word_of(std::string_view text) {
-  std::string out;
-  for (const unsigned char c : text) {
-    out += c == '_' || std::isalnum(c) || c >= 128 ? static_cast<char>(c) : '_';
-  }
-  if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0]))) out.insert(0, "_");
-  if (out == "id" || out == "key" || out == "valid") out += '_';
-  return out;
-}
 
 bool has_last_channels(const FileArray& array, const std::string& channels) {
   if (array.shape.size() != 3) return false;
@@ -155,7 +128,7 @@ std::vector<Column> columns_from_arrays(std::vector<NamedArray> arrays,
     } else if (means_it && is_free(meaning)) {
       column.name = meaning;
     } else {
-      column.name = word_of(array.choice.name);
+      column.name = field_name_of(array.choice.name);
     }
     if (const auto* text = std::get_if<TextColumn>(&array.values)) {
       column.values = *text;

@@ -2,12 +2,12 @@
 #include "headrace/formats/hdf5/hdf5_fields.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <optional>
 
 #include "headrace/base/registry.h"
 #include "headrace/codecs/codec.h"
+#include "headrace/formats/array_names.h"
 #include "headrace/formats/hdf5/hdf5_global_heap.h"
 #include "headrace/formats/hdf5/hdf5_groups.h"
 #include "headrace/formats/wording.h"
@@ -28,33 +28,9 @@ const Register<ErrorCode> registered_do_not_fit(kDoNotFit);
 constexpr size_t kMostFields = 64;
 constexpr uint64_t kMostPictureBytes = uint64_t{1} << 26;  // looked at to see what a value is
 
-bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-// What a dataset's name says that it is; empty: nothing.
-std::string_view meaning_of(std::string_view name) {
-  if (is_one_of(name, {"image", "images", "x"})) return "image";
-  if (is_one_of(name, {"mask", "masks"})) return "mask";
-  if (is_one_of(name, {"label", "labels", "target", "targets", "y"})) return "label";
-  return {};
-}
-
 std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// Letters, digits and _, no digit first; none of the names that every source
-// has.
-std::string word_of(std::string_view text) {
-  std::string out;
-  for (unsigned char c : text) {
-    out += c == '_' || std::isalnum(c) || c >= 128 ? static_cast<char>(c) : '_';
-  }
-  if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0]))) out.insert(0, "_");
-  if (is_one_of(out, {"id", "key", "valid"})) out += '_';
-  return out;
-}
-
-bool is_word(std::string_view text) { return !text.empty() && word_of(text) == text; }
+bool is_word(std::string_view text) { return !text.empty() && field_name_of(text) == text; }
 
 std::string shape_text(const Hdf5Space& space) {
   std::string out = "(";
@@ -294,8 +270,8 @@ std::string name_for(const Hdf5FieldPlan& plan, const std::vector<Hdf5FieldPlan>
   };
   const bool is_so = name_of(plan.field.kind) == meaning;
   std::string name =
-      is_so && is_free(meaning) ? std::string(meaning) : word_of(last_part(plan.path));
-  if (!is_free(name)) name = word_of(std::string_view(plan.path).substr(1));
+      is_so && is_free(meaning) ? std::string(meaning) : field_name_of(last_part(plan.path));
+  if (!is_free(name)) name = field_name_of(std::string_view(plan.path).substr(1));
   const std::string base = name;
   for (int i = 2; !is_free(name); ++i) name = base + "_" + std::to_string(i);
   return name;

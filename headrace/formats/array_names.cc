@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/formats/array_names.h"
+
+#include <cctype>
+
+namespace headrace {
+
+std::string_view meaning_of(std::string_view name) {
+  struct Known {
+    std::string_view name, meaning;
+  };
+  static constexpr Known kKnown[] = {
+      {"image", "image"}, {"images", "image"}, {"x", "image"},       {"X", "image"},
+      {"mask", "mask"},   {"masks", "mask"},   {"label", "label"},   {"labels", "label"},
+      {"y", "label"},     {"target", "label"}, {"targets", "label"},
+  };
+  for (const Known& known : kKnown) {
+    if (known.name == name) return known.meaning;
+  }
+  return {};
+}
+
+std::string field_name_of(std::string_view text) {
+  std::string out;
+  for (const unsigned char c : text) {
+    out += c == '_' || std::isalnum(c) || c >= 128 ? static_cast<char>(c) : '_';
+  }
+  if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0]))) out.insert(0, "_");
+  if (out == "id" || out == "key" || out == "valid") out += '_';
+  return out;
+}
+
+}  // namespace headrace
