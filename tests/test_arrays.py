@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import math
 import os
 import pickle
 import struct
@@ -134,6 +135,37 @@ def test_objects_are_refused_and_never_loaded(tmp_path: Path) -> None:
             hr.open(tmp_path / name)
         assert caught.value.code == code
     assert not (tmp_path / "sprung").exists()
+
+
+def sparse_npy(path: Path, descr: str, shape: tuple[int, ...], fortran: bool = False) -> Path:
+    """An array of zeros that takes no room on the disk."""
+    header = {"descr": descr, "fortran_order": fortran, "shape": shape}
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_2_0(file, header)
+        file.truncate(file.tell() + np.dtype(descr).itemsize * math.prod(shape))
+    return path
+
+
+def test_what_would_have_to_be_held_in_memory_has_a_cap(tmp_path: Path) -> None:
+    strings = sparse_npy(tmp_path / "s.npy", "<U1000", (100_000,))
+    with pytest.raises(hr.UnsupportedError, match=r"HR0425.*256 MiB is the cap"):
+        hr.open(strings)
+    turned = sparse_npy(tmp_path / "f.npy", "<f8", (1 << 20, 200), fortran=True)
+    with pytest.raises(hr.UnsupportedError, match=r"HR0425.*in Fortran order.*up to 1 GiB"):
+        hr.open(turned)
+    cut = sparse_npy(tmp_path / "c.npy", "<f8", (100, 3), fortran=True)
+    os.truncate(cut, cut.stat().st_size - 1)
+    strings.write_bytes(strings.read_bytes()[:5000])
+    for path in (cut, strings):
+        with pytest.raises(hr.DataError, match="HR0424"):
+            hr.open(path)
+
+
+def test_a_folder_of_structured_arrays_is_refused(tmp_path: Path) -> None:
+    for name in ("a.npy", "b.npy"):
+        np.save(tmp_path / name, np.zeros(3, [("a", "<i4"), ("b", "<f8")]))
+    with pytest.raises(hr.UnsupportedError, match=r"HR0425.*has one array of numbers"):
+        hr.open(tmp_path)
 
 
 def test_files_of_torch_are_refused_with_the_way_out(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,36 @@ def test_damage_is_an_error_with_its_place(tmp_path: Path) -> None:
     path.write_bytes(content[: len(content) // 2])
     with pytest.raises(hr.DataError, match=r"HR0489.*was cut off"):
         hr.open(path)
+
+
+def test_what_is_no_table_of_rows_is_refused(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["v"] = np.arange(4)
+        file["one"] = 5.0
+        file["type"] = np.dtype("<i4")
+        file["group/w"] = np.arange(4)
+    for name, message in [("one", "HR0492.*one value"), ("type", "HR049"), ("group", "HR049")]:
+        with pytest.raises(hr.Error, match=message):
+            hr.open(tmp_path / "a.h5", fields=[name])
+
+
+def test_a_damaged_row_of_any_layout_says_where(tmp_path: Path) -> None:
+    """The bytes of the rows are cut off after the file was opened."""
+    rows = np.arange(40_000, dtype="<i4").reshape(100, 400)
+    for options in ({}, {"chunks": (1, 400)}, {"chunks": (10, 400), "compression": "gzip"}):
+        path = tmp_path / f"{len(options)}.h5"
+        with h5py.File(path, "w") as file:
+            file.create_dataset("v", data=rows, **options)
+        source = hr.open(path)
+        os.truncate(path, path.stat().st_size // 2)
+        bad = []
+        for i in range(100):
+            try:
+                np.testing.assert_array_equal(source[i]["v"], rows[i])
+            except hr.DataError as error:
+                assert error.where.file == str(path) and error.where.record == i
+                bad.append(i)
+        assert bad
 
 
 def test_trusted_files_are_read_through_h5py(tmp_path: Path) -> None:

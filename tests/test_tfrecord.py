@@ -240,6 +240,34 @@ def test_a_field_that_cannot_be_is_refused(tmp_path: Path, spec: str, message: s
         hr.open(path, fields=[spec])
 
 
+@pytest.mark.parametrize(
+    ("spec", "good", "bad", "message"),
+    [
+        ("x:int64[2]", [1, 2], [1, 2, 3], "it has 3 values, which do not fit the field's shape"),
+        ("x:int64", 1, [1, 2], "it has 2 values, which do not fit"),
+        ("x:float32[-1,2]", [1.0, 2.0], [1.0], "it has 1 value, which do not fit"),
+        ("x:float32[2]", [1.0, 2.0], [1, 2], "it holds int64"),
+        ("x:int64[2]", [1, 2], [1.0, 2.0], "it holds float32"),
+        ("x:bytes", b"a", 1, "it holds numbers, no bytes"),
+        ("x:bytes", b"a", [b"a", b"b"], "it holds 2 byte strings, a field takes one"),
+        ("x:text", b"a", b"\xff", "it is no text: the bytes are not UTF-8"),
+        ("x:uint8[2]", b"ab", [b"a", b"b"], "it holds 2 byte strings, an array is one"),
+        ("x:int16[2]", b"abcd", b"abc", "its 3 bytes are no whole number of int16"),
+        ("x:int64[2]", [1, 2], [], "the record does not have it"),
+    ],
+)
+def test_a_record_that_differs_is_that_record_s_error(
+    tmp_path: Path, spec: str, good: Any, bad: Any, message: str
+) -> None:
+    before = 3000  # more than are looked at when the file is opened
+    path = write_tfrecord(tmp_path / "x", [*[example({"x": good})] * before, example({"x": bad})])
+    source = hr.open(path, fields=[spec])
+    _ = source[0]
+    with pytest.raises(hr.DataError, match=rf'HR0473(.|\n)*feature "x": {message}') as caught:
+        _ = source[before]
+    assert caught.value.where.record == before
+
+
 def test_records_that_are_no_examples_are_one_field(tmp_path: Path, pictures: Path) -> None:
     words = [b"hello", b"", b"\xff\x00 world" * 100]
     source = hr.open(write_tfrecord(tmp_path / "x", words))

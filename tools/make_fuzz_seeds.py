@@ -407,7 +407,7 @@ def manifest() -> Iterator[bytes]:
     yield b'file_name,label,x,box,text\r\na.jpg,cat,1.5,"[1, 2]","a ""b"", c"\r\nb.jpg,dog,,,\r\n'
     yield b"image\ttarget\na.jpg\t-1\nb.jpg\t9223372036854775807\n"
     yield "\ufeffpath;label\nä.jpg;1\n".encode()
-    yield b'{"file_name": "a.jpg", "label": 1, "box": [1, 2.5], "o": {"n": "t"}}\n{"file_name": "b"}\n'
+    yield b'{"file_name": "a.jpg", "label": 1, "x": [1, 2.5], "o": {"n": "t"}}\n{"file_name": ""}\n'
     yield b'{"image": "a.jpg", "caption": "\\u00e9\\ud83d\\ude00", "ok": true, "no": null}\n\n'
 
 
