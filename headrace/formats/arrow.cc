@@ -20,49 +20,39 @@ namespace {
 
 const std::vector<std::string_view> kSuffixes = {".arrow", ".feather"};
 
-bool is_dataset(const std::string &path) {
-  return is_file(joined(path, "state.json"));
-}
-bool is_dataset_dict(const std::string &path) {
-  return is_file(joined(path, "dataset_dict.json"));
-}
+bool is_dataset(const std::string& path) { return is_file(joined(path, "state.json")); }
+bool is_dataset_dict(const std::string& path) { return is_file(joined(path, "dataset_dict.json")); }
 
-bool is_arrow(const std::string &path) {
+bool is_arrow(const std::string& path) {
   if (is_folder(path)) {
-    return is_dataset(path) || is_dataset_dict(path) ||
-           is_shard_folder(path, kSuffixes);
+    return is_dataset(path) || is_dataset_dict(path) || is_shard_folder(path, kSuffixes);
   }
   std::array<uint8_t, 8> begin{};
   const Result<size_t> read = read_prefix(path, begin);
-  if (!read || *read < begin.size())
-    return false;
+  if (!read || *read < begin.size()) return false;
   // A file has a signature; a stream begins with -1 and the size of its schema.
   return std::memcmp(begin.data(), "ARROW1\0\0", 8) == 0 ||
-         (has_suffix(path, ".arrow") &&
-          std::memcmp(begin.data(), "\xff\xff\xff\xff", 4) == 0);
+         (has_suffix(path, ".arrow") && std::memcmp(begin.data(), "\xff\xff\xff\xff", 4) == 0);
 }
 
-std::string text_of_file(const std::string &path) {
+std::string text_of_file(const std::string& path) {
   Buffer bytes;
-  if (Result<void> read = read_file(path, bytes, {.max_bytes = 16 << 20});
-      !read) {
+  if (Result<void> read = read_file(path, bytes, {.max_bytes = 16 << 20}); !read) {
     throw Exception(std::move(read.error()));
   }
-  return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-void check_json(const JsonReader &json, const std::string &path) {
-  if (json.ok())
-    return;
+void check_json(const JsonReader& json, const std::string& path) {
+  if (json.ok()) return;
   const Error error = json.error(ErrorCode{}, path);
   throw Exception(damaged_array(path, error.what, error.where.offset));
 }
 
 // state.json: {"_data_files": [{"filename": "data-00000-of-00002.arrow"}, ...],
 // ...}
-std::vector<std::string> files_of_dataset(const std::string &folder) {
-  const std::string path = joined(folder, "state.json"),
-                    text = text_of_file(path);
+std::vector<std::string> files_of_dataset(const std::string& folder) {
+  const std::string path = joined(folder, "state.json"), text = text_of_file(path);
   std::vector<std::string> files;
   JsonReader json(text);
   for (json.begin_object(); json.next_key();) {
@@ -77,23 +67,19 @@ std::vector<std::string> files_of_dataset(const std::string &folder) {
           continue;
         }
         const std::string name(json.string());
-        if (name.empty() || name.find('/') != std::string::npos)
-          json.fail("no name of a file");
-        if (json.ok())
-          files.push_back(joined(folder, name));
+        if (name.empty() || name.find('/') != std::string::npos) json.fail("no name of a file");
+        if (json.ok()) files.push_back(joined(folder, name));
       }
     }
   }
   json.end();
   check_json(json, path);
-  if (files.empty())
-    throw Exception(damaged_array(path, "it names no data file"));
+  if (files.empty()) throw Exception(damaged_array(path, "it names no data file"));
   return files;
 }
 
-std::vector<std::string> splits_of(const std::string &folder) {
-  const std::string path = joined(folder, "dataset_dict.json"),
-                    text = text_of_file(path);
+std::vector<std::string> splits_of(const std::string& folder) {
+  const std::string path = joined(folder, "dataset_dict.json"), text = text_of_file(path);
   std::vector<std::string> splits;
   JsonReader json(text);
   for (json.begin_object(); json.next_key();) {
@@ -101,50 +87,44 @@ std::vector<std::string> splits_of(const std::string &folder) {
       json.skip();
       continue;
     }
-    for (json.begin_array(); json.next_element();)
-      splits.emplace_back(json.string());
+    for (json.begin_array(); json.next_element();) splits.emplace_back(json.string());
   }
   json.end();
   check_json(json, path);
   return splits;
 }
 
-std::vector<std::string> files_of(const std::string &path,
-                                  const Arguments &arguments) {
-  if (!is_folder(path))
-    return shard_files(path, kSuffixes);
+std::vector<std::string> files_of(const std::string& path, const Arguments& arguments) {
+  if (!is_folder(path)) return shard_files(path, kSuffixes);
   if (is_dataset_dict(path)) {
     const std::vector<std::string> splits = splits_of(path);
-    const bool known = !arguments.is_none("split") &&
-                       std::find(splits.begin(), splits.end(),
-                                 arguments.text("split")) != splits.end();
+    const bool known =
+        !arguments.is_none("split") &&
+        std::find(splits.begin(), splits.end(), arguments.text("split")) != splits.end();
     if (!known) {
-      throw Exception(
-          several_parts(path, "it holds the splits " + quoted_list(splits),
-                        "name one: split=\"train\""));
+      throw Exception(several_parts(path, "it holds the splits " + quoted_list(splits),
+                                    "name one: split=\"train\""));
     }
     return files_of_dataset(joined(path, arguments.text("split")));
   }
-  return is_dataset(path) ? files_of_dataset(path)
-                          : shard_files(path, kSuffixes);
+  return is_dataset(path) ? files_of_dataset(path) : shard_files(path, kSuffixes);
 }
 
-SourcePtr open_arrow(const std::string &path, const Arguments &arguments,
-                     const Progress &) {
+SourcePtr open_arrow(const std::string& path, const Arguments& arguments, const Progress&) {
   std::map<std::string, ParamValue> given;
-  if (!arguments.is_none("fields"))
-    given["fields"] = arguments.texts("fields");
+  if (!arguments.is_none("fields")) given["fields"] = arguments.texts("fields");
   return open_in_host("arrow", files_of(path, arguments), given);
 }
 
 const FormatRecord kArrow{
     .name = "arrow",
-    .doc = "Arrow files (.arrow, .feather, streams too), several of them, or "
-           "the folder that "
-           "Hugging Face's save_to_disk writes, through pyarrow, which maps "
-           "them into memory. "
-           "Columns are fields as with Parquet; names of classes come from the "
-           "dataset's features.",
+    .doc =
+        "Arrow files (.arrow, .feather, streams too), several of them, or "
+        "the folder that "
+        "Hugging Face's save_to_disk writes, through pyarrow, which maps "
+        "them into memory. "
+        "Columns are fields as with Parquet; names of classes come from the "
+        "dataset's features.",
     .example = "hr.open(\"dataset/\", split=\"train\")",
     .params = {{.name = "fields",
                 .type = ParamType::kStrings,
@@ -158,5 +138,5 @@ const FormatRecord kArrow{
     .shards = true};
 const Register<FormatRecord> registered(kArrow);
 
-} // namespace
-} // namespace headrace
+}  // namespace
+}  // namespace headrace

@@ -8,27 +8,25 @@
 namespace headrace {
 namespace {
 
-HostOpener &the_opener() {
+HostOpener& the_opener() {
   static HostOpener opener;
   return opener;
 }
 
-} // namespace
+}  // namespace
 
 void set_host_opener(HostOpener opener) { the_opener() = std::move(opener); }
 
-SourcePtr open_in_host(const std::string &format,
-                       const std::vector<std::string> &files,
-                       const std::map<std::string, ParamValue> &arguments) {
+SourcePtr open_in_host(const std::string& format, const std::vector<std::string>& files,
+                       const std::map<std::string, ParamValue>& arguments) {
   if (!the_opener()) {
-    throw Exception(unsupported_array(
-        files.empty() ? format : files.front(),
-        "files of the format \"" + format +
-            "\" are read by pyarrow, "
-            "from Python only",
-        "`headrace pack` makes a pack of them, which C++ opens too"));
+    throw Exception(unsupported_array(files.empty() ? format : files.front(),
+                                      "files of the format \"" + format +
+                                          "\" are read by pyarrow, "
+                                          "from Python only",
+                                      "`headrace pack` makes a pack of them, which C++ opens too"));
   }
   return the_opener()(format, files, arguments);
 }
 
-} // namespace headrace
+}  // namespace headrace

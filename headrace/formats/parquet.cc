@@ -15,33 +15,30 @@ namespace {
 
 const std::vector<std::string_view> kSuffixes = {".parquet", ".pq"};
 
-bool is_parquet(const std::string &path) {
-  if (is_folder(path))
-    return is_shard_folder(path, kSuffixes);
+bool is_parquet(const std::string& path) {
+  if (is_folder(path)) return is_shard_folder(path, kSuffixes);
   std::array<uint8_t, 4> begin{};
   const Result<size_t> read = read_prefix(path, begin);
-  return read && *read == begin.size() &&
-         std::memcmp(begin.data(), "PAR1", 4) == 0;
+  return read && *read == begin.size() && std::memcmp(begin.data(), "PAR1", 4) == 0;
 }
 
-SourcePtr open_parquet(const std::string &path, const Arguments &arguments,
-                       const Progress &) {
+SourcePtr open_parquet(const std::string& path, const Arguments& arguments, const Progress&) {
   std::map<std::string, ParamValue> given;
   given["memory"] = arguments.integer("memory");
-  if (!arguments.is_none("fields"))
-    given["fields"] = arguments.texts("fields");
+  if (!arguments.is_none("fields")) given["fields"] = arguments.texts("fields");
   return open_in_host("parquet", shard_files(path, kSuffixes), given);
 }
 
 const FormatRecord kParquet{
     .name = "parquet",
-    .doc = "Parquet files: one, several, or a folder of them (sorted), through "
-           "pyarrow. Columns are "
-           "fields: integers, floats, strings, lists of numbers, and pictures "
-           "as bytes or as the "
-           "structs {bytes, path} of Hugging Face. What fits into `memory` is "
-           "decoded once and "
-           "held; of larger sets row groups are decoded when they are wanted.",
+    .doc =
+        "Parquet files: one, several, or a folder of them (sorted), through "
+        "pyarrow. Columns are "
+        "fields: integers, floats, strings, lists of numbers, and pictures "
+        "as bytes or as the "
+        "structs {bytes, path} of Hugging Face. What fits into `memory` is "
+        "decoded once and "
+        "held; of larger sets row groups are decoded when they are wanted.",
     .example = "hr.open(\"train.parquet\", fields=[\"image\", \"label\"])",
     .params = {{.name = "fields",
                 .type = ParamType::kStrings,
@@ -49,8 +46,7 @@ const FormatRecord kParquet{
                        "None: all."},
                {.name = "memory",
                 .type = ParamType::kInt,
-                .doc =
-                    "How many bytes of decoded columns may be held in memory.",
+                .doc = "How many bytes of decoded columns may be held in memory.",
                 .fallback = int64_t{1} << 30,
                 .minimum = 0}},
     .recognizes = is_parquet,
@@ -58,5 +54,5 @@ const FormatRecord kParquet{
     .shards = true};
 const Register<FormatRecord> registered(kParquet);
 
-} // namespace
-} // namespace headrace
+}  // namespace
+}  // namespace headrace

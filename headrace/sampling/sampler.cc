@@ -6,9 +6,9 @@
 #include <map>
 
 #include "headrace/base/error.h"
+#include "headrace/base/permutation.h"
 #include "headrace/base/random.h"
 #include "headrace/base/registry.h"
-#include "headrace/base/permutation.h"
 
 namespace headrace {
 namespace {

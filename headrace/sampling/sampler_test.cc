@@ -7,8 +7,8 @@
 #include <set>
 
 #include "headrace/base/error.h"
-#include "headrace/sampling/batch_layout.h"
 #include "headrace/base/permutation.h"
+#include "headrace/sampling/batch_layout.h"
 
 namespace headrace {
 namespace {
