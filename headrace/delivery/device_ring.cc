@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/delivery/device_ring.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "headrace/base/error.h"
+
+namespace headrace {
+namespace {
+
+// Batches that differ a little in size do not make a slab grow each time.
+size_t with_room(size_t bytes) { return (bytes + bytes / 8 + 4095) / 4096 * 4096; }
+
+bool is_idle(const Slab& slab) {
+  return std::all_of(slab.busy.begin(), slab.busy.end(),
+                     [](const EventPtr& event) { return event->done(); });
+}
+
+void wait_until_idle(const Slab& slab) {
+  for (const EventPtr& event : slab.busy) event->wait_on_host();
+}
+
+}  // namespace
+
+DeviceRing::DeviceRing(DevicePtr device, int slabs) : device_(std::move(device)), slabs_(slabs) {}
+
+DeviceRing::~DeviceRing() {
+  for (const Slab& slab : free_) wait_until_idle(slab);
+  for (const Slab& slab : leaving_) wait_until_idle(slab);
+}
+
+void DeviceRing::free_what_is_idle() {
+  const auto gone = std::partition(leaving_.begin(), leaving_.end(),
+                                   [](const Slab& slab) { return !is_idle(slab); });
+  for (auto slab = gone; slab != leaving_.end(); ++slab) bytes_ -= slab->bytes;
+  leaving_.erase(gone, leaving_.end());
+}
+
+Slab DeviceRing::take(size_t bytes, Stream& writer, bool beyond) {
+  Slab slab;
+  {
+    MutexLock lock(mutex_);
+    free_what_is_idle();
+    const bool any = out_ < slabs_;
+    if (!any && !beyond) return {};
+    ++out_;
+    // A slab that is back may be busy for a while; one that is new is not.
+    if (any && made_ < slabs_) {
+      ++made_;
+    } else if (any) {
+      slab = std::move(free_.front());  // the one that has been back the longest
+      free_.erase(free_.begin());
+    }
+    slab.spare = !any;
+  }
+  if (slab.memory && slab.bytes < bytes) {  // outgrown: others may not be held up by waiting
+    wait_until_idle(slab);
+    MutexLock lock(mutex_);
+    bytes_ -= slab.bytes;
+    slab = {.memory = nullptr, .bytes = 0, .busy = {}, .spare = slab.spare};
+  }
+  if (!slab.memory) {
+    const size_t wanted = with_room(std::max<size_t>(bytes, 1));
+    try {
+      slab.memory = device_->allocate(wanted);
+    } catch (...) {
+      MutexLock lock(mutex_);
+      --out_;
+      if (!slab.spare) --made_;
+      throw;
+    }
+    slab.bytes = wanted;
+    MutexLock lock(mutex_);
+    bytes_ += wanted;
+  }
+  for (const EventPtr& event : slab.busy) writer.wait(event);
+  slab.busy.clear();
+  return slab;
+}
+
+void DeviceRing::give_back(Slab slab) {
+  MutexLock lock(mutex_);
+  --out_;
+  (slab.spare ? leaving_ : free_).push_back(std::move(slab));
+  // Under the lock, so that on_return() returns only when no call is under way.
+  if (on_return_) on_return_();
+}
+
+int DeviceRing::out() const {
+  MutexLock lock(mutex_);
+  return out_;
+}
+
+size_t DeviceRing::bytes() const {
+  MutexLock lock(mutex_);
+  return bytes_;
+}
+
+void DeviceRing::on_return(std::function<void()> call) {
+  MutexLock lock(mutex_);
+  on_return_ = std::move(call);
+}
+
+DeviceLease::DeviceLease(std::shared_ptr<DeviceRing> ring, Slab slab)
+    : ring_(std::move(ring)), slab_(std::move(slab)) {}
+
+DeviceLease::~DeviceLease() {
+  if (ready_) slab_.busy.push_back(ready_);
+  MutexLock lock(mutex_);
+  for (const StreamPtr& user : users_) {
+    try {
+      slab_.busy.push_back(user->record());
+    } catch (const Exception&) {
+      // The device has failed, and says so at its next use: nothing of it reads any more.
+    }
+  }
+  ring_->give_back(std::move(slab_));
+}
+
+void DeviceLease::use_on(uintptr_t stream) {
+  MutexLock lock(mutex_);
+  const auto same = [stream](const StreamPtr& user) { return user->handle() == stream; };
+  if (std::any_of(users_.begin(), users_.end(), same)) return;
+  StreamPtr user = ring_->device().foreign_stream(stream);
+  if (ready_) user->wait(ready_);
+  users_.push_back(std::move(user));
+}
+
+void DeviceLease::wait_on_host() const {
+  if (ready_) ready_->wait_on_host();
+}
+
+}  // namespace headrace

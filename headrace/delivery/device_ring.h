@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device memory for batches on their way: a fixed number of slabs, each as large as the largest
+// batch that it has held, which return when the batch is dropped and are fenced by events.
+//
+// Note [Why a slab may be written again]: the consumer drops a batch on the host while its kernels
+// still run. The lease knows the streams on which the batch was used; when it ends it records an
+// event in each, behind everything that the consumer has queued by then, and the copy that fills
+// the slab next waits for these events on the device. No host waits, nothing depends on the
+// allocator of a framework, and a slab is never written while somebody reads it.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "headrace/base/mutex.h"
+#include "headrace/device/device.h"
+
+namespace headrace {
+
+struct Slab {
+  std::shared_ptr<void> memory;
+  size_t bytes = 0;
+  std::vector<EventPtr> busy;  // what must be done before it is written again
+  bool spare = false;          // beyond the ring's number: not kept
+};
+
+class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
+ public:
+  DeviceRing(DevicePtr device, int slabs);
+  ~DeviceRing();  // waits for what still uses the memory
+
+  // A slab of at least so many bytes, whose events `writer` waits for; a null memory when all are
+  // out, unless `beyond`: then it is one more, which is freed when it comes back.
+  // Throws Exception HR0880.
+  Slab take(size_t bytes, Stream& writer, bool beyond) EXCLUDES_LOCK(mutex_);
+  void give_back(Slab slab) EXCLUDES_LOCK(mutex_);
+
+  int slabs() const { return slabs_; }
+  int out() const EXCLUDES_LOCK(mutex_);
+  size_t bytes() const EXCLUDES_LOCK(mutex_);  // of the memory that it holds, leased or not
+  Device& device() const { return *device_; }
+  // Called, without locks, when a slab comes back; detach() returns when no call is under way.
+  void on_return(std::function<void()> call) EXCLUDES_LOCK(mutex_);
+
+ private:
+  void free_what_is_idle() REQUIRES_LOCK(mutex_);
+  const DevicePtr device_;
+  const int slabs_;
+  mutable Mutex mutex_;
+  std::vector<Slab> free_ GUARDED_BY(mutex_);
+  std::vector<Slab> leaving_ GUARDED_BY(mutex_);  // to be freed once their events are done
+  int out_ GUARDED_BY(mutex_) = 0, made_ GUARDED_BY(mutex_) = 0;  // spare ones count in out_ alone
+  size_t bytes_ GUARDED_BY(mutex_) = 0;
+  std::function<void()> on_return_ GUARDED_BY(mutex_);
+};
+
+// The memory of a batch on a device, held by every tensor of it that is still alive.
+class DeviceLease {
+ public:
+  DeviceLease(std::shared_ptr<DeviceRing> ring, Slab slab);
+  ~DeviceLease();
+  DeviceLease(const DeviceLease&) = delete;
+  DeviceLease& operator=(const DeviceLease&) = delete;
+
+  void* memory() const { return slab_.memory.get(); }
+  Device& device() const { return ring_->device(); }
+  // The copy into it, once it is queued.
+  void set_ready(EventPtr ready) { ready_ = std::move(ready); }
+  // From now on this stream may read it, and write: it waits for the copy, and the slab for it.
+  void use_on(uintptr_t stream) EXCLUDES_LOCK(mutex_);
+  void wait_on_host() const;
+
+ private:
+  std::shared_ptr<DeviceRing> ring_;  // shared: batches outlive their loader
+  Slab slab_;
+  EventPtr ready_;
+  Mutex mutex_;
+  std::vector<StreamPtr> users_ GUARDED_BY(mutex_);
+};
+
+}  // namespace headrace

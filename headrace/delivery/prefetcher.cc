@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/delivery/prefetcher.h"
+
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "headrace/executor/thread_pool.h"
+
+namespace headrace {
+namespace {
+
+constexpr auto kSlice = std::chrono::milliseconds(50);
+constexpr auto kCopySlice = std::chrono::milliseconds(1);
+constexpr size_t kAlignment = 256;  // of a tensor in its slab
+constexpr size_t kSmall = size_t{64}
+                          << 10;  // bytes of a tensor that does not share with large ones
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// An empty tensor has a place too.
+size_t aligned(size_t bytes) { return (bytes / kAlignment + 1) * kAlignment; }
+
+bool is_small(const HostTensor& tensor) { return tensor.view.dense_bytes() < kSmall; }
+
+}  // namespace
+
+Prefetcher::Prefetcher(DevicePtr device, PrefetchOptions options)
+    : device_(std::move(device)),
+      options_(std::move(options)),
+      copies_(device_->make_stream()),
+      // One more than are ready: the batch that the consumer works on.
+      large_(std::make_shared<DeviceRing>(device_, options_.depth + 1)),
+      small_(std::make_shared<DeviceRing>(device_, options_.depth + 1)),
+      staging_(device_, options_.depth, options_.staging_limit) {
+  const auto wake = [this] {
+    MutexLock lock(mutex_);
+    changed_.notify_all();
+  };
+  large_->on_return(wake);
+  small_->on_return(wake);
+}
+
+Prefetcher::~Prefetcher() {
+  stop();
+  large_->on_return(nullptr);
+  small_->on_return(nullptr);
+}
+
+void Prefetcher::start(std::unique_ptr<BatchFeed> feed) {
+  throw_if_forked();
+  stop();
+  feed_ = std::move(feed);
+  {
+    MutexLock lock(mutex_);
+    running_ = true;
+    stopping_ = false;
+  }
+  thread_ = std::thread([this] { feed_all(); });
+}
+
+void Prefetcher::stop() {
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+  std::deque<Ready> dropped;  // leases end without the lock
+  {
+    MutexLock lock(mutex_);
+    dropped.swap(ready_);
+    running_ = false;
+  }
+  feed_ = nullptr;
+}
+
+std::optional<DeviceBatch> Prefetcher::next(const std::function<void()>& interrupted) {
+  const double begin = now();
+  bool warned = options_.patience_seconds <= 0;
+  std::optional<Ready> taken;
+  std::vector<std::string> messages;
+  while (!taken) {
+    {
+      MutexLock lock(mutex_);
+      if (!running_) return std::nullopt;
+      if (ready_.empty()) {
+        consumer_waits_ = true;
+        changed_.notify_all();
+        changed_.wait_for(mutex_, kSlice);
+      }
+      if (!ready_.empty()) {
+        taken = std::move(ready_.front());
+        ready_.pop_front();
+        consumer_waits_ = false;
+        stats_.wait_seconds += now() - begin;
+        if (!taken->batch) running_ = false;
+        changed_.notify_all();
+      } else if (!warned && now() - begin > options_.patience_seconds) {
+        warned = true;
+        messages_.push_back("no batch for " + std::to_string(int(now() - begin)) +
+                            " s: " + waits_for());
+      }
+      messages.swap(messages_);
+    }
+    for (const std::string& message : messages) {
+      if (options_.warn) options_.warn(message);
+    }
+    messages.clear();
+    if (!taken && interrupted) interrupted();
+  }
+  if (taken->error) std::rethrow_exception(taken->error);
+  return std::move(taken->batch);
+}
+
+std::string Prefetcher::waits_for() const {
+  switch (stage_) {
+    case Stage::kFeed:
+      return "the source's next batch does not come";
+    case Stage::kStaging:
+      return "the copies of earlier batches to " + device_->name() + " do not end";
+    case Stage::kRoom:
+      return "there is no device memory for the next batch, and none comes back";
+    case Stage::kIdle:
+      break;
+  }
+  return "the prefetcher's thread has ended";
+}
+
+void Prefetcher::feed_all() {
+  try {
+    while (wait_for_place()) {
+      enter(Stage::kFeed);
+      const double begin = now();
+      std::optional<HostBatch> batch = feed_->next([this] { return stopping(); });
+      {
+        MutexLock lock(mutex_);
+        stats_.feed_seconds += now() - begin;
+      }
+      if (!batch || stopping()) {
+        push({});
+        break;
+      }
+      push({deliver(std::move(*batch)), nullptr});
+    }
+  } catch (...) {
+    push({std::nullopt, std::current_exception()});
+  }
+  for (const Copying& copying : copying_) copying.done->wait_on_host();
+  copying_.clear();
+  enter(Stage::kIdle);
+}
+
+// False when the run is to end.
+bool Prefetcher::wait_for_place() {
+  while (true) {
+    // A copy under way holds memory of the feed's, which goes back as soon as may be.
+    drop_what_is_copied();
+    MutexLock lock(mutex_);
+    if (stopping_) return false;
+    if (static_cast<int>(ready_.size()) < options_.depth) return true;
+    stage_ = Stage::kIdle;
+    changed_.wait_for(mutex_, copying_.empty() ? kSlice : kCopySlice);
+  }
+}
+
+DeviceBatch Prefetcher::deliver(HostBatch batch) {
+  size_t large = 0, small = 0, staged = 0;
+  for (const HostTensor& tensor : batch.tensors) {
+    const size_t bytes = aligned(tensor.view.dense_bytes());
+    (is_small(tensor) ? small : large) += bytes;
+    if (!tensor.pinned) staged += bytes;
+  }
+  DeviceBatch out{{}, std::move(batch.rest)};
+  if (batch.tensors.empty()) return out;
+  enter(Stage::kRoom);
+  const std::shared_ptr<DeviceLease> large_lease = large > 0 ? lease_of(large_, large) : nullptr;
+  const std::shared_ptr<DeviceLease> small_lease = small > 0 ? lease_of(small_, small) : nullptr;
+  const bool gone = (large > 0 && !large_lease) || (small > 0 && !small_lease);
+  if (gone) return out;  // nobody waits for it
+  enter(Stage::kStaging);
+  const double begin = now();
+  auto* stage = static_cast<uint8_t*>(staged > 0 ? staging_.take(staged) : nullptr);
+  size_t large_at = 0, small_at = 0, staged_at = 0;
+  Copying copying;
+  for (HostTensor& tensor : batch.tensors) {
+    const size_t bytes = tensor.view.dense_bytes();
+    const bool is_of_small = is_small(tensor);
+    const std::shared_ptr<DeviceLease>& lease = is_of_small ? small_lease : large_lease;
+    size_t& at = is_of_small ? small_at : large_at;
+    const void* from = tensor.view.data;
+    if (!tensor.pinned && stage) {
+      if (bytes > 0) std::memcpy(stage + staged_at, from, bytes);
+      from = stage + staged_at;
+      staged_at += aligned(bytes);
+    } else {
+      copying.sources.push_back(std::move(tensor.lease));
+    }
+    DeviceTensor moved{tensor.view, lease};
+    moved.view.data = static_cast<uint8_t*>(lease->memory()) + at;
+    at += aligned(bytes);
+    copies_->copy(moved.view.data, from, bytes);
+    out.tensors.push_back(std::move(moved));
+  }
+  copying.done = copies_->record();
+  if (stage) staging_.fence(copying.done);
+  for (const auto& lease : {large_lease, small_lease}) {
+    if (lease) lease->set_ready(copying.done);
+  }
+  if (!copying.sources.empty()) copying_.push_back(std::move(copying));
+  const double seconds = now() - begin;
+  if (!staging_.all_pinned()) {
+    say_once("host memory cannot be pinned for " + device_->name() +
+             ": copies to it are slower and wait for the host (ulimit -l, or a "
+             "container's limit on locked memory)");
+  }
+  MutexLock lock(mutex_);
+  ++stats_.batches;
+  stats_.bytes += large + small;
+  stats_.staging_seconds += seconds;
+  stats_.pinned_bytes = staging_.bytes();
+  return out;
+}
+
+std::shared_ptr<DeviceLease> Prefetcher::lease_of(const std::shared_ptr<DeviceRing>& ring,
+                                                  size_t bytes) {
+  while (true) {
+    bool starved;
+    {
+      MutexLock lock(mutex_);
+      if (stopping_) return nullptr;
+      // Only the consumer itself could give memory back, and it waits for us: it keeps its batches.
+      starved = consumer_waits_ && ready_.empty();
+    }
+    Slab slab = ring->take(bytes, *copies_, starved);
+    if (slab.memory) {
+      if (slab.spare) {
+        say_once("the consumer keeps " + std::to_string(ring->slabs()) + " batches on " +
+                 device_->name() +
+                 ": each further one takes memory of its own (drop batches "
+                 "before taking the next, or raise depth)");
+        MutexLock lock(mutex_);
+        ++stats_.beyond;
+      }
+      return std::make_shared<DeviceLease>(ring, std::move(slab));
+    }
+    MutexLock lock(mutex_);
+    if (!stopping_ && !(consumer_waits_ && ready_.empty())) changed_.wait_for(mutex_, kSlice);
+  }
+}
+
+void Prefetcher::drop_what_is_copied() {
+  while (!copying_.empty() && copying_.front().done->done()) copying_.pop_front();
+}
+
+bool Prefetcher::stopping() const {
+  MutexLock lock(mutex_);
+  return stopping_;
+}
+
+void Prefetcher::enter(Stage stage) {
+  MutexLock lock(mutex_);
+  stage_ = stage;
+}
+
+void Prefetcher::push(Ready ready) {
+  MutexLock lock(mutex_);
+  ready_.push_back(std::move(ready));
+  changed_.notify_all();
+}
+
+void Prefetcher::say_once(const std::string& what) {
+  MutexLock lock(mutex_);
+  if (said_.insert(what).second) messages_.push_back(what);
+}
+
+PrefetchStats Prefetcher::stats() const {
+  PrefetchStats stats;
+  {
+    MutexLock lock(mutex_);
+    stats = stats_;
+  }
+  stats.device_bytes = large_->bytes() + small_->bytes();
+  return stats;
+}
+
+}  // namespace headrace

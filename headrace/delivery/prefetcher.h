@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batches of host memory, copied to a device ahead of the consumer.
+//
+//   feed (own thread) --host batch--> staging --copy stream--> slab --event--> consumer's stream
+//
+// One thread takes batches from a feed, stages those that do not lie in pinned memory, and queues
+// their copies on a stream of its own; `depth` batches are ready or under way at any time. The
+// consumer gets a batch as soon as its copy is queued: the stream that uses it waits for the copy,
+// the host does not. See device_ring.h for how memory is used again.
+// What the feed throws arrives at its place in the order, and ends the run.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "headrace/base/mutex.h"
+#include "headrace/base/tensor.h"
+#include "headrace/delivery/device_ring.h"
+#include "headrace/delivery/staging.h"
+
+namespace headrace {
+
+// Its elements are dense, in any order of axes.
+struct HostTensor {
+  TensorView view;
+  std::shared_ptr<void> lease;  // shared: held until the copy is done
+  bool pinned = false;          // copied from where it lies
+};
+
+struct HostBatch {
+  std::vector<HostTensor> tensors;
+  std::shared_ptr<void> rest;  // whatever goes with it, untouched. shared: its type is the feed's
+};
+
+// Where batches come from; asked by the prefetcher's thread alone.
+class BatchFeed {
+ public:
+  virtual ~BatchFeed() = default;
+  // Nothing at the end. May throw. `stopping` turns true when nobody waits for it any more.
+  virtual std::optional<HostBatch> next(const std::function<bool()>& stopping) = 0;
+};
+
+struct DeviceTensor {
+  TensorView view;
+  std::shared_ptr<DeviceLease> lease;  // shared: by the tensors of a batch
+};
+
+struct DeviceBatch {
+  std::vector<DeviceTensor> tensors;
+  std::shared_ptr<void> rest;
+};
+
+struct PrefetchOptions {
+  int depth = 2;                 // batches that are ready or under way
+  double patience_seconds = 60;  // until `warn` hears what next() waits for; 0: never
+  size_t staging_limit = 0;      // bytes of pinned memory for batches that are not; 0: any
+  std::function<void(const std::string&)> warn = {};
+};
+
+struct PrefetchStats {
+  int64_t batches = 0;
+  uint64_t bytes = 0;
+  double wait_seconds = 0;     // of next(), for a batch
+  double feed_seconds = 0;     // of the feed
+  double staging_seconds = 0;  // of copies into pinned memory, waiting for room included
+  int64_t beyond = 0;          // batches that got memory of their own: the consumer keeps many
+  size_t device_bytes = 0, pinned_bytes = 0;
+};
+
+class Prefetcher {
+ public:
+  Prefetcher(DevicePtr device, PrefetchOptions options);
+  ~Prefetcher();
+  Prefetcher(const Prefetcher&) = delete;
+  Prefetcher& operator=(const Prefetcher&) = delete;
+
+  // Begins a run; ends the one before.
+  void start(std::unique_ptr<BatchFeed> feed);
+  // Ends the run. Waits for the feed's call that is under way.
+  void stop();
+  // The next batch, or nothing after the last; then, or after an error, the run is over.
+  // `interrupted`, called every 50 ms while it waits, may throw.
+  std::optional<DeviceBatch> next(const std::function<void()>& interrupted = {})
+      EXCLUDES_LOCK(mutex_);
+
+  PrefetchStats stats() const EXCLUDES_LOCK(mutex_);
+  const DevicePtr& device() const { return device_; }
+
+ private:
+  enum class Stage { kIdle, kFeed, kStaging, kRoom };
+  // A copy under way, with what it reads.
+  struct Copying {
+    EventPtr done;
+    std::vector<std::shared_ptr<void>> sources;
+  };
+  struct Ready {
+    std::optional<DeviceBatch> batch;  // none at the end
+    std::exception_ptr error;
+  };
+
+  void feed_all() EXCLUDES_LOCK(mutex_);
+  DeviceBatch deliver(HostBatch batch);
+  std::shared_ptr<DeviceLease> lease_of(const std::shared_ptr<DeviceRing>& ring, size_t bytes);
+  bool wait_for_place() EXCLUDES_LOCK(mutex_);
+  bool stopping() const EXCLUDES_LOCK(mutex_);
+  void enter(Stage stage) EXCLUDES_LOCK(mutex_);
+  void push(Ready ready) EXCLUDES_LOCK(mutex_);
+  void drop_what_is_copied();
+  std::string waits_for() const REQUIRES_LOCK(mutex_);
+  void say_once(const std::string& what) EXCLUDES_LOCK(mutex_);
+
+  const DevicePtr device_;
+  const PrefetchOptions options_;
+  const StreamPtr copies_;
+  // Labels that are kept do not keep the images: small tensors have a ring of their own.
+  const std::shared_ptr<DeviceRing> large_, small_;
+  StagingRing staging_;
+  std::thread thread_;
+  std::unique_ptr<BatchFeed> feed_;  // the thread's, while it runs
+  std::deque<Copying> copying_;      // the thread's
+
+  mutable Mutex mutex_;
+  Condition changed_;
+  std::deque<Ready> ready_ GUARDED_BY(mutex_);
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  bool running_ GUARDED_BY(mutex_) = false;
+  bool consumer_waits_ GUARDED_BY(mutex_) = false;
+  Stage stage_ GUARDED_BY(mutex_) = Stage::kIdle;
+  std::set<std::string> said_ GUARDED_BY(mutex_);
+  std::vector<std::string> messages_ GUARDED_BY(mutex_);  // for `warn`, on the consumer's thread
+  PrefetchStats stats_ GUARDED_BY(mutex_);
+};
+
+}  // namespace headrace

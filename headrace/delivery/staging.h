@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pinned host memory through which batches pass that lie in ordinary memory.
+//
+// Copies from pinned memory run by themselves; the driver copies pageable memory first, on the
+// thread that asks. A fixed number of slabs is used in turn; one is written again when the copy out
+// of it is done. Used by one thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headrace/device/device.h"
+
+namespace headrace {
+
+// Pages of the host that a device copies from. Where they cannot be pinned they serve all the same.
+class PinnedPages {
+ public:
+  PinnedPages(DevicePtr device, size_t bytes);
+  ~PinnedPages();
+  PinnedPages(const PinnedPages&) = delete;
+  PinnedPages& operator=(const PinnedPages&) = delete;
+  void* data() const { return pages_; }
+  size_t bytes() const { return bytes_; }
+  bool pinned() const { return pinned_; }
+
+ private:
+  DevicePtr device_;
+  size_t bytes_;
+  void* pages_;
+  bool pinned_;
+};
+
+class StagingRing {
+ public:
+  // memory_limit: bytes of all slabs; 0: none.
+  StagingRing(DevicePtr device, int slabs, size_t memory_limit);
+  ~StagingRing();  // waits for the copies out of it
+
+  // Room for a batch; waits until the slab's last copy is done. Null where the limit leaves none:
+  // then the batch is copied from where it lies.
+  void* take(size_t bytes);
+  // The copies out of the slab that was taken last are queued before this.
+  void fence(EventPtr event);
+
+  bool all_pinned() const { return all_pinned_; }
+  size_t bytes() const;
+
+ private:
+  struct Place {
+    std::unique_ptr<PinnedPages> pages;
+    EventPtr busy;
+  };
+  DevicePtr device_;
+  size_t limit_;
+  std::vector<Place> places_;
+  size_t next_ = 0;
+  bool all_pinned_ = true;
+};
+
+}  // namespace headrace

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device as the engine sees it: memory, streams of work, and events that mark places in them.
+//
+// Three kinds: a CUDA device (cuda_device.cc), the host itself, where work is done as it is queued
+// (host_device.cc), and a simulated one, whose work is done as late and as much out of order as the
+// rules allow (simulated_device.h). What is proven on the simulated one holds on a real one.
+//
+// Work queued in one stream runs in order; work of two streams at any time, but for events: what a
+// stream queues after wait(event) begins when everything before the event is done. Nothing here
+// blocks the host but Event::wait_on_host, Stream::synchronize and allocation.
+// Thread-safe, all of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace headrace {
+
+// A place in a stream.
+class Event {
+ public:
+  virtual ~Event() = default;
+  virtual bool done() const = 0;
+  virtual void wait_on_host() const = 0;
+};
+using EventPtr = std::shared_ptr<const Event>;
+
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  // Queues a copy between the host and the device, or within one of them. REQUIRES: neither range
+  // is reused before an event behind it is done.
+  virtual void copy(void* to, const void* from, size_t bytes) = 0;
+  // Queues a function. On a CUDA device it is called at once, with the stream, and queues kernels
+  // there; elsewhere it runs in its turn, with null. `cost` is for simulated clocks.
+  virtual void run(std::function<void(void* cuda_stream)> work, double cost = 0) = 0;
+  virtual EventPtr record() = 0;
+  virtual void wait(const EventPtr& event) = 0;
+  virtual void synchronize() = 0;
+  // The framework's name for it: a cudaStream_t, or 0 on the host.
+  virtual uintptr_t handle() const = 0;
+};
+using StreamPtr = std::shared_ptr<Stream>;
+
+enum class DeviceKind { kHost, kCuda, kSimulated };
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual DeviceKind kind() const = 0;
+  virtual int index() const = 0;
+  virtual std::string name() const = 0;  // "cuda:0", "cpu"
+
+  // Device memory, 256-byte aligned. Throws Exception HR0880 when there is not enough.
+  // REQUIRES for dropping it: no queued work uses it.
+  virtual std::shared_ptr<void> allocate(size_t bytes) = 0;
+  // Makes mapped pages of the host such that copies from them run by themselves (pinned). False
+  // where that is refused: then copies still work, and wait for the host.
+  virtual bool pin(void* pages, size_t bytes) = 0;
+  virtual void unpin(void* pages) noexcept = 0;
+  virtual size_t free_bytes() const = 0;
+  virtual size_t total_bytes() const = 0;
+
+  // A stream of our own, which does not wait for the legacy default stream.
+  virtual StreamPtr make_stream() = 0;
+  // A stream of a framework's, by its handle. REQUIRES: it lives while this is used.
+  virtual StreamPtr foreign_stream(uintptr_t handle) = 0;
+};
+using DevicePtr = std::shared_ptr<Device>;
+
+// "cpu", "cuda" (the first), "cuda:1". The same object for the same name. Throws Exception HR0881
+// where the name makes no sense, HR0882 where there is no such device, with what is there.
+DevicePtr open_device(std::string_view name);
+
+// CUDA devices that can be used, and where there are none, why: "the driver is too old (12.2; 13.0
+// is needed)". Defined by cuda_device.cc or no_cuda.cc.
+struct CudaDevices {
+  int count = 0;
+  std::string why_none;
+};
+CudaDevices cuda_devices();
+DevicePtr open_cuda_device(int index);
+
+}  // namespace headrace

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands in for cuda_device.cc where Headrace is built without CUDA.
+#include <cstdlib>
+
+#include "headrace/device/device.h"
+
+namespace headrace {
+
+CudaDevices cuda_devices() { return {0, "this Headrace was built without CUDA"}; }
+
+DevicePtr open_cuda_device(int) { std::abort(); }  // there is none to be asked for
+
+}  // namespace headrace

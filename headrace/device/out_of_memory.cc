@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/device/out_of_memory.h"
+
+#include <cstdio>
+
+#include "headrace/base/error.h"
+#include "headrace/base/registry.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kOutOfMemory{
+    "HR0880", ErrorKind::kResource, "not enough memory on the device",
+    "Headrace asks for device memory for the batches that it copies ahead (depth of them, and one "
+    "more for the consumer) and for data that stays on the device. The message has the numbers. "
+    "The rest of the device's memory belongs to the model and to the framework's own cache, which "
+    "takes what is free and keeps it: begin to load before the model is made, use a smaller depth "
+    "or batch, or keep a smaller part of the data on the device."};
+const Register<ErrorCode> registered(kOutOfMemory);
+
+std::string mebibytes(size_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f MiB", double(bytes) / 1048576);
+  return text;
+}
+
+}  // namespace
+
+void throw_out_of_memory(const std::string& device, size_t wanted, size_t free, size_t total) {
+  raise(kOutOfMemory,
+        device + ": " + mebibytes(wanted) + " are needed, " + mebibytes(free) + " of " +
+            mebibytes(total) + " are free",
+        "a smaller depth= or batch_size=");
+}
+
+}  // namespace headrace

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/device/simulated_device.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <map>
+
+#include "headrace/base/pages.h"
+#include "headrace/device/out_of_memory.h"
+
+namespace headrace {
+namespace {
+
+// What is given back is spoilt, so that a late reader is found out.
+constexpr int kSpoilt = 0xDD;
+
+struct Marked {  // what an event knows; guarded by the device's mutex
+  bool done = false;
+  double time = 0;
+};
+
+struct Queued {
+  enum class Kind { kCopy, kRun, kRecord, kWait } kind;
+  void* to = nullptr;
+  const void* from = nullptr;
+  size_t bytes = 0;
+  std::function<void(void*)> work = {};
+  double cost = 0;
+  std::shared_ptr<Marked> mark = {};  // shared: with the event
+};
+
+struct Lane {
+  std::deque<Queued> queue;
+  double time = 0;
+};
+
+}  // namespace
+
+// One for the device, its streams, events and memory. Work that is done runs under the mutex: it is
+// the tests' own functions, which ask nothing of the device.
+struct SimulatedDevice::State {
+  mutable Mutex mutex;
+  std::mt19937_64 random GUARDED_BY(mutex);
+  std::map<int, Lane> lanes GUARDED_BY(mutex);
+  int next_stream GUARDED_BY(mutex) = 1;
+  std::vector<SimulatedWork> timeline GUARDED_BY(mutex);
+  size_t allocated GUARDED_BY(mutex) = 0, peak GUARDED_BY(mutex) = 0;
+  std::map<void*, size_t> pinned GUARDED_BY(mutex);
+  std::vector<std::pair<void*, size_t>> spoilt GUARDED_BY(mutex);  // mapped while work is queued
+  SimulatedCosts costs;
+  size_t memory_limit = 0;
+  bool pins = true;
+
+  explicit State(uint64_t seed) : random(seed) {}
+  ~State() { bury(); }
+
+  void bury() REQUIRES_LOCK(mutex) {
+    for (const auto& [pages, bytes] : spoilt) unmap_pages(pages, bytes);
+    spoilt.clear();
+  }
+
+  // A reader that comes too late sees spoilt bytes, not a fault.
+  void take_back(void* pages, size_t bytes) REQUIRES_LOCK(mutex) {
+    std::memset(pages, kSpoilt, bytes);
+    spoilt.emplace_back(pages, bytes);
+    allocated -= bytes;
+    const auto idle = [](const auto& lane) { return lane.second.queue.empty(); };
+    if (std::all_of(lanes.begin(), lanes.end(), idle)) bury();
+  }
+
+  static bool can_run(const Lane& lane) {
+    if (lane.queue.empty()) return false;
+    const Queued& head = lane.queue.front();
+    return head.kind != Queued::Kind::kWait || head.mark->done;
+  }
+
+  void work_off(int number, Lane& lane) REQUIRES_LOCK(mutex) {
+    Queued head = std::move(lane.queue.front());
+    lane.queue.pop_front();
+    const double begin = lane.time;
+    switch (head.kind) {
+      case Queued::Kind::kCopy:
+        if (head.bytes > 0) std::memcpy(head.to, head.from, head.bytes);
+        if (costs.bytes_per_second > 0) lane.time += double(head.bytes) / costs.bytes_per_second;
+        timeline.push_back({SimulatedWork::Kind::kCopy, number, begin, lane.time});
+        break;
+      case Queued::Kind::kRun:
+        head.work(nullptr);
+        lane.time += head.cost;
+        timeline.push_back({SimulatedWork::Kind::kRun, number, begin, lane.time});
+        break;
+      case Queued::Kind::kRecord:
+        head.mark->done = true;
+        head.mark->time = lane.time;
+        break;
+      case Queued::Kind::kWait:
+        lane.time = std::max(lane.time, head.mark->time);
+        break;
+    }
+  }
+
+  // One piece of work of a stream that can go on; false when there is none.
+  bool work_once() REQUIRES_LOCK(mutex) {
+    std::vector<int> able;
+    for (const auto& [number, lane] : lanes) {
+      if (can_run(lane)) able.push_back(number);
+    }
+    if (able.empty()) return false;
+    const int number = able[random() % able.size()];
+    work_off(number, lanes[number]);
+    return true;
+  }
+
+  // What a call may set off: mostly nothing.
+  void drift() REQUIRES_LOCK(mutex) {
+    for (uint64_t n = random() % 8 == 0 ? random() % 4 : 0; n > 0 && work_once(); --n) {
+    }
+  }
+
+  void queue(int stream, Queued work) REQUIRES_LOCK(mutex) {
+    lanes[stream].queue.push_back(std::move(work));
+    drift();
+  }
+};
+
+namespace {
+
+template <class State>
+class SimulatedEvent final : public Event {
+ public:
+  SimulatedEvent(std::shared_ptr<State> device, std::shared_ptr<Marked> mark)
+      : device_(std::move(device)), mark_(std::move(mark)) {}
+  bool done() const override {
+    MutexLock lock(device_->mutex);
+    device_->drift();
+    return mark_->done;
+  }
+  void wait_on_host() const override {
+    MutexLock lock(device_->mutex);
+    while (!mark_->done && device_->work_once()) {
+    }
+  }
+  const std::shared_ptr<Marked>& mark() const { return mark_; }
+
+ private:
+  std::shared_ptr<State> device_;  // shared: see SimulatedDevice::State
+  std::shared_ptr<Marked> mark_;   // shared: with the queue
+};
+
+template <class State>
+class SimulatedStream final : public Stream {
+ public:
+  SimulatedStream(std::shared_ptr<State> device, int number)
+      : device_(std::move(device)), number_(number) {}
+  void copy(void* to, const void* from, size_t bytes) override {
+    MutexLock lock(device_->mutex);
+    device_->queue(number_, {.kind = Queued::Kind::kCopy, .to = to, .from = from, .bytes = bytes});
+  }
+  void run(std::function<void(void*)> work, double cost) override {
+    MutexLock lock(device_->mutex);
+    device_->queue(number_, {.kind = Queued::Kind::kRun, .work = std::move(work), .cost = cost});
+  }
+  EventPtr record() override {
+    auto mark = std::make_shared<Marked>();
+    MutexLock lock(device_->mutex);
+    device_->queue(number_, {.kind = Queued::Kind::kRecord, .mark = mark});
+    return std::make_shared<SimulatedEvent<State>>(device_, mark);
+  }
+  void wait(const EventPtr& event) override {
+    const auto* known = dynamic_cast<const SimulatedEvent<State>*>(event.get());
+    if (!known) return event->wait_on_host();
+    MutexLock lock(device_->mutex);
+    device_->queue(number_, {.kind = Queued::Kind::kWait, .mark = known->mark()});
+  }
+  void synchronize() override { record()->wait_on_host(); }
+  uintptr_t handle() const override { return static_cast<uintptr_t>(number_); }
+
+ private:
+  std::shared_ptr<State> device_;  // shared: see SimulatedDevice::State
+  int number_;
+};
+
+}  // namespace
+
+SimulatedDevice::SimulatedDevice(uint64_t seed, SimulatedCosts costs, size_t memory_limit,
+                                 bool pins)
+    : state_(std::make_shared<State>(seed)) {
+  state_->costs = costs;
+  state_->memory_limit = memory_limit;
+  state_->pins = pins;
+}
+
+SimulatedDevice::~SimulatedDevice() = default;
+
+std::shared_ptr<void> SimulatedDevice::allocate(size_t bytes) {
+  {
+    MutexLock lock(state_->mutex);
+    const size_t limit = state_->memory_limit;
+    if (limit > 0 && bytes > limit - std::min(limit, state_->allocated)) {
+      throw_out_of_memory(name(), bytes, limit - state_->allocated, limit);
+    }
+    state_->allocated += bytes;
+    state_->peak = std::max(state_->peak, state_->allocated);
+  }
+  return {map_pages(bytes), [bytes, state = state_](void* pages) {
+            MutexLock lock(state->mutex);
+            state->take_back(pages, bytes);
+          }};
+}
+
+bool SimulatedDevice::pin(void* pages, size_t bytes) {
+  MutexLock lock(state_->mutex);
+  return state_->pins && state_->pinned.emplace(pages, bytes).second;
+}
+
+void SimulatedDevice::unpin(void* pages) noexcept {
+  MutexLock lock(state_->mutex);
+  state_->pinned.erase(pages);
+}
+
+size_t SimulatedDevice::total_bytes() const {
+  return state_->memory_limit > 0 ? state_->memory_limit : size_t{1} << 40;
+}
+
+size_t SimulatedDevice::free_bytes() const { return total_bytes() - allocated_bytes(); }
+
+StreamPtr SimulatedDevice::make_stream() {
+  int number;
+  {
+    MutexLock lock(state_->mutex);
+    number = state_->next_stream++;
+  }
+  return foreign_stream(static_cast<uintptr_t>(number));
+}
+
+StreamPtr SimulatedDevice::foreign_stream(uintptr_t handle) {
+  return std::make_shared<SimulatedStream<State>>(state_, static_cast<int>(handle));
+}
+
+std::vector<SimulatedWork> SimulatedDevice::timeline() const {
+  MutexLock lock(state_->mutex);
+  return state_->timeline;
+}
+
+size_t SimulatedDevice::allocated_bytes() const {
+  MutexLock lock(state_->mutex);
+  return state_->allocated;
+}
+
+size_t SimulatedDevice::peak_bytes() const {
+  MutexLock lock(state_->mutex);
+  return state_->peak;
+}
+
+int SimulatedDevice::pinned_ranges() const {
+  MutexLock lock(state_->mutex);
+  return static_cast<int>(state_->pinned.size());
+}
+
+}  // namespace headrace

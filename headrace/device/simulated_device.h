@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device that exists to find mistakes: it does queued work as late as it may, in an order drawn
+// from a seed, spoils memory that is given back, and keeps a clock of its own.
+//
+// Nothing runs by itself. Each call draws whether some queued work is done and whose; the rest is
+// done when somebody waits for it. So a copy whose source is overwritten too early, or a reader
+// that does not wait for its copy, sees wrong bytes, on every run with that seed. The clock: a
+// piece of work begins when its stream is free and what it waits for is done, and ends after its
+// cost. The host takes no time. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "headrace/base/mutex.h"
+#include "headrace/device/device.h"
+
+namespace headrace {
+
+struct SimulatedCosts {
+  double bytes_per_second = 0;  // of copies; 0: they take no time
+};
+
+// One piece of work on the clock, in the order in which it was done.
+struct SimulatedWork {
+  enum class Kind { kCopy, kRun } kind;
+  int stream = 0;
+  double begin = 0, end = 0;
+};
+
+class SimulatedDevice final : public Device {
+ public:
+  // memory_limit: of allocate(), in bytes; 0: none. `pins`: whether pin() works.
+  explicit SimulatedDevice(uint64_t seed, SimulatedCosts costs = {}, size_t memory_limit = 0,
+                           bool pins = true);
+  ~SimulatedDevice() override;
+
+  DeviceKind kind() const override { return DeviceKind::kSimulated; }
+  int index() const override { return 0; }
+  std::string name() const override { return "simulated"; }
+  std::shared_ptr<void> allocate(size_t bytes) override;
+  bool pin(void* pages, size_t bytes) override;
+  void unpin(void* pages) noexcept override;
+  size_t free_bytes() const override;
+  size_t total_bytes() const override;
+  StreamPtr make_stream() override;
+  // Streams are numbered from 1; 0 is a stream like the others.
+  StreamPtr foreign_stream(uintptr_t handle) override;
+
+  std::vector<SimulatedWork> timeline() const;
+  size_t allocated_bytes() const;
+  size_t peak_bytes() const;
+  int pinned_ranges() const;
+
+ private:
+  struct State;
+  // shared: with streams, events and memory, which may outlive the device.
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace headrace
