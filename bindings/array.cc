@@ -8,8 +8,10 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -68,13 +70,29 @@ struct Exported {
   Managed managed{};
 };
 
+bool is_on_cuda(const Array& array) {
+  return array.device && array.device->device().kind() == DeviceKind::kCuda;
+}
+
+DLDevice place_of(const Array& array) {
+  if (!is_on_cuda(array)) return {kDLCPU, 0};
+  return {kDLCUDA, array.device->device().index()};
+}
+
+// DLPack names streams 1 (the legacy default), 2 (the thread's default) or by their handle, as CUDA
+// takes them; None is the legacy default, -1 no stream at all.
+void let_stream_use(const Array& array, nb::handle stream) {
+  const int64_t given = stream.is_none() ? 1 : nb::cast<int64_t>(stream);
+  if (given >= 0) array.device->use_on(static_cast<uintptr_t>(given));
+}
+
 template <class Managed>
 Managed* export_tensor(const Array& array) {
   auto* exported = new Exported<Managed>{array.view.shape, strides_of(array.view), array.lease, {}};
   Managed& managed = exported->managed;
   const DType dtype = array.view.dtype;
   managed.dl_tensor = {array.view.data,
-                       {kDLCPU, 0},
+                       place_of(array),
                        static_cast<int32_t>(exported->shape.size()),
                        {correspondence(dtype).code, static_cast<uint8_t>(8 * size_of(dtype)), 1},
                        exported->shape.data(),
@@ -100,10 +118,18 @@ void free_capsule(PyObject* capsule) {
 nb::object dlpack(const Array& self, nb::handle stream,
                   std::optional<std::pair<uint32_t, uint32_t>> max_version,
                   std::optional<std::pair<int, int>> device, std::optional<bool> copy) {
-  if (!stream.is_none()) throw nb::buffer_error("host memory has no stream");
-  if (device && *device != std::pair<int, int>(kDLCPU, 0))
-    throw nb::buffer_error("host memory only; copy the tensor to the device");
+  const DLDevice place = place_of(self);
+  if (place.device_type == kDLCPU && !stream.is_none())
+    throw nb::buffer_error("host memory has no stream");
+  if (device && *device != std::pair<int, int>(place.device_type, place.device_id))
+    throw nb::buffer_error("it is exported where it lies; copy the tensor to the device");
   Array array = self;
+  if (is_on_cuda(self)) {
+    if (copy.value_or(false)) throw nb::buffer_error("device memory is exported without a copy");
+    let_stream_use(self, stream);
+  } else if (self.device) {
+    self.device->wait_on_host();
+  }
   if (copy.value_or(false)) {
     array = make_array(self.view.dtype, self.view.shape);
     copy_dense(self.view, static_cast<uint8_t*>(array.view.data));
@@ -119,12 +145,36 @@ nb::object dlpack(const Array& self, nb::handle stream,
       PyCapsule_New(managed, kNewName, free_capsule<DLManagedTensorVersioned, kNewName>));
 }
 
+// The axes as the memory has them, the outermost first: (B, H, W, C) for channels_last. Where two
+// have the same stride, one of them has a single entry, and stands further in.
+Array in_memory_order(const Array& self) {
+  if (self.view.strides.empty()) return self;
+  const TensorView& from = self.view;
+  std::vector<size_t> axes(from.shape.size());
+  std::iota(axes.begin(), axes.end(), size_t{0});
+  std::stable_sort(axes.begin(), axes.end(), [&](size_t a, size_t b) {
+    return std::pair(from.strides[a], from.shape[a]) > std::pair(from.strides[b], from.shape[b]);
+  });
+  Array turned{{from.data, from.dtype, {}, {}}, self.lease, self.device};
+  for (size_t axis : axes) {
+    turned.view.shape.push_back(from.shape[axis]);
+    turned.view.strides.push_back(from.strides[axis]);
+  }
+  return turned;
+}
+
 struct BufferShape {
   std::vector<Py_ssize_t> shape, strides;
 };
 
 int get_buffer(PyObject* object, Py_buffer* buffer, int flags) {
-  const TensorView& view = nb::inst_ptr<Array>(nb::handle(object))->view;
+  const Array& array = *nb::inst_ptr<Array>(nb::handle(object));
+  const TensorView& view = array.view;
+  if (is_on_cuda(array)) {
+    PyErr_SetString(PyExc_BufferError, "it lies on a device; use DLPack");
+    return -1;
+  }
+  if (array.device) array.device->wait_on_host();
   const Correspondence& known = correspondence(view.dtype);
   if (!known.buffer_format) {
     PyErr_SetString(PyExc_BufferError, "the buffer protocol has no bfloat16; use DLPack");
@@ -223,13 +273,24 @@ void bind_array(nb::module_& module) {
       .def_prop_ro("nbytes", [](const Array& self) { return self.view.dense_bytes(); })
       .def_prop_ro("data_ptr",
                    [](const Array& self) { return reinterpret_cast<uintptr_t>(self.view.data); })
+      .def("in_memory_order", &in_memory_order,
+           "The same memory with its axes as they lie there, the outermost first: (B, H, W, C) for "
+           "channels_last. For frameworks without strides.")
       .def("__dlpack__", &dlpack, nb::kw_only(), nb::arg("stream") = nb::none(),
            nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
            nb::arg("copy") = nb::none(),
            nb::sig("def __dlpack__(self, *, stream: object | None = None, "
                    "max_version: tuple[int, int] | None = None, "
                    "dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> object"))
-      .def("__dlpack_device__", [](const Array&) { return std::pair<int, int>(kDLCPU, 0); });
+      .def("__dlpack_device__",
+           [](const Array& self) {
+             const DLDevice place = place_of(self);
+             return std::pair<int, int>(place.device_type, place.device_id);
+           })
+      .def_prop_ro(
+          "device",
+          [](const Array& self) { return self.device ? self.device->device().name() : "cpu"; },
+          "\"cpu\", or as torch names it, \"cuda:0\".");
 }
 
 }  // namespace headrace::python

@@ -22,10 +22,14 @@ constexpr ErrorCode kShapeDiffers{
     "records differ needs ragged=\"list\" or a step that makes them equal."};
 const Register<ErrorCode> registered_shape(kShapeDiffers);
 
+// What frameworks want that take memory as it is (XLA, Eigen); slots are aligned to pages.
+constexpr std::align_val_t kItemAlignment{64};
+
 // Memory of one ragged item.
 std::shared_ptr<void> make_item(size_t bytes) {
   if (bytes >= kLargeBytes) return make_pages(bytes);  // Note [Why large memory is mapped]
-  return {::operator new(std::max<size_t>(bytes, 1)), [](void* p) { ::operator delete(p); }};
+  return {::operator new(std::max<size_t>(bytes, 1), kItemAlignment),
+          [](void* p) { ::operator delete(p, kItemAlignment); }};
 }
 
 bool is_picture(const Output& output) {

@@ -16,19 +16,21 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from headrace import _core, inspection, options
-from headrace.batch import batch_class
+from headrace.delivered import Form, Outputs
 from headrace.errors import Warning, declare
-from headrace.frameworks import each
-from headrace.iteration import Iteration, live
+from headrace.frameworks.numpy import hand_over
+from headrace.iteration import Iteration, live, refuse_dataloader_worker
 from headrace.pipeline import Pipeline
 from headrace.sampling import engine_sampler
 from headrace.show import Grid
 from headrace.sources import Source
 from headrace.sources import open as open_source
+from headrace.workers import Pool
 
 _CLOSED = declare(
     "HR0161",
@@ -47,14 +49,15 @@ _NOT_A_STATE = declare(
 )
 
 _STATE_VERSION = 1
+_NUMPY = Form(hand_over)
 
 
-class Loader:
+class Loader(Outputs):
     """Batches of a source, in exact order, epoch after epoch.
 
     ``for batch in loader`` runs one epoch; each loop is the next one. A batch is a namedtuple of
-    fields; arrays are NumPy's unless ``.torch()`` was called, share the engine's memory, may be
-    written to and may be kept.
+    fields; arrays are NumPy's, share the engine's memory, may be written to and may be kept.
+    ``loader.torch()`` is the loader with torch's tensors; see also tensorflow, jax, paddle, mxnet.
 
     Args:
         source: what ``headrace.open`` takes.
@@ -68,6 +71,8 @@ class Loader:
         seed: of every order and draw.
         sampler: record indices, or an object of headrace.sampling.
         fields: names and order of what is delivered; beside the source's also id, key, valid.
+        python_workers: processes for the steps in Python, instead of one thread of this one: for
+            steps that hold the GIL. The same batches; see docs/migrating.md.
         threads: default, the allowed cores. memory_limit: bytes or "2 GiB"; default, a quarter of
             what is available. cache: bytes of it for records as they are stored: what was read
             first stays in memory for all epochs, shared by the loaders of this process.
@@ -98,6 +103,7 @@ class Loader:
         seed: int = 0,
         sampler: Any = None,
         fields: str | Sequence[str] | None = None,
+        python_workers: int = 0,
         threads: int | None = None,
         memory_limit: int | str | None = None,
         cache: int | str | None = None,
@@ -119,30 +125,32 @@ class Loader:
         self._given = {name: given[name] for name in _KEYWORDS}
         self._source = open_source(source)
         self._pipeline = Pipeline(transforms)
+        self._workers = Pool(options.integer("python_workers", python_workers))
         self._shard = options.resolve_shard(shard)
         self._shard_frozen = False
         self._generation = 0
         self._resumed = False
-        self._convert: Callable[[Any], Any] = _numpy_output()
-        self._as_dict = False
         self._wall_seconds = 0.0  # of iteration, the consumer's own work included
         self._last_seen = 0.0
         self._engine = self._make_engine()
         live.add(self)
+        weakref.finalize(self, self._workers.close)
 
     def _make_engine(self, **changes: Any) -> _core.Loader:
         """An engine's loader with these keywords changed: to iterate, or to inspect."""
         given = {**self._given, **changes}
         shard = self._shard if "shard" not in changes else options.resolve_shard(changes["shard"])
         pipeline = changes.get("pipeline", self._pipeline)
+        runner = self._workers.runner if self._workers.count else None
+        specs = pipeline.list_specs(runner), pipeline.field_specs(runner)
         engine_options = options.engine_options(given, shard)
+        engine_options["host_workers"] = self._workers.processes
         sampler, engine_options["shuffle"] = engine_sampler(
             given["sampler"], self._source, engine_options["shuffle"]
         )
         return _core.Loader(
             self._source.engine,
-            pipeline.list_specs(),
-            pipeline.field_specs(),
+            *specs,
             pipeline.dropped,
             engine_options,
             sampler,
@@ -172,7 +180,12 @@ class Loader:
         return self._current().batches_per_epoch()
 
     def __iter__(self) -> Iterator[Any]:
+        return self._iterate(_NUMPY)
+
+    def _iterate(self, form: Form) -> Iterator[Any]:
+        refuse_dataloader_worker()
         engine = self._current()
+        self._workers.start()
         self._shard_frozen = True
         self._generation += 1
         if self._resumed:
@@ -180,9 +193,9 @@ class Loader:
         else:
             engine.restart()
         self._last_seen = time.perf_counter()
-        return Iteration(self, self._generation)
+        return Iteration(self, self._generation, form)
 
-    def _next(self, generation: int) -> Any:
+    def _next(self, generation: int, form: Form) -> Any:
         if generation != self._generation:
             raise _CLOSED.error(
                 "this iterator was closed",
@@ -194,40 +207,11 @@ class Loader:
         self._last_seen = now
         if taken is None:
             raise StopIteration
-        return self._delivered(taken[2])
+        return form.batch(self._fields, taken[2])
 
     @functools.cached_property
     def _fields(self) -> tuple[str, ...]:
         return tuple(output["name"] for output in self._current().outputs())
-
-    def _delivered(self, values: list[Any]) -> Any:
-        converted = [each(self._convert, value) for value in values]
-        if self._as_dict:
-            return dict(zip(self._fields, converted, strict=True))
-        return batch_class(self._fields)._make(converted)
-
-    # Output.
-
-    def numpy(self) -> Loader:
-        """Batches as NumPy arrays that share the engine's memory: the default."""
-        self._convert, self._as_dict = _numpy_output(), False
-        return self
-
-    def torch(self, device: Any = None, batch: str = "tuple") -> Loader:
-        """Batches as torch tensors: on the host without a copy, or on ``device``.
-
-        batch: "tuple" (a namedtuple) or "dict".
-        """
-        from headrace.frameworks.torch import make_hand_over
-
-        self._as_dict = options.one_of("batch", batch, ("tuple", "dict")) == "dict"
-        self._convert = make_hand_over(device)
-        return self
-
-    def dlpack(self) -> Loader:
-        """Batches as ``headrace.Array``, which every framework's ``from_dlpack`` takes."""
-        self._convert, self._as_dict = lambda array: array, False
-        return self
 
     # State.
 
@@ -265,16 +249,15 @@ class Loader:
 
     def batch(self, epoch: int, index: int) -> Any:
         """Batch ``index`` of an epoch, as the iteration gives it, with ``.id`` and ``.key``."""
+        return self._batch(epoch, index, _NUMPY)
+
+    def _batch(self, epoch: int, index: int, form: Form) -> Any:
+        self._workers.start()
         _, _, values = self._inspector.batch(
             options.integer("epoch", epoch), options.integer("index", index)
         )
-        names = [output["name"] for output in self._inspector.outputs()]
-        hidden = {n: values[names.index(n)] for n in ("id", "key") if n not in self._fields}
-        out = batch_class(self._fields, inspected=True)._make(
-            each(self._convert, value) for value in values[: len(self._fields)]
-        )
-        out.__dict__.update({n: each(self._convert, value) for n, value in hidden.items()})
-        return out
+        names = (output["name"] for output in self._inspector.outputs())
+        return form.inspected(self._fields, dict(zip(names, values, strict=True)))
 
     @functools.cached_property
     def _inspector(self) -> _core.Loader:
@@ -283,11 +266,14 @@ class Loader:
 
     def peek(self) -> Any:
         """The batch that comes next, without taking it."""
+        return self._peek(_NUMPY)
+
+    def _peek(self, form: Form) -> Any:
         state = self._current().state()
         last = len(self) - 1
         if state["batch"] > last:
-            return self.batch(state["epoch"] + 1, 0)
-        return self.batch(state["epoch"], state["batch"])
+            return self._batch(state["epoch"] + 1, 0, form)
+        return self._batch(state["epoch"], state["batch"], form)
 
     def show(self, n: int = 16) -> Grid:
         """The next ``n`` pictures as a grid: notebooks show it, ``.save(path)`` writes a PNG."""
@@ -303,7 +289,9 @@ class Loader:
 
     def stats(self) -> inspection.Stats:
         """Counters since the loader was made; ``stages`` in seconds summed over threads."""
-        return inspection.Stats(self._current().stats(), wall_seconds=self._wall_seconds)
+        counted = self._current().stats()
+        workers = self._workers.counters()
+        return inspection.Stats(counted, wall_seconds=self._wall_seconds, python_workers=workers)
 
     def bottleneck(self) -> str:
         """One sentence: who waits for whom, and for what."""
@@ -338,6 +326,7 @@ class Loader:
     def close(self) -> None:
         """Ends the iteration and frees the engine's memory; batches that are kept stay valid."""
         self._generation += 1
+        self._workers.close()  # before the engine, which waits for their answers
         if self._engine is not None:
             self._engine.close()
         if "_inspector" in self.__dict__:
@@ -352,12 +341,6 @@ class Loader:
 
 
 _KEYWORDS = tuple(Loader.__init__.__kwdefaults__ or ())
-
-
-def _numpy_output() -> Callable[[Any], Any]:
-    from headrace.frameworks.numpy import hand_over
-
-    return hand_over
 
 
 def _warn(message: str) -> None:

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TensorFlow's eager tensors over a batch's memory, and a tf.data.Dataset of batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from headrace import _core
+from headrace.delivered import Delivered
+
+if TYPE_CHECKING:
+    from headrace.loader import Loader
+
+
+def make_hand_over(device: str | None = None) -> Callable[[_core.Array], Any]:
+    """``array -> tensor``. Without strides in TensorFlow, axes stand as the memory has them."""
+    import tensorflow as tf
+
+    from_dlpack = tf.experimental.dlpack.from_dlpack
+
+    def on_host(array: _core.Array) -> Any:
+        return from_dlpack(array.in_memory_order().__dlpack__())
+
+    if device is None:
+        return on_host
+
+    def on_device(array: _core.Array) -> Any:
+        with tf.device(device):
+            return tf.identity(on_host(array))
+
+    return on_device
+
+
+class TensorFlowBatches(Delivered):
+    """Batches as eager tensors; ``as_dataset()`` for Keras and for all that wants tf.data."""
+
+    def __init__(self, loader: Loader, device: str | None = None, batch: str = "tuple") -> None:
+        super().__init__(loader, make_hand_over(device), batch)
+
+    def as_dataset(self) -> Any:
+        """A tf.data.Dataset of this loader's batches: each pass over it is an epoch, in order.
+
+        Tensors are the loader's own memory, as in plain iteration. A pass begins where an iteration
+        of the loader would, so a state that was loaded holds; then the number of batches is only
+        known from the second pass on, and the cardinality is unknown. Put nothing behind it that
+        reads ahead (``prefetch``) where the state must tell what was *used*: it counts what tf.data
+        took. One pass at a time; a second iterator ends the first. UnsupportedError HR0804.
+        """
+        from headrace.frameworks.tensorflow_dataset import make_dataset
+
+        return make_dataset(self)

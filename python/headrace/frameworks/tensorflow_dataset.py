@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A tf.data.Dataset of a loader's batches.
+
+Dataset.from_generator is not used: it cannot say how many batches there are, and it calls Python
+three times a batch. Here a pass asks the loader once how many batches are left, and then takes each
+with one call, which hands over eager tensors as they are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from headrace.delivered import Field, delivered_fields
+from headrace.errors import declare
+
+if TYPE_CHECKING:
+    from headrace.frameworks.tensorflow import TensorFlowBatches
+    from headrace.loader import Loader
+
+_NO_DATASET = declare(
+    "HR0804",
+    "unsupported",
+    "batches that tf.data cannot describe",
+    "A tf.data.Dataset says beforehand how many batches come, and each tensor's dtype and rank. "
+    "Records of differing shape that come as a list (ragged='list') have none: make them equal by "
+    "a step (Resize, Pad), leave the field out with fields=, or iterate .tensorflow() itself: that "
+    "delivers lists of tensors. on_error='skip' may leave out a whole batch: use 'substitute'.",
+)
+
+
+def make_dataset(view: TensorFlowBatches) -> Any:
+    """See TensorFlowBatches.as_dataset."""
+    import tensorflow as tf
+
+    loader = view._loader
+    fields = delivered_fields(loader)
+    specs = {name: _spec(loader, name, field) for name, field in fields.items()}
+    dtypes = [spec.dtype for spec in specs.values()]
+    passing = _Pass(view)
+
+    def batch(_: Any) -> Any:
+        tensors = tf.py_function(passing.take, [], dtypes)
+        for tensor, spec in zip(tensors, specs.values(), strict=True):
+            tensor.set_shape(spec.shape)
+        return view._form.structure(tuple(specs), tensors)
+
+    def begin(_: Any) -> Any:
+        return tf.data.Dataset.range(tf.py_function(passing.begin, [], tf.int64))
+
+    resumed = loader._resumed
+    dataset = tf.data.Dataset.range(1).flat_map(begin).map(batch)
+    if not resumed:
+        dataset = dataset.apply(tf.data.experimental.assert_cardinality(len(loader)))
+    return dataset
+
+
+class _Pass:
+    """The present pass over the loader; called by tf.data from its own threads, one at a time."""
+
+    def __init__(self, view: TensorFlowBatches) -> None:
+        self._view = view
+        self._batches: Iterator[Any] = iter(())
+        self._left = 0
+
+    def begin(self) -> int:
+        """How many batches come."""
+        self._batches = iter(self._view)
+        self._left = len(self._view) - self._view.state_dict()["batch"]
+        return self._left
+
+    def take(self) -> list[Any]:
+        import tensorflow as tf
+
+        batch = next(self._batches)
+        values = batch.values() if isinstance(batch, dict) else batch
+        self._left -= 1
+        if self._left == 0:
+            next(self._batches, None)  # so that the loader, too, is at the end of its epoch
+        return [tf.constant(_bytes(v)) if isinstance(v, list) else v for v in values]
+
+
+def _bytes(values: list[Any]) -> list[bytes]:
+    return [os.fsencode(value) if isinstance(value, str) else value for value in values]
+
+
+def _spec(loader: Loader, name: str, field: Field) -> Any:
+    import tensorflow as tf
+
+    given = loader._given
+    if given["on_error"] == "skip":
+        raise _NO_DATASET.error("with on_error='skip'", hint="on_error='substitute'")
+    if field.is_list and field.kind not in ("text", "bytes"):
+        raise _NO_DATASET.error(f"{name!r} comes as a list", hint="Resize, Pad or fields=")
+    rows = None if given["last_batch"] == "keep" else loader.batch_size
+    if field.is_list:
+        return tf.TensorSpec((rows,), tf.string)
+    return tf.TensorSpec((rows, *field.shape), tf.as_dtype(field.dtype))
