@@ -112,14 +112,14 @@ def test_a_record_that_contains_the_magic_of_recordio(tmp_path: Path) -> None:
 KILLED = """
 import sys
 import headrace as hr
-convert = sys.modules["headrace.convert"]
-convert._JOURNAL_BYTES = 1
+from headrace.containers import conversion
+conversion._JOURNAL_BYTES = 1
 def slow(done, total):
     print(done, flush=True)
-add = convert._Told.add
+add = conversion.Told.add
 def slow_add(self, records):
     import time; time.sleep(0.02); add(self, records)
-convert._Told.add = slow_add
+conversion.Told.add = slow_add
 hr.convert(sys.argv[1], sys.argv[2], sys.argv[3], shards=int(sys.argv[4]), progress=slow)
 """
 

@@ -260,3 +260,18 @@ def test_headrace_never_imports_a_framework_by_itself() -> None:
         "assert not {'torch', 'tensorflow', 'jax', 'PIL'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_importing_headrace_imports_little_else() -> None:
+    """What a fraction of the calls needs is imported by those: the start is everybody's."""
+    late = ("asyncio", "base64", "concurrent", "hashlib", "html", "logging", "shutil", "tarfile")
+    code = (
+        "import sys, numpy\n"
+        "before = set(sys.modules)\n"
+        "import headrace\n"
+        "print(*(name.partition('.')[0] for name in set(sys.modules) - before))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    frameworks = {"torch", "tensorflow", "jax", "PIL", "paddle", "mxnet", "h5py", "lmdb", "pyarrow"}
+    assert not {*late, *frameworks, "pathlib", "urllib", "typer", "rich"} & set(done.stdout.split())

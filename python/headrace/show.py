@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.report.png import picture_grid, png_from_pixels
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Pixels = np.ndarray[Any, Any]
 
@@ -19,13 +19,19 @@ class Grid:
     """A picture made of pictures. Notebooks show it; ``save(path)`` writes a PNG file."""
 
     def __init__(self, pictures: Sequence[Pixels], columns: int | None = None) -> None:
+        from headrace.report.png import picture_grid  # with all that reports need
+
         self.pixels = picture_grid(_equal_sizes(pictures), columns)
 
     def _repr_png_(self) -> bytes:
+        from headrace.report.png import png_from_pixels
+
         return png_from_pixels(self.pixels)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes the PNG file and returns its path."""
+        from pathlib import Path
+
         Path(path).write_bytes(self._repr_png_())
         return Path(path)
 

@@ -8,19 +8,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, cast
 
 from headrace import _core
 
-# What --to takes, and the module that writes it. "pack" is headrace.pack's.
-MODULES = {
-    "folder": "folder",
-    "tar": "tar",
-    "tfrecord": "tfrecord",
-    "recordio": "recordio",
-    "lmdb": "lmdb",
-    "hdf5": "hdf5",
-}
+# What --to takes: the modules that write it. "pack" is headrace.pack's.
+NAMES: tuple[str, ...] = ("folder", "tar", "tfrecord", "recordio", "lmdb", "hdf5")
 
 
 class Writer(Protocol):
@@ -53,9 +46,9 @@ class Container(Protocol):
         """Arguments of ``open`` that give its fields the source's names again."""
 
 
-def container(name: str) -> Any:
-    """The module of a container. ImportError names the library that it needs."""
-    return importlib.import_module(f"headrace.containers.{MODULES[name]}")
+def container(name: str) -> Container:
+    """The module of a container. Its check() says which library it needs."""
+    return cast(Container, importlib.import_module(f"headrace.containers.{name}"))
 
 
 def check_pictures(schema: Sequence[_core.Field], what: str) -> None:
