@@ -306,6 +306,14 @@ def test_every_command_has_help() -> None:
         assert "--json" in done.stdout
 
 
+def test_options_of_a_few_words_name_them() -> None:
+    for command, option, word in (("convert", "--to", "tfrecord"), ("pack", "--level", "dense")):
+        done = run(command, PICTURES, "-o", "x", option, "nothing")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "'nothing' is not one of" in done.stderr and f"'{word}'" in done.stderr
+        assert f"|{word}|" in run(command, "--help").stdout
+
+
 def test_help_does_not_wait_for_frameworks() -> None:
     code = (
         "import sys\n"

@@ -3,25 +3,13 @@
 
 from __future__ import annotations
 
-import enum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from headrace.cli import output
-
-INTERRUPTED = 130
-
-
-class To(str, enum.Enum):
-    folder = "folder"
-    tar = "tar"
-    tfrecord = "tfrecord"
-    recordio = "recordio"
-    lmdb = "lmdb"
-    hdf5 = "hdf5"
-    pack = "pack"
+from headrace.convert import FORMATS
 
 
 @output.command
@@ -32,7 +20,9 @@ def run(
     out: Annotated[
         Path, typer.Option("--output", "-o", help="The file; with --shards, a folder of them.")
     ],
-    to: Annotated[To, typer.Option("--to", help="The container to write.")],
+    to: Annotated[
+        str, typer.Option("--to", help="The container to write.", **output.one_of(FORMATS))
+    ],
     shards: Annotated[int, typer.Option(min=1, help="Files to divide it into.")] = 1,
     threads: Annotated[int | None, typer.Option(min=1, help="Default: the allowed cores.")] = None,
     verify: Annotated[
@@ -49,24 +39,21 @@ def run(
     import headrace
 
     total = len(opened) * (2 if verify else 1)
-    try:
-        with output.progress("converting", total, quiet=json) as done:
-            report = headrace.convert(
-                opened,
-                out,
-                to.value,
-                shards=shards,
-                threads=threads,
-                verify=verify,
-                overwrite=force,
-                progress=lambda count, _: done(count),
-            )
-    except KeyboardInterrupt:
-        output.fail("headrace: interrupted; the same command goes on from here", INTERRUPTED)
+    with output.resumable(), output.progress("converting", total, quiet=json) as done:
+        report = headrace.convert(
+            opened,
+            out,
+            to,
+            shards=shards,
+            threads=threads,
+            verify=verify,
+            overwrite=force,
+            progress=lambda count, _: done(count),
+        )
     if json:
-        output.print_json({"output": str(out), "to": to.value, **report})
+        output.print_json({"output": str(out), "to": to, **report})
     else:
-        print_report(str(out), {"to": to.value, **report})
+        print_report(str(out), {"to": to, **report})
     return output.GOOD
 
 

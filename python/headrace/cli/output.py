@@ -9,7 +9,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn, ParamSpec
 
@@ -17,6 +17,7 @@ import typer
 
 PIPE_COLUMNS = 240
 GOOD, BAD_ANSWER, USAGE, DATA, ENVIRONMENT = 0, 1, 2, 3, 4
+INTERRUPTED = 130
 # What is written and where, not what is read: by their codes, whichever class says it.
 USAGE_CODES = ("HR0414", "HR0415", "HR0446", "HR0449", "HR0451", "HR0458")
 ENVIRONMENT_CODES = ("HR0447", "HR0448", "HR0457")
@@ -75,7 +76,7 @@ def command(body: Callable[P, int | None]) -> Callable[P, None]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(GOOD) from None
         except KeyboardInterrupt:
-            raise typer.Exit(130) from None
+            raise typer.Exit(INTERRUPTED) from None
         except ImportError as error:
             fail(f"headrace: {error}", ENVIRONMENT)
         except Exception as error:
@@ -83,6 +84,26 @@ def command(body: Callable[P, int | None]) -> Callable[P, None]:
         raise typer.Exit(code or GOOD)
 
     return run
+
+
+@contextmanager
+def resumable() -> Iterator[None]:
+    """Around what goes on where it stopped when it is called again: Ctrl-C says so."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        fail("headrace: interrupted; the same command goes on from here", INTERRUPTED)
+
+
+def one_of(names: Sequence[str]) -> Any:
+    """Of an option: the words that it takes, for its help, and the check of what was given."""
+
+    def check(name: str) -> str:
+        if name not in names:
+            raise typer.BadParameter(f"{name!r} is not one of {', '.join(map(repr, names))}.")
+        return name
+
+    return {"metavar": f"[{'|'.join(names)}]", "callback": check}
 
 
 def exit_code_of(error: Exception) -> int:

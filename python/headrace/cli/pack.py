@@ -3,21 +3,13 @@
 
 from __future__ import annotations
 
-import enum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from headrace.cli import output, pack_report
-
-INTERRUPTED = 130
-
-
-class Level(str, enum.Enum):
-    fast = "fast"
-    dense = "dense"
-    none = "none"
+from headrace.pack import LEVELS
 
 
 @output.command
@@ -29,12 +21,13 @@ def run(
         Path, typer.Option("--output", "-o", help="The pack; with --shards, a folder of them.")
     ],
     level: Annotated[
-        Level,
+        str,
         typer.Option(
             help="Of JPEG pictures, all lossless. fast: a tenth larger, fastest to decode; dense: "
-            "about their size, slower; none: as they are."
+            "about their size, slower; none: as they are.",
+            **output.one_of(LEVELS),
         ),
-    ] = Level.fast,
+    ] = LEVELS[0],
     shards: Annotated[int, typer.Option(min=1, max=99_999, help="Files to divide it into.")] = 1,
     threads: Annotated[int | None, typer.Option(min=1, help="Default: the allowed cores.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a pack that is there.")] = False,
@@ -48,21 +41,18 @@ def run(
     import headrace
 
     total = sum(len(source) for source in opened)
-    try:
-        with output.progress("packing", total, quiet=json) as done:
-            summary = headrace.pack(
-                opened,
-                out,
-                level=level.value,
-                shards=shards,
-                threads=threads,
-                overwrite=force,
-                progress=lambda count, _: done(count),
-            )
-    except KeyboardInterrupt:
-        output.fail("headrace: interrupted; the same command goes on from here", INTERRUPTED)
+    with output.resumable(), output.progress("packing", total, quiet=json) as done:
+        summary = headrace.pack(
+            opened,
+            out,
+            level=level,
+            shards=shards,
+            threads=threads,
+            overwrite=force,
+            progress=lambda count, _: done(count),
+        )
     if json:
-        output.print_json({"output": str(out), "level": level.value, **summary})
+        output.print_json({"output": str(out), "level": level, **summary})
     else:
         print_summary(str(out), summary)
     return output.GOOD
