@@ -69,6 +69,10 @@ def label_of(path: Path) -> int:
     return CLASSES.index(path.parent.name)
 
 
+def labeled_files_of(root: Path) -> list[tuple[Path, int]]:
+    return [(path, label_of(path)) for path in files_of(root)]
+
+
 def pixels_of(path: Path) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """(C, H, W), as Pillow decodes it."""
     return np.asarray(Image.open(path).convert("RGB")).transpose(2, 0, 1)

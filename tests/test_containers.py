@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import mds_writer
 import numpy as np
 import pytest
 from headrace.cli.app import app
@@ -34,36 +35,9 @@ def write_folder(root: Path) -> None:
 
 
 def write_mds(source: hr.Source, out: Path) -> None:
-    """As MosaicML Streaming writes them, two shards."""
-    out.mkdir()
-    shards = []
-    for number, (begin, end) in enumerate(((0, 17), (17, RECORDS))):
-        samples = []
-        for i in range(begin, end):
-            record = source.engine.read(i)
-            sizes = np.uint32(len(record["image"])).tobytes()
-            samples.append(sizes + record["image"] + np.int64(record["label"]).tobytes())
-        first = 4 + 4 * (len(samples) + 1)
-        ends = np.cumsum([first, *map(len, samples)], dtype=np.uint32)
-        data = np.uint32(len(samples)).tobytes() + ends.tobytes() + b"".join(samples)
-        name = f"shard.{number:05}.mds"
-        (out / name).write_bytes(data)
-        shards.append(
-            {
-                "version": 2,
-                "format": "mds",
-                "column_names": ["image", "label"],
-                "column_encodings": ["jpeg", "int"],
-                "column_sizes": [None, 8],
-                "compression": None,
-                "hashes": [],
-                "samples": len(samples),
-                "size_limit": 1 << 26,
-                "raw_data": {"basename": name, "bytes": len(data), "hashes": {}},
-                "zip_data": None,
-            }
-        )
-    (out / "index.json").write_text(json.dumps({"version": 2, "shards": shards}))
+    records = [source.engine.read(i) for i in range(len(source))]
+    samples = [(record["image"], np.int64(record["label"]).tobytes()) for record in records]
+    mds_writer.write(out, {"image": ("jpeg", None), "label": ("int", 8)}, samples, per_shard=17)
 
 
 def write_manifest(folder: Path, source: hr.Source, out: Path) -> None:

@@ -1,69 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LMDB environments are read as the lmdb package reads them, and give the folder's batches."""
+"""LMDB environments are read as the lmdb package reads them; what holds for every container is in
+test_containers.py."""
 
 from __future__ import annotations
 
 import json
 import os
 import struct
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from conftest import CLASSES
+from conftest import labeled_files_of
+from lmdb_writer import datum, tensors, write
 
 import headrace as hr
-from headrace import transforms as T
 
 lmdb = pytest.importorskip("lmdb", reason="the lmdb package is not installed")
-
-
-def varint(value: int) -> bytes:
-    value &= (1 << 64) - 1
-    out = b""
-    while value >= 0x80:
-        out += bytes([value & 0x7F | 0x80])
-        value >>= 7
-    return out + bytes([value])
-
-
-def number(field: int, value: int) -> bytes:
-    return varint(field << 3) + varint(value)
-
-
-def chunk(field: int, value: bytes) -> bytes:
-    return varint(field << 3 | 2) + varint(len(value)) + value
-
-
-def datum(
-    data: bytes, label: int, shape: tuple[int, int, int] = (0, 0, 0), encoded: bool = True
-) -> bytes:
-    sizes = b"".join(number(1 + i, size) for i, size in enumerate(shape))
-    return sizes + chunk(4, data) + number(5, label) + (number(7, 1) if encoded else b"")
-
-
-def tensors(picture: bytes, label: int) -> bytes:
-    """As Caffe2's make_image_db writes them."""
-    image = number(1, 1) + number(2, 4) + chunk(6, picture)
-    return chunk(1, image) + chunk(1, number(1, 1) + number(2, 2) + number(4, label))
-
-
-def write(path: Path, entries: Mapping[bytes, bytes], **options: Any) -> Path:
-    with lmdb.open(str(path), map_size=1 << 28, **options) as env, env.begin(write=True) as txn:
-        for key, value in entries.items():
-            txn.put(key, value)
-    (path / "lock.mdb").unlink(missing_ok=True)
-    return path
-
-
-def files_of(pictures: Path) -> list[tuple[Path, int]]:
-    return [
-        (path, label)
-        for label, name in enumerate(CLASSES)
-        for path in sorted((pictures / name).iterdir())
-    ]
 
 
 @pytest.fixture(scope="session")
@@ -71,31 +24,23 @@ def datums(pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder's pictures in its order, as Caffe's convert_imageset writes them."""
     entries = {
         b"%08d_%s" % (i, path.name.encode()): datum(path.read_bytes(), label)
-        for i, (path, label) in enumerate(files_of(pictures))
+        for i, (path, label) in enumerate(labeled_files_of(pictures))
     }
     return write(tmp_path_factory.mktemp("lmdb") / "train_lmdb", entries)
 
 
-def make(path: Path, **options: Any) -> hr.Loader:
-    steps = [T.RandomResizedCrop(16), T.RandomHorizontalFlip()]
-    return hr.Loader(path, steps, batch_size=4, shuffle=True, seed=5, **options)
-
-
-def batches(loader: hr.Loader) -> list[tuple[bytes, bytes]]:
-    return [(batch.image.tobytes(), batch.label.tobytes()) for batch in loader]
-
-
-def test_batches_are_those_of_the_folder(datums: Path, pictures: Path, tmp_path: Path) -> None:
-    want = batches(make(pictures))
-    assert batches(make(datums)) == want
-    files = files_of(pictures)
-    caffe2 = {b"%05d" % i: tensors(path.read_bytes(), c) for i, (path, c) in enumerate(files)}
-    assert batches(make(write(tmp_path / "caffe2", caffe2))) == want
+def test_caffe2s_tensors_are_pictures_and_labels(pictures: Path, tmp_path: Path) -> None:
+    files = labeled_files_of(pictures)
+    entries = {b"%05d" % i: tensors(path.read_bytes(), c) for i, (path, c) in enumerate(files)}
+    source, expected = hr.open(write(tmp_path / "caffe2", entries)), hr.open(pictures)
+    assert source.column("label").tolist() == expected.column("label").tolist()
+    for i in range(len(files)):
+        np.testing.assert_array_equal(source[i]["image"], expected[i]["image"])
 
 
 def test_records_keys_and_labels(datums: Path, pictures: Path) -> None:
     source = hr.open(datums)
-    files = files_of(pictures)
+    files = labeled_files_of(pictures)
     assert len(source) == len(files) == 23
     assert source.column("label").tolist() == [label for _, label in files]
     for i, (path, _) in enumerate(files):
@@ -103,23 +48,6 @@ def test_records_keys_and_labels(datums: Path, pictures: Path) -> None:
         assert source.key(i) == f"{i:08}_{path.name}"
     assert os.listdir(datums) == ["data.mdb"]
     assert "values: datum" in repr(source)
-
-
-def test_a_loader_resumes_at_every_step(datums: Path) -> None:
-    want = batches(make(datums))
-    for step in range(len(want)):
-        first, second = make(datums, threads=1), make(datums, threads=3)
-        running = iter(first)
-        for _ in range(step):
-            next(running)
-        second.load_state_dict(first.state_dict())
-        assert batches(second) == want[step:]
-
-
-def test_all_shards_of_a_run_are_the_dataset(datums: Path) -> None:
-    parts = [make(datums, shard=(rank, 3), fields="id", last_batch="keep") for rank in range(3)]
-    seen = [int(i) for part in parts for batch in part for i in batch.id]
-    assert set(seen) == set(range(23))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -198,7 +126,9 @@ def test_pickles_are_refused_and_their_bytes_can_be_had(tmp_path: Path) -> None:
 def test_bad_records_are_told_exactly(datums: Path, pictures: Path, tmp_path: Path) -> None:
     """One value that is no datum, and one whose overflow page says that it is another."""
     bad = tmp_path / "bad"
-    entries = {b"%02d" % i: datum(p.read_bytes(), c) for i, (p, c) in enumerate(files_of(pictures))}
+    entries = {
+        b"%02d" % i: datum(p.read_bytes(), c) for i, (p, c) in enumerate(labeled_files_of(pictures))
+    }
     entries[b"05"] = b"\x22\xff"
     write(bad, entries)
     file = bad / "data.mdb"

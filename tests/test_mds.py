@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MDS shards are read as MosaicML Streaming reads them, and give the folder's batches."""
+"""MDS shards are read as MosaicML Streaming reads them; what holds for every container is in
+test_containers.py."""
 
 from __future__ import annotations
 
@@ -9,101 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import CLASSES
+from conftest import labeled_files_of
+from mds_writer import write
 from PIL import Image
 
 import headrace as hr
-from headrace import transforms as T
 
 
-def write(
-    folder: Path,
-    columns: dict[str, tuple[str, int | None]],
-    samples: list[tuple[bytes, ...]],
-    per_shard: int = 8,
-) -> Path:
-    """What MDSWriter writes; columns must be sorted by name."""
-    folder.mkdir(parents=True)
-    sizes = [size for _, size in columns.values()]
-    config = json.dumps({"columns": list(columns)}).encode()
-    shards: list[dict[str, Any]] = []
-    for number, begin in enumerate(range(0, len(samples), per_shard)):
-        bodies = []
-        for sample in samples[begin : begin + per_shard]:
-            lengths = [len(v) for v, size in zip(sample, sizes, strict=True) if size is None]
-            bodies.append(np.array(lengths, "<u4").tobytes() + b"".join(sample))
-        offsets = (
-            np.cumsum([0] + [len(body) for body in bodies]) + 4 * (len(bodies) + 2) + len(config)
-        )
-        data = np.uint32(len(bodies)).tobytes() + offsets.astype("<u4").tobytes() + config
-        name = f"shard.{number:05}.mds"
-        (folder / name).write_bytes(data + b"".join(bodies))
-        shards.append(
-            {
-                "column_encodings": [encoding for encoding, _ in columns.values()],
-                "column_names": list(columns),
-                "column_sizes": sizes,
-                "compression": None,
-                "format": "mds",
-                "hashes": [],
-                "raw_data": {"basename": name, "bytes": 0, "hashes": {}},
-                "samples": len(bodies),
-                "size_limit": 1 << 26,
-                "version": 2,
-                "zip_data": None,
-            }
-        )
-    (folder / "index.json").write_text(json.dumps({"shards": shards, "version": 2}, sort_keys=True))
-    return folder
-
-
-def files_of(pictures: Path) -> list[tuple[Path, int]]:
-    return [
-        (path, label)
-        for label, name in enumerate(CLASSES)
-        for path in sorted((pictures / name).iterdir())
-    ]
-
-
-@pytest.fixture(scope="session")
-def shards(pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    samples = [(path.read_bytes(), np.int64(label).tobytes()) for path, label in files_of(pictures)]
-    columns: dict[str, tuple[str, int | None]] = {"image": ("png", None), "label": ("int", 8)}
-    return write(tmp_path_factory.mktemp("mds") / "train", columns, samples)
-
-
-def make(path: Path, **options: Any) -> hr.Loader:
-    steps = [T.RandomResizedCrop(16), T.RandomHorizontalFlip()]
-    return hr.Loader(path, steps, batch_size=4, shuffle=True, seed=5, **options)
-
-
-def batches(loader: hr.Loader) -> list[tuple[bytes, bytes]]:
-    return [(batch.image.tobytes(), batch.label.tobytes()) for batch in loader]
-
-
-def test_batches_are_those_of_the_folder(shards: Path, pictures: Path) -> None:
-    assert batches(make(shards)) == batches(make(pictures))
-    assert hr.open(shards).column("label").tolist() == [c for _, c in files_of(pictures)]
-
-
-def test_a_loader_resumes_at_every_step(shards: Path) -> None:
-    want = batches(make(shards))
-    for step in range(len(want)):
-        first, second = make(shards, threads=1), make(shards, threads=3)
-        running = iter(first)
-        for _ in range(step):
-            next(running)
-        second.load_state_dict(first.state_dict())
-        assert batches(second) == want[step:]
-
-
-def test_all_shards_of_a_run_are_the_dataset(shards: Path) -> None:
-    parts = [make(shards, shard=(rank, 3), fields="id") for rank in range(3)]
-    assert {int(i) for part in parts for batch in part for i in batch.id} == set(range(23))
-
-
-def test_bad_samples_are_told_exactly(shards: Path, pictures: Path, tmp_path: Path) -> None:
-    samples = [(path.read_bytes(), np.int64(c).tobytes()) for path, c in files_of(pictures)]
+def test_bad_samples_are_told_exactly(pictures: Path, tmp_path: Path) -> None:
+    samples = [(path.read_bytes(), np.int64(c).tobytes()) for path, c in labeled_files_of(pictures)]
     folder = write(tmp_path / "bad", {"image": ("png", None), "label": ("int", 8)}, samples)
     file = folder / "shard.00001.mds"
     data = bytearray(file.read_bytes())
@@ -113,7 +28,7 @@ def test_bad_samples_are_told_exactly(shards: Path, pictures: Path, tmp_path: Pa
     lines = tmp_path / "bad.jsonl"
     loader = hr.Loader(folder, batch_size=4, on_error="skip", quarantine=lines, fields=("label",))
     labels = [int(label) for batch in loader for label in batch.label]
-    assert labels == [c for i, (_, c) in enumerate(files_of(pictures)) if i != 11]
+    assert labels == [c for i, (_, c) in enumerate(labeled_files_of(pictures)) if i != 11]
     (line,) = (json.loads(text) for text in lines.read_text().splitlines())
     assert (line["record"], line["key"], line["code"]) == (11, "shard.00001.mds:3", "HR0488")
     assert (line["file"], line["offset"]) == (str(file), begin)

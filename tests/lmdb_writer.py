@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values as Caffe and Caffe2 put them into LMDB, by their .proto files, and environments that the
+lmdb package writes: nothing of Headrace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tfrecord_writer import field, varint
+
+
+def number(name: int, value: int) -> bytes:
+    return varint(name << 3) + varint(value)
+
+
+def datum(
+    data: bytes, label: int, shape: tuple[int, int, int] = (0, 0, 0), encoded: bool = True
+) -> bytes:
+    sizes = b"".join(number(1 + i, size) for i, size in enumerate(shape))
+    return sizes + field(4, data) + number(5, label) + (number(7, 1) if encoded else b"")
+
+
+def tensors(picture: bytes, label: int) -> bytes:
+    """As Caffe2's make_image_db writes them."""
+    image = number(1, 1) + number(2, 4) + field(6, picture)
+    return field(1, image) + field(1, number(1, 1) + number(2, 2) + number(4, label))
+
+
+def write(path: Path, entries: Mapping[bytes, bytes], **options: Any) -> Path:
+    import lmdb
+
+    with lmdb.open(str(path), map_size=1 << 28, **options) as env, env.begin(write=True) as txn:
+        for key, value in entries.items():
+            txn.put(key, value)
+    (path / "lock.mdb").unlink(missing_ok=True)
+    return path

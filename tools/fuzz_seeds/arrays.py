@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays: .npy, .npz, IDX and CIFAR, safetensors."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import struct
+import zipfile
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+
+def npy(array: np.ndarray, version: tuple[int, int] | None = None) -> bytes:
+    out = io.BytesIO()
+    np.lib.format.write_array(out, array, version, allow_pickle=True)
+    return out.getvalue()
+
+
+def arrays() -> Iterator[np.ndarray]:
+    for dtype in ("?", "i1", "<u2", ">u2", "<i4", ">i8", "<f2", "<f4", ">f8"):
+        yield np.arange(12).reshape(3, 2, 2).astype(dtype)
+    yield np.asfortranarray(np.arange(6, dtype="<i4").reshape(2, 3))
+    yield np.arange(3.0)
+    yield np.zeros((0, 4), "<f4")
+    yield np.zeros((2, 0), "<f4")
+    yield np.array(["ab", "c"], "S3")
+    yield np.array(["äb", "c"])
+    yield np.array([(1, 2.0)], [("a", "<i4"), ("b", "<f8")])
+    yield np.array(5, "<i8")
+    yield np.array([1 + 2j], "<c8")
+
+
+def npy_files() -> Iterator[bytes]:
+    for array in arrays():
+        yield b"\0" + npy(array)
+        header = npy(array)[10:]
+        yield b"\x77" + header[:0x76].ljust(0x76) + b"\n" + header[0x76:][: array.nbytes]
+    for version in ((2, 0), (3, 0)):
+        yield b"\0" + npy(np.arange(4), version)
+    yield b"\0" + npy(np.array([None, 1], object))
+
+
+def npz() -> Iterator[bytes]:
+    images, labels = np.zeros((3, 2, 2), "u1"), np.arange(3)
+    for save in (np.savez, np.savez_compressed):
+        for columns in ({"a": np.arange(4.0)}, {"image": images, "label": labels}, {}):
+            out = io.BytesIO()
+            save(out, **columns)
+            yield out.getvalue()
+    for level, comment in ((0, b""), (9, b"comment")):
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=level) as archive:
+            with archive.open("x.npy", "w", force_zip64=True) as member:
+                member.write(npy(images))
+            archive.writestr("empty.npy", b"")
+            archive.writestr("note.txt", "no array")
+            archive.comment = comment
+        yield out.getvalue()
+
+
+def idx() -> Iterator[bytes]:
+    for code, dtype in ((8, "u1"), (9, "i1"), (11, ">i2"), (12, ">i4"), (13, ">f4"), (14, ">f8")):
+        for shape in ((3,), (2, 3, 2)):
+            array = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+            sizes = struct.pack(f">{len(shape)}I", *shape)
+            content = bytes([0, 0, code, len(shape)]) + sizes + array.tobytes()
+            yield b"\0" + content
+            yield b"\0" + gzip.compress(content, mtime=0)
+    for record in (b"\x03" + bytes(3072), b"\x13\x07" + bytes(3072)):
+        yield b"\x01" + gzip.compress(record * 2, mtime=0)
+
+
+def safetensors() -> Iterator[bytes]:
+    for columns in (
+        {"a": ("F32", [2, 3], 24)},
+        {"image": ("U8", [3, 2, 2], 12), "label": ("I64", [3], 24)},
+        {"b": ("BF16", [2], 4), "c": ("BOOL", [2], 2), "d": ("F16", [2, 0], 0)},
+        {"e": ("F64", [], 8), "f": ("U16", [2], 4), "g": ("F8_E4M3", [4], 4)},
+        {},
+    ):
+        header: dict[str, Any] = {"__metadata__": {"by": "hand"}}
+        at = 0
+        for name, (dtype, shape, size) in columns.items():
+            header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + size]}
+            at += size
+        text = json.dumps(header).encode()
+        yield b"\0" + struct.pack("<Q", len(text)) + text + bytes(range(at))
+        text += b" " * (-len(text) % 4)
+        yield bytes([len(text) // 4 | 1]) + text.ljust((len(text) // 4 | 1) * 4) + bytes(at)
+
+
+SEEDS = {"idx": idx, "npy": npy_files, "npz": npz, "safetensors": safetensors}

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Headrace keeps in its cache: indexes of containers, listings of folders."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+
+def container_index() -> Iterator[bytes]:
+    def text(value: bytes) -> bytes:
+        return struct.pack("<Q", len(value)) + value
+
+    damage = struct.pack("<qQ", 1, 600) + text(b"HR0401") + text(b"what") + text(b"hint")
+    tally = text(b"jpg") + struct.pack("<q", 3)
+    records = [(0, 600), (600, 400), (0, 70)]
+    begin = b"\2\0\1\1" + struct.pack("<Q", 3)
+    some = begin + b"".join(struct.pack("<QQ", *record) for record in records)
+    yield some + struct.pack("<Q", 1) + damage + struct.pack("<Q", 1) + tally
+    yield some + bytes(16)
+    yield b"\0\0\0\1" + bytes(24)
+    yield b"\0\0\0\0HRCONTNR" + struct.pack("<Q", 1)
+
+
+def listing_cache() -> Iterator[bytes]:
+    def listing(folders: list[str], files: list[str]) -> bytes:
+        out = struct.pack("<QQQ", 0, len(folders), len(files))
+        for i in range(len(folders)):
+            out += struct.pack("<QqQ", i + 1, 10**18, len(files) if i + 1 == len(folders) else 0)
+        for names in (folders, files):
+            out += b"".join(struct.pack("<I", len(name)) for name in names)
+            out += "".join(names).encode()
+        return out
+
+    for folders, files in (([""], []), ([""], ["a.jpg", "b.png"]), (["", "c"], ["c/a.jpg"])):
+        yield listing(folders, files)
+
+
+SEEDS = {"container_index": container_index, "listing_cache": listing_cache}
