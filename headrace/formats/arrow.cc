@@ -7,8 +7,8 @@
 
 #include "headrace/base/json_reader.h"
 #include "headrace/base/registry.h"
+#include "headrace/base/text.h"
 #include "headrace/formats/array_errors.h"
-#include "headrace/formats/binary_file.h"
 #include "headrace/formats/folder_listing.h"
 #include "headrace/formats/host_formats.h"
 #include "headrace/formats/shard_files.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/formats/binary_file.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -48,16 +46,6 @@ size_t peek_binary(const std::string& path, std::span<uint8_t> out) {
   Inflater inflater(DeflateWrap::kGzip);
   const Result<Inflater::Step> step = inflater.run(bytes, out);
   return step ? step->produced : 0;
-}
-
-bool is_folder(const std::string& path) {
-  struct stat status{};
-  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
-
-bool is_file(const std::string& path) {
-  struct stat status{};
-  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
 }  // namespace headrace

@@ -19,7 +19,4 @@ FilePart open_binary(const std::string& path);
 // cannot be read.
 size_t peek_binary(const std::string& path, std::span<uint8_t> out);
 
-bool is_folder(const std::string& path);
-bool is_file(const std::string& path);
-
 }  // namespace headrace

@@ -12,6 +12,7 @@
 #include "headrace/formats/columns.h"
 #include "headrace/formats/folder_listing.h"
 #include "headrace/formats/wording.h"
+#include "headrace/storage/file.h"
 
 namespace headrace {
 namespace {

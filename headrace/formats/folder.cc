@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -13,6 +12,7 @@
 #include <string_view>
 
 #include "headrace/base/registry.h"
+#include "headrace/base/text.h"
 #include "headrace/formats/classes.h"
 #include "headrace/formats/fingerprint.h"
 #include "headrace/formats/folder_listing.h"
@@ -135,8 +135,7 @@ class FolderSource final : public LabeledFiles {
 
 // "train", "Validation", "val2017", "test-1": parts of a dataset.
 bool is_split_name(std::string_view folder) {
-  std::string name;
-  for (char c : folder) name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::string name = lower_case(folder);
   name.erase(name.find_last_not_of("0123456789-_") + 1);
   for (std::string_view split :
        {"train", "training", "val", "valid", "validation", "test", "testing", "dev"}) {
@@ -299,11 +298,6 @@ SourcePtr open_folder(const std::string& path, const Arguments& arguments,
   std::vector<Run> runs = runs_of(listing, classes);
   return std::make_shared<FolderSource>(root, std::move(listing), std::move(runs),
                                         std::move(classes));
-}
-
-bool is_folder(const std::string& path) {
-  struct stat status{};
-  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
 const FormatRecord kFolder{

@@ -13,6 +13,7 @@
 #include <numeric>
 
 #include "headrace/base/registry.h"
+#include "headrace/base/text.h"
 #include "headrace/codecs/codec.h"
 #include "headrace/formats/fingerprint.h"
 #include "headrace/storage/file.h"
@@ -227,7 +228,7 @@ bool has_picture_suffix(std::string_view name) {
   if (dot == std::string_view::npos || name.size() - dot > kLongestSuffix) return false;
   std::array<char, kLongestSuffix> lower{};
   std::transform(name.begin() + dot, name.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+                 [](char c) { return lower_case(c); });
   const auto& suffixes = picture_suffixes();
   return std::binary_search(suffixes.begin(), suffixes.end(),
                             std::string_view(lower.data(), name.size() - dot));

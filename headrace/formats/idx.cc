@@ -13,6 +13,7 @@
 #include "headrace/formats/binary_file.h"
 #include "headrace/formats/folder_listing.h"
 #include "headrace/formats/wording.h"
+#include "headrace/storage/file.h"
 
 namespace headrace {
 namespace {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "headrace/base/registry.h"
+#include "headrace/base/text.h"
 #include "headrace/formats/classes.h"
 #include "headrace/formats/fingerprint.h"
 #include "headrace/formats/folder_listing.h"
@@ -42,13 +43,6 @@ constexpr size_t kLongestPath = 4096;
                         .what = "line " + std::to_string(line) + ": " + std::move(what),
                         .where = {.file = file},
                         .hint = std::move(hint)});
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r\v\f";
-  const size_t first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
 std::optional<int64_t> integer_in(std::string_view text) {
@@ -106,8 +100,7 @@ Separator separator_of(std::string_view line, bool csv) {
 
 // A header as spreadsheets write it: "path,label".
 bool is_header(const Line& line) {
-  std::string label(line.label);
-  for (char& c : label) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string label = lower_case(line.label);
   for (std::string_view name : {"label", "labels", "class", "target", "category"}) {
     if (label == name) return line.path.find('.') == std::string_view::npos;
   }
@@ -278,13 +271,6 @@ class ListFileSource final : public LabeledFiles {
   Labels labels_;
   uint64_t fingerprint_ = 0;
 };
-
-bool has_suffix(const std::string& path, std::string_view suffix) {
-  return path.size() > suffix.size() &&
-         std::equal(
-             suffix.begin(), suffix.end(), path.end() - std::ptrdiff_t(suffix.size()),
-             [](char a, char b) { return a == std::tolower(static_cast<unsigned char>(b)); });
-}
 
 // A suffix of lists, and a first line that could be one's.
 bool is_list_file(const std::string& path) {

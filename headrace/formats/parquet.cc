@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "headrace/base/registry.h"
-#include "headrace/formats/binary_file.h"
 #include "headrace/formats/host_formats.h"
 #include "headrace/formats/shard_files.h"
 #include "headrace/storage/file.h"

@@ -7,11 +7,12 @@
 #include <string>
 
 #include "headrace/base/registry.h"
+#include "headrace/base/text.h"
 #include "headrace/formats/binary_file.h"
 #include "headrace/formats/folder_listing.h"
-#include "headrace/formats/shard_files.h"
 #include "headrace/formats/source.h"
 #include "headrace/formats/zip_directory.h"
+#include "headrace/storage/file.h"
 
 namespace headrace {
 namespace {

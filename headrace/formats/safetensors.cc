@@ -9,9 +9,9 @@
 
 #include "headrace/base/json_reader.h"
 #include "headrace/base/registry.h"
+#include "headrace/base/text.h"
 #include "headrace/formats/array_columns.h"
 #include "headrace/formats/array_errors.h"
-#include "headrace/formats/shard_files.h"
 #include "headrace/formats/wording.h"
 
 namespace headrace {

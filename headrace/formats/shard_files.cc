@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "headrace/base/registry.h"
+#include "headrace/base/text.h"
 #include "headrace/formats/wording.h"
 #include "headrace/storage/file.h"
 
@@ -155,10 +156,8 @@ void add_files_of(const std::string& path, const std::vector<std::string_view>& 
   std::vector<std::string> found;
   if (is_there(path)) {
     if (!suffixes.empty() && fs::is_directory(path)) {
-      found = files_in(path, [&](const std::string& name) {
-        return std::any_of(suffixes.begin(), suffixes.end(),
-                           [&](std::string_view suffix) { return has_suffix(name, suffix); });
-      });
+      found =
+          files_in(path, [&](const std::string& name) { return has_one_suffix(name, suffixes); });
     } else {
       found = {path};
     }
@@ -184,13 +183,6 @@ void add_files_of(const std::string& path, const std::vector<std::string_view>& 
 
 }  // namespace
 
-bool has_suffix(std::string_view path, std::string_view suffix) {
-  return path.size() > suffix.size() &&
-         std::equal(
-             suffix.begin(), suffix.end(), path.end() - std::ptrdiff_t(suffix.size()),
-             [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
-}
-
 bool is_shard_pattern(std::string_view path) {
   return path.find_first_of("*?[{\n") != std::string_view::npos && !is_there(std::string(path));
 }
@@ -202,9 +194,7 @@ bool is_shard_folder(const std::string& path, const std::vector<std::string_view
        at.increment(failure)) {
     std::error_code ignored;
     if (at->is_directory(ignored)) return false;
-    const std::string name = at->path().filename().string();
-    found = found || std::any_of(suffixes.begin(), suffixes.end(),
-                                 [&](std::string_view suffix) { return has_suffix(name, suffix); });
+    found = found || has_one_suffix(at->path().filename().string(), suffixes);
   }
   return found;
 }

@@ -28,7 +28,4 @@ bool is_shard_pattern(std::string_view path);
 // Whether it is a folder in which files with one of the suffixes lie, and no folder.
 bool is_shard_folder(const std::string& path, const std::vector<std::string_view>& suffixes);
 
-// Without regard to case.
-bool has_suffix(std::string_view path, std::string_view suffix);
-
 }  // namespace headrace

@@ -373,4 +373,14 @@ Result<size_t> read_prefix(const std::string& path, std::span<uint8_t> out,
   return count;
 }
 
+bool is_folder(const std::string& path) {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+bool is_file(const std::string& path) {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
 }  // namespace headrace

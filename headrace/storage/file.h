@@ -86,6 +86,10 @@ Result<void> read_file(const std::string& path, Buffer& out, const ReadLimits& l
 Result<size_t> read_prefix(const std::string& path, std::span<uint8_t> out,
                            const FileCalls& calls = FileCalls::system());
 
+// What a path leads to, links followed. False, too, where it cannot be looked at.
+bool is_folder(const std::string& path);
+bool is_file(const std::string& path);  // a regular one
+
 // The storage error of a failed call on a path: HR0201 nothing there, HR0202 not allowed, ...
 // `doing` is a verb: "open", "list".
 Error storage_error(int error_number, std::string_view doing, const std::string& path,

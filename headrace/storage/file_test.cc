@@ -231,5 +231,25 @@ TEST(PositionedReads, StayInsideTheFile) {
   EXPECT_EQ(std::string(out.begin(), out.end()), "0123");
 }
 
+TEST(WhatAPathLeadsTo, LinksAreFollowedAndPipesAreNeither) {
+  TemporaryFolder folder;
+  const std::string file = folder.write("a", ""), pipe = folder / "pipe";
+  const std::string to_file = folder / "to_file", to_folder = folder / "to_folder",
+                    to_nothing = folder / "to_nothing";
+  ASSERT_EQ(::symlink(file.c_str(), to_file.c_str()), 0);
+  ASSERT_EQ(::symlink(folder.path().c_str(), to_folder.c_str()), 0);
+  ASSERT_EQ(::symlink((folder / "none").c_str(), to_nothing.c_str()), 0);
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {file, to_file}) {
+    EXPECT_TRUE(is_file(path) && !is_folder(path)) << path;
+  }
+  for (const std::string& path : {folder.path(), folder.path() + "/", to_folder}) {
+    EXPECT_TRUE(is_folder(path) && !is_file(path)) << path;
+  }
+  for (const std::string& path : {pipe, to_nothing, folder / "none", file + "/", std::string()}) {
+    EXPECT_FALSE(is_file(path) || is_folder(path)) << path;
+  }
+}
+
 }  // namespace
 }  // namespace headrace

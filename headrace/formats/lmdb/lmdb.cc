@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LMDB environments: records are the values of a database, in the order of their keys. Keys take no
 // memory: one that stands in front of its value is read with it, for others see LmdbKeys.
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -15,6 +13,7 @@
 #include "headrace/formats/lmdb/lmdb_values.h"
 #include "headrace/formats/shard_files.h"
 #include "headrace/formats/wording.h"
+#include "headrace/storage/file.h"
 
 namespace headrace {
 namespace {
@@ -162,9 +161,7 @@ class LmdbSource final : public ExtentSource {
 // --------------------------------------------------------------------------------------
 
 std::string data_file(const std::string& path) {
-  struct stat status{};
-  const bool folder = ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-  return folder ? path + (path.ends_with('/') ? "data.mdb" : "/data.mdb") : path;
+  return is_folder(path) ? path + (path.ends_with('/') ? "data.mdb" : "/data.mdb") : path;
 }
 
 // A few values from all over the container, to tell what they are.
@@ -229,8 +226,7 @@ SourcePtr open_lmdb(const std::string& path, const Arguments& arguments, const P
 
 bool is_lmdb(const std::string& path) {
   const std::string file = data_file(path);
-  struct stat status{};
-  if (::stat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  if (!is_file(file)) return false;
   std::array<uint8_t, 32> begin{};
   const Result<size_t> read = read_prefix(file, begin);
   return read && begins_like_lmdb({begin.data(), *read});

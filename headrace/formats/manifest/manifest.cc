@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "headrace/base/registry.h"
+#include "headrace/base/text.h"
 #include "headrace/formats/fingerprint.h"
 #include "headrace/formats/labeled_files.h"
 #include "headrace/formats/manifest/manifest_columns.h"
@@ -134,13 +135,6 @@ class ManifestSource final : public Source {
   Schema schema_;
   uint64_t fingerprint_ = 0;
 };
-
-bool has_suffix(std::string_view path, std::string_view suffix) {
-  return path.size() > suffix.size() &&
-         std::equal(
-             suffix.begin(), suffix.end(), path.end() - std::ptrdiff_t(suffix.size()),
-             [](char a, char b) { return a == std::tolower(static_cast<unsigned char>(b)); });
-}
 
 bool is_json_lines(std::string_view head) {
   if (head.starts_with("\xEF\xBB\xBF")) head.remove_prefix(3);

@@ -10,6 +10,7 @@
 
 #include "headrace/base/json_reader.h"
 #include "headrace/base/registry.h"
+#include "headrace/base/text.h"
 #include "headrace/formats/folder_listing.h"
 #include "headrace/formats/wording.h"
 
@@ -39,12 +40,6 @@ const Register<ErrorCode> registered_value(kBadManifestValue);
 const Register<ErrorCode> registered_columns(kManifestColumns);
 
 constexpr size_t kLongestPath = 4096;
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
 
 // As people write numbers: 007 is a name.
 bool begins_with_zero(std::string_view text) {
@@ -137,7 +132,7 @@ class ManifestMaker {
   }
 
   bool is_mask(int64_t i) const {
-    return lower(table_.columns[i].name).find("mask") != std::string::npos;
+    return lower_case(table_.columns[i].name).find("mask") != std::string::npos;
   }
 
   // Columns whose values all end as pictures do, and the one that is named.
@@ -171,7 +166,7 @@ class ManifestMaker {
     for (const char* name : {"label", "labels", "class", "target", "category"}) {
       for (size_t i = 0; i < table_.columns.size() && label_ < 0; ++i) {
         const ManifestColumn& column = table_.columns[i];
-        if (lower(column.name) != name || int64_t(i) == image_) continue;
+        if (lower_case(column.name) != name || int64_t(i) == image_) continue;
         if (form_of(column) == ManifestField::Form::kNumber) continue;  // a target to regress
         if (std::find(paths_.begin(), paths_.end(), int64_t(i)) != paths_.end()) continue;
         label_ = static_cast<int64_t>(i);

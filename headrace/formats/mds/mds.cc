@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MDS: the shards of MosaicML Streaming, a folder with index.json. Records are the samples, shard
 // by shard in the order of the index. Packed shards are unpacked once, into the cache folder.
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -17,6 +15,7 @@
 #include "headrace/formats/mds/mds_index.h"
 #include "headrace/formats/unpacked_files.h"
 #include "headrace/formats/wording.h"
+#include "headrace/storage/file.h"
 
 namespace headrace {
 namespace {
@@ -26,11 +25,6 @@ constexpr size_t kOffsetsTogether = 65536;
 constexpr int64_t kMostExamples = 8;
 constexpr std::array<std::string_view, 8> kSplits = {"train",      "val",  "valid",   "validation",
                                                      "validating", "test", "testing", "dev"};
-
-bool is_file(const std::string& path) {
-  struct stat status{};
-  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
-}
 
 // Whether it begins as streaming writes an index: keys sorted, so that the shards come first.
 bool is_index(const std::string& path) {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // NumPy's .npy: a file, several as one, or a folder of them.
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -14,16 +12,12 @@
 #include "headrace/formats/numpy/npy_files.h"
 #include "headrace/formats/shard_files.h"
 #include "headrace/formats/wording.h"
+#include "headrace/storage/file.h"
 
 namespace headrace {
 namespace {
 
 constexpr int64_t kMostFields = 64;  // of a folder with one file a field
-
-bool is_folder(const std::string& path) {
-  struct stat status{};
-  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
 
 bool is_npy(const std::string& path) {
   if (is_folder(path)) return is_npy_folder(path);

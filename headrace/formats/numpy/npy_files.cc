@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/formats/numpy/npy_files.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
 
+#include "headrace/base/text.h"
 #include "headrace/formats/array_bytes.h"
 #include "headrace/formats/array_columns.h"
 #include "headrace/formats/array_errors.h"
@@ -14,7 +13,6 @@
 #include "headrace/formats/folder_listing.h"
 #include "headrace/formats/labeled_files.h"
 #include "headrace/formats/numpy/npy_array.h"
-#include "headrace/formats/shard_files.h"
 #include "headrace/formats/wording.h"
 #include "headrace/storage/file.h"
 
@@ -263,8 +261,7 @@ NpyFolder list_npy_folder(const std::string& path, const std::optional<ClassList
 }
 
 bool is_npy_folder(const std::string& path) {
-  struct stat status{};
-  if (::stat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return false;
+  if (!is_folder(path)) return false;
   const FirstNames names = first_names(path);
   if (names.npy || names.picture || names.folders.empty()) return names.npy && !names.picture;
   const FirstNames inside = first_names(names.folders[0]);

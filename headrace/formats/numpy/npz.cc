@@ -5,10 +5,10 @@
 #include <memory>
 
 #include "headrace/base/registry.h"
+#include "headrace/base/text.h"
 #include "headrace/formats/array_columns.h"
 #include "headrace/formats/array_errors.h"
 #include "headrace/formats/numpy/npy_array.h"
-#include "headrace/formats/shard_files.h"
 #include "headrace/formats/zip_directory.h"
 
 namespace headrace {

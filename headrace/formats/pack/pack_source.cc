@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pack as a source: what `headrace pack` wrote, in the order in which it was packed.
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -12,6 +10,7 @@
 #include "headrace/formats/labeled_files.h"
 #include "headrace/formats/pack/pack_summary.h"
 #include "headrace/formats/wording.h"
+#include "headrace/storage/file.h"
 
 namespace headrace {
 namespace {
@@ -35,14 +34,8 @@ constexpr ErrorCode kBadShape{
     "a program that does not follow its format; pack the dataset again."};
 const Register<ErrorCode> registered_bad_shape(kBadShape);
 
-bool is_folder(const std::string& path) {
-  struct stat status{};
-  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
-
 bool is_pack_file(const std::string& path) {
-  struct stat status{};
-  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  if (!is_file(path)) return false;
   std::array<uint8_t, kPackMagic.size()> begin{};
   const Result<size_t> read = read_prefix(path, begin);
   return read && *read == begin.size() &&

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "headrace/base/registry.h"
+#include "headrace/base/text.h"
 #include "headrace/formats/recordio/recordio_frames.h"
 #include "headrace/formats/recordio/recordio_source.h"
 #include "headrace/formats/shard_files.h"

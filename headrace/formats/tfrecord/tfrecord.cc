@@ -9,6 +9,7 @@
 #include <set>
 
 #include "headrace/base/registry.h"
+#include "headrace/base/text.h"
 #include "headrace/formats/shard_files.h"
 #include "headrace/formats/tfrecord/tfrecord_frames.h"
 #include "headrace/formats/tfrecord/tfrecord_source.h"
@@ -43,10 +44,7 @@ bool recognizes(const std::string& path) {
   if (::stat(path.c_str(), &status) != 0) return false;
   if (S_ISDIR(status.st_mode)) return is_shard_folder(path, kSuffixes);
   if (!S_ISREG(status.st_mode)) return false;
-  for (const std::string_view suffix : kSuffixes) {
-    if (has_suffix(path, suffix)) return true;
-  }
-  return begins_like(path, is_tf_header);
+  return has_one_suffix(path, kSuffixes) || begins_like(path, is_tf_header);
 }
 
 // --- Where the records are

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "headrace/base/registry.h"
+#include "headrace/base/text.h"
 #include "headrace/formats/folder_listing.h"
 #include "headrace/formats/wording.h"
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "headrace/base/text.h"
 #include "headrace/formats/webdataset/wds_sample.h"
 
 namespace headrace {

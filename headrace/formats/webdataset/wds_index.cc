@@ -8,9 +8,11 @@
 #include <set>
 
 #include "headrace/base/registry.h"
+#include "headrace/base/text.h"
 #include "headrace/formats/folder_listing.h"
 #include "headrace/formats/shard_files.h"
 #include "headrace/formats/wording.h"
+#include "headrace/storage/file.h"
 
 namespace headrace {
 namespace {
@@ -253,8 +255,7 @@ WdsIndexes indexes_of(const std::vector<std::string>& names, const std::vector<s
   }
   for (size_t i = 0; i < paths.size(); ++i) {
     for (const std::string& name : index_names(names[i], suffixes)) {
-      struct stat status{};
-      if (::stat(name.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+      if (!is_file(name)) continue;
       out.paths[paths[i]] = name;
       break;
     }

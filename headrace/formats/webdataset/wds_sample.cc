@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/formats/webdataset/wds_sample.h"
 
+#include "headrace/base/text.h"
 #include "headrace/formats/folder_listing.h"
 
 namespace headrace {
@@ -22,17 +23,10 @@ std::optional<WdsName> wds_name(std::string_view path) {
   return WdsName{path.substr(0, begin + dot), last.substr(dot + 1)};
 }
 
-std::string lower_case(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return out;
-}
-
 bool same_extension(std::string_view lower, std::string_view other) {
   return lower.size() == other.size() &&
-         std::equal(lower.begin(), lower.end(), other.begin(), [](char a, char b) {
-           return a == (b >= 'A' && b <= 'Z' ? static_cast<char>(b + 32) : b);
-         });
+         std::equal(lower.begin(), lower.end(), other.begin(),
+                    [](char a, char b) { return a == lower_case(b); });
 }
 
 void WdsTally::begin(std::string_view key) {
@@ -45,7 +39,7 @@ void WdsTally::add(std::string_view extension) {
   if (used_ == extensions_.size()) extensions_.emplace_back();
   std::string& out = extensions_[used_++];
   out.assign(extension);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  for (char& c : out) c = lower_case(c);
 }
 
 void WdsTally::count(std::string_view prefix, size_t& kinds, size_t most, std::string_view name) {

@@ -21,7 +21,6 @@ struct WdsName {
 std::optional<WdsName> wds_name(std::string_view path);
 
 // Extensions are compared without regard to case.
-std::string lower_case(std::string_view text);
 bool same_extension(std::string_view lower, std::string_view other);
 
 // What a scan counts of its samples, in an index's tallies: the sets of extensions that occur, and

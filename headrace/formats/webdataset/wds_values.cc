@@ -9,6 +9,7 @@
 
 #include "headrace/base/json_reader.h"
 #include "headrace/base/registry.h"
+#include "headrace/base/text.h"
 #include "headrace/formats/array_bytes.h"
 #include "headrace/formats/numpy/npy_array.h"
 #include "headrace/formats/numpy/npy_header.h"
@@ -27,13 +28,6 @@ const Register<ErrorCode> registered_bad_sample(kBadSample);
 
 std::string_view text_of(std::span<const uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r\n\v\f";
-  const size_t first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
 Result<NpyHeader> npy_header(std::span<const uint8_t> bytes, uint64_t size) {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "headrace/base/registry.h"
+#include "headrace/base/text.h"
 #include "headrace/formats/shard_files.h"
 #include "headrace/formats/unpacked_files.h"
 #include "headrace/formats/webdataset/tar.h"
@@ -34,11 +35,6 @@ const Register<ErrorCode> registered_other_packing(kOtherPacking);
 const std::vector<std::string_view> kSuffixes = {".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst"};
 const std::vector<std::string_view> kOtherSuffixes = {".tar.xz", ".txz",     ".tar.bz2", ".tbz2",
                                                       ".tbz",    ".tar.lz4", ".tar.lzma"};
-
-bool has_one_of(const std::string& path, const std::vector<std::string_view>& suffixes) {
-  return std::any_of(suffixes.begin(), suffixes.end(),
-                     [&](std::string_view suffix) { return has_suffix(path, suffix); });
-}
 
 // Some headers of the arrays of a field.
 std::vector<std::vector<uint8_t>> arrays_of(const WdsField& field, const FileSet& files,
@@ -106,7 +102,7 @@ void add_folder_label(const WdsCounts& counts, std::optional<ClassList> given,
 
 void refuse_other_packings(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
-    if (!has_one_of(path, kOtherSuffixes)) continue;
+    if (!has_one_suffix(path, kOtherSuffixes)) continue;
     throw Exception(Error{.code = &kOtherPacking,
                           .what = "archives packed in this way are not read",
                           .where = {.file = path},
@@ -204,7 +200,7 @@ bool is_webdataset(const std::string& path) {
   if (::stat(path.c_str(), &status) != 0) return false;
   if (S_ISDIR(status.st_mode)) return is_shard_folder(path, kSuffixes);
   if (!S_ISREG(status.st_mode)) return false;
-  return has_one_of(path, kSuffixes) || has_one_of(path, kOtherSuffixes) ||
+  return has_one_suffix(path, kSuffixes) || has_one_suffix(path, kOtherSuffixes) ||
          begins_like(path, is_tar_header);
 }
 

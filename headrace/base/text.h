@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small questions about names and lines of text.
+//
+// Upper and lower case are those of ASCII, whatever the locale is: the same files must be found on
+// every machine. All other bytes are what they are.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace headrace {
+
+inline char lower_case(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+
+inline std::string lower_case(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = lower_case(c);
+  return out;
+}
+
+// Without the blanks and line ends around it.
+inline std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\n\v\f";
+  const size_t first = text.find_first_not_of(kBlank);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+// Whether something and then the suffix is what the text is, without regard to case: ".tar" alone
+// names no archive.
+inline bool has_suffix(std::string_view text, std::string_view suffix) {
+  if (text.size() <= suffix.size()) return false;
+  text.remove_prefix(text.size() - suffix.size());
+  return std::equal(text.begin(), text.end(), suffix.begin(),
+                    [](char a, char b) { return lower_case(a) == lower_case(b); });
+}
+
+inline bool has_one_suffix(std::string_view text, std::span<const std::string_view> suffixes) {
+  return std::any_of(suffixes.begin(), suffixes.end(),
+                     [&](std::string_view suffix) { return has_suffix(text, suffix); });
+}
+
+}  // namespace headrace
