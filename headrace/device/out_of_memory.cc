@@ -18,13 +18,13 @@ constexpr ErrorCode kOutOfMemory{
     "or batch, or keep a smaller part of the data on the device."};
 const Register<ErrorCode> registered(kOutOfMemory);
 
+}  // namespace
+
 std::string mebibytes(size_t bytes) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f MiB", double(bytes) / 1048576);
   return text;
 }
-
-}  // namespace
 
 void throw_out_of_memory(const std::string& device, size_t wanted, size_t free, size_t total) {
   raise(kOutOfMemory,

@@ -6,6 +6,8 @@
 
 namespace headrace {
 
+std::string mebibytes(size_t bytes);  // "12.5 MiB"
+
 // Throws Exception HR0880 with the numbers.
 [[noreturn]] void throw_out_of_memory(const std::string& device, size_t wanted, size_t free,
                                       size_t total);

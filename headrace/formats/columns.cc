@@ -90,6 +90,12 @@ class ColumnSource final : public Source {
     return {};
   }
 
+  const uint8_t* dense_values(size_t field) const override {
+    const Cell& cell = cells_[field];
+    const bool dense = cell.form == Cell::Form::kInMemory || cell.form == Cell::Form::kScalar;
+    return dense ? cell.data : nullptr;
+  }
+
   std::vector<std::string> classes() const override {
     for (const Cell& cell : cells_) {
       if (!cell.classes.empty()) return cell.classes;

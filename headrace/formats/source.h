@@ -53,6 +53,12 @@ class Source {
     return {};
   }
   virtual std::vector<std::string> classes() const { return {}; }
+  // All values of a tensor field, record by record, where they lie so in memory for as long as the
+  // source lives; else null.
+  virtual const uint8_t* dense_values(size_t field) const {
+    (void)field;
+    return nullptr;
+  }
   // Blocks of neighbouring records that are cheap to read together, a few MiB each: the number of
   // the record behind each one's last. Part of the order of shuffle="blocks".
   virtual std::vector<int64_t> block_ends() const;

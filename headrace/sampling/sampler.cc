@@ -31,6 +31,7 @@ class Sequential final : public Sampler {
   explicit Sequential(int64_t records) : records_(records) {}
   int64_t size() const override { return records_; }
   int64_t index(uint64_t, uint64_t, int64_t position) const override { return position; }
+  bool in_order() const override { return true; }
   uint64_t fingerprint() const override { return mix64(hash_name("sequential"), records_); }
   std::string description() const override { return "sequential"; }
 
@@ -44,6 +45,14 @@ class Shuffled final : public Sampler {
   int64_t size() const override { return records_; }
   int64_t index(uint64_t seed, uint64_t epoch, int64_t position) const override {
     return order_of(records_, seed, epoch)(position);
+  }
+  void indices(uint64_t seed, uint64_t epoch, int64_t begin,
+               std::span<int64_t> out) const override {
+    const Permutation order = order_of(records_, seed, epoch);
+    for (int64_t& index : out) index = order(begin++);
+  }
+  std::optional<Permutation> permutation(uint64_t seed, uint64_t epoch) const override {
+    return order_of(records_, seed, epoch);
   }
   uint64_t fingerprint() const override { return mix64(hash_name("shuffled"), records_); }
   std::string description() const override { return "shuffled (keyed permutation)"; }

@@ -4,8 +4,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
+
+#include "headrace/base/permutation.h"
 
 namespace headrace {
 
@@ -18,6 +22,17 @@ class Sampler {
   virtual ~Sampler() = default;
   virtual int64_t size() const = 0;  // positions of an epoch
   virtual int64_t index(uint64_t seed, uint64_t epoch, int64_t position) const = 0;
+  // The same for the positions from `begin` on, as many as `out` has.
+  virtual void indices(uint64_t seed, uint64_t epoch, int64_t begin, std::span<int64_t> out) const {
+    for (int64_t& index : out) index = this->index(seed, epoch, begin++);
+  }
+  // Whether position i is record i, in every epoch.
+  virtual bool in_order() const { return false; }
+  // The whole order of an epoch, where it is a keyed permutation of the records.
+  virtual std::optional<Permutation> permutation(uint64_t seed, uint64_t epoch) const {
+    (void)seed, (void)epoch;
+    return std::nullopt;
+  }
   // Records of which all will be drawn soon, and none was before: those that drawing from the
   // positions [begin, end) begins with. Storage may fetch them together.
   virtual std::vector<RecordRange> begun_by(uint64_t seed, uint64_t epoch, int64_t begin,
