@@ -10,11 +10,13 @@
 #include <nanobind/stl/vector.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "headrace/base/parameters.h"
 #include "headrace/base/tensor.h"
+#include "headrace/delivery/device_ring.h"
 #include "headrace/formats/source.h"
 #include "headrace/sampling/sampler.h"
 
@@ -36,6 +38,7 @@ void bind_host_source(nb::module_& module);
 void bind_host_function(nb::module_& module);
 void bind_sampling(nb::module_& module);
 void bind_loader(nb::module_& module);
+void bind_prefetcher(nb::module_& module);
 void bind_record_stream(nb::module_& module);
 void bind_tools(nb::module_& module);
 
@@ -45,10 +48,16 @@ struct Array {
   TensorView view;
   // shared: the array and everything exported from it keep the memory.
   std::shared_ptr<void> lease;
+  // On a device: the same lease, as what says which streams wait for the copy there.
+  std::shared_ptr<DeviceLease> device = {};
 };
 
 struct SourceHandle {
   SourcePtr source;
+};
+
+struct DeviceHandle {
+  DevicePtr device;
 };
 
 struct SamplerHandle {
@@ -77,10 +86,15 @@ Progress progress_from(nb::handle callable);
 
 // Error -> instance of a class of headrace.errors. REQUIRES: the GIL.
 nb::object exception_from_error(const Error& error);
+// The other way, for what Python code raised of these classes with a declared code.
+std::optional<Error> error_from_exception(const std::exception& failure);
 
 nb::object object_from_param(const ParamValue& value);
 ParamValue param_from_object(nb::handle object);
 std::map<std::string, ParamValue> params_from_dict(const nb::dict& arguments);
+
+// Runs Python's signal handlers; throws what they raise. Takes the GIL for it.
+void check_signals();
 
 // Ctrl-C is no error of a record. It comes on the main thread only.
 void rethrow_keyboard_interrupt(const std::exception& failure);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // C++ errors -> the classes of headrace.errors, with code, where, note and hint as attributes.
 
+#include <algorithm>
+
 #include "bindings/bindings.h"
 #include "headrace/base/registry.h"
 
@@ -77,6 +79,25 @@ nb::object exception_from_error(const Error& error) {
                            str_from_bytes(error.message()), str_from_bytes(error.what), where,
                            str_from_bytes(error.where.text()), str_from_bytes(error.note),
                            str_from_bytes(error.hint));
+}
+
+std::optional<Error> error_from_exception(const std::exception& failure) {
+  const auto* raised = dynamic_cast<const nb::python_error*>(&failure);
+  if (!raised || !raised->matches(nb::module_::import_("headrace.errors").attr("Error"))) {
+    return std::nullopt;
+  }
+  const nb::object error = nb::borrow(raised->value());
+  const auto text = [&](const char* name) { return nb::cast<std::string>(error.attr(name)); };
+  const ErrorCode* code = Registry<ErrorCode>::find(text("code"));
+  if (!code) return std::nullopt;
+  // Its message is "HR0833 title: what", then a line each for note and help.
+  std::string what = nb::cast<std::string>(nb::str(error));
+  const size_t prefix = code->id.size() + code->title.size() + 3;
+  what = what.substr(std::min(prefix, what.size()));
+  return Error{.code = code,
+               .what = what.substr(0, what.find("\n  ")),
+               .note = text("note"),
+               .hint = text("hint")};
 }
 
 void bind_errors(nb::module_& module) {

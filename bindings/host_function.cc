@@ -79,7 +79,14 @@ void PythonStep::call(std::span<HostCall* const> calls) {
     for (size_t i = 0; i < calls.size(); ++i) take_result(results[i], *calls[i]);
   } catch (const std::exception& failure) {
     rethrow_keyboard_interrupt(failure);
-    for (HostCall* call : calls) fail(*call, failure.what());
+    const std::optional<Error> known = error_from_exception(failure);  // not the records' fault
+    for (HostCall* call : calls) {
+      if (known) {
+        call->result = *known;
+      } else {
+        fail(*call, failure.what());
+      }
+    }
   }
 }
 

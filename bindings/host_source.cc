@@ -142,10 +142,25 @@ FieldKind kind_from_name(std::string_view kind) {
   throw nb::value_error("no such kind of field");
 }
 
+namespace {
+
+bool is_finalizing() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing();
+#else
+  return _Py_IsFinalizing();
+#endif
+}
+
+}  // namespace
+
 OwnedObject::~OwnedObject() {
-  if (!Py_IsInitialized()) return;  // the interpreter has freed everything, or never will
-  nb::gil_scoped_acquire gil;
-  Py_DECREF(object_);
+  if (PyGILState_Check() && (Py_IsInitialized() || is_finalizing())) {
+    Py_DECREF(object_);  // also while the interpreter ends, on its own thread
+  } else if (Py_IsInitialized()) {
+    nb::gil_scoped_acquire gil;
+    Py_DECREF(object_);
+  }
 }
 
 void bind_host_source(nb::module_& module) {

@@ -8,15 +8,11 @@
 #include "bindings/bindings.h"
 #include "bindings/closing.h"
 #include "bindings/host_step.h"
+#include "bindings/loader_handle.h"
 #include "headrace/executor/thread_pool.h"
 
 namespace headrace::python {
 namespace {
-
-void check_signals() {
-  nb::gil_scoped_acquire gil;
-  if (PyErr_CheckSignals() != 0) throw nb::python_error();
-}
 
 // The engine's locks may be held by a thread that waits for the GIL, hence never wait for one with
 // it.
@@ -29,30 +25,24 @@ auto without_gil(Call&& call) {
 constexpr double kPatience =
     1;  // seconds; see Note [Why loaders are closed by a thread of their own]
 
-struct LoaderHandle {
-  // shared: with the thread that closes it.
-  std::shared_ptr<Loader> loader;
+}  // namespace
 
-  // A copy: it stays while a call is under way, even if somebody closes it.
-  std::shared_ptr<Loader> get() const {
-    if (!loader) throw nb::value_error("this loader is closed");
-    return loader;
-  }
-  // What is left goes on behind the caller's back where it takes longer.
-  void close(const std::function<void()>& interrupted = {}) {
-    if (!loader) return;
-    auto work = [closing = std::move(loader)]() mutable { closing.reset(); };
-    if (forked_from_running_engine()) return work();  // there is nothing to wait for
-    nb::gil_scoped_release no_gil;
-    finish_within(kPatience, std::move(work), interrupted);
-  }
-  ~LoaderHandle() { close(); }
-};
+void check_signals() {
+  nb::gil_scoped_acquire gil;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
 
-// At the interpreter's end. False: something hangs, and the process must end without it.
-bool shutdown(bool patient) {
+std::shared_ptr<Loader> LoaderHandle::get() const {
+  if (!loader) throw nb::value_error("this loader is closed");
+  return loader;
+}
+
+void LoaderHandle::close(const std::function<void()>& interrupted) {
+  if (!loader) return;
+  auto work = [closing = std::move(loader)]() mutable { closing.reset(); };
+  if (forked_from_running_engine()) return work();  // there is nothing to wait for
   nb::gil_scoped_release no_gil;
-  return finish_within(patient ? 0 : kPatience, shutdown_threads, check_signals);
+  finish_within(kPatience, std::move(work), interrupted);
 }
 
 nb::object values_of(BatchField& field) {
@@ -67,6 +57,26 @@ nb::object values_of(BatchField& field) {
   }
   for (TensorView& item : field.items) out.append(Array{std::move(item), field.lease});
   return out;
+}
+
+nb::dict dict_from_state(const LoaderState& state) {
+  nb::dict out;
+  out["seed"] = state.seed;
+  out["epoch"] = state.epoch;
+  out["batch"] = state.batch;
+  out["global_batch"] = state.global_batch;
+  out["records"] = state.records;
+  out["bad_records"] = state.bad_records;
+  out["fingerprint"] = state.fingerprint;
+  return out;
+}
+
+namespace {
+
+// At the interpreter's end. False: something hangs, and the process must end without it.
+bool shutdown(bool patient) {
+  nb::gil_scoped_release no_gil;
+  return finish_within(patient ? 0 : kPatience, shutdown_threads, check_signals);
 }
 
 // (epoch, index, values by field)
@@ -144,18 +154,6 @@ std::vector<std::string> quarantine(const LoaderHandle& self) {
   return lines;
 }
 
-nb::dict dict_from_state(const LoaderState& state) {
-  nb::dict out;
-  out["seed"] = state.seed;
-  out["epoch"] = state.epoch;
-  out["batch"] = state.batch;
-  out["global_batch"] = state.global_batch;
-  out["records"] = state.records;
-  out["bad_records"] = state.bad_records;
-  out["fingerprint"] = state.fingerprint;
-  return out;
-}
-
 LoaderState state_from_dict(const nb::dict& state) {
   auto number = [&](const char* name) { return nb::cast<int64_t>(state[name]); };
   return {.seed = nb::cast<uint64_t>(state["seed"]),
@@ -191,6 +189,7 @@ LoaderOptions options_from_dict(const nb::dict& given, const SamplerHandle* samp
   options.cache = nb::cast<size_t>(given["cache"]);
   options.seed = nb::cast<uint64_t>(given["seed"]);
   options.threads = nb::cast<int>(given["threads"]);
+  options.host_workers = nb::cast<int>(given["host_workers"]);
   options.memory_limit = nb::cast<size_t>(given["memory_limit"]);
   options.on_error = nb::cast<OnError>(given["on_error"]);
   options.error_budget = nb::cast<int64_t>(given["error_budget"]);
@@ -200,6 +199,9 @@ LoaderOptions options_from_dict(const nb::dict& given, const SamplerHandle* samp
   options.rank = nb::cast<int>(given["rank"]);
   options.world_size = nb::cast<int>(given["world_size"]);
   if (sampler) options.sampler = sampler->sampler;
+  options.patience_seconds = nb::cast<double>(given["patience"]);
+  if (const nb::object device = nb::borrow(given["device"]); !device.is_none())
+    options.device = nb::cast<DeviceHandle&>(device).device;
   options.row_index = nb::cast<RowIndexUse>(given["index"]);
   options.row_index_file = bytes_from_str(given["index_file"]);
   options.plan.fields = nb::cast<std::vector<std::string>>(given["fields"]);

@@ -37,6 +37,7 @@ NB_MODULE(_core, module) {
   bind_host_source(module);
   bind_sampling(module);
   bind_loader(module);
+  bind_prefetcher(module);
   bind_record_stream(module);
   bind_tools(module);
   module.def("simd_level", [] { return name_of(simd_level()); }, "The instruction set in force.");

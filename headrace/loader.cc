@@ -2,6 +2,7 @@
 #include "headrace/loader.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <utility>
@@ -127,7 +128,8 @@ class Loader::Impl {
     if (!engine_) {
       engine_ = std::make_unique<Engine>(
           EngineOptions{source_, plan_, sampler_, layout_, options_.seed, options_.threads,
-                        options_.on_error, engine_memory(), options_.warn},
+                        options_.host_workers, options_.on_error, engine_memory(), options_.warn,
+                        options_.device, options_.patience_seconds},
           bad_records_);
     }
     return *engine_;
@@ -153,7 +155,7 @@ class Loader::Impl {
       }
       // From one call's end to the next one's: what the consumer does is part of the iteration.
       const double time = now();
-      wall_seconds_ += time - std::exchange(last_next_, time);
+      wall_seconds_ = wall_seconds_ + time - std::exchange(last_next_, time);
       if (!batch) {
         set_epoch(epoch_ + 1);
         keep_row_index();
@@ -322,7 +324,8 @@ class Loader::Impl {
   int64_t epoch_ = 0, batch_ = 0;  // what the consumer receives next
   int64_t bad_before_ = 0;         // bad records of the epoch up to there
   bool started_ = false;
-  double wall_seconds_ = 0, last_next_ = 0;
+  std::atomic<double> wall_seconds_ = 0;  // stats() may be asked for by another thread
+  double last_next_ = 0;
   std::unique_ptr<Engine>
       engine_;  // made at the first batch: a loader that only plans has no threads
 };
@@ -330,6 +333,8 @@ class Loader::Impl {
 Loader::Loader(SourcePtr source, const Pipeline& pipeline, const LoaderOptions& options)
     : impl_(std::make_unique<Impl>(std::move(source), pipeline, options)) {}
 Loader::~Loader() = default;
+
+void Loader::prepare() { impl_->engine(); }
 
 std::optional<Batch> Loader::next(const std::function<void()>& interrupted) {
   return impl_->next(interrupted);

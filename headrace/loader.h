@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "headrace/device/device.h"
 #include "headrace/executor/bad_records.h"
 #include "headrace/executor/batch.h"
 #include "headrace/formats/indexed_source.h"
@@ -38,7 +39,10 @@ struct LoaderOptions {
   // Shuffle the source's blocks and the records in so many of them at a time; 0: all records.
   int64_t shuffle_window = 0;
   uint64_t seed = 0;
-  int threads = 0;          // 0: allowed cores / LOCAL_WORLD_SIZE (executor/resources.h)
+  int threads = 0;  // 0: allowed cores / LOCAL_WORLD_SIZE (executor/resources.h)
+  // Calls into steps of the host language that may be under way at once, each waiting on a thread
+  // of its own for a process that does the work; 0: one, on the thread that all loaders share.
+  int host_workers = 0;
   size_t memory_limit = 0;  // bytes; 0: a quarter of what is available / LOCAL_WORLD_SIZE
   size_t cache = 0;         // bytes of it for records that stay in memory once they are read
   OnError on_error = OnError::kRaise;
@@ -54,6 +58,9 @@ struct LoaderOptions {
   // Where decoding may begin, and whether that is learned; batches do not depend on it.
   RowIndexUse row_index = RowIndexUse::kUse;
   std::string row_index_file = {};  // instead of the dataset's own in the cache
+  // shared: with the prefetcher. That batches are copied to: their memory is pinned for it.
+  DevicePtr device = {};
+  double patience_seconds = 60;  // until `warn` hears which stage next() waits for; 0: never
   // Called on the consumer's thread with things worth knowing (a copied batch, a stage that hangs).
   std::function<void(const std::string&)> warn = {};
 };
@@ -92,6 +99,9 @@ class Loader {
   // Throws Exception on misuse; no thread has started then.
   Loader(SourcePtr source, const Pipeline& pipeline, const LoaderOptions& options);
   ~Loader();
+
+  // Starts the threads, which next() would do. Throws Exception when the memory limit is too small.
+  void prepare();
 
   // The next batch of the epoch, or nothing at its end (the next call begins the next epoch).
   // Throws Exception when a record is bad and on_error is kRaise, or the budget is spent.

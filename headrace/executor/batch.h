@@ -22,6 +22,7 @@ struct BatchField {
   TensorView view;       // (B, ...); unused where `is_list`
   bool is_list = false;  // text, bytes, keys, ragged tensors
   bool is_text = false, is_bytes = false;
+  bool is_pinned = false;            // a device copies from it by itself
   std::vector<std::string> strings;  // text, bytes, keys
   std::vector<TensorView> items;     // ragged tensors
   std::shared_ptr<void> lease;       // shared: views of the field outlive the batch

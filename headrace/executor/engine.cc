@@ -75,20 +75,21 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
   throw_if_forked();
   for (const Output& output : options_.plan->outputs()) {
     const size_t bytes = output.bytes_per_record * size_t(options_.layout.rank_batch());
-    rings_.push_back(output.as_list || bytes < kPooledBytes
-                         ? nullptr
-                         : std::make_shared<SlotRing>(
-                               bytes, shares_.depth, [] { ThreadPool::workers().wake(); }));
+    rings_.push_back(
+        output.as_list || bytes < kPooledBytes
+            ? nullptr
+            : std::make_shared<SlotRing>(
+                  bytes, shares_.depth, [] { ThreadPool::workers().wake(); }, options_.device));
   }
   ThreadPool::workers().add(*this);
-  if (has_host_steps_) ThreadPool::host().add(host_side_);
+  if (has_host_steps_) host_threads().add(host_side_);
 }
 
 Engine::~Engine() {
   if (forked_from_running_engine()) return;
   stop();
   ThreadPool::workers().remove(*this);
-  if (has_host_steps_) ThreadPool::host().remove(host_side_);
+  if (has_host_steps_) host_threads().remove(host_side_);
   for (auto& ring : rings_) {
     if (ring) ring->detach();
   }
@@ -219,6 +220,10 @@ std::unique_ptr<RecordRun> Engine::claim() {
   run->batch = &batch;
   run->first_row = batch.claimed;
   run->rows = std::min({left, std::max(fair, kLeastShare), long_enough});
+  if (options_.host_workers > 0 && has_host_steps_) {  // a run crosses as a whole, to one of them
+    const int batch = static_cast<int>(options_.layout.rank_batch());
+    run->rows = std::min(run->rows, std::max(1, batch / (2 * options_.host_workers)));
+  }
   batch.claimed += run->rows;
   ++active_;
   return run;
@@ -282,7 +287,7 @@ bool Engine::finish_run(std::unique_ptr<RecordRun> run, int settled, double seco
       if (active_ == 0 || batch_done) progress_.notify_all();
     }
   }
-  if (to_host) ThreadPool::host().wake();
+  if (to_host) host_threads().wake();
   if (batch_done && !consumer_waits) ThreadPool::workers().wake();  // a third buffer may be used
   return parked;
 }

@@ -7,6 +7,7 @@
 // Locks: the engine's own, then a slot ring's or the pool's; never the other way round.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -69,9 +71,12 @@ struct EngineOptions {
   BatchLayout layout;
   uint64_t seed = 0;
   int threads = 1;
+  int host_workers = 0;  // as LoaderOptions has it
   OnError on_error = OnError::kRaise;
   size_t memory_limit = 0;
   std::function<void(const std::string&)> warn;
+  DevicePtr device = {};         // that batches are copied to: slots are pinned for it
+  double patience_seconds = 60;  // until `warn` hears what next() waits for; 0: never
 };
 
 struct EngineStats {
@@ -107,7 +112,7 @@ class Engine final : public PoolClient {
   class HostSide final : public PoolClient {
    public:
     explicit HostSide(Engine& engine) : engine_(engine) {}
-    int max_workers() const override { return 1; }
+    int max_workers() const override { return std::max(1, engine_.options_.host_workers); }
     bool work(Renderer& renderer) override { return engine_.host_work(renderer); }
 
    private:
@@ -154,6 +159,9 @@ class Engine final : public PoolClient {
   void go_on_with_host(RecordRun& run, int i, Renderer& renderer);
   void return_from_host(RecordRun& run, int i, Renderer& renderer);
   bool reserve_now(RecordRun& run, int i, Renderer& renderer);
+  std::vector<std::unique_ptr<RecordRun>> take_host_share() EXCLUDES_LOCK(mutex_);
+  void call_host(int step, std::span<HostCall* const> calls);
+  ThreadPool& host_threads() const;
   bool host_work(Renderer& renderer) EXCLUDES_LOCK(mutex_);
 
   const EngineOptions options_;
@@ -164,7 +172,8 @@ class Engine final : public PoolClient {
   MemoryGate gate_;
   ReadAhead read_ahead_;
   HostSide host_side_;
-  Mutex host_mutex_;                              // one call into the host's functions at a time
+  Mutex host_mutex_;  // one call into the host's functions at a time, unless
+                      // it has workers
   std::vector<std::shared_ptr<SlotRing>> rings_;  // by output; null where memory is not pooled
   std::atomic<bool> stopping_{false};             // records that have not begun need not begin
   std::atomic<uint64_t> freed_{0};                // counts records that gave memory back

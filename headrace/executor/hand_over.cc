@@ -11,9 +11,8 @@
 namespace headrace {
 namespace {
 
-// How long next() waits before it looks for signals, and before it says that it still waits.
+// How long next() waits before it looks for signals.
 constexpr auto kSlice = std::chrono::milliseconds(50);
-constexpr double kHangSeconds = 60;
 
 constexpr ErrorCode kListsTooLarge{
     "HR0705", ErrorKind::kConfig, "batch of lists larger than the memory limit",
@@ -55,7 +54,7 @@ void Engine::consumer_arrives() {
 std::optional<Batch> Engine::next(const std::function<void()>& interrupted) {
   throw_if_forked();
   const double begin = now();
-  bool warned = false;
+  bool warned = options_.patience_seconds <= 0;
   std::unique_ptr<OpenBatch> done;
   consumer_arrives();
   while (!done) {
@@ -81,8 +80,8 @@ std::optional<Batch> Engine::next(const std::function<void()>& interrupted) {
       }
     }
     if (interrupted) interrupted();
-    if (!warned && now() - begin > kHangSeconds && options_.warn) {
-      options_.warn("no batch for " + std::to_string(int(kHangSeconds)) +
+    if (!warned && now() - begin > options_.patience_seconds && options_.warn) {
+      options_.warn("no batch for " + std::to_string(int(now() - begin)) +
                     " s; the loader still waits for " +
                     (has_host_steps_ ? "a Python step" : "reads or decoding"));
       warned = true;
@@ -144,6 +143,7 @@ void Engine::account_failures(OpenBatch& open) {
 void Engine::copy_slots_that_run_out(Batch& batch, const OpenBatch& open) {
   for (int output : open.pooled) {
     SlotRing& ring = *rings_[output];
+    batch.fields[output].is_pinned = ring.pinned();
     int with_engine = ring.available();  // free ones, and those being filled
     {
       MutexLock lock(mutex_);
@@ -155,6 +155,7 @@ void Engine::copy_slots_that_run_out(Batch& batch, const OpenBatch& open) {
     std::memcpy(copy.get(), field.view.data, field.view.dense_bytes());
     field.view.data = copy.get();
     field.lease = std::move(copy);
+    field.is_pinned = false;
     bool first;
     {
       MutexLock lock(mutex_);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs whose pipeline has steps in the host language: they stop at such a step, cross on the host
-// thread with all others that wait there, and go on. No worker waits in here for memory, which
-// might be held by records that only a worker can finish (Note [Why the memory limit cannot
-// deadlock]); the run is put aside instead.
+// thread with all others that wait there, and go on. Where the host has workers (processes), each
+// is waited for by a thread of its own that takes a share of the runs. No worker waits in here for
+// memory, which might be held by records that only a worker can finish (Note [Why the memory limit
+// cannot deadlock]); the run is put aside instead.
 #include <chrono>
+#include <iterator>
 #include <map>
 #include <new>
 
@@ -95,12 +97,30 @@ bool Engine::reserve_now(RecordRun& run, int i, Renderer& renderer) {
   return true;
 }
 
+ThreadPool& Engine::host_threads() const {
+  return options_.host_workers > 0 ? ThreadPool::host_workers() : ThreadPool::host();
+}
+
+// All that waits; with several workers their part of it, the oldest first.
+std::vector<std::unique_ptr<RecordRun>> Engine::take_host_share() {
+  const size_t workers = static_cast<size_t>(std::max(1, options_.host_workers));
+  MutexLock lock(mutex_);
+  const auto end = at_host_.begin() + ptrdiff_t((at_host_.size() + workers - 1) / workers);
+  std::vector<std::unique_ptr<RecordRun>> runs(std::make_move_iterator(at_host_.begin()),
+                                               std::make_move_iterator(end));
+  at_host_.erase(at_host_.begin(), end);
+  return runs;
+}
+
+void Engine::call_host(int step, std::span<HostCall* const> calls) {
+  HostFunction& function = *options_.plan->steps()[step].function;
+  if (options_.host_workers > 0) return function.call(calls);
+  MutexLock lock(host_mutex_);
+  function.call(calls);
+}
+
 bool Engine::host_work(Renderer&) {
-  std::vector<std::unique_ptr<RecordRun>> runs;
-  {
-    MutexLock lock(mutex_);
-    runs.swap(at_host_);
-  }
+  std::vector<std::unique_ptr<RecordRun>> runs = take_host_share();
   if (runs.empty()) return false;
   const double begin = now();
   std::map<int, std::vector<HostCall*>> by_step;
@@ -110,10 +130,7 @@ bool Engine::host_work(Renderer&) {
       if (flight.state == State::kAtHost) by_step[flight.step].push_back(&*flight.call);
     }
   }
-  for (auto& [step, calls] : by_step) {
-    MutexLock lock(host_mutex_);
-    options_.plan->steps()[step].function->call(calls);
-  }
+  for (auto& [step, calls] : by_step) call_host(step, calls);
   {
     MutexLock lock(mutex_);
     stats_.stages.host += now() - begin;

@@ -68,10 +68,7 @@ Result<void> Engine::call_host_inline(int step, Record& record, uint64_t epoch,
   Result<HostCall> call = options_.plan->host_call(step, record, renderer, options_.seed, epoch);
   if (!call) return std::move(call.error());
   HostCall* pointer = &*call;
-  {
-    MutexLock lock(host_mutex_);
-    options_.plan->steps()[step].function->call({&pointer, 1});
-  }
+  call_host(step, {&pointer, 1});
   if (!call->result) return std::move(call->result.error());
   return options_.plan->host_return(step, *call, record);
 }

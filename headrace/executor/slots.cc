@@ -7,10 +7,11 @@
 
 namespace headrace {
 
-SlotRing::SlotRing(size_t bytes, int depth, std::function<void()> on_return)
-    : bytes_(bytes), depth_(depth), on_return_(std::move(on_return)) {}
+SlotRing::SlotRing(size_t bytes, int depth, std::function<void()> on_return, DevicePtr device)
+    : bytes_(bytes), depth_(depth), device_(std::move(device)), on_return_(std::move(on_return)) {}
 
 SlotRing::~SlotRing() {
+  for (void* memory : pinned_) device_->unpin(memory);
   for (void* memory : free_) unmap_pages(memory, bytes_);
 }
 
@@ -24,6 +25,7 @@ std::shared_ptr<void> SlotRing::take() {
     } else if (made_ < depth_) {
       memory = map_pages(bytes_);
       ++made_;
+      if (device_ && device_->pin(memory, bytes_)) pinned_.push_back(memory);
     } else {
       return nullptr;
     }
@@ -41,6 +43,11 @@ int SlotRing::out() const {
 size_t SlotRing::mapped_bytes() const {
   MutexLock lock(mutex_);
   return bytes_ * static_cast<size_t>(made_);
+}
+
+bool SlotRing::pinned() const {
+  MutexLock lock(mutex_);
+  return device_ && static_cast<int>(pinned_.size()) == made_;
 }
 
 void SlotRing::detach() {

@@ -12,14 +12,15 @@
 #include <vector>
 
 #include "headrace/base/mutex.h"
+#include "headrace/device/device.h"
 
 namespace headrace {
 
 class SlotRing : public std::enable_shared_from_this<SlotRing> {
  public:
   // Memory is mapped when a buffer is first taken. `on_return` is called, without locks of the
-  // caller's, when a lease ends.
-  SlotRing(size_t bytes, int depth, std::function<void()> on_return);
+  // caller's, when a lease ends. Buffers are pinned for `device`, where one is given.
+  SlotRing(size_t bytes, int depth, std::function<void()> on_return, DevicePtr device = nullptr);
   ~SlotRing();
 
   // One buffer, or null when all are out. The deleter brings it back.
@@ -29,6 +30,7 @@ class SlotRing : public std::enable_shared_from_this<SlotRing> {
   int out() const EXCLUDES_LOCK(mutex_);  // leased now
   int available() const { return depth_ - out(); }
   size_t mapped_bytes() const EXCLUDES_LOCK(mutex_);
+  bool pinned() const EXCLUDES_LOCK(mutex_);  // all that were made so far
 
   // No more calls of on_return, e.g. because the loader goes.
   void detach() EXCLUDES_LOCK(mutex_);
@@ -37,8 +39,10 @@ class SlotRing : public std::enable_shared_from_this<SlotRing> {
   void give_back(void* memory) EXCLUDES_LOCK(mutex_);
   const size_t bytes_;
   const int depth_;
+  const DevicePtr device_;
   mutable Mutex mutex_;
   std::vector<void*> free_ GUARDED_BY(mutex_);
+  std::vector<void*> pinned_ GUARDED_BY(mutex_);
   int made_ GUARDED_BY(mutex_) = 0;
   std::function<void()> on_return_ GUARDED_BY(mutex_);
 };

@@ -132,9 +132,15 @@ ThreadPool& ThreadPool::host() {
   return *pool;
 }
 
+ThreadPool& ThreadPool::host_workers() {
+  static ThreadPool* const pool = (workers(), new ThreadPool(1 << 16));
+  return *pool;
+}
+
 void shutdown_threads() {
   ThreadPool::workers().shutdown();
   ThreadPool::host().shutdown();
+  ThreadPool::host_workers().shutdown();
 }
 
 void ThreadPool::add(PoolClient& client) {

@@ -27,6 +27,8 @@ class ThreadPool {
   static ThreadPool& workers();
   // The one thread on which steps written in the host language run.
   static ThreadPool& host();
+  // Threads that wait for other processes which run such steps.
+  static ThreadPool& host_workers();
 
   // From now on `client` is asked for work; the pool grows to its max_workers(), host() to one.
   void add(PoolClient& client);

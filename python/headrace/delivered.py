@@ -45,11 +45,27 @@ def delivered_fields(loader: Loader) -> dict[str, Field]:
     return fields
 
 
+def device_named(device: Any) -> _core.Device | None:
+    """The engine's device of a name; None for the host, whose memory batches are in anyway."""
+    if device is None or isinstance(device, _core.Device):
+        return device
+    found = _core.open_device(str(device))
+    return None if found.is_host else found
+
+
 class Form:
     """How the engine's values become a batch: arrays by ``convert``, in a namedtuple or a dict."""
 
-    def __init__(self, convert: Callable[[_core.Array], Any], batch: str = "tuple") -> None:
+    def __init__(
+        self,
+        convert: Callable[[_core.Array], Any],
+        batch: str = "tuple",
+        device: _core.Device | None = None,
+        depth: int = 2,
+    ) -> None:
         self.convert = convert
+        self.device = device  # to which arrays are copied before they are converted
+        self.depth = options.integer("depth", depth, 1)  # batches that are copied ahead
         self.as_dict = options.one_of("batch", batch, ("tuple", "dict")) == "dict"
 
     def batch(self, fields: tuple[str, ...], values: list[Any]) -> Any:
@@ -78,10 +94,15 @@ class Delivered:
     """
 
     def __init__(
-        self, loader: Loader, convert: Callable[[_core.Array], Any], batch: str = "tuple"
+        self,
+        loader: Loader,
+        convert: Callable[[_core.Array], Any],
+        batch: str = "tuple",
+        device: _core.Device | None = None,
+        depth: int = 2,
     ) -> None:
         self._loader = loader
-        self._form = Form(convert, batch)
+        self._form = Form(convert, batch, device, depth)
 
     # Written out, though __getattr__ would find them: frameworks look for them on the class.
 
@@ -155,15 +176,26 @@ class Outputs:
 
         return Delivered(cast("Loader", self), hand_over, batch)
 
-    def dlpack(self, batch: str = "tuple") -> Delivered:
-        """Batches as ``headrace.Array``, which every framework's ``from_dlpack`` takes."""
-        return Delivered(cast("Loader", self), lambda array: array, batch)
+    def dlpack(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> Delivered:
+        """Batches as ``headrace.Array``, which every framework's ``from_dlpack`` takes.
 
-    def torch(self, device: Any = None, batch: str = "tuple") -> Delivered:
-        """Batches as torch tensors: on the host without a copy, or on ``device``."""
-        from headrace.frameworks.torch import make_hand_over
+        device: "cuda" or "cuda:1": ``depth`` batches are copied there ahead, on a stream of their
+        own; whoever takes an array says which stream uses it, and that stream waits for the copy.
+        """
+        target = device_named(device)
+        return Delivered(cast("Loader", self), lambda array: array, batch, target, depth)
 
-        return Delivered(cast("Loader", self), make_hand_over(device), batch)
+    def torch(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> Delivered:
+        """Batches as torch tensors: on the host without a copy, or on ``device``.
+
+        "cuda" is torch's current device, or LOCAL_RANK's. ``depth`` batches are copied there ahead,
+        from pinned memory, on a stream of their own; torch's current stream waits for the copy of
+        the batch that it is given. Memory there is depth + 1 batches and stays so.
+        """
+        from headrace.frameworks.torch import device_for, make_hand_over
+
+        target = device_for(device)
+        return Delivered(cast("Loader", self), make_hand_over(device), batch, target, depth)
 
     def tensorflow(self, device: str | None = None, batch: str = "tuple") -> TensorFlowBatches:
         """Batches as TensorFlow's eager tensors, without a copy where they stay on the host.

@@ -22,6 +22,7 @@ from typing import Any
 
 from headrace import _core, inspection, options
 from headrace.delivered import Form, Outputs
+from headrace.device_run import DeviceRun
 from headrace.errors import Warning, declare
 from headrace.frameworks.numpy import hand_over
 from headrace.iteration import Iteration, live, refuse_dataloader_worker
@@ -84,6 +85,7 @@ class Loader(Outputs):
         ragged: "list" delivers fields whose records differ in shape as lists.
         strict: damage inside a picture is an error. exif_orientation: turn pictures upright.
         max_pixels: a cap on a picture's declared size.
+        patience: seconds that a wait for a batch may take before a warning says what it waits for.
         index: where in each JPEG its rows begin, for less decoding and the same pixels. "use" the
             one that ``headrace.index`` made, if it did; "auto": also note it while decoding, so
             that the next epochs are faster; a path of one made elsewhere; False.
@@ -118,6 +120,7 @@ class Loader(Outputs):
         exif_orientation: bool = False,
         max_pixels: int | None = None,
         index: str | os.PathLike[str] | bool = "use",
+        patience: float = 60.0,
         **unknown: Any,
     ) -> None:
         given = dict(locals())
@@ -130,6 +133,7 @@ class Loader(Outputs):
         self._shard_frozen = False
         self._generation = 0
         self._resumed = False
+        self._device_run: DeviceRun | None = None
         self._wall_seconds = 0.0  # of iteration, the consumer's own work included
         self._last_seen = 0.0
         self._engine = self._make_engine()
@@ -145,6 +149,7 @@ class Loader(Outputs):
         specs = pipeline.list_specs(runner), pipeline.field_specs(runner)
         engine_options = options.engine_options(given, shard)
         engine_options["host_workers"] = self._workers.processes
+        engine_options["device"] = changes.get("device")
         sampler, engine_options["shuffle"] = engine_sampler(
             given["sampler"], self._source, engine_options["shuffle"]
         )
@@ -173,6 +178,19 @@ class Loader(Outputs):
             self._shard = shard
         return self._engine
 
+    def _idle(self) -> _core.Loader:
+        """The engine's loader, with no batch of it on its way to a device."""
+        engine = self._current()
+        if self._device_run is not None:
+            self._device_run.end()
+        return engine
+
+    def _state(self) -> dict[str, int]:
+        """What was received, as the engine counts it."""
+        engine = self._current()
+        received = self._device_run.received() if self._device_run is not None else None
+        return engine.state() if received is None else received
+
     # Iteration.
 
     def __len__(self) -> int:
@@ -184,7 +202,7 @@ class Loader(Outputs):
 
     def _iterate(self, form: Form) -> Iterator[Any]:
         refuse_dataloader_worker()
-        engine = self._current()
+        engine = self._idle()
         self._workers.start()
         self._shard_frozen = True
         self._generation += 1
@@ -192,8 +210,27 @@ class Loader(Outputs):
             self._resumed = False  # go on where the loaded state stands
         else:
             engine.restart()
+        self._begin_device_run(form)
         self._last_seen = time.perf_counter()
         return Iteration(self, self._generation, form)
+
+    def _begin_device_run(self, form: Form) -> None:
+        run = self._device_run
+        if run is not None and not run.is_to(form.device, form.depth):
+            run.close()
+            self._device_run = run = None
+        if form.device is None:
+            return
+        if run is None:
+            # Another engine, whose slots are pinned for the device.
+            state = self._engine.state()
+            self._engine.close()
+            self._engine = self._make_engine(device=form.device)
+            self._engine.load_state(state)
+            patience = options.seconds("patience", self._given["patience"])
+            run = DeviceRun(form.device, form.depth, patience, _warn)
+            self._device_run = run
+        run.begin(self._engine)
 
     def _next(self, generation: int, form: Form) -> Any:
         if generation != self._generation:
@@ -201,13 +238,20 @@ class Loader(Outputs):
                 "this iterator was closed",
                 hint="a later iter(), load_state_dict() or close() ended it",
             )
-        taken = self._current().next()
+        values = self._take(form)
         now = time.perf_counter()
         self._wall_seconds += now - self._last_seen
         self._last_seen = now
-        if taken is None:
+        if values is None:
             raise StopIteration
-        return form.batch(self._fields, taken[2])
+        return form.batch(self._fields, values)
+
+    def _take(self, form: Form) -> list[Any] | None:
+        engine = self._current()
+        if form.device is not None and self._device_run is not None:
+            return self._device_run.next()
+        taken = engine.next()
+        return None if taken is None else taken[2]
 
     @functools.cached_property
     def _fields(self) -> tuple[str, ...]:
@@ -218,21 +262,21 @@ class Loader(Outputs):
     @property
     def epoch(self) -> int:
         """The present epoch; it advances on exhaustion."""
-        return self._current().epoch()
+        return self._state()["epoch"]
 
     def set_epoch(self, epoch: int) -> None:
         """The next iteration is this epoch's, from its start."""
-        self._current().set_epoch(options.integer("epoch", epoch))
+        self._idle().set_epoch(options.integer("epoch", epoch))
         self._generation += 1
         self._resumed = False
 
     def state_dict(self) -> dict[str, int]:
         """What was received so far: a few numbers, valid on other numbers of threads and ranks."""
-        return {"headrace": _STATE_VERSION, **self._current().state()}
+        return {"headrace": _STATE_VERSION, **self._state()}
 
     def load_state_dict(self, state: Mapping[str, int]) -> None:
         """The next iteration begins behind the last batch that ``state`` has counted."""
-        engine = self._current()
+        engine = self._idle()
         expected = {"headrace", *engine.state()}
         missing = sorted(expected - set(state)) if isinstance(state, Mapping) else sorted(expected)
         if missing:
@@ -269,7 +313,7 @@ class Loader(Outputs):
         return self._peek(_NUMPY)
 
     def _peek(self, form: Form) -> Any:
-        state = self._current().state()
+        state = self._state()
         last = len(self) - 1
         if state["batch"] > last:
             return self._batch(state["epoch"] + 1, 0, form)
@@ -291,7 +335,10 @@ class Loader(Outputs):
         """Counters since the loader was made; ``stages`` in seconds summed over threads."""
         counted = self._current().stats()
         workers = self._workers.counters()
-        return inspection.Stats(counted, wall_seconds=self._wall_seconds, python_workers=workers)
+        copies = {} if self._device_run is None else self._device_run.stats()
+        return inspection.Stats(
+            counted, wall_seconds=self._wall_seconds, python_workers=workers, device=copies
+        )
 
     def bottleneck(self) -> str:
         """One sentence: who waits for whom, and for what."""
@@ -326,6 +373,9 @@ class Loader(Outputs):
     def close(self) -> None:
         """Ends the iteration and frees the engine's memory; batches that are kept stay valid."""
         self._generation += 1
+        if self._device_run is not None:
+            self._device_run.close()
+            self._device_run = None
         self._workers.close()  # before the engine, which waits for their answers
         if self._engine is not None:
             self._engine.close()

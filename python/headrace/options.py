@@ -175,6 +175,13 @@ def output_fields(fields: Any) -> list[str]:
     return names
 
 
+def seconds(name: str, value: Any) -> float:
+    """A number of seconds, 0 or more."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
+        return float(value)
+    raise _BAD_VALUE.error(f"{name} must be seconds, 0 or more (got {value!r})")
+
+
 def switch(name: str, value: Any) -> bool:
     """True or False, and nothing that merely looks like it."""
     if isinstance(value, bool):
@@ -201,6 +208,9 @@ def engine_options(given: Mapping[str, Any], shard: Shard) -> dict[str, Any]:
         "cache": 0 if given["cache"] is None else size_in_bytes("cache", given["cache"]),
         "seed": integer("seed", given["seed"]) & (1 << 64) - 1,
         "threads": 0 if given["threads"] is None else integer("threads", given["threads"], 1),
+        "host_workers": 0,
+        "device": None,
+        "patience": seconds("patience", given["patience"]),
         "memory_limit": 0
         if optional_size is None
         else size_in_bytes("memory_limit", optional_size),

@@ -21,10 +21,24 @@ def make_hand_over(device: Any = None) -> Callable[[_core.Array], Any]:
         return torch.from_dlpack  # type: ignore[attr-defined]
 
     def hand_over(array: _core.Array) -> Any:
+        if array.device != "cpu":  # it was copied ahead
+            return torch.from_dlpack(array)  # type: ignore[attr-defined]
         # From pageable memory a copy returns once the bytes are staged, so the slot may go then.
         return torch.from_dlpack(array).to(target, non_blocking=True)  # type: ignore[attr-defined]
 
     return hand_over
+
+
+def device_for(device: Any) -> _core.Device | None:
+    """The engine's device where batches are copied ahead; None where torch itself copies them."""
+    if device is None:
+        return None
+    import torch
+
+    target = _resolved(torch, device)
+    if target.type != "cuda" or _core.cuda_devices()[0] == 0:
+        return None  # the host, or a device that the engine does not know: "mps", "xpu"
+    return _core.open_device(str(target))
 
 
 def _resolved(torch: Any, device: Any) -> Any:

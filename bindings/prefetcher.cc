@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batches on their way to a device: from any Python iterable, whose next batch the prefetcher's
+// thread asks for.
+#include "headrace/delivery/prefetcher.h"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "bindings/bindings.h"
+#include "bindings/closing.h"
+#include "bindings/loader_handle.h"
+#include "headrace/device/simulated_device.h"
+#include "headrace/executor/thread_pool.h"
+#include "headrace/loader_feed.h"
+
+namespace headrace::python {
+namespace {
+
+using Imported = nb::ndarray<nb::ro, nb::device::cpu>;
+
+std::optional<DType> dtype_of(nb::dlpack::dtype dtype) {
+  for (const char* name : {"uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64",
+                           "float16", "bfloat16", "float32", "float64", "bool"}) {
+    const DType known = *dtype_from_name(name);
+    const std::string_view text = name;
+    using Code = nb::dlpack::dtype_code;
+    const Code code = text == "bool"            ? Code::Bool
+                      : text == "bfloat16"      ? Code::Bfloat
+                      : text.starts_with("ui")  ? Code::UInt
+                      : text.starts_with("int") ? Code::Int
+                                                : Code::Float;
+    if (dtype.code == static_cast<uint8_t>(code) && dtype.bits == 8 * size_of(known) &&
+        dtype.lanes == 1)
+      return known;
+  }
+  return std::nullopt;
+}
+
+// Whether the elements lie next to each other, in whatever order of axes.
+bool is_dense(const Shape& shape, const std::vector<int64_t>& strides) {
+  std::vector<size_t> axes(shape.size());
+  std::iota(axes.begin(), axes.end(), size_t{0});
+  std::erase_if(axes, [&](size_t axis) { return shape[axis] == 1; });
+  std::sort(axes.begin(), axes.end(), [&](size_t a, size_t b) { return strides[a] < strides[b]; });
+  int64_t step = 1;
+  for (size_t axis : axes) {
+    if (strides[axis] != step) return false;
+    step *= shape[axis];
+  }
+  return true;
+}
+
+// Keeps the array by its exporter, whatever thread lets it go.
+HostTensor tensor_from(nb::handle object, bool pinned) {
+  auto array = std::make_shared<Imported>();
+  if (!nb::try_cast(object, *array)) {
+    throw nb::type_error("it exports neither DLPack nor a buffer of the host's memory");
+  }
+  const std::optional<DType> dtype = dtype_of(array->dtype());
+  if (!dtype) throw nb::type_error("its dtype has no name here");
+  TensorView view{const_cast<void*>(array->data()), *dtype, {}, {}};
+  for (size_t i = 0; i < array->ndim(); ++i) {
+    view.shape.push_back(static_cast<int64_t>(array->shape(i)));
+    view.strides.push_back(array->stride(i));
+  }
+  if (view.elements() == 0) {
+    view.strides.clear();
+  } else if (!is_dense(view.shape, view.strides)) {
+    throw nb::type_error("its elements do not lie next to each other");
+  }
+  return {std::move(view), std::move(array), pinned};
+}
+
+// pull() -> None at the end, or (arrays, whether each is pinned, anything else).
+class PythonFeed final : public BatchFeed {
+ public:
+  explicit PythonFeed(nb::object pull) : pull_(std::move(pull)) {}
+  std::optional<HostBatch> next(const std::function<bool()>&) override {
+    nb::gil_scoped_acquire gil;
+    nb::object pulled = pull_.get()();
+    if (pulled.is_none()) return std::nullopt;
+    const nb::tuple parts = nb::cast<nb::tuple>(pulled);
+    const nb::list arrays = nb::cast<nb::list>(parts[0]);
+    const nb::list pinned = nb::cast<nb::list>(parts[1]);
+    HostBatch batch;
+    for (size_t i = 0; i < arrays.size(); ++i) {
+      batch.tensors.push_back(tensor_from(arrays[i], nb::cast<bool>(pinned[i])));
+    }
+    batch.rest = std::make_shared<OwnedObject>(nb::object(parts[2]));
+    return batch;
+  }
+
+ private:
+  OwnedObject pull_;
+};
+
+constexpr double kPatience =
+    1;  // seconds; see Note [Why loaders are closed by a thread of their own]
+
+struct PrefetcherHandle {
+  // shared: with the thread that closes it.
+  std::shared_ptr<Prefetcher> prefetcher;
+
+  std::shared_ptr<Prefetcher> get() const {
+    if (!prefetcher) throw nb::value_error("this prefetcher is closed");
+    return prefetcher;
+  }
+  // Its thread may wait for the GIL, or for a source that hangs.
+  void close(const std::function<void()>& interrupted = {}) {
+    if (!prefetcher) return;
+    auto work = [closing = std::move(prefetcher)]() mutable { closing.reset(); };
+    if (forked_from_running_engine()) {
+      new auto(std::move(work));  // its thread does not exist here, and cannot be joined
+      return;
+    }
+    nb::gil_scoped_release no_gil;
+    finish_within(kPatience, std::move(work), interrupted);
+  }
+  ~PrefetcherHandle() { close(); }
+};
+
+std::function<void(const std::string&)> warning_by(nb::object warn) {
+  // shared: std::function wants to be copied.
+  auto callable = std::make_shared<OwnedObject>(std::move(warn));
+  return [callable](const std::string& message) {
+    nb::gil_scoped_acquire gil;
+    callable->get()(message);
+  };
+}
+
+void make_prefetcher(PrefetcherHandle* self, const DeviceHandle& device, int depth, double patience,
+                     size_t staging_limit, nb::object warn) {
+  PrefetchOptions options{depth, patience, staging_limit, warning_by(std::move(warn))};
+  nb::gil_scoped_release no_gil;
+  new (self) PrefetcherHandle{std::make_shared<Prefetcher>(device.device, std::move(options))};
+}
+
+void start(PrefetcherHandle& self, nb::object pull) {
+  auto feed = std::make_unique<PythonFeed>(std::move(pull));
+  std::shared_ptr<Prefetcher> prefetcher = self.get();
+  nb::gil_scoped_release no_gil;
+  prefetcher->start(std::move(feed));
+}
+
+void start_loader(PrefetcherHandle& self, const LoaderHandle& loader) {
+  std::shared_ptr<Prefetcher> prefetcher = self.get();
+  std::shared_ptr<Loader> shared = loader.get();
+  nb::gil_scoped_release no_gil;
+  prefetcher->start(std::make_unique<LoaderFeed>(std::move(shared)));
+}
+
+// True when the run has ended; a source that hangs is left behind.
+bool stop(PrefetcherHandle& self) {
+  std::shared_ptr<Prefetcher> prefetcher = self.get();
+  nb::gil_scoped_release no_gil;
+  return finish_within(kPatience, [prefetcher] { prefetcher->stop(); }, check_signals);
+}
+
+std::optional<DeviceBatch> next_batch(PrefetcherHandle& self) {
+  std::shared_ptr<Prefetcher> prefetcher = self.get();
+  nb::gil_scoped_release no_gil;
+  return prefetcher->next(check_signals);
+}
+
+nb::object array_from(DeviceTensor& tensor) {
+  return nb::cast(Array{std::move(tensor.view), tensor.lease, tensor.lease});
+}
+
+nb::object next(PrefetcherHandle& self) {
+  std::optional<DeviceBatch> batch = next_batch(self);
+  if (!batch) return nb::none();
+  nb::list arrays;
+  for (DeviceTensor& tensor : batch->tensors) arrays.append(array_from(tensor));
+  return nb::make_tuple(arrays, static_cast<OwnedObject*>(batch->rest.get())->get());
+}
+
+// (values by field, the loader's state with this batch received)
+nb::object next_of_loader(PrefetcherHandle& self) {
+  std::optional<DeviceBatch> batch = next_batch(self);
+  if (!batch) return nb::none();
+  auto* fed = static_cast<FedBatch*>(batch->rest.get());
+  nb::list values;
+  auto tensor = batch->tensors.begin();
+  for (BatchField& field : fed->batch.fields) {
+    values.append(field.is_list ? values_of(field) : array_from(*tensor++));
+  }
+  return nb::make_tuple(values, dict_from_state(fed->state));
+}
+
+nb::dict stats(const PrefetcherHandle& self) {
+  const PrefetchStats stats = self.get()->stats();
+  nb::dict out;
+  out["batches"] = stats.batches;
+  out["bytes"] = stats.bytes;
+  out["wait_seconds"] = stats.wait_seconds;
+  out["source_seconds"] = stats.feed_seconds;
+  out["staging_seconds"] = stats.staging_seconds;
+  out["batches_beyond_depth"] = stats.beyond;
+  out["device_bytes"] = stats.device_bytes;
+  out["pinned_bytes"] = stats.pinned_bytes;
+  return out;
+}
+
+DeviceHandle simulated(uint64_t seed, size_t memory_limit, bool pins) {
+  return {std::make_shared<SimulatedDevice>(seed, SimulatedCosts{}, memory_limit, pins)};
+}
+
+}  // namespace
+
+void bind_prefetcher(nb::module_& module) {
+  using NoGil = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<DeviceHandle>(module, "Device", "Where batches go.")
+      .def_prop_ro("name", [](const DeviceHandle& self) { return self.device->name(); })
+      .def_prop_ro(
+          "is_host",
+          [](const DeviceHandle& self) { return self.device->kind() == DeviceKind::kHost; })
+      .def_prop_ro("free_bytes", [](const DeviceHandle& self) { return self.device->free_bytes(); })
+      .def_prop_ro("total_bytes",
+                   [](const DeviceHandle& self) { return self.device->total_bytes(); });
+  module.def(
+      "open_device", [](std::string_view name) { return DeviceHandle{open_device(name)}; },
+      nb::arg("name"), NoGil(),
+      "\"cpu\", \"cuda\", \"cuda:1\". Raises where there is no such device.");
+  module.def(
+      "cuda_devices",
+      [] {
+        const CudaDevices found = cuda_devices();
+        return nb::make_tuple(found.count, found.why_none);
+      },
+      nb::sig("def cuda_devices() -> tuple[int, str]"),
+      "How many CUDA devices can be used, and where there are none, why.");
+  module.def("simulated_device", &simulated, nb::arg("seed"), nb::arg("memory_limit") = 0,
+             nb::arg("pins") = true,
+             "A device that does its work as late and as much out of order as it may; for tests.");
+  nb::class_<PrefetcherHandle>(module, "Prefetcher", "The engine's side of headrace.prefetch.")
+      .def("__init__", &make_prefetcher, nb::arg("device"), nb::arg("depth"), nb::arg("patience"),
+           nb::arg("staging_limit"), nb::arg("warn"))
+      .def("start", &start, nb::arg("pull"),
+           "pull() -> None at the end, or (arrays, whether each is pinned, anything else).")
+      .def("start_loader", &start_loader, nb::arg("loader"),
+           "From now on the loader is the prefetcher's, until stop().")
+      .def("next_of_loader", &next_of_loader,
+           nb::sig("def next_of_loader(self) -> tuple[list[typing.Any], dict[str, int]] | None"))
+      .def("stop", &stop)
+      .def("next", &next, nb::sig("def next(self) -> tuple[list[Array], typing.Any] | None"))
+      .def("stats", &stats, nb::sig("def stats(self) -> dict[str, typing.Any]"))
+      .def("close", [](PrefetcherHandle& self) { self.close(check_signals); });
+}
+
+}  // namespace headrace::python
