@@ -4,24 +4,12 @@
 #include <algorithm>
 #include <bit>
 
-#include "headrace/base/random.h"
-
 namespace headrace {
 namespace {
 
-// Small domains have few bits a round to mix, so they need rounds; eight already pass the
-// uniformity tests for every size that they look at.
-constexpr int kRounds = 8;
 // Below six bits a Feistel network is visibly not uniform; tiny sizes walk a little further
 // instead.
 constexpr int kMinimumBits = 6;
-
-uint64_t round_function(uint64_t half, uint64_t key) {
-  uint64_t z = (half + key) * 0x9E3779B97F4A7C15;
-  z ^= z >> 32;
-  z *= 0xD6E8FEB86659FD93;
-  return z ^ (z >> 32);
-}
 
 }  // namespace
 
@@ -30,28 +18,6 @@ Permutation::Permutation(int64_t size, uint64_t key)
   const int bits = std::max(kMinimumBits, static_cast<int>(std::bit_width(size_ - 1)));
   low_bits_ = bits / 2;
   high_bits_ = bits - low_bits_;
-}
-
-uint64_t Permutation::encrypt(uint64_t value) const {
-  const uint64_t low_mask = (uint64_t{1} << low_bits_) - 1;
-  const uint64_t high_mask = (uint64_t{1} << high_bits_) - 1;
-  uint64_t low = value & low_mask, high = value >> low_bits_;
-  uint64_t key = key_;
-  for (int round = 0; round < kRounds; round += 2) {
-    low ^= round_function(high, key) & low_mask;
-    key += 0xA0761D6478BD642F;
-    high ^= round_function(low, key) & high_mask;
-    key += 0xA0761D6478BD642F;
-  }
-  return (high << low_bits_) | low;
-}
-
-int64_t Permutation::operator()(int64_t position) const {
-  uint64_t value = static_cast<uint64_t>(position);
-  do {
-    value = encrypt(value);
-  } while (value >= size_);
-  return static_cast<int64_t>(value);
 }
 
 }  // namespace headrace

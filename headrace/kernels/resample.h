@@ -86,6 +86,8 @@ class ResampleAxis {
   int first(int i) const { return tables_.first[i]; }
   int count(int i) const { return tables_.count[i]; }
   int max_count() const { return max_count_; }
+  // In 2^-22, of input first(i) + tap. REQUIRES: !copies(), tap < count(i).
+  int32_t weight(int i, int tap) const { return tables_.weights[size_t(tap) * tables_.padded + i]; }
   bool descending() const { return descending_; }
   // Output i is its one input, unchanged.
   bool is_copy(int i) const { return tables_.count[i] == 1 && tables_.weights[i] == 1 << 22; }

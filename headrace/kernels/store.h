@@ -12,6 +12,7 @@
 #include <span>
 
 #include "headrace/base/dtype.h"
+#include "headrace/kernels/half.h"
 
 namespace headrace {
 
@@ -47,11 +48,5 @@ void finish_streaming();
 // out[i * channels + c].
 void store_row_interleaved(const StoreTable* const tables[], const uint8_t* const in[],
                            int channels, int count, void* out, bool stream = false);
-
-// float32 -> float16 and bfloat16 bits, round to nearest even, as the hardware does.
-uint16_t float16_from_float32(float x);
-float float32_from_float16(uint16_t bits);
-uint16_t bfloat16_from_float32(float x);
-float float32_from_bfloat16(uint16_t bits);
 
 }  // namespace headrace

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+# The kernels for GPUs: all .cu files, and the files that call the CUDA run time (cuda_*.cc). Where
+# there is no nvcc, files named no_cuda.cc stand in for them. Included after the compile options.
+set(HEADRACE_CUDA AUTO CACHE STRING "Kernels for GPUs: AUTO (where nvcc is found), ON or OFF")
+set_property(CACHE HEADRACE_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(HEADRACE_CUDA_ARCHITECTURES 75 80 86 89 90 100 120 CACHE STRING
+    "Compute capabilities that kernels are built for, where nvcc knows them; the last also as PTX")
+
+# Sanitizers and clang have builds of their own, which prove the same code on the CPU.
+set(headrace_has_cuda OFF)
+if(HEADRACE_CUDA STREQUAL "ON" OR (HEADRACE_CUDA STREQUAL "AUTO" AND NOT HEADRACE_SANITIZE
+                                   AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU"))
+  set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER} CACHE FILEPATH "The C++ compiler under nvcc")
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    set(headrace_has_cuda ON)
+  elseif(HEADRACE_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "HEADRACE_CUDA=ON, and there is no nvcc on the PATH")
+  endif()
+endif()
+
+if(NOT headrace_has_cuda)
+  message(STATUS "CUDA: no kernels for GPUs (HEADRACE_CUDA=${HEADRACE_CUDA})")
+  list(FILTER engine_sources EXCLUDE REGEX "/cuda_[^/]*\\.cc$")
+  return()
+endif()
+
+execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --list-gpu-code OUTPUT_VARIABLE known_codes
+                COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "sm_[0-9]+" known_codes "${known_codes}")
+list(TRANSFORM known_codes REPLACE "sm_" "")
+set(CMAKE_CUDA_ARCHITECTURES)
+foreach(architecture IN LISTS HEADRACE_CUDA_ARCHITECTURES)
+  if(architecture IN_LIST known_codes)
+    list(APPEND CMAKE_CUDA_ARCHITECTURES ${architecture}-real)
+  endif()
+endforeach()
+list(TRANSFORM CMAKE_CUDA_ARCHITECTURES REPLACE "-real" "" AT -1)
+
+set(CMAKE_CUDA_STANDARD 20)
+set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+set(CMAKE_CUDA_EXTENSIONS OFF)
+set(CMAKE_CUDA_RUNTIME_LIBRARY Static)  # the library loads where there is no driver
+enable_language(CUDA)
+find_package(CUDAToolkit REQUIRED)
+message(STATUS "CUDA: nvcc ${CMAKE_CUDA_COMPILER_VERSION}, kernels for ${CMAKE_CUDA_ARCHITECTURES}")
+
+# --fmad=false: the same floats as the CPU's.
+add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:--fmad=false>
+                    $<$<COMPILE_LANGUAGE:CUDA>:--threads=0>
+                    $<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=size>
+                    $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-ffp-contract=off>)
+file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS headrace/*.cu)
+if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/headrace/device/cuda_device.cc)
+  list(FILTER engine_sources EXCLUDE REGEX "/no_cuda\\.cc$")
+else()
+  list(FILTER engine_sources EXCLUDE REGEX "/batch/no_cuda\\.cc$")
+endif()
+list(APPEND engine_sources ${cuda_sources})
+# Its names stay inside: a framework in the same process brings a run time of its own.
+set(headrace_cuda_libraries CUDA::cudart_static -Wl,--exclude-libs,libcudart_static.a)

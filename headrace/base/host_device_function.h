@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// HEADRACE_HD before a function: nvcc compiles it for the CPU and for the GPU, other compilers for
+// the CPU alone. What is marked uses no part of the standard library but <cstdint> and memcpy.
+#pragma once
+
+#ifdef __CUDACC__
+#define HEADRACE_HD __host__ __device__
+#else
+#define HEADRACE_HD
+#endif

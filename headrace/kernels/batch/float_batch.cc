@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/kernels/batch/float_batch.h"
+
+#include <algorithm>
+#include <string>
+
+#include "headrace/base/error.h"
+#include "headrace/base/registry.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kBadMap{"HR0864", ErrorKind::kConfig,
+                            "a map of floats that a batch kernel cannot do",
+                            "On a device, pictures of float32, float16 or "
+                            "bfloat16 are cast among these and normalized, in "
+                            "at most four steps, by a mean and a standard "
+                            "deviation a channel, none of which is zero."};
+const Register<ErrorCode> registered_bad_map(kBadMap);
+
+void check_dtype(DType dtype) {
+  if (dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16) return;
+  raise(kBadMap,
+        "a float is float32, float16 or bfloat16 (got " + std::string(name_of(dtype)) + ")");
+}
+
+void check_values(const char* name, std::span<const float> values) {
+  if (!values.empty() && values.size() <= 4) return;
+  raise(kBadMap, std::string(name) + " needs a value for each of 1 to 4 channels (got " +
+                     std::to_string(values.size()) + ")");
+}
+
+}  // namespace
+
+FloatMap::FloatMap(DType input) : input_(input), output_(input) { check_dtype(input); }
+
+FloatMap::Step& FloatMap::add_step() {
+  if (steps_ == kMostSteps) {
+    raise(kBadMap, "a map has at most " + std::to_string(kMostSteps) + " steps",
+          "run a second kernel");
+  }
+  Step& step = step_[steps_++];
+  step.dtype = output_;
+  return step;
+}
+
+FloatMap& FloatMap::convert(DType dtype) {
+  check_dtype(dtype);
+  if (dtype == output_) return *this;
+  output_ = dtype;
+  add_step();
+  return *this;
+}
+
+FloatMap& FloatMap::normalize(std::span<const float> mean, std::span<const float> std) {
+  check_values("mean", mean);
+  check_values("std", std);
+  if (std::ranges::find(std, 0.0f) != std.end()) raise(kBadMap, "std must not be zero");
+  Step& step = add_step();
+  step.normalizes = true;
+  for (size_t c = 0; c < 4; ++c) {
+    step.mean[c] = rounded_to(mean[std::min(c, mean.size() - 1)], output_);
+    step.std[c] = rounded_to(std[std::min(c, std.size() - 1)], output_);
+  }
+  return *this;
+}
+
+}  // namespace headrace

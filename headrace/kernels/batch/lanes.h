@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a batch kernel divides its work.
+//
+// A kernel is a plain struct of pointers, strides and sizes, with
+//
+//   HEADRACE_HD int64_t items() const;
+//   HEADRACE_HD void operator()(int64_t item, Lane lane) const;
+//
+// An item is a row, or a stretch of one. The lanes of a warp share an item, each taking every 32nd
+// element, so that neighbours in memory are touched by neighbours in the warp; on the CPU one lane
+// takes all of them, in a plain loop. Items and lanes may run in any order and at the same time: no
+// two write the same byte, and none reads what another writes.
+#pragma once
+
+#include <cstdint>
+
+#include "headrace/base/host_device_function.h"
+
+namespace headrace {
+
+struct Lane {
+  int number = 0;  // 0 .. count - 1
+  int count = 1;
+
+  // The first element of [begin, ...) that is this lane's: element i belongs to lane i % count,
+  // whatever range it is met in. The next one is `count` further.
+  HEADRACE_HD int64_t first_from(int64_t begin) const {
+    if (count == 1) return begin;
+    const int64_t beyond = begin % count - number;
+    return begin - beyond + (beyond > 0 ? count : 0);
+  }
+};
+
+}  // namespace headrace

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/kernels/batch/launch.h"
+
+#include "headrace/base/registry.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kRefused{
+    "HR0860", ErrorKind::kResource, "CUDA refused a kernel",
+    "A kernel could not be put on its stream. Where CUDA names another cause "
+    "than the kernel (an "
+    "illegal address, a device that is lost), an earlier call on this device "
+    "failed, and every "
+    "later one fails with the same name: CUDA_LAUNCH_BLOCKING=1 shows which "
+    "was the first. `no "
+    "kernel image` means a GPU older than those that the library is built "
+    "for."};
+const Register<ErrorCode> registered_refused(kRefused);
+
+constexpr ErrorCode kNoKernels{
+    "HR0861", ErrorKind::kUnsupported, "built without CUDA",
+    "This build of the library has no kernels for GPUs, because no nvcc was "
+    "found when it was made "
+    "(HEADRACE_CUDA=ON makes that an error). Everything else works; "
+    "device=\"cpu\" runs the same "
+    "kernels on the CPU."};
+const Register<ErrorCode> registered_no_kernels(kNoKernels);
+
+}  // namespace
+
+Error kernel_refused(const char* cuda_name, const char* cuda_text) {
+  return {.code = &kRefused, .what = std::string(cuda_name) + ": " + cuda_text};
+}
+
+Error no_device_kernels() {
+  return {.code = &kNoKernels,
+          .what = "a batch kernel was to run on a GPU, and this build has none for it",
+          .hint = "build with nvcc on the PATH, or use device=\"cpu\""};
+}
+
+}  // namespace headrace

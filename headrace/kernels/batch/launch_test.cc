@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/kernels/batch/launch.h"
+
+#include <algorithm>
+#include <set>
+
+#include "headrace/kernels/batch/batch_test_places.h"
+#include "headrace/kernels/batch/gather_rows.h"
+
+namespace headrace {
+namespace {
+
+TEST(Lane, EveryElementOfEveryRangeBelongsToTheLaneOfItsNumber) {
+  for (const int count : {1, 2, 5, 32}) {
+    for (int begin = 0; begin < 70; ++begin) {
+      std::multiset<int64_t> taken;
+      for (int number = 0; number < count; ++number) {
+        for (int64_t x = Lane{number, count}.first_from(begin); x < begin + 45; x += count) {
+          EXPECT_EQ(x % count, number);
+          taken.insert(x);
+        }
+      }
+      std::multiset<int64_t> all;
+      for (int64_t x = begin; x < begin + 45; ++x) all.insert(x);
+      ASSERT_EQ(taken, all) << count << " lanes from " << begin;
+    }
+  }
+}
+
+TEST(Launch, WithoutAGpuItIsAnErrorThatSaysSo) {
+  if (cuda_devices().count > 0) GTEST_SKIP() << "there is a GPU";
+  const char row[16] = {};
+  char batch[16] = {};
+  const GatherRows kernel(row, 16, RowChoice::slice(0), batch, 1);
+  const Result<void> queued = run(kernel, Target::stream(nullptr));
+  ASSERT_FALSE(queued);
+  const std::string message = queued.error().message();
+  if (queued.error().code->id == "HR0861") {
+    EXPECT_EQ(message,
+              "HR0861 built without CUDA: a batch kernel was to run "
+              "on a GPU, and this build has "
+              "none for it\n  help: build with nvcc on the PATH, or "
+              "use device=\"cpu\"");
+  } else {  // CUDA's own name of what is missing: a driver, or a device
+    EXPECT_TRUE(message.starts_with("HR0860 CUDA refused a kernel: cudaError")) << message;
+  }
+}
+
+}  // namespace
+}  // namespace headrace

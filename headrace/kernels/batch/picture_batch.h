@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// PictureBatch: from pictures that lie in memory to a batch, in one pass: gather, crop with
+// padding, horizontal flip, cutout, map of values, dtype and layout. Each part may be left out, so
+// the same kernel is a flip, a crop, a cutout, a normalization or a change of layout alone.
+//
+// It computes nothing: samples of 8 bits go through a table that the CPU's own code made
+// (kernels/store.h), others are kept as they are. So a batch has the same bits on every device.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "headrace/base/host_device_function.h"
+#include "headrace/kernels/batch/lanes.h"
+#include "headrace/kernels/batch/picture_layout.h"
+#include "headrace/kernels/batch/row_choice.h"
+#include "headrace/kernels/store.h"
+
+namespace headrace {
+
+// What happens to one picture, in this order: crop, flip, cut.
+struct PictureEdit {
+  // Where the batch's first pixel lies in the picture. What lies outside the picture is padding.
+  int32_t top = 0, left = 0;
+  int32_t flip = 0;  // 1: the crop is mirrored left to right
+  // A rectangle of the finished picture; it may reach over its edges. Empty: none.
+  int32_t cut_top = 0, cut_left = 0, cut_bottom = 0, cut_right = 0;
+};
+
+// What becomes of a sample. Elements are 1, 2 or 4 bytes; which dtype they have does not matter.
+struct ElementMap {
+  int bytes = 1;  // of an element of the batch
+  // [channels][256] of them, for samples of 8 bits; lies where the kernel runs. Null: samples are
+  // `bytes` wide and stay as they are.
+  const void* table = nullptr;
+  // What padding and cutouts are filled with, by channel: elements of the batch, their bits in the
+  // low bytes. So they are after the map: for a colour before it, take the table's element.
+  uint32_t padding[4] = {}, cut[4] = {};
+};
+
+struct PictureBatch {
+  static constexpr int kMostChannels = 4;
+
+  const void* pictures = nullptr;
+  PictureStrides from = {};
+  int32_t channels = 1;           // 1 to 4
+  int32_t height = 0, width = 0;  // of a picture
+
+  RowChoice choice = RowChoice::slice(0);  // which pictures
+  int64_t count = 0;                       // how many
+  const PictureEdit* edits = nullptr;      // [count], where the kernel runs; null: none for all
+
+  void* batch = nullptr;  // must not overlap the pictures
+  PictureStrides to = {};
+  int32_t to_height = 0, to_width = 0;
+  ElementMap map = {};
+
+  HEADRACE_HD int64_t items() const { return to_width > 0 ? count * to_height : 0; }
+
+  HEADRACE_HD void operator()(int64_t item, Lane lane) const {
+    switch (map.bytes) {
+      case 1:
+        return map.table ? row<uint8_t, uint8_t>(item, lane) : row<uint8_t, void>(item, lane);
+      case 2:
+        return map.table ? row<uint16_t, uint8_t>(item, lane) : row<uint16_t, void>(item, lane);
+      default:
+        return map.table ? row<uint32_t, uint8_t>(item, lane) : row<uint32_t, void>(item, lane);
+    }
+  }
+
+ private:
+  // A sample as an element: by table for samples of 8 bits, itself where Sample is void.
+  template <class Element, class Sample>
+  struct Look {
+    using Stored = Sample;
+    const Element* table;
+    HEADRACE_HD Look(const ElementMap& map, int channel)
+        : table(static_cast<const Element*>(map.table) + channel * 256) {}
+    HEADRACE_HD Element operator()(Sample sample) const { return table[sample]; }
+  };
+  template <class Element>
+  struct Look<Element, void> {
+    using Stored = Element;
+    HEADRACE_HD Look(const ElementMap&, int) {}
+    HEADRACE_HD Element operator()(Element sample) const { return sample; }
+  };
+
+  struct Columns {
+    int64_t begin, end;
+  };
+  // The range of columns, cut to the batch's.
+  HEADRACE_HD Columns clipped(int64_t begin, int64_t end) const {
+    begin = begin < 0 ? 0 : begin < to_width ? begin : to_width;
+    end = end < begin ? begin : end < to_width ? end : to_width;
+    return {begin, end};
+  }
+
+  template <class Element>
+  HEADRACE_HD void fill(Element* to_row, int64_t begin, int64_t end, uint32_t bits,
+                        Lane lane) const {
+    for (int64_t x = lane.first_from(begin); x < end; x += lane.count) {
+      to_row[x * to.column] = static_cast<Element>(bits);
+    }
+  }
+
+  template <class Element, class Sample>
+  HEADRACE_HD void row(int64_t item, Lane lane) const {
+    using Map = Look<Element, Sample>;
+    using Stored = typename Map::Stored;
+    const int64_t i = item / to_height;
+    const int32_t y = static_cast<int32_t>(item - i * to_height);
+    const PictureEdit edit = edits ? edits[i] : PictureEdit{};
+    // The columns that show the picture, and the column of it that column 0 would show.
+    const int64_t from_y = int64_t{edit.top} + y;
+    const int64_t from_x = edit.flip ? int64_t{edit.left} + to_width - 1 : edit.left;
+    Columns shown = edit.flip ? clipped(from_x - width + 1, from_x + 1)
+                              : clipped(-from_x, int64_t{width} - from_x);
+    if (from_y < 0 || from_y >= height) shown = {0, 0};
+    const bool is_cut = edit.cut_top <= y && y < edit.cut_bottom;
+    const Columns cut = is_cut ? clipped(edit.cut_left, edit.cut_right) : Columns{0, 0};
+
+    const Stored* const samples = static_cast<const Stored*>(pictures);
+    const int64_t first = choice(i) * from.picture + from_y * from.row + from_x * from.column;
+    const int64_t step = edit.flip ? -from.column : from.column;
+    Element* const to_picture = static_cast<Element*>(batch) + i * to.picture + y * to.row;
+    for (int c = 0; c < channels; ++c) {
+      Element* const to_row = to_picture + c * to.channel;
+      const int64_t origin = first + c * from.channel;  // of column 0, which may not exist
+      const Map look(map, c);
+      fill(to_row, 0, shown.begin, map.padding[c], lane);
+      for (int64_t x = lane.first_from(shown.begin); x < shown.end; x += lane.count) {
+        to_row[x * to.column] = look(samples[origin + x * step]);
+      }
+      fill(to_row, shown.end, to_width, map.padding[c], lane);
+      // Over what was written: a column is the same lane's in every range.
+      fill(to_row, cut.begin, cut.end, map.cut[c], lane);
+    }
+  }
+};
+
+// Throws Exception HR0862 where the numbers of channels, bytes or sizes are none that it can do.
+void check(const PictureBatch& batch);
+
+// The elements of the tables, one behind the other, as ElementMap::table wants them.
+// REQUIRES: tables of one dtype.
+std::vector<uint8_t> element_table(std::span<const StoreTable* const> tables);
+// The bits of what a channel's table makes of a sample; for ElementMap::padding and cut.
+uint32_t element_bits(const StoreTable& table, uint8_t sample);
+
+}  // namespace headrace

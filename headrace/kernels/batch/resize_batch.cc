@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/kernels/batch/resize_batch.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "headrace/base/error.h"
+#include "headrace/base/registry.h"
+#include "headrace/kernels/resample.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kBadSize{
+    "HR0863", ErrorKind::kConfig, "impossible resize of a batch",
+    "A batch is resized from windows of at least one pixel to a size of at "
+    "least one pixel, and "
+    "all its pictures have the same one to four channels."};
+const Register<ErrorCode> registered_bad_size(kBadSize);
+
+std::string text_of(int32_t height, int32_t width) {
+  return std::to_string(height) + " x " + std::to_string(width);
+}
+
+void check_sizes(const ResizeTo& to, std::span<const ResizeWindow> windows) {
+  if (to.height < 1 || to.width < 1) {
+    raise(kBadSize, "a batch cannot be resized to " + text_of(to.height, to.width));
+  }
+  if (to.channels < 1 || to.channels > 4) {
+    raise(kBadSize, "a picture has 1 to 4 channels (got " + std::to_string(to.channels) + ")");
+  }
+  for (size_t i = 0; i < windows.size(); ++i) {
+    if (windows[i].height < 1 || windows[i].width < 1) {
+      raise(kBadSize, "window " + std::to_string(i) + " is empty (" +
+                          text_of(windows[i].height, windows[i].width) + ")");
+    }
+  }
+}
+
+// One axis in the plan's tables, and the samples of its input that it reads.
+struct PlannedAxis {
+  int64_t table = 0;
+  int32_t low = 0, samples = 0;
+};
+
+class TableWriter {
+ public:
+  TableWriter(Filter filter, std::vector<int32_t>& tables) : filter_(filter), tables_(tables) {}
+
+  PlannedAxis axis(int input, int output, bool flip) {
+    const auto [known, is_new] = axes_.try_emplace(std::tuple(input, output, flip));
+    if (is_new) known->second = write(input, output, flip);
+    return known->second;
+  }
+
+ private:
+  PlannedAxis write(int input, int output, bool flip) {
+    axis_.make(filter_, input, output, 0, output, false, flip);
+    const PlannedAxis planned{static_cast<int64_t>(tables_.size()), axis_.low(),
+                              axis_.high() - axis_.low()};
+    if (axis_.copies()) {  // weights that give the sample itself
+      for (int i = 0; i < output; ++i) tables_.push_back(flip ? output - 1 - i : i);
+      tables_.insert(tables_.end(), output, 1);
+      tables_.insert(tables_.end(), output, 1 << 22);
+      return planned;
+    }
+    for (int i = 0; i < output; ++i) tables_.push_back(axis_.first(i));
+    for (int i = 0; i < output; ++i) tables_.push_back(axis_.count(i));
+    for (int tap = 0; tap < axis_.max_count(); ++tap) {
+      for (int i = 0; i < output; ++i) tables_.push_back(axis_.weight(i, tap));
+    }
+    return planned;
+  }
+
+  const Filter filter_;
+  std::vector<int32_t>& tables_;
+  ResampleAxis axis_;
+  std::map<std::tuple<int, int, bool>, PlannedAxis> axes_;
+};
+
+// The jobs of one window; the scratch picture between them is dense (C, rows, columns).
+void plan_window(const ResizeTo& to, const ResizeWindow& window, int64_t batch_offset,
+                 TableWriter& writer, ResizePlan& plan) {
+  const PlannedAxis across = writer.axis(window.width, to.width, window.flip);
+  const PlannedAxis down = writer.axis(window.height, to.height, false);
+  const bool down_first = vertical_first(window.width, window.height, to.width, to.height);
+
+  ResampleJob first{
+      .from = window.from + down.low * window.strides.row + across.low * window.strides.column,
+      .to = plan.scratch_bytes,
+      .from_strides = window.strides,
+      .rows = down_first ? to.height : down.samples,
+      .columns = down_first ? across.samples : to.width,
+      .vertical = down_first,
+      .table = (down_first ? down : across).table};
+  first.to_strides = PictureStrides::channels_first(to.channels, first.rows, first.columns);
+  plan.scratch_bytes += first.to_strides.picture;
+  plan.first_rows = std::max(plan.first_rows, first.rows);
+  plan.second.push_back({.from = first.to,
+                         .to = batch_offset,
+                         .from_strides = first.to_strides,
+                         .to_strides = to.strides,
+                         .rows = to.height,
+                         .columns = to.width,
+                         .vertical = !down_first,
+                         .table = (down_first ? across : down).table});
+  plan.first.push_back(first);
+}
+
+}  // namespace
+
+ResizePlan plan_resize(const ResizeTo& to, std::span<const ResizeWindow> windows) {
+  check_sizes(to, windows);
+  ResizePlan plan;
+  plan.channels = to.channels;
+  plan.second_rows = to.height;
+  TableWriter writer(to.filter, plan.tables);
+  for (size_t i = 0; i < windows.size(); ++i) {
+    plan_window(to, windows[i], static_cast<int64_t>(i) * to.strides.picture, writer, plan);
+  }
+  return plan;
+}
+
+ResamplePass ResizePlan::first_pass(const ResampleJob* jobs, const int32_t* tables,
+                                    const uint8_t* pictures, uint8_t* scratch) const {
+  return {jobs,     tables,    pictures, scratch, static_cast<int64_t>(first.size()),
+          channels, first_rows};
+}
+
+ResamplePass ResizePlan::second_pass(const ResampleJob* jobs, const int32_t* tables,
+                                     const uint8_t* scratch, uint8_t* batch) const {
+  return {jobs, tables, scratch, batch, static_cast<int64_t>(second.size()), channels, second_rows};
+}
+
+}  // namespace headrace
