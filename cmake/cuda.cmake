@@ -52,11 +52,7 @@ add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:--fmad=false>
                     $<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=size>
                     $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-ffp-contract=off>)
 file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS headrace/*.cu)
-if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/headrace/device/cuda_device.cc)
-  list(FILTER engine_sources EXCLUDE REGEX "/no_cuda\\.cc$")
-else()
-  list(FILTER engine_sources EXCLUDE REGEX "/batch/no_cuda\\.cc$")
-endif()
+list(FILTER engine_sources EXCLUDE REGEX "/no_cuda\\.cc$")
 list(APPEND engine_sources ${cuda_sources})
 # Its names stay inside: a framework in the same process brings a run time of its own.
 set(headrace_cuda_libraries CUDA::cudart_static -Wl,--exclude-libs,libcudart_static.a)
