@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/delivery/resident_set.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "headrace/base/registry.h"
+#include "headrace/device/out_of_memory.h"
+#include "headrace/kernels/batch/gather_rows.h"
+#include "headrace/kernels/batch/launch.h"
+
+namespace headrace {
+namespace {
+
+constexpr size_t kAlignment = 64;  // of a piece in the staging memory
+constexpr size_t kLoadBytes = size_t{16} << 20;
+
+constexpr ErrorCode kNoRoom{
+    "HR0891", ErrorKind::kResource, "the data does not fit on the device",
+    "Data that stays on a device takes its memory there for good, beside the batches that are cut "
+    "from it, the model, and what the framework keeps for itself. The message has the numbers. "
+    "fraction= keeps a part on the device, and copies the other records from the host when their "
+    "turn comes: same order, same batches. Bytes (uint8) take a quarter of what float32 takes, so "
+    "leave the conversion to the transforms, which run for each batch."};
+const Register<ErrorCode> registered_room(kNoRoom);
+
+size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+// Kernels that a stream runs in its turn.
+template <class Kernel>
+void queue(Stream& stream, const Kernel& kernel) {
+  stream.run([kernel](void* cuda_stream) {
+    const Target target = cuda_stream ? Target::stream(cuda_stream) : Target::host();
+    if (Result<void> done = run(kernel, target); !done) throw Exception(std::move(done.error()));
+  });
+}
+
+}  // namespace
+
+// A field where it lies.
+struct ResidentSet::Table {
+  ResidentField field;
+  const uint8_t* values = nullptr;  // of the records that are resident
+  uint8_t* streamed = nullptr;      // behind them: the rows of a batch that are not
+  // shared: views of the data use it, too. On a device alone.
+  std::shared_ptr<DeviceLease> data;
+  std::shared_ptr<DeviceRing> batches;
+  size_t bytes = 0;
+
+  size_t row_bytes() const { return field.record_bytes(); }
+};
+
+ResidentSet::ResidentSet(DevicePtr device, std::vector<ResidentField> fields, int64_t records,
+                         ResidentOptions options)
+    : device_(std::move(device)),
+      records_(records),
+      options_(options),
+      on_device_(options.on_device < 0 || on_host() ? records
+                                                    : std::min(options.on_device, records)),
+      stream_(device_->make_stream()),
+      staging_(device_, 2, 0) {
+  for (ResidentField& field : fields) {
+    auto table = std::make_unique<Table>();
+    table->field = std::move(field);
+    const bool has_values = table->field.origin == OutputOrigin::kField;
+    if (!has_values) table->field.shape.clear();
+    const size_t held = size_t(on_device_ + (is_partial() ? options_.batch_rows : 0));
+    table->bytes = has_values ? held * table->row_bytes() : 0;
+    table->batches = std::make_shared<DeviceRing>(device_, kBatches);
+    tables_.push_back(std::move(table));
+  }
+  check_room();
+  for (auto& table : tables_) load(*table);
+  if (!on_host()) device_indices_ = device_->allocate(size_t(options_.batch_rows) * 8);
+}
+
+ResidentSet::~ResidentSet() {
+  if (!on_host()) stream_->synchronize();
+}
+
+void ResidentSet::check_room() const {
+  if (on_host()) return;
+  size_t data = 0, batch = 0;
+  for (const auto& table : tables_) {
+    data += table->bytes;
+    batch += table->row_bytes() * size_t(options_.batch_rows);
+  }
+  const size_t batches = kBatches * (batch + batch / 8), free = device_->free_bytes();
+  if (data + batches <= free) return;
+  const double per_record = double(data) / double(std::max<int64_t>(on_device_, 1));
+  const double room = free > batches ? double(free - batches) : 0;
+  const int percent = int(95 * std::min(1.0, room / (per_record * double(records_))));
+  raise(kNoRoom,
+        device_->name() + ": " + mebibytes(data) + " for " + std::to_string(on_device_) +
+            " records and " + mebibytes(batches) + " for batches, " + mebibytes(free) + " of " +
+            mebibytes(device_->total_bytes()) + " are free",
+        percent > 0 ? "fraction=" + std::to_string(percent / 100.0).substr(0, 4) +
+                          " keeps what fits, and copies the rest when its turn comes"
+                    : "a smaller batch_size, or a plain Loader");
+}
+
+void ResidentSet::load(Table& table) {
+  if (table.field.origin != OutputOrigin::kField || on_host()) {
+    table.values = table.field.values;
+    return;
+  }
+  Slab slab{.memory = device_->allocate(table.bytes), .bytes = table.bytes, .busy = {}};
+  auto* const values = static_cast<uint8_t*>(slab.memory.get());
+  const size_t bytes = size_t(on_device_) * table.row_bytes();
+  for (size_t at = 0; at < bytes; at += kLoadBytes) {
+    const size_t piece = std::min(kLoadBytes, bytes - at);
+    void* const stage = staging_.take(piece);
+    std::memcpy(stage, table.field.values + at, piece);
+    stream_->copy(values + at, stage, piece);
+    staging_.fence(stream_->record());
+  }
+  table.values = values;
+  table.streamed = values + bytes;
+  // A ring of this slab alone: what it knows is how to free memory that somebody still reads.
+  auto ring = std::make_shared<DeviceRing>(device_, 1);
+  table.data = std::make_shared<DeviceLease>(std::move(ring), std::move(slab));
+  table.data->set_ready(stream_->record());
+  if (!is_partial()) table.field.owner = nullptr;  // the host's memory is done with
+}
+
+Batch ResidentSet::take(const Sampler& sampler, uint64_t seed, uint64_t epoch, int64_t batch,
+                        BatchRange range) {
+  choose(sampler, seed, epoch, range);
+  Batch out{static_cast<int64_t>(epoch), batch, rows_.count, {}};
+  uint8_t* stage = nullptr;
+  if (!on_host()) {
+    if (const size_t bytes = staged_bytes(); bytes > 0) {
+      stage = static_cast<uint8_t*>(staging_.take(bytes));
+    }
+    const bool used = stage != nullptr;
+    indices_ = stage_indices(stage);
+    std::vector<std::shared_ptr<DeviceLease>> leases;
+    for (auto& table : tables_) out.fields.push_back(make_field(*table, stage, leases));
+    const EventPtr ready = stream_->record();
+    if (used) staging_.fence(ready);
+    for (const auto& lease : leases) lease->set_ready(ready);
+    return out;
+  }
+  indices_ = rows_.indices.data();
+  std::vector<std::shared_ptr<DeviceLease>> leases;
+  for (auto& table : tables_) out.fields.push_back(make_field(*table, stage, leases));
+  return out;
+}
+
+// Which records they are, and on the host their numbers, where a kernel cannot find them itself.
+void ResidentSet::choose(const Sampler& sampler, uint64_t seed, uint64_t epoch, BatchRange range) {
+  rows_.begin = range.begin;
+  rows_.count = range.size();
+  rows_.epoch_size = sampler.size();
+  rows_.in_order = sampler.in_order();
+  rows_.order = sampler.permutation(seed, epoch);
+  rows_.indices.clear();
+  const bool any_id = std::any_of(tables_.begin(), tables_.end(), [](const auto& table) {
+    return table->field.origin == OutputOrigin::kId;
+  });
+  const bool by_kernel = rows_.in_order || (rows_.order && !on_host());
+  if (by_kernel && !any_id && !is_partial()) return;
+  rows_.indices.resize(size_t(rows_.count));
+  for (int64_t done = 0; done < rows_.count;) {
+    const int64_t position = (rows_.begin + done) % rows_.epoch_size;
+    const int64_t run = std::min(rows_.count - done, rows_.epoch_size - position);
+    sampler.indices(seed, epoch, position,
+                    std::span(rows_.indices).subspan(size_t(done), size_t(run)));
+    done += run;
+  }
+}
+
+BatchField ResidentSet::make_field(Table& table, uint8_t*& stage,
+                                   std::vector<std::shared_ptr<DeviceLease>>& leases) {
+  const ResidentField& field = table.field;
+  BatchField out;
+  out.name = field.name;
+  out.view = {nullptr, field.dtype, {rows_.count}, {}};
+  out.view.shape.insert(out.view.shape.end(), field.shape.begin(), field.shape.end());
+  if (!field.strides.empty()) {
+    out.view.strides = {element_count(field.shape)};
+    out.view.strides.insert(out.view.strides.end(), field.strides.begin(), field.strides.end());
+  }
+  if (options_.view && field.origin == OutputOrigin::kField) {
+    out.view.data = const_cast<uint8_t*>(table.values) + size_t(rows_.begin) * table.row_bytes();
+    out.lease = on_host() ? std::const_pointer_cast<void>(field.owner) : table.data;
+    return out;
+  }
+  std::shared_ptr<DeviceLease> lease = lease_of(table);
+  out.view.data = lease->memory();
+  fill(table, static_cast<uint8_t*>(lease->memory()), stage);
+  leases.push_back(lease);
+  out.lease = std::move(lease);
+  return out;
+}
+
+std::shared_ptr<DeviceLease> ResidentSet::lease_of(Table& table) {
+  const size_t bytes = size_t(options_.batch_rows) * table.row_bytes();
+  Slab slab = table.batches->take(bytes, *stream_, false);
+  if (!slab.memory) {
+    slab = table.batches->take(bytes, *stream_, true);
+    ++beyond_;
+  }
+  return std::make_shared<DeviceLease>(table.batches, std::move(slab));
+}
+
+void ResidentSet::fill(const Table& table, uint8_t* to, uint8_t*& stage) {
+  const size_t count = size_t(rows_.count);
+  if (table.field.origin != OutputOrigin::kField) {
+    uint8_t* const made = on_host() ? to : stage;
+    if (table.field.origin == OutputOrigin::kId) {
+      std::memcpy(made, rows_.indices.data(), count * 8);
+    } else {
+      for (size_t row = 0; row < count; ++row) {
+        made[row] = rows_.begin + int64_t(row) < rows_.epoch_size;
+      }
+    }
+    if (on_host()) return;
+    stream_->copy(to, stage, count * table.row_bytes());
+    stage += aligned(count * table.row_bytes());
+    return;
+  }
+  if (is_partial()) stage_rows(table, stage);
+  if (indices_ && !rows_.indices.empty() && (is_partial() || !rows_.in_order)) {
+    return gather(table, RowChoice::indices(indices_), to, rows_.count);
+  }
+  for (int64_t done = 0; done < rows_.count;) {
+    const int64_t position = (rows_.begin + done) % rows_.epoch_size;
+    const int64_t run = std::min(rows_.count - done, rows_.epoch_size - position);
+    const RowChoice choice =
+        rows_.in_order ? RowChoice::slice(position) : RowChoice::shuffled(*rows_.order, position);
+    gather(table, choice, to + size_t(done) * table.row_bytes(), run);
+    done += run;
+  }
+}
+
+void ResidentSet::gather(const Table& table, const RowChoice& choice, uint8_t* to, int64_t count) {
+  const auto bytes = static_cast<int64_t>(table.row_bytes());
+  const GatherRows kernel = rows_.in_order && !is_partial()
+                                ? GatherRows::slice(table.values, bytes, choice(0), to, count)
+                                : GatherRows(table.values, bytes, choice, to, count);
+  if (on_host()) {
+    run_items(kernel, 0, kernel.items());
+  } else {
+    queue(*stream_, kernel);
+  }
+}
+
+// Of what goes to the device with a batch, beside the data that is there.
+size_t ResidentSet::staged_bytes() const {
+  const auto count = static_cast<size_t>(rows_.count);
+  const auto streamed =
+      static_cast<size_t>(std::count_if(rows_.indices.begin(), rows_.indices.end(),
+                                        [this](int64_t index) { return index >= on_device_; }));
+  size_t bytes = rows_.indices.empty() ? 0 : aligned(count * 8);
+  for (const auto& table : tables_) {
+    const bool has_values = table->field.origin == OutputOrigin::kField;
+    bytes += aligned((has_values ? streamed : count) * table->row_bytes());
+  }
+  return bytes;
+}
+
+// The numbers that the gather uses: of the resident rows, and of those behind them.
+const int64_t* ResidentSet::stage_indices(uint8_t*& stage) {
+  if (rows_.indices.empty()) return nullptr;
+  auto* const places = reinterpret_cast<int64_t*>(stage);
+  int64_t streamed = 0;
+  for (size_t row = 0; row < rows_.indices.size(); ++row) {
+    const int64_t index = rows_.indices[row];
+    places[row] = index < on_device_ ? index : on_device_ + streamed++;
+  }
+  const size_t bytes = rows_.indices.size() * 8;
+  stream_->copy(device_indices_.get(), stage, bytes);
+  stage += aligned(bytes);
+  return static_cast<const int64_t*>(device_indices_.get());
+}
+
+// The rows of the batch that are not resident, to behind those that are. The stream makes the next
+// batch's wait until this one's are gathered.
+void ResidentSet::stage_rows(const Table& table, uint8_t*& stage) {
+  const size_t bytes = table.row_bytes();
+  size_t streamed = 0;
+  for (int64_t index : rows_.indices) {
+    if (index < on_device_) continue;
+    std::memcpy(stage + streamed++ * bytes, table.field.values + size_t(index) * bytes, bytes);
+  }
+  if (streamed == 0) return;
+  stream_->copy(table.streamed, stage, streamed * bytes);
+  stage += aligned(streamed * bytes);
+}
+
+ResidentStats ResidentSet::stats() const {
+  ResidentStats stats{.beyond = beyond_};
+  for (const auto& table : tables_) {
+    stats.data_bytes += table->bytes;
+    stats.batch_bytes += table->batches->bytes();
+  }
+  return stats;
+}
+
+}  // namespace headrace

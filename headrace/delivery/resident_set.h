@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// A dataset that lies in memory, on the host or on a device, and is cut into batches there.
+//
+//   values of a field, record by record ──slice, or gather by a keyed permutation──> batch
+//
+// Nothing is decoded, no thread runs, and no order is written down: where the sampler is a keyed
+// permutation, each row's record is computed where the row is copied. Batches are copies, because
+// what the consumer does to a batch must not change the data; `view` gives slices of the data
+// itself. Batches lie in a ring for each field (device_ring.h), so keeping labels keeps no images.
+//
+// Used by one thread at a time; batches may be kept and dropped on any thread, also after the set.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headrace/delivery/device_ring.h"
+#include "headrace/delivery/staging.h"
+#include "headrace/executor/batch.h"
+#include "headrace/kernels/batch/row_choice.h"
+#include "headrace/sampling/sampler.h"
+
+namespace headrace {
+
+// One field of all records. `id` and `valid` have no values: they are made for each batch.
+struct ResidentField {
+  std::string name;
+  OutputOrigin origin = OutputOrigin::kField;
+  DType dtype = DType::kUInt8;
+  Shape shape = {};                   // of one record
+  std::vector<int64_t> strides = {};  // of one record, in elements; empty: dense
+  const uint8_t* values = nullptr;    // on the host
+  // shared: with views, and on the host with the set itself, which copies nothing there.
+  std::shared_ptr<const void> owner = {};
+
+  size_t record_bytes() const { return size_t(element_count(shape)) * size_of(dtype); }
+};
+
+struct ResidentOptions {
+  int64_t batch_rows = 1;  // of a full batch
+  bool view = false;
+  // How many records lie on the device, from the first one on; the others stay on the host and are
+  // copied when their turn comes. Negative: all. On the host without meaning.
+  int64_t on_device = -1;
+};
+
+struct ResidentStats {
+  size_t data_bytes = 0;   // on the device; on the host what it borrows
+  size_t batch_bytes = 0;  // of the rings
+  int64_t beyond = 0;      // batches that got memory of their own: the consumer keeps many
+};
+
+class ResidentSet {
+ public:
+  static constexpr int kBatches = 4;  // in a ring
+
+  // Copies the fields to the device, unless that is the host. Throws Exception HR0891 where the
+  // device has no room for them.
+  ResidentSet(DevicePtr device, std::vector<ResidentField> fields, int64_t records,
+              ResidentOptions options);
+  ~ResidentSet();
+  ResidentSet(const ResidentSet&) = delete;
+  ResidentSet& operator=(const ResidentSet&) = delete;
+
+  // The records at the positions of `range` in this epoch; positions at or beyond the sampler's
+  // size begin again, and are not `valid`. On a device the lease of each field is a DeviceLease.
+  // REQUIRES: at most batch_rows rows; with `view` a sampler in order, and no padding.
+  Batch take(const Sampler& sampler, uint64_t seed, uint64_t epoch, int64_t batch,
+             BatchRange range);
+
+  const DevicePtr& device() const { return device_; }
+  ResidentStats stats() const;
+
+ private:
+  struct Table;
+  // What the rows of a batch are.
+  struct Rows {
+    int64_t begin = 0, count = 0;  // positions
+    int64_t epoch_size = 0;
+    bool in_order = false;
+    std::optional<Permutation> order;
+    std::vector<int64_t> indices;  // where they have to be known on the host
+  };
+  bool on_host() const { return device_->kind() == DeviceKind::kHost; }
+  bool is_partial() const { return on_device_ < records_; }
+  void check_room() const;
+  void load(Table& table);
+  void choose(const Sampler& sampler, uint64_t seed, uint64_t epoch, BatchRange range);
+  // `leases` gets those that wait for the stream's work.
+  BatchField make_field(Table& table, uint8_t*& stage,
+                        std::vector<std::shared_ptr<DeviceLease>>& leases);
+  std::shared_ptr<DeviceLease> lease_of(Table& table);
+  void fill(const Table& table, uint8_t* to, uint8_t*& stage);
+  void gather(const Table& table, const RowChoice& choice, uint8_t* to, int64_t count);
+  size_t staged_bytes() const;
+  const int64_t* stage_indices(uint8_t*& stage);
+  void stage_rows(const Table& table, uint8_t*& stage);
+
+  const DevicePtr device_;
+  const int64_t records_;
+  const ResidentOptions options_;
+  const int64_t on_device_;
+  const StreamPtr stream_;
+  std::vector<std::unique_ptr<Table>> tables_;
+  StagingRing staging_;
+  std::shared_ptr<void> device_indices_;  // of the batch that is made; the stream keeps order
+  const int64_t* indices_ = nullptr;      // where the gather finds them
+  Rows rows_;                             // its vector keeps its memory
+  int64_t beyond_ = 0;
+};
+
+}  // namespace headrace

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/delivery/resident_set.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <deque>
+#include <numeric>
+#include <random>
+
+#include "headrace/base/error.h"
+#include "headrace/device/host_device.h"
+#include "headrace/device/simulated_device.h"
+
+namespace headrace {
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+// The rows of a field that a batch should have, from the data and the sampler's own numbers.
+Bytes expected_rows(const Bytes& values, size_t row_bytes, const Sampler& sampler, uint64_t seed,
+                    uint64_t epoch, BatchRange range) {
+  Bytes out;
+  for (int64_t p = range.begin; p < range.end; ++p) {
+    const int64_t record = sampler.index(seed, epoch, p % sampler.size());
+    const auto row = values.begin() + record * int64_t(row_bytes);
+    out.insert(out.end(), row, row + int64_t(row_bytes));
+  }
+  return out;
+}
+
+// What a consumer on a stream of its own reads.
+Bytes read(Device& device, const BatchField& field) {
+  Bytes out(field.view.dense_bytes());
+  if (device.kind() == DeviceKind::kHost) {
+    if (!out.empty()) std::memcpy(out.data(), field.view.data, out.size());
+    return out;
+  }
+  const StreamPtr consumer = device.make_stream();
+  std::static_pointer_cast<DeviceLease>(field.lease)->use_on(consumer->handle());
+  consumer->copy(out.data(), field.view.data, out.size());
+  consumer->synchronize();
+  return out;
+}
+
+struct Data {
+  std::vector<Bytes> values;
+  std::vector<ResidentField> fields;
+};
+
+Data random_data(std::mt19937& random, int64_t records) {
+  const Shape shapes[] = {{}, {1}, {3, 5, 7}, {0, 4}, {2, 40, 30}, {13}};
+  const DType dtypes[] = {DType::kUInt8, DType::kInt64, DType::kFloat32, DType::kFloat16};
+  Data data;
+  const size_t count = 1 + random() % 3;
+  for (size_t i = 0; i < count; ++i) {
+    ResidentField field{.name = "field" + std::to_string(i),
+                        .dtype = dtypes[random() % 4],
+                        .shape = shapes[random() % 6]};
+    Bytes& values = data.values.emplace_back(field.record_bytes() * size_t(records));
+    for (uint8_t& byte : values) byte = static_cast<uint8_t>(random());
+    data.fields.push_back(std::move(field));
+  }
+  for (size_t i = 0; i < count; ++i) data.fields[i].values = data.values[i].data();
+  return data;
+}
+
+SamplerPtr any_sampler(std::mt19937& random, int64_t records) {
+  switch (random() % 4) {
+    case 0:
+      return sequential(records);
+    case 1:
+      return weighted(std::vector<double>(size_t(records), 1.0), records + 3);
+    default:
+      return shuffled(records);
+  }
+}
+
+// Batches of several epochs, of which a few are kept, equal the rows that the sampler names.
+void check_batches(const DevicePtr& device, uint32_t seed, bool partial) {
+  std::mt19937 random(seed);
+  const int64_t records = 1 + int64_t(random() % 60), rows = 1 + int64_t(random() % 16);
+  const Data data = random_data(random, records);
+  const SamplerPtr sampler = any_sampler(random, records);
+  const int64_t on_device = partial ? int64_t(random() % uint64_t(records + 1)) : -1;
+  ResidentSet set(device, data.fields, records, {.batch_rows = rows, .on_device = on_device});
+  const BatchLayout layout(sampler->size(), rows, 0, 1, LastBatch::kPad);
+  struct Kept {
+    Batch batch;
+    std::vector<Bytes> expected;
+  };
+  std::deque<Kept> kept;
+  for (uint64_t epoch = 0; epoch < 3; ++epoch) {
+    for (int64_t number = 0; number < layout.batches(); ++number) {
+      const BatchRange range = layout.range(number);
+      Kept next{set.take(*sampler, seed, epoch, number, range), {}};
+      for (size_t i = 0; i < data.fields.size(); ++i) {
+        next.expected.push_back(expected_rows(data.values[i], data.fields[i].record_bytes(),
+                                              *sampler, seed, epoch, range));
+      }
+      kept.push_back(std::move(next));
+      while (kept.size() > random() % 7) {
+        for (size_t i = 0; i < data.fields.size(); ++i) {
+          ASSERT_EQ(read(*device, kept.front().batch.fields[i]), kept.front().expected[i])
+              << "seed " << seed << ", field " << i << ", batch " << kept.front().batch.index;
+        }
+        kept.pop_front();
+      }
+    }
+  }
+}
+
+TEST(ResidentSet, GivesTheRowsThatTheSamplerNamesOnTheHost) {
+  for (uint32_t seed = 0; seed < 60; ++seed) check_batches(host_device(), seed, false);
+}
+
+TEST(ResidentSet, GivesThemOnADeviceThatWorksLateAndOutOfOrder) {
+  for (uint32_t seed = 0; seed < 60; ++seed) {
+    check_batches(std::make_shared<SimulatedDevice>(seed), seed, false);
+  }
+}
+
+TEST(ResidentSet, GivesTheSameBatchesWhenOnlyAPartIsOnTheDevice) {
+  for (uint32_t seed = 0; seed < 120; ++seed) {
+    check_batches(std::make_shared<SimulatedDevice>(seed), seed, true);
+  }
+}
+
+ResidentField bytes_field(const Bytes& values, int64_t row) {
+  return {.name = "data", .shape = {row}, .values = values.data()};
+}
+
+TEST(ResidentSet, SaysWhichRecordsTheyAreAndWhichAreValid) {
+  const Bytes values(10);
+  for (const DevicePtr& device : {host_device(), DevicePtr(std::make_shared<SimulatedDevice>(1))}) {
+    const SamplerPtr sampler = shuffled(10);
+    ResidentSet set(device,
+                    {{.name = "id", .origin = OutputOrigin::kId, .dtype = DType::kInt64},
+                     bytes_field(values, 1),
+                     {.name = "valid", .origin = OutputOrigin::kValid, .dtype = DType::kBool}},
+                    10, {.batch_rows = 4});
+    const Batch batch = set.take(*sampler, 5, 2, 2, {8, 12});
+    const Bytes ids = read(*device, batch.fields[0]);
+    for (int64_t row = 0; row < 4; ++row) {
+      int64_t id;
+      std::memcpy(&id, ids.data() + row * 8, 8);
+      EXPECT_EQ(id, sampler->index(5, 2, (8 + row) % 10));
+    }
+    EXPECT_EQ(read(*device, batch.fields[2]), (Bytes{1, 1, 0, 0}));
+  }
+}
+
+TEST(ResidentSet, TakesNoMemoryForBatchesAfterTheFirstFew) {
+  const Bytes values(1000);
+  auto device = std::make_shared<SimulatedDevice>(3);
+  ResidentSet set(device, {bytes_field(values, 10)}, 100, {.batch_rows = 8});
+  const SamplerPtr sampler = shuffled(100);
+  for (int i = 0; i < 20; ++i) set.take(*sampler, 0, 0, i % 12, {8 * (i % 12), 8 * (i % 12) + 8});
+  const size_t allocated = device->allocated_bytes();
+  for (int i = 0; i < 10'000; ++i) {
+    set.take(*sampler, 0, uint64_t(i), 0, {0, 8});
+  }
+  EXPECT_EQ(device->peak_bytes(), allocated);
+  EXPECT_EQ(set.stats().beyond, 0);
+}
+
+TEST(ResidentSet, ABatchOutlivesTheSet) {
+  const Bytes values = {0, 1, 2, 3, 4, 5, 6, 7};
+  auto device = std::make_shared<SimulatedDevice>(4);
+  auto set = std::make_unique<ResidentSet>(device, std::vector{bytes_field(values, 2)}, 4,
+                                           ResidentOptions{.batch_rows = 2});
+  const Batch batch = set->take(*sequential(4), 0, 0, 1, {2, 4});
+  set.reset();
+  EXPECT_EQ(read(*device, batch.fields[0]), (Bytes{4, 5, 6, 7}));
+}
+
+TEST(ResidentSet, AViewIsTheDataItself) {
+  const Bytes values = {0, 1, 2, 3, 4, 5, 6, 7};
+  ResidentField field = bytes_field(values, 2);
+  field.owner = std::make_shared<int>();
+  ResidentSet set(host_device(), {field}, 4, {.batch_rows = 2, .view = true});
+  const Batch batch = set.take(*sequential(4), 0, 0, 1, {2, 4});
+  EXPECT_EQ(batch.fields[0].view.data, values.data() + 4);
+  EXPECT_EQ(batch.fields[0].lease, field.owner);
+
+  auto device = std::make_shared<SimulatedDevice>(4);
+  ResidentSet there(device, {field}, 4, {.batch_rows = 2, .view = true});
+  const size_t allocated = device->allocated_bytes();
+  EXPECT_EQ(read(*device, there.take(*sequential(4), 0, 0, 1, {2, 4}).fields[0]),
+            (Bytes{4, 5, 6, 7}));
+  EXPECT_EQ(device->allocated_bytes(), allocated);
+}
+
+TEST(ResidentSet, AConsumerThatKeepsEverythingGetsMemoryOfItsOwn) {
+  Bytes values(100);
+  std::iota(values.begin(), values.end(), uint8_t{0});
+  auto device = std::make_shared<SimulatedDevice>(5);
+  ResidentSet set(device, {bytes_field(values, 1)}, 100, {.batch_rows = 5});
+  std::vector<Batch> kept;
+  for (int64_t i = 0; i < 20; ++i) {
+    kept.push_back(set.take(*sequential(100), 0, 0, i, {5 * i, 5 * i + 5}));
+  }
+  EXPECT_EQ(set.stats().beyond, 20 - ResidentSet::kBatches);
+  for (int64_t i = 0; i < 20; ++i) {
+    EXPECT_EQ(read(*device, kept[size_t(i)].fields[0]),
+              Bytes(values.begin() + 5 * i, values.begin() + 5 * i + 5));
+  }
+}
+
+TEST(ResidentSet, DataThatIsTooLargeIsRefusedWithTheNumbers) {
+  const Bytes values(size_t{3} << 20);
+  auto device = std::make_shared<SimulatedDevice>(6, SimulatedCosts{}, size_t{2} << 20);
+  std::string message;
+  try {
+    ResidentSet set(device, {bytes_field(values, 1024)}, 3072, {.batch_rows = 1});
+  } catch (const Exception& exception) {
+    message = exception.what();
+  }
+  EXPECT_EQ(message.substr(0, message.find('\n')),
+            "HR0891 the data does not fit on the device: simulated: 3.0 MiB for 3072 records and "
+            "0.0 MiB for batches, 2.0 MiB of 2.0 MiB are free");
+  EXPECT_NE(message.find("fraction=0.63 keeps what fits"), std::string::npos) << message;
+  ResidentSet set(device, {bytes_field(values, 1024)}, 3072, {.batch_rows = 1, .on_device = 1935});
+  EXPECT_LE(device->peak_bytes(), size_t{2} << 20);
+}
+
+}  // namespace
+}  // namespace headrace
