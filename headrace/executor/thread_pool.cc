@@ -49,6 +49,12 @@ void throw_if_forked() {
   }
 }
 
+void announce_engine_thread() {
+  throw_if_forked();
+  ThreadPool::workers();  // which watches for forks
+  engine_started = true;
+}
+
 struct ThreadPool::State {
   explicit State(int max_threads) : max_threads(max_threads) {}
   struct Member {

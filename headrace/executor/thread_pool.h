@@ -53,5 +53,7 @@ void shutdown_threads();
 // Everything that would need them throws HR0701 instead of hanging.
 bool forked_from_running_engine();
 void throw_if_forked();
+// The same, and from now on the process has such a thread, which is not the pool's.
+void announce_engine_thread();
 
 }  // namespace headrace

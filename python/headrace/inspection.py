@@ -163,7 +163,7 @@ _ADVICE = {
     "transform": "decoding behind the entropy stage: fewer pixels or more threads is what helps",
     "resample": "resizing: a smaller source size or more threads is what helps",
     "store": "writing batches: a smaller dtype is what helps",
-    "python": "the steps in Python, which run on one thread: built-in transforms are what helps",
+    "python": "the steps in Python: built-in transforms, or python_workers=, are what helps",
 }
 
 
@@ -204,6 +204,9 @@ def describe(loader: Loader) -> str:
         "shard": f"rank {shard.rank} of {shard.world_size} ({shard.origin}{settled})",
         "threads": engine.resolved("threads"),
         "memory_limit": engine.resolved("memory_limit"),
+        "python_workers": f"{loader._workers.processes} for {loader._workers.count} asked"
+        if loader._workers.count
+        else "0: steps in Python run on one thread",
         "index": engine.resolved("row_index"),
         "on_error": repr(given["on_error"]),
     }

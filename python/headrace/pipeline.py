@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headrace import _core
-from headrace.transforms import flatten
+from headrace.transforms import Runner, flatten
 
 
 class Pipeline:
@@ -26,11 +26,13 @@ class Pipeline:
             else:
                 self.by_field[name] = flatten(value)
 
-    def list_specs(self) -> list[_core.Spec]:
-        return [step.spec() for step in self.steps]
+    def list_specs(self, runner: Runner | None = None) -> list[_core.Spec]:
+        return [step.spec(runner) for step in self.steps]
 
-    def field_specs(self) -> dict[str, list[_core.Spec]]:
-        return {name: [step.spec() for step in steps] for name, steps in self.by_field.items()}
+    def field_specs(self, runner: Runner | None = None) -> dict[str, list[_core.Spec]]:
+        return {
+            name: [step.spec(runner) for step in steps] for name, steps in self.by_field.items()
+        }
 
     def all_steps(self) -> list[Any]:
         return [*self.steps, *(step for steps in self.by_field.values() for step in steps)]

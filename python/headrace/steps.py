@@ -47,6 +47,7 @@ Words = Sequence[int]  # four of 32 bits, a pure function of (seed, epoch, posit
 
 Returned = dict[str, Any]  # what comes back, by field
 Call = Callable[[list[Any], Words], Returned]
+Run = Callable[[list[tuple[list[Any], Words]]], list[Any]]
 
 
 class Step:
@@ -58,7 +59,9 @@ class Step:
         self.name = name
         self.inputs = inputs
         self.returns = [_declared(name, field, form) for field, form in (returns or {}).items()]
+        self.home = ""  # the module that the callable comes from
         self._call = call
+        self._made_from: tuple[Any, ...] = ()
 
     def run(self, records: list[tuple[list[Any], Words]]) -> list[Any]:
         """For each record its new values, or the text of what went wrong; called by the engine."""
@@ -68,16 +71,20 @@ class Step:
         try:
             arrays = [_from_engine(n, value) for n, value in zip(self.inputs, values, strict=True)]
             returned = self._call(arrays, words)
-            return {str(name): _to_engine(value) for name, value in returned.items()}
+            return {str(name): _to_engine(str(name), value) for name, value in returned.items()}
         except KeyboardInterrupt:
             raise  # comes on the main thread only, where batch() and trace() run steps
         except BaseException as failure:
             return describe(failure)
 
-    def spec(self) -> _core.Spec:
-        """The engine's form."""
-        step = _core.PythonStep(self.name, self.inputs, self.returns, self.run)
+    def spec(self, runner: Callable[[Step], Run] | None = None) -> _core.Spec:
+        """The engine's form; ``runner(step)`` is what it calls, if not the step's own ``run``."""
+        run = runner(self) if runner else self.run
+        step = _core.PythonStep(self.name, self.inputs, self.returns, run)
         return _core.Spec(self.name, {}, [], step)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (wrap, self._made_from)
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(self.inputs)})"
@@ -107,6 +114,15 @@ def wrap(
     fields: tuple[str, ...] = (),
 ) -> Step:
     """A callable as a step."""
+    step = _wrapped(function, returns, fields)
+    step.home = str(getattr(function, "__module__", ""))
+    step._made_from = (function, returns, fields)
+    return step
+
+
+def _wrapped(
+    function: Callable[..., Any], returns: Mapping[str, Any] | None, fields: tuple[str, ...]
+) -> Step:
     name = getattr(function, "__name__", type(function).__name__)
     home = type(function).__module__.partition(".")[0]
     if home in _LIBRARIES:
@@ -193,17 +209,22 @@ def _declared(step: str, name: str, form: Any) -> _core.Field:
     )
 
 
+def can_be_read(value: Any) -> bool:
+    """Whether NumPy has the dtype of a value of the engine."""
+    return not isinstance(value, _core.Array) or value.dtype != "bfloat16"
+
+
 def _from_engine(name: str, value: Any) -> Any:
     if not isinstance(value, _core.Array):
         return value
-    if value.dtype == "bfloat16":
+    if not can_be_read(value):
         raise TypeError(
             f"{name} is bfloat16, which NumPy has not; put ToDtype('bfloat16') after this step"
         )
     return np.asarray(value)
 
 
-def _to_engine(value: Any) -> Any:
+def _to_engine(name: str, value: Any) -> Any:
     if isinstance(value, (str, bytes)):
         return value
     if hasattr(value, "detach"):  # a tensor of torch
@@ -212,6 +233,10 @@ def _to_engine(value: Any) -> Any:
         value = np.atleast_3d(np.asarray(value)).transpose(2, 0, 1)
     # ascontiguousarray() would make an array of one element out of a scalar.
     array = np.asarray(value)
+    if array.dtype.name not in _core.DType.__members__:
+        raise TypeError(f"{name} is {type(value).__name__} of dtype {array.dtype}, not of numbers")
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
     return array if array.flags.c_contiguous else array.copy(order="C")
 
 

@@ -47,6 +47,9 @@ _NO_SUCH_TRANSFORM = declare(
 )
 
 
+Runner = Callable[[steps.Step], steps.Run]
+
+
 class Transform:
     """A step over fields, as written; the engine checks it when a loader is made."""
 
@@ -60,13 +63,13 @@ class Transform:
         self.fields = (fields,) if isinstance(fields, str) else tuple(fields)
         _core.check_arguments(self.name, self._engine_arguments())
 
-    def _engine_arguments(self) -> dict[str, Any]:
+    def _engine_arguments(self, runner: Runner | None = None) -> dict[str, Any]:
         types = {param["name"]: param["type"] for param in self.record["params"]}
-        return {n: _to_engine(v, types.get(n, "")) for n, v in self.arguments.items()}
+        return {n: _to_engine(v, types.get(n, ""), runner) for n, v in self.arguments.items()}
 
-    def spec(self) -> _core.Spec:
-        """The engine's form."""
-        return _core.Spec(self.name, self._engine_arguments(), list(self.fields))
+    def spec(self, runner: Runner | None = None) -> _core.Spec:
+        """The engine's form; ``runner`` is for steps in Python (headrace.steps.Step.spec)."""
+        return _core.Spec(self.name, self._engine_arguments(runner), list(self.fields))
 
     def __repr__(self) -> str:
         inside = [f"{name}={value!r}" for name, value in self.arguments.items()]
@@ -128,12 +131,12 @@ def _bind(
     return bound
 
 
-def _to_engine(value: Any, kind: str) -> Any:
+def _to_engine(value: Any, kind: str, runner: Runner | None) -> Any:
     """Python's forms of a value -> one of those that the engine's parameters have."""
     if kind == "branches":
-        return [(name, [step.spec() for step in steps]) for name, steps in value.items()]
+        return [(name, [step.spec(runner) for step in steps]) for name, steps in value.items()]
     if kind == "transforms":
-        return [("", [step.spec() for step in value])]
+        return [("", [step.spec(runner) for step in value])]
     if kind == "dtype":
         return _core.DType.__members__.get(dtype_name(value), dtype_name(value))
     if kind == "string" and isinstance(value, enum.Enum):

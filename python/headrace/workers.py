@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes for steps in Python that hold the GIL: ``Loader(..., python_workers=N)``.
+
+The engine calls a step with many records; with workers that call goes to one of N processes, and as
+many calls are under way at once. Processes are spawned, so nothing of this process is copied but
+the steps, by pickle. Arrays cross in shared memory without a name (headrace/shared_block.py).
+"""
+
+from __future__ import annotations
+
+import multiprocessing.process
+import multiprocessing.spawn
+import multiprocessing.util
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headrace import _core, worker_process
+from headrace.errors import ConfigError, declare
+from headrace.shared_block import Block, Channel
+from headrace.steps import Step, Words, can_be_read
+
+_NOT_PICKLABLE = declare(
+    "HR0830",
+    "config",
+    "a step that cannot go to another process",
+    "python_workers= runs the steps in Python in other processes, which find them by the names of "
+    "their module and function. A lambda, a function inside a function, and an object that holds "
+    "an open file or a lock have no such name: define the step at the top of a module, or as a "
+    "class there with a __call__ method and plain attributes.",
+)
+_NOT_FOUND = declare(
+    "HR0831",
+    "config",
+    "a Python worker could not begin",
+    "A process of python_workers= imports the main script (under another name, so that what stands "
+    "under `if __name__ == '__main__':` is not run) and the modules that the steps come from. One "
+    "of these failed there; the message has its exception.",
+)
+_NO_GUARD = declare(
+    "HR0832",
+    "config",
+    "the script starts its workers when it is imported",
+    "Processes of python_workers= import the main script to find the steps that it defines. If "
+    "that would start processes again, there would be no end. Put what is to run once, the loop "
+    "over the loader above all, under `if __name__ == '__main__':`.",
+)
+_ENDED = declare(
+    "HR0833",
+    "storage",
+    "a Python worker ended",
+    "A process of python_workers= ended while it worked on records. SIGKILL is mostly the "
+    "system's, for want of memory; SIGSEGV is a defect in a library that the step uses, and the "
+    "Python frames stand in the output of the program. The records are not to blame as far as is "
+    "known, so on_error= does not apply. The next iteration starts another process.",
+)
+
+Record = tuple[list[Any], Words]
+
+_MESSAGE_BYTES = 4 << 20  # of arrays, unless one record has more
+_PATIENCE = 0.5  # seconds that an idle worker has to leave by itself
+
+
+class Worker:
+    """One process, as seen from the loader's."""
+
+    def __init__(self, number: int, setup: Block) -> None:
+        self.number = number
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        lifeline, self._lifeline = os.pipe()
+        outgoing, incoming = Block(), Block()
+        self._channel = Channel(ours, outgoing, incoming)
+        try:
+            self.process = subprocess.Popen(
+                _command(theirs.fileno(), lifeline),
+                stdin=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(), lifeline),
+                env={"OMP_NUM_THREADS": "1", **os.environ},
+            )
+            descriptors = [setup.descriptor, outgoing.descriptor, incoming.descriptor]
+            socket.send_fds(ours, [b"\0"], descriptors)
+        except BaseException:
+            self._close_ends()
+            raise
+        finally:
+            theirs.close()
+            os.close(lifeline)
+        self.broken = False
+
+    def await_ready(self) -> None:
+        """Raises ConfigError where it cannot find the steps."""
+        try:
+            failure = self._channel.receive()
+        except EOFError:
+            failure = f"its process {self._how_it_ended()}"
+        if failure is None:
+            return
+        if _NO_GUARD.id in failure:
+            raise _NO_GUARD.error(
+                f"{sys.argv[0] or 'the main script'} iterates over a loader with python_workers=",
+                hint="if __name__ == '__main__': around it, or in a function that is called there",
+            )
+        raise _NOT_FOUND.error(
+            failure, hint="define the steps in a module that can be imported, not at a prompt"
+        )
+
+    def run(self, number: int, step: Step, records: list[Record]) -> list[Any]:
+        """The step's results for the records."""
+        try:
+            self._channel.send((number, records))
+            return list(self._channel.receive())
+        except (EOFError, ConnectionError):
+            self.broken = True
+            raise _ENDED.error(
+                f"[{step.name}] worker {self.number} (process {self.process.pid}) "
+                f"{self._how_it_ended()} while it worked on {len(records)} records",
+                hint="python_workers=0 runs the step in this process",
+            ) from None
+        except BaseException:  # Ctrl-C: its answer is still to come, and nobody will take it
+            self.broken = True
+            self.process.kill()
+            raise
+
+    def _how_it_ended(self) -> str:
+        try:
+            status = self.process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return "closed its socket"
+        if status >= 0:
+            return f"exited with status {status}"
+        try:
+            return f"was ended by {signal.Signals(-status).name}"
+        except ValueError:
+            return f"was ended by signal {-status}"
+
+    @property
+    def shared_bytes(self) -> int:
+        return self._channel.bytes
+
+    def end(self, *, patiently: bool) -> None:
+        """Ends the process; whoever is inside run() gets an error."""
+        if patiently and not self.broken:
+            self._channel.end()
+        else:
+            self.process.kill()
+
+    def dispose(self, patience: float = 0) -> None:
+        """Waits for its end and closes all. REQUIRES: nobody is inside run()."""
+        try:
+            self.process.wait(patience)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self._close_ends()
+
+    def _close_ends(self) -> None:
+        self._channel.close()
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+        self._lifeline = -1
+
+
+class Pool:
+    """A loader's workers. They begin with its first iteration and end with close()."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._steps: list[Step] = []
+        self._pickled: list[bytes] = []
+        self._owner = os.getpid()
+        self._changed = threading.Condition()  # guards all below
+        self._workers: list[Worker] = []
+        self._idle: list[Worker] = []
+        self._closed = False
+        self._messages = 0
+        self._records = 0
+
+    def runner(self, step: Step) -> Callable[[list[Record]], list[Any]]:
+        """What the engine calls for the step. ConfigError where the step cannot be pickled."""
+        known = [number for number, each in enumerate(self._steps) if each is step]
+        if not known:
+            self._pickled.append(_pickled(step))
+            self._steps.append(step)
+        number = known[0] if known else len(self._steps) - 1
+        return lambda records: self._run(number, records)
+
+    @property
+    def processes(self) -> int:
+        """How many there will be: none where no step is in Python."""
+        return self.count if self._steps else 0
+
+    def start(self) -> None:
+        """Starts the processes and waits until all are ready; nothing where they are."""
+        with self._changed:
+            if self._closed or self._workers or not self._steps:
+                return
+            if worker_process.importing_main:
+                raise _NO_GUARD.error("a loader with python_workers= begins while it is imported")
+            self._workers = self._spawn(range(1, self.count + 1))
+            self._idle = list(self._workers)
+
+    def _spawn(self, numbers: Iterable[int]) -> list[Worker]:
+        setup = Block()
+        message = pickle.dumps((_main_module(), self._pickled))
+        started: list[Worker] = []
+        try:
+            setup.memory(len(message))[: len(message)] = message
+            for number in numbers:
+                started.append(Worker(number, setup))
+            for worker in started:
+                worker.await_ready()
+        except BaseException:
+            for worker in started:
+                worker.end(patiently=False)
+                worker.dispose()
+            raise
+        finally:
+            setup.close()
+        return started
+
+    def _run(self, number: int, records: list[Record]) -> list[Any]:
+        step = self._steps[number]
+        if not all(map(can_be_read, records[0][0])):
+            return step.run(records)  # which says why for each record
+        self.start()
+        worker = self._take(step)
+        try:
+            if worker.broken:
+                worker = self._replaced(worker, step)
+            results: list[Any] = []
+            for message in _messages(records):
+                results += worker.run(number, step, message)
+                with self._changed:
+                    self._messages += 1
+                    self._records += len(message)
+            return results
+        finally:
+            self._put_back(worker)
+
+    def _take(self, step: Step) -> Worker:
+        with self._changed:
+            while not self._idle and not self._closed:
+                self._changed.wait()
+            if self._closed:
+                raise _ENDED.error(f"[{step.name}] its loader was closed")
+            return self._idle.pop()
+
+    def _put_back(self, worker: Worker) -> None:
+        with self._changed:
+            if not self._closed:
+                self._idle.append(worker)
+            else:
+                worker.dispose()
+                self._workers.remove(worker)
+            self._changed.notify_all()
+
+    def _replaced(self, worker: Worker, step: Step) -> Worker:
+        worker.dispose()
+        try:
+            (fresh,) = self._spawn([worker.number])
+        except ConfigError as failure:
+            raise _ENDED.error(f"[{step.name}] another one cannot begin: {failure}") from failure
+        with self._changed:
+            self._workers[self._workers.index(worker)] = fresh
+        return fresh
+
+    def counters(self) -> dict[str, Any]:
+        """Ids of the processes, messages and records so far, bytes of shared memory."""
+        with self._changed:
+            workers = [worker for worker in self._workers if not worker.broken]
+            return {
+                "processes": [worker.process.pid for worker in workers],
+                "messages": self._messages,
+                "records": self._records,
+                "shared_bytes": sum(worker.shared_bytes for worker in workers),
+            }
+
+    def close(self) -> None:
+        """Ends the processes: idle ones leave, those inside a step are killed."""
+        if os.getpid() != self._owner:
+            return  # a fork of theirs has none of the threads, and these are not its children
+        with self._changed:
+            self._closed = True
+            leaving, self._idle = self._idle, []
+            for worker in self._workers:
+                worker.end(patiently=worker in leaving)
+            deadline = time.monotonic() + _PATIENCE
+            for worker in leaving:
+                worker.dispose(max(0, deadline - time.monotonic()))
+                self._workers.remove(worker)
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._workers, _PATIENCE)
+
+
+def _messages(records: list[Record]) -> Iterator[list[Record]]:
+    """The records in messages of a few MiB, values as they can be pickled."""
+    message: list[Record] = []
+    size = 0
+    for values, words in records:
+        crossing = [np.asarray(v) if isinstance(v, _core.Array) else v for v in values]
+        message.append((crossing, words))
+        size += sum(v.nbytes if isinstance(v, np.ndarray) else len(v) for v in crossing)
+        if size >= _MESSAGE_BYTES:
+            yield message
+            message, size = [], 0
+    if message:
+        yield message
+
+
+def _pickled(step: Step) -> bytes:
+    hint = "define it at the top of a module: def, or a class with __call__ and plain attributes"
+    if step.home == "__main__" and _main_module().keys().isdisjoint(_MAIN_KEYS):
+        raise _NOT_PICKLABLE.error(
+            f"[{step.name}] is defined at a prompt, where no other process can find it", hint=hint
+        )
+    try:
+        return pickle.dumps(step, protocol=5)
+    except Exception as failure:
+        text = f"{type(failure).__name__}: {failure}"
+        raise _NOT_PICKLABLE.error(f"[{step.name}] {text}", hint=hint) from None
+
+
+_MAIN_KEYS = ("init_main_from_name", "init_main_from_path")
+
+
+def _main_module() -> dict[str, Any]:
+    """What multiprocessing.spawn.prepare() needs to import the main script. Its own function for
+    this chooses a start method for the process on the way, which is the user's to choose."""
+    original = getattr(multiprocessing.process, "ORIGINAL_DIR", None)
+    data: dict[str, Any] = {
+        "name": "headrace Python worker",
+        "sys_path": [path or original or os.getcwd() for path in sys.path],
+        "sys_argv": sys.argv,
+        "orig_dir": original,
+        "dir": os.getcwd(),
+    }
+    main = sys.modules["__main__"]
+    name = getattr(main.__spec__, "name", None)
+    file = getattr(main, "__file__", None)
+    if name is not None:
+        data[_MAIN_KEYS[0]] = name
+    elif file is not None and os.path.exists(os.path.join(original or "", file)):
+        data[_MAIN_KEYS[1]] = os.path.normpath(os.path.join(original or "", file))
+    return data
+
+
+def _command(end: int, lifeline: int) -> list[str]:
+    # The folder with this package first: what else is in sys.path comes with the first message.
+    code = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r}); "
+        f"from headrace.worker_process import main; main({end}, {lifeline})"
+    )
+    flags = multiprocessing.util._args_from_interpreter_flags()  # type: ignore[attr-defined]
+    return [os.fsdecode(multiprocessing.spawn.get_executable()), *flags, "-c", code]
