@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collections of values written by hand: section III.E of the format's specification.
+#include "headrace/formats/hdf5/hdf5_global_heap.h"
+
+#include <gtest/gtest.h>
+
+#include "headrace/formats/hdf5/hdf5_test_structures.h"
+
+namespace headrace::hdf5_test {
+namespace {
+
+constexpr uint64_t kCollection = 200;
+
+std::string object(uint16_t index, const std::string& value) {
+  return u16(index) + u16(1) + u32(0) + u64(value.size()) + value +
+         zeros((8 - value.size() % 8) % 8);
+}
+
+std::string collection(const std::string& objects) {
+  return "GCOL" + u8(1) + zeros(3) + u64(16 + objects.size()) + objects;
+}
+
+std::string value(TestFile& made, uint32_t index, uint64_t bytes, uint64_t address = kCollection) {
+  const Hdf5File file = made.open();
+  Buffer out;
+  const auto read = read_hdf5_value(
+      file, {.count = static_cast<uint32_t>(bytes), .index = index, .address = address}, bytes,
+      out);
+  if (!read) return std::string(read.error().code->id) + ": " + read.error().what;
+  return text_of(*read);
+}
+
+TEST(Hdf5GlobalHeap, a_reference_says_where_a_value_lies) {
+  TestFile made;
+  const Hdf5File file = made.open();
+  const Hdf5Reference reference = hdf5_reference(file, span_of(u32(3) + u64(200) + u32(7)));
+  EXPECT_EQ(reference.count, 3u);
+  EXPECT_EQ(reference.address, 200u);
+  EXPECT_EQ(reference.index, 7u);
+  EXPECT_FALSE(reference.is_empty());
+  EXPECT_TRUE(hdf5_reference(file, span_of(u32(0) + u64(200) + u32(7))).is_empty());
+  EXPECT_TRUE(hdf5_reference(file, span_of(u32(3) + u64(0) + u32(7))).is_empty());
+  EXPECT_TRUE(hdf5_reference(file, span_of(u32(3) + u64(UINT64_MAX) + u32(7))).is_empty());
+}
+
+TEST(Hdf5GlobalHeap, values_are_found_by_their_number) {
+  TestFile file;
+  file.put(kCollection, collection(object(1, "first") + object(3, "3rd") + object(2, "second")));
+  EXPECT_EQ(value(file, 1, 5), "first");
+  EXPECT_EQ(value(file, 2, 6), "second");
+  EXPECT_EQ(value(file, 3, 3), "3rd");
+  EXPECT_EQ(value(file, 3, 2), "3r");
+}
+
+TEST(Hdf5GlobalHeap, large_values_are_passed_unread_and_read_whole) {
+  const std::string large(9000, 'x'), other(5000, 'y');
+  TestFile file;
+  file.put(kCollection, collection(object(1, large) + object(2, other) + object(3, "last")));
+  EXPECT_EQ(value(file, 1, large.size()), large);
+  EXPECT_EQ(value(file, 2, other.size()), other);
+  EXPECT_EQ(value(file, 3, 4), "last");
+  // Begins inside the first look, and ends behind it.
+  TestFile across;
+  across.put(kCollection, collection(object(1, "a") + object(2, large)));
+  EXPECT_EQ(value(across, 2, large.size()), large);
+}
+
+TEST(Hdf5GlobalHeap, a_value_that_is_not_there_is_damage) {
+  TestFile file;
+  file.put(kCollection, collection(object(1, "first") + object(2, "second")));
+  EXPECT_EQ(value(file, 3, 1), "HR0489: value 3 is not in its collection");
+  EXPECT_EQ(value(file, 1, 6), "HR0489: a value of 5 bytes instead of 6");
+  const std::string size = std::to_string(200 + 16 + 24 + 24);
+  EXPECT_EQ(value(file, 1, 100000),
+            "HR0489: a value of 100000 bytes does not lie inside the file of " + size + " bytes");
+  EXPECT_EQ(value(file, 1, 5, 260),
+            "HR0489: a value of 5 bytes does not lie inside the file of " + size + " bytes");
+  // What is free has the number 0, and ends the collection.
+  TestFile free;
+  free.put(kCollection, collection(object(1, "first") + object(0, "") + object(2, "second")));
+  EXPECT_EQ(value(free, 2, 6), "HR0489: value 2 is not in its collection");
+}
+
+TEST(Hdf5GlobalHeap, collections_are_checked) {
+  const std::string no_begin = "HR0489: a collection of values that does not begin with GCOL";
+  const std::string sound = collection(object(1, "first"));
+  const auto with = [&](size_t at, const std::string& bytes, uint32_t index = 1) {
+    std::string changed = sound;
+    changed.replace(at, bytes.size(), bytes);
+    TestFile file;
+    file.put(kCollection, changed);
+    return value(file, index, 5);
+  };
+  EXPECT_EQ(with(0, "X"), no_begin);
+  EXPECT_EQ(with(4, u8(2)), no_begin);
+  EXPECT_EQ(with(8, u64(sound.size() + 1)), no_begin);
+  EXPECT_EQ(with(16 + 8, u64(9)), "HR0489: a value that does not fit into its collection");
+  EXPECT_EQ(with(16 + 8, u64(UINT64_MAX)), "HR0489: a value that does not fit into its collection");
+  // The size of a value that another one stands behind, which ends past the collection.
+  EXPECT_EQ(with(8, u64(16 + 16 + 5), 2), "HR0489: value 2 is not in its collection");
+}
+
+}  // namespace
+}  // namespace headrace::hdf5_test
