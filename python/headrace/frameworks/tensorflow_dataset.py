@@ -49,11 +49,12 @@ def make_dataset(view: TensorFlowBatches) -> Any:
     def begin(_: Any) -> Any:
         return tf.data.Dataset.range(tf.py_function(passing.begin, [], tf.int64))
 
-    resumed = loader._resumed
     dataset = tf.data.Dataset.range(1).flat_map(begin).map(batch)
-    if not resumed:
+    if not loader._resumed:
         dataset = dataset.apply(tf.data.experimental.assert_cardinality(len(loader)))
-    return dataset
+    settings = tf.data.Options()  # else tf.data reads ahead unasked, and the state is ahead, too
+    settings.experimental_optimization.inject_prefetch = False
+    return dataset.with_options(settings)
 
 
 class _Pass:

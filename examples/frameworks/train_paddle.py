@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PaddlePaddle: `python examples/frameworks/train_paddle.py`."""
+
+from pathlib import Path
+
+import paddle
+
+import headrace as hr
+
+pictures = sorted(Path(__file__).parent.glob("../pictures/*.jpg"))
+source = hr.records(image=[str(p) for p in pictures], label=list(range(len(pictures))))
+source = hr.subset(source, list(range(len(pictures))) * 16)
+
+train = hr.Loader(source, hr.presets.imagenet_train(64), batch_size=32, shuffle=True).paddle()
+
+paddle.seed(0)
+net = paddle.nn.Sequential(
+    paddle.nn.Conv2D(3, 16, 8, stride=8),
+    paddle.nn.ReLU(),
+    paddle.nn.AdaptiveAvgPool2D(2),
+    paddle.nn.Flatten(),
+    paddle.nn.Linear(64, len(pictures)),
+)
+optimizer = paddle.optimizer.Adam(0.01, parameters=net.parameters())
+
+for epoch in range(5):
+    total = 0.0
+    for images, labels in train:  # `train()` is a reader, for what takes one
+        loss = paddle.nn.functional.cross_entropy(net(images), labels)
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        total += float(loss)
+    print(f"epoch {epoch}: loss {total / len(train):.3f}")

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch's tensors; several ranks under torchrun; no life inside a DataLoader's worker."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import Numbers
+
+import headrace as hr
+
+torch = pytest.importorskip("torch")
+from contract import ROOT, NamedBatches  # noqa: E402
+from headrace.frameworks.torch import make_hand_over  # noqa: E402
+from ranks import HERE, TORCHRUN, check_all  # noqa: E402
+
+
+class TestTorch(NamedBatches):
+    name = "torch"
+    has_strides = True
+
+    def convert(self, array: hr.Array) -> Any:
+        return make_hand_over()(array)
+
+    def pointer(self, tensor: Any) -> int:
+        return int(tensor.data_ptr())
+
+    def bfloat16(self, tensor: Any) -> np.ndarray[Any, Any]:
+        assert tensor.dtype == torch.bfloat16
+        return np.asarray(tensor.float())
+
+
+def test_two_ranks_under_torchrun_read_each_record_once_and_resume(tmp_path: Path) -> None:
+    check_all([*TORCHRUN, str(HERE / "rank_torchrun.py")], tmp_path)
+
+
+def test_the_example_runs_under_torchrun() -> None:
+    example = ROOT / "examples" / "frameworks" / "train_torch.py"
+    command = [sys.executable, *TORCHRUN, str(example)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("epoch 4: loss") == 2
+
+
+def test_it_is_no_dataloader_and_has_nothing_to_shard() -> None:
+    view = hr.Loader(Numbers(8), batch_size=2).torch()
+    assert not isinstance(view, torch.utils.data.DataLoader | torch.utils.data.IterableDataset)
+    for name in ("dataset", "sampler", "batch_sampler"):
+        assert not hasattr(view, name)
+    for name in ("state_dict", "load_state_dict", "set_epoch", "batch_size", "__len__"):
+        assert hasattr(type(view), name), "frameworks look on the class"
+
+
+class Wrapped(torch.utils.data.IterableDataset):  # type: ignore[misc, name-defined]
+    """What somebody may put around a loader."""
+
+    def __init__(self, loader: Any) -> None:
+        self.loader = loader
+
+    def __iter__(self) -> Any:
+        return iter(self.loader)
+
+
+class Made(torch.utils.data.IterableDataset):  # type: ignore[misc, name-defined]
+    """The same, with a loader that is made in the worker."""
+
+    def __iter__(self) -> Any:
+        return iter(hr.Loader(Numbers(8), batch_size=2).torch())
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_in_a_worker_of_a_dataloader_it_says_what_to_do(method: str) -> None:
+    datasets: list[Any] = [Made()]
+    if method == "fork":  # a loader cannot be pickled
+        datasets.append(Wrapped(hr.Loader(Numbers(8), batch_size=2).torch()))
+    for dataset in datasets:
+        loader = torch.utils.data.DataLoader(
+            dataset, batch_size=None, num_workers=2, multiprocessing_context=method
+        )
+        with pytest.raises(hr.ConfigError, match=r"HR0800.*worker \d of 2") as caught:
+            next(iter(loader))
+        assert "without a DataLoader around it" in str(caught.value)
+
+
+def test_a_dataloader_without_workers_may_stand_around_it() -> None:
+    dataset = Wrapped(hr.Loader(Numbers(8), batch_size=2).torch())
+    loader = torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=0)
+    assert [batch.x[0, 0].item() for batch in loader] == [0, 2, 4, 6]
