@@ -41,7 +41,7 @@ struct Hdf5Dataset::Piece {
 Hdf5Outline hdf5_outline(const Hdf5File& file, std::string path, uint64_t address) {
   try {
     const Hdf5Object object = Hdf5Object::read(file, address);
-    return {std::move(path), address, hdf5_space(file, object), hdf5_type(file, object)};
+    return {path, address, hdf5_space(file, object), hdf5_type(file, object)};
   } catch (const Exception& exception) {
     Error error = exception.error();
     if (error.where.member.empty()) error.where.member = path;
