@@ -94,6 +94,103 @@ TEST(Concat, refuses_what_does_not_go_together) {
   EXPECT_NE(failure([&] { concat({cats, dogs}); }).find("classes"), std::string::npos);
 }
 
+// A source whose records are their numbers, and that remembers what is about to be read of it.
+class Watched final : public Source {
+ public:
+  Watched(int64_t size, std::string root) : size_(size), root_(std::move(root)) {}
+  int64_t size() const override { return size_; }
+  const Schema& schema() const override { return schema_; }
+  ReadStyle read_style() const override { return ReadStyle::kFiles; }
+  void read(std::span<const int64_t> indices, const std::vector<bool>&,
+            std::span<RecordData> out) const override {
+    static constexpr ErrorCode kOdd{"HR0000", ErrorKind::kData, "an odd number", ""};
+    for (size_t i = 0; i < out.size(); ++i) {
+      out[i].index = indices[i];
+      out[i].fields.assign(1, {});
+      out[i].fields[0].scalar = indices[i];
+      out[i].result = {};
+      if (indices[i] % 2) {
+        out[i].result = Error{.code = &kOdd, .what = "odd", .where = {.record = indices[i]}};
+      }
+    }
+  }
+  std::string key(int64_t index) const override { return root_ + "/" + std::to_string(index); }
+  std::string root() const override { return root_; }
+  std::vector<int64_t> block_ends() const override { return {size_ / 2, size_}; }
+  void will_read(int64_t begin, int64_t end) const override { asked.emplace_back(begin, end); }
+  uint64_t fingerprint() const override { return 1; }
+  std::string description() const override { return root_; }
+
+  mutable std::vector<std::pair<int64_t, int64_t>> asked;
+
+ private:
+  Schema schema_ = {{.name = "value", .dtype = DType::kInt64}};
+  int64_t size_;
+  std::string root_;
+};
+
+TEST(Concat, passes_on_what_is_asked_of_its_sources) {
+  const auto a = std::make_shared<Watched>(4, "a"), b = std::make_shared<Watched>(6, "b");
+  const SourcePtr all = concat({a, numbered(0), b});
+  EXPECT_EQ(all->read_style(), ReadStyle::kFiles);
+  EXPECT_EQ(all->key(3), "a/3");
+  EXPECT_EQ(all->key(4), "b/0");
+  EXPECT_EQ(all->where(9).file, "b/5");
+  EXPECT_EQ(all->where(9).record, 9);
+  EXPECT_EQ(all->block_ends(), (Indices{2, 4, 7, 10}));
+  all->will_read(1, 3);
+  all->will_read(2, 8);
+  using Ranges = std::vector<std::pair<int64_t, int64_t>>;
+  EXPECT_EQ(a->asked, (Ranges{{1, 3}, {2, 4}}));
+  EXPECT_EQ(b->asked, (Ranges{{0, 4}}));
+  EXPECT_EQ(all->root(), ".");
+  EXPECT_EQ(concat({a, std::make_shared<Watched>(1, "a")})->root(), "a");
+  EXPECT_EQ(concat({numbered(1), a})->root(), "");
+  EXPECT_TRUE(all->integer_column("value").empty());  // the first source gives none
+  EXPECT_EQ(concat({a, b})->description(), "concat (10 records): a, b");
+  EXPECT_EQ(concat({a, b, a, b, a})->description(), "concat (24 records): a, b, a and 2 more");
+}
+
+TEST(Concat, a_bad_record_has_its_number_among_all) {
+  const SourcePtr all =
+      concat({std::make_shared<Watched>(4, "a"), std::make_shared<Watched>(6, "b")});
+  std::vector<RecordData> out(3);
+  const int64_t order[] = {2, 7, 8};
+  all->read(order, {true}, out);
+  EXPECT_TRUE(out[0].result);
+  ASSERT_FALSE(out[1].result);
+  EXPECT_EQ(out[1].result.error().where.record, 7);
+  EXPECT_TRUE(out[2].result);
+  EXPECT_EQ(out[2].index, 8);
+}
+
+TEST(Concat, refuses_fields_that_are_not_of_one_form) {
+  static const float floats[4] = {};
+  static const int64_t integers[4] = {};
+  const auto one = [](const void* data, DType dtype, Shape shape = {}) {
+    return records({{"x", ArrayColumn{data, dtype, 1, std::move(shape), {}}}});
+  };
+  const SourcePtr first = one(floats, DType::kFloat32);
+  EXPECT_NE(failure([&] {
+              concat({first, one(integers, DType::kInt64)});
+            }).find("'x' of source 1 is tensor int64, of source 0 tensor float32\n"),
+            std::string::npos);
+  EXPECT_NE(failure([&] {
+              concat({first, one(floats, DType::kFloat32, {2})});
+            }).find("of source 0 tensor float32, with other dimensions\n"),
+            std::string::npos);
+  const SourcePtr two = records({{"x", ArrayColumn{floats, DType::kFloat32, 1, {}, {}}},
+                                 {"y", ArrayColumn{floats, DType::kFloat32, 1, {}, {}}}});
+  EXPECT_NE(
+      failure([&] { concat({first, two}); }).find("source 1 has 'x' and 'y', source 0 has 'x'"),
+      std::string::npos);
+}
+
+TEST(Concat, of_one_source_is_that_source) {
+  const SourcePtr source = numbered(3);
+  EXPECT_EQ(concat({source}), source);
+}
+
 // How often each value of `source` comes.
 std::map<int64_t, int64_t> counts_in(const Indices& values) {
   std::map<int64_t, int64_t> counts;

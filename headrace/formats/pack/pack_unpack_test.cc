@@ -6,7 +6,6 @@
 #include <filesystem>
 
 #include "headrace/formats/columns.h"
-#include "headrace/formats/pack/pack_manifest.h"
 #include "headrace/formats/pack/pack_output.h"
 #include "headrace/formats/pack/pack_test_files.h"
 #include "headrace/formats/pack/pack_writer.h"
@@ -199,13 +198,6 @@ TEST(Unpack, RefusesArraysWhoseRowsAreNotOfTheirShape) {
   open_source(place / "pack")->read({&index, 1}, {true}, {&data, 1});
   ASSERT_FALSE(data.result);
   EXPECT_EQ(data.result.error().code->id, "HR0456");
-}
-
-TEST(JsonText, EscapesWhatJsonDoesNotTake) {
-  EXPECT_EQ(json_text("a\"b\\c\x01\xC3\xA4\xE2\x82\xAC"),
-            "\"a\\\"b\\\\c\\u0001\xC3\xA4\xE2\x82\xAC\"");
-  EXPECT_EQ(json_text("\xC3"), "\"\\udcc3\"");
-  EXPECT_EQ(json_text("\xED\xA0\x80"), "\"\\udced\\udca0\\udc80\"");
 }
 
 }  // namespace
