@@ -156,6 +156,7 @@ void start_loader(PrefetcherHandle& self, const LoaderHandle& loader) {
 // True when the run has ended; a source that hangs is left behind.
 bool stop(PrefetcherHandle& self) {
   std::shared_ptr<Prefetcher> prefetcher = self.get();
+  if (forked_from_running_engine()) return true;  // its thread is the parent's
   nb::gil_scoped_release no_gil;
   return finish_within(kPatience, [prefetcher] { prefetcher->stop(); }, check_signals);
 }
@@ -247,6 +248,9 @@ void bind_prefetcher(nb::module_& module) {
            nb::sig("def next_of_loader(self) -> tuple[list[typing.Any], dict[str, int]] | None"))
       .def("stop", &stop)
       .def("next", &next, nb::sig("def next(self) -> tuple[list[Array], typing.Any] | None"))
+      .def(
+          "ready", [](const PrefetcherHandle& self) { return self.get()->ready(); },
+          "Batches that next() would give at once, the end and an error included.")
       .def("stats", &stats, nb::sig("def stats(self) -> dict[str, typing.Any]"))
       .def("close", [](PrefetcherHandle& self) { self.close(check_signals); });
 }

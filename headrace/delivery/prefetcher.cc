@@ -44,14 +44,14 @@ Prefetcher::Prefetcher(DevicePtr device, PrefetchOptions options)
 }
 
 Prefetcher::~Prefetcher() {
-  stop();
+  if (!forked_from_running_engine()) stop();
   large_->on_return(nullptr);
   small_->on_return(nullptr);
 }
 
 void Prefetcher::start(std::unique_ptr<BatchFeed> feed) {
-  throw_if_forked();
   stop();
+  announce_engine_thread();
   feed_ = std::move(feed);
   {
     MutexLock lock(mutex_);
@@ -62,6 +62,7 @@ void Prefetcher::start(std::unique_ptr<BatchFeed> feed) {
 }
 
 void Prefetcher::stop() {
+  throw_if_forked();
   {
     MutexLock lock(mutex_);
     stopping_ = true;
@@ -78,6 +79,7 @@ void Prefetcher::stop() {
 }
 
 std::optional<DeviceBatch> Prefetcher::next(const std::function<void()>& interrupted) {
+  throw_if_forked();
   const double begin = now();
   bool warned = options_.patience_seconds <= 0;
   std::optional<Ready> taken;
@@ -274,6 +276,11 @@ void Prefetcher::push(Ready ready) {
 void Prefetcher::say_once(const std::string& what) {
   MutexLock lock(mutex_);
   if (said_.insert(what).second) messages_.push_back(what);
+}
+
+int Prefetcher::ready() const {
+  MutexLock lock(mutex_);
+  return static_cast<int>(ready_.size());
 }
 
 PrefetchStats Prefetcher::stats() const {

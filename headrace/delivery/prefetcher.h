@@ -91,6 +91,8 @@ class Prefetcher {
   std::optional<DeviceBatch> next(const std::function<void()>& interrupted = {})
       EXCLUDES_LOCK(mutex_);
 
+  // Batches that next() would give at once, the end and an error included.
+  int ready() const EXCLUDES_LOCK(mutex_);
   PrefetchStats stats() const EXCLUDES_LOCK(mutex_);
   const DevicePtr& device() const { return device_; }
 

@@ -23,6 +23,7 @@ from headrace.formats import *  # noqa: F403  (one function for each format)
 from headrace.index import index
 from headrace.loader import Loader
 from headrace.pack import pack, unpack
+from headrace.prefetch import prefetch
 from headrace.presets import IMAGENET_MEAN, IMAGENET_STD
 from headrace.sources import Source, open, records, split, subset
 
@@ -51,6 +52,7 @@ __all__ = [
     "mix",
     "open",
     "pack",
+    "prefetch",
     "presets",
     "records",
     "sampling",

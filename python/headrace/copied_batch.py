@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches of any structure as arrays that the engine copies, and back.
+
+torch tensors of every dtype and subclass, NumPy's arrays of numbers, and ``headrace.Array``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from headrace import _core
+from headrace.errors import declare
+from headrace.nested import Parts, take_apart
+
+_ELSEWHERE = declare(
+    "HR0884",
+    "config",
+    "a tensor that lies on another device",
+    "prefetch() copies batches from the host's memory. A tensor that is on the device already is "
+    "passed on as it is; one that is on yet another device would be copied through the host in "
+    "secret. Make batches on the host, or name the device on which they are.",
+)
+_NO_ARRAYS = declare(
+    "HR0885",
+    "config",
+    "a batch with nothing that can be copied",
+    "prefetch() looks for torch tensors, NumPy arrays of numbers and whatever else exports DLPack, "
+    "in lists, tuples, named tuples, dictionaries and dataclasses; other values are passed on. "
+    "A batch without any is most likely a collate function that was forgotten.",
+)
+_NOT_COPYABLE = declare(
+    "HR0886",
+    "unsupported",
+    "an array that cannot be copied to a device",
+    "Sparse and quantized tensors, and NumPy's arrays of objects or complex numbers, are more than "
+    "one piece of memory or have no dtype on a device. Turn them into dense tensors in the source.",
+)
+
+
+class Opened(NamedTuple):
+    """A batch whose arrays are on their way, each with what makes the framework's of its copy."""
+
+    parts: Parts
+    finish: list[Callable[[_core.Array], Any]]
+
+    def closed(self, arrays: list[_core.Array]) -> Any:
+        """The batch with the copies."""
+        made = zip(self.finish, arrays, strict=True)
+        return self.parts.put_together([finish(array) for finish, array in made])
+
+
+def open_batch(batch: Any, device: str) -> tuple[list[Any], list[bool], Opened]:
+    """Arrays for the engine, whether each is pinned, and how they become the batch again."""
+    parts = take_apart(batch, lambda value: _is_array(value, device))
+    if not parts.leaves and not _any_on(batch, device):
+        raise _NO_ARRAYS.error(f"{type(batch).__name__}", hint="see collate_fn= of the source")
+    arrays, pinned, finish = [], [], []
+    for leaf in parts.leaves:
+        prepare = _from_torch if _is_torch(leaf) else _from_numpy
+        array, is_pinned, finisher = prepare(leaf, device)
+        arrays.append(array)
+        pinned.append(is_pinned)
+        finish.append(finisher)
+    return arrays, pinned, Opened(parts, finish)
+
+
+def _is_torch(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def _is_array(value: Any, device: str) -> bool:
+    if _is_torch(value):
+        return not _is_there(value, device)
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind in "Oc":
+            raise _NOT_COPYABLE.error(f"a NumPy array of {value.dtype}", hint="a dtype of numbers")
+        return value.dtype.kind in "biuf"
+    return isinstance(value, _core.Array)
+
+
+def _is_there(tensor: Any, device: str) -> bool:
+    if tensor.device.type == "cpu":
+        return False
+    if str(tensor.device) == device:
+        return True
+    raise _ELSEWHERE.error(
+        f"a tensor is on {tensor.device}, batches go to {device}", hint="make batches on the CPU"
+    )
+
+
+def _any_on(batch: Any, device: str) -> bool:
+    return bool(take_apart(batch, lambda value: _is_torch(value)).leaves)
+
+
+def _from_torch(tensor: Any, device: str) -> tuple[Any, bool, Callable[[_core.Array], Any]]:
+    torch = sys.modules["torch"]
+    if tensor.layout != torch.strided or tensor.is_quantized:
+        kind = "quantized" if tensor.is_quantized else str(tensor.layout)
+        raise _NOT_COPYABLE.error(f"a {kind} tensor of shape {tuple(tensor.shape)}")
+    like = tensor
+    dense = tensor.detach().resolve_conj().resolve_neg().as_subclass(torch.Tensor)
+    if not dense.is_contiguous() and not _lies_together(dense):
+        dense = dense.contiguous()
+    shape, dtype = dense.shape, dense.dtype
+    by_bytes = str(dtype).removeprefix("torch.") not in _core.DType.__members__
+    if by_bytes:  # complex, float8: the same bytes under another name
+        dense = dense.contiguous().reshape(-1).view(torch.uint8)
+
+    def finish(array: _core.Array) -> Any:
+        out = torch.from_dlpack(array)
+        if by_bytes:
+            out = out.view(dtype).reshape(shape)
+        return out if type(like) is torch.Tensor else _as_subclass(out, like)
+
+    is_pinned = device.startswith("cuda") and dense.is_pinned()
+    return dense, is_pinned, finish
+
+
+def _lies_together(tensor: Any) -> bool:
+    """Whether its elements fill a piece of memory, in whatever order of axes (channels_last)."""
+    step = 1
+    axes = [(s, n) for s, n in zip(tensor.stride(), tensor.shape, strict=True) if n != 1]
+    for stride, extent in sorted(axes):
+        if stride != step:
+            return False
+        step *= extent
+    return True
+
+
+def _as_subclass(tensor: Any, like: Any) -> Any:
+    """torchvision's Image, BoundingBoxes and the like stay what they are."""
+    tv_tensors = sys.modules.get("torchvision.tv_tensors")
+    if tv_tensors is not None and isinstance(like, tv_tensors.TVTensor):
+        return tv_tensors.wrap(tensor, like=like)
+    return tensor.as_subclass(type(like))
+
+
+def _from_numpy(array: Any, device: str) -> tuple[Any, bool, Callable[[_core.Array], Any]]:
+    if isinstance(array, np.ndarray):
+        if not array.dtype.isnative:
+            array = array.astype(array.dtype.newbyteorder("="))
+        if not (array.flags.c_contiguous or array.flags.f_contiguous):
+            array = array.copy(order="C")
+    if not device.startswith("cuda"):
+        return array, False, np.asarray
+    torch = sys.modules.get("torch")
+    return array, False, torch.from_dlpack if torch is not None else lambda value: value

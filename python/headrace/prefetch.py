@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Copies the batches of any loader to a device while the consumer works.
+
+for images, labels in headrace.prefetch(dataloader, "cuda"):
+    ...
+
+One thread takes batches from the source and stages them in pinned memory; the copies run on a
+stream of their own, ``depth`` batches ahead. The stream of whoever uses a batch waits for its copy,
+and the memory of a batch is written again only when the work that used it is done: both by events,
+so the host never waits and nothing is left to luck. docs/prefetch.md tells how.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from headrace import _core, options
+from headrace.copied_batch import Opened, open_batch
+from headrace.errors import Warning, declare
+from headrace.iteration import live, refuse_dataloader_worker
+from headrace.side_stream import Streams, TorchStreams
+
+_NOT_RESUMABLE = declare(
+    "HR0887",
+    "config",
+    "a prefetcher that was not asked to keep states",
+    "The source is some batches ahead of its consumer, so its own state_dict() would skip those "
+    "that were not received. With resumable=True its state is taken after every batch, and "
+    "state_dict() gives the one that belongs to the last batch received.",
+)
+_OVER = declare(
+    "HR0888",
+    "config",
+    "an iteration that has ended",
+    "A prefetcher has one iteration at a time: a new iter() or close() ends the one before.",
+)
+_NEEDS_TORCH = declare(
+    "HR0889",
+    "config",
+    "a transform on the device without torch",
+    "transform= runs on a stream of its own beside the consumer's, which takes torch's streams. "
+    "Import torch first, or transform the batch in the loop.",
+)
+
+
+def prefetch(
+    source: Iterable[Any],
+    device: Any = "cuda",
+    depth: int = 2,
+    transform: Callable[[Any], Any] | None = None,
+    *,
+    resumable: bool = False,
+    patience: float = 60.0,
+) -> Any:
+    """Batches of ``source`` on ``device``, copied ahead of the loop.
+
+    source: any iterable of batches: a torch DataLoader, a generator, a list. A batch is a tensor or
+        array, or lists, tuples, named tuples, dictionaries and dataclasses of them, nested; other
+        values pass. Shapes may change. It is iterated on a thread of its own, in order.
+    device: "cuda" (torch's current device), "cuda:1", a torch.device. "cpu": batches are made ahead
+        and not copied.
+    depth: batches that are ready or on their way; the device holds depth + 1 batches, no more.
+    transform: batch -> batch, run one batch ahead on a side stream: normalize, cast, channels_last.
+    resumable: take the source's ``state_dict()`` after every batch, so that this object's own
+        counts what was received.
+    patience: seconds that a wait may take before a warning says what is waited for; 0: never.
+
+    Torch tensors come as torch tensors; NumPy's arrays as torch tensors if torch is imported, else
+    as ``headrace.Array``, which exports DLPack. What the source raises comes at its place. The
+    result is iterated again and again; ``len``, ``stats()`` and ``close()`` work, other attributes
+    are the source's. A Headrace loader is delivered by its own machinery, as ``.torch(device)``.
+    """
+    from headrace.delivered import Delivered
+    from headrace.loader import Loader
+
+    if isinstance(source, (Loader, Delivered)) and transform is None:
+        return source.torch(device, depth=depth)
+    return Prefetch(source, device, depth, transform, resumable=resumable, patience=patience)
+
+
+class Prefetch:
+    """What ``prefetch`` returns: see there."""
+
+    def __init__(
+        self,
+        source: Iterable[Any],
+        device: Any = "cuda",
+        depth: int = 2,
+        transform: Callable[[Any], Any] | None = None,
+        *,
+        resumable: bool = False,
+        patience: float = 60.0,
+    ) -> None:
+        self.source = source
+        self.device = device_of(device)
+        self._depth = options.integer("depth", depth, 1)
+        self._transform = transform
+        self._resumable = options.switch("resumable", resumable)
+        self._received: Mapping[str, Any] | None = None
+        self._generation = 0
+        self._prefetcher = _core.Prefetcher(
+            self.device, self._depth, options.seconds("patience", patience), 0, _warn
+        )
+        self._streams = self._side_streams()
+        live.add(self)
+
+    def _side_streams(self) -> Streams | None:
+        """Torch's, where a transform runs on a CUDA device."""
+        if self._transform is None or not self.device.name.startswith("cuda"):
+            return None
+        if "torch" not in sys.modules:
+            raise _NEEDS_TORCH.error(
+                f"transform= on {self.device.name}", hint="import torch before"
+            )
+        return TorchStreams(self.device.name)
+
+    def __len__(self) -> int:
+        """Batches of the source."""
+        return len(self.source)  # type: ignore[arg-type]
+
+    def __iter__(self) -> Iterator[Any]:
+        refuse_dataloader_worker()
+        self._end()
+        generation = self._generation
+        # The thread knows the source's iterator and not this object, which may be dropped.
+        source, device, state = iter(self.source), self.device.name, self._state_of_source()
+        work = self._transform if self.device.is_host else None
+        opened = None if self.device.is_host else lambda batch: open_batch(batch, device)
+        self._prefetcher.start(_puller(source, opened, work, state))
+        return Run(self, generation)
+
+    def _state_of_source(self) -> Callable[[], Any] | None:
+        if not self._resumable:
+            return None
+        return self.source.state_dict  # type: ignore[attr-defined, no-any-return]
+
+    def _end(self) -> None:
+        self._generation += 1
+        self._prefetcher.stop()
+
+    def _fetch(self) -> Any:
+        """The next batch on the device; StopIteration after the last, or the source's error."""
+        taken = self._prefetcher.next()
+        if taken is None:
+            raise StopIteration
+        arrays, sent = taken
+        if isinstance(sent, _Raised):
+            raise sent.error
+        if sent.state is not None:
+            self._received = sent.state
+        if self.device.is_host:
+            return sent.batch
+        return sent.batch.closed(arrays)
+
+    def state_dict(self) -> Mapping[str, Any]:
+        """The source's state with the last batch received."""
+        if not self._resumable:
+            raise _NOT_RESUMABLE.error("state_dict()", hint="prefetch(source, resumable=True)")
+        return self._received if self._received is not None else self.source.state_dict()  # type: ignore[attr-defined, no-any-return]
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """The source goes on from there at the next iteration."""
+        self._end()
+        self._received = None
+        self.source.load_state_dict(state)  # type: ignore[attr-defined]
+
+    def stats(self) -> dict[str, Any]:
+        """batches, bytes; seconds that the loop waited, the source took, staging took; memory."""
+        return self._prefetcher.stats()
+
+    def close(self) -> None:
+        """Ends the iteration and frees the device's memory; batches that are kept stay valid."""
+        self._generation += 1
+        self._prefetcher.close()
+
+    def __enter__(self) -> Prefetch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "source":
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return getattr(self.source, name)
+
+    def __repr__(self) -> str:
+        return f"prefetch({self.source!r}, {self.device.name!r}, depth={self._depth})"
+
+
+class Run:
+    """One iteration of a prefetcher; a later one closes it, and dropping it ends the reading."""
+
+    def __init__(self, owner: Prefetch, generation: int) -> None:
+        self._owner: Prefetch | None = owner
+        self._generation = generation
+        self._ahead: deque[_Made] = deque()
+
+    def __iter__(self) -> Run:
+        return self
+
+    def __next__(self) -> Any:
+        owner = self._owner
+        if owner is None:
+            raise StopIteration
+        if owner._generation != self._generation:
+            raise _OVER.error("this iterator was closed", hint="a later iter() or close() ended it")
+        try:
+            return self._next(owner)
+        except BaseException:
+            self._owner = None
+            owner._end()
+            raise
+
+    def _next(self, owner: Prefetch) -> Any:
+        if owner._streams is not None:
+            return self._next_transformed(owner, owner._streams)
+        batch = owner._fetch()
+        if owner._transform is not None and not owner.device.is_host:
+            batch = owner._transform(batch)
+        return batch
+
+    def _next_transformed(self, owner: Prefetch, streams: Streams) -> Any:
+        """A batch that was transformed one call ahead.
+
+        What the transform allocates belongs to the side stream, and is used on the consumer's. The
+        consumer frees it on the host while its work may still run; the side stream, which gets that
+        memory again, therefore first waits for all that the consumer has queued by now. That is the
+        step before the one that comes: the transform runs beside that one.
+        """
+        streams.side_waits_for_current()
+        made = self._ahead.popleft() if self._ahead else self._transformed(owner, streams)
+        if made.error is not None:
+            raise made.error
+        if owner._prefetcher.ready() > 0:
+            self._ahead.append(self._transformed(owner, streams))
+        streams.current_waits_for(made.ready)
+        return made.batch
+
+    def _transformed(self, owner: Prefetch, streams: Streams) -> _Made:
+        assert owner._transform is not None
+        try:
+            with streams.on_side():
+                batch = owner._transform(owner._fetch())
+                return _Made(batch, streams.record(), None)
+        except BaseException as error:  # comes when it is this batch's turn
+            return _Made(None, None, error)
+
+    def __del__(self) -> None:
+        owner = self._owner
+        if owner is not None and owner._generation == self._generation:
+            owner._end()
+
+
+def device_of(device: Any) -> _core.Device:
+    """The engine's device for a name or a torch.device."""
+    if isinstance(device, _core.Device):
+        return device
+    name = str(device)
+    if name == "cuda" and "torch" in sys.modules and _core.cuda_devices()[0] > 0:
+        from headrace.frameworks.torch import device_for
+
+        return device_for(device) or _core.open_device(name)
+    return _core.open_device(name)
+
+
+class _Made(NamedTuple):
+    batch: Any  # transformed
+    ready: Any  # the event behind it
+    error: BaseException | None
+
+
+class _Sent(NamedTuple):  # what the thread hands over with a batch's arrays
+    batch: Any  # itself, or an Opened
+    state: Any
+
+
+class _Raised(NamedTuple):
+    error: BaseException
+
+
+def _puller(
+    source: Iterator[Any],
+    opened: Callable[[Any], tuple[list[Any], list[bool], Opened]] | None,
+    work: Callable[[Any], Any] | None,
+    state: Callable[[], Any] | None,
+) -> Callable[[], Any]:
+    """What the prefetcher's thread calls for each batch; what goes wrong is sent on as a value."""
+
+    def pull() -> Any:
+        try:
+            batch = next(source)
+            after = None if state is None else state()
+            if opened is None:
+                return [], [], _Sent(batch if work is None else work(batch), after)
+            arrays, pinned, rest = opened(batch)
+            return arrays, pinned, _Sent(rest, after)
+        except StopIteration:
+            return None
+        except BaseException as error:
+            return [], [], _Raised(error)
+
+    return pull
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, Warning, stacklevel=4)  # the loop that takes the batch

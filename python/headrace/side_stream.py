@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Work of torch's on a stream beside the consumer's."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+
+class Streams:
+    """The consumer's stream, and one beside it; an interface, so that its use can be tested."""
+
+    def side_waits_for_current(self) -> None:
+        raise NotImplementedError
+
+    def current_waits_for(self, event: Any) -> None:
+        raise NotImplementedError
+
+    def on_side(self) -> Any:
+        raise NotImplementedError
+
+    def record(self) -> Any:
+        raise NotImplementedError
+
+
+class TorchStreams(Streams):
+    """torch's current stream on a device, whichever that is at each call, and one of our own."""
+
+    def __init__(self, device: str) -> None:
+        self._cuda = sys.modules["torch"].cuda
+        self._device = device
+        self._side = self._cuda.Stream(device)
+
+    def side_waits_for_current(self) -> None:
+        self._side.wait_stream(self._cuda.current_stream(self._device))
+
+    def current_waits_for(self, event: Any) -> None:
+        self._cuda.current_stream(self._device).wait_event(event)
+
+    def on_side(self) -> Any:
+        return self._cuda.stream(self._side)
+
+    def record(self) -> Any:
+        return self._side.record_event()
