@@ -142,6 +142,7 @@ nb::dict stats(const LoaderHandle& self) {
   out["memory_limit"] = stats.memory_limit;
   out["memory_used"] = stats.memory_used;
   out["memory_peak"] = stats.memory_peak;
+  out["resident_bytes"] = stats.resident_bytes;
   out["index"] = dict_from_index(stats.row_index);
   out["cache"] = dict_from_cache(stats.cache);
   return out;
@@ -187,6 +188,8 @@ LoaderOptions options_from_dict(const nb::dict& given, const SamplerHandle* samp
   options.shuffle = nb::cast<bool>(given["shuffle"]);
   options.shuffle_window = nb::cast<int64_t>(given["shuffle_window"]);
   options.cache = nb::cast<size_t>(given["cache"]);
+  options.resident = nb::cast<ResidentUse>(given["resident"]);
+  options.view = nb::cast<bool>(given["view"]);
   options.seed = nb::cast<uint64_t>(given["seed"]);
   options.threads = nb::cast<int>(given["threads"]);
   options.host_workers = nb::cast<int>(given["host_workers"]);
@@ -255,6 +258,10 @@ void bind_loader(nb::module_& module) {
       .value("off", RowIndexUse::kOff)
       .value("use", RowIndexUse::kUse)
       .value("auto", RowIndexUse::kAuto);
+  nb::enum_<ResidentUse>(module, "ResidentUse")
+      .value("off", ResidentUse::kOff)
+      .value("auto", ResidentUse::kAuto)
+      .value("on", ResidentUse::kOn);
   nb::enum_<MemoryFormat>(module, "MemoryFormat")
       .value("channels_first", MemoryFormat::kChannelsFirst)
       .value("channels_last", MemoryFormat::kChannelsLast);

@@ -94,7 +94,8 @@ class Loader::Impl {
                 options_.last_batch),
         bad_records_(options_.error_budget, options_.error_rate, options_.quarantine),
         fingerprint_(mix64(mix64(source_->fingerprint(), sampler_->fingerprint()),
-                           static_cast<uint64_t>(options_.last_batch))) {
+                           static_cast<uint64_t>(options_.last_batch))),
+        residence_(resident_question(source, pipeline)) {
     // Throws now rather than at the first batch.
     divide_memory(engine_memory(), batch_bytes(*plan_, layout_.rank_batch()), options_.threads,
                   source_->read_style() != ReadStyle::kMemory);
@@ -124,32 +125,69 @@ class Loader::Impl {
     return options;
   }
 
+  ResidenceQuestion resident_question(const SourcePtr& source, const Pipeline& pipeline) const {
+    std::string no_view;
+    if (!sampler_->in_order()) no_view = "the order is " + sampler_->description();
+    if (options_.last_batch == LastBatch::kPad) no_view = "last_batch=\"pad\" repeats records";
+    return {.use = options_.resident,
+            .source = source,
+            .pipeline = pipeline,
+            .plan = plan_,
+            .rows = layout_.rank_batch(),
+            .threads = options_.threads,
+            .memory_limit = options_.memory_limit - (cache_.cache ? options_.cache : 0),
+            .view = options_.view,
+            .why_no_view = no_view};
+  }
+
   Engine& engine() {
     if (!engine_) {
+      const std::shared_ptr<const ResidentSource> resident = residence_.source();
+      const SourcePtr source = resident ? SourcePtr(resident) : source_;
       engine_ = std::make_unique<Engine>(
-          EngineOptions{source_, plan_, sampler_, layout_, options_.seed, options_.threads,
-                        options_.host_workers, options_.on_error, engine_memory(), options_.warn,
-                        options_.device, options_.patience_seconds},
+          EngineOptions{source, resident ? residence_.plan() : plan_, sampler_, layout_,
+                        options_.seed, options_.threads, options_.host_workers, options_.on_error,
+                        engine_memory(), options_.warn, options_.device, options_.patience_seconds},
           bad_records_);
     }
     return *engine_;
   }
 
+  // Makes the records that are to stay in memory; what the engine has is streaming then.
+  void prepare(const std::function<void()>& interrupted) {
+    if (!residence_.is_on() || residence_.is_prepared()) return;
+    engine_.reset();
+    residence_.prepare(source_, options_.warn, interrupted);
+    keep_row_index();
+  }
+
+  // The next batch of data that is cut without an engine.
+  std::optional<Batch> cut(ResidentSet& set) {
+    if (batch_ >= layout_.batches()) return std::nullopt;
+    const double begin = now();
+    Batch batch = set.take(*sampler_, options_.seed, static_cast<uint64_t>(epoch_), batch_,
+                           layout_.range(batch_));
+    cut_seconds_ += now() - begin;
+    ++cut_batches_;
+    cut_records_ += batch.size;
+    return batch;
+  }
+
   std::optional<Batch> next(const std::function<void()>& interrupted) {
     if (!started_) {
       last_next_ = now();
-      engine().start(epoch_, batch_);
+      prepare(interrupted);
+      if (!residence_.set()) engine().start(epoch_, batch_);
       bad_records_.begin_epoch(bad_before_);
       started_ = true;
     }
     std::optional<Batch> batch;
     do {
       try {
-        batch = engine().next(interrupted);
+        batch = residence_.set() ? cut(*residence_.set()) : engine().next(interrupted);
       } catch (const Exception&) {
         // The batch was not received: the next call tries it again.
-        started_ = false;
-        engine_->stop();
+        halt();
         bad_before_ = std::min(bad_before_, bad_records_.in_epoch());
         throw;
       }
@@ -236,17 +274,20 @@ class Loader::Impl {
     out.threads = options_.threads;
     out.memory_limit = options_.memory_limit;
     out.bad_records = bad_records_.total();
-    if (!engine_) return out;
-    const EngineStats stats = engine_->stats();
+    const EngineStats stats = engine_ ? engine_->stats() : EngineStats{};
+    ResidentStats resident;
+    if (residence_.set()) resident = residence_.set()->stats();
     out.wall_seconds = wall_seconds_;
-    out.batches = stats.batches;
-    out.records = stats.records;
+    out.batches = stats.batches + cut_batches_;
+    out.records = stats.records + cut_records_;
     out.warnings = stats.warnings;
-    out.copies = stats.copies;
-    out.wait_seconds = stats.wait_seconds;
+    out.copies = stats.copies + resident.beyond;
+    out.wait_seconds = stats.wait_seconds + cut_seconds_;
     out.stages = stats.stages;
-    out.memory_used = stats.memory_used + out.cache.bytes;
-    out.memory_peak = stats.memory_peak + out.cache.bytes;
+    out.resident_bytes = residence_.source() ? residence_.bytes() : 0;
+    const size_t held = out.cache.bytes + out.resident_bytes + resident.batch_bytes;
+    out.memory_used = stats.memory_used + held;
+    out.memory_peak = stats.memory_peak + held;
     return out;
   }
 
@@ -256,6 +297,7 @@ class Loader::Impl {
       return std::to_string(options_.memory_limit >> 20) + " MiB (" + memory_origin_ + ")";
     }
     if (option == "row_index") return text_of(row_index_stats());
+    if (option == "resident") return residence_.text();
     if (option == "order") return sampler_->description();
     return {};
   }
@@ -267,6 +309,7 @@ class Loader::Impl {
   void close() {
     started_ = false;
     engine_.reset();
+    residence_ = Residence({});
     keep_row_index();
   }
   void keep_row_index() {
@@ -281,7 +324,7 @@ class Loader::Impl {
 
  private:
   size_t engine_memory() const {
-    return options_.memory_limit - (cache_.cache ? options_.cache : 0);
+    return options_.memory_limit - (cache_.cache ? options_.cache : 0) - residence_.bytes();
   }
   void check_batch(int64_t epoch, int64_t index) const {
     if (epoch >= 0 && index >= 0 && index < layout_.batches()) return;
@@ -321,6 +364,9 @@ class Loader::Impl {
   BatchLayout layout_;
   BadRecords bad_records_;
   uint64_t fingerprint_;
+  Residence residence_;
+  double cut_seconds_ = 0;
+  int64_t cut_batches_ = 0, cut_records_ = 0;
   int64_t epoch_ = 0, batch_ = 0;  // what the consumer receives next
   int64_t bad_before_ = 0;         // bad records of the epoch up to there
   bool started_ = false;

@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "headrace/delivery/residence.h"
 #include "headrace/device/device.h"
 #include "headrace/executor/bad_records.h"
 #include "headrace/executor/batch.h"
@@ -44,7 +45,11 @@ struct LoaderOptions {
   // of its own for a process that does the work; 0: one, on the thread that all loaders share.
   int host_workers = 0;
   size_t memory_limit = 0;  // bytes; 0: a quarter of what is available / LOCAL_WORLD_SIZE
-  size_t cache = 0;         // bytes of it for records that stay in memory once they are read
+  // Whether records stay in memory behind the deterministic part of the pipeline, as part of
+  // memory_limit: same batches, made without reading and decoding again.
+  ResidentUse resident = ResidentUse::kOff;
+  bool view = false;  // resident batches are slices of the data itself, not copies
+  size_t cache = 0;   // bytes of it for records that stay in memory once they are read
   OnError on_error = OnError::kRaise;
   int64_t error_budget = 1000;  // bad records in an epoch before the run ends, and
   double error_rate = 0.01;     // the share of them, once 1,000 records of the epoch are seen
@@ -90,6 +95,7 @@ struct LoaderStats {
   StageSeconds stages;                        // summed over threads, estimated by sampling
   int threads = 0;
   size_t memory_limit = 0, memory_used = 0, memory_peak = 0;
+  size_t resident_bytes = 0;  // of memory_used, for records that stay
   RowIndexStats row_index;
   RecordCache::Counts cache;  // shared by the loaders of the process that read the same
 };

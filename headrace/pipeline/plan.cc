@@ -150,7 +150,8 @@ Result<int> Plan::advance(int at, Record& record, Renderer& renderer, uint64_t s
         if (Result<void> done = step.op->apply(context); !done) {
           Error error = std::move(done.error());
           if (error.note.empty())
-            error.note = "in step " + std::to_string(at + 1) + ", " + step.label;
+            error.note =
+                "in step " + std::to_string(options_.steps_before + at + 1) + ", " + step.label;
           return error;
         }
         break;

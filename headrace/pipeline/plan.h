@@ -31,6 +31,7 @@ struct PlanOptions {
   bool exif_orientation = false;
   bool strict = false;
   DecodeLimits limits;
+  int steps_before = 0;  // of the user's pipeline, done elsewhere; for messages
 };
 
 // Where an output comes from.

@@ -82,6 +82,8 @@ _ONE_RECORD = {
     "last_batch": "keep",
     "quarantine": None,
     "index": False,
+    "resident": False,
+    "view": False,
     "on_error": "raise",
     "memory_format": "channels_first",
 }
@@ -204,6 +206,7 @@ def describe(loader: Loader) -> str:
         "shard": f"rank {shard.rank} of {shard.world_size} ({shard.origin}{settled})",
         "threads": engine.resolved("threads"),
         "memory_limit": engine.resolved("memory_limit"),
+        "resident": engine.resolved("resident"),
         "python_workers": f"{loader._workers.processes} for {loader._workers.count} asked"
         if loader._workers.count
         else "0: steps in Python run on one thread",

@@ -77,6 +77,10 @@ class Loader(Outputs):
         threads: default, the allowed cores. memory_limit: bytes or "2 GiB"; default, a quarter of
             what is available. cache: bytes of it for records as they are stored: what was read
             first stays in memory for all epochs, shared by the loaders of this process.
+        resident: keep all records in memory as the steps before the first random one leave them
+            (uint8), inside memory_limit: the same batches, decoded once. "auto": where they take at
+            most half of memory_limit. They are made when the first batch is asked for. See
+            docs/resident.md.
         on_error: "raise", "substitute" or "skip" a bad record. error_budget: how many an epoch may
             have, as a count, a share or both. quarantine: a JSON-lines file that lists them.
         last_batch: "keep", "drop" or "pad" the incomplete one; "pad" sets ``valid``.
@@ -109,6 +113,7 @@ class Loader(Outputs):
         threads: int | None = None,
         memory_limit: int | str | None = None,
         cache: int | str | None = None,
+        resident: bool | str = False,
         on_error: str = "raise",
         error_budget: int | float | tuple[int, float] | None = None,
         quarantine: str | os.PathLike[str] | None = None,
@@ -306,7 +311,9 @@ class Loader(Outputs):
     @functools.cached_property
     def _inspector(self) -> _core.Loader:
         hidden = [name for name in ("id", "key") if name not in self._fields]
-        return self._make_engine(fields=[*self._fields, *hidden], quarantine=None)
+        return self._make_engine(
+            fields=[*self._fields, *hidden], quarantine=None, resident=False, view=False
+        )
 
     def peek(self) -> Any:
         """The batch that comes next, without taking it."""

@@ -206,6 +206,8 @@ def engine_options(given: Mapping[str, Any], shard: Shard) -> dict[str, Any]:
         else integer("global_batch_size", given["global_batch_size"], 1),
         **order(given["shuffle"], given["shuffle_window"]),
         "cache": 0 if given["cache"] is None else size_in_bytes("cache", given["cache"]),
+        "resident": resident_use(given["resident"]),
+        "view": switch("view", given.get("view", False)),
         "seed": integer("seed", given["seed"]) & (1 << 64) - 1,
         "threads": 0 if given["threads"] is None else integer("threads", given["threads"], 1),
         "host_workers": 0,
@@ -241,6 +243,14 @@ def order(shuffle: Any, window: Any) -> dict[str, Any]:
     if not isinstance(shuffle, bool):
         raise _BAD_VALUE.error(f"shuffle must be True, False or 'blocks' (got {shuffle!r})")
     return {"shuffle": shuffle, "shuffle_window": 0}
+
+
+def resident_use(value: Any) -> Any:
+    """``resident=``: "auto", True or False."""
+    if value not in ("auto", True, False) or isinstance(value, int) != isinstance(value, bool):
+        raise _BAD_VALUE.error(f"resident must be 'auto' or True or False (got {value!r})")
+    name = value if isinstance(value, str) else "on" if value else "off"
+    return _core.ResidentUse.__members__[name]
 
 
 def row_index(value: Any) -> tuple[Any, str]:

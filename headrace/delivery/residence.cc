@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/delivery/residence.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "headrace/base/registry.h"
+#include "headrace/device/host_device.h"
+#include "headrace/device/out_of_memory.h"
+#include "headrace/executor/engine.h"
+
+namespace headrace {
+namespace {
+
+// Records that are looked at where they differ in size.
+constexpr int64_t kProbes = 16;
+// Batches above this are made ahead by the engine's threads, since copying them takes longer than
+// waking somebody up.
+constexpr size_t kGatheredBytes = size_t{4} << 20;
+
+constexpr ErrorCode kNoFit{
+    "HR0890", ErrorKind::kConfig, "the records do not fit in memory",
+    "resident=True keeps all records in memory as the deterministic part of the pipeline leaves "
+    "them (uint8), inside memory_limit and beside the batches. A Resize or a crop of a fixed place "
+    "before the first random step makes them smaller. resident=\"auto\" streams instead of "
+    "failing, and cache= keeps records as they are stored, as many as fit."};
+const Register<ErrorCode> registered_fit(kNoFit);
+
+constexpr ErrorCode kNoViews{
+    "HR0892", ErrorKind::kConfig, "batches that cannot be views",
+    "With view=True a batch is a slice of the data itself. That needs records of one shape in "
+    "their own order, without anything left to do for each epoch: no shuffle, no sampler, no "
+    "padding, no random or float transforms."};
+const Register<ErrorCode> registered_views(kNoViews);
+
+bool fits(size_t limit, size_t taken, const ResidenceQuestion& asked, bool reads_ahead,
+          std::string& why) {
+  try {
+    divide_memory(limit - std::min(limit, taken), batch_bytes(*asked.plan, asked.rows),
+                  asked.threads, reads_ahead, delivers_lists(*asked.plan));
+  } catch (const Exception& exception) {
+    why = exception.error().what;
+    return false;
+  }
+  return true;
+}
+
+bool has_pictures(const Plan& plan) {
+  return std::ranges::any_of(plan.outputs(), [](const Output& output) {
+    return output.state.kind == FieldKind::kImage || output.state.kind == FieldKind::kMask;
+  });
+}
+
+bool is_list(const Output& output) { return output.as_list; }
+
+}  // namespace
+
+Residence::Residence(const ResidenceQuestion& question) : asked_(question) {
+  if (asked_.use == ResidentUse::kOff) {
+    turn_off("off");
+    return;
+  }
+  const Schema& schema = asked_.source->schema();
+  parts_ = split_pipeline(asked_.pipeline);
+  PlanOptions options = asked_.plan->options();
+  options.fields.clear();
+  for (size_t i = 0; i < schema.size(); ++i) {
+    if (asked_.plan->wanted()[i]) options.fields.push_back(schema[i].name);
+  }
+  if (std::ranges::find(schema, "id", &Field::name) != schema.end()) {
+    decide(0, "the source has a field of its own that is called id");
+    return;
+  }
+  options.fields.push_back("id");
+  options.memory_format = MemoryFormat::kChannelsFirst;
+  options.ragged = Ragged::kList;
+  first_ = make_plan(schema, parts_.first, options);
+  schema_ = schema_behind();
+  options = asked_.plan->options();
+  options.exif_orientation = false;
+  options.steps_before += static_cast<int>(first_->steps().size());
+  rest_ = make_plan(schema_, parts_.rest, options);
+  borrows_ = lies_in_memory();
+  if (borrows_) {
+    on_ = true;
+    text_ = "the arrays as they lie in memory";
+  } else {
+    estimate_ = estimated_bytes();
+    decide(asked_.use == ResidentUse::kAuto ? asked_.memory_limit / 2 : asked_.memory_limit, {});
+  }
+  if (!asked_.view) return;
+  if (!asked_.why_no_view.empty()) raise(kNoViews, asked_.why_no_view, "leave view out");
+  if (!rest_->steps().empty()) {
+    raise(kNoViews, rest_->steps().front().label + " is done anew for each epoch",
+          "leave view out, or do that step to the batch");
+  }
+}
+
+// `why_not`: what stands in the way whatever the size is.
+void Residence::decide(size_t limit, const std::string& why_not) {
+  const bool is_auto = asked_.use == ResidentUse::kAuto;
+  std::string why = why_not;
+  const bool reads_ahead = asked_.source->read_style() != ReadStyle::kMemory;
+  if (why.empty() && estimate_ > limit) {
+    why = "the records take " + mebibytes(estimate_) + " behind " + behind() + ", and " +
+          mebibytes(limit) + (is_auto ? " is half of memory_limit" : " is memory_limit");
+  }
+  std::string beside;
+  if (why.empty() && !fits(asked_.memory_limit, estimate_, asked_, reads_ahead, beside)) {
+    why = "the records take " + mebibytes(estimate_) + " behind " + behind() + " of " +
+          mebibytes(asked_.memory_limit) + ", and for the rest: " + beside;
+  }
+  if (!why.empty()) {
+    if (is_auto) return turn_off("streamed: " + why);
+    raise(kNoFit, why,
+          "a higher memory_limit, a Resize before the first random step, or "
+          "resident=\"auto\"");
+  }
+  on_ = true;
+  const bool any_list = std::ranges::any_of(first_->outputs(), is_list);
+  most_ = any_list ? std::max(estimate_, is_auto ? limit : limit / 4 * 3) : estimate_;
+  text_ = mebibytes(estimate_) + " behind " + behind() +
+          (is_auto ? ", at most " + mebibytes(limit) + " (half of memory_limit)" : "");
+}
+
+void Residence::turn_off(const std::string& why) {
+  on_ = false;
+  text_ = why;
+}
+
+std::string Residence::behind() const {
+  std::string names;
+  for (const Step& step : first_->steps()) names += (names.empty() ? "" : ", ") + step.label;
+  return names.empty() ? "decoding" : names;
+}
+
+// Names and order are the source's, so that what the rest says of fields still holds.
+Schema Residence::schema_behind() const {
+  Schema out;
+  for (const Field& field : asked_.source->schema()) {
+    if (std::ranges::count(asked_.pipeline.dropped, field.name)) continue;
+    Field& kept = out.emplace_back(field);
+    const auto made = std::ranges::find(first_->outputs(), field.name, &Output::name);
+    if (made == first_->outputs().end()) continue;  // nobody asks for it
+    kept.dtype = made->state.dtype;
+    kept.shape = made->state.shape;
+    kept.encoded = false;
+  }
+  return out;
+}
+
+bool Residence::lies_in_memory() const {
+  const Schema& schema = asked_.source->schema();
+  if (asked_.source->read_style() != ReadStyle::kMemory || !first_->steps().empty()) return false;
+  for (size_t i = 0; i < schema.size(); ++i) {
+    if (asked_.plan->wanted()[i] && !asked_.source->dense_values(i)) return false;
+  }
+  return true;
+}
+
+// Exact where all records have one shape.
+size_t Residence::estimated_bytes() const {
+  const auto records = static_cast<size_t>(asked_.source->size());
+  size_t each = 0, probed = 0, listed = 0;
+  for (const Output& output : first_->outputs()) {
+    if (output.origin == OutputOrigin::kField) each += output.bytes_per_record;
+  }
+  if (std::ranges::none_of(first_->outputs(), is_list)) return each * records;
+  Renderer renderer;
+  const int64_t probes = std::min<int64_t>(kProbes, asked_.source->size());
+  for (int64_t i = 0; i < probes; ++i) {
+    Record record;
+    record.index = asked_.source->size() * i / probes;
+    RecordData data;
+    asked_.source->read({&record.index, 1}, first_->wanted(), {&data, 1});
+    if (!data.result || !first_->begin(data, record, renderer) ||
+        !first_->advance(0, record, renderer, 0, 0)) {
+      continue;
+    }
+    ++probed;
+    for (const Output& output : first_->outputs()) {
+      if (!output.as_list || output.origin != OutputOrigin::kField) continue;
+      const FieldValue& value = record.fields[size_t(output.field)];
+      const Size size = value.picture.size();
+      const bool is_picture = value.kind == FieldKind::kImage || value.kind == FieldKind::kMask;
+      listed += is_picture ? size_t(size.height) * size.width * value.picture.channels()
+                           : value.bytes.size();
+      listed += sizeof(Shape) + 48;  // where it lies, and how large it is
+    }
+  }
+  return records * each + (probed ? records * (listed / probed + 1) : 0);
+}
+
+void Residence::prepare(const SourcePtr& source,
+                        const std::function<void(const std::string&)>& warn,
+                        const std::function<void()>& interrupted) {
+  if (!on_ || prepared_) return;
+  if (!borrows_) {
+    std::string why;
+    source_ = ResidentSource::filled({.source = source,
+                                      .plan = first_,
+                                      .schema = schema_,
+                                      .threads = asked_.threads,
+                                      .memory_limit = asked_.memory_limit - most_,
+                                      .most_bytes = std::max(most_, estimate_),
+                                      .warn = warn},
+                                     why, interrupted);
+    if (!source_ && asked_.use == ResidentUse::kOn) {
+      raise(kNoFit, why,
+            "a higher memory_limit, a Resize before the first random step, or "
+            "resident=\"auto\"");
+    }
+    if (!source_) return turn_off("streamed: " + why);
+  }
+  prepared_ = true;
+  make_set();
+}
+
+void Residence::make_set() {
+  const Source& source = source_ ? static_cast<const Source&>(*source_) : *asked_.source;
+  const Plan& plan = *rest_;
+  const bool turned =
+      plan.options().memory_format == MemoryFormat::kChannelsLast && has_pictures(plan);
+  bool possible = plan.steps().empty() && !turned &&
+                  (asked_.view || batch_bytes(plan, asked_.rows) <= kGatheredBytes);
+  std::vector<ResidentField> fields;
+  for (const Output& output : plan.outputs()) {
+    ResidentField field{.name = output.name,
+                        .origin = output.origin,
+                        .dtype = output.state.dtype,
+                        .shape = output.state.shape};
+    if (output.origin == OutputOrigin::kField) {
+      const auto at = std::ranges::find(source.schema(), output.name, &Field::name);
+      field.values = source.dense_values(size_t(at - source.schema().begin()));
+      field.owner = source_ ? std::shared_ptr<const void>(source_)
+                            : std::shared_ptr<const void>(asked_.source);
+    }
+    possible =
+        possible && !output.as_list && (field.values || output.origin != OutputOrigin::kField);
+    fields.push_back(std::move(field));
+  }
+  if (possible) {
+    set_ = std::make_unique<ResidentSet>(
+        host_device(), std::move(fields), source.size(),
+        ResidentOptions{.batch_rows = asked_.rows, .view = asked_.view});
+  } else if (asked_.view) {
+    raise(kNoViews,
+          source_ && source_->bad_records() > 0
+              ? std::to_string(source_->bad_records()) + " records are bad"
+          : turned ? "memory_format=\"channels_last\" needs another order in memory"
+                   : "a field has no values of one shape",
+          "leave view out");
+  }
+}
+
+}  // namespace headrace

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether the records of a loader stay in memory behind the deterministic part of its pipeline, and
+// how they are used there: by the engine, which runs the rest of the pipeline on them for each
+// epoch, or where nothing is left to do, cut into batches without it (resident_set.h).
+//
+// Order, draws, policies and resume states are those of streaming: batches are equal bit for bit.
+// Used by one thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "headrace/delivery/resident_set.h"
+#include "headrace/delivery/resident_source.h"
+#include "headrace/pipeline/split_pipeline.h"
+
+namespace headrace {
+
+// kAuto: where they take at most half of the memory limit. kOn: an error where they do not fit.
+enum class ResidentUse : uint8_t { kOff, kAuto, kOn };
+
+struct ResidenceQuestion {
+  ResidentUse use = ResidentUse::kOff;
+  SourcePtr source;                  // as it is opened
+  Pipeline pipeline;                 //
+  std::shared_ptr<const Plan> plan;  // shared: with the loader. Of all of the pipeline
+  int64_t rows = 1;                  // of a batch
+  int threads = 1;
+  size_t memory_limit = 0;       // that the loader may use for this and its engine
+  bool view = false;             // batches are slices of the data
+  std::string why_no_view = {};  // of the order; empty: it has slices
+};
+
+class Residence {
+ public:
+  // Decides by what is known before anything is decoded; where records differ in size, by the
+  // headers of a few. Throws Exception HR0890 for kOn where they do not fit or nothing can be kept,
+  // HR0892 for views that cannot be.
+  explicit Residence(const ResidenceQuestion& question);
+
+  bool is_on() const { return on_; }
+  bool is_prepared() const { return prepared_; }
+  // Of memory_limit, by estimate until they are there.
+  size_t bytes() const { return source_ ? source_->bytes() : on_ && !borrows_ ? estimate_ : 0; }
+  // "49.2 MiB behind Resize, CenterCrop (auto: at most 512 MiB, half of memory_limit)"
+  const std::string& text() const { return text_; }
+
+  // Makes the records, once; `source` is the loader's, through its caches. Turns kAuto off where
+  // they take more than was estimated. Throws what ends a run.
+  void prepare(const SourcePtr& source, const std::function<void(const std::string&)>& warn,
+               const std::function<void()>& interrupted);
+  // After prepare(): what the engine uses instead; null: what it used anyway.
+  std::shared_ptr<const ResidentSource> source() const { return source_; }
+  const std::shared_ptr<const Plan>& plan() const { return rest_; }
+  // After prepare(): what makes the batches without an engine; null: it is needed.
+  ResidentSet* set() const { return set_.get(); }
+
+ private:
+  void decide(size_t limit, const std::string& limit_text);
+  void turn_off(const std::string& why);
+  std::string behind() const;
+  Schema schema_behind() const;
+  bool lies_in_memory() const;
+  size_t estimated_bytes() const;
+  void make_set();
+
+  ResidenceQuestion asked_;
+  SplitPipeline parts_;
+  std::shared_ptr<const Plan> first_, rest_;
+  Schema schema_;
+  bool on_ = false, borrows_ = false, prepared_ = false;
+  size_t estimate_ = 0, most_ = 0;
+  std::string text_;
+  std::shared_ptr<const ResidentSource> source_;
+  std::unique_ptr<ResidentSet> set_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/delivery/resident_source.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "headrace/executor/engine.h"
+#include "headrace/executor/slots.h"
+
+namespace headrace {
+namespace {
+
+constexpr size_t kBatchBytes = size_t{4} << 20;  // while they are made
+constexpr int64_t kMostRows = 256;
+constexpr size_t kPageBytes = size_t{8} << 20;
+constexpr int64_t kMostBad = 10'000;  // whose errors are listed
+
+int64_t rows_of(const Plan& plan, int64_t records) {
+  const size_t record = std::max<size_t>(batch_bytes(plan, 1), 1);
+  return std::clamp<int64_t>(static_cast<int64_t>(kBatchBytes / record), 1,
+                             std::min(kMostRows, records));
+}
+
+}  // namespace
+
+ResidentSource::ResidentSource(const ResidentFill& fill)
+    : base_(fill.source), schema_(fill.schema), held_(schema_.size()) {
+  const auto records = static_cast<size_t>(base_->size());
+  for (const Output& output : fill.plan->outputs()) {
+    if (output.origin != OutputOrigin::kField) continue;
+    const auto at = std::ranges::find(schema_, output.name, &Field::name);
+    Held& held = held_[static_cast<size_t>(at - schema_.begin())];
+    held.is_held = true;
+    held.is_dense = !output.as_list;
+    held.record_bytes = output.bytes_per_record;
+    if (held.is_dense) {
+      const size_t bytes = held.record_bytes * records;
+      pages_.push_back(make_pages(bytes));
+      held.values = static_cast<uint8_t*>(pages_.back().get());
+      bytes_ += bytes;
+      continue;
+    }
+    held.places.resize(records);
+    const bool has_shape =
+        output.state.kind != FieldKind::kText && output.state.kind != FieldKind::kBytes;
+    if (has_shape) held.shapes.resize(records);
+    bytes_ += records * (sizeof(held.places[0]) + (has_shape ? sizeof(Shape) + 32 : 0));
+  }
+}
+
+std::shared_ptr<const ResidentSource> ResidentSource::filled(
+    const ResidentFill& fill, std::string& why, const std::function<void()>& interrupted) {
+  const std::shared_ptr<ResidentSource> out(new ResidentSource(fill));
+  const int64_t records = fill.source->size();
+  BadRecords bad(INT64_MAX, 1.0, {});
+  Engine engine(
+      {.source = fill.source,
+       .plan = fill.plan,
+       .sampler = sequential(records),
+       .layout = BatchLayout(records, rows_of(*fill.plan, records), 0, 1, LastBatch::kKeep),
+       .threads = fill.threads,
+       .on_error = OnError::kSkip,
+       .memory_limit = fill.memory_limit,
+       .warn = fill.warn},
+      bad);
+  engine.start(0, 0);
+  while (const std::optional<Batch> batch = engine.next(interrupted)) {
+    if (out->keep(*batch, fill.most_bytes)) continue;
+    why = "the first " + std::to_string((batch->index + 1) * rows_of(*fill.plan, records)) +
+          " of " + std::to_string(records) + " records take more than " +
+          std::to_string(fill.most_bytes >> 20) + " MiB";
+    return nullptr;
+  }
+  if (bad.total() > kMostBad) {
+    why = std::to_string(bad.total()) + " records are bad";
+    return nullptr;
+  }
+  for (BadRecord& failure : bad.list()) {
+    if (failure.error.code->kind == ErrorKind::kResource) {
+      why = "record " + std::to_string(failure.record) + " has too little memory beside them (" +
+            failure.error.what + ")";
+      return nullptr;
+    }
+    out->failures_.emplace(failure.record, std::move(failure.error));
+  }
+  return out;
+}
+
+bool ResidentSource::keep(const Batch& batch, size_t most_bytes) {
+  const auto* ids = static_cast<const int64_t*>(batch["id"].view.data);
+  const std::span<const int64_t> records(ids, static_cast<size_t>(batch.size));
+  for (const BatchField& field : batch.fields) {
+    const auto at = std::ranges::find(schema_, field.name, &Field::name);
+    if (at == schema_.end()) continue;
+    Held& held = held_[static_cast<size_t>(at - schema_.begin())];
+    if (!held.is_dense) {
+      if (!keep_list(field, records, held, most_bytes)) return false;
+      continue;
+    }
+    const auto* from = static_cast<const uint8_t*>(field.view.data);
+    for (int64_t record : records) {
+      std::memcpy(held.values + size_t(record) * held.record_bytes, from, held.record_bytes);
+      from += held.record_bytes;
+    }
+  }
+  return bytes_ <= most_bytes;
+}
+
+bool ResidentSource::keep_list(const BatchField& field, std::span<const int64_t> records,
+                               Held& held, size_t most_bytes) {
+  for (size_t row = 0; row < records.size(); ++row) {
+    const auto record = static_cast<size_t>(records[row]);
+    const bool is_string = held.shapes.empty();
+    const void* const from =
+        is_string ? static_cast<const void*>(field.strings[row].data()) : field.items[row].data;
+    const size_t bytes = is_string ? field.strings[row].size() : field.items[row].dense_bytes();
+    if (bytes_ + bytes > most_bytes) return false;
+    uint8_t* const to = take(bytes);
+    if (bytes > 0) std::memcpy(to, from, bytes);
+    held.places[record] = {to, bytes};
+    if (!is_string) held.shapes[record] = field.items[row].shape;
+  }
+  return true;
+}
+
+uint8_t* ResidentSource::take(size_t bytes) {
+  if (bytes > left_) {
+    left_ = std::max(bytes, kPageBytes);
+    pages_.push_back(make_pages(left_));
+    next_ = static_cast<uint8_t*>(pages_.back().get());
+  }
+  bytes_ += bytes;
+  left_ -= bytes;
+  return std::exchange(next_, next_ + bytes);
+}
+
+void ResidentSource::read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
+                          std::span<RecordData> out) const {
+  for (size_t i = 0; i < out.size(); ++i) {
+    const auto record = static_cast<size_t>(indices[i]);
+    RecordData& data = out[i];
+    data.index = indices[i];
+    data.result = {};
+    data.fields.resize(schema_.size());
+    if (!failures_.empty()) {
+      if (const auto bad = failures_.find(indices[i]); bad != failures_.end()) {
+        data.result = bad->second;
+        continue;
+      }
+    }
+    for (size_t field = 0; field < schema_.size(); ++field) {
+      FieldData& value = data.fields[field];
+      value = {};
+      const Held& held = held_[field];
+      if (!wanted[field] || !held.is_held) continue;
+      if (!held.is_dense) {
+        value.bytes = held.places[record];
+        if (!held.shapes.empty()) value.shape = held.shapes[record];
+        continue;
+      }
+      const uint8_t* const from = held.values + record * held.record_bytes;
+      if (schema_[field].dtype == DType::kInt64 && schema_[field].shape.empty()) {
+        std::memcpy(&value.scalar, from, sizeof(value.scalar));
+      } else {
+        value.bytes = {from, held.record_bytes};
+      }
+    }
+  }
+}
+
+const uint8_t* ResidentSource::dense_values(size_t field) const {
+  const Held& held = held_[field];
+  return held.is_dense && failures_.empty() ? held.values : nullptr;
+}
+
+}  // namespace headrace

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records as the deterministic part of a pipeline leaves them, held in memory: a source like the
+// one that they came from, with the same numbers, names and fingerprint.
+//
+// They are made once, in order, by the engine (all threads, reads ahead). A record that is bad
+// stays bad with its own error, so on_error finds it wherever it is drawn. Immutable once it is
+// filled; const members may be called from any thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "headrace/executor/batch.h"
+#include "headrace/formats/source.h"
+
+namespace headrace {
+
+struct ResidentFill {
+  SourcePtr source;
+  std::shared_ptr<const Plan> plan;  // shared: with the engine. Of the deterministic part
+  Schema schema;                     // of what comes out; a field that the plan gives is held
+  int threads = 1;
+  size_t memory_limit = 0;  // of making them
+  size_t most_bytes = 0;    // that they may take
+  std::function<void(const std::string&)> warn = {};
+};
+
+class ResidentSource final : public Source {
+ public:
+  // Nothing where the records take more than they may, or too many are bad; `why` says which.
+  // Throws what ends a run, and what `interrupted` throws.
+  // shared: by the loader and its engine.
+  static std::shared_ptr<const ResidentSource> filled(const ResidentFill& fill, std::string& why,
+                                                      const std::function<void()>& interrupted);
+
+  int64_t size() const override { return base_->size(); }
+  const Schema& schema() const override { return schema_; }
+  ReadStyle read_style() const override { return ReadStyle::kMemory; }
+  void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
+            std::span<RecordData> out) const override;
+  const uint8_t* dense_values(size_t field) const override;
+
+  std::string key(int64_t index) const override { return base_->key(index); }
+  Where where(int64_t index) const override { return base_->where(index); }
+  std::string root() const override { return base_->root(); }
+  std::vector<int64_t> integer_column(std::string_view field) const override {
+    return base_->integer_column(field);
+  }
+  std::vector<std::string> classes() const override { return base_->classes(); }
+  std::vector<int64_t> block_ends() const override { return base_->block_ends(); }
+  uint64_t fingerprint() const override { return base_->fingerprint(); }
+  std::string description() const override { return base_->description(); }
+
+  size_t bytes() const { return bytes_; }
+  int64_t bad_records() const { return static_cast<int64_t>(failures_.size()); }
+
+ private:
+  // Values of one field. Dense ones lie end to end; of the others each has a place and a shape.
+  struct Held {
+    bool is_held = false, is_dense = false;
+    size_t record_bytes = 0;
+    uint8_t* values = nullptr;
+    std::vector<std::span<const uint8_t>> places;
+    std::vector<Shape> shapes;
+  };
+
+  ResidentSource(const ResidentFill& fill);
+  bool keep(const Batch& batch, size_t most_bytes);
+  bool keep_list(const BatchField& field, std::span<const int64_t> records, Held& held,
+                 size_t most_bytes);
+  uint8_t* take(size_t bytes);
+
+  const SourcePtr base_;
+  const Schema schema_;
+  std::vector<Held> held_;  // by schema field
+  std::vector<std::shared_ptr<void>> pages_;
+  uint8_t* next_ = nullptr;  // free memory of the last page
+  size_t left_ = 0, bytes_ = 0;
+  std::unordered_map<int64_t, Error> failures_;
+};
+
+}  // namespace headrace
