@@ -61,7 +61,7 @@ def test_an_integer_that_needs_64_bits_is_an_error() -> None:
     fits = hr.Loader([{"x": value} for value in (2**31 - 1, -(2**31))], batch_size=2)
     assert next(iter(fits.jax())).x.tolist() == [2**31 - 1, -(2**31)]
     loader = hr.Loader([{"x": value} for value in (3, 1 << 31)], batch_size=2)
-    with pytest.raises(hr.ConfigError, match="HR0803.*2147483648 as int32") as caught:
+    with pytest.raises(hr.ConfigError, match=r"HR0803.*2147483648 as int32") as caught:
         next(iter(loader.jax()))
     assert "jax_enable_x64" in caught.value.hint
 

@@ -103,10 +103,10 @@ def test_fields_are_divided_into_data_and_labels(pictures: Path) -> None:
     loader = hr.Loader(pictures, LARGE, batch_size=4, fields=("image", "label"))
     batches = loader.mxnet(data=["label"], label=["image"])
     assert [description.name for description in batches.provide_data] == ["label"]
-    with pytest.raises(hr.ConfigError, match="HR0806.*no field 'lable'") as caught:
+    with pytest.raises(hr.ConfigError, match=r"HR0806.*no field 'lable'") as caught:
         loader.mxnet(label=["lable"])
     assert "'label'" in caught.value.hint
-    with pytest.raises(hr.ConfigError, match="HR0806.*'key' comes as a list"):
+    with pytest.raises(hr.ConfigError, match=r"HR0806.*'key' comes as a list"):
         hr.Loader(pictures, LARGE, batch_size=4, fields=("image", "key")).mxnet()
 
 
