@@ -53,6 +53,115 @@ void write_pack(const std::string& path, const std::vector<std::string>& keys) {
   writer.finish();
 }
 
+PackedValue blob_of(const std::string& text) {
+  PackedValue value;
+  value.bytes = {text.begin(), text.end()};
+  value.facts.stored_bytes = value.facts.original_bytes = static_cast<uint32_t>(text.size());
+  value.facts.stored_sum = value.facts.original_sum = crc32c(value.bytes);
+  return value;
+}
+
+// A pack of two records with every field that becomes a file or an array. `change` is given the
+// second.
+void write_fields(const std::string& path, bool keys_are_paths,
+                  const std::function<void(PackedRecord&)>& change = {}) {
+  PackHeader header;
+  header.records = header.dataset_records = 2;
+  header.keys_are_paths = keys_are_paths;
+  header.schema = {
+      {.name = "image", .kind = FieldKind::kImage, .shape = {-1, -1, -1}, .encoded = true},
+      {.name = "mask", .kind = FieldKind::kMask, .shape = {-1, -1, -1}, .encoded = true},
+      {.name = "raw", .kind = FieldKind::kBytes},
+      {.name = "boxes", .dtype = DType::kUInt8, .shape = {-1, 2}},
+      {.name = "wide", .dtype = DType::kUInt8, .shape = {100}},
+      {.name = "text", .kind = FieldKind::kText}};
+  PackWriter writer(path, header);
+  for (int i = 0; i < 2; ++i) {
+    const std::string mark = std::to_string(i);
+    const int64_t shape[2] = {1, 2};
+    PackedRecord record;
+    record.key = "a.b/" + mark + ".jpg";
+    for (const std::string& value :
+         {"\xFF\xD8\xFF" + mark, "\x89PNG\r\n\x1a\n" + mark, mark,
+          mark + "x" + std::string(reinterpret_cast<const char*>(shape), sizeof shape),
+          std::string(100, mark[0]), "text " + mark}) {
+      record.values.push_back(blob_of(value));
+    }
+    if (i == 1 && change) change(record);
+    writer.add(record);
+  }
+  writer.finish();
+}
+
+// The rows of a .npy, behind its header of 128 bytes.
+std::string rows_of(const std::string& npy) { return npy.substr(npy.find('\n') + 1); }
+
+TEST(Unpack, GivesEveryFieldAFileOrAnArray) {
+  const TemporaryFolder place;
+  write_fields(place / "x", true);
+  EXPECT_TRUE(unpack(place / "x", place / "out").damaged.empty());
+  const auto files = files_below(place / "out");
+  EXPECT_EQ(files.size(), 2u * 4 + 2);
+  EXPECT_EQ(files.at("a.b/1.jpg"),
+            "\xFF\xD8\xFF"
+            "1");
+  EXPECT_EQ(files.at("mask/a.b/1.png"), "\x89PNG\r\n\x1a\n1");
+  EXPECT_EQ(files.at("raw/a.b/1.bin"), "1");
+  EXPECT_EQ(rows_of(files.at("boxes/a.b/1.npy")), "1x");
+  EXPECT_NE(files.at("boxes/a.b/1.npy").find("'shape': (1, 2, )"), std::string::npos);
+  EXPECT_EQ(rows_of(files.at("wide.npy")), std::string(100, '0') + std::string(100, '1'));
+  EXPECT_EQ(files.at("labels.jsonl"),
+            "{\"key\": \"a.b/0.jpg\", \"text\": \"text 0\"}\n"
+            "{\"key\": \"a.b/1.jpg\", \"text\": \"text 1\"}\n");
+}
+
+TEST(Unpack, AddsASuffixWhereKeysAreNoPaths) {
+  const TemporaryFolder place;
+  write_fields(place / "x", false);
+  unpack(place / "x", place / "out");
+  const auto files = files_below(place / "out");
+  EXPECT_TRUE(files.contains("a.b/1.jpg.jpg"));
+  EXPECT_TRUE(files.contains("mask/a.b/1.jpg.png"));
+}
+
+TEST(Unpack, NeverGivesOtherBytesThanWerePacked) {
+  const TemporaryFolder place;
+  const auto damaged = [&](size_t field, const std::function<void(PackedValue&)>& change) {
+    std::filesystem::remove_all(place / "out");
+    std::filesystem::remove(place / "x");
+    write_fields(place / "x", true, [&](PackedRecord& record) { change(record.values[field]); });
+    const UnpackReport report = unpack(place / "x", place / "out");
+    EXPECT_EQ(report.damaged.size(), 1u);
+    if (report.damaged.size() != 1) return std::string();
+    EXPECT_EQ(report.damaged[0].record, 1);
+    EXPECT_EQ(report.damaged[0].code, "HR0452");
+    return report.damaged[0].what;
+  };
+  const auto other_sum = [](PackedValue& value) { ++value.facts.original_sum; };
+  const auto other_size = [](PackedValue& value) { ++value.facts.original_bytes; };
+  const std::string differ = ": the bytes differ from those that were packed";
+  EXPECT_EQ(damaged(0, other_sum), "field 'image'" + differ);
+  EXPECT_FALSE(files_below(place / "out").contains("a.b/1.jpg"));
+  EXPECT_TRUE(files_below(place / "out").contains("mask/a.b/1.png"));
+  EXPECT_EQ(damaged(1, other_size), "field 'mask'" + differ);
+  EXPECT_EQ(damaged(4, other_sum), "field 'wide'" + differ);
+  EXPECT_EQ(rows_of(content_of(place / "out/wide.npy")),
+            std::string(100, '0') + std::string(100, '\0'));
+  EXPECT_EQ(damaged(5, other_sum), "field 'text'" + differ);
+  EXPECT_EQ(content_of(place / "out/labels.jsonl"),
+            "{\"key\": \"a.b/0.jpg\", \"text\": \"text 0\"}\n");
+  const std::string no_jpeg = damaged(
+      0, [](PackedValue& value) { value.facts.form = static_cast<uint8_t>(PackForm::kFast); });
+  EXPECT_TRUE(no_jpeg.starts_with("field 'image': ")) << no_jpeg;
+}
+
+TEST(Unpack, OfATensorWithoutRoomForItsShapeIsKeptAsItIs) {
+  const TemporaryFolder place;
+  write_fields(place / "x", true, [](PackedRecord& record) { record.values[3] = blob_of("odd"); });
+  unpack(place / "x", place / "out");
+  EXPECT_EQ(content_of(place / "out/boxes/a.b/1.npy"), "odd");
+}
+
 TEST(Unpack, GivesTheTreeBackByteForByte) {
   const TemporaryFolder place;
   write_pictures(place, "data", 30);

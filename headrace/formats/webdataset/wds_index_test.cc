@@ -133,6 +133,19 @@ TEST(WdsIndex, is_refused_where_it_is_not_that_of_the_archive) {
   }
 }
 
+TEST(WdsIndex, is_refused_where_it_names_a_place_without_a_header) {
+  const std::string tar =
+      tar_member("README", std::string(1024, 'r')) + tar_member("a.jpg", "1") + tar_end();
+  EXPECT_EQ(why(tar, "v1.2 1\njpg 2048 1 a.jpg\n"), "used");
+  EXPECT_EQ(why(tar, "v1.2 1\njpg 1024 1 a.jpg\n"), "a member's header is not there (sample 1)");
+}
+
+// What stands for letters beyond ASCII in GNU tar's list, and for itself in no name.
+TEST(WdsIndex, is_refused_where_a_name_has_a_backslash) {
+  const std::string tar = tar_member("a\\1.jpg", "1") + tar_end();
+  EXPECT_EQ(why(tar, "v1.2 1\njpg 512 1 a\\1.jpg\n"), "a name with \"\\\" in it (sample 1)");
+}
+
 TEST(WdsIndex, is_refused_where_the_archive_is_another) {
   const Archive sound = many(40), more = many(41);
   EXPECT_EQ(why(more.tar, sound.index), "it lacks a member of the archive");
