@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "headrace/formats/source.h"
+#include "headrace/formats/source_test_reads.h"
 
 namespace headrace {
 
@@ -129,26 +129,10 @@ struct ZipWriter {
   }
 };
 
-inline RecordData read_record(const Source& source, int64_t index) {
-  std::vector<RecordData> out(1);
-  source.read(std::vector<int64_t>{index}, std::vector<bool>(source.schema().size(), true), out);
-  return std::move(out[0]);
-}
-
 inline Bytes bytes_of(const Source& source, int64_t index, size_t field = 0) {
   const RecordData record = read_record(source, index);
   EXPECT_TRUE(record.result) << (record.result ? "" : record.result.error().message());
   return {record.fields[field].bytes.begin(), record.fields[field].bytes.end()};
-}
-
-inline Error error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Exception& exception) {
-    return exception.error();
-  }
-  ADD_FAILURE() << "no exception";
-  return {};
 }
 
 // Opens it by name and reads what there is; anything but an exception of ours ends the test.

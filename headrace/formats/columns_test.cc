@@ -9,7 +9,7 @@
 #include <new>
 #include <numeric>
 
-#include "headrace/storage/temporary_folder.h"
+#include "headrace/formats/source_test_reads.h"
 
 namespace {
 thread_local int64_t allocations = 0;
@@ -61,22 +61,8 @@ ArrayColumn array(int64_t count, Shape shape = {}) {
 }
 
 Error error_of(std::vector<Column> columns) {
-  try {
-    records(std::move(columns));
-  } catch (const Exception& exception) {
-    return exception.error();
-  }
-  ADD_FAILURE() << "no exception";
-  return {};
+  return headrace::error_of([&] { records(std::move(columns)); });
 }
-
-RecordData read(const Source& source, int64_t index) {
-  std::vector<RecordData> out(1);
-  source.read(std::vector<int64_t>{index}, std::vector<bool>(source.schema().size(), true), out);
-  return std::move(out[0]);
-}
-
-std::string text_of(const FieldData& field) { return {field.bytes.begin(), field.bytes.end()}; }
 
 TEST(Columns, ArraysOfPicturesAreDeliveredAsTheyLie) {
   const ArrayColumn images = array<uint8_t>(10, {3, 4, 5});
@@ -86,7 +72,7 @@ TEST(Columns, ArraysOfPicturesAreDeliveredAsTheyLie) {
   EXPECT_FALSE(source->schema()[0].encoded);
   EXPECT_EQ(source->schema()[0].shape, (Shape{3, 4, 5}));
   EXPECT_EQ(source->schema()[1].kind, FieldKind::kLabel);
-  const RecordData record = read(*source, 7);
+  const RecordData record = read_record(*source, 7);
   EXPECT_EQ(record.fields[0].bytes.data(), static_cast<const uint8_t*>(images.data) + 7 * 60);
   EXPECT_EQ(record.fields[0].bytes.size(), 60u);
   EXPECT_EQ(record.fields[1].scalar, 7);
@@ -121,7 +107,7 @@ TEST(Columns, LabelsNeedNotBeAligned) {
   for (int64_t i = 0; i < 3; ++i) std::memcpy(memory + 1 + 8 * i, &i, 8);
   const SourcePtr source = records({{"label", ArrayColumn{memory + 1, DType::kInt64, 3}}});
   EXPECT_EQ(source->integer_column("label"), (Labels{0, 1, 2}));
-  EXPECT_EQ(read(*source, 2).fields[0].scalar, 2);
+  EXPECT_EQ(read_record(*source, 2).fields[0].scalar, 2);
 }
 
 TEST(Columns, OtherArraysAreTensors) {
@@ -131,7 +117,7 @@ TEST(Columns, OtherArraysAreTensors) {
                                     {"serial", array<int64_t>(4)}});
   for (const Field& field : source->schema()) EXPECT_EQ(field.kind, FieldKind::kTensor);
   EXPECT_EQ(source->schema()[0].dtype, DType::kFloat32);
-  const RecordData record = read(*source, 3);
+  const RecordData record = read_record(*source, 3);
   EXPECT_EQ(record.fields[0].bytes.size(), 48u);
   EXPECT_EQ(record.fields[1].bytes.size(), 16u);
   float age = 0;
@@ -153,10 +139,10 @@ TEST(Columns, FilesArePicturesByName) {
   EXPECT_EQ(source->schema()[1].kind, FieldKind::kMask);
   EXPECT_TRUE(source->schema()[1].encoded);
   EXPECT_EQ(source->key(1), folder / "2.jpg");
-  const RecordData record = read(*source, 0);
+  const RecordData record = read_record(*source, 0);
   EXPECT_EQ(text_of(record.fields[0]), "one");
   EXPECT_EQ(text_of(record.fields[1]), "m1");
-  const RecordData missing = read(*source, 1);
+  const RecordData missing = read_record(*source, 1);
   EXPECT_EQ(missing.result.error().where.file, folder / "gone.png");
   EXPECT_EQ(missing.result.error().where.record, 1);
 }
@@ -174,15 +160,15 @@ TEST(Columns, AnExplicitKindWins) {
   EXPECT_EQ(source->schema()[2].kind, FieldKind::kImage);
   EXPECT_EQ(source->schema()[3].kind, FieldKind::kTensor);
   EXPECT_EQ(source->schema()[4].kind, FieldKind::kText);
-  EXPECT_EQ(text_of(read(*source, 0).fields[0]), "caption");
+  EXPECT_EQ(text_of(read_record(*source, 0).fields[0]), "caption");
 }
 
 TEST(Columns, StringsAreTextAndNamesOfClasses) {
   const SourcePtr source = records({{"caption", TextColumn{{"a cat", "", "a dog"}}},
                                     {"label", TextColumn{{"cat", "ant", "cat"}}}});
   EXPECT_EQ(source->schema()[0].kind, FieldKind::kText);
-  EXPECT_EQ(text_of(read(*source, 2).fields[0]), "a dog");
-  EXPECT_EQ(text_of(read(*source, 1).fields[0]), "");
+  EXPECT_EQ(text_of(read_record(*source, 2).fields[0]), "a dog");
+  EXPECT_EQ(text_of(read_record(*source, 1).fields[0]), "");
   EXPECT_EQ(source->schema()[1].kind, FieldKind::kLabel);
   EXPECT_EQ(source->classes(), (std::vector<std::string>{"ant", "cat"}));
   EXPECT_EQ(source->integer_column("label"), (Labels{1, 0, 1}));
@@ -197,7 +183,7 @@ TEST(Columns, TheArrayLivesAsLongAsTheSource) {
     source = records({{"image", std::move(images)}});
   }
   EXPECT_FALSE(memory.expired());
-  EXPECT_EQ(read(*source, 1).fields[0].bytes[0], 64);
+  EXPECT_EQ(read_record(*source, 1).fields[0].bytes[0], 64);
   source.reset();
   EXPECT_TRUE(memory.expired());
 }
@@ -235,16 +221,16 @@ TEST(Columns, BlobsAreReadWhereTheyLie) {
   EXPECT_EQ(source->read_style(), ReadStyle::kMemory);
   EXPECT_TRUE(source->schema()[0].encoded);
   EXPECT_EQ(source->size(), 4);
-  EXPECT_EQ(text_of(read(*source, 0).fields[0]), "one");
-  EXPECT_EQ(read(*source, 0).fields[0].bytes.data(), blobs.data + 2);
-  EXPECT_EQ(text_of(read(*source, 3).fields[1]), "three");
-  const RecordData missing = read(*source, 1);
+  EXPECT_EQ(text_of(read_record(*source, 0).fields[0]), "one");
+  EXPECT_EQ(read_record(*source, 0).fields[0].bytes.data(), blobs.data + 2);
+  EXPECT_EQ(text_of(read_record(*source, 3).fields[1]), "three");
+  const RecordData missing = read_record(*source, 1);
   ASSERT_FALSE(missing.result);
   EXPECT_EQ(missing.result.error().code->id, "HR0428");
   EXPECT_EQ(missing.result.error().where.record, 1);
   const SourcePtr texts = records({{"text", blobs.column(), FieldKind::kText}});
-  EXPECT_TRUE(read(*texts, 1).result);  // of text, none and empty are the same
-  EXPECT_EQ(text_of(read(*texts, 1).fields[0]), "");
+  EXPECT_TRUE(read_record(*texts, 1).result);  // of text, none and empty are the same
+  EXPECT_EQ(text_of(read_record(*texts, 1).fields[0]), "");
 }
 
 TEST(Columns, BlobsOfNumbersAreVectors) {
@@ -256,9 +242,9 @@ TEST(Columns, BlobsOfNumbersAreVectors) {
                    .dtype = DType::kFloat32},
         FieldKind::kTensor}});
   EXPECT_EQ(source->schema()[0].shape, (Shape{-1}));
-  EXPECT_EQ(read(*source, 0).fields[0].shape, (Shape{2}));
-  EXPECT_EQ(read(*source, 1).fields[0].shape, (Shape{0}));
-  EXPECT_EQ(read(*source, 2).fields[0].bytes.size(), 4u);
+  EXPECT_EQ(read_record(*source, 0).fields[0].shape, (Shape{2}));
+  EXPECT_EQ(read_record(*source, 1).fields[0].shape, (Shape{0}));
+  EXPECT_EQ(read_record(*source, 2).fields[0].bytes.size(), 4u);
 }
 
 TEST(Columns, OffsetsOutsideOfTheDataAreRefused) {

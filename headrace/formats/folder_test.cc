@@ -9,24 +9,13 @@
 #include <thread>
 
 #include "headrace/formats/listing_cache.h"
-#include "headrace/formats/source.h"
-#include "headrace/storage/temporary_folder.h"
+#include "headrace/formats/source_test_reads.h"
 
 namespace headrace {
 namespace {
 
 namespace fs = std::filesystem;
 using Names = std::vector<std::string>;
-
-Error error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Exception& exception) {
-    return exception.error();
-  }
-  ADD_FAILURE() << "no exception";
-  return {};
-}
 
 class Folder : public testing::Test {
  protected:

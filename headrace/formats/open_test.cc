@@ -6,21 +6,10 @@
 #include <set>
 
 #include "headrace/base/registry.h"
-#include "headrace/formats/source.h"
-#include "headrace/storage/temporary_folder.h"
+#include "headrace/formats/source_test_reads.h"
 
 namespace headrace {
 namespace {
-
-Error error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Exception& exception) {
-    return exception.error();
-  }
-  ADD_FAILURE() << "no exception";
-  return {};
-}
 
 TEST(Open, APathWithNothingAtItSuggestsItsNeighbour) {
   TemporaryFolder data;

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expected masks are pycocotools' (2.0.11); the annotations are written by hand.
-#include <gtest/gtest.h>
-
-#include <cstring>
-
-#include "headrace/formats/source.h"
-#include "headrace/storage/temporary_folder.h"
+#include "headrace/formats/source_test_reads.h"
 
 namespace headrace {
 namespace {
@@ -17,15 +12,6 @@ constexpr std::string_view kImages =
                   {"id": 3, "file_name": "a.jpg", "width": 6, "height": 5, "license": {"x": [1]}}])";
 constexpr std::string_view kCategories =
     R"("categories": [{"id": 18, "name": "dog"}, {"id": 2, "name": "cat"}])";
-
-template <class Number>
-std::vector<Number> numbers_of(const FieldData& field) {
-  std::vector<Number> out(field.bytes.size() / sizeof(Number));
-  if (!out.empty()) std::memcpy(out.data(), field.bytes.data(), field.bytes.size());
-  return out;
-}
-
-std::string text_of(const FieldData& field) { return {field.bytes.begin(), field.bytes.end()}; }
 
 class Coco : public testing::Test {
  protected:
@@ -44,32 +30,12 @@ class Coco : public testing::Test {
     return "{\"info\": {}, " + std::string(kImages) + ", \"annotations\": [" +
            std::string(annotations) + "], " + std::string(kCategories) + "}";
   }
-  Error refusal_of_text(std::string_view text, const Given& given = {}) const {
-    try {
-      Given named = given;
-      named["format"] = std::string("coco");
-      open_text(text, named);
-    } catch (const Exception& exception) {
-      return exception.error();
-    }
-    ADD_FAILURE() << "no exception for " << text.substr(0, 200);
-    return {};
+  Error refusal_of_text(std::string_view text, Given given = {}) const {
+    given["format"] = std::string("coco");
+    return error_of([&] { open_text(text, given); });
   }
   Error refusal(std::string_view annotations, const Given& given = {}) const {
     return refusal_of_text(whole(annotations), given);
-  }
-  static RecordData read(const Source& source, int64_t index) {
-    std::vector<RecordData> out(1);
-    source.read(std::vector<int64_t>{index}, std::vector<bool>(source.schema().size(), true), out);
-    return std::move(out[0]);
-  }
-  static const FieldData& field(const Source& source, const RecordData& record,
-                                std::string_view name) {
-    for (size_t i = 0; i < source.schema().size(); ++i) {
-      if (source.schema()[i].name == name) return record.fields[i];
-    }
-    ADD_FAILURE() << "no field " << name;
-    return record.fields[0];
   }
   TemporaryFolder folder;
 };
@@ -85,40 +51,43 @@ TEST_F(Coco, PicturesComeByIdWithTheirRowsInTheOrderOfTheFile) {
   EXPECT_EQ(source->key(0), folder / "a.jpg");
   EXPECT_EQ(source->integer_column("image_id"), (std::vector<int64_t>{3, 7}));
   EXPECT_EQ(source->classes(), (std::vector<std::string>{"cat", "dog"}));
-  const RecordData record = read(*source, 1);
+  const RecordData record = read_record(*source, 1);
   ASSERT_TRUE(record.result);
-  EXPECT_EQ(text_of(field(*source, record, "image")), "picture b");
-  EXPECT_EQ(numbers_of<float>(field(*source, record, "boxes")),
+  EXPECT_EQ(text_of(field_of(*source, record, "image")), "picture b");
+  EXPECT_EQ(numbers_of<float>(field_of(*source, record, "boxes")),
             (std::vector<float>{1, 2, 4, 4.5, 0, 0, 6, 5, .5, .5, 1.5, 2.5}));
-  EXPECT_EQ(field(*source, record, "boxes").shape, (Shape{3, 4}));
-  EXPECT_EQ(numbers_of<int64_t>(field(*source, record, "labels")), (std::vector<int64_t>{1, 0, 1}));
-  EXPECT_EQ(numbers_of<uint8_t>(field(*source, record, "crowd")), (std::vector<uint8_t>{0, 1, 0}));
-  EXPECT_EQ(numbers_of<float>(field(*source, record, "areas")), (std::vector<float>{4.5, 30, 2}));
-  EXPECT_EQ(field(*source, record, "image_id").scalar, 7);
+  EXPECT_EQ(field_of(*source, record, "boxes").shape, (Shape{3, 4}));
+  EXPECT_EQ(numbers_of<int64_t>(field_of(*source, record, "labels")),
+            (std::vector<int64_t>{1, 0, 1}));
+  EXPECT_EQ(numbers_of<uint8_t>(field_of(*source, record, "crowd")),
+            (std::vector<uint8_t>{0, 1, 0}));
+  EXPECT_EQ(numbers_of<float>(field_of(*source, record, "areas")),
+            (std::vector<float>{4.5, 30, 2}));
+  EXPECT_EQ(field_of(*source, record, "image_id").scalar, 7);
   EXPECT_EQ(source->description(),
             "coco " + (folder / "c.json") + " (2 records, 3 boxes, 2 classes)");
 }
 
 TEST_F(Coco, APictureWithoutRowsHasEmptyTensors) {
   const SourcePtr source = open(kThree);
-  const RecordData record = read(*source, 0);
+  const RecordData record = read_record(*source, 0);
   ASSERT_TRUE(record.result);
-  EXPECT_EQ(field(*source, record, "boxes").shape, (Shape{0, 4}));
-  EXPECT_EQ(field(*source, record, "labels").shape, (Shape{0}));
-  EXPECT_TRUE(field(*source, record, "boxes").bytes.empty());
+  EXPECT_EQ(field_of(*source, record, "boxes").shape, (Shape{0, 4}));
+  EXPECT_EQ(field_of(*source, record, "labels").shape, (Shape{0}));
+  EXPECT_TRUE(field_of(*source, record, "boxes").bytes.empty());
 }
 
 TEST_F(Coco, BoxesAndIdsAsAskedFor) {
   SourcePtr source =
       open(kThree, {{"boxes", std::string("xywh")}, {"category_ids", std::string("keep")}});
-  RecordData record = read(*source, 1);
-  EXPECT_EQ(numbers_of<float>(field(*source, record, "boxes"))[3], 2.5F);
-  EXPECT_EQ(numbers_of<int64_t>(field(*source, record, "labels")),
+  RecordData record = read_record(*source, 1);
+  EXPECT_EQ(numbers_of<float>(field_of(*source, record, "boxes"))[3], 2.5F);
+  EXPECT_EQ(numbers_of<int64_t>(field_of(*source, record, "labels")),
             (std::vector<int64_t>{18, 2, 18}));
   EXPECT_TRUE(source->classes().empty());
   source = open(kThree, {{"boxes", std::string("cxcywh")}});
-  record = read(*source, 1);
-  const std::vector<float> boxes = numbers_of<float>(field(*source, record, "boxes"));
+  record = read_record(*source, 1);
+  const std::vector<float> boxes = numbers_of<float>(field_of(*source, record, "boxes"));
   EXPECT_EQ((std::vector<float>{boxes.begin(), boxes.begin() + 4}),
             (std::vector<float>{2.5, 3.25, 3, 2.5}));
 }
@@ -127,7 +96,7 @@ TEST_F(Coco, ThresholdsLeaveRowsOut) {
   const auto labels = [&](const Given& given) {
     const SourcePtr source = open(kThree, given);
     const int64_t last = source->size() - 1;
-    return numbers_of<int64_t>(field(*source, read(*source, last), "labels"));
+    return numbers_of<int64_t>(field_of(*source, read_record(*source, last), "labels"));
   };
   EXPECT_EQ(labels({{"skip_crowd", true}}), (std::vector<int64_t>{1, 1}));
   EXPECT_EQ(labels({{"min_size", 1.5}}), (std::vector<int64_t>{1, 0}));
@@ -135,7 +104,7 @@ TEST_F(Coco, ThresholdsLeaveRowsOut) {
   const SourcePtr filled = open(kThree, {{"skip_empty", true}});
   ASSERT_EQ(filled->size(), 1);
   EXPECT_EQ(filled->key(0), folder / "b.jpg");
-  EXPECT_EQ(numbers_of<int64_t>(field(*filled, read(*filled, 0), "labels")).size(), 3);
+  EXPECT_EQ(numbers_of<int64_t>(field_of(*filled, read_record(*filled, 0), "labels")).size(), 3);
   EXPECT_EQ(refusal(kThree, {{"skip_empty", true}, {"min_size", 100.0}}).code->id, "HR0436");
 }
 
@@ -149,9 +118,9 @@ TEST_F(Coco, MasksAreThoseOfPycocotools) {
          {"image_id": 3, "category_id": 2, "bbox": [1, 1, 3, 2.5], "iscrowd": 1,
           "segmentation": {"size": [5, 6], "counts": "6231O09"}})";
   const SourcePtr source = open(rows, {{"masks", true}});
-  const RecordData record = read(*source, 0);
+  const RecordData record = read_record(*source, 0);
   ASSERT_TRUE(record.result) << record.result.error().message();
-  const FieldData& masks = field(*source, record, "masks");
+  const FieldData& masks = field_of(*source, record, "masks");
   ASSERT_EQ(masks.shape, (Shape{3, 5, 6}));
   const std::vector<uint8_t> got = numbers_of<uint8_t>(masks);
   const std::vector<uint8_t> first(got.begin(), got.begin() + 30);
@@ -173,10 +142,10 @@ TEST_F(Coco, KeypointsAreZeroWhereNoneAreGiven) {
                                     "keypoints": [1, 2, 2, 3.5, 4, 1]},
                                    {"image_id": 3, "category_id": 2, "bbox": [1, 1, 3, 2]})",
                                 {{"keypoints", true}});
-  const RecordData record = read(*source, 0);
+  const RecordData record = read_record(*source, 0);
   ASSERT_TRUE(record.result);
-  EXPECT_EQ(field(*source, record, "keypoints").shape, (Shape{2, 2, 3}));
-  EXPECT_EQ(numbers_of<float>(field(*source, record, "keypoints")),
+  EXPECT_EQ(field_of(*source, record, "keypoints").shape, (Shape{2, 2, 3}));
+  EXPECT_EQ(numbers_of<float>(field_of(*source, record, "keypoints")),
             (std::vector<float>{1, 2, 2, 3.5, 4, 1, 0, 0, 0, 0, 0, 0}));
 }
 
@@ -188,12 +157,12 @@ TEST_F(Coco, CaptionsAreTheFirstAndAll) {
   std::vector<std::string> names;
   for (const Field& f : source->schema()) names.push_back(f.name);
   EXPECT_EQ(names, (std::vector<std::string>{"image", "image_id", "caption", "captions"}));
-  RecordData record = read(*source, 1);
-  EXPECT_EQ(text_of(field(*source, record, "caption")), "A \"dog\".");
-  EXPECT_EQ(text_of(field(*source, record, "captions")), R"(["A \"dog\".", "Two\nlines"])");
-  record = read(*source, 0);
-  EXPECT_EQ(text_of(field(*source, record, "caption")), "");
-  EXPECT_EQ(text_of(field(*source, record, "captions")), "[]");
+  RecordData record = read_record(*source, 1);
+  EXPECT_EQ(text_of(field_of(*source, record, "caption")), "A \"dog\".");
+  EXPECT_EQ(text_of(field_of(*source, record, "captions")), R"(["A \"dog\".", "Two\nlines"])");
+  record = read_record(*source, 0);
+  EXPECT_EQ(text_of(field_of(*source, record, "caption")), "");
+  EXPECT_EQ(text_of(field_of(*source, record, "captions")), "[]");
 }
 
 TEST_F(Coco, ABadAnnotationIsTheErrorOfItsPictureAlone) {
@@ -201,20 +170,18 @@ TEST_F(Coco, ABadAnnotationIsTheErrorOfItsPictureAlone) {
   const auto what = [&](const std::string& rest) {
     const std::string bad = R"({"image_id": 3, )" + rest + "}";
     const SourcePtr source = open(good + ", " + bad, {});
-    EXPECT_TRUE(read(*source, 1).result) << rest;
+    EXPECT_TRUE(read_record(*source, 1).result) << rest;
     EXPECT_NE(source->description().find("1 record with bad annotations"), std::string::npos);
-    const RecordData record = read(*source, 0);
+    const RecordData record = read_record(*source, 0);
     if (record.result) return std::string();
     const Error& error = record.result.error();
     EXPECT_EQ(error.code->id, "HR0435");
     EXPECT_EQ(error.where.file, folder / "c.json");
     EXPECT_EQ(error.where.member, "a.jpg");
     EXPECT_EQ(error.where.offset, int64_t(whole(good + ", " + bad).find(bad)));
-    std::vector<RecordData> image(1);  // the picture itself is good
     std::vector<bool> wanted(source->schema().size());
-    wanted[0] = true;
-    source->read(std::vector<int64_t>{0}, wanted, image);
-    EXPECT_TRUE(image[0].result);
+    wanted[0] = true;  // the picture itself is good
+    EXPECT_TRUE(read_record(*source, 0, wanted).result);
     return error.what;
   };
   EXPECT_EQ(what(R"("category_id": 2, "bbox": [NaN, 0, 1, 1])"),
@@ -242,7 +209,7 @@ TEST_F(Coco, AMaskThatCannotBeDrawnIsTheErrorOfItsPicture) {
         open(R"({"image_id": 3, "category_id": 2, "bbox": [0, 0, 1, 1], "segmentation": )" +
                  segmentation + "}",
              {{"masks", true}});
-    const RecordData record = read(*source, 0);
+    const RecordData record = read_record(*source, 0);
     EXPECT_FALSE(record.result) << segmentation;
     return record.result ? std::string() : record.result.error().what;
   };
@@ -344,14 +311,9 @@ TEST_F(Coco, PicturesAreLookedForWhereCocoPutsThem) {
     EXPECT_EQ(open_source(file)->key(0), folder / (place + "a.jpg"));
   }
   const std::string lonely = folder.write("n/annotations/instances_val.json", text);
-  try {
-    open_source(lonely);
-    ADD_FAILURE();
-  } catch (const Exception& exception) {
-    EXPECT_EQ(exception.error().code->id, "HR0436");
-    EXPECT_NE(exception.error().what.find("'" + (folder / "n/val/") + "'"), std::string::npos)
-        << exception.error().what;
-  }
+  const Error error = error_of([&] { open_source(lonely); });
+  EXPECT_EQ(error.code->id, "HR0436");
+  EXPECT_NE(error.what.find("'" + (folder / "n/val/") + "'"), std::string::npos) << error.what;
 }
 
 TEST_F(Coco, AFileCutAnywhereIsAnErrorAndFlippedBytesNeverCrash) {
@@ -366,7 +328,7 @@ TEST_F(Coco, AFileCutAnywhereIsAnErrorAndFlippedBytesNeverCrash) {
     try {
       const SourcePtr source =
           open_text(damaged, {{"format", std::string("coco")}, {"masks", true}});
-      for (int64_t record = 0; record < source->size(); ++record) read(*source, record);
+      for (int64_t record = 0; record < source->size(); ++record) read_record(*source, record);
       ++opened;
     } catch (const Exception&) {
     }

@@ -2,10 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 
-#include "headrace/formats/source.h"
-#include "headrace/storage/temporary_folder.h"
+#include "headrace/formats/source_test_reads.h"
 
 namespace headrace {
 namespace {
@@ -25,15 +23,9 @@ class Manifest : public testing::Test {
   }
   Error refusal(std::string_view text, const Given& given = {},
                 const std::string& name = "sets/train.csv") const {
-    try {
-      Given named = given;
-      named["format"] = std::string("manifest");
-      open(text, named, name);
-    } catch (const Exception& exception) {
-      return exception.error();
-    }
-    ADD_FAILURE() << "no exception for " << text.substr(0, 200);
-    return {};
+    Given named = given;
+    named["format"] = std::string("manifest");
+    return error_of([&] { open(text, named, name); });
   }
   Error refusal_of_lines(std::string_view text, const Given& given = {}) const {
     return refusal(text, given, "sets/train.jsonl");
@@ -43,32 +35,19 @@ class Manifest : public testing::Test {
     for (const Field& field : source.schema()) out.push_back(field.name);
     return out;
   }
+  // Without its picture, which need not be there.
   static RecordData read(const Source& source, int64_t index) {
-    std::vector<RecordData> out(1);
     std::vector<bool> wanted;
     for (const Field& field : source.schema()) wanted.push_back(!field.encoded);
-    source.read(Integers{index}, wanted, out);
-    return std::move(out[0]);
-  }
-  static size_t place(const Source& source, std::string_view name) {
-    for (size_t i = 0; i < source.schema().size(); ++i) {
-      if (source.schema()[i].name == name) return i;
-    }
-    ADD_FAILURE() << "no field " << name;
-    return 0;
+    return read_record(source, index, wanted);
   }
   static std::string text(const Source& source, int64_t index, std::string_view name) {
-    const RecordData record = read(source, index);
-    const auto bytes = record.fields[place(source, name)].bytes;
-    return {bytes.begin(), bytes.end()};
+    return text_of(field_of(source, read(source, index), name));
   }
   static float number(const Source& source, int64_t index, std::string_view name) {
-    const RecordData record = read(source, index);
-    const auto bytes = record.fields[place(source, name)].bytes;
-    float out = -1;
-    EXPECT_EQ(bytes.size(), sizeof out);
-    if (bytes.size() == sizeof out) std::memcpy(&out, bytes.data(), sizeof out);
-    return out;
+    const std::vector<float> out = numbers_of<float>(field_of(source, read(source, index), name));
+    EXPECT_EQ(out.size(), 1u);
+    return out.empty() ? -1 : out[0];
   }
   TemporaryFolder folder;
 };
