@@ -7,7 +7,6 @@
 
 #include "headrace/codecs/jpeg/jpeg_test_pictures.h"
 #include "headrace/codecs/jpeg/packed_jpeg.h"
-#include "headrace/codecs/jpeg/packed_jpeg_test_files.h"
 #include "headrace/kernels/dispatch.h"
 
 using namespace headrace;

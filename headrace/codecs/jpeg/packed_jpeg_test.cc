@@ -10,7 +10,6 @@
 #include <iterator>
 
 #include "headrace/codecs/jpeg/jpeg_test_pictures.h"
-#include "headrace/codecs/jpeg/packed_jpeg_test_files.h"
 #include "headrace/kernels/dispatch.h"
 
 namespace headrace::jpeg_test {
