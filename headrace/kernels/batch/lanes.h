@@ -24,9 +24,9 @@ struct Lane {
 
   // The first element of [begin, ...) that is this lane's: element i belongs to lane i % count,
   // whatever range it is met in. The next one is `count` further.
-  HEADRACE_HD int64_t first_from(int64_t begin) const {
+  HEADRACE_HD int32_t first_from(int32_t begin) const {
     if (count == 1) return begin;
-    const int64_t beyond = begin % count - number;
+    const int32_t beyond = begin % count - number;
     return begin - beyond + (beyond > 0 ? count : 0);
   }
 };

@@ -10,14 +10,16 @@
 
 namespace headrace {
 
-inline constexpr int kWarp = 32, kThreads = 256;
+// Four such blocks of eight warps find their registers in a multiprocessor at the same time.
+inline constexpr int kWarp = 32, kThreads = 256, kResidentBlocks = 4;
 // Enough to fill any GPU several times over; whatever is left is taken by the loop in the kernel.
 inline constexpr int64_t kMostBlocks = 1 << 20;
 
 // A warp for each item, in turn. __grid_constant__: the kernel's members are read from where the
 // parameters lie, not from a copy in each thread.
 template <class Kernel>
-__global__ void __launch_bounds__(kThreads) run_warps(const __grid_constant__ Kernel kernel) {
+__global__ void __launch_bounds__(kThreads, kResidentBlocks)
+    run_warps(const __grid_constant__ Kernel kernel) {
   constexpr int kWarps = kThreads / kWarp;
   const int64_t items = kernel.items(), warps = int64_t{gridDim.x} * kWarps;
   const Lane lane{static_cast<int>(threadIdx.x) % kWarp, kWarp};

@@ -13,15 +13,15 @@ namespace {
 TEST(Lane, EveryElementOfEveryRangeBelongsToTheLaneOfItsNumber) {
   for (const int count : {1, 2, 5, 32}) {
     for (int begin = 0; begin < 70; ++begin) {
-      std::multiset<int64_t> taken;
+      std::multiset<int32_t> taken;
       for (int number = 0; number < count; ++number) {
-        for (int64_t x = Lane{number, count}.first_from(begin); x < begin + 45; x += count) {
+        for (int32_t x = Lane{number, count}.first_from(begin); x < begin + 45; x += count) {
           EXPECT_EQ(x % count, number);
           taken.insert(x);
         }
       }
-      std::multiset<int64_t> all;
-      for (int64_t x = begin; x < begin + 45; ++x) all.insert(x);
+      std::multiset<int32_t> all;
+      for (int32_t x = begin; x < begin + 45; ++x) all.insert(x);
       ASSERT_EQ(taken, all) << count << " lanes from " << begin;
     }
   }

@@ -89,19 +89,20 @@ struct PictureBatch {
   };
 
   struct Columns {
-    int64_t begin, end;
+    int32_t begin, end;
   };
   // The range of columns, cut to the batch's.
   HEADRACE_HD Columns clipped(int64_t begin, int64_t end) const {
     begin = begin < 0 ? 0 : begin < to_width ? begin : to_width;
     end = end < begin ? begin : end < to_width ? end : to_width;
-    return {begin, end};
+    return {static_cast<int32_t>(begin), static_cast<int32_t>(end)};
   }
 
   template <class Element>
-  HEADRACE_HD void fill(Element* to_row, int64_t begin, int64_t end, uint32_t bits,
+  HEADRACE_HD void fill(Element* to_row, int32_t begin, int32_t end, uint32_t bits,
                         Lane lane) const {
-    for (int64_t x = lane.first_from(begin); x < end; x += lane.count) {
+    HEADRACE_ROLLED
+    for (int32_t x = lane.first_from(begin); x < end; x += lane.count) {
       to_row[x * to.column] = static_cast<Element>(bits);
     }
   }
@@ -126,12 +127,13 @@ struct PictureBatch {
     const int64_t first = choice(i) * from.picture + from_y * from.row + from_x * from.column;
     const int64_t step = edit.flip ? -from.column : from.column;
     Element* const to_picture = static_cast<Element*>(batch) + i * to.picture + y * to.row;
+    HEADRACE_ROLLED
     for (int c = 0; c < channels; ++c) {
       Element* const to_row = to_picture + c * to.channel;
       const int64_t origin = first + c * from.channel;  // of column 0, which may not exist
       const Map look(map, c);
       fill(to_row, 0, shown.begin, map.padding[c], lane);
-      for (int64_t x = lane.first_from(shown.begin); x < shown.end; x += lane.count) {
+      for (int32_t x = lane.first_from(shown.begin); x < shown.end; x += lane.count) {
         to_row[x * to.column] = look(samples[origin + x * step]);
       }
       fill(to_row, shown.end, to_width, map.padding[c], lane);
