@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // IDX and CIFAR batches as hostile input, gzipped or not; the first byte says which.
-#include "headrace/formats/array_fuzz_use.h"
+#include "headrace/formats/fuzz_source.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace headrace;

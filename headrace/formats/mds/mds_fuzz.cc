@@ -3,12 +3,8 @@
 //
 // The input changes a sound shard or its index (which, and what its columns are, stands in its
 // first byte), or it is an index itself.
-#include <cstdlib>
-#include <string>
-#include <vector>
-
+#include "headrace/formats/fuzz_source.h"
 #include "headrace/formats/mds/mds_test_shards.h"
-#include "headrace/formats/source.h"
 #include "headrace/storage/temporary_folder.h"
 
 namespace headrace {
@@ -36,38 +32,6 @@ std::vector<MdsTestSample> samples_of(int kind) {
   return out;
 }
 
-// {u16 place, u8 count, bytes}, again and again.
-void apply(const uint8_t* data, size_t size, std::string& bytes) {
-  while (size > 3) {
-    const size_t at = (data[0] | static_cast<size_t>(data[1]) << 8) % bytes.size();
-    const size_t count = std::min<size_t>(data[2] % 8 + 1, size - 3);
-    for (size_t i = 0; i < count && at + i < bytes.size(); ++i) {
-      bytes[at + i] = static_cast<char>(data[3 + i]);
-    }
-    data += 3 + count;
-    size -= 3 + count;
-  }
-}
-
-void use(const std::string& path) {
-  try {
-    const SourcePtr source = open_source(path, {{"format", std::string("mds")}});
-    const std::vector<bool> all(source->schema().size(), true);
-    size_t sum = source->description().size();
-    for (int64_t i = 0; i < std::min<int64_t>(source->size(), 100); ++i) {
-      RecordData data;
-      source->read({&i, 1}, all, {&data, 1});
-      for (const FieldData& field : data.fields) {
-        for (const uint8_t byte : field.bytes) sum += byte;
-      }
-    }
-    for (const Field& field : source->schema()) sum += source->integer_column(field.name).size();
-    if (sum == SIZE_MAX) std::abort();  // so that the bytes are really looked at
-  } catch (const Exception& exception) {
-    if (exception.error().code->kind == ErrorKind::kStorage) std::abort();
-  }
-}
-
 }  // namespace
 }  // namespace headrace
 
@@ -82,10 +46,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (kind == 3) {
     index.assign(reinterpret_cast<const char*>(data) + 1, size - 1);
   } else {
-    apply(data + 1, size - 1, data[0] & 4 ? index : shard);
+    change(bytes_of(data[0] & 4 ? index : shard), {data + 1, size - 1});
   }
   folder.write("shard.00000.mds", shard);
   folder.write("index.json", index);
-  use(folder.path());
+  open_and_read(folder.path(), "mds");
   return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A zip archive of arrays as hostile input, its members read as arrays and checked by their CRC.
-#include "headrace/formats/array_fuzz_use.h"
+#include "headrace/formats/fuzz_source.h"
 #include "headrace/formats/zip_directory.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

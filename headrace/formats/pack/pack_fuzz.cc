@@ -3,17 +3,12 @@
 //
 // The input changes a sound pack (which one, and how, stands in its first bytes), and checksums are
 // made right again, so that the fuzzer gets behind them; or it is a pack itself.
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <string>
-#include <vector>
 
 #include "headrace/formats/columns.h"
+#include "headrace/formats/fuzz_source.h"
 #include "headrace/formats/pack/pack.h"
 #include "headrace/formats/pack/pack_test_damage.h"
 
@@ -56,37 +51,15 @@ std::vector<uint8_t> sound_pack(uint64_t page_bytes) {
   return bytes;
 }
 
-// {u16 place, from the begin or the end; u8 count; bytes}, again and again.
-void apply(std::span<const uint8_t> changes, std::vector<uint8_t>& bytes) {
-  while (changes.size() > 3) {
-    const uint64_t place = number_at<uint16_t>(changes, 0);
-    const size_t count = std::min<size_t>(changes[2] % 16 + 1, changes.size() - 3);
-    const size_t at =
-        place & 1 ? bytes.size() - 1 - place / 2 % bytes.size() : place / 2 % bytes.size();
-    for (size_t i = 0; i < count && at + i < bytes.size(); ++i) bytes[at + i] = changes[3 + i];
-    changes = changes.subspan(3 + count);
-  }
-}
-
-void read_all(const Source& source) {
-  const std::vector<bool> all(source.schema().size(), true);
-  for (int64_t i = 0; i < std::min<int64_t>(source.size(), 200); ++i) {
-    RecordData data;
-    source.read({&i, 1}, all, {&data, 1});
-    size_t sum = source.key(i).size();
-    for (const FieldData& field : data.fields) {
-      for (uint8_t byte : field.bytes) sum += byte;
-    }
-    if (sum == SIZE_MAX) std::abort();  // so that the bytes are really looked at
-  }
-  (void)source.integer_column("label");
-  (void)source.description();
+// From the begin, or from the end, where the sections are.
+size_t place_of(size_t word, size_t size) {
+  return word & 1 ? size - 1 - word / 2 % size : word / 2 % size;
 }
 
 void use(const std::string& path) {
   for (const bool recover : {false, true}) {
     try {
-      read_all(*open_source(path, {{"format", std::string("pack")}, {"recover", recover}}));
+      open_and_read(path, "pack", {{"recover", recover}}, {.records = 200});
       summarize_pack(path, recover);
       check_pack(path);
     } catch (const Exception& exception) {
@@ -101,21 +74,16 @@ void use(const std::string& path) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace headrace;
   static const std::vector<uint8_t> packs[] = {sound_pack(4096), sound_pack(kDefaultPageBytes)};
-  static const int descriptor = ::memfd_create("pack", 0);
   if (size < 2) return 0;
   const int way = data[0] % 4;
   std::vector<uint8_t> bytes = way < 2 ? packs[way] : std::vector<uint8_t>();
   const std::span<const uint8_t> input(data + 1, size - 1);
   if (way < 2) {
-    apply(input, bytes);
+    change(bytes, input, 16, place_of);
   } else {
     bytes.assign(input.begin(), input.end());
   }
   if (way < 3) correct_checksums(bytes);
-  if (::ftruncate(descriptor, 0) != 0 ||
-      ::pwrite(descriptor, bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    std::abort();
-  }
-  use("/proc/self/fd/" + std::to_string(descriptor));
+  use(file_of(bytes));
   return 0;
 }

@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // TFRecords as hostile input: any file, and any message inside of sound frames, read with guessed
 // and with given fields. A message's label is the same whether the record is read or only that.
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <string>
-#include <vector>
 
-#include "headrace/formats/source.h"
+#include "headrace/formats/fuzz_source.h"
 #include "headrace/formats/tfrecord/tfrecord_frames.h"
 
 namespace headrace {
@@ -32,37 +25,32 @@ void put_frame(std::span<const uint8_t> data, std::vector<uint8_t>& out) {
   put(&of_data, sizeof of_data, out);
 }
 
-void read_all(const Source& source) {
-  const std::vector<bool> all(source.schema().size(), true);
-  std::vector<int64_t> values;
-  bool good = true;
-  for (int64_t i = 0; i < std::min<int64_t>(source.size(), 50); ++i) {
-    RecordData data;
-    data.max_bytes = size_t{1} << 20;
-    source.read({&i, 1}, all, {&data, 1});
-    good = good && data.result.has_value();
-    size_t sum = source.key(i).size();
-    for (const FieldData& field : data.fields) {
-      for (uint8_t byte : field.bytes) sum += byte;
+// Compares the column of labels with the labels of the records, when the last of them is read.
+class Labels {
+ public:
+  void look(const Source& source, const RecordData& record) {
+    good_ = good_ && record.result.has_value();
+    for (size_t field = 0; field < source.schema().size() && good_; ++field) {
+      if (source.schema()[field].name == "label") labels_.push_back(record.fields[field].scalar);
     }
-    if (sum == SIZE_MAX) std::abort();  // so that the bytes are really looked at
-    for (size_t field = 0; field < all.size() && good; ++field) {
-      if (source.schema()[field].name == "label") values.push_back(data.fields[field].scalar);
-    }
-  }
-  if (good && source.size() <= 50 && source.size() == static_cast<int64_t>(values.size())) {
+    if (!good_ || source.size() != static_cast<int64_t>(labels_.size())) return;
     const std::vector<int64_t> column = source.integer_column("label");
-    if (!column.empty() && column != values) std::abort();
+    if (!column.empty() && column != labels_) std::abort();
   }
-}
 
-void use(const std::string& path, const std::map<std::string, ParamValue>& more) {
-  std::map<std::string, ParamValue> arguments = more;
-  arguments["format"] = std::string("tfrecord");
-  try {
-    read_all(*open_source(path, arguments));
-  } catch (const Exception&) {
-  }
+ private:
+  std::vector<int64_t> labels_;
+  bool good_ = true;
+};
+
+void use(const std::string& path, const std::map<std::string, ParamValue>& arguments) {
+  Labels labels;
+  open_and_read(path, "tfrecord", arguments,
+                {.records = 50,
+                 .record_bytes = size_t{1} << 20,
+                 .look = [&](const Source& source, const RecordData& record) {
+                   labels.look(source, record);
+                 }});
 }
 
 }  // namespace
@@ -70,9 +58,7 @@ void use(const std::string& path, const std::map<std::string, ParamValue>& more)
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace headrace;
-  static const int descriptor = ::memfd_create("tfrecord", 0);
-  static const bool no_cache = ::setenv("HEADRACE_CACHE", "", 1) == 0;
-  if (size < 1 || !no_cache) return 0;
+  if (size < 1) return 0;
   const std::span<const uint8_t> input(data + 1, size - 1);
   std::vector<uint8_t> bytes;
   if (data[0] % 4 == 0) {
@@ -81,11 +67,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const size_t records = data[0] % 4, part = input.size() / records;
     for (size_t i = 0; i < records; ++i) put_frame(input.subspan(i * part, part), bytes);
   }
-  if (::ftruncate(descriptor, 0) != 0 ||
-      ::pwrite(descriptor, bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    std::abort();
-  }
-  const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
+  const std::string path = file_of(bytes);
   using Texts = std::vector<std::string>;
   use(path, {});
   use(path, {{"content", std::string("example")}, {"missing", std::string("empty")}});
