@@ -22,6 +22,7 @@ from headrace.errors import (
 from headrace.formats import *  # noqa: F403  (one function for each format)
 from headrace.index import index
 from headrace.loader import Loader
+from headrace.migrate import from_dataloader
 from headrace.pack import pack, unpack
 from headrace.prefetch import prefetch
 from headrace.presets import IMAGENET_MEAN, IMAGENET_STD
@@ -46,6 +47,7 @@ __all__ = [
     "concat",
     "convert",
     "formats",
+    "from_dataloader",
     "index",
     "join",
     "kfold",

@@ -44,7 +44,7 @@ class Block:
         return self._memory
 
     @property
-    def bytes(self) -> int:
+    def extent(self) -> int:
         return os.fstat(self.descriptor).st_size
 
     def close(self) -> None:
@@ -122,9 +122,9 @@ class Channel:
         self._socket.shutdown(socket.SHUT_WR)
 
     @property
-    def bytes(self) -> int:
+    def extent(self) -> int:
         """Of shared memory."""
-        return self._outgoing.bytes + self._incoming.bytes
+        return self._outgoing.extent + self._incoming.extent
 
     def close(self) -> None:
         self._socket.close()

@@ -53,7 +53,7 @@ def main(end: int, lifeline: int) -> None:
 def _prepared(setup: Block) -> list[Step]:
     """The steps, once the modules that they come from can be found as in the parent."""
     global importing_main
-    main_module, pickled = pickle.loads(setup.memory(setup.bytes))
+    main_module, pickled = pickle.loads(setup.memory(setup.extent))
     importing_main = True
     # multiprocessing refuses to start processes from a main script that is being imported.
     current: Any = multiprocessing.process.current_process()

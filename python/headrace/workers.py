@@ -146,7 +146,7 @@ class Worker:
 
     @property
     def shared_bytes(self) -> int:
-        return self._channel.bytes
+        return self._channel.extent
 
     def end(self, *, patiently: bool) -> None:
         """Ends the process; whoever is inside run() gets an error."""

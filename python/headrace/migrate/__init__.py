@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From torch's DataLoader to a Headrace Loader: ``hr.from_dataloader(dataloader)``.
+
+Imports neither torch nor torchvision: their classes are recognized by name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace import transforms as T
+from headrace.loader import Loader
+from headrace.migrate import check as comparison
+from headrace.migrate import dataset as datasets
+from headrace.migrate.dataset import REFUSED, Dataset
+from headrace.migrate.order import keywords_from
+from headrace.migrate.originals import OnTarget, name_of, seeded, value_crossing
+from headrace.migrate.report import ADVICE, CHANGED, DROPPED, NATIVE, PYTHON, Report
+from headrace.migrate.transform_list import Form, Translated, shown, translate
+
+_NOT_NEEDED = {
+    "num_workers": "records are processed by native threads, threads=N sets how many",
+    "pin_memory": 'loader.torch("cuda") delivers on the device',
+    "prefetch_factor": "memory_limit= bounds how far the engine runs ahead",
+    "persistent_workers": "threads live as long as the process",
+    "timeout": "a step that hangs is reported by name",
+    "worker_init_fn": "steps in Python are seeded for each record, whichever process they run in",
+}
+
+
+class MigratedLoader(Loader):
+    """A Loader with ``report``: what became of each part of the DataLoader."""
+
+    report: Report
+
+
+def from_dataloader(
+    dataloader: Any,
+    *,
+    check: bool = True,
+    python_workers: int = 0,
+    collate: str = "same",
+    annotations: Any = None,
+    verbose: bool = True,
+    **changes: Any,
+) -> MigratedLoader:
+    """A Loader that gives the batches of a torch DataLoader, and a report of what became of it.
+
+    Datasets of torchvision (ImageFolder, DatasetFolder, CIFAR10/100, MNIST and its kin, SVHN,
+    CocoDetection), TensorDataset and Subsets of them become sources, transforms of torchvision
+    (v1 and v2) operators. What has no operator, and every other map-style dataset, runs as a step
+    in Python, on one thread or in ``python_workers`` processes. Random orders and draws are others
+    than torch's, from the same distributions.
+
+    Args:
+        dataloader: over a map-style dataset. It is not iterated, apart from a sampler that
+            Headrace does not know.
+        check: compare 32 records of both, without what is random.
+        collate: "default" leaves a collate_fn of the user's out.
+        annotations: CocoDetection's file.
+        verbose: print the report, which is also ``loader.report``.
+        changes: keywords of Loader that replace what was found, such as ``sampler=``.
+
+    Raises ConfigError HR0834 for what cannot be translated, with the way out, and HR0835 where a
+    record differs.
+    """
+    report = Report(f"DataLoader over {type(dataloader.dataset).__name__}")
+    _check_collate(dataloader, collate, report)
+    dataset = datasets.translate(dataloader.dataset, annotations)
+    native = not dataset.steps
+    report.add(
+        f"{dataset.name} ({len(dataset.source):,} records)",
+        NATIVE if native else PYTHON,
+        dataset.note,
+    )
+    image_steps = _image_steps(dataset)
+    label_step = _label_step(dataset)
+    for step in [*image_steps, *([label_step] if label_step else [])]:
+        for name in step.names:
+            report.add(name, NATIVE if step.native else PYTHON, step.note)
+    if "sampler" in changes or "shuffle" in changes:
+        keywords: dict[str, Any] = {"batch_size": dataloader.batch_size}
+    else:
+        keywords = keywords_from(dataloader, len(dataset.source), report)
+    _note_the_rest(dataloader, dataset, report, python_workers)
+    if check:
+        comparison.compare(dataset, image_steps, label_step, report)
+    steps = [*dataset.steps, *(step for part in image_steps for step in part.step)]
+    loader = MigratedLoader(
+        dataset.source,
+        [*steps, *(label_step.step if label_step else [])],
+        **{
+            "fields": dataset.fields,
+            "ragged": "list" if dataset.ragged else None,
+            "python_workers": python_workers,
+            **keywords,
+            **changes,
+        },
+    )
+    loader.report = report
+    if verbose:
+        print(report)
+    return loader
+
+
+def _check_collate(dataloader: Any, collate: str, report: Report) -> None:
+    if "Iterable" in str(getattr(dataloader, "_dataset_kind", "")) or (
+        getattr(dataloader, "_dataset_kind", 0) == 1
+    ):
+        raise REFUSED.error(
+            f"{type(dataloader.dataset).__name__} is an IterableDataset, whose records have no "
+            "numbers",
+            hint="hr.prefetch(dataloader, device) feeds a GPU from it; hr.open() reads shards",
+        )
+    function = dataloader.collate_fn
+    home = str(getattr(function, "__module__", ""))
+    if home.startswith("torch.") and name_of(function) in ("default_collate", "default_convert"):
+        return
+    if collate != "default":
+        raise REFUSED.error(
+            f"it has a collate_fn of its own, {name_of(function)}",
+            hint='collate="default" leaves it out: fields are stacked, or lists with '
+            'ragged="list". What it does to one record becomes a function in the list of '
+            "transforms; what it does to a batch goes into the loop",
+        )
+    report.add(f"collate_fn={name_of(function)}", CHANGED, "left out: fields are stacked")
+
+
+def _image_steps(dataset: Dataset) -> list[Translated]:
+    if dataset.transform is None:
+        return []
+    numbers = (0, len(dataset.source) // 2, len(dataset.source) - 1)
+    probes = [dataset.raw(i)["image"] for i in numbers]
+    return translate(dataset.transform, Form("pil", "uint8", dataset.fixed, probes))
+
+
+def _label_step(dataset: Dataset) -> Translated | None:
+    transform = dataset.target_transform
+    if transform is None:
+        return None
+
+    def steadily(label: Any) -> Any:
+        with seeded(0):
+            return transform(label)
+
+    value = value_crossing(steadily(dataset.raw(0)["label"]))
+    returns = None
+    if isinstance(value, (str, bytes)) or (value.dtype, value.shape) != ("int64", ()):
+        returns = {"label": datasets._declared("label", [value])}
+    return Translated(
+        [f"target_transform {shown(transform)}"],
+        [T.Python(OnTarget(transform), returns, fields="label")],
+        [T.Python(OnTarget(transform, steady=True), returns, fields="label")],
+        steadily,
+        False,
+        "a callable of your own",
+    )
+
+
+def _note_the_rest(dataloader: Any, dataset: Dataset, report: Report, python_workers: int) -> None:
+    usual = {
+        "num_workers": 0,
+        "pin_memory": False,
+        "prefetch_factor": None,
+        "timeout": 0,
+        "persistent_workers": False,
+        "worker_init_fn": None,
+    }
+    for name, default in usual.items():
+        value = getattr(dataloader, name, default)
+        if value != default and (name, value) != ("prefetch_factor", 2):
+            said = name_of(value) if callable(value) else value
+            report.add(f"{name}={said}", DROPPED, _NOT_NEEDED[name])
+    if dataset.named:
+        report.add('.torch(batch="dict")', ADVICE, "gives batches as dictionaries")
+    if report.python and python_workers:
+        report.add(f"python_workers={python_workers}", ADVICE, "main scripts need a guard for them")
+    elif report.python:
+        count = getattr(dataloader, "num_workers", 0) or 4
+        report.add(
+            f"python_workers={count}",
+            ADVICE,
+            f"runs the steps in Python in {count} processes; now they have one thread",
+        )

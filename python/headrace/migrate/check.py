@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records of both pipelines side by side, in the form of the pipelines in which nothing is random.
+
+Integers must be equal. Numbers of floating point may differ by some units of the last place:
+torchvision's ToTensor divides by 255, and ToDtype multiplies by the inverse.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.errors import declare
+from headrace.loader import Loader
+from headrace.migrate.dataset import Dataset
+from headrace.migrate.originals import value_crossing
+from headrace.migrate.report import Report
+from headrace.migrate.transform_list import Translated
+from headrace.sources import subset
+
+_DIFFERS = declare(
+    "HR0835",
+    "config",
+    "the translation gives other values",
+    "from_dataloader(check=True) compares records of the dataset with those of the loader, without "
+    "what is random in either. The message names the first record and the step behind which they "
+    "differ: for instance a picture that Pillow and libjpeg-turbo repair differently, or a "
+    "transform that keeps state. check=False translates without comparing.",
+)
+
+_RECORDS = 32
+_UNITS = 8  # of the last place, of the largest value
+
+
+def compare(
+    dataset: Dataset, image_steps: list[Translated], label_step: Translated | None, report: Report
+) -> None:
+    """Raises ConfigError HR0835 where a record differs."""
+    count = min(_RECORDS, len(dataset.source))
+    picks = np.unique(np.linspace(0, len(dataset.source) - 1, count).astype(np.int64))
+    steps = [*image_steps, *([label_step] if label_step else [])]
+    ours = _records(dataset, picks, steps)
+    report.differences = dict.fromkeys(dataset.fields, 0.0)
+    for number, record in zip(picks, ours, strict=True):
+        expected = _expected(dataset, int(number), image_steps, label_step)
+        for name in dataset.fields:
+            problem, largest = _difference(record[name], expected[name])
+            if problem:
+                place = _first_step(dataset, int(number), image_steps) if name == "image" else ""
+                raise _DIFFERS.error(
+                    f"{name} of record {number} {problem}{place}",
+                    note=f"the record's key is {dataset.source.key(int(number))}",
+                    hint="check=False translates without comparing",
+                )
+            report.differences[name] = max(report.differences[name], largest)
+    report.records_checked = len(picks)
+
+
+def _records(dataset: Dataset, picks: Any, steps: list[Translated]) -> list[dict[str, Any]]:
+    pipeline = [*dataset.steady, *(step for part in steps for step in part.steady)]
+    source = subset(dataset.source, picks)
+    options: dict[str, Any] = {"batch_size": 1, "ragged": "list", "shard": False, "index": False}
+    with Loader(source, pipeline, fields=dataset.fields, **options) as loader:
+        return [{name: values[0] for name, values in batch._asdict().items()} for batch in loader]
+
+
+def _expected(
+    dataset: Dataset, number: int, image_steps: list[Translated], label_step: Translated | None
+) -> dict[str, Any]:
+    values = dataset.raw(number)
+    for part in image_steps:
+        values["image"] = part.original(values["image"])
+    if label_step:
+        values["label"] = label_step.original(values["label"])
+    return {name: value_crossing(value) for name, value in values.items()}
+
+
+def _difference(ours: Any, theirs: Any) -> tuple[str, float]:
+    """What is wrong, if anything, and the largest difference."""
+    if isinstance(theirs, (str, bytes)):
+        return ("" if ours == theirs else f"is {ours!r}, the dataset has {theirs!r}"), 0.0
+    ours = np.asarray(ours)
+    if (ours.dtype, ours.shape) != (theirs.dtype, theirs.shape):
+        return f"is {ours.dtype} {ours.shape}, the dataset has {theirs.dtype} {theirs.shape}", 0.0
+    if not ours.size:
+        return "", 0.0
+    alike = (ours == theirs) | ((ours != ours) & (theirs != theirs))  # NaN
+    apart = np.abs(np.subtract(ours, theirs, dtype=np.float64))
+    largest = float(np.where(alike, 0, apart).max())
+    allowed = 0.0
+    if ours.dtype.kind == "f":
+        allowed = _UNITS * float(np.finfo(ours.dtype).eps) * max(1.0, float(np.abs(theirs).max()))
+    if largest <= allowed:
+        return "", largest
+    return f"differs by up to {largest:.4g} (allowed: {allowed:.2g})", largest
+
+
+def _first_step(dataset: Dataset, number: int, steps: list[Translated]) -> str:
+    """The first step behind which the image differs."""
+    for count in range(len(steps) + 1):
+        (ours,) = _records(dataset, [number], steps[:count])
+        theirs = _expected(dataset, number, steps[:count], None)
+        if _difference(ours["image"], theirs["image"])[0]:
+            return f" behind {' + '.join(steps[count - 1].names)}" if count else " as it is decoded"
+    return ""

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torchvision's and torch's datasets as sources; others as a step that asks them for a record."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace import _core
+from headrace import transforms as T
+from headrace.errors import declare
+from headrace.migrate.originals import Fetch, seeded, value_crossing
+from headrace.objects import _is_integer, _is_picture
+from headrace.sources import Source, _array_of, records, subset
+from headrace.sources import _is_picture as is_picture_file
+from headrace.sources import open as open_source
+
+REFUSED = declare(
+    "HR0834",
+    "config",
+    "a DataLoader that cannot be translated",
+    "from_dataloader() takes DataLoaders over map-style datasets whose batches are assembled by "
+    "torch's own collate function, in an order that is known before the epoch begins. The message "
+    "names the part that is different, and what to use in its place.",
+)
+
+Records = Callable[[int], dict[str, Any]]
+
+
+@dataclasses.dataclass
+class Dataset:
+    """A dataset as a source; ``raw(i)`` gives record i without Headrace, before any transform."""
+
+    name: str
+    source: Source
+    fields: tuple[str, ...]
+    raw: Records
+    steps: list[Any] = dataclasses.field(default_factory=list)  # that make the fields
+    steady: list[Any] = dataclasses.field(default_factory=list)
+    transform: Any = None
+    target_transform: Any = None
+    fixed: bool = False  # whether all pictures have one size
+    ragged: bool = False
+    named: bool = False  # its records are dictionaries
+    note: str = ""
+
+
+class NoFormat(Exception):
+    """The dataset has to be asked record by record; the message says why."""
+
+
+def translate(dataset: Any, annotations: Any = None) -> Dataset:
+    """The dataset, or a torch Subset of one. ConfigError where its records have no fields."""
+    base, rows = _opened(dataset)
+    if not hasattr(base, "__getitem__") or not hasattr(base, "__len__") or not len(base):
+        raise REFUSED.error(
+            f"{type(base).__name__} has no records by number",
+            hint="hr.prefetch(dataloader, device) feeds a GPU from any iterable",
+        )
+    try:
+        out = _maker_of(base)(base, annotations)
+    except NoFormat as reason:
+        return _fetched(base, rows, str(reason))
+    out.name = type(base).__name__
+    if rows is not None:
+        of_all = out.raw
+        picked = rows
+        out.source = subset(out.source, rows)
+        out.raw = lambda i: of_all(int(picked[i]))
+    return out
+
+
+def _opened(dataset: Any) -> tuple[Any, Any]:
+    """Below all Subsets: the dataset, and which of its records there are (None: all)."""
+    rows: Any = None
+    while type(dataset).__name__ == "Subset" and type(dataset).__module__.startswith("torch."):
+        indices = np.asarray(dataset.indices, np.int64)
+        rows = indices if rows is None else indices[rows]
+        dataset = dataset.dataset
+    return dataset, rows
+
+
+def _maker_of(dataset: Any) -> Callable[[Any, Any], Dataset]:
+    for base in type(dataset).__mro__:
+        known = _MAKERS.get(base.__name__)
+        if known is None or base.__module__.partition(".")[0] not in ("torch", "torchvision"):
+            continue
+        if type(dataset).__getitem__ is not base.__getitem__:
+            raise NoFormat(f"it has a __getitem__ of its own on top of {base.__name__}'s")
+        together = getattr(dataset, "transforms", None)
+        if together is not None and type(together).__name__ != "StandardTransform":
+            raise NoFormat("its transforms= takes the image and the target together")
+        return known
+    raise NoFormat("Headrace does not know this class")
+
+
+def _untransformed(dataset: Any) -> Any:
+    """The dataset once more, sharing its data, without its transforms."""
+    plain = copy.copy(dataset)
+    plain.transform = plain.target_transform = plain.transforms = None
+    return plain
+
+
+def _pictures(dataset: Any, source: Source, **more: Any) -> Dataset:
+    """A dataset of torchvision whose records are (image, label)."""
+    plain = _untransformed(dataset)
+    return Dataset(
+        "",
+        source,
+        ("image", "label"),
+        lambda i: dict(zip(("image", "label"), plain[i], strict=True)),
+        transform=dataset.transform,
+        target_transform=dataset.target_transform,
+        **more,
+    )
+
+
+def _labelled(column: Any, labels: Any, dataset: Any) -> Source:
+    """A source of pictures (paths, or an array) and labels with the names of their classes."""
+    columns = _core.ColumnList()
+    if isinstance(column, list):
+        columns.add_paths("image", column)
+    else:
+        columns.add_array("image", column, column)
+    numbers = np.ascontiguousarray(labels, np.int64)
+    classes = [str(name) for name in getattr(dataset, "classes", None) or ()]
+    columns.add_array("label", numbers, numbers, classes)
+    return Source(columns.source())
+
+
+def _folder(dataset: Any, _: Any) -> Dataset:
+    loader = dataset.loader
+    if loader.__module__ != "torchvision.datasets.folder" or "accimage" in loader.__name__:
+        raise NoFormat("it has a loader= of its own")
+    paths = [os.fspath(path) for path, _ in dataset.samples]
+    others = sorted({os.path.splitext(path)[1] for path in paths if not is_picture_file(path)})
+    if others:
+        raise NoFormat(f"files of {', '.join(others)}, for which Headrace has no decoder")
+    return _pictures(dataset, _labelled(paths, [label for _, label in dataset.samples], dataset))
+
+
+def _cifar(dataset: Any, _: Any) -> Dataset:
+    images = np.ascontiguousarray(np.asarray(dataset.data).transpose(0, 3, 1, 2))
+    return _pictures(dataset, _labelled(images, dataset.targets, dataset), fixed=True)
+
+
+def _mnist(dataset: Any, _: Any) -> Dataset:
+    images = np.ascontiguousarray(dataset.data)[:, None]
+    return _pictures(dataset, _labelled(images, dataset.targets, dataset), fixed=True)
+
+
+def _svhn(dataset: Any, _: Any) -> Dataset:
+    images = np.ascontiguousarray(dataset.data)
+    return _pictures(dataset, _labelled(images, dataset.labels, dataset), fixed=True)
+
+
+def _coco(dataset: Any, annotations: Any) -> Dataset:
+    if annotations is None:
+        raise REFUSED.error(
+            "CocoDetection does not keep the name of its file",
+            hint='from_dataloader(..., annotations="instances_train2017.json")',
+        )
+    together = dataset.transforms
+    if getattr(together, "target_transform", None) is not None:
+        raise NoFormat("its target_transform takes COCO's list of dictionaries")
+    source = open_source(
+        annotations,
+        format="coco",
+        images=os.fspath(dataset.root),
+        boxes="xywh",
+        category_ids="keep",
+        captions=False,
+    )
+    if len(source) != len(dataset.ids):
+        raise REFUSED.error(
+            f"{annotations} lists {len(source)} pictures, the dataset has {len(dataset.ids)}"
+        )
+    plain = _untransformed(dataset)
+
+    def raw(i: int) -> dict[str, Any]:
+        image, target = plain[i]
+        boxes = np.array([row["bbox"] for row in target], np.float32).reshape(-1, 4)
+        labels = np.array([row["category_id"] for row in target], np.int64)
+        number = np.int64(dataset.ids[i])
+        return {"image": image, "boxes": boxes, "labels": labels, "image_id": number}
+
+    return Dataset(
+        "",
+        source,
+        ("image", "boxes", "labels", "image_id"),
+        raw,
+        transform=getattr(together, "transform", None),
+        ragged=True,
+        note="targets are the fields boxes (x, y, w, h) and labels (ids of categories), not a "
+        "list of dictionaries; hr.coco() has masks, keypoints and other boxes",
+    )
+
+
+def _tensors(dataset: Any, _: Any) -> Dataset:
+    columns = [np.asarray(_array_of("a tensor", tensor)) for tensor in dataset.tensors]
+    names: list[str] = []
+    for column in columns:
+        first = column[0]
+        picture = not names and _is_picture(first) and first.shape[0] in (1, 3, 4)
+        label = bool(names) and _is_integer(first) and first.dtype == np.int64
+        base = "image" if picture else "label" if label else "data"
+        taken = sum(name.rstrip("0123456789") == base for name in names)
+        names.append(base if not taken else f"{base}{taken + 1}")
+    fields = dict(zip(names, columns, strict=True))
+    return Dataset(
+        "",
+        records(**fields),
+        tuple(names),
+        lambda i: {name: column[i] for name, column in fields.items()},
+        fixed=True,
+    )
+
+
+_MAKERS: dict[str, Callable[[Any, Any], Dataset]] = {
+    "DatasetFolder": _folder,
+    "CIFAR10": _cifar,  # CIFAR100 is one, as are MNIST's four sisters of MNIST
+    "MNIST": _mnist,
+    "SVHN": _svhn,
+    "CocoDetection": _coco,
+    "TensorDataset": _tensors,
+}
+
+
+# All others.
+
+
+def _fetched(dataset: Any, rows: Any, reason: str) -> Dataset:
+    """A source of record numbers, and a step that asks the dataset for the record."""
+    numbers = np.arange(len(dataset)) if rows is None else rows
+    with seeded(0):
+        named = isinstance(dataset[int(numbers[0])], Mapping)
+    steady = Fetch(dataset, steady=True)
+    probes = [steady.fields(int(numbers[i]), 0) for i in (0, len(numbers) // 2, -1)]
+    returns = {name: _declared(name, [p[name] for p in probes]) for name in probes[0]}
+    return Dataset(
+        type(dataset).__name__,
+        records(index=np.ascontiguousarray(numbers, np.int64)),
+        tuple(returns),
+        lambda i: steady.fields(int(numbers[i]), 0),
+        steps=[T.Python(Fetch(dataset), returns, fields="index")],
+        steady=[T.Python(steady, returns, fields="index")],
+        named=named,
+        note=reason,
+    )
+
+
+def _declared(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
+    """(dtype, shape, kind) of a field by its values in some records."""
+    first = value_crossing(values[0])
+    if isinstance(first, (str, bytes)):
+        return "uint8", (), "text" if isinstance(first, str) else "bytes"
+    if first.dtype.name not in _core.DType.__members__:
+        raise REFUSED.error(
+            f"{name} of a record is {type(values[0]).__name__}",
+            hint="records are tuples or dictionaries of tensors, arrays, numbers and text",
+        )
+    shapes = {value.shape for value in values}
+    shape = [n if all(s[i] == n for s in shapes) else -1 for i, n in enumerate(first.shape)]
+    return first.dtype.name, tuple(shape), "tensor"

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transforms and datasets of torch that go on as Python steps.
+
+They draw from the global generators of torch, NumPy and Python. For each record these are seeded
+from the record's own generator and put back afterwards, so that draws repeat exactly.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.objects import _named
+
+Pixels = np.ndarray[Any, Any]
+
+
+@contextlib.contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Global generators as a function of ``seed`` inside, and as they were outside."""
+    torch = sys.modules.get("torch")
+    before = random.getstate(), np.random.get_state(), torch and torch.random.get_rng_state()
+    random.seed(seed)
+    np.random.seed(seed & 0xFFFFFFFF)
+    if torch:
+        torch.random.default_generator.manual_seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(before[0])
+        np.random.set_state(before[1])
+        if torch:
+            torch.random.set_rng_state(before[2])
+
+
+def value_from_pixels(pixels: Pixels, form: str) -> Any:
+    """(C, H, W) as "pil", "image" (torchvision's Image) or "tensor"."""
+    if form == "pil":
+        from PIL import Image
+
+        return Image.fromarray(pixels[0] if len(pixels) == 1 else pixels.transpose(1, 2, 0))
+    import torch
+
+    tensor = torch.from_numpy(np.ascontiguousarray(pixels))
+    if form == "image":
+        from torchvision import tv_tensors
+
+        return tv_tensors.Image(tensor)
+    return tensor
+
+
+def pixels_from_value(value: Any) -> Any:
+    """A picture of Pillow or a tensor as an array, pictures (C, H, W)."""
+    if hasattr(value, "detach"):
+        return value.detach().cpu().numpy()
+    array = np.asarray(value)
+    if hasattr(value, "getbands"):
+        return array[None] if array.ndim == 2 else np.ascontiguousarray(array.transpose(2, 0, 1))
+    return array
+
+
+class Originals:
+    """Consecutive transforms of torchvision, or callables of the user's, as one step on ``image``.
+
+    form: what the first of them gets, "pil", "image" or "tensor". steady: with the same draws for
+    every record, for comparisons.
+    """
+
+    def __init__(
+        self, transforms: Sequence[Callable[[Any], Any]], form: str, steady: bool = False
+    ) -> None:
+        self.transforms = list(transforms)
+        self.form = form
+        self.steady = steady
+        self.__name__ = "+".join(name_of(transform) for transform in self.transforms)
+
+    def __call__(self, image: Pixels, rng: np.random.Generator) -> Any:
+        value = value_from_pixels(image, self.form)
+        with seeded(0 if self.steady else int(rng.integers(1 << 63))):
+            return pixels_from_value(self.apply(value))
+
+    def apply(self, value: Any) -> Any:
+        for transform in self.transforms:
+            value = transform(value)
+        return value
+
+
+class OnTarget:
+    """A target_transform as a step on the label."""
+
+    def __init__(self, transform: Callable[[Any], Any], steady: bool = False) -> None:
+        self.transform = transform
+        self.steady = steady
+        self.__name__ = name_of(transform)
+
+    def __call__(self, label: Any, rng: np.random.Generator) -> Any:
+        with seeded(0 if self.steady else int(rng.integers(1 << 63))):
+            return pixels_from_value(self.transform(int(label)))
+
+
+class Fetch:
+    """A map-style dataset as a step: record number in, its fields out."""
+
+    def __init__(self, dataset: Any, steady: bool = False) -> None:
+        self.dataset = dataset
+        self.steady = steady
+        self.__name__ = type(dataset).__name__
+
+    def __call__(self, index: Any, rng: np.random.Generator) -> dict[str, Any]:
+        return self.fields(int(index), 0 if self.steady else int(rng.integers(1 << 63)))
+
+    def fields(self, index: int, seed: int) -> dict[str, Any]:
+        with seeded(seed):
+            values = _named(self.dataset[index])
+        return {name: value_crossing(value) for name, value in values.items()}
+
+
+def value_crossing(value: Any) -> Any:
+    """As it is delivered: text and bytes stay, the rest become arrays of the same shape."""
+    return value if isinstance(value, (str, bytes)) else pixels_from_value(value)
+
+
+def name_of(transform: Any) -> str:
+    return str(getattr(transform, "__name__", type(transform).__name__))

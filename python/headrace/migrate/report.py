@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What became of each part of a DataLoader."""
+
+from __future__ import annotations
+
+import dataclasses
+
+NATIVE, PYTHON, DROPPED = "native", "Python step", "not needed"
+CHANGED, ADVICE = "changed", "advice"
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """One part: what it was, what it has become (one of the words above), and a note."""
+
+    name: str
+    became: str
+    note: str = ""
+
+
+class Report:
+    """The parts in the order of the data, and what the comparison of records gave.
+
+    ``native``, ``python``, ``dropped``, ``changed`` and ``advice`` are the parts by what they have
+    become. ``differences`` has the largest difference found in each field, where it was looked for.
+    """
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.parts: list[Part] = []
+        self.differences: dict[str, float] = {}
+        self.records_checked = 0
+
+    def add(self, name: str, became: str, note: str = "") -> None:
+        self.parts.append(Part(name, became, note))
+
+    def _those(self, became: str) -> list[Part]:
+        return [part for part in self.parts if part.became == became]
+
+    @property
+    def native(self) -> list[Part]:
+        return self._those(NATIVE)
+
+    @property
+    def python(self) -> list[Part]:
+        return self._those(PYTHON)
+
+    @property
+    def dropped(self) -> list[Part]:
+        return self._those(DROPPED)
+
+    @property
+    def changed(self) -> list[Part]:
+        return self._those(CHANGED)
+
+    @property
+    def advice(self) -> list[Part]:
+        return self._those(ADVICE)
+
+    def __str__(self) -> str:
+        lines = [self.title]
+        for part in self.parts:
+            note = f": {part.note}" if part.note else ""
+            lines.append(f"  {part.became:<12} {part.name}{note}")
+        if self.records_checked:
+            found = ", ".join(
+                f"{name} {f'differs by at most {largest:.2g}' if largest else 'equal'}"
+                for name, largest in self.differences.items()
+            )
+            lines.append(f"  {'compared':<12} {self.records_checked} records: {found}")
+        return "\n".join(lines)
+
+    __repr__ = __str__

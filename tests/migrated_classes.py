@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Datasets and transforms of users, for the tests of from_dataloader: workers import them here."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+
+
+class Invert:
+    """A transform of the user's own, on pictures of Pillow."""
+
+    def __call__(self, image: Any) -> Any:
+        from PIL import ImageOps
+
+        return ImageOps.invert(image)
+
+
+class Grow:
+    """Another size and another dtype come out."""
+
+    def __call__(self, image: Any) -> Any:
+        return np.repeat(np.asarray(image).transpose(2, 0, 1), 2, axis=1).astype(np.float32)
+
+
+class Counting:
+    """Keeps state: each call gives something else."""
+
+    calls = 0
+
+    def __call__(self, image: Any) -> Any:
+        from PIL import Image
+
+        Counting.calls += 1
+        return Image.fromarray(np.full_like(np.asarray(image), Counting.calls % 256))
+
+
+class Words:
+    """A map-style dataset that nobody knows."""
+
+    def __len__(self) -> int:
+        return 11
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        noise = np.float32([random.random(), np.random.random()])
+        return {
+            "x": np.full((2, 3), index, np.int32),
+            "text": f"n{index}",
+            "y": 1.5,
+            "noise": noise,
+        }
+
+
+def plus_ten(label: int) -> int:
+    return label + 10
+
+
+def half(label: int) -> Any:
+    return np.float32([label / 2, label])
