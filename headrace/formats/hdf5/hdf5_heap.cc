@@ -28,7 +28,7 @@ Hdf5Heap::Hdf5Heap(const Hdf5File& file, uint64_t address) : file_(file), addres
   Hdf5Cursor in = file.cursor(begin);
   in.skip(4);
   const uint8_t version = in.u8();
-  id_bytes_ = in.u16();
+  in.skip(2);  // bytes of an identifier
   const uint16_t filter_bytes = in.u16();
   const uint8_t flags = in.u8();
   if (filter_bytes > 0) {

@@ -30,11 +30,9 @@ class Hdf5Heap {
   uint64_t find(uint64_t at, uint64_t& begin, uint64_t& bytes);
   const std::vector<uint8_t>& indirect(uint64_t address, unsigned rows, uint64_t begin);
   const Block& direct(uint64_t address, uint64_t begin, uint64_t bytes);
-  std::vector<uint8_t>& keep(uint64_t address, std::vector<uint8_t> bytes);
 
   const Hdf5File& file_;
   uint64_t address_;
-  uint16_t id_bytes_ = 0;
   uint32_t most_managed_ = 0;
   uint16_t width_ = 0;  // blocks in a row
   uint64_t first_bytes_ = 0, most_direct_ = 0;
