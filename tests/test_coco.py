@@ -158,6 +158,7 @@ def test_a_bad_box_costs_its_record_and_no_other(write: Callable[..., Path]) -> 
     path = write([row(9, []), row(4, [], bbox=[float("nan"), 0, 1, 1])])
     source = hr.open(str(path))
     assert "1 record with bad annotations" in repr(source)
+    assert len(source.column("image_id")) == len(source)
     with pytest.raises(hr.DataError, match=r"HR0435.*no finite number"):
         source[0]
     assert source[1]["boxes"].shape == (1, 4)

@@ -124,6 +124,24 @@ def test_damage_is_an_error_with_its_place(tmp_path: Path) -> None:
         hr.open(path)
 
 
+def test_a_damaged_label_is_minus_one_in_the_column(tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        file.create_dataset("label", data=np.arange(5, 25), chunks=(1,), fletcher32=True)
+        offset = file["label"].id.get_chunk_info(7).byte_offset
+    content = bytearray(path.read_bytes())
+    content[offset] ^= 1
+    path.write_bytes(content)
+    expected = [*range(5, 12), -1, *range(13, 25)]
+    classes = [str(i) for i in range(25)]
+    for source in (hr.open(path), hr.open(path, classes=classes)):
+        assert source.column("label").tolist() == expected
+        with pytest.raises(hr.DataError, match=r"HR0489.*checksum"):
+            source[7]
+    with pytest.raises(hr.ConfigError, match=r"HR0406.*'24'"):
+        hr.open(path, classes=classes[:24])
+
+
 def test_what_is_no_table_of_rows_is_refused(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file["v"] = np.arange(4)

@@ -138,6 +138,8 @@ def test_bad_records_are_told_exactly(datums: Path, pictures: Path, tmp_path: Pa
     assert place % 4096 == 0
     data[place] ^= 1
     file.write_bytes(data)
+    labels = hr.open(datums).column("label").tolist()
+    assert hr.open(bad).column("label").tolist() == [*labels[:5], -1, *labels[6:]]
     lines = tmp_path / "bad.jsonl"
     fields = ("id", "label")
     loader = hr.Loader(bad, batch_size=4, on_error="skip", quarantine=lines, fields=fields)

@@ -327,6 +327,9 @@ def test_scan_finds_what_a_disk_has_changed(photos: Path, tmp_path: Path) -> Non
     assert (entry["record"], entry["code"]) == (2, "HR0444")
     assert entry["file"] == str(tmp_path / "x") and entry["offset"] == content.index(victim[:200])
     assert "index_damage" not in done
+    # Labels have a page of their own: a picture that is bad does not cost its label.
+    labels = hr.open(tmp_path / "x").column("label")
+    assert labels.tolist() == sound.column("label").tolist()
     content[4096 + 70] ^= 1  # in the first page's table
     (tmp_path / "x").write_bytes(content)
     assert "HR0443" in run_json("scan", tmp_path / "x")["index_damage"]

@@ -6,6 +6,7 @@
 // record, which is bad when it is read, so that on_error decides and len() shows it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -37,6 +38,9 @@ struct ContainerIndex {
   std::vector<Damage> damage;              // by record
   std::map<std::string, int64_t> tallies;  // whatever the format counts, by name: "jpg" -> 1000
 
+  bool is_damaged(int64_t record) const {
+    return std::ranges::binary_search(damage, record, {}, &Damage::record);
+  }
   // Ends the file at hand with a record that reaches to its end and is bad.
   void add_damage(const File& file, uint64_t offset, const ErrorCode& code, std::string what,
                   std::string hint = {});

@@ -7,18 +7,20 @@
 #include <vector>
 
 #include "headrace/base/error.h"
-#include "headrace/formats/extents.h"
+#include "headrace/formats/container_index.h"
 #include "headrace/storage/file_set.h"
 #include "headrace/storage/file_window.h"
 
 namespace headrace {
 
-// The record's value, by small reads from its file. Called from several threads.
+// The record's value, by small reads from its file. Called from several threads, and not for
+// records that the index says are bad.
 using ReadInteger =
     std::function<Result<int64_t>(FileWindow& window, int64_t record, const Extent& extent)>;
 
-// Throws Exception: the first record's error, with file and record, and its offset as it is given.
-std::vector<int64_t> column_of(const FileSet& files, const Extents& records,
+// -1 for bad records: as Source::integer_column. Throws Exception: storage errors, with file and
+// record.
+std::vector<int64_t> column_of(const FileSet& files, const ContainerIndex& index,
                                const ReadInteger& read);
 
 }  // namespace headrace

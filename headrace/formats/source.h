@@ -46,8 +46,9 @@ class Source {
   // Where keys are paths of files: the folder that they belong to ("." for the current one), as
   // keys begin, though single ones may lie elsewhere. Empty where they are no paths.
   virtual std::string root() const { return {}; }
-  // All values of an integer scalar field without reading a picture; nullopt-like empty when the
-  // field is no such column.
+  // All values of an integer scalar field without reading a picture; empty when the field is no
+  // such column. A bad record has -1, and says what is wrong with it when it is read: one must not
+  // cost the column. Throws Exception: storage errors.
   virtual std::vector<int64_t> integer_column(std::string_view field) const {
     (void)field;
     return {};

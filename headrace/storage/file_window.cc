@@ -2,6 +2,7 @@
 #include "headrace/storage/file_window.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace headrace {
 
@@ -22,6 +23,15 @@ Result<std::span<const uint8_t>> FileWindow::at(uint64_t offset, size_t count) {
     }
   }
   return buffer_.bytes().subspan(static_cast<size_t>(offset - begin_), count);
+}
+
+Result<void> FileWindow::read(uint64_t offset, std::span<uint8_t> out) {
+  if (out.empty()) return {};
+  const Result<std::span<const uint8_t>> bytes = at(offset, out.size());
+  if (!bytes) return bytes.error();
+  if (bytes->size() < out.size()) return read_(offset, out);  // which says that the file has ended
+  std::memcpy(out.data(), bytes->data(), out.size());
+  return {};
 }
 
 }  // namespace headrace

@@ -27,6 +27,8 @@ class FileWindow {
 
   // The bytes there, at most `count` and fewer only at the end. Valid until the next call.
   Result<std::span<const uint8_t>> at(uint64_t offset, size_t count);
+  // Fills all of `out` from there.
+  Result<void> read(uint64_t offset, std::span<uint8_t> out);
 
  private:
   uint64_t size_;

@@ -50,6 +50,21 @@ TEST_F(FileWindows, places_close_together_are_read_together) {
   EXPECT_LE(total, bytes.size() + reads * 200);
 }
 
+TEST_F(FileWindows, all_of_a_place_is_copied_or_the_reader_says_why_not) {
+  FileWindow small = window();
+  for (const size_t count : {size_t{0}, size_t{1}, size_t{700}, 2 * FileWindow::kLargest}) {
+    std::vector<uint8_t> out(count);
+    ASSERT_TRUE(small.read(99, out)) << count;
+    EXPECT_TRUE(std::equal(out.begin(), out.end(), bytes.begin() + 99)) << count;
+  }
+  failing = true;  // as a file does when it has ended
+  std::vector<uint8_t> out(100);
+  const Result<void> beyond = small.read(bytes.size() - 99, out);
+  ASSERT_FALSE(beyond);
+  EXPECT_EQ(beyond.error().code, &kBroken);
+  EXPECT_FALSE(small.read(UINT64_MAX - 50, out));
+}
+
 TEST_F(FileWindows, of_places_far_apart_little_is_read) {
   FileWindow far(uint64_t{1} << 40, [this](uint64_t, std::span<uint8_t> out) -> Result<void> {
     total += out.size();

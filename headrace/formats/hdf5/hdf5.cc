@@ -80,13 +80,7 @@ class Hdf5Source final : public Source {
       if (schema_[field].name != name || !is_scalar(field)) continue;
       values.reserve(static_cast<size_t>(size_));
       for (int64_t record = 0; record < size_; ++record) {
-        const auto [input, row] = place_of(record);
-        Result<int64_t> value = integer(input, field, row);
-        if (!value) {
-          value.error().where.record = record;
-          throw Exception(std::move(value.error()));
-        }
-        values.push_back(*value);
+        values.push_back(good_integer(field, record).value_or(-1));
       }
     }
     return values;
@@ -141,7 +135,8 @@ class Hdf5Source final : public Source {
         if (renamed_.back() < 0) unknown.push_back(name);
       }
     } else {
-      for (int64_t label : integer_column(plans_[field].field.name)) {
+      for (int64_t record = 0; record < size_; ++record) {
+        const int64_t label = good_integer(field, record).value_or(0);
         if (label < 0 || label >= given->size()) unknown.push_back(std::to_string(label));
       }
       unknown = ClassList::found(std::move(unknown)).names();
@@ -235,6 +230,16 @@ class Hdf5Source final : public Source {
                          *value < static_cast<int64_t>(renamed_.size());
     if (renamed) return renamed_[static_cast<size_t>(*value)];
     return value;
+  }
+
+  // Nothing of a bad record. Throws Exception: storage errors.
+  std::optional<int64_t> good_integer(size_t field, int64_t record) const {
+    const auto [input, row] = place_of(record);
+    Result<int64_t> value = integer(input, field, row);
+    if (value) return *value;
+    if (value.error().code->kind != ErrorKind::kStorage) return {};
+    value.error().where.record = record;
+    throw Exception(std::move(value.error()));
   }
 
   std::string path_;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "headrace/base/registry.h"
+#include "headrace/formats/extent_column.h"
 #include "headrace/formats/extent_source.h"
 #include "headrace/formats/lmdb/lmdb_pages.h"
 #include "headrace/formats/lmdb/lmdb_records.h"
@@ -64,7 +65,7 @@ class LmdbSource final : public ExtentSource {
   std::string key(int64_t record) const override {
     const Extent extent = index().records[record];
     std::optional<std::string> found;
-    if (!is_damaged(record)) {
+    if (!index().is_damaged(record)) {
       const int64_t number = record - index().records.first_of(extent.file);
       found = extent.offset % page_bytes_[extent.file] == 0
                   ? keys_.key(files(), extent.file, number, integer_keys_)
@@ -76,13 +77,9 @@ class LmdbSource final : public ExtentSource {
   std::vector<int64_t> integer_column(std::string_view field) const override {
     const auto declared = std::ranges::find(schema(), field, &Field::name);
     if (declared == schema().end() || declared->kind != FieldKind::kLabel) return {};
-    std::vector<int64_t> out(static_cast<size_t>(size()));
-    for (int64_t i = 0; i < size(); ++i) {
-      const Result<int64_t> label = label_of(i);
-      if (!label) return {};  // reading the records says what is wrong
-      out[static_cast<size_t>(i)] = *label;
-    }
-    return out;
+    return column_of(files(), index(), [this](FileWindow& window, int64_t, const Extent& extent) {
+      return label_of(window, extent);
+    });
   }
 
   std::string description() const override {
@@ -113,10 +110,6 @@ class LmdbSource final : public ExtentSource {
     return parsed;
   }
 
-  bool is_damaged(int64_t record) const {
-    return std::ranges::binary_search(index().damage, record, {}, &Damage::record);
-  }
-
   // Nothing where it cannot be read: who reads the record learns why.
   std::optional<std::string> key_before_value(int64_t record, const Extent& extent) const {
     std::array<uint8_t, 1024> bytes;
@@ -133,19 +126,19 @@ class LmdbSource final : public ExtentSource {
     return shown_lmdb_key(key, integer_keys_);
   }
 
-  Result<int64_t> label_of(int64_t record) const {
-    const Extent extent = index().records[record];
-    if (is_damaged(record)) return bad_lmdb_page("damaged");
+  Result<int64_t> label_of(FileWindow& window, const Extent& extent) const {
     std::array<uint16_t, 4> head{};
     uint64_t skipped = kLmdbPageHeader;
     if (extent.offset % page_bytes_[extent.file] != 0) {
       uint8_t* const raw = reinterpret_cast<uint8_t*>(head.data());
-      if (Result<void> read = read_part(record, 0, {raw, sizeof head}); !read) return read.error();
+      if (Result<void> read = window.read(extent.offset, {raw, sizeof head}); !read) {
+        return std::move(read.error());
+      }
       skipped = sizeof head + head[3];
     }
     if (skipped > extent.bytes) return bad_lmdb_page("damaged");
     return values_->label(extent.bytes - skipped, [&](uint64_t offset, std::span<uint8_t> part) {
-      return read_part(record, skipped + offset, part);
+      return window.read(extent.offset + skipped + offset, part);
     });
   }
 
@@ -176,8 +169,7 @@ std::vector<Buffer> samples_of(const FileSet& files, const ContainerIndex& index
     if (std::ranges::find(chosen.begin(), chosen.begin() + i, record) != chosen.begin() + i)
       continue;
     const Extent extent = index.records[record];
-    const bool damaged = std::ranges::binary_search(index.damage, record, {}, &Damage::record);
-    if (damaged || extent.bytes > kLargestSample) continue;
+    if (index.is_damaged(record) || extent.bytes > kLargestSample) continue;
     Buffer whole(extent.bytes);
     if (Result<void> read = files.read(extent.file, extent.offset, {whole.data(), whole.size()});
         !read) {

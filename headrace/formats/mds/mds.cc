@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "headrace/base/registry.h"
+#include "headrace/formats/extent_column.h"
 #include "headrace/formats/extent_source.h"
 #include "headrace/formats/fingerprint.h"
 #include "headrace/formats/folder_listing.h"
@@ -141,18 +142,11 @@ class MdsSource final : public ExtentSource {
       return {};
     }
     const auto number = static_cast<size_t>(field - schema().begin());
-    std::vector<int64_t> out(static_cast<size_t>(size()));
-    size_t damaged = 0;
-    for (int64_t i = 0; i < size(); ++i) {
-      while (damaged < index().damage.size() && index().damage[damaged].record < i) ++damaged;
-      if (damaged < index().damage.size() && index().damage[damaged].record == i) return {};
-      const Result<int64_t> value = columns_->integer(
-          number, index().records[i].bytes,
-          [&](uint64_t offset, std::span<uint8_t> part) { return read_part(i, offset, part); });
-      if (!value) return {};  // reading the records says what is wrong
-      out[static_cast<size_t>(i)] = *value;
-    }
-    return out;
+    return column_of(files(), index(), [&](FileWindow& window, int64_t, const Extent& extent) {
+      return columns_->integer(number, extent.bytes, [&](uint64_t offset, std::span<uint8_t> part) {
+        return window.read(extent.offset + offset, part);
+      });
+    });
   }
 
  private:
@@ -232,7 +226,7 @@ void look_at_samples(const FileSet& files, const ContainerIndex& index, MdsColum
   begin_record(0, all.size(), columns.buffers(), parsed);
   int64_t looked = 0;
   for (int64_t i = 0; i < index.records.size() && looked < kMostExamples; ++i) {
-    if (std::ranges::binary_search(index.damage, i, {}, &Damage::record)) continue;
+    if (index.is_damaged(i)) continue;
     const Extent extent = index.records[i];
     sample.resize(extent.bytes);
     if (Result<void> read = files.read(extent.file, extent.offset, sample); !read) {

@@ -288,7 +288,12 @@ TEST_F(MdsTest, a_shard_that_was_cut_off_loses_its_last_samples_only) {
   ASSERT_EQ(source->size(), 15);
   for (int i = 0; i < 15; ++i) EXPECT_EQ(error_of(*source, i).empty(), i != 9) << i;
   EXPECT_NE(error_of(*source, 9).find("and the shard has"), std::string::npos);
-  EXPECT_EQ(source->integer_column("label").size(), 0u);
+  const std::vector<int64_t> labels = source->integer_column("label");
+  ASSERT_EQ(labels.size(), 15u);
+  for (int i = 0; i < 15; ++i) {
+    ASSERT_EQ(error_of(*source, i).empty(), i != 9);
+    EXPECT_EQ(labels[i], i == 9 ? -1 : record.fields[0].scalar) << i;
+  }
 }
 
 TEST_F(MdsTest, offsets_that_go_back_spoil_their_two_samples) {

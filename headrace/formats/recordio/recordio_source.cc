@@ -146,11 +146,7 @@ Result<int64_t> RecordIoSource::label_of(int64_t record, std::span<const uint8_t
     const auto flag = in.number<uint32_t>(), label = in.number<uint32_t>();
     float value = 0;
     std::memcpy(&value, &label, sizeof value);
-    if (flag == 0) {
-      Result<int64_t> integer = integer_of(value);
-      if (!integer) integer.error().where.offset = where(record).offset;
-      return integer;
-    }
+    if (flag == 0) return integer_of(value);
   }
   // Damaged, in parts, or with a label elsewhere: as the loader would read it.
   std::vector<bool> wanted(schema().size());
@@ -163,7 +159,7 @@ Result<int64_t> RecordIoSource::label_of(int64_t record, std::span<const uint8_t
 
 std::vector<int64_t> RecordIoSource::integer_column(std::string_view name) const {
   if (options_.label != RecordIoLabel::kInteger || schema()[kLabelField].name != name) return {};
-  return column_of(files(), index().records,
+  return column_of(files(), index(),
                    [this](FileWindow& window, int64_t record, const Extent& extent) {
                      const auto most = std::min<uint64_t>(extent.bytes, kRecordIoHeader + kIrBytes);
                      Result<std::span<const uint8_t>> begin = window.at(extent.offset, most);

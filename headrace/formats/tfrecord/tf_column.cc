@@ -24,7 +24,6 @@ class NumberFinder {
   NumberFinder(FileWindow& window, const TfField& field) : window_(window), field_(field) {}
 
   Result<int64_t> find(Piece message) {
-    const uint64_t begin = message.begin;
     Piece map, entry, value;
     Result<bool> more = true;
     while ((more = next(message, 1, map)) && *more) {
@@ -36,7 +35,7 @@ class NumberFinder {
       if (!more) return std::move(more.error());
     }
     if (!more) return std::move(more.error());
-    return number(begin);
+    return number();
   }
 
  private:
@@ -66,7 +65,7 @@ class NumberFinder {
                          type == ProtoType::kFixed64 || type == ProtoType::kFixed32;
       const uint64_t bytes = type == ProtoType::kVarint ? 0 : length;
       if (!in.good() || !known || tag >> 3 == 0 || tag >> 32 != 0 || bytes > rest.end - out.begin) {
-        return bad(rest.begin);
+        return bad();
       }
       rest.begin = out.end = out.begin + bytes;
       if (type == ProtoType::kBytes) return std::optional(static_cast<uint32_t>(tag >> 3));
@@ -82,7 +81,7 @@ class NumberFinder {
     Result<std::optional<uint32_t>> field = next(entry, piece);
     for (; field && *field; field = next(entry, piece)) {
       if (**field == 2) {
-        if (has_value) return bad(piece.begin);
+        if (has_value) return bad();
         has_value = true;
         value = piece;
       }
@@ -98,7 +97,7 @@ class NumberFinder {
     return named;
   }
 
-  Result<int64_t> number(uint64_t begin) {
+  Result<int64_t> number() {
     FieldData data;
     std::span<const uint8_t> bytes;
     if (value_) {
@@ -110,19 +109,12 @@ class NumberFinder {
       bytes = read->empty() ? std::span<const uint8_t>(&kNothing, 0) : *read;
     }
     Result<size_t> found = prepare_value(field_, bytes, false, bytes.data(), data);
-    if (!found) {
-      Error& error = found.error();
-      error.where.offset = static_cast<int64_t>(value_ ? value_->begin : begin) +
-                           std::max<int64_t>(error.where.offset, 0);
-      return std::move(error);
-    }
+    if (!found) return std::move(found.error());
     return data.scalar;
   }
 
-  Error bad(uint64_t place) const {
-    Error error = not_an_example({.what = "a field makes no sense", .place = nullptr}, nullptr);
-    error.where.offset = static_cast<int64_t>(place);
-    return error;
+  static Error bad() {
+    return not_an_example({.what = "a field makes no sense", .place = nullptr}, nullptr);
   }
 
   FileWindow& window_;
@@ -132,14 +124,17 @@ class NumberFinder {
 
 }  // namespace
 
-std::vector<int64_t> tf_integer_column(const FileSet& files, const Extents& records,
-                                       std::string_view feature) {
+std::vector<int64_t> tf_integer_column(const FileSet& files, const ContainerIndex& index,
+                                       std::string_view feature, int64_t offset) {
   const TfField field{.field = {.name = {}, .dtype = DType::kInt64},
                       .feature = std::string(feature)};
-  return column_of(files, records, [&](FileWindow& window, int64_t, const Extent& extent) {
+  return column_of(files, index, [&](FileWindow& window, int64_t, const Extent& extent) {
     const uint64_t bytes = std::max(extent.bytes, kTfFrameBytes) - kTfFrameBytes;
     const uint64_t begin = extent.offset + kTfHeaderBytes;
-    return NumberFinder(window, field).find({.begin = begin, .end = begin + bytes});
+    Result<int64_t> number =
+        NumberFinder(window, field).find({.begin = begin, .end = begin + bytes});
+    if (number) *number = tf_label(*number, offset);
+    return number;
   });
 }
 

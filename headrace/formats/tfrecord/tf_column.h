@@ -6,15 +6,14 @@
 #include <string_view>
 #include <vector>
 
-#include "headrace/base/error.h"
-#include "headrace/formats/extents.h"
+#include "headrace/formats/container_index.h"
 #include "headrace/storage/file_set.h"
 
 namespace headrace {
 
-// Of every record, on all cores. Throws Exception: HR0472, HR0473, storage errors, with their
-// place; checksums of the data are not compared. REQUIRES: no record is known to be damaged.
-std::vector<int64_t> tf_integer_column(const FileSet& files, const Extents& records,
-                                       std::string_view feature);
+// Of every record, on all cores, with `offset` added; -1 for bad records. Checksums of the data are
+// not compared. Throws Exception: storage errors, with their place.
+std::vector<int64_t> tf_integer_column(const FileSet& files, const ContainerIndex& index,
+                                       std::string_view feature, int64_t offset);
 
 }  // namespace headrace

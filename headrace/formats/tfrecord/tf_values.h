@@ -22,4 +22,9 @@ Result<size_t> prepare_value(const TfField& field, std::span<const uint8_t> valu
 // REQUIRES: prepare_value() asked for as many bytes as there are at `to`.
 void write_value(const TfField& field, std::span<const uint8_t> value, uint8_t* to);
 
+// A label as it is delivered. Files may hold any number, so the sum wraps.
+inline int64_t tf_label(int64_t stored, int64_t label_offset) {
+  return static_cast<int64_t>(static_cast<uint64_t>(stored) + static_cast<uint64_t>(label_offset));
+}
+
 }  // namespace headrace

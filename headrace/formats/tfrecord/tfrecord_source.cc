@@ -113,8 +113,7 @@ Result<void> TfRecordSource::take_values(std::span<const uint8_t> frame,
         prepare_value(fields_[i], value, options_.empty_if_missing, frame.data(), data);
     if (!bytes) return std::move(bytes.error());
     if (fields_[i].field.kind == FieldKind::kLabel) {
-      data.scalar = static_cast<int64_t>(static_cast<uint64_t>(data.scalar) +
-                                         static_cast<uint64_t>(options_.label_offset));
+      data.scalar = tf_label(data.scalar, options_.label_offset);
     }
     if (*bytes == 0) continue;
     written.push_back({i, *bytes, value});
@@ -145,16 +144,8 @@ std::vector<int64_t> TfRecordSource::integer_column(std::string_view name) const
         field.field.dtype == DType::kInt64 && field.field.shape.empty() &&
         (field.field.kind == FieldKind::kLabel || field.field.kind == FieldKind::kTensor);
     if (field.field.name != name || !integer || field.is_list) continue;
-    // Of damaged ones there is no value: the caller reads the records, and meets their errors.
-    if (!index().damage.empty()) return {};
-    std::vector<int64_t> column = tf_integer_column(files(), index().records, field.feature);
-    if (field.field.kind == FieldKind::kLabel && options_.label_offset != 0) {
-      for (int64_t& value : column) {
-        value = static_cast<int64_t>(static_cast<uint64_t>(value) +
-                                     static_cast<uint64_t>(options_.label_offset));
-      }
-    }
-    return column;
+    const bool label = field.field.kind == FieldKind::kLabel;
+    return tf_integer_column(files(), index(), field.feature, label ? options_.label_offset : 0);
   }
   return {};
 }

@@ -27,15 +27,17 @@ inline bool is_file(const TarMember& member) {
 }
 
 // Calls `use(member, name)` for each member of a record that belongs to a sample, until it returns
-// false or the record ends; what makes no sense ends it, too. The input is that of the whole file.
+// false or the record ends. What makes no sense ends it, too: that is an error, as the walker's.
+// The input is that of the whole file.
 template <class Use>
-void each_member(TarInput& input, const Extent& extent, const Use& use) {
+Result<void> each_member(TarInput& input, const Extent& extent, const Use& use) {
   TarWalker walker(input, extent.offset);
   for (TarMember member;;) {
-    const Result<bool> more = walker.next(member);
-    if (!more || !*more || member.begin - extent.offset >= extent.bytes) return;
+    Result<bool> more = walker.next(member);
+    if (!more) return std::move(more.error());
+    if (!*more || member.begin - extent.offset >= extent.bytes) return {};
     const std::optional<WdsName> name = wds_name(member.name);
-    if (name && is_file(member) && !use(member, *name)) return;
+    if (name && is_file(member) && !use(member, *name)) return {};
   }
 }
 

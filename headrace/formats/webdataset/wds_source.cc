@@ -192,7 +192,7 @@ class WebDataset final : public ExtentSource {
                       "missing=\"skip\" leaves such samples out; fields= says which are needed");
   }
 
-  // -1 for records without a value, or a bad one.
+  // -1 for records without a value, and bad ones.
   std::vector<int64_t> column_of(const WdsField& field) const {
     constexpr int64_t kChunk = 4096;
     std::vector<int64_t> out;
@@ -209,7 +209,12 @@ class WebDataset final : public ExtentSource {
           file = extent.file;
           input = std::make_unique<TarInput>(input_of(file));
         }
-        values.push_back(value_of(field, extent, *input));
+        const Result<std::optional<int64_t>> value = value_of(field, extent, *input);
+        if (!value && value.error().code->kind == ErrorKind::kStorage) {
+          throw Exception(value.error());
+        }
+        const bool good = value && !index().is_damaged(i);
+        values.push_back(good ? value->value_or(-1) : -1);
       }
       return values;
     };
@@ -229,29 +234,42 @@ class WebDataset final : public ExtentSource {
             files().identity(file).size};
   }
 
-  int64_t value_of(const WdsField& field, const Extent& extent, TarInput& input) const {
-    int64_t out = -1;
-    each_member(input, extent, [&](const TarMember& member, const WdsName& name) {
-      if (field.how == WdsField::How::kFolder) {
-        out = options_.folders.label_of(name.key, options_.classes).value_or(-1);
-        return false;
-      }
-      if (!field.takes(name.extension)) return true;
-      if (member.bytes > TarInput::kMost || member.kind == TarKind::kSparse) return false;
-      const auto data = input.at(member.data, static_cast<size_t>(member.bytes));
-      if (!data) return false;
-      if (field.how == WdsField::How::kInteger) {
-        const Result<int64_t> number = wds_integer(*data, options_.classes);
-        if (number) out = *number;
-      } else {
-        Buffer unused;
-        FieldData value;
-        bool found = false;
-        if (wds_json(*data, field, unused, value, found) && found) out = value.scalar;
-      }
-      return false;
-    });
+  // Nothing where the sample has no value, or a bad one. Errors: those of the input.
+  Result<std::optional<int64_t>> value_of(const WdsField& field, const Extent& extent,
+                                          TarInput& input) const {
+    std::optional<int64_t> out;
+    Result<void> read;
+    Result<void> walked =
+        each_member(input, extent, [&](const TarMember& member, const WdsName& name) {
+          if (field.how == WdsField::How::kFolder) {
+            out = options_.folders.label_of(name.key, options_.classes);
+            return false;
+          }
+          if (!field.takes(name.extension)) return true;
+          if (member.bytes > TarInput::kMost || member.kind == TarKind::kSparse) return false;
+          auto data = input.at(member.data, static_cast<size_t>(member.bytes));
+          if (data) {
+            out = value_in(field, *data);
+          } else {
+            read = std::move(data.error());
+          }
+          return false;
+        });
+    if (!walked) return std::move(walked.error());
+    if (!read) return std::move(read.error());
     return out;
+  }
+
+  std::optional<int64_t> value_in(const WdsField& field, std::span<const uint8_t> data) const {
+    if (field.how == WdsField::How::kInteger) {
+      const Result<int64_t> number = wds_integer(data, options_.classes);
+      return number ? std::optional(*number) : std::nullopt;
+    }
+    Buffer unused;
+    FieldData value;
+    bool found = false;
+    if (!wds_json(data, field, unused, value, found) || !found) return {};
+    return value.scalar;
   }
 
   WdsOptions options_;

@@ -50,7 +50,8 @@ std::vector<std::vector<uint8_t>> arrays_of(const WdsField& field, const FileSet
           return files.read(extent.file, offset, bytes);
         },
         files.identity(extent.file).size);
-    each_member(input, extent, [&](const TarMember& member, const WdsName& name) {
+    // A bad sample is no sample; reading it says why.
+    (void)each_member(input, extent, [&](const TarMember& member, const WdsName& name) {
       if (!field.takes(name.extension)) return true;
       const auto data = input.at(member.data, std::min(member.bytes, kHeader));
       if (data) out.emplace_back(data->begin(), data->end());
