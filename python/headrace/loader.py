@@ -31,7 +31,6 @@ from headrace.sampling import engine_sampler
 from headrace.show import Grid
 from headrace.sources import Source
 from headrace.sources import open as open_source
-from headrace.workers import Pool
 
 _CLOSED = declare(
     "HR0161",
@@ -133,6 +132,8 @@ class Loader(Outputs):
         self._given = {name: given[name] for name in _KEYWORDS}
         self._source = open_source(source)
         self._pipeline = Pipeline(transforms)
+        from headrace.workers import Pool  # with what starts processes
+
         self._workers = Pool(options.integer("python_workers", python_workers))
         self._shard = options.resolve_shard(shard)
         self._shard_frozen = False

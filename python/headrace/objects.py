@@ -9,7 +9,6 @@ many records for each time that it takes the GIL.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -44,6 +43,8 @@ def source_from_object(
     names = list(classes) or [str(name) for name in getattr(records, "classes", [])]
     described = type(records).__name__
     text = repr((type(records).__qualname__, len(records), reader.kinds))
+    import hashlib
+
     fingerprint = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
     description = f"{described} ({len(records):,} records)"
     return Source(
