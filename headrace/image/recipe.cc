@@ -30,7 +30,8 @@ int Recipe::channels() const {
 std::shared_ptr<const Picture> Recipe::pixels() const {
   const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&source_);
   if (!picture || resized_or_padded() || transpose_ || flip_x_before_ || flip_y_before_ ||
-      !map_->is_identity() || window_ != Window{0, 0, (*picture)->width, (*picture)->height}) {
+      !map_->is_identity() || erased_ ||
+      window_ != Window{0, 0, (*picture)->width, (*picture)->height}) {
     return nullptr;
   }
   return *picture;
@@ -46,10 +47,16 @@ bool Recipe::same_source(const Recipe& other) const {
 }
 
 bool Recipe::crop(const Window& window) {
+  crop_pixels(window);
+  if (erased_) move_erased(window);
+  return true;
+}
+
+void Recipe::crop_pixels(const Window& window) {
   if (!resized_or_padded()) {
     narrow(window);
     take_all();
-    return true;
+    return;
   }
   const Window on_canvas = unflipped_after(window);
   canvas_ = {window.height, window.width};
@@ -60,7 +67,7 @@ bool Recipe::crop(const Window& window) {
   if (left >= right || top >= bottom) {  // nothing but border is left
     range_ = {0, 0, 0, 0};
     range_x_ = range_y_ = 0;
-    return true;
+    return;
   }
   range_ = {range_.x + left - range_x_, range_.y + top - range_y_, right - left, bottom - top};
   range_x_ = left - on_canvas.x;
@@ -70,23 +77,48 @@ bool Recipe::crop(const Window& window) {
     range_.x = range_.y = 0;
   }
   drop_empty_canvas();
+}
+
+// To where it lies in the cropped picture, as far as it does.
+void Recipe::move_erased(const Window& window) {
+  Window& part = erased_->window;
+  const int left = std::max(part.x, window.x), top = std::max(part.y, window.y);
+  const int right = std::min(part.x + part.width, window.x + window.width);
+  const int bottom = std::min(part.y + part.height, window.y + window.height);
+  part = {left - window.x, top - window.y, right - left, bottom - top};
+  if (part.width <= 0 || part.height <= 0) erased_.reset();
+}
+
+bool Recipe::erase(const Window& window, std::span<const double> values) {
+  if (erased_) return false;
+  erased_ = Erased{window, {}};
+  std::copy_n(values.begin(), std::min(values.size(), erased_->values.size()),
+              erased_->values.begin());
   return true;
 }
 
 bool Recipe::flip_horizontal() {
   bool& flip = resized_or_padded() ? flip_x_after_ : flip_x_before_;
   flip = !flip;
+  if (erased_) {
+    Window& part = erased_->window;
+    part.x = canvas_.width - part.x - part.width;
+  }
   return true;
 }
 
 bool Recipe::flip_vertical() {
   bool& flip = resized_or_padded() ? flip_y_after_ : flip_y_before_;
   flip = !flip;
+  if (erased_) {
+    Window& part = erased_->window;
+    part.y = canvas_.height - part.y - part.height;
+  }
   return true;
 }
 
 bool Recipe::transpose() {
-  if (resized_or_padded()) return false;
+  if (resized_or_padded() || erased_) return false;
   transpose_ = !transpose_;
   std::swap(flip_x_before_, flip_y_before_);  // transposing a mirrored row mirrors a column
   take_all();
@@ -95,7 +127,7 @@ bool Recipe::transpose() {
 
 bool Recipe::resize(Size to, Filter filter) {
   if (to == size()) return true;
-  if (resized_or_padded() || !map_->is_identity()) return false;
+  if (resized_or_padded() || !map_->is_identity() || erased_) return false;
   resize_ = Resize{to, filter};
   take_all();
   return true;
@@ -103,7 +135,7 @@ bool Recipe::resize(Size to, Filter filter) {
 
 bool Recipe::pad(int left, int top, int right, int bottom, std::span<const double> fill) {
   if (left == 0 && top == 0 && right == 0 && bottom == 0) return true;
-  if (!map_->is_identity()) return false;
+  if (!map_->is_identity() || erased_) return false;
   std::array<double, 4> wanted{};
   std::copy_n(fill.begin(), std::min(fill.size(), wanted.size()), wanted.begin());
   if (padded_ && wanted != fill_) return false;
@@ -118,7 +150,9 @@ bool Recipe::pad(int left, int top, int right, int bottom, std::span<const doubl
 }
 
 bool Recipe::map(const MapStep& step) {
-  map_ = map_->then(step);
+  const PixelMap* const map = map_->then(step);
+  if (erased_ && map != map_) return false;
+  map_ = map;
   return true;
 }
 

@@ -5,7 +5,7 @@
 //
 //   source -> window -> orientation (transpose, then flips) -> at most one resize
 //          -> range of the resized picture, placed on a canvas with a fill -> flips after
-//          -> pixel map -> store
+//          -> pixel map -> store -> at most one rectangle erased
 //
 // Operators edit it through the members below. Each member either changes the recipe so that
 // rendering it equals rendering the old one and then doing the step (bit for bit, against Pillow),
@@ -23,6 +23,8 @@
 //  - pads of equal fill fold; a pad whose fill differs, or that follows a pixel map, does not; a
 //    crop that cuts every border off undoes them;
 //  - geometry commutes with the pixel map, so crops and flips may follow it;
+//  - a rectangle is erased last: crops and flips move it along, nothing else may follow it, and no
+//    second one;
 //  - EXIF orientations 5-8 swap the axes before the resize, and so choose its pass order.
 #pragma once
 
@@ -35,6 +37,7 @@
 #include <vector>
 
 #include "headrace/codecs/codec.h"
+#include "headrace/image/erased.h"
 #include "headrace/image/picture.h"
 #include "headrace/image/pixel_map.h"
 #include "headrace/kernels/filter.h"
@@ -56,6 +59,8 @@ struct EncodedPicture {
   RowIndexSlot row_index = {};
 };
 
+struct RecipeEdit;
+
 class Recipe {
  public:
   Recipe() = default;
@@ -76,6 +81,9 @@ class Recipe {
   // Adds borders; `fill` has one value a channel, in the present dtype's range.
   bool pad(int left, int top, int right, int bottom, std::span<const double> fill);
   bool map(const MapStep& step);
+  // Sets a part of the picture to one value a channel, in the present dtype's range. REQUIRES:
+  // inside size().
+  bool erase(const Window& window, std::span<const double> values);
 
   // The pixels, where nothing is left to do to them; else null.
   std::shared_ptr<const Picture> pixels() const;
@@ -85,11 +93,14 @@ class Recipe {
 
  private:
   friend class Renderer;
+  friend std::optional<RecipeEdit> edit_of(const Recipe& recipe, const Picture& source);
   struct Resize {
     Size to;
     Filter filter;
   };
   bool resized_or_padded() const { return resize_.has_value() || padded_; }
+  void crop_pixels(const Window& window);
+  void move_erased(const Window& window);
   Size oriented() const;                        // of the window, after the orientation
   void narrow(Window window);                   // of the oriented window
   void take_all();                              // range and canvas = all of what precedes them
@@ -108,6 +119,7 @@ class Recipe {
   std::array<double, 4> fill_{};
   bool flip_x_after_ = false, flip_y_after_ = false;
   const PixelMap* map_ = PixelMap::identity(DType::kUInt8);
+  std::optional<Erased> erased_;
 };
 
 }  // namespace headrace

@@ -159,6 +159,13 @@ void Renderer::render(std::span<RenderTask> tasks) {
   }
   decode_group();
   finish_streaming();
+  for (const RenderTask& task : tasks) {
+    const Recipe& recipe = *task.recipe;
+    if (!recipe.erased_) continue;
+    store_erased(*recipe.erased_, recipe.channels(), recipe.canvas_.height, recipe.canvas_.width,
+                 recipe.dtype(), task.target.format == MemoryFormat::kChannelsLast,
+                 task.target.data);
+  }
 }
 
 void Renderer::begin_lane(Lane& lane, RenderTask& task) {

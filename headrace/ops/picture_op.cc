@@ -87,9 +87,9 @@ Result<void> pad_field(OpContext& context, int field, int left, int top, int rig
   });
 }
 
-void check_fill(std::string_view owner, const std::vector<double>& fill,
-                const FieldState& picture) {
-  const std::string subject = "[" + std::string(owner) + "] fill ";
+void check_fill(std::string_view owner, const std::vector<double>& fill, const FieldState& picture,
+                std::string_view name) {
+  const std::string subject = "[" + std::string(owner) + "] " + std::string(name) + " ";
   if (fill.size() != 1 && static_cast<int64_t>(fill.size()) != picture.shape[0]) {
     raise(kBadFill,
           subject + "must have one value, or one for each of the " +

@@ -37,7 +37,9 @@ Result<void> pad_field(OpContext& context, int field, int left, int top, int rig
                        std::span<const double> fill);
 
 // HR0512 unless `fill` has one value or one a channel, and each is a value of the picture's dtype.
-void check_fill(std::string_view owner, const std::vector<double>& fill, const FieldState& picture);
+// `name`: of the parameter.
+void check_fill(std::string_view owner, const std::vector<double>& fill, const FieldState& picture,
+                std::string_view name = "fill");
 
 // torchvision's forms of a size: one number for a square, or (height, width).
 Size size_from(const std::vector<int64_t>& size);

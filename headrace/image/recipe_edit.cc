@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/image/recipe_edit.h"
+
+#include <algorithm>
+
+namespace headrace {
+namespace {
+
+// One axis of a recipe without a resize: `shown` places from `part` on of the source's window are
+// shown from place `at` on of an outcome of `size` places.
+struct Axis {
+  int source = 0;  // places that there are
+  int window = 0, window_size = 0, part = 0, shown = 0, at = 0, size = 0;
+  bool flip = false;  // of the window, before it is placed
+};
+
+// The lowest place of the source on the outcome, mirrored or not. Nothing where a crop has cut off
+// what would be shown in a border that was added afterwards.
+std::optional<int> first_place(const Axis& axis) {
+  if (axis.shown <= 0) return axis.source;  // border alone
+  const int first = axis.flip ? axis.window + axis.window_size - axis.part + axis.at - axis.size
+                              : axis.window + axis.part - axis.at;
+  const int shown =
+      axis.flip ? axis.window + axis.window_size - axis.part - axis.shown : axis.window + axis.part;
+  const int end = first + axis.size, shown_end = shown + axis.shown;
+  const bool same = std::max(first, 0) == std::max(first, shown) &&
+                    std::min(end, axis.source) == std::min(end, shown_end);
+  return same ? std::optional(first) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<RecipeEdit> edit_of(const Recipe& recipe, const Picture& source) {
+  const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&recipe.source_);
+  if (!picture || picture->get() != &source || recipe.resize_ || recipe.transpose_ ||
+      recipe.flip_y_before_ != recipe.flip_y_after_) {
+    return std::nullopt;
+  }
+  const Window &window = recipe.window_, &range = recipe.range_;
+  const std::optional<int> left =
+      first_place({source.width, window.x, window.width, range.x, range.width, recipe.range_x_,
+                   recipe.canvas_.width, recipe.flip_x_before_});
+  const std::optional<int> top =
+      first_place({source.height, window.y, window.height, range.y, range.height, recipe.range_y_,
+                   recipe.canvas_.height, recipe.flip_y_before_});
+  if (!left || !top) return std::nullopt;
+  RecipeEdit out{
+      .edit = {.top = *top, .left = *left, .flip = recipe.flip_x_before_ != recipe.flip_x_after_},
+      .size = recipe.canvas_,
+      .map = recipe.map_,
+      .fill = recipe.fill_,
+      .is_filled = recipe.padded_,
+      .erased = {}};
+  if (recipe.erased_) {
+    const Window& cut = recipe.erased_->window;
+    out.edit.cut_top = cut.y;
+    out.edit.cut_left = cut.x;
+    out.edit.cut_bottom = cut.y + cut.height;
+    out.edit.cut_right = cut.x + cut.width;
+    out.erased = recipe.erased_->values;
+  }
+  return out;
+}
+
+}  // namespace headrace
