@@ -276,6 +276,15 @@ def test_records_that_are_no_examples_are_one_field(tmp_path: Path, pictures: Pa
     paths = files_of(pictures)[:3]
     source = hr.open(write_tfrecord(tmp_path / "y", [path.read_bytes() for path in paths]))
     assert np.array_equal(source[2]["image"], pixels_of(paths[2]))
+    few = [path.read_bytes() for path in files_of(pictures)[:9]]
+    few[4] = b"no picture"  # one of them may be bad
+    source = hr.open(write_tfrecord(tmp_path / "few", few))
+    assert [(f.name, f.kind) for f in source.schema] == [("image", "image")]
+    assert source[8]["image"].ndim == 3
+    with pytest.raises(hr.DataError):
+        source[4]
+    source = hr.open(write_tfrecord(tmp_path / "half", [*few[:4], *words, b"x"]))
+    assert [(f.name, f.kind) for f in source.schema] == [("data", "bytes")]
     source = hr.open(write_tfrecord(tmp_path / "z", [example({"a": 1})]), content="bytes")
     assert source[0]["data"] == example({"a": 1})
 

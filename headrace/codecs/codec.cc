@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/codecs/codec.h"
 
+#include <algorithm>
+
 #include "headrace/base/registry.h"
 
 namespace headrace {
@@ -46,6 +48,11 @@ const CodecRecord* codec_of(std::span<const uint8_t> first_bytes) {
     if (codec->sniff(first_bytes)) return codec;
   }
   return nullptr;
+}
+
+bool begins_like_picture(std::span<const uint8_t> bytes) {
+  constexpr size_t kFirst = 16;
+  return codec_of(bytes.first(std::min(bytes.size(), kFirst))) != nullptr;
 }
 
 Result<void> check_limits(const ImageHeader& header, const DecodeLimits& limits) {

@@ -130,6 +130,8 @@ struct CodecRecord {
 
 // The codec whose signature the content has, or null. Needs the first 16 bytes.
 const CodecRecord* codec_of(std::span<const uint8_t> first_bytes);
+// Whether these bytes, of any number, begin as pictures of one of the codecs do.
+bool begins_like_picture(std::span<const uint8_t> bytes);
 
 // Caps that are checked on the header before memory is allocated.
 struct DecodeLimits {

@@ -185,7 +185,7 @@ bool holds_pictures(const Hdf5File& file, const Hdf5Dataset& dataset) {
     if (reference.count > kMostPictureBytes) return false;
     const Result<std::span<uint8_t>> value =
         read_hdf5_value(file, reference, reference.count, buffer);
-    return value && codec_of(value->first(std::min<size_t>(value->size(), 16))) != nullptr;
+    return value && begins_like_picture(*value);
   }
   return false;
 }

@@ -160,8 +160,8 @@ Error bad_value(std::string what, uint64_t offset) {
           .where = {.offset = static_cast<int64_t>(offset)}};
 }
 
-bool begins_like_picture(ValueBytes value) {
-  if (codec_of(value.first(std::min<size_t>(value.size(), 16)))) return true;
+bool begins_like_any_picture(ValueBytes value) {
+  if (begins_like_picture(value)) return true;
   return (begins(value, "RIFF") && begins(value, "WEBP", 8)) || begins(value, "GIF8") ||
          begins(value, std::string_view("II*\0", 4)) ||
          begins(value, std::string_view("MM\0*", 4)) || begins(value, "ftypavif", 4) ||

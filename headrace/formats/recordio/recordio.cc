@@ -11,6 +11,7 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
+#include "headrace/codecs/codec.h"
 #include "headrace/formats/recordio/recordio_frames.h"
 #include "headrace/formats/recordio/recordio_source.h"
 #include "headrace/formats/shard_files.h"
@@ -149,19 +150,15 @@ struct Looked {
   bool single = true, whole = true;  // the labels: one each, integers
 };
 
-bool is_picture(std::span<const uint8_t> bytes) {
-  return codec_of(bytes.first(std::min<size_t>(bytes.size(), 16))) != nullptr;
-}
-
 void note(std::span<const uint8_t> data, Looked& out) {
   ++out.readable;
-  out.plain_pictures += is_picture(data);
+  out.plain_pictures += begins_like_picture(data);
   const std::optional<IrHeader> header = parse_ir_header(data);
   if (!header) {
     out.headers = false;
     return;
   }
-  out.header_picture_count += is_picture(header->content);
+  out.header_picture_count += begins_like_picture(header->content);
   // Where no picture proves it: as MXNet's pack() fills it in.
   const float size = std::abs(header->label);
   const bool sane = std::isfinite(size) && (size == 0 || (size > 1e-9f && size < 1e9f));

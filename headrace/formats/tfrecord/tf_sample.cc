@@ -23,7 +23,7 @@ void note(const TfFeature& feature, TfSeen& seen) {
   if (feature.kind() != TfKind::kBytes || feature.count() == 0) return;
   const std::span<const uint8_t> bytes = feature.first_bytes();
   ++seen.byte_values;
-  seen.pictures += codec_of(bytes.first(std::min<size_t>(bytes.size(), 16))) != nullptr;
+  seen.pictures += begins_like_picture(bytes);
   seen.text = seen.text && is_readable(bytes);
 }
 

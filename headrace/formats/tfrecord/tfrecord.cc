@@ -10,6 +10,7 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
+#include "headrace/codecs/codec.h"
 #include "headrace/formats/shard_files.h"
 #include "headrace/formats/tfrecord/tfrecord_frames.h"
 #include "headrace/formats/tfrecord/tfrecord_source.h"
@@ -131,7 +132,9 @@ ContainerIndex records_of(const UnpackedFiles& unpacked, const FileSet& files,
 struct Looked {
   TfSample sample;
   int64_t readable = 0;
-  bool pictures = true;  // all data are encoded pictures
+  int64_t picture_count = 0;  // data that are encoded pictures
+  // A picture here and there may be bad, so most of the records decide what they all are.
+  bool pictures() const { return 2 * picture_count > readable; }
 };
 
 // The first record of some files, and some from all over.
@@ -165,7 +168,7 @@ Looked look_at(const FileSet& files, const ContainerIndex& index) {
     if (!data) continue;
     ++out.readable;
     out.sample.add(*data);
-    out.pictures = out.pictures && codec_of(data->first(std::min<size_t>(data->size(), 16)));
+    out.picture_count += begins_like_picture(*data);
   }
   return out;
 }
@@ -200,7 +203,7 @@ SourcePtr open(const std::string& path, const Arguments& arguments, const Progre
   const bool fields_given = !arguments.is_none("fields");
   if (content == "bytes" || (content == "auto" && !fields_given && !mostly)) {
     Field data{.name = "data", .kind = FieldKind::kBytes};
-    if (looked.pictures) {
+    if (looked.pictures()) {
       data = {.name = "image", .kind = FieldKind::kImage, .shape = {-1, -1, -1}, .encoded = true};
     }
     return std::make_shared<TfRecordSource>(std::move(files), std::move(index), std::move(data),
