@@ -12,12 +12,12 @@
 #include <string_view>
 
 #include "headrace/base/registry.h"
-#include "headrace/base/text.h"
 #include "headrace/formats/classes.h"
 #include "headrace/formats/fingerprint.h"
 #include "headrace/formats/folder_listing.h"
 #include "headrace/formats/labeled_files.h"
 #include "headrace/formats/listing_cache.h"
+#include "headrace/formats/splits.h"
 #include "headrace/formats/wording.h"
 #include "headrace/storage/file.h"
 
@@ -37,13 +37,6 @@ constexpr ErrorCode kNoPictures{
     "whose first bytes are a picture's; names that begin with a dot are left out. Check the path: "
     "it may be one level too high or too low, or not mounted."};
 const Register<ErrorCode> registered_no_pictures(kNoPictures);
-
-constexpr ErrorCode kSplits{
-    "HR0405", ErrorKind::kConfig, "folder of splits",
-    "The folders in this folder are named train, val, test or the like, so they are parts of a "
-    "dataset and no classes; opening them together would train on the validation set. Open one of "
-    "them. If they really are classes, name them in classes=."};
-const Register<ErrorCode> registered_splits(kSplits);
 
 constexpr ErrorCode kEmptyClasses{
     "HR0407", ErrorKind::kConfig, "class without pictures",
@@ -133,17 +126,6 @@ class FolderSource final : public LabeledFiles {
   uint64_t fingerprint_ = 0;
 };
 
-// "train", "Validation", "val2017", "test-1": parts of a dataset.
-bool is_split_name(std::string_view folder) {
-  std::string name = lower_case(folder);
-  name.erase(name.find_last_not_of("0123456789-_") + 1);
-  for (std::string_view split :
-       {"train", "training", "val", "valid", "validation", "test", "testing", "dev"}) {
-    if (name == split) return true;
-  }
-  return false;
-}
-
 // Folders that lie directly in `parent` ("" is the root), by name.
 std::vector<std::string> folders_in(const FolderListing& listing, std::string_view parent) {
   std::vector<std::string> out;
@@ -177,12 +159,7 @@ void refuse_splits(const std::string& root, const FolderListing& listing,
     if (is_split_name(folder) && !meant) splits.push_back(folder);
   }
   if (splits.empty() || (splits.size() == 1 && folders.size() > 1)) return;
-  const std::string inside = joined(root, place);
-  std::string advice = "open " + joined(inside, splits[0]);
-  for (size_t i = 1; i < splits.size() && i < 4; ++i) advice += ", or " + joined(inside, splits[i]);
-  raise(kSplits,
-        "the folders in " + inside + " are parts of a dataset, not classes: " + quoted_list(splits),
-        advice + "; if they are classes, name them in classes=");
+  raise_splits(joined(root, place), splits, true);
 }
 
 // The listing from the cache, or made and kept.

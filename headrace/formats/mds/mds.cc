@@ -14,6 +14,7 @@
 #include "headrace/formats/labeled_files.h"
 #include "headrace/formats/mds/mds_columns.h"
 #include "headrace/formats/mds/mds_index.h"
+#include "headrace/formats/splits.h"
 #include "headrace/formats/unpacked_files.h"
 #include "headrace/formats/wording.h"
 #include "headrace/storage/file.h"
@@ -24,8 +25,6 @@ namespace {
 // A shard: u32 samples; u32 offsets, one more than samples; what describes it; the samples.
 constexpr size_t kOffsetsTogether = 65536;
 constexpr int64_t kMostExamples = 8;
-constexpr std::array<std::string_view, 8> kSplits = {"train",      "val",  "valid",   "validation",
-                                                     "validating", "test", "testing", "dev"};
 
 // Whether it begins as streaming writes an index: keys sorted, so that the shards come first.
 bool is_index(const std::string& path) {
@@ -41,19 +40,10 @@ bool is_index(const std::string& path) {
 // train/index.json, val/index.json, ... in a folder that has none.
 std::vector<std::string> splits_in(const std::string& root) {
   std::vector<std::string> out;
-  for (const std::string_view split : kSplits) {
-    const std::string folder = joined(root, split);
-    if (is_index(joined(folder, "index.json"))) out.push_back(folder);
+  for (const std::string_view split : kSplitNames) {
+    if (is_index(joined(joined(root, split), "index.json"))) out.emplace_back(split);
   }
   return out;
-}
-
-[[noreturn]] void refuse_splits(const std::string& root, const std::vector<std::string>& splits) {
-  const ErrorCode* const code = Registry<ErrorCode>::find("HR0405");  // as folders of pictures do
-  std::string advice = "open " + splits[0];
-  for (size_t i = 1; i < splits.size() && i < 4; ++i) advice += ", or " + splits[i];
-  raise(*code, "the folders in " + root + " are parts of a dataset: " + quoted_list(splits),
-        advice);
 }
 
 // --- Finding the samples
@@ -244,7 +234,7 @@ SourcePtr open_mds(const std::string& path, const Arguments& arguments, const Pr
   const std::string index_path = joined(root, "index.json");
   if (!is_file(index_path)) {
     if (const std::vector<std::string> splits = splits_in(root); !splits.empty()) {
-      refuse_splits(root, splits);
+      raise_splits(root, splits, false);
     }
   }
   const MdsIndex index = read_mds_index(index_path);

@@ -4,23 +4,12 @@
 #include <algorithm>
 #include <set>
 
-#include "headrace/base/text.h"
-#include "headrace/formats/webdataset/wds_sample.h"
+#include "headrace/formats/splits.h"
 
 namespace headrace {
 namespace {
 
 std::string_view first_part(std::string_view path) { return path.substr(0, path.find('/')); }
-
-bool is_split(std::string_view folder) {
-  std::string name = lower_case(folder);
-  name.erase(name.find_last_not_of("0123456789-_") + 1);
-  for (std::string_view split :
-       {"train", "training", "val", "valid", "validation", "test", "testing", "dev"}) {
-    if (name == split) return true;
-  }
-  return false;
-}
 
 }  // namespace
 
@@ -48,7 +37,7 @@ std::optional<WdsFolders> class_folders(const std::map<std::string, int64_t>& fo
           return given->number(name).has_value();
         });
     if (names.size() > 1 || known == std::ptrdiff_t(names.size())) {
-      const auto splits = std::count_if(names.begin(), names.end(), is_split);
+      const auto splits = std::count_if(names.begin(), names.end(), is_split_name);
       const bool meant = known == std::ptrdiff_t(names.size());
       if (!meant && (splits > 1 || splits == std::ptrdiff_t(names.size()))) return {};
       out.classes.assign(names.begin(), names.end());
