@@ -2,8 +2,6 @@
 // Arrow IPC files and streams, and what Hugging Face's `save_to_disk` makes of
 // them, which pyarrow reads.
 #include <algorithm>
-#include <array>
-#include <cstring>
 
 #include "headrace/base/json_reader.h"
 #include "headrace/base/registry.h"
@@ -23,16 +21,15 @@ const std::vector<std::string_view> kSuffixes = {".arrow", ".feather"};
 bool is_dataset(const std::string& path) { return is_file(joined(path, "state.json")); }
 bool is_dataset_dict(const std::string& path) { return is_file(joined(path, "dataset_dict.json")); }
 
+// A file has a signature; a stream begins with -1 and the size of its schema.
+bool begins_as_arrow(const std::string& file) {
+  return file_begins_with(file, std::string_view("ARROW1\0\0", 8)) ||
+         (has_suffix(file, ".arrow") && file_begins_with(file, "\xff\xff\xff\xff"));
+}
+
 bool is_arrow(const std::string& path) {
-  if (is_folder(path)) {
-    return is_dataset(path) || is_dataset_dict(path) || is_shard_folder(path, kSuffixes);
-  }
-  std::array<uint8_t, 8> begin{};
-  const Result<size_t> read = read_prefix(path, begin);
-  if (!read || *read < begin.size()) return false;
-  // A file has a signature; a stream begins with -1 and the size of its schema.
-  return std::memcmp(begin.data(), "ARROW1\0\0", 8) == 0 ||
-         (has_suffix(path, ".arrow") && std::memcmp(begin.data(), "\xff\xff\xff\xff", 4) == 0);
+  return is_dataset(path) || is_dataset_dict(path) ||
+         is_shard_path(path, kSuffixes, begins_as_arrow);
 }
 
 std::string text_of_file(const std::string& path) {

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parquet files, which pyarrow reads.
-#include <algorithm>
-#include <array>
-#include <cstring>
-
 #include "headrace/base/registry.h"
 #include "headrace/formats/host_formats.h"
 #include "headrace/formats/shard_files.h"
@@ -15,10 +11,8 @@ namespace {
 const std::vector<std::string_view> kSuffixes = {".parquet", ".pq"};
 
 bool is_parquet(const std::string& path) {
-  if (is_folder(path)) return is_shard_folder(path, kSuffixes);
-  std::array<uint8_t, 4> begin{};
-  const Result<size_t> read = read_prefix(path, begin);
-  return read && *read == begin.size() && std::memcmp(begin.data(), "PAR1", 4) == 0;
+  return is_shard_path(path, kSuffixes,
+                       [](const std::string& file) { return file_begins_with(file, "PAR1"); });
 }
 
 SourcePtr open_parquet(const std::string& path, const Arguments& arguments, const Progress&) {

@@ -199,6 +199,11 @@ bool is_shard_folder(const std::string& path, const std::vector<std::string_view
   return found;
 }
 
+bool is_shard_path(const std::string& path, const std::vector<std::string_view>& suffixes,
+                   bool (*is_shard)(const std::string& file)) {
+  return is_folder(path) ? is_shard_folder(path, suffixes) : is_file(path) && is_shard(path);
+}
+
 std::vector<std::string> shard_files(const std::string& path,
                                      const std::vector<std::string_view>& suffixes) {
   std::vector<std::string> out;

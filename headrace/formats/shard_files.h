@@ -28,4 +28,8 @@ bool is_shard_pattern(std::string_view path);
 // Whether it is a folder in which files with one of the suffixes lie, and no folder.
 bool is_shard_folder(const std::string& path, const std::vector<std::string_view>& suffixes);
 
+// What a format of shards recognizes: a folder of them, or a file that `is_shard` takes.
+bool is_shard_path(const std::string& path, const std::vector<std::string_view>& suffixes,
+                   bool (*is_shard)(const std::string& file));
+
 }  // namespace headrace

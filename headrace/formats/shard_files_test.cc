@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "headrace/base/error.h"
+#include "headrace/storage/file.h"
 #include "headrace/storage/temporary_folder.h"
 
 namespace headrace {
@@ -84,6 +85,19 @@ TEST_F(ShardFiles, what_makes_no_sense_is_refused) {
   EXPECT_EQ(failure("/{0..999999}{0..999999}.tar"), "HR0413");
   EXPECT_EQ(failure("/t-{0001.tar"), "HR0413");
   EXPECT_EQ(failure("/none.tar"), "HR0201");
+}
+
+TEST_F(ShardFiles, a_path_is_a_shard_or_a_folder_of_them) {
+  const auto is_shard = [](const std::string& file) { return file_begins_with(file, "SHARD"); };
+  data.write("shards/a.bin", "");
+  data.write("other/a.txt", "SHARD");
+  const std::string shard = data.write("any.name", "SHARD and more");
+  EXPECT_TRUE(is_shard_path(data / "shards", {".bin"}, is_shard));
+  EXPECT_TRUE(is_shard_path(shard, {".bin"}, is_shard));
+  EXPECT_FALSE(is_shard_path(data / "other", {".bin"}, is_shard));
+  EXPECT_FALSE(is_shard_path(data.write("short", "SHAR"), {".bin"}, is_shard));
+  EXPECT_FALSE(is_shard_path(data / "shards/a.bin", {".bin"}, is_shard));
+  EXPECT_FALSE(is_shard_path(data / "none", {".bin"}, is_shard));
 }
 
 }  // namespace

@@ -373,6 +373,12 @@ Result<size_t> read_prefix(const std::string& path, std::span<uint8_t> out,
   return count;
 }
 
+bool file_begins_with(const std::string& path, std::string_view bytes) {
+  std::array<uint8_t, 16> first;
+  const Result<size_t> read = read_prefix(path, std::span(first).first(bytes.size()));
+  return read && *read == bytes.size() && std::memcmp(first.data(), bytes.data(), *read) == 0;
+}
+
 bool is_folder(const std::string& path) {
   struct stat status{};
   return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);

@@ -86,6 +86,9 @@ Result<void> read_file(const std::string& path, Buffer& out, const ReadLimits& l
 Result<size_t> read_prefix(const std::string& path, std::span<uint8_t> out,
                            const FileCalls& calls = FileCalls::system());
 
+// Whether it is a file that begins with these bytes, which are 16 at most.
+bool file_begins_with(const std::string& path, std::string_view bytes);
+
 // What a path leads to, links followed. False, too, where it cannot be looked at.
 bool is_folder(const std::string& path);
 bool is_file(const std::string& path);  // a regular one

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // NumPy's .npy: a file, several as one, or a folder of them.
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <set>
 
 #include "headrace/base/registry.h"
@@ -21,10 +19,7 @@ constexpr int64_t kMostFields = 64;  // of a folder with one file a field
 
 bool is_npy(const std::string& path) {
   if (is_folder(path)) return is_npy_folder(path);
-  std::array<uint8_t, kNpyMagic.size()> begin{};
-  const Result<size_t> read = read_prefix(path, begin);
-  return read && *read == begin.size() &&
-         std::memcmp(begin.data(), kNpyMagic.data(), begin.size()) == 0;
+  return file_begins_with(path, kNpyMagic);
 }
 
 std::string stem_of(const std::string& path) {

@@ -35,11 +35,7 @@ constexpr ErrorCode kBadShape{
 const Register<ErrorCode> registered_bad_shape(kBadShape);
 
 bool is_pack_file(const std::string& path) {
-  if (!is_file(path)) return false;
-  std::array<uint8_t, kPackMagic.size()> begin{};
-  const Result<size_t> read = read_prefix(path, begin);
-  return read && *read == begin.size() &&
-         std::memcmp(begin.data(), kPackMagic.data(), begin.size()) == 0;
+  return is_file(path) && file_begins_with(path, kPackMagic);
 }
 
 class PackSource final : public Source {

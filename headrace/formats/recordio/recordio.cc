@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // RecordIO, as MXNet writes it: frames, in each usually an IRHeader with the label and a picture.
 // Order is that of the files and, in each, of the records; an index gives names.
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstring>
 #include <optional>
 
 #include "headrace/base/registry.h"
@@ -16,6 +12,7 @@
 #include "headrace/formats/recordio/recordio_source.h"
 #include "headrace/formats/shard_files.h"
 #include "headrace/formats/wording.h"
+#include "headrace/storage/file.h"
 
 namespace headrace {
 namespace {
@@ -39,15 +36,11 @@ constexpr size_t kLookedAt = 64;  // records
 constexpr uint64_t kLargestLookedAt = uint64_t{64} << 20;
 
 bool recognizes(const std::string& path) {
-  struct stat status{};
-  if (::stat(path.c_str(), &status) != 0) return false;
-  if (S_ISDIR(status.st_mode)) return is_shard_folder(path, kSuffixes);
-  if (!S_ISREG(status.st_mode)) return false;
-  if (has_suffix(path, ".rec")) return true;
-  std::array<uint8_t, 4> begin{};
-  const Result<size_t> read = read_prefix(path, begin);
-  return read && *read == begin.size() &&
-         std::memcmp(begin.data(), &kRecordIoMagic, begin.size()) == 0;
+  return is_shard_path(path, kSuffixes, [](const std::string& file) {
+    const std::string_view magic(reinterpret_cast<const char*>(&kRecordIoMagic),
+                                 sizeof kRecordIoMagic);
+    return has_one_suffix(file, kSuffixes) || file_begins_with(file, magic);
+  });
 }
 
 // --- Where the records are
@@ -85,8 +78,7 @@ std::vector<std::string> index_names(const std::vector<std::string>& paths,
     const std::string stem = has_suffix(path, ".rec") ? path.substr(0, path.size() - 4) : path;
     names.emplace_back();
     for (const std::string& name : {stem + ".idx", path + ".idx"}) {
-      struct stat status{};
-      if (names.back().empty() && ::stat(name.c_str(), &status) == 0) names.back() = name;
+      if (names.back().empty() && is_file(name)) names.back() = name;
     }
   }
   return names;

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // TFRecord: frames with checksums, in each usually a tf.train.Example. Order is that of the files
 // and, in each, of the records.
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
@@ -16,6 +13,7 @@
 #include "headrace/formats/tfrecord/tfrecord_source.h"
 #include "headrace/formats/unpacked_files.h"
 #include "headrace/formats/wording.h"
+#include "headrace/storage/file.h"
 
 namespace headrace {
 namespace {
@@ -41,11 +39,9 @@ bool is_tf_header(std::span<const uint8_t> first_bytes) {
 }
 
 bool recognizes(const std::string& path) {
-  struct stat status{};
-  if (::stat(path.c_str(), &status) != 0) return false;
-  if (S_ISDIR(status.st_mode)) return is_shard_folder(path, kSuffixes);
-  if (!S_ISREG(status.st_mode)) return false;
-  return has_one_suffix(path, kSuffixes) || begins_like(path, is_tf_header);
+  return is_shard_path(path, kSuffixes, [](const std::string& file) {
+    return has_one_suffix(file, kSuffixes) || begins_like(file, is_tf_header);
+  });
 }
 
 // --- Where the records are
@@ -112,8 +108,7 @@ ContainerIndex records_of(const UnpackedFiles& unpacked, const FileSet& files,
                    .hint = "make it again, or leave index= out"};
     }
     for (const std::string& name : index_names(file.path())) {
-      struct stat status{};
-      if (::stat(name.c_str(), &status) != 0) continue;
+      if (!is_file(name)) continue;
       const Result<bool> taken = take_index(file, name, out);
       if (taken && *taken) return {};
     }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tar archives: WebDataset's samples, and plain pictures in class folders.
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -197,12 +195,10 @@ SourcePtr open_webdataset(const std::string& path, const Arguments& arguments,
 }
 
 bool is_webdataset(const std::string& path) {
-  struct stat status{};
-  if (::stat(path.c_str(), &status) != 0) return false;
-  if (S_ISDIR(status.st_mode)) return is_shard_folder(path, kSuffixes);
-  if (!S_ISREG(status.st_mode)) return false;
-  return has_one_suffix(path, kSuffixes) || has_one_suffix(path, kOtherSuffixes) ||
-         begins_like(path, is_tar_header);
+  return is_shard_path(path, kSuffixes, [](const std::string& file) {
+    return has_one_suffix(file, kSuffixes) || has_one_suffix(file, kOtherSuffixes) ||
+           begins_like(file, is_tar_header);
+  });
 }
 
 const FormatRecord kWebDataset{
