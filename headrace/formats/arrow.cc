@@ -108,31 +108,25 @@ std::vector<std::string> files_of(const std::string& path, const Arguments& argu
 }
 
 SourcePtr open_arrow(const std::string& path, const Arguments& arguments, const Progress&) {
-  std::map<std::string, ParamValue> given;
-  if (!arguments.is_none("fields")) given["fields"] = arguments.texts("fields");
-  return open_in_host("arrow", files_of(path, arguments), given);
+  return open_in_host("arrow", files_of(path, arguments), host_arguments(arguments));
 }
 
-const FormatRecord kArrow{
-    .name = "arrow",
-    .doc =
-        "Arrow files (.arrow, .feather, streams too), several of them, or "
-        "the folder that "
-        "Hugging Face's save_to_disk writes, through pyarrow, which maps "
-        "them into memory. "
-        "Columns are fields as with Parquet; names of classes come from the "
-        "dataset's features.",
-    .example = "hr.open(\"dataset/\", split=\"train\")",
-    .params = {{.name = "fields",
-                .type = ParamType::kStrings,
-                .doc = "The columns to read, each \"name\" or \"field=name\". "
-                       "None: all."},
-               {.name = "split",
-                .type = ParamType::kString,
-                .doc = "Of a dataset with several, the one to open."}},
-    .recognizes = is_arrow,
-    .open = open_arrow,
-    .shards = true};
+const FormatRecord kArrow{.name = "arrow",
+                          .doc =
+                              "Arrow files (.arrow, .feather, streams too), several of them, or "
+                              "the folder that "
+                              "Hugging Face's save_to_disk writes, through pyarrow, which maps "
+                              "them into memory. "
+                              "Columns are fields as with Parquet; names of classes come from the "
+                              "dataset's features.",
+                          .example = "hr.open(\"dataset/\", split=\"train\")",
+                          .params = {host_fields_param(),
+                                     {.name = "split",
+                                      .type = ParamType::kString,
+                                      .doc = "Of a dataset with several, the one to open."}},
+                          .recognizes = is_arrow,
+                          .open = open_arrow,
+                          .shards = true};
 const Register<FormatRecord> registered(kArrow);
 
 }  // namespace

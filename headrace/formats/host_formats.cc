@@ -17,6 +17,18 @@ HostOpener& the_opener() {
 
 void set_host_opener(HostOpener opener) { the_opener() = std::move(opener); }
 
+Param host_fields_param() {
+  return {.name = "fields",
+          .type = ParamType::kStrings,
+          .doc = "The columns to read, each \"name\" or \"field=name\". None: all."};
+}
+
+std::map<std::string, ParamValue> host_arguments(const Arguments& arguments) {
+  std::map<std::string, ParamValue> out;
+  if (!arguments.is_none("fields")) out["fields"] = arguments.texts("fields");
+  return out;
+}
+
 SourcePtr open_in_host(const std::string& format, const std::vector<std::string>& files,
                        const std::map<std::string, ParamValue>& arguments) {
   if (!the_opener()) {

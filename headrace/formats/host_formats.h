@@ -20,6 +20,10 @@ using HostOpener =
 
 // Once, while the host's module is loaded.
 void set_host_opener(HostOpener opener);
+// `fields=`, which these formats have in common, and the arguments that hold it where it is given.
+Param host_fields_param();
+std::map<std::string, ParamValue> host_arguments(const Arguments& arguments);
+
 // Throws Exception HR0425 where no host is there that could.
 SourcePtr open_in_host(const std::string& format, const std::vector<std::string>& files,
                        const std::map<std::string, ParamValue>& arguments);

@@ -16,9 +16,8 @@ bool is_parquet(const std::string& path) {
 }
 
 SourcePtr open_parquet(const std::string& path, const Arguments& arguments, const Progress&) {
-  std::map<std::string, ParamValue> given;
+  std::map<std::string, ParamValue> given = host_arguments(arguments);
   given["memory"] = arguments.integer("memory");
-  if (!arguments.is_none("fields")) given["fields"] = arguments.texts("fields");
   return open_in_host("parquet", shard_files(path, kSuffixes), given);
 }
 
@@ -33,10 +32,7 @@ const FormatRecord kParquet{
         "decoded once and "
         "held; of larger sets row groups are decoded when they are wanted.",
     .example = "hr.open(\"train.parquet\", fields=[\"image\", \"label\"])",
-    .params = {{.name = "fields",
-                .type = ParamType::kStrings,
-                .doc = "The columns to read, each \"name\" or \"field=name\". "
-                       "None: all."},
+    .params = {host_fields_param(),
                {.name = "memory",
                 .type = ParamType::kInt,
                 .doc = "How many bytes of decoded columns may be held in memory.",
