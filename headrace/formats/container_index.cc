@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 
 #include "headrace/base/byte_stream.h"
@@ -11,6 +10,7 @@
 #include "headrace/formats/fingerprint.h"
 #include "headrace/formats/in_order.h"
 #include "headrace/storage/crc32c.h"
+#include "headrace/storage/file_times.h"
 
 // The kept file, all numbers little-endian (text: u64 length, bytes):
 //   8 bytes    "HRCONTNR"
@@ -30,8 +30,6 @@ constexpr uint64_t kVersion = 1;
 constexpr size_t kChecksumEnd = 20;
 // Looking through a small container is quicker than it is worth a file in the cache.
 constexpr int64_t kWorthKeeping = 1000;
-// Note [Folders that changed just now] in listing_cache.cc: the same is true of a file.
-constexpr int64_t kSlowestTickNs = 2'000'000'000;
 
 void write_text(std::string_view text, ByteWriter& out) {
   out.number(uint64_t{text.size()});
@@ -39,12 +37,6 @@ void write_text(std::string_view text, ByteWriter& out) {
 }
 
 std::string read_text(ByteReader& in) { return std::string(in.text(in.number<uint64_t>())); }
-
-int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 // What one thread brings back from one file.
 struct Scanned {
@@ -239,7 +231,7 @@ ContainerIndex index_of(std::string_view kind, const FileSet& files, const ScanF
   ContainerIndex index = scan_all(files, scan, progress);
   bool settled = index.records.size() >= kWorthKeeping;
   for (size_t i = 0; i < files.size() && settled; ++i) {
-    settled = files.identity(i).modified_ns < began_ns - kSlowestTickNs;
+    settled = !changed_just_now(files.identity(i).modified_ns, began_ns);
   }
   if (settled) cache.write(name, bytes_from_index(index, kind, files));
   return index;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -20,6 +19,7 @@
 #include "headrace/formats/splits.h"
 #include "headrace/formats/wording.h"
 #include "headrace/storage/file.h"
+#include "headrace/storage/file_times.h"
 
 namespace headrace {
 namespace {
@@ -175,9 +175,7 @@ FolderListing listing_of(const std::string& root, const Progress& progress,
       return std::move(*kept);
     }
   }
-  const int64_t began_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                               std::chrono::system_clock::now().time_since_epoch())
-                               .count();
+  const int64_t began_ns = now_ns();
   FolderListing listing = list_folder(root, progress, check);
   const int64_t entries = listing.names.size() + listing.paths.size() + listing.others;
   if (resolved && entries >= kWorthKeeping) keep_listing(cache, resolved.get(), listing, began_ns);

@@ -17,6 +17,7 @@
 #include "headrace/codecs/codec.h"
 #include "headrace/formats/fingerprint.h"
 #include "headrace/storage/file.h"
+#include "headrace/storage/file_times.h"
 
 namespace headrace {
 namespace {
@@ -239,11 +240,6 @@ uint64_t picture_rules() {
   for (std::string_view suffix : picture_suffixes()) rules.add(suffix);
   for (const CodecRecord* codec : Registry<CodecRecord>::all()) rules.add(codec->name);
   return rules.value();
-}
-
-int64_t changed_ns(const struct stat& status) {
-  return static_cast<int64_t>(static_cast<uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000 +
-                              static_cast<uint64_t>(status.st_mtim.tv_nsec));
 }
 
 std::string joined(std::string_view folder, std::string_view rest) {

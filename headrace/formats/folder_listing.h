@@ -6,8 +6,6 @@
 // too. Links to folders are followed, except back to a folder that they lie in.
 #pragma once
 
-#include <sys/stat.h>
-
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -44,9 +42,6 @@ bool has_picture_suffix(std::string_view name);
 
 // Changes when the set of suffixes or signatures that make a picture does.
 uint64_t picture_rules();
-
-// The modification time in nanoseconds since 1970; wraps for times that 64 bits cannot hold.
-int64_t changed_ns(const struct stat& status);
 
 // "a" and "b/c" -> "a/b/c"; an empty second part gives the first.
 std::string joined(std::string_view folder, std::string_view rest);

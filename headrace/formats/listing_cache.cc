@@ -9,6 +9,7 @@
 
 #include "headrace/base/byte_stream.h"
 #include "headrace/formats/fingerprint.h"
+#include "headrace/storage/file_times.h"
 
 // The file, all numbers little-endian:
 //   8 bytes    "HRLISTNG"
@@ -20,11 +21,6 @@
 //   u64        folders;  u64 names
 //   folders x  u64 inode, i64 changed_ns, u64 count
 //   names      of the folders' paths, then of the pictures (each list: u32 lengths, then all bytes)
-//
-// Note [Folders that changed just now]: a file system's clock may tick as slowly as every two
-// seconds. A picture that is added in the same tick in which the folder was listed leaves its time
-// unchanged, and would be missed for ever. So a listing is kept only when all folders' times lie
-// further back.
 
 namespace headrace {
 namespace {
@@ -32,7 +28,6 @@ namespace {
 constexpr std::string_view kMagic = "HRLISTNG";
 constexpr uint64_t kVersion = 1;
 constexpr size_t kChecksumEnd = 24;
-constexpr int64_t kSlowestTickNs = 2'000'000'000;
 constexpr size_t kLongestPath = 4096;
 
 void write_names(const NameList& list, ByteWriter& out) {
@@ -176,10 +171,9 @@ std::optional<FolderListing> kept_listing(const CacheDirectory& cache, const std
 
 bool keep_listing(const CacheDirectory& cache, const std::string& root,
                   const FolderListing& listing, int64_t listed_ns) {
-  const auto changed_just_now = [&](const ListedFolder& folder) {
-    return folder.changed_ns > listed_ns - kSlowestTickNs;
-  };
-  if (std::any_of(listing.folders.begin(), listing.folders.end(), changed_just_now)) return false;
+  for (const ListedFolder& folder : listing.folders) {
+    if (changed_just_now(folder.changed_ns, listed_ns)) return false;
+  }
   return cache.write(listing_cache_name(root), bytes_from_listing(listing, root));
 }
 

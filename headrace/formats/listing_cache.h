@@ -19,7 +19,7 @@ namespace headrace {
 std::optional<FolderListing> kept_listing(const CacheDirectory& cache, const std::string& root);
 
 // Keeps a listing that was made at `listed_ns` (nanoseconds since 1970, when listing began).
-// False when it was not possible, or not safe: see Note [Folders that changed just now].
+// False when it was not possible, or not safe: see Note [What changed just now].
 bool keep_listing(const CacheDirectory& cache, const std::string& root,
                   const FolderListing& listing, int64_t listed_ns);
 

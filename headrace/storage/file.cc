@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "headrace/base/registry.h"
+#include "headrace/storage/file_times.h"
 
 namespace headrace {
 namespace {
@@ -172,7 +173,7 @@ FileIdentity identity_from(const struct stat& status) {
   return {.device = status.st_dev,
           .inode = status.st_ino,
           .size = static_cast<uint64_t>(status.st_size),
-          .modified_ns = int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
+          .modified_ns = changed_ns(status)};
 }
 
 Error ended_early(const std::string& path, uint64_t expected, uint64_t found) {

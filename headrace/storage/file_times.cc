@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/storage/file_times.h"
+
+#include <sys/stat.h>
+
+#include <chrono>
+
+// Note [What changed just now]: a file system's clock may tick as slowly as every two seconds. A
+// change in the same tick in which a file or folder was looked at leaves its time as it was, and
+// would be missed for ever. So what was seen is kept only where the time lies further back.
+
+namespace headrace {
+namespace {
+
+constexpr int64_t kSecondNs = 1'000'000'000;
+constexpr int64_t kSlowestTickNs = 2 * kSecondNs;
+
+}  // namespace
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+int64_t changed_ns(const struct stat& status) {
+  return static_cast<int64_t>(static_cast<uint64_t>(status.st_mtim.tv_sec) * kSecondNs +
+                              static_cast<uint64_t>(status.st_mtim.tv_nsec));
+}
+
+bool changed_just_now(int64_t changed_ns, int64_t looked_at_ns) {
+  return changed_ns > looked_at_ns - kSlowestTickNs;
+}
+
+}  // namespace headrace
