@@ -7,6 +7,7 @@
 
 #include <filesystem>
 
+#include "headrace/storage/file_times.h"
 #include "headrace/storage/temporary_folder.h"
 
 namespace headrace {

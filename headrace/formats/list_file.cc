@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A text file that lists pictures and their labels, one a line: "cats/1.jpg 3" or "cats/1.jpg,cat".
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
