@@ -5,6 +5,8 @@
 
 namespace headrace {
 
+// Names of arrays are written by programs: their case counts ("X", "y"), and they are not those
+// that people give to the columns of a table (kLabelHeadings).
 std::string_view meaning_of(std::string_view name) {
   struct Known {
     std::string_view name, meaning;

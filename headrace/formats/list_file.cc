@@ -98,11 +98,8 @@ Separator separator_of(std::string_view line, bool csv) {
 
 // A header as spreadsheets write it: "path,label".
 bool is_header(const Line& line) {
-  const std::string label = lower_case(line.label);
-  for (std::string_view name : {"label", "labels", "class", "target", "category"}) {
-    if (label == name) return line.path.find('.') == std::string_view::npos;
-  }
-  return false;
+  return std::ranges::find(kLabelHeadings, lower_case(line.label)) != kLabelHeadings.end() &&
+         line.path.find('.') == std::string_view::npos;
 }
 
 // The lines that count, one after the other.

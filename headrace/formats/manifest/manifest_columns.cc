@@ -163,7 +163,7 @@ class ManifestMaker {
       }
       return;
     }
-    for (const char* name : {"label", "labels", "class", "target", "category"}) {
+    for (const std::string_view name : kLabelHeadings) {
       for (size_t i = 0; i < table_.columns.size() && label_ < 0; ++i) {
         const ManifestColumn& column = table_.columns[i];
         if (lower_case(column.name) != name || int64_t(i) == image_) continue;

@@ -2,6 +2,7 @@
 // The text of a manifest as columns of strings: CSV (RFC 4180) with a header, or JSON lines.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,6 +17,10 @@ namespace headrace {
 
 extern const ErrorCode kBadManifest;       // HR0437
 extern const ErrorCode kBadManifestValue;  // HR0438
+
+// What headers call the column of labels, in lower case; the most telling first.
+inline constexpr std::array<std::string_view, 5> kLabelHeadings = {"label", "labels", "class",
+                                                                   "target", "category"};
 
 struct ManifestColumn {
   std::string name;
