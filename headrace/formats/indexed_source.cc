@@ -36,11 +36,11 @@ IndexedFields::IndexedFields(const Source& source) {
 }
 
 IndexedSource::IndexedSource(SourcePtr source, std::unique_ptr<RowIndexFile> file, bool learn)
-    : source_(std::move(source)), pictures_(*source_), file_(std::move(file)), learn_(learn) {}
+    : SourceAround(std::move(source)), pictures_(*inner()), file_(std::move(file)), learn_(learn) {}
 
 void IndexedSource::read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
                          std::span<RecordData> out) const {
-  source_->read(indices, wanted, out);
+  inner()->read(indices, wanted, out);
   for (RecordData& record : out) {
     if (record.result) attach(wanted, record);
   }

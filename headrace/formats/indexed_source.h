@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "headrace/formats/row_index_file.h"
-#include "headrace/formats/source.h"
+#include "headrace/formats/source_around.h"
 
 namespace headrace {
 
@@ -32,25 +32,11 @@ class IndexedFields {
   RowIndexKey key_;
 };
 
-class IndexedSource final : public Source, private RowIndexStore {
+class IndexedSource final : public SourceAround, private RowIndexStore {
  public:
   // `learn`: what decoding teaches is added to the file.
   IndexedSource(SourcePtr source, std::unique_ptr<RowIndexFile> file, bool learn);
 
-  int64_t size() const override { return source_->size(); }
-  const Schema& schema() const override { return source_->schema(); }
-  ReadStyle read_style() const override { return source_->read_style(); }
-  std::string key(int64_t index) const override { return source_->key(index); }
-  Where where(int64_t index) const override { return source_->where(index); }
-  std::vector<int64_t> block_ends() const override { return source_->block_ends(); }
-  void will_read(int64_t begin, int64_t end) const override { source_->will_read(begin, end); }
-  std::string root() const override { return source_->root(); }
-  std::vector<int64_t> integer_column(std::string_view field) const override {
-    return source_->integer_column(field);
-  }
-  std::vector<std::string> classes() const override { return source_->classes(); }
-  uint64_t fingerprint() const override { return source_->fingerprint(); }
-  std::string description() const override { return source_->description(); }
   void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
             std::span<RecordData> out) const override;
 
@@ -70,7 +56,6 @@ class IndexedSource final : public Source, private RowIndexStore {
   void attach(const std::vector<bool>& wanted, RecordData& record) const;
   void learned(uint64_t picture, std::span<const uint8_t> row_index) override;
 
-  const SourcePtr source_;
   const IndexedFields pictures_;
   const std::unique_ptr<RowIndexFile> file_;
   const bool learn_;

@@ -11,6 +11,7 @@
 
 #include "headrace/base/pages.h"
 #include "headrace/formats/labeled_files.h"
+#include "headrace/formats/source_around.h"
 #include "headrace/formats/subset.h"
 
 // Note [How a record is kept]: one piece of memory: the number of fields, for each field its bytes'
@@ -165,25 +166,10 @@ std::shared_ptr<RecordCache> RecordCache::of(const Source& source, const std::ve
 
 namespace {
 
-class CachedSource final : public Source {
+class CachedSource final : public SourceAround {
  public:
   CachedSource(SourcePtr source, std::shared_ptr<RecordCache> cache)
-      : source_(std::move(source)), cache_(std::move(cache)) {}
-
-  int64_t size() const override { return source_->size(); }
-  const Schema& schema() const override { return source_->schema(); }
-  ReadStyle read_style() const override { return source_->read_style(); }
-  std::string key(int64_t index) const override { return source_->key(index); }
-  Where where(int64_t index) const override { return source_->where(index); }
-  std::string root() const override { return source_->root(); }
-  std::vector<std::string> classes() const override { return source_->classes(); }
-  uint64_t fingerprint() const override { return source_->fingerprint(); }
-  std::string description() const override { return source_->description(); }
-  std::vector<int64_t> block_ends() const override { return source_->block_ends(); }
-  void will_read(int64_t begin, int64_t end) const override { source_->will_read(begin, end); }
-  std::vector<int64_t> integer_column(std::string_view field) const override {
-    return source_->integer_column(field);
-  }
+      : SourceAround(std::move(source)), cache_(std::move(cache)) {}
 
   void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
             std::span<RecordData> out) const override {
@@ -195,7 +181,7 @@ class CachedSource final : public Source {
       // Records that are read anyway are read together.
       size_t end = begin + 1;
       while (end < out.size() && !cache_->find(indices[end], out[end])) ++end;
-      source_->read(indices.subspan(begin, end - begin), wanted, out.subspan(begin, end - begin));
+      inner()->read(indices.subspan(begin, end - begin), wanted, out.subspan(begin, end - begin));
       for (size_t i = begin; i < end; ++i) {
         if (out[i].result) cache_->keep(indices[i], out[i]);
       }
@@ -204,7 +190,6 @@ class CachedSource final : public Source {
   }
 
  private:
-  SourcePtr source_;
   std::shared_ptr<RecordCache> cache_;  // shared: with other loaders
 };
 

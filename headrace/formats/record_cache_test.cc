@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "headrace/formats/columns.h"
+#include "headrace/formats/source_around.h"
 #include "headrace/formats/subset.h"
 #include "headrace/storage/temporary_folder.h"
 
@@ -20,24 +21,15 @@ constexpr size_t kMiB = size_t{1} << 20;
 // A hundred files of 10,000 bytes, which count how often they are read.
 class RecordCacheTest : public testing::Test {
  protected:
-  class Counting final : public Source {
+  class Counting final : public SourceAround {
    public:
-    explicit Counting(SourcePtr source) : source_(std::move(source)) {}
-    int64_t size() const override { return source_->size(); }
-    const Schema& schema() const override { return source_->schema(); }
-    ReadStyle read_style() const override { return source_->read_style(); }
-    std::string key(int64_t index) const override { return source_->key(index); }
-    uint64_t fingerprint() const override { return source_->fingerprint(); }
-    std::string description() const override { return source_->description(); }
+    using SourceAround::SourceAround;
     void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
               std::span<RecordData> out) const override {
       reads += static_cast<int64_t>(out.size());
-      source_->read(indices, wanted, out);
+      inner()->read(indices, wanted, out);
     }
     mutable std::atomic<int64_t> reads{0};
-
-   private:
-    SourcePtr source_;
   };
 
   void SetUp() override {
