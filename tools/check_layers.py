@@ -31,7 +31,7 @@ FRAMEWORKS = {
 BANNED_WORDS = {
     "common", "helper", "helpers", "impl2", "manager", "misc", "util", "utils",
 }  # fmt: skip
-CXX = {".cc", ".h", ".cu"}
+CXX = {".cc", ".h", ".cu", ".cuh"}
 SOURCES = CXX | {".py", ".pyi", ".cmake", ".sh"}
 SOURCE_NAMES = {"CMakeLists.txt", "dev", "run"}
 SKIPPED = {"build", ".git", ".venv", "__pycache__"}
