@@ -139,6 +139,18 @@ def test_channels_last_is_another_order_of_the_same_shape(pictures: Path) -> Non
     assert array.strides == (768, 1, 48, 3)
 
 
+@pytest.mark.parametrize("shape", [(3, 4, 5), (1, 4, 5), (1, 1, 5), (3, 4, 1), (3, 1, 1), (1, 1, 1)])
+def test_axes_in_the_order_of_memory(shape: tuple[int, int, int]) -> None:
+    images = np.random.default_rng(2).integers(0, 256, (2, *shape), np.uint8)
+    source = hr.records(image=list(images))
+    plain = first(hr.Loader(source, batch_size=2).dlpack()).image
+    assert plain.in_memory_order().shape == plain.shape == images.shape
+    array = first(hr.Loader(source, batch_size=2, memory_format="channels_last").dlpack()).image
+    turned = array.in_memory_order()
+    np.testing.assert_array_equal(np.asarray(turned), np.asarray(plain).transpose(0, 2, 3, 1))
+    assert turned.data_ptr == array.data_ptr and np.asarray(turned).flags.c_contiguous
+
+
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "bfloat16", "float32"])
 def test_dtypes_arrive_as_they_are(pictures: Path, dtype: str) -> None:
     steps = [*SMALL, T.ToDtype(getattr(torch, dtype), scale=True)]

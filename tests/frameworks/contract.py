@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import gc
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +30,7 @@ class Contract:
     """Derive, and say how the framework is asked for its batches and looked into."""
 
     name: ClassVar[str]
+    title: ClassVar[str]  # of its section in docs/frameworks.md
     refused: ClassVar[dict[str, str]] = {}  # dtypes that the framework has not, and the error
     copied: ClassVar[tuple[str, ...]] = ()  # dtypes that cost a copy
     arrives_as: ClassVar[dict[str, str]] = {}  # dtypes that become others
@@ -176,6 +179,19 @@ class Contract:
         assert done.returncode == 0, done.stderr
         assert "loss" in done.stdout
         assert not list(tmp_path.iterdir()), "an example leaves nothing behind"
+
+    def test_the_guide_is_right(self, tmp_path: Path) -> None:
+        for number, picture in enumerate(sorted((ROOT / "examples" / "pictures").glob("*.jpg"))):
+            folder = tmp_path / "train" / f"class{number % 2}"
+            folder.mkdir(parents=True, exist_ok=True)
+            shutil.copy(picture, folder)
+        preface, *sections = (ROOT / "docs" / "frameworks.md").read_text().split("\n## ")
+        (section,) = (text for text in sections if text.startswith(self.title + "\n"))
+        code = "\n".join(re.findall(r"^```python\n(.*?)^```", preface + section, re.M | re.S))
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, done.stderr
 
 
 class NamedBatches(Contract):

@@ -27,6 +27,7 @@ P = jax.sharding.PartitionSpec
 
 class TestJax(NamedBatches):
     name = "jax"
+    title = "JAX"
     copied = ("int64", "uint64", "float64")
     arrives_as = {"int64": "int32", "uint64": "uint32", "float64": "float32"}  # noqa: RUF012
 

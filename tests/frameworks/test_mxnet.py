@@ -21,6 +21,7 @@ from headrace.frameworks.mxnet import make_hand_over  # noqa: E402
 
 class TestMxnet(Contract):
     name = "mxnet"
+    title = "MXNet"
     refused = dict.fromkeys(("int16", "uint16", "uint32", "uint64", "bfloat16"), "HR0805")
     copied = ("bool",)
     arrives_as = {"bool": "uint8"}  # noqa: RUF012

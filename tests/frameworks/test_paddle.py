@@ -18,6 +18,7 @@ from headrace.frameworks.paddle import make_hand_over  # noqa: E402
 
 class TestPaddle(NamedBatches):
     name = "paddle"
+    title = "PaddlePaddle"
     refused = {"uint16": "HR0807"}  # noqa: RUF012
     has_strides = True
 

@@ -34,6 +34,7 @@ def pointer(tensor: Any) -> int:
 
 class TestTensorFlow(NamedBatches):
     name = "tensorflow"
+    title = "TensorFlow and Keras"
 
     def convert(self, array: hr.Array) -> Any:
         return make_hand_over()(array)

@@ -22,6 +22,7 @@ from ranks import HERE, TORCHRUN, check_all  # noqa: E402
 
 class TestTorch(NamedBatches):
     name = "torch"
+    title = "PyTorch"
     has_strides = True
 
     def convert(self, array: hr.Array) -> Any:

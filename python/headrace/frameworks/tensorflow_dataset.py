@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A tf.data.Dataset of a loader's batches.
 
-Dataset.from_generator is not used: it cannot say how many batches there are, and it calls Python
-three times a batch. Here a pass asks the loader once how many batches are left, and then takes each
-with one call, which hands over eager tensors as they are.
+Dataset.from_generator is not used: it cannot say how many batches there are, takes them ahead, and
+costs more. Here a pass asks the loader once how many batches are left, and then takes each with one
+call, which hands over eager tensors as they are.
 """
 
 from __future__ import annotations
