@@ -146,11 +146,18 @@ void start(PrefetcherHandle& self, nb::object pull) {
   prefetcher->start(std::move(feed));
 }
 
-void start_loader(PrefetcherHandle& self, const LoaderHandle& loader) {
-  std::shared_ptr<Prefetcher> prefetcher = self.get();
+// Each prefetcher takes the same part of all batches.
+void start_loader(const LoaderHandle& loader, const std::vector<PrefetcherHandle*>& prefetchers,
+                  int most_ahead) {
+  std::vector<std::shared_ptr<Prefetcher>> started;
+  for (PrefetcherHandle* handle : prefetchers) started.push_back(handle->get());
   std::shared_ptr<Loader> shared = loader.get();
   nb::gil_scoped_release no_gil;
-  prefetcher->start(std::make_unique<LoaderFeed>(std::move(shared)));
+  const int parts = static_cast<int>(started.size());
+  auto batches = std::make_shared<SharedBatches>(std::move(shared), parts, most_ahead);
+  for (int part = 0; part < parts; ++part) {
+    started[static_cast<size_t>(part)]->start(std::make_unique<LoaderFeed>(batches, part));
+  }
 }
 
 // True when the run has ended; a source that hangs is left behind.
@@ -242,8 +249,6 @@ void bind_prefetcher(nb::module_& module) {
            nb::arg("staging_limit"), nb::arg("warn"))
       .def("start", &start, nb::arg("pull"),
            "pull() -> None at the end, or (arrays, whether each is pinned, anything else).")
-      .def("start_loader", &start_loader, nb::arg("loader"),
-           "From now on the loader is the prefetcher's, until stop().")
       .def("next_of_loader", &next_of_loader,
            nb::sig("def next_of_loader(self) -> tuple[list[typing.Any], dict[str, int]] | None"))
       .def("stop", &stop)
@@ -253,6 +258,10 @@ void bind_prefetcher(nb::module_& module) {
           "Batches that next() would give at once, the end and an error included.")
       .def("stats", &stats, nb::sig("def stats(self) -> dict[str, typing.Any]"))
       .def("close", [](PrefetcherHandle& self) { self.close(check_signals); });
+  module.def("start_loader", &start_loader, nb::arg("loader"), nb::arg("prefetchers"),
+             nb::arg("most_ahead"),
+             "Divides the loader's batches by rows over the prefetchers, whose it is until all of "
+             "them are stopped.");
 }
 
 }  // namespace headrace::python

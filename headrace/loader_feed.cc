@@ -1,36 +1,110 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/loader_feed.h"
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace headrace {
 namespace {
 
+constexpr auto kSlice = std::chrono::milliseconds(50);
+
 struct Stopped {};
+
+// Rows [first, last) of a field. The lease is shared by all parts.
+BatchField rows_of(const BatchField& field, int64_t first, int64_t last) {
+  BatchField part = field;
+  if (field.is_list) {
+    const auto cut = [&](auto& values) {
+      if (values.empty()) return;
+      values = {values.begin() + first, values.begin() + last};
+    };
+    cut(part.strings);
+    cut(part.items);
+    return part;
+  }
+  const int64_t row = field.view.shape[0] == 0 ? 0 : field.view.elements() / field.view.shape[0];
+  part.view.shape[0] = last - first;
+  part.view.data = static_cast<uint8_t*>(field.view.data) + first * row * size_of(field.view.dtype);
+  return part;
+}
+
+HostBatch host_batch(Batch batch, const LoaderState& state) {
+  HostBatch out;
+  for (BatchField& field : batch.fields) {
+    if (field.is_list) continue;
+    out.tensors.push_back({field.view, std::move(field.lease), field.is_pinned});
+  }
+  out.rest = std::make_shared<FedBatch>(FedBatch{std::move(batch), state});
+  return out;
+}
 
 }  // namespace
 
-LoaderFeed::LoaderFeed(std::shared_ptr<Loader> loader) : loader_(std::move(loader)) {
+SharedBatches::SharedBatches(std::shared_ptr<Loader> loader, int parts, int most_ahead)
+    : loader_(std::move(loader)), most_ahead_(most_ahead), waiting_(static_cast<size_t>(parts)) {
   loader_->prepare();
 }
 
-std::optional<HostBatch> LoaderFeed::next(const std::function<bool()>& stopping) {
+std::optional<HostBatch> SharedBatches::next(int part, const std::function<bool()>& stopping) {
+  while (!stopping()) {
+    bool takes = false;
+    {
+      MutexLock lock(mutex_);
+      std::deque<HostBatch>& mine = waiting_[static_cast<size_t>(part)];
+      if (!mine.empty()) {
+        HostBatch batch = std::move(mine.front());
+        mine.pop_front();
+        changed_.notify_all();
+        return batch;
+      }
+      if (error_) std::rethrow_exception(error_);
+      if (over_) return std::nullopt;
+      const auto too_far = [&](const std::deque<HostBatch>& others) {
+        return static_cast<int>(others.size()) >= most_ahead_;
+      };
+      takes = !taking_ && std::none_of(waiting_.begin(), waiting_.end(), too_far);
+      taking_ |= takes;
+      if (!takes) changed_.wait_for(mutex_, kSlice);
+    }
+    if (takes && !take_one(stopping)) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// False when nobody waits any more.
+bool SharedBatches::take_one(const std::function<bool()>& stopping) {
   std::optional<Batch> batch;
+  std::exception_ptr error;
+  bool stopped = false;
   try {
     batch = loader_->next([&] {
       if (stopping()) throw Stopped{};
     });
   } catch (const Stopped&) {
-    return std::nullopt;
+    stopped = true;
+  } catch (...) {
+    error = std::current_exception();
   }
-  if (!batch) return std::nullopt;
-  HostBatch out;
-  for (BatchField& field : batch->fields) {
-    if (field.is_list) continue;
-    out.tensors.push_back({field.view, std::move(field.lease), field.is_pinned});
+  const LoaderState state = batch ? loader_->state() : LoaderState{};
+  MutexLock lock(mutex_);
+  taking_ = false;
+  changed_.notify_all();
+  if (stopped) return false;
+  error_ = error;
+  over_ = !batch;
+  if (!batch) return true;
+  const int64_t rows = batch->size, parts = static_cast<int64_t>(waiting_.size());
+  for (int64_t part = 0; part < parts; ++part) {
+    const int64_t first = rows * part / parts, last = rows * (part + 1) / parts;
+    Batch own{batch->epoch, batch->index, last - first, {}};
+    for (const BatchField& field : batch->fields) {
+      own.fields.push_back(parts == 1 ? field : rows_of(field, first, last));
+    }
+    waiting_[static_cast<size_t>(part)].push_back(host_batch(std::move(own), state));
   }
-  out.rest = std::make_shared<FedBatch>(FedBatch{std::move(*batch), loader_->state()});
-  return out;
+  return true;
 }
 
 }  // namespace headrace

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loader's batches on their way to a device: out of its slots, which are pinned when the loader
+// A loader's batches on their way to devices: out of its slots, which are pinned when the loader
 // was made with LoaderOptions::device, without a copy in between.
 #pragma once
 
+#include <deque>
 #include <memory>
+#include <vector>
 
+#include "headrace/base/mutex.h"
 #include "headrace/delivery/prefetcher.h"
 #include "headrace/loader.h"
 
@@ -17,15 +20,43 @@ struct FedBatch {
   LoaderState state;  // with this batch received
 };
 
-// While it is fed from, the loader belongs to the prefetcher's thread, but for what is const.
-class LoaderFeed final : public BatchFeed {
+// One loader's batches, each divided by rows over so many devices: the first rows are the first
+// device's, and no device has more than one row more than another. There is one read-ahead, one
+// cache and one order, whatever the number of devices.
+//
+// While it is fed from, the loader belongs to the prefetchers' threads, but for what is const.
+class SharedBatches {
  public:
-  // shared: the loader outlives its last use here.
-  explicit LoaderFeed(std::shared_ptr<Loader> loader);
-  std::optional<HostBatch> next(const std::function<bool()>& stopping) override;
+  // shared: the loader outlives its last use here. most_ahead: batches that one device may be in
+  // front of another.
+  SharedBatches(std::shared_ptr<Loader> loader, int parts, int most_ahead);
+  std::optional<HostBatch> next(int part, const std::function<bool()>& stopping)
+      EXCLUDES_LOCK(mutex_);
 
  private:
-  std::shared_ptr<Loader> loader_;
+  bool take_one(const std::function<bool()>& stopping) EXCLUDES_LOCK(mutex_);
+  const std::shared_ptr<Loader> loader_;
+  const int most_ahead_;
+  Mutex mutex_;
+  Condition changed_;
+  bool taking_ GUARDED_BY(mutex_) = false;  // one thread asks the loader, without the lock
+  bool over_ GUARDED_BY(mutex_) = false;
+  std::exception_ptr error_ GUARDED_BY(mutex_);
+  std::vector<std::deque<HostBatch>> waiting_ GUARDED_BY(mutex_);  // by part
+};
+
+class LoaderFeed final : public BatchFeed {
+ public:
+  // shared: by the feeds of all parts.
+  LoaderFeed(std::shared_ptr<SharedBatches> batches, int part)
+      : batches_(std::move(batches)), part_(part) {}
+  std::optional<HostBatch> next(const std::function<bool()>& stopping) override {
+    return batches_->next(part_, stopping);
+  }
+
+ private:
+  std::shared_ptr<SharedBatches> batches_;
+  int part_;
 };
 
 }  // namespace headrace

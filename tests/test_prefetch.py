@@ -466,7 +466,7 @@ def test_a_loaders_slots_are_copied_from_where_they_lie():
     for _ in view:
         pass
     # 50 labels are below 64 KiB and pass through staging; 7 batches of pictures do not.
-    assert view.stats()["device"]["pinned_bytes"] <= 3 * 8192
+    assert view.stats()["devices"]["simulated"]["pinned_bytes"] <= 3 * 8192
 
 
 def test_a_loaders_state_counts_what_was_received_on_the_device():
@@ -509,3 +509,35 @@ def test_a_bad_record_ends_the_run_at_its_batch_and_can_be_tried_again(tmp_path)
     with pytest.raises(hr.DataError, match=r"13\.png"):
         next(run)
     assert view.state_dict()["batch"] == 3
+
+
+def test_one_loader_feeds_several_devices_with_the_same_sequence():
+    expected = [copied(batch) for batch in loader(fields=("image", "label", "key"))]
+    for count in (1, 2, 4, 8):
+        train = loader(fields=("image", "label", "key"))
+        view = train.dlpack(device=[simulated(i) for i in range(count)], depth=2)
+        got = []
+        for parts in view:
+            assert type(parts) is tuple and len(parts) == count
+            rows = [np.asarray(part.label).shape[0] for part in parts]
+            assert max(rows) - min(rows) <= 1
+            got.append(
+                (
+                    np.concatenate([np.asarray(part.image) for part in parts]),
+                    np.concatenate([np.asarray(part.label) for part in parts]),
+                    np.array([key for part in parts for key in part.key]),
+                )
+            )
+        assert equal(got, expected)
+        assert train.epoch == 1
+
+
+def test_several_devices_resume_at_a_batch():
+    expected = [copied(batch) for batch in loader()]
+    view = loader().dlpack(device=[simulated(1), simulated(2)], depth=3)
+    run = iter(view)
+    for _ in range(4):
+        next(run)
+    rest = loader()
+    rest.load_state_dict(view.state_dict())
+    assert equal([copied(batch) for batch in rest], expected[4:])

@@ -45,12 +45,17 @@ def delivered_fields(loader: Loader) -> dict[str, Field]:
     return fields
 
 
-def device_named(device: Any) -> _core.Device | None:
-    """The engine's device of a name; None for the host, whose memory batches are in anyway."""
+Devices = _core.Device | Sequence[_core.Device]
+
+
+def devices_named(device: Any) -> Devices:
+    """The engine's devices of a name or a list of them; none for the host, where batches are."""
     if device is None or isinstance(device, _core.Device):
-        return device
+        return device or ()
+    if isinstance(device, (list, tuple)):
+        return [d if isinstance(d, _core.Device) else _core.open_device(str(d)) for d in device]
     found = _core.open_device(str(device))
-    return None if found.is_host else found
+    return () if found.is_host else found
 
 
 class Form:
@@ -60,16 +65,23 @@ class Form:
         self,
         convert: Callable[[_core.Array], Any],
         batch: str = "tuple",
-        device: _core.Device | None = None,
+        devices: Devices = (),
         depth: int = 2,
     ) -> None:
         self.convert = convert
-        self.device = device  # to which arrays are copied before they are converted
+        # To which arrays are copied before they are converted. A list divides batches over them.
+        self.devices = [devices] if isinstance(devices, _core.Device) else list(devices)
+        self._divided = not isinstance(devices, _core.Device)
         self.depth = options.integer("depth", depth, 1)  # batches that are copied ahead
         self.as_dict = options.one_of("batch", batch, ("tuple", "dict")) == "dict"
 
     def batch(self, fields: tuple[str, ...], values: list[Any]) -> Any:
         return self.structure(fields, [each(self.convert, value) for value in values])
+
+    def batch_on_devices(self, fields: tuple[str, ...], parts: list[list[Any]]) -> Any:
+        """The batch; where a list of devices was asked for, a tuple of their parts."""
+        batches = tuple(self.batch(fields, values) for values in parts)
+        return batches if self._divided else batches[0]
 
     def structure(self, fields: tuple[str, ...], values: Iterable[Any]) -> Any:
         """Values of the fields, as they are, in a batch."""
@@ -98,11 +110,11 @@ class Delivered:
         loader: Loader,
         convert: Callable[[_core.Array], Any],
         batch: str = "tuple",
-        device: _core.Device | None = None,
+        devices: Devices = (),
         depth: int = 2,
     ) -> None:
         self._loader = loader
-        self._form = Form(convert, batch, device, depth)
+        self._form = Form(convert, batch, devices, depth)
 
     # Written out, though __getattr__ would find them: frameworks look for them on the class.
 
@@ -181,21 +193,23 @@ class Outputs:
 
         device: "cuda" or "cuda:1": ``depth`` batches are copied there ahead, on a stream of their
         own; whoever takes an array says which stream uses it, and that stream waits for the copy.
+        A list of devices divides each batch by rows over them: a tuple of batches comes, one each.
         """
-        target = device_named(device)
-        return Delivered(cast("Loader", self), lambda array: array, batch, target, depth)
+        targets = devices_named(device)
+        return Delivered(cast("Loader", self), lambda array: array, batch, targets, depth)
 
     def torch(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> Delivered:
         """Batches as torch tensors: on the host without a copy, or on ``device``.
 
         "cuda" is torch's current device, or LOCAL_RANK's. ``depth`` batches are copied there ahead,
         from pinned memory, on a stream of their own; torch's current stream waits for the copy of
-        the batch that it is given. Memory there is depth + 1 batches and stays so.
+        the batch that it is given. Memory there is depth + 1 batches and stays so. A list of
+        devices divides each batch by rows over them: a tuple of batches comes, one each.
         """
-        from headrace.frameworks.torch import device_for, make_hand_over
+        from headrace.frameworks.torch import devices_for, make_hand_over
 
-        target = device_for(device)
-        return Delivered(cast("Loader", self), make_hand_over(device), batch, target, depth)
+        targets = devices_for(device)
+        return Delivered(cast("Loader", self), make_hand_over(device), batch, targets, depth)
 
     def tensorflow(self, device: str | None = None, batch: str = "tuple") -> TensorFlowBatches:
         """Batches as TensorFlow's eager tensors, without a copy where they stay on the host.

@@ -222,19 +222,19 @@ class Loader(Outputs):
 
     def _begin_device_run(self, form: Form) -> None:
         run = self._device_run
-        if run is not None and not run.is_to(form.device, form.depth):
+        if run is not None and not run.is_to(form.devices, form.depth):
             run.close()
             self._device_run = run = None
-        if form.device is None:
+        if not form.devices:
             return
         if run is None:
             # Another engine, whose slots are pinned for the device.
             state = self._engine.state()
             self._engine.close()
-            self._engine = self._make_engine(device=form.device)
+            self._engine = self._make_engine(device=form.devices[0])
             self._engine.load_state(state)
             patience = options.seconds("patience", self._given["patience"])
-            run = DeviceRun(form.device, form.depth, patience, _warn)
+            run = DeviceRun(form.devices, form.depth, patience, _warn)
             self._device_run = run
         run.begin(self._engine)
 
@@ -244,20 +244,22 @@ class Loader(Outputs):
                 "this iterator was closed",
                 hint="a later iter(), load_state_dict() or close() ended it",
             )
-        values = self._take(form)
+        batch = self._take(form)
         now = time.perf_counter()
         self._wall_seconds += now - self._last_seen
         self._last_seen = now
-        if values is None:
+        if batch is None:
             raise StopIteration
-        return form.batch(self._fields, values)
+        return batch
 
-    def _take(self, form: Form) -> list[Any] | None:
+    def _take(self, form: Form) -> Any:
+        """A batch in its form; None at the end of the epoch."""
         engine = self._current()
-        if form.device is not None and self._device_run is not None:
-            return self._device_run.next()
+        if form.devices and self._device_run is not None:
+            parts = self._device_run.next()
+            return None if parts is None else form.batch_on_devices(self._fields, parts)
         taken = engine.next()
-        return None if taken is None else taken[2]
+        return None if taken is None else form.batch(self._fields, taken[2])
 
     @functools.cached_property
     def _fields(self) -> tuple[str, ...]:
@@ -345,7 +347,7 @@ class Loader(Outputs):
         workers = self._workers.counters()
         copies = {} if self._device_run is None else self._device_run.stats()
         return inspection.Stats(
-            counted, wall_seconds=self._wall_seconds, python_workers=workers, device=copies
+            counted, wall_seconds=self._wall_seconds, python_workers=workers, devices=copies
         )
 
     def bottleneck(self) -> str:

@@ -262,9 +262,10 @@ def device_of(device: Any) -> _core.Device:
         return device
     name = str(device)
     if name == "cuda" and "torch" in sys.modules and _core.cuda_devices()[0] > 0:
-        from headrace.frameworks.torch import device_for
+        from headrace.frameworks.torch import devices_for
 
-        return device_for(device) or _core.open_device(name)
+        found = devices_for(device)
+        return found if isinstance(found, _core.Device) else _core.open_device(name)
     return _core.open_device(name)
 
 

@@ -8,13 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace import _core
+from headrace.delivered import Devices, devices_named
 
 
 def make_hand_over(device: Any = None) -> Callable[[_core.Array], Any]:
     """``array -> tensor``; on the host without a copy, on a device with one."""
     import torch
 
-    if device is None:
+    if device is None or isinstance(device, (list, tuple)):
         return torch.from_dlpack  # type: ignore[attr-defined]
     target = _resolved(torch, device)
     if target.type == "cpu":
@@ -29,16 +30,22 @@ def make_hand_over(device: Any = None) -> Callable[[_core.Array], Any]:
     return hand_over
 
 
-def device_for(device: Any) -> _core.Device | None:
-    """The engine's device where batches are copied ahead; None where torch itself copies them."""
+def devices_for(device: Any) -> Devices:
+    """The engine's devices where batches are copied ahead; none where torch itself copies them."""
+    if isinstance(device, (list, tuple)):
+        return devices_named([_name(one) for one in device])
     if device is None:
-        return None
+        return ()
     import torch
 
     target = _resolved(torch, device)
     if target.type != "cuda" or _core.cuda_devices()[0] == 0:
-        return None  # the host, or a device that the engine does not know: "mps", "xpu"
+        return ()  # the host, or a device that the engine does not know: "mps", "xpu"
     return _core.open_device(str(target))
+
+
+def _name(device: Any) -> Any:
+    return device if isinstance(device, _core.Device) else str(device)
 
 
 def _resolved(torch: Any, device: Any) -> Any:
