@@ -50,7 +50,9 @@ message(STATUS "CUDA: nvcc ${CMAKE_CUDA_COMPILER_VERSION}, kernels for ${CMAKE_C
 add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:--fmad=false>
                     $<$<COMPILE_LANGUAGE:CUDA>:--threads=0>
                     $<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=size>
-                    $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-ffp-contract=off>)
+                    # `#pragma unroll` is known to nvcc, and not to the compiler under it.
+                    $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-unknown-pragmas>
+                    $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-ffp-contract=off>)
 file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS headrace/*.cu)
 list(FILTER engine_sources EXCLUDE REGEX "/no_cuda\\.cc$")
 list(APPEND engine_sources ${cuda_sources})

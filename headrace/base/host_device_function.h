@@ -6,12 +6,8 @@
 
 #ifdef __CUDACC__
 #define HEADRACE_HD __host__ __device__
-#else
-#define HEADRACE_HD
-#endif
-
-#ifdef __CUDA_ARCH__  // not where nvcc's own C++ compiler, which does not know it, would see it
 #define HEADRACE_ROLLED _Pragma("unroll 1")
 #else
+#define HEADRACE_HD
 #define HEADRACE_ROLLED
 #endif
