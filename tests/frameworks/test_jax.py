@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import os
+import socket
+import subprocess
+import sys
 
 # Four devices of one CPU, which must be said before JAX is imported.
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
@@ -118,6 +121,24 @@ def test_a_batch_that_the_devices_do_not_divide_is_an_error() -> None:
     with pytest.raises(hr.ConfigError, match=r"HR0802.*\(2, 2\)") as caught:
         next(batches)
     assert "last_batch" in caught.value.hint
+
+
+def test_two_processes_make_up_one_array() -> None:
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    processes = [
+        subprocess.Popen(
+            [sys.executable, str(Path(__file__).parent / "rank_jax.py"), str(rank), str(port)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    for process in processes:
+        out, error = process.communicate(timeout=120)
+        assert (out.splitlines()[-1], process.returncode) == ("3 batches", 0), error
 
 
 def test_a_device_instead_of_a_sharding() -> None:
