@@ -14,9 +14,14 @@ if(HEADRACE_CUDA STREQUAL "ON" OR (HEADRACE_CUDA STREQUAL "AUTO" AND NOT HEADRAC
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
-    set(headrace_has_cuda ON)
-  elseif(HEADRACE_CUDA STREQUAL "ON")
-    message(FATAL_ERROR "HEADRACE_CUDA=ON, and there is no nvcc on the PATH")
+    execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --version OUTPUT_VARIABLE nvcc_version)
+    string(REGEX MATCH "release ([0-9.]+)" nvcc_version "${nvcc_version}")
+    if(CMAKE_MATCH_1 VERSION_GREATER_EQUAL 12.8)  # C++20, --compress-mode
+      set(headrace_has_cuda ON)
+    endif()
+  endif()
+  if(HEADRACE_CUDA STREQUAL "ON" AND NOT headrace_has_cuda)
+    message(FATAL_ERROR "HEADRACE_CUDA=ON, and no nvcc 12.8 or newer that works is on the PATH")
   endif()
 endif()
 
