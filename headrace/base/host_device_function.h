@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // HEADRACE_HD before a function: nvcc compiles it for the CPU and for the GPU, other compilers for
 // the CPU alone. What is marked uses no part of the standard library but <cstdint> and memcpy.
-// HEADRACE_ROLLED before a loop: nvcc does not unroll it, as it would most, at a price in registers.
+// HEADRACE_ROLLED before a loop: nvcc does not unroll it, which would cost registers.
 #pragma once
 
 #ifdef __CUDACC__
