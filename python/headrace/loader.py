@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import sys
 import time
 import warnings
 import weakref
@@ -404,4 +405,8 @@ _KEYWORDS = tuple(Loader.__init__.__kwdefaults__ or ())
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, Warning, stacklevel=4)  # the loop that takes the batch
+    """Warns of the line that takes the batch, however many of ours lie between."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back and frame.f_globals["__name__"].startswith("headrace."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, Warning, stacklevel=level)
