@@ -2,8 +2,10 @@
 // Sources made of columns (headrace.records), and views of sources.
 #include "headrace/formats/columns.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -18,7 +20,7 @@ struct ColumnList {
 
 // The array is borrowed for as long as any view of the source lives, not copied.
 void add_array(ColumnList& self, std::string name, nb::object array, nb::object keep,
-               std::vector<std::string> classes) {
+               std::vector<std::string> classes, std::optional<std::string> kind) {
   const TensorView view = borrowed_view(array);
   auto owner = std::make_shared<OwnedObject>(nb::make_tuple(array, keep));
   Column& column = self.columns.emplace_back();
@@ -26,6 +28,7 @@ void add_array(ColumnList& self, std::string name, nb::object array, nb::object 
   column.values = ArrayColumn{view.data, view.dtype, view.shape.at(0),
                               Shape(view.shape.begin() + 1, view.shape.end()), owner};
   if (!classes.empty()) column.kind = FieldKind::kLabel;
+  if (kind) column.kind = kind_from_name(*kind);
   column.classes = std::move(classes);
 }
 
@@ -55,9 +58,9 @@ void bind_columns(nb::module_& module) {
   nb::class_<ColumnList>(module, "ColumnList", "Columns of equal length, by name.")
       .def(nb::init<>())
       .def("add_array", &add_array, nb::arg("name"), nb::arg("array"), nb::arg("keep"),
-           nb::arg("classes") = std::vector<std::string>(),
+           nb::arg("classes") = std::vector<std::string>(), nb::arg("kind") = nb::none(),
            "A dense array; its first axis is the record. keep: what must live as long. classes: "
-           "names of the labels that it holds.")
+           "names of the labels that it holds. kind: default, by its name and dtype.")
       .def("add_blobs", &add_blobs, nb::arg("name"), nb::arg("kind"), nb::arg("dtype"),
            nb::arg("parts"), nb::arg("keep"),
            "Values of any length by address: (data, its bytes, offsets, offsets are int64, count, "

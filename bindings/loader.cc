@@ -46,7 +46,10 @@ void LoaderHandle::close(const std::function<void()>& interrupted) {
 }
 
 nb::object values_of(BatchField& field) {
-  if (!field.is_list) return nb::cast(Array{std::move(field.view), std::move(field.lease)});
+  if (!field.is_list) {
+    auto device = field.is_on_device ? std::static_pointer_cast<DeviceLease>(field.lease) : nullptr;
+    return nb::cast(Array{std::move(field.view), std::move(field.lease), std::move(device)});
+  }
   nb::list out;
   for (const std::string& value : field.strings) {
     if (field.is_text) {
@@ -190,6 +193,7 @@ LoaderOptions options_from_dict(const nb::dict& given, const SamplerHandle* samp
   options.cache = nb::cast<size_t>(given["cache"]);
   options.resident = nb::cast<ResidentUse>(given["resident"]);
   options.view = nb::cast<bool>(given["view"]);
+  options.fraction = nb::cast<double>(given["fraction"]);
   options.seed = nb::cast<uint64_t>(given["seed"]);
   options.threads = nb::cast<int>(given["threads"]);
   options.host_workers = nb::cast<int>(given["host_workers"]);
@@ -301,6 +305,12 @@ void bind_loader(nb::module_& module) {
             without_gil([&] { self.get()->load_state(state); });
           },
           nb::arg("state"), nb::sig("def load_state(self, state: dict[str, int]) -> None"))
+      .def(
+          "settle",
+          [](LoaderHandle& self) {
+            return without_gil([&] { return self.get()->settle(check_signals); });
+          },
+          "Makes what is to stay in memory now. True where batches lie on the device.")
       .def("plan_text", [](const LoaderHandle& self) { return self.get()->plan().text(); })
       .def("outputs", &outputs_of, nb::sig("def outputs(self) -> list[dict[str, typing.Any]]"))
       .def("stats", &stats, nb::sig("def stats(self) -> dict[str, typing.Any]"))

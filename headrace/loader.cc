@@ -137,7 +137,9 @@ class Loader::Impl {
             .threads = options_.threads,
             .memory_limit = options_.memory_limit - (cache_.cache ? options_.cache : 0),
             .view = options_.view,
-            .why_no_view = no_view};
+            .why_no_view = no_view,
+            .device = options_.device,
+            .fraction = options_.fraction};
   }
 
   Engine& engine() {
@@ -159,6 +161,10 @@ class Loader::Impl {
     engine_.reset();
     residence_.prepare(source_, options_.warn, interrupted);
     keep_row_index();
+  }
+  bool settle(const std::function<void()>& interrupted) {
+    prepare(interrupted);
+    return residence_.is_on_device();
   }
 
   // The next batch of data that is cut without an engine.
@@ -391,6 +397,7 @@ void Loader::set_epoch(int64_t epoch) { impl_->set_epoch(epoch); }
 int64_t Loader::epoch() const { return impl_->epoch(); }
 LoaderState Loader::state() const { return impl_->state(); }
 void Loader::load_state(const LoaderState& state) { impl_->load_state(state); }
+bool Loader::settle(const std::function<void()>& interrupted) { return impl_->settle(interrupted); }
 Batch Loader::batch(int64_t epoch, int64_t index) { return impl_->make(epoch, index); }
 std::vector<int64_t> Loader::indices(int64_t epoch, int64_t index) const {
   return impl_->indices(epoch, index);

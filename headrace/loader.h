@@ -48,8 +48,9 @@ struct LoaderOptions {
   // Whether records stay in memory behind the deterministic part of the pipeline, as part of
   // memory_limit: same batches, made without reading and decoding again.
   ResidentUse resident = ResidentUse::kOff;
-  bool view = false;  // resident batches are slices of the data itself, not copies
-  size_t cache = 0;   // bytes of it for records that stay in memory once they are read
+  bool view = false;    // resident batches are slices of the data itself, not copies
+  double fraction = 1;  // of resident records that stay on `device`, where there is one
+  size_t cache = 0;     // bytes of it for records that stay in memory once they are read
   OnError on_error = OnError::kRaise;
   int64_t error_budget = 1000;  // bad records in an epoch before the run ends, and
   double error_rate = 0.01;     // the share of them, once 1,000 records of the epoch are seen
@@ -121,6 +122,10 @@ class Loader {
   int64_t epoch() const;
   LoaderState state() const;
   void load_state(const LoaderState& state);
+
+  // Makes what is to stay in memory now rather than with the first batch. True where batches are
+  // cut on the device that the options name, and lie there.
+  bool settle(const std::function<void()>& interrupted = {});
 
   // One batch by its number, apart from the iteration: what `next` gave or will give there.
   Batch batch(int64_t epoch, int64_t index);

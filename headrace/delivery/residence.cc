@@ -53,6 +53,10 @@ bool has_pictures(const Plan& plan) {
 
 bool is_list(const Output& output) { return output.as_list; }
 
+bool has_values(const ResidentField& field) {
+  return field.values || field.origin != OutputOrigin::kField;
+}
+
 }  // namespace
 
 Residence::Residence(const ResidenceQuestion& question) : asked_(question) {
@@ -203,6 +207,7 @@ void Residence::prepare(const SourcePtr& source,
                                       .threads = asked_.threads,
                                       .memory_limit = asked_.memory_limit - most_,
                                       .most_bytes = std::max(most_, estimate_),
+                                      .record_bytes = estimate_ / size_t(asked_.source->size()),
                                       .warn = warn},
                                      why, interrupted);
     if (!source_ && asked_.use == ResidentUse::kOn) {
@@ -216,40 +221,103 @@ void Residence::prepare(const SourcePtr& source,
   make_set();
 }
 
+size_t Residence::bytes() const {
+  if (source_) return source_->bytes();
+  return on_ && !borrows_ && !set_ ? estimate_ : 0;
+}
+
 void Residence::make_set() {
-  const Source& source = source_ ? static_cast<const Source&>(*source_) : *asked_.source;
+  const std::shared_ptr<const ResidentSource> made = source_;
+  const Source& source = made ? static_cast<const Source&>(*made) : *asked_.source;
+  if (asked_.device && asked_.device->kind() != DeviceKind::kHost) {
+    set_ = set_on_device(source);
+    if (set_ && asked_.fraction >= 1) source_ = nullptr;  // the device has them
+  }
+  if (!set_) set_ = set_on_host(source);
+}
+
+// The plan's outputs where they lie; a field without values is a list, or has bad records.
+std::vector<ResidentField> Residence::fields_of(const Source& source) const {
+  std::vector<ResidentField> fields;
+  for (const Output& output : rest_->outputs()) {
+    ResidentField& field = fields.emplace_back(ResidentField{.name = output.name,
+                                                             .origin = output.origin,
+                                                             .dtype = output.state.dtype,
+                                                             .shape = output.state.shape});
+    if (output.origin != OutputOrigin::kField || output.as_list) continue;
+    const auto at = std::ranges::find(source.schema(), output.name, &Field::name);
+    if (at == source.schema().end()) continue;  // made by a Fork
+    field.values = source.dense_values(size_t(at - source.schema().begin()));
+    field.owner =
+        source_ ? std::shared_ptr<const void>(source_) : std::shared_ptr<const void>(asked_.source);
+  }
+  return fields;
+}
+
+std::unique_ptr<ResidentSet> Residence::set_on_host(const Source& source) {
   const Plan& plan = *rest_;
   const bool turned =
       plan.options().memory_format == MemoryFormat::kChannelsLast && has_pictures(plan);
-  bool possible = plan.steps().empty() && !turned &&
-                  (asked_.view || batch_bytes(plan, asked_.rows) <= kGatheredBytes);
-  std::vector<ResidentField> fields;
-  for (const Output& output : plan.outputs()) {
-    ResidentField field{.name = output.name,
-                        .origin = output.origin,
-                        .dtype = output.state.dtype,
-                        .shape = output.state.shape};
-    if (output.origin == OutputOrigin::kField) {
-      const auto at = std::ranges::find(source.schema(), output.name, &Field::name);
-      field.values = source.dense_values(size_t(at - source.schema().begin()));
-      field.owner = source_ ? std::shared_ptr<const void>(source_)
-                            : std::shared_ptr<const void>(asked_.source);
-    }
-    possible =
-        possible && !output.as_list && (field.values || output.origin != OutputOrigin::kField);
-    fields.push_back(std::move(field));
-  }
-  if (possible) {
-    set_ = std::make_unique<ResidentSet>(
+  const bool small = asked_.view || batch_bytes(plan, asked_.rows) <= kGatheredBytes;
+  std::vector<ResidentField> fields = fields_of(source);
+  const bool dense =
+      std::ranges::all_of(fields, has_values) && std::ranges::none_of(plan.outputs(), is_list);
+  if (plan.steps().empty() && !turned && small && dense) {
+    return std::make_unique<ResidentSet>(
         host_device(), std::move(fields), source.size(),
         ResidentOptions{.batch_rows = asked_.rows, .view = asked_.view});
-  } else if (asked_.view) {
-    raise(kNoViews,
-          source_ && source_->bad_records() > 0
-              ? std::to_string(source_->bad_records()) + " records are bad"
-          : turned ? "memory_format=\"channels_last\" needs another order in memory"
-                   : "a field has no values of one shape",
-          "leave view out");
+  }
+  if (!asked_.view) return nullptr;
+  raise(kNoViews,
+        source_ && source_->bad_records() > 0
+            ? std::to_string(source_->bad_records()) + " records are bad"
+        : turned ? "memory_format=\"channels_last\" needs another order in memory"
+                 : "a field has no values of one shape",
+        "leave view out");
+}
+
+// Nothing where a step or a field stands in the way, which the text says.
+std::unique_ptr<ResidentSet> Residence::set_on_device(const Source& source) {
+  const std::string there = " (on the host, not on " + asked_.device->name() + ": ";
+  std::vector<ResidentField> fields = fields_of(source);
+  std::shared_ptr<DeviceSteps> steps;
+  const bool turned = rest_->options().memory_format == MemoryFormat::kChannelsLast;
+  if (has_pictures(*rest_) && (!rest_->steps().empty() || turned)) {
+    steps = std::make_shared<DeviceSteps>(rest_);
+    if (!steps->in_the_way().empty()) {
+      text_ += there + steps->in_the_way() + " is not done there)";
+      return nullptr;
+    }
+    for (size_t i = 0; i < steps->outputs().size(); ++i) {
+      const DeviceSteps::Output& edited = steps->outputs()[i];
+      ResidentField& field = fields[size_t(edited.output)];
+      field.edited = int(i);
+      field.values = source.dense_values(size_t(edited.source));
+      field.owner = source_ ? std::shared_ptr<const void>(source_)
+                            : std::shared_ptr<const void>(asked_.source);
+      const int64_t c = field.shape[0], w = field.shape[2];
+      if (turned) field.strides = {1, w * c, c};
+    }
+  }
+  if (!std::ranges::all_of(fields, has_values) || std::ranges::any_of(rest_->outputs(), is_list)) {
+    text_ += there + (source_ && source_->bad_records() > 0
+                          ? std::to_string(source_->bad_records()) + " records are bad)"
+                          : "a field has no values of one shape)");
+    return nullptr;
+  }
+  const auto part = static_cast<int64_t>(double(source.size()) * asked_.fraction);
+  try {
+    return std::make_unique<ResidentSet>(
+        asked_.device, std::move(fields), source.size(),
+        ResidentOptions{.batch_rows = asked_.rows,
+                        .view = asked_.view,
+                        .on_device = asked_.fraction < 1 ? part : -1,
+                        .steps = std::move(steps),
+                        .memory_format = rest_->options().memory_format});
+  } catch (const Exception& exception) {
+    if (asked_.use == ResidentUse::kOn) throw;
+    text_ += there + exception.error().what + ")";
+    return nullptr;
   }
 }
 

@@ -32,6 +32,8 @@ struct ResidenceQuestion {
   size_t memory_limit = 0;       // that the loader may use for this and its engine
   bool view = false;             // batches are slices of the data
   std::string why_no_view = {};  // of the order; empty: it has slices
+  DevicePtr device = {};         // where batches are wanted; null: the host
+  double fraction = 1;           // of the records that stay on the device
 };
 
 class Residence {
@@ -44,7 +46,7 @@ class Residence {
   bool is_on() const { return on_; }
   bool is_prepared() const { return prepared_; }
   // Of memory_limit, by estimate until they are there.
-  size_t bytes() const { return source_ ? source_->bytes() : on_ && !borrows_ ? estimate_ : 0; }
+  size_t bytes() const;
   // "49.2 MiB behind Resize, CenterCrop (auto: at most 512 MiB, half of memory_limit)"
   const std::string& text() const { return text_; }
 
@@ -57,6 +59,8 @@ class Residence {
   const std::shared_ptr<const Plan>& plan() const { return rest_; }
   // After prepare(): what makes the batches without an engine; null: it is needed.
   ResidentSet* set() const { return set_.get(); }
+  // Whether its batches lie on the device that was asked for.
+  bool is_on_device() const { return set_ && set_->device()->kind() != DeviceKind::kHost; }
 
  private:
   void decide(size_t limit, const std::string& limit_text);
@@ -66,6 +70,9 @@ class Residence {
   bool lies_in_memory() const;
   size_t estimated_bytes() const;
   void make_set();
+  std::unique_ptr<ResidentSet> set_on_device(const Source& source);
+  std::unique_ptr<ResidentSet> set_on_host(const Source& source);
+  std::vector<ResidentField> fields_of(const Source& source) const;
 
   ResidenceQuestion asked_;
   SplitPipeline parts_;

@@ -47,8 +47,14 @@ struct ResidentSet::Table {
   std::shared_ptr<DeviceLease> data;
   std::shared_ptr<DeviceRing> batches;
   size_t bytes = 0;
+  const DeviceSteps::Output* edited = nullptr;
+  std::shared_ptr<void> edits;     // on the device: of the batch that is made
+  std::shared_ptr<void> elements;  // on the device: what each value of a byte becomes
 
-  size_t row_bytes() const { return field.record_bytes(); }
+  // Of a record where it lies; record_bytes() has it as it is delivered.
+  size_t row_bytes() const {
+    return edited ? size_t(element_count(edited->stored)) : field.record_bytes();
+  }
 };
 
 ResidentSet::ResidentSet(DevicePtr device, std::vector<ResidentField> fields, int64_t records,
@@ -65,8 +71,11 @@ ResidentSet::ResidentSet(DevicePtr device, std::vector<ResidentField> fields, in
     table->field = std::move(field);
     const bool has_values = table->field.origin == OutputOrigin::kField;
     if (!has_values) table->field.shape.clear();
+    if (table->field.edited >= 0) {
+      table->edited = &options_.steps->outputs()[size_t(table->field.edited)];
+    }
     const size_t held = size_t(on_device_ + (is_partial() ? options_.batch_rows : 0));
-    table->bytes = has_values ? held * table->row_bytes() : 0;
+    table->bytes = has_values && !twin_of(*table) ? held * table->row_bytes() : 0;
     table->batches = std::make_shared<DeviceRing>(device_, kBatches);
     tables_.push_back(std::move(table));
   }
@@ -84,7 +93,7 @@ void ResidentSet::check_room() const {
   size_t data = 0, batch = 0;
   for (const auto& table : tables_) {
     data += table->bytes;
-    batch += table->row_bytes() * size_t(options_.batch_rows);
+    batch += table->field.record_bytes() * size_t(options_.batch_rows);
   }
   const size_t batches = kBatches * (batch + batch / 8), free = device_->free_bytes();
   if (data + batches <= free) return;
@@ -103,6 +112,13 @@ void ResidentSet::check_room() const {
 void ResidentSet::load(Table& table) {
   if (table.field.origin != OutputOrigin::kField || on_host()) {
     table.values = table.field.values;
+    return;
+  }
+  if (table.edited) load_steps(table);
+  if (const Table* const twin = twin_of(table)) {
+    table.values = twin->values;
+    table.streamed = twin->streamed;
+    table.data = twin->data;
     return;
   }
   Slab slab{.memory = device_->allocate(table.bytes), .bytes = table.bytes, .busy = {}};
@@ -124,11 +140,36 @@ void ResidentSet::load(Table& table) {
   if (!is_partial()) table.field.owner = nullptr;  // the host's memory is done with
 }
 
+// One before it whose values are the same: two views of one field.
+const ResidentSet::Table* ResidentSet::twin_of(const Table& table) const {
+  for (const auto& other : tables_) {
+    if (other.get() == &table) break;
+    if (other->field.values == table.field.values && table.field.values) return other.get();
+  }
+  return nullptr;
+}
+
+// What the kernel looks values up in.
+void ResidentSet::load_steps(Table& table) {
+  table.edits = device_->allocate(size_t(options_.batch_rows) * sizeof(PictureEdit));
+  const PixelMap& map = *table.edited->sample.map;
+  if (map.is_identity()) return;
+  std::vector<const StoreTable*> channels;
+  for (int64_t c = 0; c < table.edited->stored[0]; ++c) channels.push_back(&map.table(int(c)));
+  const std::vector<uint8_t> elements = element_table(channels);
+  table.elements = device_->allocate(elements.size());
+  void* const stage = staging_.take(elements.size());
+  std::memcpy(stage, elements.data(), elements.size());
+  stream_->copy(table.elements.get(), stage, elements.size());
+  staging_.fence(stream_->record());
+}
+
 Batch ResidentSet::take(const Sampler& sampler, uint64_t seed, uint64_t epoch, int64_t batch,
                         BatchRange range) {
   choose(sampler, seed, epoch, range);
   Batch out{static_cast<int64_t>(epoch), batch, rows_.count, {}};
   uint8_t* stage = nullptr;
+  if (options_.steps) options_.steps->begin(seed, epoch, range.begin, rows_.count);
   if (!on_host()) {
     if (const size_t bytes = staged_bytes(); bytes > 0) {
       stage = static_cast<uint8_t*>(staging_.take(bytes));
@@ -176,6 +217,7 @@ BatchField ResidentSet::make_field(Table& table, uint8_t*& stage,
   const ResidentField& field = table.field;
   BatchField out;
   out.name = field.name;
+  out.is_on_device = !on_host();
   out.view = {nullptr, field.dtype, {rows_.count}, {}};
   out.view.shape.insert(out.view.shape.end(), field.shape.begin(), field.shape.end());
   if (!field.strides.empty()) {
@@ -196,7 +238,7 @@ BatchField ResidentSet::make_field(Table& table, uint8_t*& stage,
 }
 
 std::shared_ptr<DeviceLease> ResidentSet::lease_of(Table& table) {
-  const size_t bytes = size_t(options_.batch_rows) * table.row_bytes();
+  const size_t bytes = size_t(options_.batch_rows) * table.field.record_bytes();
   Slab slab = table.batches->take(bytes, *stream_, false);
   if (!slab.memory) {
     slab = table.batches->take(bytes, *stream_, true);
@@ -222,21 +264,26 @@ void ResidentSet::fill(const Table& table, uint8_t* to, uint8_t*& stage) {
     return;
   }
   if (is_partial()) stage_rows(table, stage);
+  if (table.edited) stage_edits(table, stage);
   if (indices_ && !rows_.indices.empty() && (is_partial() || !rows_.in_order)) {
-    return gather(table, RowChoice::indices(indices_), to, rows_.count);
+    return gather(table, RowChoice::indices(indices_), to, 0, rows_.count);
   }
   for (int64_t done = 0; done < rows_.count;) {
     const int64_t position = (rows_.begin + done) % rows_.epoch_size;
     const int64_t run = std::min(rows_.count - done, rows_.epoch_size - position);
     const RowChoice choice =
         rows_.in_order ? RowChoice::slice(position) : RowChoice::shuffled(*rows_.order, position);
-    gather(table, choice, to + size_t(done) * table.row_bytes(), run);
+    gather(table, choice, to, done, run);
     done += run;
   }
 }
 
-void ResidentSet::gather(const Table& table, const RowChoice& choice, uint8_t* to, int64_t count) {
+// Rows [done, done + count) of the batch that begins at `to`.
+void ResidentSet::gather(const Table& table, const RowChoice& choice, uint8_t* to, int64_t done,
+                         int64_t count) {
+  if (table.edited) return edit(table, choice, to, done, count);
   const auto bytes = static_cast<int64_t>(table.row_bytes());
+  to += size_t(done * bytes);
   const GatherRows kernel = rows_.in_order && !is_partial()
                                 ? GatherRows::slice(table.values, bytes, choice(0), to, count)
                                 : GatherRows(table.values, bytes, choice, to, count);
@@ -245,6 +292,43 @@ void ResidentSet::gather(const Table& table, const RowChoice& choice, uint8_t* t
   } else {
     queue(*stream_, kernel);
   }
+}
+
+void ResidentSet::edit(const Table& table, const RowChoice& choice, uint8_t* to, int64_t done,
+                       int64_t count) {
+  const RecipeEdit& sample = table.edited->sample;
+  const Shape& stored = table.edited->stored;
+  const int64_t channels = stored[0], height = sample.size.height, width = sample.size.width;
+  const PixelMap& map = *sample.map;
+  ElementMap elements{.bytes = int(size_of(map.output())), .table = table.elements.get()};
+  for (int c = 0; c < int(channels); ++c) {
+    elements.padding[c] = element_bits(map.table(c), uint8_t(sample.fill[size_t(c)]));
+    if (sample.erased) store_value((*sample.erased)[size_t(c)], map.output(), &elements.cut[c]);
+  }
+  const bool planar = options_.memory_format == MemoryFormat::kChannelsFirst;
+  PictureBatch kernel{.pictures = table.values,
+                      .from = PictureStrides::channels_first(channels, stored[1], stored[2]),
+                      .channels = int32_t(channels),
+                      .height = int32_t(stored[1]),
+                      .width = int32_t(stored[2]),
+                      .choice = choice,
+                      .count = count,
+                      .edits = static_cast<const PictureEdit*>(table.edits.get()) + done,
+                      .batch = to + size_t(done) * table.field.record_bytes(),
+                      .to = planar ? PictureStrides::channels_first(channels, height, width)
+                                   : PictureStrides::channels_last(channels, height, width),
+                      .to_height = int32_t(height),
+                      .to_width = int32_t(width),
+                      .map = elements};
+  check(kernel);
+  queue(*stream_, kernel);
+}
+
+void ResidentSet::stage_edits(const Table& table, uint8_t*& stage) {
+  const size_t bytes = table.edited->edits.size() * sizeof(PictureEdit);
+  std::memcpy(stage, table.edited->edits.data(), bytes);
+  stream_->copy(table.edits.get(), stage, bytes);
+  stage += aligned(bytes);
 }
 
 // Of what goes to the device with a batch, beside the data that is there.
@@ -257,6 +341,7 @@ size_t ResidentSet::staged_bytes() const {
   for (const auto& table : tables_) {
     const bool has_values = table->field.origin == OutputOrigin::kField;
     bytes += aligned((has_values ? streamed : count) * table->row_bytes());
+    if (table->edited) bytes += aligned(count * sizeof(PictureEdit));
   }
   return bytes;
 }

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "headrace/delivery/device_ring.h"
+#include "headrace/delivery/device_steps.h"
 #include "headrace/delivery/staging.h"
 #include "headrace/executor/batch.h"
 #include "headrace/kernels/batch/row_choice.h"
@@ -33,6 +34,7 @@ struct ResidentField {
   Shape shape = {};                   // of one record
   std::vector<int64_t> strides = {};  // of one record, in elements; empty: dense
   const uint8_t* values = nullptr;    // on the host
+  int edited = -1;  // pictures that the steps change: which of their outputs it is
   // shared: with views, and on the host with the set itself, which copies nothing there.
   std::shared_ptr<const void> owner = {};
 
@@ -45,6 +47,10 @@ struct ResidentOptions {
   // How many records lie on the device, from the first one on; the others stay on the host and are
   // copied when their turn comes. Negative: all. On the host without meaning.
   int64_t on_device = -1;
+  // What is done to pictures on their way into a batch, which on the host the engine does.
+  // shared: with whoever asked it whether a device can.
+  std::shared_ptr<DeviceSteps> steps = {};
+  MemoryFormat memory_format = MemoryFormat::kChannelsFirst;  // of pictures that they change
 };
 
 struct ResidentStats {
@@ -67,6 +73,7 @@ class ResidentSet {
 
   // The records at the positions of `range` in this epoch; positions at or beyond the sampler's
   // size begin again, and are not `valid`. On a device the lease of each field is a DeviceLease.
+  // Throws Exception HR0894, or an operator's own error, where steps cannot be done.
   // REQUIRES: at most batch_rows rows; with `view` a sampler in order, and no padding.
   Batch take(const Sampler& sampler, uint64_t seed, uint64_t epoch, int64_t batch,
              BatchRange range);
@@ -87,14 +94,19 @@ class ResidentSet {
   bool on_host() const { return device_->kind() == DeviceKind::kHost; }
   bool is_partial() const { return on_device_ < records_; }
   void check_room() const;
+  const Table* twin_of(const Table& table) const;
   void load(Table& table);
+  void load_steps(Table& table);
   void choose(const Sampler& sampler, uint64_t seed, uint64_t epoch, BatchRange range);
   // `leases` gets those that wait for the stream's work.
   BatchField make_field(Table& table, uint8_t*& stage,
                         std::vector<std::shared_ptr<DeviceLease>>& leases);
   std::shared_ptr<DeviceLease> lease_of(Table& table);
   void fill(const Table& table, uint8_t* to, uint8_t*& stage);
-  void gather(const Table& table, const RowChoice& choice, uint8_t* to, int64_t count);
+  void gather(const Table& table, const RowChoice& choice, uint8_t* to, int64_t done,
+              int64_t count);
+  void edit(const Table& table, const RowChoice& choice, uint8_t* to, int64_t done, int64_t count);
+  void stage_edits(const Table& table, uint8_t*& stage);
   size_t staged_bytes() const;
   const int64_t* stage_indices(uint8_t*& stage);
   void stage_rows(const Table& table, uint8_t*& stage);

@@ -15,8 +15,9 @@ constexpr int64_t kMostRows = 256;
 constexpr size_t kPageBytes = size_t{8} << 20;
 constexpr int64_t kMostBad = 10'000;  // whose errors are listed
 
-int64_t rows_of(const Plan& plan, int64_t records) {
-  const size_t record = std::max<size_t>(batch_bytes(plan, 1), 1);
+int64_t rows_of(const ResidentFill& fill) {
+  const int64_t records = fill.source->size();
+  const size_t record = std::max<size_t>({batch_bytes(*fill.plan, 1), fill.record_bytes, 1});
   return std::clamp<int64_t>(static_cast<int64_t>(kBatchBytes / record), 1,
                              std::min(kMostRows, records));
 }
@@ -50,24 +51,35 @@ ResidentSource::ResidentSource(const ResidentFill& fill)
 
 std::shared_ptr<const ResidentSource> ResidentSource::filled(
     const ResidentFill& fill, std::string& why, const std::function<void()>& interrupted) {
+  try {
+    return filled_by_engine(fill, why, interrupted);
+  } catch (const Exception& exception) {
+    // There is too little memory to make them in: a limit that holds, not a fault of the data.
+    if (exception.error().code->kind != ErrorKind::kConfig) throw;
+    why = exception.error().what;
+    return nullptr;
+  }
+}
+
+std::shared_ptr<const ResidentSource> ResidentSource::filled_by_engine(
+    const ResidentFill& fill, std::string& why, const std::function<void()>& interrupted) {
   const std::shared_ptr<ResidentSource> out(new ResidentSource(fill));
   const int64_t records = fill.source->size();
   BadRecords bad(INT64_MAX, 1.0, {});
-  Engine engine(
-      {.source = fill.source,
-       .plan = fill.plan,
-       .sampler = sequential(records),
-       .layout = BatchLayout(records, rows_of(*fill.plan, records), 0, 1, LastBatch::kKeep),
-       .threads = fill.threads,
-       .on_error = OnError::kSkip,
-       .memory_limit = fill.memory_limit,
-       .warn = fill.warn},
-      bad);
+  Engine engine({.source = fill.source,
+                 .plan = fill.plan,
+                 .sampler = sequential(records),
+                 .layout = BatchLayout(records, rows_of(fill), 0, 1, LastBatch::kKeep),
+                 .threads = fill.threads,
+                 .on_error = OnError::kSkip,
+                 .memory_limit = fill.memory_limit,
+                 .warn = fill.warn},
+                bad);
   engine.start(0, 0);
   while (const std::optional<Batch> batch = engine.next(interrupted)) {
     if (out->keep(*batch, fill.most_bytes)) continue;
-    why = "the first " + std::to_string((batch->index + 1) * rows_of(*fill.plan, records)) +
-          " of " + std::to_string(records) + " records take more than " +
+    why = "the first " + std::to_string((batch->index + 1) * rows_of(fill)) + " of " +
+          std::to_string(records) + " records take more than " +
           std::to_string(fill.most_bytes >> 20) + " MiB";
     return nullptr;
   }

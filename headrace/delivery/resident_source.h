@@ -27,6 +27,7 @@ struct ResidentFill {
   int threads = 1;
   size_t memory_limit = 0;  // of making them
   size_t most_bytes = 0;    // that they may take
+  size_t record_bytes = 0;  // of one, about
   std::function<void(const std::string&)> warn = {};
 };
 
@@ -69,7 +70,9 @@ class ResidentSource final : public Source {
     std::vector<Shape> shapes;
   };
 
-  ResidentSource(const ResidentFill& fill);
+  explicit ResidentSource(const ResidentFill& fill);
+  static std::shared_ptr<const ResidentSource> filled_by_engine(
+      const ResidentFill& fill, std::string& why, const std::function<void()>& interrupted);
   bool keep(const Batch& batch, size_t most_bytes);
   bool keep_list(const BatchField& field, std::span<const int64_t> records, Held& held,
                  size_t most_bytes);

@@ -23,6 +23,7 @@ struct BatchField {
   bool is_list = false;  // text, bytes, keys, ragged tensors
   bool is_text = false, is_bytes = false;
   bool is_pinned = false;            // a device copies from it by itself
+  bool is_on_device = false;         // then the lease is a DeviceLease (delivery/)
   std::vector<std::string> strings;  // text, bytes, keys
   std::vector<TensorView> items;     // ragged tensors
   std::shared_ptr<void> lease;       // shared: views of the field outlive the batch

@@ -127,10 +127,10 @@ Result<void> Plan::begin_tensor(int field, const FieldData& data, FieldValue& va
   return {};
 }
 
-Result<int> Plan::advance(int at, Record& record, Renderer& renderer, uint64_t seed,
-                          uint64_t epoch) const {
+Result<int> Plan::advance(int at, Record& record, Renderer& renderer, uint64_t seed, uint64_t epoch,
+                          int end) const {
   const uint64_t position = static_cast<uint64_t>(record.position);
-  const int end = static_cast<int>(steps_.size());
+  if (end < 0) end = static_cast<int>(steps_.size());
   while (at < end) {
     const Step& step = steps_[at];
     switch (step.kind) {
@@ -159,7 +159,7 @@ Result<int> Plan::advance(int at, Record& record, Renderer& renderer, uint64_t s
     }
     ++at;
   }
-  return end;
+  return at;
 }
 
 }  // namespace headrace

@@ -77,9 +77,10 @@ class Plan {
 
   // A record as read -> in flight: opens the pictures. Errors are the record's.
   Result<void> begin(const RecordData& data, Record& record, Renderer& renderer) const;
-  // Runs steps from `step` to the end or to the next host step; returns the step it stopped at.
-  Result<int> advance(int step, Record& record, Renderer& renderer, uint64_t seed,
-                      uint64_t epoch) const;
+  // Runs steps from `step` to the end (or before step `end`) or to the next host step; returns the
+  // step it stopped at.
+  Result<int> advance(int step, Record& record, Renderer& renderer, uint64_t seed, uint64_t epoch,
+                      int end = -1) const;
   // Crossing to the host and back, for a record that stands at a host step.
   Result<HostCall> host_call(int step, Record& record, Renderer& renderer, uint64_t seed,
                              uint64_t epoch) const;

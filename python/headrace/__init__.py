@@ -26,6 +26,7 @@ from headrace.migrate import from_dataloader
 from headrace.pack import pack, unpack
 from headrace.prefetch import prefetch
 from headrace.presets import IMAGENET_MEAN, IMAGENET_STD
+from headrace.resident import resident
 from headrace.sources import Source, open, records, split, subset
 
 __all__ = [
@@ -57,6 +58,7 @@ __all__ = [
     "prefetch",
     "presets",
     "records",
+    "resident",
     "sampling",
     "split",
     "subset",

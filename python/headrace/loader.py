@@ -141,6 +141,7 @@ class Loader(Outputs):
         self._generation = 0
         self._resumed = False
         self._device_run: DeviceRun | None = None
+        self._cut_on = ""  # the device where resident data lies and is cut into batches
         self._wall_seconds = 0.0  # of iteration, the consumer's own work included
         self._last_seen = 0.0
         self._engine = self._make_engine()
@@ -226,18 +227,28 @@ class Loader(Outputs):
         if run is not None and not run.is_to(form.devices, form.depth):
             run.close()
             self._device_run = run = None
-        if not form.devices:
+        names = [device.name for device in form.devices]
+        if self._cut_on and names != [self._cut_on]:
+            self._renew_engine()  # the data lies elsewhere
+        if not form.devices or self._cut_on:
             return
         if run is None:
-            # Another engine, whose slots are pinned for the device.
-            state = self._engine.state()
-            self._engine.close()
-            self._engine = self._make_engine(device=form.devices[0])
-            self._engine.load_state(state)
+            self._renew_engine(device=form.devices[0])
+            if self._given["resident"] and len(names) == 1 and self._engine.settle():
+                self._cut_on = names[0]
+                return
             patience = options.seconds("patience", self._given["patience"])
             run = DeviceRun(form.devices, form.depth, patience, _warn)
             self._device_run = run
         run.begin(self._engine)
+
+    def _renew_engine(self, **changes: Any) -> None:
+        """Another engine in the same place: one whose slots are pinned for a device, or not."""
+        state = self._engine.state()
+        self._engine.close()
+        self._engine = self._make_engine(**changes)
+        self._engine.load_state(state)
+        self._cut_on = ""
 
     def _next(self, generation: int, form: Form) -> Any:
         if generation != self._generation:
@@ -260,7 +271,11 @@ class Loader(Outputs):
             parts = self._device_run.next()
             return None if parts is None else form.batch_on_devices(self._fields, parts)
         taken = engine.next()
-        return None if taken is None else form.batch(self._fields, taken[2])
+        if taken is None:
+            return None
+        if self._cut_on:
+            return form.batch_on_devices(self._fields, [taken[2]])
+        return form.batch(self._fields, taken[2])
 
     @functools.cached_property
     def _fields(self) -> tuple[str, ...]:

@@ -208,6 +208,7 @@ def engine_options(given: Mapping[str, Any], shard: Shard) -> dict[str, Any]:
         "cache": 0 if given["cache"] is None else size_in_bytes("cache", given["cache"]),
         "resident": resident_use(given["resident"]),
         "view": switch("view", given.get("view", False)),
+        "fraction": share("fraction", given.get("fraction", 1.0)),
         "seed": integer("seed", given["seed"]) & (1 << 64) - 1,
         "threads": 0 if given["threads"] is None else integer("threads", given["threads"], 1),
         "host_workers": 0,
@@ -243,6 +244,13 @@ def order(shuffle: Any, window: Any) -> dict[str, Any]:
     if not isinstance(shuffle, bool):
         raise _BAD_VALUE.error(f"shuffle must be True, False or 'blocks' (got {shuffle!r})")
     return {"shuffle": shuffle, "shuffle_window": 0}
+
+
+def share(name: str, value: Any) -> float:
+    """A number above 0 and at most 1."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= 1:
+        return float(value)
+    raise _BAD_VALUE.error(f"{name} must be a number above 0 and at most 1 (got {value!r})")
 
 
 def resident_use(value: Any) -> Any:

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Data in memory: hr.resident against torch's DataLoader over a TensorDataset, on the CPU.
+
+    python bench/resident.py            # MNIST- and CIFAR-sized, batches of 128 and 512, shuffled
+    python bench/resident.py --index    # what the order of ten million records costs
+
+Peers take turns of --turn seconds, so what else runs on the machine meets both. Each batch is
+touched (one element of each field). With --steps, pictures are padded, cropped, flipped and
+normalized: by transforms here, by tensor functions for each sample there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+SETS = {"mnist": (60_000, 1, 28), "cifar": (50_000, 3, 32)}
+
+
+def made(name: str) -> tuple[Any, Any]:
+    """Pictures and labels as torch tensors."""
+    import torch
+
+    records, channels, side = SETS[name]
+    random = np.random.default_rng(0)
+    images = random.integers(0, 256, (records, channels, side, side), np.uint8)
+    return torch.from_numpy(images), torch.from_numpy(random.integers(0, 10, records))
+
+
+def steps_of(channels: int, side: int) -> list[Any]:
+    from headrace import transforms as T
+
+    return [
+        T.RandomCrop(side, padding=4),
+        T.RandomHorizontalFlip(),
+        T.ToDtype("float32", scale=True),
+        T.Normalize([0.5] * channels, [0.25] * channels),
+    ]
+
+
+class Augmented:
+    """What the steps do, for one sample at a time, with torch's tensor functions."""
+
+    def __init__(self, images: Any, labels: Any) -> None:
+        import torch
+
+        self.images, self.labels = images, labels
+        self.mean = torch.full((images.shape[1], 1, 1), 0.5)
+        self.std = torch.full((images.shape[1], 1, 1), 0.25)
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def __getitem__(self, index: int) -> tuple[Any, Any]:
+        import torch
+
+        image = torch.nn.functional.pad(self.images[index], (4, 4, 4, 4))
+        side = image.shape[-1] - 8
+        y, x = torch.randint(0, 9, (2,)).tolist()
+        image = image[:, y : y + side, x : x + side]
+        if torch.rand(1) < 0.5:
+            image = image.flip(-1)
+        image = (image.to(torch.float32) / 255 - self.mean) / self.std
+        return image, self.labels[index]
+
+
+def torch_batches(images: Any, labels: Any, batch: int, steps: bool) -> Iterator[Any]:
+    from torch.utils.data import DataLoader, TensorDataset
+
+    dataset: Any = Augmented(images, labels) if steps else TensorDataset(images, labels)
+    loader: Any = DataLoader(dataset, batch, shuffle=True)
+    while True:
+        yield from loader
+
+
+def headrace_batches(images: Any, labels: Any, batch: int, steps: bool) -> Iterator[Any]:
+    import headrace as hr
+
+    _, channels, side, _ = images.shape
+    transforms = steps_of(channels, side) if steps else ()
+    loader = hr.resident(
+        {"image": images, "label": labels}, batch, shuffle=True, transforms=transforms
+    ).torch()
+    while True:
+        yield from loader
+
+
+PEERS: dict[str, Callable[..., Iterator[Any]]] = {
+    "torch": torch_batches,
+    "headrace": headrace_batches,
+}
+
+
+def turn(batches: Iterator[Any], seconds: float) -> tuple[float, float]:
+    """Batches a second, and CPU seconds of this process a second."""
+    begin, cpu, count = time.perf_counter(), time.process_time(), 0
+    while time.perf_counter() - begin < seconds:
+        image, label = next(batches)
+        _ = image[0, 0, 0, 0], label[0]
+        count += 1
+    spent = time.perf_counter() - begin
+    return count / spent, (time.process_time() - cpu) / count
+
+
+def compare(name: str, batch: int, steps: bool, rounds: int, seconds: float) -> None:
+    data = made(name)
+    peers = {peer: make(*data, batch, steps) for peer, make in PEERS.items()}
+    rates: dict[str, list[float]] = {peer: [] for peer in peers}
+    cpu: dict[str, list[float]] = {peer: [] for peer in peers}
+    for batches in peers.values():
+        next(batches)
+    for _ in range(rounds):
+        for peer, batches in peers.items():
+            rate, spent = turn(batches, seconds)
+            rates[peer].append(rate)
+            cpu[peer].append(spent)
+    ratio = statistics.median(a / b for a, b in zip(rates["headrace"], rates["torch"], strict=True))
+    what = "crop, flip, normalize" if steps else "as it is"
+    line = [f"{name:6} {batch:4} {what:22}"]
+    for peer in peers:
+        rate, spent = statistics.median(rates[peer]), statistics.median(cpu[peer])
+        line.append(f"{peer} {rate:9,.0f} batches/s {spent * 1e6:9,.1f} us CPU a batch")
+    print("  ".join(line), f" ratio {ratio:.1f}", flush=True)
+
+
+def peak(peer: str, name: str, batch: int, steps: bool) -> None:
+    """Peak memory of a process that runs one peer, beside what holding the data takes."""
+    data = made(name)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    turn(PEERS[peer](*data, batch, steps), 1)
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(f"{name:6} {batch:4} {peer:9} {(after - before) / 1024:.1f} MiB beside the data")
+
+
+def index_cost(records: int, batch: int) -> None:
+    """Beginning an epoch, and the order of all of it, beside torch.randperm."""
+    import torch
+
+    import headrace as hr
+
+    tiny = np.zeros((records, 1), np.uint8)
+    loader = hr.resident({"x": tiny}, batch, shuffle=True)
+    next(iter(loader))
+    begins = []
+    for epoch in range(1, 21):
+        begin = time.perf_counter()
+        loader.set_epoch(epoch)
+        next(iter(loader))
+        begins.append(time.perf_counter() - begin)
+    begin = time.perf_counter()
+    for _ in loader:
+        pass
+    whole = time.perf_counter() - begin
+    begin = time.perf_counter()
+    torch.randperm(records)
+    table = time.perf_counter() - begin
+    print(f"{records:,} records of one byte, batches of {batch}")
+    print(f"  epoch begun, first batch there   {statistics.median(begins) * 1e3:.3f} ms")
+    print(f"  torch.randperm                   {table * 1e3:.1f} ms, {records * 8 >> 20} MiB")
+    print(f"  all batches of an epoch          {whole * 1e9 / records:.1f} ns a record")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--turn", type=float, default=1.0, metavar="SECONDS")
+    parser.add_argument("--index", action="store_true")
+    parser.add_argument("--peak", nargs=4, metavar=("PEER", "SET", "BATCH", "STEPS"))
+    args = parser.parse_args()
+    if args.peak:
+        peer, name, batch, steps = args.peak
+        return peak(peer, name, int(batch), steps == "1")
+    if args.index:
+        return index_cost(10_000_000, 512)
+    for steps in (False, True):
+        for name in SETS:
+            for batch in (128, 512):
+                compare(name, batch, steps, args.rounds, args.turn)
+    for name in SETS:
+        for peer in PEERS:
+            command = [sys.executable, __file__, "--peak", peer, name, "512", "1"]
+            subprocess.run(command, check=True)
+
+
+if __name__ == "__main__":
+    main()

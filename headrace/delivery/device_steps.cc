@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/delivery/device_steps.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "headrace/base/registry.h"
+
+namespace headrace {
+namespace {
+
+constexpr int64_t kTried = 64;  // records' draws, to see what the steps come to
+
+constexpr ErrorCode kOtherEdit{
+    "HR0894", ErrorKind::kUnsupported, "a step that a device does not do",
+    "Data that stays on a device is edited there by one kernel: crop with borders of one colour, "
+    "horizontal flip, conversion and normalization of bytes, and one erased rectangle at the end. "
+    "Other steps run on the host: use a Loader, which copies its batches to the device."};
+const Register<ErrorCode> registered(kOtherEdit);
+
+bool is_picture(FieldKind kind) { return kind == FieldKind::kImage || kind == FieldKind::kMask; }
+
+}  // namespace
+
+DeviceSteps::DeviceSteps(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {
+  for (size_t i = 0; i < plan_->wanted().size(); ++i) {
+    const FieldState& state = plan_->inputs()[i];
+    const bool open = std::ranges::count(state.shape, -1) > 0;
+    if (is_picture(state.kind) && plan_->wanted()[i] && open) {
+      in_the_way_ = "\"" + state.name + "\", whose records differ in size";
+      return;
+    }
+    const bool known = is_picture(state.kind) && plan_->wanted()[i];
+    pictures_.push_back(known ? std::make_shared<Picture>(int(state.shape[0]), int(state.shape[1]),
+                                                          int(state.shape[2]), DType::kUInt8)
+                              : nullptr);
+  }
+  in_the_way_ = first_misfit();
+}
+
+std::string DeviceSteps::first_misfit() {
+  const int steps = static_cast<int>(plan_->steps().size());
+  for (int end = 1; end <= steps; ++end) {
+    const Step& step = plan_->steps()[size_t(end) - 1];
+    if (step.kind == Step::Kind::kHost) return step.label;
+    for (int64_t position = 0; position < kTried; ++position) {
+      if (!run(1, 0, position, end)) return step.label;
+      for (const FieldValue& value : record_.fields) {
+        if (!is_picture(value.kind) || value.picture.channels() == 0) continue;
+        const bool done_by_kernel = std::ranges::any_of(pictures_, [&](const auto& picture) {
+          return picture && edit_of(value.picture, *picture);
+        });
+        if (!done_by_kernel) return step.label;
+      }
+    }
+  }
+  const std::string last = steps > 0 ? plan_->steps().back().label : "a picture";
+  for (int i = 0; i < static_cast<int>(plan_->outputs().size()); ++i) {
+    if (is_picture(plan_->outputs()[size_t(i)].state.kind)) outputs_.emplace_back().output = i;
+  }
+  for (int64_t position = 0; position < kTried; ++position) {
+    if (!run(1, 0, position, steps)) return last;
+    for (Output& output : outputs_) {
+      if (!fits(output, position == 0)) return last;
+    }
+  }
+  return {};
+}
+
+Result<void> DeviceSteps::run(uint64_t seed, uint64_t epoch, int64_t position, int end) {
+  record_.position = position;
+  record_.fields.resize(plan_->inputs().size());
+  for (size_t i = 0; i < record_.fields.size(); ++i) {
+    record_.fields[i].kind = plan_->inputs()[i].kind;
+    const bool known = i < pictures_.size() && pictures_[i];
+    record_.fields[i].picture =
+        known ? Recipe(std::shared_ptr<const Picture>(pictures_[i])) : Recipe();
+  }
+  Result<int> stopped = plan_->advance(0, record_, renderer_, seed, epoch, end);
+  if (!stopped) return std::move(stopped.error());
+  return {};
+}
+
+// Whether the record's picture is edited like those before it, but for the numbers of the edit,
+// which it notes.
+bool DeviceSteps::fits(Output& output, bool first) {
+  const Recipe& recipe =
+      record_.fields[size_t(plan_->outputs()[size_t(output.output)].field)].picture;
+  if (first) {
+    for (size_t i = 0; i < pictures_.size(); ++i) {
+      if (!pictures_[i] || !edit_of(recipe, *pictures_[i])) continue;
+      output.source = static_cast<int>(i);
+      output.stored = plan_->inputs()[i].shape;
+      output.sample = *edit_of(recipe, *pictures_[i]);
+      output.edits.assign(1, output.sample.edit);
+      return true;
+    }
+    return false;
+  }
+  const std::optional<RecipeEdit> edit = edit_of(recipe, *pictures_[size_t(output.source)]);
+  RecipeEdit& sample = output.sample;
+  if (!edit || edit->size != sample.size || edit->map != sample.map) return false;
+  if (edit->is_filled && sample.is_filled && edit->fill != sample.fill) return false;
+  if (edit->erased && sample.erased && *edit->erased != *sample.erased) return false;
+  if (edit->is_filled && !sample.is_filled) sample.fill = edit->fill;
+  if (edit->erased && !sample.erased) sample.erased = edit->erased;
+  sample.is_filled = sample.is_filled || edit->is_filled;
+  output.edits.push_back(edit->edit);
+  return true;
+}
+
+void DeviceSteps::begin(uint64_t seed, uint64_t epoch, int64_t position, int64_t rows) {
+  for (Output& output : outputs_) output.edits.clear();
+  const int steps = static_cast<int>(plan_->steps().size());
+  for (int64_t row = 0; row < rows; ++row) {
+    if (Result<void> done = run(seed, epoch, position + row, steps); !done) {
+      throw Exception(std::move(done.error()));
+    }
+    for (Output& output : outputs_) {
+      if (fits(output, false)) continue;
+      raise(kOtherEdit,
+            "at position " + std::to_string(position + row) + " of epoch " + std::to_string(epoch) +
+                " the steps come to something else than a "
+                "crop, a flip and a map",
+            "use a Loader without resident=");
+    }
+  }
+}
+
+}  // namespace headrace

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of a pipeline as one batch kernel for each picture of a batch.
+//
+// The operators themselves run on the host, on recipes whose pixels nobody looks at: so draws and
+// what they mean are those of streaming, and only the few numbers of each record's edit go to the
+// device. Used by one thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headrace/image/recipe_edit.h"
+#include "headrace/pipeline/plan.h"
+
+namespace headrace {
+
+class DeviceSteps {
+ public:
+  // A picture that is delivered.
+  struct Output {
+    int output = 0;  // of the plan's
+    int source = 0;  // the field, by the plan's number, whose pixels it shows
+    Shape stored;    // (C, H, W) there
+    RecipeEdit sample;
+    std::vector<PictureEdit> edits;  // by row of the batch
+  };
+
+  // REQUIRES: no step of the host language.
+  explicit DeviceSteps(std::shared_ptr<const Plan> plan);
+
+  // The first step that no kernel does, as the user wrote it; empty: there is none.
+  const std::string& in_the_way() const { return in_the_way_; }
+  std::vector<Output>& outputs() { return outputs_; }
+
+  // The edits of the batch at these positions. Throws Exception HR0894 where a record's differs
+  // from what was seen of the steps before.
+  void begin(uint64_t seed, uint64_t epoch, int64_t position, int64_t rows);
+
+ private:
+  Result<void> run(uint64_t seed, uint64_t epoch, int64_t position, int end);
+  bool fits(Output& output, bool first);
+  std::string first_misfit();
+
+  const std::shared_ptr<const Plan> plan_;          // shared: with the loader
+  std::vector<std::shared_ptr<Picture>> pictures_;  // by field: blank ones of its size
+  std::vector<Output> outputs_;
+  std::string in_the_way_;
+  Record record_;
+  Renderer renderer_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small datasets that stay in memory: one call, and each batch is a slice or a gather.
+
+>>> import numpy as np
+>>> import headrace as hr
+>>> data = {"image": np.zeros((10, 1, 4, 4), np.uint8), "label": np.arange(10)}
+>>> batches = hr.resident(data, batch_size=4, shuffle=True)
+>>> [len(batch.label) for batch in batches]
+[4, 4, 2]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace import _core
+from headrace.delivered import Delivered, devices_named
+from headrace.errors import declare
+from headrace.loader import Loader
+from headrace.sources import Source
+from headrace.sources import open as open_source
+
+_NOT_ARRAYS = declare(
+    "HR0893",
+    "config",
+    "arrays that are no records together",
+    "resident() takes what headrace.open takes, or arrays and tensors whose first axis is the "
+    "record: a dictionary that names them, or a tuple or list of them, as a TensorDataset has. "
+    "Values are numbers of the usual dtypes. They stay where they are, so they must not change "
+    "while batches are taken.",
+)
+
+
+class Resident(Loader):
+    """A loader whose records stay in memory; ``headrace.resident`` makes one."""
+
+    def __init__(
+        self,
+        source: Source,
+        transforms: Any,
+        device: Any,
+        view: bool,
+        fraction: float,
+        **given: Any,
+    ) -> None:
+        self._kept = {"view": view, "fraction": fraction}
+        self._device = device if devices_named(device) else None
+        super().__init__(source, transforms, resident=True, **given)
+
+    def _make_engine(self, **changes: Any) -> _core.Loader:
+        return super()._make_engine(**{**self._kept, **changes})
+
+    def __iter__(self) -> Iterator[Any]:
+        return super().__iter__() if self._device is None else iter(self.dlpack())
+
+    def dlpack(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> Delivered:
+        """See Loader.dlpack; device: default, the one where the data lies."""
+        return super().dlpack(self._device if device is None else device, batch, depth)
+
+    def torch(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> Delivered:
+        """See Loader.torch; device: default, the one where the data lies."""
+        return super().torch(self._device if device is None else device, batch, depth)
+
+
+def resident(
+    data: Any,
+    batch_size: int | None = None,
+    shuffle: bool | str = False,
+    last_batch: str = "keep",
+    device: Any = "cpu",
+    seed: int = 0,
+    *,
+    view: bool = False,
+    transforms: Any = (),
+    fraction: float = 1.0,
+    **given: Any,
+) -> Resident:
+    """Batches of a dataset that stays in memory.
+
+    A Loader like any other (``.torch()``, ``len``, ``state_dict``, ``set_epoch``), in the same
+    order as one over the same records with the same seed. Batches are copies.
+
+    Args:
+        data: arrays or tensors whose first axis is the record, as a dictionary or a tuple; on the
+            host they are used where they lie. A tuple's are called image (uint8, three or four
+            axes), label (integers, one axis) or data, with a number from the second on. Or what
+            ``headrace.open`` takes.
+        batch_size, shuffle, last_batch, seed, and further keywords: the Loader's.
+        device: "cpu", or "cuda" and the like: the data lies there, and batches are cut there.
+        view: batches are slices of the data, not copies: nothing is copied, and what you change in
+            a batch is changed for good. In order and without steps for each batch only.
+        transforms: steps before the first random one are done once, and their outcome (uint8) is
+            what stays; the others are done for each batch, on a device by one kernel where it can.
+            With transforms, uint8 arrays named image or mask are pictures, (C, H, W); without,
+            fields come out as they are.
+        fraction: of the records that lie on the device, above 0 and at most 1; the others stay in
+            host memory and are copied when their turn comes. The batches are the same.
+
+    Raises ConfigError HR0893 for arrays that are no records, HR0890 where the records do not fit
+    into memory_limit, HR0892 for views that cannot be; ResourceLimitError HR0891 where they do not
+    fit on the device.
+    """
+    return Resident(
+        _source_of(data, plain=not transforms),
+        transforms,
+        device,
+        view,
+        fraction,
+        batch_size=batch_size,
+        shuffle=shuffle,
+        last_batch=last_batch,
+        seed=seed,
+        **given,
+    )
+
+
+def _source_of(data: Any, plain: bool) -> Source:
+    """A source over arrays as they lie, or what ``open`` makes of it."""
+    if isinstance(data, Mapping):
+        named = dict(data)
+    elif isinstance(data, (tuple, list)) and data and all(map(_is_array, data)):
+        named = _named(data)
+    elif _is_array(data):
+        named = _named([data])
+    elif hasattr(data, "tensors") and all(map(_is_array, data.tensors)):  # a TensorDataset
+        named = _named(data.tensors)
+    else:
+        return open_source(data)
+    if not named:
+        raise _NOT_ARRAYS.error("there are none", hint='hr.resident({"image": images}, 128)')
+    arrays = {str(name): _array_of(str(name), value) for name, value in named.items()}
+    lengths = {name: len(array) for name, array in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        text = ", ".join(f"{name} has {count}" for name, count in lengths.items())
+        raise _NOT_ARRAYS.error(f"{text} records", hint="the first axis of each is the record")
+    columns = _core.ColumnList()
+    for name, array in arrays.items():
+        is_picture = name.rstrip("s") in ("image", "mask") and array.dtype == np.uint8
+        kind = None if not plain and (is_picture or name == "label") else "tensor"
+        columns.add_array(name, array, named[name], kind=kind)
+    return Source(columns.source("arrays in memory"))
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "__array__") and getattr(value, "shape", ()) != ()
+
+
+def _named(values: Sequence[Any]) -> dict[str, Any]:
+    """Names for values without one, by what they are."""
+    named: dict[str, Any] = {}
+    for value in values:
+        dtype, axes = str(value.dtype).removeprefix("torch."), len(value.shape)
+        if dtype == "uint8" and axes in (3, 4):
+            base = "image"
+        else:
+            base = "label" if axes == 1 and dtype.lstrip("u").startswith("int") else "data"
+        taken = sum(name.rstrip("0123456789") == base for name in named)
+        named[base if not taken else f"{base}{taken + 1}"] = value
+    return named
+
+
+def _array_of(name: str, value: Any) -> np.ndarray[Any, Any]:
+    """The values for the engine, without a copy where they are dense and on the host."""
+    given = value
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+        if str(value.dtype) == "torch.bfloat16":
+            raise _NOT_ARRAYS.error(
+                f"{name} is bfloat16, which NumPy has not",
+                hint="keep uint8 or float32, and convert in the transforms: ToDtype('bfloat16')",
+            )
+        value = value.numpy()
+    array = np.ascontiguousarray(value) if hasattr(value, "__array__") else np.empty((), object)
+    if array.dtype.name not in _core.DType.__members__ or not array.ndim:
+        raise _NOT_ARRAYS.error(
+            f"{name} is {type(given).__name__} of {array.dtype}",
+            hint="an array or tensor of numbers whose first axis is the record",
+        )
+    if len(array) == 0:
+        raise _NOT_ARRAYS.error(f"{name} has no records")
+    return array
