@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A tf.data.Dataset of a loader's batches.
 
-Dataset.from_generator is not used: it cannot say how many batches there are, takes them ahead, and
-costs more. Here a pass asks the loader once how many batches are left, and then takes each with one
+Dataset.from_generator is not used: it cannot say how many batches there are, and takes them ahead
+unasked, which the loader's state then counts. Here a pass asks the loader once how many batches are left, and then takes each with one
 call, which hands over eager tensors as they are.
 """
 
