@@ -7,7 +7,7 @@ import atexit
 import os
 import sys
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headrace import _core
 from headrace.errors import declare
@@ -59,8 +59,14 @@ def refuse_dataloader_worker() -> None:
         )
 
 
+class Closing(Protocol):
+    """What has threads, which may need the interpreter."""
+
+    def close(self) -> None: ...
+
+
 # Loaders end before the interpreter does: their Python steps run on a thread that needs it.
-live: weakref.WeakSet[Loader] = weakref.WeakSet()
+live: weakref.WeakSet[Closing] = weakref.WeakSet()
 
 
 @atexit.register

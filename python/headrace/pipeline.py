@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from headrace import _core
-from headrace.transforms import Runner, flatten
+from headrace.steps import Runner
+from headrace.transforms import flatten
 
 
 class Pipeline:

@@ -160,7 +160,7 @@ class Prefetch:
         """The source's state with the last batch received."""
         if not self._resumable:
             raise _NOT_RESUMABLE.error("state_dict()", hint="prefetch(source, resumable=True)")
-        return self._received if self._received is not None else self.source.state_dict()  # type: ignore[attr-defined, no-any-return]
+        return self._received if self._received is not None else self.source.state_dict()  # type: ignore[attr-defined]
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The source goes on from there at the next iteration."""

@@ -90,6 +90,9 @@ class Step:
         return f"{self.name}({', '.join(self.inputs)})"
 
 
+Runner = Callable[[Step], Run]  # where a step's records are run
+
+
 def Python(
     function: Callable[..., Any],
     returns: Mapping[str, Any] | None = None,

@@ -47,9 +47,6 @@ _NO_SUCH_TRANSFORM = declare(
 )
 
 
-Runner = Callable[[steps.Step], steps.Run]
-
-
 class Transform:
     """A step over fields, as written; the engine checks it when a loader is made."""
 
@@ -63,11 +60,11 @@ class Transform:
         self.fields = (fields,) if isinstance(fields, str) else tuple(fields)
         _core.check_arguments(self.name, self._engine_arguments())
 
-    def _engine_arguments(self, runner: Runner | None = None) -> dict[str, Any]:
+    def _engine_arguments(self, runner: steps.Runner | None = None) -> dict[str, Any]:
         types = {param["name"]: param["type"] for param in self.record["params"]}
         return {n: _to_engine(v, types.get(n, ""), runner) for n, v in self.arguments.items()}
 
-    def spec(self, runner: Runner | None = None) -> _core.Spec:
+    def spec(self, runner: steps.Runner | None = None) -> _core.Spec:
         """The engine's form; ``runner`` is for steps in Python (headrace.steps.Step.spec)."""
         return _core.Spec(self.name, self._engine_arguments(runner), list(self.fields))
 
@@ -131,7 +128,7 @@ def _bind(
     return bound
 
 
-def _to_engine(value: Any, kind: str, runner: Runner | None) -> Any:
+def _to_engine(value: Any, kind: str, runner: steps.Runner | None) -> Any:
     """Python's forms of a value -> one of those that the engine's parameters have."""
     if kind == "branches":
         return [(name, [step.spec(runner) for step in steps]) for name, steps in value.items()]

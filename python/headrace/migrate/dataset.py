@@ -90,7 +90,7 @@ def _maker_of(dataset: Any) -> Callable[[Any, Any], Dataset]:
         known = _MAKERS.get(base.__name__)
         if known is None or base.__module__.partition(".")[0] not in ("torch", "torchvision"):
             continue
-        if type(dataset).__getitem__ is not base.__getitem__:
+        if type(dataset).__getitem__ is not getattr(base, "__getitem__", None):
             raise NoFormat(f"it has a __getitem__ of its own on top of {base.__name__}'s")
         together = getattr(dataset, "transforms", None)
         if together is not None and type(together).__name__ != "StandardTransform":
