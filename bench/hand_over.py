@@ -2,8 +2,9 @@
 """What it costs to hand a batch to a framework: `python bench/hand_over.py numpy|torch|jax|...`.
 
 Run it in an environment that has the framework: `./dev test --frameworks` makes them, with
-`PYTHONPATH=build/wheel/site build/frameworks/NAME/bin/python`. The batch is (64, 3, 224, 224) float32 and 64 labels of int64; medians. For tensorflow
-also a tf.data.Dataset of the batches, beside plain iteration and Dataset.from_generator.
+`PYTHONPATH=build/wheel/site build/frameworks/NAME/bin/python`. The batch has 64 float32 pictures of
+(3, 224, 224) and 64 labels of int64; figures are medians. For tensorflow also a tf.data.Dataset of
+the batches, beside plain iteration and Dataset.from_generator.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 """A tf.data.Dataset of a loader's batches.
 
 Dataset.from_generator is not used: it cannot say how many batches there are, and takes them ahead
-unasked, which the loader's state then counts. Here a pass asks the loader once how many batches are left, and then takes each with one
-call, which hands over eager tensors as they are.
+unasked, which the loader's state then counts. Here a pass asks the loader once how many batches are
+left, and then takes each with one call, which hands over eager tensors as they are.
 """
 
 from __future__ import annotations
