@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 import headrace as hr
+from headrace import _core
 from headrace import transforms as T
 
 RECORDS, BATCH = 40, 12
@@ -401,3 +402,84 @@ def test_a_folder_is_taken_too(photos: Path) -> None:
     transforms = [T.Resize((8, 8)), T.RandomHorizontalFlip()]
     streamed = hashes(hr.Loader(photos, transforms, batch_size=6, shuffle=True, **given))
     assert hashes(hr.resident(photos, 6, True, transforms=transforms, **given)) == streamed
+
+
+# On a device, which is simulated: it does its work as late and as much out of order as it may.
+
+
+def device(seed: int = 1, **given: Any) -> Any:
+    return _core.simulated_device(seed, **given)
+
+
+def on_host(batch: Any) -> list[np.ndarray[Any, Any]]:
+    return [np.array(value) for value in batch]
+
+
+@pytest.mark.parametrize("fraction", [1.0, 0.3])
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_data_on_a_device_gives_the_same_batches(shuffle: bool, fraction: float) -> None:
+    data = {name: arrays()[name] for name in ("image", "label")}
+    transforms = [T.RandomCrop(8, padding=2), T.RandomHorizontalFlip(), *to_float()]
+    for steps in ((), transforms):
+        host = hr.resident(data, 8, shuffle, "pad", transforms=steps)
+        there = hr.resident(data, 8, shuffle, "pad", device(), transforms=steps, fraction=fraction)
+        for _ in range(2):
+            for expected, batch in zip(host, there, strict=True):
+                assert isinstance(batch.image, hr.Array)
+                for wanted, got in zip(expected, on_host(batch), strict=True):
+                    np.testing.assert_array_equal(got, wanted)
+        assert there.stats()["copies"] == 0
+
+
+def test_a_loaders_records_stay_on_the_device_that_its_batches_go_to(photos: Path) -> None:
+    steps = PIPELINES["crop and flip behind a resize"]
+    good = {"on_error": "skip", "sampler": [0, 1, 2, 3, 4, 5, 6], "shuffle": False}
+    streamed = [on_host(batch) for batch in make(photos, steps(), **good)]
+    loader = make(hr.subset(photos, range(7)), steps(), resident=True, shuffle=False)
+    for _ in range(2):
+        batches = loader.dlpack(device(2))
+        for expected, batch in zip(streamed, batches, strict=True):
+            for wanted, got in zip(expected, on_host(batch), strict=True):
+                assert got.shape == wanted.shape
+        loader.set_epoch(0)
+        for expected, batch in zip(streamed, batches, strict=True):
+            for wanted, got in zip(expected, on_host(batch), strict=True):
+                np.testing.assert_array_equal(got, wanted)
+        loader.set_epoch(0)
+        for expected, batch in zip(streamed, loader, strict=True):  # and on the host again
+            for wanted, got in zip(expected, batch, strict=True):
+                np.testing.assert_array_equal(got, wanted)
+        loader.set_epoch(0)
+
+
+def test_a_state_goes_from_a_device_to_the_host() -> None:
+    data = {"x": np.arange(40)}
+    whole = [batch.x.tolist() for batch in hr.resident(data, 8, True)]
+    there = hr.resident(data, 8, True, device=device())
+    batches = iter(there)
+    begun = [np.array(next(batches).x).tolist() for _ in range(2)]
+    here = hr.resident(data, 8, True)
+    here.load_state_dict(there.state_dict())
+    assert begun + [batch.x.tolist() for batch in here] == whole
+
+
+def test_a_step_that_a_device_does_not_do_is_named_and_done_on_the_host() -> None:
+    data = {name: arrays()[name] for name in ("image", "label")}
+    transforms = [T.RandomVerticalFlip(), T.Resize((5, 5))]
+    there = hr.resident(data, 8, True, device=device(), transforms=transforms)
+    host = hr.resident(data, 8, True, transforms=transforms)
+    for expected, batch in zip(host, there, strict=True):
+        np.testing.assert_array_equal(np.array(batch.image), expected.image)
+    assert "not on simulated: RandomVerticalFlip() is not done there" in repr(there)
+
+
+def test_what_does_not_fit_on_a_device_is_refused_with_a_fraction_that_does() -> None:
+    data = {"x": np.zeros((1000, 1000), np.uint8)}
+    small = device(memory_limit=600_000)
+    with pytest.raises(hr.ResourceLimitError, match=r"HR0891.*1\.0 MiB for 1000 records") as caught:
+        next(iter(hr.resident(data, 10, device=small)))
+    fraction = float(caught.value.hint.split()[0].removeprefix("fraction="))
+    assert sum(1 for _ in hr.resident(data, 10, device=small, fraction=fraction)) == 100
+    for wrong in (0, 1.5, -1, True, "half"):
+        with pytest.raises(hr.ConfigError, match="fraction must be a number above 0"):
+            hr.resident(data, 10, device=small, fraction=wrong)

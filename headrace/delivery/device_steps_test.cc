@@ -87,7 +87,6 @@ std::vector<std::vector<Spec>> pipelines() {
       with_floats({kCrop, kFlip}),
       with_floats({kFill, kFlip}),
       {kFill, spec("ToDtype", {{"dtype", DType::kFloat16}, {"scale", true}}), kFlip},
-      {spec("RandomVerticalFlip", {{"p", 1.0}}), kCrop, spec("RandomVerticalFlip", {{"p", 1.0}})},
       {kCrop, kFlip, kErase},
       {kErase, kFlip, spec("CenterCrop", {{"size", int64_t{7}}})},
       [] {

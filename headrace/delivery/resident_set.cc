@@ -7,6 +7,7 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/device/out_of_memory.h"
+#include "headrace/kernels/batch/gather_on_host.h"
 #include "headrace/kernels/batch/gather_rows.h"
 #include "headrace/kernels/batch/launch.h"
 
@@ -284,13 +285,15 @@ void ResidentSet::gather(const Table& table, const RowChoice& choice, uint8_t* t
   if (table.edited) return edit(table, choice, to, done, count);
   const auto bytes = static_cast<int64_t>(table.row_bytes());
   to += size_t(done * bytes);
-  const GatherRows kernel = rows_.in_order && !is_partial()
-                                ? GatherRows::slice(table.values, bytes, choice(0), to, count)
-                                : GatherRows(table.values, bytes, choice, to, count);
-  if (on_host()) {
-    run_items(kernel, 0, kernel.items());
+  const bool slice = rows_.in_order && !is_partial();
+  if (on_host() && slice) {
+    if (bytes > 0) std::memcpy(to, table.values + choice(0) * bytes, size_t(bytes * count));
+  } else if (on_host()) {
+    gather_on_host(table.values, size_t(bytes), rows_.indices.data() + done, to, count);
+  } else if (slice) {
+    queue(*stream_, GatherRows::slice(table.values, bytes, choice(0), to, count));
   } else {
-    queue(*stream_, kernel);
+    queue(*stream_, GatherRows(table.values, bytes, choice, to, count));
   }
 }
 
