@@ -246,3 +246,16 @@ def test_subsets_and_splits() -> None:
     assert np.bincount(val.column("label")).tolist() == [4] * 5
     xs = {record["x"][0] for part in (train, val) for record in part}
     assert len(xs) == 100
+
+
+def test_a_long_wait_says_which_stage_it_waits_for() -> None:
+    release = threading.Event()
+
+    def slow(image: np.ndarray) -> np.ndarray:
+        release.wait(20)
+        return image
+
+    loader = hr.Loader([np.zeros((3, 4, 4), np.uint8)], [slow], batch_size=1, patience=0.1)
+    threading.Timer(0.4, release.set).start()
+    with pytest.warns(hr.Warning, match="still waits for a Python step"):
+        list(loader)
