@@ -18,13 +18,30 @@ ptrdiff_t padded(int samples) { return (ptrdiff_t{samples} + kVector - 1) / kVec
 // Room for a row of each channel, and for loads and stores that run over its end.
 size_t row_bytes(int channels, ptrdiff_t plane) { return size_t(channels) * plane; }
 
-void fill_elements(const PassJob& job, int channel, int row, int column, int count) {
-  const int bytes = static_cast<int>(size_of(job.map->output()));
-  const int step = job.format == MemoryFormat::kChannelsLast ? job.channels : 1;
-  uint8_t value[4];
-  store_value(job.map->value(job.fill[channel], channel), job.map->output(), value);
-  uint8_t* to = element_at(job, channel, row, column);
-  for (int i = 0; i < count; ++i, to += ptrdiff_t{step} * bytes) std::memcpy(to, value, bytes);
+template <class Element>
+void fill_elements(const PassJob& job, Element value, int channel, int row, int column, int count) {
+  const ptrdiff_t step = job.format == MemoryFormat::kChannelsLast ? job.channels : 1;
+  auto* const to = reinterpret_cast<Element*>(element_at(job, channel, row, column));
+  for (ptrdiff_t i = 0; i < count; ++i) to[i * step] = value;
+}
+
+// Wherever the range does not lie. The value is mapped once: borders of small pictures are many.
+template <class Element>
+void fill_around(const PassJob& job) {
+  const int top = stored_y(job), left = stored_x(job);
+  const int bottom = top + job.range.height, right = left + job.range.width;
+  for (int channel = 0; channel < job.channels; ++channel) {
+    Element value;
+    store_value(job.map->value(job.fill[channel], channel), job.map->output(), &value);
+    for (int row = 0; row < job.canvas_height; ++row) {
+      if (row < top || row >= bottom) {
+        fill_elements(job, value, channel, row, 0, job.canvas_width);
+      } else {
+        fill_elements(job, value, channel, row, 0, left);
+        fill_elements(job, value, channel, row, right, job.canvas_width - right);
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -47,17 +64,13 @@ int stored_y(const PassJob& job) {
 
 void store_fill(const PassJob& job) {
   if (!job.fills()) return;
-  const int top = stored_y(job), left = stored_x(job);
-  const int bottom = top + job.range.height, right = left + job.range.width;
-  for (int channel = 0; channel < job.channels; ++channel) {
-    for (int row = 0; row < job.canvas_height; ++row) {
-      if (row < top || row >= bottom) {
-        fill_elements(job, channel, row, 0, job.canvas_width);
-      } else {
-        fill_elements(job, channel, row, 0, left);
-        fill_elements(job, channel, row, right, job.canvas_width - right);
-      }
-    }
+  switch (size_of(job.map->output())) {
+    case 1:
+      return fill_around<uint8_t>(job);
+    case 2:
+      return fill_around<uint16_t>(job);
+    default:
+      return fill_around<float>(job);
   }
 }
 
