@@ -248,6 +248,12 @@ def test_memory_that_cannot_be_pinned_serves_with_one_warning():
     assert len(got) == 5
 
 
+def test_pinned_memory_keeps_to_its_limit():
+    batches = hr.prefetch(numbered(50, (64, 1024)), simulated(), depth=4, pinned_limit="600 KiB")
+    assert all((batch == i).all() for i, batch in enumerate(batches))
+    assert 0 < batches.stats()["pinned_bytes"] <= 600 * 1024
+
+
 def test_no_gpu_and_names_that_make_no_sense():
     if _core.cuda_devices()[0] == 0:
         with pytest.raises(hr.UnsupportedError, match="HR0882 no such device: cuda:0: "):

@@ -4,8 +4,6 @@
 // theirs too.
 #include <cuda_runtime_api.h>
 
-#include <cstdio>
-
 #include "headrace/base/error.h"
 #include "headrace/base/registry.h"
 #include "headrace/device/device.h"
@@ -165,10 +163,6 @@ class CudaDevice final : public Device {
   int index_;
 };
 
-std::string version_text(int version) {
-  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-}
-
 }  // namespace
 
 CudaDevices cuda_devices() {
@@ -182,11 +176,9 @@ CudaDevices cuda_devices() {
     return found;
   }
   cudaGetLastError();
-  if (asked != cudaSuccess || driver == 0) {
-    found.why_none = "there is no NVIDIA driver (libcuda.so.1)";
-  } else if (status == cudaErrorInsufficientDriver) {
-    found.why_none = "the driver is too old (it has CUDA " + version_text(driver) + ", " +
-                     version_text(CUDART_VERSION) + " is needed)";
+  const bool lacks_driver = asked != cudaSuccess || driver == 0;
+  if (lacks_driver || status == cudaErrorInsufficientDriver) {
+    found.why_none = reason_of_driver(lacks_driver ? 0 : driver, CUDART_VERSION);
   } else {
     found.why_none = cudaGetErrorString(status);
   }

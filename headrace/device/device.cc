@@ -51,6 +51,15 @@ DevicePtr open_cuda(int index) {
 
 }  // namespace
 
+std::string reason_of_driver(int driver, int runtime) {
+  const auto text = [](int version) {
+    return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  };
+  if (driver == 0) return "there is no NVIDIA driver (libcuda.so.1)";
+  return "the driver is too old (it has CUDA " + text(driver) + ", " + text(runtime) +
+         " is needed)";
+}
+
 DevicePtr open_device(std::string_view name) {
   if (name == "cpu") return host_device();
   const int index = cuda_index(name);

@@ -83,6 +83,8 @@ struct CudaDevices {
   std::string why_none;
 };
 CudaDevices cuda_devices();
+// The same in words, from CUDA's version numbers (12020); no driver: 0.
+std::string reason_of_driver(int driver, int runtime);
 DevicePtr open_cuda_device(int index);
 
 }  // namespace headrace

@@ -101,6 +101,12 @@ TEST(Device, NamesAndWhatIsSaidWhereThereIsNone) {
   EXPECT_EQ(found.why_none.empty(), found.count > 0);
 }
 
+TEST(Device, ADriverThatIsTooOldIsNamedWithBothVersions) {
+  EXPECT_EQ(reason_of_driver(0, 13000), "there is no NVIDIA driver (libcuda.so.1)");
+  EXPECT_EQ(reason_of_driver(12020, 13000),
+            "the driver is too old (it has CUDA 12.2, 13.0 is needed)");
+}
+
 TEST(Device, TheHostDoesEverythingAtOnce) {
   DevicePtr host = host_device();
   StreamPtr stream = host->make_stream();

@@ -54,6 +54,7 @@ def prefetch(
     transform: Callable[[Any], Any] | None = None,
     *,
     resumable: bool = False,
+    pinned_limit: int | str | None = None,
     patience: float = 60.0,
 ) -> Any:
     """Batches of ``source`` on ``device``, copied ahead of the loop.
@@ -67,6 +68,8 @@ def prefetch(
     transform: batch -> batch, run one batch ahead on a side stream: normalize, cast, channels_last.
     resumable: take the source's ``state_dict()`` after every batch, so that this object's own
         counts what was received.
+    pinned_limit: bytes, or "256 MiB", of pinned memory for staging; default, depth times the
+        largest batch. What does not fit is copied from where it lies.
     patience: seconds that a wait may take before a warning says what is waited for; 0: never.
 
     Torch tensors come as torch tensors; NumPy's arrays as torch tensors if torch is imported, else
@@ -79,7 +82,15 @@ def prefetch(
 
     if isinstance(source, (Loader, Delivered)) and transform is None:
         return source.torch(device, depth=depth)
-    return Prefetch(source, device, depth, transform, resumable=resumable, patience=patience)
+    return Prefetch(
+        source,
+        device,
+        depth,
+        transform,
+        resumable=resumable,
+        pinned_limit=pinned_limit,
+        patience=patience,
+    )
 
 
 class Prefetch:
@@ -93,6 +104,7 @@ class Prefetch:
         transform: Callable[[Any], Any] | None = None,
         *,
         resumable: bool = False,
+        pinned_limit: int | str | None = None,
         patience: float = 60.0,
     ) -> None:
         self.source = source
@@ -103,7 +115,11 @@ class Prefetch:
         self._received: Mapping[str, Any] | None = None
         self._generation = 0
         self._prefetcher = _core.Prefetcher(
-            self.device, self._depth, options.seconds("patience", patience), 0, _warn
+            self.device,
+            self._depth,
+            options.seconds("patience", patience),
+            0 if pinned_limit is None else options.size_in_bytes("pinned_limit", pinned_limit),
+            _warn,
         )
         self._streams = self._side_streams()
         live.add(self)
