@@ -74,21 +74,20 @@ class Made(torch.utils.data.IterableDataset):  # type: ignore[misc, name-defined
         return iter(hr.Loader(Numbers(8), batch_size=2).torch())
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_in_a_worker_of_a_dataloader_it_says_what_to_do(method: str) -> None:
-    datasets: list[Any] = [Made()]
-    if method == "fork":  # a loader cannot be pickled
-        datasets.append(Wrapped(hr.Loader(Numbers(8), batch_size=2).torch()))
-    for dataset in datasets:
-        loader = torch.utils.data.DataLoader(
-            dataset, batch_size=None, num_workers=1, multiprocessing_context=method
-        )
-        with pytest.raises(hr.ConfigError, match=r"HR0800.*worker 0 of 1") as caught:
-            next(iter(loader))
-        assert "without a DataLoader around it" in str(caught.value)
+def wrapped() -> Any:
+    return Wrapped(hr.Loader(Numbers(8), batch_size=2).torch())
+
+
+@pytest.mark.parametrize(("method", "make"), [("fork", wrapped), ("spawn", Made)])
+def test_in_a_worker_of_a_dataloader_it_says_what_to_do(method: str, make: Any) -> None:
+    loader = torch.utils.data.DataLoader(
+        make(), batch_size=None, num_workers=1, multiprocessing_context=method
+    )
+    with pytest.raises(hr.ConfigError, match=r"HR0800.*worker 0 of 1") as caught:
+        next(iter(loader))
+    assert "without a DataLoader around it" in str(caught.value)
 
 
 def test_a_dataloader_without_workers_may_stand_around_it() -> None:
-    dataset = Wrapped(hr.Loader(Numbers(8), batch_size=2).torch())
-    loader = torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=0)
+    loader = torch.utils.data.DataLoader(wrapped(), batch_size=None, num_workers=0)
     assert [batch.x[0, 0].item() for batch in loader] == [0, 2, 4, 6]
