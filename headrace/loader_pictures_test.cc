@@ -171,6 +171,7 @@ TEST(Pictures, DoNotDependOnThreads) {
     const auto expected = epoch_of(photos.source(), transforms, o);
     for (int threads : {2, 3, 8}) {
       o.threads = threads;
+      o.host_workers = threads - 2;
       EXPECT_EQ(epoch_of(photos.source(), transforms, o), expected);
     }
   }

@@ -141,7 +141,8 @@ def test_errors_are_those_of_the_step_in_process(pictures: Path) -> None:
     assert "RuntimeError: no dogs" in text(steps.picky, 1)
     assert f"{steps.__file__}, line" in text(steps.picky, 1)
     assert "complex64" in text(steps.complex_numbers, 1)
-    for step in (steps.picky, steps.complex_numbers):
+    assert "SystemExit: 4" in text(steps.ask_to_exit, 1)
+    for step in (steps.picky, steps.complex_numbers, steps.ask_to_exit):
         assert text(step, 1) == text(step, 0)
 
 

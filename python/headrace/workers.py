@@ -102,7 +102,9 @@ class Worker:
         try:
             failure = self._channel.receive()
         except EOFError:
-            failure = f"its process {self._how_it_ended()}"
+            raise _NOT_FOUND.error(
+                f"its process {self._how_it_ended()}", hint="what it printed says more"
+            ) from None
         if failure is None:
             return
         if _NO_GUARD.id in failure:

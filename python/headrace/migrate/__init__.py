@@ -174,7 +174,11 @@ def _note_the_rest(dataloader: Any, dataset: Dataset, report: Report, python_wor
     if dataset.named:
         report.add('.torch(batch="dict")', ADVICE, "gives batches as dictionaries")
     if report.python and python_workers:
-        report.add(f"python_workers={python_workers}", ADVICE, "main scripts need a guard for them")
+        report.add(
+            f"python_workers={python_workers}",
+            ADVICE,
+            "put the loop over the loader under `if __name__ == '__main__':`",
+        )
     elif report.python:
         count = getattr(dataloader, "num_workers", 0) or 4
         report.add(

@@ -8,6 +8,7 @@ from the record's own generator and put back afterwards, so that draws repeat ex
 from __future__ import annotations
 
 import contextlib
+import importlib
 import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -48,9 +49,7 @@ def value_from_pixels(pixels: Pixels, form: str) -> Any:
 
     tensor = torch.from_numpy(np.ascontiguousarray(pixels))
     if form == "image":
-        from torchvision import tv_tensors
-
-        return tv_tensors.Image(tensor)
+        return importlib.import_module("torchvision.tv_tensors").Image(tensor)
     return tensor
 
 

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a torch DataLoader to Headrace, with what becomes of each part.
+
+`python examples/migrate.py`
+
+The dataset is one that Headrace does not know, so it goes on as a step in Python, here in two
+processes. torchvision's ImageFolder, CIFAR10, MNIST, CocoDetection and others become native.
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+import headrace as hr
+
+PICTURES = Path(__file__).parent / "pictures"
+
+
+class Photos:
+    """What a torch Dataset is: a length, and records by number."""
+
+    def __init__(self, folder: Path) -> None:
+        self.files = sorted(folder.glob("*.jpg"))
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __getitem__(self, index: int) -> tuple[Any, int]:
+        picture = Image.open(self.files[index]).convert("RGB").resize((64, 64))
+        pixels = np.asarray(picture, np.float32).transpose(2, 0, 1) / 255
+        return pixels, index
+
+
+# Worker processes import this file, so what is to run once stands under the guard.
+if __name__ == "__main__":
+    try:
+        from torch.utils.data import DataLoader
+    except ImportError:
+        sys.exit(print("This example needs PyTorch: pip install torch"))
+
+    theirs = DataLoader(Photos(PICTURES), batch_size=4, num_workers=2)  # type: ignore[arg-type]
+    ours = hr.from_dataloader(theirs, python_workers=2)
+    for images, labels in ours.torch():
+        print(images.dtype, tuple(images.shape), labels.tolist())
