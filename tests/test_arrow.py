@@ -173,3 +173,13 @@ def test_the_corpus_is_read_or_refused_by_name() -> None:
             continue
         assert len(source) == len(expected)
         source[0]
+
+
+def test_a_label_that_is_missing_far_down_is_a_bad_record(tmp_path: Path) -> None:
+    labels = pa.array([1, 2, 3, None], pa.int64())
+    columns = pa.table({"x": [[1.0, 2.0]] * 4, "label": labels})
+    pq.write_table(columns, tmp_path / "a.parquet", row_group_size=2)
+    source = hr.parquet(tmp_path / "a.parquet", memory=0)  # a group at a time
+    assert source.column("label").tolist() == [1, 2, 3, -1]
+    with pytest.raises(hr.Error):
+        source[3]

@@ -106,7 +106,7 @@ class OnDemand:
         for group in range(len(self._groups)):
             table = self._groups.read(group, [columns[0].column])
             values += table.column(0).to_pylist()
-        return values
+        return [-1 if value is None else value for value in values]  # a bad record, as elsewhere
 
     def _group(self, group: int) -> _core.Source:
         if group in self._held:
