@@ -139,7 +139,9 @@ def test_channels_last_is_another_order_of_the_same_shape(pictures: Path) -> Non
     assert array.strides == (768, 1, 48, 3)
 
 
-@pytest.mark.parametrize("shape", [(3, 4, 5), (1, 4, 5), (1, 1, 5), (3, 4, 1), (3, 1, 1), (1, 1, 1)])
+@pytest.mark.parametrize(
+    "shape", [(3, 4, 5), (1, 4, 5), (1, 1, 5), (3, 4, 1), (3, 1, 1), (1, 1, 1)]
+)
 def test_axes_in_the_order_of_memory(shape: tuple[int, int, int]) -> None:
     images = np.random.default_rng(2).integers(0, 256, (2, *shape), np.uint8)
     source = hr.records(image=list(images))
