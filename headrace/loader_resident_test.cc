@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data that stays on a device gives the batches that the engine makes of it, bit for bit.
-#include "headrace/delivery/device_steps.h"
+#include "headrace/loader.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,6 @@
 #include "headrace/delivery/resident_set.h"
 #include "headrace/device/simulated_device.h"
 #include "headrace/formats/columns.h"
-#include "headrace/loader.h"
 
 namespace headrace {
 namespace {
@@ -141,7 +140,7 @@ LoaderOptions options_of(uint64_t seed) {
           .last_batch = seed % 2 ? LastBatch::kPad : LastBatch::kKeep};
 }
 
-TEST(DeviceSteps, BatchesAreThoseOfTheEngine) {
+TEST(ResidentOnADevice, BatchesAreThoseOfTheEngine) {
   const Pictures data(1);
   uint64_t seed = 0;
   for (const std::vector<Spec>& steps : pipelines()) {
@@ -152,7 +151,7 @@ TEST(DeviceSteps, BatchesAreThoseOfTheEngine) {
   }
 }
 
-TEST(DeviceSteps, AlsoWithChannelsLastAndWhereAPartStaysOnTheHost) {
+TEST(ResidentOnADevice, AlsoWithChannelsLastAndWhereAPartStaysOnTheHost) {
   const Pictures data(2);
   uint64_t seed = 0;
   for (const std::vector<Spec>& steps : pipelines()) {
@@ -165,7 +164,7 @@ TEST(DeviceSteps, AlsoWithChannelsLastAndWhereAPartStaysOnTheHost) {
   }
 }
 
-TEST(DeviceSteps, AStepThatNoKernelDoesIsNamedAndTheEngineDoesIt) {
+TEST(ResidentOnADevice, AStepThatNoKernelDoesIsNamedAndTheEngineDoesIt) {
   const Pictures data(3);
   const std::pair<std::vector<Spec>, std::string> cases[] = {
       {{kFlip, spec("RandomVerticalFlip")}, "RandomVerticalFlip()"},
@@ -188,7 +187,7 @@ TEST(DeviceSteps, AStepThatNoKernelDoesIsNamedAndTheEngineDoesIt) {
   }
 }
 
-TEST(DeviceSteps, DataThatIsTooLargeForTheDeviceIsRefusedOrStreamed) {
+TEST(ResidentOnADevice, DataThatIsTooLargeForTheDeviceIsRefusedOrStreamed) {
   const Pictures data(4);
   LoaderOptions options = options_of(1);
   options.device = std::make_shared<SimulatedDevice>(1, SimulatedCosts{}, size_t{20} << 10);
