@@ -18,28 +18,25 @@ ptrdiff_t padded(int samples) { return (ptrdiff_t{samples} + kVector - 1) / kVec
 // Room for a row of each channel, and for loads and stores that run over its end.
 size_t row_bytes(int channels, ptrdiff_t plane) { return size_t(channels) * plane; }
 
-template <class Element>
-void fill_elements(const PassJob& job, Element value, int channel, int row, int column, int count) {
-  const ptrdiff_t step = job.format == MemoryFormat::kChannelsLast ? job.channels : 1;
-  auto* const to = reinterpret_cast<Element*>(element_at(job, channel, row, column));
-  for (ptrdiff_t i = 0; i < count; ++i) to[i * step] = value;
-}
-
 // Wherever the range does not lie. The value is mapped once: borders of small pictures are many.
 template <class Element>
 void fill_around(const PassJob& job) {
   const int top = stored_y(job), left = stored_x(job);
   const int bottom = top + job.range.height, right = left + job.range.width;
+  const bool interleaved = job.format == MemoryFormat::kChannelsLast;
+  const ptrdiff_t column = interleaved ? job.channels : 1, row = column * job.canvas_width;
   for (int channel = 0; channel < job.channels; ++channel) {
     Element value;
     store_value(job.map->value(job.fill[channel], channel), job.map->output(), &value);
-    for (int row = 0; row < job.canvas_height; ++row) {
-      if (row < top || row >= bottom) {
-        fill_elements(job, value, channel, row, 0, job.canvas_width);
-      } else {
-        fill_elements(job, value, channel, row, 0, left);
-        fill_elements(job, value, channel, row, right, job.canvas_width - right);
-      }
+    auto* to = static_cast<Element*>(job.data) +
+               (interleaved ? channel : channel * row * job.canvas_height);
+    const auto fill = [&](int begin, int end) {
+      for (ptrdiff_t x = begin; x < end; ++x) to[x * column] = value;
+    };
+    for (int y = 0; y < job.canvas_height; ++y, to += row) {
+      const bool shown = y >= top && y < bottom;
+      fill(0, shown ? left : job.canvas_width);
+      if (shown) fill(right, job.canvas_width);
     }
   }
 }
