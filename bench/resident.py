@@ -13,7 +13,6 @@ normalized: by transforms here, by tensor functions for each sample there.
 from __future__ import annotations
 
 import argparse
-import resource
 import statistics
 import subprocess
 import sys
@@ -132,13 +131,21 @@ def compare(name: str, batch: int, steps: bool, rounds: int, seconds: float) -> 
     print("  ".join(line), f" ratio {ratio:.1f}", flush=True)
 
 
+def resident_mebibytes(field: str) -> float:
+    """VmRSS or VmHWM of this process (getrusage's peak is that of the parent, too)."""
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) / 1024 for line in status if line.startswith(field))
+
+
 def peak(peer: str, name: str, batch: int, steps: bool) -> None:
     """Peak memory of a process that runs one peer, beside what holding the data takes."""
     data = made(name)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = resident_mebibytes("VmRSS")
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")  # the peak begins anew
     turn(PEERS[peer](*data, batch, steps), 1)
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(f"{name:6} {batch:4} {peer:9} {(after - before) / 1024:.1f} MiB beside the data")
+    more = resident_mebibytes("VmHWM") - before
+    print(f"{name:6} {batch:4} {peer:9} {more:.1f} MiB beside torch and the data", flush=True)
 
 
 def index_cost(records: int, batch: int) -> None:
