@@ -18,7 +18,7 @@ bool is_idle(const Slab& slab) {
 }
 
 void wait_until_idle(const Slab& slab) {
-  for (const EventPtr& event : slab.busy) event->wait_on_host();
+  for (const EventPtr& event : slab.busy) wait_until_done(*event);
 }
 
 }  // namespace

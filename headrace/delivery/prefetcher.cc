@@ -150,7 +150,7 @@ void Prefetcher::feed_all() {
   } catch (...) {
     push({std::nullopt, std::current_exception()});
   }
-  for (const Copying& copying : copying_) copying.done->wait_on_host();
+  for (const Copying& copying : copying_) wait_until_done(*copying.done);
   copying_.clear();
   enter(Stage::kIdle);
 }

@@ -28,7 +28,7 @@ StagingRing::StagingRing(DevicePtr device, int slabs, size_t memory_limit)
 
 StagingRing::~StagingRing() {
   for (const Place& place : places_) {
-    if (place.busy) place.busy->wait_on_host();
+    if (place.busy) wait_until_done(*place.busy);
   }
 }
 

@@ -51,6 +51,13 @@ DevicePtr open_cuda(int index) {
 
 }  // namespace
 
+void wait_until_done(const Event& event) noexcept {
+  try {
+    event.wait_on_host();
+  } catch (const Exception&) {
+  }
+}
+
 std::string reason_of_driver(int driver, int runtime) {
   const auto text = [](int version) {
     return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);

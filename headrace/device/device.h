@@ -28,6 +28,9 @@ class Event {
   virtual void wait_on_host() const = 0;
 };
 using EventPtr = std::shared_ptr<const Event>;
+// On the host, for destructors: a device that has failed does nothing any more, and says so at its
+// next use.
+void wait_until_done(const Event& event) noexcept;
 
 class Stream {
  public:
