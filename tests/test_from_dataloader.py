@@ -185,8 +185,15 @@ def test_the_ways_out_lead_out() -> None:
     loader = translated(DataLoader(numbers(), batch_size=2, collate_fn=first_of), collate="default")
     assert next(iter(loader))[1].tolist() == [0, 1]
     assert "first_of" in loader.report.changed[0].name
-    loader = translated(DataLoader(numbers(), sampler=Restless(), batch_size=2), sampler=[5, 6])
-    assert next(iter(loader))[1].tolist() == [5, 6]
+    restless = DataLoader(numbers(), sampler=Restless(), batch_size=2, drop_last=True)
+    loader = translated(restless, sampler=[5, 6, 7])
+    assert [batch[1].tolist() for batch in loader] == [[5, 6]]
+    loader = translated(DataLoader(numbers(), batch_size=None), batch_size=4)
+    assert [len(batch[0]) for batch in loader] == [4, 4, 2]
+    own_batches = DataLoader(numbers(), batch_sampler=[[1], [2, 3]])
+    with pytest.raises(hr.ConfigError, match="as batch_sampler"):
+        translated(own_batches, batch_size=4)
+    assert len(translated(own_batches, batch_size=4, shuffle=True)) == 3
 
 
 def test_the_report_says_what_becomes_of_keywords(capsys: pytest.CaptureFixture[str]) -> None:

@@ -78,10 +78,7 @@ def from_dataloader(
     for step in [*image_steps, *([label_step] if label_step else [])]:
         for name in step.names:
             report.add(name, NATIVE if step.native else PYTHON, step.note)
-    if "sampler" in changes or "shuffle" in changes:
-        keywords: dict[str, Any] = {"batch_size": dataloader.batch_size}
-    else:
-        keywords = keywords_from(dataloader, len(dataset.source), report)
+    keywords = keywords_from(dataloader, len(dataset.source), report, changes)
     _note_the_rest(dataloader, dataset, report, python_workers)
     if check:
         comparison.compare(dataset, image_steps, label_step, report)

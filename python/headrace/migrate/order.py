@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from headrace import sampling
@@ -14,15 +15,40 @@ def _is_torchs(value: Any, name: str) -> bool:
     return type(value).__name__ == name and type(value).__module__.startswith("torch.")
 
 
-def keywords_from(loader: Any, records: int, report: Report) -> dict[str, Any]:
-    """batch_size, shuffle, sampler, seed, shard and last_batch, as far as they are not defaults."""
+def keywords_from(
+    loader: Any, records: int, report: Report, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """batch_size, shuffle, sampler, seed, shard and last_batch, as far as they are not defaults.
+
+    given: keywords of the caller's, in whose place nothing is looked for.
+    """
+    out = {} if {"batch_size", "global_batch_size"} & set(given) else _batches(loader, report)
+    if {"shuffle", "sampler"} & set(given):
+        return out
     batches = loader.batch_sampler
-    if loader.batch_size is None and not _is_torchs(batches, "BatchSampler"):
-        what = "has no batches" if batches is None else f"has a {type(batches).__name__}"
+    if batches is not None and not _is_torchs(batches, "BatchSampler"):
         raise REFUSED.error(
-            f"it {what}",
-            hint="batch_size=N assembles batches; samplers are in headrace.sampling",
+            f"it has a {type(batches).__name__} as batch_sampler", hint=_OTHER_BATCHES
         )
+    sampler = loader.sampler if batches is None else batches.sampler
+    out.update(_order(sampler, records, report))
+    generator = loader.generator or getattr(sampler, "generator", None)
+    if generator is not None and "seed" not in out:
+        out["seed"] = generator.initial_seed() & ((1 << 63) - 1)
+        report.add("generator=", CHANGED, f"seed={out['seed']}: other draws, but the same each run")
+    return out
+
+
+_OTHER_BATCHES = (
+    "from_dataloader(..., batch_size=N, shuffle=True), or sampler= with what headrace.sampling has"
+)
+
+
+def _batches(loader: Any, report: Report) -> dict[str, Any]:
+    batches = loader.batch_sampler
+    if not _is_torchs(batches, "BatchSampler"):
+        what = "no batches" if batches is None else f"a {type(batches).__name__} as batch_sampler"
+        raise REFUSED.error(f"it has {what}", hint=_OTHER_BATCHES)
     out: dict[str, Any] = {"batch_size": int(batches.batch_size)}
     if batches.drop_last:
         out["last_batch"] = "drop"
@@ -31,11 +57,6 @@ def keywords_from(loader: Any, records: int, report: Report) -> dict[str, Any]:
         NATIVE,
         f"batch_size={batches.batch_size}, last_batch={out.get('last_batch', 'keep')!r}",
     )
-    out.update(_order(batches.sampler, records, report))
-    generator = loader.generator or getattr(batches.sampler, "generator", None)
-    if generator is not None and "seed" not in out:
-        out["seed"] = generator.initial_seed() & ((1 << 63) - 1)
-        report.add("generator=", CHANGED, f"seed={out['seed']}: other draws, but the same each run")
     return out
 
 
