@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets and transforms of users, for the tests of from_dataloader: workers import them here."""
+"""Datasets and transforms of users, and how the tests of from_dataloader compare batches."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import random
 from typing import Any
 
 import numpy as np
+
+import headrace as hr
 
 
 class Invert:
@@ -59,3 +61,24 @@ def plus_ten(label: int) -> int:
 
 def half(label: int) -> Any:
     return np.float32([label / 2, label])
+
+
+def first_of(batch: Any) -> Any:
+    return batch[0]
+
+
+def translated(dataloader: Any, **options: Any) -> Any:
+    return hr.from_dataloader(dataloader, verbose=False, **options)
+
+
+def assert_same_batches(dataloader: Any, loader: Any, tolerance: float = 0) -> None:
+    """Every batch of an epoch, dtypes and shapes included."""
+    import torch
+
+    theirs, ours = list(dataloader), list(loader.torch())
+    assert len(ours) == len(theirs)
+    for ours_batch, theirs_batch in zip(ours, theirs, strict=True):
+        assert len(ours_batch) == len(theirs_batch)
+        for mine, other in zip(ours_batch, theirs_batch, strict=True):
+            assert mine.dtype == other.dtype and mine.shape == other.shape
+            torch.testing.assert_close(mine, torch.as_tensor(other), rtol=0, atol=tolerance)

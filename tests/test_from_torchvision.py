@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hr.from_dataloader() over torchvision's own datasets and transforms."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import migrated_classes as own
+import numpy as np
+import pytest
+from conftest import files_of, label_of
+from migrated_classes import assert_same_batches, first_of, translated
+
+import headrace as hr
+
+torch = pytest.importorskip("torch")
+tv = pytest.importorskip("torchvision")
+from torch.utils.data import DataLoader, Subset  # noqa: E402
+
+MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+
+
+def folder(root: Path, transform: Any, **more: Any) -> Any:
+    return tv.datasets.ImageFolder(str(root), transform=transform, **more)
+
+
+def test_evaluation_of_a_folder_is_native_and_equal(pictures: Path) -> None:
+    v1 = tv.transforms
+    recipe = [v1.Resize(24), v1.CenterCrop(16), v1.ToTensor(), v1.Normalize(MEAN, STD)]
+    dataloader = DataLoader(folder(pictures, v1.Compose(recipe)), batch_size=5)
+    loader = translated(dataloader)
+    assert_same_batches(dataloader, loader, tolerance=1e-6)
+    assert not loader.report.python
+    assert loader.source.classes == ["cat", "dog", "eel"]
+    assert loader.report.differences["label"] == 0 < loader.report.differences["image"] < 1e-6
+
+
+def test_training_pipelines_of_both_versions_are_native(pictures: Path) -> None:
+    from torchvision.transforms import v2
+
+    v1 = tv.transforms
+    first = [
+        v1.RandomResizedCrop(16),
+        v1.RandomHorizontalFlip(),
+        v1.RandomVerticalFlip(),
+        v1.Pad(2, fill=7),
+        v1.RandomCrop(16, padding=3),
+        v1.RandomApply([v1.RandomHorizontalFlip(1.0)], p=0.3),
+        v1.PILToTensor(),
+        v1.ConvertImageDtype(torch.float32),
+        v1.Normalize(MEAN, STD),
+    ]
+    second = [
+        v2.RandomResizedCrop(16, antialias=True),
+        v2.RandomHorizontalFlip(),
+        v2.RandomCrop(16, padding=3),
+        v2.ToImage(),
+        v2.ToDtype(torch.float32, scale=True),
+        v2.Normalize(MEAN, STD),
+    ]
+    for recipe in (v1.Compose(first), v2.Compose([v2.Compose(second), v2.Identity()])):
+        loader = translated(DataLoader(folder(pictures, recipe), batch_size=4, shuffle=True))
+        assert not loader.report.python, loader.report
+        assert loader.report.records_checked == 23
+        assert next(iter(loader)).image.shape == (4, 3, 16, 16)
+
+
+def test_torchs_own_resize_of_tensors_is_pillows_within_one(pictures: Path) -> None:
+    from torchvision.transforms import v2
+
+    recipe = v2.Compose([v2.ToImage(), v2.Resize((17, 16), antialias=True)])
+    dataset = folder(pictures, recipe)
+    loader = translated(DataLoader(dataset, batch_size=23))
+    (part,) = [part for part in loader.report.native if part.note.startswith("Pillow's")]
+    assert part.name.startswith("Resize")
+    ours = next(iter(loader.torch())).image.int()
+    theirs = torch.stack([image for image, _ in dataset]).int()
+    assert (ours - theirs).abs().max() <= 1
+
+
+def test_what_has_no_operator_runs_as_it_is(pictures: Path) -> None:
+    v1 = tv.transforms
+    recipe = [
+        own.Invert(),
+        v1.Grayscale(3),
+        v1.Resize((12, 12)),
+        v1.GaussianBlur(3, (1.0, 1.0)),
+        v1.ToTensor(),
+        v1.Lambda(torch.exp),
+        v1.Normalize(MEAN, STD),
+    ]
+    dataset = folder(pictures, v1.Compose(recipe), target_transform=own.plus_ten)
+    dataloader = DataLoader(dataset, batch_size=6)
+    for workers in (0, 1):
+        with translated(dataloader, python_workers=workers) as loader:
+            assert_same_batches(dataloader, loader, tolerance=2e-6)
+    names = [part.name for part in loader.report.python]
+    assert [name.partition("(")[0] for name in names] == [
+        "Invert",
+        "Grayscale",
+        "GaussianBlur",
+        "Lambda",
+        "target_transform plus_ten",
+    ]
+
+
+def test_other_shapes_and_dtypes_are_declared(pictures: Path) -> None:
+    v1 = tv.transforms
+    recipe = v1.Compose([v1.Resize((5, 6)), own.Grow(), torch.from_numpy])
+    dataset = folder(pictures, recipe, target_transform=own.half)
+    dataloader = DataLoader(dataset, batch_size=23)
+    assert_same_batches(dataloader, translated(dataloader))
+
+
+def test_random_steps_in_python_repeat_and_differ_by_record(pictures: Path) -> None:
+    v1 = tv.transforms
+    recipe = v1.Compose([v1.Resize((8, 8)), v1.ColorJitter(0.9), v1.ToTensor()])
+    dataset = folder(pictures, recipe)
+    same = Subset(dataset, [0] * 6)
+    runs = [
+        next(iter(translated(DataLoader(same, batch_size=6), threads=threads))).image
+        for threads in (1, 3)
+    ]
+    np.testing.assert_array_equal(*runs)
+    assert len({image.tobytes() for image in runs[0]}) == 6
+
+
+def test_arrays_in_memory_are_sources() -> None:
+    v1 = tv.transforms
+    rng = np.random.default_rng(0)
+    cifar = tv.datasets.CIFAR10.__new__(tv.datasets.CIFAR10)
+    cifar.data = rng.integers(0, 256, (40, 32, 32, 3), dtype=np.uint8)
+    cifar.targets = rng.integers(0, 10, 40).tolist()
+    cifar.transform = v1.Compose([v1.ToTensor(), v1.Normalize(MEAN, STD)])
+    mnist = tv.datasets.FashionMNIST.__new__(tv.datasets.FashionMNIST)
+    mnist.data = torch.from_numpy(rng.integers(0, 256, (40, 28, 28), dtype=np.uint8))
+    mnist.targets = torch.arange(40) % 10
+    mnist.transform = v1.Compose([v1.Pad(2), v1.ToTensor(), v1.Normalize(0.13, 0.31)])
+    for dataset in (cifar, mnist):
+        dataset.target_transform = dataset.transforms = None
+        dataloader = DataLoader(dataset, batch_size=16)
+        loader = translated(dataloader)
+        assert_same_batches(dataloader, loader, tolerance=1e-6)
+        assert not loader.report.python
+
+
+def test_coco_is_read_from_its_file(pictures: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pycocotools")
+    images, annotations = [], []
+    for number, path in enumerate(files_of(pictures)):
+        images.append(
+            {
+                "id": 100 - number,
+                "file_name": str(path.relative_to(pictures)),
+                "width": 1000,
+                "height": 1000,
+            }
+        )
+        for box in range(number % 3):
+            annotations.append(
+                {
+                    "id": len(annotations) + 1,
+                    "image_id": 100 - number,
+                    "area": 6,
+                    "category_id": 7 + box,
+                    "bbox": [1, box, 2, 3],
+                    "iscrowd": 0,
+                }
+            )
+    file = tmp_path / "boxes.json"
+    categories = [{"id": i, "name": f"c{i}"} for i in range(7, 9)]
+    file.write_text(
+        json.dumps({"images": images, "annotations": annotations, "categories": categories})
+    )
+    recipe = tv.transforms.Compose([tv.transforms.Resize((8, 8)), tv.transforms.ToTensor()])
+    dataset = tv.datasets.CocoDetection(str(pictures), str(file), transform=recipe)
+    dataloader = DataLoader(dataset, batch_size=4, collate_fn=first_of)
+    with pytest.raises(hr.ConfigError, match="annotations="):
+        translated(dataloader, collate="default")
+    loader = translated(dataloader, collate="default", annotations=file)
+    assert loader.report.records_checked == 23
+    boxes = [boxes for batch in loader for boxes in batch.boxes]
+    assert [len(box) for box in boxes] == [len(target) for _, target in dataset]
+
+
+def test_overridden_datasets_are_asked_themselves(pictures: Path) -> None:
+    class Marked(tv.datasets.ImageFolder):  # type: ignore[misc, name-defined]
+        def __getitem__(self, index: int) -> Any:
+            image, label = super().__getitem__(index)
+            return image, label, index
+
+    recipe = tv.transforms.Compose([tv.transforms.Resize((4, 4)), tv.transforms.ToTensor()])
+    dataloader = DataLoader(Marked(str(pictures), recipe), batch_size=9)
+    loader = translated(dataloader)
+    assert_same_batches(dataloader, loader)
+    assert "a __getitem__ of its own" in loader.report.python[0].note
+
+
+def test_labels_that_were_changed_are_the_ones_delivered(pictures: Path) -> None:
+    dataset = folder(pictures, tv.transforms.Resize((4, 4)))
+    dataset.transform = tv.transforms.Compose([dataset.transform, tv.transforms.ToTensor()])
+    dataset.samples = [(path, 2 - label) for path, label in reversed(dataset.samples)]
+    labels = next(iter(translated(DataLoader(dataset, batch_size=23)))).label
+    assert labels.tolist() == [2 - label_of(path) for path in reversed(files_of(pictures))]
+
+
+def test_other_pixels_are_an_error_that_names_record_and_step(pictures: Path) -> None:
+    v1 = tv.transforms
+    recipe = v1.Compose([v1.Resize((8, 8)), own.Counting(), v1.ToTensor()])
+    dataloader = DataLoader(folder(pictures, recipe), batch_size=4)
+    with pytest.raises(hr.ConfigError, match="behind Counting") as caught:
+        translated(dataloader)
+    assert caught.value.code == "HR0835" and "image of record 0 differs" in str(caught.value)
+    assert translated(dataloader, check=False).report.records_checked == 0
