@@ -15,6 +15,8 @@ import dataclasses
 import difflib
 import importlib
 import pkgutil
+import sys
+import warnings
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -86,6 +88,14 @@ class UnsupportedError(Error, NotImplementedError):
 
 class Warning(UserWarning):
     """Worth knowing, and no error: a batch that had to be copied, a stage that hangs."""
+
+
+def warn(message: str) -> None:
+    """Warns of the line that takes the batch, however many of ours lie between."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back and frame.f_globals["__name__"].startswith("headrace."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, Warning, stacklevel=level)
 
 
 _CLASSES: dict[str, type[Error]] = {

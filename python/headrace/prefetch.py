@@ -13,14 +13,13 @@ so the host never waits and nothing is left to luck. docs/prefetch.md tells how.
 from __future__ import annotations
 
 import sys
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from headrace import _core, options
 from headrace.copied_batch import Opened, open_batch
-from headrace.errors import Warning, declare
+from headrace.errors import declare, warn
 from headrace.iteration import live, refuse_dataloader_worker
 from headrace.side_stream import Streams, TorchStreams
 
@@ -119,7 +118,7 @@ class Prefetch:
             self._depth,
             options.seconds("patience", patience),
             0 if pinned_limit is None else options.size_in_bytes("pinned_limit", pinned_limit),
-            _warn,
+            warn,
         )
         self._streams = self._side_streams()
         live.add(self)
@@ -322,7 +321,3 @@ def _puller(
             return [], [], _Raised(error)
 
     return pull
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, Warning, stacklevel=4)  # the loop that takes the batch
