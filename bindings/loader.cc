@@ -194,6 +194,7 @@ LoaderOptions options_from_dict(const nb::dict& given, const SamplerHandle* samp
   options.resident = nb::cast<ResidentUse>(given["resident"]);
   options.view = nb::cast<bool>(given["view"]);
   options.fraction = nb::cast<double>(given["fraction"]);
+  options.resident_on_device = nb::cast<bool>(given["resident_on_device"]);
   options.seed = nb::cast<uint64_t>(given["seed"]);
   options.threads = nb::cast<int>(given["threads"]);
   options.host_workers = nb::cast<int>(given["host_workers"]);

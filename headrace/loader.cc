@@ -138,7 +138,7 @@ class Loader::Impl {
             .memory_limit = options_.memory_limit - (cache_.cache ? options_.cache : 0),
             .view = options_.view,
             .why_no_view = no_view,
-            .device = options_.device,
+            .device = options_.resident_on_device ? options_.device : nullptr,
             .fraction = options_.fraction};
   }
 
@@ -173,7 +173,7 @@ class Loader::Impl {
     const double begin = now();
     Batch batch = set.take(*sampler_, options_.seed, static_cast<uint64_t>(epoch_), batch_,
                            layout_.range(batch_));
-    cut_seconds_ += now() - begin;
+    cut_seconds_ = cut_seconds_ + now() - begin;
     ++cut_batches_;
     cut_records_ += batch.size;
     return batch;
@@ -371,8 +371,9 @@ class Loader::Impl {
   BadRecords bad_records_;
   uint64_t fingerprint_;
   Residence residence_;
-  double cut_seconds_ = 0;
-  int64_t cut_batches_ = 0, cut_records_ = 0;
+  // Read by stats() while the prefetcher's thread takes batches.
+  std::atomic<double> cut_seconds_ = 0;
+  std::atomic<int64_t> cut_batches_ = 0, cut_records_ = 0;
   int64_t epoch_ = 0, batch_ = 0;  // what the consumer receives next
   int64_t bad_before_ = 0;         // bad records of the epoch up to there
   bool started_ = false;

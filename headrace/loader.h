@@ -48,9 +48,10 @@ struct LoaderOptions {
   // Whether records stay in memory behind the deterministic part of the pipeline, as part of
   // memory_limit: same batches, made without reading and decoding again.
   ResidentUse resident = ResidentUse::kOff;
-  bool view = false;    // resident batches are slices of the data itself, not copies
-  double fraction = 1;  // of resident records that stay on `device`, where there is one
-  size_t cache = 0;     // bytes of it for records that stay in memory once they are read
+  bool view = false;               // resident batches are slices of the data itself, not copies
+  double fraction = 1;             // of resident records that stay on `device`, where there is one
+  bool resident_on_device = true;  // false: resident data stays on the host, whatever `device` is
+  size_t cache = 0;                // bytes of it for records that stay in memory once they are read
   OnError on_error = OnError::kRaise;
   int64_t error_budget = 1000;  // bad records in an epoch before the run ends, and
   double error_rate = 0.01;     // the share of them, once 1,000 records of the epoch are seen

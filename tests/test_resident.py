@@ -236,3 +236,14 @@ def test_what_does_not_fit_on_a_device_is_refused_with_a_fraction_that_does() ->
     for wrong in (0, 1.5, -1, True, "half"):
         with pytest.raises(hr.ConfigError, match="fraction must be a number above 0"):
             hr.resident(data, 10, device=small, fraction=wrong)
+
+
+def test_batches_for_several_devices_are_divided_from_the_hosts_memory() -> None:
+    data = {"x": np.arange(40)}
+    whole = [batch.x for batch in hr.resident(data, 8, True)]
+    parts = hr.resident(data, 8, True).dlpack([device(1), device(2)])
+    for _ in range(2):
+        for expected, batches in zip(whole, parts, strict=True):
+            both = np.concatenate([np.array(batch.x) for batch in batches])
+            np.testing.assert_array_equal(both, expected)
+        parts.set_epoch(0)

@@ -379,7 +379,8 @@ void ResidentSet::stage_rows(const Table& table, uint8_t*& stage) {
 }
 
 ResidentStats ResidentSet::stats() const {
-  ResidentStats stats{.beyond = beyond_};
+  ResidentStats stats;
+  stats.beyond = beyond_;
   for (const auto& table : tables_) {
     stats.data_bytes += table->bytes;
     stats.batch_bytes += table->batches->bytes();

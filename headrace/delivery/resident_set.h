@@ -11,6 +11,7 @@
 // Used by one thread at a time; batches may be kept and dropped on any thread, also after the set.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -121,7 +122,7 @@ class ResidentSet {
   std::shared_ptr<void> device_indices_;  // of the batch that is made; the stream keeps order
   const int64_t* indices_ = nullptr;      // where the gather finds them
   Rows rows_;                             // its vector keeps its memory
-  int64_t beyond_ = 0;
+  std::atomic<int64_t> beyond_{0};
 };
 
 }  // namespace headrace

@@ -158,6 +158,7 @@ class Loader(Outputs):
         engine_options = options.engine_options(given, shard)
         engine_options["host_workers"] = self._workers.processes
         engine_options["device"] = changes.get("device")
+        engine_options["resident_on_device"] = changes.get("resident_on_device", True)
         sampler, engine_options["shuffle"] = engine_sampler(
             given["sampler"], self._source, engine_options["shuffle"]
         )
@@ -233,8 +234,9 @@ class Loader(Outputs):
         if not form.devices or self._cut_on:
             return
         if run is None:
-            self._renew_engine(device=form.devices[0])
-            if self._given["resident"] and len(names) == 1 and self._engine.settle():
+            # Data can lie on one device; batches for several are divided on the host.
+            self._renew_engine(device=form.devices[0], resident_on_device=len(names) == 1)
+            if self._engine.settle():
                 self._cut_on = names[0]
                 return
             patience = options.seconds("patience", self._given["patience"])
