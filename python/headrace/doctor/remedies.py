@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each remedy would give: the case as it would be, through the same law, as a range.
+
+A remedy says what the case becomes at worst and at best; the law gives a range for each, and what
+the law missed in the run that was measured widens it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+
+from headrace.doctor.model import Case, Stage, loop_bounds
+
+WORTH = 1.02  # a gain that is smaller at best is not offered
+_MISS = 0.03  # what any estimate is off, even of a loop that the law explains to the last bit
+
+
+@dataclasses.dataclass(frozen=True)
+class Remedy:
+    """A change: the case with it at worst and at best, and what to type."""
+
+    name: str
+    what: str
+    worst: Case
+    best: Case
+
+
+@dataclasses.dataclass(frozen=True)
+class Prediction:
+    """Between which rates (records a second) the loop would run with a remedy."""
+
+    name: str
+    what: str
+    low: float
+    high: float
+
+
+def predict(case: Case, remedy: Remedy, measured: float) -> Prediction:
+    """The range for a remedy; ``measured`` is the loop's rate without it."""
+    explained = measured / loop_bounds(case)[1]
+    low = loop_bounds(remedy.worst)[0] * min(1.0, explained) * (1 - _MISS)
+    high = loop_bounds(remedy.best)[1] * max(1.0, explained) * (1 + _MISS)
+    return Prediction(remedy.name, remedy.what, low, high)
+
+
+def ranked(case: Case, remedies: Sequence[Remedy], measured: float) -> list[Prediction]:
+    """The predictions that are worth something, the best first."""
+    found = [predict(case, remedy, measured) for remedy in remedies]
+    found = [p for p in found if math.isfinite(p.high) and p.high > measured * WORTH]
+    return sorted(found, key=lambda p: -(p.low + p.high))
+
+
+def more_workers(case: Case, workers: int, what: str) -> Remedy:
+    """``workers`` threads or processes, which also make records ahead."""
+    changed = dataclasses.replace(case, workers=workers, overlapped=True)
+    return Remedy(f"{workers} workers", what, changed, changed)
+
+
+def cheaper(
+    case: Case,
+    name: str,
+    what: str,
+    factors: dict[str, tuple[float, float]],
+    copy: tuple[float, float] = (1.0, 1.0),
+) -> Remedy:
+    """Stages that take a share of what they took: (at worst, at best) by kind or by name."""
+
+    def at(which: int) -> Case:
+        def factor(stage: Stage) -> float:
+            found = factors.get(stage.name) or factors.get(stage.kind) or (1.0, 1.0)
+            return found[which]
+
+        stages = _each(case.stages, factor)
+        return dataclasses.replace(
+            case, stages=stages, copy_seconds=case.copy_seconds * copy[which]
+        )
+
+    return Remedy(name, what, at(0), at(1))
+
+
+def without(case: Case, stage: str, what: str, spread: float = 0.0) -> Remedy:
+    """A stage left out; ``spread``: by what share its own price is uncertain."""
+    return cheaper(case, f"without {stage}", what, {stage: (spread, 0.0)})
+
+
+def from_memory(case: Case, what: str) -> Remedy:
+    """Reads that are answered by a cache in memory."""
+    return cheaper(case, "cache in memory", what, {"storage": (0.05, 0.0)})
+
+
+def packed(case: Case, what: str, decode: tuple[float, float], read: tuple[float, float]) -> Remedy:
+    """A pack: less to decode, and one file that is read from end to end."""
+    made = cheaper(case, "pack", what, {"decode": decode, "storage": read})
+    return Remedy(
+        made.name,
+        what,
+        *(dataclasses.replace(c, small_files=False) for c in (made.worst, made.best)),
+    )
+
+
+def resized_once(case: Case, what: str, pixels: tuple[float, float]) -> Remedy:
+    """Pictures stored at ``pixels`` of their area; what is read and decoded shrinks with it."""
+    return cheaper(case, "resize once", what, {"decode": pixels, "storage": (pixels[0], 0.0)})
+
+
+def bytes_to_device(case: Case, what: str, stages: Sequence[str]) -> Remedy:
+    """uint8 batches: these stages move to the device, and a quarter is copied."""
+    factors = dict.fromkeys(stages, (0.0, 0.0))
+    return cheaper(case, "uint8, normalized on the device", what, factors, copy=(0.3, 0.25))
+
+
+def replaced(case: Case, name: str, what: str, rates: tuple[float, float]) -> Remedy:
+    """Another input, whose rate alone was measured: (at worst, at best) records a second."""
+
+    def at(rate: float) -> Case:
+        stage = Stage(name, "decode", 1 / rate, ("cores",))
+        return dataclasses.replace(case, stages=(stage,), workers=1, cores=1, overlapped=True)
+
+    return Remedy(name, what, at(rates[0]), at(rates[1]))
+
+
+def _each(stages: Sequence[Stage], factor: Callable[[Stage], float]) -> tuple[Stage, ...]:
+    return tuple(
+        dataclasses.replace(stage, seconds=stage.seconds * factor(stage)) for stage in stages
+    )

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From numbers to one word: who limits the loop, by how much, and whether that is certain.
+
+>>> from headrace.doctor.model import Case, Stage
+>>> case = Case((Stage("decode", "decode", 0.01),), workers=2, cores=2, step_seconds=0.001)
+>>> judge(case, [Window(rate=199, stall=0.8), Window(rate=201, stall=0.8)]).word
+'decode'
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import statistics
+from collections.abc import Sequence
+
+from headrace.doctor.model import Case, Stage, consumer_rate, input_rate, sustained
+
+FED_SHARE = 0.05  # a loop that waits less than this share of its time is fed
+AMPLE = 2.0  # an input that could give so many times more: the consumer is the limit, by far
+NEARLY = 1.10  # rates closer than this are not told apart
+
+WORDS = (
+    "fed",
+    "storage",
+    "small-files",
+    "decode",
+    "operator",
+    "python",
+    "workers",
+    "collate",
+    "copy",
+    "consumer",
+    "rank",
+    "memory",
+    "unsure",
+)
+NOT_INPUT_BOUND = ("fed", "consumer", "unsure")
+
+
+@dataclasses.dataclass(frozen=True)
+class Window:
+    """A stretch of the real loop: records a second, and the share of it spent waiting for data."""
+
+    rate: float
+    stall: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """What limits the loop. ``margin``: how much faster the next limit is, 0.5 for half as fast
+    again; infinite where there is no other. ``noise``: by how much windows disagree.
+    """
+
+    word: str
+    cause: str  # the stage or resource by its name
+    margin: float
+    noise: float
+    likely: str = ""  # where unsure: what the numbers point at nonetheless
+
+
+def judge(case: Case, windows: Sequence[Window]) -> Verdict:
+    """The verdict on a case whose loop was measured in ``windows`` (at least one)."""
+    noise = disagreement([window.rate for window in windows])
+    stalls = [window.stall for window in windows]
+    stall = statistics.median(stalls)
+    if case.step_seconds > 0 and stall <= FED_SHARE:
+        ratio = input_rate(case) / consumer_rate(case)
+        word = "consumer" if ratio >= AMPLE else "fed"
+        torn = max(stalls) - FED_SHARE  # a window that was starved
+        if torn > FED_SHARE:
+            return Verdict("unsure", "the step", torn, noise, likely=word)
+        return Verdict(word, "the step", ratio - 1, noise)
+    word, cause, margin = _limit_of(case)
+    if case.step_seconds > 0 and min(stalls) <= FED_SHARE and stall < 2 * FED_SHARE:
+        return Verdict("unsure", cause, margin, noise, likely=word)
+    if word == "unsure" or noise > margin:
+        return Verdict("unsure", cause, margin, noise, likely="" if word == "unsure" else word)
+    return Verdict(word, cause, margin, noise)
+
+
+def disagreement(values: Sequence[float]) -> float:
+    """By what share of their median repeated measurements differ; one alone says nothing: 0."""
+    middle = statistics.median(values) if values else 0.0
+    return (max(values) - min(values)) / middle if middle > 0 else 0.0
+
+
+def _limit_of(case: Case) -> tuple[str, str, float]:
+    """Word, cause and margin of the least resource on the way to the consumer."""
+    rates = sustained(case)
+    hard = {name: rates[name] for name in ("cores", "disk", "gil") if name in rates}
+    if case.copy_seconds > 0:
+        hard["copy"] = 1 / case.copy_seconds if case.copy_overlapped else consumer_rate(case)
+    if not hard:
+        return "unsure", "", 0.0
+    # Workers wait for all that they use, so they are a limit of their own only where the rest
+    # has room: where more of them would help.
+    others = min(hard.values())
+    if not case.overlapped:
+        # Nothing is made ahead. With one more worker the input would overlap with the step.
+        ahead = min(others, consumer_rate(case))
+        alone = 1 / (1 / rates["workers"] + 1 / consumer_rate(case))
+        if ahead > NEARLY * alone:
+            return "workers", "the number of workers", ahead / alone - 1
+    elif rates.get("workers", math.inf) * NEARLY < others:
+        return "workers", "the number of workers", others / rates["workers"] - 1
+    least, second, *_ = [*sorted(hard, key=lambda name: hard[name]), ""]
+    margin = hard[second] / hard[least] - 1 if second else math.inf
+    if case.step_seconds > 0 and least != "copy":
+        reach = consumer_rate(case) / hard[least] - 1
+        if reach <= 0:
+            return "unsure", "", 0.0  # it stalls, though everything could keep up
+        margin = min(margin, reach)
+    if least == "copy":
+        return "copy", "the copy to the device", margin
+    if least == "disk":
+        return "small-files" if case.small_files else "storage", "reading", margin
+    word, cause, lead = _heaviest(case, least)
+    return word, cause, min(margin, lead)
+
+
+def _heaviest(case: Case, resource: str) -> tuple[str, str, float]:
+    """The stage that takes most of a resource, and by how much it leads the next."""
+    users: list[Stage] = [stage for stage in case.stages if resource in stage.resources]
+    users.sort(key=lambda stage: -stage.seconds)
+    lead = math.inf
+    for other in users[1:]:
+        if other.kind != users[0].kind and other.seconds > 0:
+            lead = users[0].seconds / other.seconds - 1
+            break
+    return users[0].kind, users[0].name, lead

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A loader and its consumer on a virtual clock: an event at a time, no formula of the doctor's.
+
+Workers take records in order and hold, stage after stage, a core, a place of the disk or the GIL.
+What is made waits in a queue of bounded length; the consumer takes it in order, copies and steps.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import heapq
+import random
+from collections import deque
+from collections.abc import Generator
+from typing import Any
+
+from headrace.doctor.model import Case
+
+Process = Generator[tuple[str, Any], None, None]
+
+
+class Clock:
+    """Processes that wait for time, for servers and for each other."""
+
+    def __init__(self, servers: dict[str, int]) -> None:
+        self.now = 0.0
+        self.free = dict(servers)
+        self.waiting: dict[str, deque[Process]] = {name: deque() for name in servers}
+        self._events: list[tuple[float, int, Process]] = []
+        self._number = 0
+
+    def start(self, process: Process, after: float = 0.0) -> None:
+        self._number += 1
+        heapq.heappush(self._events, (self.now + after, self._number, process))
+
+    def give(self, server: str) -> None:
+        """Frees one unit, or hands it to who waits longest."""
+        if self.waiting[server]:
+            self.start(self.waiting[server].popleft())
+        else:
+            self.free[server] += 1
+
+    def run(self) -> None:
+        while self._events:
+            self.now, _, process = heapq.heappop(self._events)
+            self._go_on(process)
+
+    def _go_on(self, process: Process) -> None:
+        while True:
+            try:
+                wish, value = next(process)
+            except StopIteration:
+                return
+            if wish == "sleep":
+                return self.start(process, value)
+            if not self.free[value]:
+                self.waiting[value].append(process)
+                return
+            self.free[value] -= 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """What a run of the simulated loop showed: records a second and the share spent waiting."""
+
+    rate: float
+    stall: float
+
+
+def simulate(
+    case: Case, records: int = 0, queue: int = 16, jitter: float = 0.2, seed: int = 0
+) -> Run:
+    """The loop over ``records``; the first fifth fills the queue and is not counted.
+
+    0 records: many for each that can be on its way, so that those weigh nothing.
+    """
+    records = records or 400 + 15 * (queue + case.workers)
+    draw = random.Random(seed)
+
+    def vary(seconds: float) -> float:
+        return seconds * draw.uniform(1 - jitter, 1 + jitter)
+
+    if not case.overlapped:
+        work = waited = 0.0
+        for _ in range(records):
+            made = sum(vary(stage.seconds) for stage in case.stages) + vary(case.copy_seconds)
+            waited += made
+            work += made + vary(case.step_seconds)
+        return Run(records / work, waited / work)
+
+    servers = {
+        "cores": case.cores,
+        "disk": round(case.disk_depth),
+        "gil": case.gils,
+        "room": queue + case.workers,
+        "copier": 1,
+        "slab": 2,
+    }
+    servers.update({f"made {n}": 0 for n in range(records)})
+    servers.update({f"copied {n}": 0 for n in range(records)})
+    clock = Clock(servers)
+    numbers = iter(range(records))
+    taken: list[tuple[float, float]] = []  # when, and how long it was waited for
+
+    def worker() -> Process:
+        for number in numbers:
+            yield "take", "room"
+            for stage in case.stages:
+                for resource in stage.resources:
+                    yield "take", resource
+                yield "sleep", vary(stage.seconds)
+                for resource in stage.resources:
+                    clock.give(resource)
+            clock.give(f"made {number}")
+
+    def copier() -> Process:
+        for number in range(records):
+            yield "take", "slab"
+            yield "take", f"made {number}"
+            yield "sleep", vary(case.copy_seconds)
+            clock.give(f"copied {number}")
+
+    def consumer() -> Process:
+        for number in range(records):
+            begin = clock.now
+            yield "take", f"copied {number}" if case.copy_overlapped else f"made {number}"
+            clock.give("slab" if case.copy_overlapped else "copier")
+            if not case.copy_overlapped:
+                yield "sleep", vary(case.copy_seconds)
+            waited = clock.now - begin
+            yield "sleep", vary(case.step_seconds)
+            clock.give("room")
+            taken.append((clock.now, waited))
+
+    for _ in range(case.workers):
+        clock.start(worker())
+    if case.copy_overlapped:
+        clock.start(copier())
+    clock.start(consumer())
+    clock.run()
+    assert len(taken) == records
+    steady = taken[records // 5 :]
+    seconds = steady[-1][0] - steady[0][0]
+    return Run((len(steady) - 1) / seconds, sum(wait for _, wait in steady[1:]) / seconds)
