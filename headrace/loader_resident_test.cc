@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data that stays on a device gives the batches that the engine makes of it, bit for bit.
-#include "headrace/loader.h"
-
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -10,6 +8,7 @@
 #include "headrace/delivery/resident_set.h"
 #include "headrace/device/simulated_device.h"
 #include "headrace/formats/columns.h"
+#include "headrace/loader.h"
 
 namespace headrace {
 namespace {
