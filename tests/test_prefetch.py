@@ -328,7 +328,7 @@ def test_nothing_is_left_behind():
 
 def test_the_order_of_waits_around_a_transform(monkeypatch):
     """The rule that makes memory of the side stream safe, on streams that only take notes."""
-    from headrace.side_stream import Streams
+    from headrace.delivery.side_stream import Streams
 
     notes = []
 
@@ -367,7 +367,7 @@ def test_the_order_of_waits_around_a_transform(monkeypatch):
 
 
 def test_an_error_of_the_transform_comes_at_its_batch():
-    from headrace.side_stream import Streams
+    from headrace.delivery.side_stream import Streams
 
     class Free(Streams):
         def side_waits_for_current(self): ...

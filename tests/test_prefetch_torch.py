@@ -109,7 +109,7 @@ def test_a_transform_without_torch_on_cuda_says_so(monkeypatch):
 
     import sys
 
-    from headrace.prefetch import Prefetch
+    from headrace.delivery.prefetch import Prefetch
 
     monkeypatch.delitem(sys.modules, "torch")
     made = Prefetch.__new__(Prefetch)

@@ -10,6 +10,8 @@ from headrace import formats, presets, sampling, transforms
 from headrace._core import Array, Field, __version__
 from headrace.combined import concat, join, kfold, mix
 from headrace.convert import convert
+from headrace.delivery.prefetch import prefetch
+from headrace.delivery.resident import resident
 from headrace.errors import (
     ConfigError,
     DataError,
@@ -24,9 +26,7 @@ from headrace.index import index
 from headrace.loader import Loader
 from headrace.migrate import from_dataloader
 from headrace.pack import pack, unpack
-from headrace.prefetch import prefetch
 from headrace.presets import IMAGENET_MEAN, IMAGENET_STD
-from headrace.resident import resident
 from headrace.sources import Source, open, records, split, subset
 
 __all__ = [

@@ -14,17 +14,15 @@ from __future__ import annotations
 import functools
 import json
 import os
-import sys
 import time
-import warnings
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from headrace import _core, inspection, options
 from headrace.delivered import Form, Outputs
-from headrace.device_run import DeviceRun
-from headrace.errors import Warning, declare
+from headrace.delivery.device_run import DeviceRun
+from headrace.errors import declare, warn
 from headrace.frameworks.numpy import hand_over
 from headrace.iteration import Iteration, live, refuse_dataloader_worker
 from headrace.pipeline import Pipeline
@@ -133,7 +131,7 @@ class Loader(Outputs):
         self._given = {name: given[name] for name in _KEYWORDS}
         self._source = open_source(source)
         self._pipeline = Pipeline(transforms)
-        from headrace.workers import Pool  # with what starts processes
+        from headrace.workers.pool import Pool  # with what starts processes
 
         self._workers = Pool(options.integer("python_workers", python_workers))
         self._shard = options.resolve_shard(shard)
@@ -168,7 +166,7 @@ class Loader(Outputs):
             pipeline.dropped,
             engine_options,
             sampler,
-            _warn,
+            warn,
         )
 
     def _current(self) -> _core.Loader:
@@ -240,7 +238,7 @@ class Loader(Outputs):
                 self._cut_on = names[0]
                 return
             patience = options.seconds("patience", self._given["patience"])
-            run = DeviceRun(form.devices, form.depth, patience, _warn)
+            run = DeviceRun(form.devices, form.depth, patience, warn)
             self._device_run = run
         run.begin(self._engine)
 
@@ -419,11 +417,3 @@ class Loader(Outputs):
 
 
 _KEYWORDS = tuple(Loader.__init__.__kwdefaults__ or ())
-
-
-def _warn(message: str) -> None:
-    """Warns of the line that takes the batch, however many of ours lie between."""
-    frame, level = sys._getframe(), 1
-    while frame.f_back and frame.f_globals["__name__"].startswith("headrace."):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, Warning, stacklevel=level)

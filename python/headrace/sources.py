@@ -136,7 +136,7 @@ def open(path: Any, *, progress: Progress | None = None, **params: Any) -> Sourc
         arguments = {name: _plain(value) for name, value in params.items()}
         return Source(_core.open(os.fspath(path), arguments, progress))
     if type(path).__module__.partition(".")[0] == "datasets" and hasattr(path, "data"):
-        from headrace.arrow_tables import source_of_dataset
+        from headrace.arrow_files.tables import source_of_dataset
 
         params.pop("format", None)
         return Source(source_of_dataset(path, **params))
@@ -227,9 +227,9 @@ def _open_in_python(format: str, files: list[str], arguments: dict[str, Any]) ->
         from headrace import trusted_hdf5
 
         return trusted_hdf5.open_files(files, arguments)
-    from headrace import arrow_tables
+    from headrace.arrow_files import tables
 
-    return arrow_tables.open_files(format, files, arguments)
+    return tables.open_files(format, files, arguments)
 
 
 _core.set_host_opener(_open_in_python)

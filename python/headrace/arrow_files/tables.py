@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headrace import _core
-from headrace.arrow_columns import TABLE, chosen_columns, pyarrow, source_of_table, unreadable
-from headrace.arrow_row_groups import OnDemand, RowGroups
+from headrace.arrow_files.columns import TABLE, chosen_columns, pyarrow, source_of_table, unreadable
+from headrace.arrow_files.row_groups import OnDemand, RowGroups
 
 
 def open_files(format: str, files: Sequence[str], arguments: Mapping[str, Any]) -> _core.Source:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process that runs Python steps for a loader with ``python_workers=``.
 
-It is started by headrace.workers, unpickles the steps once, then answers each message of records
+It is started by the pool, unpickles the steps once, then answers each message of records
 with their new values until its loader lets go of it.
 """
 
@@ -19,8 +19,8 @@ import socket
 import sys
 from typing import Any
 
-from headrace.shared_block import Block, Channel
 from headrace.steps import Step, describe
+from headrace.workers.shared_block import Block, Channel
 
 # While the parent's main script is imported here, to find the steps that it defines.
 importing_main = False

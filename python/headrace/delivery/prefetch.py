@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from headrace import _core, options
-from headrace.copied_batch import Opened, open_batch
+from headrace.delivery.copied_batch import Opened, open_batch
+from headrace.delivery.side_stream import Streams, TorchStreams
 from headrace.errors import declare, warn
 from headrace.iteration import live, refuse_dataloader_worker
-from headrace.side_stream import Streams, TorchStreams
 
 _NOT_RESUMABLE = declare(
     "HR0887",

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace import _core
+from headrace.delivery.nested import Parts, take_apart
 from headrace.errors import declare
-from headrace.nested import Parts, take_apart
 
 _ELSEWHERE = declare(
     "HR0884",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from headrace import _core
-from headrace.arrow_columns import (
+from headrace.arrow_files.columns import (
     Column,
     add_column,
     is_text,

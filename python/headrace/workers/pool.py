@@ -3,7 +3,7 @@
 
 The engine calls a step with many records; with workers that call goes to one of N processes, and as
 many calls are under way at once. Processes are spawned, so nothing of this process is copied but
-the steps, by pickle. Arrays cross in shared memory without a name (headrace/shared_block.py).
+the steps, by pickle. Arrays cross in shared memory without a name (shared_block.py).
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from typing import Any
 
 import numpy as np
 
-from headrace import _core, worker_process
+from headrace import _core
 from headrace.errors import ConfigError, declare
-from headrace.shared_block import Block, Channel
 from headrace.steps import Step, Words, can_be_read
+from headrace.workers import process
+from headrace.workers.shared_block import Block, Channel
 
 _NOT_PICKLABLE = declare(
     "HR0830",
@@ -207,7 +208,7 @@ class Pool:
         with self._changed:
             if self._closed or self._workers or not self._steps:
                 return
-            if worker_process.importing_main:
+            if process.importing_main:
                 raise _NO_GUARD.error("a loader with python_workers= begins while it is imported")
             self._workers = self._spawn(range(1, self.count + 1))
             self._idle = list(self._workers)
@@ -361,7 +362,7 @@ def _command(end: int, lifeline: int) -> list[str]:
     # The folder with this package first: what else is in sys.path comes with the first message.
     code = (
         f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r}); "
-        f"from headrace.worker_process import main; main({end}, {lifeline})"
+        f"from headrace.workers.process import main; main({end}, {lifeline})"
     )
     flags = multiprocessing.util._args_from_interpreter_flags()  # type: ignore[attr-defined]
     return [os.fsdecode(multiprocessing.spawn.get_executable()), *flags, "-c", code]

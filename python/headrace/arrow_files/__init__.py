@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parquet, Arrow and Hugging Face datasets, through pyarrow; imported when one is opened."""
