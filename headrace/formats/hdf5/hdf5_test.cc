@@ -57,7 +57,9 @@ class Hdf5 : public testing::TestWithParam<std::string_view> {
           RecordData record;
           record.max_bytes = size_t{1} << 24;
           source->read({&i, 1}, all, {&record, 1});
-          if (!record.result) EXPECT_FALSE(record.result.error().what.empty());
+          if (!record.result) {
+            EXPECT_FALSE(record.result.error().what.empty());
+          }
         }
       } catch (const Exception& exception) {
         EXPECT_FALSE(exception.error().what.empty());
