@@ -2,12 +2,14 @@
 #include "headrace/formats/recordio/recordio_frames.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 #include <map>
 
 #include "headrace/base/registry.h"
 #include "headrace/formats/wording.h"
+#include "headrace/kernels/dispatch.h"
 #include "headrace/storage/file_window.h"
 
 namespace headrace {
@@ -40,25 +42,25 @@ bool parse_header(std::span<const uint8_t> bytes, PartHeader& out) {
   return words[0] == kRecordIoMagic && out.kind <= kLast;
 }
 
-// Four words, as all instruction sets of today have them; the compiler makes the rest.
-using Words = uint32_t __attribute__((vector_size(16)));
-
-// The first multiple of four at which the magic number stands, or the size.
-size_t find_magic(std::span<const uint8_t> bytes) {
-  constexpr Words kMagic = {kRecordIoMagic, kRecordIoMagic, kRecordIoMagic, kRecordIoMagic};
-  constexpr size_t kTogether = 8;  // vectors looked at before the loop asks
+// Looks at as many words at once as Words has, and takes eight such looks before it asks.
+template <class Words>
+[[gnu::always_inline]] inline size_t find_magic_by(std::span<const uint8_t> bytes) {
+  constexpr size_t kLooks = 8, kTogether = kLooks * sizeof(Words);
+  const Words magic = Words{} + kRecordIoMagic;
   size_t at = 0;
-  for (; bytes.size() - at >= kTogether * sizeof(Words); at += kTogether * sizeof(Words)) {
+  for (; bytes.size() - at >= kTogether; at += kTogether) {
     Words found = {};
 #pragma GCC unroll 8
-    for (size_t i = 0; i < kTogether; ++i) {
+    for (size_t i = 0; i < kLooks; ++i) {
       Words words;
       std::memcpy(&words, bytes.data() + at + i * sizeof words, sizeof words);
-      found |= static_cast<Words>(words == kMagic);
+      found |= static_cast<Words>(words == magic);
     }
-    uint64_t halves[2];
-    std::memcpy(halves, &found, sizeof halves);
-    if ((halves[0] | halves[1]) != 0) break;
+    std::array<uint64_t, sizeof(Words) / sizeof(uint64_t)> parts;
+    std::memcpy(parts.data(), &found, sizeof found);
+    uint64_t any = 0;
+    for (const uint64_t part : parts) any |= part;
+    if (any != 0) break;
   }
   for (; bytes.size() - at >= 4; at += 4) {
     uint32_t word = 0;
@@ -66,6 +68,24 @@ size_t find_magic(std::span<const uint8_t> bytes) {
     if (word == kRecordIoMagic) return at;
   }
   return bytes.size();
+}
+
+using FourWords = uint32_t __attribute__((vector_size(16)));
+
+#if defined(__x86_64__)
+using EightWords = uint32_t __attribute__((vector_size(32)));
+
+[[gnu::target("avx2")]] size_t find_magic_avx2(std::span<const uint8_t> bytes) {
+  return find_magic_by<EightWords>(bytes);
+}
+#endif
+
+// The first multiple of four at which the magic number stands, or the size.
+size_t find_magic(std::span<const uint8_t> bytes) {
+#if defined(__x86_64__)
+  if (simd_level() != SimdLevel::kScalar) return find_magic_avx2(bytes);
+#endif
+  return find_magic_by<FourWords>(bytes);
 }
 
 class Scan {

@@ -7,6 +7,7 @@
 #include "headrace/formats/recordio/recordio_frames.h"
 #include "headrace/formats/recordio/recordio_keys.h"
 #include "headrace/formats/source_test_reads.h"
+#include "headrace/kernels/dispatch.h"
 
 namespace headrace {
 namespace {
@@ -48,6 +49,28 @@ TEST(RecordIoFrames, parts_are_joined_by_the_magic_number) {
     const auto got = recordio_data(bytes, true, joined);
     EXPECT_EQ(bool(got), cut + 1 == frame.size()) << cut;  // only the last zero may be missing
   }
+}
+
+// A length that is too large takes in the next record, whose magic number gives it away.
+TEST(RecordIoFrames, another_begin_is_found_at_every_place_with_all_instruction_sets) {
+  const SimdLevel before = simd_level();
+  Buffer joined;
+  for (const SimdLevel level : available_levels()) {
+    set_simd_level(level);
+    for (size_t at = 0; at + 4 <= 600; ++at) {
+      Bytes content(600, '\x0a');  // the magic number's first byte
+      EXPECT_TRUE(recordio_data(span_of(part(0, content)), true, joined));
+      content.replace(at, 4, kMagic);
+      const auto read = recordio_data(span_of(part(0, content)), true, joined);
+      // Writers put it nowhere at a multiple of four; elsewhere it is a value like others.
+      ASSERT_EQ(bool(read), at % 4 != 0) << name_of(level) << ", " << at;
+      if (!read) {
+        EXPECT_EQ(read.error().where.offset, int64_t(8 + at));
+      }
+      EXPECT_TRUE(recordio_data(span_of(part(0, content)), false, joined));
+    }
+  }
+  set_simd_level(before);
 }
 
 TEST(RecordIoFrames, damage_reaches_to_the_next_begin_of_a_record) {

@@ -61,36 +61,33 @@ std::optional<uint64_t> number_in(std::span<const uint8_t> field) {
   return value;
 }
 
-struct ByteSums {
-  uint32_t all = 0, high = 0;  // of all bytes; how many have their highest bit
-};
-
-// Eight bytes at once: a sample has several headers, and is read with all of them.
-ByteSums sums_of(std::span<const uint8_t> bytes) {
-  constexpr uint64_t kEven = 0x00FF00FF00FF00FF, kBits = 0x0101010101010101;
-  uint64_t sums = 0, high = 0;  // in lanes of 16 bits: 64 times 510, in bytes: 64 times 1
-  static_assert(kTarBlock / 8 * 510 <= UINT16_MAX && kTarBlock / 8 <= UINT8_MAX);
-  ByteSums out;
-  for (size_t at = 0; at + 8 <= bytes.size(); at += 8) {
-    uint64_t word;
-    std::memcpy(&word, bytes.data() + at, sizeof word);
-    sums += (word & kEven) + (word >> 8 & kEven);
-    high += word >> 7 & kBits;
+// Sixteen bytes at once: a sample has several headers, and is read with all of them.
+uint32_t sum_of(std::span<const uint8_t> block) {
+  using Lanes = uint16_t __attribute__((vector_size(16)));
+  static_assert(kTarBlock / sizeof(Lanes) * 510 <= UINT16_MAX);
+  Lanes sums = {};
+  for (size_t at = 0; at < kTarBlock; at += sizeof sums) {
+    Lanes pairs;
+    std::memcpy(&pairs, block.data() + at, sizeof pairs);
+    sums += (pairs & 0xFF) + (pairs >> 8);
   }
-  high = (high & kEven) + (high >> 8 & kEven);
-  for (int lane = 0; lane < 64; lane += 16) {
-    out.all += sums >> lane & 0xFFFF;
-    out.high += high >> lane & 0xFFFF;
-  }
-  return out;
+  uint32_t sum = 0;
+  for (size_t lane = 0; lane < sizeof sums / sizeof sums[0]; ++lane) sum += sums[lane];
+  return sum;
 }
 
 // The sum of all bytes, those of the checksum counted as blanks. Some old writers had signed ones.
 bool checksum_fits(std::span<const uint8_t> header) {
-  const std::optional<uint64_t> stored = number_in(header.subspan(148, 8));
-  const ByteSums block = sums_of(header.first(kTarBlock)), own = sums_of(header.subspan(148, 8));
-  const uint32_t sum = block.all - own.all + 8 * ' ', high = block.high - own.high;
-  return stored && (*stored == sum || (sum >= high * 256 && *stored == sum - high * 256));
+  const std::span<const uint8_t> block = header.first(kTarBlock), own = header.subspan(148, 8);
+  const std::optional<uint64_t> stored = number_in(own);
+  if (!stored) return false;
+  uint32_t sum = sum_of(block) + 8 * ' ';
+  for (const uint8_t byte : own) sum -= byte;
+  if (*stored == sum) return true;
+  const auto high = [](std::span<const uint8_t> bytes) {
+    return std::count_if(bytes.begin(), bytes.end(), [](uint8_t byte) { return byte >= 0x80; });
+  };
+  return static_cast<int64_t>(*stored) == sum - 256 * (high(block) - high(own));
 }
 
 bool is_zero(std::span<const uint8_t> bytes) {

@@ -56,6 +56,17 @@ Walk walk(const std::string& archive) {
   }
 }
 
+TEST(Tar, ChecksumsOverSignedBytesFitAsOldWritersMadeThem) {
+  std::string header = tar_header("f\xc3\xbcr.txt", 0);  // two bytes count as 256 less
+  const auto set_checksum = [&](int sum) { std::snprintf(header.data() + 148, 8, "%06o", sum); };
+  const int plain = std::stoi(header.substr(148, 6), nullptr, 8);
+  for (const auto& [sum, fits] : {std::pair(plain, true), std::pair(plain - 512, true),
+                                  std::pair(plain - 256, false), std::pair(plain + 1, false)}) {
+    set_checksum(sum);
+    EXPECT_EQ(walk(header + tar_end()).files.size(), fits ? 1u : 0u) << sum - plain;
+  }
+}
+
 TEST(Tar, EveryFormatOfGnuTarGivesTheSameMembers) {
   if (std::system("tar --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no tar";
   TemporaryFolder folder;
