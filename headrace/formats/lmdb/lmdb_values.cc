@@ -133,7 +133,7 @@ bool are_most(std::span<const ValueBytes> samples, bool (*fits)(ValueBytes)) {
 // What most of the samples are; null for plain bytes.
 std::unique_ptr<LmdbValues> guessed(std::span<const ValueBytes> samples,
                                     const ValueOptions& options) {
-  if (are_most(samples, begins_like_picture)) return std::make_unique<PictureValues>();
+  if (are_most(samples, begins_like_any_picture)) return std::make_unique<PictureValues>();
   const bool pickles = are_most(samples, is_pickle);
   if (pickles || are_most(samples, is_msgpack)) {
     raise(kOtherValues,
