@@ -64,11 +64,12 @@ class Hdf5Source final : public Source {
 
   void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
             std::span<RecordData> out) const override {
+    std::vector<Hdf5Place> places(plans_.size());
     for (size_t i = 0; i < out.size(); ++i) {
       begin_record(indices[i], plans_.size(), 2 * plans_.size(), out[i]);
       const auto [input, row] = place_of(indices[i]);
       for (size_t field = 0; field < plans_.size() && out[i].result; ++field) {
-        if (wanted[field]) out[i].result = read_field(input, field, row, out[i]);
+        if (wanted[field]) out[i].result = read_field(input, field, row, out[i], places[field]);
       }
       if (!out[i].result) out[i].result.error().where.record = indices[i];
     }
@@ -148,10 +149,11 @@ class Hdf5Source final : public Source {
   void name_texts(size_t field, std::optional<ClassList> given) {
     std::vector<std::string> labels, all;
     RecordData data;
+    Hdf5Place place;
     begin_record(0, plans_.size(), 2 * plans_.size(), data);
     for (int64_t record = 0; record < size_; ++record) {
       const auto [input, row] = place_of(record);
-      if (Result<void> read = input.read_text(field, row, data); !read) {
+      if (Result<void> read = input.read_text(field, row, data, place); !read) {
         read.error().where.record = record;
         throw Exception(std::move(read.error()));
       }
@@ -200,8 +202,8 @@ class Hdf5Source final : public Source {
            (plans_[field].form == Hdf5Form::kScalar || declared.kind == FieldKind::kLabel);
   }
 
-  Result<void> read_field(const Hdf5Input& input, size_t field, uint64_t row,
-                          RecordData& out) const {
+  Result<void> read_field(const Hdf5Input& input, size_t field, uint64_t row, RecordData& out,
+                          Hdf5Place& place) const {
     const Hdf5FieldPlan& plan = plans_[field];
     if (is_scalar(field)) {
       Result<int64_t> value = integer(input, field, row);
@@ -214,9 +216,9 @@ class Hdf5Source final : public Source {
         return input.read_numbers(plan, field, row, out);
       case Hdf5Form::kText:
       case Hdf5Form::kString:
-        return input.read_text(field, row, out);
+        return input.read_text(field, row, out, place);
       case Hdf5Form::kSequence:
-        return input.read_sequence(plan, field, row, out);
+        return input.read_sequence(plan, field, row, out, place);
       case Hdf5Form::kBytes:
       case Hdf5Form::kScalar:
         break;

@@ -183,8 +183,9 @@ bool holds_pictures(const Hdf5File& file, const Hdf5Dataset& dataset) {
     const Hdf5Reference reference = hdf5_reference(file, element);
     if (reference.is_empty()) continue;
     if (reference.count > kMostPictureBytes) return false;
+    Hdf5Place place;
     const Result<std::span<uint8_t>> value =
-        read_hdf5_value(file, reference, reference.count, buffer);
+        read_hdf5_value(file, reference, reference.count, buffer, place);
     return value && begins_like_picture(*value);
   }
   return false;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,23 @@ Error damaged(const Hdf5File& file, uint64_t address, std::string what) {
   return hdf5_damaged(file.file(), file.offset_of(address), std::move(what));
 }
 
+// The value that `place` stands before, where it is the one that is wanted.
+std::optional<std::span<uint8_t>> read_next(const Hdf5File& file, const Hdf5Reference& reference,
+                                            uint64_t bytes, Buffer& out, Hdf5Place& place) {
+  const uint64_t head = Heads(file).object, room = place.size - place.next;
+  if (place.file != &file || place.address != reference.address || room < head + bytes) return {};
+  out.resize(head + bytes);
+  if (!file.read(place.address + place.next, {out.data(), out.size()})) return {};
+  Hdf5Cursor in = file.cursor(out.bytes());
+  const uint16_t index = in.u16();
+  in.skip(6);
+  const uint64_t object_bytes = in.length();
+  if (index == 0 || index != reference.index) return {};
+  if (object_bytes < bytes || object_bytes > room - head) return {};
+  place.next = std::min(place.next + head + padded(object_bytes), place.size);
+  return std::span(out.data() + head, bytes);
+}
+
 }  // namespace
 
 Hdf5Reference hdf5_reference(const Hdf5File& file, std::span<const uint8_t> element) {
@@ -40,7 +58,7 @@ Hdf5Reference hdf5_reference(const Hdf5File& file, std::span<const uint8_t> elem
 // share collections that one look takes in; to one that stands behind large ones leads a walk over
 // their heads, which reads none of them.
 Result<std::span<uint8_t>> read_hdf5_value(const Hdf5File& file, const Hdf5Reference& reference,
-                                           uint64_t bytes, Buffer& out) {
+                                           uint64_t bytes, Buffer& out, Hdf5Place& place) {
   const Heads heads(file);
   const uint64_t address = reference.address;
   const uint64_t room = file.file().size();
@@ -49,6 +67,7 @@ Result<std::span<uint8_t>> read_hdf5_value(const Hdf5File& file, const Hdf5Refer
                    "a value of " + std::to_string(bytes) +
                        " bytes does not lie inside the file of " + std::to_string(room) + " bytes");
   }
+  if (const auto next = read_next(file, reference, bytes, out, place)) return *next;
   uint64_t look = kLook;
   if (reference.index == 1) look = std::max(look, heads.collection + heads.object + bytes);
   while (look > heads.collection && !file.holds(address, look)) {
@@ -96,6 +115,7 @@ Result<std::span<uint8_t>> read_hdf5_value(const Hdf5File& file, const Hdf5Refer
                      "a value of " + std::to_string(object_bytes) + " bytes instead of " +
                          std::to_string(bytes));
     }
+    place = {&file, address, size, std::min(begin + padded(object_bytes), size)};
     if (begin + bytes > look) {
       out.resize(bytes);
       const std::span<uint8_t> value(out.data(), bytes);

@@ -21,9 +21,18 @@ struct Hdf5Reference {
 };
 Hdf5Reference hdf5_reference(const Hdf5File& file, std::span<const uint8_t> element);
 
-// Reads a value of so many bytes into `out`, where it stands somewhere. May be
-// called from any thread.
+// The place behind the value that was read last. What stands there is mostly what is wanted next,
+// and then one read has it. Of one thread; forgotten before its file is closed.
+struct Hdf5Place {
+  const Hdf5File* file = nullptr;
+  uint64_t address = 0;  // of the collection
+  uint64_t size = 0;     // of the collection
+  uint64_t next = 0;     // where in it the next value's head begins
+};
+
+// Reads a value of so many bytes into `out`, where it stands somewhere, and moves `place` behind
+// it.
 Result<std::span<uint8_t>> read_hdf5_value(const Hdf5File& file, const Hdf5Reference& reference,
-                                           uint64_t bytes, Buffer& out);
+                                           uint64_t bytes, Buffer& out, Hdf5Place& place);
 
 }  // namespace headrace

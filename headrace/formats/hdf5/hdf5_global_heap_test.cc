@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "headrace/formats/hdf5/hdf5_test_structures.h"
 
 namespace headrace::hdf5_test {
@@ -23,9 +25,10 @@ std::string collection(const std::string& objects) {
 std::string value(TestFile& made, uint32_t index, uint64_t bytes, uint64_t address = kCollection) {
   const Hdf5File file = made.open();
   Buffer out;
+  Hdf5Place place;
   const auto read = read_hdf5_value(
-      file, {.count = static_cast<uint32_t>(bytes), .index = index, .address = address}, bytes,
-      out);
+      file, {.count = static_cast<uint32_t>(bytes), .index = index, .address = address}, bytes, out,
+      place);
   if (!read) return std::string(read.error().code->id) + ": " + read.error().what;
   return text_of(*read);
 }
@@ -63,6 +66,51 @@ TEST(Hdf5GlobalHeap, large_values_are_passed_unread_and_read_whole) {
   TestFile across;
   across.put(kCollection, collection(object(1, "a") + object(2, large)));
   EXPECT_EQ(value(across, 2, large.size()), large);
+}
+
+TEST(Hdf5GlobalHeap, values_are_the_same_in_whatever_order_they_are_read) {
+  const std::vector<std::string> values = {std::string(9000, 'x'), "second", std::string(5000, 'y'),
+                                           "", "fifth!!!"};
+  std::string objects;
+  for (size_t i = 0; i < values.size(); ++i) objects += object(uint16_t(i + 1), values[i]);
+  const uint64_t second = kCollection + 16 + objects.size();
+  TestFile made;
+  made.put(kCollection, collection(objects) + collection(object(2, "other") + object(1, "last")));
+  const Hdf5File file = made.open();
+  Hdf5Place place;
+  Buffer out;
+  const auto expect = [&](uint64_t address, uint32_t index, const std::string& value) {
+    const Hdf5Reference reference = {uint32_t(value.size()), index, address};
+    const auto read = read_hdf5_value(file, reference, value.size(), out, place);
+    ASSERT_TRUE(read) << index << ": " << read.error().what;
+    EXPECT_EQ(text_of(*read), value) << index;
+  };
+  std::vector<uint32_t> order = {1, 2, 3, 4, 5};
+  do {
+    for (const uint32_t index : order) expect(kCollection, index, values[index - 1]);
+    expect(second, 2, "other");
+    expect(second, 1, "last");
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
+TEST(Hdf5GlobalHeap, damage_behind_a_value_that_was_read_is_found) {
+  const auto read_both = [](const std::string& next, uint32_t index, uint64_t bytes) {
+    TestFile made;
+    made.put(kCollection, collection(object(1, "first") + next));
+    const Hdf5File file = made.open();
+    Hdf5Place place;
+    Buffer out;
+    EXPECT_TRUE(read_hdf5_value(file, {5, 1, kCollection}, 5, out, place));
+    const auto read =
+        read_hdf5_value(file, {uint32_t(bytes), index, kCollection}, bytes, out, place);
+    return read ? text_of(*read) : read.error().what;
+  };
+  EXPECT_EQ(read_both(object(2, "second"), 2, 6), "second");
+  EXPECT_EQ(read_both(object(2, "second"), 2, 7), "a value of 6 bytes instead of 7");
+  EXPECT_EQ(read_both(object(2, "second"), 3, 6), "value 3 is not in its collection");
+  EXPECT_EQ(read_both(object(0, "second"), 0, 6), "value 0 is not in its collection");
+  EXPECT_EQ(read_both(u16(2) + zeros(6) + u64(900) + "second..", 2, 6),
+            "a value that does not fit into its collection");
 }
 
 TEST(Hdf5GlobalHeap, a_value_that_is_not_there_is_damage) {

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "headrace/formats/array_bytes.h"
-#include "headrace/formats/hdf5/hdf5_global_heap.h"
 #include "headrace/formats/wording.h"
 
 namespace headrace {
@@ -146,7 +145,8 @@ Result<void> Hdf5Input::read_numbers(const Hdf5FieldPlan& plan, size_t field, ui
   return {};
 }
 
-Result<void> Hdf5Input::read_text(size_t field, uint64_t row, RecordData& out) const {
+Result<void> Hdf5Input::read_text(size_t field, uint64_t row, RecordData& out,
+                                  Hdf5Place& place) const {
   const Column& column = columns_[field];
   Buffer& buffer = out.owned[2 * field];
   Result<std::span<const uint8_t>> raw = row_of(field, row, out.max_bytes, buffer);
@@ -157,7 +157,7 @@ Result<void> Hdf5Input::read_text(size_t field, uint64_t row, RecordData& out) c
     return {};
   }
   Result<std::span<uint8_t>> value =
-      read_value(field, *raw, 1, out.max_bytes, out.owned[2 * field + 1]);
+      read_value(field, *raw, 1, out.max_bytes, out.owned[2 * field + 1], place);
   if (!value) return std::move(value.error());
   text = value->first(
       static_cast<size_t>(std::find(value->begin(), value->end(), 0) - value->begin()));
@@ -165,12 +165,12 @@ Result<void> Hdf5Input::read_text(size_t field, uint64_t row, RecordData& out) c
 }
 
 Result<void> Hdf5Input::read_sequence(const Hdf5FieldPlan& plan, size_t field, uint64_t row,
-                                      RecordData& out) const {
+                                      RecordData& out, Hdf5Place& place) const {
   Result<std::span<const uint8_t>> raw = row_of(field, row, out.max_bytes, out.owned[2 * field]);
   if (!raw) return std::move(raw.error());
   const size_t number_bytes = size_of(plan.type.dtype);
   Result<std::span<uint8_t>> value =
-      read_value(field, *raw, number_bytes, out.max_bytes, out.owned[2 * field + 1]);
+      read_value(field, *raw, number_bytes, out.max_bytes, out.owned[2 * field + 1], place);
   if (!value) return std::move(value.error());
   make_native(*value, plan.type.dtype, plan.type.big_endian);
   FieldData& data = out.fields[field];
@@ -189,8 +189,8 @@ Result<void> Hdf5Input::read_bytes(size_t field, uint64_t row, RecordData& out) 
 }
 
 Result<std::span<uint8_t>> Hdf5Input::read_value(size_t field, std::span<const uint8_t> element,
-                                                 size_t number_bytes, size_t most,
-                                                 Buffer& buffer) const {
+                                                 size_t number_bytes, size_t most, Buffer& buffer,
+                                                 Hdf5Place& place) const {
   const Hdf5Dataset& dataset = *columns_[field].dataset;
   const Hdf5Reference reference = hdf5_reference(*file_, element);
   if (reference.is_empty()) {
@@ -201,7 +201,7 @@ Result<std::span<uint8_t>> Hdf5Input::read_value(size_t field, std::span<const u
   if (Result<void> fits = check_size(dataset, bytes, most); !fits) {
     return std::move(fits.error());
   }
-  Result<std::span<uint8_t>> value = read_hdf5_value(*file_, reference, bytes, buffer);
+  Result<std::span<uint8_t>> value = read_hdf5_value(*file_, reference, bytes, buffer, place);
   if (!value) value.error().where.member = dataset.path();
   return value;
 }

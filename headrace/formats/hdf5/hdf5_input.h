@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "headrace/formats/hdf5/hdf5_fields.h"
+#include "headrace/formats/hdf5/hdf5_global_heap.h"
 
 namespace headrace {
 
@@ -26,13 +27,14 @@ class Hdf5Input {
   int64_t records() const { return records_; }
   void add_to(Fingerprint& print) const;
 
-  // Values of one field of row `row`. A record has two buffers for each field.
+  // Values of one field of row `row`. A record has two buffers for each field. `place`: of that
+  // field's value that was read last.
   // REQUIRES: the plan's form.
   Result<void> read_numbers(const Hdf5FieldPlan& plan, size_t field, uint64_t row,
                             RecordData& out) const;
-  Result<void> read_text(size_t field, uint64_t row, RecordData& out) const;
-  Result<void> read_sequence(const Hdf5FieldPlan& plan, size_t field, uint64_t row,
-                             RecordData& out) const;
+  Result<void> read_text(size_t field, uint64_t row, RecordData& out, Hdf5Place& place) const;
+  Result<void> read_sequence(const Hdf5FieldPlan& plan, size_t field, uint64_t row, RecordData& out,
+                             Hdf5Place& place) const;
   Result<void> read_bytes(size_t field, uint64_t row, RecordData& out) const;
   Result<int64_t> integer(size_t field, uint64_t row) const;
   // From now on the field's value is this, row by row: labels that were text.
@@ -52,7 +54,8 @@ class Hdf5Input {
   Result<std::span<const uint8_t>> row_of(size_t field, uint64_t row, size_t most,
                                           Buffer& buffer) const;
   Result<std::span<uint8_t>> read_value(size_t field, std::span<const uint8_t> element,
-                                        size_t number_bytes, size_t most, Buffer& buffer) const;
+                                        size_t number_bytes, size_t most, Buffer& buffer,
+                                        Hdf5Place& place) const;
 
   std::unique_ptr<Hdf5File> file_;  // datasets refer to it
   std::vector<Column> columns_;     // as many as there are fields
