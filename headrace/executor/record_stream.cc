@@ -13,24 +13,27 @@ double now() {
 
 }  // namespace
 
-// Batches whose memory may be used again; those on loan come back when nobody holds them.
+// Batches whose memory may be used again; those on loan come back when nobody holds them. Each goes
+// to the thread that read it before: memory that lies changed in the other cores' caches is slow to
+// write to.
 struct RecordStream::Spares : std::enable_shared_from_this<Spares> {
   Mutex mutex;
-  std::vector<std::unique_ptr<StoredBatch>> free GUARDED_BY(mutex);
+  std::map<std::thread::id, std::vector<std::unique_ptr<StoredBatch>>> free GUARDED_BY(mutex);
 
   std::shared_ptr<StoredBatch> take() EXCLUDES_LOCK(mutex) {
+    const std::thread::id reader = std::this_thread::get_id();
     std::unique_ptr<StoredBatch> batch;
     {
       MutexLock lock(mutex);
-      if (!free.empty()) {
-        batch = std::move(free.back());  // the latest one: its memory is the likeliest in a cache
-        free.pop_back();
+      if (auto& own = free[reader]; !own.empty()) {
+        batch = std::move(own.back());  // the latest one: its memory is the likeliest in a cache
+        own.pop_back();
       }
     }
     if (!batch) batch = std::make_unique<StoredBatch>();
-    auto back = [self = shared_from_this()](StoredBatch* used) {
+    auto back = [self = shared_from_this(), reader](StoredBatch* used) {
       MutexLock lock(self->mutex);
-      self->free.emplace_back(used);
+      self->free[reader].emplace_back(used);
     };
     return {batch.release(), std::move(back)};
   }
