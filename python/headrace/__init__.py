@@ -6,6 +6,10 @@ train = hr.Loader("train/", hr.presets.imagenet_train(224), batch_size=256, shuf
 for images, labels in train.torch("cuda"): ...
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from headrace import formats, presets, sampling, transforms
 from headrace._core import Array, Field, __version__
 from headrace.combined import concat, join, kfold, mix
@@ -29,6 +33,9 @@ from headrace.pack import pack, unpack
 from headrace.presets import IMAGENET_MEAN, IMAGENET_STD
 from headrace.sources import Source, open, records, split, subset
 
+if TYPE_CHECKING:
+    from headrace.doctor.examination import doctor
+
 __all__ = [
     *formats.__all__,
     "IMAGENET_MEAN",
@@ -47,6 +54,7 @@ __all__ = [
     "__version__",
     "concat",
     "convert",
+    "doctor",
     "formats",
     "from_dataloader",
     "index",
@@ -65,3 +73,12 @@ __all__ = [
     "transforms",
     "unpack",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The doctor is imported when somebody calls it."""
+    if name == "doctor":
+        import importlib
+
+        return importlib.import_module("headrace.doctor")
+    raise AttributeError(f"module 'headrace' has no attribute {name!r}")

@@ -47,8 +47,9 @@ Progress = Callable[[int, int], object]
 class Source:
     """Records by number. ``src[i]`` is a dictionary: image (C, H, W) uint8, label int, key str."""
 
-    def __init__(self, engine: _core.Source) -> None:
+    def __init__(self, engine: _core.Source, path: str = "") -> None:
         self.engine = engine
+        self.path = path  # that open() was given; empty for a source made of something else
 
     def __len__(self) -> int:
         return len(self.engine)
@@ -134,7 +135,7 @@ def open(path: Any, *, progress: Progress | None = None, **params: Any) -> Sourc
         return path
     if isinstance(path, (str, os.PathLike)):
         arguments = {name: _plain(value) for name, value in params.items()}
-        return Source(_core.open(os.fspath(path), arguments, progress))
+        return Source(_core.open(os.fspath(path), arguments, progress), os.fspath(path))
     if type(path).__module__.partition(".")[0] == "datasets" and hasattr(path, "data"):
         from headrace.arrow_files.tables import source_of_dataset
 

@@ -10,6 +10,7 @@ import typer
 from headrace.cli import (
     bench,
     convert,
+    doctor,
     explain,
     formats,
     index,
@@ -29,7 +30,19 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 good, 1 the answer is bad, 2 usage, 3 data, 4 environment.",
 )
-for module in (bench, info, scan, index, pack, unpack, convert, formats, operators, explain):
+for module in (
+    bench,
+    doctor,
+    info,
+    scan,
+    index,
+    pack,
+    unpack,
+    convert,
+    formats,
+    operators,
+    explain,
+):
     app.command(module.__name__.rpartition(".")[2])(module.run)
 
 

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The doctor: is data the bottleneck, which part of it, and what to change. ``hr.doctor(loader)``.
+
+`model` is the law, `verdict` and `remedies` conclude from it; the experiments are `loop`, `files`,
+`ours`, `torch_dataloader`, `copying`, `host` and `trials`; `examination` runs them.
+
+The package is itself the function, so that ``hr.doctor(...)`` and ``import headrace.doctor.model``
+can both be written, and nothing of it is imported before one of them is.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headrace.doctor.report import Report
+
+
+class _Doctor(types.ModuleType):
+    def __call__(self, loader: Any, step: Any = None, **options: Any) -> Report:
+        """See headrace.doctor.examination.doctor."""
+        from headrace.doctor.examination import doctor
+
+        return doctor(loader, step, **options)
+
+
+sys.modules[__name__].__class__ = _Doctor

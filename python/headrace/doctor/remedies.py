@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from headrace.doctor.model import Case, Stage, loop_bounds
 
-WORTH = 1.02  # a gain that is smaller at best is not offered
+WORTH = 1.05  # a gain that is smaller is not offered
 _MISS = 0.03  # what any estimate is off, even of a loop that the law explains to the last bit
 
 
@@ -48,7 +48,7 @@ def predict(case: Case, remedy: Remedy, measured: float) -> Prediction:
 def ranked(case: Case, remedies: Sequence[Remedy], measured: float) -> list[Prediction]:
     """The predictions that are worth something, the best first."""
     found = [predict(case, remedy, measured) for remedy in remedies]
-    found = [p for p in found if math.isfinite(p.high) and p.high > measured * WORTH]
+    found = [p for p in found if math.isfinite(p.high) and p.low + p.high > 2 * measured * WORTH]
     return sorted(found, key=lambda p: -(p.low + p.high))
 
 

@@ -60,8 +60,10 @@ class Verdict:
 
 
 def judge(case: Case, windows: Sequence[Window]) -> Verdict:
-    """The verdict on a case whose loop was measured in ``windows`` (at least one)."""
+    """The verdict on a case whose loop was measured in ``windows``; one alone proves nothing."""
     noise = disagreement([window.rate for window in windows])
+    if len(windows) < 2:
+        return Verdict("unsure", "", 0.0, noise)  # nobody knows how far it would differ
     stalls = [window.stall for window in windows]
     stall = statistics.median(stalls)
     if case.step_seconds > 0 and stall <= FED_SHARE:
@@ -72,6 +74,9 @@ def judge(case: Case, windows: Sequence[Window]) -> Verdict:
             return Verdict("unsure", "the step", torn, noise, likely=word)
         return Verdict(word, "the step", ratio - 1, noise)
     word, cause, margin = _limit_of(case)
+    ratio = input_rate(case) / consumer_rate(case)
+    if case.step_seconds > 0 and word == "unsure" and ratio >= AMPLE and stall <= 2 * FED_SHARE:
+        return Verdict("consumer", "the step", ratio - 1, noise)  # waits at the start of epochs
     if case.step_seconds > 0 and min(stalls) <= FED_SHARE and stall < 2 * FED_SHARE:
         return Verdict("unsure", cause, margin, noise, likely=word)
     if word == "unsure" or noise > margin:
@@ -88,7 +93,10 @@ def disagreement(values: Sequence[float]) -> float:
 def _limit_of(case: Case) -> tuple[str, str, float]:
     """Word, cause and margin of the least resource on the way to the consumer."""
     rates = sustained(case)
-    hard = {name: rates[name] for name in ("cores", "disk", "gil") if name in rates}
+    hard: dict[str, float] = {}
+    for name in ("cores", "disk", "gil"):
+        if name in rates:
+            hard[name] = rates[name]
     if case.copy_seconds > 0:
         hard["copy"] = 1 / case.copy_seconds if case.copy_overlapped else consumer_rate(case)
     if not hard:

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headrace doctor SOURCE`: does training wait for data, for which part of it, what would help."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headrace.cli import output
+
+
+class Preset(str, enum.Enum):
+    """What is done to each record."""
+
+    imagenet_train = "imagenet-train"
+    imagenet_eval = "imagenet-eval"
+    decode = "decode"
+
+
+@output.command
+def run(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="A path, as headrace.open takes it.")
+    ],
+    preset: Annotated[
+        Preset,
+        typer.Option(
+            help="imagenet-train: random resized crop and flip; imagenet-eval: resize and centre "
+            "crop; decode: whole pictures, uint8."
+        ),
+    ] = Preset.imagenet_train,
+    size: Annotated[int, typer.Option(min=1, help="Side of the delivered pictures.")] = 224,
+    batch_size: Annotated[int, typer.Option(min=1)] = 64,
+    threads: Annotated[int | None, typer.Option(min=1, help="Default: the allowed cores.")] = None,
+    seconds: Annotated[float, typer.Option(min=0.1, help="About how long it takes.")] = 40.0,
+    step: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE.py:NAME",
+            help="Your training step: a function that takes a batch. It runs for real.",
+        ),
+    ] = None,
+    skip: Annotated[
+        list[str] | None, typer.Option(help="An experiment to leave out; may be given again.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> int:
+    """Find out whether training waits for data, which part of it is slow, and what would help.
+
+    Exit code 0: fed, or limited by the step, or no verdict. 1: data is the bottleneck.
+    """
+    from headrace.doctor.examination import EXPERIMENTS, doctor
+
+    called = function_named(step) if step else None
+    loader = make_loader(source, preset, size, batch_size, threads)
+    with output.progress("examining", len(EXPERIMENTS), quiet=json) as done:
+        report = doctor(
+            loader,
+            called,
+            seconds=seconds,
+            skip=skip or (),
+            tell=lambda name, number: done(number),
+        )
+    loader.close()
+    if json:
+        output.print_json(report.json())
+    else:
+        output.console().print(str(report), end="", markup=False, soft_wrap=True)
+    if report.interrupted:
+        return output.INTERRUPTED
+    return output.BAD_ANSWER if report.input_bound else output.GOOD
+
+
+def make_loader(path: str, preset: Preset, size: int, batch_size: int, threads: int | None) -> Any:
+    """The loader that is examined."""
+    import headrace
+
+    transforms: list[Any] = []
+    options: dict[str, Any] = {}
+    if preset is Preset.imagenet_train:
+        transforms = headrace.presets.imagenet_train(size)
+    elif preset is Preset.imagenet_eval:
+        transforms = headrace.presets.imagenet_eval(size)
+    else:
+        options["ragged"] = "list"
+    return headrace.Loader(
+        output.open_source(path),
+        transforms,
+        batch_size=batch_size,
+        shuffle=preset is Preset.imagenet_train,
+        threads=threads,
+        **options,
+    )
+
+
+def function_named(text: str) -> Callable[[Any], Any]:
+    """ "train.py:step": the function of that name in that file, which is run to define it."""
+    import runpy
+
+    path, _, name = text.rpartition(":")
+    if not path or not Path(path).is_file():
+        output.fail(f"headrace: --step {text}: no such file; write FILE.py:NAME", output.USAGE)
+    try:
+        found = runpy.run_path(path, run_name="headrace_step").get(name)
+    except Exception as error:
+        output.fail(
+            f"headrace: --step {text}: {path} does not run: {type(error).__name__}: {error}",
+            output.USAGE,
+        )
+    if not callable(found):
+        output.fail(f"headrace: --step {text}: {path} has no function {name}", output.USAGE)
+    function: Callable[[Any], Any] = found
+    return function

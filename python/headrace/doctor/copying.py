@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a batch's way to the device costs: bytes a second in host memory, and to a GPU."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+_BYTES = 64 << 20
+
+
+def measure(batch_bytes: int, seconds: float) -> dict[str, float]:
+    """Bytes a second by path: "host" (memory to memory), with a GPU "pageable" and "pinned"."""
+    size = max(1 << 20, min(batch_bytes or _BYTES, 4 * _BYTES))
+    source, target = np.ones(size, np.uint8), np.empty(size, np.uint8)
+    torch = sys.modules.get("torch")
+    gpu = torch is not None and torch.cuda.is_available()
+    share = seconds / (3 if gpu else 1)
+    rates = {"host": _rate(lambda: np.copyto(target, source), size, share)}
+    if gpu:
+        rates.update(_to_gpu(torch, source, size, share))
+    return rates
+
+
+def _to_gpu(torch: Any, source: Any, size: int, seconds: float) -> dict[str, float]:
+    pageable = torch.from_numpy(source)
+    pinned = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+    target = torch.empty(size, dtype=torch.uint8, device="cuda")
+    pinned.copy_(pageable)
+    rates = {}
+    for name, held in (("pageable", pageable), ("pinned", pinned)):
+
+        def copy(held: Any = held) -> None:
+            target.copy_(held)
+            torch.cuda.synchronize()
+
+        rates[name] = _rate(copy, size, seconds)
+    return rates
+
+
+def _rate(call: Callable[[], None], size: int, seconds: float) -> float:
+    call()  # pages are there, clocks are up
+    start, count = time.perf_counter(), 0
+    while time.perf_counter() - start < seconds or not count:
+        call()
+        count += 1
+    return size * count / (time.perf_counter() - start)
+
+
+def on_device(batch: Any) -> Any:
+    """The batch where the GPU has it, if torch and one are there; else as it is."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_available():
+        return batch
+    return _moved(batch)
+
+
+def _moved(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _moved(item) for name, item in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_make"):
+        return value._make([_moved(item) for item in value])
+    if isinstance(value, (tuple, list)):
+        return type(value)(_moved(item) for item in value)
+    return value.to("cuda") if hasattr(value, "to") else value

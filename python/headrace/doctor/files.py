@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files behind a loader, where they can be named, and how fast they are read."""
+
+from __future__ import annotations
+
+import glob
+import os
+import random
+import statistics
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+DEPTHS = (1, 2, 4, 8)
+_SAMPLE = 512  # extents that are read
+_SMALL = 64 << 10  # bytes; records of fewer may cost more to open than to read
+_BLOCK = 1 << 20
+
+
+class Extent(NamedTuple):
+    """Bytes of about one record."""
+
+    path: str
+    offset: int
+    size: int
+
+
+class Reads(NamedTuple):
+    """What reading showed. Rates: records a second by depth; seconds: of one record at depth 1."""
+
+    random_rates: dict[int, float]
+    sequential_bytes: float  # a second
+    record_bytes: float
+    seconds: float
+    cpu_share: float  # of the seconds in which a core was busy: 1 where it comes from memory
+    cold: bool
+    small_files: bool
+
+    @property
+    def depth(self) -> float:
+        """How many reads the storage does side by side at its best."""
+        return max(1.0, max(self.random_rates.values()) * self.seconds)
+
+
+def named_by(source: Any, given: Any = None) -> list[str]:
+    """Files of a source of ours or of a dataset of torch; none where it does not tell them."""
+    found: list[str] = []
+    root = os.fspath(given) if isinstance(given, (str, os.PathLike)) else ""
+    if root and os.path.isfile(root):
+        return [root]
+    if root and not os.path.isdir(root):
+        return sorted(path for path in glob.glob(root) if os.path.isfile(path))
+    if hasattr(source, "key") and hasattr(source, "engine"):
+        keys = (source.key(i) for i in _spread(len(source)))
+        found = [os.path.join(root, key) for key in keys]
+        if not all(map(os.path.isfile, found[:4])) and root:
+            found = [os.path.join(root, name) for name in sorted(os.listdir(root))]
+    else:
+        for name in ("samples", "imgs", "files", "paths"):
+            values = getattr(source, name, None)
+            if isinstance(values, (list, tuple)) and values:
+                picked = [values[i] for i in _spread(len(values))]
+                found = [v[0] if isinstance(v, (tuple, list)) else v for v in picked]
+                break
+    paths = [os.fspath(p) for p in found if isinstance(p, (str, os.PathLike))]
+    return [path for path in paths if os.path.isfile(path)]
+
+
+def extents_of(paths: list[str], records: int) -> list[Extent]:
+    """Pieces to read: whole files, or pieces of a record's size where files hold many."""
+    if not paths:
+        return []
+    sizes = [os.path.getsize(path) for path in paths]
+    if len(paths) >= min(records, _SAMPLE):
+        return [Extent(path, 0, size) for path, size in zip(paths, sizes, strict=True) if size]
+    piece = max(1, sum(sizes) // max(1, records))
+    draw = random.Random(0)
+    extents = []
+    for _ in range(min(records, _SAMPLE)):
+        (at,) = draw.choices(range(len(paths)), sizes)
+        extents.append(Extent(paths[at], draw.randrange(max(1, sizes[at] - piece)), piece))
+    return extents
+
+
+def forget(paths: list[str]) -> bool:
+    """Asks the system to drop the files from its cache; needs no right. False: it cannot."""
+    if not hasattr(os, "posix_fadvise"):
+        return False
+    try:
+        for path in set(paths):
+            handle = os.open(path, os.O_RDONLY)
+            try:
+                os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
+            finally:
+                os.close(handle)
+    except OSError:
+        return False
+    return True
+
+
+def measure(extents: list[Extent], seconds: float, cold: bool) -> Reads | None:
+    """Random reads at rising depth, then reads from end to end. None where there is nothing."""
+    if not extents or (cold and not forget([extent.path for extent in extents])):
+        return None
+    share = seconds / (len(DEPTHS) + 1)
+    rates: dict[int, float] = {}
+    one = cpu = 0.0
+    for depth in DEPTHS:
+        if cold:
+            forget([extent.path for extent in extents])
+        rates[depth], used = _random_reads(extents, depth, share, cold)
+        if depth == 1:
+            one, cpu = 1 / rates[1], used
+    sequential = _sequential(extents, share, cold)
+    size = statistics.fmean(extent.size for extent in extents)
+    # Were it all in one file, so many records a second would come; opening them is the rest.
+    small = size < _SMALL and sequential / size > 4 * max(rates.values())
+    return Reads(rates, sequential, size, one, cpu, cold, small)
+
+
+def _random_reads(
+    extents: list[Extent], depth: int, seconds: float, once: bool
+) -> tuple[float, float]:
+    """Records a second, and the share of the wall time that a core was busy."""
+    order = random.Random(depth).sample(extents, len(extents))
+    stop = time.perf_counter() + seconds
+    busy: list[float] = []
+
+    def reader(number: int) -> int:
+        begin, done = time.thread_time(), 0
+        while True:  # a second time it would come from memory, so cold ones are read once
+            for extent in order[number::depth]:
+                _read(extent)
+                done += 1
+                if time.perf_counter() >= stop:
+                    busy.append(time.thread_time() - begin)
+                    return done
+            if once or not order[number::depth]:
+                busy.append(time.thread_time() - begin)
+                return done
+
+    start = time.perf_counter()
+    with ThreadPoolExecutor(depth) as pool:
+        count = sum(pool.map(reader, range(depth)))
+    wall = time.perf_counter() - start
+    return max(count, 1) / wall, min(1.0, sum(busy) / wall / depth)
+
+
+def _read(extent: Extent) -> int:
+    handle = os.open(extent.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    try:
+        return len(os.pread(handle, extent.size, extent.offset))
+    finally:
+        os.close(handle)
+
+
+def _sequential(extents: list[Extent], seconds: float, cold: bool) -> float:
+    """Bytes a second of the largest files, read from their start to their end."""
+    paths = sorted({e.path for e in extents}, key=os.path.getsize, reverse=True)
+    if cold:
+        forget(paths)
+    start, count = time.perf_counter(), 0
+    for path in paths:
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            while chunk := os.read(handle, _BLOCK):
+                count += len(chunk)
+                if time.perf_counter() - start > seconds:
+                    return count / (time.perf_counter() - start)
+        finally:
+            os.close(handle)
+    return count / max(1e-9, time.perf_counter() - start)
+
+
+def _spread(count: int) -> range:
+    """Some hundred numbers, evenly over all records."""
+    return range(0, count, max(1, count // _SAMPLE))

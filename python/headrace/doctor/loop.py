@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A training loop under the clock: how long it waits for a batch, how long a step takes."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from headrace.doctor import thread_clock
+from headrace.doctor.verdict import Window
+
+WINDOWS = 3  # a measurement is repeated so often: what they disagree by is its noise
+_KEPT = 256 << 20  # bytes of batches that are kept to be replayed
+
+Step = Callable[[Any], Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Spread:
+    """Seconds of one sort of event: their mean and percentiles."""
+
+    mean: float
+    p50: float
+    p95: float
+    p99: float
+
+    @staticmethod
+    def of(values: list[float]) -> Spread:
+        ordered = sorted(values) or [0.0]
+
+        def at(share: float) -> float:
+            return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+        return Spread(statistics.fmean(ordered), at(0.5), at(0.95), at(0.99))
+
+
+@dataclasses.dataclass(frozen=True)
+class Timed:
+    """What a loop did. ``first``: seconds until its first batch, start-up, which is not counted;
+    those of the epochs that follow are."""
+
+    windows: list[Window]
+    wait: Spread
+    step: Spread
+    batches: int
+    records: int
+    first: float
+    wait_cpu: float  # the share of its waiting for batches in which this thread computed them
+    failure: str = ""
+
+    @property
+    def rate(self) -> float:
+        """Records a second: the median of the windows."""
+        return statistics.median(window.rate for window in self.windows)
+
+    @property
+    def stall(self) -> float:
+        """The share of the time that was spent waiting: the median of the windows."""
+        return statistics.median(window.stall for window in self.windows)
+
+
+def records_in(batch: Any) -> int:
+    """How many records a batch has: the length of the first thing in it that has one."""
+    value = batch
+    while True:
+        if isinstance(value, Mapping) and value:
+            value = next(iter(value.values()))
+        elif isinstance(value, (tuple, list)) and value and not _is_number(value[0]):
+            if isinstance(value[0], (str, bytes)) or not hasattr(value[0], "__len__"):
+                return len(value)
+            if _is_scalar(value[0]):
+                return len(value)
+            value = value[0]
+        else:
+            break
+    shape = getattr(value, "shape", None)
+    if shape is not None:
+        return int(shape[0]) if len(shape) else 1
+    return len(value) if hasattr(value, "__len__") else 1
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float))
+
+
+def _is_scalar(value: Any) -> bool:
+    return getattr(value, "shape", None) == ()
+
+
+def bytes_in(value: Any) -> int:
+    """Bytes of all arrays of a batch."""
+    if isinstance(value, Mapping):
+        return sum(map(bytes_in, value.values()))
+    if isinstance(value, (tuple, list)):
+        return sum(map(bytes_in, value))
+    return int(getattr(value, "nbytes", 0) or 0)
+
+
+def settle() -> None:
+    """Waits until a GPU has done what was asked of it; steps are only queued there."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+
+
+def time_loop(
+    batches: Iterable[Any],
+    step: Step | None,
+    seconds: float,
+    windows: int = WINDOWS,
+) -> Timed:
+    """Runs the loop for about ``seconds``, epoch after epoch, at least one batch a window.
+
+    What ``batches`` or ``step`` raises ends it; the failure is told beside what was timed until
+    then. Ctrl-C passes through.
+    """
+    watch = _Watch(batches, step, seconds / windows, windows)
+    try:
+        watch.run()
+    except Exception as error:
+        watch.failure = watch.failure or f"{type(error).__name__}: {error}"
+    return watch.timed()
+
+
+class _Watch:
+    def __init__(
+        self, batches: Iterable[Any], step: Step | None, seconds: float, windows: int
+    ) -> None:
+        self._batches, self._step = batches, step
+        self._seconds, self._count = seconds, windows
+        self._waits: list[float] = []
+        self._steps: list[float] = []
+        self._windows: list[Window] = []
+        self._records = 0
+        self._first = 0.0
+        self._computed = self._waited_all = 0.0
+        self.failure = ""
+
+    def run(self) -> None:
+        begin, iterator = time.perf_counter(), iter(self._batches)
+        batch = next(iterator, None)
+        self._first = time.perf_counter() - begin
+        if batch is None:
+            self.failure = "the loader gave no batch"
+            return
+        self._do(batch)
+        while len(self._windows) < self._count:
+            iterator = self._window(iterator)
+            if self.failure:
+                return
+
+    def _window(self, iterator: Iterator[Any]) -> Iterator[Any]:
+        """A stretch of the loop; a window that an error ends is counted if it has a batch."""
+        start = time.perf_counter()
+        waited = 0.0
+        records = 0
+        try:
+            while time.perf_counter() - start < self._seconds or not records:
+                begin = thread_clock.now()
+                batch = next(iterator, None)
+                if batch is None:
+                    iterator = iter(self._batches)
+                    batch = next(iterator, None)
+                spent = thread_clock.now().since(begin)
+                took = spent.wall
+                if batch is None:
+                    self.failure = "the loader can be iterated once only, and is used up"
+                    break
+                stepped = self._do(batch)
+                self._computed += took - spent.waited
+                self._waited_all += took
+                self._waits.append(took)
+                waited += took
+                if self._step:
+                    self._steps.append(stepped)
+                records += records_in(batch)
+        except Exception as error:
+            self.failure = f"{type(error).__name__}: {error}"
+        settle()
+        total = time.perf_counter() - start
+        if records and total > 0:
+            self._records += records
+            self._windows.append(Window(records / total, min(1.0, waited / total)))
+        return iterator
+
+    def _do(self, batch: Any) -> float:
+        if self._step is None:
+            return 0.0
+        begin = time.perf_counter()
+        self._step(batch)
+        return time.perf_counter() - begin
+
+    def timed(self) -> Timed:
+        return Timed(
+            self._windows,
+            Spread.of(self._waits),
+            Spread.of(self._steps),
+            len(self._waits),
+            self._records,
+            self._first,
+            self._computed / self._waited_all if self._waited_all else 0.0,
+            self.failure,
+        )
+
+
+def keep_some(batches: Iterable[Any], count: int = 8) -> list[Any]:
+    """Copies of the first batches, up to 256 MiB of them, to be replayed from memory."""
+    kept: list[Any] = []
+    size = 0
+    for batch in batches:
+        kept.append(_copied(batch))
+        size += bytes_in(batch)
+        if len(kept) >= count or size > _KEPT:
+            break
+    return kept
+
+
+def _copied(value: Any) -> Any:
+    """The batch with memory of its own, so that none of the loader's is held."""
+    if isinstance(value, Mapping):
+        return {name: _copied(item) for name, item in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_make"):
+        return value._make([_copied(item) for item in value])
+    if isinstance(value, (tuple, list)):
+        return type(value)(_copied(item) for item in value)
+    if hasattr(value, "clone"):
+        return value.clone()
+    return value.copy() if hasattr(value, "shape") and hasattr(value, "copy") else value
+
+
+class Replay:
+    """Batches from memory, for ever."""
+
+    def __init__(self, batches: list[Any]) -> None:
+        self._batches = batches
+
+    def __iter__(self) -> Iterator[Any]:
+        while True:
+            yield from self._batches

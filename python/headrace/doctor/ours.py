@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a loader of ours does for a record: its stages, the price of each operator, slow records.
+
+Everything runs on loaders made for this, over the same source with other steps or one thread; the
+user's own is not touched. An operator's price is what the pipeline takes less without it.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import time
+from typing import Any
+
+import numpy as np
+
+from headrace import _core
+from headrace.doctor.files import DEPTHS, Reads
+from headrace.doctor.loop import time_loop
+from headrace.doctor.model import Stage
+from headrace.errors import Error
+from headrace.loader import Loader
+from headrace.pipeline import Pipeline
+
+_NEGLIGIBLE = 0.02  # of a record's time; prices below it are noise
+_READ = 16  # records that are read at least
+_DECODE = ("entropy", "transform")
+_ENGINE = {"resample": "resizing", "store": "writing batches"}
+_CHANGED = {  # of the user's keywords: an examination keeps nothing and writes nothing
+    "quarantine": None,
+    "resident": False,
+    "cache": None,
+    "shard": False,
+    "sampler": None,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Price:
+    """What an operator costs: seconds of one thread for a record; below 0 where it saves."""
+
+    name: str
+    seconds: float
+    spread: float  # seconds by which repeated measurements of it differ
+
+
+@dataclasses.dataclass(frozen=True)
+class Anatomy:
+    """A record's way through a loader: stages, operators, rates with one thread and with all."""
+
+    stages: tuple[Stage, ...]
+    prices: list[Price]
+    one_thread: float
+    failure: str = ""
+
+
+def like(
+    loader: Loader, source: Any = None, pipeline: Pipeline | None = None, **changes: Any
+) -> Loader:
+    """A loader like the user's, with another source, other steps or keywords."""
+    given = {**loader._given, **_CHANGED, **changes}
+    if given["index"] == "auto":
+        given["index"] = "use"  # which learns nothing
+    if given.get("global_batch_size"):
+        given.update(batch_size=loader.batch_size, global_batch_size=None)
+    return _made(loader.source if source is None else source, pipeline or loader._pipeline, given)
+
+
+def _made(source: Any, pipeline: Pipeline, given: dict[str, Any]) -> Loader:
+    if pipeline.by_field or pipeline.dropped:
+        transforms: Any = {**pipeline.by_field, **dict.fromkeys(pipeline.dropped)}
+    else:
+        transforms = pipeline.steps
+    return Loader(source, transforms, **given)
+
+
+def examine(loader: Loader, reads: Reads | None, seconds: float) -> Anatomy:
+    """Stages with one thread, then each operator's price by leaving it out."""
+    steps = loader._pipeline.steps
+    share = seconds / (2 + len(steps))
+    parts, one, failure = stages_of(like(loader, threads=1), reads, 2 * share)
+    prices: list[Price] = []
+    for number, step in enumerate(steps):
+        price = _price(loader, number, share, one)
+        if price is not None:
+            prices.append(dataclasses.replace(price, name=_name(step)))
+    return Anatomy(_with_operators(parts, prices, loader), prices, one, failure)
+
+
+def stages_of(
+    loader: Loader, reads: Reads | None, seconds: float, warm: bool = False
+) -> tuple[list[Stage], float, str]:
+    """Stages of a loader with one thread, its rate, and what went wrong. Closes it.
+
+    warm: run an epoch before, which is not counted.
+    """
+    with loader:
+        if warm:
+            collections.deque(loader, maxlen=0)
+        before = loader.stats()
+        timed = time_loop(loader, None, seconds)
+        after = loader.stats()
+        records = max(1, int(after["records"] - before["records"]))
+        spent = {
+            name: (value - before["stages"][name]) / records
+            for name, value in after["stages"].items()
+        }
+        rate = timed.rate if timed.windows else 0.0
+    stages = [_reading(spent["read"], reads)]
+    stages.append(Stage("decode", "decode", sum(spent[name] for name in _DECODE)))
+    stages += [Stage(text, "operator", spent[name]) for name, text in _ENGINE.items()]
+    if spent["python"] > 0:
+        stages.append(Stage("steps in Python", "python", spent["python"], ("gil",)))
+    return [stage for stage in stages if stage.seconds > 0], rate, timed.failure
+
+
+def _reading(seconds: float, reads: Reads | None) -> Stage:
+    """Reading is a matter of the storage; where it comes from memory, of the cores, too."""
+    busy = reads is not None and reads.cpu_share > 0.5
+    return Stage("reading", "storage", seconds, ("disk", "cores") if busy else ("disk",))
+
+
+def _price(loader: Loader, number: int, seconds: float, one: float) -> Price | None:
+    """None where the pipeline makes no sense, or no batch, without the step."""
+    pipeline = Pipeline([])
+    pipeline.steps = [s for n, s in enumerate(loader._pipeline.steps) if n != number]
+    try:
+        with like(loader, pipeline=pipeline, threads=1) as without:
+            timed = time_loop(without, None, seconds)
+    except (Error, ValueError, TypeError):
+        return None
+    if timed.failure or not timed.windows or one <= 0:
+        return None
+    rates = [window.rate for window in timed.windows]
+    spread = 1 / min(rates) - 1 / max(rates)
+    return Price("", 1 / one - 1 / timed.rate, spread)
+
+
+def _with_operators(parts: list[Stage], prices: list[Price], loader: Loader) -> tuple[Stage, ...]:
+    """The engine's stages with the time of steps taken out of them and put under their names."""
+    total = sum(stage.seconds for stage in parts)
+    python = {_name(step) for step in loader._pipeline.all_steps() if hasattr(step, "home")}
+    stages = []
+    for part in parts:
+        if part.kind != "python":
+            stages.append(part)
+            continue
+        # The engine counts steps in Python together: divided among them by their prices.
+        known = [p for p in prices if p.name in python and p.seconds > 0]
+        whole = sum(price.seconds for price in known)
+        named = [Stage(p.name, "python", part.seconds * p.seconds / whole, ("gil",)) for p in known]
+        stages += named or [part]
+    engine = [stage for stage in stages if stage.kind == "operator"]
+    room = sum(stage.seconds for stage in engine)
+    for price in prices:
+        if price.name in python or price.seconds < max(_NEGLIGIBLE * total, price.spread):
+            continue
+        taken = min(price.seconds, room)
+        if taken > 0:
+            stages.append(Stage(price.name, "operator", taken))
+            room -= taken
+    rest = {stage: room * stage.seconds / (sum(s.seconds for s in engine) or 1) for stage in engine}
+    kept = [dataclasses.replace(s, seconds=rest[s]) if s in rest else s for s in stages]
+    return tuple(stage for stage in kept if stage.seconds > 0)
+
+
+def _name(step: Any) -> str:
+    return str(step.name)
+
+
+def read_records(loader: Loader, seconds: float) -> Reads:
+    """Records as they are stored, read at random and in order, by more and more threads."""
+    source = loader.source
+    share = seconds / (len(DEPTHS) + 1)
+    order = np.random.default_rng(0).permutation(len(source))
+    rates: dict[int, float] = {}
+    busy = size = 0.0
+    for depth in DEPTHS:
+        rates[depth], used, bytes_each = _stream(source, order, depth, share)
+        if depth == 1:
+            busy, size = used, bytes_each
+    in_order, _, _ = _stream(source, np.arange(len(source)), 1, share)
+    return Reads(rates, in_order * size, size, 1 / rates[1], busy, False, False)
+
+
+def _stream(source: Any, order: Any, threads: int, seconds: float) -> tuple[float, float, float]:
+    """Records a second, the share of it that a core was busy, and bytes of a record."""
+    stop = time.perf_counter() + seconds
+    count = max(_READ, 4 * threads)
+    while True:
+        # Read to its end, whatever the source: a thread that were left would go on reading.
+        wall, cpu, size = _read_some(source, np.resize(order, count), threads)
+        if time.perf_counter() + 2 * wall > stop:
+            return count / wall, min(1.0, cpu / wall / threads), size / count
+        count *= 2  # so that starting threads weighs little
+
+
+def _read_some(source: Any, numbers: Any, threads: int) -> tuple[float, float, float]:
+    """Wall and CPU seconds, and bytes, of reading some records."""
+    start, cpu, size = time.perf_counter(), time.process_time(), 0
+    stream = _core.RecordStream(source.engine, numbers, 1, threads, 2 * threads)
+    stream.start()
+    while (batch := stream.next()) is not None:
+        for field in range(len(source.schema)):
+            size += sum(_size(value) for value in batch.views(field))
+    return time.perf_counter() - start, time.process_time() - cpu, size
+
+
+def _size(value: Any) -> int:
+    return int(getattr(value, "nbytes", 0) or (len(value) if hasattr(value, "__len__") else 0))
+
+
+def slowest_records(loader: Loader, seconds: float, count: int = 5) -> list[dict[str, Any]]:
+    """Keys and milliseconds of the records that took longest, of those there was time for."""
+    found: list[tuple[float, int]] = []
+    stop = time.perf_counter() + seconds
+    order = np.random.default_rng(1).permutation(len(loader.source))
+    for number in order:
+        begin = time.perf_counter()
+        try:
+            loader.source[int(number)]
+        except Error:
+            continue
+        found.append((time.perf_counter() - begin, int(number)))
+        if time.perf_counter() >= stop:
+            break
+    found.sort(reverse=True)
+    return [
+        {"key": loader.source.key(number), "ms": round(1000 * took, 2)}
+        for took, number in found[:count]
+    ]

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a torch DataLoader does for a record: its dataset and collate_fn, called here and timed.
+
+Works on a copy of the dataset whose transforms are timed one by one; the user's is not changed.
+Imports neither torch nor Pillow: both are found where the program has imported them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from headrace.doctor import thread_clock
+from headrace.doctor.model import Stage
+from headrace.doctor.ours import Anatomy, Price
+
+
+def is_dataloader(loader: Any) -> bool:
+    """Whether it looks as torch's DataLoader over a map-style dataset does."""
+    dataset = getattr(loader, "dataset", None)
+    return (
+        hasattr(loader, "num_workers")
+        and hasattr(loader, "collate_fn")
+        and hasattr(dataset, "__getitem__")
+        and hasattr(dataset, "__len__")
+    )
+
+
+class _Clock:
+    """Wall and CPU seconds by name; calls inside of calls are counted once, for the inner one."""
+
+    def __init__(self) -> None:
+        self.busy: dict[str, float] = defaultdict(float)
+        self.waited: dict[str, float] = defaultdict(float)
+        self._inner = [(0.0, 0.0)]
+
+    def timed(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any, **kwargs: Any) -> Any:
+            begin = thread_clock.now()
+            self._inner.append((0.0, 0.0))
+            try:
+                return call(*args, **kwargs)
+            finally:
+                spent = thread_clock.now().since(begin)
+                inner = self._inner.pop()
+                outer = self._inner.pop()
+                self._inner.append((outer[0] + spent.cpu, outer[1] + spent.waited))
+                self.busy[name] += spent.cpu - inner[0]
+                self.waited[name] += max(0.0, spent.waited - inner[1])
+
+        return run
+
+
+def examine(loader: Any, seconds: float) -> tuple[Anatomy, list[dict[str, Any]]]:
+    """Stages of a record in one process, and the records that took longest."""
+    clock = _Clock()
+    dataset, operators = _timed_copy(loader.dataset, clock)
+    get = clock.timed("rest", dataset.__getitem__)
+    collate = clock.timed("collate", loader.collate_fn or (lambda items: items))
+    batch_size = loader.batch_size or 1
+    times: list[tuple[float, int]] = []
+    items: list[Any] = []
+    failure = ""
+    stop = time.perf_counter() + seconds
+    with _decoding_timed(clock):
+        for number in _order(len(dataset)):
+            begin = time.perf_counter()
+            try:
+                items.append(get(number))
+                if len(items) == batch_size:
+                    collate(items)
+                    items = []
+            except Exception as error:
+                failure = f"record {number}: {type(error).__name__}: {error}"
+                break
+            times.append((time.perf_counter() - begin, number))
+            if time.perf_counter() >= stop and len(times) > 3:
+                break
+    count = max(1, len(times))
+    stages = _stages(clock, operators, count)
+    prices = [Price(n, (clock.busy[n] + clock.waited[n]) / count, 0.0) for n in operators]
+    total = sum(stage.seconds for stage in stages)
+    slowest = sorted(times, reverse=True)[:5]
+    found = [{"key": _key(loader.dataset, n), "ms": round(1000 * took, 2)} for took, n in slowest]
+    return Anatomy(tuple(stages), prices, 1 / total if total > 0 else 0.0, failure), found
+
+
+def _stages(clock: _Clock, operators: list[str], count: int) -> list[Stage]:
+    """Time that a core was busy goes to what it was busy with, waiting to the storage."""
+    kinds = {
+        "rest": ("the dataset's own code", "python"),
+        "decode": ("decode", "decode"),
+        "collate": ("collate", "collate"),
+    }
+    stages, waited = [], 0.0
+    for name, busy in clock.busy.items():
+        text, kind = kinds.get(name, (name, "operator"))
+        if name in operators:  # one that sleeps is slow all the same
+            busy += clock.waited[name]
+        else:
+            waited += clock.waited[name]
+        stages.append(Stage(text, kind, busy / count))
+    stages.append(Stage("reading", "storage", waited / count, ("disk",)))
+    return [stage for stage in stages if stage.seconds > 0]
+
+
+def _timed_copy(dataset: Any, clock: _Clock) -> tuple[Any, list[str]]:
+    """A copy whose ``transform`` (a Compose, or one callable) is timed; names of what is in it."""
+    if not callable(getattr(dataset, "transform", None)):
+        return dataset, []
+    made = copy.copy(dataset)
+    parts = getattr(made.transform, "transforms", None) or [made.transform]
+    names: list[str] = []
+    for part in parts:
+        name = getattr(part, "__name__", type(part).__name__)
+        names.append(name if name not in names else f"{name} ({len(names) + 1})")
+    calls = [clock.timed(name, part) for name, part in zip(names, parts, strict=True)]
+
+    def run(value: Any) -> Any:
+        for call in calls:
+            value = call(value)
+        return value
+
+    made.transform = run
+    if getattr(getattr(made, "transforms", None), "transform", None) is dataset.transform:
+        made.transforms = copy.copy(made.transforms)  # torchvision's pair with target_transform
+        made.transforms.transform = run
+    return made, names
+
+
+@contextlib.contextmanager
+def _decoding_timed(clock: _Clock) -> Iterator[None]:
+    """Pillow's decoding counted apart, where the program uses Pillow; put back afterwards."""
+    module = sys.modules.get("PIL.ImageFile")
+    if module is None:
+        yield
+        return
+    original = module.ImageFile.load
+    timed = clock.timed("decode", original)
+
+    def load(self: Any) -> Any:
+        return timed(self)
+
+    module.ImageFile.load = load  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        module.ImageFile.load = original  # type: ignore[method-assign]
+
+
+def _order(count: int) -> Iterator[int]:
+    """Records at random, again and again, whatever the global generators hold."""
+    import numpy as np
+
+    draw = np.random.default_rng(0)
+    while count:
+        yield from map(int, draw.permutation(count))
+
+
+def _key(dataset: Any, number: int) -> str:
+    samples = getattr(dataset, "samples", None)
+    if isinstance(samples, list) and isinstance(samples[number], tuple):
+        return str(samples[number][0])
+    return str(number)
+
+
+def sweep(loader: Any, cores: int, seconds: float) -> list[dict[str, float]]:
+    """The loader with 0 to ``cores`` workers: start-up apart from the rate that follows."""
+    from headrace.doctor.loop import time_loop
+
+    counts = sorted({0, 1, 2, cores // 2, cores} - {-1})
+    found = []
+    for workers in counts:
+        keywords = {
+            "batch_size": loader.batch_size,
+            "num_workers": workers,
+            "collate_fn": loader.collate_fn,
+            "pin_memory": loader.pin_memory,
+            "drop_last": loader.drop_last,
+            "shuffle": type(loader.sampler).__name__ == "RandomSampler",
+        }
+        timed = time_loop(type(loader)(loader.dataset, **keywords), None, seconds / len(counts))
+        if timed.windows:
+            found.append(
+                {"workers": workers, "rate": round(timed.rate, 2), "start_s": round(timed.first, 3)}
+            )
+    return found

@@ -1,0 +1,378 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hr.doctor on real loops, each with one planted cause; and nothing is harmed by it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace import transforms as T
+
+PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
+SHORT = 2.5  # seconds: planted causes are so large that this suffices
+
+
+def burn(seconds: float) -> None:
+    """Keeps a core busy for so much of this thread's own time."""
+    stop = time.thread_time() + seconds
+    while time.thread_time() < stop:
+        pass
+
+
+def loader_of(*steps: Any, source: Any = PICTURES, **options: Any) -> hr.Loader:
+    crop = [T.RandomResizedCrop(32), *steps]
+    return hr.Loader(source, crop, **{"batch_size": 1, "shuffle": True, **options})
+
+
+def nothing(batch: Any) -> None:
+    pass
+
+
+def test_a_slow_step_in_python_is_named() -> None:
+    def speckle(image: Any) -> Any:
+        burn(0.012)
+        return image
+
+    with loader_of(speckle) as loader:
+        report = hr.doctor(loader, nothing, seconds=SHORT)
+    assert (report.verdict, report.detail.cause) == ("python", "speckle"), report
+    assert report.stall_share > 0.5 and report.input_bound
+    without = next(r for r in report.remedies if r["name"] == "without speckle")
+    assert without["predicted_high"] > 2 * report.rates["real"]
+
+
+def test_a_slow_consumer_is_the_limit() -> None:
+    with loader_of() as loader:
+        report = hr.doctor(loader, lambda batch: time.sleep(0.05), seconds=SHORT)
+    assert report.verdict == "consumer", report
+    assert not report.input_bound and report.stall_share < 0.1
+    assert report.rates["ceiling"] <= 20
+
+
+class SlowRecords:
+    """Every record takes a while to come, as from a disk far away."""
+
+    def __len__(self) -> int:
+        return 64
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        time.sleep(0.004)
+        return {"x": np.full(4, index, np.float32)}
+
+
+def test_a_slow_source_is_a_matter_of_the_storage() -> None:
+    with hr.Loader(SlowRecords(), batch_size=2) as loader:
+        report = hr.doctor(loader, nothing, seconds=SHORT)
+    assert report.verdict == "storage", report
+    assert report.detail.cause == "reading"
+
+
+def test_big_pictures_are_a_matter_of_decoding() -> None:
+    with hr.Loader(PICTURES, [T.Resize((32, 32))], batch_size=1) as loader:
+        report = hr.doctor(loader, nothing, seconds=SHORT)
+    assert report.verdict in ("decode", "unsure"), report
+    assert "decode" in (report.verdict, report.detail.likely)
+    assert any(r["name"] == "pack" for r in report.remedies)
+
+
+def make_dataloader(**options: Any) -> Any:
+    torch = pytest.importorskip("torch")
+
+    class Rows(torch.utils.data.Dataset):  # type: ignore[misc, name-defined]
+        transform = staticmethod(slow_rotation)
+
+        def __len__(self) -> int:
+            return 200
+
+        def __getitem__(self, index: int) -> Any:
+            return self.transform(torch.full((8,), float(index)))
+
+    return torch.utils.data.DataLoader(Rows(), batch_size=4, **options)
+
+
+def slow_rotation(value: Any) -> Any:
+    burn(0.006)
+    return value
+
+
+def test_a_dataloader_without_workers_has_too_few_or_a_slow_operator() -> None:
+    report = hr.doctor(make_dataloader(), lambda batch: time.sleep(0.02), seconds=SHORT)
+    assert report.verdict == "workers", report
+    assert [price.name for price in report.prices] == ["slow_rotation"]
+    assert report.prices[0].seconds >= 0.006
+    assert any("workers" in remedy["name"] for remedy in report.remedies)
+
+
+def test_a_dataloader_with_enough_workers_has_a_slow_operator() -> None:
+    cores = len(os.sched_getaffinity(0))
+    loader = make_dataloader(num_workers=cores, persistent_workers=True)
+    report = hr.doctor(loader, nothing, seconds=SHORT, skip=["remedies"])
+    assert "operator" in (report.verdict, report.detail.likely), report
+    assert report.detail.cause == "slow_rotation"
+
+
+class Endless:
+    """An iterable that the doctor knows nothing about."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make = make
+
+    def __iter__(self) -> Iterator[Any]:
+        while True:
+            self.make()
+            yield np.zeros((4, 2))
+
+
+@pytest.mark.parametrize(("make", "word"), [(burn, "python"), (time.sleep, "storage")])
+def test_any_iterable_shows_whether_it_computes_or_waits(
+    make: Callable[[float], None], word: str
+) -> None:
+    report = hr.doctor(Endless(lambda: make(0.01)), nothing, seconds=SHORT)
+    assert report.verdict == word, report
+    assert report.stall_share > 0.9
+
+
+def test_a_loop_that_never_waits_is_fed_or_held_up_by_its_step() -> None:
+    report = hr.doctor([np.zeros((2, 2))] * 50, lambda batch: burn(0.005), seconds=1)
+    assert report.verdict == "consumer" and not report.input_bound, report
+
+
+def test_without_a_step_only_the_loader_is_judged() -> None:
+    with loader_of() as loader:
+        report = hr.doctor(loader, seconds=1, skip=["remedies", "cold"])
+    assert report.stall_share is None and "loader" in report.rates
+    assert {"ceiling", "cached", "real"}.isdisjoint(report.rates)
+    assert "cannot be told without a step" in str(report)
+
+
+def test_the_first_five_lines_stand_alone() -> None:
+    with loader_of() as loader:
+        lines = str(hr.doctor(loader, lambda b: time.sleep(0.02), seconds=1)).splitlines()
+    assert lines[5] == "" and all(line.endswith(".") for line in lines[:5])
+    assert lines[1].startswith("The loop waits for data ")
+
+
+def test_json_has_the_keys_of_the_contract() -> None:
+    with loader_of() as loader:
+        value = hr.doctor(loader, nothing, seconds=1).json()
+    assert json.loads(json.dumps(value)) == value
+    assert {"verdict", "stall_share", "rates", "resources", "remedies"} <= set(value)
+    for remedy in value["remedies"]:
+        assert remedy["predicted_low"] <= remedy["predicted_high"]
+
+
+# No harm.
+
+
+def test_the_loader_goes_on_where_it_stood() -> None:
+    with loader_of() as loader, loader_of() as other:
+        iterations = iter(loader), iter(other)
+        next(iterations[0]), next(iterations[1])
+        hr.doctor(loader, nothing, seconds=0.5)
+        assert loader.state_dict() == other.state_dict()
+        assert np.array_equal(next(iter(loader)).image, next(iterations[1]).image)
+
+
+def test_model_optimizer_and_generators_are_put_back() -> None:
+    torch = pytest.importorskip("torch")
+    model = torch.nn.Sequential(torch.nn.Linear(4, 2), torch.nn.BatchNorm1d(2))
+    model[1].eval()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+    def step(batch: Any) -> None:
+        model.train()
+        torch.rand(3), np.random.rand(3)
+        optimizer.zero_grad()
+        model(torch.as_tensor(batch)).sum().backward()
+        optimizer.step()
+
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    draws = torch.random.get_rng_state(), np.random.get_state()[2]
+    batches = [np.ones((3, 4), np.float32)] * 4
+    report = hr.doctor(batches, step, seconds=0.5, model=model, optimizer=optimizer)
+    assert "real" in report.rates and not any("for real" in note for note in report.notes)
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+    assert model.training and not model[1].training
+    assert optimizer.state_dict()["state"] == {}
+    assert all(p.grad is None for p in model.parameters())
+    assert torch.equal(draws[0], torch.random.get_rng_state())
+    assert draws[1] == np.random.get_state()[2]
+
+
+def test_nothing_is_written_to_the_dataset(pictures: Path) -> None:
+    def state() -> list[tuple[Path, int, int]]:
+        return [(p, p.stat().st_mtime_ns, p.stat().st_size) for p in sorted(pictures.rglob("*"))]
+
+    before = state()
+    with hr.Loader(pictures, [T.Resize((8, 8))], batch_size=4) as loader:
+        hr.doctor(loader, nothing, seconds=1)
+    assert state() == before
+
+
+# Bad input: each ends with what could be measured and a sentence.
+
+
+def test_a_step_that_fails() -> None:
+    calls = iter(range(1000))
+
+    def step(batch: Any) -> None:
+        if next(calls) == 15:
+            raise RuntimeError("loss is NaN")
+        time.sleep(0.02)
+
+    with loader_of() as loader:
+        report = hr.doctor(loader, step, seconds=2, skip=["remedies"])
+    assert any("loss is NaN" in note for note in report.notes), report.notes
+    assert report.rates
+
+
+def test_a_loader_that_raises() -> None:
+    def batches() -> Iterator[Any]:
+        for _ in range(5):
+            yield np.zeros((2, 2))
+        raise OSError("the disk is gone")
+
+    class Broken:
+        def __iter__(self) -> Iterator[Any]:
+            return batches()
+
+    report = hr.doctor(Broken(), nothing, seconds=1)
+    assert any("the disk is gone" in note for note in report.notes), report
+    assert str(report).count("\n") > 4
+
+
+@pytest.mark.parametrize("batches", [[], iter([]), (np.zeros(2) for _ in range(3))])
+def test_loaders_of_nothing_or_for_once(batches: Any) -> None:
+    report = hr.doctor(batches, nothing, seconds=0.5)
+    assert report.notes and report.verdict == "unsure"
+
+
+def test_a_dataset_of_three_records() -> None:
+    with loader_of(source=hr.subset(PICTURES, range(3)), batch_size=8) as loader:
+        report = hr.doctor(loader, nothing, seconds=1)
+    assert report.rates["loader"] > 0, report
+
+
+def test_ragged_batches_and_strange_ones() -> None:
+    batches = [{"text": ["a", "b", "c"], "n": 3}] * 20
+    report = hr.doctor(batches, lambda b: burn(0.001), seconds=0.5, skip=["copy"])
+    assert 0 < report.rates["real"] <= 3 * 1000
+
+
+def test_steps_longer_than_the_time() -> None:
+    with loader_of() as loader:
+        report = hr.doctor(loader, lambda b: time.sleep(0.3), seconds=0.2, skip=["remedies"])
+    assert report.verdict == "consumer", report
+
+
+def test_ctrl_c_ends_with_what_there_is() -> None:
+    def press() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    began = threading.Event()
+
+    def step(batch: Any) -> None:
+        if began.is_set():
+            press()
+        burn(0.001)
+
+    def tell(name: str, number: int) -> None:
+        if name == "cached":
+            began.set()
+
+    with loader_of() as loader:
+        report = hr.doctor(loader, step, seconds=1, tell=tell)
+    assert report.interrupted and report.rates["real"] > 0
+    assert "cached" not in report.rates
+    assert "Interrupted" in str(report)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words", "code"),
+    [
+        (([], nothing, {"skip": ["decoding"]}), "did you mean 'decode'", "HR0900"),
+        ((7, nothing, {}), "int cannot be iterated", "HR0901"),
+        (([], nothing, {"seconds": 0}), "seconds=0", "HR0902"),
+    ],
+)
+def test_wrong_calls_say_what_is_right(arguments: Any, words: str, code: str) -> None:
+    loader, step, options = arguments
+    with pytest.raises(hr.ConfigError, match=words) as caught:
+        hr.doctor(loader, step, **options)
+    assert caught.value.code == code
+
+
+def test_experiments_can_be_left_out() -> None:
+    with loader_of() as loader:
+        report = hr.doctor(
+            loader, nothing, seconds=0.5, skip=["host", "copy", "decode", "storage", "ceiling"]
+        )
+    assert not (report.host or report.copies or report.prices or report.storage)
+    assert "ceiling" not in report.rates and "real" in report.rates
+
+
+# Start-up, and the command.
+
+
+def test_importing_headrace_imports_no_doctor() -> None:
+    code = (
+        "import sys, headrace as hr\n"
+        "assert not any(name.startswith('headrace.doctor') for name in sys.modules)\n"
+        "import headrace.doctor.verdict\n"
+        "assert callable(hr.doctor) and 'torch' not in sys.modules\n"
+        "assert hr.doctor([1], seconds=0.1).verdict\n"
+        "assert 'torch' not in sys.modules and 'PIL' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def command(*arguments: object) -> subprocess.CompletedProcess[str]:
+    code = "from headrace.cli import main; main()"
+    words = [sys.executable, "-c", code, "doctor", *map(str, arguments)]
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+QUICK = ("--seconds", "1", "--batch-size", "2", "--size", "32", "--skip", "remedies")
+
+
+def test_the_command_says_whether_data_is_the_bottleneck(tmp_path: Path) -> None:
+    pytest.importorskip("typer")
+    script = tmp_path / "train.py"
+    script.write_text("import time\ndef step(batch): time.sleep(0.05)\ndef none(batch): pass\n")
+    fed = command(PICTURES, *QUICK, "--json", "--step", f"{script}:step")
+    assert fed.returncode == 0, fed.stderr
+    assert json.loads(fed.stdout)["verdict"] == "consumer"
+    starved = command(PICTURES, *QUICK, "--json", "--step", f"{script}:none")
+    value = json.loads(starved.stdout)
+    assert starved.returncode == (0 if value["verdict"] == "unsure" else 1)
+    assert value["stall_share"] > 0.5
+    text = command(PICTURES, *QUICK)
+    assert "This machine" in text.stdout and text.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["nowhere"], 3, "no such file or folder"),
+        ([PICTURES, "--step", "nowhere.py:step"], 2, "no such file"),
+        ([PICTURES, "--step", f"{__file__}:missing"], 2, "has no function missing"),
+        ([PICTURES, "--skip", "lunch"], 2, "HR0900"),
+        ([PICTURES, "--seconds", "0"], 2, "seconds"),
+    ],
+)
+def test_the_command_refuses(arguments: list[Any], code: int, words: str) -> None:
+    pytest.importorskip("typer")
+    done = command(*arguments)
+    assert (done.returncode, words in done.stderr) == (code, True), done.stderr
