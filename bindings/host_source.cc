@@ -144,18 +144,20 @@ FieldKind kind_from_name(std::string_view kind) {
 
 namespace {
 
-bool is_finalizing() {
+// Whether this thread holds the GIL, be it that the interpreter ends. PyGILState_Check alone says
+// yes when it has ended.
+bool holds_gil() {
 #if PY_VERSION_HEX >= 0x030D0000
-  return Py_IsFinalizing();
+  return PyThreadState_GetUnchecked() != nullptr && PyGILState_Check();
 #else
-  return _Py_IsFinalizing();
+  return _PyThreadState_UncheckedGet() != nullptr && PyGILState_Check();
 #endif
 }
 
 }  // namespace
 
 OwnedObject::~OwnedObject() {
-  if (PyGILState_Check() && (Py_IsInitialized() || is_finalizing())) {
+  if (holds_gil()) {
     Py_DECREF(object_);  // also while the interpreter ends, on its own thread
   } else if (Py_IsInitialized()) {
     nb::gil_scoped_acquire gil;

@@ -179,3 +179,16 @@ def test_loaders_leave_no_threads_after_close(pictures: Path) -> None:
         pictures,
     )
     assert done.stdout == f"0 {len(os.listdir('/dev/shm'))}\n", done.stderr
+
+
+def test_python_objects_that_are_held_to_the_end_leave_no_complaint() -> None:
+    code = (
+        "import headrace as hr\n"
+        "source = hr.open([{'x': 1}, {'x': 2}])\n"
+        "loader = hr.Loader(source, batch_size=1)\n"
+        "view = hr.prefetch([1], 'cpu')\n"
+        "batches = iter(loader), iter(view)\n"
+        "next(batches[0])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
