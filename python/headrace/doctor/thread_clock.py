@@ -8,12 +8,8 @@ anything, though: it never gave the core up itself, which the system counts apar
 from __future__ import annotations
 
 import time
+from resource import RUSAGE_THREAD, getrusage
 from typing import NamedTuple
-
-try:
-    from resource import RUSAGE_THREAD, getrusage
-except ImportError:  # not Linux: CPU time is all there is
-    RUSAGE_THREAD = None  # type: ignore[assignment]
 
 
 class Moment(NamedTuple):
@@ -25,7 +21,7 @@ class Moment(NamedTuple):
 
     def since(self, begin: Moment) -> Spent:
         wall, cpu = self.wall - begin.wall, self.cpu - begin.cpu
-        if RUSAGE_THREAD is not None and self.waits == begin.waits:
+        if self.waits == begin.waits:
             return Spent(wall, cpu, 0.0)
         return Spent(wall, cpu, max(0.0, wall - cpu))
 
@@ -40,5 +36,5 @@ class Spent(NamedTuple):
 
 def now() -> Moment:
     """For the calling thread."""
-    waits = getrusage(RUSAGE_THREAD).ru_nvcsw if RUSAGE_THREAD is not None else 0
+    waits = getrusage(RUSAGE_THREAD).ru_nvcsw
     return Moment(time.perf_counter(), time.thread_time(), waits)

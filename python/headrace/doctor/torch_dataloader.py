@@ -140,17 +140,18 @@ def _decoding_timed(clock: _Clock) -> Iterator[None]:
     if module is None:
         yield
         return
-    original = module.ImageFile.load
+    picture: Any = module.ImageFile
+    original = picture.load
     timed = clock.timed("decode", original)
 
     def load(self: Any) -> Any:
         return timed(self)
 
-    module.ImageFile.load = load  # type: ignore[method-assign]
+    picture.load = load
     try:
         yield
     finally:
-        module.ImageFile.load = original  # type: ignore[method-assign]
+        picture.load = original
 
 
 def _order(count: int) -> Iterator[int]:
