@@ -220,3 +220,14 @@ def test_one_stage_of_each_resource_gives_the_textbook_rates() -> None:
         }.items()
     }
     assert sustained(case) == rates
+
+
+def test_some_waiting_of_an_ample_input_is_not_the_inputs_fault() -> None:
+    case = Case((Stage("decode", "decode", 0.001),), workers=1, cores=1, step_seconds=0.01)
+    assert judge(case, [Window(90, 0.10)] * 3).word == "consumer"
+    assert judge(case, [Window(60, 0.40)] * 3).word == "unsure"
+
+
+def test_one_window_proves_nothing() -> None:
+    case = Case((Stage("decode", "decode", 0.01),), workers=1, cores=1, step_seconds=0.001)
+    assert judge(case, [Window(90, 0.9)]).word == "unsure"

@@ -366,7 +366,8 @@ class Examination:
             self._note("Without the experiment 'decode' nobody knows what the loader does.")
         report.detail = judge(case, windows)
         report.verdict = report.detail.word
-        report.predictions = ranked(case, self._offers, timed.rate)
+        if report.verdict not in ("fed", "consumer"):
+            report.predictions = ranked(case, self._offers, timed.rate)
 
     def _stalls(self, windows: list[Window]) -> list[Window]:
         """A GPU's queue hides waits, so there the share is what is lacking to the step alone."""

@@ -52,7 +52,7 @@ def named_by(source: Any, given: Any = None) -> list[str]:
         return sorted(path for path in glob.glob(root) if os.path.isfile(path))
     if hasattr(source, "key") and hasattr(source, "engine"):
         keys = (source.key(i) for i in _spread(len(source)))
-        found = [os.path.join(root, key) for key in keys]
+        found = [key if os.path.isfile(key) else os.path.join(root, key) for key in keys]
         if not all(map(os.path.isfile, found[:4])) and root:
             found = [os.path.join(root, name) for name in sorted(os.listdir(root))]
     else:

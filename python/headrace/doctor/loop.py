@@ -148,6 +148,7 @@ class _Watch:
             self.failure = "the loader gave no batch"
             return
         self._do(batch)
+        del batch  # whose memory the loader may need
         while len(self._windows) < self._count:
             iterator = self._window(iterator)
             if self.failure:

@@ -12,8 +12,9 @@ from headrace.doctor.loop import Spread
 from headrace.doctor.model import Case
 from headrace.doctor.ours import Price
 from headrace.doctor.remedies import Prediction
-from headrace.doctor.verdict import NOT_INPUT_BOUND, Verdict
+from headrace.doctor.verdict import FED_SHARE, NOT_INPUT_BOUND, Verdict
 
+_SLOWED = 0.8  # of its rate alone; below, a step is said to be held up
 _SENTENCES = {
     "fed": "Your training is fed: data is there when it is asked for.",
     "consumer": "Your training step is the limit, not the data.",
@@ -175,7 +176,12 @@ class Report:
         if self.verdict == "consumer" or self.verdict == "fed":
             if not math.isfinite(detail.margin):
                 return "The input is never the limit."
-            return f"The loader could deliver {1 + detail.margin:.1f} times what the step takes."
+            text = (
+                f"The loader alone could deliver {1 + detail.margin:.1f} times what the step takes"
+            )
+            if self.stall_share is not None and self.stall_share > FED_SHARE:
+                text += "; what it waits is for cores that both use, or when an epoch begins"
+            return text + "."
         if self.verdict == "unsure":
             likely = f"; it looks like {detail.likely} ({detail.cause})" if detail.likely else ""
             return f"What limits it cannot be told apart from the noise{likely}."
@@ -185,6 +191,12 @@ class Report:
         return text + "."
 
     def _advice(self) -> str:
+        there, alone = self.resources.get("device", 0.0), self.rates.get("ceiling", 0.0)
+        if self.verdict in ("fed", "consumer") and there < _SLOWED * alone:
+            return (
+                f"In the loop the step is slower ({_number(there)} records a second, alone "
+                f"{_number(alone)}): it shares the cores, so less work for the loader would help."
+            )
         if self.verdict in ("fed", "consumer"):
             return "Nothing about the data needs to change; a faster loader would gain nothing."
         if not self.predictions:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from headrace.doctor.model import Case, Stage, consumer_rate, input_rate, sustained
 
 FED_SHARE = 0.05  # a loop that waits less than this share of its time is fed
+HICCUPS = 0.20  # waits that do not come from a slow input, where that is ample
 AMPLE = 2.0  # an input that could give so many times more: the consumer is the limit, by far
 NEARLY = 1.10  # rates closer than this are not told apart
 
@@ -75,8 +76,9 @@ def judge(case: Case, windows: Sequence[Window]) -> Verdict:
         return Verdict(word, "the step", ratio - 1, noise)
     word, cause, margin = _limit_of(case)
     ratio = input_rate(case) / consumer_rate(case)
-    if case.step_seconds > 0 and word == "unsure" and ratio >= AMPLE and stall <= 2 * FED_SHARE:
-        return Verdict("consumer", "the step", ratio - 1, noise)  # waits at the start of epochs
+    if case.step_seconds > 0 and word == "unsure" and ratio >= AMPLE and stall <= HICCUPS:
+        # Waits at the start of epochs, or for cores that the loader shares with the step.
+        return Verdict("consumer", "the step", ratio - 1, noise)
     if case.step_seconds > 0 and min(stalls) <= FED_SHARE and stall < 2 * FED_SHARE:
         return Verdict("unsure", cause, margin, noise, likely=word)
     if word == "unsure" or noise > margin:
