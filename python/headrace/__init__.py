@@ -34,7 +34,7 @@ from headrace.presets import IMAGENET_MEAN, IMAGENET_STD
 from headrace.sources import Source, open, records, split, subset
 
 if TYPE_CHECKING:
-    from headrace.doctor.examination import doctor
+    from headrace.doctor.call import doctor
 
 __all__ = [
     *formats.__all__,

@@ -53,7 +53,8 @@ def run(
 
     Exit code 0: fed, or limited by the step, or no verdict. 1: data is the bottleneck.
     """
-    from headrace.doctor.examination import EXPERIMENTS, doctor
+    from headrace.doctor.call import doctor
+    from headrace.doctor.examination import EXPERIMENTS
 
     called = function_named(step) if step else None
     loader = make_loader(source, preset, size, batch_size, threads)

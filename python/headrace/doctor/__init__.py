@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 class _Doctor(types.ModuleType):
     def __call__(self, loader: Any, step: Any = None, **options: Any) -> Report:
-        """See headrace.doctor.examination.doctor."""
-        from headrace.doctor.examination import doctor
+        """See headrace.doctor.call.doctor."""
+        from headrace.doctor.call import doctor
 
         return doctor(loader, step, **options)
 

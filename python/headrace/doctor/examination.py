@@ -375,36 +375,3 @@ class Examination:
             return windows
         top = self._ceiling.rate
         return [Window(w.rate, max(0.0, 1 - w.rate / top)) for w in windows]
-
-
-def doctor(
-    loader: Any,
-    step: Step | None = None,
-    *,
-    seconds: float = 40.0,
-    skip: Iterable[str] = (),
-    model: Any = None,
-    optimizer: Any = None,
-    sweep: bool = False,
-    tell: Tell = lambda name, number: None,
-) -> Report:
-    """Examines a loader: does training wait for data, for which part of it, and what would help?
-
-    Works on a headrace.Loader, on torch's DataLoader, and on anything that a for loop accepts,
-    about which less can be told. The dataset is only read.
-
-    Args:
-        loader: what the training loop iterates. Its position is put back, if it is ours.
-        step: called with each batch, as your loop does. It trains for real; without one nothing is
-            said about waiting, only about what limits the loader.
-        seconds: about how long it takes. A batch that takes longer is waited for.
-        skip: names of experiments to leave out: host, ceiling, real, cached, cold, storage,
-            decode, copy, remedies.
-        model, optimizer: have their state_dict(), training flags and gradients put back.
-        sweep: also try other numbers of workers of a DataLoader, in half as much time again.
-        tell: called with the name and number of each experiment as it begins.
-
-    Returns a Report: ``print`` it. Ctrl-C ends it early with what was measured until then.
-    Raises ConfigError for what is no loader, an unknown name in skip, or no seconds.
-    """
-    return Examination(loader, step, seconds, skip, sweep, tell).run(model, optimizer)
