@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import importlib
 import sys
 import time
 from collections import defaultdict
@@ -85,7 +86,8 @@ def examine(loader: Any, seconds: float) -> tuple[Anatomy, list[dict[str, Any]]]
     stages = _stages(clock, operators, count)
     prices = [Price(n, (clock.busy[n] + clock.waited[n]) / count, 0.0) for n in operators]
     total = sum(stage.seconds for stage in stages)
-    slowest = sorted(times, reverse=True)[:5]
+    longest = {number: took for took, number in sorted(times)}
+    slowest = sorted(((took, n) for n, took in longest.items()), reverse=True)[:5]
     found = [{"key": _key(loader.dataset, n), "ms": round(1000 * took, 2)} for took, n in slowest]
     return Anatomy(tuple(stages), prices, 1 / total if total > 0 else 0.0, failure), found
 
@@ -136,10 +138,10 @@ def _timed_copy(dataset: Any, clock: _Clock) -> tuple[Any, list[str]]:
 @contextlib.contextmanager
 def _decoding_timed(clock: _Clock) -> Iterator[None]:
     """Pillow's decoding counted apart, where the program uses Pillow; put back afterwards."""
-    module = sys.modules.get("PIL.ImageFile")
-    if module is None:
+    if "PIL.Image" not in sys.modules:
         yield
         return
+    module = importlib.import_module("PIL.ImageFile")  # Pillow itself does so with its first file
     picture: Any = module.ImageFile
     original = picture.load
     timed = clock.timed("decode", original)
