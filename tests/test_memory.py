@@ -24,7 +24,7 @@ from headrace import transforms as T
 MIB = 1 << 20
 
 PROGRAM = """
-import ctypes, json, os, sys
+import ctypes, json, os, sys, time
 import headrace as hr
 from headrace import transforms as T
 
@@ -89,6 +89,8 @@ EPOCHS = (
     PROGRAM
     + """
 source = loader(case["paths"], shuffle=True)
+for batch in source:
+    time.sleep(0.02)  # a consumer that is late has every slot filled, now and not at some later time
 grown = []
 for epoch in range(52):
     assert run_through(source) == len(case["paths"])
