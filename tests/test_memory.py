@@ -90,7 +90,7 @@ EPOCHS = (
     + """
 source = loader(case["paths"], shuffle=True)
 for batch in source:
-    time.sleep(0.02)  # a consumer that is late has every slot filled, now and not at some later time
+    time.sleep(0.02)  # a late consumer has every slot filled now, not at some later time
 grown = []
 for epoch in range(52):
     assert run_through(source) == len(case["paths"])
