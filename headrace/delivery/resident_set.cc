@@ -370,7 +370,7 @@ void ResidentSet::stage_rows(const Table& table, uint8_t*& stage) {
   const size_t bytes = table.row_bytes();
   size_t streamed = 0;
   for (int64_t index : rows_.indices) {
-    if (index < on_device_) continue;
+    if (index < on_device_ || bytes == 0) continue;
     std::memcpy(stage + streamed++ * bytes, table.field.values + size_t(index) * bytes, bytes);
   }
   if (streamed == 0) return;

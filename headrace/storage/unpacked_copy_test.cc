@@ -195,6 +195,14 @@ TEST_F(UnpackedCopyTest, of_a_changed_file_is_damaged_or_the_same) {
                 (data / "a.zst") + ", byte 0\n  help: copy or download the file again");
 }
 
+// The library compares them only as long as blocks are not empty.
+TEST_F(UnpackedCopyTest, a_frame_has_the_size_that_it_declares) {
+  data.write("a.zst", std::string("\x28\xB5\x2F\xFD\x20\x03\0\0\0\x01\0\0", 12));
+  EXPECT_NE(
+      copy("a.zst", Packing::kZstd)->damage->message().find("a zstd frame of 0 bytes declares 3"),
+      std::string::npos);
+}
+
 TEST_F(UnpackedCopyTest, says_where_other_bytes_follow) {
   const std::string packed = gzipped("one");
   data.write("a.gz", packed + "garbage");

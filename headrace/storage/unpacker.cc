@@ -67,12 +67,15 @@ class Zstd final : public Unpacker {
   void restart() override {
     ZSTD_DCtx_reset(context_.get(), ZSTD_reset_session_only);
     at_ = 0;
+    made_ = 0;
   }
 
   Step run(std::span<const uint8_t> in, std::span<uint8_t> out) override {
     // In small pieces: on an error it does not say how far in the piece it got.
     constexpr size_t kPiece = size_t{16} << 10;
-    ZSTD_inBuffer from{in.data(), std::min(in.size(), kPiece), 0};
+    // A frame's first byte comes alone. A frame that is there as a whole goes another way through
+    // the library, which refuses other things than the one in pieces does.
+    ZSTD_inBuffer from{in.data(), std::min(in.size(), at_ == 0 ? 1 : kPiece), 0};
     ZSTD_outBuffer to{out.data(), out.size(), 0};
     Step step;
     if (!begins_well(in)) {
@@ -93,6 +96,8 @@ class Zstd final : public Unpacker {
     step.consumed = from.pos;
     step.produced = to.pos;
     at_ += from.pos;
+    made_ += to.pos;
+    if (step.ended) check_size(step);
     return step;
   }
 
@@ -110,14 +115,27 @@ class Zstd final : public Unpacker {
     }
   }
 
+  // The library compares a frame's size with the one declared only where its last block is not
+  // empty.
+  void check_size(Step& step) const {
+    const size_t known = std::min<uint64_t>(header_.size(), at_);
+    const unsigned long long declared = ZSTD_getFrameContentSize(header_.data(), known);
+    if (declared == ZSTD_CONTENTSIZE_UNKNOWN || declared == ZSTD_CONTENTSIZE_ERROR) return;
+    if (declared == made_) return;
+    step.result = damaged_packing("a zstd frame of " + std::to_string(made_) + " bytes declares " +
+                                  std::to_string(declared));
+    step.ended = false;
+  }
+
   // Only frames of the standard: the library may also read those of before, by code that is not
   // made for hostile bytes.
   bool begins_well(std::span<const uint8_t> in) {
-    for (uint64_t i = at_; i < signature_.size() && i - at_ < in.size(); ++i) {
-      signature_[i] = in[i - at_];
-      const bool skipped = signature_[0] >= 0x50 && signature_[0] <= 0x5F;
+    for (uint64_t i = at_; i < header_.size() && i - at_ < in.size(); ++i) {
+      header_[i] = in[i - at_];
+      if (i >= kFrame.size()) continue;
+      const bool skipped = header_[0] >= 0x50 && header_[0] <= 0x5F;
       const uint8_t wanted = skipped ? kSkipped[i] : kFrame[i];
-      if (signature_[i] != wanted && !(i == 0 && skipped)) return false;
+      if (header_[i] != wanted && !(i == 0 && skipped)) return false;
     }
     return true;
   }
@@ -128,8 +146,8 @@ class Zstd final : public Unpacker {
     void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
   };
   std::unique_ptr<ZSTD_DCtx, Free> context_;
-  std::array<uint8_t, 4> signature_{};
-  uint64_t at_ = 0;  // in the frame
+  std::array<uint8_t, 18> header_{};  // the most that a frame's header takes
+  uint64_t at_ = 0, made_ = 0;        // bytes of the frame, and out of it
 };
 
 }  // namespace
