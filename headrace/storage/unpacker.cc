@@ -87,6 +87,7 @@ class Zstd final : public Unpacker {
       const size_t status = ZSTD_decompressStream(context_.get(), &to, &from);
       if (ZSTD_isError(status)) {
         step.result = error_of(status);
+        if (at_ == 0 && from.pos == 1) from.pos = 0;  // the first byte is of the same piece
         break;
       }
       step.ended = status == 0;
