@@ -132,6 +132,7 @@ std::string Prefetcher::waits_for() const {
 }
 
 void Prefetcher::feed_all() {
+  std::exception_ptr error;
   try {
     while (wait_for_place()) {
       enter(Stage::kFeed);
@@ -148,8 +149,10 @@ void Prefetcher::feed_all() {
       push({deliver(std::move(*batch)), nullptr});
     }
   } catch (...) {
-    push({std::nullopt, std::current_exception()});
+    error = std::current_exception();
   }
+  // Only here, and moved: the consumer is the one that frees what was thrown.
+  if (error) push({std::nullopt, std::move(error)});
   for (const Copying& copying : copying_) wait_until_done(*copying.done);
   copying_.clear();
   enter(Stage::kIdle);
