@@ -341,3 +341,11 @@ def test_workers_end_at_the_interpreters_end(tmp_path: Path) -> None:
     out, err = run.communicate(timeout=30)
     assert run.returncode == 5, err
     wait_until_gone([int(pid) for pid in out.split()])
+
+
+def test_workers_find_the_package_where_this_process_has_it() -> None:
+    from headrace.workers.pool import _command
+
+    folder = Path(hr.__file__).parents[1]
+    assert (folder / "headrace" / "workers" / "process.py").is_file()
+    assert any(f"sys.path.insert(0, {str(folder)!r})" in part for part in _command(3, 4))

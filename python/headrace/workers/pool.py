@@ -361,7 +361,7 @@ def _main_module() -> dict[str, Any]:
 def _command(end: int, lifeline: int) -> list[str]:
     # The folder with this package first: what else is in sys.path comes with the first message.
     code = (
-        f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r}); "
+        f"import sys; sys.path.insert(0, {str(Path(_core.__file__).parents[1])!r}); "
         f"from headrace.workers.process import main; main({end}, {lifeline})"
     )
     flags = multiprocessing.util._args_from_interpreter_flags()  # type: ignore[attr-defined]
