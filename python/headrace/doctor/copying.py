@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from headrace.delivery.nested import take_apart
+
 _BYTES = 64 << 20
 
 
@@ -56,14 +58,5 @@ def on_device(batch: Any) -> Any:
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_available():
         return batch
-    return _moved(batch)
-
-
-def _moved(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _moved(item) for name, item in value.items()}
-    if isinstance(value, tuple) and hasattr(value, "_make"):
-        return value._make([_moved(item) for item in value])
-    if isinstance(value, (tuple, list)):
-        return type(value)(_moved(item) for item in value)
-    return value.to("cuda") if hasattr(value, "to") else value
+    parts = take_apart(batch, lambda value: hasattr(value, "to"))
+    return parts.put_together([tensor.to("cuda") for tensor in parts.leaves])

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from headrace import _core
 from headrace.delivered import Delivered
 from headrace.doctor import copying, files, host, ours, torch_dataloader, trials
 from headrace.doctor.loop import (
@@ -266,7 +267,7 @@ class Examination:
         if self._dataloader is None:
             self._note("A sweep of workers is for torch's DataLoader only.")
             return
-        cores = host.allowed_cores()
+        cores = _core.allowed_cores()
         self._report.sweep = torch_dataloader.sweep(self._dataloader, cores, seconds)
 
     def _case(self) -> Case | None:
@@ -279,7 +280,7 @@ class Examination:
         case = Case(
             stages,
             workers,
-            host.allowed_cores(),
+            _core.allowed_cores(),
             max(0.0, self._step_seconds() - copied),
             copied,
             self._disk_depth(workers),

@@ -9,13 +9,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from headrace import _core
+
 _CGROUP = Path("/sys/fs/cgroup")
 
 
 def look(paths: list[str]) -> dict[str, Any]:
     """Facts by name; what could not be found out is None. ``paths``: where the data lies."""
     return {
-        "cores": allowed_cores(),
+        "cores": _core.allowed_cores(),
         "cpu_limit": _cpu_limit(),
         "memory_bytes": _meminfo("MemTotal"),
         "memory_available_bytes": _meminfo("MemAvailable"),
@@ -24,13 +26,6 @@ def look(paths: list[str]) -> dict[str, Any]:
         "disk": disk_kind(paths[0]) if paths else None,
         "gpu": _gpu(),
     }
-
-
-def allowed_cores() -> int:
-    """Cores that this process may use: its affinity, less where a cgroup limits its time."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    limit = _cpu_limit()
-    return max(1, min(cores or 1, int(limit + 0.5) if limit else 1 << 20))
 
 
 def disk_kind(path: str) -> str | None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from headrace.delivery.nested import take_apart
 from headrace.doctor import thread_clock
 from headrace.doctor.verdict import Window
 
@@ -91,13 +92,9 @@ def _is_scalar(value: Any) -> bool:
     return getattr(value, "shape", None) == ()
 
 
-def bytes_in(value: Any) -> int:
+def bytes_in(batch: Any) -> int:
     """Bytes of all arrays of a batch."""
-    if isinstance(value, Mapping):
-        return sum(map(bytes_in, value.values()))
-    if isinstance(value, (tuple, list)):
-        return sum(map(bytes_in, value))
-    return int(getattr(value, "nbytes", 0) or 0)
+    return sum(int(a.nbytes) for a in take_apart(batch, lambda v: hasattr(v, "nbytes")).leaves)
 
 
 def settle() -> None:
