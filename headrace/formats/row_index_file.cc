@@ -145,13 +145,14 @@ std::unique_ptr<RowIndexFile> RowIndexFile::create(const std::string& path,
 
 std::unique_ptr<RowIndexFile> RowIndexFile::extend(const std::string& path,
                                                    const RowIndexKey& key) {
+  // Asked before opening: what another process publishes in between is opened, never replaced.
+  const bool missing = ::access(path.c_str(), F_OK) != 0;
   Result<std::unique_ptr<RowIndexFile>> there = open(path, key, /*writable=*/true);
   const RowIndexFile* old = there ? there->get() : nullptr;
   if (old) {
     const uint64_t live = old->contents().live_bytes + end_of_table(key);
     if (old->file_bytes() < 2 * live + kWasteful) return std::move(*there);
   }
-  const bool missing = !old && ::access(path.c_str(), F_OK) != 0;
   std::unique_ptr<RowIndexFile> file = create(path, key);
   if (!file || (old && !file->copy_from(*old))) return nullptr;
   if (file->publish(/*replace=*/!missing)) return file;

@@ -2,9 +2,12 @@
 #include "headrace/formats/row_index_file.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -222,6 +225,40 @@ TEST(RowIndexFile, IsExtendedByThreadsAndProcessesAtOnce) {
   for (int64_t slot = 0; slot < key.slots(); ++slot) {
     ASSERT_EQ(found(*file, slot, hash_of(slot)), rows_of(slot, 100 + slot % 700)) << slot;
   }
+}
+
+TEST(RowIndexFile, ThatProcessesBeginAtOnceIsOneFile) {
+  constexpr RowIndexKey key{.fingerprint = 5, .records = 3, .pictures = 1};
+  auto* const begun = static_cast<std::atomic<int>*>(::mmap(nullptr, sizeof(std::atomic<int>),
+                                                            PROT_READ | PROT_WRITE,
+                                                            MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(begun, MAP_FAILED);
+  for (int round = 0; round < 100; ++round) {
+    TemporaryFolder folder;
+    const std::string path = folder / "index";
+    begun->store(0);
+    std::vector<pid_t> children;
+    for (int64_t slot = 0; slot < key.slots(); ++slot) {
+      const pid_t child = ::fork();
+      if (child == 0) {
+        begun->fetch_add(1);
+        while (begun->load() < key.slots()) ::sched_yield();
+        const auto file = RowIndexFile::extend(path, key);
+        ::_exit(file && file->add(slot, hash_of(slot), rows_of(slot, 9)) && file->flush() ? 0 : 1);
+      }
+      children.push_back(child);
+    }
+    for (pid_t child : children) {
+      int status = -1;
+      ASSERT_EQ(::waitpid(child, &status, 0), child);
+      ASSERT_EQ(status, 0);
+    }
+    const auto file = must_open(path, key);
+    for (int64_t slot = 0; slot < key.slots(); ++slot) {
+      ASSERT_EQ(found(*file, slot, hash_of(slot)), rows_of(slot, 9)) << round << ", " << slot;
+    }
+  }
+  ::munmap(begun, sizeof *begun);
 }
 
 }  // namespace
