@@ -87,11 +87,6 @@ void DeviceRing::give_back(Slab slab) {
   if (on_return_) on_return_();
 }
 
-int DeviceRing::out() const {
-  MutexLock lock(mutex_);
-  return out_;
-}
-
 size_t DeviceRing::bytes() const {
   MutexLock lock(mutex_);
   return bytes_;

@@ -36,7 +36,6 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   void give_back(Slab slab) EXCLUDES_LOCK(mutex_);
 
   int slabs() const { return slabs_; }
-  int out() const EXCLUDES_LOCK(mutex_);
   size_t bytes() const EXCLUDES_LOCK(mutex_);  // of the memory that it holds, leased or not
   Device& device() const { return *device_; }
   // Called, without locks, when a slab comes back; detach() returns when no call is under way.

@@ -94,7 +94,6 @@ class Prefetcher {
   // Batches that next() would give at once, the end and an error included.
   int ready() const EXCLUDES_LOCK(mutex_);
   PrefetchStats stats() const EXCLUDES_LOCK(mutex_);
-  const DevicePtr& device() const { return device_; }
 
  private:
   enum class Stage { kIdle, kFeed, kStaging, kRoom };
