@@ -25,8 +25,8 @@ int64_t rows_of(const ResidentFill& fill) {
 }  // namespace
 
 ResidentSource::ResidentSource(const ResidentFill& fill)
-    : base_(fill.source), schema_(fill.schema), held_(schema_.size()) {
-  const auto records = static_cast<size_t>(base_->size());
+    : SourceAround(fill.source), schema_(fill.schema), held_(schema_.size()) {
+  const auto records = static_cast<size_t>(size());
   for (const Output& output : fill.plan->outputs()) {
     if (output.origin != OutputOrigin::kField) continue;
     const auto at = std::ranges::find(schema_, output.name, &Field::name);

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "headrace/executor/batch.h"
-#include "headrace/formats/source.h"
+#include "headrace/formats/source_around.h"
 
 namespace headrace {
 
@@ -31,7 +31,7 @@ struct ResidentFill {
   std::function<void(const std::string&)> warn = {};
 };
 
-class ResidentSource final : public Source {
+class ResidentSource final : public SourceAround {
  public:
   // Nothing where the records take more than they may, or too many are bad; `why` says which.
   // Throws what ends a run, and what `interrupted` throws.
@@ -39,23 +39,12 @@ class ResidentSource final : public Source {
   static std::shared_ptr<const ResidentSource> filled(const ResidentFill& fill, std::string& why,
                                                       const std::function<void()>& interrupted);
 
-  int64_t size() const override { return base_->size(); }
   const Schema& schema() const override { return schema_; }
   ReadStyle read_style() const override { return ReadStyle::kMemory; }
   void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
             std::span<RecordData> out) const override;
+  void will_read(int64_t, int64_t) const override {}  // they are here
   const uint8_t* dense_values(size_t field) const override;
-
-  std::string key(int64_t index) const override { return base_->key(index); }
-  Where where(int64_t index) const override { return base_->where(index); }
-  std::string root() const override { return base_->root(); }
-  std::vector<int64_t> integer_column(std::string_view field) const override {
-    return base_->integer_column(field);
-  }
-  std::vector<std::string> classes() const override { return base_->classes(); }
-  std::vector<int64_t> block_ends() const override { return base_->block_ends(); }
-  uint64_t fingerprint() const override { return base_->fingerprint(); }
-  std::string description() const override { return base_->description(); }
 
   size_t bytes() const { return bytes_; }
   int64_t bad_records() const { return static_cast<int64_t>(failures_.size()); }
@@ -78,7 +67,6 @@ class ResidentSource final : public Source {
                  size_t most_bytes);
   uint8_t* take(size_t bytes);
 
-  const SourcePtr base_;
   const Schema schema_;
   std::vector<Held> held_;  // by schema field
   std::vector<std::shared_ptr<void>> pages_;
