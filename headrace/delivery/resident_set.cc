@@ -171,22 +171,17 @@ Batch ResidentSet::take(const Sampler& sampler, uint64_t seed, uint64_t epoch, i
   Batch out{static_cast<int64_t>(epoch), batch, rows_.count, {}};
   uint8_t* stage = nullptr;
   if (options_.steps) options_.steps->begin(seed, epoch, range.begin, rows_.count);
-  if (!on_host()) {
-    if (const size_t bytes = staged_bytes(); bytes > 0) {
-      stage = static_cast<uint8_t*>(staging_.take(bytes));
-    }
-    const bool used = stage != nullptr;
-    indices_ = stage_indices(stage);
-    std::vector<std::shared_ptr<DeviceLease>> leases;
-    for (auto& table : tables_) out.fields.push_back(make_field(*table, stage, leases));
-    const EventPtr ready = stream_->record();
-    if (used) staging_.fence(ready);
-    for (const auto& lease : leases) lease->set_ready(ready);
-    return out;
+  if (const size_t bytes = on_host() ? 0 : staged_bytes(); bytes > 0) {
+    stage = static_cast<uint8_t*>(staging_.take(bytes));
   }
-  indices_ = rows_.indices.data();
+  const bool staged = stage != nullptr;
+  indices_ = on_host() ? rows_.indices.data() : stage_indices(stage);
   std::vector<std::shared_ptr<DeviceLease>> leases;
   for (auto& table : tables_) out.fields.push_back(make_field(*table, stage, leases));
+  if (on_host()) return out;  // it is done
+  const EventPtr ready = stream_->record();
+  if (staged) staging_.fence(ready);
+  for (const auto& lease : leases) lease->set_ready(ready);
   return out;
 }
 
