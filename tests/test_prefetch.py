@@ -328,11 +328,9 @@ def test_nothing_is_left_behind():
 
 def test_the_order_of_waits_around_a_transform(monkeypatch):
     """The rule that makes memory of the side stream safe, on streams that only take notes."""
-    from headrace.delivery.side_stream import Streams
-
     notes = []
 
-    class Noted(Streams):
+    class Noted:
         def side_waits_for_current(self):
             notes.append("side waits")
 
@@ -367,9 +365,7 @@ def test_the_order_of_waits_around_a_transform(monkeypatch):
 
 
 def test_an_error_of_the_transform_comes_at_its_batch():
-    from headrace.delivery.side_stream import Streams
-
-    class Free(Streams):
+    class Free:
         def side_waits_for_current(self): ...
         def current_waits_for(self, event): ...
         def on_side(self):

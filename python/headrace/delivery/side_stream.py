@@ -4,26 +4,19 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, Protocol
 
 
-class Streams:
-    """The consumer's stream, and one beside it; an interface, so that its use can be tested."""
+class Streams(Protocol):
+    """The consumer's stream, and one beside it."""
 
-    def side_waits_for_current(self) -> None:
-        raise NotImplementedError
-
-    def current_waits_for(self, event: Any) -> None:
-        raise NotImplementedError
-
-    def on_side(self) -> Any:
-        raise NotImplementedError
-
-    def record(self) -> Any:
-        raise NotImplementedError
+    def side_waits_for_current(self) -> None: ...
+    def current_waits_for(self, event: Any) -> None: ...
+    def on_side(self) -> Any: ...
+    def record(self) -> Any: ...
 
 
-class TorchStreams(Streams):
+class TorchStreams:
     """torch's current stream on a device, whichever that is at each call, and one of our own."""
 
     def __init__(self, device: str) -> None:
