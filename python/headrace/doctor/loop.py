@@ -217,17 +217,16 @@ def keep_some(batches: Iterable[Any], count: int = 8) -> list[Any]:
     return kept
 
 
-def _copied(value: Any) -> Any:
+def _copied(batch: Any) -> Any:
     """The batch with memory of its own, so that none of the loader's is held."""
-    if isinstance(value, Mapping):
-        return {name: _copied(item) for name, item in value.items()}
-    if isinstance(value, tuple) and hasattr(value, "_make"):
-        return value._make([_copied(item) for item in value])
-    if isinstance(value, (tuple, list)):
-        return type(value)(_copied(item) for item in value)
-    if hasattr(value, "clone"):
-        return value.clone()
-    return value.copy() if hasattr(value, "shape") and hasattr(value, "copy") else value
+    parts = take_apart(batch, lambda value: hasattr(value, "clone") or hasattr(value, "shape"))
+    return parts.put_together([_copy_of(array) for array in parts.leaves])
+
+
+def _copy_of(array: Any) -> Any:
+    if hasattr(array, "clone"):
+        return array.clone()
+    return array.copy() if hasattr(array, "copy") else array
 
 
 class Replay:
