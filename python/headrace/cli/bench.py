@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import enum
 import hashlib
-import os
 import statistics
 import time
 from collections.abc import Sequence
@@ -14,17 +13,9 @@ from typing import Annotated, Any
 import typer
 
 from headrace.cli import output
+from headrace.cli.preset import PRESETS, loader_of
 
 STAGES = ("read", "entropy", "transform", "resample", "store", "python", "wait")
-
-
-class Preset(str, enum.Enum):
-    """What is done to each record."""
-
-    imagenet_train = "imagenet-train"
-    imagenet_eval = "imagenet-eval"
-    decode = "decode"
-    raw = "raw"
 
 
 class PixelType(str, enum.Enum):
@@ -39,12 +30,13 @@ def run(
         str, typer.Argument(metavar="SOURCE", help="A path, as headrace.open takes it.")
     ],
     preset: Annotated[
-        Preset,
+        str,
         typer.Option(
+            **output.one_of((*PRESETS, "raw")),
             help="imagenet-train: random resized crop and flip; imagenet-eval: resize and centre "
-            "crop; decode: whole pictures, uint8; raw: read the bytes, decode nothing."
+            "crop; decode: whole pictures, uint8; raw: read the bytes, decode nothing.",
         ),
-    ] = Preset.imagenet_train,
+    ] = PRESETS[0],
     size: Annotated[int, typer.Option(min=1, help="Side of the delivered pictures.")] = 224,
     dtype: Annotated[
         PixelType, typer.Option(help="Of the delivered pictures.")
@@ -79,7 +71,7 @@ def run(
 
 def make_loader(
     path: str,
-    preset: Preset,
+    preset: str,
     size: int,
     dtype: str,
     batch_size: int,
@@ -97,26 +89,13 @@ def make_loader(
     indices = np.arange(min(len(source), limit or len(source)))
     if repeat > 1 or limit:
         source = headrace.subset(source, np.tile(indices, repeat))
-    if preset is Preset.raw:
+    if preset == "raw":
+        from headrace import _core
         from headrace.cli.raw import RawReader
 
-        return RawReader(source, batch_size, threads or len(os.sched_getaffinity(0))), len(source)
-    transforms: list[Any] = []
-    options: dict[str, Any] = {}
-    if preset is Preset.imagenet_train:
-        transforms = headrace.presets.imagenet_train(size, dtype=dtype)
-    elif preset is Preset.imagenet_eval:
-        transforms = headrace.presets.imagenet_eval(size, dtype=dtype)
-    else:
-        options["ragged"] = "list"
-    loader = headrace.Loader(
-        source,
-        transforms,
-        batch_size=batch_size,
-        shuffle=preset is Preset.imagenet_train,
-        seed=seed,
-        threads=threads,
-        **options,
+        return RawReader(source, batch_size, threads or _core.allowed_cores()), len(source)
+    loader = loader_of(
+        source, preset, size, dtype, batch_size=batch_size, seed=seed, threads=threads
     )
     return loader.numpy(), len(source)
 
@@ -195,7 +174,7 @@ def peak_rss_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def print_result(source: str, preset: Preset, result: dict[str, Any]) -> None:
+def print_result(source: str, preset: str, result: dict[str, Any]) -> None:
     from rich.markup import escape
 
     rates = ", ".join(f"{rate:,.0f}" for rate in result["images_per_second_epochs"])
@@ -212,6 +191,6 @@ def print_result(source: str, preset: Preset, result: dict[str, Any]) -> None:
     }
     console = output.console()
     rate = f"[bold]{result['images_per_second']:,.0f} images/s[/]"
-    console.print(f"{rate}  ({preset.value}, {escape(source)})")
+    console.print(f"{rate}  ({preset}, {escape(source)})")
     for name, text in facts.items():
         console.print(f"[dim]{name:<12}[/] {escape(text)}")

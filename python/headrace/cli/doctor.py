@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,14 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from headrace.cli import output
-
-
-class Preset(str, enum.Enum):
-    """What is done to each record."""
-
-    imagenet_train = "imagenet-train"
-    imagenet_eval = "imagenet-eval"
-    decode = "decode"
+from headrace.cli.preset import PRESETS, loader_of
 
 
 @output.command
@@ -27,12 +19,13 @@ def run(
         str, typer.Argument(metavar="SOURCE", help="A path, as headrace.open takes it.")
     ],
     preset: Annotated[
-        Preset,
+        str,
         typer.Option(
+            **output.one_of(PRESETS),
             help="imagenet-train: random resized crop and flip; imagenet-eval: resize and centre "
-            "crop; decode: whole pictures, uint8."
+            "crop; decode: whole pictures, uint8.",
         ),
-    ] = Preset.imagenet_train,
+    ] = PRESETS[0],
     size: Annotated[int, typer.Option(min=1, help="Side of the delivered pictures.")] = 224,
     batch_size: Annotated[int, typer.Option(min=1)] = 64,
     threads: Annotated[int | None, typer.Option(min=1, help="Default: the allowed cores.")] = None,
@@ -54,10 +47,12 @@ def run(
     Exit code 0: fed, or limited by the step, or no verdict. 1: data is the bottleneck.
     """
     from headrace.doctor.call import doctor
-    from headrace.doctor.examination import EXPERIMENTS
+    from headrace.doctor.experiments import EXPERIMENTS
 
     called = function_named(step) if step else None
-    loader = make_loader(source, preset, size, batch_size, threads)
+    loader = loader_of(
+        output.open_source(source), preset, size, batch_size=batch_size, threads=threads
+    )
     with output.progress("examining", len(EXPERIMENTS), quiet=json) as done:
         report = doctor(
             loader,
@@ -74,28 +69,6 @@ def run(
     if report.interrupted:
         return output.INTERRUPTED
     return output.BAD_ANSWER if report.input_bound else output.GOOD
-
-
-def make_loader(path: str, preset: Preset, size: int, batch_size: int, threads: int | None) -> Any:
-    """The loader that is examined."""
-    import headrace
-
-    transforms: list[Any] = []
-    options: dict[str, Any] = {}
-    if preset is Preset.imagenet_train:
-        transforms = headrace.presets.imagenet_train(size)
-    elif preset is Preset.imagenet_eval:
-        transforms = headrace.presets.imagenet_eval(size)
-    else:
-        options["ragged"] = "list"
-    return headrace.Loader(
-        output.open_source(path),
-        transforms,
-        batch_size=batch_size,
-        shuffle=preset is Preset.imagenet_train,
-        threads=threads,
-        **options,
-    )
 
 
 def function_named(text: str) -> Callable[[Any], Any]:

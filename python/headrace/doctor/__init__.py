@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The doctor: is data the bottleneck, which part of it, and what to change. ``hr.doctor(loader)``.
 
-`model` is the law, `verdict` and `remedies` conclude from it; the experiments are `loop`, `files`,
-`ours`, `torch_dataloader`, `copying`, `host` and `trials`; `examination` runs them.
+`examination` runs the `experiments` (which use `loop`, `files`, `ours`, `torch_dataloader`,
+`copying`, `host`, `trials`) on one set of `findings`; `conclusion` makes of those a case of the
+`model`, which is the law, and `verdict` and `remedies` conclude from it.
 
 The package is itself the function, so that ``hr.doctor(...)`` and ``import headrace.doctor.model``
 can both be written, and nothing of it is imported before one of them is.

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from headrace.doctor.examination import Examination, Tell
+from headrace.doctor.examination import Tell, chosen, examine
+from headrace.doctor.findings import Findings
 from headrace.doctor.loop import Step
 from headrace.doctor.report import Report
 
@@ -41,4 +42,5 @@ def doctor(
     Returns a Report: ``print`` it. Ctrl-C ends it early with what was measured until then.
     Raises ConfigError for what is no loader, an unknown name in skip, or no seconds.
     """
-    return Examination(loader, step, seconds, skip, sweep, tell).run(model, optimizer)
+    names = chosen(skip, ["sweep"] if sweep else [])
+    return examine(Findings(loader, step), names, seconds, tell, model, optimizer)

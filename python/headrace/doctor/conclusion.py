@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From what was measured to a case of the model, and from that to the report's verdict."""
+
+from __future__ import annotations
+
+import dataclasses
+import multiprocessing
+
+from headrace import _core
+from headrace.doctor.findings import Findings
+from headrace.doctor.loop import Timed
+from headrace.doctor.model import Case, Stage, input_rate, sustained
+from headrace.doctor.remedies import ranked
+from headrace.doctor.verdict import Window, judge
+
+
+def conclude(found: Findings) -> None:
+    """Verdict, resources and predictions into the report, as far as the findings go."""
+    report, case = found.report, case_of(found)
+    timed = found.real or found.alone
+    if case is None or timed is None:
+        return
+    report.case = case
+    report.resources = sustained(case)
+    report.waits = timed.wait
+    report.start_seconds = timed.first
+    windows = timed.windows
+    if found.real is not None:
+        report.steps = timed.step
+        windows = _stalls(found, windows)
+        stalls = sorted(window.stall for window in windows)
+        report.stall_share = stalls[len(stalls) // 2]
+    else:
+        case = dataclasses.replace(case, step_seconds=0.0)
+    if found.anatomy is None and found.ours is not None and not case.stages:
+        found.note("Without the experiment 'decode' nobody knows what the loader does.")
+    report.detail = judge(case, windows)
+    report.verdict = report.detail.word
+    if report.verdict not in ("fed", "consumer"):
+        report.predictions = ranked(case, found.offers, timed.rate)
+
+
+def case_of(found: Findings) -> Case | None:
+    """The model of what was measured; None where too little was."""
+    alone = found.alone or found.real
+    if alone is None:
+        return None
+    stages, workers, overlapped, gils = _stages(found, alone)
+    copied = _copy_seconds(found)
+    case = Case(
+        stages,
+        workers,
+        _core.allowed_cores(),
+        max(0.0, _step_seconds(found) - copied),
+        copied,
+        _disk_depth(found, workers),
+        gils,
+        overlapped,
+        small_files=found.reads.small_files if found.reads else False,
+    )
+    return _calibrated(found, case)
+
+
+def _stages(found: Findings, alone: Timed) -> tuple[tuple[Stage, ...], int, bool, int]:
+    """Stages, workers, whether they work ahead, interpreters for steps in Python."""
+    stages = found.anatomy.stages if found.anatomy else ()
+    if found.ours is not None:
+        pool = found.ours._workers.count
+        return stages, int(found.ours.stats()["threads"]), True, max(1, pool)
+    if found.dataloader is not None:
+        count = int(found.dataloader.num_workers)
+        return stages, max(1, count), count > 0, max(1, count)
+    seconds = 1 / alone.rate
+    ahead = _works_ahead(found, seconds)
+    if alone.wait_cpu > 0.5:
+        return (Stage("its own code", "python", seconds, ("gil",)),), 1, ahead, 1
+    if multiprocessing.active_children():
+        found.note("The loader has processes of its own, into which nobody can look.")
+        return (), 1, ahead, 1
+    return (Stage("reading", "storage", seconds, ("disk",)),), 1, ahead, 1
+
+
+def _disk_depth(found: Findings, workers: int) -> float:
+    """How many reads go on side by side: as read, but no more than the loader showed.
+
+    Where all threads together give hardly more than one of them, they wait for each other.
+    """
+    depth = found.reads.depth if found.reads else 1.0
+    if found.alone is None or found.anatomy is None or not found.anatomy.one_thread:
+        return depth
+    scaling = found.alone.rate / found.anatomy.one_thread
+    return min(depth, max(1.0, scaling)) if scaling < 0.8 * workers else depth
+
+
+def _works_ahead(found: Findings, seconds: float) -> bool:
+    """Whether records are made during the step: then the loop waits less than they take."""
+    if found.real is None or found.alone is None:
+        return False
+    waited = found.real.wait.mean * found.real.batches / max(1, found.real.records)
+    return waited < 0.7 * seconds
+
+
+def _step_seconds(found: Findings) -> float:
+    """Of a record: as timed in the loop, or alone where a GPU only queues it."""
+    alone = 1 / found.ceiling.rate if found.ceiling else 0.0
+    if found.real is None or not found.real.records:
+        return alone
+    return max(alone, found.real.step.mean * found.real.batches / found.real.records)
+
+
+def _copy_seconds(found: Findings) -> float:
+    if found.ceiling is None or found.cached is None or "pinned" not in found.report.copies:
+        return 0.0
+    return max(0.0, 1 / found.cached.rate - 1 / found.ceiling.rate)
+
+
+def _calibrated(found: Findings, case: Case) -> Case:
+    """Stages scaled to what the loader alone gave with all its workers: it knows contention."""
+    if found.alone is None or not case.stages:
+        return case
+    factor = input_rate(case) / found.alone.rate
+    stages = tuple(dataclasses.replace(s, seconds=s.seconds * factor) for s in case.stages)
+    return dataclasses.replace(case, stages=stages)
+
+
+def _stalls(found: Findings, windows: list[Window]) -> list[Window]:
+    """A GPU's queue hides waits, so there the share is what is lacking to the step alone."""
+    if "pinned" not in found.report.copies or found.ceiling is None:
+        return windows
+    top = found.ceiling.rate
+    return [Window(w.rate, max(0.0, 1 - w.rate / top)) for w in windows]

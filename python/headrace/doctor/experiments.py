@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The experiments: each isolates one term, takes about the seconds that it is given, and adds what
+it saw to the findings."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+
+from headrace import _core
+from headrace.doctor import copying, files, host, ours, torch_dataloader, trials
+from headrace.doctor.conclusion import case_of
+from headrace.doctor.findings import Findings
+from headrace.doctor.loop import Replay, bytes_in, records_in, settle, time_loop
+
+
+def look_at_host(found: Findings, seconds: float) -> None:
+    """What this machine has, and where the data lies."""
+    if found.ours is not None:
+        found.paths = files.named_by(found.ours.source, found.ours.source.path)
+    elif found.dataloader is not None:
+        found.paths = files.named_by(found.dataloader.dataset)
+    found.report.host = host.look(found.paths)
+
+
+def find_ceiling(found: Findings, seconds: float) -> None:
+    """The step on one batch that stays on the device: what the model could take."""
+    if found.step is None or found.ceiling is not None or not found.keep():
+        return
+    there = copying.on_device(found.kept[0])
+    timed = time_loop(Replay([there]), found.step, seconds)
+    if timed.failure and there is not found.kept[0]:  # a step that wants the host's batch
+        timed = time_loop(Replay(found.kept[:1]), found.step, seconds)
+    found.ceiling = found.counted("ceiling", "the step", timed)
+
+
+def run_for_real(found: Findings, seconds: float) -> None:
+    """The loader alone, then with the step, as trained."""
+    once = found.once
+    if once:
+        found.note("The loader can be iterated once only; it was used up, and some was skipped.")
+    with_step = found.step is not None
+    part = 0.4 if with_step else 1.0
+    if not once or not with_step:
+        timed = time_loop(found.loader, None, part * seconds)
+        found.alone = found.counted("loader", "the loader", timed)
+    if with_step:
+        timed = time_loop(found.loader, found.step, 0.6 * seconds)
+        found.real = found.counted("real", "the loop", timed)
+
+
+def replay(found: Findings, seconds: float) -> None:
+    """Real batches from memory: minus the ceiling, what handing over and copying cost."""
+    if found.step is None or found.cached is not None or not found.kept:
+        return
+    timed = time_loop(Replay(found.kept), found.step, seconds)
+    found.cached = found.counted("cached", "the step on batches from memory", timed)
+
+
+def start_cold(found: Findings, seconds: float) -> None:
+    """As trained, after the files were dropped from the system's cache."""
+    if not found.paths:
+        found.note("The source names no files, so a cold start could not be measured.")
+        return
+    if not files.forget(found.paths):
+        found.note("The files' cache could not be dropped, so all figures are warm ones.")
+        return
+    start, records = time.perf_counter(), 0
+    for batch in found.loader:
+        if found.step is not None:
+            found.step(batch)
+        records += records_in(batch)
+        if time.perf_counter() - start > seconds:
+            break
+    settle()
+    if records:
+        found.report.rates["cold"] = records / (time.perf_counter() - start)
+
+
+def read_storage(found: Findings, seconds: float) -> None:
+    """Records as they are stored, at random at rising depth, and from end to end."""
+    if found.ours is not None:
+        found.reads = ours.read_records(found.ours, seconds / 2)
+    records = len(found.ours.source) if found.ours is not None else len(found.paths)
+    raw = files.measure(files.extents_of(found.paths, records), seconds / 2, cold=True)
+    seen = raw or found.reads
+    if seen is None:
+        return
+    found.report.storage = {
+        "record bytes": seen.record_bytes,
+        "random reads a second": seen.random_rates,
+        "sequential bytes a second": seen.sequential_bytes,
+        "from": "the disk, as far as it could be told" if seen.cold else "wherever it lies",
+    }
+    if found.reads is not None and raw is not None:
+        found.reads = found.reads._replace(small_files=raw.small_files)
+    found.reads = found.reads or raw
+
+
+def take_apart_a_record(found: Findings, seconds: float) -> None:
+    """Where a record's time goes, the price of each operator, the slowest records."""
+    report = found.report
+    if found.ours is not None:
+        found.anatomy = ours.examine(found.ours, found.reads, 0.85 * seconds)
+        if any(field.encoded for field in found.ours.source.schema):
+            report.slowest = ours.slowest_records(found.ours, 0.15 * seconds)
+    elif found.dataloader is not None:
+        found.anatomy, report.slowest = torch_dataloader.examine(found.dataloader, seconds)
+    if found.anatomy is None:
+        return
+    if found.anatomy.failure:
+        found.note(f"A record on its own ended early: {found.anatomy.failure.splitlines()[0]}")
+    report.prices = found.anatomy.prices
+    if found.anatomy.one_thread > 0:
+        report.rates["one_thread"] = found.anatomy.one_thread
+
+
+def time_copies(found: Findings, seconds: float) -> None:
+    """Bytes a second in memory, and to the device pageable and pinned."""
+    size = bytes_in(found.kept[0]) if found.kept else 0
+    found.report.copies = copying.measure(size, seconds)
+
+
+def try_remedies(found: Findings, seconds: float) -> None:
+    """Remedies on a few of the records: what is left of each stage's time."""
+    case = case_of(found)
+    if case is None:
+        return
+    if found.ours is not None and found.anatomy is not None:
+        found.offers = trials.of_ours(found.ours, case, found.anatomy, found.reads, seconds)
+    elif found.dataloader is not None and found.anatomy is not None:
+        rates = found.report.rates
+        found.offers = trials.of_dataloader(found.dataloader, case, found.anatomy, seconds, rates)
+    else:
+        found.offers = trials.of_iterable(case)
+
+
+def sweep_workers(found: Findings, seconds: float) -> None:
+    """A DataLoader with other numbers of workers; start-up apart."""
+    if found.dataloader is None:
+        found.note("A sweep of workers is for torch's DataLoader only.")
+        return
+    cores = _core.allowed_cores()
+    found.report.sweep = torch_dataloader.sweep(found.dataloader, cores, seconds)
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment:
+    """``share`` of the time that an examination is given; extra ones take it on top."""
+
+    run: Callable[[Findings, float], None]
+    share: float
+    extra: bool = False  # only on request
+
+
+# In the order in which they are done: what matters most comes first, so that an interrupted
+# examination knows something.
+EXPERIMENTS = {
+    "host": Experiment(look_at_host, 0.0),
+    "ceiling": Experiment(find_ceiling, 0.10),
+    "real": Experiment(run_for_real, 0.38),
+    "cached": Experiment(replay, 0.07),
+    "cold": Experiment(start_cold, 0.05),
+    "storage": Experiment(read_storage, 0.07),
+    "decode": Experiment(take_apart_a_record, 0.16),
+    "copy": Experiment(time_copies, 0.02),
+    "remedies": Experiment(try_remedies, 0.15),
+    "sweep": Experiment(sweep_workers, 0.5, extra=True),
+}

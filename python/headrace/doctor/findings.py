@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an examination has found so far: each experiment reads some of it and adds to it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from headrace.delivered import Delivered
+from headrace.doctor import torch_dataloader
+from headrace.doctor.files import Reads
+from headrace.doctor.loop import Step, Timed, keep_some
+from headrace.doctor.ours import Anatomy
+from headrace.doctor.remedies import Remedy
+from headrace.doctor.report import Report
+from headrace.loader import Loader
+
+
+@dataclasses.dataclass
+class Findings:
+    """One loader, one step, one report, and the raw measurements behind it."""
+
+    loader: Any
+    step: Step | None
+    report: Report = dataclasses.field(default_factory=Report)
+    kept: list[Any] = dataclasses.field(default_factory=list)  # batches, to be replayed
+    ceiling: Timed | None = None  # the step on one batch
+    cached: Timed | None = None  # the step on batches from memory
+    alone: Timed | None = None  # the loader without a step
+    real: Timed | None = None  # both, as trained
+    paths: list[str] = dataclasses.field(default_factory=list)  # files that hold the data
+    reads: Reads | None = None
+    anatomy: Anatomy | None = None
+    offers: list[Remedy] = dataclasses.field(default_factory=list)
+
+    @property
+    def ours(self) -> Loader | None:
+        """The loader, if it is one of ours."""
+        inner = self.loader._loader if isinstance(self.loader, Delivered) else self.loader
+        return inner if isinstance(inner, Loader) else None
+
+    @property
+    def dataloader(self) -> Any:
+        """The loader, if it is torch's DataLoader over a map-style dataset; else None."""
+        return self.loader if torch_dataloader.is_dataloader(self.loader) else None
+
+    @property
+    def once(self) -> bool:
+        """Whether the loader can be iterated once only."""
+        return hasattr(type(self.loader), "__next__")  # iter() would start worker processes
+
+    def note(self, text: str) -> None:
+        if text not in self.report.notes:
+            self.report.notes.append(text)
+
+    def keep(self) -> list[Any]:
+        """Some batches in memory of their own; none of a loader that they would use up."""
+        if not self.kept and not self.once:
+            self.kept = keep_some(self.loader)
+        return self.kept
+
+    def counted(self, name: str, what: str, timed: Timed) -> Timed | None:
+        """Its rate into the report; a failure becomes a sentence."""
+        if timed.failure:
+            self.note(f"{what[:1].upper()}{what[1:]} ended early: {timed.failure.splitlines()[0]}")
+        if not timed.windows:
+            return None
+        self.report.rates[name] = timed.rate
+        return timed
