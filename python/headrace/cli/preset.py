@@ -9,7 +9,7 @@ PRESETS = ("imagenet-train", "imagenet-eval", "decode")
 
 
 def loader_of(source: Any, preset: str, size: int, dtype: str = "float32", **options: Any) -> Any:
-    """A loader that does to each record what one of PRESETS says; shuffled if it is for training."""
+    """A loader that does to each record what one of PRESETS says; one for training shuffles."""
     import headrace
 
     transforms: list[Any] = []
