@@ -10,6 +10,7 @@ from typing import Any
 from headrace.doctor.conclusion import conclude
 from headrace.doctor.experiments import EXPERIMENTS
 from headrace.doctor.findings import Findings
+from headrace.doctor.recording import Span
 from headrace.doctor.report import Report
 from headrace.doctor.state import kept
 from headrace.errors import declare, did_you_mean
@@ -84,8 +85,12 @@ def examine(
 
 
 def _try(found: Findings, name: str, seconds: float) -> None:
+    begin = time.perf_counter()
     try:
         EXPERIMENTS[name].run(found, seconds)
     except Exception as error:
         told = str(error).splitlines()[0] if str(error) else type(error).__name__
         found.note(f"The experiment {name!r} ended early: {told}")
+    finally:
+        span = Span(name, begin, time.perf_counter() - begin)
+        found.report.timeline.experiments.append(span)

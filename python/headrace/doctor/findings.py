@@ -66,4 +66,5 @@ class Findings:
         if not timed.windows:
             return None
         self.report.rates[name] = timed.rate
+        self.report.timeline.loops[name] = timed.recording
         return timed

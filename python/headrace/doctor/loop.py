@@ -12,6 +12,7 @@ from typing import Any
 
 from headrace.delivery.nested import take_apart
 from headrace.doctor import thread_clock
+from headrace.doctor.recording import Recorder, Recording
 from headrace.doctor.verdict import Window
 
 WINDOWS = 3  # a measurement is repeated so often: what they disagree by is its noise
@@ -52,6 +53,7 @@ class Timed:
     first: float
     wait_cpu: float  # the share of its waiting for batches in which this thread computed them
     failure: str = ""
+    recording: Recording = dataclasses.field(default_factory=Recording)
 
     @property
     def rate(self) -> float:
@@ -132,6 +134,7 @@ class _Watch:
         self._waits: list[float] = []
         self._steps: list[float] = []
         self._windows: list[Window] = []
+        self._recorder = Recorder(windows)
         self._records = 0
         self._first = 0.0
         self._computed = self._waited_all = 0.0
@@ -144,7 +147,8 @@ class _Watch:
         if batch is None:
             self.failure = "the loader gave no batch"
             return
-        self._do(batch)
+        stepped = self._do(batch)
+        self._recorder.add(-1, begin, self._first, stepped, records_in(batch), restarted=True)
         del batch  # whose memory the loader may need
         while len(self._windows) < self._count:
             iterator = self._window(iterator)
@@ -160,7 +164,8 @@ class _Watch:
             while time.perf_counter() - start < self._seconds or not records:
                 begin = thread_clock.now()
                 batch = next(iterator, None)
-                if batch is None:
+                restarted = batch is None
+                if restarted:
                     iterator = iter(self._batches)
                     batch = next(iterator, None)
                 spent = thread_clock.now().since(begin)
@@ -175,7 +180,9 @@ class _Watch:
                 waited += took
                 if self._step:
                     self._steps.append(stepped)
-                records += records_in(batch)
+                count = records_in(batch)
+                records += count
+                self._recorder.add(len(self._windows), begin.wall, took, stepped, count, restarted)
         except Exception as error:
             self.failure = f"{type(error).__name__}: {error}"
         settle()
@@ -202,6 +209,7 @@ class _Watch:
             self._first,
             self._computed / self._waited_all if self._waited_all else 0.0,
             self.failure,
+            self._recorder.done(self._waits, self._steps),
         )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from headrace.doctor.loop import Spread
 from headrace.doctor.model import Case
 from headrace.doctor.ours import Price
+from headrace.doctor.recording import Timeline
 from headrace.doctor.remedies import Prediction
 from headrace.doctor.verdict import NOT_INPUT_BOUND, Verdict
 
@@ -45,6 +46,7 @@ class Report:
     notes: list[str] = dataclasses.field(default_factory=list)
     seconds: float = 0.0
     interrupted: bool = False
+    timeline: Timeline = dataclasses.field(default_factory=Timeline, repr=False)
 
     @property
     def input_bound(self) -> bool:

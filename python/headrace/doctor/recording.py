@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What happened when: the batches of each loop, and the experiments, on one clock.
+
+Bounded, however long a loop runs: the first batches of each window as they followed each other, the
+slowest ones wherever they were, and how often a wait or a step took how long.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import heapq
+import math
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+KEPT = 3000  # batches of one loop that are kept as they followed each other
+SLOW = 24  # and the slowest of those that come later
+_BINS = 8  # of a histogram, in each power of ten
+
+
+class Event(NamedTuple):
+    """One batch: waited for from ``begin`` on, and stepped with from then on. Seconds."""
+
+    number: int  # of the batch, from 0
+    window: int  # -1: before the first one
+    begin: float  # of time.perf_counter
+    waited: float
+    stepped: float
+    records: int
+    restarted: bool = False  # it is the first of an epoch
+
+    @property
+    def seconds(self) -> float:
+        return self.waited + self.stepped
+
+
+class Bin(NamedTuple):
+    """How many values were at least ``low`` and below ``high`` seconds."""
+
+    low: float
+    high: float
+    count: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Recording:
+    """A loop, batch by batch. ``batches``: how many there were; events may be fewer."""
+
+    events: tuple[Event, ...] = ()
+    batches: int = 0
+    waits: tuple[Bin, ...] = ()
+    steps: tuple[Bin, ...] = ()
+
+
+class Recorder:
+    """Takes batches as they come and keeps a bounded part of them. One thread."""
+
+    def __init__(self, windows: int) -> None:
+        self._each = max(1, KEPT // max(1, windows))
+        self._kept: list[Event] = []
+        self._slow: list[tuple[float, int, Event]] = []
+        self._window, self._room = -1, 1
+        self._count = 0
+
+    def add(
+        self,
+        window: int,
+        begin: float,
+        waited: float,
+        stepped: float,
+        records: int,
+        restarted: bool = False,
+    ) -> None:
+        event = Event(self._count, window, begin, waited, stepped, records, restarted)
+        self._count += 1
+        if window != self._window:
+            self._window, self._room = window, self._each
+        if self._room > 0:
+            self._room -= 1
+            self._kept.append(event)
+        elif len(self._slow) < SLOW:
+            heapq.heappush(self._slow, (event.seconds, event.number, event))
+        elif event.seconds > self._slow[0][0]:
+            heapq.heapreplace(self._slow, (event.seconds, event.number, event))
+
+    def done(self, waits: Sequence[float], steps: Sequence[float]) -> Recording:
+        """What was kept; ``waits`` and ``steps`` are those of all batches."""
+        events = sorted(self._kept + [event for _, _, event in self._slow])
+        return Recording(tuple(events), self._count, histogram(waits), histogram(steps))
+
+
+def histogram(values: Sequence[float]) -> tuple[Bin, ...]:
+    """Counts in bins of equal width on a logarithmic axis, from the first that has any to the last.
+
+    Values that are not above 0 are counted with the least.
+
+    >>> [one.count for one in histogram([0.001, 0.0011, 0.1])][::16]
+    [2, 1]
+    """
+    places = [math.floor(_BINS * math.log10(v)) for v in values if v > 0 and math.isfinite(v)]
+    if not places:
+        return ()
+    least, most = min(places), max(places)
+    counts = [0] * (most - least + 1)
+    for place in places:
+        counts[place - least] += 1
+    counts[0] += sum(1 for value in values if not value > 0)
+    edges = [10 ** ((least + n) / _BINS) for n in range(len(counts) + 1)]
+    return tuple(Bin(edges[n], edges[n + 1], count) for n, count in enumerate(counts))
+
+
+class Span(NamedTuple):
+    """Something that took a while: ``begin`` of time.perf_counter, and seconds."""
+
+    name: str
+    begin: float
+    seconds: float
+
+
+def unix_zero_ns() -> int:
+    """The time of day, in nanoseconds of Unix time, at which time.perf_counter() was 0.
+
+    Of several readings of both clocks, the pair with least between them.
+    """
+    readings = [(time.perf_counter_ns(), time.time_ns(), time.perf_counter_ns()) for _ in range(5)]
+    before, unix, after = min(readings, key=lambda reading: reading[2] - reading[0])
+    return unix - (before + after) // 2
+
+
+@dataclasses.dataclass
+class Timeline:
+    """The experiments in their order, and the loops that some of them ran, by name."""
+
+    zero_ns: int = dataclasses.field(default_factory=unix_zero_ns)
+    experiments: list[Span] = dataclasses.field(default_factory=list)
+    loops: dict[str, Recording] = dataclasses.field(default_factory=dict)
