@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli import output
+from headrace.cli import doctor_files, output
 from headrace.cli.preset import PRESETS, loader_of
 
 
@@ -33,14 +33,32 @@ def run(
     step: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE.py:NAME",
-            help="Your training step: a function that takes a batch. It runs for real.",
+            metavar="FILE.py:NAME|TIME",
+            help="Your training step: a function that takes a batch. It runs for real. Or how "
+            "long a stand-in for it takes: 2ms, 40us/record.",
         ),
+    ] = None,
+    device_copy: Annotated[
+        str | None,
+        typer.Option(metavar="RATE", help="How fast batches reach the stand-in: 12GB/s."),
     ] = None,
     skip: Annotated[
         list[str] | None, typer.Option(help="An experiment to leave out; may be given again.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a page with charts.")
+    ] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Also write a trace, for ui.perfetto.dev (.gz: smaller)."
+        ),
+    ] = None,
+    merge_trace: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Put the trace into this one of PyTorch's profiler."),
+    ] = None,
 ) -> int:
     """Find out whether training waits for data, which part of it is slow, and what would help.
 
@@ -49,7 +67,8 @@ def run(
     from headrace.doctor.call import doctor
     from headrace.doctor.experiments import EXPERIMENTS
 
-    called = function_named(step) if step else None
+    doctor_files.check(html, trace, merge_trace)
+    called = step_named(step, device_copy)
     loader = loader_of(
         output.open_source(source), preset, size, batch_size=batch_size, threads=threads
     )
@@ -66,9 +85,21 @@ def run(
         output.print_json(report.json())
     else:
         output.console().print(str(report), end="", markup=False, soft_wrap=True)
+    doctor_files.write(report, html, trace, merge_trace)
     if report.interrupted:
         return output.INTERRUPTED
     return output.BAD_ANSWER if report.input_bound else output.GOOD
+
+
+def step_named(text: str | None, device_copy: str | None) -> Callable[[Any], Any] | None:
+    """The step of ``--step``: a stand-in where it is a time, else the user's function."""
+    from headrace.doctor.stand_in import is_stand_in, stand_in_from
+
+    if text is not None and is_stand_in(text):
+        return stand_in_from(text, device_copy)
+    if device_copy is not None:
+        output.fail("headrace: --device-copy goes with a --step that is a time", output.USAGE)
+    return function_named(text) if text else None
 
 
 def function_named(text: str) -> Callable[[Any], Any]:

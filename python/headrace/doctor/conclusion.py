@@ -109,7 +109,7 @@ def _step_seconds(found: Findings) -> float:
 
 
 def _copy_seconds(found: Findings) -> float:
-    if found.ceiling is None or found.cached is None or "pinned" not in found.report.copies:
+    if found.ceiling is None or found.cached is None or not found.device:
         return 0.0
     return max(0.0, 1 / found.cached.rate - 1 / found.ceiling.rate)
 
@@ -125,7 +125,7 @@ def _calibrated(found: Findings, case: Case) -> Case:
 
 def _stalls(found: Findings, windows: list[Window]) -> list[Window]:
     """A GPU's queue hides waits, so there the share is what is lacking to the step alone."""
-    if "pinned" not in found.report.copies or found.ceiling is None:
+    if not found.device or found.ceiling is None:
         return windows
     top = found.ceiling.rate
     return [Window(w.rate, max(0.0, 1 - w.rate / top)) for w in windows]

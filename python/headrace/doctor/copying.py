@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from headrace.delivery.nested import take_apart
+from headrace.doctor.stand_in import StandIn
 
 _BYTES = 64 << 20
 
@@ -53,8 +54,10 @@ def _rate(call: Callable[[], None], size: int, seconds: float) -> float:
     return size * count / (time.perf_counter() - start)
 
 
-def on_device(batch: Any) -> Any:
-    """The batch where the GPU has it, if torch and one are there; else as it is."""
+def on_device(batch: Any, step: Any = None) -> Any:
+    """The batch where the step's device has it: a stand-in, or torch's GPU; else as it is."""
+    if isinstance(step, StandIn):
+        return step.on_device(batch)
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_available():
         return batch

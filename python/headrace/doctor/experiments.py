@@ -13,6 +13,7 @@ from headrace.doctor import copying, files, host, ours, torch_dataloader, trials
 from headrace.doctor.conclusion import case_of
 from headrace.doctor.findings import Findings
 from headrace.doctor.loop import Replay, bytes_in, records_in, settle, time_loop
+from headrace.doctor.stand_in import StandIn
 
 
 def look_at_host(found: Findings, seconds: float) -> None:
@@ -28,7 +29,7 @@ def find_ceiling(found: Findings, seconds: float) -> None:
     """The step on one batch that stays on the device: what the model could take."""
     if found.step is None or found.ceiling is not None or not found.keep():
         return
-    there = copying.on_device(found.kept[0])
+    there = copying.on_device(found.kept[0], found.step)
     timed = time_loop(Replay([there]), found.step, seconds)
     if timed.failure and there is not found.kept[0]:  # a step that wants the host's batch
         timed = time_loop(Replay(found.kept[:1]), found.step, seconds)
@@ -120,6 +121,8 @@ def time_copies(found: Findings, seconds: float) -> None:
     """Bytes a second in memory, and to the device pageable and pinned."""
     size = bytes_in(found.kept[0]) if found.kept else 0
     found.report.copies = copying.measure(size, seconds)
+    if isinstance(found.step, StandIn):
+        found.report.copies.update(found.step.copies())
 
 
 def try_remedies(found: Findings, seconds: float) -> None:

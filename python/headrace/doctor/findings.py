@@ -13,6 +13,7 @@ from headrace.doctor.loop import Step, Timed, keep_some
 from headrace.doctor.ours import Anatomy
 from headrace.doctor.remedies import Remedy
 from headrace.doctor.report import Report
+from headrace.doctor.stand_in import StandIn
 from headrace.loader import Loader
 
 
@@ -48,6 +49,11 @@ class Findings:
     def once(self) -> bool:
         """Whether the loader can be iterated once only."""
         return hasattr(type(self.loader), "__next__")  # iter() would start worker processes
+
+    @property
+    def device(self) -> bool:
+        """Whether batches are copied to a device, which steps by itself: a GPU or a stand-in."""
+        return isinstance(self.step, StandIn) or "pinned" in self.report.copies
 
     def note(self, text: str) -> None:
         if text not in self.report.notes:

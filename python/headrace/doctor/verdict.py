@@ -99,7 +99,7 @@ def _limit_of(case: Case) -> tuple[str, str, float]:
     for name in ("cores", "disk", "gil"):
         if name in rates:
             hard[name] = rates[name]
-    if case.copy_seconds > 0:
+    if case.copy_seconds > FED_SHARE * (case.copy_seconds + case.step_seconds):
         hard["copy"] = 1 / case.copy_seconds if case.copy_overlapped else consumer_rate(case)
     if not hard:
         return "unsure", "", 0.0

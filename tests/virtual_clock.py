@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Time that passes only when somebody sleeps or looks at the clock, which takes a microsecond."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+
+class VirtualClock:
+    """``time.perf_counter`` and ``time.sleep`` as long as a test lasts; give it to monkeypatch."""
+
+    def __init__(self, monkeypatch: Any) -> None:
+        self.now = 0.0
+        monkeypatch.setattr(time, "perf_counter", self.look)
+        monkeypatch.setattr(time, "sleep", self.sleep)
+
+    def look(self) -> float:
+        self.now += 1e-6
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += max(0.0, seconds)
