@@ -40,7 +40,7 @@ class Bin(NamedTuple):
 
     low: float
     high: float
-    count: int
+    number: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,7 +95,7 @@ def histogram(values: Sequence[float]) -> tuple[Bin, ...]:
 
     Values that are not above 0 are counted with the least.
 
-    >>> [one.count for one in histogram([0.001, 0.0011, 0.1])][::16]
+    >>> [one.number for one in histogram([0.001, 0.0011, 0.1])][::16]
     [2, 1]
     """
     places = [math.floor(_BINS * math.log10(v)) for v in values if v > 0 and math.isfinite(v)]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 from headrace.doctor.loop import Spread
@@ -89,6 +90,25 @@ class Report:
         }
         plain: dict[str, Any] = json.loads(json.dumps(_finite(value), default=str))
         return plain
+
+    def html(self, path: str | Path) -> None:
+        """Writes it as one HTML page that needs nothing else: no network, no script.
+
+        Raises OSError where ``path`` cannot be written.
+        """
+        from headrace.doctor import page
+
+        Path(path).write_text(page.of(self), encoding="utf-8")
+
+    def trace(self, path: str | Path) -> None:
+        """Writes when what happened, in Chrome's JSON, which ui.perfetto.dev opens.
+
+        Compressed where ``path`` ends in .gz. ``headrace.doctor.trace.merge`` puts it into a trace
+        of PyTorch's profiler. Raises OSError where ``path`` cannot be written.
+        """
+        from headrace.doctor import trace
+
+        trace.write(trace.trace_of(self), path)
 
     def __str__(self) -> str:
         from headrace.doctor import text

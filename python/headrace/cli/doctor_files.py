@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files that `headrace doctor` writes: a page, and a trace. Known to be possible beforehand."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.cli import output
+
+if TYPE_CHECKING:
+    from headrace.doctor.report import Report
+
+
+def check(html: Path | None, trace: Path | None, merged: Path | None) -> None:
+    """Refuses what could not be written, before an examination is done for nothing."""
+    for option, path in (("--html", html), ("--trace", trace)):
+        if path is None:
+            continue
+        if path.is_dir():
+            output.fail(f"headrace: {option} {path}: is a folder; name a file", output.USAGE)
+        if not path.parent.is_dir():
+            output.fail(f"headrace: {option} {path}: no such folder", output.USAGE)
+        if not os.access(path if path.exists() else path.parent, os.W_OK):
+            output.fail(f"headrace: {option} {path}: may not be written", output.ENVIRONMENT)
+    if merged is not None and trace is None:
+        output.fail(
+            f"headrace: --merge-trace {merged}: name the outcome with --trace FILE", output.USAGE
+        )
+
+
+def write(report: Report, html: Path | None, trace: Path | None, merged: Path | None) -> None:
+    """Writes what was asked for. ``merged``: a trace of PyTorch's profiler to put ours into."""
+    from headrace.doctor.trace import merge
+
+    try:
+        if html is not None:
+            report.html(html)
+        if trace is not None and merged is None:
+            report.trace(trace)
+        elif trace is not None and merged is not None:
+            with tempfile.TemporaryDirectory() as folder:
+                ours = Path(folder) / "the examination"
+                report.trace(ours)
+                merge(ours, merged, trace)
+    except OSError as error:
+        output.fail(f"headrace: {error}", output.ENVIRONMENT)
