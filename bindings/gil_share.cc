@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What share of the time the GIL is held, seen by a thread that asks for it at random moments.
+//
+// A request that finds the GIL free gets it at once; one that finds it held has to sleep, which the
+// system counts (voluntary context switches), so a thread that is merely pushed off its core is not
+// taken for one that waits. Moments drawn at exponential distances see the average over time. While
+// a request waits the GIL is held throughout: it stands for the requests that would have come then.
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cmath>
+#include <random>
+#include <thread>
+
+#include "bindings/bindings.h"
+
+namespace headrace::python {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+long voluntary_switches() {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nvcsw;
+}
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// (requests, those that found it held) within about `seconds`, `gap` seconds apart on average.
+std::pair<double, double> ask_for_gil(double seconds, double gap) {
+  thread_local std::mt19937_64 random{std::random_device{}()};
+  std::exponential_distribution<double> distance(1.0 / gap);
+  double asked = 0;
+  double held = 0;
+  PyThreadState* state = PyEval_SaveThread();
+  const auto start = Clock::now();
+  double next = distance(random);
+  while (next < seconds) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(next - seconds_since(start)));
+    const long switches = voluntary_switches();
+    const auto begin = Clock::now();
+    PyEval_RestoreThread(state);
+    const double waited = seconds_since(begin);
+    state = PyEval_SaveThread();
+    const bool slept = voluntary_switches() != switches;
+    const double stands_for = slept ? 1.0 + waited / gap : 1.0;
+    asked += stands_for;
+    if (slept) held += stands_for;
+    next = seconds_since(start) + distance(random);
+  }
+  const double rest = seconds - seconds_since(start);
+  if (rest > 0) std::this_thread::sleep_for(std::chrono::duration<double>(rest));
+  PyEval_RestoreThread(state);
+  return {asked, held};
+}
+
+}  // namespace
+
+void bind_gil_share(nb::module_& module) {
+  module.def(
+      "ask_for_gil",
+      [](double seconds, double gap) {
+        if (!(seconds >= 0) || !(gap > 0)) throw nb::value_error("seconds >= 0 and gap > 0");
+        const auto [asked, held] = ask_for_gil(seconds, gap);
+        return nb::make_tuple(asked, held);
+      },
+      nb::arg("seconds"), nb::arg("gap"),
+      nb::sig("def ask_for_gil(seconds: float, gap: float) -> tuple[float, float]"),
+      "Asks for the GIL at random moments, `gap` seconds apart on average, for `seconds`, from "
+      "the\n"
+      "calling thread, which does not hold it in between. How often, and how often it was held.");
+}
+
+}  // namespace headrace::python
