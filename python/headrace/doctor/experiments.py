@@ -9,10 +9,11 @@ import time
 from collections.abc import Callable
 
 from headrace import _core
-from headrace.doctor import copying, files, host, ours, torch_dataloader, trials
+from headrace.doctor import copying, files, host, ours, thread_sweep, torch_dataloader, trials
 from headrace.doctor.conclusion import case_of
 from headrace.doctor.findings import Findings
 from headrace.doctor.loop import Replay, bytes_in, records_in, settle, time_loop
+from headrace.doctor.samples import look_at_records
 from headrace.doctor.stand_in import StandIn
 
 
@@ -140,11 +141,14 @@ def try_remedies(found: Findings, seconds: float) -> None:
 
 
 def sweep_workers(found: Findings, seconds: float) -> None:
-    """A DataLoader with other numbers of workers; start-up apart."""
-    if found.dataloader is None:
-        found.note("A sweep of workers is for torch's DataLoader only.")
-        return
+    """A DataLoader with other numbers of workers, or ours of threads; start-up apart."""
     cores = _core.allowed_cores()
+    if found.ours is not None:
+        found.report.sweep = thread_sweep.sweep(found.ours, cores, seconds)
+        return
+    if found.dataloader is None:
+        found.note("A sweep of workers is for Headrace's loader and torch's DataLoader only.")
+        return
     found.report.sweep = torch_dataloader.sweep(found.dataloader, cores, seconds)
 
 
@@ -167,6 +171,7 @@ EXPERIMENTS = {
     "cold": Experiment(start_cold, 0.05),
     "storage": Experiment(read_storage, 0.07),
     "decode": Experiment(take_apart_a_record, 0.16),
+    "samples": Experiment(look_at_records, 0.01),
     "copy": Experiment(time_copies, 0.02),
     "remedies": Experiment(try_remedies, 0.15),
     "sweep": Experiment(sweep_workers, 0.5, extra=True),

@@ -226,6 +226,6 @@ def slowest_records(loader: Loader, seconds: float, count: int = 5) -> list[dict
             break
     found.sort(reverse=True)
     return [
-        {"key": loader.source.key(number), "ms": round(1000 * took, 2)}
+        {"key": loader.source.key(number), "ms": round(1000 * took, 2), "record": number}
         for took, number in found[:count]
     ]

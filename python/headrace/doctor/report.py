@@ -7,7 +7,7 @@ import dataclasses
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.doctor.loop import Spread
 from headrace.doctor.model import Case
@@ -15,6 +15,9 @@ from headrace.doctor.ours import Price
 from headrace.doctor.recording import Timeline
 from headrace.doctor.remedies import Prediction
 from headrace.doctor.verdict import NOT_INPUT_BOUND, Verdict
+
+if TYPE_CHECKING:
+    from headrace.doctor.samples import Sample
 
 
 @dataclasses.dataclass
@@ -40,6 +43,7 @@ class Report:
     start_seconds: float | None = None
     prices: list[Price] = dataclasses.field(default_factory=list)
     slowest: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    samples: list[Sample] = dataclasses.field(default_factory=list)
     storage: dict[str, Any] = dataclasses.field(default_factory=dict)
     copies: dict[str, float] = dataclasses.field(default_factory=dict)
     host: dict[str, Any] = dataclasses.field(default_factory=dict)

@@ -88,7 +88,10 @@ def examine(loader: Any, seconds: float) -> tuple[Anatomy, list[dict[str, Any]]]
     total = sum(stage.seconds for stage in stages)
     longest = {number: took for took, number in sorted(times)}
     slowest = sorted(((took, n) for n, took in longest.items()), reverse=True)[:5]
-    found = [{"key": _key(loader.dataset, n), "ms": round(1000 * took, 2)} for took, n in slowest]
+    found = [
+        {"key": _key(loader.dataset, n), "ms": round(1000 * took, 2), "record": n}
+        for took, n in slowest
+    ]
     return Anatomy(tuple(stages), prices, 1 / total if total > 0 else 0.0, failure), found
 
 
