@@ -13,6 +13,7 @@ from headrace.doctor import copying, files, host, ours, thread_sweep, torch_data
 from headrace.doctor.conclusion import case_of
 from headrace.doctor.findings import Findings
 from headrace.doctor.loop import Replay, bytes_in, records_in, settle, time_loop
+from headrace.doctor.pulse import Pulse, vitals
 from headrace.doctor.samples import look_at_records
 from headrace.doctor.stand_in import StandIn
 
@@ -45,11 +46,17 @@ def run_for_real(found: Findings, seconds: float) -> None:
     with_step = found.step is not None
     part = 0.4 if with_step else 1.0
     if not once or not with_step:
-        timed = time_loop(found.loader, None, part * seconds)
+        with Pulse() as pulse:
+            begin = pulse.now()
+            timed = time_loop(found.loader, None, part * seconds)
         found.alone = found.counted("loader", "the loader", timed)
+        found.report.vitals = vitals(pulse, begin, timed)
     if with_step:
-        timed = time_loop(found.loader, found.step, 0.6 * seconds)
+        with Pulse() as pulse:
+            begin = pulse.now()
+            timed = time_loop(found.loader, found.step, 0.6 * seconds)
         found.real = found.counted("real", "the loop", timed)
+        found.report.vitals = vitals(pulse, begin, timed)
 
 
 def replay(found: Findings, seconds: float) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.doctor.loop import Spread
 from headrace.doctor.model import Case
 from headrace.doctor.ours import Price
+from headrace.doctor.pulse import Vitals
 from headrace.doctor.recording import Timeline
 from headrace.doctor.remedies import Prediction
 from headrace.doctor.verdict import NOT_INPUT_BOUND, Verdict
@@ -41,6 +42,7 @@ class Report:
     waits: Spread | None = None
     steps: Spread | None = None
     start_seconds: float | None = None
+    vitals: Vitals = dataclasses.field(default_factory=Vitals)
     prices: list[Price] = dataclasses.field(default_factory=list)
     slowest: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     samples: list[Sample] = dataclasses.field(default_factory=list)
@@ -82,6 +84,7 @@ class Report:
             "wait_seconds": dataclasses.asdict(self.waits) if self.waits else None,
             "step_seconds": dataclasses.asdict(self.steps) if self.steps else None,
             "start_seconds": self.start_seconds,
+            **dataclasses.asdict(self.vitals),
             "prices": [dataclasses.asdict(price) for price in self.prices],
             "slowest": self.slowest,
             "storage": self.storage,

@@ -9,6 +9,7 @@ from headrace.doctor import summary
 from headrace.doctor.wording import duration, number, plain
 
 if TYPE_CHECKING:
+    from headrace.doctor.pulse import Vitals
     from headrace.doctor.report import Report
 
 
@@ -26,6 +27,7 @@ def of(report: Report) -> str:
         for p in report.prices
     ])  # fmt: skip
     lines += _table("Waits and steps", _spread_lines(report))
+    lines += _table("What the loop takes of the machine", _vital_lines(report.vitals))
     lines += _table("What would help (records/s, predicted)", [
         (p.name, f"{number(p.low)} to {number(p.high)}   {p.what}") for p in report.predictions
     ])  # fmt: skip
@@ -78,6 +80,21 @@ def _spread_lines(report: Report) -> list[tuple[str, str]]:
             found.append((f"{name} for a batch", text))
     if report.start_seconds is not None:
         found.append(("first batch", f"after {duration(report.start_seconds)}"))
+    return found
+
+
+def _vital_lines(vitals: Vitals) -> list[tuple[str, str]]:
+    found = []
+    if vitals.gil_share is not None:
+        error = 2 * (vitals.gil_error or 0.0)
+        found.append(("Python's GIL", f"held {vitals.gil_share:.0%} of the time (± {error:.0%})"))
+    if vitals.cpu_seconds_per_1000 is not None:
+        found.append(("CPU", f"{vitals.cpu_seconds_per_1000:.2f} s for 1,000 records"))
+    if vitals.memory:
+        text = plain("bytes", max(size for _, size in vitals.memory)) + " at most"
+        if vitals.memory_growth is not None:
+            text += f", growing by {vitals.memory_growth / 1e3:+,.1f} kB a step"
+        found.append(("memory", text))
     return found
 
 

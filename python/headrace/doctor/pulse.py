@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pulse of a process: memory, CPU seconds and the GIL's share, noted by a thread now and then.
+
+    with Pulse() as pulse:
+        begin = pulse.now()
+        ...
+        lived = pulse.between(begin, pulse.now())
+
+The thread sleeps in the engine, without the GIL, and asks for it at random moments to see whether
+it is held. The list of beats has a fixed length: when it is full, every second one goes and the
+next ones come half as often.
+"""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses
+import os
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from headrace import _core
+
+_ASK_EVERY = 0.02  # seconds, on average, between requests for the GIL
+_SLICE = 0.1  # seconds that the thread is away at most: so long it may take to end
+_MOST = 512  # beats that are kept
+_TICK = 1 / os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+_Value = TypeVar("_Value")
+
+
+class Beat(NamedTuple):
+    """One look at the process. Everything but the memory counts up."""
+
+    at: float  # time.perf_counter()
+    cpu_seconds: float  # of this process, all threads
+    child_seconds: float  # of processes that it started, and of theirs
+    resident_bytes: int
+    child_bytes: int  # of its processes; what they share is counted in each
+    asked: float  # requests for the GIL
+    held: float  # those that found it held
+
+
+class Lived(NamedTuple):
+    """A stretch of a process's life; None for what was not seen."""
+
+    seconds: float
+    cpu_seconds: float  # with those of the processes that it started
+    gil_share: float | None  # of the time, 0 to 1
+    gil_error: float | None  # one standard error of it
+
+
+class Loop(Protocol):
+    """A loop that was timed; ``first``: seconds until its first batch, which is not counted."""
+
+    @property
+    def first(self) -> float: ...
+    @property
+    def batches(self) -> int: ...
+    @property
+    def records(self) -> int: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Vitals:
+    """What a loop took of the machine; None for what could not be seen.
+
+    gil_share: of the time that a thread held the GIL, 0 to 1, within about twice gil_error.
+    cpu_seconds_per_1000: of all threads and worker processes, for 1,000 records.
+    memory: (seconds since the loop began, resident bytes with those of worker processes).
+    memory_growth: bytes a step, once it was warm.
+    """
+
+    gil_share: float | None = None
+    gil_error: float | None = None
+    cpu_seconds_per_1000: float | None = None
+    memory: tuple[tuple[float, int], ...] = ()
+    memory_growth: float | None = None
+
+
+class Pulse:
+    """Beats every ``every`` seconds while the context is open; ``tell`` is called after each.
+
+    ask_every: seconds between requests for the GIL, on average; None asks never.
+    """
+
+    def __init__(
+        self,
+        every: float = 0.1,
+        ask_every: float | None = _ASK_EVERY,
+        tell: Callable[[], object] = lambda: None,
+        root: str | os.PathLike[str] = "/",
+    ) -> None:
+        self.every = every
+        self._ask_every = ask_every if has_gil() else None
+        self._tell = tell
+        self._processes = Processes(root)
+        self._asked = self._held = 0.0
+        self._beats: Thinned[Beat] = Thinned(_MOST)
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def beats(self) -> list[Beat]:
+        """What is kept of the beats, the oldest first."""
+        return self._beats.all()
+
+    def __enter__(self) -> Pulse:
+        self._beats.add(self._look())
+        self._thread = threading.Thread(target=self._run, name="headrace-pulse", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+            self._beats.add(self._look())
+        self._thread = None
+
+    def now(self) -> float:
+        return time.perf_counter()
+
+    def between(self, begin: float, end: float) -> Lived:
+        """What happened from one moment to another, by the beats around them."""
+        beats = self.beats
+        first, last = at(beats, begin), at(beats, end)
+        asked, held = last.asked - first.asked, last.held - first.held
+        share = held / asked if asked >= 1 else None
+        error = None if share is None else (max(share * (1 - share), 1 / asked) / asked) ** 0.5
+        cpu = last.cpu_seconds - first.cpu_seconds + last.child_seconds - first.child_seconds
+        return Lived(end - begin, max(0.0, cpu), share, error)
+
+    def _run(self) -> None:
+        due = self.now() + self.every
+        while not self._stopped.is_set():
+            self._sleep(min(_SLICE, max(0.0, due - self.now())))
+            if self.now() >= due and not self._stopped.is_set():
+                due = self.now() + self.every
+                self._beats.add(self._look())
+                self._tell()
+
+    def _sleep(self, seconds: float) -> None:
+        if self._ask_every is None:
+            self._stopped.wait(seconds)
+            return
+        asked, held = _core.ask_for_gil(seconds, self._ask_every)
+        self._asked += asked
+        self._held += held
+
+    def _look(self) -> Beat:
+        memory, (child_seconds, child_bytes) = self._processes.memory(), self._processes.children()
+        cpu = time.process_time()
+        return Beat(self.now(), cpu, child_seconds, memory, child_bytes, self._asked, self._held)
+
+
+class Thinned(Generic[_Value]):
+    """What is added, but never more than ``most``: then every second one goes, and of those that
+    follow as many are left out. The last one is always there. One thread adds, any may look.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._stride, self._count = most, 1, 0
+        self._kept: list[_Value] = []
+        self._last: list[_Value] = []
+
+    def add(self, value: _Value) -> None:
+        if self._count % self._stride == 0:
+            if len(self._kept) >= self._most:
+                self._kept = self._kept[::2]
+                self._stride *= 2
+            if self._count % self._stride == 0:
+                self._kept.append(value)
+        self._count += 1
+        self._last = [value]
+
+    def all(self) -> list[_Value]:
+        kept, last = self._kept, self._last
+        return [*kept] if kept[-1:] == last else [*kept, *last]
+
+
+def at(beats: Sequence[Beat], moment: float) -> Beat:
+    """The beat of a moment, on the line between its neighbours. REQUIRES: at least one beat."""
+    after = bisect.bisect_left(beats, moment, key=lambda beat: beat.at)
+    if after == 0 or after == len(beats):
+        return beats[min(after, len(beats) - 1)]
+    left, right = beats[after - 1], beats[after]
+    part = (moment - left.at) / (right.at - left.at)
+    values = [a + part * (b - a) for a, b in zip(left, right, strict=True)]
+    return Beat(*values[:3], int(values[3]), int(values[4]), *values[5:])
+
+
+def growth(counts: Sequence[float], sizes: Sequence[float]) -> float | None:
+    """By how much memory grows for each thing counted: bytes a step, say.
+
+    From the median of the second quarter of the samples to that of the last: what is filled at the
+    start is none, and one large moment decides nothing. None for fewer than 8 samples.
+    """
+    if len(sizes) < 8:
+        return None
+    quarter = len(sizes) // 4
+    early, late = slice(quarter, 2 * quarter), slice(len(sizes) - quarter, len(sizes))
+    steps = statistics.median(counts[late]) - statistics.median(counts[early])
+    if steps <= 0:
+        return None
+    return (statistics.median(sizes[late]) - statistics.median(sizes[early])) / steps
+
+
+def vitals(pulse: Pulse, begin: float, loop: Loop) -> Vitals:
+    """What a loop took that began at a moment and has ended just now."""
+    begin, end = begin + loop.first, pulse.now()
+    lived = pulse.between(begin, end)
+    seen = [beat for beat in pulse.beats if begin <= beat.at <= end]
+    sizes = [beat.resident_bytes + beat.child_bytes for beat in seen]
+    steps = [loop.batches * (beat.at - begin) / (end - begin) for beat in seen]
+    return Vitals(
+        lived.gil_share,
+        lived.gil_error,
+        1000 * lived.cpu_seconds / loop.records if loop.records else None,
+        tuple((beat.at - begin, size) for beat, size in zip(seen, sizes, strict=True)),
+        growth(steps, sizes),
+    )
+
+
+def has_gil() -> bool:
+    """Whether this interpreter has a GIL that can be held."""
+    enabled = getattr(sys, "_is_gil_enabled", None)
+    return True if enabled is None else bool(enabled())
+
+
+class Processes:
+    """This process and those that it started, as the files under /proc tell of them."""
+
+    def __init__(self, root: str | os.PathLike[str] = "/") -> None:
+        self._proc = Path(root) / "proc"
+
+    def memory(self, process: str = "self") -> int:
+        """Bytes that are resident; 0 where they cannot be had."""
+        try:
+            with open(f"{self._proc}/{process}/statm", "rb") as file:
+                return int(file.read().split()[1]) * _PAGE
+        except (OSError, ValueError, IndexError):
+            return 0
+
+    def children(self) -> tuple[float, int]:
+        """CPU seconds of all descendants, those that have ended as well, and bytes of the live."""
+        times = os.times()
+        seconds, memory = times.children_user + times.children_system, 0
+        left, seen = self._started_by("self"), set[str]()
+        while left:
+            process = left.pop()
+            if process in seen:
+                continue
+            seen.add(process)
+            seconds += self._cpu_seconds(process)
+            memory += self.memory(process)
+            left += self._started_by(process)
+        return seconds, memory
+
+    def _started_by(self, process: str) -> list[str]:
+        found: list[str] = []
+        folder = f"{self._proc}/{process}/task"
+        try:
+            threads = os.listdir(folder)
+        except OSError:
+            return found
+        for thread in threads:
+            try:
+                with open(f"{folder}/{thread}/children", "rb") as file:
+                    found += file.read().decode().split()
+            except (OSError, ValueError):  # it has ended, or the system does not tell
+                continue
+        return found
+
+    def _cpu_seconds(self, process: str) -> float:
+        """User and system time, with that of its children that have ended."""
+        try:
+            with open(f"{self._proc}/{process}/stat", "rb") as file:
+                fields = file.read().rpartition(b")")[2].split()  # a name may have spaces
+            return sum(map(int, fields[11:15])) * _TICK
+        except (OSError, ValueError):
+            return 0.0
