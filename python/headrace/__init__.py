@@ -35,6 +35,7 @@ from headrace.sources import Source, open, records, split, subset
 
 if TYPE_CHECKING:
     from headrace.doctor.call import doctor
+    from headrace.doctor.regions import region
 
 __all__ = [
     *formats.__all__,
@@ -66,6 +67,7 @@ __all__ = [
     "prefetch",
     "presets",
     "records",
+    "region",
     "resident",
     "sampling",
     "split",
@@ -81,4 +83,9 @@ def __getattr__(name: str) -> Any:
         import importlib
 
         return importlib.import_module("headrace.doctor")
+    if name == "region":
+        from headrace.doctor.regions import region
+
+        globals()["region"] = region
+        return region
     raise AttributeError(f"module 'headrace' has no attribute {name!r}")

@@ -34,8 +34,9 @@ def doctor(
             said about waiting, only about what limits the loader.
         seconds: about how long it takes. A batch that takes longer is waited for.
         skip: names of experiments to leave out: host, ceiling, real, cached, cold, storage,
-            decode, copy, remedies.
-        model, optimizer: have their state_dict(), training flags and gradients put back.
+            decode, copy, regions, remedies.
+        model, optimizer: have their state_dict(), training flags and gradients put back, and
+            their parts of the step timed; ``hr.region`` names others.
         sweep: also try other numbers of workers of a DataLoader, in half as much time again.
         tell: called with the name and number of each experiment as it begins.
 

@@ -64,6 +64,7 @@ def examine(
     Ends early, with what there is, where it is interrupted. What one of them raises is a note.
     """
     begin = time.perf_counter()
+    found.model, found.optimizer = model, optimizer
     if not hasattr(found.loader, "__iter__"):
         raise NOT_ITERABLE.error(f"{type(found.loader).__name__} cannot be iterated")
     if not seconds > 0:

@@ -16,6 +16,7 @@ from headrace.doctor.loop import Replay, bytes_in, records_in, settle, time_loop
 from headrace.doctor.pulse import Pulse, vitals
 from headrace.doctor.samples import look_at_records
 from headrace.doctor.stand_in import StandIn
+from headrace.doctor.step_regions import time_regions
 
 
 def look_at_host(found: Findings, seconds: float) -> None:
@@ -180,6 +181,7 @@ EXPERIMENTS = {
     "decode": Experiment(take_apart_a_record, 0.16),
     "samples": Experiment(look_at_records, 0.01),
     "copy": Experiment(time_copies, 0.02),
+    "regions": Experiment(time_regions, 0.04),
     "remedies": Experiment(try_remedies, 0.15),
     "sweep": Experiment(sweep_workers, 0.5, extra=True),
 }

@@ -23,6 +23,8 @@ class Findings:
 
     loader: Any
     step: Step | None
+    model: Any = None  # whose step it is, where the user told them
+    optimizer: Any = None
     report: Report = dataclasses.field(default_factory=Report)
     kept: list[Any] = dataclasses.field(default_factory=list)  # batches, to be replayed
     ceiling: Timed | None = None  # the step on one batch

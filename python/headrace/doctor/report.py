@@ -14,6 +14,7 @@ from headrace.doctor.model import Case
 from headrace.doctor.ours import Price
 from headrace.doctor.pulse import Vitals
 from headrace.doctor.recording import Timeline
+from headrace.doctor.regions import Region
 from headrace.doctor.remedies import Prediction
 from headrace.doctor.verdict import NOT_INPUT_BOUND, Verdict
 
@@ -43,6 +44,7 @@ class Report:
     steps: Spread | None = None
     start_seconds: float | None = None
     vitals: Vitals = dataclasses.field(default_factory=Vitals)
+    regions: list[Region] = dataclasses.field(default_factory=list)
     prices: list[Price] = dataclasses.field(default_factory=list)
     slowest: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     samples: list[Sample] = dataclasses.field(default_factory=list)
@@ -85,6 +87,7 @@ class Report:
             "step_seconds": dataclasses.asdict(self.steps) if self.steps else None,
             "start_seconds": self.start_seconds,
             **dataclasses.asdict(self.vitals),
+            "regions": [dataclasses.asdict(region) for region in self.regions],
             "prices": [dataclasses.asdict(price) for price in self.prices],
             "slowest": self.slowest,
             "storage": self.storage,

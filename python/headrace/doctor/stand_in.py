@@ -6,9 +6,9 @@
     >>> step
     StandIn(2 ms a batch, copies 12 GB/s)
 
-It leaves the cores to the loader, as a GPU does, and can say what it would take of a batch that lies
-there already. So ``hr.doctor(loader, step)`` tells copying from stepping by the experiments that it
-does with a GPU.
+It leaves the cores to the loader, as a GPU does, and can say what it would take of a batch that
+lies there already. So ``hr.doctor(loader, step)`` tells copying from stepping by the experiments
+that it does with a GPU.
 """
 
 from __future__ import annotations
@@ -66,9 +66,10 @@ class StandIn:
         pinned_bytes_per_second: float | None = None,
         overlapped: bool = False,
     ) -> None:
-        pinned = copy_bytes_per_second if pinned_bytes_per_second is None else None
-        self._pinned = float(pinned_bytes_per_second if pinned is None else pinned)
+        if pinned_bytes_per_second is None:
+            pinned_bytes_per_second = copy_bytes_per_second
         self._pageable = float(copy_bytes_per_second)
+        self._pinned = float(pinned_bytes_per_second)
         self._seconds, self._each = float(step_seconds), float(record_seconds)
         self.overlapped = overlapped
         for name, value in (("step_seconds", self._seconds), ("record_seconds", self._each)):

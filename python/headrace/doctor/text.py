@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from headrace.doctor.pulse import Vitals
     from headrace.doctor.report import Report
 
+_SMALL = 0.005  # regions with less of a step than this are not shown
+
 
 def of(report: Report) -> str:
     """The whole text; equal reports give equal texts."""
@@ -27,6 +29,7 @@ def of(report: Report) -> str:
         for p in report.prices
     ])  # fmt: skip
     lines += _table("Waits and steps", _spread_lines(report))
+    lines += _table("Where the step's time goes", _region_lines(report))
     lines += _table("What the loop takes of the machine", _vital_lines(report.vitals))
     lines += _table("What would help (records/s, predicted)", [
         (p.name, f"{number(p.low)} to {number(p.high)}   {p.what}") for p in report.predictions
@@ -81,6 +84,19 @@ def _spread_lines(report: Report) -> list[tuple[str, str]]:
     if report.start_seconds is not None:
         found.append(("first batch", f"after {duration(report.start_seconds)}"))
     return found
+
+
+def _region_lines(report: Report) -> list[tuple[str, str]]:
+    """Parts, indented in those that they lie in; what hardly takes any time is left out."""
+    return [
+        (
+            "  " * (len(region.path) - 1) + region.name,
+            f"{duration(region.seconds)}  {region.share:4.0%}"
+            + (f"  of its own {duration(region.own_seconds)}" if region.is_divided else ""),
+        )
+        for region in report.regions
+        if region.share >= _SMALL
+    ]
 
 
 def _vital_lines(vitals: Vitals) -> list[tuple[str, str]]:
