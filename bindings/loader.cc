@@ -145,6 +145,7 @@ nb::dict stats(const LoaderHandle& self) {
   out["memory_limit"] = stats.memory_limit;
   out["memory_used"] = stats.memory_used;
   out["memory_peak"] = stats.memory_peak;
+  out["memory_wait_seconds"] = stats.memory_wait_seconds;
   out["resident_bytes"] = stats.resident_bytes;
   out["index"] = dict_from_index(stats.row_index);
   out["cache"] = dict_from_cache(stats.cache);

@@ -289,6 +289,7 @@ class Loader::Impl {
     out.warnings = stats.warnings;
     out.copies = stats.copies + resident.beyond;
     out.wait_seconds = stats.wait_seconds + cut_seconds_;
+    out.memory_wait_seconds = stats.memory_wait_seconds;
     out.stages = stats.stages;
     out.resident_bytes = residence_.source() ? residence_.bytes() : 0;
     const size_t held = out.cache.bytes + out.resident_bytes + resident.batch_bytes;

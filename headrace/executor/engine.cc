@@ -299,6 +299,7 @@ EngineStats Engine::stats() const {
   const size_t fixed = stats.memory_used + shares_.threads + list_bytes_ + read_ahead_.held_bytes();
   stats.memory_used = fixed + gate_.used();
   stats.memory_peak = fixed + gate_.peak();
+  stats.memory_wait_seconds = gate_.waited_seconds();
   return stats;
 }
 

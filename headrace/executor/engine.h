@@ -81,7 +81,7 @@ struct EngineOptions {
 
 struct EngineStats {
   int64_t batches = 0, records = 0, warnings = 0, copies = 0;
-  double wait_seconds = 0;
+  double wait_seconds = 0, memory_wait_seconds = 0;  // of next(); of records for their memory
   StageSeconds stages;
   size_t memory_used = 0, memory_peak = 0;
 };

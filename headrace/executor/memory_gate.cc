@@ -2,12 +2,15 @@
 #include "headrace/executor/memory_gate.h"
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 
 #include "headrace/base/registry.h"
 
 namespace headrace {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 constexpr ErrorCode kRecordTooLarge{
     "HR0703", ErrorKind::kResource, "record needs more than the memory limit leaves",
@@ -31,9 +34,11 @@ std::optional<GateHold> MemoryGate::acquire(int64_t position, size_t bytes) {
   if (bytes > limit_) return std::nullopt;
   MutexLock lock(mutex_);
   if (used_ + bytes > limit_ || !waiting_.empty()) {
+    const Clock::time_point begin = Clock::now();
     auto mine = waiting_.insert(position);
     while (used_ + bytes > limit_ || mine != waiting_.begin()) freed_.wait(mutex_);
     waiting_.erase(mine);
+    waited_seconds_ += std::chrono::duration<double>(Clock::now() - begin).count();
     freed_.notify_all();
   }
   used_ += bytes;
@@ -64,6 +69,11 @@ size_t MemoryGate::used() const {
 size_t MemoryGate::peak() const {
   MutexLock lock(mutex_);
   return peak_;
+}
+
+double MemoryGate::waited_seconds() const {
+  MutexLock lock(mutex_);
+  return waited_seconds_;
 }
 
 }  // namespace headrace

@@ -43,12 +43,15 @@ class MemoryGate {
   Error refusal(size_t bytes) const;
   size_t used() const EXCLUDES_LOCK(mutex_);
   size_t peak() const EXCLUDES_LOCK(mutex_);
+  // Summed over threads: how long acquire() waited for bytes.
+  double waited_seconds() const EXCLUDES_LOCK(mutex_);
 
  private:
   const size_t limit_, largest_;
   mutable Mutex mutex_;
   Condition freed_;
   size_t used_ GUARDED_BY(mutex_) = 0, peak_ GUARDED_BY(mutex_) = 0;
+  double waited_seconds_ GUARDED_BY(mutex_) = 0;
   std::multiset<int64_t> waiting_ GUARDED_BY(mutex_);
 };
 

@@ -15,6 +15,7 @@ TEST(MemoryGate, RefusesWhatCanNeverFit) {
   EXPECT_FALSE(gate.acquire(0, 101));
   EXPECT_TRUE(gate.acquire(0, 100));
   EXPECT_EQ(gate.used(), 0u);  // the hold died with the expression
+  EXPECT_EQ(gate.waited_seconds(), 0);
 }
 
 TEST(MemoryGate, OneRecordMayBeAllowedLessThanSeveralTogether) {
