@@ -10,6 +10,7 @@ from typing import Any
 from headrace.doctor.conclusion import conclude
 from headrace.doctor.experiments import EXPERIMENTS
 from headrace.doctor.findings import Findings
+from headrace.doctor.patience import Patience, Stuck
 from headrace.doctor.recording import Span
 from headrace.doctor.report import Report
 from headrace.doctor.state import kept
@@ -58,6 +59,7 @@ def examine(
     tell: Tell,
     model: Any = None,
     optimizer: Any = None,
+    patience: float = 60.0,
 ) -> Report:
     """The experiments of these names on what was found so far, and what follows from them.
 
@@ -77,7 +79,9 @@ def examine(
         with kept(found.ours, model, optimizer, found.report.notes):
             for number, name in enumerate(names):
                 tell(name, number)
-                _try(found, name, EXPERIMENTS[name].share * seconds)
+                _try(found, name, EXPERIMENTS[name].share * seconds, patience)
+                if found.stuck:
+                    break
     except KeyboardInterrupt:
         found.report.interrupted = True
     conclude(found)
@@ -85,10 +89,17 @@ def examine(
     return found.report
 
 
-def _try(found: Findings, name: str, seconds: float) -> None:
+def _try(found: Findings, name: str, seconds: float, patience: float) -> None:
     begin = time.perf_counter()
     try:
-        EXPERIMENTS[name].run(found, seconds)
+        with Patience(patience + 3 * seconds) as waiting:
+            waiting.begin(f"The experiment {name!r} has made no progress")
+            try:
+                EXPERIMENTS[name].run(found, seconds)
+            finally:
+                found.stuck = waiting.rung > 0
+    except Stuck as stuck:
+        found.note(f"{stuck}, so it was given up.")
     except Exception as error:
         told = str(error).splitlines()[0] if str(error) else type(error).__name__
         found.note(f"The experiment {name!r} ended early: {told}")

@@ -33,9 +33,9 @@ def find_ceiling(found: Findings, seconds: float) -> None:
     if found.step is None or found.ceiling is not None or not found.keep():
         return
     there = copying.on_device(found.kept[0], found.step)
-    timed = time_loop(Replay([there]), found.step, seconds)
+    timed = time_loop(Replay([there]), found.step, seconds, meeting=found.meeting)
     if timed.failure and there is not found.kept[0]:  # a step that wants the host's batch
-        timed = time_loop(Replay(found.kept[:1]), found.step, seconds)
+        timed = time_loop(Replay(found.kept[:1]), found.step, seconds, meeting=found.meeting)
     found.ceiling = found.counted("ceiling", "the step", timed)
 
 
@@ -45,17 +45,18 @@ def run_for_real(found: Findings, seconds: float) -> None:
     if once:
         found.note("The loader can be iterated once only; it was used up, and some was skipped.")
     with_step = found.step is not None
-    part = 0.4 if with_step else 1.0
+    part = 0.4 if with_step or found.real is not None else 1.0
     if not once or not with_step:
         with Pulse() as pulse:
             begin = pulse.now()
             timed = time_loop(found.loader, None, part * seconds)
         found.alone = found.counted("loader", "the loader", timed)
-        found.report.vitals = vitals(pulse, begin, timed)
+        if found.real is None:
+            found.report.vitals = vitals(pulse, begin, timed)
     if with_step:
         with Pulse() as pulse:
             begin = pulse.now()
-            timed = time_loop(found.loader, found.step, 0.6 * seconds)
+            timed = time_loop(found.loader, found.step, 0.6 * seconds, meeting=found.meeting)
         found.real = found.counted("real", "the loop", timed)
         found.report.vitals = vitals(pulse, begin, timed)
 
@@ -64,7 +65,7 @@ def replay(found: Findings, seconds: float) -> None:
     """Real batches from memory: minus the ceiling, what handing over and copying cost."""
     if found.step is None or found.cached is not None or not found.kept:
         return
-    timed = time_loop(Replay(found.kept), found.step, seconds)
+    timed = time_loop(Replay(found.kept), found.step, seconds, meeting=found.meeting)
     found.cached = found.counted("cached", "the step on batches from memory", timed)
 
 

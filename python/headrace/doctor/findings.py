@@ -10,6 +10,7 @@ from headrace.delivered import Delivered
 from headrace.doctor import torch_dataloader
 from headrace.doctor.files import Reads
 from headrace.doctor.loop import Step, Timed, keep_some
+from headrace.doctor.meeting import Meeting
 from headrace.doctor.ours import Anatomy
 from headrace.doctor.remedies import Remedy
 from headrace.doctor.report import Report
@@ -26,6 +27,8 @@ class Findings:
     model: Any = None  # whose step it is, where the user told them
     optimizer: Any = None
     report: Report = dataclasses.field(default_factory=Report)
+    meeting: Meeting | None = None  # of the ranks of this machine
+    stuck: bool = False  # the loader or the step hangs
     kept: list[Any] = dataclasses.field(default_factory=list)  # batches, to be replayed
     ceiling: Timed | None = None  # the step on one batch
     cached: Timed | None = None  # the step on batches from memory

@@ -12,11 +12,14 @@ from typing import Any
 
 from headrace.delivery.nested import take_apart
 from headrace.doctor import thread_clock
+from headrace.doctor.meeting import Meeting
+from headrace.doctor.pace import Pace
+from headrace.doctor.patience import Stuck
 from headrace.doctor.recording import Recorder, Recording
 from headrace.doctor.verdict import Window
 
 WINDOWS = 3  # a measurement is repeated so often: what they disagree by is its noise
-_KEPT = 256 << 20  # bytes of batches that are kept to be replayed
+KEPT_BYTES = 256 << 20  # bytes of batches that are kept to be replayed
 
 Step = Callable[[Any], Any]
 
@@ -111,15 +114,20 @@ def time_loop(
     step: Step | None,
     seconds: float,
     windows: int = WINDOWS,
+    meeting: Meeting | None = None,
 ) -> Timed:
     """Runs the loop for about ``seconds``, epoch after epoch, at least one batch a window.
+
+    With a ``meeting`` of ranks all of them do as many steps.
 
     What ``batches`` or ``step`` raises ends it; the failure is told beside what was timed until
     then. Ctrl-C passes through.
     """
-    watch = _Watch(batches, step, seconds / windows, windows)
+    watch = _Watch(batches, step, seconds / windows, windows, meeting)
     try:
         watch.run()
+    except Stuck as stuck:
+        watch.failure = str(stuck)
     except Exception as error:
         watch.failure = watch.failure or f"{type(error).__name__}: {error}"
     return watch.timed()
@@ -127,9 +135,14 @@ def time_loop(
 
 class _Watch:
     def __init__(
-        self, batches: Iterable[Any], step: Step | None, seconds: float, windows: int
+        self,
+        batches: Iterable[Any],
+        step: Step | None,
+        seconds: float,
+        windows: int,
+        meeting: Meeting | None,
     ) -> None:
-        self._batches, self._step = batches, step
+        self._batches, self._step, self._meeting = batches, step, meeting
         self._seconds, self._count = seconds, windows
         self._waits: list[float] = []
         self._steps: list[float] = []
@@ -157,11 +170,13 @@ class _Watch:
 
     def _window(self, iterator: Iterator[Any]) -> Iterator[Any]:
         """A stretch of the loop; a window that an error ends is counted if it has a batch."""
+        pace = Pace(self._seconds, self._meeting)
         start = time.perf_counter()
         waited = 0.0
-        records = 0
+        records = steps = 0
         try:
-            while time.perf_counter() - start < self._seconds or not records:
+            while not pace.over(time.perf_counter() - start - pace.compared, steps):
+                steps += 1
                 begin = thread_clock.now()
                 batch = next(iterator, None)
                 restarted = batch is None
@@ -186,7 +201,7 @@ class _Watch:
         except Exception as error:
             self.failure = f"{type(error).__name__}: {error}"
         settle()
-        total = time.perf_counter() - start
+        total = time.perf_counter() - start - pace.compared
         if records and total > 0:
             self._records += records
             self._windows.append(Window(records / total, min(1.0, waited / total)))
@@ -218,14 +233,14 @@ def keep_some(batches: Iterable[Any], count: int = 8) -> list[Any]:
     kept: list[Any] = []
     size = 0
     for batch in batches:
-        kept.append(_copied(batch))
+        kept.append(copied(batch))
         size += bytes_in(batch)
-        if len(kept) >= count or size > _KEPT:
+        if len(kept) >= count or size > KEPT_BYTES:
             break
     return kept
 
 
-def _copied(batch: Any) -> Any:
+def copied(batch: Any) -> Any:
     """The batch with memory of its own, so that none of the loader's is held."""
     parts = take_apart(batch, lambda value: hasattr(value, "clone") or hasattr(value, "shape"))
     return parts.put_together([_copy_of(array) for array in parts.leaves])

@@ -55,6 +55,9 @@ class Report:
     notes: list[str] = dataclasses.field(default_factory=list)
     seconds: float = 0.0
     interrupted: bool = False
+    failed: bool = False  # the script ended by an error, or was given up
+    script: dict[str, Any] = dataclasses.field(default_factory=dict)  # whose loop it was
+    ranks: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     timeline: Timeline = dataclasses.field(default_factory=Timeline, repr=False)
 
     @property
@@ -97,6 +100,9 @@ class Report:
             "notes": self.notes,
             "seconds": self.seconds,
             "interrupted": self.interrupted,
+            "failed": self.failed,
+            "script": self.script,
+            "ranks": self.ranks,
         }
         plain: dict[str, Any] = json.loads(json.dumps(_finite(value), default=str))
         return plain

@@ -27,6 +27,7 @@ _LIMITS = {
     "workers": "too few workers make it",
     "collate": "putting records together to a batch is what takes longest",
     "copy": "copying it to the device is what takes longest",
+    "rank": "one rank gets it later than the others, which wait for that rank",
 }
 
 

@@ -86,6 +86,49 @@ def judge(case: Case, windows: Sequence[Window]) -> Verdict:
     return Verdict(word, cause, margin, noise)
 
 
+@dataclasses.dataclass(frozen=True)
+class RankTimes:
+    """What one rank's loop showed, window by window."""
+
+    rank: int
+    windows: tuple[Window, ...]
+
+    @property
+    def waits(self) -> list[float]:
+        """Seconds that a record was waited for."""
+        return [window.stall / window.rate for window in self.windows if window.rate > 0]
+
+    @property
+    def seconds(self) -> float:
+        """Of one record, all in all: the median of the windows."""
+        return statistics.median(1 / window.rate for window in self.windows if window.rate > 0)
+
+
+def judge_ranks(ranks: Sequence[RankTimes]) -> Verdict | None:
+    """The verdict "rank" where one rank's data holds up all others; None where none does.
+
+    Ranks that step together take the same time for a step, whoever is late: the others wait inside
+    of their step, for the gradients. So what tells is the time that a rank waits for its data.
+
+    >>> slow, quick = Window(100, 0.8), Window(100, 0.1)
+    >>> judge_ranks([RankTimes(0, (quick, quick)), RankTimes(1, (slow, slow))]).cause
+    'the data of rank 1'
+    """
+    known = [rank for rank in ranks if len(rank.waits) >= 2]
+    if len(known) < 2 or len(known) < len(ranks):
+        return None
+    known.sort(key=lambda rank: statistics.median(rank.waits))
+    last, rest = known[-1], known[:-1]
+    next_waits = statistics.median(rest[-1].waits)
+    late = statistics.median(last.waits) - next_waits
+    seconds = max(rank.seconds for rank in known)
+    margin = seconds / (seconds - late) - 1 if late < seconds else math.inf
+    if margin <= NEARLY - 1 or min(last.waits) <= max(max(rank.waits) for rank in rest):
+        return None
+    noise = disagreement([window.rate for window in last.windows])
+    return Verdict("rank", f"the data of rank {last.rank}", margin, noise)
+
+
 def disagreement(values: Sequence[float]) -> float:
     """By what share of their median repeated measurements differ; one alone says nothing: 0."""
     middle = statistics.median(values) if values else 0.0

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the ranks of one machine meet: small files in a temporary folder that all of them find.
+
+Nobody waits for ever: a rank whose process has ended, that has said that it leaves, or that does not
+come in time is told, and those that are left go on without it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import hashlib
+import json
+import os
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from headrace.errors import declare
+
+SEVERAL_MACHINES = declare(
+    "HR0906",
+    "config",
+    "ranks on several machines",
+    "Ranks agree on the step after which all of them stop, and they do so through files of one "
+    "machine. Start the script with --nnodes 1 to have it examined.",
+)
+_POLL = 0.0005  # seconds
+
+
+class Place(NamedTuple):
+    """Which rank this process is, among how many; on this machine and altogether."""
+
+    rank: int
+    count: int
+    local_rank: int
+    local_count: int
+    run: str  # of the launcher: the same for all its ranks
+
+    @property
+    def one_machine(self) -> bool:
+        return self.local_count == self.count
+
+
+def place_from(environment: Mapping[str, str] = os.environ) -> Place | None:
+    """From RANK and WORLD_SIZE, which torchrun sets and others do as well; None for one rank."""
+    try:
+        rank, count = int(environment["RANK"]), int(environment["WORLD_SIZE"])
+        local_rank = int(environment.get("LOCAL_RANK", rank))
+        local_count = int(environment.get("LOCAL_WORLD_SIZE", count))
+    except (KeyError, ValueError):
+        return None
+    if count < 2 or not 0 <= rank < count:
+        return None
+    names = ("TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR", "MASTER_PORT")
+    run = "-".join(environment.get(name, "") for name in names)
+    return Place(rank, count, local_rank, local_count, run)
+
+
+class Gone(Exception):
+    """A rank that is not there: which, and why."""
+
+    def __init__(self, rank: int, why: str) -> None:
+        super().__init__(f"rank {rank} {why}")
+
+
+class Meeting:
+    """One examination on all ranks of a machine: they exchange values, each name once."""
+
+    def __init__(self, place: Place, patience: float, number: int = 0) -> None:
+        self.place, self.patience = place, patience
+        name = f"{getpass.getuser()}-{place.run}-{place.local_count}-{number}"
+        digest = hashlib.sha256(name.encode()).hexdigest()[:16]
+        self._root = Path(tempfile.gettempdir()) / f"headrace-doctor-{os.getuid()}-{digest}"
+        self._folder = self._root
+        self._ids: dict[int, str] = {}
+        self._turn = 0
+        self.missing: Gone | None = None  # the first rank that was missed
+
+    def arrive(self) -> None:
+        """Waits until all ranks are here. Raises Gone where one does not come."""
+        self._root.mkdir(mode=0o700, exist_ok=True)
+        seen = self._root.lstat()
+        if seen.st_uid != os.getuid() or not stat.S_ISDIR(seen.st_mode):
+            raise self._miss(self.place.local_rank, f"may not use {self._root}")
+        own = f"{os.getpid()} {_begin_of(os.getpid())}"
+        self._write(self._root / f"here.{self.place.local_rank}", own)
+        stop = time.monotonic() + self.patience
+        for rank in range(self.place.local_count):
+            while not self._is_here(rank):
+                if time.monotonic() > stop:
+                    raise self._miss(rank, f"did not come within {self.patience:g} seconds")
+                time.sleep(10 * _POLL)
+        # What an earlier run under the same name has left lies in another folder.
+        together = " ".join(self._ids[rank] for rank in sorted(self._ids))
+        self._folder = self._root / hashlib.sha256(together.encode()).hexdigest()[:16]
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+
+    def exchange(self, value: Any) -> list[Any]:
+        """The values of all ranks, in order; each rank calls it equally often.
+
+        Raises Gone where one does not come; then it has failed for good.
+        """
+        if self.missing is not None:
+            raise self.missing
+        self._turn += 1
+        self._write(self._file(self.place.local_rank), value)
+        stop = time.monotonic() + self.patience
+        values = [self._wait_for(rank, stop) for rank in range(self.place.local_count)]
+        # All have read the turn before, or they would not be in this one.
+        with contextlib.suppress(OSError):
+            (self._folder / f"{self._turn - 1}.{self.place.local_rank}").unlink(missing_ok=True)
+        return values
+
+    def gather(self, value: Any, patience: float) -> tuple[list[Any], list[Gone]]:
+        """The last values of all ranks that still come, also those that have left; and who does not.
+
+        Each rank calls it once, whatever became of exchanging.
+        """
+        self._write(self._folder / f"last.{self.place.local_rank}", value)
+        values, missing = [], []
+        stop = time.monotonic() + patience
+        for rank in range(self.place.local_count):
+            path = self._folder / f"last.{rank}"
+            while not path.exists() and self._lives(rank) and time.monotonic() < stop:
+                time.sleep(10 * _POLL)
+            if path.exists():
+                values.append(json.loads(path.read_text()))
+            else:
+                late = f"has not ended within {patience:g} seconds"
+                missing.append(Gone(rank, late if self._lives(rank) else "has died"))
+        return values, missing
+
+    def leave(self, why: str) -> None:
+        """Says that this rank exchanges no more values, so that nobody waits for it."""
+        with contextlib.suppress(OSError):
+            self._write(self._folder / f"gone.{self.place.local_rank}", why)
+
+    def clear(self) -> None:
+        """Removes the folder, where every rank has left or ended. For the first rank."""
+        others = [rank for rank in range(self.place.local_count) if rank != self.place.local_rank]
+        stop = time.monotonic() + 5
+        while time.monotonic() < stop and any(self._may_read(rank) for rank in others):
+            time.sleep(10 * _POLL)
+        shutil.rmtree(self._root, ignore_errors=True)
+
+    def _may_read(self, rank: int) -> bool:
+        return not (self._folder / f"gone.{rank}").exists() and self._lives(rank)
+
+    def _file(self, rank: int) -> Path:
+        return self._folder / f"{self._turn}.{rank}"
+
+    def _wait_for(self, rank: int, stop: float) -> Any:
+        path, next_look = self._file(rank), time.monotonic() + 0.2
+        while True:
+            with contextlib.suppress(OSError):
+                return json.loads(path.read_text())
+            if time.monotonic() > next_look:
+                self._look_for(rank, path, stop)
+                next_look = time.monotonic() + 0.2
+            time.sleep(_POLL)
+
+    def _look_for(self, rank: int, path: Path, stop: float) -> None:
+        """Raises Gone where there is no hope; its last words may have come just now."""
+        why = ""
+        if (self._folder / f"gone.{rank}").exists():
+            why = str(json.loads((self._folder / f"gone.{rank}").read_text()))
+        elif not self._lives(rank):
+            why = "has died"
+        elif time.monotonic() > stop:
+            why = f"did not come within {self.patience:g} seconds"
+        if why and not path.exists():
+            raise self._miss(rank, why)
+
+    def _miss(self, rank: int, why: str) -> Gone:
+        self.missing = Gone(rank, why)
+        return self.missing
+
+    def _is_here(self, rank: int) -> bool:
+        """Whether it is, now: what a process has left that is no more does not count."""
+        with contextlib.suppress(OSError, ValueError):
+            text = json.loads((self._root / f"here.{rank}").read_text())
+            pid, _, begin = str(text).partition(" ")
+            if begin == _begin_of(int(pid)):
+                self._ids[rank] = str(text)
+                return True
+        return False
+
+    def _lives(self, rank: int) -> bool:
+        pid, _, begin = self._ids[rank].partition(" ")
+        return begin == _begin_of(int(pid))
+
+    def _write(self, path: Path, value: Any) -> None:
+        part = path.with_name(f"part.{self.place.local_rank}")
+        part.write_text(json.dumps(value))
+        part.replace(path)
+
+
+def _begin_of(pid: int) -> str:
+    """When a process began, by the system's clock: another one has another; none has ""."""
+    try:
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if words[0] in "ZX" else words[19]

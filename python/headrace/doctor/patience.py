@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A limit for how long one thing may take: who waits for longer is interrupted.
+
+On the main thread by the system's timer, whose signal also ends waiting for a lock or a queue, as
+Ctrl-C does. Where the program uses that signal itself, or on another thread, nothing is limited.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+_RINGS = 5
+_AGAIN = 10.0  # seconds
+
+
+class Stuck(BaseException):
+    """It took too long. No Exception: loops that go on after any failure must not swallow it."""
+
+    def __init__(self, what: str, seconds: float) -> None:
+        super().__init__(f"{what} for {seconds:g} seconds")
+
+
+class Patience:
+    """``with Patience(60) as patience``, and ``patience.begin("...")`` at each thing's begin."""
+
+    def __init__(self, seconds: float, leave: Callable[[], object] = lambda: None) -> None:
+        """``leave`` is called where being interrupted again and again does not help."""
+        self.seconds = seconds
+        self.rung = 0
+        self.what = ""
+        self._leave = leave
+        self._working = False
+        self._before: Any = None
+
+    def __enter__(self) -> Patience:
+        on_main = threading.current_thread() is threading.main_thread()
+        if on_main and self.seconds > 0:
+            free = signal.getsignal(signal.SIGALRM) in (signal.SIG_DFL, signal.SIG_IGN, None)
+            self._working = free and signal.getitimer(signal.ITIMER_REAL)[0] == 0
+        if self._working:
+            self._before = signal.signal(signal.SIGALRM, self._ring)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+        if self._still_ours():
+            signal.signal(signal.SIGALRM, self._before)
+        self._working = False
+
+    def begin(self, what: str) -> None:
+        """What begins now may take so many seconds; what began before has ended."""
+        if self._still_ours() and not self.rung:
+            self.what = what
+            signal.setitimer(signal.ITIMER_REAL, self.seconds)
+
+    def end(self) -> None:
+        """Nothing is limited any more, until something begins."""
+        if self._still_ours():
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def _still_ours(self) -> bool:
+        """Whether the timer is; a program may take it for itself at any time."""
+        self._working = self._working and signal.getsignal(signal.SIGALRM) == self._ring
+        return self._working
+
+    def _ring(self, number: int, frame: FrameType | None) -> None:
+        self.rung += 1
+        if self.rung > _RINGS:
+            self._leave()
+        # Again soon, for what catches it or waits for something else meanwhile.
+        signal.setitimer(signal.ITIMER_REAL, min(self.seconds, _AGAIN))
+        raise Stuck(self.what, self.seconds)
