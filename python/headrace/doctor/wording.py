@@ -1,27 +1,77 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers as people read them: rates, durations, bytes."""
+"""Numbers and names as people read them: rates, durations, bytes, resources."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
+RATES = {
+    "ceiling": "step alone, one batch",
+    "cached": "step, batches from memory",
+    "loader": "loader alone",
+    "real": "both, as trained",
+    "cold": "both, files not in memory",
+    "one_thread": "loader, one thread",
+    "headrace": "Headrace in its place, alone",
+}
+RESOURCES = {
+    "cores": "processor cores",
+    "workers": "loader's threads",
+    "disk": "storage",
+    "gil": "Python's one lock",
+    "copy": "copy to the device",
+    "device": "training step",
+}
+HOST = {
+    "cores": "processor cores",
+    "cpu_limit": "limit of cores",
+    "memory_bytes": "memory",
+    "memory_available_bytes": "memory, free",
+    "memory_limit_bytes": "memory, limit",
+    "shm_bytes": "shared memory, free",
+    "disk": "disk",
+    "gpu": "GPU",
+}
+
 
 def number(value: float) -> str:
-    if not math.isfinite(value):
+    """A rate or a count: 5,812 or 3.4."""
+    if math.isnan(value):
+        return "unknown"
+    if math.isinf(value):
         return "any number of"
-    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+    return f"{value:,.0f}" if abs(value) >= 10 else f"{value:.2g}"
 
 
 def duration(seconds: float) -> str:
+    """Seconds, in the unit that suits them; half as many digits as nobody needs."""
+    if not math.isfinite(seconds):
+        return "unknown"
     if abs(seconds) >= 1:
         return f"{seconds:.2f} s"
     return f"{1e3 * seconds:.2f} ms" if abs(seconds) >= 1e-3 else f"{1e6 * seconds:.0f} µs"
 
 
+def size(count: float) -> str:
+    """Bytes: 1.4 MB."""
+    if not math.isfinite(count):
+        return "unknown"
+    for unit, least in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
+        if abs(count) >= least:
+            return f"{count / least:.1f} {unit}"
+    return f"{count / 1e3:.1f} kB"
+
+
+def percent(share: float) -> str:
+    """A share of 1: 39%."""
+    return f"{share:.0%}" if math.isfinite(share) else "unknown"
+
+
 def plain(name: str, value: Any) -> str:
+    """A value of the machine or of its storage, by what its name says it is."""
     if "bytes" in name and isinstance(value, (int, float)):
-        return f"{value / 1e9:.2f} GB" if value >= 1e8 else f"{value / 1e3:,.1f} kB"
+        return size(value) + ("/s" if "a second" in name else "")
     if isinstance(value, dict):
         return ", ".join(f"{number(v)} at depth {k}" for k, v in value.items())
     return f"{value:,.3g}" if isinstance(value, float) else str(value)
