@@ -92,6 +92,7 @@ def simulate(
         "cores": case.cores,
         "disk": round(case.disk_depth),
         "gil": case.gils,
+        "memory": round(case.memory_places) if case.memory_places < records else records,
         "room": queue + case.workers,
         "copier": 1,
         "slab": 2,

@@ -5,6 +5,7 @@ other by it. All on a virtual clock, but for the command."""
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -134,7 +135,7 @@ class Batches:
 
 
 def examined(clock: VirtualClock, seconds: float, step: StandIn) -> Any:
-    return hr.doctor(Batches(clock, seconds), step, seconds=0.5, skip=["storage", "remedies"])
+    return hr.doctor(Batches(clock, seconds), step, seconds=0.2, skip=["storage", "remedies"])
 
 
 def test_a_slow_copy_is_found_without_a_gpu(clock: VirtualClock) -> None:
@@ -145,6 +146,23 @@ def test_a_slow_copy_is_found_without_a_gpu(clock: VirtualClock) -> None:
     assert report.case.copy_seconds == pytest.approx(0.001, rel=0.05)
     assert report.stall_share == pytest.approx(2 / 3, abs=0.05)
     assert report.copies["pageable"] == 2e6
+
+
+def generated(seed: int) -> tuple[float, StandIn, str]:
+    """Seconds of a batch, a stand-in, and what the loop loses most by."""
+    draw = random.Random(seed)
+    step = 10 ** draw.uniform(-3, -2)
+    most, least = step * draw.uniform(0.3, 3), step * draw.uniform(0, 0.02)
+    if seed % 2:
+        return least, StandIn(step, copy_bytes_per_second=8000 / most), "copy"
+    return most, StandIn(step, copy_bytes_per_second=8000 / least), "workers"
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_generated_stand_ins_are_told_apart(clock: VirtualClock, seed: int) -> None:
+    loader_seconds, step, cause = generated(seed)
+    report = examined(clock, loader_seconds, step)
+    assert report.verdict == cause, report
 
 
 def test_a_fast_copy_leaves_the_step_the_limit(clock: VirtualClock) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import random
 
 import pytest
@@ -20,6 +21,7 @@ CAUSES = (
     "python",
     "workers",
     "collate",
+    "memory",
     "copy",
     "consumer",
     "fed",
@@ -66,7 +68,7 @@ def planted(cause: str, seed: int) -> Case:
         stages.append(Stage("speckle", "python", python, ("gil",)))
     total = sum(stage.seconds for stage in stages)
     workers = int(total / free) + 2 + depth + cores
-    step, copy = spend(free), 0.0
+    step, copy, places = spend(free), 0.0, math.inf
     if cause == "workers":
         workers = draw.choice([1, 2, 3])
         shrink = unit * workers / total
@@ -74,6 +76,18 @@ def planted(cause: str, seed: int) -> Case:
         heaviest = max(sum(s.seconds for s in stages if r in s.resources) for r in ("disk", "gil"))
         cpu = sum(s.seconds for s in stages if "cores" in s.resources)
         cores, depth = max(cores, int(cpu / free) + 1), int(heaviest / free) + 1
+    elif cause == "memory":
+        places = draw.choice([1, 2, 3])
+        held = ("memory", "cores")
+        cpu = sum(s.seconds for s in stages if s.resources == ("cores",))
+        stages = [
+            dataclasses.replace(s, seconds=s.seconds * unit * places / cpu, resources=held)
+            if s.resources == ("cores",)
+            else s
+            for s in stages
+        ]
+        cores = max(cores, int(unit * places / free) + 1)
+        workers = int(sum(stage.seconds for stage in stages) / free) + 2 + depth + cores
     elif cause == "copy":
         copy, step = unit * 0.6, unit * 0.4
     elif cause == "consumer":
@@ -89,6 +103,7 @@ def planted(cause: str, seed: int) -> Case:
         float(depth),
         gils=max(1, depth if cause == "workers" else 1),
         small_files=cause == "small-files",
+        memory_places=places,
     )
 
 

@@ -13,6 +13,8 @@ from headrace.doctor.model import Case, Stage, input_rate, sustained
 from headrace.doctor.remedies import ranked
 from headrace.doctor.verdict import Window, judge
 
+_HELD_UP = 0.05  # records that wait for memory, on average; fewer happen at any limit
+
 
 def conclude(found: Findings) -> None:
     """Verdict, resources and predictions into the report, as far as the findings go."""
@@ -58,7 +60,22 @@ def case_of(found: Findings) -> Case | None:
         overlapped,
         small_files=found.reads.small_files if found.reads else False,
     )
-    return _calibrated(found, case)
+    return _calibrated(found, _within_memory(found, case, alone.rate))
+
+
+def _within_memory(found: Findings, case: Case, rate: float) -> Case:
+    """While a record waits for memory, all that the limit leaves is in use: so long it is busy."""
+    busy = min(1.0, found.held_up)
+    if busy < _HELD_UP:
+        return case
+    stages = tuple(
+        dataclasses.replace(stage, resources=("memory", *stage.resources))
+        if "cores" in stage.resources and stage.kind != "storage"
+        else stage
+        for stage in case.stages
+    )
+    held = dataclasses.replace(case, stages=stages)
+    return dataclasses.replace(held, memory_places=rate / busy * held.demand("memory"))
 
 
 def _stages(found: Findings, alone: Timed) -> tuple[tuple[Stage, ...], int, bool, int]:

@@ -4,9 +4,10 @@ it saw to the findings."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from headrace import _core
 from headrace.doctor import copying, files, host, ours, thread_sweep, torch_dataloader, trials
@@ -15,6 +16,7 @@ from headrace.doctor.findings import Findings
 from headrace.doctor.loop import Replay, bytes_in, records_in, settle, time_loop
 from headrace.doctor.pulse import Pulse, vitals
 from headrace.doctor.samples import look_at_records
+from headrace.doctor.remedies import more_memory
 from headrace.doctor.stand_in import StandIn
 from headrace.doctor.step_regions import time_regions
 
@@ -47,7 +49,7 @@ def run_for_real(found: Findings, seconds: float) -> None:
     with_step = found.step is not None
     part = 0.4 if with_step or found.real is not None else 1.0
     if not once or not with_step:
-        with Pulse() as pulse:
+        with Pulse() as pulse, _memory_watched(found):
             begin = pulse.now()
             timed = time_loop(found.loader, None, part * seconds)
         found.alone = found.counted("loader", "the loader", timed)
@@ -59,6 +61,18 @@ def run_for_real(found: Findings, seconds: float) -> None:
             timed = time_loop(found.loader, found.step, 0.6 * seconds, meeting=found.meeting)
         found.real = found.counted("real", "the loop", timed)
         found.report.vitals = vitals(pulse, begin, timed)
+
+
+@contextlib.contextmanager
+def _memory_watched(found: Findings) -> Iterator[None]:
+    """How many records waited, on average, for memory that the limit did not leave them."""
+    if found.ours is None:
+        yield
+        return
+    begin, before = time.perf_counter(), found.ours.stats()["memory_wait_seconds"]
+    yield
+    waited = found.ours.stats()["memory_wait_seconds"] - before
+    found.held_up = waited / (time.perf_counter() - begin)
 
 
 def replay(found: Findings, seconds: float) -> None:
@@ -147,6 +161,10 @@ def try_remedies(found: Findings, seconds: float) -> None:
         found.offers = trials.of_dataloader(found.dataloader, case, found.anatomy, seconds, rates)
     else:
         found.offers = trials.of_iterable(case)
+    if found.ours is not None and case.memory_places < case.workers:
+        limit = int(found.ours.stats()["memory_limit"]) >> 20
+        what = f"raise memory_limit, which is {limit} MiB, or decode smaller pictures"
+        found.offers.append(more_memory(case, what))
 
 
 def sweep_workers(found: Findings, seconds: float) -> None:

@@ -37,6 +37,7 @@ class Findings:
     paths: list[str] = dataclasses.field(default_factory=list)  # files that hold the data
     reads: Reads | None = None
     anatomy: Anatomy | None = None
+    held_up: float = 0.0  # records that wait for memory within the limit, on average
     offers: list[Remedy] = dataclasses.field(default_factory=list)
 
     @property

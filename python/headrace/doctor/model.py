@@ -19,6 +19,8 @@ import math
 # their power mean of this order. The virtual clock of the tests says that it is one.
 _SHARPNESS = 4.0
 
+RESOURCES = ("cores", "disk", "gil", "memory")  # that stages keep busy
+
 
 @dataclasses.dataclass(frozen=True)
 class Stage:
@@ -27,7 +29,7 @@ class Stage:
     name: str
     kind: str  # of a verdict: "storage", "decode", "operator", "python", "collate"
     seconds: float
-    resources: tuple[str, ...] = ("cores",)  # of "cores", "disk", "gil"
+    resources: tuple[str, ...] = ("cores",)  # of "cores", "disk", "gil", "memory"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,12 +46,17 @@ class Case:
     overlapped: bool = True  # False: records are made while the consumer waits for them
     copy_overlapped: bool = False
     small_files: bool = False  # opening files costs more than their bytes
+    memory_places: float = math.inf  # records that the memory limit lets be made side by side
 
     def capacity(self, resource: str) -> float:
         """How many units of a resource there are."""
-        return {"cores": float(self.cores), "disk": self.disk_depth, "gil": float(self.gils)}[
-            resource
-        ]
+        units = {
+            "cores": float(self.cores),
+            "disk": self.disk_depth,
+            "gil": float(self.gils),
+            "memory": self.memory_places,
+        }
+        return units[resource]
 
     def demand(self, resource: str) -> float:
         """Seconds of the resource that a record takes."""
@@ -59,9 +66,9 @@ class Case:
 def sustained(case: Case) -> dict[str, float]:
     """Records a second that each resource could serve, were it the only limit."""
     rates = {}
-    for resource in ("cores", "disk", "gil"):
+    for resource in RESOURCES:
         demand = case.demand(resource)
-        if demand > 0:
+        if demand > 0 and math.isfinite(case.capacity(resource)):
             rates[resource] = case.capacity(resource) / demand
     total = sum(stage.seconds for stage in case.stages)
     if total > 0:
@@ -76,7 +83,7 @@ def sustained(case: Case) -> dict[str, float]:
 def input_rate(case: Case) -> float:
     """Records a second that come in, whatever the consumer does; infinite where that is free."""
     rates = sustained(case)
-    inputs = [rates[name] for name in ("cores", "disk", "gil", "workers") if name in rates]
+    inputs = [rates[name] for name in (*RESOURCES, "workers") if name in rates]
     return min(inputs, default=math.inf)
 
 
@@ -96,7 +103,7 @@ def loop_bounds(case: Case) -> tuple[float, float]:
         seconds = 1 / input_rate(case) + 1 / consumer_rate(case)
         return (1 / seconds, 1 / seconds) if seconds > 0 else (math.inf, math.inf)
     rates = sustained(case)
-    servers = [rates[name] for name in ("cores", "disk", "gil", "workers") if name in rates]
+    servers = [rates[name] for name in (*RESOURCES, "workers") if name in rates]
     servers.append(consumer_rate(case))
     high = min(servers)
     if not math.isfinite(high):

@@ -14,7 +14,7 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from headrace.doctor.model import Case, Stage, consumer_rate, input_rate, sustained
+from headrace.doctor.model import RESOURCES, Case, Stage, consumer_rate, input_rate, sustained
 
 FED_SHARE = 0.05  # a loop that waits less than this share of its time is fed
 HICCUPS = 0.20  # waits that do not come from a slow input, where that is ample
@@ -139,7 +139,7 @@ def _limit_of(case: Case) -> tuple[str, str, float]:
     """Word, cause and margin of the least resource on the way to the consumer."""
     rates = sustained(case)
     hard: dict[str, float] = {}
-    for name in ("cores", "disk", "gil"):
+    for name in RESOURCES:
         if name in rates:
             hard[name] = rates[name]
     if case.copy_seconds > FED_SHARE * (case.copy_seconds + case.step_seconds):
@@ -166,6 +166,8 @@ def _limit_of(case: Case) -> tuple[str, str, float]:
         margin = min(margin, reach)
     if least == "copy":
         return "copy", "the copy to the device", margin
+    if least == "memory":
+        return "memory", "the memory limit", margin
     if least == "disk":
         return "small-files" if case.small_files else "storage", "reading", margin
     word, cause, lead = _heaviest(case, least)
