@@ -85,6 +85,12 @@ def without(case: Case, stage: str, what: str, spread: float = 0.0) -> Remedy:
     return cheaper(case, f"without {stage}", what, {stage: (spread, 0.0)})
 
 
+def more_memory(case: Case, what: str) -> Remedy:
+    """A memory limit that holds nobody up."""
+    changed = dataclasses.replace(case, memory_places=math.inf)
+    return Remedy("more memory", what, changed, changed)
+
+
 def from_memory(case: Case, what: str) -> Remedy:
     """Reads that are answered by a cache in memory."""
     return cheaper(case, "cache in memory", what, {"storage": (0.05, 0.0)})
