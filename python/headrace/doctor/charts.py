@@ -50,7 +50,7 @@ def shares(report: Report) -> Chart | str:
         return drawing, 34
 
     return Chart(
-        "Where the time of the loop goes",
+        "Shares of the loop's time",
         f"The loop spends {percent(stall)} of its time waiting for data.",
         draw,
         ("part", "share of the time"),
@@ -81,12 +81,12 @@ def resources(report: Report) -> Chart | str:
             rows.tell(place, RESOURCES.get(name, name), number(rate), "strong" if not place else "")
         if measured:
             rows.mark_line(scale(measured[1]), len(shown), f"{measured[0]} {number(measured[1])}")
-        return rows.drawing, bottom + 36
+        return rows.finish(), bottom + 36
 
     least, slowest = found[0]
-    told = f"The least is {RESOURCES.get(slowest, slowest)} with {number(least)} records a second."
+    told = f"The least is that of {RESOURCES.get(slowest, slowest)}: {number(least)} records/s."
     if measured:
-        told += f" Measured: {measured[0]}, {number(measured[1])}."
+        told += f" Measured, {measured[0]}: {number(measured[1])}."
     return Chart(
         "The rate that each resource could sustain, were it the only limit",
         told,
@@ -116,9 +116,9 @@ def stages(report: Report) -> Chart | str:
             y = rows.middle(place)
             end = max(scale(stage.seconds), rows.left + 1)
             rows.drawing.rect(kind, rows.left, y - 8, end - rows.left, 16)
-            text = f"{duration(stage.seconds)}  {percent(stage.seconds / total)}"
+            text = f"{duration(stage.seconds)}, {percent(stage.seconds / total)}"
             rows.tell(place, stage.name, text, "strong" if kind == "data" else "")
-        return rows.drawing, bottom + 36
+        return rows.finish(), bottom + 36
 
     heaviest = max(found, key=lambda stage: stage.seconds)
     return Chart(
@@ -160,7 +160,7 @@ def predictions(report: Report) -> Chart | str:
                 rows.drawing.line("good-line", end, y - 9, end, y + 9)
             rows.tell(place, p.name, f"{number(p.low)} to {number(p.high)}")
         rows.mark_line(scale(measured[1]), len(shown), f"now {number(measured[1])}")
-        return rows.drawing, bottom + 36
+        return rows.finish(), bottom + 36
 
     best = found[0]
     return Chart(

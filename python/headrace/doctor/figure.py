@@ -27,10 +27,11 @@ class Chart:
 class Rows:
     """Marks in rows with a label and a value: beside them where there is room, else above them."""
 
-    def __init__(self, width: float, top: float, gutter: float = 172, value: float = 132) -> None:
+    def __init__(self, width: float, top: float, gutter: float = 204, value: float = 132) -> None:
         self.drawing = Drawing(width)
         self.wide = width > 500
         self._top = top
+        self._told: list[tuple[int, str, str, str]] = []
         self._height = 30 if self.wide else 44
         self.left = gutter if self.wide else 2.0
         self.right = width - (value if self.wide else 8.0)
@@ -42,11 +43,20 @@ class Rows:
     def bottom(self, rows: int) -> float:
         return self._top + rows * self._height + 4
 
+    def finish(self) -> Drawing:
+        """Labels come last, so that no line runs through them."""
+        for row, label, value, kind in self._told:
+            self._write(row, label, value, kind)
+        return self.drawing
+
     def tell(self, row: int, label: str, value: str, kind: str = "") -> None:
+        self._told.append((row, label, value, kind))
+
+    def _write(self, row: int, label: str, value: str, kind: str) -> None:
         drawing = self.drawing
         if self.wide:
             y = self.middle(row) + 4
-            drawing.text(self.left - 14, y, label, f"end {kind}", 26)
+            drawing.text(self.left - 14, y, label, f"end {kind}", 28)
             drawing.text(self.right + 14, y, value, kind, 24)
         else:
             y = self.middle(row) - 14

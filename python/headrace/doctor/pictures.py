@@ -17,7 +17,8 @@ from headrace.report.png import png_from_pixels
 
 def grid(samples: Sequence[Sample]) -> str:
     """The records with their pictures, keys and milliseconds; slow ones are marked."""
-    return f'<ul class="records">{"".join(map(_item, samples))}</ul>'
+    told = "<p>What one record takes on its own, on one thread, and what it is.</p>"
+    return f'{told}<ul class="records">{"".join(map(_item, samples))}</ul>'
 
 
 def _item(sample: Sample) -> str:
@@ -26,7 +27,8 @@ def _item(sample: Sample) -> str:
     if sample.pixels is not None:
         seen = f'<img alt="" src="{data_uri(sample.pixels)}">'
     among = "among the slowest" if sample.slow else "drawn at random"
-    return f"<li{kind}>{seen}<b>{sample.ms:.1f} ms</b>{clean(sample.key, 300)}<br>{among}</li>"
+    key = clean(sample.key, 300).replace("/", "/<wbr>")  # where a path may go on in a new line
+    return f"<li{kind}>{seen}<b>{sample.ms:.1f} ms</b>{key}<br>{among}</li>"
 
 
 def data_uri(pixels: Pixels) -> str:

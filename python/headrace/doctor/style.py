@@ -46,7 +46,7 @@ section>p{{margin-bottom:12px;max-width:66ch}}
 .absent{{color:var(--faint)}}
 figure{{margin:18px 0 30px}}
 figcaption{{font-size:15px;margin-bottom:12px}}
-figure>p{{color:var(--faint);font-size:14.5px;margin-top:10px;max-width:72ch;
+figure>p{{color:var(--faint);font-size:14.5px;margin-top:10px;
   overflow-wrap:anywhere}}
 svg{{display:block;width:100%;height:auto}}svg.narrow{{display:none}}
 ul.legend{{list-style:none;display:flex;flex-wrap:wrap;gap:4px 22px;font-size:14px;
@@ -54,10 +54,11 @@ ul.legend{{list-style:none;display:flex;flex-wrap:wrap;gap:4px 22px;font-size:14
 .key{{display:inline-block}}
 span.key{{width:11px;height:11px;margin-right:8px}}
 span.key.data{{background:var(--data)}}span.key.step{{background:var(--step)}}
-text{{font:12.5px {_SANS};fill:var(--ink);font-variant-numeric:tabular-nums}}
+text{{font:12.5px {_SANS};fill:var(--ink);font-variant-numeric:tabular-nums;
+  stroke:var(--paper);stroke-width:4px;stroke-linejoin:round;paint-order:stroke}}
 text.faint{{fill:var(--faint)}}text.strong{{font-weight:600}}
 text.end{{text-anchor:end}}text.mid{{text-anchor:middle}}
-text.inside{{fill:var(--paper);font-size:14px}}
+text.inside{{fill:var(--paper);stroke:none;font-size:14px}}
 rect.data,circle.data{{fill:var(--data)}}rect.step,circle.step{{fill:var(--step)}}
 rect.mute,circle.mute{{fill:var(--mute)}}rect.good{{fill:var(--good)}}
 path{{fill:none;stroke-width:1}}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from headrace.doctor.figure import Chart
 from headrace.doctor.recording import Bin, Event, Recording
 from headrace.doctor.svg import Drawing, Scale, finite
-from headrace.doctor.wording import duration, percent, size
+from headrace.doctor.wording import duration, duration_tick, percent, size
 
 if TYPE_CHECKING:
     from headrace.doctor.report import Report
@@ -132,21 +132,22 @@ def latencies(report: Report) -> Chart | str:
     def draw(width: float) -> tuple[Drawing, float]:
         drawing, y = Drawing(width), 0.0
         scale = Scale(low, high, 46, width - 10, log=True)
+        end = len(panels) * 144.0
+        drawing.axis_below(scale, 34, end - 14, duration_tick, "time for a batch, logarithmic")
         for title, kind, bins, spread in panels:
             drawing.text(0, y + 12, title, "strong")
             marks = [(k, getattr(spread, k)) for k in ("p50", "p99")] if spread else []
             _bars(drawing, scale, y + 34, kind, bins, marks)
-            y += 34 + 96 + 14
-        drawing.axis_below(scale, 34, y - 14, duration, "seconds for a batch, logarithmic")
-        return drawing, y + 22
+            y += 144
+        return drawing, end + 22
 
     total = sum(one.number for one in loop.waits)
     told = f"{total:,} batches."
     for title, spread in (("waits", report.waits), ("steps", report.steps)):
         if spread is not None and finite(spread.p99) and spread.p99 > 0:
             told += (
-                f" Half of the {title} took less than {duration(spread.p50)}, one in a hundred "
-                f"more than {duration(spread.p99)}."
+                f" Half of the {title} took less than {duration(spread.p50)} (p50), one in a hundred "
+                f"more than {duration(spread.p99)} (p99)."
             )
     return Chart(
         "How long waits and steps take",

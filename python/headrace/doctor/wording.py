@@ -53,10 +53,19 @@ def duration(seconds: float) -> str:
     return f"{1e3 * seconds:.2f} ms" if abs(seconds) >= 1e-3 else f"{1e6 * seconds:.0f} µs"
 
 
+def duration_tick(seconds: float) -> str:
+    """A round number of seconds at an axis: 30 ms."""
+    if seconds >= 1:
+        return f"{seconds:g} s"
+    return f"{1e3 * seconds:g} ms" if seconds >= 1e-3 else f"{1e6 * seconds:g} µs"
+
+
 def size(count: float) -> str:
     """Bytes: 1.4 MB."""
     if not math.isfinite(count):
         return "unknown"
+    if count == 0:
+        return "0"
     for unit, least in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
         if abs(count) >= least:
             return f"{count / least:.1f} {unit}"
