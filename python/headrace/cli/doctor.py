@@ -5,19 +5,40 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headrace.cli import doctor_files, output
+from headrace.cli import doctor_files, doctor_script, output
 from headrace.cli.preset import PRESETS, loader_of
+
+if TYPE_CHECKING:
+    from headrace.doctor.report import Report
 
 
 @output.command
 def run(
     source: Annotated[
-        str, typer.Argument(metavar="SOURCE", help="A path, as headrace.open takes it.")
-    ],
+        list[str] | None,
+        typer.Argument(
+            metavar="SOURCE | -- ARGS",
+            help="A path, as headrace.open takes it; or what the script is given.",
+        ),
+    ] = None,
+    script: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE.py",
+            help="Run this training script, unchanged, examine its loader, and end it.",
+        ),
+    ] = None,
+    module: Annotated[
+        str | None, typer.Option("-m", "--module", help="As --script, a module as for python -m.")
+    ] = None,
+    patience: Annotated[
+        float,
+        typer.Option(min=0.1, help="Seconds that a batch or a step may take, before it is a hang."),
+    ] = 120.0,
     preset: Annotated[
         str,
         typer.Option(
@@ -68,9 +89,27 @@ def run(
     from headrace.doctor.experiments import EXPERIMENTS
 
     doctor_files.check(html, trace, merge_trace)
+    here = [path.absolute() if path else None for path in (html, trace, merge_trace)]
+
+    def show(report: Report) -> int:
+        if json:
+            output.print_json(report.json())
+        else:
+            output.console().print(str(report), end="", markup=False, soft_wrap=True)
+        doctor_files.write(report, *here)
+        if report.interrupted:
+            return output.INTERRUPTED
+        if report.failed and report.verdict == "unsure":
+            return output.DATA
+        return output.BAD_ANSWER if report.input_bound else output.GOOD
+
+    if script is not None or module is not None:
+        doctor_script.examine(script, module, source or (), seconds, patience, skip or (), show)
+    if source is None or len(source) != 1:
+        output.fail("headrace: doctor takes one SOURCE, or --script FILE.py", output.USAGE)
     called = step_named(step, device_copy)
     loader = loader_of(
-        output.open_source(source), preset, size, batch_size=batch_size, threads=threads
+        output.open_source(source[0]), preset, size, batch_size=batch_size, threads=threads
     )
     with output.progress("examining", len(EXPERIMENTS), quiet=json) as done:
         report = doctor(
@@ -78,17 +117,11 @@ def run(
             called,
             seconds=seconds,
             skip=skip or (),
+            patience=patience,
             tell=lambda name, number: done(number),
         )
     loader.close()
-    if json:
-        output.print_json(report.json())
-    else:
-        output.console().print(str(report), end="", markup=False, soft_wrap=True)
-    doctor_files.write(report, html, trace, merge_trace)
-    if report.interrupted:
-        return output.INTERRUPTED
-    return output.BAD_ANSWER if report.input_bound else output.GOOD
+    return show(report)
 
 
 def step_named(text: str | None, device_copy: str | None) -> Callable[[Any], Any] | None:

@@ -9,6 +9,8 @@ from typing import Any
 from headrace.doctor.examination import Tell, chosen, examine
 from headrace.doctor.findings import Findings
 from headrace.doctor.loop import Step
+from headrace.doctor.meeting import place_from
+from headrace.doctor.ranks import compare, meet
 from headrace.doctor.report import Report
 
 
@@ -21,6 +23,8 @@ def doctor(
     model: Any = None,
     optimizer: Any = None,
     sweep: bool = False,
+    patience: float = 60.0,
+    ranks: bool = True,
     tell: Tell = lambda name, number: None,
 ) -> Report:
     """Examines a loader: does training wait for data, for which part of it, and what would help?
@@ -38,10 +42,25 @@ def doctor(
         model, optimizer: have their state_dict(), training flags and gradients put back, and
             their parts of the step timed; ``hr.region`` names others.
         sweep: also try other numbers of workers of a DataLoader, in half as much time again.
+        patience: seconds that an experiment may take beyond its time before it is given up; also
+            how long ranks wait for each other.
+        ranks: where RANK and WORLD_SIZE say that this is one process of several, as torchrun does,
+            all of them call this at the same place, do as many steps, and are compared.
         tell: called with the name and number of each experiment as it begins.
 
     Returns a Report: ``print`` it. Ctrl-C ends it early with what was measured until then.
     Raises ConfigError for what is no loader, an unknown name in skip, or no seconds.
     """
     names = chosen(skip, ["sweep"] if sweep else [])
-    return examine(Findings(loader, step), names, seconds, tell, model, optimizer)
+    found = Findings(loader, step)
+    if ranks:
+        found.meeting = meet(place_from(), found, patience)
+    try:
+        report = examine(found, names, seconds, tell, model, optimizer, patience)
+        if found.meeting is not None:
+            compare(found, found.meeting, patience + 2 * seconds)
+    finally:
+        if found.meeting is not None:
+            found.meeting.leave("has ended")
+            found.meeting.clear()
+    return report

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the ranks of one machine meet: small files in a temporary folder that all of them find.
 
-Nobody waits for ever: a rank whose process has ended, that has said that it leaves, or that does not
-come in time is told, and those that are left go on without it.
+Nobody waits for ever: a rank whose process has ended, that has said that it leaves, or that does
+not come in time is told, and those that are left go on without it.
 """
 
 from __future__ import annotations
@@ -117,9 +117,9 @@ class Meeting:
         return values
 
     def gather(self, value: Any, patience: float) -> tuple[list[Any], list[Gone]]:
-        """The last values of all ranks that still come, also those that have left; and who does not.
+        """The last values of all ranks that come, also of those that have left; and who does not.
 
-        Each rank calls it once, whatever became of exchanging.
+        Each rank calls it once, whatever became of exchanging. ``patience`` in seconds.
         """
         self._write(self._folder / f"last.{self.place.local_rank}", value)
         values, missing = [], []
@@ -141,7 +141,9 @@ class Meeting:
             self._write(self._folder / f"gone.{self.place.local_rank}", why)
 
     def clear(self) -> None:
-        """Removes the folder, where every rank has left or ended. For the first rank."""
+        """Removes the folder, where every rank has left or ended. Only the first rank does."""
+        if self.place.local_rank:
+            return
         others = [rank for rank in range(self.place.local_count) if rank != self.place.local_rank]
         stop = time.monotonic() + 5
         while time.monotonic() < stop and any(self._may_read(rank) for rank in others):

@@ -18,6 +18,8 @@ _SMALL = 0.005  # regions with less of a step than this are not shown
 def of(report: Report) -> str:
     """The whole text; equal reports give equal texts."""
     lines = [*summary.lines(report), ""]
+    lines += _table("The script", _script_lines(report))
+    lines += _table("Ranks", _rank_lines(report))
     lines += _table("Rates (records/s)", _rate_lines(report))
     lines += _table("What each resource could sustain (records/s)", [
         (name, number(rate)) for name, rate in sorted(report.resources.items(),
@@ -47,6 +49,30 @@ def of(report: Report) -> str:
     lines += _table("This machine", [(name, plain(name, v)) for name, v in known])
     lines += [f"Note: {note}" for note in report.notes]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _script_lines(report: Report) -> list[tuple[str, str]]:
+    found = report.script
+    if not found:
+        return []
+    chosen = f"{found['loop']}, over {found['loader']}"
+    others = [
+        (f"not {other['loop']}", f"over {other['loader']}, {other['batches']} batches")
+        for other in found["other_loops"]
+    ]
+    return [(found["name"], f"examined was the loop at {chosen}"), *others]
+
+
+def _rank_lines(report: Report) -> list[tuple[str, str]]:
+    def said(value: float | None) -> str:
+        return "-" if value is None else duration(value)
+
+    return [
+        (str(row["rank"]), f"{number(row['rate'] or 0.0)} records/s; a batch: wait "
+         f"{said(row['wait_seconds'])}, step {said(row['step_seconds'])}, loader alone "
+         f"{said(row['data_seconds'])}; {row['cores']} cores")
+        for row in report.ranks
+    ]  # fmt: skip
 
 
 def _rate_lines(report: Report) -> list[tuple[str, str]]:

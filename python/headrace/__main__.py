@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m headrace``: the command line, also for ``torchrun -m headrace doctor --script ...``."""
+
+from headrace.cli import main
+
+if __name__ == "__main__":
+    main()

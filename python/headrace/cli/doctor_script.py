@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headrace doctor --script train.py -- ARGS`: an unmodified script is run, measured and ended."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, NoReturn
+
+from headrace.cli import output
+
+if TYPE_CHECKING:
+    from headrace.doctor.report import Report
+
+
+def examine(
+    script: str | None,
+    module: str | None,
+    arguments: Iterable[str],
+    seconds: float,
+    patience: float,
+    skip: Iterable[str],
+    show: Callable[[Report], int],
+) -> NoReturn:
+    """Ends this process with the exit code that ``show`` gives the report, whatever the script
+    has left behind: threads, processes, functions to be called at the end."""
+    from headrace.doctor.meeting import place_from
+    from headrace.doctor.program import from_file, from_module
+    from headrace.doctor.script import Options, examine_script
+    from headrace.errors import Error
+
+    if script is not None and module is not None:
+        output.fail("headrace: --script and -m exclude each other", output.USAGE)
+    place = place_from()
+    first = place is None or place.rank == 0
+
+    def say(text: str) -> None:
+        if first:
+            sys.stderr.write(text)
+
+    def tell(name: str, number: int) -> None:
+        if first and output.is_terminal(stderr=True):
+            sys.stderr.write(f"headrace doctor: {name}\n")
+
+    with _prints_elsewhere() as put_back:
+
+        def leave(report: Report) -> NoReturn:
+            put_back()
+            # Of the other ranks nothing is said, and a launcher must not end the first for them.
+            _end(show(report) if first else output.GOOD)
+
+        options = Options(seconds, patience, tuple(skip), (), tell, say)
+        try:
+            words = list(arguments)
+            program = from_file(script, words) if script else from_module(str(module), words)
+            leave(examine_script(program, options, leave))
+        except Error as error:
+            put_back()
+            rank = "" if first else f" (rank {place.rank if place else 0})"
+            sys.stderr.write(f"headrace{rank}: {error}\n")
+            _end(output.exit_code_of(error) if first else output.GOOD)
+
+
+@contextlib.contextmanager
+def _prints_elsewhere() -> Iterator[Callable[[], None]]:
+    """What the script and its processes print goes to standard error, until what is yielded is
+    called: standard output is for the report."""
+    sys.stdout.flush()
+    stdout, kept = sys.stdout, os.dup(1)
+    os.dup2(2, 1)
+
+    def put_back() -> None:
+        for stream in (sys.stdout, stdout):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+        os.dup2(kept, 1)
+        sys.stdout = stdout
+
+    try:
+        yield put_back
+    finally:
+        put_back()
+
+
+def _end(code: int) -> NoReturn:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    for process in multiprocessing.active_children():
+        process.terminate()
+    os._exit(code)

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Somebody's program, run in this process as ``python`` would run it.
+
+Unlike with ``runpy`` its ``__main__`` stays after its end: worker processes that are started later
+find the classes of the program there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import importlib.util
+import io
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from types import CodeType, ModuleType
+from typing import Any
+
+from headrace.errors import declare
+
+NO_PROGRAM = declare(
+    "HR0903",
+    "config",
+    "no such script or module",
+    "headrace doctor --script takes a file of Python, -m a module that python -m would run.",
+)
+DOES_NOT_RUN = declare(
+    "HR0904",
+    "config",
+    "a script that does not run",
+    "The script could not be compiled, or ended by an error before it had taken a single batch "
+    "from a loader. It is run as python would run it, with the arguments behind --.",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """What is run: its code, and what ``__main__`` and ``sys`` say meanwhile."""
+
+    name: str  # as people call it
+    code: CodeType
+    argv: list[str]
+    folder: str  # sys.path[0]
+    attributes: dict[str, Any]  # of __main__
+
+    @property
+    def file(self) -> str:
+        return str(self.attributes["__file__"])
+
+
+def from_file(path: str, arguments: Sequence[str] = ()) -> Program:
+    """``python path arguments``. Raises ConfigError HR0903 or HR0904."""
+    try:
+        with io.open_code(os.path.abspath(path)) as file:
+            text = file.read()
+    except OSError as error:
+        raise NO_PROGRAM.error(f"{path}: {error.strerror}") from None
+    attributes = {"__file__": path, "__spec__": None, "__package__": None, "__cached__": None}
+    folder = os.path.dirname(os.path.realpath(path))
+    code = _compiled(text, path)
+    return Program(path, code, [path, *arguments], folder, attributes)
+
+
+def from_module(name: str, arguments: Sequence[str] = ()) -> Program:
+    """``python -m name arguments``. Raises ConfigError HR0903 or HR0904."""
+    folder = os.getcwd()
+    with _first_on_path(folder):
+        spec = _spec_of(name)
+        if spec is not None and spec.submodule_search_locations is not None:
+            spec = _spec_of(f"{name}.__main__")
+    loader: Any = spec.loader if spec is not None else None
+    if spec is None or not hasattr(loader, "get_code"):
+        raise NO_PROGRAM.error(f"-m {name}", hint="it is looked for as python -m would, from here")
+    try:
+        code = loader.get_code(spec.name)
+    except SyntaxError as error:
+        raise _syntax(error, name) from None
+    if code is None:
+        raise NO_PROGRAM.error(f"-m {name} has no code in Python")
+    attributes = {
+        "__file__": spec.origin,
+        "__spec__": spec,
+        "__package__": spec.parent,
+        "__loader__": loader,
+        "__cached__": spec.cached,
+    }
+    return Program(f"-m {name}", code, [spec.origin or name, *arguments], folder, attributes)
+
+
+def _spec_of(name: str) -> Any:
+    try:
+        return importlib.util.find_spec(name)
+    except (ImportError, ValueError, AttributeError):
+        return None
+
+
+def _compiled(text: bytes, path: str) -> CodeType:
+    try:
+        return compile(text, path, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        raise _syntax(error, path) from None
+    except ValueError as error:  # null bytes
+        raise DOES_NOT_RUN.error(f"{path}: {error}") from None
+
+
+def _syntax(error: SyntaxError, name: str) -> Exception:
+    return DOES_NOT_RUN.error(f"{name}, line {error.lineno}: {type(error).__name__}: {error.msg}")
+
+
+@contextlib.contextmanager
+def as_main(program: Program) -> Iterator[dict[str, Any]]:
+    """``__main__``, ``sys.argv`` and ``sys.path`` are the program's; yields its globals."""
+    module = ModuleType("__main__")
+    module.__dict__.update(program.attributes)
+    before = sys.modules["__main__"], sys.argv
+    sys.modules["__main__"], sys.argv = module, list(program.argv)
+    try:
+        with _first_on_path(program.folder):
+            yield module.__dict__
+    finally:
+        sys.modules["__main__"], sys.argv = before
+
+
+@contextlib.contextmanager
+def _first_on_path(folder: str) -> Iterator[None]:
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ValueError):
+            sys.path.remove(folder)
