@@ -36,6 +36,7 @@ from headrace.sources import Source, open, records, split, subset
 if TYPE_CHECKING:
     from headrace.doctor.call import doctor
     from headrace.doctor.regions import region
+    from headrace.watch.call import watch
 
 __all__ = [
     *formats.__all__,
@@ -74,15 +75,16 @@ __all__ = [
     "subset",
     "transforms",
     "unpack",
+    "watch",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """The doctor is imported when somebody calls it."""
-    if name == "doctor":
+    """The doctor and the watch are imported when somebody calls them."""
+    if name in ("doctor", "watch"):
         import importlib
 
-        return importlib.import_module("headrace.doctor")
+        return importlib.import_module(f"headrace.{name}")
     if name == "region":
         from headrace.doctor.regions import region
 

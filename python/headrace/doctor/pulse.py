@@ -111,6 +111,11 @@ class Pulse:
         """What is kept of the beats, the oldest first."""
         return self._beats.all()
 
+    @property
+    def requests(self) -> tuple[float, float]:
+        """For the GIL so far, and those that found it held."""
+        return self._asked, self._held
+
     def __enter__(self) -> Pulse:
         self._beats.add(self._look())
         self._thread = threading.Thread(target=self._run, name="headrace-pulse", daemon=True)
@@ -193,7 +198,8 @@ def at(beats: Sequence[Beat], moment: float) -> Beat:
     left, right = beats[after - 1], beats[after]
     part = (moment - left.at) / (right.at - left.at)
     values = [a + part * (b - a) for a, b in zip(left, right, strict=True)]
-    return Beat(*values[:3], int(values[3]), int(values[4]), *values[5:])
+    moment, cpu, child, memory, child_memory, asked, held = values
+    return Beat(moment, cpu, child, int(memory), int(child_memory), asked, held)
 
 
 def growth(counts: Sequence[float], sizes: Sequence[float]) -> float | None:
