@@ -146,8 +146,8 @@ def latencies(report: Report) -> Chart | str:
     for title, spread in (("waits", report.waits), ("steps", report.steps)):
         if spread is not None and finite(spread.p99) and spread.p99 > 0:
             told += (
-                f" Half of the {title} took less than {duration(spread.p50)} (p50), one in a hundred "
-                f"more than {duration(spread.p99)} (p99)."
+                f" Half of the {title} took less than {duration(spread.p50)} (p50), one in a "
+                f"hundred more than {duration(spread.p99)} (p99)."
             )
     return Chart(
         "How long waits and steps take",

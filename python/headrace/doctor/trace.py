@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An examination as a trace in Chrome's JSON, which ui.perfetto.dev and chrome://tracing open.
 
-Tracks: the experiments, and the training loop with its waits and steps. What was measured as a sum
-only (the engine's stages, for example) has no place on a clock and is left out.
+Tracks: the experiments, and the training loop with its waits and steps; a counter: memory. What was
+measured as a sum only (the engine's stages, for example) has no place on a clock and is left out.
 Format: "Trace Event Format", Google, 2016; ts and dur are microseconds since baseTimeNanoseconds,
 which is Unix time, as PyTorch's profiler writes it.
 """
@@ -80,12 +80,35 @@ def trace_of(report: Report) -> dict[str, Any]:
             if event.stepped > 0:
                 begin = event.begin + event.waited
                 events.append(slice_of("step", "step", _LOOP, begin, event.stepped, **args))
+    events += _memory(report, origin)
     return {
         "displayTimeUnit": "ms",
         "baseTimeNanoseconds": base,
         "otherData": {"made by": "headrace doctor", "verdict": report.verdict},
         "traceEvents": events,
     }
+
+
+def _memory(report: Report, origin: float) -> list[Slice]:
+    """A counter: what was resident from the first batch of the loop on."""
+    loops = report.timeline.loops
+    loop = loops.get("real") or loops.get("loader")
+    if loop is None or not loop.events:
+        return []
+    begin = loop.events[0].begin + loop.events[0].waited - origin
+    return [
+        {
+            "ph": "C",
+            "name": "memory (MB)",
+            "cat": "memory",
+            "pid": _PID,
+            "tid": _LOOP,
+            "ts": max(0.0, round((begin + at) * 1e6, 3)),
+            "args": {"resident": round(size / 1e6, 3)},
+        }
+        for at, size in report.vitals.memory
+        if math.isfinite(at) and math.isfinite(size)
+    ]
 
 
 def _names() -> list[Slice]:
