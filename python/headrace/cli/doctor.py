@@ -95,7 +95,7 @@ def run(
         if json:
             output.print_json(report.json())
         else:
-            output.console().print(str(report), end="", markup=False, soft_wrap=True)
+            doctor_files.show(report)
         doctor_files.write(report, *here)
         if report.interrupted:
             return output.INTERRUPTED

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +31,16 @@ def check(html: Path | None, trace: Path | None, merged: Path | None) -> None:
         output.fail(
             f"headrace: --merge-trace {merged}: name the outcome with --trace FILE", output.USAGE
         )
+
+
+def show(report: Report) -> None:
+    """The text; on a terminal broken at its width, with bars where it can show them."""
+    from headrace.doctor import text
+
+    columns = shutil.get_terminal_size().columns if output.is_terminal() else 0
+    bars = columns > 0 and (sys.stdout.encoding or "").lower().startswith("utf")
+    shown = text.of(report, columns, bars)
+    output.console().print(shown, end="", markup=False, soft_wrap=True)
 
 
 def write(report: Report, html: Path | None, trace: Path | None, merged: Path | None) -> None:

@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from headrace.doctor.verdict import FED_SHARE
-from headrace.doctor.wording import number
+from headrace.doctor.wording import number, percent
 
 if TYPE_CHECKING:
     from headrace.doctor.report import Report
@@ -32,6 +32,22 @@ _LIMITS = {
 }
 
 
+_LOOKS_LIKE = {
+    "fed": "a loop that is fed",
+    "consumer": "the training step",
+    "storage": "reading the data",
+    "small-files": "opening so many small files",
+    "decode": "decoding",
+    "operator": "one step of the pipeline",
+    "python": "code in Python",
+    "workers": "too few workers",
+    "collate": "putting records together to a batch",
+    "memory": "the loader's memory limit",
+    "copy": "the copy to the device",
+    "rank": "one slow rank",
+}
+
+
 def lines(report: Report) -> list[str]:
     """Five lines that need no knowledge of loaders."""
     return [
@@ -48,7 +64,7 @@ def _sentence(report: Report) -> str:
         return _SENTENCES[report.verdict]
     who = "A loop that did nothing else" if report.stall_share is None else "Your loop"
     waits = "would wait" if report.stall_share is None else "waits"
-    return f"{who} {waits} for data: {_LIMITS[report.verdict]}."
+    return f"{who} {waits} for data: {_LIMITS.get(report.verdict, report.verdict)}."
 
 
 def _waiting(report: Report) -> str:
@@ -61,7 +77,7 @@ def _waiting(report: Report) -> str:
             f"The loader alone gives {number(alone)} records a second; whether that is enough "
             "cannot be told without a step."
         )
-    text = f"The loop waits for data {report.stall_share:.0%} of its time"
+    text = f"The loop waits for data {percent(report.stall_share)} of its time"
     if real:
         text += f" and takes {number(real)} records a second"
     return text + (f"; the step alone could take {number(ceiling)}." if ceiling else ".")
@@ -73,14 +89,17 @@ def _cause(report: Report) -> str:
         return "What limits it is not known."
     if report.verdict == "consumer" or report.verdict == "fed":
         if not math.isfinite(detail.margin):
-            return "The input is never the limit."
+            return "The data comes so fast that it is never the limit."
         text = f"The loader alone could deliver {1 + detail.margin:.1f} times what the step takes"
         if report.stall_share is not None and report.stall_share > FED_SHARE:
             text += "; what it waits is for cores that both use, or when an epoch begins"
         return text + "."
     if report.verdict == "unsure":
-        likely = f"; it looks like {detail.likely} ({detail.cause})" if detail.likely else ""
-        return f"What limits it cannot be told apart from the noise{likely}."
+        told = f"; it looks like {_LOOKS_LIKE.get(detail.likely, detail.likely)}"
+        told = told if detail.likely else ""
+        if detail.likely in ("operator", "python") and detail.cause:
+            told += f", {detail.cause}"
+        return f"What limits it cannot be told apart from the noise{told}."
     text = f"The limit is {detail.cause}"
     if math.isfinite(detail.margin):
         text += f"; without it the next limit comes at {1 + detail.margin:.1f} times the rate"
@@ -111,6 +130,6 @@ def _certainty(report: Report) -> str:
     if report.detail is None:
         return "Nothing supports a verdict."
     return (
-        f"Repeated measurements differ by {report.detail.noise:.0%}; it took "
-        f"{report.seconds:.0f} seconds."
+        f"Repeated measurements differ by {percent(report.detail.noise)}; the examination took "
+        f"{number(report.seconds)} seconds."
     )

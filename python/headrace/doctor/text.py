@@ -3,52 +3,82 @@
 
 from __future__ import annotations
 
+import math
+import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from headrace.doctor import summary
-from headrace.doctor.wording import duration, number, plain
+from headrace.doctor.wording import (
+    COPIES,
+    HOST,
+    RATES,
+    RESOURCES,
+    STORAGE,
+    duration,
+    number,
+    percent,
+    plain,
+    size,
+)
 
 if TYPE_CHECKING:
     from headrace.doctor.pulse import Vitals
     from headrace.doctor.report import Report
 
+_WIDTH = 80  # that tables keep to
+_LEAST = 24  # characters of a table's last column, however wide the others are
+_NOTES = 100  # that are shown; the rest is counted
+_BLOCKS = " ▏▎▍▌▋▊▉█"  # eighths of a character's width
 _SMALL = 0.005  # regions with less of a step than this are not shown
 
 
-def of(report: Report) -> str:
-    """The whole text; equal reports give equal texts."""
-    lines = [*summary.lines(report), ""]
-    lines += _table("The script", _script_lines(report))
-    lines += _table("Ranks", _rank_lines(report))
-    lines += _table("Rates (records/s)", _rate_lines(report))
-    lines += _table("What each resource could sustain (records/s)", [
-        (name, number(rate)) for name, rate in sorted(report.resources.items(),
-                                                      key=lambda item: item[1])
-    ])  # fmt: skip
-    lines += _table("A record's way, one thread", _stage_lines(report))
-    lines += _table("Left out, a step saves", [
-        (p.name, f"{duration(p.seconds)} a record (± {duration(p.spread / 2)})")
-        for p in report.prices
-    ])  # fmt: skip
-    lines += _table("Waits and steps", _spread_lines(report))
-    lines += _table("Where the step's time goes", _region_lines(report))
-    lines += _table("What the loop takes of the machine", _vital_lines(report.vitals))
-    lines += _table("What would help (records/s, predicted)", [
-        (p.name, f"{number(p.low)} to {number(p.high)}   {p.what}") for p in report.predictions
-    ])  # fmt: skip
-    lines += _table("Slowest records", [
-        (f"{item['ms']:.1f} ms", item["key"]) for item in report.slowest
-    ])  # fmt: skip
-    lines += _table("Storage", [(n, plain(n, v)) for n, v in report.storage.items()])
-    lines += _table("Copies", [(n, f"{v / 1e9:.1f} GB/s") for n, v in report.copies.items()])
-    lines += _table("Workers", [
-        (str(int(w["workers"])), f"{number(w['rate'])} records/s, first batch after "
-         f"{w['start_s']:.2f} s") for w in report.sweep
-    ])  # fmt: skip
-    known = [(name, value) for name, value in report.host.items() if value is not None]
-    lines += _table("This machine", [(name, plain(name, v)) for name, v in known])
-    lines += [f"Note: {note}" for note in report.notes]
+def of(report: Report, columns: int = 0, bars: bool = False) -> str:
+    """The whole text; equal reports give equal texts.
+
+    columns: at which sentences are broken, of a terminal; 0: none is. bars: draws shares of a
+    record's time, which takes a font with blocks.
+    """
+    lines = []
+    for line in map(_printable, summary.lines(report)):
+        lines += _broken(line, columns) if columns else [line]
+    lines.append("")
+    for title, rows, right in _tables(report, bars):
+        lines += _table(title, rows, right, min(columns or _WIDTH, _WIDTH))
+    for note in report.notes[:_NOTES]:
+        told = f"Note: {_printable(note)}"
+        lines += _broken(told, columns, "      ") if columns else [told]
+    if len(report.notes) > _NOTES:
+        lines.append(f"{len(report.notes) - _NOTES:,} more notes are left out.")
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _tables(report: Report, bars: bool) -> list[tuple[str, list[tuple[str, ...]], tuple[int, ...]]]:
+    """Title, rows, and which columns hold numbers; tables of no rows are left out later."""
+    resources = sorted(report.resources.items(), key=lambda item: item[1])
+    known = [(name, value) for name, value in report.host.items() if value is not None]
+    return [
+        ("The script", [*_script_lines(report)], ()),
+        ("Ranks", [*_rank_lines(report)], ()),
+        ("Rates (records/s)", _rate_lines(report), (1,)),
+        ("What each resource could sustain (records/s)",
+         [(RESOURCES.get(name, name), number(rate)) for name, rate in resources], (1,)),
+        ("A record's way, one thread (and what it keeps busy)", _stage_lines(report, bars), (1, 2)),
+        ("Left out, a step saves (time for a record)",
+         [(p.name, duration(p.seconds), f"± {duration(p.spread / 2)}") for p in report.prices],
+         (1, 2)),
+        ("Waits and steps for a batch (p95: 95 of 100 take less)", _spread_lines(report),
+         (1, 2, 3, 4)),
+        ("Where the step's time goes", [*_region_lines(report)], ()),
+        ("What the loop takes of the machine", [*_vital_lines(report.vitals)], ()),
+        ("What would help (records/s, predicted)", _prediction_lines(report), ()),
+        ("Slowest records",
+         [(f"{item['ms']:.1f} ms", str(item["key"])) for item in report.slowest], (0,)),
+        ("Storage", [(STORAGE.get(n, n), plain(n, v)) for n, v in report.storage.items()], ()),
+        ("Copies", [(COPIES.get(n, n), f"{size(v)}/s") for n, v in report.copies.items()], ()),
+        ("Threads or workers of the loader alone", _sweep_lines(report), (0, 1, 2)),
+        ("This machine", [(HOST.get(name, name), plain(name, v)) for name, v in known], ()),
+    ]  # fmt: skip
 
 
 def _script_lines(report: Report) -> list[tuple[str, str]]:
@@ -75,41 +105,54 @@ def _rank_lines(report: Report) -> list[tuple[str, str]]:
     ]  # fmt: skip
 
 
-def _rate_lines(report: Report) -> list[tuple[str, str]]:
-    names = {
-        "ceiling": "step alone, one batch",
-        "cached": "step, batches from memory",
-        "loader": "loader alone",
-        "real": "both, as trained",
-        "cold": "both, files not in memory",
-        "one_thread": "loader, one thread",
-        "headrace": "Headrace in its place, alone",
-    }
-    return [(text, number(report.rates[n])) for n, text in names.items() if n in report.rates]
+def _rate_lines(report: Report) -> list[tuple[str, ...]]:
+    return [(text, number(report.rates[n])) for n, text in RATES.items() if n in report.rates]
 
 
-def _stage_lines(report: Report) -> list[tuple[str, str]]:
-    if report.case is None:
-        return []
-    total = sum(stage.seconds for stage in report.case.stages) or 1.0
+def _stage_lines(report: Report, bars: bool) -> list[tuple[str, ...]]:
+    stages = report.case.stages if report.case else ()
+    total = sum(stage.seconds for stage in stages) or 1.0
     return [
-        (stage.name, f"{duration(stage.seconds)}  {stage.seconds / total:4.0%}  "
-         f"({', '.join(stage.resources)})")
-        for stage in report.case.stages
+        (stage.name, duration(stage.seconds), percent(stage.seconds / total),
+         *([_bar(stage.seconds / total)] if bars else []), f"({', '.join(stage.resources)})")
+        for stage in stages
     ]  # fmt: skip
 
 
-def _spread_lines(report: Report) -> list[tuple[str, str]]:
-    found = []
+def _bar(share: float) -> str:
+    """Eighths of a block, 20 of which are the whole."""
+    eighths = round(160 * min(1.0, max(0.0, share))) if math.isfinite(share) else 0
+    return (_BLOCKS[-1] * (eighths // 8) + _BLOCKS[eighths % 8]).strip().ljust(20)
+
+
+def _spread_lines(report: Report) -> list[tuple[str, ...]]:
+    found: list[tuple[str, ...]] = []
     for name, spread in (("wait", report.waits), ("step", report.steps)):
         if spread is not None and spread.mean > 0:
-            text = ", ".join(
-                f"{key} {duration(getattr(spread, key))}" for key in ("mean", "p50", "p95", "p99")
-            )
-            found.append((f"{name} for a batch", text))
+            values = (spread.mean, spread.p50, spread.p95, spread.p99)
+            found.append((name, *map(duration, values)))
+    if found:
+        found.insert(0, ("", "mean", "p50", "p95", "p99"))
     if report.start_seconds is not None:
-        found.append(("first batch", f"after {duration(report.start_seconds)}"))
+        found.append(("first batch", duration(report.start_seconds)))
     return found
+
+
+def _prediction_lines(report: Report) -> list[tuple[str, ...]]:
+    ranges = [(number(p.low), number(p.high)) for p in report.predictions]
+    low, high = (max((len(range_[n]) for range_ in ranges), default=0) for n in (0, 1))
+    return [
+        (f"{least:>{low}} to {most:>{high}}", f"{p.name} ({p.what})")
+        for (least, most), p in zip(ranges, report.predictions, strict=True)
+    ]
+
+
+def _sweep_lines(report: Report) -> list[tuple[str, ...]]:
+    rows = [
+        (f"{w['workers']:g}", number(w["rate"]), duration(w.get("start_s", math.nan)))
+        for w in report.sweep
+    ]
+    return [("number", "records/s", "first batch after"), *rows] if rows else []
 
 
 def _region_lines(report: Report) -> list[tuple[str, str]]:
@@ -133,15 +176,46 @@ def _vital_lines(vitals: Vitals) -> list[tuple[str, str]]:
     if vitals.cpu_seconds_per_1000 is not None:
         found.append(("CPU", f"{vitals.cpu_seconds_per_1000:.2f} s for 1,000 records"))
     if vitals.memory:
-        text = plain("bytes", max(size for _, size in vitals.memory)) + " at most"
+        text = size(max(held for _, held in vitals.memory)) + " at most"
         if vitals.memory_growth is not None:
-            text += f", growing by {vitals.memory_growth / 1e3:+,.1f} kB a step"
+            text += f", growing by {size(vitals.memory_growth)} a step"
         found.append(("memory", text))
     return found
 
 
-def _table(title: str, rows: list[tuple[str, str]]) -> list[str]:
+def _table(
+    title: str, rows: Sequence[tuple[str, ...]], right: tuple[int, ...], most: int
+) -> list[str]:
+    """Aligned columns; what is too long in the last one goes on below, but words stay whole."""
     if not rows:
         return []
-    width = max(len(name) for name, _ in rows)
-    return [title, *(f"  {name:{width}}  {text}" for name, text in rows), ""]
+    cells = [[_printable(cell) for cell in row] for row in rows]
+    widths = [
+        max(len(row[n]) for row in cells if n < len(row)) for n in range(max(map(len, cells)))
+    ]
+    lines = [title]
+    for row in cells:
+        padded = [
+            cell.rjust(widths[n]) if n in right else cell.ljust(widths[n])
+            for n, cell in enumerate(row)
+        ]
+        before = "  " + "".join(cell + "  " for cell in padded[:-1])
+        last = padded[-1].rstrip()
+        room = max(_LEAST, most - len(before))
+        for part in _broken(last, room) if len(row) == len(widths) else [last]:
+            lines.append((before + part).rstrip())
+            before = " " * len(before)
+    return [*lines, ""]
+
+
+def _broken(text: str, columns: int, indent: str = "") -> list[str]:
+    """Lines of at most so many characters, unless a word is longer: a path stays whole."""
+    wrapper = textwrap.TextWrapper(
+        columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    return wrapper.wrap(text) or [""]
+
+
+def _printable(text: str) -> str:
+    """Without what a terminal would obey: names of files may hold anything."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

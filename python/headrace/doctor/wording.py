@@ -33,6 +33,17 @@ HOST = {
     "disk": "disk",
     "gpu": "GPU",
 }
+STORAGE = {
+    "record bytes": "a record",
+    "random reads a second": "random reads a second",
+    "sequential bytes a second": "reading in order",
+    "from": "measured on",
+}
+COPIES = {
+    "host": "memory to memory",
+    "pageable": "to the device, from ordinary memory",
+    "pinned": "to the device, from pinned memory",
+}
 
 
 def number(value: float) -> str:
