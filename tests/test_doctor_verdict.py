@@ -125,7 +125,7 @@ def offered(case: Case) -> list[remedies.Remedy]:
     """A remedy of each sort that makes sense for the case."""
     found = [
         remedies.more_workers(case, case.workers * 2, "threads"),
-        remedies.packed(case, "pack", decode=(0.6, 0.3), read=(0.5, 0.1)),
+        remedies.cheaper(case, "pack", "pack", {"decode": (0.6, 0.3), "storage": (0.5, 0.1)}),
         remedies.cheaper(case, "index", "index", {"decode": (0.8, 0.6)}),
         remedies.from_memory(case, "cache"),
         remedies.resized_once(case, "resize", pixels=(0.5, 0.2)),

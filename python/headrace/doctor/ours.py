@@ -7,9 +7,9 @@ user's own is not touched. An operator's price is what the pipeline takes less w
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import time
+from collections.abc import Container
 from typing import Any
 
 import numpy as np
@@ -76,27 +76,22 @@ def _made(source: Any, pipeline: Pipeline, given: dict[str, Any]) -> Loader:
 
 def examine(loader: Loader, reads: Reads | None, seconds: float) -> Anatomy:
     """Stages with one thread, then each operator's price by leaving it out."""
-    steps = loader._pipeline.steps
-    share = seconds / (2 + len(steps))
+    names = names_of(loader._pipeline)
+    share = seconds / (2 + len(names))
     parts, one, failure = stages_of(like(loader, threads=1), reads, 2 * share)
     prices: list[Price] = []
-    for number, step in enumerate(steps):
+    for number, name in enumerate(names):
         price = _price(loader, number, share, one)
         if price is not None:
-            prices.append(dataclasses.replace(price, name=_name(step)))
+            prices.append(dataclasses.replace(price, name=name))
     return Anatomy(_with_operators(parts, prices, loader), prices, one, failure)
 
 
 def stages_of(
-    loader: Loader, reads: Reads | None, seconds: float, warm: bool = False
+    loader: Loader, reads: Reads | None, seconds: float
 ) -> tuple[list[Stage], float, str]:
-    """Stages of a loader with one thread, its rate, and what went wrong. Closes it.
-
-    warm: run an epoch before, which is not counted.
-    """
+    """Stages of a loader with one thread, its rate, and what went wrong. Closes it."""
     with loader:
-        if warm:
-            collections.deque(loader, maxlen=0)
         before = loader.stats()
         timed = time_loop(loader, None, seconds)
         after = loader.stats()
@@ -122,11 +117,9 @@ def _reading(seconds: float, reads: Reads | None) -> Stage:
 
 def _price(loader: Loader, number: int, seconds: float, one: float) -> Price | None:
     """None where the pipeline makes no sense, or no batch, without the step."""
-    pipeline = Pipeline([])
-    pipeline.steps = [s for n, s in enumerate(loader._pipeline.steps) if n != number]
     try:
-        with like(loader, pipeline=pipeline, threads=1) as without:
-            timed = time_loop(without, None, seconds)
+        with like(loader, pipeline=without(loader._pipeline, {number}), threads=1) as without_it:
+            timed = time_loop(without_it, None, seconds)
     except (Error, ValueError, TypeError):
         return None
     if timed.failure or not timed.windows or one <= 0:
@@ -139,7 +132,8 @@ def _price(loader: Loader, number: int, seconds: float, one: float) -> Price | N
 def _with_operators(parts: list[Stage], prices: list[Price], loader: Loader) -> tuple[Stage, ...]:
     """The engine's stages with the time of steps taken out of them and put under their names."""
     total = sum(stage.seconds for stage in parts)
-    python = {_name(step) for step in loader._pipeline.all_steps() if hasattr(step, "home")}
+    steps = zip(names_of(loader._pipeline), loader._pipeline.all_steps(), strict=True)
+    python = {name for name, step in steps if hasattr(step, "home")}
     stages = []
     for part in parts:
         if part.kind != "python":
@@ -164,8 +158,27 @@ def _with_operators(parts: list[Stage], prices: list[Price], loader: Loader) -> 
     return tuple(stage for stage in kept if stage.seconds > 0)
 
 
-def _name(step: Any) -> str:
-    return str(step.name)
+def names_of(pipeline: Pipeline) -> list[str]:
+    """Of all steps; a second one of a name has a number."""
+    names: list[str] = []
+    for step in pipeline.all_steps():
+        name = str(step.name)
+        seen = sum(known.partition(" (")[0] == name for known in names)
+        names.append(f"{name} ({seen + 1})" if seen else name)
+    return names
+
+
+def without(pipeline: Pipeline, numbers: Container[int]) -> Pipeline:
+    """The pipeline less the steps of these numbers, as all_steps() counts them."""
+    made, number = Pipeline(()), 0
+    made.dropped = pipeline.dropped
+    kept: list[list[Any]] = []
+    for steps in (pipeline.steps, *pipeline.by_field.values()):
+        kept.append([s for n, s in enumerate(steps, number) if n not in numbers])
+        number += len(steps)
+    made.steps = kept[0]
+    made.by_field = dict(zip(pipeline.by_field, kept[1:], strict=True))
+    return made
 
 
 def read_records(loader: Loader, seconds: float) -> Reads:

@@ -11,7 +11,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Sequence
 
-from headrace.doctor.model import Case, Stage, loop_bounds
+from headrace.doctor.model import Case, Stage, input_rate, loop_bounds
 
 WORTH = 1.05  # a gain that is smaller is not offered
 _MISS = 0.03  # what any estimate is off, even of a loop that the law explains to the last bit
@@ -96,16 +96,6 @@ def from_memory(case: Case, what: str) -> Remedy:
     return cheaper(case, "cache in memory", what, {"storage": (0.05, 0.0)})
 
 
-def packed(case: Case, what: str, decode: tuple[float, float], read: tuple[float, float]) -> Remedy:
-    """A pack: less to decode, and one file that is read from end to end."""
-    made = cheaper(case, "pack", what, {"decode": decode, "storage": read})
-    return Remedy(
-        made.name,
-        what,
-        *(dataclasses.replace(c, small_files=False) for c in (made.worst, made.best)),
-    )
-
-
 def resized_once(case: Case, what: str, pixels: tuple[float, float]) -> Remedy:
     """Pictures stored at ``pixels`` of their area; what is read and decoded shrinks with it."""
     return cheaper(case, "resize once", what, {"decode": pixels, "storage": (pixels[0], 0.0)})
@@ -117,6 +107,54 @@ def bytes_to_device(case: Case, what: str, stages: Sequence[str]) -> Remedy:
     return cheaper(case, "uint8, normalized on the device", what, factors, copy=(0.3, 0.25))
 
 
+def compared(
+    case: Case,
+    name: str,
+    what: str,
+    ratio: tuple[float, float],
+    *,
+    workers: int | None = None,
+    read: tuple[float, float] = (1.0, 1.0),
+    copy: tuple[float, float] = (1.0, 1.0),
+) -> Remedy:
+    """What was run beside the loader as it is: so many times as fast, (at worst, at best).
+
+    Both read from memory then, so waits for the storage are left out of the comparison: of these a
+    share ``read`` is left, and of copies to the device a share ``copy``.
+    """
+    now = input_rate(_warm(case))
+
+    def at(which: int) -> Case:
+        after = dataclasses.replace(
+            case,
+            workers=workers or case.workers,
+            overlapped=case.overlapped or workers is not None,
+            copy_seconds=case.copy_seconds * copy[which],
+        )
+        there = input_rate(_warm(after))
+        factor = there / (now * ratio[which]) if math.isfinite(now) else 1.0
+        stages = _each(after.stages, lambda s: read[which] if _is_wait(s) else factor)
+        return dataclasses.replace(after, stages=stages)
+
+    return Remedy(name, what, at(0), at(1))
+
+
+def block_shuffled(case: Case, what: str, share: float) -> Remedy:
+    """Random reads that become long ones; ``share``: of a read's time, were all of it one stretch.
+
+    A window of blocks is read at a time, so it comes to no more than twice that.
+    """
+    read = (min(1.0, 2 * share), share)
+    return compared(case, "block shuffle", what, (1.0, 1.0), read=read)
+
+
+def copied_aside(case: Case, what: str, pinned: float) -> Remedy:
+    """Copies from pinned memory on a stream of their own; ``pinned``: what share of their time."""
+    shorter = dataclasses.replace(case, copy_seconds=case.copy_seconds * min(1.0, pinned))
+    beside = dataclasses.replace(shorter, copy_overlapped=True)
+    return Remedy("pinned copies on a side stream", what, shorter, beside)
+
+
 def replaced(case: Case, name: str, what: str, rates: tuple[float, float]) -> Remedy:
     """Another input, whose rate alone was measured: (at worst, at best) records a second."""
 
@@ -125,6 +163,17 @@ def replaced(case: Case, name: str, what: str, rates: tuple[float, float]) -> Re
         return dataclasses.replace(case, stages=(stage,), workers=1, cores=1, overlapped=True)
 
     return Remedy(name, what, at(rates[0]), at(rates[1]))
+
+
+def _is_wait(stage: Stage) -> bool:
+    """Whether all that it takes is the storage's time."""
+    return stage.resources == ("disk",)
+
+
+def _warm(case: Case) -> Case:
+    """The case with all that is read in memory."""
+    kept = tuple(stage for stage in case.stages if not _is_wait(stage))
+    return dataclasses.replace(case, stages=kept)
 
 
 def _each(stages: Sequence[Stage], factor: Callable[[Stage], float]) -> tuple[Stage, ...]:

@@ -1,68 +1,90 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remedies tried on a few of the user's own records, so that what is predicted was measured.
+"""Remedies tried on some of the user's own records, so that what is predicted was measured.
 
-A pack or an index of some records is made in a temporary folder; nothing is written to the dataset.
+A loader with the remedy and one as it is take turns, with all of their threads, over the same
+records, which are drawn from all of the dataset. What a trial writes goes to a temporary folder.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 import time
-from collections.abc import Callable, Sequence
 from typing import Any
 
-from headrace.doctor import remedies
+import numpy as np
+
+from headrace.doctor import changes, remedies, resizing
+from headrace.doctor.changes import Change, maker
 from headrace.doctor.files import Reads
 from headrace.doctor.loop import time_loop
-from headrace.doctor.model import Case, Stage
-from headrace.doctor.ours import Anatomy, like, stages_of
+from headrace.doctor.model import Case, input_rate
+from headrace.doctor.ours import Anatomy
 from headrace.doctor.remedies import Remedy
+from headrace.doctor.turns import Ratio, compare, epoch_rate
 from headrace.errors import Error
 from headrace.loader import Loader
-from headrace.pipeline import Pipeline
+from headrace.sources import Source, subset
 
-_RECORDS = 48  # that are packed and indexed
+_TURN = 0.1  # seconds of an epoch
+_BATCHES = 5  # of an epoch: its start and its end cost
+_FEW, _LEAST = 16, 32  # records of a first attempt, and of a trial that is prepared for long
 _WORTH = 0.05  # of a record's time; what takes less is not tried
-_SPREAD = 0.15  # by what share a few records may differ from all
-
-Stages = Sequence[Stage]
+_AGAIN = 16  # times that a record comes in an epoch of a fast remedy, at most
+_DIFFER = 0.3  # by what share of it a remedy's effect differs from record to record
+_REFUSALS = (Error, OSError, ValueError, TypeError, KeyError)
 
 
 def of_ours(
-    loader: Loader, case: Case, anatomy: Anatomy, reads: Reads | None, seconds: float
+    loader: Loader,
+    case: Case,
+    anatomy: Anatomy,
+    reads: Reads | None,
+    seconds: float,
+    copies: dict[str, float] | None = None,
 ) -> list[Remedy]:
     """What may be offered for a loader of ours; what does not apply, or fails, is left out."""
-    found = _by_numbers(case, anatomy, reads)
-    found += _resized_once(loader, case)
-    trials: list[Callable[[Loader, Case, Reads | None, float], Remedy | None]] = [
-        _pack, _index, _uint8, _resident,
-    ]  # fmt: skip
+    found = _of_storage(loader, case, reads)
+    found += _of_copies(case, copies or {}, 'loader.torch("cuda"): batches arrive while you step')
+    if not resizing.can_encode():
+        found += resizing.guess(loader, case)
+    tries = [*changes.changes_of(loader, case, anatomy), resizing.change_of(loader)]
     stop = time.perf_counter() + seconds
-    for number, trial in enumerate(trials):
-        share = (stop - time.perf_counter()) / (len(trials) - number)
-        if share <= 0:
-            break
+    for number, change in enumerate(tries):
+        share = (stop - time.perf_counter()) / (len(tries) - number)
+        if share <= 0 or change is None:
+            continue
         try:
-            remedy = trial(loader, case, reads, share)
-        except (Error, OSError, ValueError, TypeError):
+            ratio = _tried(loader, change, input_rate(case), share)
+        except _REFUSALS:
             continue  # not for this source or pipeline
-        if remedy is not None:
-            found.append(remedy)
+        found.append(
+            remedies.compared(
+                case, change.name, change.what, ratio,
+                workers=change.workers, read=change.read, copy=change.copy,
+            )
+        )  # fmt: skip
     return found
 
 
 def of_dataloader(
-    loader: Any, case: Case, anatomy: Anatomy, seconds: float, rates: dict[str, float]
+    loader: Any,
+    case: Case,
+    anatomy: Anatomy,
+    seconds: float,
+    rates: dict[str, float],
+    copies: dict[str, float] | None = None,
 ) -> list[Remedy]:
     """For torch's DataLoader: more workers, less work, and Headrace in its place, as measured."""
-    found = _by_numbers(case, anatomy, None)
+    found = _by_numbers(case, anatomy)
+    found += _of_copies(case, copies or {}, 'hr.prefetch(loader, "cuda"): copied while you step')
     from headrace.migrate import from_dataloader
 
     try:
         with from_dataloader(loader, verbose=False, check=False) as ours:
             timed = time_loop(ours, None, seconds)
-    except (Error, ValueError, TypeError, NotImplementedError):
+    except (*_REFUSALS, NotImplementedError):
         return found
     if timed.windows and not timed.failure:
         rates["headrace"] = timed.rate
@@ -72,25 +94,46 @@ def of_dataloader(
     return found
 
 
-def of_iterable(case: Case) -> list[Remedy]:
+def of_iterable(case: Case, copies: dict[str, float] | None = None) -> list[Remedy]:
     """Of a loader that nobody can look into: made ahead on a thread of its own."""
-    if case.overlapped:
+    found = _of_copies(case, copies or {}, 'hr.prefetch(loader, "cuda"): copied while you step')
+    if not case.overlapped:
+        ahead = remedies.more_workers(case, 1, "hr.prefetch(loader): makes batches while you step")
+        found.append(Remedy("prefetch", ahead.what, case, ahead.best))
+    return found
+
+
+def _of_storage(loader: Loader, case: Case, reads: Reads | None) -> list[Remedy]:
+    """Where a record waits for the storage."""
+    total = sum(stage.seconds for stage in case.stages)
+    waits = sum(s.seconds for s in case.stages if s.resources == ("disk",))
+    if waits <= _WORTH * total:
         return []
-    ahead = remedies.more_workers(case, 1, "hr.prefetch(loader): makes batches while you step")
-    return [Remedy("prefetch", ahead.what, case, ahead.best)]
+    cache = changes.cache(loader)
+    found = [remedies.compared(case, cache.name, cache.what, (1.0, 1.0), read=cache.read)]
+    if reads is None or loader._given["shuffle"] is not True or reads.sequential_bytes <= 0:
+        return found
+    share = reads.record_bytes / reads.sequential_bytes / reads.seconds
+    if share < 0.5 and not reads.small_files:
+        found.append(remedies.block_shuffled(case, changes.block_shuffle().what, share))
+    return found
 
 
-def _by_numbers(case: Case, anatomy: Anatomy, reads: Reads | None) -> list[Remedy]:
+def _of_copies(case: Case, copies: dict[str, float], what: str) -> list[Remedy]:
+    """Where copies to a device hold the loop up."""
+    if case.copy_seconds <= 0 or case.copy_overlapped or not copies.get("pinned"):
+        return []
+    share = copies.get("pageable", copies["pinned"]) / copies["pinned"]
+    return [remedies.copied_aside(case, what, share)]
+
+
+def _by_numbers(case: Case, anatomy: Anatomy) -> list[Remedy]:
     """What follows from the stages alone."""
     found = []
     if case.workers < case.cores or not case.overlapped:
         count = max(case.cores, 1)
-        found.append(remedies.more_workers(case, count, f"threads={count} (num_workers={count})"))
+        found.append(remedies.more_workers(case, count, f"num_workers={count}"))
     total = sum(stage.seconds for stage in case.stages)
-    reading = sum(stage.seconds for stage in case.stages if stage.kind == "storage")
-    from_memory = reads is not None and reads.cpu_share > 0.5
-    if reading > _WORTH * total and not from_memory:
-        found.append(remedies.from_memory(case, 'cache="4 GiB", or as much as you have'))
     priced = {price.name: price for price in anatomy.prices}
     for stage in case.stages:
         if stage.seconds > _WORTH * total and stage.kind in ("operator", "python"):
@@ -102,112 +145,60 @@ def _by_numbers(case: Case, anatomy: Anatomy, reads: Reads | None) -> list[Remed
     return found
 
 
-def _resized_once(loader: Loader, case: Case) -> list[Remedy]:
-    """From the pictures' area and the delivered one: a factor that is only roughly known."""
-    shapes = [out["shape"] for out in loader._current().outputs() if out["kind"] == "image"]
-    if not shapes or len(shapes[0]) != 3 or min(shapes[0]) <= 0:
-        return []
-    side = 1.15 * max(shapes[0][1:])
-    areas = []
-    for number in range(0, len(loader.source), max(1, len(loader.source) // 8)):
-        try:
-            height, width = loader.source[number]["image"].shape[1:]
-        except (Error, KeyError, AttributeError):
-            continue
-        areas.append((side / min(height, width)) ** 2)
-    ratio = sum(areas) / len(areas) if areas else 1.0
-    if ratio > 0.7:
-        return []
-    what = f"store the pictures once with a shorter side of {side:.0f} pixels"
-    return [remedies.resized_once(case, what, (min(1.0, 2 * ratio), ratio / 2))]
+def _tried(loader: Loader, change: Change, rate: float, seconds: float) -> Ratio:
+    """How many times as fast the loader alone is with the remedy; raises where it has no place."""
+    begin = time.perf_counter()
+    count, again = max(_LEAST, round(_TURN * rate)), 1
+    if change.prepares:
+        with _Pair(loader, change, _FEW, 1) as (_, after):
+            next(iter(after))
+        each = (time.perf_counter() - begin) / _FEW
+        count = int(min(count, max(_LEAST, 0.4 * seconds / each)))
+    count = min(count, len(loader.source))
+    if not change.prepares:
+        with _Pair(loader, change, count, 1) as (_, after):
+            epoch_rate(after)
+            again = max(1, min(_AGAIN, round(_TURN * epoch_rate(after) / count)))
+    with _Pair(loader, change, count, again) as (before, after):
+        found = compare(before, after, seconds - (time.perf_counter() - begin))
+    unseen = _DIFFER * ((1 - count / len(loader.source)) / count) ** 0.5
+    return Ratio(found.low * (1 - unseen), found.high * (1 + unseen))
 
 
-def _pack(loader: Loader, case: Case, reads: Reads | None, seconds: float) -> Remedy | None:
+class _Pair(contextlib.ExitStack):
+    """The loader as it is and with a remedy, over the same few records.
+
+    again: how often the second one has each of them in an epoch, that its epochs are not so short
+    that they consist of a start and an end.
+    """
+
+    def __init__(self, loader: Loader, change: Change, count: int, again: int) -> None:
+        super().__init__()
+        self._loader, self._change = loader, change
+        self._count, self._again = count, again
+
+    def __enter__(self) -> tuple[Loader, Loader]:  # type: ignore[override]
+        folder = self.enter_context(tempfile.TemporaryDirectory())
+        part = _some(self._loader, self._count, folder if self._change.apart else "")
+        size = min(self._loader.batch_size, max(1, self._count // _BATCHES))
+        make = maker(self._loader, batch_size=size, global_batch_size=None, last_batch="keep")
+        before = self.enter_context(make(part))
+        more = subset(part, list(range(len(part))) * self._again) if self._again > 1 else part
+        larger = min(self._loader.batch_size, size * self._again)
+        make = maker(self._loader, batch_size=larger, global_batch_size=None, last_batch="keep")
+        return before, self.enter_context(self._change.apply(make, more, folder))
+
+
+def _some(loader: Loader, count: int, folder: str) -> Source:
+    """Records from all of the dataset; in a file of their own where there is a folder for it."""
+    draw = np.random.default_rng(0)
+    numbers = np.sort(draw.choice(len(loader.source), min(count, len(loader.source)), False))
+    part = subset(loader.source, numbers.tolist())
+    if not folder:
+        return part
     from headrace.pack import pack
+    from headrace.sources import open as open_source
 
-    part = _some(loader)
-    if part is None or "pack" in loader.source.engine.description:
-        return None
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "some.hrpack")
-        pack(part, path)
-        what = "headrace pack SOURCE -o FILE, and open FILE"
-        return _tried(
-            case, "pack", what, like(loader, part, threads=1), like(loader, path, threads=1),
-            reads, seconds,
-        )  # fmt: skip
-
-
-def _index(loader: Loader, case: Case, reads: Reads | None, seconds: float) -> Remedy | None:
-    from headrace.index import index
-
-    part = _some(loader)
-    if part is None or loader.stats()["index"]["entries"]:
-        return None
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "some.hrindex")
-        index(part, path)
-        before = like(loader, part, threads=1, index=False)
-        after = like(loader, part, threads=1, index=path)
-        return _tried(case, "index", "headrace index SOURCE", before, after, reads, seconds)
-
-
-def _uint8(loader: Loader, case: Case, reads: Reads | None, seconds: float) -> Remedy | None:
-    steps = list(loader._pipeline.steps)
-    while steps and steps[-1].name in ("ToDtype", "Normalize"):
-        steps.pop()
-    if len(steps) == len(loader._pipeline.steps):
-        return None
-    shorter = Pipeline([])
-    shorter.steps = steps
-    before, after = like(loader, threads=1), like(loader, pipeline=shorter, threads=1)
-    what = "leave ToDtype and Normalize out of the list, and do them on the device"
-    name = "uint8, normalized on the device"
-    return _tried(case, name, what, before, after, reads, seconds, copy=(0.3, 0.25))
-
-
-def _resident(loader: Loader, case: Case, reads: Reads | None, seconds: float) -> Remedy | None:
-    part = _some(loader)
-    if part is None:
-        return None
-    after = like(loader, part, threads=1, resident=True)
-    needed = after.stats()["resident_bytes"] / len(part) * len(loader.source)
-    if needed > loader.stats()["memory_limit"] / 2:
-        after.close()
-        return None
-    what = "resident=True: decode once, keep the outcome in memory"
-    before = like(loader, part, threads=1)
-    return _tried(case, "resident", what, before, after, reads, seconds, warm=True)
-
-
-def _some(loader: Loader) -> Any:
-    """A few records of a source that has encoded pictures; None where it has none."""
-    from headrace.sources import subset
-
-    if not any(field.encoded for field in loader.source.schema):
-        return None
-    return subset(loader.source, range(min(_RECORDS, len(loader.source))))
-
-
-def _tried(
-    case: Case,
-    name: str,
-    what: str,
-    before: Loader,
-    after: Loader,
-    reads: Reads | None,
-    seconds: float,
-    copy: tuple[float, float] = (1.0, 1.0),
-    warm: bool = False,
-) -> Remedy | None:
-    """Stage by stage, what share of its time is left with the remedy, on the same records."""
-    old, _, failed = stages_of(before, reads, seconds / 2)
-    new, _, also_failed = stages_of(after, reads, seconds / 2, warm=warm)
-    if failed or also_failed:
-        return None
-    left = {stage.name: stage.seconds for stage in new}
-    factors = {}
-    for stage in old:
-        share = left.get(stage.name, 0.0) / stage.seconds
-        factors[stage.name] = (share * (1 + _SPREAD), share * (1 - _SPREAD))
-    return remedies.cheaper(case, name, what, factors, copy)
+    path = os.path.join(folder, "some.hrpack")
+    pack(part, path, level="none")
+    return open_source(path)
