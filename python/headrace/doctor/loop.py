@@ -76,7 +76,8 @@ def records_in(batch: Any) -> int:
         if isinstance(value, Mapping) and value:
             value = next(iter(value.values()))
         elif isinstance(value, (tuple, list)) and value and not _is_number(value[0]):
-            if isinstance(value[0], (str, bytes)) or not hasattr(value[0], "__len__"):
+            countable = hasattr(value[0], "__len__") or hasattr(value[0], "shape")
+            if isinstance(value[0], (str, bytes)) or not countable:
                 return len(value)
             if _is_scalar(value[0]):
                 return len(value)

@@ -8,6 +8,7 @@ to know adds the lanes up. So the loop takes no lock, and a reader is at most on
 from __future__ import annotations
 
 import bisect
+import contextlib
 import dataclasses
 import threading
 import time
@@ -92,7 +93,7 @@ class Lane:
     )
 
     def __init__(self) -> None:
-        self.begin = 0.0  # of the last wait; 0: there is no iteration
+        self.begin = 0.0  # of the wait under way; 0: there is none
         self.end = 0.0  # of the last wait; 0: there was none in this iteration
         self.batches = self.records = self.epochs = 0
         self.wait_seconds = self.step_seconds = 0.0
@@ -157,8 +158,8 @@ class Meter:
 
 def _added(so_far: Figures, lane: Lane, now: float) -> Figures:
     begin, end = lane.begin, lane.end
-    waiting = max(0.0, now - begin) if begin > end else 0.0
-    stepping = max(0.0, now - end) if end and end >= begin else 0.0
+    waiting = max(0.0, now - begin) if begin else 0.0
+    stepping = max(0.0, now - end) if end and not begin else 0.0
     firsts = [first for first in (so_far.first_batch, lane.first_batch) if first is not None]
     return Figures(
         now,
@@ -226,7 +227,7 @@ class Timed:
         lane.wait_seconds += took
         lane.waits[bisect.bisect_left(BOUNDS, took)] += 1
         lane.batches += 1
-        lane.end = end
+        lane.end, lane.begin = end, 0.0
         if self._path is not None and type(batch) is self._kind:
             value: Any = batch
             try:
@@ -250,9 +251,10 @@ class Timed:
             return self._count(batch)
         try:
             number = records_in(batch)
-            self._kind, self._path = type(batch), _path_to_records(batch, number)
         except Exception:  # stranger than anything that the loop need fail for
             return 1
+        with contextlib.suppress(Exception):
+            self._kind, self._path = type(batch), _path_to_records(batch, number)
         return number
 
     def _broken_off(self, lane: Lane, begin: float, error: BaseException) -> None:
@@ -297,13 +299,15 @@ def _path_to_records(batch: Any, number: int) -> tuple[Any, ...] | None:
     path: tuple[Any, ...] = ()
     value: Any = batch
     for _ in range(8):
-        if hasattr(value, "shape"):  # an array; one without axes is a record by itself
-            return path if len(value.shape) and len(value) == number else None
+        if hasattr(value, "shape"):
+            sized = hasattr(value, "__len__") and value.shape  # one without axes has no length
+            return path if sized and len(value) == number else None
         if not isinstance(value, (tuple, list, dict)) or not value:
             return path if hasattr(value, "__len__") and len(value) == number else None
         key = next(iter(value)) if isinstance(value, dict) else 0
         below = value[key]
-        if isinstance(below, (str, bytes)) or not hasattr(below, "__len__"):
+        countable = hasattr(below, "__len__") or hasattr(below, "shape")
+        if isinstance(below, (str, bytes)) or not countable:
             return path if len(value) == number and not isinstance(value, dict) else None
         value, path = below, (*path, key)
     return None

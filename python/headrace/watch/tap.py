@@ -54,7 +54,7 @@ def attach(loader: Any, meter: Meter) -> bool:
         if tap is None:
             try:
                 tap = Tap(loader)
-                object.__setattr__(loader, "__class__", tap.tapped)
+                _set_class(loader, tap.tapped)
             except (
                 Exception
             ):  # of another layout, without __iter__, or it refuses to be derived from
@@ -75,13 +75,18 @@ def detach(loader: Any, meter: Meter) -> None:
         if not tap.meters:
             del _taps[id(loader)]
             if type(loader) is tap.tapped:  # else somebody else has changed it since
-                object.__setattr__(loader, "__class__", tap.original)
+                _set_class(loader, tap.original)
 
 
 def renew_lock() -> None:
     """In a forked child, where whoever held it is gone."""
     global _lock
     _lock = threading.Lock()
+
+
+def _set_class(loader: Any, kind: type) -> None:
+    """Whatever the object's own classes say about setting attributes."""
+    object.__dict__["__class__"].__set__(loader, kind)
 
 
 def _class_with(tap: Tap, method: str) -> type:
@@ -109,6 +114,7 @@ def _class_with(tap: Tap, method: str) -> type:
         "__module__": original.__module__,
         "__qualname__": original.__qualname__,
         "__doc__": original.__doc__,
+        "__class__": property(lambda self: original),  # which pickle asks for, and people do
         "__reduce_ex__": reduce_ex,
         method: iterate,
     }
