@@ -16,6 +16,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from headrace.doctor import host
 from headrace.doctor.pulse import (
     Beat,
     Processes,
@@ -244,3 +245,152 @@ def test_processes_of_processes_are_found_in_a_planted_tree(tmp_path: Path) -> N
     ended = times.children_user + times.children_system
     seconds, memory = Processes(tmp_path).children()
     assert (seconds - ended, memory) == (pytest.approx(6.0, abs=0.5), 7 * page)
+
+
+# The host, as planted trees tell of it.
+
+
+def plant(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text + "\n")
+    return root
+
+
+MOUNT_V2 = "31 23 0:28 / /sys/fs/cgroup rw,relatime - cgroup2 cgroup2 rw"
+
+
+def test_the_nearest_memory_limit_of_version_2_counts(tmp_path: Path) -> None:
+    top = "sys/fs/cgroup/"
+    plant(tmp_path, {
+        "proc/self/mountinfo": MOUNT_V2,
+        "proc/self/cgroup": "0::/slice/job/task",
+        top + "slice/memory.max": "max",
+        top + "slice/job/memory.max": "8000000000",
+        top + "slice/job/task/memory.max": "9000000000",
+        top + "slice/cpu.max": "150000 100000",
+        top + "slice/job/cpu.max": "max 100000",
+    })  # fmt: skip
+    assert host.memory_limit(tmp_path) == 8_000_000_000
+    assert host.cpu_limit(tmp_path) == 1.5
+
+
+def test_limits_of_version_1_and_of_both_at_once(tmp_path: Path) -> None:
+    memory = "35 31 0:32 /docker/abc /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory"
+    cpu = "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct"
+    unified = "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw"
+    plant(tmp_path, {
+        "proc/self/mountinfo": "\n".join([memory, cpu, unified]),
+        "proc/self/cgroup": "4:memory:/docker/abc/job\n1:cpu,cpuacct:/a/b\n0::/a",
+        "sys/fs/cgroup/memory/memory.limit_in_bytes": "4000000000",
+        "sys/fs/cgroup/memory/job/memory.limit_in_bytes": "9223372036854771712",
+        "sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us": "300000",
+        "sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_period_us": "100000",
+        "sys/fs/cgroup/cpu,cpuacct/a/b/cpu.cfs_quota_us": "-1",
+        "sys/fs/cgroup/cpu,cpuacct/a/b/cpu.cfs_period_us": "100000",
+    })  # fmt: skip
+    assert host.memory_limit(tmp_path) == 4_000_000_000
+    assert host.cpu_limit(tmp_path) == 3.0
+
+
+@pytest.mark.parametrize("text", ["", "0::/../..", "nonsense", "0:::::", "4:memory:"])
+def test_cgroups_that_make_no_sense_have_no_limit(text: str, tmp_path: Path) -> None:
+    files = {"proc/self/mountinfo": MOUNT_V2 + "\nx y\n- -", "proc/self/cgroup": text}
+    plant(tmp_path, {**files, "sys/fs/cgroup/cpu.max": "1 0", "sys/fs/cgroup/memory.max": "much"})
+    assert host.memory_limit(tmp_path) is None and host.cpu_limit(tmp_path) is None
+
+
+MOUNTS = """\
+20 1 259:2 / / rw - ext4 /dev/nvme0n1p2 rw
+21 20 8:17 / /data rw - xfs /dev/sdb1 rw
+22 20 0:50 / /data/far\\040away rw - nfs4 server:/x rw
+23 20 0:51 / /dev/shm rw - tmpfs tmpfs rw
+24 20 0:52 / /container rw - overlay overlay rw,lowerdir=/a,upperdir=/b
+25 20 0:53 / /pool rw - btrfs /dev/sdb1 rw
+26 20 254:0 / /cloud rw - ext4 /dev/vda rw
+27 20 0:54 / /bucket ro - fuse.mount-s3 mountpoint-s3 ro"""
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/home/me", "solid state"),
+        ("/data/set", "rotating"),
+        ("/database", "solid state"),
+        ("/data/far away/set", "network (nfs4)"),
+        ("/dev/shm/set", "memory (tmpfs)"),
+        ("/container/set", "overlay"),
+        ("/pool/set", "rotating"),
+        ("/cloud", "virtual"),
+        ("/bucket/a", "network (fuse.mount-s3)"),
+    ],
+)
+def test_kinds_of_disks(path: str, kind: str, tmp_path: Path) -> None:
+    plant(tmp_path, {
+        "proc/self/mountinfo": MOUNTS,
+        "sys/devices/pci/nvme/nvme0n1/queue/rotational": "0",
+        "sys/devices/pci/nvme/nvme0n1/nvme0n1p2/partition": "2",
+        "sys/devices/pci/ata1/sdb/queue/rotational": "1",
+        "sys/devices/pci/ata1/sdb/sdb1/partition": "1",
+        "sys/devices/pci/virtio1/vda/queue/rotational": "1",
+    })  # fmt: skip
+    for place, target in (
+        ("sys/dev/block/259:2", "sys/devices/pci/nvme/nvme0n1/nvme0n1p2"),
+        ("sys/dev/block/8:17", "sys/devices/pci/ata1/sdb/sdb1"),
+        ("sys/class/block/sdb1", "sys/devices/pci/ata1/sdb/sdb1"),
+        ("sys/dev/block/254:0", "sys/devices/pci/virtio1/vda"),
+    ):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).symlink_to(tmp_path / target)
+    assert host.disk_kind(path, tmp_path) == kind
+
+
+def test_numa_nodes_and_those_that_are_used(tmp_path: Path) -> None:
+    node = "sys/devices/system/node/node"
+    plant(tmp_path, {node + "0/cpulist": "0-3,8", node + "1/cpulist": "4-7", node + "2/x": ""})
+    assert host.numa_nodes(tmp_path) == {0: {0, 1, 2, 3, 8}, 1: {4, 5, 6, 7}, 2: set()}
+    assert host.nodes_used(tmp_path, {8}) == [0]
+    assert host.nodes_used(tmp_path, {3, 4}) == [0, 1]
+    (found,) = host.remarks({"numa_nodes_used": 2})
+    assert "2 NUMA nodes" in found
+    assert host.remarks({"numa_nodes_used": 1, "disk": None}) == []
+
+
+def test_the_link_of_a_gpu(tmp_path: Path) -> None:
+    bus = "sys/bus/pci/devices/"
+    gpu = {"vendor": "0x10de", "class": "0x030200", "current_link_speed": "16.0 GT/s PCIe",
+           "current_link_width": "8", "max_link_width": "16", "numa_node": "1"}  # fmt: skip
+    audio = {**gpu, "class": "0x040300"}
+    disk = {**gpu, "vendor": "0x144d", "class": "0x010802"}
+    hidden = {"vendor": "0x10de", "class": "0x030200"}
+    for name, device in {
+        "17:00.0": gpu,
+        "17:00.1": audio,
+        "18:00.0": disk,
+        "19:00.0": hidden,
+    }.items():
+        plant(tmp_path, {f"{bus}0000:{name}/{key}": text for key, text in device.items()})
+    (link,) = host.gpu_links(tmp_path)
+    assert str(link) == "NVIDIA 0000:17:00.0: 16.0 GT/s PCIe x8 of x16, NUMA node 1"
+    assert host.look([], tmp_path)["gpu_link"] == str(link)
+
+
+def test_governors(tmp_path: Path) -> None:
+    cpu = "sys/devices/system/cpu/cpu"
+    plant(tmp_path, {f"{cpu}{n}/cpufreq/scaling_governor": "powersave" for n in range(3)})
+    assert host.governor(tmp_path) == "powersave"
+    assert "powersave" in host.remarks(host.look([], tmp_path))[0]
+
+
+def test_shared_memory_that_is_too_small_for_the_workers() -> None:
+    facts = {"shm_bytes": 64 << 20}
+    text = host.shared_memory_remark(facts, 8 * 2 * 38e6)
+    assert text and "0.61 GB in /dev/shm, which has 0.07 GB free" in text
+    assert host.shared_memory_remark(facts, 1e6) is None
+    assert host.shared_memory_remark({}, 1e12) is None
+
+
+def test_a_machine_that_tells_nothing_has_facts_that_are_none(tmp_path: Path) -> None:
+    facts = host.look(["/somewhere"], tmp_path)
+    assert {n for n, v in facts.items() if v is not None} <= {"cores", "gpu"}
+    assert host.remarks(facts) == []

@@ -28,6 +28,8 @@ def look_at_host(found: Findings, seconds: float) -> None:
     elif found.dataloader is not None:
         found.paths = files.named_by(found.dataloader.dataset)
     found.report.host = host.look(found.paths)
+    for remark in host.remarks(found.report.host):
+        found.note(remark)
 
 
 def find_ceiling(found: Findings, seconds: float) -> None:
@@ -145,6 +147,11 @@ def time_copies(found: Findings, seconds: float) -> None:
     """Bytes a second in memory, and to the device pageable and pinned."""
     size = bytes_in(found.kept[0]) if found.kept else 0
     found.report.copies = copying.measure(size, seconds)
+    if found.dataloader is not None and found.dataloader.num_workers:
+        under_way = found.dataloader.num_workers * (found.dataloader.prefetch_factor or 2)
+        remark = host.shared_memory_remark(found.report.host, size * under_way)
+        if remark:
+            found.note(remark)
     if isinstance(found.step, StandIn):
         found.report.copies.update(found.step.copies())
 

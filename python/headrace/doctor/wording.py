@@ -30,6 +30,11 @@ HOST = {
     "memory_available_bytes": "memory, free",
     "memory_limit_bytes": "memory, limit",
     "shm_bytes": "shared memory, free",
+    "shm_size_bytes": "shared memory",
+    "governor": "clock governor",
+    "numa_nodes": "NUMA nodes",
+    "numa_nodes_used": "NUMA nodes, used",
+    "gpu_link": "GPU's link",
     "disk": "disk",
     "gpu": "GPU",
 }
