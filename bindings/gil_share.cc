@@ -5,12 +5,12 @@
 // system counts (voluntary context switches), so a thread that is merely pushed off its core is not
 // taken for one that waits. Moments drawn at exponential distances see the average over time. While
 // a request waits the GIL is held throughout: it stands for the requests that would have come then.
+#include <poll.h>
 #include <sys/resource.h>
 
 #include <chrono>
-#include <cmath>
+#include <ctime>
 #include <random>
-#include <thread>
 
 #include "bindings/bindings.h"
 
@@ -29,8 +29,17 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
+// Sleeps, or less where the file can be read before. Whether it can.
+bool is_readable_within(int file, double seconds) {
+  if (seconds < 0) seconds = 0;
+  const auto whole = static_cast<time_t>(seconds);
+  const timespec left{whole, static_cast<long>(1e9 * (seconds - static_cast<double>(whole)))};
+  pollfd waits_for{file, POLLIN, 0};  // a negative file is ignored
+  return ppoll(&waits_for, 1, &left, nullptr) > 0;
+}
+
 // (requests, those that found it held) within about `seconds`, `gap` seconds apart on average.
-std::pair<double, double> ask_for_gil(double seconds, double gap) {
+std::pair<double, double> ask_for_gil(double seconds, double gap, int stop) {
   thread_local std::mt19937_64 random{std::random_device{}()};
   std::exponential_distribution<double> distance(1.0 / gap);
   double asked = 0;
@@ -38,8 +47,10 @@ std::pair<double, double> ask_for_gil(double seconds, double gap) {
   PyThreadState* state = PyEval_SaveThread();
   const auto start = Clock::now();
   double next = distance(random);
+  bool stopped = false;
   while (next < seconds) {
-    std::this_thread::sleep_for(std::chrono::duration<double>(next - seconds_since(start)));
+    stopped = is_readable_within(stop, next - seconds_since(start));
+    if (stopped) break;
     const long switches = voluntary_switches();
     const auto begin = Clock::now();
     PyEval_RestoreThread(state);
@@ -51,8 +62,7 @@ std::pair<double, double> ask_for_gil(double seconds, double gap) {
     if (slept) held += stands_for;
     next = seconds_since(start) + distance(random);
   }
-  const double rest = seconds - seconds_since(start);
-  if (rest > 0) std::this_thread::sleep_for(std::chrono::duration<double>(rest));
+  if (!stopped) is_readable_within(stop, seconds - seconds_since(start));
   PyEval_RestoreThread(state);
   return {asked, held};
 }
@@ -62,16 +72,19 @@ std::pair<double, double> ask_for_gil(double seconds, double gap) {
 void bind_gil_share(nb::module_& module) {
   module.def(
       "ask_for_gil",
-      [](double seconds, double gap) {
-        if (!(seconds >= 0) || !(gap > 0)) throw nb::value_error("seconds >= 0 and gap > 0");
-        const auto [asked, held] = ask_for_gil(seconds, gap);
+      [](double seconds, double gap, int stop) {
+        if (!(seconds >= 0 && seconds < 1e6) || !(gap > 0)) {
+          throw nb::value_error("seconds >= 0 and gap > 0");
+        }
+        const auto [asked, held] = ask_for_gil(seconds, gap, stop);
         return nb::make_tuple(asked, held);
       },
-      nb::arg("seconds"), nb::arg("gap"),
-      nb::sig("def ask_for_gil(seconds: float, gap: float) -> tuple[float, float]"),
+      nb::arg("seconds"), nb::arg("gap"), nb::arg("stop") = -1,
+      nb::sig("def ask_for_gil(seconds: float, gap: float, stop: int = -1) -> tuple[float, float]"),
       "Asks for the GIL at random moments, `gap` seconds apart on average, for `seconds`, from "
       "the\n"
-      "calling thread, which does not hold it in between. How often, and how often it was held.");
+      "calling thread, which does not hold it in between. How often, and how often it was held.\n"
+      "Ends early when the file descriptor `stop` can be read.");
 }
 
 }  // namespace headrace::python

@@ -16,6 +16,7 @@ from __future__ import annotations
 import bisect
 import dataclasses
 import os
+import select
 import statistics
 import sys
 import threading
@@ -27,7 +28,6 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from headrace import _core
 
 _ASK_EVERY = 0.02  # seconds, on average, between requests for the GIL
-_SLICE = 0.1  # seconds that the thread is away at most: so long it may take to end
 _MOST = 512  # beats that are kept
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -103,7 +103,7 @@ class Pulse:
         self._processes = Processes(root)
         self._asked = self._held = 0.0
         self._beats: Thinned[Beat] = Thinned(_MOST)
-        self._stopped = threading.Event()
+        self._stop: tuple[int, int] | None = None  # a pipe; what is written wakes the thread
         self._thread: threading.Thread | None = None
 
     @property
@@ -118,16 +118,20 @@ class Pulse:
 
     def __enter__(self) -> Pulse:
         self._beats.add(self._look())
+        self._stop = os.pipe()
         self._thread = threading.Thread(target=self._run, name="headrace-pulse", daemon=True)
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stopped.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
-            self._beats.add(self._look())
-        self._thread = None
+        thread, self._thread = self._thread, None
+        if thread is None or self._stop is None:
+            return
+        os.write(self._stop[1], b"x")
+        thread.join()
+        for file in self._stop:
+            os.close(file)
+        self._beats.add(self._look())
 
     def now(self) -> float:
         return time.perf_counter()
@@ -143,21 +147,19 @@ class Pulse:
         return Lived(end - begin, max(0.0, cpu), share, error)
 
     def _run(self) -> None:
-        due = self.now() + self.every
-        while not self._stopped.is_set():
-            self._sleep(min(_SLICE, max(0.0, due - self.now())))
-            if self.now() >= due and not self._stopped.is_set():
-                due = self.now() + self.every
-                self._beats.add(self._look())
-                self._tell()
-
-    def _sleep(self, seconds: float) -> None:
-        if self._ask_every is None:
-            self._stopped.wait(seconds)
-            return
-        asked, held = _core.ask_for_gil(seconds, self._ask_every)
-        self._asked += asked
-        self._held += held
+        assert self._stop is not None
+        stop = self._stop[0]
+        # Where nobody asks for the GIL, a gap that no random number makes as short as a beat.
+        gap = self._ask_every or 1e6 * self.every
+        while True:
+            asked, held = _core.ask_for_gil(self.every, gap, stop)
+            if select.select([stop], [], [], 0)[0]:
+                return
+            if self._ask_every:
+                self._asked += asked
+                self._held += held
+            self._beats.add(self._look())
+            self._tell()
 
     def _look(self) -> Beat:
         memory, (child_seconds, child_bytes) = self._processes.memory(), self._processes.children()

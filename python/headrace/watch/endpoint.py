@@ -52,7 +52,7 @@ class Endpoint:
             raise _refusal(host, port, error) from None
         self.host, self.port = host, int(self._server.server_address[1])
         self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.1,), name="headrace-metrics", daemon=True
+            target=self._server.serve, name="headrace-metrics", daemon=True
         )
         _open.add(self)
 
@@ -62,8 +62,8 @@ class Endpoint:
     def close(self) -> None:
         """Ends the thread, and the connections that are left."""
         _open.discard(self)
+        self._server.stop()
         if self._thread.is_alive():
-            self._server.shutdown()
             self._thread.join()
         self._server.server_close()
 
@@ -104,6 +104,7 @@ class _Server(HTTPServer):
         self, host: str, port: int, metrics: Callable[[], str], line: Callable[[], str]
     ) -> None:
         self.metrics, self.line = metrics, line
+        self._stopped = False
         self._room = threading.BoundedSemaphore(_AT_ONCE)
         self._lock = threading.Lock()
         self._under_way: dict[threading.Thread, socket.socket] = {}
@@ -117,6 +118,22 @@ class _Server(HTTPServer):
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
         self.server_name, self.server_port = self.socket.getsockname()[:2]
+
+    def serve(self) -> None:
+        """Until ``stop``. It sleeps until somebody connects, where serve_forever wakes by the clock
+        and asks for the GIL each time."""
+        while not self._stopped:
+            try:
+                request, address = self.socket.accept()
+            except OSError:
+                time.sleep(0 if self._stopped else 0.1)  # too many files are open, say
+                continue
+            self.process_request(request, address)
+
+    def stop(self) -> None:
+        self._stopped = True
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)  # wakes accept()
 
     def process_request(self, request: Any, client_address: Any) -> None:
         if not self._room.acquire(blocking=False):

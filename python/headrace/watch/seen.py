@@ -53,7 +53,7 @@ OF_THIS_PROCESS = declare(
 )
 
 _TICK = 1.0  # seconds between looks at the process and the loop
-_ASK_EVERY = 0.05  # seconds between requests for the GIL
+_ASK_EVERY = 0.5  # seconds between requests for the GIL, on average
 _MOMENTS = 256  # of memory, that are kept
 
 
