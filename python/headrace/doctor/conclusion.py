@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import multiprocessing
 
 from headrace import _core
+from headrace.doctor import files
 from headrace.doctor.findings import Findings
 from headrace.doctor.loop import Timed
 from headrace.doctor.model import Case, Stage, input_rate, sustained
 from headrace.doctor.remedies import ranked
-from headrace.doctor.verdict import Window, judge
+from headrace.doctor.stand_in import StandIn
+from headrace.doctor.verdict import Window, disagreement, judge
 
 _HELD_UP = 0.05  # records that wait for memory, on average; fewer happen at any limit
 
@@ -36,7 +39,7 @@ def conclude(found: Findings) -> None:
         case = dataclasses.replace(case, step_seconds=0.0)
     if found.anatomy is None and found.ours is not None and not case.stages:
         found.note("Without the experiment 'decode' nobody knows what the loader does.")
-    report.detail = judge(case, windows)
+    report.detail = judge(case, windows, _noise_of_copies(found))
     report.verdict = report.detail.word
     if report.verdict not in ("fed", "consumer"):
         report.predictions = ranked(case, found.offers, timed.rate)
@@ -58,7 +61,10 @@ def case_of(found: Findings) -> Case | None:
         _disk_depth(found, workers),
         gils,
         overlapped,
-        small_files=found.reads.small_files if found.reads else False,
+        small_files=_reads_small_files(found, stages),
+        step_alone=1 / found.ceiling.rate if found.ceiling else 0.0,
+        step_cores=found.step_cores,
+        epoch=_epoch(found, workers),
     )
     return _calibrated(found, _within_memory(found, case, alone.rate))
 
@@ -109,6 +115,18 @@ def _disk_depth(found: Findings, workers: int) -> float:
     return min(depth, max(1.0, scaling)) if scaling < 0.8 * workers else depth
 
 
+def _reads_small_files(found: Findings, stages: tuple[Stage, ...]) -> bool:
+    """By what reading the files showed, or by how long the loader takes to read one of them."""
+    reads = found.reads
+    if reads is None or reads.small_files:
+        return reads is not None
+    source = found.ours.source if found.ours is not None else found.dataloader.dataset
+    seconds = sum(stage.seconds for stage in stages if stage.kind == "storage")
+    if not seconds or not files.has_own_files(found.paths, len(source)):
+        return False
+    return files.opening_dominates(reads.record_bytes, 1 / seconds, reads.sequential_bytes)
+
+
 def _works_ahead(found: Findings, seconds: float) -> bool:
     """Whether records are made during the step: then the loop waits less than they take."""
     if found.real is None or found.alone is None:
@@ -125,10 +143,30 @@ def _step_seconds(found: Findings) -> float:
     return max(alone, found.real.step.mean * found.real.batches / found.real.records)
 
 
+def _epoch(found: Findings, workers: int) -> float:
+    """Batches of an epoch, for each of those that are made side by side."""
+    try:
+        batches = len(found.loader)
+    except (TypeError, NotImplementedError):
+        return math.inf
+    return max(1.0, batches / (1 if found.ours is not None else workers))
+
+
 def _copy_seconds(found: Findings) -> float:
     if found.ceiling is None or found.cached is None or not found.device:
         return 0.0
-    return max(0.0, 1 / found.cached.rate - 1 / found.ceiling.rate)
+    if isinstance(found.step, StandIn) and not found.step.copies():
+        return 0.0
+    apart = [window.rate for window in found.ceiling.windows]
+    if max(window.rate for window in found.cached.windows) >= min(apart):
+        return 0.0  # nobody can tell them apart
+    return 1 / found.cached.rate - 1 / found.ceiling.rate
+
+
+def _noise_of_copies(found: Findings) -> float:
+    """By how much the measurements disagree whose difference copies are."""
+    known = [timed for timed in (found.ceiling, found.cached) if timed is not None]
+    return max((disagreement([w.rate for w in timed.windows]) for timed in known), default=0.0)
 
 
 def _calibrated(found: Findings, case: Case) -> Case:

@@ -37,10 +37,13 @@ def find_ceiling(found: Findings, seconds: float) -> None:
     if found.step is None or found.ceiling is not None or not found.keep():
         return
     there = copying.on_device(found.kept[0], found.step)
+    busy = time.process_time()
     timed = time_loop(Replay([there]), found.step, seconds, meeting=found.meeting)
     if timed.failure and there is not found.kept[0]:  # a step that wants the host's batch
+        busy = time.process_time()
         timed = time_loop(Replay(found.kept[:1]), found.step, seconds, meeting=found.meeting)
     found.ceiling = found.counted("ceiling", "the step", timed)
+    found.step_cores = (time.process_time() - busy) / max(1, timed.records)
 
 
 def run_for_real(found: Findings, seconds: float) -> None:

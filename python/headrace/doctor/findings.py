@@ -31,6 +31,7 @@ class Findings:
     stuck: bool = False  # the loader or the step hangs
     kept: list[Any] = dataclasses.field(default_factory=list)  # batches, to be replayed
     ceiling: Timed | None = None  # the step on one batch
+    step_cores: float = 0.0  # seconds of cores that it keeps busy for a record
     cached: Timed | None = None  # the step on batches from memory
     alone: Timed | None = None  # the loader without a step
     real: Timed | None = None  # both, as trained

@@ -47,6 +47,9 @@ class Case:
     copy_overlapped: bool = False
     small_files: bool = False  # opening files costs more than their bytes
     memory_places: float = math.inf  # records that the memory limit lets be made side by side
+    step_alone: float = 0.0  # of the step that nothing disturbs; 0 where nobody knows
+    step_cores: float = 0.0  # of cores that it keeps busy
+    epoch: float = math.inf  # batches; nothing is made ahead across its end
 
     def capacity(self, resource: str) -> float:
         """How many units of a resource there are."""
@@ -103,10 +106,31 @@ def loop_bounds(case: Case) -> tuple[float, float]:
         seconds = 1 / input_rate(case) + 1 / consumer_rate(case)
         return (1 / seconds, 1 / seconds) if seconds > 0 else (math.inf, math.inf)
     rates = sustained(case)
-    servers = [rates[name] for name in (*RESOURCES, "workers") if name in rates]
-    servers.append(consumer_rate(case))
-    high = min(servers)
+    inputs = [rates[name] for name in (*RESOURCES, "workers") if name in rates]
+    if case.step_cores > 0:  # cores that both use
+        inputs.append(case.cores / (case.demand("cores") + case.step_cores))
+    comes_in = min(inputs, default=math.inf)
+    undisturbed, disturbed = _consumer_bounds(case, comes_in)
+    high = min(comes_in, undisturbed)
     if not math.isfinite(high):
         return high, high
-    low = high * sum((high / rate) ** _SHARPNESS for rate in servers) ** (-1 / _SHARPNESS)
-    return low, high
+    servers = [*inputs, disturbed]
+    low = min(servers)
+    low *= sum((low / rate) ** _SHARPNESS for rate in servers) ** (-1 / _SHARPNESS)
+    # An epoch's first batch is made while there is none to step on, and its last one stepped on
+    # while none is made.
+    ends = 1 / max(comes_in, undisturbed) / case.epoch
+    return 1 / (1 / low + ends), 1 / (1 / high + ends)
+
+
+def _consumer_bounds(case: Case, input_rate: float) -> tuple[float, float]:
+    """The consumer's rate by itself, and as it is held up by a loader on the same cores.
+
+    A step that was timed in a loop that waits for data was held up by threads that never rest.
+    Where it is the limit they rest, and all the more the faster they are.
+    """
+    alone = min(case.step_alone or case.step_seconds, case.step_seconds)
+    undisturbed = consumer_rate(dataclasses.replace(case, step_seconds=alone))
+    busy = min(1.0, undisturbed / input_rate) ** _SHARPNESS
+    held_up = alone + (case.step_seconds - alone) * busy
+    return undisturbed, consumer_rate(dataclasses.replace(case, step_seconds=held_up))
