@@ -319,6 +319,7 @@ def test_remedies_lie_on_one_axis_with_the_rate_that_was_measured() -> None:
     best, other = marks(chart, "good")
     each = best["width"] / (3600 - 2400)  # pixels for a record a second
     assert other["width"] == pytest.approx(each * (1800 - 1200), rel=1e-3)
+    assert best["x"] == pytest.approx(figure.Rows(760, 0).left + each * 2400, abs=0.1)  # from zero
     assert best["x"] - other["x"] == pytest.approx(each * (2400 - 1200), rel=1e-3)
     assert "2.00 times to 3.00 times" in chart.told
 

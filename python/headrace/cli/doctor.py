@@ -66,6 +66,12 @@ def run(
     skip: Annotated[
         list[str] | None, typer.Option(help="An experiment to leave out; may be given again.")
     ] = None,
+    sweep: Annotated[
+        bool,
+        typer.Option(
+            "--sweep", help="Also try other numbers of threads, in half as much time again."
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write a page with charts.")
@@ -117,6 +123,7 @@ def run(
             called,
             seconds=seconds,
             skip=skip or (),
+            sweep=sweep,
             patience=patience,
             tell=lambda name, number: done(number),
         )

@@ -38,10 +38,11 @@ def doctor(
             said about waiting, only about what limits the loader.
         seconds: about how long it takes. A batch that takes longer is waited for.
         skip: names of experiments to leave out: host, ceiling, real, cached, cold, storage,
-            decode, copy, regions, remedies.
+            decode, samples, copy, regions, remedies.
         model, optimizer: have their state_dict(), training flags and gradients put back, and
             their parts of the step timed; ``hr.region`` names others.
-        sweep: also try other numbers of workers of a DataLoader, in half as much time again.
+        sweep: also try other numbers of threads, or of workers of a DataLoader, in half as much
+            time again.
         patience: seconds that an experiment may take beyond its time before it is given up; also
             how long ranks wait for each other.
         ranks: where RANK and WORLD_SIZE say that this is one process of several, as torchrun does,

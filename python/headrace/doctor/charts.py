@@ -49,9 +49,12 @@ def shares(report: Report) -> Chart | str:
             x += width * share
         return drawing, 34
 
+    told = f"The loop spends {percent(stall)} of its time waiting for data."
+    if "pinned" in report.copies:  # a device works by itself, and the host sees few of its waits
+        told += " That is what it lacks to the rate of the step alone, which a device works at."
     return Chart(
         "Shares of the loop's time",
-        f"The loop spends {percent(stall)} of its time waiting for data.",
+        told,
         draw,
         ("part", "share of the time"),
         [(text, percent(share)) for _, text, share in parts],
@@ -180,7 +183,7 @@ def threads(report: Report) -> Chart | str:
     if not found:
         return (
             "Other numbers of threads or workers were not tried. "
-            "hr.doctor(loader, sweep=True) does, in half as much time again."
+            "hr.doctor(loader, sweep=True), or --sweep, does, in half as much time again."
         )
     found.sort(key=lambda point: point["workers"])
     counts = [point["workers"] for point in found]
@@ -189,7 +192,7 @@ def threads(report: Report) -> Chart | str:
     def draw(width: float) -> tuple[Drawing, float]:
         drawing, height = Drawing(width), 250.0
         x = Scale(min(0, *counts), max(counts) * 1.02 or 1, 60, width - 16)
-        y = Scale(0, most * 1.12 or 1, height - 44, 12)
+        y = Scale(0, most * 1.12 or 1, height - 44, 24)
         drawing.axis_left(y, 60, width - 16, _short)
         for count in counts:
             drawing.text(x(count), height - 44 + 18, f"{count:g}", "faint mid")
