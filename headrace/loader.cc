@@ -133,7 +133,8 @@ class Loader::Impl {
             .source = source,
             .pipeline = pipeline,
             .plan = plan_,
-            .rows = layout_.rank_batch(),
+            .sampler = sampler_,
+            .layout = layout_,
             .threads = options_.threads,
             .memory_limit = options_.memory_limit - (cache_.cache ? options_.cache : 0),
             .view = options_.view,
@@ -167,15 +168,19 @@ class Loader::Impl {
     return residence_.is_on_device();
   }
 
-  // The next batch of data that is cut without an engine.
-  std::optional<Batch> cut(ResidentSet& set) {
+  // The next batch of data that is cut without an engine, as far as that goes.
+  std::optional<Batch> cut(const std::function<void()>& interrupted) {
     if (batch_ >= layout_.batches()) return std::nullopt;
     const double begin = now();
-    Batch batch = set.take(*sampler_, options_.seed, static_cast<uint64_t>(epoch_), batch_,
-                           layout_.range(batch_));
+    std::optional<Batch> batch =
+        residence_.cut(options_.seed, static_cast<uint64_t>(epoch_), batch_);
+    if (!batch) {
+      engine().start(epoch_, batch_);
+      return engine().next(interrupted);
+    }
     cut_seconds_ = cut_seconds_ + now() - begin;
     ++cut_batches_;
-    cut_records_ += batch.size;
+    cut_records_ += batch->size;
     return batch;
   }
 
@@ -183,14 +188,14 @@ class Loader::Impl {
     if (!started_) {
       last_next_ = now();
       prepare(interrupted);
-      if (!residence_.set()) engine().start(epoch_, batch_);
+      if (!residence_.cuts()) engine().start(epoch_, batch_);
       bad_records_.begin_epoch(bad_before_);
       started_ = true;
     }
     std::optional<Batch> batch;
     do {
       try {
-        batch = residence_.set() ? cut(*residence_.set()) : engine().next(interrupted);
+        batch = residence_.cuts() ? cut(interrupted) : engine().next(interrupted);
       } catch (const Exception&) {
         // The batch was not received: the next call tries it again.
         halt();
@@ -281,8 +286,7 @@ class Loader::Impl {
     out.memory_limit = options_.memory_limit;
     out.bad_records = bad_records_.total();
     const EngineStats stats = engine_ ? engine_->stats() : EngineStats{};
-    ResidentStats resident;
-    if (residence_.set()) resident = residence_.set()->stats();
+    const ResidentStats resident = residence_.stats();
     out.wall_seconds = wall_seconds_;
     out.batches = stats.batches + cut_batches_;
     out.records = stats.records + cut_records_;

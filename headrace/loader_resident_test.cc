@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data that stays on a device gives the batches that the engine makes of it, bit for bit.
+// Data that stays in memory, on the host or a device, gives the batches that the engine makes of
+// it, bit for bit.
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <random>
-
-#include "headrace/delivery/resident_set.h"
+#include "headrace/delivery/resident_test_data.h"
+#include "headrace/device/host_device.h"
 #include "headrace/device/simulated_device.h"
 #include "headrace/formats/columns.h"
 #include "headrace/loader.h"
@@ -13,7 +12,6 @@
 namespace headrace {
 namespace {
 
-using Bytes = std::vector<uint8_t>;
 using Given = std::map<std::string, ParamValue>;
 using Ints = std::vector<int64_t>;
 using Floats = std::vector<double>;
@@ -45,19 +43,6 @@ struct Pictures {
          {.name = "label", .values = ArrayColumn{labels.data(), DType::kInt64, kRecords, {}, {}}}});
   }
 };
-
-Bytes read(Device& device, const BatchField& field) {
-  Bytes out(field.view.dense_bytes());
-  if (!field.is_on_device) {
-    std::memcpy(out.data(), field.view.data, out.size());
-    return out;
-  }
-  const StreamPtr consumer = device.make_stream();
-  std::static_pointer_cast<DeviceLease>(field.lease)->use_on(consumer->handle());
-  consumer->copy(out.data(), field.view.data, out.size());
-  consumer->synchronize();
-  return out;
-}
 
 const std::vector<Spec> kNormalize = {
     spec("ToDtype", {{"dtype", DType::kFloat32}, {"scale", true}}),
@@ -160,6 +145,44 @@ TEST(ResidentOnADevice, AlsoWithChannelsLastAndWhereAPartStaysOnTheHost) {
     options.fraction = seed % 2 ? 1.0 : 0.4;
     expect_equal(data, steps, std::make_shared<SimulatedDevice>(seed), options);
     ++seed;
+  }
+}
+
+TEST(ResidentOnTheHost, BatchesAreThoseOfTheEngine) {
+  const Pictures data(5);
+  uint64_t seed = 0;
+  for (const std::vector<Spec>& steps : pipelines()) {
+    SCOPED_TRACE("pipeline " + std::to_string(seed));
+    for (int i = 0; i < 6; ++i, ++seed) {
+      LoaderOptions options = options_of(seed);
+      if (i % 2) options.plan.memory_format = MemoryFormat::kChannelsLast;
+      options.threads = 1 + i % 3;
+      expect_equal(data, steps, host_device(), options, false);
+    }
+  }
+}
+
+// Rare enough that it is not seen when the steps are looked at.
+TEST(ResidentOnTheHost, TheEngineGoesOnWhereARecordsStepsComeToSomethingElse) {
+  const Pictures data(6);
+  const std::vector<Spec> rare = {
+      kCrop,
+      spec("RandomApply",
+           {{"transforms", std::vector<Branch>{{"",
+                                                {spec("Resize", {{"size", Ints{8, 10}}}),
+                                                 spec("RandomVerticalFlip", {{"p", 1.0}})}}}},
+            {"p", 0.01}})};
+  for (int threads : {1, 3}) {
+    LoaderOptions options = options_of(2);
+    options.threads = threads;
+    expect_equal(data, rare, host_device(), options, false);
+    options.resident = ResidentUse::kOn;
+    Loader loader(data.source, Pipeline{rare, {}, {}}, options);
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      while (loader.next()) {
+      }
+    }
+    EXPECT_NE(loader.resolved("resident").find("by the engine since batch"), std::string::npos);
   }
 }
 

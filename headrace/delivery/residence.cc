@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "headrace/base/registry.h"
-#include "headrace/device/host_device.h"
 #include "headrace/device/out_of_memory.h"
 #include "headrace/executor/engine.h"
 
@@ -14,9 +13,7 @@ namespace {
 
 // Records that are looked at where they differ in size.
 constexpr int64_t kProbes = 16;
-// Batches above this are made ahead by the engine's threads, since copying them takes longer than
-// waking somebody up.
-constexpr size_t kGatheredBytes = size_t{4} << 20;
+constexpr int kHostBatches = 4;  // in a ring of a HostSet, where memory_limit has room for them
 
 constexpr ErrorCode kNoFit{
     "HR0890", ErrorKind::kConfig, "the records do not fit in memory",
@@ -36,8 +33,9 @@ const Register<ErrorCode> registered_views(kNoViews);
 bool fits(size_t limit, size_t taken, const ResidenceQuestion& asked, bool reads_ahead,
           std::string& why) {
   try {
-    divide_memory(limit - std::min(limit, taken), batch_bytes(*asked.plan, asked.rows),
-                  asked.threads, reads_ahead, delivers_lists(*asked.plan));
+    divide_memory(limit - std::min(limit, taken),
+                  batch_bytes(*asked.plan, asked.layout->rank_batch()), asked.threads, reads_ahead,
+                  delivers_lists(*asked.plan));
   } catch (const Exception& exception) {
     why = exception.error().what;
     return false;
@@ -233,7 +231,22 @@ void Residence::make_set() {
     set_ = set_on_device(source);
     if (set_ && asked_.fraction >= 1) source_ = nullptr;  // the device has them
   }
-  if (!set_) set_ = set_on_host(source);
+  if (!set_) host_set_ = set_on_host(source);
+}
+
+std::optional<Batch> Residence::cut(uint64_t seed, uint64_t epoch, int64_t batch) {
+  if (set_) return set_->take(*asked_.sampler, seed, epoch, batch, asked_.layout->range(batch));
+  std::optional<Batch> out = host_set_->take(seed, epoch, batch);
+  if (!out) {
+    host_set_.reset();
+    text_ += " (by the engine since batch " + std::to_string(batch) + " of epoch " +
+             std::to_string(epoch) + ", which has a record with other steps)";
+  }
+  return out;
+}
+
+ResidentStats Residence::stats() const {
+  return set_ ? set_->stats() : host_set_ ? host_set_->stats() : ResidentStats{};
 }
 
 // The plan's outputs where they lie; a field without values is a list, or has bad records.
@@ -254,25 +267,54 @@ std::vector<ResidentField> Residence::fields_of(const Source& source) const {
   return fields;
 }
 
-std::unique_ptr<ResidentSet> Residence::set_on_host(const Source& source) {
+// Where pictures are changed on their way into a batch: which fields these are, and from what they
+// are made. The step or field that stands in the way; empty: none does.
+std::string Residence::edit_fields(std::vector<ResidentField>& fields, const Source& source,
+                                   std::shared_ptr<DeviceSteps>& steps) const {
+  const bool turned = rest_->options().memory_format == MemoryFormat::kChannelsLast;
+  if (rest_->steps().empty() && !(turned && has_pictures(*rest_))) return {};
+  steps = std::make_shared<DeviceSteps>(rest_);
+  if (!steps->in_the_way().empty()) return steps->in_the_way();
+  for (size_t i = 0; i < steps->outputs().size(); ++i) {
+    const DeviceSteps::Output& edited = steps->outputs()[i];
+    ResidentField& field = fields[size_t(edited.output)];
+    field.edited = int(i);
+    field.values = source.dense_values(size_t(edited.source));
+    field.owner =
+        source_ ? std::shared_ptr<const void>(source_) : std::shared_ptr<const void>(asked_.source);
+    const int64_t c = field.shape[0], w = field.shape[2];
+    if (turned) field.strides = {1, w * c, c};
+  }
+  return {};
+}
+
+std::unique_ptr<HostSet> Residence::set_on_host(const Source& source) {
   const Plan& plan = *rest_;
-  const bool turned =
-      plan.options().memory_format == MemoryFormat::kChannelsLast && has_pictures(plan);
-  const bool small = asked_.view || batch_bytes(plan, asked_.rows) <= kGatheredBytes;
   std::vector<ResidentField> fields = fields_of(source);
+  std::shared_ptr<DeviceSteps> steps;
+  const bool edits = edit_fields(fields, source, steps).empty();
   const bool dense =
       std::ranges::all_of(fields, has_values) && std::ranges::none_of(plan.outputs(), is_list);
-  if (plan.steps().empty() && !turned && small && dense) {
-    return std::make_unique<ResidentSet>(
-        host_device(), std::move(fields), source.size(),
-        ResidentOptions{.batch_rows = asked_.rows, .view = asked_.view});
+  if (edits && dense && !(asked_.view && steps)) {
+    const MemoryShares shares =
+        divide_memory(asked_.memory_limit - std::min(asked_.memory_limit, bytes()),
+                      batch_bytes(plan, asked_.layout->rank_batch()), asked_.threads, false);
+    return std::make_unique<HostSet>(std::move(fields),
+                                     HostSetOptions{.sampler = asked_.sampler,
+                                                    .layout = *asked_.layout,
+                                                    .view = asked_.view,
+                                                    .steps = steps ? rest_ : nullptr,
+                                                    .memory_format = plan.options().memory_format,
+                                                    .threads = asked_.threads,
+                                                    .batches = std::min(shares.depth, kHostBatches),
+                                                    .device = asked_.device});
   }
   if (!asked_.view) return nullptr;
   raise(kNoViews,
         source_ && source_->bad_records() > 0
             ? std::to_string(source_->bad_records()) + " records are bad"
-        : turned ? "memory_format=\"channels_last\" needs another order in memory"
-                 : "a field has no values of one shape",
+        : steps ? "memory_format=\"channels_last\" needs another order in memory"
+                : "a field has no values of one shape",
         "leave view out");
 }
 
@@ -281,23 +323,9 @@ std::unique_ptr<ResidentSet> Residence::set_on_device(const Source& source) {
   const std::string there = " (on the host, not on " + asked_.device->name() + ": ";
   std::vector<ResidentField> fields = fields_of(source);
   std::shared_ptr<DeviceSteps> steps;
-  const bool turned = rest_->options().memory_format == MemoryFormat::kChannelsLast;
-  if (has_pictures(*rest_) && (!rest_->steps().empty() || turned)) {
-    steps = std::make_shared<DeviceSteps>(rest_);
-    if (!steps->in_the_way().empty()) {
-      text_ += there + steps->in_the_way() + " is not done there)";
-      return nullptr;
-    }
-    for (size_t i = 0; i < steps->outputs().size(); ++i) {
-      const DeviceSteps::Output& edited = steps->outputs()[i];
-      ResidentField& field = fields[size_t(edited.output)];
-      field.edited = int(i);
-      field.values = source.dense_values(size_t(edited.source));
-      field.owner = source_ ? std::shared_ptr<const void>(source_)
-                            : std::shared_ptr<const void>(asked_.source);
-      const int64_t c = field.shape[0], w = field.shape[2];
-      if (turned) field.strides = {1, w * c, c};
-    }
+  if (const std::string step = edit_fields(fields, source, steps); !step.empty()) {
+    text_ += there + step + " is not done there)";
+    return nullptr;
   }
   if (!std::ranges::all_of(fields, has_values) || std::ranges::any_of(rest_->outputs(), is_list)) {
     text_ += there + (source_ && source_->bad_records() > 0
@@ -309,7 +337,7 @@ std::unique_ptr<ResidentSet> Residence::set_on_device(const Source& source) {
   try {
     return std::make_unique<ResidentSet>(
         asked_.device, std::move(fields), source.size(),
-        ResidentOptions{.batch_rows = asked_.rows,
+        ResidentOptions{.batch_rows = asked_.layout->rank_batch(),
                         .view = asked_.view,
                         .on_device = asked_.fraction < 1 ? part : -1,
                         .steps = std::move(steps),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether the records of a loader stay in memory behind the deterministic part of its pipeline, and
-// how they are used there: by the engine, which runs the rest of the pipeline on them for each
-// epoch, or where nothing is left to do, cut into batches without it (resident_set.h).
+// how they are used there: cut into batches on the host (host_set.h) or on a device
+// (resident_set.h), where what is left of the pipeline is what these do; else by the engine, which
+// runs the rest of the pipeline on them for each epoch.
 //
 // Order, draws, policies and resume states are those of streaming: batches are equal bit for bit.
 // Used by one thread.
@@ -13,6 +14,7 @@
 #include <optional>
 #include <string>
 
+#include "headrace/delivery/host_set.h"
 #include "headrace/delivery/resident_set.h"
 #include "headrace/delivery/resident_source.h"
 #include "headrace/pipeline/split_pipeline.h"
@@ -27,7 +29,8 @@ struct ResidenceQuestion {
   SourcePtr source;                  // as it is opened
   Pipeline pipeline;                 //
   std::shared_ptr<const Plan> plan;  // shared: with the loader. Of all of the pipeline
-  int64_t rows = 1;                  // of a batch
+  SamplerPtr sampler;
+  std::optional<BatchLayout> layout;  // none: for kOff
   int threads = 1;
   size_t memory_limit = 0;       // that the loader may use for this and its engine
   bool view = false;             // batches are slices of the data
@@ -57,10 +60,14 @@ class Residence {
   // After prepare(): what the engine uses instead; null: what it used anyway.
   std::shared_ptr<const ResidentSource> source() const { return source_; }
   const std::shared_ptr<const Plan>& plan() const { return rest_; }
-  // After prepare(): what makes the batches without an engine; null: it is needed.
-  ResidentSet* set() const { return set_.get(); }
+  // After prepare(): whether cut() makes the batches, without an engine.
+  bool cuts() const { return set_ || host_set_; }
+  // A batch by its number. Nothing where its records come to something that only the engine does,
+  // which makes it, and those that follow: cuts() is false from then on.
+  std::optional<Batch> cut(uint64_t seed, uint64_t epoch, int64_t batch);
+  ResidentStats stats() const;
   // Whether its batches lie on the device that was asked for.
-  bool is_on_device() const { return set_ && set_->device()->kind() != DeviceKind::kHost; }
+  bool is_on_device() const { return set_ != nullptr; }
 
  private:
   void decide(size_t limit, const std::string& limit_text);
@@ -71,8 +78,10 @@ class Residence {
   size_t estimated_bytes() const;
   void make_set();
   std::unique_ptr<ResidentSet> set_on_device(const Source& source);
-  std::unique_ptr<ResidentSet> set_on_host(const Source& source);
+  std::unique_ptr<HostSet> set_on_host(const Source& source);
   std::vector<ResidentField> fields_of(const Source& source) const;
+  std::string edit_fields(std::vector<ResidentField>& fields, const Source& source,
+                          std::shared_ptr<DeviceSteps>& steps) const;
 
   ResidenceQuestion asked_;
   SplitPipeline parts_;
@@ -83,6 +92,7 @@ class Residence {
   std::string text_;
   std::shared_ptr<const ResidentSource> source_;
   std::unique_ptr<ResidentSet> set_;
+  std::unique_ptr<HostSet> host_set_;
 };
 
 }  // namespace headrace

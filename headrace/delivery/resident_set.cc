@@ -7,7 +7,6 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/device/out_of_memory.h"
-#include "headrace/kernels/batch/gather_on_host.h"
 #include "headrace/kernels/batch/gather_rows.h"
 #include "headrace/kernels/batch/launch.h"
 
@@ -63,14 +62,13 @@ ResidentSet::ResidentSet(DevicePtr device, std::vector<ResidentField> fields, in
     : device_(std::move(device)),
       records_(records),
       options_(options),
-      on_device_(options.on_device < 0 || on_host() ? records
-                                                    : std::min(options.on_device, records)),
+      on_device_(options.on_device < 0 ? records : std::min(options.on_device, records)),
       stream_(device_->make_stream()),
       staging_(device_, 2, 0) {
   for (ResidentField& field : fields) {
     auto table = std::make_unique<Table>();
     table->field = std::move(field);
-    const bool has_values = table->field.origin == OutputOrigin::kField;
+    const bool has_values = table->field.has_values();
     if (!has_values) table->field.shape.clear();
     if (table->field.edited >= 0) {
       table->edited = &options_.steps->outputs()[size_t(table->field.edited)];
@@ -82,15 +80,12 @@ ResidentSet::ResidentSet(DevicePtr device, std::vector<ResidentField> fields, in
   }
   check_room();
   for (auto& table : tables_) load(*table);
-  if (!on_host()) device_indices_ = device_->allocate(size_t(options_.batch_rows) * 8);
+  device_indices_ = device_->allocate(size_t(options_.batch_rows) * 8);
 }
 
-ResidentSet::~ResidentSet() {
-  if (!on_host()) stream_->synchronize();
-}
+ResidentSet::~ResidentSet() { stream_->synchronize(); }
 
 void ResidentSet::check_room() const {
-  if (on_host()) return;
   size_t data = 0, batch = 0;
   for (const auto& table : tables_) {
     data += table->bytes;
@@ -111,10 +106,7 @@ void ResidentSet::check_room() const {
 }
 
 void ResidentSet::load(Table& table) {
-  if (table.field.origin != OutputOrigin::kField || on_host()) {
-    table.values = table.field.values;
-    return;
-  }
+  if (!table.field.has_values()) return;
   if (table.edited) load_steps(table);
   if (const Table* const twin = twin_of(table)) {
     table.values = twin->values;
@@ -171,21 +163,20 @@ Batch ResidentSet::take(const Sampler& sampler, uint64_t seed, uint64_t epoch, i
   Batch out{static_cast<int64_t>(epoch), batch, rows_.count, {}};
   uint8_t* stage = nullptr;
   if (options_.steps) options_.steps->begin(seed, epoch, range.begin, rows_.count);
-  if (const size_t bytes = on_host() ? 0 : staged_bytes(); bytes > 0) {
+  if (const size_t bytes = staged_bytes(); bytes > 0) {
     stage = static_cast<uint8_t*>(staging_.take(bytes));
   }
   const bool staged = stage != nullptr;
-  indices_ = on_host() ? rows_.indices.data() : stage_indices(stage);
+  indices_ = stage_indices(stage);
   std::vector<std::shared_ptr<DeviceLease>> leases;
   for (auto& table : tables_) out.fields.push_back(make_field(*table, stage, leases));
-  if (on_host()) return out;  // it is done
   const EventPtr ready = stream_->record();
   if (staged) staging_.fence(ready);
   for (const auto& lease : leases) lease->set_ready(ready);
   return out;
 }
 
-// Which records they are, and on the host their numbers, where a kernel cannot find them itself.
+// Which records they are, and their numbers where a kernel cannot find them itself.
 void ResidentSet::choose(const Sampler& sampler, uint64_t seed, uint64_t epoch, BatchRange range) {
   rows_.begin = range.begin;
   rows_.count = range.size();
@@ -196,7 +187,7 @@ void ResidentSet::choose(const Sampler& sampler, uint64_t seed, uint64_t epoch, 
   const bool any_id = std::any_of(tables_.begin(), tables_.end(), [](const auto& table) {
     return table->field.origin == OutputOrigin::kId;
   });
-  const bool by_kernel = rows_.in_order || (rows_.order && !on_host());
+  const bool by_kernel = rows_.in_order || rows_.order;
   if (by_kernel && !any_id && !is_partial()) return;
   rows_.indices.resize(size_t(rows_.count));
   for (int64_t done = 0; done < rows_.count;) {
@@ -211,18 +202,11 @@ void ResidentSet::choose(const Sampler& sampler, uint64_t seed, uint64_t epoch, 
 BatchField ResidentSet::make_field(Table& table, uint8_t*& stage,
                                    std::vector<std::shared_ptr<DeviceLease>>& leases) {
   const ResidentField& field = table.field;
-  BatchField out;
-  out.name = field.name;
-  out.is_on_device = !on_host();
-  out.view = {nullptr, field.dtype, {rows_.count}, {}};
-  out.view.shape.insert(out.view.shape.end(), field.shape.begin(), field.shape.end());
-  if (!field.strides.empty()) {
-    out.view.strides = {element_count(field.shape)};
-    out.view.strides.insert(out.view.strides.end(), field.strides.begin(), field.strides.end());
-  }
-  if (options_.view && field.origin == OutputOrigin::kField) {
+  BatchField out = field.batch_field(rows_.count);
+  out.is_on_device = true;
+  if (options_.view && field.has_values()) {
     out.view.data = const_cast<uint8_t*>(table.values) + size_t(rows_.begin) * table.row_bytes();
-    out.lease = on_host() ? std::const_pointer_cast<void>(field.owner) : table.data;
+    out.lease = table.data;
     return out;
   }
   std::shared_ptr<DeviceLease> lease = lease_of(table);
@@ -245,16 +229,14 @@ std::shared_ptr<DeviceLease> ResidentSet::lease_of(Table& table) {
 
 void ResidentSet::fill(const Table& table, uint8_t* to, uint8_t*& stage) {
   const size_t count = size_t(rows_.count);
-  if (table.field.origin != OutputOrigin::kField) {
-    uint8_t* const made = on_host() ? to : stage;
+  if (!table.field.has_values()) {
     if (table.field.origin == OutputOrigin::kId) {
-      std::memcpy(made, rows_.indices.data(), count * 8);
+      std::memcpy(stage, rows_.indices.data(), count * 8);
     } else {
       for (size_t row = 0; row < count; ++row) {
-        made[row] = rows_.begin + int64_t(row) < rows_.epoch_size;
+        stage[row] = rows_.begin + int64_t(row) < rows_.epoch_size;
       }
     }
-    if (on_host()) return;
     stream_->copy(to, stage, count * table.row_bytes());
     stage += aligned(count * table.row_bytes());
     return;
@@ -281,11 +263,7 @@ void ResidentSet::gather(const Table& table, const RowChoice& choice, uint8_t* t
   const auto bytes = static_cast<int64_t>(table.row_bytes());
   to += size_t(done * bytes);
   const bool slice = rows_.in_order && !is_partial();
-  if (on_host() && slice) {
-    if (bytes > 0) std::memcpy(to, table.values + choice(0) * bytes, size_t(bytes * count));
-  } else if (on_host()) {
-    gather_on_host(table.values, size_t(bytes), rows_.indices.data() + done, to, count);
-  } else if (slice) {
+  if (slice) {
     queue(*stream_, GatherRows::slice(table.values, bytes, choice(0), to, count));
   } else {
     queue(*stream_, GatherRows(table.values, bytes, choice, to, count));
@@ -337,7 +315,7 @@ size_t ResidentSet::staged_bytes() const {
                                         [this](int64_t index) { return index >= on_device_; }));
   size_t bytes = rows_.indices.empty() ? 0 : aligned(count * 8);
   for (const auto& table : tables_) {
-    const bool has_values = table->field.origin == OutputOrigin::kField;
+    const bool has_values = table->field.has_values();
     bytes += aligned((has_values ? streamed : count) * table->row_bytes());
     if (table->edited) bytes += aligned(count * sizeof(PictureEdit));
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dataset that lies in memory, on the host or on a device, and is cut into batches there.
+// A dataset that lies in a device's memory and is cut into batches there. (On the host:
+// host_set.h.)
 //
 //   values of a field, record by record ──slice, or gather by a keyed permutation──> batch
 //
@@ -20,52 +21,30 @@
 
 #include "headrace/delivery/device_ring.h"
 #include "headrace/delivery/device_steps.h"
+#include "headrace/delivery/resident_field.h"
 #include "headrace/delivery/staging.h"
-#include "headrace/executor/batch.h"
 #include "headrace/kernels/batch/row_choice.h"
 #include "headrace/sampling/sampler.h"
 
 namespace headrace {
 
-// One field of all records. `id` and `valid` have no values: they are made for each batch.
-struct ResidentField {
-  std::string name;
-  OutputOrigin origin = OutputOrigin::kField;
-  DType dtype = DType::kUInt8;
-  Shape shape = {};                   // of one record
-  std::vector<int64_t> strides = {};  // of one record, in elements; empty: dense
-  const uint8_t* values = nullptr;    // on the host
-  int edited = -1;  // pictures that the steps change: which of their outputs it is
-  // shared: with views, and on the host with the set itself, which copies nothing there.
-  std::shared_ptr<const void> owner = {};
-
-  size_t record_bytes() const { return size_t(element_count(shape)) * size_of(dtype); }
-};
-
 struct ResidentOptions {
   int64_t batch_rows = 1;  // of a full batch
   bool view = false;
   // How many records lie on the device, from the first one on; the others stay on the host and are
-  // copied when their turn comes. Negative: all. On the host without meaning.
+  // copied when their turn comes. Negative: all.
   int64_t on_device = -1;
-  // What is done to pictures on their way into a batch, which on the host the engine does.
+  // What is done to pictures on their way into a batch.
   // shared: with whoever asked it whether a device can.
   std::shared_ptr<DeviceSteps> steps = {};
   MemoryFormat memory_format = MemoryFormat::kChannelsFirst;  // of pictures that they change
-};
-
-struct ResidentStats {
-  size_t data_bytes = 0;   // on the device; on the host what it borrows
-  size_t batch_bytes = 0;  // of the rings
-  int64_t beyond = 0;      // batches that got memory of their own: the consumer keeps many
 };
 
 class ResidentSet {
  public:
   static constexpr int kBatches = 4;  // in a ring
 
-  // Copies the fields to the device, unless that is the host. Throws Exception HR0891 where the
-  // device has no room for them.
+  // Copies the fields to the device. Throws Exception HR0891 where it has no room for them.
   ResidentSet(DevicePtr device, std::vector<ResidentField> fields, int64_t records,
               ResidentOptions options);
   ~ResidentSet();
@@ -73,7 +52,7 @@ class ResidentSet {
   ResidentSet& operator=(const ResidentSet&) = delete;
 
   // The records at the positions of `range` in this epoch; positions at or beyond the sampler's
-  // size begin again, and are not `valid`. On a device the lease of each field is a DeviceLease.
+  // size begin again, and are not `valid`. The lease of each field is a DeviceLease.
   // Throws Exception HR0894, or an operator's own error, where steps cannot be done.
   // REQUIRES: at most batch_rows rows; with `view` a sampler in order, and no padding.
   Batch take(const Sampler& sampler, uint64_t seed, uint64_t epoch, int64_t batch,
@@ -92,7 +71,6 @@ class ResidentSet {
     std::optional<Permutation> order;
     std::vector<int64_t> indices;  // where they have to be known on the host
   };
-  bool on_host() const { return device_->kind() == DeviceKind::kHost; }
   bool is_partial() const { return on_device_ < records_; }
   void check_room() const;
   const Table* twin_of(const Table& table) const;

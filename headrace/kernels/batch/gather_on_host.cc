@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/kernels/batch/gather_on_host.h"
 
-#include <algorithm>
 #include <cstring>
 
 namespace headrace {
 namespace {
-
-constexpr size_t kLine = 64;
-// Bytes to have under way: about what a core's lines in flight and its second-level cache take
-// well.
-constexpr size_t kAhead = 8192, kMostOfARow = 4096;
 
 // Rows so short that a call of memcpy costs more than they do.
 template <class Word>
@@ -31,15 +25,9 @@ void gather_on_host(const void* rows, size_t row_bytes, const int64_t* indices, 
   if (row_bytes == 1) return gather_words<uint8_t>(from, indices, to, count);
   if (row_bytes == 4) return gather_words<uint32_t>(from, indices, to, count);
   if (row_bytes == 8) return gather_words<uint64_t>(from, indices, to, count);
-  const auto ahead = static_cast<int64_t>(std::clamp<size_t>(kAhead / row_bytes, 1, 16));
-  const size_t fetched = std::min(row_bytes, kMostOfARow);
-  const auto fetch = [&](int64_t i) {
-    const uint8_t* const row = from + size_t(indices[i]) * row_bytes;
-    for (size_t at = 0; at < fetched; at += kLine) __builtin_prefetch(row + at);
-  };
-  for (int64_t i = 0; i < std::min(ahead, count); ++i) fetch(i);
+  const RowsAhead ahead(rows, row_bytes, indices, count);
   for (int64_t i = 0; i < count; ++i, to += row_bytes) {
-    if (i + ahead < count) fetch(i + ahead);
+    ahead.at(i);
     std::memcpy(to, from + size_t(indices[i]) * row_bytes, row_bytes);
   }
 }

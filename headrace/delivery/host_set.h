@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// A dataset that lies in the host's memory and is cut into batches there, some of them ahead.
+//
+//   take(n): the consumer ──┐
+//                           ├─ pieces of batch n, then of n + 1, ... ──> rings of memory ──> Batch
+//   the process's workers ──┘     (as far as the rings have memory)
+//
+// A piece is some rows of a batch: their records' numbers, their draws, and one pass over each of
+// their values, from where they lie to the batch. Whoever has time takes the next piece: `threads`
+// less one of the workers, and the consumer until its batch is done. So nobody spins, the consumer
+// sleeps only while the last pieces are in others' hands, and with one thread it makes all of them.
+// Small batches are always made by the consumer: waking somebody up takes longer.
+//
+// Batches are copies, because what the consumer does to a batch must not change the data; `view`
+// gives slices of the data itself. Each field has a ring of its own, so keeping labels keeps no
+// images.
+//
+// take() by one thread at a time; batches may be kept and dropped on any thread, also after the
+// set.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "headrace/base/mutex.h"
+#include "headrace/delivery/device_steps.h"
+#include "headrace/delivery/resident_field.h"
+#include "headrace/executor/slots.h"
+#include "headrace/executor/thread_pool.h"
+#include "headrace/kernels/batch/edit_on_host.h"
+#include "headrace/sampling/sampler.h"
+
+namespace headrace {
+
+struct HostSetOptions {
+  SamplerPtr sampler;
+  BatchLayout layout;
+  bool view = false;  // REQUIRES: a sampler in order, no padding, no steps
+  // Whose steps change the fields that are `edited`. shared: with the loader. Null: none
+  std::shared_ptr<const Plan> steps = {};
+  MemoryFormat memory_format = MemoryFormat::kChannelsFirst;  // of pictures that they change
+  int threads = 1;        // that make batches, the consumer's included
+  int batches = 4;        // in a ring
+  DevicePtr device = {};  // that batches are copied to: their memory is pinned for it
+};
+
+class HostSet final : private PoolClient {
+ public:
+  HostSet(std::vector<ResidentField> fields, HostSetOptions options);
+  ~HostSet() override;
+  HostSet(const HostSet&) = delete;
+  HostSet& operator=(const HostSet&) = delete;
+
+  // The batch of this number. Nothing where the steps come to something for one of its records that
+  // edit_on_host does not do, or to an error: the engine must make it.
+  std::optional<Batch> take(uint64_t seed, uint64_t epoch, int64_t batch) EXCLUDES_LOCK(mutex_);
+
+  ResidentStats stats() const;
+
+ private:
+  // What a thread needs for a piece; some are kept.
+  struct Tools {
+    std::vector<int64_t> indices;
+    std::unique_ptr<DeviceSteps> steps;
+    std::vector<uint8_t> strip;
+  };
+  struct Open {
+    Batch batch;
+    uint64_t seed = 0;
+    BatchRange range;
+    int64_t claimed = 0, done = 0;  // rows
+    bool failed = false;
+  };
+  struct Piece {
+    Open* open = nullptr;
+    int64_t first = 0, rows = 0;
+    std::unique_ptr<Tools> tools;
+  };
+
+  int max_workers() const override { return options_.threads - 1; }
+  bool work(Renderer& renderer) override EXCLUDES_LOCK(mutex_);
+
+  void begin(uint64_t seed, uint64_t epoch, int64_t batch) EXCLUDES_LOCK(mutex_);
+  bool works_ahead() const;
+  bool front_is_done() const REQUIRES_LOCK(mutex_);
+  bool has_work() const REQUIRES_LOCK(mutex_);
+  bool may_open_ahead() const REQUIRES_LOCK(mutex_);
+  bool claim(Piece& piece) REQUIRES_LOCK(mutex_);
+  void open_next() REQUIRES_LOCK(mutex_);
+  std::optional<Batch> take_front() REQUIRES_LOCK(mutex_);
+
+  void make(Piece piece) EXCLUDES_LOCK(mutex_);
+  void fill(const Piece& piece);
+  void fill_field(const ResidentField& field, const Piece& piece, uint8_t* to) const;
+  void edit(const ResidentField& field, const Piece& piece, uint8_t* to) const;
+  Batch view_of(uint64_t epoch, int64_t batch) const;
+  static std::shared_ptr<void> memory_beyond(size_t bytes);
+
+  const std::vector<ResidentField> fields_;
+  const HostSetOptions options_;
+  size_t row_bytes_ = 0;  // of all fields, as they are delivered
+  int64_t piece_rows_ = 1;
+  std::vector<std::shared_ptr<SlotRing>> rings_;  // by field. shared: batches outlive the set
+  std::atomic<int64_t> beyond_{0};
+
+  mutable Mutex mutex_;
+  Condition progress_;
+  uint64_t seed_ GUARDED_BY(mutex_) = 0, epoch_ GUARDED_BY(mutex_) = 0;
+  int64_t next_open_ GUARDED_BY(mutex_) = -1;  // a batch's number; negative: no run
+  std::deque<std::unique_ptr<Open>> open_ GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<Tools>> tools_ GUARDED_BY(mutex_);
+  int active_ GUARDED_BY(mutex_) = 0;         // pieces in somebody's hands
+  bool stopping_ GUARDED_BY(mutex_) = false;  // no new pieces
+  bool idle_ GUARDED_BY(mutex_) = true;       // a worker has found nothing to do
+};
+
+}  // namespace headrace

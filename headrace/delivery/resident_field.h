@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// A field of records that stay in memory, as the sets that cut batches of them know it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headrace/executor/batch.h"
+
+namespace headrace {
+
+// One field of all records. `id` and `valid` have no values: they are made for each batch.
+struct ResidentField {
+  std::string name;
+  OutputOrigin origin = OutputOrigin::kField;
+  DType dtype = DType::kUInt8;
+  Shape shape = {};                   // of one record
+  std::vector<int64_t> strides = {};  // of one record, in elements; empty: dense
+  const uint8_t* values = nullptr;    // on the host
+  int edited = -1;  // pictures that the steps change: which of their outputs it is
+  // shared: with views, and on the host with the set itself, which copies nothing there.
+  std::shared_ptr<const void> owner = {};
+
+  bool has_values() const { return origin == OutputOrigin::kField; }
+  // Of a record as it is delivered.
+  size_t record_bytes() const { return size_t(element_count(shape)) * size_of(dtype); }
+  // The field of a batch of so many rows, without its memory.
+  BatchField batch_field(int64_t rows) const {
+    BatchField out;
+    out.name = name;
+    out.view = {nullptr, dtype, {rows}, {}};
+    out.view.shape.insert(out.view.shape.end(), shape.begin(), shape.end());
+    if (strides.empty()) return out;
+    out.view.strides = {element_count(shape)};
+    out.view.strides.insert(out.view.strides.end(), strides.begin(), strides.end());
+    return out;
+  }
+};
+
+struct ResidentStats {
+  size_t data_bytes = 0;   // on the device; on the host what it borrows
+  size_t batch_bytes = 0;  // of the rings
+  int64_t beyond = 0;      // batches that got memory of their own: the consumer keeps many
+};
+
+}  // namespace headrace

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What PictureBatch does to pictures of 8 bits, for one thread of a CPU: each picture is cropped,
+// mirrored and padded as bytes in the first-level cache, and from there mapped and stored by the
+// vector code of kernels/store.h, so that its bytes are fetched from memory once, some pictures
+// ahead. The bits are the same, since both follow the StoreTable.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "headrace/kernels/batch/picture_batch.h"
+#include "headrace/kernels/store.h"
+
+namespace headrace {
+
+struct HostEdits {
+  const uint8_t* pictures = nullptr;               // dense (C, H, W)
+  int channels = 1, height = 0, width = 0;         // 1 to 4 channels
+  int to_height = 0, to_width = 0;                 // of a picture of the batch
+  bool channels_last = false;                      // of the batch; else channels first
+  std::array<const StoreTable*, 4> tables{};       // by channel, all of one dtype
+  std::array<uint8_t, 4> padding{};                // before the table
+  std::array<std::array<uint8_t, 4>, 4> erased{};  // elements, by channel, in what `edits` cut
+};
+
+// Picture indices[i], edited by edits[i], becomes picture i of `batch`, for i < count; they must
+// not overlap. `strip` is what a thread keeps between calls.
+void edit_on_host(const HostEdits& how, const int64_t* indices, const PictureEdit* edits,
+                  int64_t count, void* batch, std::vector<uint8_t>& strip);
+
+}  // namespace headrace
