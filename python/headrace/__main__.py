@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m headrace``: the command line, also for ``torchrun -m headrace doctor --script ...``."""
+"""``python -m headrace``: the command line; torchrun starts it so, too."""
 
 from headrace.cli import main
 

@@ -8,6 +8,7 @@ not come in time is told, and those that are left go on without it.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import getpass
 import hashlib
 import json
@@ -18,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from headrace.errors import declare
 
@@ -32,7 +33,8 @@ SEVERAL_MACHINES = declare(
 _POLL = 0.0005  # seconds
 
 
-class Place(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Place:
     """Which rank this process is, among how many; on this machine and altogether."""
 
     rank: int

@@ -52,7 +52,11 @@ def compare(found: Findings, meeting: Meeting, patience: float) -> None:
     report.ranks = rows
     timed = [row for row in rows if row["windows"]]
     times = [
-        RankTimes(row["rank"], tuple(Window(rate, stall) for rate, stall in row["windows"]))
+        RankTimes(
+            row["rank"],
+            tuple(Window(rate, stall) for rate, stall in row["windows"]),
+            1 / row["loader_rate"] if row["loader_rate"] else 0.0,
+        )
         for row in timed
     ]
     verdict = judge_ranks(times)
@@ -70,6 +74,7 @@ def _row(found: Findings, rank: int) -> dict[str, Any]:
     return {
         "rank": rank,
         "rate": timed.rate if timed is not None and timed.windows else None,
+        "loader_rate": alone.rate if alone is not None and alone.windows else None,
         "wait_seconds": timed.wait.mean if timed is not None and timed.batches else None,
         "step_seconds": found.real.step.mean if found.real is not None else None,
         "cores": _core.allowed_cores(),

@@ -61,7 +61,7 @@ class Running(Server):
         self._raised = 0
         self._backwards = self._taken = 0
         self._nested = False
-        self._measured_at = 0.0  # when the first loop had been measured
+        self._hesitates_until = 0.0  # from when on a loop that does not train is good enough
 
     # What is put around loaders.
 
@@ -217,9 +217,9 @@ class Running(Server):
     def _measured(self, loop: Loop) -> None:
         """All about a loop is known: the script ends, unless another one may be its training."""
         now = time.perf_counter()
-        self._measured_at = self._measured_at or now
+        self._hesitates_until = self._hesitates_until or now + _HESITATION * loop.seconds
         may_train = self._backwards or "torch" in sys.modules
-        late = now - self._measured_at > _HESITATION * loop.seconds
+        late = now > self._hesitates_until
         self.over = loop.trains or late or not (may_train or self._meeting)
 
     def _end_if_over(self) -> None:

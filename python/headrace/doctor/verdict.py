@@ -60,8 +60,11 @@ class Verdict:
     likely: str = ""  # where unsure: what the numbers point at nonetheless
 
 
-def judge(case: Case, windows: Sequence[Window]) -> Verdict:
-    """The verdict on a case whose loop was measured in ``windows``; one alone proves nothing."""
+def judge(case: Case, windows: Sequence[Window], copy_noise: float = 0.0) -> Verdict:
+    """The verdict on a case whose loop was measured in ``windows``; one alone proves nothing.
+
+    copy_noise: by how much the measurements disagree from which the copies' time was taken.
+    """
     noise = disagreement([window.rate for window in windows])
     if len(windows) < 2:
         return Verdict("unsure", "", 0.0, noise)  # nobody knows how far it would differ
@@ -75,6 +78,7 @@ def judge(case: Case, windows: Sequence[Window]) -> Verdict:
             return Verdict("unsure", "the step", torn, noise, likely=word)
         return Verdict(word, "the step", ratio - 1, noise)
     word, cause, margin = _limit_of(case)
+    noise = max(noise, copy_noise) if word == "copy" else noise
     ratio = input_rate(case) / consumer_rate(case)
     if case.step_seconds > 0 and word == "unsure" and ratio >= AMPLE and stall <= HICCUPS:
         # Waits at the start of epochs, or for cores that the loader shares with the step.
@@ -92,6 +96,7 @@ class RankTimes:
 
     rank: int
     windows: tuple[Window, ...]
+    alone: float  # seconds that a record takes its loader alone; 0 where that is not known
 
     @property
     def waits(self) -> list[float]:
@@ -108,13 +113,15 @@ def judge_ranks(ranks: Sequence[RankTimes]) -> Verdict | None:
     """The verdict "rank" where one rank's data holds up all others; None where none does.
 
     Ranks that step together take the same time for a step, whoever is late: the others wait inside
-    of their step, for the gradients. So what tells is the time that a rank waits for its data.
+    of their step, for the gradients. So what tells is the time that a rank waits for its data; and
+    where all wait for theirs, it is chance who comes last, and no better without that rank.
 
     >>> slow, quick = Window(100, 0.8), Window(100, 0.1)
-    >>> judge_ranks([RankTimes(0, (quick, quick)), RankTimes(1, (slow, slow))]).cause
+    >>> both = [RankTimes(0, (quick, quick), 0.002), RankTimes(1, (slow, slow), 0.008)]
+    >>> judge_ranks(both).cause
     'the data of rank 1'
     """
-    known = [rank for rank in ranks if len(rank.waits) >= 2]
+    known = [rank for rank in ranks if len(rank.waits) >= 2 and rank.alone > 0]
     if len(known) < 2 or len(known) < len(ranks):
         return None
     known.sort(key=lambda rank: statistics.median(rank.waits))
@@ -122,7 +129,8 @@ def judge_ranks(ranks: Sequence[RankTimes]) -> Verdict | None:
     next_waits = statistics.median(rest[-1].waits)
     late = statistics.median(last.waits) - next_waits
     seconds = max(rank.seconds for rank in known)
-    margin = seconds / (seconds - late) - 1 if late < seconds else math.inf
+    without = max(seconds - late, *(rank.alone for rank in rest))
+    margin = seconds / without - 1
     if margin <= NEARLY - 1 or min(last.waits) <= max(max(rank.waits) for rank in rest):
         return None
     noise = disagreement([window.rate for window in last.windows])
