@@ -80,6 +80,9 @@ def full() -> Report:
         host={"cores": 2, "memory_bytes": 16 * 10**9, "memory_limit_bytes": 2 * 10**9},
         sweep=[{"workers": 1, "rate": 1000.0, "start_s": 0.1},
                {"workers": 2, "rate": 2000.0, "start_s": 0.1}],
+        script={"name": "train.py", "loop": "line 7", "loader": "DataLoader", "other_loops": []},
+        ranks=[{"rank": 1, "rate": 700.0, "wait_seconds": 0.004, "step_seconds": 0.008,
+                "data_seconds": None, "cores": 4}],
         notes=["A note."],
         seconds=35.0,
         vitals=Vitals(memory=((0.0, 10**9), (5.0, 15 * 10**8)), memory_growth=2000.0),
@@ -165,7 +168,8 @@ def test_a_full_page_stands_alone_and_has_every_figure() -> None:
     assert len(re.findall("<figcaption>", markup)) == 8
     assert len(drawings(markup)) == 16  # of each figure one for a desk and one for a phone
     assert "was not" not in re.sub("<svg.*?</svg>", "", markup)
-    for words in ("Your loop waits for data", "A note.", "a/<wbr>b.jpg", "9.5 ms", "headrace pack"):
+    for words in ("Your loop waits for data", "A note.", "a/<wbr>b.jpg", "9.5 ms", "headrace pack",
+                  "train.py", "700"):  # fmt: skip
         assert words in markup
     assert markup.index("Your loop waits for data") < markup.index("<figure")
     assert "2023-11-14 22:14 UTC, 35.00 s" in markup  # 50 s after Unix second 1.7e9
@@ -217,6 +221,7 @@ def test_strings_from_the_data_are_text_everywhere() -> None:
     report.samples = [Sample(HOSTILE, 1.0, True)]
     report.regions = [Region((HOSTILE,), 1.0, 1.0, 1.0, 1.0)]
     report.notes = [HOSTILE]
+    report.script = dict.fromkeys(("name", "loop", "loader"), HOSTILE) | {"other_loops": []}
     report.host = {HOSTILE: HOSTILE, "disk": HOSTILE}
     report.storage, report.copies = {HOSTILE: HOSTILE}, {HOSTILE: 1e9}
     report.timeline.experiments.append(Span(HOSTILE, 1.0, 1.0))

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from headrace.doctor import charts, figure, pictures, summary, time_charts
+from headrace.doctor import charts, figure, pictures, summary, text, time_charts
 from headrace.doctor.figure import Chart
 from headrace.doctor.style import STYLE
 from headrace.doctor.svg import clean
@@ -92,10 +92,10 @@ def _key_figures(report: Report) -> str:
     found: list[tuple[str, str]] = []
     if report.stall_share is not None:
         found.append((percent(report.stall_share), "of the time waiting for data"))
-    for name, text in (("real", "records/s, your loop"), ("ceiling", "records/s, the step alone"),
+    for name, told in (("real", "records/s, your loop"), ("ceiling", "records/s, the step alone"),
                        ("loader", "records/s, the loader alone")):  # fmt: skip
         if name in rates:
-            found.append((number(rates[name]), text))
+            found.append((number(rates[name]), told))
     if len(found) < 4 and detail is not None and math.isfinite(detail.noise):
         found.append((percent(detail.noise), "apart, repeated measurements"))
     items = "".join(f"<div><dt>{clean(t)}</dt><dd>{clean(n)}</dd></div>" for n, t in found)
@@ -115,6 +115,32 @@ def _prices(report: Report) -> str | None:
         return None
     told = "<p>What a record takes less if a step is left out:</p>"
     return told + figure.table(("step", "time for a record", "uncertain by"), rows)
+
+
+def _script(report: Report) -> str | None:
+    rows = text.script_lines(report)
+    return figure.table(("script", "examined"), rows, (0, 1)) if rows else None
+
+
+def _ranks(report: Report) -> str | None:
+    def said(value: float | None) -> str:
+        return "-" if value is None else duration(value)
+
+    rows = [
+        (str(row["rank"]), number(row["rate"] or 0.0), said(row["wait_seconds"]),
+         said(row["step_seconds"]), said(row["data_seconds"]), str(row["cores"]))
+        for row in report.ranks
+    ]  # fmt: skip
+    if not rows:
+        return None
+    told = "<p>The same from each rank, for a batch:</p>"
+    names = ("rank", "records/s", "wait", "step", "loader alone", "cores")
+    return told + figure.table(names, rows)
+
+
+def _vitals(report: Report) -> str | None:
+    rows = text.vital_lines(report.vitals)
+    return figure.table(("the loop takes", ""), rows, (0, 1)) if rows else None
 
 
 def _regions(report: Report) -> str | None:
@@ -167,11 +193,11 @@ def _notes(report: Report) -> str | None:
 
 
 _SECTIONS: list[tuple[str, list[Callable[[Report], Chart | str | None]]]] = [
-    ("Where the time goes", [charts.shares, time_charts.waterfall, _regions]),
+    ("Where the time goes", [_script, charts.shares, time_charts.waterfall, _ranks, _regions]),
     ("What limits the rate", [charts.resources, _rates]),
     ("What a record costs", [charts.stages, _prices]),
     ("What would help", [charts.predictions, charts.threads]),
-    ("How steady it is", [time_charts.latencies, time_charts.memory]),
+    ("How steady it is", [time_charts.latencies, time_charts.memory, _vitals]),
     ("Records", [_records]),
     ("Machine and storage", [_machine, _storage, _copies]),
     ("How it was measured", [_experiments, _notes]),

@@ -58,7 +58,7 @@ def _tables(report: Report, bars: bool) -> list[tuple[str, list[tuple[str, ...]]
     resources = sorted(report.resources.items(), key=lambda item: item[1])
     known = [(name, value) for name, value in report.host.items() if value is not None]
     return [
-        ("The script", [*_script_lines(report)], ()),
+        ("The script", [*script_lines(report)], ()),
         ("Ranks", [*_rank_lines(report)], ()),
         ("Rates (records/s)", _rate_lines(report), (1,)),
         ("What each resource could sustain (records/s)",
@@ -70,8 +70,9 @@ def _tables(report: Report, bars: bool) -> list[tuple[str, list[tuple[str, ...]]
         ("Waits and steps for a batch (p95: 95 of 100 take less)", _spread_lines(report),
          (1, 2, 3, 4)),
         ("Where the step's time goes", [*_region_lines(report)], ()),
-        ("What the loop takes of the machine", [*_vital_lines(report.vitals)], ()),
+        ("What the loop takes of the machine", [*vital_lines(report.vitals)], ()),
         ("What would help (records/s, predicted)", _prediction_lines(report), ()),
+        ("A remedy applied", _verified_lines(report), ()),
         ("Slowest records",
          [(f"{item['ms']:.1f} ms", str(item["key"])) for item in report.slowest], (0,)),
         ("Storage", [(STORAGE.get(n, n), plain(n, v)) for n, v in report.storage.items()], ()),
@@ -81,7 +82,13 @@ def _tables(report: Report, bars: bool) -> list[tuple[str, list[tuple[str, ...]]
     ]  # fmt: skip
 
 
-def _script_lines(report: Report) -> list[tuple[str, str]]:
+def _verified_lines(report: Report) -> list[tuple[str, ...]]:
+    from headrace.doctor.verify import lines
+
+    return lines(report.verified) if report.verified else []
+
+
+def script_lines(report: Report) -> list[tuple[str, str]]:
     found = report.script
     if not found:
         return []
@@ -168,7 +175,7 @@ def _region_lines(report: Report) -> list[tuple[str, str]]:
     ]
 
 
-def _vital_lines(vitals: Vitals) -> list[tuple[str, str]]:
+def vital_lines(vitals: Vitals) -> list[tuple[str, str]]:
     found = []
     if vitals.gil_share is not None:
         error = 2 * (vitals.gil_error or 0.0)
