@@ -72,6 +72,13 @@ def run(
             "--sweep", help="Also try other numbers of threads, in half as much time again."
         ),
     ] = False,
+    verify: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REMEDY",
+            help="Apply it for real and compare: pack, threads, uint8, ...; 'first' of the list.",
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write a page with charts.")
@@ -125,6 +132,7 @@ def run(
             skip=skip or (),
             sweep=sweep,
             patience=patience,
+            verify=verify or False,
             tell=lambda name, number: done(number),
         )
     loader.close()

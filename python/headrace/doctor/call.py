@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from headrace.doctor import verify as verifying
 from headrace.doctor.examination import Tell, chosen, examine
 from headrace.doctor.findings import Findings
 from headrace.doctor.loop import Step
 from headrace.doctor.meeting import place_from
 from headrace.doctor.ranks import compare, meet
 from headrace.doctor.report import Report
+from headrace.doctor.state import kept
 
 
 def doctor(
@@ -25,6 +27,7 @@ def doctor(
     sweep: bool = False,
     patience: float = 60.0,
     ranks: bool = True,
+    verify: bool | str = False,
     tell: Tell = lambda name, number: None,
 ) -> Report:
     """Examines a loader: does training wait for data, for which part of it, and what would help?
@@ -47,12 +50,18 @@ def doctor(
             how long ranks wait for each other.
         ranks: where RANK and WORLD_SIZE say that this is one process of several, as torchrun does,
             all of them call this at the same place, do as many steps, and are compared.
+        verify: apply a remedy for real, afterwards, for as long again as half of ``seconds``, and
+            say what it gave beside what was predicted: True for the first, or its name ("pack",
+            "threads", "without Resize"). It runs on a copy of the loader; a pack or an index is
+            made in a temporary folder, in at most two minutes, and removed.
         tell: called with the name and number of each experiment as it begins.
 
     Returns a Report: ``print`` it. Ctrl-C ends it early with what was measured until then.
-    Raises ConfigError for what is no loader, an unknown name in skip, or no seconds.
+    Raises ConfigError for what is no loader, an unknown name in skip or verify, or no seconds.
     """
     names = chosen(skip, ["sweep"] if sweep else [])
+    if verify:
+        verifying.check(verify)
     found = Findings(loader, step)
     if ranks:
         found.meeting = meet(place_from(), found, patience)
@@ -60,6 +69,12 @@ def doctor(
         report = examine(found, names, seconds, tell, model, optimizer, patience)
         if found.meeting is not None:
             compare(found, found.meeting, patience + 2 * seconds)
+        if verify and not report.interrupted:
+            try:
+                with kept(found.ours, model, optimizer, report.notes):
+                    report.verified = verifying.verify(found, verify, 0.5 * seconds, tell)
+            except KeyboardInterrupt:
+                report.interrupted = True
     finally:
         if found.meeting is not None:
             found.meeting.leave("has ended")

@@ -16,7 +16,7 @@ from headrace.doctor.ours import Anatomy, names_of, without
 from headrace.errors import declare
 from headrace.loader import Loader
 from headrace.pipeline import Pipeline
-from headrace.sources import Source
+from headrace.sources import Progress, Source
 
 NOT_HERE = declare(
     "HR0925",
@@ -40,11 +40,12 @@ Make = Callable[..., Loader]
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """``apply``: a loader over a source; what it writes goes into the folder."""
+    """``apply``: a loader over a source; what it writes goes into the folder, and it tells of how
+    many records it has done so."""
 
     name: str
     what: str  # to be typed
-    apply: Callable[[Make, Source, str], Loader]
+    apply: Callable[[Make, Source, str, Progress | None], Loader]
     workers: int | None = None  # that it has then
     read: tuple[float, float] = (1.0, 1.0)  # left of waits for the storage: at worst, at best
     copy: tuple[float, float] = (1.0, 1.0)  # left of what is copied to a device
@@ -67,7 +68,7 @@ def cache(loader: Loader) -> Change:
     return Change(
         "cache in memory",
         'cache="4 GiB", or as much as you have',
-        lambda make, source, folder: make(source, cache=int(size)),
+        lambda make, source, folder, told: make(source, cache=int(size)),
         read=(0.05, 0.0),
         prepares=True,
     )
@@ -78,7 +79,7 @@ def block_shuffle() -> Change:
     return Change(
         "block shuffle",
         'shuffle="blocks": neighbours are read together',
-        lambda make, source, folder: make(source, shuffle="blocks"),
+        lambda make, source, folder, told: make(source, shuffle="blocks"),
     )
 
 
@@ -89,7 +90,7 @@ def _threads(case: Case) -> Change | None:
     return Change(
         f"{count} workers",
         f"threads={count}",
-        lambda make, source, folder: make(source, threads=count),
+        lambda make, source, folder, told: make(source, threads=count),
         workers=count,
     )
 
@@ -110,7 +111,7 @@ def _uint8(loader: Loader) -> Change | None:
     return Change(
         "uint8, normalized on the device",
         "leave ToDtype and Normalize out of the list, and do them on the device",
-        lambda make, source, folder: make(source, pipeline=shorter),
+        lambda make, source, folder, told: make(source, pipeline=shorter),
         copy=(0.3, 0.25),
     )
 
@@ -132,7 +133,7 @@ def _without(name: str, pipeline: Pipeline) -> Change:
     return Change(
         f"without {name}",
         f"leave {name} out, make it cheaper, or do it on the device",
-        lambda make, source, folder: make(source, pipeline=pipeline),
+        lambda make, source, folder, told: make(source, pipeline=pipeline),
     )
 
 
@@ -144,11 +145,11 @@ def _pack(loader: Loader, case: Case) -> Change | None:
     if _PACKED.search(loader.source.engine.description):
         return None
 
-    def apply(make: Make, source: Source, folder: str) -> Loader:
+    def apply(make: Make, source: Source, folder: str, told: Progress | None) -> Loader:
         from headrace.pack import pack
 
         path = os.path.join(folder, "packed.hrpack")
-        pack(source, path)
+        pack(source, path, progress=told)
         return make(path)
 
     what = "headrace pack SOURCE -o FILE, and open FILE"
@@ -160,11 +161,11 @@ def _index(loader: Loader) -> Change | None:
     if loader.stats()["index"]["entries"] or _PACKED.search(loader.source.engine.description):
         return None
 
-    def apply(make: Make, source: Source, folder: str) -> Loader:
+    def apply(make: Make, source: Source, folder: str, told: Progress | None) -> Loader:
         from headrace.index import index
 
         path = os.path.join(folder, "rows.hrindex")
-        if not index(source, path)["indexed"]:
+        if not index(source, path, progress=told)["indexed"]:
             raise NOT_HERE.error("no picture of this source has rows that an index could name")
         return make(source, index=path)
 
@@ -176,7 +177,7 @@ def _resident(loader: Loader) -> Change | None:
         return None
     records = len(loader.source)
 
-    def apply(make: Make, source: Source, folder: str) -> Loader:
+    def apply(make: Make, source: Source, folder: str, told: Progress | None) -> Loader:
         made = make(source, resident=True)
         stats = made.stats()
         if stats["resident_bytes"] / len(source) * records > (

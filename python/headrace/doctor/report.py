@@ -20,6 +20,7 @@ from headrace.doctor.verdict import NOT_INPUT_BOUND, Verdict
 
 if TYPE_CHECKING:
     from headrace.doctor.samples import Sample
+    from headrace.doctor.verify import Verified
 
 
 @dataclasses.dataclass
@@ -58,6 +59,7 @@ class Report:
     failed: bool = False  # the script ended by an error, or was given up
     script: dict[str, Any] = dataclasses.field(default_factory=dict)  # whose loop it was
     ranks: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    verified: Verified | None = None  # a remedy that was applied, where one was asked for
     timeline: Timeline = dataclasses.field(default_factory=Timeline, repr=False)
 
     @property
@@ -103,6 +105,7 @@ class Report:
             "failed": self.failed,
             "script": self.script,
             "ranks": self.ranks,
+            "verified": self.verified.json() if self.verified else None,
         }
         plain: dict[str, Any] = json.loads(json.dumps(_finite(value), default=str))
         return plain

@@ -19,7 +19,7 @@ from headrace.doctor.model import Case
 from headrace.doctor.remedies import Remedy
 from headrace.errors import Error
 from headrace.loader import Loader
-from headrace.sources import Source, records
+from headrace.sources import Progress, Source, records
 
 _ROOM = 1.15  # times the side that is delivered, for crops
 _WORTH = 0.7  # of the area; pictures that shrink by less are left alone
@@ -38,7 +38,7 @@ def change_of(loader: Loader) -> Change | None:
         return None
     name = fields[0].name
 
-    def apply(make: Make, source: Source, folder: str) -> Loader:
+    def apply(make: Make, source: Source, folder: str, told: Progress | None) -> Loader:
         numbers = range(len(source))
         paths = [os.path.join(folder, f"{number}.jpg") for number in numbers]
         shrunk = sum(_store(source.engine.read(n)[name], side, paths[n]) for n in numbers)

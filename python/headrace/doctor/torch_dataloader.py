@@ -120,10 +120,7 @@ def _timed_copy(dataset: Any, clock: _Clock) -> tuple[Any, list[str]]:
         return dataset, []
     made = copy.copy(dataset)
     parts = getattr(made.transform, "transforms", None) or [made.transform]
-    names: list[str] = []
-    for part in parts:
-        name = getattr(part, "__name__", type(part).__name__)
-        names.append(name if name not in names else f"{name} ({len(names) + 1})")
+    names = names_of(parts)
     calls = [clock.timed(name, part) for name, part in zip(names, parts, strict=True)]
 
     def run(value: Any) -> Any:
@@ -136,6 +133,15 @@ def _timed_copy(dataset: Any, clock: _Clock) -> tuple[Any, list[str]]:
         made.transforms = copy.copy(made.transforms)  # torchvision's pair with target_transform
         made.transforms.transform = run
     return made, names
+
+
+def names_of(parts: list[Any]) -> list[str]:
+    """Of transforms; a second one of a name has its number."""
+    names: list[str] = []
+    for part in parts:
+        name = getattr(part, "__name__", type(part).__name__)
+        names.append(name if name not in names else f"{name} ({len(names) + 1})")
+    return names
 
 
 @contextlib.contextmanager
@@ -182,17 +188,38 @@ def sweep(loader: Any, cores: int, seconds: float) -> list[dict[str, float]]:
     counts = sorted({0, 1, 2, cores // 2, cores} - {-1})
     found = []
     for workers in counts:
-        keywords = {
-            "batch_size": loader.batch_size,
-            "num_workers": workers,
-            "collate_fn": loader.collate_fn,
-            "pin_memory": loader.pin_memory,
-            "drop_last": loader.drop_last,
-            "shuffle": type(loader.sampler).__name__ == "RandomSampler",
-        }
-        timed = time_loop(type(loader)(loader.dataset, **keywords), None, seconds / len(counts))
+        timed = time_loop(rebuilt(loader, num_workers=workers), None, seconds / len(counts))
         if timed.windows:
             found.append(
                 {"workers": workers, "rate": round(timed.rate, 2), "start_s": round(timed.first, 3)}
             )
     return found
+
+
+def rebuilt(loader: Any, **changes: Any) -> Any:
+    """A DataLoader of the same class like this one, with other keywords."""
+    keywords = {
+        "dataset": loader.dataset,
+        "batch_size": loader.batch_size,
+        "num_workers": loader.num_workers,
+        "collate_fn": loader.collate_fn,
+        "pin_memory": loader.pin_memory,
+        "drop_last": loader.drop_last,
+        "shuffle": type(loader.sampler).__name__ == "RandomSampler",
+        **changes,
+    }
+    return type(loader)(**keywords)
+
+
+def without_transform(loader: Any, name: str) -> Any:
+    """Like this one, its dataset less the transform of this name, as `examine` calls them."""
+    parts = list(getattr(loader.dataset.transform, "transforms", ()))
+    names = names_of(parts)
+    dataset = copy.copy(loader.dataset)
+    dataset.transform = copy.copy(loader.dataset.transform)
+    dataset.transform.transforms = [p for p, n in zip(parts, names, strict=True) if n != name]
+    pair = getattr(dataset, "transforms", None)
+    if getattr(pair, "transform", None) is loader.dataset.transform:
+        dataset.transforms = copy.copy(pair)
+        dataset.transforms.transform = dataset.transform
+    return rebuilt(loader, dataset=dataset)

@@ -186,7 +186,7 @@ class _Pair(contextlib.ExitStack):
         more = subset(part, list(range(len(part))) * self._again) if self._again > 1 else part
         larger = min(self._loader.batch_size, size * self._again)
         make = maker(self._loader, batch_size=larger, global_batch_size=None, last_batch="keep")
-        return before, self.enter_context(self._change.apply(make, more, folder))
+        return before, self.enter_context(self._change.apply(make, more, folder, None))
 
 
 def _some(loader: Loader, count: int, folder: str) -> Source:
@@ -194,8 +194,11 @@ def _some(loader: Loader, count: int, folder: str) -> Source:
     draw = np.random.default_rng(0)
     numbers = np.sort(draw.choice(len(loader.source), min(count, len(loader.source)), False))
     part = subset(loader.source, numbers.tolist())
-    if not folder:
-        return part
+    return stored_in(part, folder) if folder else part
+
+
+def stored_in(part: Source, folder: str) -> Source:
+    """The same records, as they are, in a file of their own."""
     from headrace.pack import pack
     from headrace.sources import open as open_source
 
