@@ -223,12 +223,9 @@ void bind_prefetcher(nb::module_& module) {
   using NoGil = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<DeviceHandle>(module, "Device", "Where batches go.")
       .def_prop_ro("name", [](const DeviceHandle& self) { return self.device->name(); })
-      .def_prop_ro(
-          "is_host",
-          [](const DeviceHandle& self) { return self.device->kind() == DeviceKind::kHost; })
-      .def_prop_ro("free_bytes", [](const DeviceHandle& self) { return self.device->free_bytes(); })
-      .def_prop_ro("total_bytes",
-                   [](const DeviceHandle& self) { return self.device->total_bytes(); });
+      .def_prop_ro("is_host", [](const DeviceHandle& self) {
+        return self.device->kind() == DeviceKind::kHost;
+      });
   module.def(
       "open_device", [](std::string_view name) { return DeviceHandle{open_device(name)}; },
       nb::arg("name"), NoGil(),

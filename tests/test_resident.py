@@ -3,29 +3,17 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
+from digests import hashes
 
 import headrace as hr
 from headrace import _core
 from headrace import transforms as T
-
-
-def digest(batch: Iterable[Any]) -> str:
-    made = hashlib.sha256()
-    for value in batch:
-        made.update(repr((value.dtype, value.shape)).encode())
-        made.update(np.ascontiguousarray(value).tobytes())
-    return made.hexdigest()
-
-
-def hashes(loader: hr.Loader, epochs: int = 3) -> list[str]:
-    with loader:
-        return [digest(batch) for _ in range(epochs) for batch in loader]
 
 
 def arrays(records: int = 50) -> dict[str, Any]:
@@ -173,6 +161,100 @@ def test_tensors_are_not_copied() -> None:
 def test_what_are_no_records_is_refused(data: Any, reason: str) -> None:
     with pytest.raises(hr.ConfigError, match=f"HR0893.*{reason}"):
         hr.resident(data, 2)
+
+
+def large(records: int = 700) -> dict[str, Any]:
+    """Batches of 64 take 480 kB, so that threads make them ahead."""
+    random = np.random.default_rng(4)
+    return {
+        "image": random.integers(0, 256, (records, 3, 50, 50), np.uint8),
+        "label": np.arange(records),
+    }
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_batches_that_are_made_ahead_are_the_rows_that_are_drawn(threads: int) -> None:
+    data = large()
+    batches = hr.resident(data, 64, True, seed=3, threads=threads)
+    kept: list[Any] = []
+    for _ in range(3):
+        seen = []
+        for batch in batches:
+            kept = [*kept[-3:], batch]  # some of them while others are made
+            for one in kept:
+                np.testing.assert_array_equal(one.image, data["image"][one.label])
+            seen += batch.label.tolist()
+        assert sorted(seen) == list(range(700))
+
+
+def test_crops_and_flips_are_those_of_streaming_on_any_number_of_threads() -> None:
+    data = large()
+    steps = [T.RandomCrop(46, padding=3), T.RandomHorizontalFlip(), *FLOATS]
+    for order in ("channels_first", "channels_last"):
+        given: dict[str, Any] = {"seed": 2, "memory_format": order}
+        streamed = hashes(
+            hr.Loader(hr.records(**data), steps, batch_size=64, shuffle=True, **given), 2
+        )
+        for threads in (1, 2, 3):
+            made = hr.resident(data, 64, True, transforms=steps, threads=threads, **given)
+            assert hashes(made, 2) == streamed
+
+
+def test_a_run_is_left_and_resumed_while_batches_are_made_ahead() -> None:
+    data = large()
+    whole = [batch.label.tolist() for batch in hr.resident(data, 64, True, threads=2)]
+    first = hr.resident(data, 64, True, threads=2)
+    begun = []
+    for batch in first:
+        begun.append(batch.label.tolist())
+        if len(begun) == 4:
+            break
+    state = first.state_dict()
+    first.close()
+    second = hr.resident(data, 64, True, threads=3)
+    second.load_state_dict(state)
+    assert begun + [batch.label.tolist() for batch in second] == whole
+    second.set_epoch(0)
+    assert next(iter(second)).label.tolist() == whole[0]
+
+
+def test_a_forked_child_is_told_rather_than_left_waiting() -> None:
+    program = """
+import os, sys
+import numpy as np
+import headrace as hr
+batches = hr.resident({"x": np.zeros((640, 8192), np.uint8)}, 64, threads=2)
+for batch in batches:
+    break
+child = os.fork()
+if child == 0:
+    try:
+        next(iter(batches))
+    except hr.ConfigError as error:
+        os._exit(7 if "HR0701" in str(error) else 1)
+    os._exit(2)
+code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+sys.exit(code if sum(1 for _ in batches) == 10 else 3)
+"""
+    assert subprocess.run([sys.executable, "-c", program], timeout=60, check=False).returncode == 7
+
+
+def test_a_function_of_other_fields_is_not_lost_on_a_device() -> None:
+    def doubled(x: Any) -> Any:
+        return {"x": x * 2}
+
+    data = {"x": np.arange(40, dtype=np.float32)}
+    there = hr.resident(data, 8, transforms=[doubled], device=device())
+    got = np.concatenate([np.array(batch.x) for batch in there])
+    np.testing.assert_array_equal(got, np.arange(40) * 2)
+
+
+def test_a_fraction_is_refused_on_the_host() -> None:
+    batches = hr.resident({"x": np.arange(40)}, 8, fraction=0.5)
+    with pytest.raises(hr.ConfigError, match=r"HR0895.*fraction=0\.5, and batches are wanted on"):
+        next(iter(batches))
+    there = batches.dlpack(device())
+    assert np.concatenate([np.array(batch.x) for batch in there]).tolist() == list(range(40))
 
 
 FLOATS = [T.ToDtype("float32", scale=True), T.Normalize([0.4, 0.5, 0.6], [0.2, 0.25, 0.3])]

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from digests import digest, hashes
 from PIL import Image
 
 import headrace as hr
@@ -18,23 +18,6 @@ from headrace import transforms as T
 
 RECORDS, BATCH = 40, 12
 MIB = 1 << 20
-
-
-def digest(batch: Iterable[Any]) -> str:
-    made = hashlib.sha256()
-    for value in batch:
-        if isinstance(value, list):
-            for item in value:
-                made.update(item.encode() if isinstance(item, str) else bytes(item))
-        else:
-            made.update(repr((value.dtype, value.shape)).encode())
-            made.update(np.ascontiguousarray(value).tobytes())
-    return made.hexdigest()
-
-
-def hashes(loader: hr.Loader, epochs: int = 3) -> list[str]:
-    with loader:
-        return [digest(batch) for _ in range(epochs) for batch in loader]
 
 
 @pytest.fixture(scope="module")

@@ -93,18 +93,18 @@ def prefetch(
 
 
 class Prefetch:
-    """What ``prefetch`` returns: see there."""
+    """What ``prefetch`` returns: see there, also for the defaults."""
 
     def __init__(
         self,
         source: Iterable[Any],
-        device: Any = "cuda",
-        depth: int = 2,
-        transform: Callable[[Any], Any] | None = None,
+        device: Any,
+        depth: int,
+        transform: Callable[[Any], Any] | None,
         *,
-        resumable: bool = False,
-        pinned_limit: int | str | None = None,
-        patience: float = 60.0,
+        resumable: bool,
+        pinned_limit: int | str | None,
+        patience: float,
     ) -> None:
         self.source = source
         self.device = device_of(device)

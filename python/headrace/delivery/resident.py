@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from headrace import _core
-from headrace.delivered import Delivered, devices_named
+from headrace.delivered import Delivered, Form, devices_named
 from headrace.errors import declare
 from headrace.loader import Loader
 from headrace.sources import Source
@@ -31,6 +31,14 @@ _NOT_ARRAYS = declare(
     "record: a dictionary that names them, or a tuple or list of them, as a TensorDataset has. "
     "Values are numbers of the usual dtypes. They stay where they are, so they must not change "
     "while batches are taken.",
+)
+_NO_FRACTION = declare(
+    "HR0895",
+    "config",
+    "a part of the data on the host",
+    "fraction= is the part of the records that lies on a device; the others stay in the host's "
+    "memory, where without a device all of them are. To hold a part of a dataset in memory, and to "
+    "read the rest from the disk, use a Loader with cache=.",
 )
 
 
@@ -55,6 +63,14 @@ class Resident(Loader):
 
     def __iter__(self) -> Iterator[Any]:
         return super().__iter__() if self._device is None else iter(self.dlpack())
+
+    def _iterate(self, form: Form) -> Iterator[Any]:
+        if not form.devices and self._kept["fraction"] != 1:
+            raise _NO_FRACTION.error(
+                f"fraction={self._kept['fraction']}, and batches are wanted on the host",
+                hint='leave fraction out, or give device="cuda"',
+            )
+        return super()._iterate(form)
 
     def dlpack(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> Delivered:
         """See Loader.dlpack; device: default, the one where the data lies."""
@@ -97,11 +113,12 @@ def resident(
             With transforms, uint8 arrays named image or mask are pictures, (C, H, W); without,
             fields come out as they are.
         fraction: of the records that lie on the device, above 0 and at most 1; the others stay in
-            host memory and are copied when their turn comes. The batches are the same.
+            host memory and are copied when their turn comes. The batches are the same. Without a
+            device it is refused.
 
     Raises ConfigError HR0893 for arrays that are no records, HR0890 where the records do not fit
-    into memory_limit, HR0892 for views that cannot be; ResourceLimitError HR0891 where they do not
-    fit on the device.
+    into memory_limit, HR0892 for views that cannot be, HR0895 for a fraction when batches are taken
+    on the host; ResourceLimitError HR0891 where they do not fit on the device.
     """
     return Resident(
         _source_of(data, plain=not transforms),

@@ -15,11 +15,17 @@ def make_hand_over(device: Any = None) -> Callable[[_core.Array], Any]:
     """``array -> tensor``; on the host without a copy, on a device with one."""
     import torch
 
-    if device is None or isinstance(device, (list, tuple)):
+    def share(array: _core.Array) -> Any:
+        # The capsule of host memory: torch need not ask where it lies, which takes half the time.
+        return torch.from_dlpack(array.__dlpack__())  # type: ignore[attr-defined]
+
+    if isinstance(device, (list, tuple)):
         return torch.from_dlpack  # type: ignore[attr-defined]
+    if device is None:
+        return share
     target = _resolved(torch, device)
     if target.type == "cpu":
-        return torch.from_dlpack  # type: ignore[attr-defined]
+        return share
 
     def hand_over(array: _core.Array) -> Any:
         if array.device != "cpu":  # it was copied ahead
