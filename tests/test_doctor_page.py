@@ -310,6 +310,13 @@ def test_shares_divide_the_width() -> None:
     assert marks(chart, "step")[0]["width"] == pytest.approx(0.6 * 760)
 
 
+def test_a_device_that_hides_waits_is_told_of() -> None:
+    report = full()  # whose process waited 5 ms of 13
+    assert "the process itself" not in charts.shares(report).told
+    report.stall_share = 0.75
+    assert "the process itself waited 38%" in charts.shares(report).told
+
+
 def test_stages_are_as_long_as_they_take() -> None:
     chart = charts.stages(full())
     (heaviest,) = marks(chart, "data")

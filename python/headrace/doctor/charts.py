@@ -16,6 +16,7 @@ from headrace.doctor.wording import RESOURCES, duration, number, percent
 if TYPE_CHECKING:
     from headrace.doctor.report import Report
 
+_APART = 0.1  # shares of waiting that differ by more are both told
 _MOST = 14  # rows of a chart; a table has all
 _NO_STAGES = (
     "What a record's time goes into was not measured: that takes the experiment decode, and a "
@@ -50,8 +51,13 @@ def shares(report: Report) -> Chart | str:
         return drawing, 34
 
     told = f"The loop spends {percent(stall)} of its time waiting for data."
-    if "pinned" in report.copies:  # a device works by itself, and the host sees few of its waits
-        told += " That is what it lacks to the rate of the step alone, which a device works at."
+    waits, steps = report.waits, report.steps
+    seen = waits.mean / (waits.mean + steps.mean) if waits and steps and steps.mean > 0 else stall
+    if finite(seen) and stall - seen > _APART:  # a device works by itself, and hides waits
+        told += (
+            f" That is what it lacks to the rate of the step alone; the process itself waited "
+            f"{percent(seen)}."
+        )
     return Chart(
         "Shares of the loop's time",
         told,

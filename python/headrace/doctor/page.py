@@ -17,7 +17,17 @@ from headrace.doctor import charts, figure, pictures, summary, text, time_charts
 from headrace.doctor.figure import Chart
 from headrace.doctor.style import STYLE
 from headrace.doctor.svg import clean
-from headrace.doctor.wording import HOST, RATES, duration, number, percent, plain, size
+from headrace.doctor.wording import (
+    COPIES,
+    HOST,
+    RATES,
+    STORAGE,
+    duration,
+    number,
+    percent,
+    plain,
+    size,
+)
 
 if TYPE_CHECKING:
     from headrace.doctor.report import Report
@@ -164,12 +174,12 @@ def _records(report: Report) -> str | None:
 
 
 def _storage(report: Report) -> str | None:
-    rows = [(name, plain(name, value)) for name, value in report.storage.items()]
+    rows = [(STORAGE.get(n, n), plain(n, v)) for n, v in report.storage.items()]
     return figure.table(("storage", ""), rows, (0, 1)) if rows else None
 
 
 def _copies(report: Report) -> str | None:
-    rows = [(name, f"{size(value)}/s") for name, value in report.copies.items()]
+    rows = [(COPIES.get(n, n), f"{size(v)}/s") for n, v in report.copies.items()]
     return figure.table(("copying memory", "rate"), rows) if rows else None
 
 

@@ -174,7 +174,7 @@ def _bars(
     total = sum(one.number for one in bins) or 1
     most = max(one.number for one in bins) / total
     height = Scale(0, most * 1.05, top + 96, top)
-    drawing.axis_left(height, scale.begin, scale.end, percent, 2)
+    drawing.axis_left(height, scale.begin, scale.end, percent, 3)
     for one in bins:
         x, share = scale(one.low), one.number / total
         if share:
