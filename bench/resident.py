@@ -1,6 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Data in memory: hr.resident against torch's DataLoader over a TensorDataset, on the CPU.
+"""Data in memory: hr.resident against torch on the CPU.
+
+The peer is torch's DataLoader over a TensorDataset, without workers: for samples that cost nothing
+that is its usual and faster form, since workers pickle every batch. "batched" is the form without
+collation that its documentation has for such data: batch_size=None, and a BatchSampler whose lists
+index the dataset. "slices" is what people write by hand where that is too slow, and no loader:
+images[order[i : i + batch]] with order = torch.randperm(len(images)).
 
     python bench/resident.py            # MNIST- and CIFAR-sized, batches of 128 and 512, shuffled
     python bench/resident.py --index    # what the order of ten million records costs
@@ -81,6 +87,28 @@ def torch_batches(images: Any, labels: Any, batch: int, steps: bool) -> Iterator
         yield from loader
 
 
+def batched_batches(images: Any, labels: Any, batch: int, steps: bool) -> Iterator[Any]:
+    from torch.utils.data import BatchSampler, DataLoader, RandomSampler, TensorDataset
+
+    assert not steps
+    dataset = TensorDataset(images, labels)
+    order = BatchSampler(RandomSampler(dataset), batch, drop_last=False)
+    loader: Any = DataLoader(dataset, sampler=order, batch_size=None)
+    while True:
+        yield from loader
+
+
+def sliced_batches(images: Any, labels: Any, batch: int, steps: bool) -> Iterator[Any]:
+    import torch
+
+    assert not steps
+    while True:
+        order = torch.randperm(len(images))
+        for begin in range(0, len(order), batch):
+            chosen = order[begin : begin + batch]
+            yield images[chosen], labels[chosen]
+
+
 def headrace_batches(images: Any, labels: Any, batch: int, steps: bool) -> Iterator[Any]:
     import headrace as hr
 
@@ -95,6 +123,8 @@ def headrace_batches(images: Any, labels: Any, batch: int, steps: bool) -> Itera
 
 PEERS: dict[str, Callable[..., Iterator[Any]]] = {
     "torch": torch_batches,
+    "batched": batched_batches,
+    "slices": sliced_batches,
     "headrace": headrace_batches,
 }
 
@@ -112,7 +142,8 @@ def turn(batches: Iterator[Any], seconds: float) -> tuple[float, float]:
 
 def compare(name: str, batch: int, steps: bool, rounds: int, seconds: float) -> None:
     data = made(name)
-    peers = {peer: make(*data, batch, steps) for peer, make in PEERS.items()}
+    chosen = [peer for peer in PEERS if not steps or peer in ("torch", "headrace")]
+    peers = {peer: PEERS[peer](*data, batch, steps) for peer in chosen}
     rates: dict[str, list[float]] = {peer: [] for peer in peers}
     cpu: dict[str, list[float]] = {peer: [] for peer in peers}
     for batches in peers.values():
@@ -122,13 +153,17 @@ def compare(name: str, batch: int, steps: bool, rounds: int, seconds: float) -> 
             rate, spent = turn(batches, seconds)
             rates[peer].append(rate)
             cpu[peer].append(spent)
-    ratio = statistics.median(a / b for a, b in zip(rates["headrace"], rates["torch"], strict=True))
+    ours = rates["headrace"]
+    ratios = []
+    for peer in chosen[:-1]:
+        ratio = statistics.median(a / b for a, b in zip(ours, rates[peer], strict=True))
+        ratios.append(f"{ratio:.1f} {peer}")
     what = "crop, flip, normalize" if steps else "as it is"
     line = [f"{name:6} {batch:4} {what:22}"]
     for peer in peers:
         rate, spent = statistics.median(rates[peer]), statistics.median(cpu[peer])
         line.append(f"{peer} {rate:9,.0f} batches/s {spent * 1e6:9,.1f} us CPU a batch")
-    print("  ".join(line), f" ratio {ratio:.1f}", flush=True)
+    print("  ".join(line), f" times {', '.join(ratios)}", flush=True)
 
 
 def resident_mebibytes(field: str) -> float:
@@ -182,6 +217,8 @@ def main() -> None:
     parser.add_argument("--turn", type=float, default=1.0, metavar="SECONDS")
     parser.add_argument("--index", action="store_true")
     parser.add_argument("--peak", nargs=4, metavar=("PEER", "SET", "BATCH", "STEPS"))
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--batches", nargs="+", type=int, default=[128, 512], metavar="RECORDS")
     args = parser.parse_args()
     if args.peak:
         peer, name, batch, steps = args.peak
@@ -189,11 +226,11 @@ def main() -> None:
     if args.index:
         return index_cost(10_000_000, 512)
     for steps in (False, True):
-        for name in SETS:
-            for batch in (128, 512):
+        for name in args.sets:
+            for batch in args.batches:
                 compare(name, batch, steps, args.rounds, args.turn)
-    for name in SETS:
-        for peer in PEERS:
+    for name in args.sets:
+        for peer in ("torch", "headrace"):
             command = [sys.executable, __file__, "--peak", peer, name, "512", "1"]
             subprocess.run(command, check=True)
 
