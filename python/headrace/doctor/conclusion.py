@@ -179,8 +179,13 @@ def _calibrated(found: Findings, case: Case) -> Case:
 
 
 def _stalls(found: Findings, windows: list[Window]) -> list[Window]:
-    """A GPU's queue hides waits, so there the share is what is lacking to the step alone."""
+    """A GPU's queue hides waits, so there the share is what is lacking to the step alone; but no
+    more than the loop waits and copies: a step that was slower for other reasons is no stall."""
     if not found.device or found.ceiling is None:
         return windows
-    top = found.ceiling.rate
-    return [Window(w.rate, max(0.0, 1 - w.rate / top)) for w in windows]
+    top, copied = found.ceiling.rate, _copy_seconds(found)
+
+    def stall(window: Window) -> float:
+        return max(0.0, min(1 - window.rate / top, window.stall + copied * window.rate))
+
+    return [Window(window.rate, stall(window)) for window in windows]

@@ -14,6 +14,7 @@ from headrace.doctor.patience import Patience, Stuck
 from headrace.doctor.recording import Span
 from headrace.doctor.report import Report
 from headrace.doctor.state import kept
+from headrace.doctor.whereabouts import place_of, told
 from headrace.errors import declare, did_you_mean
 
 BAD_SKIP = declare(
@@ -76,11 +77,13 @@ def examine(
             "The step ran for real: give model= and optimizer= to have their state put back."
         )
     try:
-        with kept(found.ours, model, optimizer, found.report.notes):
+        with kept(found.ours, model, optimizer, found.report.notes, lambda: found.stuck):
             for number, name in enumerate(names):
                 tell(name, number)
                 _try(found, name, EXPERIMENTS[name].share * seconds, patience)
                 if found.stuck:
+                    if found.ours is not None and (place := place_of(found.ours)):
+                        found.note(place)
                     break
     except KeyboardInterrupt:
         found.report.interrupted = True
@@ -99,10 +102,10 @@ def _try(found: Findings, name: str, seconds: float, patience: float) -> None:
             finally:
                 found.stuck = waiting.rung > 0
     except Stuck as stuck:
-        found.note(f"{stuck}, so it was given up.")
+        found.note(f"{told(stuck)}, so it was given up.")
     except Exception as error:
-        told = str(error).splitlines()[0] if str(error) else type(error).__name__
-        found.note(f"The experiment {name!r} ended early: {told}")
+        text = str(error).splitlines()[0] if str(error) else type(error).__name__
+        found.note(f"The experiment {name!r} ended early: {text}")
     finally:
         span = Span(name, begin, time.perf_counter() - begin)
         found.report.timeline.experiments.append(span)

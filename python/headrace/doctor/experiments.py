@@ -13,7 +13,9 @@ from headrace import _core
 from headrace.doctor import copying, files, host, ours, thread_sweep, torch_dataloader, trials
 from headrace.doctor.conclusion import case_of
 from headrace.doctor.findings import Findings
-from headrace.doctor.loop import Replay, bytes_in, records_in, settle, time_loop
+from headrace.doctor.in_place import is_changed
+from headrace.doctor.loop import Replay, bytes_in, copied, records_in, settle, time_loop
+from headrace.doctor.pace import Pace
 from headrace.doctor.pulse import Pulse, vitals
 from headrace.doctor.remedies import more_memory
 from headrace.doctor.samples import look_at_records
@@ -36,12 +38,20 @@ def find_ceiling(found: Findings, seconds: float) -> None:
     """The step on one batch that stays on the device: what the model could take."""
     if found.step is None or found.ceiling is not None or not found.keep():
         return
-    there = copying.on_device(found.kept[0], found.step)
+    own = copied(found.kept[0])
+    there = copying.on_device(own, found.step)
     busy = time.process_time()
     timed = time_loop(Replay([there]), found.step, seconds, meeting=found.meeting)
-    if timed.failure and there is not found.kept[0]:  # a step that wants the host's batch
+    if timed.failure and there is not own:  # a step that wants the host's batch
+        busy, there = time.process_time(), own
+        timed = time_loop(Replay([own]), found.step, seconds, meeting=found.meeting)
+    if is_changed(found.kept[0], there):
+        found.anew = True
+        found.note("The step changes its batches in place, so each time it was given a copy.")
+        fresh = found.kept[0] if there is own else copying.on_device(found.kept[0], found.step)
         busy = time.process_time()
-        timed = time_loop(Replay(found.kept[:1]), found.step, seconds, meeting=found.meeting)
+        timed = time_loop(Replay([fresh], True), found.step, seconds, meeting=found.meeting)
+        timed = timed.without_waits()
     found.ceiling = found.counted("ceiling", "the step", timed)
     found.step_cores = (time.process_time() - busy) / max(1, timed.records)
 
@@ -58,6 +68,8 @@ def run_for_real(found: Findings, seconds: float) -> None:
             begin = pulse.now()
             timed = time_loop(found.loader, None, part * seconds)
         found.alone = found.counted("loader", "the loader", timed)
+        if timed.gave_up:
+            return
         if found.real is None:
             found.report.vitals = vitals(pulse, begin, timed)
     if with_step:
@@ -84,7 +96,10 @@ def replay(found: Findings, seconds: float) -> None:
     """Real batches from memory: minus the ceiling, what handing over and copying cost."""
     if found.step is None or found.cached is not None or not found.kept:
         return
-    timed = time_loop(Replay(found.kept), found.step, seconds, meeting=found.meeting)
+    batches = Replay(found.kept, found.anew)
+    timed = time_loop(batches, found.step, seconds, meeting=found.meeting)
+    if found.anew:
+        timed = timed.without_waits()
     found.cached = found.counted("cached", "the step on batches from memory", timed)
 
 
@@ -96,16 +111,16 @@ def start_cold(found: Findings, seconds: float) -> None:
     if not files.forget(found.paths):
         found.note("The files' cache could not be dropped, so all figures are warm ones.")
         return
-    start, records = time.perf_counter(), 0
-    for batch in found.loader:
+    start, records, pace = time.perf_counter(), 0, Pace(seconds, found.meeting)
+    for steps, batch in enumerate(found.loader, 1):
         if found.step is not None:
             found.step(batch)
         records += records_in(batch)
-        if time.perf_counter() - start > seconds:
+        if pace.over(time.perf_counter() - start - pace.compared, steps):
             break
     settle()
     if records:
-        found.report.rates["cold"] = records / (time.perf_counter() - start)
+        found.report.rates["cold"] = records / (time.perf_counter() - start - pace.compared)
 
 
 def read_storage(found: Findings, seconds: float) -> None:

@@ -15,6 +15,7 @@ DEPTHS = (1, 2, 4, 8)
 _SAMPLE = 512  # extents that are read
 _SMALL = 64 << 10  # bytes; records of fewer may cost more to open than to read
 _BLOCK = 1 << 20
+_PLAIN_DISK = 100e6  # bytes a second that any disk reads from end to end
 
 
 class Extent(NamedTuple):
@@ -71,7 +72,7 @@ def extents_of(paths: list[str], records: int) -> list[Extent]:
     if not paths:
         return []
     sizes = [os.path.getsize(path) for path in paths]
-    if len(paths) >= min(records, _SAMPLE):
+    if has_own_files(paths, records):
         return [Extent(path, 0, size) for path, size in zip(paths, sizes, strict=True) if size]
     piece = max(1, sum(sizes) // max(1, records))
     draw = random.Random(0)
@@ -113,9 +114,23 @@ def measure(extents: list[Extent], seconds: float, cold: bool) -> Reads | None:
             one, cpu = 1 / rates[1], used
     sequential = _sequential(extents, share, cold)
     size = statistics.fmean(extent.size for extent in extents)
-    # Were it all in one file, so many records a second would come; opening them is the rest.
-    small = size < _SMALL and sequential / size > 4 * max(rates.values())
+    whole = all(e.offset == 0 and e.size == os.path.getsize(e.path) for e in extents[:8])
+    small = whole and opening_dominates(size, max(rates.values()), sequential)
     return Reads(rates, sequential, size, one, cpu, cold, small)
+
+
+def has_own_files(paths: list[str], records: int) -> bool:
+    """Whether each record is a file, as far as so many names tell."""
+    return bool(paths) and len(paths) >= min(records, _SAMPLE)
+
+
+def opening_dominates(size: float, rate: float, sequential: float) -> bool:
+    """Whether files of ``size`` bytes, ``rate`` a second, take longer to open than their bytes do.
+
+    Were it all in one file, its bytes would come much faster. Read one by one, small files do not
+    show how fast that is; so what any disk does is taken, where they show less.
+    """
+    return size < _SMALL and size * rate < max(sequential, _PLAIN_DISK) / 4
 
 
 def _random_reads(

@@ -17,11 +17,13 @@ from headrace.doctor.pace import Pace
 from headrace.doctor.patience import Stuck
 from headrace.doctor.recording import Recorder, Recording
 from headrace.doctor.verdict import Window
+from headrace.doctor.whereabouts import told
 
 WINDOWS = 3  # a measurement is repeated so often: what they disagree by is its noise
 KEPT_BYTES = 256 << 20  # bytes of batches that are kept to be replayed
 
 Step = Callable[[Any], Any]
+_END: Any = object()  # of an iterator, whose batches may be None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,11 +59,17 @@ class Timed:
     wait_cpu: float  # the share of its waiting for batches in which this thread computed them
     failure: str = ""
     recording: Recording = dataclasses.field(default_factory=Recording)
+    gave_up: bool = False  # because something hung
 
     @property
     def rate(self) -> float:
         """Records a second: the median of the windows."""
         return statistics.median(window.rate for window in self.windows)
+
+    def without_waits(self) -> Timed:
+        """The same as if its batches had come at once."""
+        windows = [Window(w.rate / max(1e-9, 1 - w.stall), 0.0) for w in self.windows]
+        return dataclasses.replace(self, windows=windows)
 
     @property
     def stall(self) -> float:
@@ -128,7 +136,7 @@ def time_loop(
     try:
         watch.run()
     except Stuck as stuck:
-        watch.failure = str(stuck)
+        watch.failure, watch.gave_up = told(stuck), True
     except Exception as error:
         watch.failure = watch.failure or f"{type(error).__name__}: {error}"
     return watch.timed()
@@ -153,12 +161,13 @@ class _Watch:
         self._first = 0.0
         self._computed = self._waited_all = 0.0
         self.failure = ""
+        self.gave_up = False
 
     def run(self) -> None:
         begin, iterator = time.perf_counter(), iter(self._batches)
-        batch = next(iterator, None)
+        batch = next(iterator, _END)
         self._first = time.perf_counter() - begin
-        if batch is None:
+        if batch is _END:
             self.failure = "the loader gave no batch"
             return
         stepped = self._do(batch)
@@ -179,14 +188,14 @@ class _Watch:
             while not pace.over(time.perf_counter() - start - pace.compared, steps):
                 steps += 1
                 begin = thread_clock.now()
-                batch = next(iterator, None)
-                restarted = batch is None
+                batch = next(iterator, _END)
+                restarted = batch is _END
                 if restarted:
                     iterator = iter(self._batches)
-                    batch = next(iterator, None)
+                    batch = next(iterator, _END)
                 spent = thread_clock.now().since(begin)
                 took = spent.wall
-                if batch is None:
+                if batch is _END:
                     self.failure = "the loader can be iterated once only, and is used up"
                     break
                 stepped = self._do(batch)
@@ -206,6 +215,8 @@ class _Watch:
         if records and total > 0:
             self._records += records
             self._windows.append(Window(records / total, min(1.0, waited / total)))
+        elif not self.failure:
+            self.failure = "its batches are empty"
         return iterator
 
     def _do(self, batch: Any) -> float:
@@ -226,6 +237,7 @@ class _Watch:
             self._computed / self._waited_all if self._waited_all else 0.0,
             self.failure,
             self._recorder.done(self._waits, self._steps),
+            self.gave_up,
         )
 
 
@@ -253,12 +265,21 @@ def _copy_of(array: Any) -> Any:
     return array.copy() if hasattr(array, "copy") else array
 
 
-class Replay:
-    """Batches from memory, for ever."""
+def once_more(batch: Any, anew: bool) -> Any:
+    """A batch that was given before, in lists and dictionaries of its own; ``anew``: arrays too."""
+    if anew:
+        return copied(batch)
+    parts = take_apart(batch, lambda value: hasattr(value, "shape"))
+    return parts.put_together(parts.leaves)
 
-    def __init__(self, batches: list[Any]) -> None:
-        self._batches = batches
+
+class Replay:
+    """Batches from memory, for ever; ``anew`` for steps that change them."""
+
+    def __init__(self, batches: list[Any], anew: bool = False) -> None:
+        self._batches, self._anew = batches, anew
 
     def __iter__(self) -> Iterator[Any]:
         while True:
-            yield from self._batches
+            for batch in self._batches:
+                yield once_more(batch, self._anew)

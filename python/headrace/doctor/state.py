@@ -7,33 +7,51 @@ import contextlib
 import copy
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 
 @contextlib.contextmanager
-def kept(loader: Any, model: Any, optimizer: Any, notes: list[str]) -> Iterator[None]:
-    """Everything as it was, afterwards, however it ends; what could not be is noted."""
+def kept(
+    loader: Any,
+    model: Any,
+    optimizer: Any,
+    notes: list[str],
+    hangs: Callable[[], bool] = lambda: False,
+) -> Iterator[None]:
+    """Everything as it was, afterwards, however it ends; what could not be is noted.
+
+    hangs: whether the loader does by then; it would not come back from being put back.
+    """
     undo = contextlib.ExitStack()
     with undo:
         _keep_generators(undo)
         if loader is not None:
-            _keep_state(undo, loader, "the loader's position", notes)
+            _keep_state(undo, loader, "The loader's position", notes, hangs)
         if model is not None:
-            _keep_state(undo, model, "the model", notes)
+            _keep_state(undo, model, "The model", notes)
             _keep_flags(undo, model)
         if optimizer is not None:
-            _keep_state(undo, optimizer, "the optimizer", notes)
+            _keep_state(undo, optimizer, "The optimizer", notes)
         yield
 
 
-def _keep_state(undo: contextlib.ExitStack, owner: Any, what: str, notes: list[str]) -> None:
+def _keep_state(
+    undo: contextlib.ExitStack,
+    owner: Any,
+    what: str,
+    notes: list[str],
+    hangs: Callable[[], bool] = lambda: False,
+) -> None:
     if not hasattr(owner, "state_dict") or not hasattr(owner, "load_state_dict"):
         notes.append(f"{what} has no state_dict(), so it was not put back.")
         return
     before = copy.deepcopy(owner.state_dict())
 
     def put_back() -> None:
+        if hangs():
+            notes.append(f"{what} was not put back, because it hangs.")
+            return
         try:
             owner.load_state_dict(before)
         except Exception as error:

@@ -8,7 +8,8 @@ from typing import Any
 
 from headrace.doctor import copying
 from headrace.doctor.findings import Findings
-from headrace.doctor.loop import settle
+from headrace.doctor.loop import once_more, settle
+from headrace.doctor.pace import Pace
 from headrace.doctor.regions import Recorder, clock_of_steps, recording
 from headrace.doctor.stand_in import StandIn
 from headrace.doctor.torch_regions import watched
@@ -21,7 +22,7 @@ def time_regions(found: Findings, seconds: float) -> None:
     """Where a step's time goes: the user's named regions, and what torch tells by itself."""
     if found.step is None or isinstance(found.step, StandIn) or not found.keep():
         return
-    if found.ceiling is not None and found.ceiling.step.mean > _PATIENT * seconds:
+    if _step_seconds(found) > _PATIENT * seconds:
         found.note("The step is too long for its regions to be looked at in so short a time.")
         return
     recorder = Recorder(clock_of_steps())
@@ -36,17 +37,29 @@ def time_regions(found: Findings, seconds: float) -> None:
         found.report.regions = recorder.regions()
 
 
+def _step_seconds(found: Findings) -> float:
+    """Of one step; with ranks, which decide alike, of the slowest."""
+    own = found.ceiling.step.mean if found.ceiling is not None else 0.0
+    if found.meeting is None or found.meeting.missing is not None:
+        return own
+    return float(max(found.meeting.exchange(own)))
+
+
 def _run(found: Findings, recorder: Recorder, batch: Any, seconds: float) -> None:
     """Steps for so long; the first is not counted where there is time for another."""
     step, begin, count = found.step, time.perf_counter(), 0
+    pace = Pace(seconds, found.meeting)
     assert step is not None
     with recording(recorder), watched(recorder, found.model, found.optimizer):
         while True:
+            given = once_more(batch, found.anew)
             with recorder.step():
-                step(batch)
+                step(given)
             settle()
             count += 1
-            if time.perf_counter() - begin > seconds or (count >= _ENOUGH and not recorder.found):
+            if count >= _ENOUGH and not recorder.found:
+                return
+            if pace.over(time.perf_counter() - begin - pace.compared, count):
                 return
             if count == 1:
                 recorder.forget()
