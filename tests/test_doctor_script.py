@@ -67,7 +67,7 @@ def start(folder: Path, body: str, *options: str, head: str = HEAD) -> Any:
 
 def examine(folder: Path, body: str, *options: str, head: str = HEAD) -> Done:
     with start(folder, body, *options, head=head) as process:
-        out, err = process.communicate(timeout=300)
+        out, err = process.communicate(timeout=100)
     return Done(process.returncode, json.loads(out) if out else {}, out, err)
 
 
@@ -141,10 +141,13 @@ class tqdm:
     ],
 )
 def test_what_stands_around_the_loader_does_not_matter(tmp_path: Path, loop: str) -> None:
-    (tmp_path / "tqdm.py").write_text(TQDM)
+    (tmp_path / "site-packages").mkdir()
+    (tmp_path / "site-packages" / "tqdm.py").write_text(TQDM)
     done = examine(
         tmp_path,
         f"""
+        import sys
+        sys.path.insert(0, "site-packages")
         from tqdm import tqdm
         loader = DataLoader(Rows(), batch_size=4)
         {loop}
@@ -371,7 +374,7 @@ def test_nothing_is_stored_or_reported(tmp_path: Path) -> None:
     text = notes(done)
     assert "A checkpoint was to be stored" in text and "best.pt, each.pt" in text
     assert "it is still there: out/deep/log.txt." in text
-    assert "was put back: best.pt, old.txt, gone.txt" in text.replace("old.txt, best.pt", "best.pt")
+    assert "was put back: old.txt, gone.txt, best.pt." in text
 
 
 def test_tensorboard_writes_nothing_here(tmp_path: Path) -> None:

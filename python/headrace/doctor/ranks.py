@@ -42,10 +42,16 @@ def meet(place: Place | None, found: Findings, patience: float) -> Meeting | Non
     return meeting
 
 
-def compare(found: Findings, meeting: Meeting, patience: float) -> None:
-    """The table of ranks, and the verdict "rank" where one of them holds up all others."""
-    own = _row(found, meeting.place.rank)
+def compare(found: Findings, meeting: Meeting, patience: float, failure: str = "") -> None:
+    """The table of ranks, and the verdict "rank" where one of them holds up all others.
+
+    ``failure``: how this one's script has failed. ``patience``: seconds to wait for the others.
+    """
+    own = {**_row(found, meeting.place.rank), "failure": failure}
     rows, missing = meeting.gather(own, patience)
+    for row in rows:
+        if row["failure"] and row["rank"] != own["rank"]:
+            found.note(f"Rank {row['rank']}: {row['failure']}")
     for gone in missing:
         found.note(f"{str(gone)[:1].upper()}{str(gone)[1:]}; it is missing in the table of ranks.")
     report = found.report
@@ -81,7 +87,6 @@ def _row(found: Findings, rank: int) -> dict[str, Any]:
         "data_seconds": batch / alone.rate if alone is not None and alone.windows else None,
         "stages": {stage.name: batch * stage.seconds for stage in stages},
         "windows": [[window.rate, window.stall] for window in timed.windows] if timed else [],
-        "failure": timed.failure if timed is not None else "nothing was measured",
     }
 
 

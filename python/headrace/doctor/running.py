@@ -126,6 +126,9 @@ class Running(Server):
         self._patience.begin("A loader has been making its iterator")
         loop = self._loop_of(loader)
         loop.iterators += 1
+        if loop.only is not None:  # next(iter(loader)), batch by batch
+            self._stepped(loop, loop.only, time.perf_counter())
+            self._end_if_over()
         return Served(self, loop, alone)
 
     def _loop_of(self, loader: Any) -> Loop:
@@ -143,7 +146,8 @@ class Running(Server):
         if self.ended or threading.get_ident() != self._thread:
             return next(served.inner)
         if served.out is not None:
-            self._stepped(served, time.perf_counter())
+            out, served.out = served.out, None
+            self._stepped(served.loop, out, time.perf_counter())
         self._end_if_over()
         begin = time.perf_counter()
         if served.loop.replays:
@@ -155,13 +159,13 @@ class Running(Server):
         served.loop.taken += 1
         self._patience.begin("The script has been busy with one batch")
         served.out = out
+        served.loop.only = out if served.count == 1 else None
         out.since = time.perf_counter()
         return batch
 
-    def _stepped(self, served: Served, now: float) -> None:
+    def _stepped(self, loop: Loop, out: Out, now: float) -> None:
         """The script is back for the next batch: its step is over."""
-        out, served.out, loop = served.out, None, served.loop
-        assert out is not None
+        loop.only = None
         if out.copy is not None:
             loop.compare(out.batch, out.copy)
             out.batch = out.copy = None

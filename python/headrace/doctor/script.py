@@ -142,8 +142,9 @@ class _Examination:
         with contextlib.ExitStack() as around:
             folder = around.enter_context(_temporary())
             stored = around.enter_context(harmless.harmless(folder))
-            kept = around.enter_context(journal(folder, (folder,)))
-            around.callback(self._tell_of_writing, kept, stored)
+            written = journal(folder, (folder,))
+            around.callback(lambda: self._tell_of_writing(kept, stored))  # when it is put back
+            kept = around.enter_context(written)
             around.enter_context(self._pulse)
             around.enter_context(_no_bytecode())
             around.enter_context(self._running.attached())
@@ -204,7 +205,8 @@ class _Examination:
             found.report.interrupted, names = True, []
         report = examine(found, names, self._options.seconds, self._options.tell)
         if self._meeting is not None:
-            ranks.compare(found, self._meeting, 2 * self._options.seconds + self._options.patience)
+            patience = 2 * self._options.seconds + self._options.patience
+            ranks.compare(found, self._meeting, patience, end.text if end.failed else "")
             self._meeting.leave("has ended")
             self._meeting.clear()
         return report

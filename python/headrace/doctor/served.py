@@ -53,6 +53,7 @@ class Loop:
         self.batches = self.taken = self.iterators = 0
         self.seconds = 0.0
         self.among = 0  # steps that took a batch from another loader as well
+        self.only: Out | None = None  # the batch of an iterator that has given no other
         self.kept: list[Any] = []
         self._kept_bytes = 0
         self._edited = False  # by the step: each replay takes a copy
