@@ -19,6 +19,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr double kLate = 1e-3;  // seconds
+
 long voluntary_switches() {
   rusage usage{};
   getrusage(RUSAGE_THREAD, &usage);
@@ -38,12 +40,17 @@ bool is_readable_within(int file, double seconds) {
   return ppoll(&waits_for, 1, &left, nullptr) > 0;
 }
 
-// (requests, those that found it held) within about `seconds`, `gap` seconds apart on average.
-std::pair<double, double> ask_for_gil(double seconds, double gap, int stop) {
+struct Requests {
+  double made = 0;
+  double found_held = 0;
+  double late = 0;  // came when a core was free, which is no random moment
+};
+
+// For about `seconds`, `gap` seconds apart on average.
+Requests ask_for_gil(double seconds, double gap, int stop) {
   thread_local std::mt19937_64 random{std::random_device{}()};
   std::exponential_distribution<double> distance(1.0 / gap);
-  double asked = 0;
-  double held = 0;
+  Requests requests;
   PyThreadState* state = PyEval_SaveThread();
   const auto start = Clock::now();
   double next = distance(random);
@@ -51,6 +58,7 @@ std::pair<double, double> ask_for_gil(double seconds, double gap, int stop) {
   while (next < seconds) {
     stopped = is_readable_within(stop, next - seconds_since(start));
     if (stopped) break;
+    const double delay = seconds_since(start) - next;
     const long switches = voluntary_switches();
     const auto begin = Clock::now();
     PyEval_RestoreThread(state);
@@ -58,13 +66,14 @@ std::pair<double, double> ask_for_gil(double seconds, double gap, int stop) {
     state = PyEval_SaveThread();
     const bool slept = voluntary_switches() != switches;
     const double stands_for = slept ? 1.0 + waited / gap : 1.0;
-    asked += stands_for;
-    if (slept) held += stands_for;
+    requests.made += stands_for;
+    if (slept) requests.found_held += stands_for;
+    if (delay > kLate) requests.late += 1.0 + delay / gap;
     next = seconds_since(start) + distance(random);
   }
   if (!stopped) is_readable_within(stop, seconds - seconds_since(start));
   PyEval_RestoreThread(state);
-  return {asked, held};
+  return requests;
 }
 
 }  // namespace
@@ -76,14 +85,16 @@ void bind_gil_share(nb::module_& module) {
         if (!(seconds >= 0 && seconds < 1e6) || !(gap > 0)) {
           throw nb::value_error("seconds >= 0 and gap > 0");
         }
-        const auto [asked, held] = ask_for_gil(seconds, gap, stop);
-        return nb::make_tuple(asked, held);
+        const Requests requests = ask_for_gil(seconds, gap, stop);
+        return nb::make_tuple(requests.made, requests.found_held, requests.late);
       },
       nb::arg("seconds"), nb::arg("gap"), nb::arg("stop") = -1,
-      nb::sig("def ask_for_gil(seconds: float, gap: float, stop: int = -1) -> tuple[float, float]"),
+      nb::sig("def ask_for_gil(seconds: float, gap: float, stop: int = -1) "
+              "-> tuple[float, float, float]"),
       "Asks for the GIL at random moments, `gap` seconds apart on average, for `seconds`, from "
       "the\n"
-      "calling thread, which does not hold it in between. How often, and how often it was held.\n"
+      "calling thread, which does not hold it in between. How often, how often it was held,\n"
+      "and how often the request came late, for want of a core.\n"
       "Ends early when the file descriptor `stop` can be read.");
 }
 

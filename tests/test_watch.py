@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from headrace.doctor.pulse import Requests
 from headrace.watch import exposition, stalls, status
 from headrace.watch.histogram import BOUNDS, SIZE, bucket_of, percentile
 from headrace.watch.meter import Figures, Meter
@@ -482,7 +483,7 @@ def test_copies_and_pickles_are_of_the_loaders_own_class() -> None:
 
 def snapshot(wait: float, step: float, counters: dict[str, float] | None = None) -> Snapshot:
     figures = Figures(30.0, 100, 1000, 0, wait, step, wait, step)
-    return Snapshot(figures, counters or {}, 100, 10)
+    return Snapshot(figures, counters or {}, Requests(100, 10, 0))
 
 
 def test_a_stall_warns_once_and_again_only_after_it_was_over() -> None:

@@ -45,6 +45,25 @@ class Beat(NamedTuple):
     child_bytes: int  # of its processes; what they share is counted in each
     asked: float  # requests for the GIL
     held: float  # those that found it held
+    late: float = 0.0  # those that came late, because no core was free
+
+
+class Requests(NamedTuple):
+    """For the GIL, at random moments; a late one came when a core was free, so it says little."""
+
+    asked: float
+    held: float
+    late: float
+
+    @property
+    def share(self) -> tuple[float | None, float | None]:
+        """Of the time that the GIL was held, and its standard error; None where most were late."""
+        doubt = self.late / max(1.0, self.asked + self.late)
+        if self.asked < 1 or doubt > 0.5:
+            return None, None
+        share = self.held / self.asked
+        chance = max(share * (1 - share), 1 / self.asked) / self.asked
+        return share, float((chance + (doubt / 2) ** 2) ** 0.5)
 
 
 class Lived(NamedTuple):
@@ -53,7 +72,7 @@ class Lived(NamedTuple):
     seconds: float
     cpu_seconds: float  # with those of the processes that it started
     gil_share: float | None  # of the time, 0 to 1
-    gil_error: float | None  # one standard error of it
+    gil_error: float | None  # its standard error
 
 
 class Loop(Protocol):
@@ -101,7 +120,7 @@ class Pulse:
         self._ask_every = ask_every if has_gil() else None
         self._tell = tell
         self._processes = Processes(root)
-        self._asked = self._held = 0.0
+        self._asked = self._held = self._late = 0.0
         self._beats: Thinned[Beat] = Thinned(_MOST)
         self._stop: tuple[int, int] | None = None  # a pipe; what is written wakes the thread
         self._thread: threading.Thread | None = None
@@ -112,9 +131,9 @@ class Pulse:
         return self._beats.all()
 
     @property
-    def requests(self) -> tuple[float, float]:
-        """For the GIL so far, and those that found it held."""
-        return self._asked, self._held
+    def requests(self) -> Requests:
+        """For the GIL so far."""
+        return Requests(self._asked, self._held, self._late)
 
     def __enter__(self) -> Pulse:
         self._beats.add(self._look())
@@ -140,9 +159,10 @@ class Pulse:
         """What happened from one moment to another, by the beats around them."""
         beats = self.beats
         first, last = at(beats, begin), at(beats, end)
-        asked, held = last.asked - first.asked, last.held - first.held
-        share = held / asked if asked >= 1 else None
-        error = None if share is None else (max(share * (1 - share), 1 / asked) / asked) ** 0.5
+        requests = Requests(
+            last.asked - first.asked, last.held - first.held, last.late - first.late
+        )
+        share, error = requests.share
         cpu = last.cpu_seconds - first.cpu_seconds + last.child_seconds - first.child_seconds
         return Lived(end - begin, max(0.0, cpu), share, error)
 
@@ -152,19 +172,20 @@ class Pulse:
         # Where nobody asks for the GIL, a gap that no random number makes as short as a beat.
         gap = self._ask_every or 1e6 * self.every
         while True:
-            asked, held = _core.ask_for_gil(self.every, gap, stop)
+            asked, held, late = _core.ask_for_gil(self.every, gap, stop)
             if select.select([stop], [], [], 0)[0]:
                 return
             if self._ask_every:
                 self._asked += asked
                 self._held += held
+                self._late += late
             self._beats.add(self._look())
             self._tell()
 
     def _look(self) -> Beat:
         memory, (child_seconds, child_bytes) = self._processes.memory(), self._processes.children()
         cpu = time.process_time()
-        return Beat(self.now(), cpu, child_seconds, memory, child_bytes, self._asked, self._held)
+        return Beat(self.now(), cpu, child_seconds, memory, child_bytes, *self.requests)
 
 
 class Thinned(Generic[_Value]):
@@ -200,8 +221,8 @@ def at(beats: Sequence[Beat], moment: float) -> Beat:
     left, right = beats[after - 1], beats[after]
     part = (moment - left.at) / (right.at - left.at)
     values = [a + part * (b - a) for a, b in zip(left, right, strict=True)]
-    moment, cpu, child, memory, child_memory, asked, held = values
-    return Beat(moment, cpu, child, int(memory), int(child_memory), asked, held)
+    moment, cpu, child, memory, child_memory, *requests = values
+    return Beat(moment, cpu, child, int(memory), int(child_memory), *requests)
 
 
 def growth(counts: Sequence[float], sizes: Sequence[float]) -> float | None:

@@ -228,8 +228,9 @@ class Watch:
     def _snapshot(self) -> Snapshot:
         counted = _stats_of(self.loader)
         self._counted = counted or self._counted
-        asked, held = self._pulse.requests if self._pulse is not None else (0.0, 0.0)
-        return Snapshot(self._meter.figures(), counters_of(self._counted), asked, held)
+        assert self._pulse is not None
+        figures = self._meter.figures()
+        return Snapshot(figures, counters_of(self._counted), self._pulse.requests)
 
     # Once a second, on the pulse's thread.
 

@@ -6,9 +6,13 @@ from __future__ import annotations
 import dataclasses
 from collections import deque
 from collections.abc import Mapping
+from operator import sub
 from typing import Any
 
+from headrace.doctor.pulse import Requests
 from headrace.watch.meter import Figures
+
+NONE = Requests(0.0, 0.0, 0.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,8 +21,7 @@ class Snapshot:
 
     figures: Figures = dataclasses.field(default_factory=Figures)
     counters: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    asked: float = 0.0  # requests for the GIL
-    held: float = 0.0  # those that found it held
+    requests: Requests = NONE  # for the GIL
 
     def since(self, earlier: Snapshot) -> Snapshot:
         return Snapshot(
@@ -26,13 +29,12 @@ class Snapshot:
             # A loader that was made anew begins at 0 again.
             {name: max(0.0, value - earlier.counters.get(name, 0.0))
              for name, value in self.counters.items()},
-            self.asked - earlier.asked,
-            self.held - earlier.held,
+            Requests(*map(sub, self.requests, earlier.requests)),
         )  # fmt: skip
 
     @property
     def gil_share(self) -> float | None:
-        return self.held / self.asked if self.asked >= 10 else None
+        return self.requests.share[0] if self.requests.asked >= 10 else None
 
 
 class Recent:
