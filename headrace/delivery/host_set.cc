@@ -100,13 +100,22 @@ bool HostSet::work(Renderer&) {
   Piece piece;
   {
     MutexLock lock(mutex_);
-    if (open_.empty() || !claim(piece)) {  // a run begins with the consumer
+    if (!may_claim(piece)) {
       idle_ = true;
       return false;
     }
   }
   make(std::move(piece));
   return true;
+}
+
+// A run begins with the consumer, who also learns where memory for a batch is refused.
+bool HostSet::may_claim(Piece& piece) {
+  try {
+    return !open_.empty() && claim(piece);
+  } catch (const std::exception&) {
+    return false;
+  }
 }
 
 bool HostSet::has_work() const {
@@ -128,18 +137,18 @@ bool HostSet::claim(Piece& piece) {
     open_next();
     found = open_.end() - 1;
   }
-  Open& open = **found;
-  piece.open = &open;
-  piece.first = open.claimed;
-  piece.rows = std::min(piece_rows_, open.range.size() - open.claimed);
-  open.claimed += piece.rows;
-  ++active_;
   if (tools_.empty()) {
     piece.tools = std::make_unique<Tools>();
   } else {
     piece.tools = std::move(tools_.back());
     tools_.pop_back();
   }
+  Open& open = **found;
+  piece.open = &open;
+  piece.first = open.claimed;
+  piece.rows = std::min(piece_rows_, open.range.size() - open.claimed);
+  open.claimed += piece.rows;
+  ++active_;
   return true;
 }
 

@@ -90,6 +90,7 @@ class HostSet final : private PoolClient {
   bool has_work() const REQUIRES_LOCK(mutex_);
   bool may_open_ahead() const REQUIRES_LOCK(mutex_);
   bool claim(Piece& piece) REQUIRES_LOCK(mutex_);
+  bool may_claim(Piece& piece) REQUIRES_LOCK(mutex_);
   void open_next() REQUIRES_LOCK(mutex_);
   std::optional<Batch> take_front() REQUIRES_LOCK(mutex_);
 
