@@ -19,7 +19,7 @@ _SANS = '"Helvetica Neue",Helvetica,Arial,"Liberation Sans",system-ui,sans-serif
 STYLE = f"""
 :root{{color-scheme:light dark;{_LIGHT}}}
 @media (prefers-color-scheme:dark){{:root{{{_DARK}}}}}
-@media print{{:root{{color-scheme:light;{_LIGHT}--paper:#fff}}}}
+@media print{{:root{{color-scheme:light;{_LIGHT};--paper:#fff}}}}
 *{{box-sizing:border-box}}
 html{{-webkit-text-size-adjust:100%}}
 body{{margin:0;background:var(--paper);color:var(--ink);font:16px/1.55 {_SANS}}}
