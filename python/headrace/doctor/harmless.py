@@ -47,17 +47,17 @@ TRACKERS = (
     ),
     Tracker(
         "MLflow",
-        {"MLFLOW_TRACKING_URI": "sqlite:///{folder}/mlflow.db"},
+        {"MLFLOW_TRACKING_URI": "file://{folder}/mlruns", "MLFLOW_ALLOW_FILE_STORE": "true"},
         {
             "mlflow.tracking._tracking_service.utils:set_tracking_uri": {
-                "uri": "sqlite:///{folder}/mlflow.db"
+                "uri": "file://{folder}/mlruns"
             }
         },
     ),
     Tracker("Comet", {"COMET_AUTO_LOG_DISABLE": "1", "COMET_OFFLINE_DIRECTORY": "{folder}"}, {}),
     Tracker(
         "Neptune",
-        {"NEPTUNE_MODE": "debug"},
+        {"NEPTUNE_MODE": "debug", "NEPTUNE_DATA_DIRECTORY": "{folder}"},
         {
             "neptune.metadata_containers.run:Run.__init__": {"mode": "debug"},
             "neptune_scale.api.run:Run.__init__": {"mode": "disabled"},

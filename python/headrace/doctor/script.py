@@ -130,17 +130,21 @@ class _Examination:
 
     def run(self) -> Report:
         begin = time.perf_counter()
-        with as_main(self._program) as namespace, _stops_noticed(self._running):
-            end = self._run(namespace)
+        # The folder stays until the end: trackers may still write to it.
+        with (
+            _temporary() as folder,
+            as_main(self._program) as namespace,
+            _stops_noticed(self._running),
+        ):
+            end = self._run(namespace, folder)
             self._found.report.seconds = time.perf_counter() - begin
             gc.collect()  # with the script's frames its iterators go, and their workers
             report = self._conclude(end)
         return report
 
-    def _run(self, namespace: dict[str, Any]) -> End:
+    def _run(self, namespace: dict[str, Any], folder: str) -> End:
         """The script itself, and nothing but."""
         with contextlib.ExitStack() as around:
-            folder = around.enter_context(_temporary())
             stored = around.enter_context(harmless.harmless(folder))
             written = journal(folder, (folder,))
             around.callback(lambda: self._tell_of_writing(kept, stored))  # when it is put back
@@ -169,7 +173,9 @@ class _Examination:
             running.stopped = True
         except BaseException as error:
             if not running.over and not self._patience.rung and not running.stopped:
-                end = End(f"{name} ended early, {_where(error)}.", failed=True)
+                # What ended a worker would end this process, were it done here.
+                died = "DataLoader worker" in str(error)
+                end = End(f"{name} ended early, {_where(error)}.", failed=True, by_loader=died)
         if running.stopped:
             return End(stopped=True)
         if self._patience.rung:
