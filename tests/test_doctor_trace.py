@@ -6,6 +6,8 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,8 @@ from headrace.doctor.recording import KEPT, SLOW, Event, Recorder, Recording, Sp
 from headrace.doctor.report import Report
 
 import headrace as hr
+
+PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
 
 Trace = dict[str, Any]
 
@@ -217,3 +221,45 @@ def test_a_trace_of_pytorchs_profiler_is_merged(tmp_path: Path) -> None:
     steps = [(e["ts"], e["ts"] + e["dur"]) for e in added if e["name"] == "step"]
     near = sum(any(a - 1000 <= ts <= b + 1000 for a, b in steps) for ts in calls)
     assert calls and near > 0.9 * len(calls)
+
+
+# The command.
+
+
+def command(*arguments: object) -> subprocess.CompletedProcess[str]:
+    pytest.importorskip("typer")
+    code = "from headrace.cli import main; main()"
+    words = [sys.executable, "-c", code, "doctor", *map(str, arguments)]
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+QUICK = (PICTURES, "--seconds", "0.5", "--size", "16", "--batch-size", "2", "--skip", "remedies")
+
+
+def test_the_command_writes_a_page_and_a_trace(tmp_path: Path) -> None:
+    done = command(*QUICK, "--html", tmp_path / "p.html", "--trace", tmp_path / "t.json.gz")
+    assert done.returncode in (0, 1), done.stderr
+    assert (tmp_path / "p.html").read_text().startswith("<!DOCTYPE html>")
+    value = json.loads(gzip.decompress((tmp_path / "t.json.gz").read_bytes()))
+    assert_keeps_the_rules(value)
+    assert slices(value, "wait")
+
+
+def test_the_command_tells_why_it_could_not_merge(tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text("not a trace")
+    done = command(*QUICK, "--trace", tmp_path / "t.json", "--merge-trace", tmp_path / "other.json")
+    assert "HR0920" in done.stderr and "This machine" in done.stdout
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--html", "nowhere/p.html"], "--html nowhere/p.html: no such folder"),
+        (["--trace", "."], "--trace .: is a folder"),
+        (["--merge-trace", "a.json"], "name the outcome with --trace"),
+    ],
+)
+def test_what_could_not_be_written_is_refused_at_once(arguments: list[str], words: str) -> None:
+    done = command(PICTURES, *arguments)
+    assert done.returncode == 2 and words in done.stderr and done.stdout == ""
