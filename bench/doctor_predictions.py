@@ -96,7 +96,7 @@ def predictions_of(make: Make, step: Any, seconds: float) -> tuple[dict[str, Pre
     """What the doctor says of every remedy that it tried, worth it or not; and the loop's rate."""
     with make() as loader:
         found = Findings(loader, step)
-        examine(found, chosen(["cold", "storage"]), seconds, lambda name, number: None)
+        examine(found, chosen(["cold"]), seconds, lambda name, number: None)
         case, timed = case_of(found), found.real or found.alone
         if case is None or timed is None:
             return {}, 0.0

@@ -129,7 +129,11 @@ def simulate(
             if not case.copy_overlapped:
                 yield "sleep", vary(case.copy_seconds)
             waited = clock.now - begin
+            if case.step_cores > 0:  # the step computes on a core of the loader's
+                yield "take", "cores"
             yield "sleep", vary(case.step_seconds)
+            if case.step_cores > 0:
+                clock.give("cores")
             clock.give("room")
             taken.append((clock.now, waited))
 

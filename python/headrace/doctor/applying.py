@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from headrace import _core
 from headrace.delivered import Delivered
 from headrace.doctor import changes, torch_dataloader
 from headrace.doctor.changes import Change, maker
@@ -77,7 +78,8 @@ def _prefetched(found: Findings, name: str) -> Any:
         return found.ours.torch("cuda")
     from headrace.delivery.prefetch import prefetch
 
-    return prefetch(found.loader, "cuda") if name.startswith("pinned") else prefetch(found.loader)
+    device = "cuda" if name.startswith("pinned") or _core.cuda_devices()[0] else "cpu"
+    return prefetch(found.loader, device)
 
 
 def _of_dataloader(loader: Any, name: str, stack: contextlib.ExitStack) -> Any:

@@ -121,7 +121,9 @@ def _left_out(loader: Loader, anatomy: Anatomy | None) -> list[Change]:
     if anatomy is None or anatomy.one_thread <= 0:
         return []
     names = names_of(loader._pipeline)
-    dear = [p for p in anatomy.prices if p.seconds * anatomy.one_thread > _WORTH]
+    dear = [
+        p for p in anatomy.prices if p.seconds * anatomy.one_thread > _WORTH and p.name in names
+    ]
     dear.sort(key=lambda price: -price.seconds)
     return [
         _without(price.name, without(loader._pipeline, {names.index(price.name)}))

@@ -50,6 +50,7 @@ class Case:
     step_alone: float = 0.0  # of the step that nothing disturbs; 0 where nobody knows
     step_cores: float = 0.0  # of cores that it keeps busy
     epoch: float = math.inf  # batches; nothing is made ahead across its end
+    as_run: bool = False  # what comes in was run as a whole: how stages hinder each other is in it
 
     def capacity(self, resource: str) -> float:
         """How many units of a resource there are."""
@@ -114,7 +115,7 @@ def loop_bounds(case: Case) -> tuple[float, float]:
     high = min(comes_in, undisturbed)
     if not math.isfinite(high):
         return high, high
-    servers = [*inputs, disturbed]
+    servers = [comes_in, disturbed] if case.as_run else [*inputs, disturbed]
     low = min(servers)
     low *= sum((low / rate) ** _SHARPNESS for rate in servers) ** (-1 / _SHARPNESS)
     # An epoch's first batch is made while there is none to step on, and its last one stepped on

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from headrace.doctor.model import Case, Stage, input_rate, loop_bounds
 
 WORTH = 1.05  # a gain that is smaller is not offered
+_FEW_WAITS = 0.1  # of a record's time, that no limit comes of
 _MISS = 0.03  # what any estimate is off, even of a loop that the law explains to the last bit
 
 
@@ -123,6 +124,8 @@ def compared(
     share ``read`` is left, and of copies to the device a share ``copy``.
     """
     now = input_rate(_warm(case))
+    total = sum(stage.seconds for stage in case.stages)
+    waits = sum(stage.seconds for stage in case.stages if _is_wait(stage))
 
     def at(which: int) -> Case:
         after = dataclasses.replace(
@@ -130,6 +133,7 @@ def compared(
             workers=workers or case.workers,
             overlapped=case.overlapped or workers is not None,
             copy_seconds=case.copy_seconds * copy[which],
+            as_run=waits <= _FEW_WAITS * total,
         )
         there = input_rate(_warm(after))
         factor = there / (now * ratio[which]) if math.isfinite(now) else 1.0

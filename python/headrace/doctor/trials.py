@@ -98,7 +98,8 @@ def of_iterable(case: Case, copies: dict[str, float] | None = None) -> list[Reme
     """Of a loader that nobody can look into: made ahead on a thread of its own."""
     found = _of_copies(case, copies or {}, 'hr.prefetch(loader, "cuda"): copied while you step')
     if not case.overlapped:
-        ahead = remedies.more_workers(case, 1, "hr.prefetch(loader): makes batches while you step")
+        what = 'hr.prefetch(loader, "cpu"), or "cuda": batches are made while you step'
+        ahead = remedies.more_workers(case, 1, what)
         found.append(Remedy("prefetch", ahead.what, case, ahead.best))
     return found
 
