@@ -41,7 +41,7 @@ class region:
     """A part of your training step under its name: ``with hr.region("fusion"): ...``.
 
     ``hr.doctor(loader, step)`` shows what share of the step each takes. Regions may lie in regions.
-    Elsewhere it does nothing, in about a quarter of a microsecond. Raises ConfigError (HR0931) for
+    Elsewhere it does nothing, in less than a microsecond. Raises ConfigError (HR0931) for
     what is no name.
     """
 
