@@ -8,13 +8,11 @@ import gc
 import io
 import os
 import pickle
-import re
 import signal
 import socket
 import subprocess
 import sys
 import threading
-import urllib.request
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 from headrace.doctor.pulse import Requests
-from headrace.watch import exposition, stalls, status
+from headrace.watch import stalls, status
 from headrace.watch.histogram import BOUNDS, SIZE, bucket_of, percentile
 from headrace.watch.meter import Figures, Meter
 from headrace.watch.window import Recent, Snapshot, counters_of
@@ -612,155 +610,6 @@ def test_only_the_first_rank_writes_lines(monkeypatch: pytest.MonkeyPatch, capsy
     with hr.watch([1, 2]) as seen:
         list(seen)
     assert capsys.readouterr().err.startswith("headrace: ")
-
-
-# Prometheus.
-
-_LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\\\|\\"|\\n)*"'
-_SAMPLE = re.compile(
-    rf"([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{{({_LABEL}(?:,{_LABEL})*)\}})? "
-    r"([+-]?(?:\d+(?:\.\d*)?(?:e[+-]?\d+)?|Inf)|NaN)"
-)
-
-
-def parsed(text: str) -> dict[str, list[tuple[str, str, float]]]:
-    """Families of the text format 0.0.4, checked line by line against its specification."""
-    assert text.endswith("\n")
-    families: dict[str, list[tuple[str, str, float]]] = {}
-    kind = name = ""
-    for text_line in text.splitlines():
-        if text_line.startswith("# HELP "):
-            name = text_line.split(" ", 3)[2]
-            assert name not in families and text_line.split(" ", 3)[3]
-            families[name] = []
-        elif text_line.startswith("# TYPE "):
-            assert text_line.split(" ")[2] == name and not families[name]
-            kind = text_line.split(" ")[3]
-            assert kind in ("counter", "gauge", "histogram")
-            assert (kind == "counter") == name.endswith("_total")
-        else:
-            match = _SAMPLE.fullmatch(text_line)
-            assert match, text_line
-            suffix = match[1].removeprefix(name)
-            assert suffix in (("_bucket", "_sum", "_count") if kind == "histogram" else ("",))
-            families[name].append((suffix, match[2] or "", float(match[3])))
-    return families
-
-
-def test_the_figures_are_in_prometheus_format() -> None:
-    name = 'tr"a\\i\nn'
-    with loader_of() as loader, hr.watch(loader, name=name, **QUIET) as seen:
-        for _ in loader:
-            pass
-        batches = len(loader)
-        text = seen.prometheus()
-    families = parsed(text)
-    assert families["headrace_batches_total"] == [("", r'loader="tr\"a\\i\nn"', batches)]
-    assert all(name.startswith("headrace_") for name in families)
-    for family in ("headrace_wait_seconds", "headrace_step_seconds"):
-        values = [value for suffix, _, value in families[family] if suffix == "_bucket"]
-        assert values == sorted(values) and values[-1] == batches
-        assert ("_count", batches) in [(s, v) for s, _, v in families[family]]
-    assert parsed(seen.prometheus()).keys() == families.keys()  # also when it is over
-
-
-def test_prometheus_own_parser_reads_them() -> None:
-    parser = pytest.importorskip("prometheus_client.parser")
-    with hr.watch(Numbers(), name='"\\\n', **QUIET) as seen:
-        list(seen)
-        families = {f.name: f for f in parser.text_string_to_metric_families(seen.prometheus())}
-    (batches,) = families["headrace_batches"].samples
-    assert (batches.value, batches.labels) == (5, {"loader": '"\\\n'})
-    assert families["headrace_wait_seconds"].type == "histogram"
-
-
-def test_a_histogram_counts_what_is_at_most_each_bound() -> None:
-    counts = [0] * SIZE
-    durations = [1e-7, 1e-5, 1.1e-5, 0.002, 0.0021, 99.0, 100.0, 5000.0]
-    for seconds in durations:
-        counts[bucket_of(seconds)] += 1
-    text = exposition.render([exposition.histogram("x_seconds", "X.", {}, counts, 7.5)])
-    for suffix, label, value in parsed(text)["x_seconds"]:
-        if suffix == "_bucket":
-            bound = float(label.removeprefix('le="').rstrip('"'))
-            assert value == sum(seconds <= bound for seconds in durations), label
-    assert 'x_seconds_bucket{le="0.002"} 4' in text and "x_seconds_sum 7.5" in text
-
-
-def fetch(port: int, path: str = "/metrics") -> tuple[int, str, str]:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
-        return answer.status, answer.headers["Content-Type"], answer.read().decode()
-
-
-def test_the_endpoint_serves_figures_and_a_line() -> None:
-    with hr.watch(Numbers(), port=0, **QUIET) as seen:
-        list(seen)
-        port = seen.port or 0
-        code, kind, text = fetch(port)
-        assert (code, kind) == (200, "text/plain; version=0.0.4; charset=utf-8")
-        assert parsed(text)["headrace_batches_total"][0][2] == 5
-        assert fetch(port, "/")[2].startswith("headrace: ")
-        with pytest.raises(urllib.error.HTTPError, match="404"):
-            fetch(port, "/etc/passwd")
-
-
-@pytest.mark.parametrize(
-    "request_bytes",
-    [
-        b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n\r\n",
-        b"POST /metrics HTTP/1.1\r\nContent-Length: 1000000000\r\n\r\n",
-        b"\x00\xff\x16\x03\x01 nonsense\r\n\r\n",
-        b"GET /metrics HTTP/9.9\r\n\r\n",
-        b"GET /metrics HTTP/1.1\r\n" + b"A: b\r\n" * 5000 + b"\r\n",
-        b"\r\n\r\n",
-        b"",
-        b"HEAD /metrics HTTP/1.0\r\n\r\n",
-    ],
-)
-def test_hostile_requests_are_harmless(request_bytes: bytes, capfd: Any) -> None:
-    with hr.watch(Numbers(), port=0, **QUIET) as seen:
-        port = seen.port or 0
-        with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
-            try:
-                client.sendall(request_bytes)
-                client.shutdown(socket.SHUT_WR)
-                while client.recv(65536):
-                    pass
-            except OSError:
-                pass  # it hung up
-        assert fetch(port)[0] == 200
-    assert capfd.readouterr() == ("", "")
-
-
-def test_slow_clients_hinder_nobody_and_are_not_waited_for() -> None:
-    with hr.watch(Numbers(), port=0, **QUIET) as seen:
-        port = seen.port or 0
-        slow = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(4)]
-        for client in slow:
-            client.sendall(b"GET /met")
-        assert fetch(port)[0] == 200
-        many = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(40)]
-    assert not [t for t in threading.enumerate() if t.name.startswith("headrace")]
-    for client in slow + many:
-        client.close()
-
-
-def test_a_port_that_is_taken_is_an_error_with_a_way_out(monkeypatch: Any) -> None:
-    loader = Numbers()
-    with hr.watch(loader, port=0, **QUIET) as seen:
-        with (
-            pytest.raises(hr.ConfigError, match=r"somebody else listens there(.|\n)*port=0"),
-            hr.watch(loader, port=seen.port, **QUIET),
-        ):
-            pass
-        monkeypatch.setenv("LOCAL_RANK", "1")
-        with (
-            pytest.raises(hr.ConfigError, match="LOCAL_RANK"),
-            hr.watch(loader, port=seen.port, **QUIET),
-        ):
-            pass
-        assert len(list(loader)) == 5
-    assert type(loader) is Numbers and seen.stats()["batches"] == 5
 
 
 # Bad calls.
