@@ -28,6 +28,7 @@ from headrace.doctor.remedies import Prediction
 from headrace.doctor.report import Report
 from headrace.doctor.samples import Sample
 from headrace.doctor.verdict import WORDS, Verdict
+from headrace.doctor.verify import Verified
 
 import headrace as hr
 from headrace import transforms as T
@@ -83,6 +84,7 @@ def full() -> Report:
         script={"name": "train.py", "loop": "line 7", "loader": "DataLoader", "other_loops": []},
         ranks=[{"rank": 1, "rate": 700.0, "wait_seconds": 0.004, "step_seconds": 0.008,
                 "data_seconds": None, "cores": 4}],
+        verified=Verified("pack", 2400.0, 3600.0, 1200.0, 1210.0, 2987.0, 48, 800),
         notes=["A note."],
         seconds=35.0,
         vitals=Vitals(memory=((0.0, 10**9), (5.0, 15 * 10**8)), memory_growth=2000.0),
@@ -169,7 +171,7 @@ def test_a_full_page_stands_alone_and_has_every_figure() -> None:
     assert len(drawings(markup)) == 16  # of each figure one for a desk and one for a phone
     assert "was not" not in re.sub("<svg.*?</svg>", "", markup)
     for words in ("Your loop waits for data", "A note.", "a/<wbr>b.jpg", "9.5 ms", "headrace pack",
-                  "train.py", "700"):  # fmt: skip
+                  "train.py", "700", "2,987"):  # fmt: skip
         assert words in markup
     assert markup.index("Your loop waits for data") < markup.index("<figure")
     assert "2023-11-14 22:14 UTC, 35.00 s" in markup  # 50 s after Unix second 1.7e9

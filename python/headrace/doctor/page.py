@@ -153,6 +153,17 @@ def _vitals(report: Report) -> str | None:
     return figure.table(("the loop takes", ""), rows, (0, 1)) if rows else None
 
 
+def _verified(report: Report) -> str | None:
+    if report.verified is None:
+        return None
+    from headrace.doctor.verify import lines
+
+    rows = lines(report.verified)
+    header = ("a remedy, applied", *[""] * (max(map(len, rows), default=1) - 1))
+    words = range(len(header))
+    return figure.table(header, rows, words) if rows else None
+
+
 def _regions(report: Report) -> str | None:
     rows = [
         ("\N{EM SPACE}" * (len(r.path) - 1) + r.name, duration(r.seconds), percent(r.share))
@@ -206,7 +217,7 @@ _SECTIONS: list[tuple[str, list[Callable[[Report], Chart | str | None]]]] = [
     ("Where the time goes", [_script, charts.shares, time_charts.waterfall, _ranks, _regions]),
     ("What limits the rate", [charts.resources, _rates]),
     ("What a record costs", [charts.stages, _prices]),
-    ("What would help", [charts.predictions, charts.threads]),
+    ("What would help", [charts.predictions, _verified, charts.threads]),
     ("How steady it is", [time_charts.latencies, time_charts.memory, _vitals]),
     ("Records", [_records]),
     ("Machine and storage", [_machine, _storage, _copies]),
