@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from headrace.doctor.loop import records_in
 
 _ROUNDS, _MOST = 3, 40
-_LEAST = 0.015  # of any ratio: turns of two equal loaders differ by so much
+_LEAST = 0.04  # of any ratio: by so much two runs of the same loader may differ
 
 
 class Ratio(NamedTuple):
