@@ -383,3 +383,36 @@ def test_the_command_refuses(arguments: list[Any], code: int, words: str) -> Non
     pytest.importorskip("typer")
     done = command(*arguments)
     assert (done.returncode, words in done.stderr) == (code, True), done.stderr
+
+
+def test_a_sweep_tries_workers_and_the_other_settings_of_a_dataloader() -> None:
+    report = hr.doctor(make_dataloader(), nothing, seconds=SHORT, skip=["remedies"], sweep=True)
+    tried = [(point["workers"], point.get("setting")) for point in report.sweep]
+    cores = len(os.sched_getaffinity(0))
+    assert tried[: 1 + cores] == [(count, None) for count in range(1 + cores)]
+    assert [setting for _, setting in tried[1 + cores :]] == [
+        "prefetch_factor=4",
+        "persistent_workers=True",
+    ]
+    assert "prefetch_factor=4" in str(report)
+
+
+def test_a_dataloader_made_anew_keeps_what_it_was_given() -> None:
+    torch = pytest.importorskip("torch")
+    from headrace.doctor.torch_dataloader import rebuilt
+
+    rows = torch.utils.data.TensorDataset(torch.arange(10))
+    sampler = torch.utils.data.WeightedRandomSampler([1.0] * 10, 6)
+    given = torch.utils.data.DataLoader(
+        rows, 4, sampler=sampler, num_workers=2, prefetch_factor=3, timeout=9, drop_last=True
+    )
+    made = rebuilt(given, num_workers=1)
+    assert made.sampler is sampler and made.drop_last and made.batch_size == 4
+    assert (made.num_workers, made.prefetch_factor, made.timeout) == (1, 3, 9)
+    assert rebuilt(given, num_workers=0).timeout == 0
+    batches = [[3, 1], [2]]
+    assert (
+        rebuilt(torch.utils.data.DataLoader(rows, batch_sampler=batches)).batch_sampler is batches
+    )
+    single = rebuilt(torch.utils.data.DataLoader(rows, batch_size=None, sampler=[3, 1]))
+    assert [int(row[0]) for row in single] == [3, 1]

@@ -185,7 +185,8 @@ def predictions(report: Report) -> Chart | str:
 
 def threads(report: Report) -> Chart | str:
     """The loader's rate by its number of threads or workers."""
-    found = [p for p in report.sweep if finite(p.get("rate")) and finite(p.get("workers"))]
+    measured = [p for p in report.sweep if finite(p.get("rate")) and finite(p.get("workers"))]
+    found = [p for p in measured if "setting" not in p]
     if not found:
         return (
             "Other numbers of threads or workers were not tried. "
@@ -220,8 +221,12 @@ def threads(report: Report) -> Chart | str:
         draw,
         ("threads or workers", "records/s", "first batch after"),
         [
-            (f"{p['workers']:g}", number(p["rate"]), duration(p.get("start_s", float("nan"))))
-            for p in found
+            (
+                " ".join([f"{p['workers']:g}", p.get("setting", "")]).rstrip(),
+                number(p["rate"]),
+                duration(p.get("start_s", float("nan"))),
+            )
+            for p in measured
         ],
     )
 

@@ -20,13 +20,18 @@ def measure(batch_bytes: int, seconds: float) -> dict[str, float]:
     """Bytes a second by path: "host" (memory to memory), with a GPU "pageable" and "pinned"."""
     size = max(1 << 20, min(batch_bytes or _BYTES, 4 * _BYTES))
     source, target = np.ones(size, np.uint8), np.empty(size, np.uint8)
-    torch = sys.modules.get("torch")
-    gpu = torch is not None and torch.cuda.is_available()
+    gpu = has_gpu()
     share = seconds / (3 if gpu else 1)
     rates = {"host": _rate(lambda: np.copyto(target, source), size, share)}
     if gpu:
-        rates.update(_to_gpu(torch, source, size, share))
+        rates.update(_to_gpu(sys.modules["torch"], source, size, share))
     return rates
+
+
+def has_gpu() -> bool:
+    """Whether the program uses torch, and that has a GPU."""
+    torch = sys.modules.get("torch")
+    return torch is not None and bool(torch.cuda.is_available())
 
 
 def _to_gpu(torch: Any, source: Any, size: int, seconds: float) -> dict[str, float]:
@@ -58,8 +63,7 @@ def on_device(batch: Any, step: Any = None) -> Any:
     """The batch where the step's device has it: a stand-in, or torch's GPU; else as it is."""
     if isinstance(step, StandIn):
         return step.on_device(batch)
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_available():
+    if not has_gpu():
         return batch
     parts = take_apart(batch, lambda value: hasattr(value, "to"))
     return parts.put_together([tensor.to("cuda") for tensor in parts.leaves])

@@ -10,7 +10,16 @@ import time
 from collections.abc import Callable, Iterator
 
 from headrace import _core
-from headrace.doctor import copying, files, host, ours, thread_sweep, torch_dataloader, trials
+from headrace.doctor import (
+    copying,
+    files,
+    host,
+    ours,
+    thread_sweep,
+    torch_dataloader,
+    trials,
+    worker_sweep,
+)
 from headrace.doctor.conclusion import case_of
 from headrace.doctor.findings import Findings
 from headrace.doctor.in_place import is_changed
@@ -203,7 +212,8 @@ def sweep_workers(found: Findings, seconds: float) -> None:
     if found.dataloader is None:
         found.note("A sweep of workers is for Headrace's loader and torch's DataLoader only.")
         return
-    found.report.sweep = torch_dataloader.sweep(found.dataloader, cores, seconds)
+    pinning = copying.has_gpu()
+    found.report.sweep = worker_sweep.sweep(found.dataloader, cores, seconds, pinning)
 
 
 @dataclasses.dataclass(frozen=True)

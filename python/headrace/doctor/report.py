@@ -52,7 +52,7 @@ class Report:
     storage: dict[str, Any] = dataclasses.field(default_factory=dict)
     copies: dict[str, float] = dataclasses.field(default_factory=dict)
     host: dict[str, Any] = dataclasses.field(default_factory=dict)
-    sweep: list[dict[str, float]] = dataclasses.field(default_factory=list)
+    sweep: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     notes: list[str] = dataclasses.field(default_factory=list)
     seconds: float = 0.0
     interrupted: bool = False

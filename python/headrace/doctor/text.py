@@ -156,7 +156,11 @@ def _prediction_lines(report: Report) -> list[tuple[str, ...]]:
 
 def _sweep_lines(report: Report) -> list[tuple[str, ...]]:
     rows = [
-        (f"{w['workers']:g}", number(w["rate"]), duration(w.get("start_s", math.nan)))
+        (
+            " ".join([f"{w['workers']:g}", w.get("setting", "")]).rstrip(),
+            number(w["rate"]),
+            duration(w.get("start_s", math.nan)),
+        )
         for w in report.sweep
     ]
     return [("number", "records/s", "first batch after"), *rows] if rows else []

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from headrace.doctor.loop import time_loop
+from typing import Any
+
+from headrace.doctor.loop import Timed, time_loop
 from headrace.doctor.ours import like
 from headrace.loader import Loader
 
@@ -21,23 +23,25 @@ def counts(cores: int) -> list[int]:
     return [*(2**n for n in range(20) if 2**n < cores), cores]
 
 
-def sweep(loader: Loader, cores: int, seconds: float) -> list[dict[str, float]]:
-    """Rates (records/s), the least and the most of the windows, and seconds to the first batch."""
+def sweep(loader: Loader, cores: int, seconds: float) -> list[dict[str, Any]]:
+    """A point for each number of threads."""
     found = []
     tried = counts(cores)
     for threads in tried:
         with like(loader, threads=threads) as other:
             timed = time_loop(other, None, seconds / len(tried))
-        if not timed.windows:
-            continue
-        rates = [window.rate for window in timed.windows]
-        found.append(
-            {
-                "workers": threads,
-                "rate": round(timed.rate, 2),
-                "start_s": round(timed.first, 3),
-                "rate_low": round(min(rates), 2),
-                "rate_high": round(max(rates), 2),
-            }
-        )
+        if timed.windows:
+            found.append(point(timed, threads))
     return found
+
+
+def point(timed: Timed, workers: int) -> dict[str, Any]:
+    """Rates (records/s), the least and the most of the windows, and seconds to the first batch."""
+    rates = [window.rate for window in timed.windows]
+    return {
+        "workers": workers,
+        "rate": round(timed.rate, 2),
+        "start_s": round(timed.first, 3),
+        "rate_low": round(min(rates), 2),
+        "rate_high": round(max(rates), 2),
+    }

@@ -181,34 +181,30 @@ def _key(dataset: Any, number: int) -> str:
     return str(number)
 
 
-def sweep(loader: Any, cores: int, seconds: float) -> list[dict[str, float]]:
-    """The loader with 0 to ``cores`` workers: start-up apart from the rate that follows."""
-    from headrace.doctor.loop import time_loop
-
-    counts = sorted({0, 1, 2, cores // 2, cores} - {-1})
-    found = []
-    for workers in counts:
-        timed = time_loop(rebuilt(loader, num_workers=workers), None, seconds / len(counts))
-        if timed.windows:
-            found.append(
-                {"workers": workers, "rate": round(timed.rate, 2), "start_s": round(timed.first, 3)}
-            )
-    return found
-
-
 def rebuilt(loader: Any, **changes: Any) -> Any:
-    """A DataLoader of the same class like this one, with other keywords."""
-    keywords = {
-        "dataset": loader.dataset,
-        "batch_size": loader.batch_size,
-        "num_workers": loader.num_workers,
-        "collate_fn": loader.collate_fn,
-        "pin_memory": loader.pin_memory,
-        "drop_last": loader.drop_last,
-        "shuffle": type(loader.sampler).__name__ == "RandomSampler",
-        **changes,
-    }
-    return type(loader)(**keywords)
+    """A DataLoader of the same class, with the same samplers, and other keywords."""
+    names = [
+        "dataset",
+        "num_workers",
+        "collate_fn",
+        "pin_memory",
+        "timeout",
+        "worker_init_fn",
+        "generator",
+    ]
+    if changes.get("num_workers", loader.num_workers) > 0:
+        names += ["multiprocessing_context", "persistent_workers"]
+        if loader.num_workers > 0:  # else it is None
+            names.append("prefetch_factor")
+    keywords = {name: getattr(loader, name) for name in names if hasattr(loader, name)}
+    if not changes.get("num_workers", loader.num_workers):
+        keywords["timeout"] = 0  # nobody to wait for
+    if loader.batch_size is None and getattr(loader, "batch_sampler", None) is not None:
+        keywords["batch_sampler"] = loader.batch_sampler  # one of the user's
+    else:
+        keywords.update(batch_size=loader.batch_size, sampler=loader.sampler)
+        keywords["drop_last"] = loader.drop_last
+    return type(loader)(**{**keywords, **changes})
 
 
 def without_transform(loader: Any, name: str) -> Any:
