@@ -28,6 +28,7 @@ from headrace.loader import Loader
 from headrace.sources import Source, subset
 
 _TURN = 0.1  # seconds of an epoch
+_PYTHON_TURN = 0.4  # where threads wait for one in Python, an epoch's start takes longer
 _BATCHES = 5  # of an epoch: its start and its end cost
 _FEW, _LEAST = 16, 32  # records of a first attempt, and of a trial that is prepared for long
 _WORTH = 0.05  # of a record's time; what takes less is not tried
@@ -149,7 +150,9 @@ def _by_numbers(case: Case, anatomy: Anatomy) -> list[Remedy]:
 def _tried(loader: Loader, change: Change, rate: float, seconds: float) -> Ratio:
     """How many times as fast the loader alone is with the remedy; raises where it has no place."""
     begin = time.perf_counter()
-    count, again = max(_LEAST, round(_TURN * rate)), 1
+    in_python = any(hasattr(step, "home") for step in loader._pipeline.all_steps())
+    turn = _PYTHON_TURN if in_python else _TURN
+    count, again = max(_LEAST, round(turn * rate)), 1
     if change.prepares:
         with _Pair(loader, change, _FEW, 1) as (_, after):
             next(iter(after))
