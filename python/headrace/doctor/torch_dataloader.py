@@ -20,6 +20,8 @@ from headrace.doctor import thread_clock
 from headrace.doctor.model import Stage
 from headrace.doctor.ours import Anatomy, Price
 
+_ENDING = 5.0  # seconds that workers may take for batches that nobody will use
+
 
 def is_dataloader(loader: Any) -> bool:
     """Whether it looks as torch's DataLoader over a map-style dataset does."""
@@ -59,6 +61,7 @@ class _Clock:
 
 def examine(loader: Any, seconds: float) -> tuple[Anatomy, list[dict[str, Any]]]:
     """Stages of a record in one process, and the records that took longest."""
+    _let_workers_end(loader)
     clock = _Clock()
     dataset, operators = _timed_copy(loader.dataset, clock)
     get = clock.timed("rest", dataset.__getitem__)
@@ -93,6 +96,20 @@ def examine(loader: Any, seconds: float) -> tuple[Anatomy, list[dict[str, Any]]]
         for took, n in slowest
     ]
     return Anatomy(tuple(stages), prices, 1 / total if total > 0 else 0.0, failure), found
+
+
+def _let_workers_end(loader: Any) -> None:
+    """Until persistent workers have made what they were asked for: a disk is theirs as well."""
+    iterator = getattr(loader, "_iterator", None)
+    results = getattr(iterator, "_worker_result_queue", None)
+    stop = time.perf_counter() + _ENDING
+    try:
+        while results is not None and results.qsize() < iterator._tasks_outstanding:
+            if time.perf_counter() > stop:
+                return
+            time.sleep(0.005)
+    except (AttributeError, NotImplementedError, OSError, ValueError):
+        return  # another version of torch, or a queue that is closed
 
 
 def _stages(clock: _Clock, operators: list[str], count: int) -> list[Stage]:
