@@ -100,7 +100,7 @@ def examine(loader: Any, seconds: float) -> tuple[Anatomy, list[dict[str, Any]]]
 
 def _let_workers_end(loader: Any) -> None:
     """Until persistent workers have made what they were asked for: a disk is theirs as well."""
-    iterator = getattr(loader, "_iterator", None)
+    iterator: Any = getattr(loader, "_iterator", None)
     results = getattr(iterator, "_worker_result_queue", None)
     stop = time.perf_counter() + _ENDING
     try:
