@@ -35,7 +35,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--case", choices=CASES, action="append", help="default: all")
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=8.0, help="of one examination")
+    parser.add_argument("--seconds", type=float, default=4.0, help="of one examination")
     parser.add_argument("--data", type=Path, default=Path("build/bench/doctor_cases"))
     parser.add_argument("--json", type=Path, help="everything, into this file")
     parser.add_argument("--report", action="store_true", help="also print each report")

@@ -146,7 +146,7 @@ def collate_by_hand(items: list[Any]) -> Any:
     for picture, _ in items:
         padded = np.zeros((3, 6 * SIDE, 6 * SIDE), np.float32)
         padded[:, :SIDE, :SIDE] = picture.numpy()
-        for _ in range(4):
+        for _ in range(10):
             padded = np.sqrt(padded * padded + 1e-3)
         rows.append(padded)
     return torch.from_numpy(np.stack(rows)), torch.tensor([label for _, label in items])
