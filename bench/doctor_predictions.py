@@ -26,7 +26,7 @@ from typing import Any
 from headrace.doctor.conclusion import case_of
 from headrace.doctor.examination import chosen, examine
 from headrace.doctor.findings import Findings
-from headrace.doctor.remedies import Prediction, predict
+from headrace.doctor.remedies.prediction import Prediction, predict
 
 import headrace as hr
 from headrace import transforms as T

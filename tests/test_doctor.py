@@ -399,7 +399,7 @@ def test_a_sweep_tries_workers_and_the_other_settings_of_a_dataloader() -> None:
 
 def test_a_dataloader_made_anew_keeps_what_it_was_given() -> None:
     torch = pytest.importorskip("torch")
-    from headrace.doctor.torch_dataloader import rebuilt
+    from headrace.doctor.probes.torch_dataloader import rebuilt
 
     rows = torch.utils.data.TensorDataset(torch.arange(10))
     sampler = torch.utils.data.WeightedRandomSampler([1.0] * 10, 6)

@@ -17,18 +17,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from headrace.doctor import charts, figure, page, samples, style, svg, text, time_charts
-from headrace.doctor.loop import Spread
 from headrace.doctor.model import Case, Stage
-from headrace.doctor.ours import Price
-from headrace.doctor.pulse import Vitals
-from headrace.doctor.recording import Event, Recording, Span, Timeline, histogram
+from headrace.doctor.probes import samples
+from headrace.doctor.probes.ours import Price
+from headrace.doctor.probes.samples import Sample
 from headrace.doctor.regions import Region
-from headrace.doctor.remedies import Prediction
-from headrace.doctor.report import Report
-from headrace.doctor.samples import Sample
+from headrace.doctor.remedies.prediction import Prediction
+from headrace.doctor.remedies.verify import Verified
+from headrace.doctor.reports import charts, figure, page, style, svg, text, time_charts
+from headrace.doctor.reports.report import Report
+from headrace.doctor.timing.loop import Spread
+from headrace.doctor.timing.pulse import Vitals
+from headrace.doctor.timing.recording import Event, Recording, Span, Timeline, histogram
 from headrace.doctor.verdict import WORDS, Verdict
-from headrace.doctor.verify import Verified
 
 import headrace as hr
 from headrace import transforms as T
@@ -444,7 +445,7 @@ def test_a_picture_may_be_pillows_or_an_array_of_floats() -> None:
 
 @pytest.mark.parametrize("pillow", [True, False])
 def test_pictures_in_a_page_are_files(pillow: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    from headrace.doctor import pictures
+    from headrace.doctor.reports import pictures
 
     image_module = pytest.importorskip("PIL.Image")
     if not pillow:

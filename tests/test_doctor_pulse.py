@@ -16,8 +16,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from headrace.doctor import host
-from headrace.doctor.pulse import (
+from headrace.doctor.probes import host
+from headrace.doctor.timing.pulse import (
     Beat,
     Processes,
     Pulse,

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 from headrace.doctor.meeting import Gone, Meeting, Place, place_from
-from headrace.doctor.pace import Pace
 from headrace.doctor.ranks import why
+from headrace.doctor.timing.pace import Pace
 from headrace.doctor.verdict import RankTimes, Window, judge_ranks
 
 # The verdict, on a virtual clock.

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from headrace.doctor import trace
-from headrace.doctor.pulse import Vitals
-from headrace.doctor.recording import KEPT, SLOW, Event, Recorder, Recording, Span, Timeline
-from headrace.doctor.report import Report
+from headrace.doctor.reports import trace
+from headrace.doctor.reports.report import Report
+from headrace.doctor.timing.pulse import Vitals
+from headrace.doctor.timing.recording import KEPT, SLOW, Event, Recorder, Recording, Span, Timeline
 
 import headrace as hr
 

@@ -8,8 +8,8 @@ import math
 import random
 
 import pytest
-from headrace.doctor import remedies
 from headrace.doctor.model import Case, Stage
+from headrace.doctor.remedies import prediction as remedies
 from headrace.doctor.verdict import Window, judge
 from simulated_loader import Run, simulate
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from headrace.doctor import applying, verify
 from headrace.doctor.findings import Findings
-from headrace.doctor.loop import time_loop
 from headrace.doctor.model import Case, Stage
-from headrace.doctor.ours import Anatomy, Price
-from headrace.doctor.remedies import Remedy
-from headrace.doctor.verify import Verified
+from headrace.doctor.probes.ours import Anatomy, Price
+from headrace.doctor.remedies import applying, verify
+from headrace.doctor.remedies.prediction import Remedy
+from headrace.doctor.remedies.verify import Verified
+from headrace.doctor.timing.loop import time_loop
 
 import headrace as hr
 from headrace import transforms as T

@@ -13,7 +13,7 @@ from headrace.cli import doctor_files, doctor_script, output
 from headrace.cli.preset import PRESETS, loader_of
 
 if TYPE_CHECKING:
-    from headrace.doctor.report import Report
+    from headrace.doctor.reports.report import Report
 
 
 @output.command

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from headrace.cli import output
 
 if TYPE_CHECKING:
-    from headrace.doctor.report import Report
+    from headrace.doctor.reports.report import Report
 
 
 def check(html: Path | None, trace: Path | None, merged: Path | None) -> None:
@@ -35,7 +35,7 @@ def check(html: Path | None, trace: Path | None, merged: Path | None) -> None:
 
 def show(report: Report) -> None:
     """The text; on a terminal broken at its width, with bars where it can show them."""
-    from headrace.doctor import text
+    from headrace.doctor.reports import text
 
     columns = shutil.get_terminal_size().columns if output.is_terminal() else 0
     bars = columns > 0 and (sys.stdout.encoding or "").lower().startswith("utf")
@@ -45,7 +45,7 @@ def show(report: Report) -> None:
 
 def write(report: Report, html: Path | None, trace: Path | None, merged: Path | None) -> None:
     """Writes what was asked for. ``merged``: a trace of PyTorch's profiler to put ours into."""
-    from headrace.doctor.trace import merge
+    from headrace.doctor.reports.trace import merge
 
     try:
         if html is not None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 from headrace.cli import output
 
 if TYPE_CHECKING:
-    from headrace.doctor.report import Report
+    from headrace.doctor.reports.report import Report
 
 
 def examine(
@@ -28,8 +28,8 @@ def examine(
     """Ends this process with the exit code that ``show`` gives the report, whatever the script
     has left behind: threads, processes, functions to be called at the end."""
     from headrace.doctor.meeting import place_from
-    from headrace.doctor.program import from_file, from_module
-    from headrace.doctor.script import Options, examine_script
+    from headrace.doctor.scripts.examined import Options, examine_script
+    from headrace.doctor.scripts.program import from_file, from_module
     from headrace.errors import Error
 
     if script is not None and module is not None:

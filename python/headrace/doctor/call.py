@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from headrace.doctor import verify as verifying
 from headrace.doctor.examination import Tell, chosen, examine
 from headrace.doctor.findings import Findings
-from headrace.doctor.loop import Step
 from headrace.doctor.meeting import place_from
 from headrace.doctor.ranks import compare, meet
-from headrace.doctor.report import Report
+from headrace.doctor.remedies import verify as verifying
+from headrace.doctor.reports.report import Report
 from headrace.doctor.state import kept
+from headrace.doctor.timing.loop import Step
 
 
 def doctor(

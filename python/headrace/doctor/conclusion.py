@@ -8,12 +8,12 @@ import math
 import multiprocessing
 
 from headrace import _core
-from headrace.doctor import files
 from headrace.doctor.findings import Findings
-from headrace.doctor.loop import Timed
 from headrace.doctor.model import Case, Stage, input_rate, sustained
-from headrace.doctor.remedies import ranked
+from headrace.doctor.probes import files
+from headrace.doctor.remedies.prediction import ranked
 from headrace.doctor.stand_in import StandIn
+from headrace.doctor.timing.loop import Timed
 from headrace.doctor.verdict import Window, disagreement, judge
 
 _HELD_UP = 0.05  # records that wait for memory, on average; fewer happen at any limit

@@ -10,11 +10,11 @@ from typing import Any
 from headrace.doctor.conclusion import conclude
 from headrace.doctor.experiments import EXPERIMENTS
 from headrace.doctor.findings import Findings
-from headrace.doctor.patience import Patience, Stuck
-from headrace.doctor.recording import Span
-from headrace.doctor.report import Report
+from headrace.doctor.reports.report import Report
 from headrace.doctor.state import kept
-from headrace.doctor.whereabouts import place_of, told
+from headrace.doctor.timing.patience import Patience, Stuck
+from headrace.doctor.timing.recording import Span
+from headrace.doctor.timing.whereabouts import place_of, told
 from headrace.errors import declare, did_you_mean
 
 BAD_SKIP = declare(

@@ -10,26 +10,26 @@ import time
 from collections.abc import Callable, Iterator
 
 from headrace import _core
-from headrace.doctor import (
+from headrace.doctor.conclusion import case_of
+from headrace.doctor.findings import Findings
+from headrace.doctor.probes import (
     copying,
     files,
     host,
     ours,
     thread_sweep,
     torch_dataloader,
-    trials,
     worker_sweep,
 )
-from headrace.doctor.conclusion import case_of
-from headrace.doctor.findings import Findings
-from headrace.doctor.in_place import is_changed
-from headrace.doctor.loop import Replay, bytes_in, copied, records_in, settle, time_loop
-from headrace.doctor.pace import Pace
-from headrace.doctor.pulse import Pulse, vitals
-from headrace.doctor.remedies import more_memory
-from headrace.doctor.samples import look_at_records
+from headrace.doctor.probes.samples import look_at_records
+from headrace.doctor.remedies import trials
+from headrace.doctor.remedies.prediction import more_memory
 from headrace.doctor.stand_in import StandIn
-from headrace.doctor.step_regions import time_regions
+from headrace.doctor.timing.in_place import is_changed
+from headrace.doctor.timing.loop import Replay, bytes_in, copied, records_in, settle, time_loop
+from headrace.doctor.timing.pace import Pace
+from headrace.doctor.timing.pulse import Pulse, vitals
+from headrace.doctor.timing.step_regions import time_regions
 
 
 def look_at_host(found: Findings, seconds: float) -> None:

@@ -7,14 +7,14 @@ import dataclasses
 from typing import Any
 
 from headrace.delivered import Delivered
-from headrace.doctor import torch_dataloader
-from headrace.doctor.files import Reads
-from headrace.doctor.loop import Step, Timed, keep_some
 from headrace.doctor.meeting import Meeting
-from headrace.doctor.ours import Anatomy
-from headrace.doctor.remedies import Remedy
-from headrace.doctor.report import Report
+from headrace.doctor.probes import torch_dataloader
+from headrace.doctor.probes.files import Reads
+from headrace.doctor.probes.ours import Anatomy
+from headrace.doctor.remedies.prediction import Remedy
+from headrace.doctor.reports.report import Report
 from headrace.doctor.stand_in import StandIn
+from headrace.doctor.timing.loop import Step, Timed, keep_some
 from headrace.loader import Loader
 
 

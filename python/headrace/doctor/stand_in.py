@@ -19,7 +19,7 @@ import time
 from typing import Any, NamedTuple
 
 from headrace.delivery.nested import take_apart
-from headrace.doctor.loop import records_in
+from headrace.doctor.timing.loop import records_in
 from headrace.errors import declare
 
 BAD_STAND_IN = declare(

@@ -11,7 +11,7 @@ from typing import Any
 
 from headrace import options
 from headrace.delivery.prefetch import Prefetch
-from headrace.doctor.pulse import Beat, Pulse, Thinned, growth
+from headrace.doctor.timing.pulse import Beat, Pulse, Thinned, growth
 from headrace.errors import declare, warn
 from headrace.iteration import live
 from headrace.loader import Loader

@@ -16,13 +16,13 @@ from typing import Any
 
 from headrace.delivered import Delivered
 from headrace.delivery.prefetch import Prefetch
-from headrace.doctor import thread_clock
-from headrace.doctor.after_import import when_imported
-from headrace.doctor.loop import records_in
 from headrace.doctor.meeting import Meeting
-from headrace.doctor.patience import Patience
-from headrace.doctor.pulse import Pulse
-from headrace.doctor.served import Loop, Out, Plan, Served, Server, data_of
+from headrace.doctor.scripts.after_import import when_imported
+from headrace.doctor.scripts.served import Loop, Out, Plan, Served, Server, data_of
+from headrace.doctor.timing import thread_clock
+from headrace.doctor.timing.loop import records_in
+from headrace.doctor.timing.patience import Patience
+from headrace.doctor.timing.pulse import Pulse
 from headrace.loader import Loader
 
 _HESITATION = 2.0  # times a loop's measurements: so long another loop may turn out to train

@@ -16,9 +16,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from headrace.doctor import thread_clock
 from headrace.doctor.model import Stage
-from headrace.doctor.ours import Anatomy, Price
+from headrace.doctor.probes.ours import Anatomy, Price
+from headrace.doctor.timing import thread_clock
 
 _ENDING = 5.0  # seconds that workers may take for batches that nobody will use
 

@@ -8,8 +8,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from headrace.doctor import summary
-from headrace.doctor.wording import (
+from headrace.doctor.reports import summary
+from headrace.doctor.reports.wording import (
     COPIES,
     HOST,
     RATES,
@@ -23,8 +23,8 @@ from headrace.doctor.wording import (
 )
 
 if TYPE_CHECKING:
-    from headrace.doctor.pulse import Vitals
-    from headrace.doctor.report import Report
+    from headrace.doctor.reports.report import Report
+    from headrace.doctor.timing.pulse import Vitals
 
 _WIDTH = 80  # that tables keep to
 _LEAST = 24  # characters of a table's last column, however wide the others are
@@ -83,7 +83,7 @@ def _tables(report: Report, bars: bool) -> list[tuple[str, list[tuple[str, ...]]
 
 
 def _verified_lines(report: Report) -> list[tuple[str, ...]]:
-    from headrace.doctor.verify import lines
+    from headrace.doctor.remedies.verify import lines
 
     return lines(report.verified) if report.verified else []
 

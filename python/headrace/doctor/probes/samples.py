@@ -72,7 +72,7 @@ def _door(found: Findings) -> tuple[Callable[[int], Any] | None, Callable[[int],
         source = found.ours.source
         return source.__getitem__, lambda number: str(source.key(number)), len(source)
     if found.dataloader is not None:
-        from headrace.doctor.torch_dataloader import _key
+        from headrace.doctor.probes.torch_dataloader import _key
 
         dataset = found.dataloader.dataset
         plain = _without_transforms(dataset)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from headrace.doctor.figure import Chart, Rows
-from headrace.doctor.svg import Drawing, Scale, finite
-from headrace.doctor.wording import RESOURCES, duration, number, percent
+from headrace.doctor.reports.figure import Chart, Rows
+from headrace.doctor.reports.svg import Drawing, Scale, finite
+from headrace.doctor.reports.wording import RESOURCES, duration, number, percent
 
 if TYPE_CHECKING:
-    from headrace.doctor.report import Report
+    from headrace.doctor.reports.report import Report
 
 _APART = 0.1  # shares of waiting that differ by more are both told
 _MOST = 14  # rows of a chart; a table has all

@@ -13,10 +13,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from headrace.doctor import remedies
-from headrace.doctor.changes import NOT_HERE, Change, Make
 from headrace.doctor.model import Case
-from headrace.doctor.remedies import Remedy
+from headrace.doctor.remedies import prediction as remedies
+from headrace.doctor.remedies.changes import NOT_HERE, Change, Make
+from headrace.doctor.remedies.prediction import Remedy
 from headrace.errors import Error
 from headrace.loader import Loader
 from headrace.sources import Progress, Source, records

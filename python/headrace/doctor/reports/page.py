@@ -13,11 +13,11 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from headrace.doctor import charts, figure, pictures, summary, text, time_charts
-from headrace.doctor.figure import Chart
-from headrace.doctor.style import STYLE
-from headrace.doctor.svg import clean
-from headrace.doctor.wording import (
+from headrace.doctor.reports import charts, figure, pictures, summary, text, time_charts
+from headrace.doctor.reports.figure import Chart
+from headrace.doctor.reports.style import STYLE
+from headrace.doctor.reports.svg import clean
+from headrace.doctor.reports.wording import (
     COPIES,
     HOST,
     RATES,
@@ -30,7 +30,7 @@ from headrace.doctor.wording import (
 )
 
 if TYPE_CHECKING:
-    from headrace.doctor.report import Report
+    from headrace.doctor.reports.report import Report
 
 _NOTES = 100  # that are shown; the rest is counted
 
@@ -156,7 +156,7 @@ def _vitals(report: Report) -> str | None:
 def _verified(report: Report) -> str | None:
     if report.verified is None:
         return None
-    from headrace.doctor.verify import lines
+    from headrace.doctor.remedies.verify import lines
 
     rows = lines(report.verified)
     header = ("a remedy, applied", *[""] * (max(map(len, rows), default=1) - 1))

@@ -21,18 +21,19 @@ from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 from typing import Any
 
-from headrace.doctor import harmless, ranks
+from headrace.doctor import ranks
 from headrace.doctor.examination import BAD_SECONDS, Tell, chosen, examine
 from headrace.doctor.experiments import EXPERIMENTS
 from headrace.doctor.findings import Findings
-from headrace.doctor.journal import Journal, journal
 from headrace.doctor.meeting import SEVERAL_MACHINES, Place, place_from
-from headrace.doctor.patience import Patience, Stuck
-from headrace.doctor.program import DOES_NOT_RUN, Program, as_main
-from headrace.doctor.pulse import Pulse
-from headrace.doctor.report import Report
-from headrace.doctor.running import Over, Running
-from headrace.doctor.served import CACHED, ON_DEVICE, ONE, REAL, Loop, Plan
+from headrace.doctor.reports.report import Report
+from headrace.doctor.scripts import harmless
+from headrace.doctor.scripts.journal import Journal, journal
+from headrace.doctor.scripts.program import DOES_NOT_RUN, Program, as_main
+from headrace.doctor.scripts.running import Over, Running
+from headrace.doctor.scripts.served import CACHED, ON_DEVICE, ONE, REAL, Loop, Plan
+from headrace.doctor.timing.patience import Patience, Stuck
+from headrace.doctor.timing.pulse import Pulse
 from headrace.errors import declare
 
 NO_LOADER = declare(
@@ -321,7 +322,7 @@ def listed(paths: list[str]) -> str:
 
 def _where(error: BaseException) -> str:
     """ "at train.py:12: ValueError: no such thing", the nearest line that is not a library's."""
-    from headrace.doctor.running import is_users
+    from headrace.doctor.scripts.running import is_users
 
     frames = traceback.extract_tb(error.__traceback__)
     users = [frame for frame in frames if is_users(frame.filename)]

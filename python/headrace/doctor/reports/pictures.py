@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from headrace.doctor.samples import Pixels, Sample
-from headrace.doctor.svg import clean
+from headrace.doctor.probes.samples import Pixels, Sample
+from headrace.doctor.reports.svg import clean
 from headrace.report.png import png_from_pixels
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import time
 
-from headrace.doctor.loop import WINDOWS, Spread, Timed, settle
 from headrace.doctor.meeting import Meeting
-from headrace.doctor.pace import Pace
-from headrace.doctor.recording import Recorder
+from headrace.doctor.timing.loop import WINDOWS, Spread, Timed, settle
+from headrace.doctor.timing.pace import Pace
+from headrace.doctor.timing.recording import Recorder
 from headrace.doctor.verdict import Window
 
 _WARM = 0.15  # of a measurement's seconds: until then nothing is counted

@@ -10,13 +10,13 @@ import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from headrace.doctor.figure import Chart
-from headrace.doctor.recording import Bin, Event, Recording
-from headrace.doctor.svg import Drawing, Scale, finite
-from headrace.doctor.wording import duration, duration_tick, percent, size
+from headrace.doctor.reports.figure import Chart
+from headrace.doctor.reports.svg import Drawing, Scale, finite
+from headrace.doctor.reports.wording import duration, duration_tick, percent, size
+from headrace.doctor.timing.recording import Bin, Event, Recording
 
 if TYPE_CHECKING:
-    from headrace.doctor.report import Report
+    from headrace.doctor.reports.report import Report
 
 _STRETCH = 8  # batches of a waterfall
 _KEYS = (("data", "waiting for data"), ("step", "in the training step"))

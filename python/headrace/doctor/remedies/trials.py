@@ -15,14 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from headrace.doctor import changes, remedies, resizing
-from headrace.doctor.changes import Change, maker
-from headrace.doctor.files import Reads
-from headrace.doctor.loop import time_loop
 from headrace.doctor.model import Case, input_rate
-from headrace.doctor.ours import Anatomy
-from headrace.doctor.remedies import Remedy
-from headrace.doctor.turns import Ratio, compare, epoch_rate
+from headrace.doctor.probes.files import Reads
+from headrace.doctor.probes.ours import Anatomy
+from headrace.doctor.remedies import changes, resizing
+from headrace.doctor.remedies import prediction as remedies
+from headrace.doctor.remedies.changes import Change, maker
+from headrace.doctor.remedies.prediction import Remedy
+from headrace.doctor.timing.loop import time_loop
+from headrace.doctor.timing.turns import Ratio, compare, epoch_rate
 from headrace.errors import Error
 from headrace.loader import Loader
 from headrace.sources import Source, subset

@@ -22,11 +22,11 @@ import numpy as np
 
 from headrace.delivered import Delivered
 from headrace.delivery.nested import take_apart
-from headrace.doctor import copying
-from headrace.doctor.loop import KEPT_BYTES, Timed, bytes_in, copied, settle
 from headrace.doctor.meeting import Meeting
-from headrace.doctor.pulse import Pulse, Vitals, vitals
-from headrace.doctor.tally import Tally
+from headrace.doctor.probes import copying
+from headrace.doctor.timing.loop import KEPT_BYTES, Timed, bytes_in, copied, settle
+from headrace.doctor.timing.pulse import Pulse, Vitals, vitals
+from headrace.doctor.timing.tally import Tally
 
 _KEEP = 8  # batches
 _LONG_STEP = 0.5  # seconds: a step that needs no warm-up to be measured again

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.doctor.loop import time_loop
-from headrace.doctor.thread_sweep import counts, point
-from headrace.doctor.torch_dataloader import rebuilt
+from headrace.doctor.probes.thread_sweep import counts, point
+from headrace.doctor.probes.torch_dataloader import rebuilt
+from headrace.doctor.timing.loop import time_loop
 
 
 def sweep(loader: Any, cores: int, seconds: float, pinning: bool = False) -> list[dict[str, Any]]:

@@ -10,12 +10,12 @@ import statistics
 from typing import Any
 
 from headrace.delivered import Delivered
-from headrace.doctor import applying
-from headrace.doctor.applying import CannotBe, Tell
 from headrace.doctor.conclusion import case_of
 from headrace.doctor.findings import Findings
-from headrace.doctor.loop import time_loop
-from headrace.doctor.remedies import Prediction, predict
+from headrace.doctor.remedies import applying
+from headrace.doctor.remedies.applying import CannotBe, Tell
+from headrace.doctor.remedies.prediction import Prediction, predict
+from headrace.doctor.timing.loop import time_loop
 from headrace.errors import declare, did_you_mean
 from headrace.loader import Loader
 

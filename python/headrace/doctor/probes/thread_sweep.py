@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.doctor.loop import Timed, time_loop
-from headrace.doctor.ours import like
+from headrace.doctor.probes.ours import like
+from headrace.doctor.timing.loop import Timed, time_loop
 from headrace.loader import Loader
 
 _MOST = 8  # counts that are tried

@@ -16,11 +16,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace.doctor.recording import Event
+from headrace.doctor.timing.recording import Event
 from headrace.errors import declare
 
 if TYPE_CHECKING:
-    from headrace.doctor.report import Report
+    from headrace.doctor.reports.report import Report
 
 NOT_A_TRACE = declare(
     "HR0920",

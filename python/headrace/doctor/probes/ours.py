@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from headrace import _core
-from headrace.doctor.files import DEPTHS, Reads
-from headrace.doctor.loop import time_loop
 from headrace.doctor.model import Stage
+from headrace.doctor.probes.files import DEPTHS, Reads
+from headrace.doctor.timing.loop import time_loop
 from headrace.errors import Error
 from headrace.loader import Loader
 from headrace.pipeline import Pipeline

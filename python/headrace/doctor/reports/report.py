@@ -9,18 +9,18 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace.doctor.loop import Spread
 from headrace.doctor.model import Case
-from headrace.doctor.ours import Price
-from headrace.doctor.pulse import Vitals
-from headrace.doctor.recording import Timeline
+from headrace.doctor.probes.ours import Price
 from headrace.doctor.regions import Region
-from headrace.doctor.remedies import Prediction
+from headrace.doctor.remedies.prediction import Prediction
+from headrace.doctor.timing.loop import Spread
+from headrace.doctor.timing.pulse import Vitals
+from headrace.doctor.timing.recording import Timeline
 from headrace.doctor.verdict import NOT_INPUT_BOUND, Verdict
 
 if TYPE_CHECKING:
-    from headrace.doctor.samples import Sample
-    from headrace.doctor.verify import Verified
+    from headrace.doctor.probes.samples import Sample
+    from headrace.doctor.remedies.verify import Verified
 
 
 @dataclasses.dataclass
@@ -115,22 +115,22 @@ class Report:
 
         Raises OSError where ``path`` cannot be written.
         """
-        from headrace.doctor import page
+        from headrace.doctor.reports import page
 
         Path(path).write_text(page.of(self), encoding="utf-8")
 
     def trace(self, path: str | Path) -> None:
         """Writes when what happened, in Chrome's JSON, which ui.perfetto.dev opens.
 
-        Compressed where ``path`` ends in .gz. ``headrace.doctor.trace.merge`` puts it into a trace
-        of PyTorch's profiler. Raises OSError where ``path`` cannot be written.
+        Compressed where ``path`` ends in .gz. ``headrace.doctor.reports.trace.merge`` puts it into
+        a trace of PyTorch's profiler. Raises OSError where ``path`` cannot be written.
         """
-        from headrace.doctor import trace
+        from headrace.doctor.reports import trace
 
         trace.write(trace.trace_of(self), path)
 
     def __str__(self) -> str:
-        from headrace.doctor import text
+        from headrace.doctor.reports import text
 
         return text.of(self)
 

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from headrace.delivery.nested import take_apart
-from headrace.doctor import thread_clock
 from headrace.doctor.meeting import Meeting
-from headrace.doctor.pace import Pace
-from headrace.doctor.patience import Stuck
-from headrace.doctor.recording import Recorder, Recording
+from headrace.doctor.timing import thread_clock
+from headrace.doctor.timing.pace import Pace
+from headrace.doctor.timing.patience import Stuck
+from headrace.doctor.timing.recording import Recorder, Recording
+from headrace.doctor.timing.whereabouts import told
 from headrace.doctor.verdict import Window
-from headrace.doctor.whereabouts import told
 
 WINDOWS = 3  # a measurement is repeated so often: what they disagree by is its noise
 KEPT_BYTES = 256 << 20  # bytes of batches that are kept to be replayed

@@ -17,11 +17,12 @@ from typing import Any
 
 from headrace import _core
 from headrace.delivered import Delivered
-from headrace.doctor import changes, torch_dataloader
-from headrace.doctor.changes import Change, maker
 from headrace.doctor.conclusion import case_of
 from headrace.doctor.findings import Findings
-from headrace.doctor.trials import stored_in
+from headrace.doctor.probes import torch_dataloader
+from headrace.doctor.remedies import changes
+from headrace.doctor.remedies.changes import Change, maker
+from headrace.doctor.remedies.trials import stored_in
 from headrace.errors import Error
 from headrace.loader import Loader
 from headrace.sources import Source, subset

@@ -6,13 +6,13 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from headrace.doctor import copying
 from headrace.doctor.findings import Findings
-from headrace.doctor.loop import once_more, settle
-from headrace.doctor.pace import Pace
+from headrace.doctor.probes import copying
 from headrace.doctor.regions import Recorder, clock_of_steps, recording
 from headrace.doctor.stand_in import StandIn
-from headrace.doctor.torch_regions import watched
+from headrace.doctor.timing.loop import once_more, settle
+from headrace.doctor.timing.pace import Pace
+from headrace.doctor.timing.torch_regions import watched
 
 _PATIENT = 3  # a step that takes so many times the experiment's seconds is left alone
 _ENOUGH = 3  # steps in which there was no part: then there is none

@@ -6,11 +6,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from headrace.doctor.reports.wording import number, percent
 from headrace.doctor.verdict import FED_SHARE
-from headrace.doctor.wording import number, percent
 
 if TYPE_CHECKING:
-    from headrace.doctor.report import Report
+    from headrace.doctor.reports.report import Report
 
 _SLOWED = 0.8  # of its rate alone; below, a step is said to be held up
 _SENTENCES = {

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.doctor.model import Case
-from headrace.doctor.ours import Anatomy, names_of, without
+from headrace.doctor.probes.ours import Anatomy, names_of, without
 from headrace.errors import declare
 from headrace.loader import Loader
 from headrace.pipeline import Pipeline
@@ -195,7 +195,7 @@ def _resident(loader: Loader) -> Change | None:
 
 def maker(loader: Loader, **kept: Any) -> Make:
     """Makes loaders like one; ``kept``: keywords of all of them."""
-    from headrace.doctor.ours import like
+    from headrace.doctor.probes.ours import like
 
     def make(source: Any = None, pipeline: Pipeline | None = None, **changes: Any) -> Loader:
         return like(loader, source, pipeline, **{**kept, **changes})
