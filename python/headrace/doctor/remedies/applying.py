@@ -86,7 +86,9 @@ def _prefetched(found: Findings, name: str) -> Any:
 def _of_dataloader(loader: Any, name: str, stack: contextlib.ExitStack) -> Any:
     count, _, word = name.partition(" ")
     if word == "workers":
-        return torch_dataloader.rebuilt(loader, num_workers=int(count))
+        return torch_dataloader.rebuilt(
+            loader, num_workers=int(count), persistent_workers=int(count) > 0
+        )
     if count == "without":
         return torch_dataloader.without_transform(loader, word)
     if name == "Headrace instead":

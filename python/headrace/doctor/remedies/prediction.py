@@ -160,11 +160,14 @@ def copied_aside(case: Case, what: str, pinned: float) -> Remedy:
 
 
 def replaced(case: Case, name: str, what: str, rates: tuple[float, float]) -> Remedy:
-    """Another input, whose rate alone was measured: (at worst, at best) records a second."""
+    """Another input, whose rate alone was measured: (at worst, at best) records a second.
+
+    It had all cores, so it has fewer where the step takes some.
+    """
 
     def at(rate: float) -> Case:
-        stage = Stage(name, "decode", 1 / rate, ("cores",))
-        return dataclasses.replace(case, stages=(stage,), workers=1, cores=1, overlapped=True)
+        stage = Stage(name, "decode", case.cores / rate, ("cores",))
+        return dataclasses.replace(case, stages=(stage,), workers=case.cores, overlapped=True)
 
     return Remedy(name, what, at(rates[0]), at(rates[1]))
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from headrace.doctor.model import Case, input_rate
+from headrace.doctor.probes import torch_dataloader
 from headrace.doctor.probes.files import Reads
 from headrace.doctor.probes.ours import Anatomy
 from headrace.doctor.remedies import changes, resizing
@@ -79,8 +80,11 @@ def of_dataloader(
     copies: dict[str, float] | None = None,
 ) -> list[Remedy]:
     """For torch's DataLoader: more workers, less work, and Headrace in its place, as measured."""
-    found = _by_numbers(case, anatomy)
+    found = _left_out(case, anatomy)
     found += _of_copies(case, copies or {}, 'hr.prefetch(loader, "cuda"): copied while you step')
+    if case.workers < case.cores or not case.overlapped:
+        seconds /= 2
+        found.append(_more_workers(loader, case, seconds))
     from headrace.migrate import from_dataloader
 
     try:
@@ -130,12 +134,20 @@ def _of_copies(case: Case, copies: dict[str, float], what: str) -> list[Remedy]:
     return [remedies.copied_aside(case, what, share)]
 
 
-def _by_numbers(case: Case, anatomy: Anatomy) -> list[Remedy]:
+def _more_workers(loader: Any, case: Case, seconds: float) -> Remedy:
+    """As many workers as cores, which stay: else each epoch waits until they have started."""
+    what = f"num_workers={case.cores}, persistent_workers=True"
+    more = torch_dataloader.rebuilt(loader, num_workers=case.cores, persistent_workers=True)
+    timed = time_loop(more, None, seconds)
+    if timed.failure or not timed.windows:
+        return remedies.more_workers(case, case.cores, what)
+    each = sorted(window.rate for window in timed.windows)
+    return remedies.replaced(case, f"{case.cores} workers", what, (each[0], each[-1]))
+
+
+def _left_out(case: Case, anatomy: Anatomy) -> list[Remedy]:
     """What follows from the stages alone."""
     found = []
-    if case.workers < case.cores or not case.overlapped:
-        count = max(case.cores, 1)
-        found.append(remedies.more_workers(case, count, f"num_workers={count}"))
     total = sum(stage.seconds for stage in case.stages)
     priced = {price.name: price for price in anatomy.prices}
     for stage in case.stages:
