@@ -270,7 +270,7 @@ def examined(folder: Path, breaks: str = "pass") -> subprocess.CompletedProcess[
         folder,
         SCRIPT + LOOP.replace("BREAKS", breaks),
         *("-m", "headrace", "doctor", "--json", "--script", "train.py", "--seconds", "2"),
-        *(*skip, "--patience", "60", "--", "1"),
+        *(*skip, "--patience", "30", "--", "1"),
     )
 
 
