@@ -369,12 +369,31 @@ def test_the_command_says_whether_data_is_the_bottleneck(tmp_path: Path) -> None
     assert "This machine" in text.stdout and text.stderr == ""
 
 
+@pytest.mark.parametrize("name", ["steps", "by_field", "make"])
+def test_the_command_takes_a_pipeline_of_the_users(tmp_path: Path, name: str) -> None:
+    pytest.importorskip("typer")
+    script = tmp_path / "mine.py"
+    script.write_text(
+        "from headrace import transforms as T\n"
+        "steps = [T.RandomResizedCrop(8), T.RandomHorizontalFlip()]\n"
+        "by_field = {'image': steps}\n"
+        "def make(): return steps\n"
+    )
+    done = command(PICTURES, "--json", "--seconds", "1", "--pipeline", f"{script}:{name}")
+    assert done.returncode in (0, 1), done.stderr
+    prices = json.loads(done.stdout)["prices"]
+    assert all(price["name"] == "RandomHorizontalFlip" for price in prices)
+    assert name == "by_field" or prices
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
         (["nowhere"], 3, "no such file or folder"),
         ([PICTURES, "--step", "nowhere.py:step"], 2, "no such file"),
         ([PICTURES, "--step", f"{__file__}:missing"], 2, "has no function missing"),
+        ([PICTURES, "--pipeline", f"{__file__}:missing"], 2, "is not in that file"),
+        ([PICTURES, "--pipeline", f"{__file__}:nothing"], 2, "calling it failed: TypeError"),
         ([PICTURES, "--skip", "lunch"], 2, "HR0900"),
         ([PICTURES, "--seconds", "0"], 2, "seconds"),
     ],

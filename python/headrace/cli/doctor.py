@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headrace.cli import doctor_files, doctor_script, output
+from headrace.cli import doctor_files, doctor_script, named, output
 from headrace.cli.preset import PRESETS, loader_of
 
 if TYPE_CHECKING:
@@ -47,6 +47,13 @@ def run(
             "crop; decode: whole pictures, uint8.",
         ),
     ] = PRESETS[0],
+    pipeline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE.py:NAME",
+            help="Your transforms instead: a list, a dict by field, or a function returning one.",
+        ),
+    ] = None,
     size: Annotated[int, typer.Option(min=1, help="Side of the delivered pictures.")] = 224,
     batch_size: Annotated[int, typer.Option(min=1)] = 64,
     threads: Annotated[int | None, typer.Option(min=1, help="Default: the allowed cores.")] = None,
@@ -100,6 +107,7 @@ def run(
     """
     from headrace.doctor.call import doctor
     from headrace.doctor.experiments import EXPERIMENTS
+    from headrace.loader import Loader
 
     doctor_files.check(html, trace, merge_trace)
     here = [path.absolute() if path else None for path in (html, trace, merge_trace)]
@@ -121,9 +129,12 @@ def run(
     if source is None or len(source) != 1:
         output.fail("headrace: doctor takes one SOURCE, or --script FILE.py", output.USAGE)
     called = step_named(step, device_copy)
-    loader = loader_of(
-        output.open_source(source[0]), preset, size, batch_size=batch_size, threads=threads
-    )
+    options: dict[str, Any] = {"batch_size": batch_size, "threads": threads}
+    if pipeline is not None:
+        transforms = named.transforms("--pipeline", pipeline)
+        loader = Loader(output.open_source(source[0]), transforms, shuffle=True, **options)
+    else:
+        loader = loader_of(output.open_source(source[0]), preset, size, **options)
     with output.progress("examining", len(EXPERIMENTS), quiet=json) as done:
         report = doctor(
             loader,
@@ -147,24 +158,4 @@ def step_named(text: str | None, device_copy: str | None) -> Callable[[Any], Any
         return stand_in_from(text, device_copy)
     if device_copy is not None:
         output.fail("headrace: --device-copy goes with a --step that is a time", output.USAGE)
-    return function_named(text) if text else None
-
-
-def function_named(text: str) -> Callable[[Any], Any]:
-    """ "train.py:step": the function of that name in that file, which is run to define it."""
-    import runpy
-
-    path, _, name = text.rpartition(":")
-    if not path or not Path(path).is_file():
-        output.fail(f"headrace: --step {text}: no such file; write FILE.py:NAME", output.USAGE)
-    try:
-        found = runpy.run_path(path, run_name="headrace_step").get(name)
-    except Exception as error:
-        output.fail(
-            f"headrace: --step {text}: {path} does not run: {type(error).__name__}: {error}",
-            output.USAGE,
-        )
-    if not callable(found):
-        output.fail(f"headrace: --step {text}: {path} has no function {name}", output.USAGE)
-    function: Callable[[Any], Any] = found
-    return function
+    return named.function("--step", text) if text else None
