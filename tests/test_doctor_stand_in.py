@@ -146,6 +146,7 @@ def test_a_slow_copy_is_found_without_a_gpu(clock: VirtualClock) -> None:
     assert report.case.copy_seconds == pytest.approx(0.001, rel=0.05)
     assert report.stall_share == pytest.approx(2 / 3, abs=0.05)
     assert report.copies["pageable"] == 2e6
+    assert report.copy_hidden == pytest.approx(0, abs=0.1)
 
 
 def generated(seed: int) -> tuple[float, StandIn, str]:
@@ -168,11 +169,15 @@ def test_generated_stand_ins_are_told_apart(clock: VirtualClock, seed: int) -> N
 def test_a_fast_copy_leaves_the_step_the_limit(clock: VirtualClock) -> None:
     report = examined(clock, 0.0001, StandIn(0.002, copy_bytes_per_second=1e9))
     assert report.verdict == "consumer", report
+    assert report.copy_hidden is None  # 8 µs of 2 ms
 
 
 def test_a_copy_under_the_step_is_no_limit(clock: VirtualClock) -> None:
     step = StandIn(0.005, copy_bytes_per_second=2e6, overlapped=True)
-    assert examined(clock, 0.0001, step).verdict == "consumer"
+    report = examined(clock, 0.0001, step)
+    assert report.verdict == "consumer"
+    assert report.copy_hidden == pytest.approx(1, abs=0.1)
+    assert "under the steps, not waited for" in str(report)
 
 
 def test_a_slow_loader_is_not_taken_for_a_slow_copy(clock: VirtualClock) -> None:

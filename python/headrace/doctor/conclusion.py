@@ -6,16 +6,19 @@ from __future__ import annotations
 import dataclasses
 import math
 import multiprocessing
+from typing import Any
 
 from headrace import _core
+from headrace.delivery.nested import take_apart
 from headrace.doctor.findings import Findings
 from headrace.doctor.model import Case, Stage, input_rate, sustained
 from headrace.doctor.probes import files
 from headrace.doctor.remedies.prediction import ranked
 from headrace.doctor.stand_in import StandIn
-from headrace.doctor.timing.loop import Timed
+from headrace.doctor.timing.loop import Timed, bytes_in, records_in
 from headrace.doctor.verdict import Window, disagreement, judge
 
+_TELLING = 0.05  # of a step's time; copies that take less cannot be told from it
 _HELD_UP = 0.05  # records that wait for memory, on average; fewer happen at any limit
 
 
@@ -29,6 +32,7 @@ def conclude(found: Findings) -> None:
     report.resources = sustained(case)
     report.waits = timed.wait
     report.start_seconds = timed.first
+    report.copy_hidden = _hidden_copies(found)
     windows = timed.windows
     if found.real is not None:
         report.steps = timed.step
@@ -163,10 +167,31 @@ def _copy_seconds(found: Findings) -> float:
     return 1 / found.cached.rate - 1 / found.ceiling.rate
 
 
+def _hidden_copies(found: Findings) -> float | None:
+    """The share of a batch's way to the device that lies under the steps; None where copies are
+    too short, or too noisy, to tell."""
+    rate = found.report.copies.get("pinned" if _is_pinned(found.kept) else "pageable")
+    if not found.device or not rate or not found.kept:
+        return None
+    if found.ceiling is None or found.cached is None:
+        return None
+    batch = found.kept[0]
+    direct = bytes_in(batch) / rate / max(1, records_in(batch))
+    step = 1 / found.ceiling.rate
+    if direct < _TELLING * step or direct < 2 * _noise_of_copies(found) * step:
+        return None
+    return max(0.0, min(1.0, 1 - (1 / found.cached.rate - step) / direct))
+
+
 def _noise_of_copies(found: Findings) -> float:
     """By how much the measurements disagree whose difference copies are."""
     known = [timed for timed in (found.ceiling, found.cached) if timed is not None]
     return max((disagreement([w.rate for w in timed.windows]) for timed in known), default=0.0)
+
+
+def _is_pinned(kept: list[Any]) -> bool:
+    arrays = take_apart(kept[:1], lambda value: hasattr(value, "is_pinned")).leaves
+    return bool(arrays) and all(array.is_pinned() for array in arrays)
 
 
 def _calibrated(found: Findings, case: Case) -> Case:

@@ -18,7 +18,6 @@ from headrace.doctor.reports.figure import Chart
 from headrace.doctor.reports.style import STYLE
 from headrace.doctor.reports.svg import clean
 from headrace.doctor.reports.wording import (
-    COPIES,
     HOST,
     RATES,
     STORAGE,
@@ -26,7 +25,6 @@ from headrace.doctor.reports.wording import (
     number,
     percent,
     plain,
-    size,
 )
 
 if TYPE_CHECKING:
@@ -190,7 +188,7 @@ def _storage(report: Report) -> str | None:
 
 
 def _copies(report: Report) -> str | None:
-    rows = [(COPIES.get(n, n), f"{size(v)}/s") for n, v in report.copies.items()]
+    rows = text.copy_lines(report)
     return figure.table(("copying memory", "rate"), rows) if rows else None
 
 

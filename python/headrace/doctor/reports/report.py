@@ -51,6 +51,7 @@ class Report:
     samples: list[Sample] = dataclasses.field(default_factory=list)
     storage: dict[str, Any] = dataclasses.field(default_factory=dict)
     copies: dict[str, float] = dataclasses.field(default_factory=dict)
+    copy_hidden: float | None = None
     host: dict[str, Any] = dataclasses.field(default_factory=dict)
     sweep: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     notes: list[str] = dataclasses.field(default_factory=list)
@@ -97,6 +98,7 @@ class Report:
             "slowest": self.slowest,
             "storage": self.storage,
             "copies": self.copies,
+            "copy_hidden": self.copy_hidden,
             "host": self.host,
             "sweep": self.sweep,
             "notes": self.notes,

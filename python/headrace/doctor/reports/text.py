@@ -76,7 +76,7 @@ def _tables(report: Report, bars: bool) -> list[tuple[str, list[tuple[str, ...]]
         ("Slowest records",
          [(f"{item['ms']:.1f} ms", str(item["key"])) for item in report.slowest], (0,)),
         ("Storage", [(STORAGE.get(n, n), plain(n, v)) for n, v in report.storage.items()], ()),
-        ("Copies", [(COPIES.get(n, n), f"{size(v)}/s") for n, v in report.copies.items()], ()),
+        ("Copies", copy_lines(report), ()),
         ("Threads or workers of the loader alone", _sweep_lines(report), (0, 1, 2)),
         ("This machine", [(HOST.get(name, name), plain(name, v)) for name, v in known], ()),
     ]  # fmt: skip
@@ -152,6 +152,15 @@ def _prediction_lines(report: Report) -> list[tuple[str, ...]]:
         (f"{least:>{low}} to {most:>{high}}", f"{p.name} ({p.what})")
         for (least, most), p in zip(ranges, report.predictions, strict=True)
     ]
+
+
+def copy_lines(report: Report) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [
+        (COPIES.get(name, name), f"{size(rate)}/s") for name, rate in report.copies.items()
+    ]
+    if report.copy_hidden is not None:
+        rows.append(("under the steps, not waited for", f"{report.copy_hidden:.0%}"))
+    return rows
 
 
 def _sweep_lines(report: Report) -> list[tuple[str, ...]]:
