@@ -95,7 +95,7 @@ struct LoaderStats {
   int64_t batches = 0, records = 0, bad_records = 0, warnings = 0, copies = 0;
   double wall_seconds = 0, wait_seconds = 0;  // of iteration; of next() waiting for a batch
   double memory_wait_seconds = 0;  // of records, for memory within the limit; summed over threads
-  StageSeconds stages;                        // summed over threads, estimated by sampling
+  StageSeconds stages;             // summed over threads, estimated by sampling
   int threads = 0;
   size_t memory_limit = 0, memory_used = 0, memory_peak = 0;
   size_t resident_bytes = 0;  // of memory_used, for records that stay

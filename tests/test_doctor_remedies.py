@@ -276,3 +276,20 @@ def test_copies_that_are_pageable_are_offered_pinned_ones() -> None:
     assert found.worst.copy_seconds == pytest.approx(0.0025) and found.best.copy_overlapped
     assert trials._of_copies(WAITS, copies, "hr.prefetch") == []
     assert trials._of_copies(case, {"host": 1e10}, "hr.prefetch") == []
+
+
+@pytest.mark.parametrize(
+    ("step_cores", "workers", "told"), [(2, 2, True), (1, 1, False), (2, 0, False)]
+)
+def test_a_step_with_several_threads_beside_workers_is_warned_of(
+    step_cores: float, workers: int, told: bool
+) -> None:
+    from headrace.doctor import conclusion
+    from headrace.doctor.findings import Findings
+
+    found = Findings([], None)
+    found.real = object()  # type: ignore[assignment]
+    case = Case((), workers, cores=2, step_seconds=0.01, step_alone=0.01)
+    case = dataclasses.replace(case, step_cores=0.01 * step_cores)
+    conclusion._note_crowded_cores(found, case)
+    assert any("OMP_NUM_THREADS=1" in note for note in found.report.notes) == told

@@ -201,6 +201,42 @@ def test_a_loader_of_ours(tmp_path: Path) -> None:
     assert "batch_size=4" in done.report["script"]["loader"]
 
 
+def test_a_script_that_closes_its_loader_is_examined_all_the_same(tmp_path: Path) -> None:
+    done = examine(
+        tmp_path,
+        """
+        import headrace as hr
+        class Records:
+            def __len__(self): return 64
+            def __getitem__(self, index): return {"x": np.full(4, index, np.float32)}
+        with hr.Loader(Records(), batch_size=4) as loader:
+            for epoch in range(10 ** 6):
+                for (x,) in loader.torch():
+                    model(x).sum().backward()
+        """,
+        head="import numpy as np, torch\nmodel = torch.nn.Linear(4, 3)\n",
+    )
+    assert_measured(done)
+    assert done.report["rates"]["loader"] > 0 and "closed" not in str(done.report["notes"])
+
+
+def test_records_that_a_migration_compares_are_no_loop_of_the_scripts(tmp_path: Path) -> None:
+    done = examine(
+        tmp_path,
+        """
+        import headrace as hr
+        rows = torch.utils.data.TensorDataset(torch.rand(64, 4))
+        loader = hr.from_dataloader(torch.utils.data.DataLoader(rows, batch_size=4), verbose=False)
+        for epoch in range(10 ** 6):
+            for (x,) in loader.torch():
+                model(x).sum().backward()
+        """,
+        head="import torch\nmodel = torch.nn.Linear(4, 3)\n",
+    )
+    assert_measured(done)
+    assert done.report["script"]["other_loops"] == []
+
+
 def test_a_program_without_torch_that_iterates_ours(tmp_path: Path) -> None:
     done = examine(
         tmp_path,

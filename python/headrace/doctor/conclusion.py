@@ -19,6 +19,7 @@ from headrace.doctor.timing.loop import Timed, bytes_in, records_in
 from headrace.doctor.verdict import Window, disagreement, judge
 
 _TELLING = 0.05  # of a step's time; copies that take less cannot be told from it
+_SEVERAL = 1.3  # cores that a step keeps busy on average, with more than one thread
 _HELD_UP = 0.05  # records that wait for memory, on average; fewer happen at any limit
 
 
@@ -43,6 +44,7 @@ def conclude(found: Findings) -> None:
         case = dataclasses.replace(case, step_seconds=0.0)
     if found.anatomy is None and found.ours is not None and not case.stages:
         found.note("Without the experiment 'decode' nobody knows what the loader does.")
+    _note_crowded_cores(found, case)
     report.detail = judge(case, windows, _noise_of_copies(found))
     report.verdict = report.detail.word
     if report.verdict not in ("fed", "consumer"):
@@ -71,6 +73,19 @@ def case_of(found: Findings) -> Case | None:
         epoch=_epoch(found, workers),
     )
     return _calibrated(found, _within_memory(found, case, alone.rate))
+
+
+def _note_crowded_cores(found: Findings, case: Case) -> None:
+    """A step with several threads, on cores that a loader fills, waits for the slowest of them."""
+    if found.real is None or case.step_alone <= 0:
+        return
+    threads = case.step_cores / case.step_alone
+    if threads > _SEVERAL and case.cores < case.workers + threads:
+        found.note(
+            f"The step computes on {min(threads, case.cores):.1f} cores, and there are "
+            f"{case.cores} for it and the loader: its threads then wait for each other, more than predictions know. With "
+            "OMP_NUM_THREADS=1, or torch.set_num_threads(1), they do not."
+        )
 
 
 def _within_memory(found: Findings, case: Case, rate: float) -> Case:

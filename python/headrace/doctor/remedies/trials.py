@@ -95,7 +95,7 @@ def of_dataloader(
     if timed.windows and not timed.failure:
         rates["headrace"] = timed.rate
         each = sorted(window.rate for window in timed.windows)
-        what = "hr.from_dataloader(loader): the same batches, made by Headrace"
+        what = "hr.from_dataloader(loader).torch(): the same batches, made by Headrace"
         found.append(remedies.replaced(case, "Headrace instead", what, (each[0], each[-1])))
     return found
 

@@ -231,6 +231,8 @@ class _Examination:
             best = next((timed[p] for p in phases if p in timed and timed[p].windows), None)
             if best is not None:
                 setattr(found, name, found.counted(name, what, best))
+        if found.ceiling is not None:
+            found.step_cores = loop.step_cores
         if found.real is not None:
             report.vitals = loop.vitals
         report.script = {

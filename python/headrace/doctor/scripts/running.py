@@ -27,7 +27,8 @@ from headrace.loader import Loader
 
 _HESITATION = 2.0  # times a loop's measurements: so long another loop may turn out to train
 _STUBBORN = 25  # times that a script may catch what ends it
-_OURS = str(Path(__file__).parent.parent) + os.sep
+_OURS = str(Path(__file__).parents[2]) + os.sep
+_CHECKS = os.path.join(_OURS, "migrate", "")
 _LIBRARIES = tuple(
     os.path.join(os.path.realpath(sysconfig.get_paths()[name]), "")
     for name in ("stdlib", "purelib", "platlib")
@@ -72,6 +73,8 @@ class Running(Server):
         with undo:
             for kind in (Loader, Delivered, Prefetch):
                 self._wrap(undo, kind)
+            for owner in (Loader, Prefetch):
+                self._keep_open(undo, owner)
             changes = {
                 "torch.utils.data.dataloader": lambda m: self._wrap(undo, m.DataLoader),
                 "torch.autograd": lambda m: self._count_backward(undo, m),
@@ -85,10 +88,24 @@ class Running(Server):
         original = kind.__iter__
 
         def iterate(loader: Any) -> Any:
+            if sys._getframe(1).f_code.co_filename.startswith(_CHECKS):
+                return original(loader)  # hr.from_dataloader compares some records
             return self._iterate(loader, lambda: original(loader))
 
         kind.__iter__ = iterate
         undo.callback(setattr, kind, "__iter__", original)
+
+    def _keep_open(self, undo: contextlib.ExitStack, kind: Any) -> None:
+        """A script that ends closes its loaders (``with hr.Loader(...)``); the loop's is needed."""
+        original = kind.close
+
+        def close(loader: Any) -> None:
+            loops = (loop.loader for loop in self.loops)
+            if not any(loader is known or loader is data_of(known) for known in loops):
+                original(loader)
+
+        kind.close = close
+        undo.callback(setattr, kind, "close", original)
 
     def _count_backward(self, undo: contextlib.ExitStack, autograd: Any) -> None:
         original = autograd.backward

@@ -61,6 +61,8 @@ class Loop:
         self._phase = REAL
         self._tally = self._real(None)
         self._timed: dict[str, Timed] = {}
+        self._warm, self._busy = 0, 0.0  # batches, and CPU seconds when they began
+        self.step_cores = 0.0  # seconds of cores that the step keeps busy for a record
 
     def _real(self, meeting: Meeting | None) -> Tally:
         return Tally(self._plan.real, least=2, warm=2, meeting=meeting)
@@ -145,11 +147,15 @@ class Loop:
             seconds /= 2
         self._tally = Tally(seconds, least=1, warm=warm, meeting=meeting)
         settle()
+        self._warm, self._busy = warm, time.process_time()
 
     def _done(self, timed: Timed) -> None:
         self._timed[self._phase] = timed
         if self._phase == REAL and timed.windows:
             self.vitals = vitals(self._pulse, self._born, dataclasses.replace(timed, first=0.0))
+        if self._phase in (ONE, ON_DEVICE) and timed.batches:
+            share = timed.batches / (timed.batches + self._warm)
+            self.step_cores = share * (time.process_time() - self._busy) / max(1, timed.records)
 
     def finish(self, failure: str = "") -> dict[str, Timed]:
         """What was measured, by phase, as far as it came; ``failure`` ended the last one."""

@@ -6,11 +6,12 @@ from __future__ import annotations
 import os
 import sysconfig
 import traceback
+from pathlib import Path
 
 from headrace.errors import Error
 from headrace.loader import Loader
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_PACKAGE = str(Path(__file__).resolve().parents[2])
 _NOT_THE_USERS = (_PACKAGE, sysconfig.get_path("stdlib"), "<")  # but for what pip installs
 
 
