@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Train on pairs of a sound and a picture: two encoders, fused, with one classifier on top.
+
+    python sound_and_picture.py SOUNDS PICTURES --workers 2
+
+SOUNDS is a folder of mono .wav files named LABEL_anything.wav, PICTURES one of .jpg files; the
+n-th sound goes with the n-th picture.
+"""
+
+import argparse
+import wave
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+
+class Pairs(Dataset):
+    def __init__(self, sounds, pictures):
+        self.sounds = sorted(Path(sounds).rglob("*.wav"))
+        self.pictures = sorted(Path(pictures).rglob("*.jpg"))
+        names = sorted({path.name.split("_")[0] for path in self.sounds})
+        self.classes = {name: number for number, name in enumerate(names)}
+
+    def __len__(self):
+        return len(self.sounds)
+
+    def read_sound(self, path):
+        with wave.open(str(path)) as file:
+            samples = np.frombuffer(file.readframes(8000), np.int16) / 32768
+        samples = torch.tensor(np.resize(samples, 8000), dtype=torch.float32)
+        window = torch.hann_window(256)
+        spectrum = torch.stft(samples, 256, 64, window=window, return_complex=True).abs()
+        return torch.log1p(spectrum)[None]
+
+    def read_picture(self, path):
+        image = Image.open(path).convert("RGB").resize((128, 128), Image.BICUBIC)
+        return torch.tensor(np.asarray(image)).permute(2, 0, 1).float() / 255
+
+    def __getitem__(self, index):
+        sound = self.sounds[index]
+        picture = self.pictures[index % len(self.pictures)]
+        label = self.classes[sound.name.split("_")[0]]
+        return {
+            "sound": self.read_sound(sound),
+            "picture": self.read_picture(picture),
+            "label": label,
+        }
+
+
+class Encoder(nn.Sequential):
+    def __init__(self, channels):
+        super().__init__(
+            nn.Conv2d(channels, 16, 5, stride=4),
+            nn.ReLU(),
+            nn.Conv2d(16, 32, 3, stride=2),
+            nn.ReLU(),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+        )
+
+
+class Fused(nn.Module):
+    def __init__(self, classes):
+        super().__init__()
+        self.sound = Encoder(1)
+        self.picture = Encoder(3)
+        self.head = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, classes))
+
+    def forward(self, batch):
+        both = torch.cat([self.sound(batch["sound"]), self.picture(batch["picture"])], dim=1)
+        return self.head(both)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sounds")
+    parser.add_argument("pictures")
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--workers", type=int, default=0)
+    args = parser.parse_args()
+
+    dataset = Pairs(args.sounds, args.pictures)
+    loader = DataLoader(dataset, batch_size=16, shuffle=True, num_workers=args.workers)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model = Fused(len(dataset.classes)).to(device)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+
+    for epoch in range(args.epochs):
+        for step, batch in enumerate(loader):
+            batch = {name: value.to(device) for name, value in batch.items()}
+            loss = nn.functional.cross_entropy(model(batch), batch["label"])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if step % 10 == 0:
+                print(f"epoch {epoch}, step {step}: loss {loss.item():.3f}")
+
+
+if __name__ == "__main__":
+    main()
