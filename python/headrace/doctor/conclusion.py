@@ -44,9 +44,10 @@ def conclude(found: Findings) -> None:
         case = dataclasses.replace(case, step_seconds=0.0)
     if found.anatomy is None and found.ours is not None and not case.stages:
         found.note("Without the experiment 'decode' nobody knows what the loader does.")
-    _note_crowded_cores(found, case)
     report.detail = judge(case, windows, _noise_of_copies(found))
     report.verdict = report.detail.word
+    if case.overlapped or report.input_bound:  # else nothing runs beside the step
+        _note_crowded_cores(found, case)
     if report.verdict not in ("fed", "consumer"):
         report.predictions = ranked(case, found.offers, timed.rate)
 
