@@ -20,10 +20,10 @@ import pytest
 from headrace.doctor.model import Case, Stage
 from headrace.doctor.probes import samples
 from headrace.doctor.probes.ours import Price
-from headrace.doctor.probes.samples import Sample
+from headrace.doctor.probes.sample import Sample
 from headrace.doctor.regions import Region
 from headrace.doctor.remedies.prediction import Prediction
-from headrace.doctor.remedies.verify import Verified
+from headrace.doctor.remedies.verified import Verified
 from headrace.doctor.reports import charts, figure, page, style, svg, text, time_charts
 from headrace.doctor.reports.report import Report
 from headrace.doctor.timing.loop import Spread

@@ -17,7 +17,8 @@ from headrace.doctor.model import Case, Stage
 from headrace.doctor.probes.ours import Anatomy, Price
 from headrace.doctor.remedies import applying, verify
 from headrace.doctor.remedies.prediction import Remedy
-from headrace.doctor.remedies.verify import Verified
+from headrace.doctor.remedies.verified import Verified
+from headrace.doctor.reports.text import verified_lines
 from headrace.doctor.timing.loop import time_loop
 
 import headrace as hr
@@ -63,7 +64,7 @@ def test_the_range_has_two_ends(after: float, inside: bool) -> None:
 
 
 def test_it_is_told_in_words_and_in_plain_values() -> None:
-    text = "\n".join(": ".join(line) for line in verify.lines(MADE))
+    text = "\n".join(": ".join(line) for line in verified_lines(MADE))
     assert "predicted: 2.00x (1.80 to 2.20), 900 to 1,100 records/s" in text
     assert "found: 2.10x, 840 records/s, and 400 without it: inside the range" in text
     assert "off by -5%" in text and "of 8 records" not in text
@@ -71,13 +72,13 @@ def test_it_is_told_in_words_and_in_plain_values() -> None:
     assert json.loads(json.dumps(value)) == value
     assert value["applied"] and value["inside"] and value["found_gain"] == pytest.approx(2.1)
     part = Verified("x", 9, 11, 5, 4, 8, records=1000, whole=2000, disk_bytes=5_000_000)
-    text = "\n".join(": ".join(line) for line in verify.lines(part))
+    text = "\n".join(": ".join(line) for line in verified_lines(part))
     assert "1,000 of 2,000 records" in text and "5.0 MB" in text
 
 
 def test_what_was_not_applied_says_why() -> None:
     made = Verified("resize once", reason="left to you")
-    assert verify.lines(made) == [("resize once", "not applied: left to you")]
+    assert verified_lines(made) == [("resize once", "not applied: left to you")]
     assert made.json() == {"name": "resize once", "applied": False, "reason": "left to you"}
 
 

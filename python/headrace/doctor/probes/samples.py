@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import functools
 import time
 from collections.abc import Callable, Mapping
@@ -12,24 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace.doctor.probes.sample import Pixels, Sample
+
 if TYPE_CHECKING:
     from headrace.doctor.findings import Findings
-
-Pixels = np.ndarray[Any, Any]
 
 SIDE = 144  # pixels of the longer side of a small picture
 _OTHERS = 7
 _LARGEST = 1 << 28  # bytes of a picture that is made smaller at all
-
-
-@dataclasses.dataclass(frozen=True)
-class Sample:
-    """A record. ``pixels``: uint8 (1|3, H, W), at most 144 a side; None where it has none."""
-
-    key: str
-    ms: float  # that it took to make on one thread
-    slow: bool  # one of those that took longest
-    pixels: Pixels | None = dataclasses.field(default=None, compare=False)
 
 
 def look_at_records(found: Findings, seconds: float) -> None:

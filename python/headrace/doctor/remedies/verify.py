@@ -15,6 +15,7 @@ from headrace.doctor.findings import Findings
 from headrace.doctor.remedies import applying
 from headrace.doctor.remedies.applying import CannotBe, Tell
 from headrace.doctor.remedies.prediction import Prediction, predict
+from headrace.doctor.remedies.verified import Verified
 from headrace.doctor.timing.loop import time_loop
 from headrace.errors import declare, did_you_mean
 from headrace.loader import Loader
@@ -44,65 +45,6 @@ _WORDS = {  # what people call a remedy, and what its name begins or ends with
 }
 _ROUNDS = 4
 _NOT_TRIED = "nothing is predicted of it: it does not apply, or seconds= left no time to try it"
-
-
-@dataclasses.dataclass(frozen=True)
-class Verified:
-    """What a remedy was to give and what it gave. Rates in records a second.
-
-    reason: why nothing was measured; then ``before`` and ``after`` are 0. measured: the rate that
-    the prediction was made beside. records: of how many the loops were, if not of all: ``whole``.
-    """
-
-    name: str
-    low: float = 0.0
-    high: float = 0.0
-    measured: float = 0.0
-    before: float = 0.0
-    after: float = 0.0
-    records: int = 0
-    whole: int = 0
-    disk_bytes: int = 0
-    reason: str = ""
-
-    @property
-    def predicted_gain(self) -> float:
-        """The middle of the range, as a ratio of rates: 1.5 for half as fast again."""
-        return (self.low + self.high) / 2 / self.measured if self.measured else 0.0
-
-    @property
-    def found_gain(self) -> float:
-        return self.after / self.before if self.before else 0.0
-
-    @property
-    def error(self) -> float:
-        """By what share the predicted gain is larger than the one that was found."""
-        return self.predicted_gain / self.found_gain - 1 if self.found_gain else 0.0
-
-    @property
-    def inside(self) -> bool:
-        """Whether the gain that was found lies in the range that was predicted."""
-        return self.low <= self.found_gain * self.measured <= self.high
-
-    def json(self) -> dict[str, Any]:
-        """Plain values, for the report's."""
-        if self.reason:
-            return {"name": self.name, "applied": False, "reason": self.reason}
-        return {
-            "name": self.name,
-            "applied": True,
-            "predicted_low": self.low,
-            "predicted_high": self.high,
-            "predicted_gain": self.predicted_gain,
-            "rate_before": self.before,
-            "rate_after": self.after,
-            "found_gain": self.found_gain,
-            "error": self.error,
-            "inside": self.inside,
-            "records": self.records,
-            "records_of_all": self.whole,
-            "disk_bytes": self.disk_bytes,
-        }
 
 
 def check(name: bool | str) -> None:
@@ -138,24 +80,6 @@ def verify(
         whole=made_so.whole,
         disk_bytes=made_so.disk_bytes,
     )
-
-
-def lines(made: Verified) -> list[tuple[str, ...]]:
-    """For the report's text: name and sentence."""
-    if made.reason:
-        return [(made.name, f"not applied: {made.reason}")]
-    where = "inside" if made.inside else "outside"
-    found = [
-        ("predicted", f"{made.predicted_gain:.2f}x ({made.low / made.measured:.2f} to "
-         f"{made.high / made.measured:.2f}), {made.low:,.0f} to {made.high:,.0f} records/s"),
-        ("found", f"{made.found_gain:.2f}x, {made.after:,.0f} records/s, and {made.before:,.0f} "
-         f"without it: {where} the range, the gain is off by {made.error:+.0%}"),
-    ]  # fmt: skip
-    if made.records < made.whole:
-        found.append(("over", f"{made.records:,} of {made.whole:,} records"))
-    if made.disk_bytes:
-        found.append(("wrote", f"{made.disk_bytes / 1e6:,.1f} MB, which are removed again"))
-    return [("remedy", made.name), *found]
 
 
 def _sought(name: str) -> str:

@@ -152,11 +152,7 @@ def _vitals(report: Report) -> str | None:
 
 
 def _verified(report: Report) -> str | None:
-    if report.verified is None:
-        return None
-    from headrace.doctor.remedies.verify import lines
-
-    rows = lines(report.verified)
+    rows = text.verified_lines(report.verified)
     header = ("a remedy, applied", *[""] * (max(map(len, rows), default=1) - 1))
     words = range(len(header))
     return figure.table(header, rows, words) if rows else None

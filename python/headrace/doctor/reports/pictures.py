@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.doctor.probes.samples import Pixels, Sample
+from headrace.doctor.probes.sample import Pixels, Sample
 from headrace.doctor.reports.svg import clean
 from headrace.report.png import png_from_pixels
 

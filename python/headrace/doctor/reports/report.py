@@ -19,8 +19,8 @@ from headrace.doctor.timing.recording import Timeline
 from headrace.doctor.verdict import NOT_INPUT_BOUND, Verdict
 
 if TYPE_CHECKING:
-    from headrace.doctor.probes.samples import Sample
-    from headrace.doctor.remedies.verify import Verified
+    from headrace.doctor.probes.sample import Sample
+    from headrace.doctor.remedies.verified import Verified
 
 
 @dataclasses.dataclass

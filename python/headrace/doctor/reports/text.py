@@ -23,6 +23,7 @@ from headrace.doctor.reports.wording import (
 )
 
 if TYPE_CHECKING:
+    from headrace.doctor.remedies.verified import Verified
     from headrace.doctor.reports.report import Report
     from headrace.doctor.timing.pulse import Vitals
 
@@ -72,7 +73,7 @@ def _tables(report: Report, bars: bool) -> list[tuple[str, list[tuple[str, ...]]
         ("Where the step's time goes", [*_region_lines(report)], ()),
         ("What the loop takes of the machine", [*vital_lines(report.vitals)], ()),
         ("What would help (records/s, predicted)", _prediction_lines(report), ()),
-        ("A remedy applied", _verified_lines(report), ()),
+        ("A remedy applied", verified_lines(report.verified), ()),
         ("Slowest records",
          [(f"{item['ms']:.1f} ms", str(item["key"])) for item in report.slowest], (0,)),
         ("Storage", [(STORAGE.get(n, n), plain(n, v)) for n, v in report.storage.items()], ()),
@@ -82,10 +83,24 @@ def _tables(report: Report, bars: bool) -> list[tuple[str, list[tuple[str, ...]]
     ]  # fmt: skip
 
 
-def _verified_lines(report: Report) -> list[tuple[str, ...]]:
-    from headrace.doctor.remedies.verify import lines
-
-    return lines(report.verified) if report.verified else []
+def verified_lines(made: Verified | None) -> list[tuple[str, ...]]:
+    """Name and sentence of what was found about a remedy that was applied."""
+    if made is None:
+        return []
+    if made.reason:
+        return [(made.name, f"not applied: {made.reason}")]
+    where = "inside" if made.inside else "outside"
+    found = [
+        ("predicted", f"{made.predicted_gain:.2f}x ({made.low / made.measured:.2f} to "
+         f"{made.high / made.measured:.2f}), {made.low:,.0f} to {made.high:,.0f} records/s"),
+        ("found", f"{made.found_gain:.2f}x, {made.after:,.0f} records/s, and {made.before:,.0f} "
+         f"without it: {where} the range, the gain is off by {made.error:+.0%}"),
+    ]  # fmt: skip
+    if made.records < made.whole:
+        found.append(("over", f"{made.records:,} of {made.whole:,} records"))
+    if made.disk_bytes:
+        found.append(("wrote", f"{made.disk_bytes / 1e6:,.1f} MB, which are removed again"))
+    return [("remedy", made.name), *found]
 
 
 def script_lines(report: Report) -> list[tuple[str, str]]:

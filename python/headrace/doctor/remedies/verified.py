@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What became of a remedy that was applied for real, beside what had been predicted."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Verified:
+    """What a remedy was to give and what it gave. Rates in records a second.
+
+    reason: why nothing was measured; then ``before`` and ``after`` are 0. measured: the rate that
+    the prediction was made beside. records: of how many the loops were, if not of all: ``whole``.
+    """
+
+    name: str
+    low: float = 0.0
+    high: float = 0.0
+    measured: float = 0.0
+    before: float = 0.0
+    after: float = 0.0
+    records: int = 0
+    whole: int = 0
+    disk_bytes: int = 0
+    reason: str = ""
+
+    @property
+    def predicted_gain(self) -> float:
+        """The middle of the range, as a ratio of rates: 1.5 for half as fast again."""
+        return (self.low + self.high) / 2 / self.measured if self.measured else 0.0
+
+    @property
+    def found_gain(self) -> float:
+        return self.after / self.before if self.before else 0.0
+
+    @property
+    def error(self) -> float:
+        """By what share the predicted gain is larger than the one that was found."""
+        return self.predicted_gain / self.found_gain - 1 if self.found_gain else 0.0
+
+    @property
+    def inside(self) -> bool:
+        """Whether the gain that was found lies in the range that was predicted."""
+        return self.low <= self.found_gain * self.measured <= self.high
+
+    def json(self) -> dict[str, Any]:
+        """Plain values, for the report's."""
+        if self.reason:
+            return {"name": self.name, "applied": False, "reason": self.reason}
+        return {
+            "name": self.name,
+            "applied": True,
+            "predicted_low": self.low,
+            "predicted_high": self.high,
+            "predicted_gain": self.predicted_gain,
+            "rate_before": self.before,
+            "rate_after": self.after,
+            "found_gain": self.found_gain,
+            "error": self.error,
+            "inside": self.inside,
+            "records": self.records,
+            "records_of_all": self.whole,
+            "disk_bytes": self.disk_bytes,
+        }
