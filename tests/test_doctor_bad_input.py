@@ -250,12 +250,25 @@ class Dying:
 PARENT = os.getpid()
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # torch's __del__
 def test_a_worker_that_is_killed() -> None:
     torch = pytest.importorskip("torch")
     loader = torch.utils.data.DataLoader(Dying(), batch_size=2, num_workers=1)
     report = hr.doctor(loader, nothing, seconds=0.5, patience=20)
-    assert_told(report, "DataLoader worker")
+    assert_told(report, "ended early")
+    # torch says the one, or what was left of the worker's pipe the other.
+    told = str(report.notes)
+    assert "DataLoader worker" in told or "a process that makes batches has ended" in told
     assert report.verdict == "unsure" or report.rates
+
+
+@pytest.mark.parametrize("error", [EOFError(), ConnectionResetError(104, "reset by peer")])
+def test_what_is_left_of_a_worker_is_told_in_words(error: Exception) -> None:
+    def make(number: int) -> Any:
+        raise error
+
+    report = hr.doctor(Batches(make), nothing, seconds=0.3)
+    assert_told(report, "a process that makes batches has ended")
 
 
 # Steps.

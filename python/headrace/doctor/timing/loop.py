@@ -138,8 +138,17 @@ def time_loop(
     except Stuck as stuck:
         watch.failure, watch.gave_up = told(stuck), True
     except Exception as error:
-        watch.failure = watch.failure or f"{type(error).__name__}: {error}"
+        watch.failure = watch.failure or told_of(error)
     return watch.timed()
+
+
+def told_of(error: Exception) -> str:
+    """A failure of a loader or a step in one sentence."""
+    text = str(error)
+    if isinstance(error, (EOFError, ConnectionError)):
+        # What is left of a worker process that died while it handed its batch over.
+        text = f"{text + '; ' if text else ''}a process that makes batches has ended"
+    return f"{type(error).__name__}: {text}"
 
 
 class _Watch:
@@ -209,7 +218,7 @@ class _Watch:
                 records += count
                 self._recorder.add(len(self._windows), begin.wall, took, stepped, count, restarted)
         except Exception as error:
-            self.failure = f"{type(error).__name__}: {error}"
+            self.failure = told_of(error)
         settle()
         total = time.perf_counter() - start - pace.compared
         if records and total > 0:
