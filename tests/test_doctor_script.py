@@ -45,6 +45,17 @@ def train_on(x, y, seconds=0.0):
     time.sleep(seconds)
 """
 
+OURS = """
+import numpy as np
+import headrace as hr
+
+class Records:
+    def __len__(self):
+        return 64
+    def __getitem__(self, index):
+        return {"x": np.full(4, index, np.float32)}
+"""
+
 
 class Done(NamedTuple):
     code: int
@@ -186,16 +197,12 @@ def test_a_loader_of_ours(tmp_path: Path) -> None:
     done = examine(
         tmp_path,
         """
-        import headrace as hr
-        class Records:
-            def __len__(self): return 64
-            def __getitem__(self, index): return {"x": np.full(4, index, np.float32)}
         loader = hr.Loader(Records(), batch_size=4)
         for epoch in range(10 ** 6):
             for (x,) in loader.torch():
                 model(x).sum().backward()
         """,
-        head="import numpy as np, torch\nmodel = torch.nn.Linear(4, 3)\n",
+        head=OURS + "import torch\nmodel = torch.nn.Linear(4, 3)\n",
     )
     assert_measured(done)
     assert "batch_size=4" in done.report["script"]["loader"]
@@ -205,16 +212,12 @@ def test_a_script_that_closes_its_loader_is_examined_all_the_same(tmp_path: Path
     done = examine(
         tmp_path,
         """
-        import headrace as hr
-        class Records:
-            def __len__(self): return 64
-            def __getitem__(self, index): return {"x": np.full(4, index, np.float32)}
         with hr.Loader(Records(), batch_size=4) as loader:
             for epoch in range(10 ** 6):
                 for (x,) in loader.torch():
                     model(x).sum().backward()
         """,
-        head="import numpy as np, torch\nmodel = torch.nn.Linear(4, 3)\n",
+        head=OURS + "import torch\nmodel = torch.nn.Linear(4, 3)\n",
     )
     assert_measured(done)
     assert done.report["rates"]["loader"] > 0 and "closed" not in str(done.report["notes"])
@@ -242,17 +245,12 @@ def test_a_program_without_torch_that_iterates_ours(tmp_path: Path) -> None:
         tmp_path,
         """
         import time
-        import numpy as np
-        import headrace as hr
-        class Records:
-            def __len__(self): return 64
-            def __getitem__(self, index): return {"x": np.full(4, index, np.float32)}
         loader = hr.Loader(Records(), batch_size=4)
         for epoch in range(10 ** 6):
             for batch in loader:
                 time.sleep(0.001)
         """,
-        head="",
+        head=OURS,
     )
     assert_measured(done)
     assert not done.report["script"]["trains"]

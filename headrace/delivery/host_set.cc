@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "headrace/kernels/batch/gather_on_host.h"
+#include "headrace/sampling/wrapped_indices.h"
 
 namespace headrace {
 namespace {
@@ -200,15 +201,9 @@ void HostSet::fill(const Piece& piece) {
   const Batch& batch = piece.open->batch;
   const auto epoch = static_cast<uint64_t>(batch.epoch);
   const int64_t begin = piece.open->range.begin + piece.first;
-  const int64_t size = options_.layout.positions();
   tools.indices.resize(size_t(piece.rows));
-  for (int64_t done = 0; done < piece.rows;) {
-    const int64_t position = (begin + done) % size;  // padding repeats the epoch's first records
-    const int64_t run = std::min(piece.rows - done, size - position);
-    options_.sampler->indices(piece.open->seed, epoch, position,
-                              std::span(tools.indices).subspan(size_t(done), size_t(run)));
-    done += run;
-  }
+  wrapped_indices(*options_.sampler, piece.open->seed, epoch, begin, options_.layout.positions(),
+                  tools.indices);
   if (options_.steps) {
     if (!tools.steps) tools.steps = std::make_unique<DeviceSteps>(options_.steps);
     tools.steps->begin(piece.open->seed, epoch, begin, piece.rows);

@@ -9,6 +9,7 @@
 #include "headrace/device/out_of_memory.h"
 #include "headrace/kernels/batch/gather_rows.h"
 #include "headrace/kernels/batch/launch.h"
+#include "headrace/sampling/wrapped_indices.h"
 
 namespace headrace {
 namespace {
@@ -190,13 +191,7 @@ void ResidentSet::choose(const Sampler& sampler, uint64_t seed, uint64_t epoch, 
   const bool by_kernel = rows_.in_order || rows_.order;
   if (by_kernel && !any_id && !is_partial()) return;
   rows_.indices.resize(size_t(rows_.count));
-  for (int64_t done = 0; done < rows_.count;) {
-    const int64_t position = (rows_.begin + done) % rows_.epoch_size;
-    const int64_t run = std::min(rows_.count - done, rows_.epoch_size - position);
-    sampler.indices(seed, epoch, position,
-                    std::span(rows_.indices).subspan(size_t(done), size_t(run)));
-    done += run;
-  }
+  wrapped_indices(sampler, seed, epoch, rows_.begin, rows_.epoch_size, rows_.indices);
 }
 
 BatchField ResidentSet::make_field(Table& table, uint8_t*& stage,

@@ -6,7 +6,6 @@ from __future__ import annotations
 import dataclasses
 import math
 import multiprocessing
-from typing import Any
 
 from headrace import _core
 from headrace.delivery.nested import take_apart
@@ -14,7 +13,7 @@ from headrace.doctor.findings import Findings
 from headrace.doctor.model import Case, Stage, input_rate, sustained
 from headrace.doctor.probes import files
 from headrace.doctor.remedies.prediction import ranked
-from headrace.doctor.stand_in import StandIn
+from headrace.doctor.stand_in import StandIn, is_pinned
 from headrace.doctor.timing.loop import Timed, bytes_in, records_in
 from headrace.doctor.verdict import Window, disagreement, judge
 
@@ -186,12 +185,14 @@ def _copy_seconds(found: Findings) -> float:
 def _hidden_copies(found: Findings) -> float | None:
     """The share of a batch's way to the device that lies under the steps; None where copies are
     too short, or too noisy, to tell."""
-    rate = found.report.copies.get("pinned" if _is_pinned(found.kept) else "pageable")
-    if not found.device or not rate or not found.kept:
-        return None
-    if found.ceiling is None or found.cached is None:
+    if not found.device or not found.kept or found.ceiling is None or found.cached is None:
         return None
     batch = found.kept[0]
+    arrays = take_apart(batch, lambda value: hasattr(value, "is_pinned")).leaves
+    path = "pinned" if arrays and all(map(is_pinned, arrays)) else "pageable"
+    rate = found.report.copies.get(path)
+    if not rate:
+        return None
     direct = bytes_in(batch) / rate / max(1, records_in(batch))
     step = 1 / found.ceiling.rate
     if direct < _TELLING * step or direct < 2 * _noise_of_copies(found) * step:
@@ -203,11 +204,6 @@ def _noise_of_copies(found: Findings) -> float:
     """By how much the measurements disagree whose difference copies are."""
     known = [timed for timed in (found.ceiling, found.cached) if timed is not None]
     return max((disagreement([w.rate for w in timed.windows]) for timed in known), default=0.0)
-
-
-def _is_pinned(kept: list[Any]) -> bool:
-    arrays = take_apart(kept[:1], lambda value: hasattr(value, "is_pinned")).leaves
-    return bool(arrays) and all(array.is_pinned() for array in arrays)
 
 
 def _calibrated(found: Findings, case: Case) -> Case:

@@ -103,7 +103,7 @@ class StandIn:
             return 0.0
         arrays = take_apart(batch, lambda value: hasattr(value, "nbytes")).leaves
         return sum(
-            int(a.nbytes) / (self._pinned if _is_pinned(a) else self._pageable) for a in arrays
+            int(a.nbytes) / (self._pinned if is_pinned(a) else self._pageable) for a in arrays
         )
 
     def on_device(self, batch: Any) -> There:
@@ -155,6 +155,7 @@ def _rate_from(text: str) -> float:
     return float(found[1]) * _BYTES[found[2].upper()]
 
 
-def _is_pinned(array: Any) -> bool:
+def is_pinned(array: Any) -> bool:
+    """Whether it says that its memory is: a GPU copies that without a detour."""
     asked = getattr(array, "is_pinned", None)
     return bool(asked()) if callable(asked) else False

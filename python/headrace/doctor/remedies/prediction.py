@@ -92,20 +92,9 @@ def more_memory(case: Case, what: str) -> Remedy:
     return Remedy("more memory", what, changed, changed)
 
 
-def from_memory(case: Case, what: str) -> Remedy:
-    """Reads that are answered by a cache in memory."""
-    return cheaper(case, "cache in memory", what, {"storage": (0.05, 0.0)})
-
-
 def resized_once(case: Case, what: str, pixels: tuple[float, float]) -> Remedy:
     """Pictures stored at ``pixels`` of their area; what is read and decoded shrinks with it."""
     return cheaper(case, "resize once", what, {"decode": pixels, "storage": (pixels[0], 0.0)})
-
-
-def bytes_to_device(case: Case, what: str, stages: Sequence[str]) -> Remedy:
-    """uint8 batches: these stages move to the device, and a quarter is copied."""
-    factors = dict.fromkeys(stages, (0.0, 0.0))
-    return cheaper(case, "uint8, normalized on the device", what, factors, copy=(0.3, 0.25))
 
 
 def compared(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from headrace.doctor.reports.figure import Chart, Rows
 from headrace.doctor.reports.svg import Drawing, Scale, finite
-from headrace.doctor.reports.wording import RESOURCES, duration, number, percent
+from headrace.doctor.reports.wording import RESOURCES, duration, number, percent, swept
 
 if TYPE_CHECKING:
     from headrace.doctor.reports.report import Report
@@ -222,7 +222,7 @@ def threads(report: Report) -> Chart | str:
         ("threads or workers", "records/s", "first batch after"),
         [
             (
-                " ".join([f"{p['workers']:g}", p.get("setting", "")]).rstrip(),
+                swept(p),
                 number(p["rate"]),
                 duration(p.get("start_s", float("nan"))),
             )

@@ -20,6 +20,7 @@ from headrace.doctor.reports.wording import (
     percent,
     plain,
     size,
+    swept,
 )
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ def copy_lines(report: Report) -> list[tuple[str, ...]]:
 def _sweep_lines(report: Report) -> list[tuple[str, ...]]:
     rows = [
         (
-            " ".join([f"{w['workers']:g}", w.get("setting", "")]).rstrip(),
+            swept(w),
             number(w["rate"]),
             duration(w.get("start_s", math.nan)),
         )

@@ -88,6 +88,11 @@ def size(count: float) -> str:
     return f"{count / 1e3:.1f} kB"
 
 
+def swept(point: dict[str, Any]) -> str:
+    """What a point of a sweep was measured with: "2", "2 prefetch_factor=4"."""
+    return " ".join([f"{point['workers']:g}", point.get("setting", "")]).rstrip()
+
+
 def percent(share: float) -> str:
     """A share of 1: 39%."""
     return f"{share:.0%}" if math.isfinite(share) else "unknown"

@@ -18,7 +18,7 @@ from headrace.delivered import Delivered
 from headrace.delivery.prefetch import Prefetch
 from headrace.doctor.meeting import Meeting
 from headrace.doctor.scripts.after_import import when_imported
-from headrace.doctor.scripts.served import Loop, Out, Plan, Served, Server, data_of
+from headrace.doctor.scripts.served import Loop, Out, Plan, Served, data_of
 from headrace.doctor.timing import thread_clock
 from headrace.doctor.timing.loop import records_in
 from headrace.doctor.timing.patience import Patience
@@ -39,7 +39,7 @@ class Over(BaseException):
     """Ends a script that has been measured. No Exception: scripts go on after those."""
 
 
-class Running(Server):
+class Running:
     """Which loops there are, which of them is examined, and when the script ends."""
 
     def __init__(

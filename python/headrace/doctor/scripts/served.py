@@ -16,7 +16,7 @@ import dataclasses
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -217,11 +217,10 @@ class Out:
     copy: Any = None
 
 
-class Server:
-    """What ``Served`` asks: see script.Run."""
+class Server(Protocol):
+    """What ``Served`` asks: see running.Running."""
 
-    def next_of(self, served: Served) -> Any:
-        raise NotImplementedError
+    def next_of(self, served: Served) -> Any: ...
 
 
 def same(one: Any, other: Any) -> bool:

@@ -151,6 +151,61 @@ def told_of(error: Exception) -> str:
     return f"{type(error).__name__}: {text}"
 
 
+class Ledger:
+    """What a loop did, added up batch by batch, whoever runs it."""
+
+    def __init__(self, windows: int = WINDOWS, has_step: bool = True) -> None:
+        self.windows: list[Window] = []
+        self.first = 0.0
+        self._has_step = has_step
+        self._waits: list[float] = []
+        self._steps: list[float] = []
+        self._recorder = Recorder(windows)
+        self._records = 0
+        self._computed = self._waited = 0.0
+
+    def add(
+        self,
+        begin: float,
+        waited: float,
+        computed: float,
+        stepped: float,
+        records: int,
+        restarted: bool = False,
+        warming: bool = False,
+    ) -> None:
+        """One batch: seconds waited for it, those of them computed here, and those of its step.
+        One of the warm-up is recorded, and not counted."""
+        window = -1 if warming else len(self.windows)
+        self._recorder.add(window, begin, waited, stepped, records, restarted)
+        if warming:
+            return
+        self._waits.append(waited)
+        if self._has_step:
+            self._steps.append(stepped)
+        self._waited += waited
+        self._computed += computed
+        self._records += records
+
+    def close(self, records: int, seconds: float, waited: float) -> None:
+        """A window is over, that had so many records, and took and waited so long."""
+        self.windows.append(Window(records / seconds, min(1.0, waited / seconds)))
+
+    def timed(self, failure: str = "", gave_up: bool = False) -> Timed:
+        return Timed(
+            self.windows,
+            Spread.of(self._waits),
+            Spread.of(self._steps),
+            len(self._waits),
+            self._records,
+            self.first,
+            self._computed / self._waited if self._waited else 0.0,
+            failure,
+            self._recorder.done(self._waits, self._steps),
+            gave_up,
+        )
+
+
 class _Watch:
     def __init__(
         self,
@@ -162,27 +217,22 @@ class _Watch:
     ) -> None:
         self._batches, self._step, self._meeting = batches, step, meeting
         self._seconds, self._count = seconds, windows
-        self._waits: list[float] = []
-        self._steps: list[float] = []
-        self._windows: list[Window] = []
-        self._recorder = Recorder(windows)
-        self._records = 0
-        self._first = 0.0
-        self._computed = self._waited_all = 0.0
+        self._ledger = Ledger(windows, step is not None)
         self.failure = ""
         self.gave_up = False
 
     def run(self) -> None:
         begin, iterator = time.perf_counter(), iter(self._batches)
         batch = next(iterator, _END)
-        self._first = time.perf_counter() - begin
+        first = self._ledger.first = time.perf_counter() - begin
         if batch is _END:
             self.failure = "the loader gave no batch"
             return
         stepped = self._do(batch)
-        self._recorder.add(-1, begin, self._first, stepped, records_in(batch), restarted=True)
+        records = records_in(batch)
+        self._ledger.add(begin, first, 0.0, stepped, records, restarted=True, warming=True)
         del batch  # whose memory the loader may need
-        while len(self._windows) < self._count:
+        while len(self._ledger.windows) < self._count:
             iterator = self._window(iterator)
             if self.failure:
                 return
@@ -208,22 +258,17 @@ class _Watch:
                     self.failure = "the loader can be iterated once only, and is used up"
                     break
                 stepped = self._do(batch)
-                self._computed += took - spent.waited
-                self._waited_all += took
-                self._waits.append(took)
-                waited += took
-                if self._step:
-                    self._steps.append(stepped)
                 count = records_in(batch)
+                waited += took
                 records += count
-                self._recorder.add(len(self._windows), begin.wall, took, stepped, count, restarted)
+                computed = took - spent.waited
+                self._ledger.add(begin.wall, took, computed, stepped, count, restarted)
         except Exception as error:
             self.failure = told_of(error)
         settle()
         total = time.perf_counter() - start - pace.compared
         if records and total > 0:
-            self._records += records
-            self._windows.append(Window(records / total, min(1.0, waited / total)))
+            self._ledger.close(records, total, waited)
         elif not self.failure:
             self.failure = "its batches are empty"
         return iterator
@@ -236,18 +281,7 @@ class _Watch:
         return time.perf_counter() - begin
 
     def timed(self) -> Timed:
-        return Timed(
-            self._windows,
-            Spread.of(self._waits),
-            Spread.of(self._steps),
-            len(self._waits),
-            self._records,
-            self._first,
-            self._computed / self._waited_all if self._waited_all else 0.0,
-            self.failure,
-            self._recorder.done(self._waits, self._steps),
-            self.gave_up,
-        )
+        return self._ledger.timed(self.failure, self.gave_up)
 
 
 def keep_some(batches: Iterable[Any], count: int = 8) -> list[Any]:

@@ -6,10 +6,8 @@ from __future__ import annotations
 import time
 
 from headrace.doctor.meeting import Meeting
-from headrace.doctor.timing.loop import WINDOWS, Spread, Timed, settle
+from headrace.doctor.timing.loop import WINDOWS, Ledger, Timed, settle
 from headrace.doctor.timing.pace import Pace
-from headrace.doctor.timing.recording import Recorder
-from headrace.doctor.verdict import Window
 
 _WARM = 0.15  # of a measurement's seconds: until then nothing is counted
 _LATE = 2.0  # times the seconds: by then fewer windows suffice
@@ -22,13 +20,8 @@ class Tally:
         """``least``: windows that it takes at any rate. ``warm``: batches before the first."""
         self._seconds, self._least, self._warm = seconds, least, warm
         self._meeting = meeting
-        self._windows: list[Window] = []
-        self._waits: list[float] = []
-        self._steps: list[float] = []
-        self._recorder = Recorder(WINDOWS)
-        self._records = 0
-        self._computed = self._waited_all = self._elapsed = 0.0
-        self.first = 0.0
+        self._ledger = Ledger()
+        self._elapsed = 0.0
         self._begin(_WARM * seconds if warm else seconds / WINDOWS, warm)
 
     def _begin(self, seconds: float, least: int = 1) -> None:
@@ -37,13 +30,22 @@ class Tally:
         self._count = self._batches = 0
 
     @property
+    def first(self) -> float:
+        """Seconds until the loop's first batch."""
+        return self._ledger.first
+
+    @first.setter
+    def first(self, seconds: float) -> None:
+        self._ledger.first = seconds
+
+    @property
     def warming(self) -> bool:
         return self._warm > 0
 
     @property
     def over(self) -> bool:
         """Whether there is enough; with ranks, on all of them at once."""
-        count = len(self._windows)
+        count = len(self._ledger.windows)
         return count >= WINDOWS or (count >= self._least and self._elapsed > _LATE * self._seconds)
 
     @property
@@ -61,18 +63,11 @@ class Tally:
         restarted: bool = False,
     ) -> None:
         """One batch: seconds waited for it, those of them computed here, and those of its step."""
-        window = -1 if self._warm else len(self._windows)
-        self._recorder.add(window, begin, waited, stepped, records, restarted)
+        self._ledger.add(begin, waited, computed, stepped, records, restarted, self.warming)
         self._batches += 1
         self._count += records
         self._waited += waited
         self._active += waited + stepped
-        if not self._warm:
-            self._waits.append(waited)
-            self._steps.append(stepped)
-            self._waited_all += waited
-            self._computed += computed
-            self._records += records
         if self._pace.over(self._active, self._batches):
             self._close()
 
@@ -84,8 +79,7 @@ class Tally:
             self._warm = 0
         elif self._count and self._active > 0:
             self._elapsed += self._pace.elapsed
-            stall = min(1.0, self._waited / self._active)
-            self._windows.append(Window(self._count / self._active, stall))
+            self._ledger.close(self._count, self._active, self._waited)
         if not self.over:
             self._begin(self._seconds / WINDOWS)
 
@@ -93,16 +87,6 @@ class Tally:
         """What there is; a window that was not finished counts where it is not much shorter."""
         if not self._warm and self._count and not self.over:
             least = self._seconds / WINDOWS / 2
-            if self._active > least or (not self._windows and self._active > 0):
+            if self._active > least or (not self._ledger.windows and self._active > 0):
                 self._close()
-        return Timed(
-            self._windows,
-            Spread.of(self._waits),
-            Spread.of(self._steps),
-            len(self._waits),
-            self._records,
-            self.first,
-            self._computed / self._waited_all if self._waited_all else 0.0,
-            failure,
-            self._recorder.done(self._waits, self._steps),
-        )
+        return self._ledger.timed(failure)

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/sampling/wrapped_indices.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace headrace {
+namespace {
+
+TEST(WrappedIndices, BeginAgainAtTheEndOfTheEpochAsOftenAsItTakes) {
+  const SamplerPtr sampler = shuffled(5);
+  std::vector<int64_t> expected, found(13);
+  for (int64_t position = 3; position < 3 + 13; ++position) {
+    expected.push_back(sampler->index(7, 2, position % 5));
+  }
+  wrapped_indices(*sampler, 7, 2, 3, 5, found);
+  EXPECT_EQ(found, expected);
+  wrapped_indices(*sampler, 7, 2, 3, 5, {});
+}
+
+}  // namespace
+}  // namespace headrace
