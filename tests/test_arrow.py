@@ -183,3 +183,59 @@ def test_a_label_that_is_missing_far_down_is_a_bad_record(tmp_path: Path) -> Non
     assert source.column("label").tolist() == [1, 2, 3, -1]
     with pytest.raises(hr.Error):
         source[3]
+
+
+def arrow_file(path: Path, columns: dict[str, Any]) -> bytearray:
+    data = pa.table(columns)
+    with pa.ipc.new_file(str(path), data.schema) as writer:
+        writer.write_table(data)
+    return bytearray(path.read_bytes())
+
+
+@pytest.mark.parametrize("fields", [None, ["label=text"], ["tokens"], ["image"]])
+@pytest.mark.parametrize("far", [4_000, (1 << 30)])
+def test_damaged_offsets_end_no_process(tmp_path: Path, fields: Any, far: int) -> None:
+    rows, path = 100, tmp_path / "a.arrow"
+    columns = {
+        "image": pa.array([b"x" * 10] * rows, pa.binary()),
+        "text": ["abc"] * rows,
+        "tokens": pa.array([[1, 2, 3, 4, 5]] * rows, pa.list_(pa.int64())),
+    }
+    for step in (10, 3, 5):  # bytes or elements of a value: the column whose offsets are damaged
+        data = arrow_file(path, columns)
+        offsets = np.arange(rows + 1, dtype=np.int32) * step
+        at = data.find(offsets.tobytes())
+        offsets[1:8] += far
+        data[at : at + offsets.nbytes] = offsets.tobytes()
+        path.write_bytes(data)
+        untouched = {10: "image", 3: "text", 5: "tokens"}[step] not in str(fields or columns)
+        if untouched:
+            assert len(hr.open(path, fields=fields)) == rows
+            continue
+        with pytest.raises(hr.UnsupportedError, match="is damaged") as caught:
+            hr.open(path, fields=fields)
+        assert caught.value.code == "HR0427"
+
+
+def test_indices_beyond_their_dictionary_end_no_process(tmp_path: Path) -> None:
+    path = tmp_path / "a.arrow"
+    numbers = np.arange(500, dtype=np.int32) % 7
+    words = pa.DictionaryArray.from_arrays(numbers, [f"w{i}" for i in range(7)])
+    data = arrow_file(path, {"word": words})
+    at = data.find(numbers.tobytes())
+    data[at + 40 : at + 44] = (1 << 28).to_bytes(4, "little")
+    path.write_bytes(data)
+    with pytest.raises(hr.UnsupportedError, match="is damaged"):
+        hr.open(path)
+
+
+def test_names_that_are_no_utf8_are_an_error_of_ours(tmp_path: Path) -> None:
+    path = tmp_path / "a.arrow"
+    data = arrow_file(path, {"cafe_x": [1, 2, 3], "b": [1, 2, 3]})
+    path.write_bytes(data.replace(b"cafe_x", b"caf\xe9\xff!"))
+    with pytest.raises(hr.UnsupportedError, match="the name of a column is no UTF-8"):
+        hr.open(path)
+    data = arrow_file(path, {"label": ["cafe_x", "b"]})
+    path.write_bytes(data.replace(b"cafe_x", b"caf\xe9\xff!"))
+    with pytest.raises(hr.UnsupportedError, match=r"is damaged: .*UTF8"):
+        hr.open(path)

@@ -199,3 +199,16 @@ def test_trusted_files_are_read_through_h5py(tmp_path: Path) -> None:
     for fields in (None, ["v"], ["table", "v"], ["table", "inside"]):
         with pytest.raises(hr.UnsupportedError, match=r"HR049[45]"):
             hr.open(tmp_path / "b.h5", trusted=True, fields=fields)
+
+
+def test_names_that_are_no_utf8_are_fields_or_an_error_of_ours(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset(b"caf\xe9\xff", data=np.arange(10))
+    assert [field.name for field in hr.open(tmp_path / "a.h5").schema] == ["caf__"]
+    with h5py.File(tmp_path / "b.h5", "w") as file:
+        file.create_dataset(b"caf\xe9\xff", data=np.zeros(10, [("a", "i4"), ("b", "f4")]))
+    with pytest.raises(hr.UnsupportedError, match="compound"):
+        hr.open(tmp_path / "b.h5")
+    with pytest.raises(hr.UnsupportedError, match="h5py cannot read") as caught:
+        hr.open(tmp_path / "b.h5", trusted=True)
+    assert caught.value.code == "HR0495"

@@ -2,6 +2,25 @@
 #include "headrace/base/error.h"
 
 namespace headrace {
+namespace {
+
+// Names come out of files, and must not move a terminal's cursor. What the host's function says may
+// have several lines.
+std::string shown(std::string_view text) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte >= 0x20 && byte != 0x7f) || byte == '\n' || byte == '\t') {
+      out += c;
+    } else {
+      out += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+    }
+  }
+  return out;
+}
+
+}  // namespace
 
 std::string Where::text() const {
   std::string out = file;
@@ -14,10 +33,10 @@ std::string Where::text() const {
 std::string Error::message() const {
   std::string out;
   if (code) out = std::string(code->id) + " " + std::string(code->title) + ": ";
-  out += what;
-  if (std::string at = where.text(); !at.empty()) out += "\n  where: " + at;
-  if (!note.empty()) out += "\n  note: " + note;
-  if (!hint.empty()) out += "\n  help: " + hint;
+  out += shown(what);
+  if (std::string at = where.text(); !at.empty()) out += "\n  where: " + shown(at);
+  if (!note.empty()) out += "\n  note: " + shown(note);
+  if (!hint.empty()) out += "\n  help: " + shown(hint);
   return out;
 }
 

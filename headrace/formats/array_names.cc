@@ -3,6 +3,8 @@
 
 #include <cctype>
 
+#include "headrace/base/utf8.h"
+
 namespace headrace {
 
 // Names of arrays are written by programs: their case counts ("X", "y"), and they are not those
@@ -23,9 +25,11 @@ std::string_view meaning_of(std::string_view name) {
 }
 
 std::string field_name_of(std::string_view text) {
+  const bool utf8 = is_utf8({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
   std::string out;
   for (const unsigned char c : text) {
-    out += c == '_' || std::isalnum(c) || c >= 128 ? static_cast<char>(c) : '_';
+    const bool letter = c >= 128 ? utf8 : c == '_' || std::isalnum(c);
+    out += letter ? static_cast<char>(c) : '_';
   }
   if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0]))) out.insert(0, "_");
   if (out == "id" || out == "key" || out == "valid") out += '_';

@@ -11,6 +11,7 @@ namespace headrace {
 std::string_view meaning_of(std::string_view name);
 
 // As a field's name: letters, digits and _, no digit first; none of those that every source has.
+// Always UTF-8, whatever the bytes are.
 std::string field_name_of(std::string_view text);
 
 }  // namespace headrace

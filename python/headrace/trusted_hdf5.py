@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from headrace import _core
-from headrace.errors import declare
+from headrace.errors import Error, declare
 from headrace.objects import ObjectReader
 
 _UNREADABLE = declare(
@@ -35,7 +35,12 @@ _IMAGES, _LABELS = ("image", "images", "x"), ("label", "labels", "target", "targ
 
 def open_files(files: Sequence[str], arguments: Mapping[str, Any]) -> _core.Source:
     """What the engine calls for ``trusted=True`` after it refused the files itself."""
-    rows = _Rows(files, arguments.get("fields"))
+    try:
+        rows = _Rows(files, arguments.get("fields"))
+    except Error:
+        raise
+    except (OSError, RuntimeError, KeyError, UnicodeError) as error:  # what h5py raises
+        raise _UNREADABLE.error(f"h5py cannot read {files[0]}: {error}") from error
     reader = ObjectReader(rows, {})
     shapes = [(path, part.shape, str(part.dtype)) for path, part in rows.columns()]
     text = repr((len(rows), shapes, [file.id.get_filesize() for file in rows.files]))

@@ -51,7 +51,13 @@ class Column(NamedTuple):
 
 
 def chosen_columns(schema: Any, fields: Sequence[str] | None) -> list[Column]:
-    names = list(schema.names)
+    try:
+        names = list(schema.names)
+    except UnicodeDecodeError as error:
+        raise TABLE.error(
+            f"the name of a column is no UTF-8: {error.object!r}",
+            hint="the file is damaged, or write it again with other names",
+        ) from error
     features = _features(schema)
     chosen: list[Column] = []
     for text in names if fields is None else fields:
@@ -81,7 +87,7 @@ def _features(schema: Any) -> dict[str, Any]:
         stored = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
         features = stored["info"]["features"]
         return {name: each for name, each in features.items() if isinstance(each, dict)}
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
 
 
@@ -99,6 +105,7 @@ def source_of_table(
 
 def add_column(columns: _core.ColumnList, column: Column, values: Any, folder: str) -> None:
     pa = pyarrow()
+    _check(values, column)
     values = _plain(values, column)
     kind = values.type
     if pa.types.is_struct(kind):
@@ -116,6 +123,31 @@ def add_column(columns: _core.ColumnList, column: Column, values: Any, folder: s
     else:
         array = _numbers(values, column)
         columns.add_array(column.name, array, array, column.classes)
+
+
+def _check(values: Any, column: Column) -> None:
+    """Every offset, length and index is sound, so that whatever takes a value stays in its memory.
+
+    pyarrow believes them: one that is damaged ends the process. Text may be any bytes, as
+    elsewhere; the names of classes must be UTF-8.
+    """
+    pa = pyarrow()
+    if column.name != "label" and is_text(values.type):
+        values = [chunk.view(_as_bytes(chunk.type)) for chunk in values.chunks]
+    else:
+        values = values.chunks
+    try:
+        for chunk in values:
+            chunk.validate(full=True)
+    except pa.ArrowException as error:
+        raise refused(
+            column, f"is damaged: {error}", "copy or write the file again, or leave the column out"
+        ) from error
+
+
+def _as_bytes(kind: Any) -> Any:
+    pa = pyarrow()
+    return pa.large_binary() if pa.types.is_large_string(kind) else pa.binary()
 
 
 def _plain(values: Any, column: Column) -> Any:
