@@ -10,6 +10,7 @@
 #include "headrace/base/registry.h"
 #include "headrace/executor/engine.h"
 #include "headrace/executor/resources.h"
+#include "headrace/sampling/shuffled_by_source.h"
 
 namespace headrace {
 namespace {
@@ -35,8 +36,15 @@ int64_t global_batch_of(const LoaderOptions& options) {
     raise(kBadOption, "give exactly one of batch_size (per rank) and global_batch_size, positive",
           "Loader(..., batch_size=256)");
   }
-  return options.global_batch_size > 0 ? options.global_batch_size
-                                       : options.batch_size * options.world_size;
+  constexpr int64_t kMost = int64_t{1} << 31;  // times a rank it fits into 64 bits
+  const int64_t times = options.global_batch_size > 0 ? 1 : options.world_size;
+  const int64_t records = std::max(options.global_batch_size, options.batch_size);
+  if (records > kMost / times) {
+    raise(kBadOption, "a batch of " + std::to_string(records) + " records" +
+                          (times > 1 ? " on each of " + std::to_string(times) + " ranks" : "") +
+                          " is more than 2^31 together");
+  }
+  return records * times;
 }
 
 void check(const LoaderOptions& options, const Source& source) {
@@ -71,12 +79,12 @@ std::string text_of(const RowIndexStats& stats) {
          (stats.learns ? "grows, " : "") + stats.file + ")";
 }
 
-SamplerPtr sampler_of(const LoaderOptions& options, const Source& source) {
+SamplerPtr sampler_of(const LoaderOptions& options, const SourcePtr& source) {
   if (options.sampler) return options.sampler;
   if (options.shuffle_window > 0) {
-    return shuffled_blocks(source.block_ends(), options.shuffle_window);
+    return shuffled_blocks(source->block_ends(), options.shuffle_window);
   }
-  return options.shuffle ? shuffled(source.size()) : sequential(source.size());
+  return options.shuffle ? shuffled_by(source) : sequential(source->size());
 }
 
 }  // namespace
@@ -89,7 +97,7 @@ class Loader::Impl {
         cache_(with_record_cache(source, plan_->wanted(), options_.cache)),
         row_index_(with_row_index(cache_.source, options_.row_index, options_.row_index_file)),
         source_(row_index_.source),
-        sampler_(sampler_of(options_, *source_)),
+        sampler_(sampler_of(options_, source)),
         layout_(sampler_->size(), global_batch_of(options_), options_.rank, options_.world_size,
                 options_.last_batch),
         bad_records_(options_.error_budget, options_.error_rate, options_.quarantine),

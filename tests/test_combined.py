@@ -39,6 +39,37 @@ def test_mix_has_its_weights_in_every_stretch_and_is_a_function_of_the_seed() ->
     assert len(hr.mix(numbers(100), numbers(1000, 1000), size=50)) == 50
 
 
+@pytest.mark.parametrize("world", [1, 2])
+def test_a_shuffled_mix_has_its_weights_in_every_stretch_too(world: int) -> None:
+    """A plain shuffle would have a batch of 20 from the small source be anything from 0 to 12."""
+    source = hr.mix(numbers(100), numbers(1000, 1000), numbers(70, 5000), weights=[2, 6, 1], seed=1)
+    options: dict[str, Any] = {"global_batch_size": 18 * world, "shuffle": True, "seed": 3}
+    epochs = []
+    for epoch in range(2):
+        orders = []
+        for rank in range(world):
+            loader = hr.Loader(source, shard=(rank, world), **options)
+            loader.set_epoch(epoch)
+            batches = [batch.value for batch in loader]
+            for batch in batches[:-1]:
+                low, high = np.sum(batch < 1000), np.sum(batch >= 5000)
+                assert abs(low - 4) <= 1 and abs(high - 2) <= 1, (low, high)
+            orders.append(np.concatenate(batches))
+        epochs.append(np.concatenate(orders))
+    in_order = values(source)
+    assert sorted(epochs[0]) == sorted(epochs[1]) == sorted(in_order)
+    assert np.mean(epochs[0] == epochs[1]) < 0.1
+    assert np.mean(epochs[0] == in_order) < 0.1
+
+
+def test_a_source_of_a_shuffled_mix_gives_all_its_records_before_any_comes_again() -> None:
+    source = hr.mix(numbers(40), numbers(1000, 1000), weights=[1, 1])
+    seen = [value for value in values(source, shuffle=True) if value < 1000]
+    passes = [seen[begin : begin + 40] for begin in range(0, len(seen), 40)]
+    assert all(sorted(one) == list(range(40)) for one in passes)
+    assert len({tuple(one) for one in passes}) == len(passes) == 25
+
+
 def test_a_mix_resumes_and_shards() -> None:
     source = hr.mix(numbers(40), numbers(60, 100), weights=[1, 2])
     whole = values(source, shuffle=True)

@@ -7,6 +7,7 @@
 #include "headrace/base/registry.h"
 #include "headrace/formats/combined.h"
 #include "headrace/formats/fingerprint.h"
+#include "headrace/formats/shuffles_itself.h"
 #include "headrace/formats/view.h"
 #include "headrace/formats/wording.h"
 
@@ -14,6 +15,9 @@
 // (2j + 1) / 2c, for times from 0 to 1: evenly spread. All of them sorted by time, equal times by
 // source, are the mix. How many a source has before a time is a division, so the record at a
 // position is found by halving the time, without a table.
+//
+// Shuffled, each place keeps its source, and so every stretch its proportions; which of the
+// source's records comes there is permuted, each pass over them by itself.
 
 namespace headrace {
 namespace {
@@ -43,7 +47,7 @@ std::vector<int64_t> counts_of(const std::vector<double>& shares, int64_t size) 
   return counts;
 }
 
-class Mix final : public View {
+class Mix final : public View, public ShufflesItself {
  public:
   Mix(SourcePtr all, const std::vector<SourcePtr>& sources, const std::vector<int64_t>& counts,
       uint64_t seed)
@@ -76,6 +80,11 @@ class Mix final : public View {
     return out + ")";
   }
 
+  int64_t shuffled(uint64_t key, int64_t position) const override {
+    const auto [part, j] = place_of(position);
+    return position_of(part, parts_[part].shuffled(mix64(key, part), j));
+  }
+
  private:
   struct Part {
     int64_t begin;    // of the source's records in all_
@@ -98,10 +107,19 @@ class Mix final : public View {
       const bool whole_pass = j - within + records <= count;
       return begin + (whole_pass ? within : order(within));
     }
+    int64_t shuffled(uint64_t key, int64_t j) const {
+      const int64_t pass = j / records, first = pass * records;
+      const Permutation mixed(std::min(records, count - first), mix64(key, pass));
+      return first + mixed(j - first);
+    }
+  };
+  struct Place {
+    size_t part;
+    int64_t j;  // of the records that the mix has of it
   };
 
   // How many records of the mix come before the j-th of a part.
-  int64_t position(size_t part, int64_t j) const {
+  int64_t position_of(size_t part, int64_t j) const {
     int64_t out = 0;
     for (size_t i = 0; i < parts_.size(); ++i) {
       out += i == part ? j : parts_[i].before(j, parts_[part].count, i < part);
@@ -110,20 +128,24 @@ class Mix final : public View {
   }
 
   // See Note [Where a mix has which record].
-  int64_t viewed(int64_t index) const override {
+  Place place_of(int64_t index) const {
     for (size_t part = 0; part < parts_.size(); ++part) {
-      int64_t low = 0, high = parts_[part].count;  // position() grows with j
+      int64_t low = 0, high = parts_[part].count;  // position_of() grows with j
       while (low < high) {
         const int64_t middle = low + (high - low) / 2;
-        if (position(part, middle) < index) {
+        if (position_of(part, middle) < index) {
           low = middle + 1;
         } else {
           high = middle;
         }
       }
-      if (low < parts_[part].count && position(part, low) == index) return parts_[part].record(low);
+      if (low < parts_[part].count && position_of(part, low) == index) return {part, low};
     }
-    return 0;  // not reached: each position belongs to one part
+    return {0, 0};  // not reached: each position belongs to one part
+  }
+  int64_t viewed(int64_t index) const override {
+    const auto [part, j] = place_of(index);
+    return parts_[part].record(j);
   }
 
   std::vector<Part> parts_;
@@ -159,7 +181,12 @@ SourcePtr mix(std::vector<SourcePtr> sources, const std::vector<double>& weights
     needed = std::max(needed, static_cast<double>(sources[i]->size()) / shares[i]);
   }
   constexpr double kMost = 1e15;
-  if (needed > kMost || size < 0 || static_cast<double>(size) > kMost ||
+  if (!std::isfinite(sum)) raise(kBadMix, "weights that add up to more than a float64 holds");
+  if (size == 0 && needed > kMost) {
+    raise(kBadMix, "an epoch with every record of every source would be more than 1e15 records",
+          "weights that are less far apart, or size=");
+  }
+  if (size < 0 || static_cast<double>(size) > kMost ||
       (size > 0 && size < static_cast<int64_t>(sources.size()))) {
     raise(kBadMix, "size=" + std::to_string(size), "a number of records, at least one a source");
   }

@@ -2,6 +2,7 @@
 #include "headrace/sampling/sampler.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
 
@@ -15,10 +16,16 @@ namespace {
 
 constexpr ErrorCode kBadWeights{
     "HR0722", ErrorKind::kConfig, "unusable sampler",
-    "A sampler needs at least one record that it can draw: weights must be finite, not negative "
-    "and "
-    "not all zero; labels and index arrays must not be empty; indices must lie inside the source."};
+    "A sampler draws at least once in an epoch, from at least one record: weights must be finite, "
+    "also when added up, not negative and not all zero; labels and index arrays must not be empty; "
+    "indices must lie inside the source."};
 const Register<ErrorCode> registered(kBadWeights);
+
+void check_draws(int64_t draws) {
+  if (draws > 0) return;
+  raise(kBadWeights, "draws=" + std::to_string(draws) + " leaves an epoch without a record",
+        "at least 1; leave draws out for as many as there are records");
+}
 
 const uint64_t kOrderKey = hash_name("order"), kDrawKey = hash_name("sampler");
 
@@ -99,9 +106,11 @@ class Weighted final : public Sampler {
               "weights must be finite and not negative (got " + std::to_string(weight) + ")");
       }
       total += weight;
-      fingerprint_ = mix64(fingerprint_, hash_name(std::to_string(weight)));
+      fingerprint_ = mix64(fingerprint_, std::bit_cast<uint64_t>(weight + 0.0));  // -0 is 0
     }
     if (!(total > 0)) raise(kBadWeights, "at least one weight must be positive");
+    if (!std::isfinite(total))
+      raise(kBadWeights, "the weights add up to more than a float64 holds");
     std::vector<int64_t> small, large;
     for (size_t i = 0; i < weights.size(); ++i) {
       accept_[i] = weights[i] * static_cast<double>(weights.size()) / total;
@@ -182,10 +191,12 @@ SamplerPtr from_indices(std::vector<int64_t> indices, bool shuffle) {
 }
 
 SamplerPtr weighted(const std::vector<double>& weights, int64_t draws) {
+  check_draws(draws);
   return std::make_shared<Weighted>(weights, draws);
 }
 
 SamplerPtr balanced(const std::vector<int64_t>& labels, int64_t draws) {
+  check_draws(draws);
   if (labels.empty()) raise(kBadWeights, "there are no labels to balance");
   return std::make_shared<Balanced>(labels, draws);
 }

@@ -77,6 +77,12 @@ TEST(Sampler, WeightsAreProportions) {
   for (int i = 1; i < 4; ++i) EXPECT_NEAR(counts[i], weights[i] * 10'000, 500);
 }
 
+TEST(Sampler, WeightsAreKnownByEveryBit) {
+  EXPECT_NE(weighted({1e-7, 4e-7}, 10)->fingerprint(), weighted({4e-7, 1e-7}, 10)->fingerprint());
+  EXPECT_NE(weighted({1, 0.1}, 9)->fingerprint(), weighted({1, 0.1 + 1e-16}, 9)->fingerprint());
+  EXPECT_EQ(weighted({1, 0.0}, 9)->fingerprint(), weighted({1, -0.0}, 9)->fingerprint());
+}
+
 TEST(Sampler, BalancedDrawsEachLabelEquallyOften) {
   std::vector<int64_t> labels(1000, 0);
   labels[17] = 1;
@@ -89,6 +95,9 @@ TEST(Sampler, BalancedDrawsEachLabelEquallyOften) {
 TEST(Sampler, RefusesImpossibleWeights) {
   EXPECT_THROW(weighted({0, 0}, 10), Exception);
   EXPECT_THROW(weighted({1, -1}, 10), Exception);
+  EXPECT_THROW(weighted({1e308, 1e308}, 10), Exception);
+  EXPECT_THROW(weighted({1, 1}, -5), Exception);
+  EXPECT_THROW(balanced({1, 1}, 0), Exception);
   EXPECT_THROW(from_indices({}, false), Exception);
 }
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headrace import _core
+from headrace import _core, options
 from headrace.sources import Source, open
 
 
@@ -27,7 +27,7 @@ def concat(*sources: Any) -> Source:
 def mix(
     *sources: Any, weights: Sequence[float] | None = None, size: int | None = None, seed: int = 0
 ) -> Source:
-    """Records of several sources in given proportions, evenly spread.
+    """Records of several sources in given proportions, evenly spread, also when they are shuffled.
 
     weights: one for each source, positive, not necessarily adding up to one; default: equal.
     size: records of an epoch; default, as many as it takes for every record to come at least once.
@@ -36,8 +36,9 @@ def mix(
     ConfigError HR0496, HR0497.
     """
     opened = [open(source).engine for source in sources]
-    shares = [1.0] * len(opened) if weights is None else [float(weight) for weight in weights]
-    return Source(_core.mix(opened, shares, 0 if size is None else int(size) or -1, seed))
+    shares = [1.0] * len(opened) if weights is None else options.numbers("weights", weights)
+    records = 0 if size is None else options.integer("size", size, 1)
+    return Source(_core.mix(opened, shares, records, options.seed(seed)))
 
 
 def kfold(
@@ -48,7 +49,8 @@ def kfold(
     Every record is in one validation source. stratify_by: an integer field (a label) whose values
     every fold gets in equal proportion. ConfigError HR0431.
     """
-    pairs = _core.kfold(open(src).engine, folds, seed, stratify_by)
+    number = options.integer("folds", folds, maximum=options.INT32)
+    pairs = _core.kfold(open(src).engine, number, options.seed(seed), stratify_by)
     return [(Source(train), Source(validation)) for train, validation in pairs]
 
 

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from headrace import _core
 from headrace.errors import declare, did_you_mean
 
@@ -73,15 +75,41 @@ def choice(kind: Any, name: str, value: Any) -> Any:
     raise _BAD_VALUE.error(f"{name} must be {allowed} (got {value!r})", hint=hint)
 
 
-def integer(name: str, value: Any, minimum: int = 0) -> int:
-    """A whole number that is at least ``minimum``; NumPy's are fine, bool and float are not."""
+INT32, INT64, UINT64 = (1 << 31) - 1, (1 << 63) - 1, (1 << 64) - 1  # that the engine holds
+
+
+def integer(name: str, value: Any, minimum: int = 0, maximum: int = INT64) -> int:
+    """A whole number of that range; NumPy's are fine, bool and float are not."""
     try:
         number = operator.index(value)
     except TypeError:
         number = None
     if number is None or isinstance(value, bool) or number < minimum:
         raise _BAD_VALUE.error(f"{name} must be an integer >= {minimum} (got {value!r})")
+    if number > maximum:
+        raise _BAD_VALUE.error(f"{name} must be an integer <= {maximum} (got {value!r})")
     return number
+
+
+def seed(value: Any) -> int:
+    """A seed: any 64 bits, as a number that is not negative."""
+    return integer("seed", value, maximum=UINT64)
+
+
+def numbers(name: str, values: Any) -> list[float]:
+    """A sequence of real numbers: a list, an array, a tensor."""
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError):
+        array = np.empty((), object)
+    if array.ndim != 1 or array.dtype.kind not in "biuf":
+        raise _BAD_VALUE.error(f"{name} must be a list of numbers (got {_shortened(values)})")
+    return [float(value) for value in array.tolist()]
+
+
+def _shortened(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
@@ -99,7 +127,10 @@ def size_in_bytes(name: str, value: Any) -> int:
             hint='bytes as an integer, or "512 MiB", "2 GiB", "2 GB"',
         )
     unit = _BINARY[match[2]] if match[3] else _UNITS[match[2]]
-    return int(float(match[1]) * unit)
+    return integer(name, int(float(match[1]) * unit), 1)
+
+
+ALONE = "one process"  # the origin of a shard that nothing speaks of: ranks may still come up
 
 
 class Shard(NamedTuple):
@@ -122,7 +153,7 @@ def resolve_shard(shard: Any) -> Shard:
         raise _BAD_VALUE.error(
             f"shard must be 'auto', False or (rank, world_size) (got {shard!r})"
         ) from None
-    world_size = integer("world_size of shard", world_size, 1)
+    world_size = integer("world_size of shard", world_size, 1, INT32)
     rank = integer("rank of shard", rank)
     if rank >= world_size:
         raise _BAD_VALUE.error(f"rank {rank} of shard is outside a world of {world_size}")
@@ -138,7 +169,7 @@ def _detected_shard() -> Shard:
     values = [os.environ.get(name, "") for name in names]
     if all(value.isdecimal() for value in values) and int(values[0]) < int(values[1]):
         return Shard(int(values[0]), int(values[1]), "torchrun's variables")
-    return Shard(0, 1, "one process")
+    return Shard(0, 1, ALONE)
 
 
 class Budget(NamedTuple):
@@ -148,17 +179,15 @@ class Budget(NamedTuple):
     share: float
 
 
-_NO_LIMIT = (1 << 63) - 1
-
-
 def error_budget(value: Any) -> Budget:
     """None: 1,000 and 1 %. An integer: a count. A float: a share. (count, share): both."""
     if value is None:
         return Budget(1000, 0.01)
     if isinstance(value, tuple) and len(value) == 2:
-        return Budget(error_budget(int(value[0])).records, error_budget(float(value[1])).share)
+        [share_of_records] = numbers("error_budget as a share", value[1:])
+        return Budget(integer("error_budget", value[0]), error_budget(share_of_records).share)
     if isinstance(value, float) and 0 <= value <= 1:
-        return Budget(_NO_LIMIT, value)
+        return Budget(INT64, value)
     if isinstance(value, float):
         raise _BAD_VALUE.error(f"error_budget as a share is between 0 and 1 (got {value!r})")
     return Budget(integer("error_budget", value), 1.0)
@@ -209,8 +238,10 @@ def engine_options(given: Mapping[str, Any], shard: Shard) -> dict[str, Any]:
         "resident": resident_use(given["resident"]),
         "view": switch("view", given.get("view", False)),
         "fraction": share("fraction", given.get("fraction", 1.0)),
-        "seed": integer("seed", given["seed"]) & (1 << 64) - 1,
-        "threads": 0 if given["threads"] is None else integer("threads", given["threads"], 1),
+        "seed": seed(given["seed"]),
+        "threads": 0
+        if given["threads"] is None
+        else integer("threads", given["threads"], 1, INT32),
         "host_workers": 0,
         "device": None,
         "patience": seconds("patience", given["patience"]),
@@ -240,7 +271,7 @@ def engine_options(given: Mapping[str, Any], shard: Shard) -> dict[str, Any]:
 def order(shuffle: Any, window: Any) -> dict[str, Any]:
     """``shuffle=`` and ``shuffle_window=``."""
     if shuffle == "blocks":
-        return {"shuffle": True, "shuffle_window": integer("shuffle_window", window, 1)}
+        return {"shuffle": True, "shuffle_window": integer("shuffle_window", window, 1, INT32)}
     if not isinstance(shuffle, bool):
         raise _BAD_VALUE.error(f"shuffle must be True, False or 'blocks' (got {shuffle!r})")
     return {"shuffle": shuffle, "shuffle_window": 0}

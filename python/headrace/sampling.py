@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace import _core
+from headrace import _core, options
 from headrace.errors import declare
 
 if TYPE_CHECKING:
@@ -51,17 +51,20 @@ class weighted(Sampling):
     weights: Any
     draws: int | None = None
 
+    def __post_init__(self) -> None:
+        _check_draws(self.draws)
+
     def __repr__(self) -> str:
         return f"weighted(<{len(self.weights)} weights>, draws={self.draws})"
 
     def engine(self, source: Source, shuffle: bool) -> _core.Sampler:
-        weights = np.asarray(self.weights, dtype=np.float64)
+        weights = np.array(options.numbers("weights", self.weights))
         if weights.shape != (len(source),):
             raise _NOT_INDICES.error(
                 f"weights have shape {weights.shape}, the source has {len(source)} records",
                 hint="give one weight a record",
             )
-        return _core.weighted(weights.tolist(), self.draws or len(source))
+        return _core.weighted(weights.tolist(), _draws(self.draws, source))
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -74,11 +77,14 @@ class balanced(Sampling):
     field: str = "label"
     draws: int | None = None
 
+    def __post_init__(self) -> None:
+        _check_draws(self.draws)
+
     def __repr__(self) -> str:
         return f"balanced({self.field!r}, draws={self.draws})"
 
     def engine(self, source: Source, shuffle: bool) -> _core.Sampler:
-        return _core.balanced(source.column(self.field).tolist(), self.draws or len(source))
+        return _core.balanced(source.column(self.field).tolist(), _draws(self.draws, source))
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -95,6 +101,15 @@ class indices(Sampling):
         return _core.from_indices(array.tolist(), shuffle)
 
 
+def _check_draws(draws: Any) -> None:
+    if draws is not None:
+        options.integer("draws", draws, 1)
+
+
+def _draws(draws: Any, source: Source) -> int:
+    return len(source) if draws is None else options.integer("draws", draws, 1)
+
+
 def as_indices(given: Any, records: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Record indices as int64, negative ones counted from the end; checks that they are inside."""
     try:
@@ -106,15 +121,14 @@ def as_indices(given: Any, records: int) -> np.ndarray[Any, np.dtype[np.int64]]:
             f"expected a one-dimensional array of record indices, got {type(given).__name__}",
             hint="hr.sampling.weighted(...), hr.sampling.balanced('label'), or a list of integers",
         )
-    array = array.astype(np.int64)
-    array = np.where(array < 0, array + records, array)
-    outside = np.flatnonzero((array < 0) | (array >= records))
+    outside = np.flatnonzero((array < -records) | (array >= records))  # before 2**64 - 1 is -1
     if outside.size:
         raise _NOT_INDICES.error(
-            f"index {int(np.asarray(given)[outside[0]])} at position {int(outside[0])} is outside "
+            f"index {int(array[outside[0]])} at position {int(outside[0])} is outside "
             f"the {records} records of the source"
         )
-    return array
+    array = array.astype(np.int64)
+    return np.where(array < 0, array + records, array)
 
 
 def engine_sampler(

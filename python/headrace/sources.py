@@ -15,7 +15,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from headrace import _core
+from headrace import _core, options
 from headrace.errors import declare, did_you_mean
 from headrace.sampling import as_indices
 
@@ -164,7 +164,8 @@ def split(src: Any, *fractions: float, seed: int = 0, stratify_by: str = "") -> 
     whose values every part gets in equal proportion.
     """
     src = open(src)
-    parts = _core.split(src.engine, list(fractions), seed, stratify_by)
+    parts_of = options.numbers("fractions", fractions)
+    parts = _core.split(src.engine, parts_of, options.seed(seed), stratify_by)
     return [Source(part) for part in parts]
 
 

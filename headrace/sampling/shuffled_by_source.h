@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "headrace/formats/source.h"
+#include "headrace/sampling/sampler.h"
+
+namespace headrace {
+
+// Each record once, in the order that the source itself makes of an epoch's key; of a source that
+// has nothing to say about it (formats/shuffles_itself.h), shuffled().
+SamplerPtr shuffled_by(const SourcePtr& source);
+
+}  // namespace headrace

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Promise: a number that makes no order is refused by name before anything runs; none is rounded,
+wrapped around or taken for the default."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as hr
+
+SOURCE = hr.records(x=np.arange(60), label=np.arange(60) % 3)
+NAN, INF = float("nan"), float("inf")
+NO_COUNTS = (0, -5, 1.5, NAN, True, "3", 2**70)
+
+
+def loader(**given: Any) -> hr.Loader:
+    return hr.Loader(SOURCE, **{"batch_size": 4, **given})
+
+
+def drawn(weights: Any) -> hr.Loader:
+    return loader(sampler=hr.sampling.weighted(weights))
+
+
+@pytest.mark.parametrize("draws", NO_COUNTS)
+def test_draws_that_are_no_count(draws: Any) -> None:
+    for make in (
+        lambda: hr.sampling.weighted([1.0], draws),
+        lambda: hr.sampling.balanced(draws=draws),
+    ):
+        with pytest.raises(hr.ConfigError, match="draws must be"):
+            make()
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        [0.0] * 60,
+        [-1.0] + [1.0] * 59,
+        [NAN] * 60,
+        [INF] + [1.0] * 59,
+        [1e308] * 60,
+        ["a"] * 60,
+        [2**70] * 60,
+        [1.0] * 59,
+        [],
+        None,
+        np.ones((60, 1)),
+        np.ones(60) * 1j,
+    ],
+    ids=str,
+)
+def test_weights_that_nothing_can_be_drawn_by(weights: Any) -> None:
+    with pytest.raises(hr.ConfigError, match="weight"):
+        drawn(weights)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int64, np.float32, bool])
+def test_weights_and_draws_of_numpy(kind: Any) -> None:
+    weights = np.zeros(60, kind)
+    weights[7] = 1
+    sampler = hr.sampling.weighted(weights, draws=np.int32(9))
+    assert [b.x.tolist() for b in loader(sampler=sampler)] == [[7] * 4, [7] * 4, [7]]
+
+
+@pytest.mark.parametrize("tiny", [4e-7, 1e-12, 5e-324])
+def test_weights_below_a_millionth_have_states_of_their_own(tiny: float) -> None:
+    weights = np.full(60, tiny)
+    other = weights.copy()
+    other[:30] = 0
+    with pytest.raises(hr.ConfigError, match="HR0711"):
+        drawn(other).load_state_dict(drawn(weights).state_dict())
+    drawn(-0.0 * weights + other).load_state_dict(drawn(other).state_dict())
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: hr.mix(SOURCE, SOURCE, weights=[1, NAN]),
+        lambda: hr.mix(SOURCE, SOURCE, weights=[1, -1]),
+        lambda: hr.mix(SOURCE, SOURCE, weights=[0, 0]),
+        lambda: hr.mix(SOURCE, SOURCE, weights=[1e308, 1e308]),
+        lambda: hr.mix(SOURCE, SOURCE, weights=[1, 1e-300]),
+        lambda: hr.mix(SOURCE, SOURCE, weights=["a", 1]),
+        lambda: hr.mix(SOURCE, SOURCE, weights=2),
+        lambda: hr.mix(SOURCE, SOURCE, size=2.5),
+        lambda: hr.mix(SOURCE, SOURCE, size=0),
+        lambda: hr.mix(SOURCE, SOURCE, seed=-1),
+        lambda: hr.split(SOURCE, "a"),
+        lambda: hr.split(SOURCE, 0.5, NAN),
+        lambda: hr.split(SOURCE, 0.5, seed=2**64),
+        lambda: hr.kfold(SOURCE, 2.5),
+        lambda: hr.kfold(SOURCE, -2),
+        lambda: hr.kfold(SOURCE, 2**40),
+        lambda: hr.subset(SOURCE, [2**63]),
+        lambda: hr.subset(SOURCE, np.array([2**64 - 1], np.uint64)),
+        lambda: loader(sampler=[True, False]),
+        lambda: loader(sampler=[0.0]),
+        lambda: loader(sampler=[60]),
+        lambda: loader(sampler=[-61]),
+        lambda: loader(seed=-1),
+        lambda: loader(seed=2**64),
+        lambda: loader(threads=2**40),
+        lambda: loader(batch_size=2**62),
+        lambda: loader(batch_size=2**61, shard=(0, 8)),
+        lambda: loader(shard=(0, 2**33)),
+        lambda: loader(shuffle="blocks", shuffle_window=-1),
+        lambda: loader(shuffle="blocks", shuffle_window=2**62),
+        lambda: loader(error_budget=(1.5, 0.1)),
+        lambda: loader(error_budget=(1, "a")),
+        lambda: loader(memory_limit="99999999 TB"),
+        lambda: loader().set_epoch(-1),
+        lambda: loader().set_epoch(2**62),
+        lambda: loader().batch(0, -1),
+        lambda: loader().batch(2**63, 0),
+    ],
+)
+def test_it_is_an_error_of_the_call(make: Callable[[], Any]) -> None:
+    with pytest.raises(hr.ConfigError):
+        make()
