@@ -12,6 +12,7 @@ import pytest
 from conftest import Numbers
 
 import headrace as hr
+from headrace import _core
 from headrace import transforms as T
 
 AUGMENT = [T.RandomResizedCrop(16), T.RandomHorizontalFlip()]
@@ -122,3 +123,138 @@ def test_python_steps_draw_the_same_after_a_resume(pictures: Path) -> None:
     second.load_state_dict(first.state_dict())
     for got, want in zip(second, expected[1:], strict=True):
         np.testing.assert_array_equal(got.image, want)
+
+
+def ids(batches: Any) -> list[list[int]]:
+    return [batch.id.tolist() for batch in batches]
+
+
+def numbers(**changes: Any) -> hr.Loader:
+    options: dict[str, Any] = {"batch_size": 6, "shuffle": True, "seed": 5, "fields": "id"}
+    return hr.Loader(Numbers(60), **{**options, **changes})
+
+
+def stopped_behind(batches: int, **changes: Any) -> tuple[dict[str, int], list[list[int]]]:
+    """A state in epoch 1, and what comes behind it."""
+    first = numbers(**changes)
+    first.set_epoch(1)
+    iteration = iter(first)
+    for _ in range(batches):
+        next(iteration)
+    return first.state_dict(), ids(iteration)
+
+
+def test_set_epoch_with_the_epoch_of_a_loaded_state_stays_where_it_stands() -> None:
+    state, rest = stopped_behind(3)
+    loader = numbers()
+    loader.load_state_dict(state)
+    seen = []
+    for epoch in range(state["epoch"], 3):  # as training loops are written
+        loader.set_epoch(epoch)
+        seen.append(ids(loader))
+    assert seen[0] == rest
+    assert seen[1] == ids(numbers().batch(2, index) for index in range(10))
+
+
+def test_set_epoch_with_another_epoch_begins_it() -> None:
+    state, _ = stopped_behind(3)
+    loader = numbers()
+    loader.load_state_dict(state)
+    loader.set_epoch(0)
+    assert ids(loader) == ids(numbers())
+    loader.set_epoch(1)  # a batch was received since: the state is history
+    assert len(ids(loader)) == 10
+
+
+def test_an_iterator_from_which_nothing_came_does_not_take_the_position_along() -> None:
+    """Frameworks make one to look at the loader, and another one to train."""
+    state, rest = stopped_behind(3)
+    loader = numbers()
+    loader.load_state_dict(state)
+    iter(loader)
+    iter(loader.dlpack(_core.simulated_device(1)))
+    assert loader.state_dict() == state
+    assert ids(loader) == rest
+
+
+def test_looking_ahead_shows_the_loaded_seed() -> None:
+    state, rest = stopped_behind(3)
+    loader = numbers(seed=8)
+    loader.peek()
+    loader.load_state_dict(state)
+    assert loader.peek().id.tolist() == rest[0]
+    assert loader.batch(1, 4).id.tolist() == rest[1]
+    assert "seed=5" in repr(loader)
+    assert ids(loader) == rest
+
+
+@pytest.mark.parametrize("size", [{"batch_size": 3}, {"batch_size": None, "global_batch_size": 6}])
+def test_a_state_may_be_loaded_before_the_ranks_are_there(
+    size: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, rest = stopped_behind(3)
+    loader = numbers(**size)
+    loader.load_state_dict(state)
+    assert loader.state_dict() == state
+    for name, value in {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}.items():
+        monkeypatch.setenv(name, value)
+    assert loader.peek().id.tolist() == rest[0][3:]
+    loader.set_epoch(1)
+    assert ids(loader) == [batch[3:] for batch in rest]
+
+
+def test_ranks_that_never_come_leave_no_place_for_their_state() -> None:
+    state, rest = stopped_behind(3)
+    loader = numbers(batch_size=3)
+    loader.load_state_dict(state)
+    for look in (iter, hr.Loader.peek, hr.Loader.show):
+        with pytest.raises(hr.ConfigError, match="global batch of 6, this loader's is 3"):
+            look(loader)
+    assert loader.state_dict() == state
+    again = numbers()
+    again.load_state_dict(loader.state_dict())
+    assert ids(again) == rest
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("epoch", -1),
+        ("batch", 2**70),
+        ("batch", "3"),
+        ("seed", -3),
+        ("seed", 2**64),
+        ("fingerprint", 0.5),
+        ("records", None),
+        ("epoch", True),
+        ("bad_records", -(2**63)),
+        ("headrace", "1"),
+        ("epoch", 2**62),
+    ],
+)
+def test_numbers_that_are_none_are_refused_and_nothing_moves(name: str, value: Any) -> None:
+    state, rest = stopped_behind(3)
+    loader = numbers()
+    loader.load_state_dict(state)
+    with pytest.raises(hr.ConfigError, match=f"HR0162.*{name} is"):
+        loader.load_state_dict({**state, name: value})
+    assert ids(loader) == rest
+
+
+def test_a_state_survives_numpy_and_torch(pictures: Path) -> None:
+    state, rest = stopped_behind(3)
+    loader = numbers()
+    loader.load_state_dict({name: np.uint64(value) for name, value in state.items()})
+    assert loader.state_dict() == state
+    assert ids(loader) == rest
+
+
+def test_what_is_refused_while_a_run_is_under_way_does_not_end_it_in_silence() -> None:
+    for form in (hr.Loader.numpy, lambda loader: loader.dlpack(_core.simulated_device(1))):
+        loader = numbers()
+        iteration = iter(form(loader))
+        next(iteration)
+        with pytest.raises(hr.ConfigError, match="HR0162"):
+            loader.load_state_dict({})
+        with pytest.raises(hr.ConfigError, match="HR0161"):
+            next(iteration)

@@ -135,7 +135,7 @@ class Delivered:
         return self._loader.epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iteration is this epoch's, from its start."""
+        """The next iteration is this epoch's. See Loader.set_epoch."""
         self._loader.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, int]:

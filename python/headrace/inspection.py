@@ -107,12 +107,14 @@ def trace(loader: Loader, position: int) -> Trace:
 
 def show(loader: Loader, count: int) -> Grid:
     """See Loader.show."""
-    state = loader._current().state()
+    loader._placed()
+    state = loader._state()
     pictures: list[Any] = []
     mean_std = _normalization(loader._pipeline.all_steps())
     batches = len(loader)
     for number in range(state["batch"], state["batch"] + batches):
-        _, _, values = loader._inspector.batch(state["epoch"], number % batches)
+        epochs, index = divmod(number, batches)
+        _, _, values = loader._inspector.batch(state["epoch"] + epochs, index)
         outputs = loader._inspector.outputs()
         for output, value in zip(outputs, values, strict=True):
             if output["kind"] == "image" and len(pictures) < count:

@@ -19,7 +19,7 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from headrace import _core, inspection, options
+from headrace import _core, inspection, options, resume_state
 from headrace.delivered import Form, Outputs
 from headrace.delivery.device_run import DeviceRun
 from headrace.errors import declare, warn
@@ -39,15 +39,6 @@ _CLOSED = declare(
     "close() ends the one before. Use two loaders to read a source twice at once; they share "
     "their threads.",
 )
-_NOT_A_STATE = declare(
-    "HR0162",
-    "config",
-    "not the state of a loader",
-    "load_state_dict() takes what state_dict() of a Headrace loader returned: a dictionary of a "
-    "few numbers. The message says what is missing.",
-)
-
-_STATE_VERSION = 1
 _NUMPY = Form(hand_over)
 
 
@@ -133,11 +124,13 @@ class Loader(Outputs):
         self._pipeline = Pipeline(transforms)
         from headrace.workers.pool import Pool  # with what starts processes
 
-        self._workers = Pool(options.integer("python_workers", python_workers))
+        self._workers = Pool(
+            options.integer("python_workers", python_workers, maximum=options.INT32)
+        )
         self._shard = options.resolve_shard(shard)
         self._shard_frozen = False
         self._generation = 0
-        self._resumed = False
+        self._loaded: dict[str, int] | None = None  # a state of which no batch was received yet
         self._device_run: DeviceRun | None = None
         self._cut_on = ""  # the device where resident data lies and is cut into batches
         self._wall_seconds = 0.0  # of iteration, the consumer's own work included
@@ -177,17 +170,26 @@ class Loader(Outputs):
         if not self._shard_frozen:
             shard = options.resolve_shard(self._given["shard"])
             if shard[:2] != self._shard[:2]:
-                epoch = self._engine.epoch()
+                engine = self._make_engine(shard=shard[:2])  # raises where the ranks do not fit
+                engine.set_epoch(self._engine.epoch())
                 self._engine.close()
-                self._shard = shard
-                self._engine = self._make_engine()
-                self._engine.set_epoch(epoch)
+                self._engine = engine
+                self._forget_inspector()
             self._shard = shard
         return self._engine
+
+    def _placed(self) -> _core.Loader:
+        """The engine's loader where the iteration will begin. ConfigError HR0711 where the world
+        came up after the state was loaded, and is one in which that state has no place."""
+        engine = self._current()
+        if self._loaded is not None and not self._shard_frozen:
+            engine.load_state(self._loaded)
+        return engine
 
     def _idle(self) -> _core.Loader:
         """The engine's loader, with no batch of it on its way to a device."""
         engine = self._current()
+        self._generation += 1
         if self._device_run is not None:
             self._device_run.end()
         return engine
@@ -195,6 +197,8 @@ class Loader(Outputs):
     def _state(self) -> dict[str, int]:
         """What was received, as the engine counts it."""
         engine = self._current()
+        if self._loaded is not None:
+            return self._loaded
         received = self._device_run.received() if self._device_run is not None else None
         return engine.state() if received is None else received
 
@@ -211,12 +215,11 @@ class Loader(Outputs):
         refuse_dataloader_worker()
         engine = self._idle()
         self._workers.start()
-        self._shard_frozen = True
-        self._generation += 1
-        if self._resumed:
-            self._resumed = False  # go on where the loaded state stands
+        if self._loaded is not None:
+            engine.load_state(self._loaded)
         else:
             engine.restart()
+        self._shard_frozen = True
         self._begin_device_run(form)
         self._last_seen = time.perf_counter()
         return Iteration(self, self._generation, form)
@@ -257,6 +260,7 @@ class Loader(Outputs):
                 hint="a later iter(), load_state_dict() or close() ended it",
             )
         batch = self._take(form)
+        self._loaded = None  # from now on the engine counts
         now = time.perf_counter()
         self._wall_seconds += now - self._last_seen
         self._last_seen = now
@@ -289,29 +293,41 @@ class Loader(Outputs):
         return self._state()["epoch"]
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iteration is this epoch's, from its start."""
-        self._idle().set_epoch(options.integer("epoch", epoch))
-        self._generation += 1
-        self._resumed = False
+        """The next iteration is this epoch's: from its start, or from where a loaded state stands
+        in it, if no batch was received since."""
+        number = options.integer("epoch", epoch, maximum=resume_state.MOST)
+        engine = self._idle()
+        if self._loaded is None or self._loaded["epoch"] != number:
+            self._loaded = None
+            engine.set_epoch(number)
 
     def state_dict(self) -> dict[str, int]:
         """What was received so far: a few numbers, valid on other numbers of threads and ranks."""
-        return {"headrace": _STATE_VERSION, **self._state()}
+        return {"headrace": resume_state.VERSION, **self._state()}
 
     def load_state_dict(self, state: Mapping[str, int]) -> None:
-        """The next iteration begins behind the last batch that ``state`` has counted."""
+        """The next iteration begins behind the last batch that ``state`` has counted.
+
+        ``set_epoch`` with the epoch of the state leaves it there. ConfigError HR0162 for what is no
+        state, HR0711 for one of other records, another order or another global batch; where this
+        process joins its ranks only later, the last is found out when the iteration begins.
+        """
         engine = self._idle()
-        expected = {"headrace", *engine.state()}
-        missing = sorted(expected - set(state)) if isinstance(state, Mapping) else sorted(expected)
-        if missing:
-            raise _NOT_A_STATE.error(f"it has no {', '.join(missing)}")
-        if state["headrace"] != _STATE_VERSION:
-            raise _NOT_A_STATE.error(
-                f"it has version {state['headrace']}, this Headrace reads version {_STATE_VERSION}"
-            )
-        engine.load_state(dict(state))
-        self._generation += 1
-        self._shard_frozen = self._resumed = True
+        loaded = resume_state.state_from(state, engine.state())
+        engine.load_state(self._as_far_as_known(loaded, engine))
+        self._loaded = loaded
+        self._given["seed"] = loaded["seed"]  # for whatever is made of this loader from now on
+        self._forget_inspector()
+
+    def _as_far_as_known(self, state: dict[str, int], engine: _core.Loader) -> dict[str, int]:
+        """The state, less its place where that lies in batches of ranks that are not there yet."""
+        alone, size = engine.state()["global_batch"], self._given["batch_size"]
+        may_grow = (
+            not self._shard_frozen and self._shard.origin == options.ALONE and size is not None
+        )
+        if may_grow and state["global_batch"] > alone and state["global_batch"] % size == 0:
+            return {**state, "global_batch": alone, "batch": 0}
+        return state
 
     # Looking at it; nothing here counts as received.
 
@@ -334,11 +350,17 @@ class Loader(Outputs):
             fields=[*self._fields, *hidden], quarantine=None, resident=False, view=False
         )
 
+    def _forget_inspector(self) -> None:
+        """It has the seed and the rank of the engine that it was made beside."""
+        if inspector := self.__dict__.pop("_inspector", None):
+            inspector.close()
+
     def peek(self) -> Any:
         """The batch that comes next, without taking it."""
         return self._peek(_NUMPY)
 
     def _peek(self, form: Form) -> Any:
+        self._placed()
         state = self._state()
         last = len(self) - 1
         if state["batch"] > last:
@@ -405,8 +427,7 @@ class Loader(Outputs):
         self._workers.close()  # before the engine, which waits for their answers
         if self._engine is not None:
             self._engine.close()
-        if "_inspector" in self.__dict__:
-            self._inspector.close()
+        self._forget_inspector()
         self._engine = None  # type: ignore[assignment]
 
     def __enter__(self) -> Loader:

@@ -50,7 +50,7 @@ def make_dataset(view: TensorFlowBatches) -> Any:
         return tf.data.Dataset.range(tf.py_function(passing.begin, [], tf.int64))
 
     dataset = tf.data.Dataset.range(1).flat_map(begin).map(batch)
-    if not loader._resumed:
+    if loader._loaded is None:
         dataset = dataset.apply(tf.data.experimental.assert_cardinality(len(loader)))
     settings = tf.data.Options()  # else tf.data reads ahead unasked, and the state is ahead, too
     settings.experimental_optimization.inject_prefetch = False

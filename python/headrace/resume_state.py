@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ``load_state_dict`` is given: read from a checkpoint, so whatever may stand in one."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from headrace.errors import declare
+from headrace.options import UINT64
+
+VERSION = 1
+
+_NOT_A_STATE = declare(
+    "HR0162",
+    "config",
+    "not the state of a loader",
+    "load_state_dict() takes what state_dict() of a Headrace loader returned: a dictionary of a "
+    "few numbers. The message says what is missing.",
+)
+
+MOST = (1 << 62) - 1  # of anything that is counted: epochs, batches, records
+_BITS = ("seed", "fingerprint")  # 64 each, none of which counts anything
+
+
+def state_from(given: Any, names: Iterable[str]) -> dict[str, int]:
+    """The numbers of these names, as integers that the engine can hold. ConfigError HR0162."""
+    expected = {"headrace", *names}
+    missing = sorted(expected - set(given)) if isinstance(given, Mapping) else sorted(expected)
+    if missing:
+        raise _NOT_A_STATE.error(f"it has no {', '.join(missing)}")
+    state = {name: _number(name, given[name]) for name in expected}
+    if (version := state.pop("headrace")) != VERSION:
+        raise _NOT_A_STATE.error(f"it has version {version}, this Headrace reads version {VERSION}")
+    return state
+
+
+def _number(name: str, value: Any) -> int:
+    try:
+        number = operator.index(value)  # NumPy's and torch's integers too, as checkpoints hold them
+    except (TypeError, ValueError, RuntimeError):
+        number = -1
+    most = UINT64 if name in _BITS else MOST
+    if isinstance(value, bool) or not 0 <= number <= most:
+        raise _NOT_A_STATE.error(f"{name} is {value!r}, which is no number of a state")
+    return number
