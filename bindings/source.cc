@@ -127,6 +127,12 @@ void bind_source(nb::module_& module) {
             return str_from_bytes(self.source->key(index));
           },
           nb::arg("index"))
+      .def(
+          "file",
+          [](const SourceHandle& self, int64_t index) {
+            return str_from_bytes(self.source->where(index).file);
+          },
+          nb::arg("index"), "The file that the record lies in, where it lies in one.")
       .def("integer_column", &integer_column, nb::arg("field"))
       .def("read", &read_record, nb::arg("index"),
            nb::sig("def read(self, index: int) -> dict[str, typing.Any]"),

@@ -21,7 +21,8 @@ def concat(*sources: Any) -> Source:
 
     sources: what ``open`` takes; they must have the same fields and classes. ConfigError HR0496.
     """
-    return Source(_core.concat([open(source).engine for source in sources]))
+    opened = [open(source) for source in sources]
+    return Source(_core.concat([source.engine for source in opened]), made_of=opened)
 
 
 def mix(
@@ -35,10 +36,11 @@ def mix(
     Of one that is drawn less often than it has records, `seed` decides which part is in the mix.
     ConfigError HR0496, HR0497.
     """
-    opened = [open(source).engine for source in sources]
+    opened = [open(source) for source in sources]
     shares = [1.0] * len(opened) if weights is None else options.numbers("weights", weights)
     records = 0 if size is None else options.integer("size", size, 1)
-    return Source(_core.mix(opened, shares, records, options.seed(seed)))
+    mixed = _core.mix([source.engine for source in opened], shares, records, options.seed(seed))
+    return Source(mixed, made_of=opened)
 
 
 def kfold(
@@ -49,9 +51,12 @@ def kfold(
     Every record is in one validation source. stratify_by: an integer field (a label) whose values
     every fold gets in equal proportion. ConfigError HR0431.
     """
+    src = open(src)
     number = options.integer("folds", folds, maximum=options.INT32)
-    pairs = _core.kfold(open(src).engine, number, options.seed(seed), stratify_by)
-    return [(Source(train), Source(validation)) for train, validation in pairs]
+    pairs = _core.kfold(src.engine, number, options.seed(seed), stratify_by)
+    return [
+        (Source(train, "", [src]), Source(validation, "", [src])) for train, validation in pairs
+    ]
 
 
 def join(
@@ -64,4 +69,6 @@ def join(
     rename: new names for fields of ``right``, where both have one of the same name.
     ConfigError HR0498.
     """
-    return Source(_core.join(open(left).engine, open(right).engine, on, dict(rename or {})))
+    left, right = open(left), open(right)
+    joined = _core.join(left.engine, right.engine, on, dict(rename or {}))
+    return Source(joined, made_of=[left, right])

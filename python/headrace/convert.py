@@ -30,13 +30,6 @@ _WRONG_OPTION = declare(
     "convert() writes folder, tar (WebDataset), tfrecord, recordio, lmdb, hdf5 or pack. Not every "
     "container can hold every field: a folder, RecordIO and LMDB have a picture and a label.",
 )
-_EXISTS = declare(
-    "HR0415",
-    "config",
-    "something stands at the destination",
-    "convert() never writes over anything unless overwrite=True (--force) is given. What an "
-    "interrupted conversion left in DEST.partial is used when source and options are the same.",
-)
 
 
 def convert(
@@ -55,11 +48,14 @@ def convert(
     to: "folder", "tar", "tfrecord", "recordio", "lmdb", "hdf5" or "pack".
     shards: more than one makes ``dest`` a folder of so many files, written side by side.
     verify: read everything back and compare it with the source, record by record.
+    overwrite: replace a file, or a folder in which a conversion wrote everything; never what the
+    source is read from.
     progress: called with (records done, records); twice as many where they are verified.
 
     Files are written in ``dest + ".partial"`` and renamed when they are whole, with the SHA-256 of
     each. After an interruption the same call goes on where it stopped.
-    ConfigError HR0414, HR0415; DataError HR0416 and what reading a record gives.
+    ConfigError HR0277, HR0414, HR0415 (of a pack HR0446); StorageError HR0275 of a full disk;
+    DataError HR0416 and what reading a record gives.
     """
     if to not in FORMATS:
         raise _WRONG_OPTION.error(f"no container {to!r}", hint=did_you_mean(to, FORMATS))
@@ -67,8 +63,6 @@ def convert(
         raise _WRONG_OPTION.error(f"shards must be positive (got {shards})")
     src = open_source(source)
     target = os.path.abspath(os.fspath(dest))
-    if os.path.lexists(target) and not overwrite:
-        raise _EXISTS.error(f"there is something at {target}", hint="overwrite=True (--force)")
     # Threads, hashes and paths: only who converts pays for them, not who imports Headrace.
     from headrace.containers.conversion import Conversion, Told
     from headrace.containers.verification import verify_all
@@ -83,7 +77,7 @@ def convert(
             container.check(src.schema)
         except (TypeError, ImportError) as error:
             raise _WRONG_OPTION.error(f"[{to}] {error}") from error
-        conversion = Conversion(src, target, to, min(shards, max(1, len(src))))
+        conversion = Conversion(src, target, to, min(shards, max(1, len(src))), overwrite)
         report = conversion.run(threads or _core.allowed_cores(), tell)
     if verify:
         verify_all(src, target, to, tell)

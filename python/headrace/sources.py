@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, overload
 
 import numpy as np
@@ -47,9 +47,14 @@ Progress = Callable[[int, int], object]
 class Source:
     """Records by number. ``src[i]`` is a dictionary: image (C, H, W) uint8, label int, key str."""
 
-    def __init__(self, engine: _core.Source, path: str = "") -> None:
+    def __init__(
+        self, engine: _core.Source, path: str = "", made_of: Iterable[Source] = ()
+    ) -> None:
         self.engine = engine
         self.path = path  # that open() was given; empty for a source made of something else
+        # Of this source and of those that it is made of.
+        self.paths: tuple[str, ...] = (path,) if path else ()
+        self.paths += tuple(path for source in made_of for path in source.paths)
 
     def __len__(self) -> int:
         return len(self.engine)
@@ -154,7 +159,8 @@ def open(path: Any, *, progress: Progress | None = None, **params: Any) -> Sourc
 def subset(src: Any, indices: Any) -> Source:
     """Records of a source by number, in this order; a number may come twice."""
     src = open(src)
-    return Source(_core.subset(src.engine, as_indices(indices, len(src)).tolist()))
+    chosen = _core.subset(src.engine, as_indices(indices, len(src)).tolist())
+    return Source(chosen, made_of=[src])
 
 
 def split(src: Any, *fractions: float, seed: int = 0, stratify_by: str = "") -> list[Source]:
@@ -166,7 +172,7 @@ def split(src: Any, *fractions: float, seed: int = 0, stratify_by: str = "") -> 
     src = open(src)
     parts_of = options.numbers("fractions", fractions)
     parts = _core.split(src.engine, parts_of, options.seed(seed), stratify_by)
-    return [Source(part) for part in parts]
+    return [Source(part, made_of=[src]) for part in parts]
 
 
 def records(**fields: Any) -> Source:

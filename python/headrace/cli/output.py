@@ -20,7 +20,7 @@ GOOD, BAD_ANSWER, USAGE, DATA, ENVIRONMENT = 0, 1, 2, 3, 4
 INTERRUPTED = 130
 # What is written and where, not what is read: by their codes, whichever class says it.
 USAGE_CODES = ("HR0414", "HR0415", "HR0446", "HR0449", "HR0451", "HR0458")
-ENVIRONMENT_CODES = ("HR0447", "HR0448", "HR0457")
+ENVIRONMENT_CODES = ("HR0275", "HR0277", "HR0447", "HR0448", "HR0457")
 P = ParamSpec("P")
 
 
@@ -111,6 +111,8 @@ def exit_code_of(error: Exception) -> int:
     import headrace
 
     if not isinstance(error, headrace.Error):
+        if isinstance(error, OSError):  # what is written to: the disk is full, it is not allowed
+            return ENVIRONMENT
         raise error
     if error.code in ENVIRONMENT_CODES:
         return ENVIRONMENT

@@ -7,8 +7,10 @@ A writer appends records to one file, so that an interrupted one goes on where i
 from __future__ import annotations
 
 import importlib
+import io
+import os
 from collections.abc import Mapping, Sequence
-from typing import Any, BinaryIO, Protocol, cast
+from typing import Any, Protocol, cast
 
 from headrace import _core
 
@@ -19,6 +21,8 @@ NAMES: tuple[str, ...] = ("folder", "tar", "tfrecord", "recordio", "lmdb", "hdf5
 class Writer(Protocol):
     """Appends records to the files of one shard."""
 
+    records: int  # that are there when it begins, of an interrupted run
+
     def add(self, number: int, key: str, values: Mapping[str, Any]) -> None:
         """Writes the record: values by field, pictures as they are stored."""
 
@@ -26,7 +30,10 @@ class Writer(Protocol):
         """Makes all records so far safe on disk, and returns what resume() needs."""
 
     def close(self) -> None:
-        """Ends the file. No record can follow."""
+        """Ends the file and makes it safe on disk. No record can follow."""
+
+    def abandon(self) -> None:
+        """Lets go of the file as it is, writing nothing more; after close(), nothing."""
 
 
 class Container(Protocol):
@@ -35,10 +42,17 @@ class Container(Protocol):
     SUFFIX: str  # of its files; empty for a folder
     FORMAT: str  # that opens it
     RESUMES: bool  # a shard goes on where it was journaled; else it begins anew
+    BESIDE: tuple[str, ...]  # suffixes of the files that belong to one of its files
 
     def writer(
-        self, path: str, schema: Sequence[_core.Field], classes: Sequence[str], state: Any
-    ) -> Writer: ...
+        self,
+        path: str,
+        schema: Sequence[_core.Field],
+        classes: Sequence[str],
+        state: Mapping[str, Any],
+    ) -> Writer:
+        """state: the last journal() and the records that it covers; empty at the beginning."""
+
     def check(self, schema: Sequence[_core.Field]) -> None:
         """TypeError or ImportError where records with these fields cannot be written."""
 
@@ -58,33 +72,48 @@ def check_pictures(schema: Sequence[_core.Field], what: str) -> None:
         raise TypeError(f"{what} (the source has {', '.join(sorted(names))})")
 
 
+_BUFFER_BYTES = 1 << 20
+
+
 class AppendedFile:
-    """A file that only grows, cut back to its journal when writing goes on after a break."""
+    """A file that only grows, cut back to its journal when writing goes on after a break.
+
+    It has its own buffer: Python's would try once more to write when it is thrown away.
+    """
 
     def __init__(self, path: str, size: int = 0) -> None:
-        self.path = path
-        self.file: BinaryIO = open(path, "r+b" if size else "wb")  # noqa: SIM115
+        self.file = io.FileIO(path, "r+" if size else "w")
         self.file.truncate(size)
         self.file.seek(size)
         self.size = size
+        self.buffer = bytearray()
 
     def write(self, *parts: bytes) -> int:
         """Appends all parts; returns where the first begins."""
         begin = self.size
         for part in parts:
-            self.file.write(part)
+            self.buffer += part
             self.size += len(part)
+        if len(self.buffer) >= _BUFFER_BYTES:
+            self._flush()
         return begin
 
-    def sync(self) -> int:
-        import os
+    def _flush(self) -> None:
+        rest = memoryview(bytes(self.buffer))
+        self.buffer.clear()
+        while rest:
+            rest = rest[self.file.write(rest) :]
 
-        self.file.flush()
+    def sync(self) -> int:
+        self._flush()
         os.fsync(self.file.fileno())
         return self.size
 
     def close(self) -> None:
         self.sync()
+        self.file.close()
+
+    def abandon(self) -> None:
         self.file.close()
 
 

@@ -7,13 +7,14 @@ import contextlib
 import hashlib
 import json
 import os
-import shutil
 import threading
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
 from headrace import containers
+from headrace.containers.destination import SUMS, Destination
+from headrace.containers.durable import sync, write_whole, written_to
 from headrace.sources import Progress, Source
 
 _VERSION = 1
@@ -43,10 +44,13 @@ class Told:
 class Conversion:
     """A plan, and for each shard a journal of what is safe on disk."""
 
-    def __init__(self, src: Source, target: str, to: str, shards: int) -> None:
+    def __init__(self, src: Source, target: str, to: str, shards: int, overwrite: bool) -> None:
         self.src, self.target, self.to, self.shards = src, Path(target), to, shards
         self.container = containers.container(to)
-        self.work = self.target.with_name(self.target.name + ".partial")
+        self.several = shards > 1 and bool(self.container.SUFFIX)
+        beside = () if self.several else self.container.BESIDE
+        self.destination = Destination(self.target, overwrite, beside)
+        self.work = self.destination.work
         self.stopping = threading.Event()
         self.resumed = 0
 
@@ -60,7 +64,13 @@ class Conversion:
         }
 
     def run(self, threads: int, tell: Told) -> dict[str, Any]:
-        self._begin()
+        self.destination.check(self.src, self.to)
+        with written_to(self.work), self.destination.working_folder():
+            self.destination.check(self.src, self.to)
+            self._begin()
+            return self._finish(self._write_shards(threads, tell))
+
+    def _write_shards(self, threads: int, tell: Told) -> list[dict[str, Any]]:
         with ThreadPoolExecutor(min(threads, self.shards), "headrace-convert") as pool:
             futures = [pool.submit(self._write_shard, i, tell) for i in range(self.shards)]
             try:
@@ -75,7 +85,7 @@ class Conversion:
                 for future in futures:
                     future.cancel()
                 raise
-        return self._finish([future.result() for future in futures])
+        return [future.result() for future in futures]
 
     def _begin(self) -> None:
         """Keeps what an interrupted run of the same plan left, and nothing else."""
@@ -83,9 +93,8 @@ class Conversion:
         with contextlib.suppress(OSError, ValueError):
             if json.loads(note.read_text()) == self.plan():
                 return
-        shutil.rmtree(self.work, ignore_errors=True)
-        self.work.mkdir(parents=True)
-        _write_whole(note, json.dumps(self.plan()))
+        self.destination.clear_work()
+        write_whole(note, json.dumps(self.plan()))
 
     def _file(self, shard: int) -> Path:
         if not self.container.SUFFIX:
@@ -99,44 +108,49 @@ class Conversion:
         state: dict[str, Any] = {}
         with contextlib.suppress(OSError, ValueError):
             state = json.loads(note.read_text())
-        if state.get("finished"):
-            tell.add(end - begin)
-            self.resumed += end - begin
-            return state
-        if not self.container.RESUMES:
-            state = {}
         file = self._file(shard)
-        done = begin + state.get("records", 0)
-        self.resumed += done - begin
-        tell.add(done - begin)
-        writer = self.container.writer(
-            str(file), self.src.schema, self.src.classes, state.get("writer")
-        )
-        since = 0
-        for number in range(done, end):
-            if self.stopping.is_set():
-                break
-            values = self.src.engine.read(number)
-            writer.add(number, self._key(number), values)
-            since += sum(len(v) for v in values.values() if isinstance(v, bytes)) + 256
-            tell.add(1)
-            if since >= _JOURNAL_BYTES:
-                self._journal(note, writer, number + 1 - begin)
-                since = 0
-        else:
-            writer.close()
-            state = {"finished": True, "records": end - begin}
-            if self.container.SUFFIX:
-                state |= {"bytes": file.stat().st_size, "sha256": _sha256(file)}
-            _write_whole(note, json.dumps(state))
+        if state.get("finished") and self._is_whole(file, state):
+            self._there_already(end - begin, tell)
             return state
-        if self.container.RESUMES:
-            self._journal(note, writer, number - begin)
-        return {}
+        if state.get("finished") or not self.container.RESUMES:
+            state = {}
+        writer = self.container.writer(str(file), self.src.schema, self.src.classes, state)
+        try:
+            done = begin + writer.records
+            self._there_already(done - begin, tell)
+            since = 0
+            for number in range(done, end):
+                if self.stopping.is_set():
+                    return {}
+                values = self.src.engine.read(number)
+                writer.add(number, self._key(number), values)
+                since += sum(len(v) for v in values.values() if isinstance(v, bytes)) + 256
+                tell.add(1)
+                # At the same records whenever it was interrupted: where a file is cut into
+                # transactions, these show in its bytes.
+                if since >= _JOURNAL_BYTES:
+                    self._journal(note, writer, number + 1 - begin)
+                    since = 0
+            writer.close()
+        finally:
+            writer.abandon()
+        state = {"finished": True, "records": end - begin}
+        if self.container.SUFFIX:
+            state |= {"bytes": file.stat().st_size, "sha256": _sha256(file)}
+        write_whole(note, json.dumps(state))
+        return state
+
+    def _there_already(self, records: int, tell: Told) -> None:
+        tell.add(records)
+        self.resumed += records
+
+    def _is_whole(self, file: Path, state: dict[str, Any]) -> bool:
+        if not self.container.SUFFIX:
+            return file.is_dir()
+        return file.is_file() and file.stat().st_size == state.get("bytes")
 
     def _journal(self, note: Path, writer: containers.Writer, records: int) -> None:
-        state = {"records": records, "writer": writer.journal()}
-        _write_whole(note, json.dumps(state))
+        write_whole(note, json.dumps({**writer.journal(), "records": records}))
 
     def _key(self, number: int) -> str:
         """A name without folders and dots, which mean something in a tar; unique by the number."""
@@ -144,53 +158,28 @@ class Conversion:
         return f"{number:09}-{name}" if name and name != str(number) else f"{number:09}"
 
     def _finish(self, shards: list[dict[str, Any]]) -> dict[str, Any]:
-        several = self.shards > 1 and bool(self.container.SUFFIX)
-        moved = [
-            path
-            for path in sorted(self.work.iterdir())
-            if path.name.startswith("data") and not path.name.endswith("-lock")
-        ]
-        if os.path.lexists(self.target):
-            if self.target.is_dir() and not self.target.is_symlink():
-                shutil.rmtree(self.target)
-            else:
-                self.target.unlink()
         files = [
-            {"file": self._file(i).name if several else self.target.name, **shard}
+            {"file": self._file(i).name if self.several else self.target.name, **shard}
             for i, shard in enumerate(shards)
         ]
-        if several:
+        if self.several:
             sums = "".join(f"{entry['sha256']}  {entry['file']}\n" for entry in files)
-            (self.work / "SHA256SUMS").write_text(sums)
-            for path in self.work.iterdir():
-                if path.suffix == ".json":
-                    path.unlink()
-            self.work.rename(self.target)
-        else:
-            for path in moved:  # the file last: when it is there, all is
-                if path != self._file(0):
-                    path.rename(self.target.with_suffix(path.suffix))
-            self._file(0).rename(self.target)
-            shutil.rmtree(self.work)
+            write_whole(self.work / SUMS, sums)
+        self.destination.check(self.src, self.to)  # hours may have passed
+        if self.several:
+            for path in self.work.glob("*.json"):
+                path.unlink()
+            sync(self.work)
+        self.destination.take_place(self.work if self.several else self._file(0))
         return {
             "records": len(self.src),
             "bytes": sum(shard.get("bytes", 0) for shard in shards) or _bytes_below(self.target),
             "files": [
-                {k: v for k, v in entry.items() if k not in ("finished", "writer")}
+                {k: v for k, v in entry.items() if k in ("file", "records", "bytes", "sha256")}
                 for entry in files
             ],
             "resumed_records": self.resumed,
         }
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Replaces a file so that it is there whole or not at all."""
-    temporary = path.with_suffix(".new")
-    with temporary.open("w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.rename(path)
 
 
 def _sha256(path: Path) -> str:

@@ -9,16 +9,18 @@ from typing import Any
 
 from headrace import _core
 from headrace.containers import check_pictures, picture_bytes, picture_suffix
+from headrace.containers.durable import sync_all_below
 
 SUFFIX = ""
 FORMAT = "folder"
 RESUMES = True
+BESIDE = ()
 
 
 def writer(
-    path: str, schema: Sequence[_core.Field], classes: Sequence[str], state: Any
+    path: str, schema: Sequence[_core.Field], classes: Sequence[str], state: Mapping[str, Any]
 ) -> FolderWriter:
-    return FolderWriter(path, classes)
+    return FolderWriter(path, classes, state)
 
 
 def check(schema: Sequence[_core.Field]) -> None:
@@ -32,9 +34,11 @@ def fields(schema: Sequence[_core.Field]) -> dict[str, Any]:
 class FolderWriter:
     """Names begin with the record's number, so that the order within a class is kept."""
 
-    def __init__(self, path: str, classes: Sequence[str]) -> None:
+    def __init__(self, path: str, classes: Sequence[str], state: Mapping[str, Any]) -> None:
         self.path = path
         self.classes = list(classes)
+        self.records = state.get("records", 0)
+        os.makedirs(path, exist_ok=True)
 
     def add(self, number: int, key: str, values: Mapping[str, Any]) -> None:
         data = picture_bytes(values["image"])
@@ -53,7 +57,11 @@ class FolderWriter:
         return f"_{name}" if name.startswith(".") or not name else name
 
     def journal(self) -> dict[str, Any]:
+        sync_all_below(self.path)
         return {}
 
     def close(self) -> None:
+        sync_all_below(self.path)
+
+    def abandon(self) -> None:
         pass

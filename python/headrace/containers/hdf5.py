@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import io
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,10 +17,11 @@ from headrace import _core
 SUFFIX = ".h5"
 FORMAT = "hdf5"
 RESUMES = False
+BESIDE = ()
 
 
 def writer(
-    path: str, schema: Sequence[_core.Field], classes: Sequence[str], state: Any
+    path: str, schema: Sequence[_core.Field], classes: Sequence[str], state: Mapping[str, Any]
 ) -> Hdf5Writer:
     return Hdf5Writer(path, schema)
 
@@ -40,9 +44,10 @@ class Hdf5Writer:
     def __init__(self, path: str, schema: Sequence[_core.Field]) -> None:
         h5py: Any = importlib.import_module("h5py")
 
-        self.file = h5py.File(path, "w")
+        self.raw = _RawFile(path)
+        self.file = h5py.File(self.raw, "w")
         self.datasets = {}
-        self.rows = 0
+        self.records = self.rows = 0
         for field in schema:
             kind = str(field.kind)
             blob = kind == "bytes" or (kind in ("image", "mask") and field.encoded)
@@ -67,6 +72,7 @@ class Hdf5Writer:
                 else (value if isinstance(value, (int, str)) else np.asarray(value))
             )
         self.rows += 1
+        self.raw.raise_refused()
 
     def journal(self) -> dict[str, Any]:
         return {}
@@ -75,3 +81,45 @@ class Hdf5Writer:
         for dataset in self.datasets.values():
             dataset.resize(self.rows, axis=0)
         self.file.close()
+        self.raw.raise_refused()
+        os.fsync(self.raw.fileno())
+
+    def abandon(self) -> None:
+        self.raw.refused = self.raw.refused or OSError("abandoned")
+        with contextlib.suppress(Exception):  # of a library that reads back what was refused
+            self.file.close()
+        self.raw.close()
+
+
+class _RawFile(io.FileIO):
+    """The file that the library writes to.
+
+    A write that the system refuses must not reach the library: it has state that it can then
+    neither write nor forget, and ends the process when it closes. So it is told that all is well,
+    nothing more is written, and the writer raises what was refused.
+    """
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, "w+")
+        self.refused: OSError | None = None
+
+    def write(self, data: Any) -> int:
+        rest = memoryview(data).cast("B")
+        count = len(rest)
+        try:
+            while rest and not self.refused:
+                rest = rest[super().write(rest) :]
+        except OSError as error:
+            self.refused = error
+        return count
+
+    def truncate(self, size: int | None = None) -> int:
+        try:
+            return self.tell() if self.refused else super().truncate(size)
+        except OSError as error:
+            self.refused = error
+            return self.tell()
+
+    def raise_refused(self) -> None:
+        if self.refused:
+            raise self.refused

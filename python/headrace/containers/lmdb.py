@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import importlib
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from headrace import _core
@@ -14,11 +17,12 @@ from headrace.containers.protobuf import message, varint
 SUFFIX = ".lmdb"
 FORMAT = "lmdb"
 RESUMES = True
+BESIDE = ()
 _MAP_BYTES = 1 << 40  # address space, not disk
 
 
 def writer(
-    path: str, schema: Sequence[_core.Field], classes: Sequence[str], state: Any
+    path: str, schema: Sequence[_core.Field], classes: Sequence[str], state: Mapping[str, Any]
 ) -> LmdbWriter:
     return LmdbWriter(path)
 
@@ -34,28 +38,60 @@ def fields(schema: Sequence[_core.Field]) -> dict[str, Any]:
 
 
 class LmdbWriter:
-    """Keys are the records' numbers in digits, so that their order is the source's."""
+    """Keys are the records' numbers in digits, so that their order is the source's.
+
+    Each journal() is a transaction, and the file itself tells how many records are in those that
+    are whole: adding one a second time would leave the pages of the first behind. The environment
+    is opened anew for each, as the library fills gaps in pages with what pages before them had in
+    memory: so an interrupted conversion ends with the same bytes as one in a single run.
+    """
 
     def __init__(self, path: str) -> None:
-        lmdb: Any = importlib.import_module("lmdb")
+        self.path = path
+        self.library: Any = importlib.import_module("lmdb")
+        with self._coded():
+            self._begin()
+            self.records = self.environment.stat()["entries"]
 
-        self.environment = lmdb.open(path, map_size=_MAP_BYTES, subdir=False, lock=False)
+    def _begin(self) -> None:
+        self.environment = self.library.open(
+            self.path, map_size=_MAP_BYTES, subdir=False, lock=False
+        )
         self.changes = self.environment.begin(write=True)
+
+    def _commit(self) -> None:
+        self.changes.commit()
+        self.environment.sync(True)
+        self.environment.close()
 
     def add(self, number: int, key: str, values: Mapping[str, Any]) -> None:
         datum = message(4, picture_bytes(values["image"]))  # data
         if "label" in values:
             datum += varint(5 << 3) + varint(values["label"])
         datum += varint(7 << 3) + varint(1)  # encoded
-        self.changes.put(f"{number:012}".encode(), datum)
+        with self._coded():
+            self.changes.put(f"{number:012}".encode(), datum)
 
     def journal(self) -> dict[str, Any]:
-        self.changes.commit()
-        self.environment.sync(True)
-        self.changes = self.environment.begin(write=True)
+        with self._coded():
+            self._commit()
+            self._begin()
         return {}
 
     def close(self) -> None:
-        self.changes.commit()
-        self.environment.sync(True)
+        with self._coded():
+            self._commit()
+
+    def abandon(self) -> None:
+        self.changes.abort()
         self.environment.close()
+
+    @contextlib.contextmanager
+    def _coded(self) -> Iterator[None]:
+        """What the library is refused, as the OSError that it was."""
+        try:
+            yield
+        except self.library.Error as error:
+            reason = str(error).rpartition(": ")[2]
+            number = next((n for n in errno.errorcode if os.strerror(n) == reason), errno.EIO)
+            raise OSError(number, reason) from error

@@ -14,14 +14,15 @@ from headrace.containers import AppendedFile, check_pictures, picture_bytes
 SUFFIX = ".rec"
 FORMAT = "recordio"
 RESUMES = True
+BESIDE = (".idx",)
 _MAGIC = struct.pack("<I", 0xCED7230A)
 _MOST = (1 << 29) - 1
 
 
 def writer(
-    path: str, schema: Sequence[_core.Field], classes: Sequence[str], state: Any
+    path: str, schema: Sequence[_core.Field], classes: Sequence[str], state: Mapping[str, Any]
 ) -> RecordIOWriter:
-    return RecordIOWriter(path, state or {})
+    return RecordIOWriter(path, state)
 
 
 def check(schema: Sequence[_core.Field]) -> None:
@@ -36,6 +37,7 @@ class RecordIOWriter:
     """Parts begin at multiples of four with a magic number, which their bytes may not contain."""
 
     def __init__(self, path: str, state: Mapping[str, Any]) -> None:
+        self.records = state.get("records", 0)
         self.file = AppendedFile(path, state.get("bytes", 0))
         index = os.path.splitext(path)[0] + ".idx"
         self.index = AppendedFile(index, state.get("index_bytes", 0))
@@ -59,6 +61,10 @@ class RecordIOWriter:
     def close(self) -> None:
         self.file.close()
         self.index.close()
+
+    def abandon(self) -> None:
+        self.file.abandon()
+        self.index.abandon()
 
 
 def _parts(data: bytes) -> list[bytes]:

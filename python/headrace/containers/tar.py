@@ -16,13 +16,14 @@ from headrace.containers import AppendedFile, picture_bytes, picture_suffix
 SUFFIX = ".tar"
 FORMAT = "webdataset"
 RESUMES = True
+BESIDE = ()
 _PICTURES = "jpg;jpeg;png;webp;gif;bmp;tif;avif;ppm;pgm"
 
 
 def writer(
-    path: str, schema: Sequence[_core.Field], classes: Sequence[str], state: Any
+    path: str, schema: Sequence[_core.Field], classes: Sequence[str], state: Mapping[str, Any]
 ) -> TarWriter:
-    return TarWriter(path, schema, state or {})
+    return TarWriter(path, schema, state)
 
 
 def extension(field: _core.Field) -> str:
@@ -55,6 +56,7 @@ class TarWriter:
     """Members of one record stand together; blocks as POSIX.1-2001 (pax) has them."""
 
     def __init__(self, path: str, schema: Sequence[_core.Field], state: Mapping[str, Any]) -> None:
+        self.records = state.get("records", 0)
         self.file = AppendedFile(path, state.get("bytes", 0))
         self.fields = [(field, extension(field)) for field in schema]
 
@@ -78,6 +80,9 @@ class TarWriter:
         end = 2 * tarfile.BLOCKSIZE
         self.file.write(bytes(end + -(self.file.size + end) % tarfile.RECORDSIZE))
         self.file.close()
+
+    def abandon(self) -> None:
+        self.file.abandon()
 
 
 def _member(field: _core.Field, value: Any) -> bytes:

@@ -16,13 +16,14 @@ from headrace.containers.protobuf import message, varint
 SUFFIX = ".tfrecord"
 FORMAT = "tfrecord"
 RESUMES = True
+BESIDE = ()
 _NAMES = {"image": "image/encoded", "label": "image/class/label"}
 
 
 def writer(
-    path: str, schema: Sequence[_core.Field], classes: Sequence[str], state: Any
+    path: str, schema: Sequence[_core.Field], classes: Sequence[str], state: Mapping[str, Any]
 ) -> TFRecordWriter:
-    return TFRecordWriter(path, schema, state or {})
+    return TFRecordWriter(path, schema, state)
 
 
 def check(schema: Sequence[_core.Field]) -> None:
@@ -46,6 +47,7 @@ class TFRecordWriter:
         schema: Sequence[_core.Field],
         state: Mapping[str, Any],
     ) -> None:
+        self.records = state.get("records", 0)
         self.file = AppendedFile(path, state.get("bytes", 0))
         self.schema = list(schema)
 
@@ -63,6 +65,9 @@ class TFRecordWriter:
 
     def close(self) -> None:
         self.file.close()
+
+    def abandon(self) -> None:
+        self.file.abandon()
 
 
 def _masked(data: bytes) -> bytes:

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a conversion stands: what it may replace, its working folder, how it takes its place.
+
+Nothing is deleted but what a conversion wrote, which is known by its names, and never what its
+source is read from. What is replaced is moved aside first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from headrace.containers.durable import sync
+from headrace.errors import declare
+from headrace.sources import Source
+
+_TAKEN = declare(
+    "HR0415",
+    "config",
+    "something stands at the destination",
+    "convert() never writes over anything unless overwrite=True (--force) is given, and then only "
+    "over a file, or over a folder in which everything was written by a conversion: not over other "
+    "people's files, its own source, or a folder above it. What an interrupted conversion left in "
+    "DEST.partial is used when source and options are the same.",
+)
+_BUSY = declare(
+    "HR0277",
+    "config",
+    "destination is being written",
+    "Another process is converting to this destination at the moment. Wait for it, end it, or "
+    "write to another name.",
+)
+
+# The names that conversions give to files.
+SUMS = "SHA256SUMS"
+_SHARD = re.compile(r"data-\d{5}-of-\d{5}\.(tar|tfrecord|rec|idx|lmdb|h5)")
+_NOTE = re.compile(r"(plan|journal-\d{5})\.(json|new)|SHA256SUMS(\.new)?")
+_PICTURE = re.compile(r"\d{9,}-.*\.\w+", re.DOTALL)
+
+
+class Destination:
+    """A path that a conversion writes to, and the names beside it (an index) that belong to it."""
+
+    def __init__(self, target: Path, overwrite: bool, beside: Sequence[str] = ()) -> None:
+        self.target, self.overwrite = target, overwrite
+        self.work = target.with_name(target.name + ".partial")
+        self.beside = {suffix: target.with_suffix(suffix) for suffix in beside}
+        if target in self.beside.values():
+            raise _TAKEN.error(f"{target} is the name of its own index", hint="name it otherwise")
+
+    def check(self, src: Source, to: str) -> None:
+        """HR0415 where something stands that may not be replaced."""
+        if to == "folder":  # its pictures would be the source's, the next time that it is listed
+            for folder in map(os.path.realpath, src.paths):
+                if os.path.isdir(folder) and _lies_in(os.path.realpath(self.target), folder):
+                    raise _TAKEN.error(
+                        f"{self.target} lies in the source {folder}", hint="write beside it"
+                    )
+        for path in self._replaced():
+            if not self.overwrite:
+                raise _TAKEN.error(f"there is something at {path}", hint="overwrite=True (--force)")
+            if path.is_dir() and not path.is_symlink() and (foreign := _foreign_in(path)):
+                raise _TAKEN.error(
+                    f"{foreign} was not written by a conversion, so {path} is not replaced",
+                    hint="choose another name, or move it away yourself",
+                )
+            self._refuse_source(path, src)
+
+    def _replaced(self) -> list[Path]:
+        """What stands in the way, without what an interrupted end has put there."""
+        own = self.work / "data-00000-of-00001"
+        return [
+            path
+            for suffix, path in {**self.beside, "": self.target}.items()
+            if os.path.lexists(path) and not (suffix and _same(own.with_suffix(suffix), path))
+        ]
+
+    def _refuse_source(self, path: Path, src: Source) -> None:
+        real = {os.path.abspath(path), os.path.realpath(path)}
+        for read in _files_of(src):
+            for name in (os.path.abspath(read), os.path.realpath(read)):
+                if any(_lies_in(name, each) for each in real):
+                    raise _TAKEN.error(
+                        f"{path} holds what the source is read from ({read})",
+                        hint="choose another name; remove the source yourself when all is well",
+                    )
+
+    @contextlib.contextmanager
+    def working_folder(self) -> Iterator[Path]:
+        """The folder of the work, which no other process writes to until the end. HR0415, HR0277.
+
+        The lock belongs to the folder, and holds until it has its last name: who waited for the
+        lock looks whether the name still means the folder.
+        """
+        while True:
+            descriptor = self._open_work()
+            try:
+                with contextlib.suppress(OSError):  # a file system without locks
+                    try:
+                        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    except BlockingIOError:
+                        raise _BUSY.error(
+                            f"another process is writing {self.work}", hint="wait for it"
+                        ) from None
+                if not _is_named(descriptor, self.work):
+                    continue
+                if foreign := _foreign_in_work(self.work):
+                    raise _TAKEN.error(
+                        f"{foreign} was not written by a conversion, so {self.work} is not used",
+                        hint="move it away, or choose another name",
+                    )
+                yield self.work
+                return
+            finally:
+                with contextlib.suppress(OSError):
+                    if _is_named(descriptor, self.work):
+                        self.work.rmdir()  # where nothing was begun
+                os.close(descriptor)
+
+    def _open_work(self) -> int:
+        self.target.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            self.work.mkdir()
+        try:
+            return os.open(self.work, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except NotADirectoryError:
+            raise _TAKEN.error(
+                f"{self.work} is no folder, and was not written by a conversion",
+                hint="move it away, or choose another name",
+            ) from None
+
+    def clear_work(self) -> None:
+        """Removes what another plan has left. REQUIRES: within working_folder()."""
+        for path in list(self.work.iterdir()):
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+
+    def take_place(self, made: Path) -> None:
+        """Gives `made`, which is the working folder or in it, the destination's name.
+
+        REQUIRES: check() has just passed, within working_folder().
+        """
+        for suffix, path in self.beside.items():
+            own = made.with_suffix(suffix)
+            if own.exists():  # else an interrupted end has moved it
+                _put(own, path, self.overwrite)
+        aside = self._move_aside() if self.target.is_dir() or made.is_dir() else None
+        _put(made, self.target, self.overwrite)
+        if made != self.work:
+            shutil.rmtree(self.work)
+        sync(self.target.parent)
+        if aside and aside.is_dir() and not aside.is_symlink():
+            shutil.rmtree(aside)
+        elif aside:
+            aside.unlink()
+
+    def _move_aside(self) -> Path | None:
+        if not os.path.lexists(self.target):
+            return None
+        aside, number = self.target.with_name(f"{self.target.name}.old"), 1
+        while os.path.lexists(aside):
+            number += 1
+            aside = self.target.with_name(f"{self.target.name}.old{number}")
+        return self.target.rename(aside)
+
+
+def _put(made: Path, path: Path, overwrite: bool) -> None:
+    """Renames; a file that must not replace another is linked first, which cannot."""
+    if made.is_dir() or overwrite:
+        made.rename(path)
+        return
+    try:
+        os.link(made, path)
+    except FileExistsError:
+        if not _same(made, path):
+            raise _TAKEN.error(f"{path} was written meanwhile", hint="move it away") from None
+    except OSError:  # a file system without links
+        if os.path.lexists(path):
+            raise _TAKEN.error(f"{path} was written meanwhile", hint="move it away") from None
+        made.rename(path)
+
+
+def _foreign_in(folder: Path) -> str:
+    """The first entry of a folder that no conversion gives it; empty where all are its own."""
+    if (folder / SUMS).is_file():
+        own = (path for path in sorted(folder.iterdir()) if path.name != SUMS)
+        return next((str(path) for path in own if not _is_file(path, _SHARD)), "")
+    return _no_picture(folder, classes=True)
+
+
+def _foreign_in_work(work: Path) -> str:
+    for path in sorted(work.iterdir()):
+        if path.name == "data" and path.is_dir() and not path.is_symlink():
+            if foreign := _no_picture(path, classes=True):
+                return foreign
+        elif not (_is_file(path, _SHARD) or _is_file(path, _NOTE)):
+            return str(path)
+    return ""
+
+
+def _no_picture(folder: Path, classes: bool) -> str:
+    for path in sorted(folder.iterdir()):
+        if classes and path.is_dir() and not path.is_symlink():
+            if foreign := _no_picture(path, classes=False):
+                return foreign
+        elif not _is_file(path, _PICTURE):
+            return str(path)
+    return ""
+
+
+def _is_file(path: Path, names: re.Pattern[str]) -> bool:
+    return bool(names.fullmatch(path.name)) and path.is_file() and not path.is_symlink()
+
+
+def _files_of(src: Source) -> Iterable[str]:
+    yield from src.paths
+    for number in range(len(src)):
+        yield src.engine.file(number)
+
+
+def _lies_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(os.path.join(folder, ""))
+
+
+def _same(one: Path, other: Path) -> bool:
+    return one.exists() and other.exists() and os.path.samefile(one, other)
+
+
+def _is_named(descriptor: int, path: Path) -> bool:
+    try:
+        named = os.lstat(path)
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(os.fstat(descriptor), named)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writing that survives a power cut, and a disk that refuses as an error with a code."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from headrace.errors import Error, declare
+
+_NOT_WRITTEN = declare(
+    "HR0275",
+    "storage",
+    "could not write the conversion",
+    "The operating system refused to write: the disk or a quota is full, the folder does not exist "
+    "or belongs to somebody else, or the disk fails. Nothing stands at the destination. What was "
+    "written so far stays in DEST.partial: the same command goes on from there once the cause is "
+    "gone.",
+)
+
+
+@contextlib.contextmanager
+def written_to(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Around writing below ``path``: what the system refuses becomes HR0275."""
+    try:
+        yield
+    except Error:
+        raise
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        hint = "make room on the disk" if full else "look at the folder and its permissions"
+        raise _NOT_WRITTEN.error(
+            f"{error.strerror or error} ({os.fspath(path)})",
+            hint=f"{hint}, then run the same command again: it goes on",
+        ) from error
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Replaces a file so that it is there whole or not at all, also after a power cut."""
+    temporary = path.with_suffix(".new")
+    with temporary.open("w", encoding="utf-8", errors="surrogateescape") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.rename(path)
+    sync(path.parent)
+
+
+def sync(path: str | os.PathLike[str]) -> None:
+    """Waits until a file's bytes, or a folder's names, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_all_below(folder: str | os.PathLike[str]) -> None:
+    """The same for all that was written on the folder's disk: one call for any number of files."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if ctypes.CDLL(None, use_errno=True).syncfs(descriptor) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), os.fspath(folder))
+    finally:
+        os.close(descriptor)
