@@ -277,3 +277,33 @@ def test_importing_headrace_imports_little_else() -> None:
     assert done.returncode == 0, done.stderr
     frameworks = {"torch", "tensorflow", "jax", "PIL", "paddle", "mxnet", "h5py", "lmdb", "pyarrow"}
     assert not {*late, *frameworks, "pathlib", "urllib", "typer", "rich"} & set(done.stdout.split())
+
+
+def test_a_prompt_completes_what_is_imported_on_first_use() -> None:
+    listed = dir(hr)
+    assert {"doctor", "watch", "region", "Loader", "webdataset", "__version__"} <= set(listed)
+    assert all(hasattr(hr, name) for name in listed)
+    assert not [name for name in listed if name not in hr.__all__ and not name.startswith("__")]
+
+
+def test_torchvisions_transforms_that_no_operator_has_say_what_to_write() -> None:
+    with pytest.raises(AttributeError, match=r"HR0153.*\n.*put v2\.ColorJitter\(\.\.\.\) into"):
+        T.ColorJitter  # noqa: B018
+    with pytest.raises(AttributeError, match=r'ToDtype\("float32", scale=True\)'):
+        T.ToTensor  # noqa: B018
+    with pytest.raises(AttributeError, match="did you mean 'RandomHorizontalFlip'"):
+        T.RandomHorizontalFlop  # noqa: B018
+
+
+def test_every_transform_of_torchvision_is_an_operator_or_has_a_way_around() -> None:
+    v2 = pytest.importorskip("torchvision.transforms.v2")
+    from headrace.absent import NAMES
+
+    theirs = {
+        name
+        for name, value in vars(v2).items()
+        if isinstance(value, type) and "transforms.v2" in value.__module__ and name != "Transform"
+    }
+    assert {"ColorJitter", "Resize"} <= theirs
+    assert theirs - NAMES - set(T.__all__) == set()
+    assert NAMES & set(T.__all__) == set(), "an operator has come: it needs no way around"

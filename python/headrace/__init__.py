@@ -91,3 +91,8 @@ def __getattr__(name: str) -> Any:
         globals()["region"] = region
         return region
     raise AttributeError(f"module 'headrace' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names, also those that are imported on first use: prompts complete them."""
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]
