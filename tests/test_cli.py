@@ -218,10 +218,34 @@ def test_operators_describes_one_with_its_parameters_and_its_oracle() -> None:
     assert "Resize" in [record["name"] for record in run_json("operators")]
 
 
-def test_operators_suggests_the_name_that_was_meant() -> None:
-    done = run("operators", "RandomFlipHorizontal")
-    assert done.returncode == 1
-    assert "did you mean" in done.stderr
+@pytest.mark.parametrize(
+    ("command", "name", "told"),
+    [
+        ("operators", "RandomFlipHorizontal", "did you mean 'RandomHorizontalFlip'?"),
+        ("operators", "ColorJitter", "runs as a step in Python: put v2.ColorJitter(...)"),
+        ("operators", "ToTensor", 'write ToDtype("float32", scale=True)'),
+        ("operators", "Nonsense", "known: CenterCrop, "),
+        ("formats", "webdatset", "did you mean 'webdataset'?"),
+        ("formats", "jpg", "did you mean 'jpeg'?"),
+        ("explain", "HR035", "did you mean HR"),
+        ("explain", "nonsense", "`headrace explain` lists them all"),
+    ],
+)
+def test_a_name_that_there_is_not_is_wrong_usage_and_says_what_to_write(
+    command: str, name: str, told: str
+) -> None:
+    done = run(command, name)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert name in done.stderr and told in done.stderr
+    assert run(command, name, "--json").stdout == ""
+
+
+def test_formats_describes_one_with_its_parameters_and_an_example() -> None:
+    record = run_json("formats", "webdataset")
+    assert {"fields", "missing"} <= {param["name"] for param in record["params"]}
+    text = run("formats", "webdataset").stdout
+    assert record["example"] in text and "json_fields" in text
+    assert "libjpeg-turbo" in run("formats", "jpeg").stdout
 
 
 def test_explain_says_what_every_code_means() -> None:
@@ -232,10 +256,6 @@ def test_explain_says_what_every_code_means() -> None:
     first = codes[0]["id"]
     assert run_json("explain", first.lower())["id"] == first
     assert codes[0]["title"] in run("explain", first).stdout
-
-
-def test_explain_of_an_unknown_code_exits_with_1() -> None:
-    assert run("explain", "HR9999").returncode == 1
 
 
 def test_exit_code_2_for_wrong_usage(folder: Path) -> None:
@@ -251,6 +271,9 @@ def test_exit_code_3_for_data_that_is_not_there_or_not_readable(
     done = run("info", tmp_path / "nowhere")
     assert done.returncode == 3
     assert "no such file or folder" in done.stderr
+    (tmp_path / "data").rename(tmp_path / "train")
+    assert 'did you mean "' in run("info", tmp_path / "trian").stderr
+    (tmp_path / "train").rename(tmp_path / "data")
     (tmp_path / "noise").write_bytes(os.urandom(64))
     assert run("info", tmp_path / "noise").returncode == 3
     done = run("bench", damaged, "--epochs", 1)
@@ -264,9 +287,7 @@ def test_exit_code_4_names_the_extra_when_typer_is_missing(tmp_path: Path) -> No
     path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = run("formats", PYTHONPATH=path)
     assert done.returncode == 4
-    assert done.stderr == (
-        "headrace: the command line needs typer; run: pip install 'headrace[cli]'\n"
-    )
+    assert done.stderr == ("headrace: the command line needs typer; run: pip install typer rich\n")
 
 
 def test_there_is_no_colour_and_no_progress_bar_in_a_pipe(folder: Path) -> None:
@@ -297,13 +318,6 @@ def test_a_closed_pipe_is_no_error() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_every_command_has_help() -> None:
-    for name in ("bench", "info", "scan", "pack", "unpack", "formats", "operators", "explain"):
-        done = run(name, "--help")
-        assert done.returncode == 0
-        assert "--json" in done.stdout
 
 
 def test_options_of_a_few_words_name_them() -> None:

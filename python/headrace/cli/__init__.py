@@ -18,7 +18,7 @@ def main() -> None:
         import typer  # noqa: F401
     except ImportError as error:
         sys.stderr.write(
-            f"headrace: the command line needs {error.name}; run: pip install 'headrace[cli]'\n"
+            f"headrace: the command line needs {error.name}; run: pip install typer rich\n"
         )
         sys.exit(EXIT_ENVIRONMENT)
     from headrace.cli.app import app

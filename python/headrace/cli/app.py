@@ -27,6 +27,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain text: examples keep their lines, and words are not broken
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 good, 1 the answer is bad, 2 usage, 3 data, 4 environment.",
 )
@@ -43,7 +44,9 @@ for module in (
     operators,
     explain,
 ):
-    app.command(module.__name__.rpartition(".")[2])(module.run)
+    name = module.__name__.rpartition(".")[2]
+    # \b: these lines are not to be filled.
+    app.command(name, epilog="\b\nExamples:\n  " + "\n  ".join(module.EXAMPLES))(module.run)
 
 
 def _print_version(wanted: bool) -> None:

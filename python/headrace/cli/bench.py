@@ -24,6 +24,13 @@ class PixelType(str, enum.Enum):
     uint8 = "uint8"
 
 
+EXAMPLES = (
+    "headrace bench train/",
+    "headrace bench train/ --preset decode --threads 2",
+    "headrace bench train.hrpack --dtype float16 --json",
+)
+
+
 @output.command
 def run(
     source: Annotated[
@@ -37,16 +44,26 @@ def run(
             "crop; decode: whole pictures, uint8; raw: read the bytes, decode nothing.",
         ),
     ] = PRESETS[0],
-    size: Annotated[int, typer.Option(min=1, help="Side of the delivered pictures.")] = 224,
+    size: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Side of the delivered pictures.")
+    ] = 224,
     dtype: Annotated[
         PixelType, typer.Option(help="Of the delivered pictures.")
     ] = PixelType.float32,
-    batch_size: Annotated[int, typer.Option(min=1)] = 128,
-    threads: Annotated[int | None, typer.Option(min=1, help="Default: the allowed cores.")] = None,
-    epochs: Annotated[int, typer.Option(min=1, help="Timed ones, after a first one.")] = 3,
-    repeat: Annotated[int, typer.Option(min=1, help="List the source so many times.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Of order and augmentation.")] = 0,
-    limit: Annotated[int | None, typer.Option(min=1, help="Use the first N records.")] = None,
+    batch_size: Annotated[int, typer.Option(metavar="N", min=1)] = 128,
+    threads: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Default: the allowed cores.")
+    ] = None,
+    epochs: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Timed ones, after a first one.")
+    ] = 3,
+    repeat: Annotated[
+        int, typer.Option(metavar="N", min=1, help="List the source so many times.")
+    ] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of order and augmentation.")] = 0,
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Use the first N records.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> int:
     """Measure images per second, CPU seconds, memory and stages.
@@ -178,19 +195,20 @@ def print_result(source: str, preset: str, result: dict[str, Any]) -> None:
     from rich.markup import escape
 
     rates = ", ".join(f"{rate:,.0f}" for rate in result["images_per_second_epochs"])
-    stages = "  ".join(f"{name} {seconds:.2f}" for name, seconds in result["stages"].items())
+    stages = ", ".join(f"{name} {seconds:.2f}" for name, seconds in result["stages"].items())
+    count = output.count_text(result["records"], "record")
+    console = output.console()
     facts = {
         "each epoch": rates,
         "first batch": f"{result['first_batch_ms']:,.0f} ms after the start",
         "CPU": f"{result['cpu_seconds_per_1000']:.3f} s per 1,000 images",
         "memory": f"{result['peak_rss_mib']:,.0f} MiB at most",
         "threads": str(result["threads"]),
-        "an epoch": f"{result['records']:,} records in batches of {result['batch_size']}",
-        "stages": f"{stages} (seconds of all threads)",
-        "batches": result["batch_hash"],
+        "an epoch": f"{count} in batches of {result['batch_size']}",
+        "stages": f"{stages} (seconds, all threads together)",
+        "batches": output.shortened(result["batch_hash"], console.width - 14),
     }
-    console = output.console()
-    rate = f"[bold]{result['images_per_second']:,.0f} images/s[/]"
-    console.print(f"{rate}  ({preset}, {escape(source)})")
-    for name, text in facts.items():
-        console.print(f"[dim]{name:<12}[/] {escape(text)}")
+    rate = f"{result['images_per_second']:,.0f} images/s"
+    source = output.shortened(source, max(24, console.width - len(rate) - len(preset) - 6))
+    console.print(f"[bold]{rate}[/]  ({preset}, {escape(source)})")
+    output.facts(facts)

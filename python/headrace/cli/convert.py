@@ -11,6 +11,11 @@ import typer
 from headrace.cli import output
 from headrace.convert import FORMATS
 
+EXAMPLES = (
+    "headrace convert train/ -o train.tar --to tar",
+    "headrace convert train/ -o shards/ --to tfrecord --shards 2 --verify",
+)
+
 
 @output.command
 def run(
@@ -23,17 +28,20 @@ def run(
     to: Annotated[
         str, typer.Option("--to", help="The container to write.", **output.one_of(FORMATS))
     ],
-    shards: Annotated[int, typer.Option(min=1, help="Files to divide it into.")] = 1,
-    threads: Annotated[int | None, typer.Option(min=1, help="Default: the allowed cores.")] = None,
+    shards: Annotated[int, typer.Option(metavar="N", min=1, help="Files to divide it into.")] = 1,
+    threads: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Default: the allowed cores.")
+    ] = None,
     verify: Annotated[
         bool, typer.Option("--verify", help="Read everything back and compare.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> int:
-    """Write a dataset as another container: same order, encoded pictures unchanged.
+    """Write a dataset as another container.
 
-    After an interruption the same command goes on where it stopped.
+    Its order stays, and encoded pictures are not changed. After an interruption the same command
+    goes on where it stopped.
     """
     opened = output.open_source(source)
     import headrace
@@ -67,11 +75,13 @@ def print_report(out: str, report: dict[str, Any]) -> None:
     resumed = report["resumed_records"]
     if resumed:
         rate += f"; {resumed:,} were there from an interrupted run"
-    console.print(f"[bold]{escape(out)}[/]  {records:,} records, {size} ({seconds:.1f} s, {rate})")
+    output.headline(
+        out, f"{output.count_text(records, 'record')}, {size} ({seconds:.1f} s, {rate})"
+    )
     if len(report["files"]) > 1:
         console.print(f"[dim]{len(report['files']):,} files, their sums in SHA256SUMS[/]")
     if report["verified"]:
         console.print("[bold green]verified:[/] every record is the source's")
-    console.print(f"[dim]open it: headrace.open({escape(repr(out))})[/]")
+    console.print(f"[dim]open it: headrace.open({escape(repr(out))})[/]", soft_wrap=True)
     if report["classes"] and report["to"] not in ("folder", "pack"):
         console.print("[dim]It keeps the labels, not their names: give those as classes=[...][/]")

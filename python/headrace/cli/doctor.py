@@ -15,6 +15,12 @@ from headrace.cli.preset import PRESETS, loader_of
 if TYPE_CHECKING:
     from headrace.doctor.reports.report import Report
 
+EXAMPLES = (
+    "headrace doctor train/ --step 2ms",
+    "headrace doctor train/ --step step.py:step --html report.html",
+    "headrace doctor --script train.py -- --epochs 1",
+)
+
 
 @output.command
 def run(
@@ -37,7 +43,11 @@ def run(
     ] = None,
     patience: Annotated[
         float,
-        typer.Option(min=0.1, help="Seconds that a batch or a step may take, before it is a hang."),
+        typer.Option(
+            metavar="N",
+            min=0.1,
+            help="Seconds that a batch or a step may take, before it is a hang.",
+        ),
     ] = 120.0,
     preset: Annotated[
         str,
@@ -54,10 +64,16 @@ def run(
             help="Your transforms instead: a list, a dict by field, or a function returning one.",
         ),
     ] = None,
-    size: Annotated[int, typer.Option(min=1, help="Side of the delivered pictures.")] = 224,
-    batch_size: Annotated[int, typer.Option(min=1)] = 64,
-    threads: Annotated[int | None, typer.Option(min=1, help="Default: the allowed cores.")] = None,
-    seconds: Annotated[float, typer.Option(min=0.1, help="About how long it takes.")] = 40.0,
+    size: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Side of the delivered pictures.")
+    ] = 224,
+    batch_size: Annotated[int, typer.Option(metavar="N", min=1)] = 64,
+    threads: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Default: the allowed cores.")
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option(metavar="N", min=0.1, help="About how long it takes.")
+    ] = 40.0,
     step: Annotated[
         str | None,
         typer.Option(
@@ -101,7 +117,7 @@ def run(
         typer.Option(metavar="FILE", help="Put the trace into this one of PyTorch's profiler."),
     ] = None,
 ) -> int:
-    """Find out whether training waits for data, which part of it is slow, and what would help.
+    """Find what training waits for, and what would help.
 
     Exit code 0: fed, or limited by the step, or no verdict. 1: data is the bottleneck.
     """

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Annotated
 
 import typer
 
 from headrace.cli import output
+
+EXAMPLES = (
+    "headrace explain HR0305",
+    "headrace explain",
+)
 
 
 @output.command
@@ -20,7 +24,7 @@ def run(
 ) -> int:
     """Say what an error code means and what to do.
 
-    Exit code 1 when there is no such code.
+    Exit code 2 when there is no such code.
     """
     from headrace import errors
 
@@ -34,9 +38,7 @@ def run(
         return output.GOOD
     record = codes.get(code.upper())
     if record is None:
-        near = difflib.get_close_matches(code.upper(), codes, 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        output.fail(f"headrace: no error code is named {code}{hint}", output.BAD_ANSWER)
+        raise errors.no_such_code(code)
     if json:
         output.print_json(record)
         return output.GOOD

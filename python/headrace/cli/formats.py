@@ -1,38 +1,61 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace formats`: what can be read."""
+"""`headrace formats [NAME]`: what can be read."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
-from headrace.cli import output
+from headrace.cli import output, reference
+
+EXAMPLES = (
+    "headrace formats",
+    "headrace formats webdataset",
+)
 
 
 @output.command
-def run(json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False) -> int:
-    """List the containers and codecs of this build."""
-    from headrace import _core
+def run(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="One of them, in full.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> int:
+    """List the containers and codecs of this build, or describe one.
 
-    formats = [record for _, record in sorted(_core.formats().items())]
-    codecs = [record for _, record in sorted(_core.codecs().items())]
-    if json:
-        output.print_json({"formats": formats, "codecs": codecs})
+    Exit code 2 when there is none of that name.
+    """
+    from headrace import _core, formats
+
+    containers, codecs = _core.formats(), _core.codecs()
+    if name is None:
+        _print_all(containers, codecs, json)
         return output.GOOD
-    from rich.table import Table
-
-    console = output.console()
-    for title, records, last in (("format", formats, "example"), ("codec", codecs, "suffixes")):
-        table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-        table.add_column(title, style="bold", no_wrap=True)
-        table.add_column("")
-        table.add_column(last)
-        for record in records:
-            value = record[last]
-            table.add_row(
-                record["name"], record["doc"], value if isinstance(value, str) else " ".join(value)
-            )
-        console.print(table)
-        console.print()
+    record = containers.get(name) or codecs.get(name)
+    if record is None:
+        raise formats.no_such(name, {**containers, **codecs})
+    if json:
+        output.print_json(record)
+    elif name in containers:
+        reference.print_one(record, ("Example", record["example"]))
+    else:
+        files = ("Files", " ".join(record["suffixes"]))
+        reference.print_one(record, files, ("Equals", record["oracle"]))
     return output.GOOD
+
+
+def _print_all(
+    containers: Mapping[str, reference.Record], codecs: Mapping[str, reference.Record], json: bool
+) -> None:
+    if json:
+        parts = {"formats": containers, "codecs": codecs}
+        output.print_json({k: [part[n] for n in sorted(part)] for k, part in parts.items()})
+        return
+    console = output.console()
+    console.print("[dim]Containers, which headrace.open() recognizes[/]")
+    reference.print_list(containers)
+    console.print("\n[dim]Pictures in them[/]")
+    reference.print_list(codecs)
+    console.print("\n[dim]`headrace formats NAME` describes one in full.[/]")

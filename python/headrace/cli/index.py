@@ -10,6 +10,11 @@ import typer
 
 from headrace.cli import output
 
+EXAMPLES = (
+    "headrace index train/",
+    "headrace index train/ -o train.rows",
+)
+
 
 @output.command
 def run(
@@ -22,12 +27,14 @@ def run(
             "--output", "-o", help="The file; default, in HEADRACE_CACHE, where loaders look."
         ),
     ] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Default: the allowed cores.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Default: the allowed cores.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> int:
-    """Note where the rows of each JPEG begin, so that loaders decode only what a crop shows.
+    """Note where the rows of each JPEG begin: crops decode faster.
 
-    Pictures are not changed, and batches stay the same: they come faster.
+    Loaders then decode only what a crop shows. Pictures are not changed, and batches stay the same.
     """
     opened = output.open_source(source)
     import headrace
@@ -46,11 +53,9 @@ def print_result(result: dict[str, Any], named: bool) -> None:
 
     console = output.console()
     share = result["bytes"] / max(1, result["picture_bytes"])
-    console.print(
-        f"[bold]{escape(result['file'])}[/]  {result['indexed']:,} of {result['pictures']:,} "
-        f"pictures, {output.size_text(result['bytes'])} ({share:.1%} of the pictures, "
-        f"{result['seconds']:.1f} s)"
-    )
+    size = f"{output.size_text(result['bytes'])}, {share:.1%} of the pictures' bytes"
+    output.headline(result["file"], f"{size} ({result['seconds']:.1f} s)")
+    console.print(f"{result['indexed']:,} of {result['pictures']:,} pictures are in it")
     without = result["pictures"] - result["indexed"]
     if without:
         console.print(
@@ -59,6 +64,7 @@ def print_result(result: dict[str, Any], named: bool) -> None:
     if result["bad"]:
         console.print(f"[bold red]{result['bad']:,} bad[/]; `headrace scan` names them")
     if named:
-        console.print(f"[dim]use it:[/] Loader(..., index={result['file']!r})")
+        told = f"Loader(..., index={result['file']!r})"
+        console.print(f"[dim]use it:[/] {escape(told)}", soft_wrap=True)
     else:
         console.print("[dim]Loaders of this dataset use it from now on.[/]")

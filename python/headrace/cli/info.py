@@ -13,6 +13,10 @@ from headrace.cli import output, pack_report
 
 PREVIEW_COLUMNS, PREVIEW_LINES = 56, 20
 CLASSES_SHOWN = 8
+EXAMPLES = (
+    "headrace info train/",
+    "headrace info train/ --record 3 --picture record.png",
+)
 
 
 @output.command
@@ -20,7 +24,7 @@ def run(
     source: Annotated[
         str, typer.Argument(metavar="SOURCE", help="A path, as headrace.open takes it.")
     ],
-    record: Annotated[int, typer.Option(min=0, help="The record to show.")] = 0,
+    record: Annotated[int, typer.Option(metavar="N", min=0, help="The record to show.")] = 0,
     picture: Annotated[
         Path | None, typer.Option("--picture", "-p", help="Write the record's picture here (PNG).")
     ] = None,
@@ -29,7 +33,10 @@ def run(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> int:
-    """Show records, fields, bytes, classes, and one picture; of a pack, how it is packed."""
+    """Show records, fields, bytes, classes, and one picture.
+
+    Of a pack, also how it is packed.
+    """
     opened = output.open_source(source, recover=True) if recover else output.open_source(source)
     facts = describe(source, opened)
     if (summary := pack_summary(source, recover)) is not None:
@@ -127,11 +134,13 @@ def picture_of(source: Any, record: int) -> Any:
 
 
 def print_facts(facts: dict[str, Any]) -> None:
+    from rich.markup import escape
+    from rich.padding import Padding
     from rich.table import Table
 
     console = output.console()
     size = output.size_text(facts["bytes"])
-    console.print(f"[bold]{facts['source']}[/]  {facts['records']:,} records, {size}")
+    output.headline(facts["source"], f"{output.count_text(facts['records'], 'record')}, {size}")
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("field", "kind", "dtype", "shape"):
         table.add_column(name)
@@ -141,7 +150,8 @@ def print_facts(facts: dict[str, Any]) -> None:
             if not field["shape"]
             else " x ".join("?" if n < 0 else str(n) for n in field["shape"])
         )
-        table.add_row(field["name"], field["kind"], field["dtype"], shape)
+        name = output.shortened(field["name"], max(16, console.width // 2))
+        table.add_row(escape(name), field["kind"], field["dtype"], shape)
     console.print(table)
     if "pack" in facts:
         print_pack(facts["pack"])
@@ -151,8 +161,9 @@ def print_facts(facts: dict[str, Any]) -> None:
     counts = facts.get("records_of_class", [])
     spread = f", {min(counts):,} to {max(counts):,} records each" if counts else ""
     console.print(f"[dim]{len(classes):,} classes[/]{spread}")
-    shown = ", ".join(classes[:CLASSES_SHOWN])
-    console.print(f"  {shown}{', …' if len(classes) > CLASSES_SHOWN else ''}")
+    shown = [output.shortened(name, console.width // 2) for name in classes[:CLASSES_SHOWN]]
+    names = ", ".join(shown) + (", …" if len(classes) > CLASSES_SHOWN else "")
+    console.print(Padding(escape(names), (0, 0, 0, 2)))
 
 
 def print_pack(summary: dict[str, Any]) -> None:

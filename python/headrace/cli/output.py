@@ -9,7 +9,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn, ParamSpec
 
@@ -124,9 +124,7 @@ def exit_code_of(error: Exception) -> int:
 
 
 def open_source(path: str, **params: Any) -> Any:
-    """`headrace.open`, with a plain message for a path that is not there, and a progress bar."""
-    if not os.path.exists(path) and not set(path) & set("*?[{"):
-        fail(f"headrace: no such file or folder: {path}", DATA)
+    """`headrace.open`, with a progress bar."""
     import headrace
 
     with _looking() as told:
@@ -181,6 +179,55 @@ def progress(title: str, total: int | None, quiet: bool = False) -> Iterator[Cal
     with bars.Progress(*columns, console=console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=total)
         yield lambda done: bar.update(task, completed=done)
+
+
+def headline(name: str, rest: str) -> None:
+    """What a command made or looked at, and what is to be said of it: on one line, or on two."""
+    from rich.markup import escape
+
+    told = console()
+    between = "  " if len(name) + 2 + len(rest) <= told.width else "\n"
+    name = shortened(name, told.width)
+    told.print(f"[bold]{escape(name)}[/]{between}{escape(rest)}")
+
+
+def facts(pairs: Mapping[str, str]) -> None:
+    """A line for each, its name in front; one that is too long goes on below itself."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column()
+    for name, text in pairs.items():
+        table.add_row(name, escape(text))
+    console().print(table)
+
+
+def bad_record(entry: Mapping[str, Any], reason: str) -> None:
+    """A record that is bad: its key as it is, to be copied, and below it why."""
+    from rich.markup import escape
+
+    told = console()
+    told.print(f"record {entry['record']}: {escape(entry['key'])}", soft_wrap=True)
+    told.print(f"  {reason}")
+
+
+def shortened(text: str, columns: int) -> str:
+    """The text, or its two ends with an ellipsis between: the end tells most names apart.
+
+    >>> shortened("a_very_long_name_indeed.jpg", 15)
+    'a_very_…eed.jpg'
+    """
+    if len(text) <= columns:
+        return text
+    tail = max(0, (columns - 1) // 2)
+    return f"{text[: max(0, columns - 1 - tail)]}…{text[len(text) - tail :]}"
+
+
+def count_text(count: int, noun: str) -> str:
+    """1 record; 1,200 records."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def size_text(count: float) -> str:

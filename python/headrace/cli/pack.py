@@ -11,11 +11,16 @@ import typer
 from headrace.cli import output, pack_report
 from headrace.pack import LEVELS
 
+EXAMPLES = (
+    "headrace pack train/ -o train.hrpack",
+    "headrace pack train/ -o packed/ --level dense --shards 2",
+)
+
 
 @output.command
 def run(
     sources: Annotated[
-        list[str], typer.Argument(metavar="SOURCE...", help="Paths, as headrace.open takes them.")
+        list[str], typer.Argument(metavar="SOURCE", help="Paths, as headrace.open takes them.")
     ],
     out: Annotated[
         Path, typer.Option("--output", "-o", help="The pack; with --shards, a folder of them.")
@@ -28,14 +33,18 @@ def run(
             **output.one_of(LEVELS),
         ),
     ] = LEVELS[0],
-    shards: Annotated[int, typer.Option(min=1, max=99_999, help="Files to divide it into.")] = 1,
-    threads: Annotated[int | None, typer.Option(min=1, help="Default: the allowed cores.")] = None,
+    shards: Annotated[
+        int, typer.Option(metavar="N", min=1, max=99_999, help="Files to divide it into.")
+    ] = 1,
+    threads: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Default: the allowed cores.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a pack that is there.")] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> int:
-    """Write a dataset as a pack, losslessly, and verify every picture.
+    """Write a dataset as a pack: lossless, faster to decode.
 
-    After an interruption the same command goes on where it stopped.
+    Every picture is verified. After an interruption the same command goes on where it stopped.
     """
     opened = [output.open_source(source) for source in sources]
     import headrace
@@ -59,8 +68,6 @@ def run(
 
 
 def print_summary(out: str, summary: dict[str, Any]) -> None:
-    from rich.markup import escape
-
     console = output.console()
     records, seconds = summary["records"], summary["seconds"]
     packed = records - summary["resumed_records"]
@@ -68,7 +75,7 @@ def print_summary(out: str, summary: dict[str, Any]) -> None:
     if summary["resumed_records"]:
         rate += f"; {summary['resumed_records']:,} were there from an interrupted run"
     size = output.size_text(summary["bytes"])
-    console.print(f"[bold]{escape(out)}[/]  {records:,} records, {size} ({seconds:.1f} s{rate})")
+    output.headline(out, f"{output.count_text(records, 'record')}, {size} ({seconds:.1f} s{rate})")
     pack_report.print_pictures(summary)
     if summary["unusable_count"]:
         console.print(f"[bold red]{summary['unusable_count']:,} unusable[/], kept as they are:")

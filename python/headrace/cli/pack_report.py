@@ -58,8 +58,7 @@ def print_unusable(summary: dict[str, Any]) -> None:
 
     console = output.console()
     for entry in summary["unusable"][:UNUSABLE_SHOWN]:
-        console.print(f"record {entry['record']}: {escape(entry['key'])}")
-        console.print(f"  [red]{escape(entry['reason'])}[/]")
+        output.bad_record(entry, f"[red]{escape(entry['reason'])}[/]")
     more = summary["unusable_count"] - min(len(summary["unusable"]), UNUSABLE_SHOWN)
     if more > 0:
         console.print(f"  … and {more:,} more; `headrace scan` lists them all")

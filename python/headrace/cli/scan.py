@@ -14,6 +14,10 @@ from headrace.cli import output
 
 BATCH = 32  # small: whole pictures are held, whatever their size
 SHOWN = 20
+EXAMPLES = (
+    "headrace scan train/",
+    "headrace scan train/ --strict -o bad.jsonl",
+)
 
 
 @output.command
@@ -30,7 +34,9 @@ def run(
     recover: Annotated[
         bool, typer.Option("--recover", help="Of a pack that was cut off, scan what is whole.")
     ] = False,
-    threads: Annotated[int | None, typer.Option(min=1, help="Default: the allowed cores.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Default: the allowed cores.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> int:
     """Decode every record whole and list those that are bad.
@@ -115,8 +121,7 @@ def print_bad(records: int, bad: list[dict[str, Any]], seconds: float, out: Path
 
     console = output.console()
     for entry in bad[:SHOWN]:
-        console.print(f"record {entry['record']}: {escape(entry['key'])}")
-        console.print(f"  [red]{entry['code']}[/] {escape(entry['what'])}")
+        output.bad_record(entry, f"[red]{entry['code']}[/] {escape(entry['what'])}")
     if len(bad) > SHOWN:
         console.print(
             f"  … and {len(bad) - SHOWN:,} more" + ("" if out else "; list them all with -o FILE")

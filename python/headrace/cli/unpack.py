@@ -11,6 +11,7 @@ import typer
 from headrace.cli import output
 
 SHOWN = 20
+EXAMPLES = ("headrace unpack train.hrpack -o unpacked/",)
 
 
 @output.command
@@ -23,7 +24,9 @@ def run(
     recover: Annotated[
         bool, typer.Option("--recover", help="Of a pack that was cut off, unpack what is whole.")
     ] = False,
-    threads: Annotated[int | None, typer.Option(min=1, help="Default: the allowed cores.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Default: the allowed cores.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> int:
     """Give the files of a pack back, byte for byte.
@@ -55,18 +58,19 @@ def print_result(out: str, result: dict[str, Any]) -> None:
 
     console = output.console()
     for entry in result["damaged"][:SHOWN]:
-        console.print(f"record {entry['record']}: {escape(entry['key'])}")
-        console.print(f"  [red]{entry['code']}[/] {escape(entry['what'])}")
+        output.bad_record(entry, f"[red]{entry['code']}[/] {escape(entry['what'])}")
     if len(result["damaged"]) > SHOWN:
         console.print(f"  … and {len(result['damaged']) - SHOWN:,} more")
     present = f", {result['present']:,} were there" if result["present"] else ""
     size = output.size_text(result["bytes"])
-    console.print(
-        f"[bold]{escape(out)}[/]  {result['files']:,} files of {result['records']:,} records, "
-        f"{size}{present} ({result['seconds']:.1f} s)"
+    output.headline(
+        out,
+        f"{output.count_text(result['files'], 'file')} of "
+        f"{output.count_text(result['records'], 'record')}, {size}{present} "
+        f"({result['seconds']:.1f} s)",
     )
     if result["manifest"]:
-        console.print(f"[dim]labels and text:[/] {result['manifest']}")
+        console.print(f"[dim]labels and text:[/] {escape(result['manifest'])}", soft_wrap=True)
     if result["missing"]:
         console.print(f"[bold red]recovered:[/] {escape(result['missing'])}")
     if result["damaged"]:

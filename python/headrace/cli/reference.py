@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How what is declared in the engine (operators, formats, codecs) is listed and described."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from headrace.cli import output
+
+Record = Mapping[str, Any]
+
+
+def first_sentence(text: str) -> str:
+    return text.split(". ")[0].split("\n")[0].rstrip(".")
+
+
+def print_list(records: Mapping[str, Record]) -> None:
+    """A line or two for each: its name, and the first sentence about it."""
+    from rich.markup import escape
+
+    table = _table()
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for name in sorted(records):
+        table.add_row(name, escape(first_sentence(records[name]["doc"])))
+    output.console().print(table)
+
+
+def print_one(record: Record, *facts: tuple[str, str]) -> None:
+    """Name, text and parameters of one, and what else is known of it as (what, text)."""
+    from rich.markup import escape
+
+    console = output.console()
+    console.print(f"[bold]{record['name']}[/]\n")
+    console.print(escape(record["doc"]))
+    if record.get("params"):
+        console.print()
+        table = _table()
+        table.add_column(style="bold", no_wrap=True)
+        table.add_column(no_wrap=True)
+        table.add_column()
+        for param in record["params"]:
+            default = "required" if param["required"] else f"= {param['default']!r}"
+            text = param["doc"]
+            if param["choices"]:
+                text += f" One of {', '.join(map(repr, param['choices']))}."
+            kind = escape(f"{param['type']}, {default}")
+            table.add_row(f"  {param['name']}", kind, escape(text))
+        console.print(table)
+    for name, text in facts:
+        if text:
+            console.print(f"\n[dim]{name}:[/] {escape(text)}", soft_wrap="\n" in text)
+
+
+def _table() -> Any:
+    from rich.table import Table
+
+    return Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))

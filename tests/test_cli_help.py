@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headrace --help` and that of every command: complete, narrow, and with examples that run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rich")
+testing = pytest.importorskip("typer.testing")
+
+from headrace.cli.app import app  # noqa: E402  (needs typer)
+
+PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
+COMMAND = [sys.executable, "-c", "from headrace.cli import main; main()"]
+SCRIPT = """
+import headrace as hr
+
+loader = hr.Loader("train/", hr.presets.imagenet_train(32), batch_size=2)
+for epoch in range(1000):
+    for images, labels in loader:
+        pass
+"""
+STEP = """
+def step(batch):
+    pass
+"""
+
+
+def told(*arguments: str) -> str:
+    """What a command prints on 80 columns."""
+    done = testing.CliRunner().invoke(
+        app, arguments, prog_name="headrace", env={"COLUMNS": "80", "TERM": "dumb"}
+    )
+    assert done.exit_code == 0, done.output
+    return str(done.output)
+
+
+LISTED = told("--help")
+COMMANDS = re.findall(r"^  (\w+)  ", LISTED.partition("Commands:")[2], re.MULTILINE)
+
+
+def examples(command: str) -> list[str]:
+    listed = told(command, "--help").partition("Examples:\n")[2]
+    return [line.strip() for line in listed.splitlines() if line.strip()]
+
+
+def test_every_command_is_listed_with_a_whole_sentence() -> None:
+    assert {"bench", "doctor", "scan", "pack", "convert", "operators"} <= set(COMMANDS)
+    assert "..." not in LISTED.partition("Commands:")[2]
+    assert max(map(len, LISTED.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_a_command_fits_80_columns_and_has_examples(command: str) -> None:
+    text = told(command, "--help")
+    assert max(map(len, text.splitlines())) <= 80
+    assert "--json" in text
+    assert examples(command)
+    assert all(line.startswith(f"headrace {command}") for line in examples(command))
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the examples talk of: train/, a pack of it, a training script, a step."""
+    import headrace
+
+    root = tmp_path_factory.mktemp("help")
+    for number, picture in enumerate(sorted(PICTURES.glob("*.jpg"))):
+        target = root / "train" / ("cat", "dog")[number % 2]
+        target.mkdir(parents=True, exist_ok=True)
+        shutil.copy(picture, target)
+    (root / "train.py").write_text(SCRIPT)
+    (root / "step.py").write_text(STEP)
+    headrace.pack(root / "train", root / "train.hrpack")
+    return root
+
+
+@pytest.mark.parametrize("example", [e for name in COMMANDS for e in examples(name)])
+def test_an_example_of_the_help_runs(example: str, workplace: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    shutil.copytree(workplace, folder)
+    arguments = shlex.split(example)[1:]
+    if arguments[0] == "pack":
+        (folder / "train.hrpack").unlink()
+    if arguments[0] == "doctor":  # which otherwise takes its 40 seconds
+        arguments[1:1] = ["--seconds", "1"]
+    done = subprocess.run(
+        [*COMMAND, *arguments], capture_output=True, text=True, timeout=300, cwd=folder
+    )
+    answers = (0, 1) if arguments[0] in ("doctor", "scan") else (0,)
+    assert done.returncode in answers and done.stdout, done.stderr
+    assert "Traceback" not in done.stderr

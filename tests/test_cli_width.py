@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""On a terminal of 80 columns no line is longer, and no word is broken, however long names are."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+
+PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
+COMMAND = [sys.executable, "-c", "from headrace.cli import main; main()"]
+LONG = "a_class_whose_name_is_" + "rather_" * 9 + "long"
+
+
+def seen(folder: Path, *arguments: str) -> list[str]:
+    """The lines that a person sees, without the styles and without the progress bar."""
+    leader, follower = pty.openpty()
+    wide = {"COLUMNS": "80", "LINES": "24", "NO_COLOR": "1", "TERM": "xterm-256color"}
+    process = subprocess.Popen(
+        [*COMMAND, *arguments],
+        stdout=follower,
+        stderr=subprocess.DEVNULL,
+        stdin=follower,
+        cwd=folder,
+        env={**os.environ, **wide},
+    )
+    os.close(follower)
+    out = b""
+    while True:
+        try:
+            part = os.read(leader, 65536)
+        except OSError:  # the other side is closed
+            break
+        if not part:
+            break
+        out += part
+    os.close(leader)
+    assert process.wait(120) in (0, 1), out.decode()
+    return re.sub(r"\x1b\[[\d;]*m", "", out.decode()).splitlines()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pictures, one of them damaged, in classes with long names; packed, too."""
+    import headrace
+
+    root = tmp_path_factory.mktemp("wide")
+    data = root / ("data_" + "that_lies_deep_" * 6)
+    for name in (LONG, "b"):
+        (data / name).mkdir(parents=True)
+        shutil.copy(PICTURES / "cat.jpg", data / name)
+    (data / LONG / ("broken_" * 12 + ".jpg")).write_bytes(b"\xff\xd8\xff\xe0 no picture")
+    headrace.pack(data, root / "x.hrpack")
+    return root
+
+
+COMMANDS = [
+    "bench {good} --epochs 1 --size 32",
+    "info {data}",
+    "info x.hrpack",
+    "index {data}",
+    "index {data} -o rows",
+    "pack {data} -o p.hrpack",
+    "pack {good} -o {far}",
+    "unpack x.hrpack -o out",
+    "convert {good} -o c.tar --to tar",
+    "doctor {good} --seconds 0.5",
+    "formats",
+    "formats coco",
+    "formats jpeg",
+    "operators",
+    "operators RandomResizedCrop",
+    "explain HR0305",
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_lines_fit_80_columns(command: str, folder: Path) -> None:
+    (data,) = folder.glob("data_*")
+    places = {"data": data.name, "good": f"{data.name}/b", "far": "f" * 70 + ".hrpack"}
+    lines = seen(folder, *command.format(**places).split())
+    assert lines
+    for line in lines:
+        # What is there to be copied is whole, and the terminal's own business.
+        copied = line.startswith(("record ", "use it:", "open it:")) or line.endswith("b/cat.jpg")
+        assert len(line.rstrip()) <= 80 or copied, line
+
+
+def test_a_long_class_name_keeps_its_ends(folder: Path) -> None:
+    (data,) = folder.glob("data_*")
+    (line,) = [line for line in seen(folder, "info", data.name) if "a_class_whose" in line]
+    assert "…" in line and "long, b" in line and LONG not in line
+
+
+def test_the_key_of_a_bad_record_is_whole_so_that_it_can_be_copied(folder: Path) -> None:
+    (data,) = folder.glob("data_*")
+    (broken,) = (data / LONG).glob("broken*")
+    assert f"record 0: {broken.relative_to(folder)}" in seen(folder, "scan", data.name)
+
+
+def test_ellipses_stand_in_the_middle() -> None:
+    from headrace.cli.output import shortened
+
+    assert shortened("abcdefghij", 10) == "abcdefghij"
+    assert shortened("abcdefghij", 7) == "abc…hij"
+    assert shortened("abcdefghij", 6) == "abc…ij"
+    assert len(shortened("x" * 500, 80)) == 80
