@@ -58,8 +58,8 @@ const Register<ErrorCode> registered_nothing_there(kNothingThere);
   std::string what = "nothing at \"" + path + "\"";
   if (fs::path(path).is_relative()) what += " (from " + fs::current_path(ignored).string() + ")";
   raise(kNothingThere, what,
-        near.empty() ? "there is a folder " + place.string() + ", but no " +
-                           missing.filename().string() + " in it"
+        near.empty() ? "there is no " + missing.filename().string() + " in " +
+                           (parent.empty() ? fs::current_path(ignored) : parent).string()
                      : "did you mean \"" + (parent / std::string(near)).string() + "\"?");
 }
 

@@ -20,9 +20,11 @@ TEST(Open, APathWithNothingAtItSuggestsItsNeighbour) {
   EXPECT_EQ(near.hint, "did you mean \"" + (data / "images/train") + "\"?");
   EXPECT_EQ(error_of([&] { open_source(data / "image/train"); }).hint,
             "did you mean \"" + (data / "images") + "\"?");
-  EXPECT_NE(error_of([&] { open_source(data / "other/train/"); }).hint.find("no other in it"),
-            std::string::npos);
-  EXPECT_NE(error_of([&] { open_source("not-there"); }).what.find("(from /"), std::string::npos);
+  EXPECT_EQ(error_of([&] { open_source(data / "other/train/"); }).hint,
+            "there is no other in " + data.path());
+  const Error relative = error_of([&] { open_source("not-there"); });
+  EXPECT_NE(relative.what.find("(from /"), std::string::npos);
+  EXPECT_EQ(relative.hint, "there is no not-there in " + std::filesystem::current_path().string());
   EXPECT_EQ(error_of([&] { open_source(""); }).code->id, "HR0402");
 }
 
