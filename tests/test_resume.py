@@ -166,6 +166,31 @@ def test_set_epoch_with_another_epoch_begins_it() -> None:
     assert len(ids(loader)) == 10
 
 
+def test_set_epoch_may_come_behind_iter_as_in_the_hooks_of_frameworks() -> None:
+    state, rest = stopped_behind(3)
+    loader = numbers()
+    iteration = iter(loader)
+    loader.set_epoch(0)
+    assert len(ids(iteration)) == 10
+    loader.load_state_dict(state)
+    iteration = iter(loader)
+    loader.set_epoch(1)
+    assert ids(iteration) == rest
+    for form in (hr.Loader.numpy, lambda loader: loader.dlpack(_core.simulated_device(1))):
+        iteration = iter(form(loader))
+        loader.set_epoch(7)
+        assert [np.array(b.id).tolist() for b in iteration] == ids(
+            numbers().batch(7, i) for i in range(10)
+        )
+    loader.set_epoch(2)
+    iteration = iter(loader)
+    next(iteration)
+    loader.set_epoch(2)  # now it is a wish to begin again
+    with pytest.raises(hr.ConfigError, match="HR0161"):
+        next(iteration)
+    assert len(ids(loader)) == 10
+
+
 def test_an_iterator_from_which_nothing_came_does_not_take_the_position_along() -> None:
     """Frameworks make one to look at the loader, and another one to train."""
     state, rest = stopped_behind(3)
@@ -175,6 +200,27 @@ def test_an_iterator_from_which_nothing_came_does_not_take_the_position_along() 
     iter(loader.dlpack(_core.simulated_device(1)))
     assert loader.state_dict() == state
     assert ids(loader) == rest
+
+
+@pytest.mark.parametrize("hook", [True, False])
+@pytest.mark.parametrize("looks", [True, False])
+def test_a_state_of_the_last_batch_is_followed_by_the_next_epoch(hook: bool, looks: bool) -> None:
+    """Lightning makes an iterator over the rest of the epoch, sees that none is left, and makes
+    one for the next epoch; a plain loop passes over nothing once."""
+    state, rest = stopped_behind(10)
+    assert (state["batch"], rest) == (10, [])
+    loader = numbers()
+    loader.load_state_dict(state)
+    none = iter(loader)
+    if hook:
+        loader.set_epoch(1)
+    if looks:
+        assert list(none) == []
+    iteration = iter(loader)
+    if hook:
+        loader.set_epoch(2)
+    assert ids(iteration) == ids(numbers().batch(2, index) for index in range(10))
+    assert loader.epoch == 3
 
 
 def test_looking_ahead_shows_the_loaded_seed() -> None:

@@ -2,7 +2,8 @@
 """Lightning: `python examples/frameworks/train_lightning.py [DEVICES]`.
 
 The loader divides each global batch over the processes itself, and Lightning's checkpoints hold its
-state: a run that is resumed from one in the middle of an epoch goes on with the next batch.
+state: a run that is resumed from one in the middle of an epoch goes on with the next batch. Between
+epochs Lightning does not use it; then `set_epoch` says which order comes.
 """
 
 import sys
@@ -31,6 +32,9 @@ class Classifier(lightning.LightningModule):
             torch.nn.Linear(64, len(pictures)),
         )
         self.losses = []
+
+    def on_train_epoch_start(self):
+        train.set_epoch(self.current_epoch)
 
     def training_step(self, batch, _):
         images, labels = batch

@@ -130,7 +130,9 @@ class Loader(Outputs):
         self._shard = options.resolve_shard(shard)
         self._shard_frozen = False
         self._generation = 0
-        self._loaded: dict[str, int] | None = None  # a state of which no batch was received yet
+        self._loaded: dict[str, int] | None = None  # a state behind which nothing was received yet
+        self._passed = False  # it is of an epoch's end, and there was an iterator over that nothing
+        self._unused: Form | None = None  # of the present iterator, while it has given no batch
         self._device_run: DeviceRun | None = None
         self._cut_on = ""  # the device where resident data lies and is cut into batches
         self._wall_seconds = 0.0  # of iteration, the consumer's own work included
@@ -190,6 +192,7 @@ class Loader(Outputs):
         """The engine's loader, with no batch of it on its way to a device."""
         engine = self._current()
         self._generation += 1
+        self._unused = None
         if self._device_run is not None:
             self._device_run.end()
         return engine
@@ -215,12 +218,15 @@ class Loader(Outputs):
         refuse_dataloader_worker()
         engine = self._idle()
         self._workers.start()
-        if self._loaded is not None:
+        if self._loaded is not None and not self._passed:
             engine.load_state(self._loaded)
+            self._passed = self._loaded["batch"] >= engine.batches_per_epoch()
         else:
+            self._loaded = None
             engine.restart()
         self._shard_frozen = True
         self._begin_device_run(form)
+        self._unused = form
         self._last_seen = time.perf_counter()
         return Iteration(self, self._generation, form)
 
@@ -260,7 +266,7 @@ class Loader(Outputs):
                 hint="a later iter(), load_state_dict() or close() ended it",
             )
         batch = self._take(form)
-        self._loaded = None  # from now on the engine counts
+        self._loaded = self._unused = None  # from now on the engine counts
         now = time.perf_counter()
         self._wall_seconds += now - self._last_seen
         self._last_seen = now
@@ -294,12 +300,19 @@ class Loader(Outputs):
 
     def set_epoch(self, epoch: int) -> None:
         """The next iteration is this epoch's: from its start, or from where a loaded state stands
-        in it, if no batch was received since."""
+        in it, if no batch was received since. So is an iterator that has given no batch yet."""
         number = options.integer("epoch", epoch, maximum=resume_state.MOST)
+        state = self._state()
+        if state["epoch"] == number and (state["batch"] == 0 or self._loaded is not None):
+            return
+        unused = self._unused
+        generation = self._generation
         engine = self._idle()
-        if self._loaded is None or self._loaded["epoch"] != number:
-            self._loaded = None
-            engine.set_epoch(number)
+        self._loaded = None
+        engine.set_epoch(number)
+        if unused is not None:
+            self._begin_device_run(unused)
+            self._generation, self._unused = generation, unused
 
     def state_dict(self) -> dict[str, int]:
         """What was received so far: a few numbers, valid on other numbers of threads and ranks."""
@@ -315,7 +328,7 @@ class Loader(Outputs):
         engine = self._idle()
         loaded = resume_state.state_from(state, engine.state())
         engine.load_state(self._as_far_as_known(loaded, engine))
-        self._loaded = loaded
+        self._loaded, self._passed = loaded, False
         self._given["seed"] = loaded["seed"]  # for whatever is made of this loader from now on
         self._forget_inspector()
 
