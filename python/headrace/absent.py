@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of torchvision's transforms that no operator has, and what to write in their place.
+"""What is said of a name that no operator, format or error code has: what to write in its place.
+
+Of torchvision's transforms that no operator has, by name:
 
 >>> print(instead_of("ColorJitter"))
 torchvision's own runs as a step in Python: put v2.ColorJitter(...) into the list
@@ -8,6 +10,34 @@ True
 """
 
 from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from headrace.errors import Error, declare, did_you_mean
+
+_NO_SUCH_TRANSFORM = declare(
+    "HR0153",
+    "config",
+    "no such transform",
+    "headrace.transforms has no class of this name. `headrace operators` lists all of them. What "
+    "is missing may stand in the list as a Python function, or as torchvision's own transform: "
+    "docs/steps.md.",
+)
+_NO_SUCH_CODE = declare(
+    "HR0196",
+    "config",
+    "no such error code",
+    "`headrace explain CODE` takes the code that a message begins with: HR and four digits. "
+    "`headrace explain` without one lists all of them.",
+)
+_NO_SUCH_FORMAT = declare(
+    "HR0197",
+    "config",
+    "no such format",
+    "This build has no container and no codec of this name. `headrace formats` lists all of them; "
+    "docs/formats/index.md says which one reads what you have.",
+)
 
 # What pictures are from the start, or what the list says itself.
 _OTHERWISE = {
@@ -47,3 +77,21 @@ def instead_of(name: str) -> str | None:
     if name in _MORE:
         return "a function may do it; its arguments are fields: def step(image, boxes): ..."
     return _OTHERWISE.get(name)
+
+
+def no_such_transform(name: str, known: Iterable[str]) -> Error:
+    """HR0153: none of ``known`` has the name."""
+    hint = instead_of(name) or did_you_mean(name, known)
+    return _NO_SUCH_TRANSFORM.error(f"no transform is named {name!r}", hint=hint)
+
+
+def no_such_format(name: str, known: Iterable[str]) -> Error:
+    """HR0197: none of ``known``, formats and codecs, has the name."""
+    return _NO_SUCH_FORMAT.error(f"{name!r}", hint=did_you_mean(name, known))
+
+
+def no_such_code(id: str, known: Iterable[str]) -> Error:
+    """HR0196: none of ``known`` is this one; nobody wants to read a list of all of them."""
+    near = difflib.get_close_matches(id.upper(), known, n=1, cutoff=0.6)
+    hint = f"did you mean {near[0]}?" if near else "`headrace explain` lists them all"
+    return _NO_SUCH_CODE.error(f"{id!r}", hint=hint)

@@ -164,22 +164,6 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     return "known: " + ", ".join(known)
 
 
-_NO_SUCH_CODE = declare(
-    "HR0196",
-    "config",
-    "no such error code",
-    "`headrace explain CODE` takes the code that a message begins with: HR and four digits. "
-    "`headrace explain` without one lists all of them.",
-)
-
-
-def no_such_code(id: str) -> Error:
-    """The error HR0196, with the code that may have been meant."""
-    near = difflib.get_close_matches(id.upper(), all_codes(), n=1, cutoff=0.6)
-    hint = f"did you mean {near[0]}?" if near else "`headrace explain` lists them all"
-    return _NO_SUCH_CODE.error(f"{id!r}", hint=hint)
-
-
 def all_codes() -> dict[str, dict[str, str]]:
     """Every error code by its id: the engine's, and those of modules that nobody has needed yet."""
     import headrace

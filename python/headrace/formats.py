@@ -15,11 +15,11 @@ names one of them.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from headrace import _core
-from headrace.errors import Error, declare, did_you_mean
+from headrace.errors import declare
 from headrace.signatures import NOT_FUNCTIONS, format_docstring, format_signature
 from headrace.sources import Progress, Source, open
 
@@ -30,20 +30,6 @@ _TOO_MANY = declare(
     "The call has more positional arguments than the format has parameters, or gives one twice. "
     "`help(headrace.NAME)` prints them with meaning, default and range.",
 )
-
-
-_NO_SUCH_FORMAT = declare(
-    "HR0197",
-    "config",
-    "no such format",
-    "This build has no container and no codec of this name. `headrace formats` lists all of them; "
-    "docs/formats/index.md says which one reads what you have.",
-)
-
-
-def no_such(name: str, known: Iterable[str]) -> Error:
-    """The error HR0197 for a name that no format or codec has."""
-    return _NO_SUCH_FORMAT.error(f"{name!r}", hint=did_you_mean(name, known))
 
 
 def _path_of(path: Any) -> Any:

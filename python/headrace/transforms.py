@@ -20,7 +20,7 @@ from typing import Any
 
 from headrace import _core, steps
 from headrace.dtypes import dtype_name
-from headrace.errors import Error, declare, did_you_mean
+from headrace.errors import declare, did_you_mean
 from headrace.signatures import docstring, signature
 from headrace.steps import Python as Python
 
@@ -37,14 +37,6 @@ _NOT_A_TRANSFORM = declare(
     "not a transform",
     "transforms= is a list whose entries are headrace.transforms, or callables whose argument "
     "names are fields. A dictionary gives each field a list of its own; None drops the field.",
-)
-_NO_SUCH_TRANSFORM = declare(
-    "HR0153",
-    "config",
-    "no such transform",
-    "headrace.transforms has no class of this name. `headrace operators` lists all of them. What "
-    "is missing may stand in the list as a Python function, or as torchvision's own transform: "
-    "docs/steps.md.",
 )
 
 
@@ -171,16 +163,10 @@ _names = _register(_core.operators())
 __all__ = sorted({*_names, "Python", "Transform"})
 
 
-def no_such(name: str) -> Error:
-    """The error HR0153 for a name that no operator has, with what to write instead."""
-    from headrace.absent import instead_of  # for this message alone
-
-    hint = instead_of(name) or did_you_mean(name, __all__)
-    return _NO_SUCH_TRANSFORM.error(f"no transform is named {name!r}", hint=hint)
-
-
 def __getattr__(name: str) -> Callable[..., Any]:
     if name.startswith("_"):
         raise AttributeError(name)
-    error = no_such(name)
+    from headrace.absent import no_such_transform  # for this message alone
+
+    error = no_such_transform(name, __all__)
     raise AttributeError(str(error)) from error

@@ -27,6 +27,7 @@ def run(
     Exit code 2 when there is no such code.
     """
     from headrace import errors
+    from headrace.absent import no_such_code
 
     codes = {key: {"id": key, **record} for key, record in errors.all_codes().items()}
     if code is None:
@@ -38,7 +39,7 @@ def run(
         return output.GOOD
     record = codes.get(code.upper())
     if record is None:
-        raise errors.no_such_code(code)
+        raise no_such_code(code, codes)
     if json:
         output.print_json(record)
         return output.GOOD

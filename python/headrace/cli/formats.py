@@ -27,7 +27,8 @@ def run(
 
     Exit code 2 when there is none of that name.
     """
-    from headrace import _core, formats
+    from headrace import _core
+    from headrace.absent import no_such_format
 
     containers, codecs = _core.formats(), _core.codecs()
     if name is None:
@@ -35,7 +36,7 @@ def run(
         return output.GOOD
     record = containers.get(name) or codecs.get(name)
     if record is None:
-        raise formats.no_such(name, {**containers, **codecs})
+        raise no_such_format(name, {**containers, **codecs})
     if json:
         output.print_json(record)
     elif name in containers:

@@ -26,7 +26,8 @@ def run(
 
     Exit code 2 when there is none of that name: then it says what to write instead.
     """
-    from headrace import _core, transforms
+    from headrace import _core
+    from headrace.absent import no_such_transform
 
     records = _core.operators()
     if name is None:
@@ -37,7 +38,7 @@ def run(
             output.console().print("\n[dim]`headrace operators NAME` describes one in full.[/]")
         return output.GOOD
     if name not in records:
-        raise transforms.no_such(name)
+        raise no_such_transform(name, records)
     if json:
         output.print_json(records[name])
     else:
