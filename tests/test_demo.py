@@ -65,6 +65,23 @@ def test_demo_leaves_a_page_that_needs_nothing_else(demo: tuple[Path, str]) -> N
     assert "url(" not in page and "@import" not in page and "<script" not in page
 
 
+def test_the_page_explains_the_stages_and_draws_all_bars_to_one_scale(
+    demo: tuple[Path, str],
+) -> None:
+    page = (demo[0] / "report.html").read_text()
+    for stage in ("reading", "decoding", "resizing", "writing"):
+        assert f"<dt>{stage}</dt><dd>" in page
+    bars = re.findall(r'<rect class="c[01]" x="210\.0"[^>]* width="([\d.]+)"', page)
+    told = re.findall(r'<td class="number">([\d,]+)</td>', page)
+    rates = [float(text.replace(",", "")) for text in told]
+    sides = len(rates) // 2  # a row a side: feeding alone, with training
+    in_bars = [*rates[::2], *rates[1::2]]  # a chart a phase
+    assert len(bars) == 2 * sides
+    for length, rate in zip(bars, in_bars, strict=True):
+        shown = max(2.0, 400 * rate / max(rates))
+        assert float(length) == pytest.approx(shown, abs=1.5)
+
+
 def test_demo_compares_with_a_dataloader_where_torch_is(demo: tuple[Path, str]) -> None:
     pytest.importorskip("torch")
     folder, text = demo

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import re
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
@@ -40,14 +41,37 @@ def test_a_chart_is_well_formed_alone_and_in_a_page(chart: str) -> None:
     assert "nan" not in chart and "inf" not in chart
 
 
+def test_bars_of_charts_that_are_compared_have_one_scale() -> None:
+    def width(chart: str) -> float:
+        return float(re.findall(r'class="c1"[^>]* width="([\d.]+)"', chart)[0])
+
+    alone = width(bar_chart([Bar("a", 300)], "x", "1/s"))
+    assert width(bar_chart([Bar("a", 300)], "x", "1/s", longest=1200)) == pytest.approx(alone / 4)
+    assert width(bar_chart([Bar("a", 1200)], "x", "1/s", longest=1200)) == pytest.approx(alone)
+
+
 def test_a_page_escapes_text() -> None:
     page = Page("<title>", "<lead>")
     page.heading("<h>")
     page.text("<t>")
     page.code("<c>")
     page.facts([("<n>", "<f>")])
+    page.terms([("<u>", "<v>")])
     page.table(["<a>", "<b>"], [["<c>", "<d>"]], ours=0)
-    for text in ("<title>", "<lead>", "<h>", "<t>", "<c>", "<n>", "<f>", "<a>", "<b>", "<d>"):
+    for text in (
+        "<title>",
+        "<lead>",
+        "<h>",
+        "<t>",
+        "<c>",
+        "<n>",
+        "<f>",
+        "<u>",
+        "<v>",
+        "<a>",
+        "<b>",
+        "<d>",
+    ):
         assert text not in page.html().replace("<title>&lt;title", "").replace("<b>&lt;n", "")
 
 

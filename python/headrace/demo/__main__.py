@@ -87,6 +87,7 @@ def prepare_photos(args: argparse.Namespace) -> Path:
 
 def run_headrace(folder: Path, use_torch: bool, args: argparse.Namespace) -> dict[str, Any]:
     """Both timings of our side, and what the report shows of them."""
+    load = os.getloadavg()[0]
     source = headrace.open(str(folder))
     trainer = make_trainer(len(source.classes), use_torch)
     terminal.fact("data", f"{len(source):,} records, {len(source.classes)} classes: {folder}")
@@ -119,6 +120,7 @@ def run_headrace(folder: Path, use_torch: bool, args: argparse.Namespace) -> dic
         "trainer": trainer.name,
         "folder": str(folder),
         "records": len(source),
+        "load": load,
         "threads": args.threads,
         "batch_size": args.batch_size,
     }

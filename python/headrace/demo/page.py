@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import platform
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,21 @@ from headrace.report import (
     share_chart,
 )
 
+
+class Stage(NamedTuple):
+    parts: tuple[str, ...]  # of the loader's stats(); waiting is the loop's, not the threads'
+    meaning: str
+
+
+STAGES = {
+    "reading": Stage(("read",), "a photo's bytes, from the disk or the system's page cache"),
+    "decoding": Stage(
+        ("entropy", "transform"), "JPEG's bits to pixels, as far as the random crop shows them"
+    ),
+    "resizing": Stage(("resample",), "the crop to 224 x 224 pixels, antialiased"),
+    "writing": Stage(("store",), "flip, normalize, float32, into the batch's memory; one pass"),
+    "steps in Python": Stage(("python",), "functions in the list of transforms"),
+}
 SAMPLE_SIDE = 112
 SAMPLE_COLUMNS = 8
 
@@ -56,9 +71,10 @@ def make_page(ours: dict[str, Any], peer: dict[str, Any] | None) -> Page:
     page.facts(facts)
     page.heading("Images per second")
     sides = [ours] + ([peer] if peer else [])
+    longest = max(s[phase].images_per_second for s in sides for phase in ("feeding", "training"))
     for phase, title in (("feeding", "Feeding alone"), ("training", "With training")):
         bars = [Bar(s["name"], s[phase].images_per_second, ours=s is ours) for s in sides]
-        page.chart(bar_chart(bars, title, "images/s, longer is better"))
+        page.chart(bar_chart(bars, title, "images/s, longer is better", longest))
     page.table(
         ["", "feeding alone", "with training", "loop waits"],
         [
@@ -101,7 +117,8 @@ def method(ours: dict[str, Any], peer: dict[str, Any] | None) -> str:
         f"{processor()}, {ours['threads']} loading threads, batches of {ours['batch_size']} at "
         f"224x224 float32, measured one after the other for {ours['feeding'].seconds:.0f} s each "
         "after a warm-up, files in the page cache. "
-        f"Training: {ours['trainer']}. Written {time.strftime('%Y-%m-%d %H:%M')}."
+        f"Load average before it {ours['load']:.1f}. Training: {ours['trainer']}. "
+        f"Written {time.strftime('%Y-%m-%d %H:%M')}."
     )
     if peer:
         text += f" The other side: {peer['name']}, {ours['threads']} worker processes."
@@ -113,8 +130,16 @@ def add_training(page: Page, ours: dict[str, Any]) -> None:
     if losses:
         page.heading("Training")
         page.chart(line_chart(losses, "Loss", f"{len(losses)} steps"))
-    # Waiting is the loop's, not the threads'.
-    work = [(name, float(seconds)) for name, seconds in ours["stages"].items() if name != "wait"]
-    stages = [(name, seconds) for name, seconds in work if seconds > 0]
-    if stages:
-        page.chart(share_chart(stages, "Where the loader's time went while training, all threads"))
+    spent = {
+        name: sum(ours["stages"].get(part, 0.0) for part in s.parts) for name, s in STAGES.items()
+    }
+    spent = {name: seconds for name, seconds in spent.items() if seconds > 0}
+    if not spent:
+        return
+    page.heading("Where the loader's time went")
+    page.chart(share_chart(list(spent.items()), "While training, all threads together"))
+    page.terms([(name, STAGES[name].meaning) for name in spent])
+    page.text(
+        "The loop itself waits only where these threads are slower than the training step.",
+        faint=True,
+    )

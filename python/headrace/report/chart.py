@@ -43,11 +43,17 @@ class Bar:
     ours: bool = False
 
 
-def bar_chart(bars: Sequence[Bar], title: str = "", unit: str = "") -> str:
-    """Horizontal bars from zero, the longest full width. `ours` are drawn in the first colour."""
+def bar_chart(
+    bars: Sequence[Bar], title: str = "", unit: str = "", longest: float | None = None
+) -> str:
+    """Horizontal bars from zero. `ours` are drawn in the first colour.
+
+    longest: the value of a bar of full width; default, that of the longest bar. Charts that are
+    compared with one another need the same.
+    """
     label_width, row, top = 210, 38, 30 if title else 6
     room = WIDTH - label_width - 150
-    longest = max([bar.high or bar.value for bar in bars], default=0) or 1.0
+    longest = longest or max([bar.high or bar.value for bar in bars], default=0) or 1.0
     out = [_title(title, unit)] if title else []
     for i, bar in enumerate(bars):
         y = top + i * row
@@ -82,7 +88,7 @@ def share_chart(parts: Sequence[tuple[str, float]], title: str = "") -> str:
         x += width
     x, y = 0.0, top + 54
     for i, (name, value) in enumerate(parts):
-        text = f"{name} {value:.2f} s"
+        text = f"{name} {100 * value / total:.0f} %, {value:.2f} s"
         width = 30 + 7.4 * len(text)
         if x + width > WIDTH:
             x, y = 0.0, y + 24

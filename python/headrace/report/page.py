@@ -29,6 +29,8 @@ tr.ours td{font-weight:650}
   margin:26px 0 8px}
 .fact{border:1px solid var(--track);border-radius:8px;padding:14px 16px}
 .fact b{display:block;font-size:25px;line-height:1.25}.fact span{color:var(--faint);font-size:14px}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:4px 16px;margin:0 0 14px;font-size:15px}
+dt{font-weight:600}dd{margin:0;color:var(--faint)}
 code,pre{font-family:ui-monospace,"DejaVu Sans Mono",monospace;font-size:14px}
 pre{background:var(--track);padding:14px 16px;border-radius:8px;overflow-x:auto}
 """
@@ -71,6 +73,11 @@ class Page:
             for number, name in facts
         )
         self._parts.append(f'<div class="facts">{"".join(boxes)}</div>')
+
+    def terms(self, terms: Sequence[tuple[str, str]]) -> None:
+        """What names mean: (name, meaning)."""
+        lines = (f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in terms)
+        self._parts.append(f"<dl>{''.join(lines)}</dl>")
 
     def picture(self, png: bytes, text: str) -> None:
         data = base64.b64encode(png).decode()
