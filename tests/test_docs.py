@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import shutil
@@ -59,11 +60,25 @@ RUN = [
 ]
 
 
+@pytest.fixture(scope="module")
+def train(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder train/ that examples open: eight pictures in two classes."""
+    root = tmp_path_factory.mktemp("docs") / "train"
+    for number, picture in enumerate(sorted(PICTURES.glob("*.jpg"))):
+        folder = root / ("cat", "dog")[number % 2]
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(picture, folder)
+    return root
+
+
 @pytest.mark.parametrize(
     ("page", "block"),
     [pytest.param(page, block, id=f"{page.stem}-{number}") for page, number, block in RUN],
 )
-def test_the_examples_of_formats_run(page: Path, block: str, tmp_path: Path) -> None:
+def test_an_example_of_the_docs_runs(page: Path, block: str, train: Path, tmp_path: Path) -> None:
+    (tmp_path / "train").symlink_to(train)
+    if "torchvision" in block:  # which conftest helps to load
+        block = f"import sys; sys.path.append({str(ROOT / 'tests')!r}); import conftest\n" + block
     done = subprocess.run(
         [sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, check=False
     )
@@ -71,6 +86,39 @@ def test_the_examples_of_formats_run(page: Path, block: str, tmp_path: Path) -> 
     if missing:
         pytest.skip(f"{page.name} needs {missing[1]}")
     assert done.returncode == 0, done.stderr
+
+
+KEYWORDS = re.split(r"^### `", (ROOT / "docs/loader.md").read_text(), flags=re.MULTILINE)[1:]
+
+
+def test_the_page_of_the_loaders_keywords_has_each_with_its_default() -> None:
+    """In the docstring, too."""
+    import headrace
+
+    signature = inspect.signature(headrace.Loader).parameters.values()
+    known = [p for p in signature if p.kind is p.KEYWORD_ONLY]
+    told = [section.partition("`")[0] for section in KEYWORDS]
+    assert sorted(told) == sorted(f"{p.name}={p.default!r}" for p in known)
+    doc = str(headrace.Loader.__doc__)
+    assert [p.name for p in known if not re.search(rf"\b{p.name}\b", doc)] == []
+
+
+@pytest.mark.parametrize("section", KEYWORDS, ids=lambda text: text.partition("=")[0])
+def test_the_example_of_a_keyword_makes_a_batch(
+    section: str, train: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import headrace as hr
+    from headrace import transforms as T
+
+    monkeypatch.chdir(tmp_path)
+    name = section.partition("=")[0]
+    (example,) = re.findall(r"^Example: `(.*)`$", section, re.MULTILINE)
+    given = eval(f"dict({example})", {"hr": hr})
+    assert name in given
+    if "global_batch_size" not in given:
+        given.setdefault("batch_size", 2)
+    with hr.Loader(train, [T.Resize((8, 8))], **given) as loader:
+        assert len(next(iter(loader))[0])
 
 
 def test_the_reference_has_a_page_for_all_that_is_registered(tmp_path: Path) -> None:

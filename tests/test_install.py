@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Installing from the checkout: the packages that are named are those that are needed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def packages_of_dev() -> set[str]:
+    listed = re.search(r"^build_packages=\((.*?)\)", (ROOT / "dev").read_text(), re.MULTILINE)
+    assert listed
+    return set(listed[1].split())
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/installing.md"])
+def test_the_docs_name_the_packages_that_dev_installs(page: str) -> None:
+    text = (ROOT / page).read_text().replace("\\\n", " ")
+    (line,) = re.findall(r"^apt-get install --no-install-recommends (.*)$", text, re.MULTILINE)
+    assert set(line.split()) == packages_of_dev() | {"python3-dev"}
+
+
+def test_the_build_names_the_package_of_each_library() -> None:
+    named = re.findall(r"^needs\((\S+) ", (ROOT / "cmake/deps.cmake").read_text(), re.MULTILINE)
+    assert set(named) == packages_of_dev() - {"g++"}
+
+
+def test_a_library_that_is_missing_is_named_with_its_package(tmp_path: Path) -> None:
+    if not shutil.which("cmake"):
+        pytest.skip("there is no cmake")
+    command = ["cmake", "-S", ROOT, "-B", tmp_path / "build", "-G", "Ninja"]
+    without = ["-DCMAKE_DISABLE_FIND_PACKAGE_PNG=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_JPEG=ON"]
+    done = subprocess.run([*command, *without], capture_output=True, text=True, timeout=120)
+    assert done.returncode != 0
+    told = " ".join(done.stderr.split())
+    assert "apt-get install --no-install-recommends libjpeg62-turbo-dev libpng-dev" in told
+
+
+def test_the_public_python_needs_nothing_that_it_does_not_declare() -> None:
+    """Beside NumPy, an import at the top of a module is Python's own or Headrace's."""
+    declared = {"numpy", "headrace"}
+    for path in (ROOT / "python/headrace").glob("*.py"):
+        tops = re.findall(r"^(?:from|import) (\w+)", path.read_text(), re.MULTILINE)
+        assert not set(tops) - declared - set(sys.stdlib_module_names), path.name
