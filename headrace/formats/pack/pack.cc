@@ -1,126 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/formats/pack/pack.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <chrono>
-#include <filesystem>
 #include <memory>
-#include <system_error>
 
 #include "headrace/base/cores.h"
 #include "headrace/base/mutex.h"
-#include "headrace/base/registry.h"
 #include "headrace/formats/fingerprint.h"
-#include "headrace/formats/folder_listing.h"
 #include "headrace/formats/in_order.h"
 #include "headrace/formats/pack/pack_input.h"
+#include "headrace/formats/pack/pack_place.h"
 #include "headrace/formats/pack/pack_transcode.h"
 #include "headrace/formats/pack/pack_writer.h"
 
 namespace headrace {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr ErrorCode kExists{
-    "HR0446", ErrorKind::kConfig, "something stands there already",
-    "A pack is not written over what stands at its path unless that is asked for, and then only "
-    "over another pack. Choose another name, or say overwrite=True (--force)."};
-const Register<ErrorCode> registered_exists(kExists);
-
-constexpr ErrorCode kNotMoved{
-    "HR0457", ErrorKind::kStorage, "could not put the pack into its place",
-    "The pack was written whole under the name that ends in .partial, but could not be renamed, or "
-    "an old one could not be removed. Look at the permissions of the folder, then run the same "
-    "command again."};
-const Register<ErrorCode> registered_not_moved(kNotMoved);
-
 // Results that wait for their turn, for each thread.
 constexpr size_t kWaitingBytes = size_t{16} << 20;
-
-std::string partial_name(const std::string& out) { return out + ".partial"; }
-
-[[noreturn]] void not_moved(const std::string& path, int error_number) {
-  throw Exception({.code = &kNotMoved,
-                   .what = std::generic_category().message(error_number),
-                   .where = {.file = path},
-                   .hint = "look at the permissions of the folder"});
-}
-
-std::string trimmed(std::string path) {
-  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  return path;
-}
-
-void check_out(const std::string& out, bool overwrite) {
-  struct stat status{};
-  if (::lstat(out.c_str(), &status) != 0) return;
-  if (overwrite && is_pack(out)) return;
-  raise(kExists, "\"" + out + "\" is there already",
-        overwrite ? "it is no pack: choose another name"
-                  : "choose another name, or replace it by overwrite=True (--force)");
-}
-
-// A folder of shards that no other process writes to at the same time.
-class ShardFolder {
- public:
-  explicit ShardFolder(const std::string& path) {
-    std::error_code failed;
-    fs::create_directory(path, failed);
-    descriptor_ = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-    if (descriptor_ < 0) not_moved(path, failed ? failed.value() : errno);
-    try {
-      lock_for_writing(descriptor_, path);
-    } catch (...) {
-      ::close(descriptor_);
-      throw;
-    }
-  }
-  ~ShardFolder() { ::close(descriptor_); }
-  ShardFolder(const ShardFolder&) = delete;
-  ShardFolder& operator=(const ShardFolder&) = delete;
-
- private:
-  int descriptor_ = -1;
-};
-
-// What another number of shards has left under the partial name.
-void clear_partial(const std::string& partial, int shards) {
-  std::error_code ignored;
-  const fs::file_status status = fs::symlink_status(partial, ignored);
-  if (shards > 1 && fs::is_regular_file(status) && is_pack(partial)) fs::remove(partial, ignored);
-  if (!fs::is_directory(status)) return;
-  for (uint32_t i = shards > 1 ? static_cast<uint32_t>(shards) : 0;; ++i) {
-    if (!fs::remove(joined(partial, shard_name(i)), ignored)) break;
-  }
-  if (shards == 1) fs::remove(partial, ignored);  // where nothing else is in it
-}
-
-// The last step: what stood at `out` goes, the new pack takes its name.
-void move_into_place(const std::string& partial, const std::string& out, bool overwrite) {
-  check_out(out, overwrite);
-  std::error_code failed;
-  const bool replaces_folder = fs::is_directory(fs::symlink_status(out, failed));
-  const bool replaces_file = fs::exists(fs::symlink_status(out, failed)) && !replaces_folder;
-  const bool is_folder = fs::is_directory(fs::symlink_status(partial, failed));
-  const std::string old = out + ".old";
-  failed.clear();
-  const bool aside = replaces_folder || (replaces_file && is_folder);
-  if (aside) fs::rename(out, old, failed);
-  if (!failed) fs::rename(partial, out, failed);
-  if (failed) not_moved(out, failed.value());
-  if (aside) fs::remove_all(old, failed);
-  // The name is on the disk when its folder is.
-  const std::string parent = fs::path(out).has_parent_path() ? fs::path(out).parent_path() : ".";
-  const int descriptor = ::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  ::fsync(descriptor);
-  ::close(descriptor);
-}
 
 // Makes PackedRecords on many threads.
 class Packing {
@@ -224,32 +121,29 @@ class Packing {
 PackReport pack(const std::vector<SourcePtr>& sources, const std::string& given_out,
                 const PackOptions& options, const Progress& progress) {
   const auto begin = std::chrono::steady_clock::now();
-  const std::string out = trimmed(given_out), partial = partial_name(out);
-  check_out(out, options.overwrite);
   Packing packing(PackInput(sources), options);
-  clear_partial(partial, options.shards);
-  std::optional<ShardFolder> folder;
-  if (options.shards > 1) folder.emplace(partial);
+  const PackPlace place(given_out, options.shards, options.overwrite);
   PackReport report;
   uint64_t content = 0;
   PackHeader header;
+  std::unique_ptr<PackWriter> writer;  // the last one keeps its lock until the pack has its name
   for (uint32_t shard = 0; shard < static_cast<uint32_t>(options.shards); ++shard) {
     header = packing.header(shard);
-    const std::string path = folder ? joined(partial, shard_name(shard)) : partial;
-    PackWriter writer(path, header, [&](uint64_t records) {
+    writer = std::make_unique<PackWriter>(place.shard(shard), header, [&](uint64_t records) {
       const uint64_t done = header.first_record + records;
       if (progress)
         progress(static_cast<int64_t>(done), static_cast<int64_t>(header.dataset_records));
     });
-    report.resumed_records += static_cast<int64_t>(writer.records());
-    packing.fill(writer, header, progress);
-    writer.finish();
-    report.summary.add(header, writer.table());
-    report.summary.pages += static_cast<int64_t>(writer.pages());
-    report.summary.file_bytes += writer.file_bytes();
-    content += writer.content();
+    if (shard == 0) place.check();
+    report.resumed_records += static_cast<int64_t>(writer->records());
+    packing.fill(*writer, header, progress);
+    writer->finish();
+    report.summary.add(header, writer->table());
+    report.summary.pages += static_cast<int64_t>(writer->pages());
+    report.summary.file_bytes += writer->file_bytes();
+    content += writer->content();
   }
-  move_into_place(partial, out, options.overwrite);
+  place.take();
   report.summary.sort_reasons();
   report.summary.shards = options.shards;
   report.summary.fingerprint =

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <thread>
 
 #include "headrace/formats/columns.h"
 #include "headrace/formats/pack/pack_test_files.h"
@@ -244,6 +246,47 @@ TEST(Pack, ReplacesOnlyAnotherPackAndOnlyWhenAsked) {
   expect_same_records(*open_source(place / "x"), *folder);
   EXPECT_EQ(error_of([&] { pack({folder}, place / "data", options); }), "HR0446");
   EXPECT_FALSE(fs::exists(place / "x.old"));
+}
+
+TEST(Pack, KeepsFilesThatLieInTheFolderOfAPack) {
+  const TemporaryFolder place;
+  write_pictures(place, "data", 9);
+  const SourcePtr folder = open_source(place / "data");
+  PackOptions options = small_pages(2);
+  options.overwrite = true;
+  pack({folder}, place / "x", options);
+  place.write("x/notes.txt", "mine");
+  EXPECT_EQ(error_of([&] { pack({folder}, place / "x", options); }), "HR0446");
+  EXPECT_EQ(content_of(place / "x/notes.txt"), "mine");
+}
+
+TEST(Pack, IsWholeWhenItIsDoneWhoeverElseWritesThere) {
+  const TemporaryFolder place;
+  write_pictures(place, "data", 20);
+  const SourcePtr folder = open_source(place / "data");
+  for (const int shards : {1, 2}) {
+    const std::string out = place / ("x" + std::to_string(shards));
+    std::atomic<int> done{0};
+    const auto write = [&] {
+      PackOptions options = small_pages(shards);
+      options.threads = 1;
+      while (done < 60) {
+        const std::string error = error_of([&] { pack({folder}, out, options); });
+        if (!error.empty()) {
+          EXPECT_TRUE(error == "HR0448" || error == "HR0446") << error;
+          continue;
+        }
+        EXPECT_EQ(open_source(out)->size(), 20);
+        const std::string away = place / ("away" + std::to_string(++done));
+        fs::rename(out, away);
+        fs::remove_all(away);
+      }
+    };
+    std::thread first(write), second(write), third(write);
+    first.join();
+    second.join();
+    third.join();
+  }
 }
 
 TEST(Pack, GoesOnAfterAnInterruptionToTheSameBytes) {

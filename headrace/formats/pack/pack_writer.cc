@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,9 +43,25 @@ void not_written(const std::string& path, int error_number) {
                    : "check that the folder exists and may be written to"});
 }
 
-void lock_for_writing(int descriptor, const std::string& path) {
-  if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
-  raise(kBusy, "another process is writing " + path, "wait for it, or choose another name");
+int open_for_writing(const std::string& path, int flags) {
+  for (;;) {
+    const bool folder = (flags & O_DIRECTORY) != 0;
+    if (folder && ::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) not_written(path, errno);
+    const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (descriptor < 0 && (errno == EINTR || (folder && errno == ENOENT))) continue;
+    if (descriptor < 0) not_written(path, errno);
+    if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      ::close(descriptor);
+      raise(kBusy, "another process is writing " + path, "wait for it, or choose another name");
+    }
+    // Between the two calls the one before may have given its file another name.
+    struct stat mine{}, named{};
+    if (::fstat(descriptor, &mine) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+        mine.st_ino == named.st_ino && mine.st_dev == named.st_dev) {
+      return descriptor;
+    }
+    ::close(descriptor);
+  }
 }
 
 PackWriter::PackWriter(std::string path, PackHeader header,
@@ -65,12 +82,8 @@ PackWriter::~PackWriter() {
 }
 
 void PackWriter::open(const std::function<void(uint64_t)>& tick) {
-  do {
-    descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-  } while (descriptor_ < 0 && errno == EINTR);
-  if (descriptor_ < 0) not_written(path_, errno);
+  descriptor_ = open_for_writing(path_, O_RDWR | O_CREAT);
   try {
-    lock_for_writing(descriptor_, path_);
     const std::vector<uint8_t> header = bytes_from_header(header_);
     header_.header_bytes = header.size();
     if (!go_on(tick)) {

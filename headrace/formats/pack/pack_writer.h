@@ -30,9 +30,12 @@ struct PackedRecord {
 
 // Throws HR0447.
 [[noreturn]] void not_written(const std::string& path, int error_number);
-// Makes this process the one that writes what is open there. Throws HR0448 when another one is.
-void lock_for_writing(int descriptor, const std::string& path);
+// Opens the path as `flags` say, makes it where it is missing (with O_DIRECTORY a folder), and
+// makes this the one that writes there until the descriptor is closed: also while the path is
+// renamed. Throws HR0447; HR0448 when another one writes.
+int open_for_writing(const std::string& path, int flags);
 
+// Holds the lock on its file for as long as it lives.
 class PackWriter {
  public:
   // Creates the file, or goes on with one that has the same header, all of whose pages it reads:

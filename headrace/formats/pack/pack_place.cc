@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/formats/pack/pack_place.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "headrace/base/registry.h"
+#include "headrace/formats/folder_listing.h"
+#include "headrace/formats/pack/pack_summary.h"
+#include "headrace/formats/pack/pack_writer.h"
+
+namespace headrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr ErrorCode kExists{
+    "HR0446", ErrorKind::kConfig, "something stands there already",
+    "A pack is not written over what stands at its path unless that is asked for, and then only "
+    "over another pack, in whose folder nothing else lies. Choose another name, or say "
+    "overwrite=True (--force)."};
+const Register<ErrorCode> registered_exists(kExists);
+
+constexpr ErrorCode kNotMoved{
+    "HR0457", ErrorKind::kStorage, "could not put the pack into its place",
+    "The pack was written whole under the name that ends in .partial, but could not be renamed, or "
+    "an old one could not be removed. Look at the permissions of the folder, then run the same "
+    "command again."};
+const Register<ErrorCode> registered_not_moved(kNotMoved);
+
+[[noreturn]] void not_moved(const std::string& path, int error_number) {
+  throw Exception({.code = &kNotMoved,
+                   .what = std::generic_category().message(error_number),
+                   .where = {.file = path},
+                   .hint = "look at the permissions of the folder"});
+}
+
+std::string trimmed(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+// What lies in the folder of a pack and is no shard; empty where nothing does.
+std::string foreign_in(const std::string& folder) {
+  uint32_t shards = 0;
+  struct stat status{};
+  while (::lstat(joined(folder, shard_name(shards)).c_str(), &status) == 0) ++shards;
+  std::error_code failed;
+  uint32_t entries = 0;
+  std::string foreign;
+  for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
+    const std::string name = at->path().filename().string();
+    ++entries;
+    if (!name.starts_with("shard-") || !name.ends_with(".hrpack")) foreign = name;
+  }
+  if (failed) not_moved(folder, failed.value());
+  if (foreign.empty() && entries != shards) foreign = "a shard that does not belong to it";
+  return foreign;
+}
+
+bool is_plain_folder(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_directory(fs::symlink_status(path, ignored));
+}
+
+std::string free_name(const std::string& out) {
+  std::string name = out + ".old";
+  struct stat status{};
+  for (int number = 2; ::lstat(name.c_str(), &status) == 0; ++number) {
+    name = out + ".old" + std::to_string(number);
+  }
+  return name;
+}
+
+// The name is on the disk when its folder is.
+void sync_folder_of(const std::string& path) {
+  const std::string parent = fs::path(path).parent_path().string();
+  const int descriptor =
+      ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  ::fsync(descriptor);
+  ::close(descriptor);
+}
+
+}  // namespace
+
+PackPlace::PackPlace(std::string out, int shards, bool overwrite)
+    : out_(trimmed(std::move(out))),
+      partial_(out_ + ".partial"),
+      shards_(shards),
+      overwrite_(overwrite) {
+  check();
+  clear_other();
+  if (shards > 1) descriptor_ = open_for_writing(partial_, O_RDONLY | O_DIRECTORY);
+  for (auto i = static_cast<uint32_t>(shards); shards > 1; ++i) {
+    std::error_code ignored;
+    if (!fs::remove(shard(i), ignored)) break;
+  }
+}
+
+PackPlace::~PackPlace() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+// Removes what a run with one shard instead of several has left, or the other way round.
+void PackPlace::clear_other() const {
+  std::error_code ignored;
+  const fs::file_status there = fs::symlink_status(partial_, ignored);
+  const bool folder = fs::is_directory(there);
+  if (folder ? shards_ > 1 : shards_ == 1) return;
+  if (!folder && !(fs::is_regular_file(there) && is_pack(partial_))) return;
+  const int lock = open_for_writing(partial_, folder ? O_RDONLY | O_DIRECTORY : O_RDWR | O_CREAT);
+  for (uint32_t i = 0; folder; ++i) {
+    if (!fs::remove(joined(partial_, shard_name(i)), ignored)) break;
+  }
+  fs::remove(partial_, ignored);  // where nothing else is in it
+  ::close(lock);
+}
+
+std::string PackPlace::shard(uint32_t number) const {
+  return shards_ > 1 ? joined(partial_, shard_name(number)) : partial_;
+}
+
+void PackPlace::check() const {
+  struct stat status{};
+  if (::lstat(out_.c_str(), &status) != 0) return;
+  std::string hint = "choose another name, or replace it by overwrite=True (--force)";
+  if (overwrite_) {
+    if (!is_pack(out_)) {
+      hint = "it is no pack: choose another name";
+    } else if (std::string foreign = is_plain_folder(out_) ? foreign_in(out_) : "";
+               !foreign.empty()) {
+      hint = "not only a pack lies there (" + foreign + "): choose another name";
+    } else {
+      return;
+    }
+  }
+  raise(kExists, "\"" + out_ + "\" is there already", hint);
+}
+
+void PackPlace::take() const {
+  check();
+  struct stat status{};
+  // A file takes the place of a file at once; a folder can neither take one nor give it up.
+  const bool aside = ::lstat(out_.c_str(), &status) == 0 && (shards_ > 1 || is_plain_folder(out_));
+  const std::string old = free_name(out_);
+  std::error_code failed;
+  if (aside) fs::rename(out_, old, failed);
+  if (!failed) fs::rename(partial_, out_, failed);
+  if (failed) not_moved(out_, failed.value());
+  sync_folder_of(out_);
+  if (aside) fs::remove_all(old, failed);
+  if (failed) not_moved(old, failed.value());
+}
+
+}  // namespace headrace
