@@ -67,13 +67,17 @@ void bind_columns(nb::module_& module) {
            "valid bits or 0, the first bit). keep: what keeps that memory.")
       .def(
           "add_paths",
-          [](ColumnList& self, std::string name, const nb::list& paths) {
-            PathColumn column;
+          [](ColumnList& self, std::string name, const nb::list& paths, const nb::str& root,
+             bool outside) {
+            PathColumn column{.paths = {}, .root = bytes_from_str(root), .outside = outside};
             for (nb::handle path : paths) column.paths.push_back(bytes_from_str(path));
             self.columns.push_back({std::move(name), std::move(column)});
           },
-          nb::arg("name"), nb::arg("paths"),
-          nb::sig("def add_paths(self, name: str, paths: list[str]) -> None"))
+          nb::arg("name"), nb::arg("paths"), nb::arg("root") = "", nb::arg("outside") = false,
+          nb::sig("def add_paths(self, name: str, paths: list[str], root: str = '', outside: bool "
+                  "= False) -> None"),
+          "Files. root: where the paths stand in data, the folder that they are relative to; "
+          "outside: and they may lead out of it.")
       .def(
           "add_texts",
           [](ColumnList& self, std::string name, std::vector<std::string> values) {

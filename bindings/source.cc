@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "bindings/bindings.h"
+#include "headrace/formats/named_files.h"
 #include "headrace/formats/shard_files.h"
 #include "headrace/image/render.h"
 
@@ -133,6 +134,10 @@ void bind_source(nb::module_& module) {
             return str_from_bytes(self.source->where(index).file);
           },
           nb::arg("index"), "The file that the record lies in, where it lies in one.")
+      .def(
+          "files_outside", [](const SourceHandle& self) { return files_outside(*self.source); },
+          nb::call_guard<nb::gil_scoped_release>(),
+          "How many records are files that do not lie in the source's folder.")
       .def("integer_column", &integer_column, nb::arg("field"))
       .def("read", &read_record, nb::arg("index"),
            nb::sig("def read(self, index: int) -> dict[str, typing.Any]"),

@@ -9,6 +9,7 @@
 #include "headrace/formats/array_errors.h"
 #include "headrace/formats/folder_listing.h"
 #include "headrace/formats/host_formats.h"
+#include "headrace/formats/named_files.h"
 #include "headrace/formats/shard_files.h"
 #include "headrace/formats/wording.h"
 #include "headrace/storage/file.h"
@@ -121,6 +122,7 @@ const FormatRecord kArrow{.name = "arrow",
                               "dataset's features.",
                           .example = "hr.open(\"dataset/\", split=\"train\")",
                           .params = {host_fields_param(),
+                                     outside_param(),
                                      {.name = "split",
                                       .type = ParamType::kString,
                                       .doc = "Of a dataset with several, the one to open."}},

@@ -7,6 +7,8 @@
 #include <limits>
 
 #include "headrace/base/registry.h"
+#include "headrace/formats/folder_listing.h"
+#include "headrace/formats/named_files.h"
 #include "headrace/formats/wording.h"
 
 namespace headrace {
@@ -209,6 +211,10 @@ Field make_file_array(FileArray& array, const Column& column, Cell& cell) {
   return field;
 }
 
+std::string below(const std::string& root, const std::string& path) {
+  return root == "." || path.starts_with('/') ? path : joined(root, path);
+}
+
 Field make_files(PathColumn& files, const Column& column, Cell& cell) {
   const FieldKind kind =
       column.kind ? *column.kind : picture_named(column.name).value_or(FieldKind::kImage);
@@ -222,6 +228,12 @@ Field make_files(PathColumn& files, const Column& column, Cell& cell) {
       bad_column(column.name, "the path of record " + std::to_string(i) + " is empty");
     }
     cell.names.add(files.paths[i]);
+  }
+  cell.root = files.root;
+  if (!files.root.empty()) {
+    if (!files.outside) refuse_outside(cell.names, "");
+    cell.names = {};
+    for (const std::string& path : files.paths) cell.names.add(below(files.root, path));
   }
   Field field{.name = column.name, .kind = kind};
   if (is_picture(kind)) {

@@ -22,6 +22,7 @@ struct Cell {
   const uint8_t* data = nullptr;  // kInMemory: of record 0; kScalar: int64 values
   size_t bytes = 0;               // kInMemory, kFileArray: of one record
   NameList names;                 // kFile: paths; kText: values
+  std::string root;               // kFile: PathColumn's
   FileArray array;                // kFileArray
   BlobColumn blobs;               // kBlob
   size_t buffer = 0;              // kFile, kFileArray: the first of its own among a record's

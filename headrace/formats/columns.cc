@@ -7,6 +7,7 @@
 #include "headrace/base/registry.h"
 #include "headrace/formats/column_cell.h"
 #include "headrace/formats/labeled_files.h"
+#include "headrace/formats/named_files.h"
 #include "headrace/formats/wording.h"
 
 namespace headrace {
@@ -74,6 +75,7 @@ class ColumnSource final : public Source {
   std::string root() const override {
     for (const Cell& cell : cells_) {
       if (cell.form != Cell::Form::kFile || size_ == 0) continue;
+      if (!cell.root.empty()) return cell.root;
       const std::string_view path = cell.names[0];
       const size_t slash = path.rfind('/');
       return slash == std::string_view::npos ? "." : std::string(path.substr(0, slash + 1));
@@ -132,7 +134,7 @@ class ColumnSource final : public Source {
       }
       case Cell::Form::kFile:
         path = cell.names[record];
-        read_file_field(path, record, field, cell.buffer, out);
+        read_named_picture(path, cell.root, record, field, cell.buffer, out);
         break;
       case Cell::Form::kBlob:
         read_blob(cell, record, data, out);

@@ -50,6 +50,10 @@ struct BlobColumn {
 // Files, one a record, each holding an encoded picture (or text, or bytes, where the kind says so).
 struct PathColumn {
   std::vector<std::string> paths;
+  // Where the paths stand in data: the folder that they are relative to ("." for the current one),
+  // and whether they may lead out of it (named_files.h). Without one they are the caller's own.
+  std::string root = {};
+  bool outside = false;
 };
 
 // Strings. A column named "label" becomes class numbers, its names sorted.
@@ -71,7 +75,8 @@ struct Column {
 
 // `title`: how its description begins, "npy train.npy"; without one it lists the fields.
 // Throws Exception HR0420: no columns, unequal lengths, a name twice or no identifier, a kind that
-// does not fit the values, an array that ends behind its file; HR02xx when a file cannot be read.
+// does not fit the values, an array that ends behind its file; HR02xx when a file cannot be read;
+// HR0276 when a path leads out of its root.
 SourcePtr records(std::vector<Column> columns, const std::string& title = {});
 
 }  // namespace headrace

@@ -26,6 +26,7 @@ Param host_fields_param() {
 std::map<std::string, ParamValue> host_arguments(const Arguments& arguments) {
   std::map<std::string, ParamValue> out;
   if (!arguments.is_none("fields")) out["fields"] = arguments.texts("fields");
+  out["outside"] = arguments.flag("outside");
   return out;
 }
 

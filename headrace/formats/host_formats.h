@@ -20,7 +20,8 @@ using HostOpener =
 
 // Once, while the host's module is loaded.
 void set_host_opener(HostOpener opener);
-// `fields=`, which these formats have in common, and the arguments that hold it where it is given.
+// `fields=`, which these formats have in common; and the arguments that hold it where it is given,
+// and `outside=` (named_files.h).
 Param host_fields_param();
 std::map<std::string, ParamValue> host_arguments(const Arguments& arguments);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/formats/labeled_files.h"
 
+#include "headrace/formats/named_files.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {
@@ -53,11 +54,12 @@ LabeledFiles::LabeledFiles(bool labeled) {
 void LabeledFiles::read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
                         std::span<RecordData> out) const {
   std::string path;
+  const std::string folder = root();
   for (size_t i = 0; i < out.size(); ++i) {
     begin_record(indices[i], schema_.size(), 1, out[i]);
     if (wanted[kImageField]) {
       path_of(indices[i], path);
-      read_file_field(path, indices[i], kImageField, 0, out[i]);
+      read_named_picture(path, folder, indices[i], kImageField, 0, out[i]);
     }
     if (labeled() && wanted[kLabelField]) out[i].fields[kLabelField].scalar = label_of(indices[i]);
   }

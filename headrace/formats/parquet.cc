@@ -2,6 +2,7 @@
 // Parquet files, which pyarrow reads.
 #include "headrace/base/registry.h"
 #include "headrace/formats/host_formats.h"
+#include "headrace/formats/named_files.h"
 #include "headrace/formats/shard_files.h"
 #include "headrace/storage/file.h"
 
@@ -33,6 +34,7 @@ const FormatRecord kParquet{
         "held; of larger sets row groups are decoded when they are wanted.",
     .example = "hr.open(\"train.parquet\", fields=[\"image\", \"label\"])",
     .params = {host_fields_param(),
+               outside_param(),
                {.name = "memory",
                 .type = ParamType::kInt,
                 .doc = "How many bytes of decoded columns may be held in memory.",

@@ -82,6 +82,7 @@ def convert(
     if verify:
         verify_all(src, target, to, tell)
     report["classes"] = src.classes
+    report["outside"] = src.engine.files_outside()
     return {**report, "verified": verify, "seconds": round(time.perf_counter() - begin, 3)}
 
 

@@ -63,7 +63,8 @@ def pack(
     if not 1 <= shards <= MOST_SHARDS:
         raise _WRONG_OPTION.error(f"shards must be 1 to {MOST_SHARDS:,} (got {shards})")
     engines = [open_source(source).engine for source in _listed(sources)]
-    return _core.pack(engines, os.fspath(out), level, shards, threads or 0, overwrite, progress)
+    summary = _core.pack(engines, os.fspath(out), level, shards, threads or 0, overwrite, progress)
+    return {**summary, "outside": sum(engine.files_outside() for engine in engines)}
 
 
 def unpack(

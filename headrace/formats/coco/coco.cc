@@ -10,6 +10,7 @@
 #include "headrace/base/registry.h"
 #include "headrace/formats/coco/coco_source.h"
 #include "headrace/formats/coco/coco_values.h"
+#include "headrace/formats/named_files.h"
 #include "headrace/formats/wording.h"
 
 namespace headrace {
@@ -146,6 +147,7 @@ SourcePtr open_coco(const std::string& path, const Arguments& arguments, const P
             "person_keypoints_*.json has them");
     }
   }
+  if (!arguments.flag("outside")) refuse_outside(data.file_names, path);
   convert_boxes(data.boxes, arguments.text("boxes"));
   std::string folder = arguments.is_none("images") ? find_folder(path, data.file_names)
                                                    : folder_argument(arguments.text("images"));
@@ -204,7 +206,8 @@ const FormatRecord kCoco{
           .type = ParamType::kString,
           .doc = "What becomes of annotations whose picture is not listed.",
           .fallback = std::string("refuse"),
-          .choices = {"refuse", "drop"}}},
+          .choices = {"refuse", "drop"}},
+         outside_param()},
     .recognizes = is_coco,
     .open = open_coco};
 const Register<FormatRecord> registered(kCoco);

@@ -8,6 +8,7 @@
 #include "headrace/formats/coco/coco_values.h"
 #include "headrace/formats/fingerprint.h"
 #include "headrace/formats/labeled_files.h"
+#include "headrace/formats/named_files.h"
 #include "headrace/formats/wording.h"
 
 namespace headrace {
@@ -137,7 +138,7 @@ class CocoSource final : public Source {
     Result<void> done;
     switch (part) {
       case CocoField::kImage:
-        return read_file_field(key(record), record, field, field, out);
+        return read_named_picture(key(record), root(), record, field, field, out);
       case CocoField::kBoxes:
         return borrow(data_.boxes, size_t{begin} * 4, count * 4, {count, 4}, data);
       case CocoField::kLabels:

@@ -15,6 +15,7 @@
 #include "headrace/formats/labeled_files.h"
 #include "headrace/formats/manifest/manifest_columns.h"
 #include "headrace/formats/manifest/manifest_table.h"
+#include "headrace/formats/named_files.h"
 #include "headrace/formats/wording.h"
 
 namespace headrace {
@@ -100,7 +101,7 @@ class ManifestSource final : public Source {
     FieldData& data = out.fields[at];
     switch (field.form) {
       case Form::kFile:
-        return read_file_field(path_of(field, record), record, at, at, out);
+        return read_named_picture(path_of(field, record), root(), record, at, at, out);
       case Form::kText: {
         const std::string_view text = field.names[record];
         data.bytes = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};

@@ -5,6 +5,7 @@
 
 #include "headrace/base/json_reader.h"
 #include "headrace/base/registry.h"
+#include "headrace/formats/named_files.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {
@@ -24,18 +25,6 @@ constexpr ErrorCode kNotRead{
     "formats beside MDS. columns= chooses the columns that are wanted; shards can be written anew "
     "with MDSWriter."};
 const Register<ErrorCode> registered_not_read(kNotRead);
-
-// Whether a shard's name leads to a file in the folder or below it.
-bool stays_inside(std::string_view name) {
-  if (name.empty() || name.front() == '/' || name.find('\0') != std::string_view::npos)
-    return false;
-  for (size_t begin = 0; begin <= name.size();) {
-    const size_t end = std::min(name.find('/', begin), name.size());
-    if (name.substr(begin, end - begin) == "..") return false;
-    begin = end + 1;
-  }
-  return true;
-}
 
 class IndexParser {
  public:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -91,25 +90,32 @@ def _features(schema: Any) -> dict[str, Any]:
         return {}
 
 
+class Place(NamedTuple):
+    """What paths in a table are relative to, and whether they may lead out of it."""
+
+    folder: str = ""  # empty: a table that the caller made, whose paths are its own
+    outside: bool = False
+
+
 # --- In memory ------------------------------------------------------------------------------------
 
 
 def source_of_table(
-    table: Any, fields: Sequence[str] | None, folder: str, title: str
+    table: Any, fields: Sequence[str] | None, place: Place, title: str
 ) -> _core.Source:
     columns = _core.ColumnList()
     for column in chosen_columns(table.schema, fields):
-        add_column(columns, column, table.column(column.column), folder)
+        add_column(columns, column, table.column(column.column), place)
     return columns.source(title)
 
 
-def add_column(columns: _core.ColumnList, column: Column, values: Any, folder: str) -> None:
+def add_column(columns: _core.ColumnList, column: Column, values: Any, place: Place) -> None:
     pa = pyarrow()
     _check(values, column)
     values = _plain(values, column)
     kind = values.type
     if pa.types.is_struct(kind):
-        _add_struct(columns, column, values, folder)
+        _add_struct(columns, column, values, place)
     elif is_text(kind):
         if column.name == "label":
             _no_nulls(values, column)
@@ -283,12 +289,11 @@ def _struct_parts(values: Any, column: Column) -> tuple[Any, Any]:
     return member("bytes"), member("path")
 
 
-def _add_struct(columns: _core.ColumnList, column: Column, values: Any, folder: str) -> None:
+def _add_struct(columns: _core.ColumnList, column: Column, values: Any, place: Place) -> None:
     data, path = _struct_parts(values, column)
     if path is not None and len(values) and data.null_count == len(data):
         _no_nulls(path, column)
-        paths = [os.path.join(folder, each) for each in path.to_pylist()]
-        columns.add_paths(column.name, paths)
+        columns.add_paths(column.name, path.to_pylist(), place.folder, place.outside)
         return
     data = _plain(data, column)
     if not _is_binary(data.type):

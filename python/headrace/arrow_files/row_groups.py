@@ -12,6 +12,7 @@ import numpy as np
 from headrace import _core
 from headrace.arrow_files.columns import (
     Column,
+    Place,
     add_column,
     is_text,
     pyarrow,
@@ -64,8 +65,8 @@ class OnDemand:
     Each group becomes a source of its own in memory, so that records are what they would be there.
     """
 
-    def __init__(self, groups: RowGroups, chosen: Sequence[Column], folder: str) -> None:
-        self._groups, self._chosen, self._folder = groups, chosen, folder
+    def __init__(self, groups: RowGroups, chosen: Sequence[Column], place: Place) -> None:
+        self._groups, self._chosen, self._place = groups, chosen, place
         self._held: OrderedDict[int, _core.Source] = OrderedDict()
         for column in chosen:
             if column.name == "label" and is_text(
@@ -117,7 +118,7 @@ class OnDemand:
         columns = _core.ColumnList()
         table = self._groups.read(group, [column.column for column in self._chosen])
         for column in self._chosen:
-            add_column(columns, column, table.column(column.column), self._folder)
+            add_column(columns, column, table.column(column.column), self._place)
         self._held[group] = columns.source("")
         return self._held[group]
 

@@ -14,24 +14,31 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headrace import _core
-from headrace.arrow_files.columns import TABLE, chosen_columns, pyarrow, source_of_table, unreadable
+from headrace.arrow_files.columns import (
+    TABLE,
+    Place,
+    chosen_columns,
+    pyarrow,
+    source_of_table,
+    unreadable,
+)
 from headrace.arrow_files.row_groups import OnDemand, RowGroups
 
 
 def open_files(format: str, files: Sequence[str], arguments: Mapping[str, Any]) -> _core.Source:
     """What the engine calls for ``format="parquet"`` and ``"arrow"``."""
     title = f"{format} {files[0]}" + (f" and {len(files) - 1} more" if len(files) > 1 else "")
-    folder = os.path.dirname(files[0])
+    place = Place(os.path.dirname(files[0]) or ".", bool(arguments["outside"]))
     if format == "arrow":
         table = _concatenated([_arrow_table(path) for path in files], files)
-        return source_of_table(table, arguments.get("fields"), folder, title)
-    return _open_parquet(files, arguments, folder, title)
+        return source_of_table(table, arguments.get("fields"), place, title)
+    return _open_parquet(files, arguments, place, title)
 
 
 def source_of_dataset(dataset: Any, fields: Sequence[str] | None = None) -> _core.Source:
     """A ``datasets.Dataset``, read from its Arrow table and not by its own code."""
     title = f"dataset {type(dataset).__name__}"
-    source = source_of_table(dataset.data.table, fields, "", title)
+    source = source_of_table(dataset.data.table, fields, Place(), title)
     chosen = getattr(dataset, "_indices", None)
     if chosen is None:
         return source
@@ -68,7 +75,7 @@ def _concatenated(tables: list[Any], files: Sequence[str]) -> Any:
 
 
 def _open_parquet(
-    files: Sequence[str], arguments: Mapping[str, Any], folder: str, title: str
+    files: Sequence[str], arguments: Mapping[str, Any], place: Place, title: str
 ) -> _core.Source:
     pa = pyarrow()
     pq = pyarrow("pyarrow.parquet")
@@ -95,9 +102,9 @@ def _open_parquet(
             or [schema.empty_table().select(wanted)]
         )
         return source_of_table(
-            table.replace_schema_metadata(schema.metadata), arguments.get("fields"), folder, title
+            table.replace_schema_metadata(schema.metadata), arguments.get("fields"), place, title
         )
-    reader = OnDemand(groups, chosen, folder)
+    reader = OnDemand(groups, chosen, place)
     text = repr((groups.shape(), [tuple(column) for column in chosen], str(schema)))
     print_ = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
     rows = groups.starts[-1]

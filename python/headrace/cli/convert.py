@@ -80,6 +80,7 @@ def print_report(out: str, report: dict[str, Any]) -> None:
     )
     if len(report["files"]) > 1:
         console.print(f"[dim]{len(report['files']):,} files, their sums in SHA256SUMS[/]")
+    output.print_outside(report["outside"])
     if report["verified"]:
         console.print("[bold green]verified:[/] every record is the source's")
     console.print(f"[dim]open it: headrace.open({escape(repr(out))})[/]", soft_wrap=True)

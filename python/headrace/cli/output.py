@@ -230,6 +230,12 @@ def count_text(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
+def print_outside(records: int) -> None:
+    """Of what was written: how many records came from elsewhere than the dataset's folder."""
+    if records:
+        console().print(f"[yellow]{records:,} files lie outside of the dataset's folder[/]")
+
+
 def size_text(count: float) -> str:
     """Bytes for people: 1.4 MB."""
     for unit in ("bytes", "kB", "MB", "GB"):

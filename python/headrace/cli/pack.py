@@ -77,6 +77,7 @@ def print_summary(out: str, summary: dict[str, Any]) -> None:
     size = output.size_text(summary["bytes"])
     output.headline(out, f"{output.count_text(records, 'record')}, {size} ({seconds:.1f} s{rate})")
     pack_report.print_pictures(summary)
+    output.print_outside(summary["outside"])
     if summary["unusable_count"]:
         console.print(f"[bold red]{summary['unusable_count']:,} unusable[/], kept as they are:")
         pack_report.print_unusable(summary)
