@@ -201,6 +201,24 @@ def test_scan_strict_also_finds_damage_that_decoders_repair(folder: Path) -> Non
     assert entry["key"].endswith(victim.name)
 
 
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(folder: Path) -> None:
+    for arguments in (("scan", folder, "-o"), ("info", folder, "-p")):
+        done = run(*arguments, "/nowhere/out")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "/nowhere/out: no such folder" in done.stderr
+    assert run("scan", folder, "-o", folder).returncode == 2
+    assert run("index", folder, "-o", "/nowhere/out").returncode == 4
+
+
+def test_counts_are_in_words_and_pipes_have_no_trailing_blanks(folder: Path) -> None:
+    assert "2 classes, 4 records each\n" in run("info", folder).stdout
+    shutil.rmtree(folder / "b")
+    assert "1 class, 4 records each\n" in run("info", folder).stdout
+    for command in (("formats",), ("operators",), ("info", folder / "a")):
+        lines = run(*command).stdout.splitlines()
+        assert [line for line in lines if len(line) > 100 and line != line.rstrip()] == []
+
+
 def test_formats_lists_containers_and_codecs() -> None:
     listed = run_json("formats")
     assert "folder" in [record["name"] for record in listed["formats"]]

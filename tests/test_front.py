@@ -39,6 +39,37 @@ def test_keywords_of_dataloader_say_what_is_meant_here(keyword: str, way: str) -
     assert way in caught.value.hint
 
 
+@pytest.mark.parametrize("keyword", ["nworkers", "workers", "numworkers"])
+def test_a_keyword_that_is_almost_dataloaders_says_what_is_meant_here(keyword: str) -> None:
+    with pytest.raises(hr.ConfigError, match=r"DataLoader's num_workers: .*threads=N"):
+        hr.Loader(Numbers(4), batch_size=2, **{keyword: 1})
+
+
+def test_a_source_says_how_records_and_columns_are_named(pictures: Path) -> None:
+    src = hr.open(pictures)
+    with pytest.raises(TypeError, match=r"by its number \(got 'image'\): src\[0\]"):
+        src["image"]  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="by its number"):
+        src[1.5]  # type: ignore[call-overload]
+    assert src[np.int64(1)]["label"] == src[1]["label"]
+
+
+def test_a_list_of_files_is_one_source_and_not_their_names_as_text(
+    pictures: Path, tmp_path: Path
+) -> None:
+    shards = [tmp_path / "a.tar", tmp_path / "b.tar"]
+    for shard in shards:
+        hr.convert(pictures, shard, "tar")
+    for paths in (shards, [str(shard) for shard in shards], tuple(shards)):
+        src = hr.open(paths)
+        assert len(src) == 46 and [field.name for field in src.schema] == ["image", "label"]
+        assert "\n" not in repr(src) and "a.tar, " in repr(src)
+    files = sorted(map(str, pictures.rglob("*.png")))
+    with pytest.raises(hr.ConfigError, match=r"HR0154.*\n.*hr\.records\(image="):
+        hr.open(files)
+    assert hr.open(["a story", "another one"])[1]["data"] == "another one"
+
+
 def test_did_you_mean() -> None:
     with pytest.raises(hr.ConfigError, match="did you mean 'batch_size'"):
         hr.Loader(Numbers(4), batchsize=2)

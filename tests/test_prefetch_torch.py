@@ -116,3 +116,14 @@ def test_a_transform_without_torch_on_cuda_says_so(monkeypatch):
     made.device, made._transform = Cuda(), lambda batch: batch
     with pytest.raises(hr.ConfigError, match="HR0889"):
         made._side_streams()
+
+
+def test_a_device_that_torch_cannot_use_is_refused_before_anything_runs(monkeypatch):
+    loader = hr.Loader([(np.zeros((3, 4, 4), np.uint8), 1)], batch_size=1)
+    with pytest.raises(hr.ConfigError, match=r"HR0996.*it knows no 'gpu'"):
+        loader.torch("gpu")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    for name in ("cuda", "cuda:0", torch.device("cuda")):
+        with pytest.raises(hr.ConfigError, match=r"HR0996.*'cuda") as caught:
+            loader.torch(name)
+        assert ".torch() gives tensors on the host" in caught.value.hint

@@ -11,10 +11,9 @@ True
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
-from headrace.errors import Error, declare, did_you_mean
+from headrace.errors import Error, declare, did_you_mean, nearest
 
 _NO_SUCH_TRANSFORM = declare(
     "HR0153",
@@ -92,6 +91,6 @@ def no_such_format(name: str, known: Iterable[str]) -> Error:
 
 def no_such_code(id: str, known: Iterable[str]) -> Error:
     """HR0196: none of ``known`` is this one; nobody wants to read a list of all of them."""
-    near = difflib.get_close_matches(id.upper(), known, n=1, cutoff=0.6)
-    hint = f"did you mean {near[0]}?" if near else "`headrace explain` lists them all"
+    near = nearest(id.upper(), known)
+    hint = f"did you mean {near}?" if near else "`headrace explain` lists them all"
     return _NO_SUCH_CODE.error(f"{id!r}", hint=hint)

@@ -155,12 +155,18 @@ def declare(id: str, kind: str, title: str, explanation: str) -> Code:
     return Code(id, kind, title)
 
 
+def nearest(name: str, candidates: Iterable[str]) -> str | None:
+    """The candidate that is most like a name, if one is like it."""
+    near = difflib.get_close_matches(name, sorted(candidates), n=1, cutoff=0.6)
+    return near[0] if near else None
+
+
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """'did you mean "threads"?', or the whole list when nothing is near."""
     known = sorted(candidates)
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    near = nearest(name, known)
     if near:
-        return f"did you mean {near[0]!r}?"
+        return f"did you mean {near!r}?"
     return "known: " + ", ".join(known)
 
 

@@ -14,8 +14,7 @@ names one of them.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from headrace import _core
@@ -32,13 +31,6 @@ _TOO_MANY = declare(
 )
 
 
-def _path_of(path: Any) -> Any:
-    """Several paths as the engine takes them: one a line."""
-    if isinstance(path, Sequence) and not isinstance(path, (str, bytes)):
-        return "\n".join(os.fspath(one) for one in path)
-    return path
-
-
 def _make_function(record: Mapping[str, Any]) -> Callable[..., Source]:
     name = record["name"]
     params = [param["name"] for param in record["params"]]
@@ -53,7 +45,7 @@ def _make_function(record: Mapping[str, Any]) -> Callable[..., Source]:
                 else f"[{name}] takes {len(params) + 1} arguments at most (got {len(args) + 1})",
                 hint=f"{name}{format_signature(record)}",
             )
-        return open(_path_of(path), progress=progress, format=name, **given, **named)
+        return open(path, progress=progress, format=name, **given, **named)
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = __name__

@@ -9,6 +9,7 @@ import numpy as np
 
 from headrace import _core
 from headrace.show import Grid, visible
+from headrace.sources import described
 
 if TYPE_CHECKING:
     from headrace.loader import Loader
@@ -199,7 +200,7 @@ def describe(loader: Loader) -> str:
     shard = loader._shard
     settled = "" if loader._shard_frozen else ", until the first iteration"
     lines = {
-        "source": loader.source.engine.description,
+        "source": described(loader.source),
         "transforms": ", ".join(map(repr, loader._pipeline.all_steps())) or "none",
         "fields": ", ".join(output["name"] for output in engine.outputs()),
         "batch_size": f"{rank_batch} a rank, {global_batch} global",

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace import _core
-from headrace.errors import declare, did_you_mean
+from headrace.errors import declare, did_you_mean, nearest
 
 _DATALOADER_KEYWORD = declare(
     "HR0158",
@@ -62,7 +62,9 @@ def check_keywords(unknown: Mapping[str, Any], known: Any) -> None:
     for name in unknown:
         if name in _DATALOADER:
             raise _DATALOADER_KEYWORD.error(f"{name}=", hint=_DATALOADER[name])
-        raise _UNKNOWN_KEYWORD.error(f"{name}=", hint=did_you_mean(name, known))
+        near = nearest(name, {*known, *_DATALOADER})
+        hint = f"DataLoader's {near}: {_DATALOADER[near]}" if near in _DATALOADER else ""
+        raise _UNKNOWN_KEYWORD.error(f"{name}=", hint=hint or did_you_mean(name, known))
 
 
 def choice(kind: Any, name: str, value: Any) -> Any:
@@ -71,7 +73,8 @@ def choice(kind: Any, name: str, value: Any) -> Any:
     if isinstance(value, str) and value in members:
         return members[value]
     allowed = " or ".join(repr(member) for member in members)
-    hint = did_you_mean(value, members) if isinstance(value, str) else ""
+    near = nearest(value, members) if isinstance(value, str) else None
+    hint = f"did you mean {near!r}?" if near else ""
     raise _BAD_VALUE.error(f"{name} must be {allowed} (got {value!r})", hint=hint)
 
 

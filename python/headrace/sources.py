@@ -9,8 +9,9 @@
 
 from __future__ import annotations
 
+import operator
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -66,6 +67,13 @@ class Source:
     def __getitem__(self, index: int | slice) -> dict[str, Any] | Source:
         if isinstance(index, slice):
             return subset(self, range(len(self))[index])
+        try:
+            index = operator.index(index)
+        except TypeError:
+            raise TypeError(
+                f'a record is named by its number (got {index!r}): src[0]["image"], '
+                'src.column("label")'
+            ) from None
         number = index + len(self) if index < 0 else index
         if not 0 <= number < len(self):
             raise IndexError(f"record {index} of a source of {len(self)} records")
@@ -115,7 +123,12 @@ class Source:
 
     def __repr__(self) -> str:
         fields = ", ".join(map(_schema_text, self.schema))
-        return f"<Source {self.engine.description}; fields {fields}>"
+        return f"<Source {described(self)}; fields {fields}>"
+
+
+def described(source: Source) -> str:
+    """The engine's words for it, on one line: "folder train (8 records, 2 classes)"."""
+    return ", ".join(source.engine.description.split("\n"))
 
 
 def _schema_text(field: _core.Field) -> str:
@@ -133,11 +146,14 @@ def _schema_text(field: _core.Field) -> str:
 def open(path: Any, *, progress: Progress | None = None, **params: Any) -> Source:
     """A source from a path, recognized by its content, or an object with ``len()`` and ``[i]``.
 
+    path: also a pattern of several files ("train-*.tar") or a list of their paths.
     params: of the format (``headrace formats`` lists them), e.g. ``classes=`` of a folder.
     progress: called with (done, total or -1) while a large dataset is listed.
     """
     if isinstance(path, Source):
         return path
+    if isinstance(path, (list, tuple)) and ("format" in params or _are_paths(path)):
+        path = "\n".join(os.fspath(one) for one in path)  # as the engine takes several
     if isinstance(path, (str, os.PathLike)):
         arguments = {name: _plain(value) for name, value in params.items()}
         return Source(_core.open(os.fspath(path), arguments, progress), os.fspath(path))
@@ -154,6 +170,19 @@ def open(path: Any, *, progress: Progress | None = None, **params: Any) -> Sourc
         f"{type(path).__name__} is neither a path nor an object with len() and [i]",
         hint="hr.open('train/'), hr.records(image=[...]), or an object with len() and [i]",
     )
+
+
+def _are_paths(values: Sequence[Any]) -> bool:
+    """Whether a list is one of files to be read as one source, and not of records."""
+    if not values or not all(isinstance(value, (str, os.PathLike)) for value in values):
+        return False
+    first = os.fspath(values[0])
+    if _is_picture(first):
+        raise _NOT_A_SOURCE.error(
+            f"{type(values).__name__} of pictures' paths",
+            hint="hr.records(image=[...], label=[...]) reads them",
+        )
+    return isinstance(values[0], os.PathLike) or os.path.exists(first)
 
 
 def subset(src: Any, indices: Any) -> Source:

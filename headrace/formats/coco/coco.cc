@@ -115,6 +115,11 @@ int64_t keypoints_of(const CocoAnnotations& data, const File& file) {
 }
 
 SourcePtr open_coco(const std::string& path, const Arguments& arguments, const Progress& progress) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) {
+    raise(kCocoLacks, "\"" + path + "\" is a folder",
+          "name the file: \"" + with_slash(path) + "annotations/instances_train2017.json\"");
+  }
   Result<File> file = File::open(path);
   if (!file) throw Exception(std::move(file.error()));
   CocoWanted wanted;

@@ -316,6 +316,14 @@ TEST_F(Coco, PicturesAreLookedForWhereCocoPutsThem) {
   EXPECT_NE(error.what.find("'" + (folder / "n/val/") + "'"), std::string::npos) << error.what;
 }
 
+TEST_F(Coco, AFolderInPlaceOfTheAnnotationsSaysToNameTheFile) {
+  const Error error =
+      error_of([&] { open_source(folder.path(), {{"format", std::string("coco")}}); });
+  EXPECT_EQ(error.code->id, "HR0436");
+  EXPECT_EQ(error.what, "\"" + folder.path() + "\" is a folder");
+  EXPECT_NE(error.hint.find("annotations/instances"), std::string::npos);
+}
+
 TEST_F(Coco, AFileCutAnywhereIsAnErrorAndFlippedBytesNeverCrash) {
   const std::string text = whole(std::string(kThree) +
                                  R"(,{"image_id": 3, "category_id": 2, "bbox": [1, 1, 3, 2.5],

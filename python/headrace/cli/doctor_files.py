@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import tempfile
@@ -18,15 +17,8 @@ if TYPE_CHECKING:
 
 def check(html: Path | None, trace: Path | None, merged: Path | None) -> None:
     """Refuses what could not be written, before an examination is done for nothing."""
-    for option, path in (("--html", html), ("--trace", trace)):
-        if path is None:
-            continue
-        if path.is_dir():
-            output.fail(f"headrace: {option} {path}: is a folder; name a file", output.USAGE)
-        if not path.parent.is_dir():
-            output.fail(f"headrace: {option} {path}: no such folder", output.USAGE)
-        if not os.access(path if path.exists() else path.parent, os.W_OK):
-            output.fail(f"headrace: {option} {path}: may not be written", output.ENVIRONMENT)
+    output.writable("--html", html)
+    output.writable("--trace", trace)
     if merged is not None and trace is None:
         output.fail(
             f"headrace: --merge-trace {merged}: name the outcome with --trace FILE", output.USAGE

@@ -37,6 +37,7 @@ def run(
 
     Of a pack, also how it is packed.
     """
+    output.writable("--picture", picture)
     opened = output.open_source(source, recover=True) if recover else output.open_source(source)
     facts = describe(source, opened)
     if (summary := pack_summary(source, recover)) is not None:
@@ -158,12 +159,20 @@ def print_facts(facts: dict[str, Any]) -> None:
     classes = facts["classes"]
     if not classes:
         return
-    counts = facts.get("records_of_class", [])
-    spread = f", {min(counts):,} to {max(counts):,} records each" if counts else ""
-    console.print(f"[dim]{len(classes):,} classes[/]{spread}")
+    counts: list[int] = facts.get("records_of_class", [])
+    console.print(f"[dim]{output.count_text(len(classes), 'class', 'es')}[/]{spread_text(counts)}")
     shown = [output.shortened(name, console.width // 2) for name in classes[:CLASSES_SHOWN]]
     names = ", ".join(shown) + (", …" if len(classes) > CLASSES_SHOWN else "")
-    console.print(Padding(escape(names), (0, 0, 0, 2)))
+    console.print(Padding(escape(names), (0, 0, 0, 2), expand=False))
+
+
+def spread_text(counts: list[int]) -> str:
+    """How many records the classes have: ", 3 to 12 records each"."""
+    if not counts:
+        return ""
+    low, high = min(counts), max(counts)
+    most = output.count_text(high, "record")
+    return f", {most} each" if low == high else f", {low:,} to {most} each"
 
 
 def print_pack(summary: dict[str, Any]) -> None:

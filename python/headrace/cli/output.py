@@ -8,9 +8,11 @@ import json
 import math
 import os
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NoReturn, ParamSpec
 
 import typer
@@ -20,7 +22,7 @@ GOOD, BAD_ANSWER, USAGE, DATA, ENVIRONMENT = 0, 1, 2, 3, 4
 INTERRUPTED = 130
 # What is written and where, not what is read: by their codes, whichever class says it.
 USAGE_CODES = ("HR0414", "HR0415", "HR0446", "HR0449", "HR0451", "HR0458")
-ENVIRONMENT_CODES = ("HR0275", "HR0277", "HR0447", "HR0448", "HR0457")
+ENVIRONMENT_CODES = ("HR0275", "HR0277", "HR0447", "HR0448", "HR0457", "HR0463")
 P = ParamSpec("P")
 
 
@@ -93,6 +95,18 @@ def resumable() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         fail("headrace: interrupted; the same command goes on from here", INTERRUPTED)
+
+
+def writable(option: str, path: Path | None) -> None:
+    """Refuses a file that could not be written, before the work is done for nothing."""
+    if path is None:
+        return
+    if path.is_dir():
+        fail(f"headrace: {option} {path}: is a folder; name a file", USAGE)
+    if not path.parent.is_dir():
+        fail(f"headrace: {option} {path}: no such folder", USAGE)
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        fail(f"headrace: {option} {path}: may not be written", ENVIRONMENT)
 
 
 def one_of(names: Sequence[str]) -> Any:
@@ -191,17 +205,18 @@ def headline(name: str, rest: str) -> None:
     told.print(f"[bold]{escape(name)}[/]{between}{escape(rest)}")
 
 
-def facts(pairs: Mapping[str, str]) -> None:
-    """A line for each, its name in front; one that is too long goes on below itself."""
+def facts(pairs: Mapping[str, str], style: str = "dim", gap: int = 1) -> None:
+    """A line for each, its name in front; what is too long goes on below itself."""
     from rich.markup import escape
-    from rich.table import Table
 
-    table = Table.grid(padding=(0, 1, 0, 0))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column()
+    told = console()
+    indent = max(map(len, pairs), default=0) + gap
     for name, text in pairs.items():
-        table.add_row(name, escape(text))
-    console().print(table)
+        lines = textwrap.wrap(
+            text, max(20, told.width - indent), break_long_words=False, break_on_hyphens=False
+        )
+        body = ("\n" + " " * indent).join(map(escape, lines))
+        told.print(f"[{style}]{name:<{indent}}[/]{body}", soft_wrap=True)
 
 
 def bad_record(entry: Mapping[str, Any], reason: str) -> None:
@@ -225,9 +240,9 @@ def shortened(text: str, columns: int) -> str:
     return f"{text[: max(0, columns - 1 - tail)]}…{text[len(text) - tail :]}"
 
 
-def count_text(count: int, noun: str) -> str:
+def count_text(count: int, noun: str, plural: str = "s") -> str:
     """1 record; 1,200 records."""
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+    return f"{count:,} {noun}" + ("" if count == 1 else plural)
 
 
 def print_outside(records: int) -> None:

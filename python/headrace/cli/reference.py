@@ -17,14 +17,8 @@ def first_sentence(text: str) -> str:
 
 def print_list(records: Mapping[str, Record]) -> None:
     """A line or two for each: its name, and the first sentence about it."""
-    from rich.markup import escape
-
-    table = _table()
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
-    for name in sorted(records):
-        table.add_row(name, escape(first_sentence(records[name]["doc"])))
-    output.console().print(table)
+    first = {name: first_sentence(records[name]["doc"]) for name in sorted(records)}
+    output.facts(first, style="bold", gap=2)
 
 
 def print_one(record: Record, *facts: tuple[str, str]) -> None:

@@ -44,6 +44,7 @@ def run(
     Of a pack, compare all checksums and its pages with its index. Exit code 1 when there is
     anything bad.
     """
+    output.writable("--output", out)
     opened = output.open_source(source, recover=True) if recover else output.open_source(source)
     begin = time.perf_counter()
     damage = "" if recover else index_damage(source)

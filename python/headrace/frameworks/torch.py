@@ -9,6 +9,16 @@ from typing import Any
 
 from headrace import _core
 from headrace.delivered import Devices, devices_named
+from headrace.errors import declare
+
+_NO_DEVICE = declare(
+    "HR0996",
+    "config",
+    "a device that torch cannot use",
+    '.torch(device) takes what torch.device takes: a name such as "cuda", "cuda:1" or "mps". '
+    "A torch that is built for the CPU alone, or that sees no GPU, has no CUDA devices; .torch() "
+    "without a device gives tensors on the host.",
+)
 
 
 def make_hand_over(device: Any = None) -> Callable[[_core.Array], Any]:
@@ -56,7 +66,19 @@ def _name(device: Any) -> Any:
 
 def _resolved(torch: Any, device: Any) -> Any:
     """ "cuda" alone is torch's current device, or LOCAL_RANK's where none was chosen."""
-    target = torch.device(device)
+    try:
+        target = torch.device(device)
+    except (RuntimeError, TypeError) as reason:
+        raise _NO_DEVICE.error(
+            f"it knows no {device!r}", hint='such as "cuda", "cuda:1", "mps", "cpu"'
+        ) from reason
+    if target.type == "cuda" and not torch.cuda.is_available():
+        built = torch.version.cuda or torch.version.hip
+        raise _NO_DEVICE.error(
+            f"{str(device)!r}, and "
+            + ("it sees no GPU" if built else "it is built for the CPU alone"),
+            hint=".torch() gives tensors on the host; `headrace explain HR0996` says more",
+        )
     if target.type != "cuda" or target.index is not None:
         return target
     current = torch.cuda.current_device()

@@ -64,6 +64,12 @@ def from_dataloader(
     Raises ConfigError HR0834 for what cannot be translated, with the way out, and HR0835 where a
     record differs.
     """
+    if not hasattr(dataloader, "dataset") or not hasattr(dataloader, "collate_fn"):
+        raise REFUSED.error(
+            f"{type(dataloader).__name__} is no DataLoader",
+            hint="a dataset is hr.from_dataloader(DataLoader(dataset, batch_size=...)), or "
+            "hr.Loader(dataset, [...], batch_size=...)",
+        )
     report = Report(f"DataLoader over {type(dataloader.dataset).__name__}")
     _check_collate(dataloader, collate, report)
     dataset = datasets.translate(dataloader.dataset, annotations)
