@@ -361,3 +361,26 @@ def test_the_command_makes_what_loaders_use(photos: Path, tmp_path: Path) -> Non
     assert headrace("index", str(tmp_path / "none")).returncode == 3
     assert headrace("index", str(photos), "-o", str(tmp_path / "no" / "x.rows")).returncode == 3
     assert headrace("index", str(photos), "--threads", "0").returncode == 2
+
+
+LIMITED = """
+import resource, signal, sys
+import headrace as hr
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
+from headrace.cli.app import app
+sys.argv[1:] = sys.argv[2:]
+app()
+"""
+
+
+def test_a_full_disk_says_so_and_leaves_nothing(photos: Path, tmp_path: Path) -> None:
+    for limit in (100, 2000):
+        command = [sys.executable, "-c", LIMITED, str(limit), "index", str(photos)]
+        ended = subprocess.run(
+            [*command, "-o", str(tmp_path / "out.index")], capture_output=True, text=True
+        )
+        assert ended.returncode == 4
+        assert "HR0463" in ended.stderr and "Success" not in ended.stderr
+        assert "File too large" in ended.stderr or "No space" in ended.stderr
+        assert not list(tmp_path.glob("out*"))

@@ -3,7 +3,6 @@
 // in a file beside the pictures.
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <optional>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "headrace/formats/folder_listing.h"
 #include "headrace/formats/wording.h"
 #include "headrace/storage/file.h"
+#include "headrace/storage/folder_entries.h"
 
 namespace headrace {
 namespace {
@@ -61,12 +61,9 @@ bool is_idx_file(const std::string& path) {
 // The pictures' files of a folder, sorted.
 std::vector<std::string> picture_files(const std::string& folder) {
   std::vector<std::string> out;
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
-       at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    if (name.find("images") != std::string::npos && is_idx_file(at->path().string())) {
-      out.push_back(name);
+  for (const FolderEntry& entry : entries_in(folder)) {
+    if (entry.name.find("images") != std::string::npos && is_idx_file(joined(folder, entry.name))) {
+      out.push_back(entry.name);
     }
   }
   std::sort(out.begin(), out.end());

@@ -11,6 +11,7 @@
 #include "headrace/formats/shard_files.h"
 #include "headrace/formats/source.h"
 #include "headrace/storage/file.h"
+#include "headrace/storage/folder_entries.h"
 
 namespace headrace {
 namespace {
@@ -49,9 +50,8 @@ const Register<ErrorCode> registered_nothing_there(kNothingThere);
   }
   const fs::path place = parent.empty() ? fs::path(".") : parent;
   std::vector<std::string> neighbours;
-  for (fs::directory_iterator at(place, ignored), end; at != end && neighbours.size() < 1000;
-       at.increment(ignored)) {
-    neighbours.push_back(at->path().filename().string());
+  if (auto entries = folder_entries(place.string(), 1000)) {  // else a hint less
+    for (FolderEntry& entry : *entries) neighbours.push_back(std::move(entry.name));
   }
   const std::vector<std::string_view> names(neighbours.begin(), neighbours.end());
   const std::string_view near = nearest_name(missing.filename().string(), names);

@@ -181,12 +181,18 @@ bool RowIndexFile::read(int64_t slot, const Place& place, std::span<uint8_t> out
 }
 
 bool RowIndexFile::add(int64_t slot, uint64_t hash, std::span<const uint8_t> row_index) {
-  if (row_index.size() > kLongest) return false;
+  if (row_index.size() > kLongest) {
+    errno = EFBIG;
+    return false;
+  }
   const uint32_t check = checksum(slot, hash, row_index);
   Block full;
   {
     MutexLock lock(mutex_);
-    if (failed_) return false;
+    if (failed_ != 0) {
+      errno = failed_;
+      return false;
+    }
     if (block_.bytes.capacity() < kBlockBytes) block_.bytes.reserve(kBlockBytes);
     block_.entries.push_back({slot, hash, block_.bytes.size(), row_index.size()});
     const auto* raw = reinterpret_cast<const uint8_t*>(&check);
@@ -202,7 +208,10 @@ bool RowIndexFile::flush() {
   Block rest;
   {
     MutexLock lock(mutex_);
-    if (failed_) return false;
+    if (failed_ != 0) {
+      errno = failed_;
+      return false;
+    }
     std::swap(rest, block_);
   }
   return rest.entries.empty() || write(rest);
@@ -210,12 +219,13 @@ bool RowIndexFile::flush() {
 
 bool RowIndexFile::failed() const {
   MutexLock lock(mutex_);
-  return failed_;
+  return failed_ != 0;
 }
 
 bool RowIndexFile::write(const Block& block) {
   const std::optional<uint64_t> begin = file_->append(block.bytes);
   bool good = begin && *begin + block.bytes.size() < kLargestOffset;
+  if (begin && !good) errno = EFBIG;
   for (const Pending& entry : block.entries) {
     if (!good) break;
     const Slot slot{entry.hash, (*begin + entry.offset) << kLengthBits | entry.length};
@@ -223,8 +233,10 @@ bool RowIndexFile::write(const Block& block) {
     good = file_->write(at, bytes_of(slot));
   }
   if (!good) {
+    const int why = errno;
     MutexLock lock(mutex_);
-    failed_ = true;
+    failed_ = why != 0 ? why : EIO;
+    errno = failed_;
   }
   return good;
 }

@@ -60,7 +60,8 @@ class RowIndexFile {
   static std::unique_ptr<RowIndexFile> extend(const std::string& path, const RowIndexKey& key);
   ~RowIndexFile();
 
-  // Writes what is pending, then gives the file its name. False when either failed.
+  // Writes what is pending, then gives the file its name. False when either failed: errno says why,
+  // as it does for add() and flush(), whichever thread met the error.
   bool publish(bool replace);
 
   // REQUIRES: 0 <= slot < key.slots().
@@ -99,7 +100,7 @@ class RowIndexFile {
   const std::unique_ptr<GrowingFile> file_;
   mutable Mutex mutex_;
   Block block_ GUARDED_BY(mutex_);
-  bool failed_ GUARDED_BY(mutex_) = false;
+  int failed_ GUARDED_BY(mutex_) = 0;  // the error number of the first write that did
 };
 
 // The name of a dataset's entry in the cache.

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <filesystem>
 #include <functional>
 #include <optional>
 
@@ -15,11 +14,10 @@
 #include "headrace/base/text.h"
 #include "headrace/formats/wording.h"
 #include "headrace/storage/file.h"
+#include "headrace/storage/folder_entries.h"
 
 namespace headrace {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr ErrorCode kBadPattern{
     "HR0413", ErrorKind::kConfig, "bad pattern of files",
@@ -123,12 +121,8 @@ std::vector<std::string> files_in(const std::string& folder,
                                   const std::function<bool(const std::string&)>& fits,
                                   bool folders = false) {
   std::vector<std::string> out;
-  std::error_code failure;
-  for (fs::directory_iterator at(folder.empty() ? "." : folder, failure), end;
-       !failure && at != end; at.increment(failure)) {
-    const std::string name = at->path().filename().string();
-    std::error_code ignored;
-    if (name[0] == '.' || !fits(name) || at->is_directory(ignored) != folders) continue;
+  for (const auto& [name, is_folder] : entries_in(folder)) {
+    if (name.front() == '.' || !fits(name) || is_folder != folders) continue;
     out.push_back(folder.empty() || folder.ends_with('/') ? folder + name : folder + "/" + name);
   }
   std::sort(out.begin(), out.end(), comes_before);
@@ -155,7 +149,7 @@ void add_files_of(const std::string& path, const std::vector<std::string_view>& 
                   std::vector<std::string>& out) {
   std::vector<std::string> found;
   if (is_there(path)) {
-    if (!suffixes.empty() && fs::is_directory(path)) {
+    if (!suffixes.empty() && is_folder(path)) {
       found =
           files_in(path, [&](const std::string& name) { return has_one_suffix(name, suffixes); });
     } else {
@@ -188,13 +182,11 @@ bool is_shard_pattern(std::string_view path) {
 }
 
 bool is_shard_folder(const std::string& path, const std::vector<std::string_view>& suffixes) {
-  std::error_code failure;
+  if (!is_folder(path)) return false;
   bool found = false;
-  for (fs::directory_iterator at(path, failure), end; !failure && at != end;
-       at.increment(failure)) {
-    std::error_code ignored;
-    if (at->is_directory(ignored)) return false;
-    found = found || has_one_suffix(at->path().filename().string(), suffixes);
+  for (const FolderEntry& entry : entries_in(path)) {
+    if (entry.is_folder) return false;
+    found = found || has_one_suffix(entry.name, suffixes);
   }
   return found;
 }

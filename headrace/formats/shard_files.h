@@ -25,7 +25,8 @@ std::vector<std::string> shard_files(const std::string& path,
 // Whether shard_files() would do more than to take the path as it is.
 bool is_shard_pattern(std::string_view path);
 
-// Whether it is a folder in which files with one of the suffixes lie, and no folder.
+// Whether it is a folder in which files with one of the suffixes lie, and no folder. Throws
+// Exception when it cannot be listed.
 bool is_shard_folder(const std::string& path, const std::vector<std::string_view>& suffixes);
 
 // What a format of shards recognizes: a folder of them, or a file that `is_shard` takes.

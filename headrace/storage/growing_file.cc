@@ -98,6 +98,7 @@ bool GrowingFile::write(uint64_t offset, std::span<const uint8_t> bytes) {
     const ssize_t put =
         ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (put < 0 && errno == EINTR) continue;
+    if (put == 0) errno = ENOSPC;  // the system says no more
     if (put <= 0) return false;
     bytes = bytes.subspan(static_cast<size_t>(put));
     offset += static_cast<uint64_t>(put);
@@ -118,6 +119,7 @@ std::optional<uint64_t> GrowingFile::append(std::span<const uint8_t> bytes) {
     // wherever other processes have moved the file's end.
     put = ::pwritev2(descriptor_, &piece, 1, -1, RWF_APPEND);
   } while (put < 0 && errno == EINTR);
+  if (put >= 0 && put != static_cast<ssize_t>(bytes.size())) errno = ENOSPC;  // a part of it
   if (put != static_cast<ssize_t>(bytes.size())) return std::nullopt;
   const off_t end = ::lseek(descriptor_, 0, SEEK_CUR);
   if (end < put) return std::nullopt;

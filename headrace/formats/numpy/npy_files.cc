@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 
 #include "headrace/base/text.h"
 #include "headrace/formats/array_bytes.h"
@@ -15,29 +14,22 @@
 #include "headrace/formats/numpy/npy_array.h"
 #include "headrace/formats/wording.h"
 #include "headrace/storage/file.h"
+#include "headrace/storage/folder_entries.h"
 
 namespace headrace {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr int64_t kAllHeaders = 10'000;  // as many are read at opening
 constexpr int64_t kSomeHeaders = 256;    // of more files, spread over all
-constexpr int kFirstNames = 64;          // that tell what a folder holds
+constexpr size_t kFirstNames = 64;       // that tell what a folder holds
 
 // Names in a folder, sorted by bytes: files that end with .npy, or folders.
 std::vector<std::string> names_in(const std::string& folder, bool folders) {
-  std::error_code error;
   std::vector<std::string> names;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    std::string name = at->path().filename().string();
+  for (auto& [name, is_folder] : entries_in(folder)) {
     if (name.starts_with('.')) continue;
-    std::error_code unknown;
-    if (folders ? at->is_directory(unknown) : has_suffix(name, ".npy")) {
-      names.push_back(std::move(name));
-    }
+    if (folders ? is_folder : has_suffix(name, ".npy")) names.push_back(std::move(name));
   }
-  if (error) throw Exception(storage_error(error.value(), "list", folder));
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -48,16 +40,11 @@ struct FirstNames {
 };
 FirstNames first_names(const std::string& path) {
   FirstNames out;
-  std::error_code error;
-  int seen = 0;
-  for (fs::directory_iterator at(path, error), end; !error && at != end && seen < kFirstNames;
-       at.increment(error), ++seen) {
-    const std::string name = at->path().filename().string();
+  for (const auto& [name, is_folder] : entries_in(path, kFirstNames)) {
     if (name.starts_with('.')) continue;
     out.npy = out.npy || has_suffix(name, ".npy");
     out.picture = out.picture || has_picture_suffix(name);
-    std::error_code unknown;
-    if (at->is_directory(unknown)) out.folders.push_back(at->path().string());
+    if (is_folder) out.folders.push_back(joined(path, name));
   }
   return out;
 }

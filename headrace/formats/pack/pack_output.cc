@@ -16,6 +16,7 @@
 #include "headrace/formats/folder_listing.h"
 #include "headrace/formats/pack/pack_writer.h"
 #include "headrace/storage/file.h"
+#include "headrace/storage/folder_entries.h"
 
 namespace headrace {
 namespace {
@@ -111,8 +112,8 @@ OutputFolder::OutputFolder(std::string path, bool overwrite)
 // Of a process that was killed.
 void OutputFolder::clear_leftovers() const {
   std::error_code ignored;
-  for (fs::directory_iterator at(path_, ignored), end; at != end; at.increment(ignored)) {
-    if (at->path().filename().string().starts_with(kTemporary)) fs::remove(at->path(), ignored);
+  for (const FolderEntry& entry : entries_in(path_)) {
+    if (entry.name.starts_with(kTemporary)) fs::remove(joined(path_, entry.name), ignored);
   }
 }
 

@@ -13,6 +13,7 @@
 #include "headrace/formats/folder_listing.h"
 #include "headrace/formats/pack/pack_summary.h"
 #include "headrace/formats/pack/pack_writer.h"
+#include "headrace/storage/folder_entries.h"
 
 namespace headrace {
 namespace {
@@ -50,17 +51,11 @@ std::string foreign_in(const std::string& folder) {
   uint32_t shards = 0;
   struct stat status{};
   while (::lstat(joined(folder, shard_name(shards)).c_str(), &status) == 0) ++shards;
-  std::error_code failed;
-  uint32_t entries = 0;
-  std::string foreign;
-  for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
-    const std::string name = at->path().filename().string();
-    ++entries;
-    if (!name.starts_with("shard-") || !name.ends_with(".hrpack")) foreign = name;
+  const std::vector<FolderEntry> entries = entries_in(folder);
+  for (const auto& [name, is_folder] : entries) {
+    if (is_folder || !name.starts_with("shard-") || !name.ends_with(".hrpack")) return name;
   }
-  if (failed) not_moved(folder, failed.value());
-  if (foreign.empty() && entries != shards) foreign = "a shard that does not belong to it";
-  return foreign;
+  return entries.size() == shards ? "" : "a shard that does not belong to it";
 }
 
 bool is_plain_folder(const std::string& path) {

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lies in a folder: all of it, or an error.
+//
+// Reading a folder can break off in the middle (a disk or a network file system that fails). A list
+// that ends there looks like any other, and a dataset would miss records in silence.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "headrace/base/error.h"
+
+namespace headrace {
+
+struct FolderEntry {
+  std::string name;
+  bool is_folder = false;  // links followed
+};
+
+// The entries in no order, without "." and ".."; no more than `most`. Storage errors
+// HR0201..HR0207.
+Result<std::vector<FolderEntry>> folder_entries(const std::string& path,
+                                                size_t most = std::numeric_limits<size_t>::max());
+// The same, thrown.
+std::vector<FolderEntry> entries_in(const std::string& path,
+                                    size_t most = std::numeric_limits<size_t>::max());
+
+}  // namespace headrace
