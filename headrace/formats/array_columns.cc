@@ -6,6 +6,7 @@
 
 #include "headrace/formats/array_names.h"
 #include "headrace/formats/column_cell.h"
+#include "headrace/formats/field_names.h"
 #include "headrace/formats/wording.h"
 
 namespace headrace {
@@ -69,6 +70,12 @@ std::vector<ArrayChoice> choose_arrays(const std::vector<std::string>& names,
                                        const Arguments& arguments) {
   std::vector<ArrayChoice> out;
   if (arguments.is_none("fields")) {
+    if (names.size() > kMostFields) {
+      bad_column(names[0],
+                 "it is one of " + grouped(static_cast<int64_t>(names.size())) + " arrays; " +
+                     grouped(kMostFields) + " are possible",
+                 "fields= names those that are wanted");
+    }
     for (const std::string& name : names) out.push_back({name, {}});
     return out;
   }

@@ -41,6 +41,12 @@ struct ContainerIndex {
   bool is_damaged(int64_t record) const {
     return std::ranges::binary_search(damage, record, {}, &Damage::record);
   }
+  // Whether more places of the file at hand are damaged than are worth to be listed: then all that
+  // follows is one more, and the list takes a small part of the file's size.
+  bool is_full_of_damage(const File& file) const {
+    constexpr uint64_t kAlways = 1000, kBytesAPlace = 4096;
+    return damage.size() >= kAlways + file.size() / kBytesAPlace;
+  }
   // Ends the file at hand with a record that reaches to its end and is bad.
   void add_damage(const File& file, uint64_t offset, const ErrorCode& code, std::string what,
                   std::string hint = {});

@@ -9,8 +9,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <map>
 #include <memory>
 #include <numeric>
+#include <utility>
 
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
@@ -24,12 +26,13 @@ namespace {
 
 constexpr ErrorCode kTooManyFolders{
     "HR0408", ErrorKind::kResource, "too many folders",
-    "More than four million folders were found. A few links to folders can multiply without end "
-    "when "
-    "each contains several links to the next. Remove them, or give the files in a list."};
+    "More than four million folders were found, or one folder on more than 256 paths. A few links "
+    "to folders can multiply without end when each contains several links to the next. Remove "
+    "them, or give the files in a list."};
 const Register<ErrorCode> registered_too_many_folders(kTooManyFolders);
 
 constexpr int64_t kMaxFolders = int64_t{1} << 22;
+constexpr int kMostPaths = 256;  // that links make to one folder
 constexpr size_t kLongestSuffix = 8;
 
 // torchvision's IMG_EXTENSIONS, so that a folder's records are the same here and there, and what
@@ -97,6 +100,12 @@ class Lister {
     if (listing_.paths.size() == kMaxFolders) {
       raise(kTooManyFolders, "more than " + std::to_string(kMaxFolders) + " folders in " + root_,
             "look for links that contain each other");
+    }
+    if (++times_listed_[{status.st_dev, status.st_ino}] > kMostPaths) {
+      raise(kTooManyFolders,
+            joined(root_, path) + " is a folder that more than " + std::to_string(kMostPaths) +
+                " paths lead to",
+            "look for links to folders that multiply");
     }
     listing_.paths.add(path);
     listing_.folders.push_back({.inode = status.st_ino});
@@ -210,6 +219,7 @@ class Lister {
   const Progress& progress_;
   FolderListing listing_;
   std::vector<Origin> origins_;  // by folder
+  std::map<std::pair<dev_t, ino_t>, int> times_listed_;
   int64_t seen_ = 0;
   // Of the folder at hand:
   std::string relative_, path_;

@@ -102,6 +102,32 @@ TEST_F(FolderListingTest, LoopsOfLinksEnd) {
   EXPECT_EQ(files(), (Names{"a/b/x.jpg"}));
 }
 
+// 44 links made 2^22 folders of 23.
+TEST_F(FolderListingTest, LinksThatMultiplyAreRefused) {
+  folder.write("0/x.jpg", "");
+  for (int i = 1; i <= 22; ++i) {
+    fs::create_directory(folder / std::to_string(i));
+    for (const char* name : {"left", "right"}) {
+      fs::create_directory_symlink("../" + std::to_string(i - 1),
+                                   folder / (std::to_string(i) + "/" + name));
+    }
+  }
+  try {
+    list_folder(folder.path(), {});
+    FAIL();
+  } catch (const Exception& exception) {
+    EXPECT_EQ(exception.error().code->id, "HR0408");
+    EXPECT_NE(exception.error().what.find("more than 256 paths lead to"), std::string::npos);
+  }
+}
+
+TEST_F(FolderListingTest, AFolderOfSeveralPathsIsListedOnEach) {
+  folder.write("pool/x.jpg", "");
+  fs::create_directory_symlink("pool", folder / "cat");
+  fs::create_directory_symlink("pool", folder / "dog");
+  EXPECT_EQ(files(), (Names{"cat/x.jpg", "dog/x.jpg", "pool/x.jpg"}));
+}
+
 TEST_F(FolderListingTest, NamesMayHoldAnyBytes) {
   folder.write("new\nline.jpg", "");
   folder.write("not utf-8 \xFF.jpg", "");

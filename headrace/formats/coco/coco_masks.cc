@@ -2,28 +2,46 @@
 #include "headrace/formats/coco/coco_masks.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 
 namespace headrace {
 namespace {
 
-constexpr double kScale = 5;             // the boundary is walked in fifths of a pixel
-constexpr double kFarthest = 1e8;        // of a vertex; beyond, pycocotools' ints overflow
-constexpr int64_t kMostSteps = 1 << 28;  // of one boundary: half a second
+constexpr double kScale = 5;       // the boundary is walked in fifths of a pixel
+constexpr double kFarthest = 1e8;  // of a vertex; beyond, pycocotools' ints overflow
+constexpr int64_t kTileWidth = 64, kTileHeight = 64;  // few lines of the cache, of any stride
 
 int64_t fifths(double coordinate) { return static_cast<int64_t>(kScale * coordinate + .5); }
 
 }  // namespace
 
-// Down the columns from position begin to end.
-void CocoMaskPainter::fill(int64_t begin, int64_t end, std::span<uint8_t> plane) const {
-  while (begin < end) {
-    const int64_t x = begin / height_, y = begin % height_;
-    const int64_t count = std::min(end - begin, height_ - y);
-    uint8_t* at = plane.data() + y * width_ + x;
-    for (int64_t i = 0; i < count; ++i) at[i * width_] = 1;
-    begin += count;
+// Between each two edges, which rise: positions down the columns. Tile by tile, as a step down a
+// column is a step to another page of memory where a picture is wide.
+void CocoMaskPainter::fill(std::span<const uint32_t> edges, std::span<uint8_t> plane) const {
+  std::array<size_t, kTileWidth> next;  // edge of each column at hand
+  for (int64_t left = 0; left < width_; left += kTileWidth) {
+    const int64_t columns = std::min(kTileWidth, width_ - left);
+    for (int64_t i = 0; i < columns; ++i) {  // the first that ends behind the column's begin
+      const auto begin = static_cast<uint32_t>((left + i) * height_);
+      const auto at = std::upper_bound(edges.begin(), edges.end(), begin) - edges.begin();
+      next[static_cast<size_t>(i)] = static_cast<size_t>(at) / 2 * 2;
+    }
+    for (int64_t top = 0; top < height_; top += kTileHeight) {
+      const int64_t bottom = std::min(top + kTileHeight, height_);
+      for (int64_t i = 0; i < columns; ++i) {
+        const int64_t column = (left + i) * height_;
+        size_t& edge = next[static_cast<size_t>(i)];
+        for (; edge + 1 < edges.size() && edges[edge] < column + bottom; edge += 2) {
+          const int64_t begin = std::max<int64_t>(edges[edge] - column, top);
+          const int64_t end = std::min<int64_t>(edges[edge + 1] - column, bottom);
+          uint8_t* at = plane.data() + begin * width_ + left + i;
+          for (int64_t y = begin; y < end; ++y, at += width_) *at = 1;
+          if (edges[edge + 1] > column + bottom) break;  // it goes on in the next tile
+        }
+      }
+    }
   }
 }
 
@@ -41,7 +59,6 @@ void CocoMaskPainter::step(Point from, Point to) {
 
 std::string CocoMaskPainter::walk_boundary(std::span<const double> xy) {
   const size_t count = xy.size() / 2;
-  int64_t steps = 0;
   for (const double value : xy) {
     if (!(std::abs(value) <= kFarthest))
       return "a polygon with a vertex at " + std::to_string(value);
@@ -60,7 +77,8 @@ std::string CocoMaskPainter::walk_boundary(std::span<const double> xy) {
     if (flip) std::swap(begin, end);
     const int64_t length = along_x ? dx : dy;
     if (length == 0) continue;  // a vertex twice
-    if ((steps += length) > kMostSteps) return "a polygon whose boundary is too long to draw";
+    if (length > steps_left_) return "polygons whose boundaries are too long to draw";
+    steps_left_ -= length;
     const double slope = along_x ? static_cast<double>(end.y - begin.y) / static_cast<double>(dx)
                                  : static_cast<double>(end.x - begin.x) / static_cast<double>(dy);
     for (int64_t d = 0; d <= length; ++d) {
@@ -85,8 +103,10 @@ std::string CocoMaskPainter::polygon(std::span<const double> xy, std::span<uint8
   crossings_.push_back(static_cast<uint32_t>(pixels()));
   std::sort(crossings_.begin(), crossings_.end());
   for (size_t i = 0; i + 1 < crossings_.size(); i += 2) {
-    fill(crossings_[i], crossings_[i + 1], plane);
+    pixels_left_ -= crossings_[i + 1] - crossings_[i];
   }
+  if (pixels_left_ < 0) return "polygons that cover the picture again and again";
+  fill(crossings_, plane);
   return {};
 }
 
@@ -101,11 +121,13 @@ std::string CocoMaskPainter::counts(std::span<const int64_t> runs, std::span<uin
     return "a run-length code of " + std::to_string(total) + " pixels; the picture has " +
            std::to_string(pixels());
   }
+  crossings_.clear();
   int64_t at = 0;
   for (size_t i = 0; i < runs.size(); ++i) {
-    if (i % 2 == 1) fill(at, at + runs[i], plane);
     at += runs[i];
+    crossings_.push_back(static_cast<uint32_t>(at));
   }
+  fill(crossings_, plane);
   return {};
 }
 

@@ -16,9 +16,13 @@ namespace headrace {
 class CocoMaskPainter {
  public:
   static constexpr int64_t kMostPixels = int64_t{1} << 28;  // positions are 32 bits in pycocotools
+  static constexpr int64_t kMostSteps = int64_t{1} << 26;   // along boundaries, of all masks
+  static constexpr int64_t kMostCover = 4;                  // times that polygons fill the picture
 
-  // REQUIRES: 1 <= height, 1 <= width, height * width <= kMostPixels.
-  CocoMaskPainter(int64_t height, int64_t width) : height_(height), width_(width) {}
+  // `masks`: how many will be drawn; what all of them may take is in proportion, so that no few
+  // bytes make it slow. REQUIRES: 1 <= height, 1 <= width, height * width <= kMostPixels.
+  CocoMaskPainter(int64_t height, int64_t width, int64_t masks = 1)
+      : height_(height), width_(width), pixels_left_(kMostCover * height * width * masks) {}
 
   int64_t height() const { return height_; }
   int64_t width() const { return width_; }
@@ -36,9 +40,10 @@ class CocoMaskPainter {
   };
   std::string walk_boundary(std::span<const double> xy);
   void step(Point from, Point to);
-  void fill(int64_t begin, int64_t end, std::span<uint8_t> plane) const;
+  void fill(std::span<const uint32_t> edges, std::span<uint8_t> plane) const;
 
   int64_t height_, width_;
+  int64_t pixels_left_, steps_left_ = kMostSteps;
   std::vector<uint32_t> crossings_;  // where the mask changes, down the columns
   std::vector<int64_t> runs_;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expected masks are pycocotools' (2.0.11); the annotations are written by hand.
+#include "headrace/formats/coco/coco_masks.h"
 #include "headrace/formats/source_test_reads.h"
 
 namespace headrace {
@@ -218,7 +219,7 @@ TEST_F(Coco, AMaskThatCannotBeDrawnIsTheErrorOfItsPicture) {
   EXPECT_EQ(what("[[1, 2, 3, 4, 5, 6, 7]]"), "a polygon of 7 numbers; points have two each");
   EXPECT_EQ(what("[[1, 2, 3, 4, 5, NaN]]"), "a polygon with a vertex at nan");
   EXPECT_EQ(what("[[1, 2, 3, 4, 5, 1e999]]"), "a polygon with a vertex at inf");
-  EXPECT_EQ(what("[[0, 0, 1e8, 0, 1, 1]]"), "a polygon whose boundary is too long to draw");
+  EXPECT_EQ(what("[[0, 0, 1e8, 0, 1, 1]]"), "polygons whose boundaries are too long to draw");
   EXPECT_EQ(what("[[\"x\"]]"), "a number was expected, not '\"'");
   EXPECT_EQ(what(R"({"size": [5, 6], "counts": [10, 21]})"),
             "a run-length code that is longer than the picture");
@@ -357,6 +358,56 @@ TEST_F(Coco, OtherJsonIsNotClaimed) {
   for (std::string_view text :
        {R"({"images": 3})", R"([{"images": []}])", R"({"x": {"images": []}})", "", "{", "text"}) {
     EXPECT_THROW(open_text(text), Exception) << text;
+  }
+}
+
+// 428 bytes took 13 seconds: a picture that is said to be large, and polygons that fill it.
+TEST_F(Coco, MasksThatCoverAPictureAgainAndAgainAreABadRecord) {
+  const auto with = [&](int polygons) {
+    std::string outlines;
+    for (int i = 0; i < polygons; ++i) {
+      outlines += std::string(i ? "," : "") + "[0,0,4096,0,4096,4096,0,4096]";
+    }
+    return open_text(R"({"images": [{"id": 7, "file_name": "b.jpg", "width": 4096, "height": 4096}],
+        "annotations": [{"id": 1, "image_id": 7, "category_id": 2, "bbox": [0, 0, 9, 9], "area": 9,
+        "segmentation": [)" +
+                         outlines + "]}], " + std::string(kCategories) + "}",
+                     {{"masks", true}});
+  };
+  EXPECT_TRUE(read_record(*with(4), 0).result);
+  const RecordData refused = read_record(*with(5), 0);
+  ASSERT_FALSE(refused.result);
+  EXPECT_EQ(refused.result.error().what, "polygons that cover the picture again and again");
+}
+
+TEST_F(Coco, BoundariesOfARecordAreOnlySoLong) {
+  CocoMaskPainter painter(16, 16, 3);
+  std::vector<uint8_t> plane(256);
+  const std::vector<double> far = {-4e6, 1, 4e6, 2, 4e6, 3};
+  int drawn = 0;
+  std::string why;
+  while (drawn < 100 && (why = painter.polygon(far, plane)).empty()) ++drawn;
+  EXPECT_LT(drawn, 10);
+  EXPECT_EQ(why, "polygons whose boundaries are too long to draw");
+}
+
+// Against the definition, in pictures that are wider and higher than a tile.
+TEST_F(Coco, RunsAreFilledDownTheColumnsWhateverTheSize) {
+  for (const auto& [height, width] : {std::pair(1, 300), std::pair(1300, 3), std::pair(700, 130)}) {
+    CocoMaskPainter painter(height, width);
+    std::vector<uint8_t> plane(size_t(height) * width), expected(plane.size());
+    std::vector<int64_t> runs;
+    int64_t at = 0;
+    for (int64_t run = 0; at < painter.pixels(); run = (run * 7 + 13) % 1711) {
+      const int64_t take = std::min(run, painter.pixels() - at);
+      for (int64_t i = at; i < at + take && runs.size() % 2 == 1; ++i) {
+        expected[size_t(i % height * width + i / height)] = 1;
+      }
+      runs.push_back(take);
+      at += take;
+    }
+    EXPECT_EQ(painter.counts(runs, plane), "");
+    EXPECT_EQ(plane, expected) << height << " x " << width;
   }
 }
 

@@ -95,7 +95,7 @@ Result<void> CocoValues::masks(std::span<const JsonRange> rows, int64_t height, 
     return bad("masks of " + std::to_string(width) + " x " + std::to_string(height) + " pixels",
                here);
   }
-  CocoMaskPainter painter(height, width);
+  CocoMaskPainter painter(height, width, std::max<int64_t>(1, static_cast<int64_t>(rows.size())));
   const size_t plane = painter.pixels();
   if (rows.size() > std::min(max_bytes, kMostBytes) / plane) {
     return bad(counted(static_cast<int64_t>(rows.size()), "mask") + " of " + std::to_string(width) +

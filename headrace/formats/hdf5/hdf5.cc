@@ -6,7 +6,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "headrace/base/registry.h"
@@ -23,17 +25,21 @@ namespace {
 
 constexpr uint64_t kCacheBytes = uint64_t{64} << 20;  // unpacked chunks
 constexpr std::array<std::string_view, 3> kSuffixes = {".h5", ".hdf5", ".hdf"};
+constexpr uint64_t kClassBytes = 128;  // that the name of a class takes beside its letters
+constexpr std::string_view kLabels = "the labels of its rows";
 constexpr uint64_t kLastProbe = uint64_t{1} << 20;  // where a superblock is looked for
 
 class Hdf5Source final : public Source {
  public:
   Hdf5Source(std::string path, const std::vector<std::string>& files,
-             const std::vector<std::string>* fields, std::optional<ClassList> classes)
+             const std::vector<std::string>* fields, std::optional<ClassList> classes,
+             OpenBudget& budget)
       : path_(std::move(path)), cache_(kCacheBytes) {
-    for (const std::string& file : files) add_file(file, fields);
+    for (const std::string& file : files) add_file(file, fields, budget);
     for (const Hdf5FieldPlan& plan : plans_) schema_.push_back(plan.field);
-    name_classes(std::move(classes));
+    name_classes(std::move(classes), budget);
     make_fingerprint();
+    for (Hdf5Input& input : inputs_) input.opened();
   }
 
   int64_t size() const override { return size_; }
@@ -100,17 +106,18 @@ class Hdf5Source final : public Source {
 
   // --- Opening ---
 
-  void add_file(const std::string& path, const std::vector<std::string>* fields) {
+  void add_file(const std::string& path, const std::vector<std::string>* fields,
+                OpenBudget& budget) {
     std::vector<std::string> same;  // datasets of the first file, for the ones behind it
     for (const Hdf5FieldPlan& plan : plans_) same.push_back(plan.path);
-    inputs_.emplace_back(path, inputs_.empty() ? fields : &same, plans_, cache_, loaded_);
+    inputs_.emplace_back(path, inputs_.empty() ? fields : &same, plans_, cache_, loaded_, budget);
     begins_.push_back(size_);
     size_ += inputs_.back().records();
   }
 
   // Labels that are text become the numbers of classes; those of an enumeration
   // have names.
-  void name_classes(std::optional<ClassList> given) {
+  void name_classes(std::optional<ClassList> given, OpenBudget& budget) {
     size_t field = 0;
     while (field < plans_.size() && plans_[field].field.kind != FieldKind::kLabel) ++field;
     if (field == plans_.size()) {
@@ -121,7 +128,7 @@ class Hdf5Source final : public Source {
       return;
     }
     if (plans_[field].text_label) {
-      name_texts(field, std::move(given));
+      name_texts(field, std::move(given), budget);
       return;
     }
     const std::vector<std::string>& names = plans_[field].type.names;
@@ -136,44 +143,56 @@ class Hdf5Source final : public Source {
         if (renamed_.back() < 0) unknown.push_back(name);
       }
     } else {
+      std::set<int64_t> others;
       for (int64_t record = 0; record < size_; ++record) {
+        budget.step(1, kLabels);
         const int64_t label = good_integer(field, record).value_or(0);
-        if (label < 0 || label >= given->size()) unknown.push_back(std::to_string(label));
+        if (label < 0 || label >= given->size()) others.insert(label);
       }
+      for (const int64_t label : others) unknown.push_back(std::to_string(label));
       unknown = ClassList::found(std::move(unknown)).names();
     }
     given->refuse_unknown(unknown, "in " + path_);
     classes_ = given->names();
   }
 
-  void name_texts(size_t field, std::optional<ClassList> given) {
-    std::vector<std::string> labels, all;
+  // The numbers that labels get are first those in which they come, then those of their classes.
+  void name_texts(size_t field, std::optional<ClassList> given, OpenBudget& budget) {
+    budget.spend(static_cast<uint64_t>(size_) * sizeof(int64_t), kLabels);
+    std::unordered_map<std::string, int64_t> numbers;
+    std::vector<std::vector<int64_t>> labels(inputs_.size());
     RecordData data;
     Hdf5Place place;
     begin_record(0, plans_.size(), 2 * plans_.size(), data);
-    for (int64_t record = 0; record < size_; ++record) {
-      const auto [input, row] = place_of(record);
-      if (Result<void> read = input.read_text(field, row, data, place); !read) {
-        read.error().where.record = record;
-        throw Exception(std::move(read.error()));
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      for (int64_t row = 0; row < inputs_[i].records(); ++row) {
+        const auto at = static_cast<uint64_t>(row);
+        if (Result<void> read = inputs_[i].read_text(field, at, data, place); !read) {
+          read.error().where.record = begins_[i] + row;
+          throw Exception(std::move(read.error()));
+        }
+        const std::span<const uint8_t> text = data.fields[field].bytes;
+        budget.step(1 + text.size() / 64, kLabels);
+        const auto [label, is_new] =
+            numbers.emplace(std::string(text.begin(), text.end()), int64_t(numbers.size()));
+        if (is_new) budget.spend(kClassBytes + text.size(), kLabels);
+        labels[i].push_back(label->second);
       }
-      const std::span<const uint8_t> text = data.fields[field].bytes;
-      labels.emplace_back(text.begin(), text.end());
-      if (all.empty() || all.back() != labels.back()) all.push_back(labels.back());
     }
-    const ClassList found = ClassList::found(std::move(all));
+    std::vector<std::string> names;
+    for (const auto& [name, number] : numbers) names.push_back(name);
+    const ClassList found = ClassList::found(std::move(names));
     const ClassList& classes = given ? *given : found;
     std::vector<std::string> unknown;
     for (const std::string& name : found.names()) {
       if (!classes.number(name)) unknown.push_back(name);
     }
     classes.refuse_unknown(unknown, "in " + path_);
+    std::vector<int64_t> classes_of(numbers.size());
+    for (const auto& [name, number] : numbers) classes_of[size_t(number)] = *classes.number(name);
     for (size_t i = 0; i < inputs_.size(); ++i) {
-      std::vector<int64_t> numbers;
-      for (int64_t row = 0; row < inputs_[i].records(); ++row) {
-        numbers.push_back(*classes.number(labels[static_cast<size_t>(begins_[i] + row)]));
-      }
-      inputs_[i].replace(field, std::move(numbers));
+      for (int64_t& label : labels[i]) label = classes_of[static_cast<size_t>(label)];
+      inputs_[i].replace(field, std::move(labels[i]));
     }
     classes_ = classes.names();
   }
@@ -268,13 +287,23 @@ bool is_hdf5(const std::string& path) {
   return is_hdf5_file(path) || is_shard_folder(path, suffixes);
 }
 
-SourcePtr open_hdf5(const std::string& path, const Arguments& arguments, const Progress&) {
+uint64_t bytes_of(const std::vector<std::string>& files) {
+  uint64_t bytes = 0;
+  for (const std::string& file : files) {
+    const Result<FileIdentity> identity = identity_of(file);
+    if (identity) bytes += identity->size;
+  }
+  return bytes;
+}
+
+SourcePtr open_hdf5(const std::string& path, const Arguments& arguments, const Progress& progress) {
   const std::vector<std::string> files =
       shard_files(path, std::vector<std::string_view>(kSuffixes.begin(), kSuffixes.end()));
   const std::vector<std::string>* fields =
       arguments.is_none("fields") ? nullptr : &arguments.texts("fields");
+  OpenBudget budget(path, bytes_of(files), &progress);
   try {
-    return std::make_shared<Hdf5Source>(path, files, fields, classes_argument(arguments));
+    return std::make_shared<Hdf5Source>(path, files, fields, classes_argument(arguments), budget);
   } catch (const Exception& exception) {
     const std::string_view code = exception.error().code->id;
     // Not HR0494: what leads to other files stays refused.

@@ -138,6 +138,7 @@ std::vector<uint8_t> Hdf5File::read(uint64_t address, uint64_t bytes, std::strin
                                    std::string(what) + " has " + std::to_string(bytes) + " bytes",
                                    "structures have at most 64 MiB"));
   }
+  spend(bytes, what);
   std::vector<uint8_t> out(bytes);
   if (Result<void> read = this->read(address, out); !read) throw Exception(read.error());
   return out;

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "headrace/base/byte_stream.h"
+#include "headrace/formats/open_budget.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {
@@ -68,6 +69,12 @@ class Hdf5File {
   static Hdf5File open(const std::string& path);
 
   const File& file() const { return file_; }
+  // From now on the structures that are read, and what is made of them, are taken from it; null:
+  // the source is open, and reads none.
+  void charge_to(OpenBudget* budget) { budget_ = budget; }
+  void spend(uint64_t bytes, std::string_view what) const {
+    if (budget_) budget_->spend(bytes, what);
+  }
   int address_bytes() const { return address_bytes_; }
   int length_bytes() const { return length_bytes_; }
   uint64_t root() const { return root_; }  // address of the root group's object header
@@ -100,6 +107,7 @@ class Hdf5File {
   void check_end(uint64_t end, uint64_t stored_base) const;
 
   File file_;
+  OpenBudget* budget_ = nullptr;
   uint64_t base_ = 0;  // what all addresses count from: where the superblock stands
   int address_bytes_ = 8, length_bytes_ = 8;
   uint64_t root_ = kHdf5Undefined;

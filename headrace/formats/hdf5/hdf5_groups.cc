@@ -15,6 +15,7 @@ namespace {
 constexpr size_t kMostLinks = size_t{1} << 20;  // of a file
 constexpr int kDeepestTree = 32, kMostSoftLinks = 16;
 constexpr size_t kLongestPath = 4096;
+constexpr uint64_t kLinkBytes = sizeof(Hdf5Link);
 
 [[noreturn]] void too_many(const Hdf5File& file) {
   throw Exception(hdf5_too_large(file.file(), "the file has more than a million objects",
@@ -55,6 +56,7 @@ class SymbolTable {
     const auto begin = names_.begin() + static_cast<ptrdiff_t>(offset);
     const auto end = std::find(begin, names_.end(), 0);
     if (end == names_.end()) file_.damaged(address, "a name without an end");
+    file_.spend(kLinkBytes + static_cast<uint64_t>(end - begin), "the names of a group");
     return {begin, end};
   }
 
@@ -166,6 +168,7 @@ void read_dense_links(const Hdf5File& file, const Hdf5Message& message,
   visit_hdf5_tree(file, tree, kByName, [&](uint8_t, std::span<const uint8_t> record) {
     if (out.size() >= kMostLinks) too_many(file);
     out.push_back(link_from(file, heap.object(record.subspan(4)), heap_address));
+    file.spend(kLinkBytes + out.back().name.size(), "the names of a group");
   });
 }
 
@@ -208,6 +211,7 @@ Hdf5Directory::Listing Hdf5Directory::list() {
     for (const Hdf5Link& link : links_of(group.address)) {
       if (++links > kMostLinks) too_many(file_);
       std::string path = group.path + "/" + link.name;
+      file_.spend(path.size(), "the paths of its objects");
       if (link.kind == Hdf5Link::Kind::kExternal) {
         out.outside.push_back({path + " -> " + link.target, kHdf5Undefined});
       }

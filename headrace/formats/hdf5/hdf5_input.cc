@@ -45,8 +45,10 @@ std::optional<int64_t> integer_from(std::span<const uint8_t> raw, DType dtype, b
 }  // namespace
 
 Hdf5Input::Hdf5Input(const std::string& path, const std::vector<std::string>* fields,
-                     std::vector<Hdf5FieldPlan>& plans, Hdf5ChunkCache& cache, uint64_t& loaded)
+                     std::vector<Hdf5FieldPlan>& plans, Hdf5ChunkCache& cache, uint64_t& loaded,
+                     OpenBudget& budget)
     : file_(std::make_unique<Hdf5File>(Hdf5File::open(path))) {
+  file_->charge_to(&budget);
   const std::vector<Hdf5Choice> choices = choose_hdf5_datasets(*file_, fields);
   std::vector<std::unique_ptr<Hdf5Dataset>> datasets;
   for (const Hdf5Choice& choice : choices) {
@@ -57,7 +59,7 @@ Hdf5Input::Hdf5Input(const std::string& path, const std::vector<std::string>* fi
   for (size_t i = 0; i < datasets.size(); ++i) {
     check_same(plans[i], *datasets[i]);
     columns_.push_back({std::move(datasets[i])});
-    load(columns_.back(), loaded);
+    load(columns_.back(), loaded, budget);
   }
 }
 
@@ -73,11 +75,14 @@ void Hdf5Input::check_same(const Hdf5FieldPlan& plan, const Hdf5Dataset& dataset
                          "open files of one kind together", dataset.path());
 }
 
-// A column that cannot be read is an error of its records, not of the file.
-void Hdf5Input::load(Column& column, uint64_t& loaded) const {
+// A column that cannot be read is an error of its records, not of the file; one that would cost too
+// much is read when its records are.
+void Hdf5Input::load(Column& column, uint64_t& loaded, OpenBudget& budget) const {
   const Hdf5Dataset& dataset = *column.dataset;
   const uint64_t bytes = dataset.row_bytes() * dataset.rows();
   if (dataset.row_bytes() > kSmallRow || bytes > kSmallColumn - loaded) return;
+  if (!budget.affords(bytes)) return;
+  budget.spend(bytes, "a column");
   std::vector<uint8_t> rows(bytes);
   if (!dataset.read(0, dataset.rows(), rows)) return;
   column.rows = std::move(rows);

@@ -19,9 +19,11 @@ class Hdf5Input {
  public:
   // Opens the datasets that `fields` names (null: those that fit). Where `plans` is empty, it is
   // made of them; else they must be of the same types. `loaded` counts bytes of columns that are
-  // kept in memory. REQUIRES: `cache` lives as long as this.
+  // kept in memory. REQUIRES: `cache` lives as long as this, `budget` until opened().
   Hdf5Input(const std::string& path, const std::vector<std::string>* fields,
-            std::vector<Hdf5FieldPlan>& plans, Hdf5ChunkCache& cache, uint64_t& loaded);
+            std::vector<Hdf5FieldPlan>& plans, Hdf5ChunkCache& cache, uint64_t& loaded,
+            OpenBudget& budget);
+  void opened() { file_->charge_to(nullptr); }
 
   const Hdf5File& file() const { return *file_; }
   int64_t records() const { return records_; }
@@ -48,7 +50,7 @@ class Hdf5Input {
   };
 
   void check_same(const Hdf5FieldPlan& plan, const Hdf5Dataset& dataset) const;
-  void load(Column& column, uint64_t& loaded) const;
+  void load(Column& column, uint64_t& loaded, OpenBudget& budget) const;
   Result<void> check_size(const Hdf5Dataset& dataset, uint64_t bytes, size_t most) const;
   // The row as the file has it: from memory, or read into `buffer`.
   Result<std::span<const uint8_t>> row_of(size_t field, uint64_t row, size_t most,

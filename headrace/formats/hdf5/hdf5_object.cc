@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 namespace headrace {
 namespace {
@@ -127,9 +128,10 @@ void Hdf5Object::parse(const Hdf5File& file, int version, uint8_t flags,
   }
 }
 
-// Only what datasets need is fetched; it stands in another object, which is
-// read once more without following what that shares.
+// Only what datasets need is fetched; it stands in other objects, each of which is read once,
+// without following what that shares.
 void Hdf5Object::fetch_shared(const Hdf5File& file) {
+  std::map<uint64_t, Hdf5Object> others;
   for (size_t index : shared_) {
     Hdf5Message& message = messages_[index];
     if (message.type != Hdf5MessageType::kDatatype && message.type != Hdf5MessageType::kDataspace &&
@@ -149,16 +151,20 @@ void Hdf5Object::fetch_shared(const Hdf5File& file) {
     if (!in.good() || where == kHdf5Undefined || where == address_) {
       file.damaged(message.address, "a shared message without a place");
     }
-    Hdf5Object other = read_shallow(file, where);
+    auto at = others.find(where);
+    if (at == others.end()) at = others.emplace(where, read_shallow(file, where)).first;
+    const Hdf5Object& other = at->second;
     const Hdf5Message* found = other.find(message.type);
     const auto is_shared = [&](const Hdf5Message* it) {
-      const size_t at = static_cast<size_t>(it - other.messages_.data());
-      return std::find(other.shared_.begin(), other.shared_.end(), at) != other.shared_.end();
+      const size_t number = static_cast<size_t>(it - other.messages_.data());
+      return std::binary_search(other.shared_.begin(), other.shared_.end(), number);
     };
     if (!found || is_shared(found)) {
       file.damaged(message.address, "a shared message that is not where it should be");
     }
     message = *found;
+  }
+  for (auto& [address, other] : others) {
     for (std::vector<uint8_t>& memory : other.memory_) memory_.push_back(std::move(memory));
   }
 }

@@ -74,7 +74,14 @@ class ShardScan {
           static_cast<size_t>(std::min<uint64_t>(offsets.size() - 1, samples - first));
       const uint64_t at = sizeof samples + sizeof(uint32_t) * first;
       if (Result<void> read = read_at(at, {offsets.data(), count + 1}); !read) return read;
-      for (size_t i = 0; i < count; ++i) add(offsets[i], offsets[i + 1]);
+      for (size_t i = 0; i < count; ++i) {
+        if (out_.is_full_of_damage(file_)) {
+          bad(last_, file_.size() - last_,
+              "after so many samples that have no place, nothing more is looked for");
+          return {};
+        }
+        add(offsets[i], offsets[i + 1]);
+      }
       last_ = std::max<uint64_t>(last_, std::min<uint64_t>(offsets[count], file_.size()));
       passed(last_);
     }

@@ -7,6 +7,7 @@
 
 #include "headrace/base/parameters.h"
 #include "headrace/base/registry.h"
+#include "headrace/formats/field_names.h"
 #include "headrace/formats/wording.h"
 
 namespace headrace {
@@ -20,19 +21,15 @@ constexpr ErrorCode kBadSample{
 const Register<ErrorCode> registered_bad_sample(kBadSample);
 
 // A column's name as a field's: an identifier that is not taken.
-std::string field_name(const std::string& column, const std::vector<std::string>& taken) {
+std::string field_name(const std::string& column, FieldNames& taken) {
   std::string name;
   for (const char c : column) {
     const auto byte = static_cast<unsigned char>(c);
     name += byte >= 128 || std::isalnum(byte) ? c : '_';
   }
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name.insert(0, "_");
-  const auto is_taken = [&] {
-    return name == "id" || name == "key" || name == "valid" ||
-           std::ranges::find(taken, name) != taken.end();
-  };
-  while (is_taken()) name += '_';
-  return name;
+  if (name == "id" || name == "key" || name == "valid" || taken.has(name)) name += '_';
+  return taken.take(name);
 }
 
 }  // namespace
@@ -49,7 +46,8 @@ Result<int64_t> MdsEncoding::integer(std::span<const uint8_t>) const {
 
 MdsColumns::MdsColumns(std::vector<MdsColumn> columns, const std::vector<std::string>& chosen)
     : columns_(std::move(columns)) {
-  std::vector<std::string> names, taken;
+  std::vector<std::string> names;
+  FieldNames taken;
   for (const MdsColumn& column : columns_) names.push_back(column.name);
   const std::vector<std::string_view> candidates(names.begin(), names.end());
   for (const std::string& name : chosen.empty() ? names : chosen) {
@@ -60,8 +58,8 @@ MdsColumns::MdsColumns(std::vector<MdsColumn> columns, const std::vector<std::st
                    near.empty() ? "the columns are " + quoted_list(names, 20)
                                 : "did you mean \"" + std::string(near) + "\"?");
     }
-    taken.push_back(field_name(name, taken));
-    fields_.push_back({static_cast<size_t>(found - names.begin()), taken.back(), nullptr});
+    fields_.push_back(
+        {static_cast<size_t>(found - names.begin()), field_name(name, taken), nullptr});
   }
 }
 

@@ -2,9 +2,11 @@
 #include "headrace/formats/mds/mds_index.h"
 
 #include <optional>
+#include <unordered_set>
 
 #include "headrace/base/json_reader.h"
 #include "headrace/base/registry.h"
+#include "headrace/formats/field_names.h"
 #include "headrace/formats/named_files.h"
 #include "headrace/storage/file.h"
 
@@ -145,6 +147,11 @@ class IndexParser {
     if (version != 2) bad(name + " is of version " + std::to_string(version) + ", not 2");
     if (samples < 0 || samples > UINT32_MAX) bad(name + " has no possible number of samples");
     if (shard.raw.empty() && shard.packed.empty()) bad(name + " names no file");
+    for (const std::string* file : {&shard.raw, &shard.packed}) {
+      if (!file->empty() && !files_.insert(*file).second) {
+        bad(name + " is the file \"" + *file + "\", as a shard before it is");
+      }
+    }
     shard.samples = static_cast<uint64_t>(samples);
     check_columns(name, columns);
     index_.shards.push_back(std::move(shard));
@@ -152,6 +159,10 @@ class IndexParser {
 
   void check_columns(const std::string& shard, const Columns& given) {
     std::vector<MdsColumn> columns;
+    if (given.names.size() > kMostFields) {
+      bad(shard + " has " + std::to_string(given.names.size()) + " columns; " +
+          std::to_string(kMostFields) + " are possible");
+    }
     if (given.names.empty() || given.names.size() != given.encodings.size() ||
         given.names.size() != given.sizes.size()) {
       bad(shard + " has " + std::to_string(given.names.size()) + " column names, " +
@@ -171,6 +182,7 @@ class IndexParser {
   JsonReader json_;
   const std::string& path_;
   MdsIndex index_;
+  std::unordered_set<std::string> files_;  // of the shards so far
 };
 
 }  // namespace

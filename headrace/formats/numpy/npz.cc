@@ -9,7 +9,9 @@
 #include "headrace/formats/array_columns.h"
 #include "headrace/formats/array_errors.h"
 #include "headrace/formats/numpy/npy_array.h"
+#include "headrace/formats/open_budget.h"
 #include "headrace/formats/zip_directory.h"
+#include "headrace/storage/inflate.h"
 
 namespace headrace {
 namespace {
@@ -66,6 +68,7 @@ SourcePtr open_npz(const std::string& path, const Arguments& arguments, const Pr
                                       "np.savez(path, image=images, label=labels) writes one"));
   }
   std::vector<NamedArray> arrays;
+  OpenBudget budget(path, file->size(), &progress);
   const std::vector<ArrayChoice> choices = choose_arrays(names, arguments);
   for (size_t i = 0; i < choices.size(); ++i) {
     if (progress) progress(static_cast<int64_t>(i), static_cast<int64_t>(choices.size()));
@@ -73,6 +76,10 @@ SourcePtr open_npz(const std::string& path, const Arguments& arguments, const Pr
       return each.name.size() == choices[i].name.size() + kSuffix.size() &&
              each.name.starts_with(choices[i].name) && has_suffix(each.name, kSuffix);
     });
+    if (member->deflated) {
+      const uint64_t most = InflateLimits().most(member->stored);
+      budget.spend(std::min(member->bytes, most), "unpacking '" + choices[i].name + "'");
+    }
     add_arrays(choices[i], values_of(file, *member), arrays);
   }
   return records(columns_from_arrays(std::move(arrays), arguments), "npz " + path);

@@ -7,6 +7,7 @@
 
 #include "headrace/base/byte_stream.h"
 #include "headrace/base/registry.h"
+#include "headrace/formats/field_names.h"
 #include "headrace/storage/crc32c.h"
 
 namespace headrace {
@@ -71,7 +72,7 @@ void write_metadata(const PackHeader& header, ByteWriter& out) {
   }
 }
 
-bool read_field(ByteReader& in, Schema& schema) {
+bool read_field(ByteReader& in, Schema& schema, FieldNames& names) {
   Field field;
   field.name = in.text(in.number<uint16_t>());
   const auto kind = in.number<uint8_t>(), dtype = in.number<uint8_t>();
@@ -94,17 +95,17 @@ bool read_field(ByteReader& in, Schema& schema) {
   if (field.encoded && (!picture || field.shape.size() != 3)) return false;
   if (picture && (field.dtype != DType::kUInt8 || field.shape.size() != 3)) return false;
   if (field.kind == FieldKind::kLabel && (field.dtype != DType::kInt64 || rank > 0)) return false;
-  for (const Field& other : schema) {
-    if (other.name == field.name) return false;
-  }
+  if (!names.add(field.name)) return false;
   schema.push_back(std::move(field));
   return true;
 }
 
 bool read_metadata(ByteReader in, PackHeader& header) {
   const auto fields = in.number<uint32_t>();
+  if (fields > kMostFields) return false;
+  FieldNames names;
   for (uint32_t i = 0; i < fields; ++i) {
-    if (!read_field(in, header.schema)) return false;
+    if (!read_field(in, header.schema, names)) return false;
   }
   const auto classes = in.number<uint32_t>();
   if (!in.good() || fields == 0 || classes > in.left() / sizeof(uint32_t)) return false;

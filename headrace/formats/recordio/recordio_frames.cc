@@ -24,7 +24,11 @@ constexpr ErrorCode kBadFrame{
 const Register<ErrorCode> registered_bad_frame(kBadFrame);
 
 constexpr uint64_t kReportEvery = uint64_t{4} << 20;
-constexpr size_t kSearched = size_t{64} << 10;  // bytes looked through at once for the magic number
+// Bytes looked through at once for the magic number: few at first, as it is mostly near.
+constexpr size_t kSearchedFirst = 512, kSearched = size_t{64} << 10;
+// What a scan may take: honest files have each byte read once, and each header looked at twice.
+constexpr uint64_t kMostReads = 8, kMostLooks = 1;  // as many as the file has bytes
+constexpr uint64_t kFreeReads = uint64_t{16} << 20, kFreeLooks = uint64_t{1} << 20;
 
 enum : uint32_t { kWhole, kFirst, kMiddle, kLast };  // kinds of a part
 
@@ -94,13 +98,21 @@ class Scan {
       : file_(file),
         out_(out),
         passed_(passed),
-        window_(file.size(), [&file](uint64_t offset, std::span<uint8_t> bytes) {
-          return file.read(offset, bytes);
+        reads_left_(kFreeReads + kMostReads * file.size()),
+        looks_left_(kFreeLooks + kMostLooks * file.size()),
+        window_(file.size(), [this](uint64_t offset, std::span<uint8_t> bytes) {
+          reads_left_ -= std::min<uint64_t>(reads_left_, bytes.size());
+          return file_.read(offset, bytes);
         }) {}
 
   Result<void> run() {
     uint64_t at = 0, reported = 0;
     while (at < file_.size()) {
+      if (out_.is_full_of_damage(file_) || reads_left_ == 0 || looks_left_ == 0) {
+        problem_ = "after so much damage, or records that lead astray, nothing more is looked for";
+        add_damage(at, file_.size());
+        break;
+      }
       Result<uint64_t> end = end_of_record(at);
       if (!end) return std::move(end.error());
       if (*end == 0) {
@@ -123,6 +135,7 @@ class Scan {
     PartHeader header;
     uint64_t at = begin;
     do {
+      looks_left_ -= std::min<uint64_t>(looks_left_, 1);
       Result<std::span<const uint8_t>> bytes = window_.at(at, kRecordIoHeader);
       if (!bytes) return std::move(bytes.error());
       if (!parse_header(*bytes, header)) {
@@ -169,6 +182,7 @@ class Scan {
     if (!begins && (!sound || header.kind == kLast)) return false;
     uint64_t end = at + header.frame();
     while (header.kind != kWhole && header.kind != kLast && end < file_.size()) {
+      looks_left_ -= std::min<uint64_t>(looks_left_, 1);
       bytes = window_.at(end, kRecordIoHeader);
       if (!bytes) return std::move(bytes.error());
       if (!parse_header(*bytes, header) || header.kind < kMiddle) break;
@@ -185,17 +199,18 @@ class Scan {
   Result<uint64_t> next_begin(uint64_t from) {
     from = (from + 3) / 4 * 4;
     const uint64_t begin = from;
-    while (from < file_.size()) {
+    for (size_t piece = kSearchedFirst; from < file_.size();
+         piece = std::min(kSearched, 4 * piece)) {
       const auto known = searched_.upper_bound(from);
       if (known != searched_.end() && known->second <= from) {
         from = known->first;
         break;
       }
-      Result<std::span<const uint8_t>> bytes = window_.at(from, kSearched);
+      Result<std::span<const uint8_t>> bytes = window_.at(from, piece);
       if (!bytes) return std::move(bytes.error());
       const size_t found = find_magic(*bytes);
       if (found + kRecordIoHeader > bytes->size()) {
-        from += bytes->size() < kSearched ? bytes->size() : found;
+        from += bytes->size() < piece ? bytes->size() : found;
         continue;
       }
       PartHeader header;
@@ -228,6 +243,7 @@ class Scan {
   const File& file_;
   ContainerIndex& out_;
   const std::function<void(uint64_t)>& passed_;
+  uint64_t reads_left_, looks_left_;
   FileWindow window_;
   std::string problem_;
   std::map<uint64_t, uint64_t> searched_;  // end -> begin of stretches without a record's begin

@@ -24,7 +24,8 @@ constexpr uint32_t kRecordIoMagic = 0xced7230a;
 constexpr uint64_t kRecordIoHeader = 8;
 
 // A ScanFile. What lies between the place where a header makes no sense and the next begin of a
-// record is one bad record (HR0476).
+// record is one bad record (HR0476); so is all that follows where there are too many such places,
+// or where finding them would take more than a few times the file.
 Result<void> scan_recordio(const File& file, ContainerIndex& out,
                            const std::function<void(uint64_t)>& passed);
 

@@ -5,11 +5,11 @@
 #include <cctype>
 #include <charconv>
 #include <optional>
-#include <set>
 
 #include "headrace/base/parameters.h"
 #include "headrace/base/registry.h"
 #include "headrace/base/utf8.h"
+#include "headrace/formats/field_names.h"
 #include "headrace/formats/wording.h"
 
 namespace headrace {
@@ -136,23 +136,20 @@ std::string word_of(std::string_view feature, bool picture) {
 
 // Names the fields that have no name.
 void name_fields(std::vector<TfField>& fields) {
-  std::set<std::string> taken;
-  for (const TfField& field : fields) taken.insert(field.field.name);
+  FieldNames taken;
+  for (const TfField& field : fields) taken.add(field.field.name);
   const auto give = [&taken](TfField* field, const std::string& name) {
-    if (field && taken.insert(name).second) field->field.name = name;
+    if (field && taken.add(name)) field->field.name = name;
   };
   give(only(fields, FieldKind::kImage), "image");
   give(only(fields, FieldKind::kMask), "mask");
-  if (TfField* label = label_among(fields); label && !taken.contains("label")) {
+  if (TfField* label = label_among(fields); label && !taken.has("label")) {
     give(label, "label");
     label->field.kind = FieldKind::kLabel;
   }
   for (TfField& field : fields) {
     if (!field.field.name.empty()) continue;
-    const std::string word = word_of(field.feature, field.field.encoded);
-    std::string name = word;
-    for (int i = 2; !taken.insert(name).second; ++i) name = word + "_" + std::to_string(i);
-    field.field.name = name;
+    field.field.name = taken.take(word_of(field.feature, field.field.encoded));
   }
 }
 
@@ -329,6 +326,12 @@ TfField field_of(const std::string& text, const TfSample& sample, bool all) {
 
 std::vector<TfField> guessed_fields(const TfSample& sample, std::vector<std::string>& left_out) {
   std::vector<TfField> fields;
+  if (sample.features().size() > kMostFields) {
+    raise(kBadFields,
+          "the records have " + grouped(static_cast<int64_t>(sample.features().size())) +
+              " features, and at most " + grouped(kMostFields) + " can be fields",
+          "fields= names those that are wanted");
+  }
   for (const auto& [key, seen] : sample.features()) {
     std::string reason;
     std::optional<Field> field = fitting_field(key, seen, sample.examples(), reason);

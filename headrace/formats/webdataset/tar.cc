@@ -174,6 +174,7 @@ Result<bool> TarWalker::step(TarMember& out, bool& extended) {
   const std::span<const uint8_t> header(header_);
   if (header_[0] == 0 && is_zero(header)) {
     if (!alone) return damaged("it ends behind a header that tells of a next member", at_);
+    has_end_ = true;
     return false;
   }
   if (!checksum_fits(header)) return damaged("no header where one should be: its checksum", at_);

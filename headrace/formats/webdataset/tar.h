@@ -64,6 +64,9 @@ class TarWalker {
   // what is not read, both with the offset. After an error of a member that is cut off, `out` has
   // its name; nothing comes after an error.
   Result<bool> next(TarMember& out);
+  // Behind the last member: whether zeros ended the archive, or it was over. Without them it may
+  // have been cut off between two members; GNU tar and Python's tarfile read it all the same.
+  bool has_end() const { return has_end_; }
 
  private:
   Result<bool> step(TarMember& out, bool& extended);
@@ -76,6 +79,7 @@ class TarWalker {
 
   TarInput& input_;
   uint64_t at_;
+  bool has_end_ = false;
   // What headers before the member's own have said of it.
   std::optional<std::string> long_name_;
   std::optional<uint64_t> pax_size_;

@@ -138,6 +138,17 @@ bool occur_together(const WdsField& field, const std::string& extension, const W
   return both * 100 > alone;  // one stray sample does not make two fields of one
 }
 
+// Keeps the extensions that are likely to be fields, and says how many those are that were not.
+size_t drop_rare(std::map<std::string, int64_t>& counts) {
+  constexpr size_t kMost = 1024;
+  if (counts.size() <= kMost) return 0;
+  std::vector<std::pair<int64_t, std::string>> all;
+  for (const auto& [extension, count] : counts) all.emplace_back(-count, extension);
+  std::sort(all.begin(), all.end());
+  for (size_t i = kMost; i < all.size(); ++i) counts.erase(all[i].second);
+  return all.size() - kMost;
+}
+
 std::string without_dots(std::string_view extension) {
   return extension.empty() ? "a member without extension" : std::string(extension);
 }
@@ -223,6 +234,7 @@ WdsChoice guessed_wds_fields(const WdsCounts& counts) {
   for (const WdsCounts::Set& set : counts.sets) {
     for (const std::string& extension : set.extensions) each[extension] += set.samples;
   }
+  const size_t rare = drop_rare(each);
   std::vector<std::pair<int64_t, Rule>> rules;  // the most frequent first, then the surest
   WdsChoice choice;
   const auto leave_out = [&](const std::string& extension, const char* why, int64_t count) {
@@ -265,6 +277,7 @@ WdsChoice guessed_wds_fields(const WdsCounts& counts) {
       leave_out(field.extensions[0], "", count);
     }
   }
+  if (rare > 0) choice.left_out.push_back(grouped(int64_t(rare)) + " rare extensions");
   // Pictures and the label first, the rest by name.
   std::stable_sort(choice.fields.begin(), choice.fields.end(),
                    [](const WdsField& a, const WdsField& b) {

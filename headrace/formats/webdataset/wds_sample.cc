@@ -8,8 +8,9 @@ namespace headrace {
 namespace {
 
 constexpr size_t kMostSets = 256, kMostFolders = 65536;  // of one shard
+constexpr size_t kMostComponents = 256;                  // of one sample
 constexpr std::string_view kSet = "set ", kFolder = "folder ", kUnknown = "other sets",
-                           kUnusedIndex = "unused index ";
+                           kUnusedIndex = "unused index ", kWithoutEnd = "without end";
 
 }  // namespace
 
@@ -33,9 +34,12 @@ void WdsTally::begin(std::string_view key) {
   const size_t slash = key.rfind('/');
   folder_.assign(key.substr(0, slash == std::string_view::npos ? 0 : slash));
   used_ = 0;
+  too_many_ = false;
 }
 
 void WdsTally::add(std::string_view extension) {
+  too_many_ = too_many_ || used_ == kMostComponents;
+  if (too_many_) return;
   if (used_ == extensions_.size()) extensions_.emplace_back();
   std::string& out = extensions_[used_++];
   out.assign(extension);
@@ -74,11 +78,19 @@ bool WdsTally::is_like_the_last() { return set_at_hand() == last_set_; }
 
 void WdsTally::end() {
   last_set_ = set_at_hand();
+  if (too_many_) {
+    ++tallies_[std::string(kUnknown)];
+    return;
+  }
   count(kSet, sets_, kMostSets, last_set_);
   const std::string suffix = last_set_.substr(last_set_.rfind('.') + 1);
   if (used_ == 1 && has_picture_suffix("." + suffix)) {
     count(kFolder, folders_, kMostFolders, folder_);
   }
+}
+
+void count_without_end(std::map<std::string, int64_t>& tallies) {
+  ++tallies[std::string(kWithoutEnd)];
 }
 
 void count_unused_index(std::string_view why, std::map<std::string, int64_t>& tallies) {
@@ -92,6 +104,8 @@ WdsCounts counts_of(const std::map<std::string, int64_t>& tallies) {
     std::string_view rest = name;
     if (name == "links") {
       out.links = count;
+    } else if (name == kWithoutEnd) {
+      out.without_end = count;
     } else if (name.starts_with(kUnusedIndex)) {
       if (out.unused_indexes == 0) out.why_unused = rest.substr(kUnusedIndex.size());
       out.unused_indexes += count;

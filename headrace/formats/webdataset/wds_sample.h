@@ -31,6 +31,7 @@ class WdsTally {
 
   void begin(std::string_view key);
   void add(std::string_view extension);
+  // Of a sample with more components than are counted, only that there is one.
   void end();
   // Whether the sample at hand has the components of the one before it, as far as it goes.
   bool is_like_the_last();
@@ -44,6 +45,7 @@ class WdsTally {
   std::string folder_;
   std::vector<std::string> extensions_;
   size_t used_ = 0;  // of extensions_, whose strings are used again
+  bool too_many_ = false;
   std::string name_, last_set_;
   size_t sets_ = 0, folders_ = 0;
 };
@@ -60,11 +62,14 @@ struct WdsCounts {
   std::vector<Set> sets;
   int64_t samples = 0, unknown = 0;  // unknown: of too many different sets
   int64_t links = 0;
+  int64_t without_end = 0;  // archives
   int64_t unused_indexes = 0;
   std::string why_unused;                  // the first of them
   std::map<std::string, int64_t> folders;  // of samples that are one picture
   int64_t in_folders = 0;                  // samples counted in `folders`
 };
+// An archive without the zeros that end one: it may have been cut off between two members.
+void count_without_end(std::map<std::string, int64_t>& tallies);
 // An index that was not used, of one shard.
 void count_unused_index(std::string_view why, std::map<std::string, int64_t>& tallies);
 WdsCounts counts_of(const std::map<std::string, int64_t>& tallies);

@@ -2,6 +2,7 @@
 #include "headrace/formats/webdataset/wds_scan.h"
 
 #include <algorithm>
+#include <array>
 
 #include "headrace/base/registry.h"
 
@@ -26,6 +27,7 @@ class Scan {
     };
     std::optional<std::string> why = take_wds_index(input, index, take, passed);
     if (!why) finish();
+    if (!why && !ends_with_zeros()) count_without_end(out_.tallies);
     return why;
   }
 
@@ -41,6 +43,7 @@ class Scan {
       add(member);
     }
     const Error* cut = files_.damage_of(file_.path());
+    if (!cut && !walker.has_end()) count_without_end(out_.tallies);
     const uint64_t begin = cut ? begin_of_damage(file_.size(), {}) : 0;
     finish();
     if (cut) add_cut(*cut, begin);
@@ -51,6 +54,14 @@ class Scan {
   TarInput input() const {
     return {[this](uint64_t offset, std::span<uint8_t> to) { return file_.read(offset, to); },
             file_.size()};
+  }
+
+  // As an archive does whose members an index tells.
+  bool ends_with_zeros() const {
+    std::array<uint8_t, kTarBlock> last{};
+    const uint64_t bytes = std::min<uint64_t>(last.size(), file_.size());
+    const bool read(file_.read(file_.size() - bytes, std::span(last).first(bytes)));
+    return read && std::ranges::all_of(last, [](uint8_t byte) { return byte == 0; });
   }
 
   void add(const TarMember& member) {

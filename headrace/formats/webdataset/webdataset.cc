@@ -140,7 +140,7 @@ SourcePtr open_webdataset(const std::string& path, const Arguments& arguments,
   std::optional<std::string> named_indexes;
   if (!arguments.is_none("index")) named_indexes = arguments.text("index");
   const WdsIndexes indexes = indexes_of(unpacked.names, unpacked.paths, named_indexes, kSuffixes);
-  const std::string kind = "webdataset 1" + indexes_text(indexes);
+  const std::string kind = "webdataset 2" + indexes_text(indexes);
   ContainerIndex index = index_of(kind, *files, scan_of_wds(unpacked, indexes), progress);
   const WdsCounts counts = counts_of(index.tallies);
   if (counts.samples == 0) no_samples(index, *files, path);
@@ -186,6 +186,10 @@ SourcePtr open_webdataset(const std::string& path, const Arguments& arguments,
   }
   if (counts.links > 0) {
     options.notes.push_back(counted(counts.links, "link") + " left out");
+  }
+  if (counts.without_end > 0) {
+    options.notes.push_back(counted(counts.without_end, "archive") +
+                            " without an end: perhaps cut off between two members");
   }
   if (counts.unused_indexes > 0) {
     options.notes.push_back(counted(counts.unused_indexes, "index file") +

@@ -93,6 +93,29 @@ TEST_F(WebDatasetTest, pictures_that_never_meet_are_one_field) {
             "image=K png=Q");
 }
 
+TEST_F(WebDatasetTest, an_archive_without_its_end_says_so) {
+  const Members members = {{"1.jpg", "1"}, {"2.jpg", "2"}, {"3.jpg", std::string(100, '3')}};
+  const std::string whole = tar_of(members), note = "1 archive without an end";
+  const auto description = [&](size_t bytes) {
+    data.write("cut.tar", whole.substr(0, bytes));
+    return open_source(data / "cut.tar")->description();
+  };
+  EXPECT_EQ(description(whole.size()).find(note), std::string::npos);
+  EXPECT_EQ(description(whole.size() - 512).find(note), std::string::npos);  // one block of zeros
+  EXPECT_NE(description(6 * 512).find("(3 records; " + note), std::string::npos);
+  EXPECT_NE(description(4 * 512).find("(2 records; " + note), std::string::npos);
+  EXPECT_NE(description(5 * 512 + 100).find("(3 records; " + note), std::string::npos);
+  EXPECT_NE(description(5 * 512 + 99).find("1 damaged place"), std::string::npos);
+}
+
+TEST_F(WebDatasetTest, samples_of_more_components_than_are_fields_are_samples) {
+  Members members;
+  for (int i = 0; i < 3000; ++i) members.push_back({"1.a" + std::to_string(i), "x"});
+  members.push_back({"2.jpg", "J"});
+  EXPECT_EQ(open(members, {{"fields", std::vector<std::string>{"jpg"}}})->size(), 2);
+  EXPECT_EQ(read(*open(members, {{"fields", std::vector<std::string>{"a2999"}}}), 0), "a2999=x");
+}
+
 TEST_F(WebDatasetTest, what_few_samples_have_is_no_field) {
   const auto source =
       open({{"1.jpg", "1"}, {"2.jpg", "2"}, {"2.txt", "t"}, {"3.jpg", "3"}, {"3.pyd", "p"}});

@@ -55,6 +55,7 @@ def run(
     if json:
         summary = {
             "source": source,
+            "description": repr(opened),
             "records": len(opened),
             "bad": len(bad),
             "seconds": round(seconds, 3),
@@ -66,6 +67,7 @@ def run(
         output.print_json(summary)
     else:
         print_bad(len(opened), bad, seconds, out)
+        output.console().print(repr(opened), style="dim", markup=False)
         if damage:
             output.console().print(damage, style="red", markup=False)
     return output.BAD_ANSWER if bad or damage else output.GOOD

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/formats/open_budget.h"
+
+#include "headrace/base/registry.h"
+#include "headrace/formats/wording.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kTooCostly{
+    "HR0499", ErrorKind::kResource, "opening takes more than the files account for",
+    "What the files say would take many times their own size in memory or work before the first "
+    "record is read: structures that are named again and again, values that unpack without end, "
+    "rows that nobody wrote. Files that were made to do harm look like this, and some that were "
+    "damaged. A real dataset is read after writing it anew, or by naming fewer fields."};
+const Register<ErrorCode> registered_too_costly(kTooCostly);
+
+constexpr uint64_t kPollEvery = uint64_t{4} << 20;  // bytes
+constexpr uint64_t kBytesAStep = 256;               // as many take about as long
+
+uint64_t proportional(uint64_t least, uint64_t factor, uint64_t bytes) {
+  uint64_t out = 0;
+  if (__builtin_mul_overflow(factor, bytes, &out) || __builtin_add_overflow(out, least, &out)) {
+    return UINT64_MAX;
+  }
+  return out;
+}
+
+}  // namespace
+
+OpenBudget::OpenBudget(std::string path, uint64_t file_bytes, const Progress* progress)
+    : path_(std::move(path)),
+      file_bytes_(file_bytes),
+      bytes_left_(proportional(kBytes, kBytesPerByte, file_bytes)),
+      steps_left_(proportional(kSteps, kStepsPerByte, file_bytes)),
+      progress_(progress) {}
+
+void OpenBudget::spend(uint64_t bytes, std::string_view what) {
+  if (bytes > bytes_left_) exceeded(what, bytes, "byte");
+  bytes_left_ -= bytes;
+  poll(bytes);
+}
+
+void OpenBudget::step(uint64_t count, std::string_view what) {
+  if (count > steps_left_) exceeded(what, count, "step");
+  steps_left_ -= count;
+  poll(count < UINT64_MAX / kBytesAStep ? count * kBytesAStep : kPollEvery);
+}
+
+void OpenBudget::poll(uint64_t cost) {
+  since_ += cost;
+  if (since_ < kPollEvery) return;
+  since_ = 0;
+  if (progress_ && *progress_) (*progress_)(++polls_, -1);
+}
+
+void OpenBudget::exceeded(std::string_view what, uint64_t of, std::string_view unit) const {
+  throw Exception(
+      Error{.code = &kTooCostly,
+            .what = std::string(what) + " would take " +
+                    counted(static_cast<int64_t>(of), std::string(unit)) +
+                    " more than is left, for files of " +
+                    counted(static_cast<int64_t>(file_bytes_), "byte"),
+            .where = {.file = path_},
+            .hint = "name the fields that are wanted, or write the files anew; files of unknown "
+                    "origin are better not read at all"});
+}
+
+}  // namespace headrace

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What opening one source may cost: bytes that are held or read, and steps, in proportion to the
+// size of its files.
+//
+// A few bytes can name the same structure a million times, unpack a thousandfold, or declare rows
+// that nobody wrote. So whatever follows what a file says takes its cost from here before it pays:
+// what a hostile file can take is then a small multiple of itself. Progress is called, and may
+// cancel, from here too. Belongs to one thread; `progress` must outlive it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "headrace/formats/source.h"
+
+namespace headrace {
+
+class OpenBudget {
+ public:
+  // Real files stay far below: what costs most are packed labels, which are unpacked and numbered.
+  static constexpr uint64_t kBytes = uint64_t{256} << 20, kBytesPerByte = 64;
+  static constexpr uint64_t kSteps = uint64_t{1} << 24, kStepsPerByte = 4;
+
+  // `path`: of the source, for the message.
+  OpenBudget(std::string path, uint64_t file_bytes, const Progress* progress = nullptr);
+
+  // Throws Exception: HR0499 where it is more than is left, naming `what`; what progress throws.
+  void spend(uint64_t bytes, std::string_view what);
+  void step(uint64_t count, std::string_view what);
+  // Whether so many bytes are left: for what is not read then, and no error.
+  bool affords(uint64_t bytes) const { return bytes <= bytes_left_; }
+
+ private:
+  [[noreturn]] void exceeded(std::string_view what, uint64_t of, std::string_view unit) const;
+  void poll(uint64_t cost);
+
+  std::string path_;
+  uint64_t file_bytes_, bytes_left_, steps_left_;
+  const Progress* progress_;
+  uint64_t since_ = 0;  // cost since progress was called
+  int64_t polls_ = 0;
+};
+
+}  // namespace headrace

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small file costs little, whatever it says: it is refused, or read at no such cost."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import headrace as hr
+
+
+def test_labels_that_nobody_wrote_are_refused_before_they_are_named(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("label", (60_000_000,), "S1")
+    with pytest.raises(hr.ResourceLimitError, match="the labels of its rows") as caught:
+        hr.open(tmp_path / "a.h5")
+    assert caught.value.code == "HR0499"
+
+
+def test_columns_that_nobody_wrote_are_not_loaded(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        for i in range(60):
+            file.create_dataset(f"v{i}", (60_000_000,), "i1", fillvalue=i)
+    source = hr.open(tmp_path / "a.h5")
+    assert int(np.asarray(source[59_999_999]["v59"])) == 59
+
+
+def test_an_archive_of_many_that_unpack_far_is_refused(tmp_path: Path) -> None:
+    zeros = io.BytesIO()
+    np.save(zeros, np.zeros(63 << 20, np.uint8))
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        for i in range(9):
+            archive.writestr(f"v{i}.npy", zeros.getvalue())
+    with pytest.raises(hr.ResourceLimitError, match="unpacking 'v") as caught:
+        hr.open(tmp_path / "a.npz")
+    assert caught.value.code == "HR0499"
+    assert len(hr.open(tmp_path / "a.npz", fields=["v3"])) == 63 << 20
+
+
+def mds(folder: Path, shards: int, offsets: list[int], body: bytes, columns: int = 1) -> Path:
+    names = [f"c{i % 7} {'!?'[i % 2]}" for i in range(columns)]
+    shard = {
+        "column_names": names,
+        "column_encodings": ["bytes"] * columns,
+        "column_sizes": [None] * columns,
+        "compression": None,
+        "format": "mds",
+        "raw_data": {"basename": "shard.00000.mds", "bytes": 0, "hashes": {}},
+        "samples": len(offsets) - 1,
+        "version": 2,
+        "zip_data": None,
+    }
+    (folder / "index.json").write_text(json.dumps({"shards": [shard] * shards, "version": 2}))
+    table = struct.pack(f"<{len(offsets) + 1}I", len(offsets) - 1, *offsets)
+    (folder / "shard.00000.mds").write_bytes(table + body)
+    return folder
+
+
+def test_a_shard_that_is_named_again_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(hr.DataError, match="as a shard before it is") as caught:
+        hr.open(mds(tmp_path, 1000, [12, 17], b"\1\0\0\0x"))
+    assert caught.value.code == "HR0486"
+
+
+def test_a_shard_of_samples_without_a_place_is_a_short_list_of_damage(tmp_path: Path) -> None:
+    samples = 300_000
+    source = hr.open(mds(tmp_path, 1, [0xFFFFFFFF] * (samples + 1), b""))
+    size = (tmp_path / "shard.00000.mds").stat().st_size
+    assert len(source) == 1000 + size // 4096 + 1
+    with pytest.raises(hr.DataError, match="nothing more is looked for"):
+        source[len(source) - 1]
+
+
+def test_columns_of_like_names_are_numbered(tmp_path: Path) -> None:
+    columns = 4000
+    body = struct.pack(f"<{columns}I", *([1] * columns)) + b"x" * columns
+    begin = 12
+    source = hr.mds(mds(tmp_path, 1, [begin, begin + len(body)], body, columns))
+    names = [field.name for field in source.schema]
+    assert len(set(names)) == columns and names[:2] == ["c0__", "c1__"]
+    with pytest.raises(hr.DataError, match="4096 are possible"):
+        hr.mds(mds(tmp_path, 1, [begin, begin], b"", 5000))
+
+
+def test_a_file_of_a_hundred_thousand_tensors_is_refused(tmp_path: Path) -> None:
+    header = {
+        f"t{i}": {"dtype": "U8", "shape": [1], "data_offsets": [i, i + 1]} for i in range(100_000)
+    }
+    text = json.dumps(header).encode()
+    (tmp_path / "a.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + bytes(100_000))
+    with pytest.raises(hr.ConfigError, match="4,096 are possible"):
+        hr.open(tmp_path / "a.safetensors")
+    assert len(hr.open(tmp_path / "a.safetensors", fields=["t99999", "t5"])) == 1
