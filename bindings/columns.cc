@@ -33,21 +33,28 @@ void add_array(ColumnList& self, std::string name, nb::object array, nb::object 
 }
 
 // (data, its bytes, offsets, whether they are int64, count, valid bits or 0, the first bit of
-// them); places are addresses of memory that `keep` keeps.
-using Part = std::tuple<uintptr_t, uint64_t, uintptr_t, bool, int64_t, uintptr_t, int64_t>;
+// them, file); places are addresses of memory that `keep` keeps, that of the data in a file where
+// one is numbered, and not -1.
+using Part = std::tuple<uintptr_t, uint64_t, uintptr_t, bool, int64_t, uintptr_t, int64_t, int>;
 
 void add_blobs(ColumnList& self, std::string name, std::string_view kind, DType dtype,
-               const std::vector<Part>& parts, nb::object keep) {
+               const std::vector<Part>& parts, nb::object keep, const nb::list& files) {
   BlobColumn column{
       .parts = {}, .dtype = dtype, .owner = std::make_shared<OwnedObject>(std::move(keep))};
-  for (const auto& [data, bytes, offsets, wide, count, valid, first_bit] : parts) {
-    column.parts.push_back({.data = reinterpret_cast<const uint8_t*>(data),
+  std::vector<std::string> paths;
+  for (nb::handle path : files) paths.push_back(bytes_from_str(path));
+  if (!paths.empty()) column.files = std::make_shared<const FileSet>(std::move(paths));
+  for (const auto& [data, bytes, offsets, wide, count, valid, first_bit, file] : parts) {
+    const bool in_file = file >= 0;
+    column.parts.push_back({.data = in_file ? nullptr : reinterpret_cast<const uint8_t*>(data),
                             .data_bytes = bytes,
                             .offsets = reinterpret_cast<const void*>(offsets),
                             .wide = wide,
                             .count = count,
                             .valid = reinterpret_cast<const uint8_t*>(valid),
-                            .first_bit = first_bit});
+                            .first_bit = first_bit,
+                            .file = file,
+                            .position = in_file ? data : 0});
   }
   self.columns.push_back({std::move(name), std::move(column), kind_from_name(kind)});
 }
@@ -62,9 +69,13 @@ void bind_columns(nb::module_& module) {
            "A dense array; its first axis is the record. keep: what must live as long. classes: "
            "names of the labels that it holds. kind: default, by its name and dtype.")
       .def("add_blobs", &add_blobs, nb::arg("name"), nb::arg("kind"), nb::arg("dtype"),
-           nb::arg("parts"), nb::arg("keep"),
+           nb::arg("parts"), nb::arg("keep"), nb::arg("files"),
+           nb::sig("def add_blobs(self, name: str, kind: str, dtype: DType, parts: "
+                   "Sequence[tuple[int, int, int, bool, int, int, int, int]], keep: object, "
+                   "files: list[str]) -> None"),
            "Values of any length by address: (data, its bytes, offsets, offsets are int64, count, "
-           "valid bits or 0, the first bit). keep: what keeps that memory.")
+           "valid bits or 0, the first bit, -1). With a number of one of the files instead of -1, "
+           "data is a place in it. keep: what keeps that memory.")
       .def(
           "add_paths",
           [](ColumnList& self, std::string name, const nb::list& paths, const nb::str& root,

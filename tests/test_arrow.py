@@ -239,3 +239,66 @@ def test_names_that_are_no_utf8_are_an_error_of_ours(tmp_path: Path) -> None:
     path.write_bytes(data.replace(b"cafe_x", b"caf\xe9\xff!"))
     with pytest.raises(hr.UnsupportedError, match=r"is damaged: .*UTF8"):
         hr.open(path)
+
+
+def large(path: Path, stream: bool, **options: Any) -> Any:
+    """Batches of more than 1 MiB, so that what is not wanted is not read."""
+    random = np.random.default_rng(1)
+    pictures = [PICTURES[i % len(PICTURES)].read_bytes() + random.bytes(120_000) for i in range(24)]
+    expected = table().set_column(
+        0, "image", pa.array([{"bytes": each, "path": "x.jpg"} for each in pictures])
+    )
+    expected = expected.append_column(
+        "raw", pa.array([random.bytes(150_000) for _ in pictures], pa.large_binary())
+    )
+    write = pa.ipc.new_stream if stream else pa.ipc.new_file
+    with write(str(path), expected.schema, **options) as writer:
+        for batch in expected.to_batches(max_chunksize=11):
+            writer.write_batch(batch)
+    return expected
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_arrow_values_are_read_by_position(tmp_path: Path, stream: bool) -> None:
+    from headrace.arrow_files.by_position import FilesByPosition
+
+    path = tmp_path / "a.arrow"
+    expected = large(path, stream)
+    check(hr.open(path), expected)
+    assert [record["raw"] for record in hr.open(path)] == expected["raw"].to_pylist()
+    with open("/proc/self/maps") as maps:  # of a source that is open
+        source = hr.open(path)
+        assert str(path) not in maps.read()
+    places = FilesByPosition()
+    raw = places.table(str(path)).column("raw")
+    before = bytes_read()
+    places.fill(raw, whole=False)
+    assert bytes_read() - before < 10_000
+    assert all(places.place_of(chunk.buffers()[2]) for chunk in raw.chunks[:2])
+    del source
+
+
+def bytes_read() -> int:
+    counters = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    return int(counters["rchar"])
+
+
+def test_an_arrow_file_that_is_cut_off_while_it_is_open_is_a_bad_record(tmp_path: Path) -> None:
+    path = tmp_path / "a.arrow"
+    expected = large(path, stream=False)
+    source = hr.open(path)
+    with hr.Loader(source, [], batch_size=1, on_error="skip", ragged="list") as loader:
+        batches = iter(loader)
+        next(batches)
+        os.truncate(path, 2_000_000)
+        assert sum(len(np.asarray(batch.label)) for batch in batches) < len(expected) - 1
+    with pytest.raises(hr.Error) as caught:
+        source[21]
+    assert caught.value.code.startswith("HR02") and caught.value.where.record == 21
+
+
+def test_packed_arrow_files_are_read_whole(tmp_path: Path) -> None:
+    for packing in ("lz4", "zstd"):
+        options = pa.ipc.IpcWriteOptions(compression=packing)
+        expected = large(tmp_path / "a.arrow", False, options=options)
+        check(hr.open(tmp_path / "a.arrow"), expected)

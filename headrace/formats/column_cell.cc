@@ -285,6 +285,10 @@ Field make_blobs(BlobColumn& blobs, const Column& column, Cell& cell) {
   }
   cell.form = Cell::Form::kBlob;
   cell.blobs = std::move(blobs);
+  int64_t records = 0;
+  for (const BlobColumn::Part& part : cell.blobs.parts) {
+    cell.part_ends.push_back(records += part.count);
+  }
   Field field{.name = column.name, .kind = kind, .dtype = cell.blobs.dtype};
   cell.bytes = size_of(cell.blobs.dtype);
   cell.is_vector = kind == FieldKind::kTensor;
@@ -297,15 +301,18 @@ Field make_blobs(BlobColumn& blobs, const Column& column, Cell& cell) {
   return field;
 }
 
-void add_blobs(const BlobColumn& blobs, int64_t count, Fingerprint& print) {
+void add_blobs(const Cell& cell, int64_t count, Fingerprint& print) {
   constexpr int64_t kPlaces = 64;
-  constexpr size_t kMost = 64;
+  std::array<uint8_t, 64> begin;
   for (int64_t i = 0; i < std::min(kPlaces, count); ++i) {
-    const auto bytes = blob_of(blobs, count <= kPlaces ? i : count / kPlaces * i);
-    print.add(bytes ? uint64_t{bytes->size()} : UINT64_MAX);
-    if (!bytes) continue;
-    print.add(std::string_view(reinterpret_cast<const char*>(bytes->data()),
-                               std::min(bytes->size(), kMost)));
+    const std::optional<Blob> blob = blob_of(cell, count <= kPlaces ? i : count / kPlaces * i);
+    print.add(blob ? uint64_t{blob->bytes} : UINT64_MAX);
+    if (!blob) continue;
+    const std::span<uint8_t> first = std::span(begin).first(std::min(blob->bytes, begin.size()));
+    if (Result<void> read = blob->read(cell.blobs, first); !read) {
+      throw Exception(std::move(read.error()));
+    }
+    print.add(std::string_view(reinterpret_cast<const char*>(first.data()), first.size()));
   }
 }
 
@@ -388,21 +395,32 @@ void add_cell(const Field& field, const Cell& cell, int64_t count, Fingerprint& 
   if (cell.form == Cell::Form::kInMemory || cell.form == Cell::Form::kFileArray) {
     add_array(cell, count, print);
   }
-  if (cell.form == Cell::Form::kBlob) add_blobs(cell.blobs, count, print);
+  if (cell.form == Cell::Form::kBlob) add_blobs(cell, count, print);
 }
 
-std::optional<std::span<const uint8_t>> blob_of(const BlobColumn& column, int64_t record) {
-  size_t at = 0;
-  while (record >= column.parts[at].count) record -= column.parts[at++].count;
-  const BlobColumn::Part& part = column.parts[at];
+Result<void> Blob::read(const BlobColumn& column, std::span<uint8_t> out) const {
+  if (file >= 0) return column.files->read(static_cast<size_t>(file), position, out);
+  std::copy_n(data, out.size(), out.begin());
+  return {};
+}
+
+std::optional<Blob> blob_of(const Cell& cell, int64_t record) {
+  const auto ends = std::ranges::upper_bound(cell.part_ends, record);
+  if (ends != cell.part_ends.begin()) record -= *(ends - 1);
+  const BlobColumn::Part& part =
+      cell.blobs.parts[static_cast<size_t>(ends - cell.part_ends.begin())];
   const int64_t bit = part.first_bit + record;
   if (part.valid && !(part.valid[bit / 8] >> bit % 8 & 1)) return {};
   const auto place = [&](int64_t i) {
     return static_cast<size_t>(part.wide ? static_cast<const int64_t*>(part.offsets)[i]
                                          : static_cast<const int32_t*>(part.offsets)[i]);
   };
-  const size_t item = size_of(column.dtype);
-  return std::span(part.data + place(record) * item, (place(record + 1) - place(record)) * item);
+  const size_t item = size_of(cell.blobs.dtype), begin = place(record) * item;
+  Blob blob{.file = part.file,
+            .position = part.position + begin,
+            .bytes = place(record + 1) * item - begin};
+  if (part.file < 0) blob.data = part.data + begin;
+  return blob;
 }
 
 }  // namespace headrace

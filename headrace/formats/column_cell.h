@@ -19,14 +19,15 @@ namespace headrace {
 struct Cell {
   enum class Form : uint8_t { kInMemory, kScalar, kFile, kText, kFileArray, kBlob };
   Form form = Form::kInMemory;
-  const uint8_t* data = nullptr;  // kInMemory: of record 0; kScalar: int64 values
-  size_t bytes = 0;               // kInMemory, kFileArray: of one record
-  NameList names;                 // kFile: paths; kText: values
-  std::string root;               // kFile: PathColumn's
-  FileArray array;                // kFileArray
-  BlobColumn blobs;               // kBlob
-  size_t buffer = 0;              // kFile, kFileArray: the first of its own among a record's
-  std::vector<int64_t> numbers;   // kScalar: where they had to be converted
+  const uint8_t* data = nullptr;   // kInMemory: of record 0; kScalar: int64 values
+  size_t bytes = 0;                // kInMemory, kFileArray: of one record
+  NameList names;                  // kFile: paths; kText: values
+  std::string root;                // kFile: PathColumn's
+  FileArray array;                 // kFileArray
+  BlobColumn blobs;                // kBlob
+  std::vector<int64_t> part_ends;  // kBlob: numbers of the records behind the parts
+  size_t buffer = 0;             // kFile, kFileArray, kBlob: the first of its own among a record's
+  std::vector<int64_t> numbers;  // kScalar: where they had to be converted
   std::shared_ptr<const void> owner;
   std::vector<std::string> classes;
 
@@ -34,11 +35,23 @@ struct Cell {
   bool may_be_null = false;  // kBlob: an empty value stands for none
 
   // Of a record's own buffers.
-  size_t buffers() const { return form == Form::kFile ? 1 : form == Form::kFileArray ? 2 : 0; }
+  size_t buffers() const {
+    if (form == Form::kBlob) return blobs.files ? 1 : 0;
+    return form == Form::kFile ? 1 : form == Form::kFileArray ? 2 : 0;
+  }
 };
 
+struct Blob {
+  const uint8_t* data = nullptr;  // in memory, or
+  int file = -1;                  // of the column's files
+  uint64_t position = 0;
+  size_t bytes = 0;
+
+  // The first of its bytes, as many as `out` has.
+  Result<void> read(const BlobColumn& column, std::span<uint8_t> out) const;
+};
 // Where a blob's bytes lie; nothing where the record has none.
-std::optional<std::span<const uint8_t>> blob_of(const BlobColumn& column, int64_t record);
+std::optional<Blob> blob_of(const Cell& cell, int64_t record);
 
 // Fills the cell and gives its field; may take the column's values. Throws Exception HR0420.
 Field make_cell(Column& column, Cell& cell);

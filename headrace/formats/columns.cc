@@ -6,6 +6,7 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/formats/column_cell.h"
+#include "headrace/formats/field_names.h"
 #include "headrace/formats/labeled_files.h"
 #include "headrace/formats/named_files.h"
 #include "headrace/formats/wording.h"
@@ -148,10 +149,11 @@ class ColumnSource final : public Source {
   }
 
   static void read_blob(const Cell& cell, int64_t record, FieldData& data, RecordData& out) {
-    if (const auto bytes = blob_of(cell.blobs, record)) {
-      data.bytes = *bytes;
+    if (const std::optional<Blob> blob = blob_of(cell, record)) {
+      data.bytes = {blob->data, blob->bytes};
       data.shape.clear();
-      if (cell.is_vector) data.shape = {static_cast<int64_t>(bytes->size() / cell.bytes)};
+      if (cell.is_vector) data.shape = {static_cast<int64_t>(blob->bytes / cell.bytes)};
+      if (blob->file >= 0) read_blob_of_file(cell, record, *blob, data, out);
     } else if (!cell.may_be_null && out.result) {
       out.result = Error{.code = &kNoValue,
                          .what = "a column has no value (null) for it",
@@ -160,14 +162,36 @@ class ColumnSource final : public Source {
     }
   }
 
+  static void read_blob_of_file(const Cell& cell, int64_t record, const Blob& blob, FieldData& data,
+                                RecordData& out) {
+    data.bytes = {};
+    if (!out.result) return;
+    Buffer& buffer = out.owned[cell.buffer];
+    if (blob.bytes > out.max_bytes) {
+      out.result = too_large(blob.bytes, out, {});
+    } else {
+      buffer.resize(blob.bytes);
+      out.result = blob.read(cell.blobs, {buffer.data(), blob.bytes});
+    }
+    if (out.result) {
+      data.bytes = buffer.bytes();
+    } else {
+      out.result.error().where.record = record;
+    }
+  }
+
+  static Error too_large(uint64_t bytes, const RecordData& out, std::string file) {
+    return {.code = &kLargeRecord,
+            .what = "the record has " + grouped(static_cast<int64_t>(bytes)) +
+                    " bytes, the cap is " + grouped(static_cast<int64_t>(out.max_bytes)),
+            .where = {.file = std::move(file)},
+            .hint = "raise memory_limit"};
+  }
+
   static Result<void> read_array(const Cell& cell, int64_t record, FieldData& data,
                                  RecordData& out) {
     if (cell.bytes > out.max_bytes) {
-      return Error{.code = &kLargeRecord,
-                   .what = "the record has " + grouped(static_cast<int64_t>(cell.bytes)) +
-                           " bytes, the cap is " + grouped(static_cast<int64_t>(out.max_bytes)),
-                   .where = {.file = cell.array.parts.front().file->path()},
-                   .hint = "raise memory_limit"};
+      return too_large(cell.bytes, out, cell.array.parts.front().file->path());
     }
     Buffer& buffer = out.owned[cell.buffer];
     Result<void> read = cell.array.read(record, buffer, out.owned[cell.buffer + 1]);
@@ -185,6 +209,13 @@ class ColumnSource final : public Source {
 
 void check(const std::vector<Column>& columns) {
   if (columns.empty()) no_columns();
+  if (columns.size() > kMostFields) {
+    bad_column(columns[0].name,
+               "it is one of " + grouped(static_cast<int64_t>(columns.size())) + " fields; " +
+                   grouped(kMostFields) + " are possible",
+               "store what belongs together as one array");
+  }
+  FieldNames names;
   for (size_t i = 0; i < columns.size(); ++i) {
     const std::string& name = columns[i].name;
     const auto is_word = [](unsigned char c) { return c == '_' || std::isalnum(c) || c >= 128; };
@@ -195,9 +226,7 @@ void check(const std::vector<Column>& columns) {
     if (name == "id" || name == "key" || name == "valid") {
       bad_column(name, "every source has a field of this name already", "choose another");
     }
-    for (size_t j = 0; j < i; ++j) {
-      if (columns[j].name == name) bad_column(name, "it is there twice");
-    }
+    if (!names.add(name)) bad_column(name, "it is there twice");
     if (length_of(columns[i]) != length_of(columns[0])) {
       bad_column(name,
                  "it has " + counted(length_of(columns[i]), "record") + ", but '" +

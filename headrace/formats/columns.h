@@ -12,6 +12,7 @@
 
 #include "headrace/formats/file_array.h"
 #include "headrace/formats/source.h"
+#include "headrace/storage/file_set.h"
 
 namespace headrace {
 
@@ -29,20 +30,24 @@ struct ArrayColumn {
 // are loaded when the source is made; of others each record is read by position when it is wanted.
 using FileArrayColumn = FileArray;
 
-// Values of any length in memory, as Arrow keeps them: end to end, and where each ends. Encoded
-// pictures, text and bytes; or, with a kind of tensor, vectors of numbers.
+// Values of any length, as Arrow keeps them: end to end, and in memory where each ends. Encoded
+// pictures, text and bytes; or, with a kind of tensor, vectors of numbers. Those of a part that
+// lies in a file are read by position when they are wanted.
 struct BlobColumn {
   struct Part {
-    const uint8_t* data = nullptr;
+    const uint8_t* data = nullptr;  // none in a file
     uint64_t data_bytes = 0;
     const void* offsets = nullptr;  // count + 1 of them, in elements, rising
     bool wide = false;              // int64 offsets; else int32
     int64_t count = 0;
     const uint8_t* valid = nullptr;  // a bit a record, the lowest first; null: all are there
     int64_t first_bit = 0;
+    int file = -1;          // of `files`; -1: in memory
+    uint64_t position = 0;  // of the data in it
   };
   std::vector<Part> parts;
-  DType dtype = DType::kUInt8;  // of the elements
+  DType dtype = DType::kUInt8;                // of the elements
+  std::shared_ptr<const FileSet> files = {};  // shared: columns are copied as they are made
   // shared: keeps the memory alive for as long as any view of the source lives.
   std::shared_ptr<const void> owner = {};
 };

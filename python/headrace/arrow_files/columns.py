@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +42,22 @@ def unreadable(path: str, error: Exception) -> Exception:
     return TABLE.error(
         f"pyarrow cannot read {path}: {error}", hint="copy the file again, or write it again"
     )
+
+
+class FilePlace(NamedTuple):
+    path: str
+    position: int
+
+
+class Buffers:
+    """Where buffers lie whose values were not read; here all are in memory."""
+
+    def fill(self, values: Any, whole: bool) -> None:
+        """Reads a column, without its :func:`large_values` where not the whole is wanted."""
+
+    def place_of(self, buffer: Any) -> FilePlace | None:
+        """In a file; None: in memory."""
+        return None
 
 
 class Column(NamedTuple):
@@ -101,29 +118,41 @@ class Place(NamedTuple):
 
 
 def source_of_table(
-    table: Any, fields: Sequence[str] | None, place: Place, title: str
+    table: Any,
+    fields: Sequence[str] | None,
+    place: Place,
+    title: str,
+    buffers: Buffers | None = None,
 ) -> _core.Source:
     columns = _core.ColumnList()
     for column in chosen_columns(table.schema, fields):
-        add_column(columns, column, table.column(column.column), place)
+        add_column(columns, column, table.column(column.column), place, buffers)
     return columns.source(title)
 
 
-def add_column(columns: _core.ColumnList, column: Column, values: Any, place: Place) -> None:
+def add_column(
+    columns: _core.ColumnList,
+    column: Column,
+    values: Any,
+    place: Place,
+    buffers: Buffers | None = None,
+) -> None:
     pa = pyarrow()
+    buffers = buffers or Buffers()
+    buffers.fill(values, whole=column.name == "label")
     _check(values, column)
     values = _plain(values, column)
     kind = values.type
     if pa.types.is_struct(kind):
-        _add_struct(columns, column, values, place)
+        _add_struct(columns, column, values, place, buffers)
     elif is_text(kind):
         if column.name == "label":
             _no_nulls(values, column)
             columns.add_texts(column.name, values.to_pylist())
         else:
-            _add_blobs(columns, column, values, "text")
+            _add_blobs(columns, column, values, "text", buffers)
     elif _is_binary(kind):
-        _add_blobs(columns, column, values, _kind_of_bytes(values, column))
+        _add_blobs(columns, column, values, _kind_of_bytes(values, column, buffers), buffers)
     elif _is_list(kind):
         _add_vectors(columns, column, values)
     else:
@@ -225,7 +254,20 @@ def _numbers(values: Any, column: Column) -> np.ndarray[Any, Any]:
     return np.ascontiguousarray(array).reshape([count, *shape])
 
 
-def _part(chunk: Any, data: Any, data_bytes: int) -> tuple[int, int, int, bool, int, int, int]:
+Part = tuple[int, int, int, bool, int, int, int, int]
+
+
+def large_values(chunk: Any) -> Any:
+    """The buffer of a chunk that only values of any length lie in; None where it has none."""
+    pa = pyarrow()
+    if isinstance(chunk.type, pa.BaseExtensionType):
+        chunk = chunk.storage
+    if pa.types.is_struct(chunk.type) and chunk.type.get_field_index("bytes") >= 0:
+        chunk = chunk.field("bytes")
+    return chunk.buffers()[2] if is_text(chunk.type) or _is_binary(chunk.type) else None
+
+
+def _part(chunk: Any, data: Any, data_bytes: int) -> Part:
     """Where a chunk's values lie, as ColumnList.add_blobs takes it."""
     valid, offsets = chunk.buffers()[:2]
     wide = str(chunk.type).startswith("large")
@@ -237,16 +279,25 @@ def _part(chunk: Any, data: Any, data_bytes: int) -> tuple[int, int, int, bool, 
         len(chunk),
         valid.address if valid is not None else 0,
         chunk.offset,
+        -1,
     )
 
 
-def _add_blobs(columns: _core.ColumnList, column: Column, values: Any, kind: str) -> None:
-    parts = []
+def _add_blobs(
+    columns: _core.ColumnList, column: Column, values: Any, kind: str, buffers: Buffers
+) -> None:
+    parts: list[Part] = []
+    files: dict[str, int] = {}
     for chunk in values.chunks:
         data = chunk.buffers()[2]
-        if len(chunk):
-            parts.append(_part(chunk, data, data.size if data is not None else 0))
-    columns.add_blobs(column.name, kind, _core.DType.uint8, parts, values)
+        if not len(chunk):
+            continue
+        part = _part(chunk, data, data.size if data is not None else 0)
+        if data is not None and (place := buffers.place_of(data)):
+            number = files.setdefault(place.path, len(files))
+            part = (place.position, *part[1:7], number)
+        parts.append(part)
+    columns.add_blobs(column.name, kind, _core.DType.uint8, parts, values, list(files))
 
 
 def _add_vectors(columns: _core.ColumnList, column: Column, values: Any) -> None:
@@ -269,7 +320,7 @@ def _add_vectors(columns: _core.ColumnList, column: Column, values: Any) -> None
             continue
         part = _part(chunk, data, len(numbers) * item)
         parts.append((part[0] + numbers.offset * item, *part[1:]))
-    columns.add_blobs(column.name, "tensor", dtype, parts, values)
+    columns.add_blobs(column.name, "tensor", dtype, parts, values, [])
 
 
 def _struct_parts(values: Any, column: Column) -> tuple[Any, Any]:
@@ -289,7 +340,9 @@ def _struct_parts(values: Any, column: Column) -> tuple[Any, Any]:
     return member("bytes"), member("path")
 
 
-def _add_struct(columns: _core.ColumnList, column: Column, values: Any, place: Place) -> None:
+def _add_struct(
+    columns: _core.ColumnList, column: Column, values: Any, place: Place, buffers: Buffers
+) -> None:
     data, path = _struct_parts(values, column)
     if path is not None and len(values) and data.null_count == len(data):
         _no_nulls(path, column)
@@ -298,15 +351,33 @@ def _add_struct(columns: _core.ColumnList, column: Column, values: Any, place: P
     data = _plain(data, column)
     if not _is_binary(data.type):
         raise refused(column, f"holds its bytes as {data.type}")
-    _add_blobs(columns, column, data, _kind_of_bytes(data, column))
+    _add_blobs(columns, column, data, _kind_of_bytes(data, column, buffers), buffers)
 
 
-def _kind_of_bytes(values: Any, column: Column) -> str:
+def _kind_of_bytes(values: Any, column: Column, buffers: Buffers) -> str:
     """Pictures, if one of the first values that are there can be decoded; else bytes."""
-    for value in values.slice(0, 100).drop_null()[:4]:
+    for value in itertools.islice(_first_values(values.slice(0, 100), buffers), 4):
         try:
-            _core.decode(value.as_py())
+            _core.decode(value)
         except Exception:
             continue
         return "mask" if column.name == "mask" else "image"
     return "bytes"
+
+
+def _first_values(values: Any, buffers: Buffers) -> Iterator[bytes]:
+    for chunk in values.chunks:
+        _, offsets, data = chunk.buffers()
+        place = buffers.place_of(data) if data is not None else None
+        wide = pyarrow().types.is_large_binary(chunk.type)
+        for row in range(len(chunk)):
+            if not chunk[row].is_valid:
+                continue
+            if place is None:
+                yield chunk[row].as_py()
+                continue
+            ends = np.frombuffer(offsets, np.int64 if wide else np.int32)
+            begin, end = ends[chunk.offset + row : chunk.offset + row + 2].tolist()
+            with open(place.path, "rb") as file:
+                file.seek(place.position + begin)
+                yield file.read(end - begin)

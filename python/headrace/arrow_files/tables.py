@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headrace import _core
+from headrace.arrow_files.by_position import FilesByPosition
 from headrace.arrow_files.columns import (
     TABLE,
     Place,
@@ -30,8 +31,9 @@ def open_files(format: str, files: Sequence[str], arguments: Mapping[str, Any]) 
     title = f"{format} {files[0]}" + (f" and {len(files) - 1} more" if len(files) > 1 else "")
     place = Place(os.path.dirname(files[0]) or ".", bool(arguments["outside"]))
     if format == "arrow":
-        table = _concatenated([_arrow_table(path) for path in files], files)
-        return source_of_table(table, arguments.get("fields"), place, title)
+        buffers = FilesByPosition()
+        table = _concatenated([_arrow_table(buffers, path) for path in files], files)
+        return source_of_table(table, arguments.get("fields"), place, title, buffers)
     return _open_parquet(files, arguments, place, title)
 
 
@@ -48,19 +50,11 @@ def source_of_dataset(dataset: Any, fields: Sequence[str] | None = None) -> _cor
 # --- Tables ---------------------------------------------------------------------------------------
 
 
-def _arrow_table(path: str) -> Any:
-    pa = pyarrow()
+def _arrow_table(buffers: FilesByPosition, path: str) -> Any:
     try:
-        mapped = pa.memory_map(path)
-        try:
-            table = pa.ipc.open_file(mapped).read_all()
-        except pa.ArrowInvalid:
-            mapped.seek(0)
-            table = pa.ipc.open_stream(mapped).read_all()
-        table.validate()
-    except (pa.ArrowException, OSError) as error:
+        return buffers.table(path)
+    except (pyarrow().ArrowException, OSError) as error:
         raise unreadable(path, error) from error
-    return table
 
 
 def _concatenated(tables: list[Any], files: Sequence[str]) -> Any:
