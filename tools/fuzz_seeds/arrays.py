@@ -93,4 +93,30 @@ def safetensors() -> Iterator[bytes]:
         yield bytes([len(text) // 4 | 1]) + text.ljust((len(text) // 4 | 1) * 4) + bytes(at)
 
 
-SEEDS = {"idx": idx, "npy": npy_files, "npz": npz, "safetensors": safetensors}
+def cifar() -> Iterator[bytes]:
+    names = b"airplane\r\n\nbird\ncat"
+    for way in range(8):
+        yield bytes([way, 3, 0, 255, 9, 0, 4, 7]) + names
+    yield bytes([0, 2, 0, 1, 11, 1]) + names
+    yield bytes([1, 0])
+
+
+def columns() -> Iterator[bytes]:
+    """Offsets, valid bits and data of two parts: form, rows of each, bytes of data."""
+    for form in range(32):
+        item = "<q" if form & 1 else "<i"
+        ends = (0, 2, 2, 4)
+        part = b"".join(struct.pack(item, end) for end in ends) + b"\x05" + b"Ab\xc3\xa9cdef"
+        yield bytes([form, 3, 3, 8]) + part * 2
+        damaged = part.replace(struct.pack(item, 4), struct.pack(item, 1 << 30))
+        yield bytes([form, 3, 3, 8]) + part + damaged
+
+
+SEEDS = {
+    "cifar": cifar,
+    "columns": columns,
+    "idx": idx,
+    "npy": npy_files,
+    "npz": npz,
+    "safetensors": safetensors,
+}

@@ -36,4 +36,17 @@ def listing_cache() -> Iterator[bytes]:
         yield listing(folders, files)
 
 
-SEEDS = {"container_index": container_index, "listing_cache": listing_cache}
+def unpacked_copy() -> Iterator[bytes]:
+    yield bytes([255])  # sound
+    for kept in (0, 8, 12, 20, 40):
+        yield bytes([kept]) + bytes(9)
+        yield bytes([kept]) + struct.pack("<Q", 1000) + b"\1" + struct.pack("<Q", 6) + b"HR0211"
+    for changed in (b"\0", b"\1", b"\1" + struct.pack("<Q", 1 << 60)):
+        yield bytes([254]) + changed
+
+
+SEEDS = {
+    "container_index": container_index,
+    "listing_cache": listing_cache,
+    "unpacked_copy": unpacked_copy,
+}

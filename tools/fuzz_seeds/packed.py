@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import struct
 import zlib
 from collections.abc import Iterator
 
@@ -39,4 +40,13 @@ def unpacker() -> Iterator[bytes]:
     yield b"\2\x06\x01" + raw + run + b"\x50\x2a\x4d\x18\x02\0\0\0ab"
 
 
-SEEDS = {"inflate": inflate, "unpacker": unpacker}
+def unpack() -> Iterator[bytes]:
+    """Changes of a sound pack of files: how, then place, count and bytes, again and again."""
+    for way in range(4):
+        yield bytes([way, 0])
+        for place in (90, 4096, 4110, 4200, 9000, 20000):
+            for content in (b"../../x", b"/tmp/x", b"\0\0\0\0", b"\xff" * 8):
+                yield bytes([way]) + struct.pack("<HB", place, len(content) - 1) + content
+
+
+SEEDS = {"unpack": unpack, "inflate": inflate, "unpacker": unpacker}

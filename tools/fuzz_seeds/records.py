@@ -82,6 +82,49 @@ def tfrecord() -> Iterator[bytes]:
     yield b"\0" + tfrecord_writer.tfrecord(examples)
 
 
+def tf_index() -> Iterator[bytes]:
+    records = [tfrecord_writer.tfrecord([value]) for value in (b"", b"first", b"second" * 9)]
+    lines, at = [], 0
+    for record in records:
+        lines.append(f"{at} {len(record)}")
+        at += len(record)
+    for index in (lines, lines[:2], lines[::-1], [*lines, "9 9"], ["x"], [lines[0] + " 7"], []):
+        text = ("\n".join(index) + "\n").encode()
+        text += b"\n" * (-len(text) % 4) if index is not lines else b""
+        yield bytes([len(text) // 4]) + text + b"".join(records)
+        padded = text.ljust((len(text) + 3) // 4 * 4, b"\n")
+        yield bytes([len(padded) // 4]) + padded + b"".join(records)
+
+
+def wds_index() -> Iterator[bytes]:
+    """An index as wds2idx writes it, and its archive."""
+    members = [("a/1.jpg", b"J" * 700), ("a/1.cls", b"3"), ("a/2.jpg", b""), ("a/2.cls", b"12")]
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, data in members:
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    archive_bytes = out.getvalue()[:6144]
+    places = [(512, 700), (2048, 1), (3072, 0), (3584, 2)]
+    for version in ("v1.1", "v1.2"):
+        lines = [f"{version} 2"]
+        for sample in (0, 2):
+            parts = []
+            for (name, _), (at, size) in zip(
+                members[sample : sample + 2], places[sample:], strict=False
+            ):
+                parts.append(
+                    f"{name.split('.')[1]} {at} {size}" + (f" {name}" if version == "v1.2" else "")
+                )
+            lines.append(" ".join(parts))
+        for index in (lines, lines[:2], [lines[0], *lines[:0:-1]]):
+            text = ("\n".join(index) + "\n").encode()
+            text = text.ljust((len(text) + 15) // 16 * 16, b"\n")
+            yield bytes([len(text) // 16]) + text + archive_bytes
+            yield bytes([len(text) // 16]) + text + archive_bytes[:2000]
+
+
 def lmdb_files() -> Iterator[bytes]:
     for way, place in itertools.product((0, 1, 2, 3, 8, 16), (10, 90, 700, 1536, 4000)):
         yield bytes([way]) + struct.pack("<HB", place, 1) + b"\0\1"
@@ -123,5 +166,7 @@ SEEDS = {
     "mds": mds,
     "recordio": recordio,
     "tar": tar,
+    "tf_index": tf_index,
     "tfrecord": tfrecord,
+    "wds_index": wds_index,
 }
