@@ -294,10 +294,32 @@ def test_exit_code_3_for_data_that_is_not_there_or_not_readable(
     (tmp_path / "train").rename(tmp_path / "data")
     (tmp_path / "noise").write_bytes(os.urandom(64))
     assert run("info", tmp_path / "noise").returncode == 3
-    done = run("bench", damaged, "--epochs", 1)
-    assert done.returncode == 3
-    assert "broken.jpg" in done.stderr
-    assert "Traceback" not in done.stderr
+    for command in (("bench", "--epochs", 1), ("doctor", "--seconds", 0.5)):
+        name, *options = command
+        done = run(name, damaged, *options, "--on-error", "raise")
+        assert done.returncode == 3, done.stdout
+        assert "broken.jpg" in done.stderr or "HR0302" in done.stdout
+        assert "Traceback" not in done.stderr
+
+
+def test_one_bad_file_does_not_end_a_measurement(damaged: Path) -> None:
+    for policy in ("skip", "substitute"):
+        result = run_json("bench", damaged, "--epochs", 1, "--on-error", policy)
+        assert result["images_per_second"] > 0 and result["bad_records"] == 1
+    assert "bad records 1" in run("bench", damaged, "--epochs", 1).stdout
+    report = run_json("doctor", damaged, "--seconds", 1, "--batch-size", 2, "--skip", "remedies")
+    assert report["rates"]["loader"] > 0 and not report["failed"]
+    assert any("cannot be read or decoded: 1." in note for note in report["notes"])
+
+
+def test_where_nothing_was_measured_the_exit_code_says_so(damaged: Path) -> None:
+    for picture in damaged.glob("*/*"):
+        picture.write_bytes(picture.read_bytes()[:60])
+    for command in (("bench", "--epochs", 1), ("doctor", "--seconds", 0.5)):
+        name, *options = command
+        for policy in ("raise", "skip", "substitute"):
+            done = run(name, damaged, *options, "--on-error", policy)
+            assert done.returncode == 3, (command, policy, done.stdout)
 
 
 def test_exit_code_4_names_the_extra_when_typer_is_missing(tmp_path: Path) -> None:

@@ -246,3 +246,27 @@ def test_some_waiting_of_an_ample_input_is_not_the_inputs_fault() -> None:
 def test_one_window_proves_nothing() -> None:
     case = Case((Stage("decode", "decode", 0.01),), workers=1, cores=1, step_seconds=0.001)
     assert judge(case, [Window(90, 0.9)]).word == "unsure"
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_beside_other_programs_nothing_is_named(cause: str) -> None:
+    """They take half of the cores, so what is measured is another loop than the planted one."""
+    for seed in range(4):
+        case = planted(cause, seed)
+        less = dataclasses.replace(case, cores=max(1, case.cores // 2))
+        seen = [Window(run.rate, run.stall) for run in windows(less)]
+        verdict = judge(case, seen, crowding=0.4)
+        assert verdict.word == "unsure"
+        assert verdict.reason.startswith("other programs had the cores for 40% of the time")
+        assert judge(case, seen, crowding=0.1) == judge(case, seen)
+
+
+def test_too_few_batches_of_a_loader_that_works_ahead_prove_nothing() -> None:
+    case = planted("storage", 1)
+    steady = [Window(90, 0.9)] * 3
+    verdict = judge(case, steady, batches=3)
+    assert (verdict.word, verdict.likely) == ("unsure", "storage")
+    assert verdict.reason.startswith("only 3 batches came")
+    assert judge(case, steady, batches=6).word == "storage"
+    alone = dataclasses.replace(case, overlapped=False)
+    assert judge(alone, steady, batches=3) == judge(alone, steady)

@@ -6,6 +6,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from headrace.doctor.timing import crowd, thread_clock
+
 
 class VirtualClock:
     """``time.perf_counter`` and ``time.sleep`` as long as a test lasts; give it to monkeypatch."""
@@ -14,6 +16,9 @@ class VirtualClock:
         self.now = 0.0
         monkeypatch.setattr(time, "perf_counter", self.look)
         monkeypatch.setattr(time, "sleep", self.sleep)
+        # Nobody else is there, whatever goes on where the test runs.
+        monkeypatch.setattr(crowd, "ROOT", "/nowhere")
+        monkeypatch.setattr(thread_clock, "_queued", lambda: 0.0)
 
     def look(self) -> float:
         self.now += 1e-6

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from headrace.cli import output
-from headrace.cli.preset import PRESETS, loader_of
+from headrace.cli.preset import ON_ERROR, ON_ERROR_HELP, PRESETS, loader_of
 
 STAGES = ("read", "entropy", "transform", "resample", "store", "python", "wait")
 
@@ -64,6 +64,9 @@ def run(
     limit: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Use the first N records.")
     ] = None,
+    on_error: Annotated[
+        str, typer.Option(**output.one_of(ON_ERROR), help=ON_ERROR_HELP)
+    ] = "substitute",
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> int:
     """Measure images per second, CPU seconds, memory and stages.
@@ -74,11 +77,13 @@ def run(
     """
     start = time.perf_counter()
     loader, records = make_loader(
-        source, preset, size, dtype.value, batch_size, threads, repeat, seed, limit
+        source, preset, size, dtype.value, batch_size, threads, repeat, seed, limit, on_error
     )
     with output.progress("measuring", (epochs + 1) * records, quiet=json) as done:
         result = measure(loader, records, epochs, start, done)
     loader.close()
+    if not result["images_per_second"]:
+        output.fail("headrace: nothing was measured: every record was left out", output.DATA)
     if json:
         output.print_json(result)
     else:
@@ -96,6 +101,7 @@ def make_loader(
     repeat: int,
     seed: int,
     limit: int | None,
+    on_error: str = "raise",
 ) -> tuple[Any, int]:
     """The loader under test and how many records an epoch has."""
     import numpy as np
@@ -112,7 +118,14 @@ def make_loader(
 
         return RawReader(source, batch_size, threads or _core.allowed_cores()), len(source)
     loader = loader_of(
-        source, preset, size, dtype, batch_size=batch_size, seed=seed, threads=threads
+        source,
+        preset,
+        size,
+        dtype,
+        batch_size=batch_size,
+        seed=seed,
+        threads=threads,
+        on_error=on_error,
     )
     return loader.numpy(), len(source)
 
@@ -148,6 +161,7 @@ def measure(loader: Any, records: int, epochs: int, start: float, done: Any) -> 
         "batch_size": loader.batch_size,
         "records": records,
         "epochs": epochs,
+        "bad_records": bad_records(loader),
         "batch_hash": f"sha256:{digest.hexdigest()}",
         "stages": {name: round(stages_after[name] - stages_before[name], 4) for name in STAGES},
     }
@@ -172,6 +186,11 @@ def stages_of(loader: Any) -> dict[str, float]:
     """Seconds by stage so far, summed over threads."""
     stages = loader.stats()["stages"]
     return {name: float(stages[name]) for name in STAGES}
+
+
+def bad_records(loader: Any) -> int:
+    """How many records were bad; one that was met in several epochs counts once."""
+    return len({entry["record"] for entry in getattr(loader, "quarantine", ())})
 
 
 def peak_rss_mib() -> float:
@@ -208,6 +227,8 @@ def print_result(source: str, preset: str, result: dict[str, Any]) -> None:
         "stages": f"{stages} (seconds, all threads together)",
         "batches": output.shortened(result["batch_hash"], console.width - 14),
     }
+    if result["bad_records"]:
+        facts["bad records"] = f"{result['bad_records']:,}; headrace scan lists them"
     rate = f"{result['images_per_second']:,.0f} images/s"
     source = output.shortened(source, max(24, console.width - len(rate) - len(preset) - 6))
     console.print(f"[bold]{rate}[/]  ({preset}, {escape(source)})")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headrace.cli import doctor_files, doctor_script, named, output
-from headrace.cli.preset import PRESETS, loader_of
+from headrace.cli.preset import ON_ERROR, ON_ERROR_HELP, PRESETS, loader_of
 
 if TYPE_CHECKING:
     from headrace.doctor.reports.report import Report
@@ -86,6 +86,9 @@ def run(
         str | None,
         typer.Option(metavar="RATE", help="How fast batches reach the stand-in: 12GB/s."),
     ] = None,
+    on_error: Annotated[
+        str, typer.Option(**output.one_of(ON_ERROR), help=f"{ON_ERROR_HELP} Of a SOURCE.")
+    ] = "substitute",
     skip: Annotated[
         list[str] | None, typer.Option(help="An experiment to leave out; may be given again.")
     ] = None,
@@ -120,6 +123,7 @@ def run(
     """Find what training waits for, and what would help.
 
     Exit code 0: fed, or limited by the step, or no verdict. 1: data is the bottleneck.
+    3: nothing could be measured.
     """
     from headrace.doctor.call import doctor
     from headrace.doctor.experiments import EXPERIMENTS
@@ -145,7 +149,11 @@ def run(
     if source is None or len(source) != 1:
         output.fail("headrace: doctor takes one SOURCE, or --script FILE.py", output.USAGE)
     called = step_named(step, device_copy)
-    options: dict[str, Any] = {"batch_size": batch_size, "threads": threads}
+    options: dict[str, Any] = {
+        "batch_size": batch_size,
+        "threads": threads,
+        "on_error": on_error,
+    }
     if pipeline is not None:
         transforms = named.transforms("--pipeline", pipeline)
         loader = Loader(output.open_source(source[0]), transforms, shuffle=True, **options)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import multiprocessing
@@ -16,6 +17,7 @@ from headrace.doctor.remedies.prediction import ranked
 from headrace.doctor.stand_in import StandIn, is_pinned
 from headrace.doctor.timing.loop import Timed, bytes_in, records_in
 from headrace.doctor.verdict import Window, disagreement, judge
+from headrace.errors import Error
 
 _TELLING = 0.05  # of a step's time; copies that take less cannot be told from it
 _SEVERAL = 1.3  # cores that a step keeps busy on average, with more than one thread
@@ -25,6 +27,8 @@ _HELD_UP = 0.05  # records that wait for memory, on average; fewer happen at any
 def conclude(found: Findings) -> None:
     """Verdict, resources and predictions into the report, as far as the findings go."""
     report, case = found.report, case_of(found)
+    report.crowding = found.crowding
+    _note_bad_records(found)
     timed = found.real or found.alone
     if case is None or timed is None:
         return
@@ -43,12 +47,25 @@ def conclude(found: Findings) -> None:
         case = dataclasses.replace(case, step_seconds=0.0)
     if found.anatomy is None and found.ours is not None and not case.stages:
         found.note("Without the experiment 'decode' nobody knows what the loader does.")
-    report.detail = judge(case, windows, _noise_of_copies(found))
+    noise = _noise_of_copies(found)
+    report.detail = judge(case, windows, noise, found.crowding, timed.batches)
     report.verdict = report.detail.word
     if case.overlapped or report.input_bound:  # else nothing runs beside the step
         _note_crowded_cores(found, case)
     if report.verdict not in ("fed", "consumer"):
         report.predictions = ranked(case, found.offers, timed.rate)
+
+
+def _note_bad_records(found: Findings) -> None:
+    if found.ours is None or found.stuck:
+        return
+    with contextlib.suppress(Error):  # it is closed
+        bad = {entry["record"] for entry in found.ours.quarantine}
+        if bad:
+            found.note(
+                f"Records that cannot be read or decoded: {len(bad):,}. They were left out or "
+                "replaced; headrace scan SOURCE lists them."
+            )
 
 
 def case_of(found: Findings) -> Case | None:

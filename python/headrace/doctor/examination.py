@@ -88,6 +88,8 @@ def examine(
     except KeyboardInterrupt:
         found.report.interrupted = True
     conclude(found)
+    if "real" in names and found.report.detail is None and not found.report.interrupted:
+        found.report.failed = True
     found.report.seconds += time.perf_counter() - begin
     return found.report
 
@@ -98,7 +100,8 @@ def _try(found: Findings, name: str, seconds: float, patience: float) -> None:
         with Patience(patience + 3 * seconds) as waiting:
             waiting.begin(f"The experiment {name!r} has made no progress")
             try:
-                EXPERIMENTS[name].run(found, seconds)
+                with found.crowd.watched():
+                    EXPERIMENTS[name].run(found, seconds)
             finally:
                 found.stuck = waiting.rung > 0
     except Stuck as stuck:

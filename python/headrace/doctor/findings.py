@@ -14,6 +14,7 @@ from headrace.doctor.probes.ours import Anatomy
 from headrace.doctor.remedies.prediction import Remedy
 from headrace.doctor.reports.report import Report
 from headrace.doctor.stand_in import StandIn
+from headrace.doctor.timing.crowd import Crowd
 from headrace.doctor.timing.loop import Step, Timed, keep_some
 from headrace.loader import Loader
 
@@ -39,6 +40,7 @@ class Findings:
     paths: list[str] = dataclasses.field(default_factory=list)  # files that hold the data
     reads: Reads | None = None
     anatomy: Anatomy | None = None
+    crowd: Crowd = dataclasses.field(default_factory=Crowd)  # while it was examined
     held_up: float = 0.0  # records that wait for memory within the limit, on average
     offers: list[Remedy] = dataclasses.field(default_factory=list)
 
@@ -63,6 +65,12 @@ class Findings:
         """Whether batches are copied to a device, which steps by itself: a GPU or a stand-in."""
         return isinstance(self.step, StandIn) or "pinned" in self.report.copies
 
+    @property
+    def crowding(self) -> float:
+        """Of the time that the process wanted cores, what other programs had; other ranks of the
+        same training are none, they are there whenever it runs."""
+        return self.crowd.share if self.meeting is None else 0.0
+
     def note(self, text: str) -> None:
         if text not in self.report.notes:
             self.report.notes.append(text)
@@ -76,7 +84,11 @@ class Findings:
     def counted(self, name: str, what: str, timed: Timed) -> Timed | None:
         """Its rate into the report; a failure becomes a sentence."""
         if timed.failure:
-            self.note(f"{what[:1].upper()}{what[1:]} ended early: {timed.failure.splitlines()[0]}")
+            way_out = ""
+            if timed.failure.startswith("DataError") and self.ours is not None:
+                way_out = '; with on_error="substitute" it goes on without such records'
+            text = timed.failure.splitlines()[0]
+            self.note(f"{what[:1].upper()}{what[1:]} ended early: {text}{way_out}")
         if not timed.windows:
             return None
         self.report.rates[name] = timed.rate

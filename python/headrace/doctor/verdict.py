@@ -20,6 +20,8 @@ FED_SHARE = 0.05  # a loop that waits less than this share of its time is fed
 HICCUPS = 0.20  # waits that do not come from a slow input, where that is ample
 AMPLE = 2.0  # an input that could give so many times more: the consumer is the limit, by far
 NEARLY = 1.10  # rates closer than this are not told apart
+CROWDED = 0.15  # of the time that we wanted cores; where others had them for more, nothing is sure
+FEW = 6  # batches; of a loader that works ahead, fewer may all have been made before
 
 WORDS = (
     "fed",
@@ -58,13 +60,40 @@ class Verdict:
     margin: float
     noise: float
     likely: str = ""  # where unsure: what the numbers point at nonetheless
+    reason: str = ""  # where unsure: why, if that is more than that windows disagree
 
 
-def judge(case: Case, windows: Sequence[Window], copy_noise: float = 0.0) -> Verdict:
+def judge(
+    case: Case,
+    windows: Sequence[Window],
+    copy_noise: float = 0.0,
+    crowding: float = 0.0,
+    batches: float = math.inf,
+) -> Verdict:
     """The verdict on a case whose loop was measured in ``windows``; one alone proves nothing.
 
     copy_noise: by how much the measurements disagree from which the copies' time was taken.
+    crowding: the share of the time that this process wanted cores in which others had them.
+    batches: that were timed in all windows.
     """
+    found = _by_numbers(case, windows, copy_noise)
+    likely = found.likely or ("" if found.word == "unsure" else found.word)
+    reason = ""
+    if crowding > CROWDED:
+        reason = (
+            f"other programs had the cores for {crowding:.0%} of the time that this one wanted them"
+        )
+    elif case.overlapped and batches < FEW and likely not in ("fed", "consumer"):
+        reason = (
+            f"only {batches:g} batches came, which may have been made before; more seconds= or "
+            "smaller batches give more"
+        )
+    if not reason:
+        return found
+    return dataclasses.replace(found, word="unsure", likely=likely, reason=reason)
+
+
+def _by_numbers(case: Case, windows: Sequence[Window], copy_noise: float) -> Verdict:
     noise = disagreement([window.rate for window in windows])
     if len(windows) < 2:
         return Verdict("unsure", "", 0.0, noise)  # nobody knows how far it would differ

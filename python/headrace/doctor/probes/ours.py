@@ -17,7 +17,7 @@ import numpy as np
 from headrace import _core
 from headrace.doctor.model import Stage
 from headrace.doctor.probes.files import DEPTHS, Reads
-from headrace.doctor.timing.loop import time_loop
+from headrace.doctor.timing.loop import WINDOWS, Timed, time_loop
 from headrace.errors import Error
 from headrace.loader import Loader
 from headrace.pipeline import Pipeline
@@ -78,19 +78,18 @@ def examine(loader: Loader, reads: Reads | None, seconds: float) -> Anatomy:
     """Stages with one thread, then each operator's price by leaving it out."""
     names = names_of(loader._pipeline)
     share = seconds / (2 + len(names))
-    parts, one, failure = stages_of(like(loader, threads=1), reads, 2 * share)
+    parts, one = stages_of(like(loader, threads=1), reads, 2 * share)
     prices: list[Price] = []
     for number, name in enumerate(names):
         price = _price(loader, number, share, one)
         if price is not None:
             prices.append(dataclasses.replace(price, name=name))
-    return Anatomy(_with_operators(parts, prices, loader), prices, one, failure)
+    rate = one.rate if one.windows else 0.0
+    return Anatomy(_with_operators(parts, prices, loader), prices, rate, one.failure)
 
 
-def stages_of(
-    loader: Loader, reads: Reads | None, seconds: float
-) -> tuple[list[Stage], float, str]:
-    """Stages of a loader with one thread, its rate, and what went wrong. Closes it."""
+def stages_of(loader: Loader, reads: Reads | None, seconds: float) -> tuple[list[Stage], Timed]:
+    """Stages of a loader with one thread, and how it ran. Closes it."""
     with loader:
         before = loader.stats()
         timed = time_loop(loader, None, seconds)
@@ -100,13 +99,12 @@ def stages_of(
             name: (value - before["stages"][name]) / records
             for name, value in after["stages"].items()
         }
-        rate = timed.rate if timed.windows else 0.0
     stages = [_reading(spent["read"], reads)]
     stages.append(Stage("decode", "decode", sum(spent[name] for name in _DECODE)))
     stages += [Stage(text, "operator", spent[name]) for name, text in _ENGINE.items()]
     if spent["python"] > 0:
         stages.append(Stage("steps in Python", "python", spent["python"], ("gil",)))
-    return [stage for stage in stages if stage.seconds > 0], rate, timed.failure
+    return [stage for stage in stages if stage.seconds > 0], timed
 
 
 def _reading(seconds: float, reads: Reads | None) -> Stage:
@@ -115,18 +113,22 @@ def _reading(seconds: float, reads: Reads | None) -> Stage:
     return Stage("reading", "storage", seconds, ("disk", "cores") if busy else ("disk",))
 
 
-def _price(loader: Loader, number: int, seconds: float, one: float) -> Price | None:
-    """None where the pipeline makes no sense, or no batch, without the step."""
+def _price(loader: Loader, number: int, seconds: float, one: Timed) -> Price | None:
+    """None where the pipeline makes no sense, or too few windows, without the step."""
     try:
         with like(loader, pipeline=without(loader._pipeline, {number}), threads=1) as without_it:
             timed = time_loop(without_it, None, seconds)
     except (Error, ValueError, TypeError):
         return None
-    if timed.failure or not timed.windows or one <= 0:
+    if timed.failure or min(len(timed.windows), len(one.windows)) < WINDOWS:
         return None
+    return Price("", 1 / one.rate - 1 / timed.rate, _spread(one) + _spread(timed))
+
+
+def _spread(timed: Timed) -> float:
+    """Seconds of a record by which the windows differ."""
     rates = [window.rate for window in timed.windows]
-    spread = 1 / min(rates) - 1 / max(rates)
-    return Price("", 1 / one - 1 / timed.rate, spread)
+    return 1 / min(rates) - 1 / max(rates)
 
 
 def _with_operators(parts: list[Stage], prices: list[Price], loader: Loader) -> tuple[Stage, ...]:

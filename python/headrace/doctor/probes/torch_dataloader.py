@@ -14,11 +14,13 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 from headrace.doctor.model import Stage
 from headrace.doctor.probes.ours import Anatomy, Price
 from headrace.doctor.timing import thread_clock
+from headrace.doctor.timing.loop import WINDOWS
 
 _ENDING = 5.0  # seconds that workers may take for batches that nobody will use
 
@@ -68,6 +70,7 @@ def examine(loader: Any, seconds: float) -> tuple[Anatomy, list[dict[str, Any]]]
     collate = clock.timed("collate", loader.collate_fn or (lambda items: items))
     batch_size = loader.batch_size or 1
     times: list[tuple[float, int]] = []
+    passed: list[list[float]] = []  # what each operator had taken by then, after each record
     items: list[Any] = []
     failure = ""
     stop = time.perf_counter() + seconds
@@ -83,11 +86,12 @@ def examine(loader: Any, seconds: float) -> tuple[Anatomy, list[dict[str, Any]]]
                 failure = f"record {number}: {type(error).__name__}: {error}"
                 break
             times.append((time.perf_counter() - begin, number))
+            passed.append([clock.busy[n] + clock.waited[n] for n in operators])
             if time.perf_counter() >= stop and len(times) > 3:
                 break
     count = max(1, len(times))
     stages = _stages(clock, operators, count)
-    prices = [Price(n, (clock.busy[n] + clock.waited[n]) / count, 0.0) for n in operators]
+    prices = _prices(operators, passed)
     total = sum(stage.seconds for stage in stages)
     longest = {number: took for took, number in sorted(times)}
     slowest = sorted(((took, n) for n, took in longest.items()), reverse=True)[:5]
@@ -96,6 +100,20 @@ def examine(loader: Any, seconds: float) -> tuple[Anatomy, list[dict[str, Any]]]
         for took, n in slowest
     ]
     return Anatomy(tuple(stages), prices, 1 / total if total > 0 else 0.0, failure), found
+
+
+def _prices(operators: list[str], passed: list[list[float]]) -> list[Price]:
+    """Each by its mean, and by how much the thirds of the records differ in theirs."""
+    if len(passed) < WINDOWS:
+        return []
+    third = len(passed) // WINDOWS
+    ends = [third * window - 1 for window in range(1, WINDOWS + 1)]
+    prices = []
+    for number, name in enumerate(operators):
+        upto = [0.0, *(passed[end][number] for end in ends)]
+        parts = [(after - before) / third for before, after in pairwise(upto)]
+        prices.append(Price(name, passed[-1][number] / len(passed), max(parts) - min(parts)))
+    return prices
 
 
 def _let_workers_end(loader: Any) -> None:

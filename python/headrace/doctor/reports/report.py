@@ -44,6 +44,7 @@ class Report:
     waits: Spread | None = None
     steps: Spread | None = None
     start_seconds: float | None = None
+    crowding: float = 0.0  # of the time that the process wanted cores, what other programs had
     vitals: Vitals = dataclasses.field(default_factory=Vitals)
     regions: list[Region] = dataclasses.field(default_factory=list)
     prices: list[Price] = dataclasses.field(default_factory=list)
@@ -57,7 +58,7 @@ class Report:
     notes: list[str] = dataclasses.field(default_factory=list)
     seconds: float = 0.0
     interrupted: bool = False
-    failed: bool = False  # the script ended by an error, or was given up
+    failed: bool = False  # the script ended by an error, was given up, or nothing was measured
     script: dict[str, Any] = dataclasses.field(default_factory=dict)  # whose loop it was
     ranks: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     verified: Verified | None = None  # a remedy that was applied, where one was asked for
@@ -86,12 +87,14 @@ class Report:
             "remedies": self.remedies,
             "cause": detail.cause if detail else "",
             "likely": detail.likely if detail else "",
+            "reason": detail.reason if detail else "",
             "margin": detail.margin if detail else None,
             "noise": detail.noise if detail else None,
             "stages": [dataclasses.asdict(s) for s in self.case.stages] if self.case else [],
             "wait_seconds": dataclasses.asdict(self.waits) if self.waits else None,
             "step_seconds": dataclasses.asdict(self.steps) if self.steps else None,
             "start_seconds": self.start_seconds,
+            "crowding": self.crowding,
             **dataclasses.asdict(self.vitals),
             "regions": [dataclasses.asdict(region) for region in self.regions],
             "prices": [dataclasses.asdict(price) for price in self.prices],

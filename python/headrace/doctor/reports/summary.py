@@ -60,6 +60,10 @@ def lines(report: Report) -> list[str]:
 
 
 def _sentence(report: Report) -> str:
+    if report.verdict == "unsure" and report.detail is None:
+        return "No verdict: the loop could not be timed."
+    if report.verdict == "unsure" and report.detail is not None and report.detail.reason:
+        return f"No verdict: {report.detail.reason}."
     if report.verdict in _SENTENCES:
         return _SENTENCES[report.verdict]
     who = "A loop that did nothing else" if report.stall_share is None else "Your loop"

@@ -153,6 +153,7 @@ class _Examination:
             around.enter_context(self._pulse)
             around.enter_context(_no_bytecode())
             around.enter_context(self._running.attached())
+            around.enter_context(self._found.crowd.watched())
             around.enter_context(self._patience)
             self._patience.begin("The script has asked for no batch")
             return self._ended(namespace)

@@ -1,20 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """A limit for how long one thing may take: who waits for longer is interrupted.
 
+Importing modules is not waiting, however long it takes on a busy machine: the timer looks now and
+then at what goes on, and what it finds imported since it looked last does not count.
+
 On the main thread by the system's timer, whose signal also ends waiting for a lock or a queue, as
 Ctrl-C does. Where the program uses that signal itself, or on another thread, nothing is limited.
 """
 
 from __future__ import annotations
 
+import importlib
 import signal
+import sys
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 _RINGS = 5
 _AGAIN = 10.0  # seconds
+_LOOKS = 8  # while the patience lasts
+_IMPORT: Any = importlib._bootstrap._find_and_load.__code__  # type: ignore[attr-defined]
 
 
 class Stuck(BaseException):
@@ -33,6 +41,8 @@ class Patience:
         self.rung = 0
         self.what = ""
         self._leave = leave
+        self._looked = self._waited = 0.0
+        self._imports = 0  # that were under way when the thing began: a script may be one
         self._working = False
         self._before: Any = None
 
@@ -55,7 +65,9 @@ class Patience:
         """What begins now may take so many seconds; what began before has ended."""
         if self._still_ours() and not self.rung:
             self.what = what
-            signal.setitimer(signal.ITIMER_REAL, self.seconds)
+            self._looked, self._waited = time.monotonic(), 0.0
+            self._imports = _imports_in(sys._getframe())
+            signal.setitimer(signal.ITIMER_REAL, self.seconds / _LOOKS, self.seconds / _LOOKS)
 
     def end(self) -> None:
         """Nothing is limited any more, until something begins."""
@@ -68,9 +80,24 @@ class Patience:
         return self._working
 
     def _ring(self, number: int, frame: FrameType | None) -> None:
+        before, self._looked = self._looked, time.monotonic()
+        if not self.rung:
+            if _imports_in(frame) <= self._imports:
+                self._waited += self._looked - before
+            if self._waited < 0.99 * self.seconds:
+                return
         self.rung += 1
         if self.rung > _RINGS:
             self._leave()
         # Again soon, for what catches it or waits for something else meanwhile.
         signal.setitimer(signal.ITIMER_REAL, min(self.seconds, _AGAIN))
         raise Stuck(self.what, self.seconds)
+
+
+def _imports_in(frame: FrameType | None) -> int:
+    """How many modules are being imported, one by the other."""
+    count = 0
+    while frame is not None:
+        count += frame.f_code is _IMPORT
+        frame = frame.f_back
+    return count

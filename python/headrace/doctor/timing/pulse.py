@@ -21,7 +21,7 @@ import statistics
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -281,16 +281,20 @@ class Processes:
         """CPU seconds of all descendants, those that have ended as well, and bytes of the live."""
         times = os.times()
         seconds, memory = times.children_user + times.children_system, 0
+        for process in self.descendants():
+            seconds += self._cpu_seconds(process)
+            memory += self.memory(process)
+        return seconds, memory
+
+    def descendants(self) -> Iterator[str]:
+        """The numbers of all live processes that this one started, and of those that they did."""
         left, seen = self._started_by("self"), set[str]()
         while left:
             process = left.pop()
-            if process in seen:
-                continue
-            seen.add(process)
-            seconds += self._cpu_seconds(process)
-            memory += self.memory(process)
-            left += self._started_by(process)
-        return seconds, memory
+            if process not in seen:
+                seen.add(process)
+                left += self._started_by(process)
+                yield process
 
     def _started_by(self, process: str) -> list[str]:
         found: list[str] = []

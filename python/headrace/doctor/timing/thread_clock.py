@@ -2,11 +2,14 @@
 """Whether a thread computed or waited: wall time, CPU time, and how often it gave up its core.
 
 A thread that is pushed off its core by others looks idle by its CPU time alone. It did not wait for
-anything, though: it never gave the core up itself, which the system counts apart.
+anything, though: it never gave the core up itself, or stood in line for one. The system counts both
+apart.
 """
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 from resource import RUSAGE_THREAD, getrusage
 from typing import NamedTuple
@@ -18,12 +21,13 @@ class Moment(NamedTuple):
     wall: float
     cpu: float
     waits: int
+    queued: float = 0.0  # in line for a core
 
     def since(self, begin: Moment) -> Spent:
         wall, cpu = self.wall - begin.wall, self.cpu - begin.cpu
         if self.waits == begin.waits:
             return Spent(wall, cpu, 0.0)
-        return Spent(wall, cpu, max(0.0, wall - cpu))
+        return Spent(wall, cpu, max(0.0, wall - cpu - (self.queued - begin.queued)))
 
 
 class Spent(NamedTuple):
@@ -37,4 +41,35 @@ class Spent(NamedTuple):
 def now() -> Moment:
     """For the calling thread."""
     waits = getrusage(RUSAGE_THREAD).ru_nvcsw
-    return Moment(time.perf_counter(), time.thread_time(), waits)
+    return Moment(time.perf_counter(), time.thread_time(), waits, _queued())
+
+
+class _Line:
+    """A thread's own file that says how long it stood in line; closed when the thread has ended."""
+
+    def __init__(self) -> None:
+        try:
+            self._file = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            self._file = -1
+
+    def seconds(self) -> float:
+        try:
+            return 1e-9 * int(os.pread(self._file, 80, 0).split()[1]) if self._file >= 0 else 0.0
+        except (OSError, ValueError, IndexError):
+            return 0.0
+
+    def __del__(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+
+
+_lines = threading.local()
+
+
+def _queued() -> float:
+    line = getattr(_lines, "own", None)
+    if line is None:
+        line = _lines.own = _Line()
+    seconds: float = line.seconds()
+    return seconds

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Promise: on a machine that is busy with other things the doctor says so, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from headrace.doctor.timing.crowd import Crowd
+from headrace.doctor.timing.patience import Patience, Stuck
+
+TICK = 1 / os.sysconf("SC_CLK_TCK")
+
+
+class Machine:
+    """Two cores that are this process's, and a third; counters under a /proc of its own."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root = root
+        self.own = self.others = self.elsewhere = self.stolen = self.wall = 0.0
+        self.lines: dict[str, float] | None = {"10": 0.0}
+        (root / "proc").mkdir()
+        monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 2})
+        monkeypatch.setattr(time, "process_time", lambda: self.own)
+        monkeypatch.setattr(time, "monotonic", lambda: self.wall)
+        self.write()
+
+    def write(self) -> None:
+        def core(name: str, busy: float, stolen: float = 0.0) -> str:
+            return f"{name} {busy / TICK:.0f} 0 0 999 0 0 0 {stolen / TICK:.0f} 0 0\n"
+
+        busy = self.own + self.others
+        text = core("cpu", busy + self.elsewhere, self.stolen) + core("cpu0", busy / 2)
+        text += core("cpu1", self.elsewhere) + core("cpu2", busy / 2, self.stolen)
+        (self.root / "proc" / "stat").write_text(text + "ctxt 7\n")
+        for thread, seconds in (self.lines or {}).items():
+            folder = self.root / "proc" / "self" / "task" / thread
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "schedstat").write_text(f"5 {1e9 * seconds:.0f} 3\n")
+
+    def crowd(self, **passes: Any) -> float:
+        """What is seen of a stretch in which so much time passes."""
+        crowd = Crowd(str(self.root))
+        with crowd.watched():
+            for name, value in passes.items():
+                setattr(self, name, value)
+            self.write()
+        return crowd.share
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(tmp_path, monkeypatch)
+
+
+def test_time_in_line_behind_other_programs_is_lost(machine: Machine) -> None:
+    share = machine.crowd(wall=10, own=6.0, others=14.0, lines={"10": 4.0})
+    assert share == pytest.approx(0.4, abs=0.01)
+
+
+def test_a_machine_that_is_busy_elsewhere_or_politely_is_no_crowd(machine: Machine) -> None:
+    assert machine.crowd(wall=10, own=6.0, elsewhere=10.0) == 0
+    assert machine.crowd(wall=20, own=12.0, others=8.0, lines={"10": 0.001}) < 0.001
+
+
+def test_own_threads_that_wait_for_each_other_are_no_crowd(machine: Machine) -> None:
+    lines = {"10": 4.0, "11": 8.0, "12": 8.0}
+    assert machine.crowd(wall=10, own=20.0, lines=lines) == 0
+
+
+def test_what_the_hypervisor_took_is_lost(machine: Machine) -> None:
+    assert machine.crowd(wall=10, own=9.0, stolen=3.0) == pytest.approx(0.25, abs=0.01)
+
+
+def test_where_nobody_counts_lines_full_cores_are_a_crowd(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Machine(tmp_path, monkeypatch)
+    (tmp_path / "proc" / "self" / "task" / "10" / "schedstat").unlink()
+    assert machine.crowd(wall=10, own=2.0, others=4.0, lines=None) == 0
+    assert machine.crowd(wall=20, own=12.0, others=14.0) == pytest.approx(0.5, abs=0.01)
+
+
+def test_what_proc_does_not_tell_is_no_crowd(tmp_path: Path) -> None:
+    crowd = Crowd(str(tmp_path))
+    with crowd.watched():
+        pass
+    assert crowd.share == 0
+
+
+def test_importing_does_not_use_up_the_patience(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = tmp_path / "slow_to_import.py"
+    module.write_text(
+        "import time\nstop = time.monotonic() + 1\nwhile time.monotonic() < stop: pass\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with Patience(0.3) as patience:
+        patience.begin("The script has done nothing")
+        import slow_to_import  # noqa: F401
+
+        assert not patience.rung
+        with pytest.raises(Stuck, match="has done nothing for"):
+            time.sleep(60)
+    del sys.modules["slow_to_import"]
+
+
+def test_a_script_that_trains_while_it_is_imported_has_its_patience(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "trains_on_import.py").write_text(
+        "import time\n"
+        "from headrace.doctor.timing.patience import Patience, Stuck\n"
+        "with Patience(0.3) as patience:\n"
+        "    patience.begin('A step')\n"
+        "    try:\n"
+        "        time.sleep(60)\n"
+        "    except Stuck as stuck:\n"
+        "        ended = str(stuck)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import trains_on_import
+
+    assert trains_on_import.ended == "A step for 0.3 seconds"
+    del sys.modules["trains_on_import"]
