@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +149,27 @@ class Restless:
             "3 of 10",
             "hr.subset",
         ),
-        (lambda: DataLoader([{"x": {"y": 1}}]), "x of a record is", "tuples or dictionaries"),
+        (
+            lambda: DataLoader([{"x": {"y": 1}}]),
+            "x of record 0 is a dictionary (y)",
+            "tuples or dictionaries",
+        ),
+        (
+            lambda: DataLoader([(torch.zeros(3, 4, 4), {"boxes": torch.ones(2, 4), "labels": 1})]),
+            "data2 of record 0 is a dictionary (boxes, labels)",
+            '{"image": image, **target}',
+        ),
+        (lambda: DataLoader([(torch.zeros(3), None)]), "data2 of record 0 is NoneType", "-1"),
+        (
+            lambda: DataLoader([(torch.zeros(3), 1), (torch.zeros(3), None)]),
+            "record 1 has the fields data (Tensor), data2 (NoneType), the first one has data",
+            "-1",
+        ),
+        (
+            lambda: DataLoader([{"x": 1.5, "y": 1 if i < 9 else None} for i in range(10)]),
+            "y of record 9 is NoneType",
+            "-1",
+        ),
     ],
 )
 def test_what_cannot_be_translated_is_refused_with_the_way_out(
@@ -185,9 +207,18 @@ def test_the_report_says_what_becomes_of_keywords(capsys: pytest.CaptureFixture[
     dropped = {part.name.partition("=")[0]: part.note for part in loader.report.dropped}
     assert set(dropped) == {"num_workers", "timeout"}
     advice = [part.name for part in loader.report.advice]
-    assert advice == ['.torch(batch="dict")', "python_workers=3"]
+    workers = min(3, len(os.sched_getaffinity(0)))  # more than there are cores only wait
+    more = [f"python_workers={workers}"] if workers > 1 else []
+    assert advice == ['.torch(batch="dict")', *more]
     assert "seed=77" in printed and loader.state_dict()["seed"] == 77
     assert loader.report.records_checked == 11 and "compared     11 records" in printed
+
+
+def test_the_comparison_holds_no_batches_that_the_loader_wants_back() -> None:
+    pictures = [(torch.zeros(3, 200, 200, dtype=torch.uint8), i) for i in range(64)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert translated(DataLoader(pictures, batch_size=4)).report.records_checked == 32
 
 
 def test_headrace_imports_neither_torch_nor_torchvision() -> None:

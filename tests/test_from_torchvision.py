@@ -107,6 +107,29 @@ def test_what_has_no_operator_runs_as_it_is(pictures: Path) -> None:
     ]
 
 
+def test_random_erasing_is_native_where_its_value_is_given(pictures: Path) -> None:
+    v1, v2 = tv.transforms, tv.transforms.v2
+    for version, value, native in (
+        (v1, 0, True),
+        (v1, (0.1, 0.2, 0.3), True),
+        (v1, "random", False),
+        (v2, 0.5, True),
+        (v2, "random", False),
+    ):
+        erasing = version.RandomErasing(p=1.0, scale=(0.2, 0.3), value=value)
+        steps = [v1.Resize((40, 40)), v1.ToTensor(), erasing]
+        dataset = folder(pictures, v1.Compose(steps))
+        loader = translated(DataLoader(dataset, batch_size=4))
+        part = next(p for p in loader.report.parts if p.name.startswith("RandomErasing"))
+        assert part.became == ("native" if native else "Python step"), part
+        if not native:
+            assert 'value="random"' in part.note
+            continue
+        wanted = np.float32(np.broadcast_to(value, 3)).reshape(3, 1, 1)
+        for image in next(iter(loader)).image:
+            assert 0.1 < np.all(image == wanted, axis=0).mean() < 0.4
+
+
 def test_other_shapes_and_dtypes_are_declared(pictures: Path) -> None:
     v1 = tv.transforms
     recipe = v1.Compose([v1.Resize((5, 6)), own.Grow(), torch.from_numpy])

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace import _core
 from headrace import transforms as T
 from headrace.loader import Loader
 from headrace.migrate import check as comparison
 from headrace.migrate import dataset as datasets
 from headrace.migrate.dataset import REFUSED, Dataset
 from headrace.migrate.order import keywords_from
-from headrace.migrate.originals import OnTarget, name_of, seeded, value_crossing
+from headrace.migrate.originals import OnTarget, described, name_of, seeded, value_crossing
 from headrace.migrate.report import ADVICE, CHANGED, DROPPED, NATIVE, PYTHON, Report
 from headrace.migrate.transform_list import Form, Translated, shown, translate
 
@@ -146,8 +147,14 @@ def _label_step(dataset: Dataset) -> Translated | None:
         with seeded(0):
             return transform(label)
 
-    value = value_crossing(steadily(dataset.raw(0)["label"]))
+    given = steadily(dataset.raw(0)["label"])
+    value = value_crossing(given)
     returns = None
+    if not isinstance(value, (str, bytes)) and value.dtype.name not in _core.DType.__members__:
+        raise REFUSED.error(
+            f"target_transform makes the label {described(given)}",
+            hint="a number, an array, a tensor or text; a label that is not there is -1, say",
+        )
     if isinstance(value, (str, bytes)) or (value.dtype, value.shape) != ("int64", ()):
         returns = {"label": datasets._declared("label", [value])}
     return Translated(
@@ -183,9 +190,11 @@ def _note_the_rest(dataloader: Any, dataset: Dataset, report: Report, python_wor
             "put the loop over the loader under `if __name__ == '__main__':`",
         )
     elif report.python:
-        count = getattr(dataloader, "num_workers", 0) or 4
-        report.add(
-            f"python_workers={count}",
-            ADVICE,
-            f"runs the steps in Python in {count} processes; now they have one thread",
-        )
+        cores = _core.allowed_cores()
+        count = min(cores, getattr(dataloader, "num_workers", 0) or cores)
+        if count > 1:
+            report.add(
+                f"python_workers={count}",
+                ADVICE,
+                f"runs the steps in Python in {count} processes; now they have one thread",
+            )

@@ -62,7 +62,14 @@ def _records(dataset: Dataset, picks: Any, steps: list[Translated]) -> list[dict
     source = subset(dataset.source, picks)
     options: dict[str, Any] = {"batch_size": 1, "ragged": "list", "shard": False, "index": False}
     with Loader(source, pipeline, fields=dataset.fields, **options) as loader:
-        return [{name: values[0] for name, values in batch._asdict().items()} for batch in loader]
+        return [
+            {name: _kept(values[0]) for name, values in batch._asdict().items()} for batch in loader
+        ]
+
+
+def _kept(value: Any) -> Any:
+    """With memory of its own: the loader's is wanted for the batches that follow."""
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def _expected(

@@ -14,7 +14,13 @@ import numpy as np
 from headrace import _core
 from headrace import transforms as T
 from headrace.errors import declare
-from headrace.migrate.originals import Fetch, seeded, value_crossing
+from headrace.migrate.originals import (
+    Fetch,
+    NotLikeTheFirst,
+    described,
+    seeded,
+    value_crossing,
+)
 from headrace.objects import _is_integer, _is_picture
 from headrace.sources import Source, _array_of, records, subset
 from headrace.sources import _is_picture as is_picture_file
@@ -239,19 +245,35 @@ def _fetched(dataset: Any, rows: Any, reason: str) -> Dataset:
     numbers = np.arange(len(dataset)) if rows is None else rows
     with seeded(0):
         named = isinstance(dataset[int(numbers[0])], Mapping)
-    steady = Fetch(dataset, steady=True)
-    probes = [steady.fields(int(numbers[i]), 0) for i in (0, len(numbers) // 2, -1)]
+    first = _record(Fetch(dataset, steady=True), numbers, 0)
+    steady = Fetch(dataset, tuple(first), steady=True)
+    probes = [first, *(_record(steady, numbers, i) for i in (len(numbers) // 2, -1))]
     returns = {name: _declared(name, [p[name] for p in probes]) for name in probes[0]}
     return Dataset(
         type(dataset).__name__,
         records(index=np.ascontiguousarray(numbers, np.int64)),
         tuple(returns),
-        lambda i: steady.fields(int(numbers[i]), 0),
-        steps=[T.Python(Fetch(dataset), returns, fields="index")],
+        lambda i: _record(steady, numbers, i),
+        steps=[T.Python(Fetch(dataset, tuple(first)), returns, fields="index")],
         steady=[T.Python(steady, returns, fields="index")],
         named=named,
         note=reason,
     )
+
+
+def _record(fetch: Fetch, numbers: Any, i: int) -> dict[str, Any]:
+    try:
+        return fetch.fields(int(numbers[i]), 0)
+    except NotLikeTheFirst as reason:
+        raise REFUSED.error(str(reason), hint=_FLAT) from None
+
+
+_FLAT = (
+    "records are tuples or dictionaries of tensors, arrays, numbers and text, the same in each. Of "
+    '(image, target) with a dictionary of targets make one, {"image": image, **target}, with '
+    'ragged="list" where shapes differ (hr.coco() reads COCO); a label that is not there is a '
+    "number, such as -1"
+)
 
 
 def _declared(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
@@ -261,8 +283,8 @@ def _declared(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
         return "uint8", (), "text" if isinstance(first, str) else "bytes"
     if first.dtype.name not in _core.DType.__members__:
         raise REFUSED.error(
-            f"{name} of a record is {type(values[0]).__name__}",
-            hint="records are tuples or dictionaries of tensors, arrays, numbers and text",
+            f"{name} of a record is {described(values[0])}",
+            hint=_FLAT,
         )
     shapes = {value.shape for value in values}
     shape = [n if all(s[i] == n for s in shapes) else -1 for i, n in enumerate(first.shape)]

@@ -11,11 +11,12 @@ import contextlib
 import importlib
 import random
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from headrace import _core
 from headrace.objects import _named
 
 Pixels = np.ndarray[Any, Any]
@@ -102,11 +103,16 @@ class OnTarget:
             return pixels_from_value(self.transform(int(label)))
 
 
-class Fetch:
-    """A map-style dataset as a step: record number in, its fields out."""
+class NotLikeTheFirst(TypeError):
+    """A record has other fields than record 0, or a value that no field can hold."""
 
-    def __init__(self, dataset: Any, steady: bool = False) -> None:
+
+class Fetch:
+    """A map-style dataset as a step: record number in, its fields out. ``names``: of record 0."""
+
+    def __init__(self, dataset: Any, names: Sequence[str] = (), steady: bool = False) -> None:
         self.dataset = dataset
+        self.names = list(names)
         self.steady = steady
         self.__name__ = type(dataset).__name__
 
@@ -116,7 +122,31 @@ class Fetch:
     def fields(self, index: int, seed: int) -> dict[str, Any]:
         with seeded(seed):
             values = _named(self.dataset[index])
-        return {name: value_crossing(value) for name, value in values.items()}
+        if self.names and set(values) != set(self.names):
+            raise NotLikeTheFirst(
+                f"record {index} has the fields {_listed(values)}, the first one has "
+                f"{', '.join(self.names)}"
+            )
+        return {name: _field_crossing(index, name, value) for name, value in values.items()}
+
+
+def _listed(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} ({type(value).__name__})" for name, value in values.items())
+
+
+def _field_crossing(index: int, name: str, value: Any) -> Any:
+    crossed = value_crossing(value)
+    if isinstance(crossed, (str, bytes)) or crossed.dtype.name in _core.DType.__members__:
+        return crossed
+    raise NotLikeTheFirst(f"{name} of record {index} is {described(value)}")
+
+
+def described(value: Any) -> str:
+    """What a value is that no field can hold."""
+    if isinstance(value, Mapping):
+        return f"a dictionary ({', '.join(map(str, value))})"
+    kind = type(value).__name__
+    return f"{kind} of {value.dtype}" if hasattr(value, "dtype") else kind
 
 
 def value_crossing(value: Any) -> Any:

@@ -299,6 +299,21 @@ def _flip(transform: Any, form: Form) -> Made:
     return [kind(p=float(transform.p))], [kind(p=1.0)], always
 
 
+def _random_erasing(transform: Any, form: Form) -> Made:
+    if form.kind == "pil":
+        raise NoOperator("torchvision does not erase in pictures of Pillow")
+    value = transform.value
+    if value is None or isinstance(value, str):
+        raise NoOperator('value="random": Headrace\'s RandomErasing sets numbers that are given')
+    ours = T.RandomErasing(
+        p=float(transform.p),
+        scale=_numbers(transform.scale),
+        ratio=_numbers(transform.ratio),
+        value=_numbers(value),
+    )
+    return [ours], [], lambda value: value  # nothing that is not random is left
+
+
 def _normalize(transform: Any, form: Form) -> Made:
     ours = T.Normalize(_numbers(transform.mean), _numbers(transform.std))
     return [ours], [ours], transform
@@ -348,6 +363,7 @@ _MAKERS: dict[str, Callable[[Any, Form], Made]] = {
     "Pad": _pad,
     "RandomHorizontalFlip": _flip,
     "RandomVerticalFlip": _flip,
+    "RandomErasing": _random_erasing,
     "Normalize": _normalize,
     "ToTensor": _to_tensor,
     "ToDtype": _to_dtype,
