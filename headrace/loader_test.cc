@@ -232,6 +232,18 @@ TEST(Loader, AnInterruptReachesTheWaitingConsumer) {
   EXPECT_TRUE(loader.next());  // and the loader goes on
 }
 
+TEST(Loader, BatchesThatOverflowOverTheRanksAreRefused) {
+  auto source = std::make_shared<Numbers>(10);
+  for (const int64_t size : {int64_t{1} << 61, int64_t{1} << 62, int64_t{1} << 30}) {
+    LoaderOptions large = options(size);
+    large.world_size = 8;
+    EXPECT_THROW(Loader(source, {}, large), Exception);
+    large.batch_size = 0;
+    large.global_batch_size = 8 * (size >> 3) * 8;
+    EXPECT_THROW(Loader(source, {}, large), Exception);
+  }
+}
+
 TEST(Loader, MisuseIsRefusedBeforeAnyThreadStarts) {
   auto source = std::make_shared<Numbers>(10);
   LoaderOptions both = options(2);
