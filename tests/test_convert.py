@@ -189,3 +189,14 @@ def test_the_command_prints_its_report(pictures: Path, tmp_path: Path) -> None:
     assert report["records"] == len(hr.open(pictures))
     assert report["verified"] and report["bytes"] == out.stat().st_size
     assert CliRunner().invoke(app, call).exit_code == 2  # it stands there now
+
+
+@pytest.mark.parametrize(("to", "package"), [("hdf5", "h5py"), ("lmdb", "lmdb")])
+def test_a_package_that_is_missing_is_named_with_the_way_to_get_it(
+    to: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    source = hr.records(image=np.zeros((2, 3, 4, 4), np.uint8), label=[0, 1])
+    with pytest.raises(hr.UnsupportedError, match="HR0297") as caught:
+        hr.convert(source, tmp_path / "x", to)
+    assert caught.value.hint == f"pip install {package}"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import json
 import re
@@ -29,6 +30,20 @@ def test_every_link_leads_to_a_file(page: Path) -> None:
     for link in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
         if "://" not in link:
             assert (page.parent / link).exists(), f"{page.name} links to {link}"
+
+
+def anchors_of(page: Path) -> set[str]:
+    """Of its headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", h.replace("`", "").lower()).replace(" ", "-") for h in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_anchor_of_a_link_is_a_heading(page: Path) -> None:
+    for link, anchor in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", page.read_text()):
+        if "://" not in link:
+            target = page.parent / link if link else page
+            assert anchor in anchors_of(target), f"{page.name} links to {link}#{anchor}"
 
 
 def test_every_command_that_the_readme_names_exists() -> None:
@@ -134,9 +149,15 @@ def test_the_reference_has_a_page_for_all_that_is_registered(tmp_path: Path) -> 
     for page, records in pages.items():
         text = (tmp_path / page).read_text()
         assert [name for name in records if name not in text] == []
-    for page in tmp_path.glob("*.md"):
-        for link in re.findall(r"\]\(([\w-]+\.md)", page.read_text()):
-            assert (tmp_path / link).exists(), f"{page.name} links to {link}"
+    for page in tmp_path.rglob("*.md"):
+        for link in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
+            assert "://" in link or (page.parent / link).exists(), f"{page.name} links to {link}"
+    if importlib.util.find_spec("markdown_it"):
+        index = (tmp_path / "index.html").read_text()
+        for link in re.findall(r'href="([^"#]+\.html)', index):
+            assert (tmp_path / link).exists(), link
+        assert 'href="formats/index.html"' in index and 'href="loader.html"' in index
+        assert 'id="row-indexes"' in (tmp_path / "sources.html").read_text()
 
 
 def test_every_error_code_that_is_written_somewhere_is_explained() -> None:

@@ -9,6 +9,7 @@ HTML beside it. Nothing of it is committed: the records in the code are the sour
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import shutil
 import sys
@@ -130,27 +131,55 @@ def signature(name: str, value: Any) -> str:
     return f"```python\n{name}{text}\n```"
 
 
-def guides() -> dict[str, str]:
-    """The hand-written pages, with links as they are needed when all lie in one folder."""
-    pages = {path.name: path.read_text() for path in sorted((ROOT / "docs").glob("*.md"))}
-    for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"):
-        pages[name] = (ROOT / name).read_text()
-    return {
-        name: re.sub(r"\]\((?:\.\./|docs/)*", "](", text).replace("](LICENSE)", "](../../LICENSE)")
-        for name, text in pages.items()
-    }
+def guides(output: Path) -> dict[str, str]:
+    """The hand-written pages by their place in the output, with links that lead on from there."""
+    pages = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
+    pages += sorted((ROOT / "docs").rglob("*.md"))
+    places = {page: place_of(page) for page in pages}
+
+    def relinked(page: Path) -> str:
+        here = (output / places[page]).parent
+
+        def target(match: re.Match[str]) -> str:
+            link, anchor = match[1], match[2] or ""
+            if "://" in link:
+                return match[0]
+            meant = (page.parent / link).resolve()
+            there = meant  # code and examples stay in the checkout
+            if meant in places or meant.is_relative_to(ROOT / "docs" / "images"):
+                there = output / place_of(meant)
+            return f"]({os.path.relpath(there, here)}{anchor})"
+
+        return re.sub(r"\]\(([^)#\s]+)(#[^)\s]*)?\)", target, page.read_text())
+
+    return {place: relinked(page) for page, place in places.items()}
 
 
-def write_html(folder: Path) -> None:
+def place_of(page: Path) -> str:
+    """docs/formats/coco.md -> formats/coco.md; README.md stays."""
+    inside = page.relative_to(ROOT).as_posix()
+    return inside.removeprefix("docs/")
+
+
+def slug(heading: str) -> str:
+    """The anchor of a heading, as GitHub makes it."""
+    words = re.sub(r"<[^>]*>|[`*_]", "", heading).lower()
+    return re.sub(r"[^\w\- ]", "", words).strip().replace(" ", "-")
+
+
+def write_html(folder: Path, places: Iterable[str]) -> None:
     try:
         from markdown_it import MarkdownIt
     except ImportError:
         print("no HTML: markdown-it-py is not installed")
         return
     renderer = MarkdownIt("commonmark").enable("table")
-    for page in sorted(folder.glob("*.md")):
+    for page in (folder / place for place in places):
         body = renderer.render(page.read_text())
-        body = re.sub(r'href="([\w-]+)\.md(#[\w-]*)?"', r'href="\1.html\2"', body)
+        body = re.sub(r'href="([\w./-]+)\.md(#[^"]*)?"', r'href="\1.html\2"', body)
+        body = re.sub(
+            r"<h(\d)>(.*?)</h\1>", lambda h: f'<h{h[1]} id="{slug(h[2])}">{h[2]}</h{h[1]}>', body
+        )
         title = page.read_text().partition("\n")[0].lstrip("# ")
         page.with_suffix(".html").write_text(
             f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
@@ -162,7 +191,8 @@ def main(output: Path) -> int:
     import headrace
     from headrace import _core, errors
 
-    pages = guides() | {
+    output = output.resolve()
+    pages = guides(output) | {
         "operators.md": operators_page(_core.operators()),
         "formats.md": formats_page(_core.formats(), _core.codecs()),
         "errors.md": errors_page(errors.all_codes()),
@@ -175,10 +205,11 @@ def main(output: Path) -> int:
     pages["index.md"] += "\n## Reference\n\n" + links
     output.mkdir(parents=True, exist_ok=True)
     for name, text in pages.items():
+        (output / name).parent.mkdir(parents=True, exist_ok=True)
         (output / name).write_text(text)
     if (ROOT / "docs/images").is_dir():
         shutil.copytree(ROOT / "docs/images", output / "images", dirs_exist_ok=True)
-    write_html(output)
+    write_html(output, pages)
     print(f"{len(pages)} pages: {output / 'index.html'}")
     return 0
 

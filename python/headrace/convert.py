@@ -30,6 +30,13 @@ _WRONG_OPTION = declare(
     "convert() writes folder, tar (WebDataset), tfrecord, recordio, lmdb, hdf5 or pack. Not every "
     "container can hold every field: a folder, RecordIO and LMDB have a picture and a label.",
 )
+_NO_PACKAGE = declare(
+    "HR0297",
+    "unsupported",
+    "package missing for this container",
+    "HDF5 files are written by h5py and LMDB environments by lmdb, which Headrace does not bring. "
+    "Reading either needs neither.",
+)
 
 
 def convert(
@@ -54,7 +61,8 @@ def convert(
 
     Files are written in ``dest + ".partial"`` and renamed when they are whole, with the SHA-256 of
     each. After an interruption the same call goes on where it stopped.
-    ConfigError HR0277, HR0414, HR0415 (of a pack HR0446); StorageError HR0275 of a full disk;
+    ConfigError HR0277, HR0414, HR0415 (of a pack HR0446); UnsupportedError HR0297 of a package
+    that is missing; StorageError HR0275 of a full disk;
     DataError HR0416 and what reading a record gives.
     """
     if to not in FORMATS:
@@ -75,8 +83,10 @@ def convert(
         container = containers.container(to)
         try:
             container.check(src.schema)
-        except (TypeError, ImportError) as error:
+        except TypeError as error:
             raise _WRONG_OPTION.error(f"[{to}] {error}") from error
+        except ImportError as error:
+            raise _NO_PACKAGE.error(f"[{to}] {error}", hint=f"pip install {error.name}") from error
         conversion = Conversion(src, target, to, min(shards, max(1, len(src))), overwrite)
         report = conversion.run(threads or _core.allowed_cores(), tell)
     if verify:

@@ -72,7 +72,8 @@ class Loader(Outputs):
             docs/resident.md.
         on_error: "raise", "substitute" or "skip" a bad record. error_budget: how many an epoch may
             have, as a count, a share or both. quarantine: a JSON-lines file that lists them.
-        last_batch: "keep", "drop" or "pad" the incomplete one; "pad" sets ``valid``.
+        last_batch: "keep", "drop" or "pad" the incomplete one; the field ``valid`` then says which
+            records count.
         shard: "auto" (torch.distributed or torchrun), False, or (rank, world_size).
         memory_format: "channels_first" or "channels_last" in memory; the shape is (B, C, H, W).
         ragged: "list" delivers fields whose records differ in shape as lists.
@@ -83,7 +84,8 @@ class Loader(Outputs):
             one that ``headrace.index`` made, if it did; "auto": also note it while decoding, so
             that the next epochs are faster; a path of one made elsewhere; False.
 
-    Raises ConfigError before any thread starts where the call makes no sense.
+    docs/loader.md has the cost of each, and an example. Raises ConfigError before any thread starts
+    where the call makes no sense.
     """
 
     def __init__(
