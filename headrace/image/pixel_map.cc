@@ -166,7 +166,7 @@ const PixelMap* PixelMap::then(const MapStep& step) const {
 }
 
 double PixelMap::value(double x, int channel) const {
-  float value = static_cast<float>(x);
+  float value = rounded(static_cast<float>(x), input_);  // as it would lie in memory
   DType dtype = input_;
   for (const MapStep& step : steps_) {
     if (step.kind == MapStep::Kind::kConvert) {

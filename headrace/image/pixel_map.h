@@ -43,7 +43,8 @@ class PixelMap {
 
   // For uint8 input: how to store a row of channel c (kernels/store.h).
   const StoreTable& table(int channel) const { return tables_[channel]; }
-  // One value of channel c through all steps, with the oracle's arithmetic; the scalar reference.
+  // One value of channel c, rounded to the input's dtype, through all steps, with the oracle's
+  // arithmetic; the scalar reference.
   double value(double x, int channel) const;
 
  private:

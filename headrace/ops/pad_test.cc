@@ -34,6 +34,21 @@ TEST(Pad, FillIsOfTheDtypeAtThatPoint) {
   EXPECT_EQ(record.grid().at(1, 1, 1), float(kGrid.at(1, 0, 0)) * (1.0f / 255));
 }
 
+// NumPy: np.float32(np.float16(0.1)), and ml_dtypes.bfloat16(0.1).
+TEST(Pad, AFillOfANarrowDtypeIsRoundedBeforeWhatFollows) {
+  const auto border = [](DType dtype) {
+    TestRecord record({{kGrid}});
+    record.apply(*make_op("ToDtype", {{"dtype", dtype}, {"scale", true}}));
+    EXPECT_TRUE(record.renderer().materialize(record.recipe()));
+    record.apply(*make_op("Pad", {{"padding", int64_t{1}}, {"fill", 0.1}}))
+        .apply(*make_op("ToDtype", {{"dtype", DType::kFloat32}}));
+    return record.grid().at(2, 0, 0);
+  };
+  EXPECT_EQ(border(DType::kFloat16), 0.0999755859375);
+  EXPECT_EQ(border(DType::kBFloat16), 0.10009765625);
+  EXPECT_EQ(border(DType::kFloat32), 0.1f);
+}
+
 TEST(Pad, WhatMakesNoSenseIsRefused) {
   EXPECT_EQ(refusal("Pad", {{"padding", Ints{1, 2, 3}}}),
             "HR0510 [Pad] padding must have 1, 2 or 4 values (got 3) | all borders; left/right and "

@@ -21,7 +21,8 @@ class Generator {
 
   // `floats` says whether the image is of a floating dtype at this point.
   Spec geometry(bool floats) {
-    const double fill = floats ? below(5) / 4.0 : below(3) * 100.0;
+    // Tenths are no values of the narrow dtypes.
+    const double fill = floats ? below(11) / 10.0 : below(3) * 100.0;
     switch (below(9)) {
       case 0:
         return spec("RandomHorizontalFlip", {{"p", below(3) / 2.0}});
