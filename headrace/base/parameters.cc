@@ -335,11 +335,19 @@ std::string_view nearest_name(std::string_view name,
     }
     return d[a.size()][b.size()];
   };
+  // "img" of "image": what people leave out when they are in a hurry.
+  const auto abbreviates = [&](std::string_view candidate) {
+    if (name.size() < 3 || candidate.empty() || lower(name[0]) != lower(candidate[0])) return false;
+    size_t at = 0;
+    for (const char c : candidate) at += at < name.size() && lower(c) == lower(name[at]);
+    return at == name.size();
+  };
   if (name.size() > 100) return {};  // nobody meant one of these
   std::string_view best;
   size_t best_distance = std::max<size_t>(2, name.size() / 3) + 1;
   for (std::string_view candidate : candidates) {
-    const size_t d = distance(name, candidate);
+    const size_t d = abbreviates(candidate) ? std::min<size_t>(1, distance(name, candidate))
+                                            : distance(name, candidate);
     // A name of two letters is not "near" to everything.
     if (d < best_distance && d < std::max(name.size(), candidate.size())) {
       best = candidate;

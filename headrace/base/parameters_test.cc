@@ -155,6 +155,8 @@ TEST(NearestName, FindsSlipsAndRefusesStrangers) {
   EXPECT_EQ(nearest_name("CentreCrop", names), "CenterCrop");
   EXPECT_EQ(nearest_name("RandomCorp", names), "RandomCrop");
   EXPECT_EQ(nearest_name("Mosaic", names), "");
+  EXPECT_EQ(nearest_name("img", {"id", "image", "label"}), "image");
+  EXPECT_EQ(nearest_name("lbl", {"id", "image", "label"}), "label");
   EXPECT_EQ(nearest_name("q", names), "");
   EXPECT_EQ(nearest_name(std::string(100000, 'x'), names), "");
 }
