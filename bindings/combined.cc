@@ -3,6 +3,7 @@
 #include "headrace/formats/combined.h"
 
 #include "bindings/bindings.h"
+#include "headrace/formats/field_kinds.h"
 #include "headrace/formats/subset.h"
 
 namespace headrace::python {
@@ -35,8 +36,8 @@ nb::list kfold_source(const SourceHandle& source, int folds, uint64_t seed,
 }
 
 SourceHandle join_sources(const SourceHandle& left, const SourceHandle& right, std::string on,
-                          const nb::dict& rename) {
-  JoinOptions options{.on = std::move(on)};
+                          const nb::dict& rename, std::vector<std::string> kinds) {
+  JoinOptions options{.on = std::move(on), .rename = {}, .kinds = std::move(kinds)};
   for (const auto& [from, to] : rename) {
     options.rename[nb::cast<std::string>(from)] = nb::cast<std::string>(to);
   }
@@ -71,9 +72,30 @@ void bind_combined(nb::module_& module) {
          uint64_t seed) { return SourceHandle{mix(sources_of(sources), weights, size, seed)}; },
       nb::arg("sources"), nb::arg("weights"), nb::arg("size"), nb::arg("seed"));
   module.def("join", &join_sources, nb::arg("left"), nb::arg("right"), nb::arg("on"),
-             nb::arg("rename"),
-             nb::sig("def join(left: Source, right: Source, on: str, rename: dict[str, str]) -> "
-                     "Source"));
+             nb::arg("rename"), nb::arg("kinds"),
+             nb::sig("def join(left: Source, right: Source, on: str, rename: dict[str, str], "
+                     "kinds: collections.abc.Sequence[str]) -> Source"));
+  module.def(
+      "with_kinds",
+      [](const SourceHandle& source, const std::vector<std::string>& kinds) {
+        return SourceHandle{with_kinds(source.source, kinds_from(kinds))};
+      },
+      nb::arg("source"), nb::arg("kinds"), "kinds: [\"seg=mask\"].");
+  module.def(
+      "with_evident_kinds",
+      [](const SourceHandle& source, const std::vector<std::string>& kinds) {
+        return SourceHandle{with_evident_kinds(source.source, kinds_from(kinds))};
+      },
+      nb::arg("source"), nb::arg("kinds"),
+      "Also those that follow from names. kinds: [\"seg=mask\"].");
+  module.def(
+      "evident_kind",
+      [](std::string name, DType dtype, Shape shape) {
+        const Field field{std::move(name), FieldKind::kTensor, dtype, std::move(shape), false};
+        return name_of(evident_kind(field, {}));
+      },
+      nb::arg("name"), nb::arg("dtype"), nb::arg("shape"),
+      "What a tensor of this name and shape is taken for.");
 }
 
 }  // namespace headrace::python

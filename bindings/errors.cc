@@ -54,6 +54,20 @@ void rethrow_keyboard_interrupt(const std::exception& failure) {
   if (raised && raised->matches(PyExc_KeyboardInterrupt)) throw;
 }
 
+std::string first_line_of(const std::exception& failure) {
+  const auto* raised = dynamic_cast<const nb::python_error*>(&failure);
+  if (!raised) return failure.what();
+  return nb::cast<std::string>(nb::str(raised->type().attr("__name__"))) + ": " +
+         bytes_from_text(nb::str(raised->value()));
+}
+
+std::string bytes_from_text(nb::handle text) {
+  PyObject* encoded = PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace");
+  if (!encoded) nb::raise_python_error();
+  const nb::bytes bytes = nb::steal<nb::bytes>(encoded);
+  return {bytes.c_str(), bytes.size()};
+}
+
 nb::str str_from_bytes(std::string_view bytes) {
   PyObject* text =
       PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "surrogateescape");

@@ -63,19 +63,26 @@ void PythonStep::fail(HostCall& call, std::string what) const {
 
 // A dictionary of the fields that come back, or the text of what went wrong.
 void PythonStep::take_result(nb::handle result, HostCall& call) const {
-  if (PyUnicode_Check(result.ptr())) return fail(call, nb::cast<std::string>(result));
+  if (PyUnicode_Check(result.ptr())) return fail(call, bytes_from_text(result));
   for (auto [name, value] : nb::borrow<nb::dict>(result)) {
-    call.output_names.push_back(nb::cast<std::string>(name));
-    call.outputs.push_back(value_from_object(value));
+    const std::string field = bytes_from_text(name);
+    try {
+      call.outputs.push_back(value_from_object(value));
+      call.output_names.push_back(field);
+    } catch (const std::exception& failure) {  // this record's alone
+      rethrow_keyboard_interrupt(failure);
+      return fail(call, "\"" + field + "\": " + first_line_of(failure));
+    }
   }
 }
 
 void PythonStep::call(std::span<HostCall* const> calls) {
   nb::gil_scoped_acquire gil;
   try {
-    nb::list asked;
+    nb::list asked, kinds;  // those of the first record's fields are those of all
     for (HostCall* call : calls) asked.append(arguments_of(*call));
-    const nb::list results = nb::borrow<nb::list>(run_.get()(asked));
+    for (const HostValue& value : calls.front()->inputs) kinds.append(name_of(value.kind));
+    const nb::list results = nb::borrow<nb::list>(run_.get()(asked, kinds));
     for (size_t i = 0; i < calls.size(); ++i) take_result(results[i], *calls[i]);
   } catch (const std::exception& failure) {
     rethrow_keyboard_interrupt(failure);
@@ -91,11 +98,19 @@ void PythonStep::call(std::span<HostCall* const> calls) {
 }
 
 void bind_host_function(nb::module_& module) {
+  nb::enum_<HostGeometry>(module, "HostGeometry",
+                          "What is known of what a step does to the place of things in a picture.")
+      .value("unknown", HostGeometry::kUnknown)
+      .value("moves", HostGeometry::kMoves)
+      .value("alone", HostGeometry::kAlone);
   nb::class_<PythonStep>(module, "PythonStep", "A function in the list of transforms.")
-      .def(nb::init<std::string, std::vector<std::string>, std::vector<Field>, nb::object>(),
-           nb::arg("name"), nb::arg("inputs"), nb::arg("returns"), nb::arg("run"),
-           "run: list of (values, words of randomness), a pair a record -> list of dictionaries of "
-           "the fields that come back, or of texts that say what went wrong.");
+      .def(nb::init<std::string, std::vector<std::string>, std::vector<Field>, HostGeometry,
+                    nb::object>(),
+           nb::arg("name"), nb::arg("inputs"), nb::arg("returns"), nb::arg("geometry"),
+           nb::arg("run"),
+           "run: list of (values, words of randomness), a pair a record, and the kinds of the "
+           "fields -> list of dictionaries of the fields that come back, or of texts that say what "
+           "went wrong.");
 }
 
 }  // namespace headrace::python

@@ -23,7 +23,9 @@ const Register<ErrorCode> registered_record_failed(kRecordFailed);
 void take_value(nb::handle value, FieldData& field, RecordData& record) {
   if (value.is_none()) return;
   if (PyLong_Check(value.ptr())) {
-    field.scalar = nb::cast<int64_t>(value);
+    int beyond = 0;
+    field.scalar = PyLong_AsLongLongAndOverflow(value.ptr(), &beyond);
+    if (beyond != 0) throw std::overflow_error("an integer beyond 64 bits");
     return;
   }
   Buffer& memory = record.owned.emplace_back();
@@ -92,10 +94,18 @@ class HostSource final : public Source {
   }
 
  private:
-  // A list of values by field, or the text of what went wrong.
+  // A list of values by field, or the text of what went wrong. What cannot cross is the record's
+  // own error: its neighbours of the call are well.
   void take_record(nb::handle values, RecordData& out) const {
-    if (PyUnicode_Check(values.ptr())) return fail(out, nb::cast<std::string>(values));
-    for (size_t i = 0; i < schema_.size(); ++i) take_value(values[i], out.fields[i], out);
+    if (PyUnicode_Check(values.ptr())) return fail(out, bytes_from_text(values));
+    for (size_t i = 0; i < schema_.size(); ++i) {
+      try {
+        take_value(values[i], out.fields[i], out);
+      } catch (const std::exception& failure) {
+        rethrow_keyboard_interrupt(failure);
+        return fail(out, schema_[i].name + ": " + first_line_of(failure));
+      }
+    }
   }
 
   void fail(RecordData& record, std::string what) const {
@@ -135,7 +145,7 @@ void set_opener(nb::object function) {
 }  // namespace
 
 FieldKind kind_from_name(std::string_view kind) {
-  for (int i = 0; i <= static_cast<int>(FieldKind::kBytes); ++i) {
+  for (int i = 0; i < kFieldKinds; ++i) {
     const FieldKind known = static_cast<FieldKind>(i);
     if (name_of(known) == kind) return known;
   }

@@ -17,14 +17,16 @@ namespace headrace::python {
 class PythonStep final : public HostFunction {
  public:
   PythonStep(std::string name, std::vector<std::string> inputs, std::vector<Field> returns,
-             nb::object run)
+             HostGeometry geometry, nb::object run)
       : name_(std::move(name)),
         inputs_(std::move(inputs)),
         returns_(std::move(returns)),
+        geometry_(geometry),
         run_(std::move(run)) {}
   std::string name() const override { return name_; }
   std::vector<std::string> inputs() const override { return inputs_; }
   std::vector<Field> returns() const override { return returns_; }
+  HostGeometry geometry() const override { return geometry_; }
   void call(std::span<HostCall* const> calls) override;
 
  private:
@@ -33,6 +35,7 @@ class PythonStep final : public HostFunction {
   const std::string name_;
   const std::vector<std::string> inputs_;
   const std::vector<Field> returns_;
+  const HostGeometry geometry_;
   const OwnedObject run_;
 };
 

@@ -193,6 +193,7 @@ LoaderOptions options_from_dict(const nb::dict& given, const SamplerHandle* samp
   options.shuffle_window = nb::cast<int64_t>(given["shuffle_window"]);
   options.cache = nb::cast<size_t>(given["cache"]);
   options.resident = nb::cast<ResidentUse>(given["resident"]);
+  options.plan.looks = nb::cast<bool>(given["looks"]);
   options.view = nb::cast<bool>(given["view"]);
   options.fraction = nb::cast<double>(given["fraction"]);
   options.resident_on_device = nb::cast<bool>(given["resident_on_device"]);

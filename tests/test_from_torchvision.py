@@ -203,7 +203,17 @@ def test_coco_is_read_from_its_file(pictures: Path, tmp_path: Path) -> None:
     dataloader = DataLoader(dataset, batch_size=4, collate_fn=first_of)
     with pytest.raises(hr.ConfigError, match="annotations="):
         translated(dataloader, collate="default")
-    loader = translated(dataloader, collate="default", annotations=file)
+    given: dict[str, Any] = {"collate": "default", "annotations": file}
+    with pytest.raises(hr.ConfigError, match=r"Resize.* would leave .boxes"):
+        translated(dataloader, **given)
+    classified = translated(dataloader, **given, fields=("image", "labels"))
+    assert classified.report.records_checked == 23
+    assert next(iter(classified))._fields == ("image", "labels")
+    dataset = tv.datasets.CocoDetection(
+        str(pictures), str(file), transform=tv.transforms.ToTensor()
+    )
+    dataloader = DataLoader(dataset, batch_size=4, collate_fn=first_of)
+    loader = translated(dataloader, **given)
     assert loader.report.records_checked == 23
     boxes = [boxes for batch in loader for boxes in batch.boxes]
     assert [len(box) for box in boxes] == [len(target) for _, target in dataset]

@@ -231,7 +231,9 @@ def test_columns_are_sources(pictures: Path) -> None:
     names, words = [path.parent.name for path in files], ["a", "b"] * 11 + ["c"]
     source = hr.records(image=files, label=names, box=boxes, text=words)
     assert source.classes == ["cat", "dog", "eel"]
-    batch = next(iter(hr.Loader(source, {"image": [SMALL], "text": None}, batch_size=23)))
+    batch = next(
+        iter(hr.Loader(source, {"image": [SMALL], "box": [], "text": None}, batch_size=23))
+    )
     assert batch._fields == ("image", "label", "box")
     np.testing.assert_array_equal(batch.box, boxes)
     np.testing.assert_array_equal(batch.image[1], resized(files[1], 8, 8))
@@ -259,3 +261,44 @@ def test_a_long_wait_says_which_stage_it_waits_for() -> None:
     threading.Timer(0.4, release.set).start()
     with pytest.warns(hr.Warning, match="still waits for a Python step"):
         list(loader)
+
+
+def test_an_argument_that_is_no_field_is_told_what_arguments_are(pictures: Path) -> None:
+    with pytest.raises(hr.ConfigError, match=r"arguments are fields by their names") as caught:
+        hr.Loader(pictures, [SMALL, lambda x: x], batch_size=2)
+    assert 'T.Python(function, fields="' in str(caught.value)
+
+
+def test_the_only_field_may_have_any_name(pictures: Path) -> None:
+    steps = {"image": [SMALL, lambda x: 255 - x], "label": None}
+    batch = next(iter(hr.Loader(pictures, steps, batch_size=2)))
+    np.testing.assert_array_equal(batch.image[0], 255 - resized(files_of(pictures)[0], 8, 8))
+
+
+def test_floats_are_not_told_to_become_bytes(pictures: Path) -> None:
+    with pytest.raises(hr.Error, match=r"came back as float32") as caught:
+        list(hr.Loader(pictures, [SMALL, lambda image: image / np.float32(255)], batch_size=4))
+    assert '"image": ("float32", (3, 8, 8))' in str(caught.value)
+    assert "astype" not in str(caught.value)
+
+
+def test_calls_that_cannot_be_meant_so_say_what_is(pictures: Path) -> None:
+    paths = files_of(pictures)
+    with pytest.raises(hr.ConfigError, match=r"write it as a keyword: batch_size="):
+        hr.Loader(pictures, [SMALL], 32)
+    with pytest.raises(hr.ConfigError, match=r"hr\.concat"):
+        hr.open(pictures, pictures)
+    for call in (
+        lambda: hr.open(path for path in paths),
+        lambda: hr.records(image=(path for path in paths)),
+        lambda: hr.webdataset(str(path) for path in paths),
+    ):
+        with pytest.raises(hr.ConfigError, match=r"sorted\(\.\.\.\)"):
+            call()
+    for fields in (["img"], "imag"):
+        with pytest.raises(hr.ConfigError, match=r'"ima?g".*\n.*did you mean "image"'):
+            hr.Loader(pictures, [SMALL], fields=fields, batch_size=2)
+        with pytest.raises(hr.ConfigError, match=r"no field"):
+            hr.Loader(pictures, [T.Resize((8, 8), fields=fields)], batch_size=2)
+        with pytest.raises(hr.ConfigError, match=r"arguments are fields"):
+            hr.Loader(pictures, [T.Python(lambda x: x, fields=fields)], batch_size=2)

@@ -69,7 +69,7 @@ def test_features_get_the_names_and_kinds_that_people_expect(shards: Path) -> No
         ("label", "label", "int64", ()),
         ("image_class_text", "text", "uint8", ()),
         ("image_height", "tensor", "int64", ()),
-        ("image_object_bbox_xmin", "tensor", "float32", (-1,)),
+        ("image_object_bbox_xmin", "boxes", "float32", (-1,)),
     ]
     assert len(source) == 23
     assert source.key(9) == "train-00001-of-00003:0"

@@ -18,8 +18,6 @@ constexpr ErrorCode kOtherEdit{
     "Other steps run on the host: use a Loader, which copies its batches to the device."};
 const Register<ErrorCode> registered(kOtherEdit);
 
-bool is_picture(FieldKind kind) { return kind == FieldKind::kImage || kind == FieldKind::kMask; }
-
 }  // namespace
 
 DeviceSteps::DeviceSteps(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {

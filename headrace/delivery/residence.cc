@@ -44,9 +44,8 @@ bool fits(size_t limit, size_t taken, const ResidenceQuestion& asked, bool reads
 }
 
 bool has_pictures(const Plan& plan) {
-  return std::ranges::any_of(plan.outputs(), [](const Output& output) {
-    return output.state.kind == FieldKind::kImage || output.state.kind == FieldKind::kMask;
-  });
+  return std::ranges::any_of(plan.outputs(),
+                             [](const Output& output) { return is_picture(output.state.kind); });
 }
 
 bool is_list(const Output& output) { return output.as_list; }
@@ -184,7 +183,7 @@ size_t Residence::estimated_bytes() const {
       if (!output.as_list || output.origin != OutputOrigin::kField) continue;
       const FieldValue& value = record.fields[size_t(output.field)];
       const Size size = value.picture.size();
-      const bool is_picture = value.kind == FieldKind::kImage || value.kind == FieldKind::kMask;
+      const bool picture = is_picture(value.kind);
       listed += is_picture ? size_t(size.height) * size.width * value.picture.channels()
                            : value.bytes.size();
       listed += sizeof(Shape) + 48;  // where it lies, and how large it is

@@ -33,8 +33,7 @@ std::shared_ptr<void> make_item(size_t bytes) {
 }
 
 bool is_picture(const Output& output) {
-  return output.origin == OutputOrigin::kField &&
-         (output.state.kind == FieldKind::kImage || output.state.kind == FieldKind::kMask);
+  return output.origin == OutputOrigin::kField && is_picture(output.state.kind);
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ PixelsBetween pixels_between(const Plan& plan) {
   std::vector<int> pass(states.size(), 1);
   const std::vector<int> passes = plan.passes();
   const auto count = [&](const FieldState& state) {
-    if (state.kind != FieldKind::kImage && state.kind != FieldKind::kMask) return;
+    if (!is_picture(state.kind)) return;
     out.any = true;
     const bool open =
         std::any_of(state.shape.begin(), state.shape.end(), [](int64_t size) { return size < 0; });

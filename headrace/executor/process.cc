@@ -253,7 +253,7 @@ void Engine::write_records(RecordRun& run, int first, int count, Renderer& rende
 void Engine::fail(RecordRun& run, int i, Error error, Renderer& renderer) {
   InFlight& flight = run.flight[i];
   give_back(flight);
-  const bool bad_record = is_bad_record(error);
+  const bool bad_record = is_for_policy(error);
   if (!flight.failure) {
     flight.failure = RowFailure{
         .row = run.first_row + i, .record = flight.record.index, .error = std::move(error)};
@@ -318,7 +318,7 @@ bool Engine::substitute(OpenBatch& batch, int row, RowFailure& failure, Renderer
       failure.action = substituted_by(index);
       return true;
     }
-    if (is_bad_record(made.error())) continue;
+    if (is_for_policy(made.error())) continue;
     failure.error = std::move(made.error());
     return false;
   }

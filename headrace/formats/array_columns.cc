@@ -147,7 +147,7 @@ std::vector<Column> columns_from_arrays(std::vector<NamedArray> arrays,
                   : meaning == "image" ? FieldKind::kImage
                   : meaning == "mask"  ? FieldKind::kMask
                                        : FieldKind::kLabel;
-    if (column.kind == FieldKind::kImage || column.kind == FieldKind::kMask) {
+    if (column.kind && is_picture(*column.kind)) {
       make_picture(numbers, channels);
     }
     column.values = std::move(numbers);

@@ -27,8 +27,6 @@ constexpr uint64_t kSmallColumn = uint64_t{256} << 20;  // all its bytes
 constexpr int64_t kMostLabels = int64_t{1} << 28;       // of an array in files; 2 GiB as int64
 constexpr int64_t kLongestSide = int64_t{1} << 30;      // of a picture
 
-bool is_picture(FieldKind kind) { return kind == FieldKind::kImage || kind == FieldKind::kMask; }
-
 bool is_integer(DType dtype) { return !is_floating(dtype) && dtype != DType::kBool; }
 
 // "mask", "masks", "image", "images" say what they are.

@@ -24,6 +24,7 @@ struct HostValue {
   TensorView view;  // text and bytes: uint8, shape {length}, with is_text / is_bytes
   Buffer owned;     // backs `view` where the value came from the host
   bool is_text = false, is_bytes = false;
+  FieldKind kind = FieldKind::kTensor;  // of an input
 };
 
 struct HostCall {
@@ -36,6 +37,13 @@ struct HostCall {
   Result<void> result;  // the host's exception becomes a data error of this record
 };
 
+// What is known of what a function does to the place of things in a picture.
+enum class HostGeometry : uint8_t {
+  kUnknown,  // nothing: another size of its picture is taken as a sign
+  kMoves,    // it moves pictures, and only those that it takes
+  kAlone,    // whatever it does, the user has said that other fields stay as they are
+};
+
 class HostFunction {
  public:
   virtual ~HostFunction() = default;
@@ -46,6 +54,7 @@ class HostFunction {
   // records differ), and new fields. All its other fields are taken to come back as they went in;
   // a record for which that is not so fails with HR0601.
   virtual std::vector<Field> returns() const { return {}; }
+  virtual HostGeometry geometry() const { return HostGeometry::kUnknown; }
   virtual void call(std::span<HostCall* const> calls) = 0;
 };
 

@@ -5,6 +5,7 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/formats/combined.h"
+#include "headrace/formats/field_kinds.h"
 #include "headrace/formats/fingerprint.h"
 #include "headrace/formats/wording.h"
 
@@ -214,7 +215,15 @@ class Join final : public Source {
 }  // namespace
 
 SourcePtr join(const SourcePtr& left, const SourcePtr& right, const JoinOptions& options) {
-  return std::make_shared<Join>(left, right, options);
+  SourcePtr joined = std::make_shared<Join>(left, right, options);
+  Kinds kinds = kinds_from(options.kinds);
+  for (const auto& [from, to] : options.rename) {  // a new name may say something new
+    if (kinds.contains(to)) continue;
+    const Field& field = *std::ranges::find(joined->schema(), to, &Field::name);
+    ask_about_mask(field);
+    kinds[to] = evident_kind(field, joined->schema());
+  }
+  return with_kinds(std::move(joined), kinds);
 }
 
 }  // namespace headrace

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "headrace/base/registry.h"
+#include "headrace/formats/field_kinds.h"
 #include "headrace/formats/folder_listing.h"
 #include "headrace/formats/shard_files.h"
 #include "headrace/formats/source.h"
@@ -121,6 +122,12 @@ std::string_view name_of(FieldKind kind) {
       return "text";
     case FieldKind::kBytes:
       return "bytes";
+    case FieldKind::kBoxes:
+      return "boxes";
+    case FieldKind::kKeypoints:
+      return "keypoints";
+    case FieldKind::kMasks:
+      return "masks";
   }
   return "?";
 }
@@ -141,12 +148,19 @@ SourcePtr open_source(const std::string& path, const std::map<std::string, Param
     if (const auto* name = std::get_if<std::string>(&chosen->second)) format = &named_format(*name);
     rest.erase(chosen);
   }
+  Kinds said;
+  if (const auto given = rest.find("kinds"); given != rest.end()) {
+    const auto* kinds = std::get_if<std::vector<std::string>>(&given->second);
+    if (kinds) said = kinds_from(*kinds);
+    rest.erase(given);
+  }
   if (!format) format = &format_of(first);
   if (several && !format->shards) {
     raise(kOneFile, "the format \"" + std::string(format->name) + "\" does not take several files",
           "hr.concat(hr.open(...), hr.open(...))");
   }
-  return format->open(path, Arguments(format->name, format->params, rest), progress);
+  SourcePtr source = format->open(path, Arguments(format->name, format->params, rest), progress);
+  return with_evident_kinds(std::move(source), said, !format->knows_kinds);
 }
 
 }  // namespace headrace

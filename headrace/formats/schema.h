@@ -16,8 +16,29 @@
 
 namespace headrace {
 
-enum class FieldKind : uint8_t { kImage, kMask, kLabel, kTensor, kText, kBytes };
+// What a field means to the steps. Packs store the numbers: new kinds go to the end.
+enum class FieldKind : uint8_t {
+  kImage,
+  kMask,  // a picture of class ids, one channel
+  kLabel,
+  kTensor,
+  kText,
+  kBytes,
+  // Tensors in the coordinates of the record's pictures: whoever moves these must move them too.
+  kBoxes,      // (..., 4), or one coordinate of each box
+  kKeypoints,  // (..., 2 or more)
+  kMasks,      // (..., H, W): a plane an instance, a map of depth
+};
+inline constexpr int kFieldKinds = 9;
 std::string_view name_of(FieldKind kind);
+
+constexpr bool is_picture(FieldKind kind) {
+  return kind == FieldKind::kImage || kind == FieldKind::kMask;
+}
+constexpr bool is_spatial(FieldKind kind) {
+  return is_picture(kind) || kind == FieldKind::kBoxes || kind == FieldKind::kKeypoints ||
+         kind == FieldKind::kMasks;
+}
 
 // One field of a source's records. Images and masks are encoded bytes, or (C, H, W) uint8 tensors.
 struct Field {

@@ -84,11 +84,13 @@ struct FormatRecord {
   std::vector<Param> params;
   bool (*recognizes)(const std::string& path);  // cheap: a stat, a few bytes
   SourcePtr (*open)(const std::string& path, const Arguments& arguments, const Progress& progress);
-  bool general = false;  // asked after the others: it takes what none of them claims
-  bool shards = false;   // opens several files as one (shard_files.h)
+  bool general = false;      // asked after the others: it takes what none of them claims
+  bool shards = false;       // opens several files as one (shard_files.h)
+  bool knows_kinds = false;  // whoever wrote it has said which image is a mask
 };
 
-// Opens by content, or by the format that arguments["format"] names. Throws Exception: HR0401 when
+// Opens by content, or by the format that arguments["format"] names; arguments["kinds"] are those
+// of kinds_from() in field_kinds.h. Throws Exception: HR0401 when
 // nothing recognizes the path, HR0402 when there is nothing at it.
 SourcePtr open_source(const std::string& path,
                       const std::map<std::string, ParamValue>& arguments = {},

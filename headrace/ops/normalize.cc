@@ -23,6 +23,11 @@ class Normalize final : public PictureOp {
 
  private:
   void plan_picture(FieldState& picture) const override {
+    if (picture.kind == FieldKind::kMask) {
+      raise_misfit("Normalize", "\"" + picture.name + "\" is a mask: its values are class ids",
+                   "leave it out of fields=; kinds={\"" + picture.name +
+                       "\": \"image\"} says that it is a picture");
+    }
     if (!is_floating(picture.dtype)) {
       raise_misfit("Normalize",
                    "works on floats, and \"" + picture.name + "\" is " +

@@ -41,6 +41,14 @@ TEST(Normalize, IntegersAreRefusedWithTheWayOut) {
             "accepted");
 }
 
+TEST(Normalize, MasksAreRefusedAlsoWhereTheyAreNamed) {
+  FieldState mask = mask_state();
+  mask.dtype = DType::kFloat32;
+  EXPECT_EQ(plan_refusal("Normalize", {{"mean", 0.5}, {"std", 0.5}}, mask),
+            "HR0510 [Normalize] \"mask\" is a mask: its values are class ids | leave it out of "
+            "fields=; kinds={\"mask\": \"image\"} says that it is a picture");
+}
+
 TEST(Normalize, CountsAndZerosAreRefused) {
   EXPECT_EQ(plan_refusal("Normalize", {{"mean", Floats{0.5, 0.5}}, {"std", 1.0}},
                          image_state({3, 2, 2}, DType::kFloat32)),

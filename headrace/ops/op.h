@@ -42,6 +42,9 @@ class Op {
   virtual ~Op() = default;
   // Whether it acts on this kind of field when `fields=` does not say.
   virtual bool takes(FieldKind kind) const = 0;
+  // Whether what a picture shows gets another place in it: a flip, a crop, another size. The fields
+  // in its coordinates that the step does not take would then be left behind.
+  virtual bool moves() const { return false; }
   // Plan time: what a field becomes. Throws Exception where the step makes no sense.
   virtual void plan(FieldState& field) const = 0;
   // Run time. Errors are this record's own.

@@ -52,12 +52,10 @@ std::string text_of(Size size) {
 
 }  // namespace
 
-bool PictureOp::takes(FieldKind kind) const {
-  return kind == FieldKind::kImage || kind == FieldKind::kMask;
-}
+bool PictureOp::takes(FieldKind kind) const { return is_picture(kind); }
 
 void PictureOp::plan(FieldState& field) const {
-  if (field.kind != FieldKind::kImage && field.kind != FieldKind::kMask) {
+  if (!is_picture(field.kind)) {
     raise(kNoPicture, "\"" + field.name + "\" is a " + std::string(name_of(field.kind)) +
                           " field, and the step works on images and masks");
   }

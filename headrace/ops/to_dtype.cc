@@ -13,19 +13,29 @@ class ToDtype final : public PictureOp {
               .dtype = dtype,
               .scale = scale,
               .mean = {},
-              .std = {}} {}
+              .std = {}},
+        of_ids_(step_) {
+    of_ids_.scale = false;
+  }
 
   // As in torchvision, a mask keeps its dtype unless fields= names it.
   bool takes(FieldKind kind) const override { return kind == FieldKind::kImage; }
 
   Result<void> apply(OpContext& context) const override {
-    return edit_all(context, [&](Recipe& picture) { return picture.map(step_); });
+    for (int field : context.fields) {
+      const bool ids = context.record.fields[field].kind == FieldKind::kMask;
+      Result<void> done =
+          edit(context, field, [&](Recipe& picture) { return picture.map(ids ? of_ids_ : step_); });
+      if (!done) return done;
+    }
+    return {};
   }
 
  private:
   void plan_picture(FieldState& picture) const override { picture.dtype = step_.dtype; }
 
   const MapStep step_;
+  MapStep of_ids_;  // of a mask, whose values are names and have no range
 };
 
 std::unique_ptr<Op> make(const Arguments& arguments) {
@@ -44,8 +54,9 @@ const OpRecord kToDtype{
     .name = "ToDtype",
     .doc =
         "Converts images to another dtype.\n\n"
-        "Images, (C, H, W), become the same shape of dtype; masks stay unless fields= names them. "
-        "With scale, the range goes along: 0 to 255 becomes 0.0 to 1.0, and back; without it the "
+        "Images, (C, H, W), become the same shape of dtype; masks stay unless fields= names them, "
+        "and their ids are never scaled. With scale, the range goes along: 0 to 255 becomes 0.0 to "
+        "1.0, and back; without it the "
         "numbers stay what they are (floats are truncated).",
     .params = {{.name = "dtype",
                 .type = ParamType::kDType,

@@ -46,6 +46,15 @@ TEST(ToDtype, LeavesMasksAloneUnlessTheyAreNamed) {
   EXPECT_EQ(planned(*op, mask_state()).dtype, DType::kFloat32);
 }
 
+// torchvision's to_dtype of a Mask: ids are names, whatever scale= says.
+TEST(ToDtype, NeverScalesTheIdsOfAMask) {
+  TestRecord record({{kRow}, {kRow, FieldKind::kMask}});
+  record.apply(*make_op("ToDtype", {{"dtype", DType::kFloat32}, {"scale", true}}));
+  EXPECT_EQ(record.grid(0).values.back(), 1.0);
+  EXPECT_EQ(record.grid(1).values, kRow.values);
+  EXPECT_EQ(record.grid(1).dtype, DType::kFloat32);
+}
+
 TEST(ToDtype, OtherDtypesAreRefused) {
   EXPECT_EQ(
       refusal("ToDtype", {{"dtype", DType::kInt64}}),

@@ -16,8 +16,6 @@ constexpr ErrorCode kBadStep{
     "form, and new ones. New fields cannot come from inside a RandomApply."};
 const Register<ErrorCode> registered_step(kBadStep);
 
-bool is_picture(FieldKind kind) { return kind == FieldKind::kImage || kind == FieldKind::kMask; }
-
 }  // namespace
 
 void PlanMaker::add_host(const Spec& spec) {
@@ -31,7 +29,7 @@ void PlanMaker::add_host(const Spec& spec) {
   }
   std::string inputs;
   for (const std::string& input : spec.function->inputs()) {
-    const int field = field_named(input);
+    const int field = argument_named(input, *spec.function);
     if (std::ranges::count(step.fields, field)) {
       raise(kBadStep, "[" + name + "] names the field \"" + states_[field].name + "\" twice");
     }
@@ -43,8 +41,30 @@ void PlanMaker::add_host(const Spec& spec) {
     inputs += (inputs.empty() ? "" : ", ") + input;
   }
   step.label = name + "(" + inputs + ")";
+  const HostGeometry geometry = step.function->geometry();
+  if (geometry != HostGeometry::kAlone) {
+    step.left_behind = left_behind(step, geometry == HostGeometry::kMoves);
+  }
   add_host_outputs(step);
   plan_->steps_.push_back(std::move(step));
+}
+
+// The field that an argument means. With one field and one argument there is no doubt.
+int PlanMaker::argument_named(const std::string& input, const HostFunction& function) const {
+  const std::vector<int>& seen = scopes_.back().visible;
+  const auto is_it = [&](int field) { return states_[field].name == input; };
+  if (std::ranges::any_of(seen, is_it) || gone_.contains(input)) return field_named(input);
+  if (seen.size() == 1 && function.inputs().size() == 1) return seen.front();
+  if (input == scopes_.back().alias) return field_named(input);
+  std::vector<std::string_view> names;
+  for (int field : seen) names.push_back(states_[field].name);
+  std::string_view near = nearest_name(input, names);
+  if (near.empty() && !names.empty()) near = names.front();
+  raise(kBadStep,
+        "[" + function.name() + "] its arguments are fields by their names, and \"" + input +
+            "\" is none of " + names_of(seen),
+        "T.Python(function, fields=\"" + std::string(near) +
+            "\") says what the arguments are; or rename the argument to " + std::string(near));
 }
 
 // What the function declares: a known field in another form, or a new field.

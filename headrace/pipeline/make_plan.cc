@@ -48,8 +48,6 @@ const Register<ErrorCode> registered_schema(kBadSchema);
 
 constexpr std::string_view kSource = "the source, whose records differ in size";
 
-bool is_picture(FieldKind kind) { return kind == FieldKind::kImage || kind == FieldKind::kMask; }
-
 FieldState state_of(const Field& field) {
   FieldState state{field.name, field.kind, field.dtype, field.shape, {}};
   if (is_picture(field.kind)) {
@@ -183,6 +181,7 @@ void PlanMaker::fork(const std::string& field, const std::vector<Branch>& branch
     branch.path = scope().path + branches[i].name + "/";
     branch.visible = {views[i]};
     branch.alias = field;
+    branch.apart = views;
     scopes_.push_back(std::move(branch));
     append(branches[i].transforms);
     scopes_.pop_back();
@@ -193,6 +192,7 @@ void PlanMaker::append_to_field(const std::string& field, const std::vector<Spec
   Scope list;
   list.visible = {field_named(field)};
   list.path = field + "/";
+  list.of_one_field = true;
   scopes_.push_back(std::move(list));
   append(transforms);
   scopes_.pop_back();
@@ -250,6 +250,8 @@ void PlanMaker::add_op(const OpRecord& record, const Spec& spec, const Arguments
     }
     step.after.push_back(state);
   }
+  const bool said = !spec.fields.empty() || !scope().narrowed.empty();
+  if (step.op->moves() && !said) step.left_behind = left_behind(step, record.random);
   plan_->steps_.push_back(std::move(step));
 }
 
@@ -315,6 +317,7 @@ std::shared_ptr<const Plan> make_plan(const Schema& schema, const Pipeline& pipe
   PlanMaker maker(schema, options);
   for (const std::string& field : pipeline.dropped) maker.drop(field);
   maker.append(pipeline.transforms);
+  for (const auto& [field, transforms] : pipeline.by_field) maker.announce_list(field);
   for (const auto& [field, transforms] : pipeline.by_field) {
     maker.append_to_field(field, transforms);
   }

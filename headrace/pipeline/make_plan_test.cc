@@ -168,7 +168,7 @@ TEST(Fork, WhatCannotBeIsRefused) {
 
 TEST(ByField, EachFieldHasItsOwnListAndDroppedOnesAreGone) {
   Pipeline pipeline;
-  pipeline.by_field["image"] = {crop(8), to_float()};
+  pipeline.by_field["image"] = {spec("CenterCrop", {{"size", int64_t{8}}}), to_float()};
   pipeline.by_field["mask"] = {resize(4, 4)};
   pipeline.dropped = {"label"};
   const PlanPtr plan = make_plan(kSegmentation, pipeline, {});

@@ -23,8 +23,6 @@ constexpr ErrorCode kColourMask{
     "has colours. Read it as an image field if the colours are meant, or convert it once."};
 const Register<ErrorCode> registered_mask(kColourMask);
 
-bool is_picture(FieldKind kind) { return kind == FieldKind::kImage || kind == FieldKind::kMask; }
-
 // Whether a record's shape is one that the schema's allows.
 bool allows(const Shape& schema, const Shape& shape) {
   return std::ranges::equal(schema, shape, [](int64_t allowed, int64_t actual) {

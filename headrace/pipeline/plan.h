@@ -32,6 +32,7 @@ struct PlanOptions {
   bool strict = false;
   DecodeLimits limits;
   int steps_before = 0;  // of the user's pipeline, done elsewhere; for messages
+  bool looks = false;    // somebody looks at the steps: fields that they leave behind may stay
 };
 
 // Where an output comes from.
@@ -59,6 +60,8 @@ struct Step {
   std::vector<FieldState> before;  // kHost: what its inputs are when they cross
   // What the step makes of its fields; for kHost what each of output_names must come back as.
   std::vector<FieldState> after;
+  // What lies in the coordinates of pictures that the step moves (kHost: may move), and stays.
+  std::vector<int> left_behind;
   double probability = 1;  // kCoin: below it go on, else jump
   int jump = 0;            // kCoin: step number
 };
@@ -85,6 +88,9 @@ class Plan {
   Result<HostCall> host_call(int step, Record& record, Renderer& renderer, uint64_t seed,
                              uint64_t epoch) const;
   Result<void> host_return(int step, HostCall& call, Record& record) const;
+
+  // HR0180: the step moves a picture and leaves the first of Step::left_behind where it was.
+  Error left_behind_error(const Step& step) const;
 
   // A table of the steps and outputs for people.
   std::string text() const;

@@ -22,23 +22,24 @@ constexpr ErrorCode kBrokenPromise{
     "A function in the list of transforms is taken to give its fields back as they came: same "
     "dtype, "
     "same shape, except where records differ anyway. This one did not, and the batch was laid out "
-    "for what it promised. Convert the result, or declare what the function returns."};
+    "for what it promised. Convert the result, or declare what the function returns.",
+    /*of_record=*/true};
 const Register<ErrorCode> registered_promise(kBrokenPromise);
 
 constexpr ErrorCode kUndeclared{
     "HR0604", ErrorKind::kConfig, "a function returned an undeclared field",
     "A function may give back the fields that it takes, and new fields that it declares. This one "
-    "returned a field that is neither."};
+    "returned a field that is neither.",
+    /*of_record=*/true};
 const Register<ErrorCode> registered_undeclared(kUndeclared);
 
 constexpr const char* kDeclare = "T.Python(function, returns={...})";
-
-bool is_picture(FieldKind kind) { return kind == FieldKind::kImage || kind == FieldKind::kMask; }
 
 HostValue value_of(const FieldValue& field, const FieldState& state) {
   HostValue value;
   value.is_text = state.kind == FieldKind::kText;
   value.is_bytes = state.kind == FieldKind::kBytes;
+  value.kind = state.kind;
   if (is_picture(state.kind)) {
     const std::shared_ptr<const Picture> picture = field.picture.pixels();
     value.view = {const_cast<uint8_t*>(picture->pixels.data()),
@@ -80,17 +81,39 @@ bool keeps(const FieldState& promise, const HostValue& value) {
          shape[2] <= 1 << 20;
 }
 
+// Whether a picture came back in another size, which moves what it shows.
+bool moved(const Step& step, std::ptrdiff_t index, const HostValue& value, const Record& record) {
+  if (index >= std::ssize(step.before) || !is_picture(step.before[index].kind)) return false;
+  const Size before = record.fields[step.fields[index]].picture.size();
+  const Shape& after = value.view.shape;
+  return after.size() == 3 && (after[1] != before.height || after[2] != before.width);
+}
+
+// "(3, -1, -1)"
+std::string python_text_of(const Shape& shape) {
+  std::string out = "(";
+  for (size_t i = 0; i < shape.size(); ++i) out += (i ? ", " : "") + std::to_string(shape[i]);
+  return out + (shape.size() == 1 ? ",)" : ")");
+}
+
 Error broken(const Step& step, const FieldState& promise, const HostValue& value) {
   const bool dtype_alone = !value.is_text && !value.is_bytes && value.view.dtype != promise.dtype &&
                            value.view.shape.size() == promise.shape.size();
-  const std::string convert =
-      dtype_alone ? "return it with .astype(\"" + std::string(name_of(promise.dtype)) + "\"), or "
-                  : "";
+  std::string hint = std::string("declare what it returns: ") + kDeclare;
+  if (dtype_alone && is_floating(value.view.dtype) && !is_floating(promise.dtype)) {
+    const bool pictures = is_picture(promise.kind) && value.view.dtype == DType::kFloat64;
+    // As integers, floats of 0 to 1 would all be 0 or 1: nobody is told to convert them.
+    hint = "declare the floats: T.Python(function, returns={\"" + promise.name + "\": (\"" +
+           std::string(name_of(pictures ? DType::kFloat32 : value.view.dtype)) + "\", " +
+           python_text_of(promise.shape) + ")})" + (pictures ? ", of pictures as float32" : "");
+  } else if (dtype_alone) {
+    hint = "return it with .astype(\"" + std::string(name_of(promise.dtype)) + "\"), or " + hint;
+  }
   return {.code = &kBrokenPromise,
           .what = "[" + step.function->name() + "] \"" + promise.name + "\" came back as " +
                   text_of_value(value) + ", promised was " + text_of(promise),
           .note = "in " + step.label,
-          .hint = convert + "declare what it returns: " + kDeclare};
+          .hint = std::move(hint)};
 }
 
 // The value's elements as a dense buffer; its own memory where it is that already.
@@ -179,6 +202,9 @@ Result<void> Plan::host_return(int at, HostCall& call, Record& record) const {
     const auto index = found - step.output_names.begin();
     if (!keeps(step.after[index], call.outputs[i])) {
       return broken(step, step.after[index], call.outputs[i]);
+    }
+    if (!step.left_behind.empty() && moved(step, index, call.outputs[i], record)) {
+      return left_behind_error(step);
     }
     store(call.outputs[i], step.after[index], record.fields[step.output_fields[index]]);
   }

@@ -147,8 +147,8 @@ TEST(HostStep, AnotherDtypeOrShapeThanPromisedIsAnErrorThatSaysBoth) {
   };
   EXPECT_EQ(HostRun(plan_of(kSchema, {step(function({"image"}, floats))}), read()).error(),
             "HR0601 [speckle] \"image\" came back as float64 (3, 8, 8), promised was uint8 (3, 8, "
-            "8) | return it with .astype(\"uint8\"), or declare what it returns: "
-            "T.Python(function, returns={...})");
+            "8) | declare the floats: T.Python(function, returns={\"image\": (\"float32\", (3, 8, "
+            "8))}), of pictures as float32");
   const auto small = [](HostCall& call) {
     call.outputs.push_back(value(DType::kUInt8, {3, 4, 4}, std::vector<uint8_t>(48)));
   };
@@ -225,8 +225,12 @@ TEST(HostStep, ItsDrawsAreItsOwnAndRepeat) {
 }
 
 TEST(HostStep, UnknownArgumentsAndFieldsAreRefused) {
-  EXPECT_EQ(refusal(kSchema, {step(function({"img"}, invert))}),
-            "HR0111 there is no field \"img\" here | did you mean \"image\"?");
+  EXPECT_EQ(
+      refusal(kSchema, {step(function({"img"}, invert))}),
+      "HR0118 [speckle] its arguments are fields by their names, and \"img\" is none of image "
+      "(image), label (label) | T.Python(function, fields=\"image\") says what the arguments "
+      "are; or rename the argument to image");
+  EXPECT_EQ(refusal({kSchema[0]}, {step(function({"x"}, invert))}), "accepted") << "one of one";
   Spec narrowed = step(function({"image"}, invert));
   narrowed.fields = {"image"};
   EXPECT_EQ(refusal(kSchema, {narrowed}),

@@ -25,6 +25,8 @@ class PlanMaker final : public PlanBuilder {
   // A list of transforms for one field alone.
   void append_to_field(const std::string& field, const std::vector<Spec>& transforms);
   void drop(const std::string& field);
+  // The field will have a list of its own.
+  void announce_list(const std::string& field) { own_lists_.push_back(field_named(field)); }
   // Outputs, then removal of what no output needs.
   std::shared_ptr<const Plan> finish();
 
@@ -35,6 +37,8 @@ class PlanMaker final : public PlanBuilder {
     std::vector<int> visible;             // fields, in order
     std::vector<int> narrowed;            // `fields=` of an enclosing Compose or RandomApply
     std::string alias;                    // what the forked field was called
+    std::vector<int> apart;               // branches of the Fork that it belongs to
+    bool of_one_field = false;            // a list of a dictionary
     bool conditional = false;             // under a RandomApply
     std::map<std::string, int> ordinals;  // operators of each name so far
   };
@@ -51,17 +55,24 @@ class PlanMaker final : public PlanBuilder {
   int field_named(const std::string& name) const;
   std::vector<int> fields_named(const std::vector<std::string>& names) const;
   std::string names_of(const std::vector<int>& fields) const;
+  int argument_named(const std::string& input, const HostFunction& function) const;
   int add_field(FieldState state);
   uint64_t next_key(const std::string& name, int* ordinal = nullptr);
 
   Output output_named(const std::string& name) const;
   void add_outputs();
-  void refuse_ragged(const Output& output) const;
+  void refuse_ragged() const;
   void remove_dead_steps();
+
+  // See Note [What is left behind]. `random`: it draws.
+  std::vector<int> left_behind(const Step& step, bool random) const;
+  // Keeps of them what is wanted behind the step; HR0180 when these are known to be wrong then.
+  std::optional<Error> misplaced_behind(Step& step, const std::vector<bool>& live) const;
 
   std::shared_ptr<Plan> plan_;
   std::vector<FieldState> states_;           // by field number, at the present step
   std::map<std::string, std::string> gone_;  // fields that are no more, and why
+  std::vector<int> own_lists_;               // fields that have a list of a dictionary
   std::vector<Scope> scopes_;                // the first sees all fields that live
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of a plan: what is delivered, and what need not be done because nobody asked for it.
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "headrace/base/registry.h"
@@ -26,6 +27,13 @@ const Register<ErrorCode> registered_ragged(kRagged);
 // What every source has beside its fields.
 constexpr std::pair<std::string_view, OutputOrigin> kExtras[] = {
     {"id", OutputOrigin::kId}, {"key", OutputOrigin::kKey}, {"valid", OutputOrigin::kValid}};
+
+// Whether a picture that goes through a function is wanted behind it.
+bool gives_picture(const Step& step, const std::vector<bool>& live) {
+  return std::ranges::any_of(std::views::iota(size_t{0}, step.fields.size()), [&](size_t i) {
+    return is_picture(step.before[i].kind) && live[step.fields[i]];
+  });
+}
 
 bool is_list_kind(FieldKind kind) { return kind == FieldKind::kText || kind == FieldKind::kBytes; }
 
@@ -54,6 +62,7 @@ Output extra_output(std::string_view name, OutputOrigin origin) {
 std::shared_ptr<const Plan> PlanMaker::finish() {
   add_outputs();
   remove_dead_steps();
+  if (plan_->options_.ragged == Ragged::kRefuse) refuse_ragged();
   for (size_t i = 0; i < plan_->schema_.size(); ++i) {
     const FieldState& state = plan_->inputs_[i];
     const bool open = is_list_kind(state.kind) || std::ranges::count(state.shape, -1) > 0;
@@ -84,7 +93,6 @@ void PlanMaker::add_outputs() {
     if (output.origin != OutputOrigin::kField) continue;
     const FieldState& state = output.state;
     const bool ragged = std::ranges::count(state.shape, -1) > 0;
-    if (ragged && plan_->options_.ragged == Ragged::kRefuse) refuse_ragged(output);
     output.as_list = ragged || is_list_kind(state.kind);
     if (!output.as_list) {
       output.bytes_per_record =
@@ -117,14 +125,17 @@ Output PlanMaker::output_named(const std::string& name) const {
                             : "the fields are " + names_of(live) + "; and id, key, valid");
 }
 
-void PlanMaker::refuse_ragged(const Output& output) const {
-  const FieldState& state = output.state;
-  const bool picture = state.kind == FieldKind::kImage || state.kind == FieldKind::kMask;
-  raise(kRagged,
-        "\"" + output.name + "\" is " + text_of(state) + ", left open by " + state.left_open_by,
-        picture ? "add Resize((height, width)), CenterCrop(size) or RandomCrop(size), or take "
-                  "ragged=\"list\""
-                : "take ragged=\"list\", or leave it out with fields=");
+void PlanMaker::refuse_ragged() const {
+  for (const Output& output : plan_->outputs_) {
+    const FieldState& state = output.state;
+    if (output.origin != OutputOrigin::kField || !std::ranges::count(state.shape, -1)) continue;
+    raise(kRagged,
+          "\"" + output.name + "\" is " + text_of(state) + ", left open by " + state.left_open_by,
+          is_picture(state.kind)
+              ? "add Resize((height, width)), CenterCrop(size) or RandomCrop(size), or take "
+                "ragged=\"list\""
+              : "take ragged=\"list\", or leave it out with fields=");
+  }
 }
 
 // From the end: a step stays where an output needs one of its fields; functions always stay.
@@ -135,6 +146,10 @@ void PlanMaker::remove_dead_steps() {
   }
   std::vector<Step>& steps = plan_->steps_;
   std::vector<bool> kept(steps.size());
+  std::optional<Error> misplaced;  // by the first step that does it
+  const auto note = [&misplaced](std::optional<Error> error) {
+    if (error) misplaced = std::move(error);
+  };
   for (size_t i = steps.size(); i-- > 0;) {
     Step& step = steps[i];
     switch (step.kind) {
@@ -149,9 +164,12 @@ void PlanMaker::remove_dead_steps() {
         step.fields = std::move(fields);
         step.after = std::move(after);
         kept[i] = !step.fields.empty();
+        if (kept[i]) note(misplaced_behind(step, live));
         break;
       }
       case Step::Kind::kHost:
+        if (!gives_picture(step, live)) step.left_behind.clear();
+        note(misplaced_behind(step, live));
         for (int field : step.fields) live[field] = true;
         kept[i] = true;
         break;
@@ -165,6 +183,7 @@ void PlanMaker::remove_dead_steps() {
         break;
     }
   }
+  if (misplaced) throw Exception(std::move(*misplaced));
   std::vector<int> number(steps.size() + 1);
   for (size_t i = 0; i < steps.size(); ++i) number[i + 1] = number[i] + kept[i];
   std::vector<Step> rest;

@@ -12,8 +12,6 @@ namespace {
 
 constexpr int kBlankHeight = 480, kBlankWidth = 640;  // where sizes are open
 
-bool is_picture(FieldKind kind) { return kind == FieldKind::kImage || kind == FieldKind::kMask; }
-
 Recipe blank(const FieldState& state, Size open) {
   const auto size = [](int64_t known, int otherwise) {
     return known > 0 ? static_cast<int>(known) : otherwise;

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headrace import _core, options
-from headrace.sources import Source, open
+from headrace.sources import Source, listed_kinds, open
 
 
 def concat(*sources: Any) -> Source:
@@ -60,15 +60,23 @@ def kfold(
 
 
 def join(
-    left: Any, right: Any, on: str = "key", *, rename: Mapping[str, str] | None = None
+    left: Any,
+    right: Any,
+    on: str = "key",
+    *,
+    rename: Mapping[str, str] | None = None,
+    kinds: Mapping[str, str] | None = None,
 ) -> Source:
     """Records of two sources that belong together, with the fields of both.
 
     on: "key" pairs names below the sources' folders, without suffix (``a/1.jpg`` and ``a/1.wav``);
     else an integer field of both. Records without a partner are left out; the ``repr`` counts them.
     rename: new names for fields of ``right``, where both have one of the same name.
-    ConfigError HR0498.
+    kinds: what fields mean (``Source.with_kinds``): pictures that are renamed to a mask are images
+    until you say ``kinds={"mask": "mask"}``, and you are asked.
+    ConfigError HR0498, HR0182.
     """
     left, right = open(left), open(right)
-    joined = _core.join(left.engine, right.engine, on, dict(rename or {}))
+    names = dict(rename or {})
+    joined = _core.join(left.engine, right.engine, on, names, listed_kinds(kinds))
     return Source(joined, made_of=[left, right])

@@ -79,6 +79,7 @@ _ONE_RECORD = {
     "threads": 1,
     "shard": False,
     "fields": None,
+    "looks": True,  # at fields that the loader does not deliver, too
     "ragged": "list",
     "last_batch": "keep",
     "quarantine": None,

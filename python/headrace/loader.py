@@ -92,7 +92,7 @@ class Loader(Outputs):
         self,
         source: Any,
         transforms: Any = (),
-        *,
+        *more: Any,
         batch_size: int | None = None,
         global_batch_size: int | None = None,
         shuffle: bool | str = False,
@@ -121,6 +121,7 @@ class Loader(Outputs):
     ) -> None:
         given = dict(locals())
         options.check_keywords(unknown, _KEYWORDS)
+        options.refuse_positional(more)
         self._given = {name: given[name] for name in _KEYWORDS}
         self._source = open_source(source)
         self._pipeline = Pipeline(transforms)

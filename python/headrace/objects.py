@@ -3,8 +3,9 @@
 
 What record 0 holds decides the fields; pictures have a fixed shape where those of the first, the
 middle and the last record agree. Dictionaries and namedtuples name them; the values of a
-plain tuple are called image (or data), label, and so on. The engine reads on its one Python thread,
-many records for each time that it takes the GIL.
+plain tuple are called image (or data), label, and so on, or as ``names=`` says. ``kinds=`` says
+what they mean, where the name does not. The engine reads on its one Python thread, many records for
+each time that it takes the GIL.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 
 from headrace import _core
 from headrace.errors import declare
-from headrace.sources import Source
+from headrace.sources import Source, listed_kinds
 from headrace.steps import describe
 
 _UNKNOWN_VALUE = declare(
@@ -28,53 +29,97 @@ _UNKNOWN_VALUE = declare(
     "numbers. Anything else must be turned into one of these by the object.",
 )
 
+_WHICH_IS_WHICH = declare(
+    "HR0681",
+    "config",
+    "values of a tuple that need names",
+    "Record 0 is a plain tuple with more than one value in the coordinates of a picture. Only you "
+    "know whether the second is a mask of class ids or another picture, and a step that moves the "
+    'first must move it too: names=("image", "mask"), or a Dataset that returns dictionaries. '
+    'Names other than image and mask need kinds={"depth": "tensor"} beside them.',
+)
+
 _PICTURES = ("image", "mask")
 
 
 def source_from_object(
-    records: Any, *, shapes: Mapping[str, Sequence[int]] | None = None, classes: Sequence[str] = ()
+    records: Any,
+    *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    classes: Sequence[str] = (),
+    names: Sequence[str] = (),
+    kinds: Mapping[str, str] | None = None,
 ) -> Source:
     """A source over ``records``.
 
-    shapes: of fields whose records differ in shape, with -1 for the axes that do:
-    ``shapes={"boxes": (-1, 4)}``. classes: names of the labels; default, the object's own.
+    names: of the values, where records are plain tuples. kinds: what fields mean, see
+    ``Source.with_kinds``. shapes: of fields whose records differ in shape, with -1 for the axes
+    that do: ``shapes={"boxes": (-1, 4)}``. classes: names of the labels; default, the object's own.
     """
-    reader = ObjectReader(records, shapes or {})
-    names = list(classes) or [str(name) for name in getattr(records, "classes", [])]
+    reader = ObjectReader(records, shapes or {}, tuple(names), kinds or {})
+    labels = list(classes) or [str(name) for name in getattr(records, "classes", [])]
     described = type(records).__name__
     text = repr((type(records).__qualname__, len(records), reader.kinds))
     import hashlib
 
     fingerprint = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
     description = f"{described} ({len(records):,} records)"
-    return Source(
-        _core.host_source(
-            reader, len(records), list(reader.fields), names, fingerprint, description
-        )
+    engine = _core.host_source(
+        reader, len(records), list(reader.fields), labels, fingerprint, description
     )
+    return Source(_core.with_evident_kinds(engine, listed_kinds(kinds)))
 
 
 class ObjectReader:
     """Maps an object's records to fields; the engine calls read, key and integer_column."""
 
-    def __init__(self, records: Any, shapes: Mapping[str, Sequence[int]]) -> None:
+    def __init__(
+        self,
+        records: Any,
+        shapes: Mapping[str, Sequence[int]],
+        names: tuple[str, ...] = (),
+        said: Mapping[str, str] | None = None,
+    ) -> None:
         self.records = records
-        first = _named(records[0]) if len(records) else {}
-        self.kinds = {name: _kind_of(name, value) for name, value in first.items()}
+        self.names = names
+        said = said or {}
+        first = self._first() if len(records) else {}
+        self.kinds = {name: _kind_of(name, v, said.get(name, "")) for name, v in first.items()}
         self.fields = []
+        values = {name: _crossing(kind, first[name]) for name, kind in self.kinds.items()}
+        planes = {values[n].shape[1:] for n, kind in self.kinds.items() if kind == "picture"}
         for name, kind in self.kinds.items():
-            value = _crossing(kind, first[name])
             shape = shapes.get(name)
-            if kind == "picture" and shape is None and self._are_like(name, value.shape):
-                shape = value.shape
-            self.fields.append(_field(name, kind, value, shape))
+            if kind == "picture" and shape is None and self._are_like(name, values[name].shape):
+                shape = values[name].shape
+            meaning = said.get(name) or _meaning(name, kind, values[name], planes)
+            self.fields.append(_field(name, kind, meaning, values[name], shape))
+
+    def _first(self) -> dict[str, Any]:
+        """Record 0. ConfigError where nobody can know which of its values is which."""
+        record = self.records[0]
+        if not _is_plain(record):
+            return _named(record)
+        if self.names and len(self.names) != len(record):
+            raise _WHICH_IS_WHICH.error(
+                f"names= has {len(self.names)} names, record 0 has {len(record)} values"
+            )
+        spatial = [n for n, v in _named(record).items() if _is_over(v, record[0])]
+        if not self.names and len(spatial) > 1:
+            raise _WHICH_IS_WHICH.error(
+                f"record 0 is a tuple of {len(record)} values, {len(spatial)} of them pictures "
+                "or maps of one size",
+                hint='hr.open(dataset, names=("image", "mask")); a name for each value',
+            )
+        return _named(record, self.names)
 
     def _are_like(self, name: str, shape: tuple[int, ...]) -> bool:
         """Whether the middle and the last picture have record 0's shape: then all must."""
         probes = {len(self.records) // 2, len(self.records) - 1}
         try:
             return all(
-                _crossing("picture", _named(self.records[i])[name]).shape == shape for i in probes
+                _crossing("picture", _named(self.records[i], self.names)[name]).shape == shape
+                for i in probes
             )
         except Exception:  # a bad record is found, and named, when its turn comes
             return False
@@ -85,7 +130,7 @@ class ObjectReader:
 
     def _read_one(self, index: int, wanted: list[bool]) -> list[Any] | str:
         try:
-            values = _named(self.records[index])
+            values = _named(self.records[index], self.names)
             out: list[Any] = []
             for field, asked in zip(self.fields, wanted, strict=True):
                 out.append(self._checked(field, values) if asked else None)
@@ -119,23 +164,38 @@ class ObjectReader:
         known = getattr(self.records, "targets", None) if name == "label" else None
         if known is not None and len(known) == len(self.records):
             return [int(value) for value in known]
-        return [int(_named(self.records[i])[name]) for i in range(len(self.records))]
+        return [self._integer(i, name) for i in range(len(self.records))]
+
+    def _integer(self, index: int, name: str) -> int:
+        """-1 of a bad record, which says what is wrong with it when it is read."""
+        try:
+            value = int(_named(self.records[index], self.names)[name])
+        except Exception:
+            return -1
+        return value if -(1 << 63) <= value < 1 << 63 else -1
 
 
-def _named(record: Any) -> dict[str, Any]:
-    """A record's values by field name."""
+def _is_plain(record: Any) -> bool:
+    """A tuple or list, whose values have no names."""
+    return isinstance(record, (tuple, list)) and not hasattr(record, "_fields")
+
+
+def _named(record: Any, names: Sequence[str] = ()) -> dict[str, Any]:
+    """A record's values by field name; names: of a plain tuple's."""
+    if names and _is_plain(record):
+        return dict(zip(names, record, strict=True))
     if isinstance(record, Mapping):
         return {str(name): value for name, value in record.items()}
     if isinstance(record, tuple) and hasattr(record, "_fields"):
         return dict(zip(record._fields, record, strict=True))
     if not isinstance(record, (tuple, list)):
         return {_first_name(record): record}
-    names = [_first_name(record[0])] if record else []
+    found = [_first_name(record[0])] if record else []
     for value in record[1:]:
         base = "label" if _is_integer(value) else "image" if _is_picture(value) else "data"
-        taken = sum(name.rstrip("0123456789") == base for name in names)
-        names.append(base if not taken else f"{base}{taken + 1}")
-    return dict(zip(names, record, strict=True))
+        taken = sum(name.rstrip("0123456789") == base for name in found)
+        found.append(base if not taken else f"{base}{taken + 1}")
+    return dict(zip(found, record, strict=True))
 
 
 def _first_name(value: Any) -> str:
@@ -149,6 +209,31 @@ def _is_picture(value: Any) -> bool:
     return len(shape) == 3 and dtype.endswith("uint8") and _channel_axis(shape) is not None
 
 
+def _plane(picture: Any) -> tuple[int, ...]:
+    """(H, W) of a picture."""
+    if hasattr(picture, "getbands"):
+        return (picture.height, picture.width)
+    shape = tuple(picture.shape)
+    return shape[:2] if _channel_axis(shape) == 2 else shape[1:]
+
+
+def _is_over(value: Any, picture: Any) -> bool:
+    """Whether it is a picture, or has a number for each pixel of one."""
+    if _is_picture(value) or not _is_picture(picture):
+        return _is_picture(value)
+    shape = tuple(getattr(value, "shape", ()))
+    return len(shape) >= 2 and _plane(picture) in (shape[-2:], shape[:2])
+
+
+def _meaning(name: str, kind: str, value: Any, planes: set[tuple[int, ...]]) -> str:
+    """The field's kind, where nobody says it; planes: (H, W) of the record's pictures."""
+    if kind in ("picture", "encoded"):
+        return "mask" if name == "mask" else "image"
+    if kind == "tensor" and value.shape[-2:] in planes and min(value.shape[-2:]) > 1:
+        return "masks"
+    return "tensor" if kind == "integer" else kind
+
+
 def _channel_axis(shape: Sequence[int]) -> int | None:
     return 0 if shape[0] in (1, 3, 4) else 2 if shape[2] in (1, 3, 4) else None
 
@@ -159,17 +244,21 @@ def _is_integer(value: Any) -> bool:
     return getattr(value, "shape", None) == () and "int" in str(getattr(value, "dtype", ""))
 
 
-def _kind_of(name: str, value: Any) -> str:
-    """label, integer, text, encoded, bytes, picture or tensor."""
+def _kind_of(name: str, value: Any, said: str = "") -> str:
+    """label, integer, text, encoded, bytes, picture or tensor: how its values cross."""
+    pictured = said in _PICTURES or (not said and name in _PICTURES)
     if _is_integer(value):
-        return "label" if name == "label" else "integer"
+        return "label" if (said or name) == "label" else "integer"
     if isinstance(value, str):
         return "text"
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return "encoded" if name in _PICTURES else "bytes"
-    if _is_picture(value) and (name in _PICTURES or hasattr(value, "getbands")):
+        return "encoded" if pictured else "bytes"
+    if hasattr(value, "getbands") and said in ("", *_PICTURES):
         return "picture"
-    if name == "mask" and len(getattr(value, "shape", ())) == 2:
+    if pictured and _is_picture(value):
+        return "picture"
+    plane = len(getattr(value, "shape", ())) == 2
+    if plane and (said in _PICTURES or (not said and name == "mask")):
         return "picture"
     if isinstance(value, float) or hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
         return "tensor"
@@ -205,10 +294,25 @@ def _picture(value: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
         array = array[None]
     elif _channel_axis(array.shape) == 2:
         array = array.transpose(2, 0, 1)
-    return np.ascontiguousarray(array, dtype=np.uint8)
+    return np.ascontiguousarray(_as_bytes(array))
 
 
-def _field(name: str, kind: str, value: Any, shape: Iterable[int] | None) -> _core.Field:
+def _as_bytes(array: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """The same values in uint8: class ids of a mask often come as int64. TypeError for others."""
+    if array.dtype == np.uint8:
+        return array
+    narrow = array.astype(np.uint8, casting="unsafe")
+    if not np.array_equal(narrow, array):
+        raise TypeError(
+            f"{array.dtype} with values from {array.min()} to {array.max()}, and pictures and "
+            "masks are 0 to 255"
+        )
+    return narrow
+
+
+def _field(
+    name: str, kind: str, meaning: str, value: Any, shape: Iterable[int] | None
+) -> _core.Field:
     dtypes = _core.DType.__members__
     if kind in ("label", "integer"):
         return _core.make_field(
@@ -216,15 +320,15 @@ def _field(name: str, kind: str, value: Any, shape: Iterable[int] | None) -> _co
         )
     if kind in ("text", "bytes"):
         return _core.make_field(name, kind, dtypes["uint8"], [], False)
-    picture = "mask" if name == "mask" else "image"
     if kind == "encoded":
-        return _core.make_field(name, picture, dtypes["uint8"], [-1, -1, -1], True)
+        return _core.make_field(name, meaning, dtypes["uint8"], [-1, -1, -1], True)
     if kind == "picture":
         extents = [value.shape[0], -1, -1]
-        return _core.make_field(name, picture, dtypes["uint8"], list(shape or extents), False)
+        return _core.make_field(name, meaning, dtypes["uint8"], list(shape or extents), False)
     if value.dtype.name not in dtypes:
         raise _UNKNOWN_VALUE.error(
             f"{name} of record 0 has dtype {value.dtype}", hint="convert it in the object"
         )
     extents = list(value.shape) if shape is None else list(shape)
-    return _core.make_field(name, "tensor", dtypes[value.dtype.name], extents, False)
+    of_pixels = "masks" if meaning == "masks" else "tensor"  # others are for the engine to check
+    return _core.make_field(name, of_pixels, dtypes[value.dtype.name], extents, False)

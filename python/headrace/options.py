@@ -67,6 +67,16 @@ def check_keywords(unknown: Mapping[str, Any], known: Any) -> None:
         raise _UNKNOWN_KEYWORD.error(f"{name}=", hint=hint or did_you_mean(name, known))
 
 
+def refuse_positional(more: tuple[Any, ...]) -> None:
+    """Raises where Loader has got more than a source and transforms without keywords."""
+    if more:
+        known = "batch_size=" if isinstance(more[0], int) else "batch_size=, shuffle=, ..."
+        raise _UNKNOWN_KEYWORD.error(
+            f"the argument {more[0]!r} behind source and transforms has no name",
+            hint=f"write it as a keyword: {known}",
+        )
+
+
 def choice(kind: Any, name: str, value: Any) -> Any:
     """A member of one of the engine's enumerations by the name that users write."""
     members = {member.rstrip("_"): found for member, found in kind.__members__.items()}
@@ -239,6 +249,7 @@ def engine_options(given: Mapping[str, Any], shard: Shard) -> dict[str, Any]:
         **order(given["shuffle"], given["shuffle_window"]),
         "cache": 0 if given["cache"] is None else size_in_bytes("cache", given["cache"]),
         "resident": resident_use(given["resident"]),
+        "looks": bool(given.get("looks", False)),
         "view": switch("view", given.get("view", False)),
         "fraction": share("fraction", given.get("fraction", 1.0)),
         "seed": seed(given["seed"]),

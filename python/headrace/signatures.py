@@ -82,7 +82,7 @@ def docstring(record: Mapping[str, Any]) -> str:
 
 
 def format_signature(record: Mapping[str, Any]) -> inspect.Signature:
-    """Of the function that opens a format: a path, its parameters, progress."""
+    """Of the function that opens a format: a path, its parameters, kinds, progress."""
     kinds = inspect.Parameter
     path = "str | PathLike[str]"
     out = [
@@ -101,6 +101,14 @@ def format_signature(record: Mapping[str, Any]) -> inspect.Signature:
                 annotation=annotation(param).replace(" | Enum", ""),
             )
         )
+    out.append(
+        kinds(
+            "kinds",
+            kinds.KEYWORD_ONLY,
+            default=None,
+            annotation="Mapping[str, str] | None",
+        )
+    )
     out.append(
         kinds(
             "progress",
@@ -122,5 +130,6 @@ def format_docstring(record: Mapping[str, Any]) -> str:
         if param["choices"]:
             text += f" One of {', '.join(map(repr, param['choices']))}."
         lines.append(f"    {param['name']}: {text}")
+    lines.append("    kinds: What fields mean, see Source.with_kinds: {'seg': 'mask'}.")
     lines.append("    progress: Called with (done, total or -1) while its records are looked for.")
     return "\n".join([*lines, "", f"Example: {record['example']}"]) + "\n"

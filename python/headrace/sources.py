@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -54,8 +54,8 @@ class Source:
         self.engine = engine
         self.path = path  # that open() was given; empty for a source made of something else
         # Of this source and of those that it is made of.
-        self.paths: tuple[str, ...] = (path,) if path else ()
-        self.paths += tuple(path for source in made_of for path in source.paths)
+        inner = tuple(path for source in made_of for path in source.paths)
+        self.paths: tuple[str, ...] = (path, *inner) if path and path not in inner else inner
 
     def __len__(self) -> int:
         return len(self.engine)
@@ -105,6 +105,22 @@ class Source:
         """Changes when the records change: part of every resume state."""
         return self.engine.fingerprint
 
+    def with_kinds(self, kinds: Mapping[str, str]) -> Source:
+        """The same records, with fields that mean something else to the steps.
+
+        kinds: of fields, by name. "mask": a picture of class ids, which are resized without mixing
+        and never recoloured; "image"; "boxes", "keypoints", "masks": tensors in the coordinates of
+        the record's pictures, which no step may leave behind; "tensor"; "label". ConfigError HR0181
+        where the values cannot be of the kind.
+
+        >>> import numpy as np
+        >>> pixels = np.zeros((3, 8, 8), np.uint8)
+        >>> src = open([{"image": pixels, "seg": pixels[0]}])
+        >>> src.with_kinds({"seg": "mask"})
+        <Source list (1 records); fields image uint8 (3, 8, 8), seg mask uint8 (1, 8, 8)>
+        """
+        return Source(_core.with_kinds(self.engine, listed_kinds(kinds)), self.path, made_of=[self])
+
     def key(self, index: int) -> str:
         """What names the record for a person: a path, a member."""
         return self.engine.key(index)
@@ -138,34 +154,65 @@ def _schema_text(field: _core.Field) -> str:
         words.append(str(field.dtype))
         if field.shape:
             words.append("(" + ", ".join("?" if n < 0 else str(n) for n in field.shape) + ")")
-    elif field.kind != field.name:
-        words.append(str(field.kind))
+    if field.kind not in (field.name, "label", "tensor"):
+        words.insert(1, str(field.kind))
     return " ".join(words)
 
 
-def open(path: Any, *, progress: Progress | None = None, **params: Any) -> Source:
+def listed_kinds(kinds: Mapping[str, str] | None) -> list[str]:
+    """{"seg": "mask"} as the engine takes it: ["seg=mask"]."""
+    if kinds is not None and not isinstance(kinds, Mapping):
+        raise _NOT_A_SOURCE.error(
+            f"kinds= is {type(kinds).__name__}", hint='kinds={"seg": "mask", "boxes": "boxes"}'
+        )
+    return [f"{name}={kind}" for name, kind in (kinds or {}).items()]
+
+
+def open(
+    path: Any,
+    *more: Any,
+    progress: Progress | None = None,
+    kinds: Mapping[str, str] | None = None,
+    **params: Any,
+) -> Source:
     """A source from a path, recognized by its content, or an object with ``len()`` and ``[i]``.
 
     path: also a pattern of several files ("train-*.tar") or a list of their paths.
     params: of the format (``headrace formats`` lists them), e.g. ``classes=`` of a folder.
+    kinds: what fields mean, where the container does not know it: ``{"seg": "mask"}``, see
+    ``Source.with_kinds``.
     progress: called with (done, total or -1) while a large dataset is listed.
     """
+    if more:
+        raise _NOT_A_SOURCE.error(
+            f"open() takes one source, and keywords (got {1 + len(more)} arguments)",
+            hint="hr.open([path, path]) for several files of one dataset, hr.concat(a, b) for "
+            "several datasets",
+        )
     if isinstance(path, Source):
-        return path
+        return path.with_kinds(kinds) if kinds else path
     if isinstance(path, (list, tuple)) and ("format" in params or _are_paths(path)):
         path = "\n".join(os.fspath(one) for one in path)  # as the engine takes several
     if isinstance(path, (str, os.PathLike)):
         arguments = {name: _plain(value) for name, value in params.items()}
+        if kinds is not None:
+            arguments["kinds"] = listed_kinds(kinds)
         return Source(_core.open(os.fspath(path), arguments, progress), os.fspath(path))
     if type(path).__module__.partition(".")[0] == "datasets" and hasattr(path, "data"):
         from headrace.arrow_files.tables import source_of_dataset
 
         params.pop("format", None)
-        return Source(source_of_dataset(path, **params))
+        engine = source_of_dataset(path, **params)
+        return Source(_core.with_evident_kinds(engine, listed_kinds(kinds)))
     if hasattr(path, "__len__") and hasattr(path, "__getitem__"):
         from headrace.objects import source_from_object
 
-        return source_from_object(path, **params)
+        return source_from_object(path, kinds=kinds, **params)
+    if isinstance(path, Iterator):
+        raise _NOT_A_SOURCE.error(
+            f"a {type(path).__name__} gives its values once and has no [i]",
+            hint="list(...) of it; paths of a folder come in order by sorted(...)",
+        )
     raise _NOT_A_SOURCE.error(
         f"{type(path).__name__} is neither a path nor an object with len() and [i]",
         hint="hr.open('train/'), hr.records(image=[...]), or an object with len() and [i]",
@@ -204,15 +251,21 @@ def split(src: Any, *fractions: float, seed: int = 0, stratify_by: str = "") -> 
     return [Source(part, made_of=[src]) for part in parts]
 
 
-def records(**fields: Any) -> Source:
+def records(*, kinds: Any = None, **fields: Any) -> Source:
     """A source made of columns: ``hr.records(image=sorted(glob("*.jpg")), label=labels)``.
 
     A column is a list of paths (pathlib's, or strings that end as pictures do), an array or tensor
     whose first axis is the record, or a list of strings; strings named ``label`` become classes.
-    Arrays are not copied. ConfigError when lengths differ.
+    Arrays are not copied. kinds: what columns mean, where their names do not say it; see
+    ``Source.with_kinds``. ConfigError when lengths differ.
     """
     columns = _core.ColumnList()
     for name, values in fields.items():
+        if not hasattr(values, "__len__") or not hasattr(values, "__getitem__"):
+            raise _NOT_A_COLUMN.error(
+                f"{name} is a {type(values).__name__}, which has no len() and [i]",
+                hint=f"{name}=sorted(...) or list(...) of it",
+            )
         first = values[0] if len(values) else None
         if isinstance(first, os.PathLike) or (isinstance(first, str) and _is_picture(first)):
             columns.add_paths(name, [os.fspath(path) for path in values])
@@ -221,7 +274,7 @@ def records(**fields: Any) -> Source:
         else:
             array = _array_of(name, values)
             columns.add_array(name, array, array)
-    return Source(columns.source())
+    return Source(_core.with_evident_kinds(columns.source(), listed_kinds(kinds)))
 
 
 def _is_picture(path: str) -> bool:

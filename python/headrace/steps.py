@@ -4,9 +4,14 @@
 A function's argument names are fields; an argument named ``rng`` receives a
 ``numpy.random.Generator`` that belongs to this record and this step, so its draws repeat exactly
 after a resume and on any number of threads. It returns a dictionary of fields, or the value alone
-where it takes one field. Pictures are (C, H, W) arrays. A torchvision v2 transform and an
-Albumentations Compose act on ``image``. Fields come back with the dtype and shape that they had;
-what does not is declared with ``headrace.transforms.Python``.
+where it takes one field. Pictures are (C, H, W) arrays. Fields come back with the dtype and shape
+that they had; what does not is declared with ``headrace.transforms.Python``. In a record of one
+field the argument may have any name.
+
+A torchvision v2 transform and an Albumentations Compose act on ``image``, or together on the fields
+that ``T.Python(transform, fields=("image", "mask"))`` names. Whoever moves a picture must move what
+lies in its coordinates: a transform that is known to move the image alone is refused in a record
+that has a mask or boxes (HR0180), and so is a picture that comes back in another size.
 
     >>> import numpy as np
     >>> def invert(image):
@@ -21,16 +26,16 @@ what does not is declared with ``headrace.transforms.Python``.
 from __future__ import annotations
 
 import inspect
-import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from headrace import _core
+from headrace import _core, library_steps
 from headrace.dtypes import dtype_name
 from headrace.errors import declare
+from headrace.library_steps import Kinds, Words
 
 _WRONG_FUNCTION = declare(
     "HR0613",
@@ -42,12 +47,10 @@ _WRONG_FUNCTION = declare(
     "dtype or shape, and fields that it adds, are declared: T.Python(function, returns={...}).",
 )
 
-Words = Sequence[int]  # four of 32 bits, a pure function of (seed, epoch, position, step)
-
-
+# Words are four of 32 bits, a pure function of (seed, epoch, position, step).
 Returned = dict[str, Any]  # what comes back, by field
-Call = Callable[[list[Any], Words], Returned]
-Run = Callable[[list[tuple[list[Any], Words]]], list[Any]]
+Call = Callable[[list[Any], Kinds, Words], Returned]
+Run = Callable[[list[tuple[list[Any], Words]], Kinds], list[Any]]
 
 
 class Step:
@@ -56,6 +59,7 @@ class Step:
     def __init__(
         self, name: str, inputs: list[str], call: Call, returns: Mapping[str, Any] | None = None
     ) -> None:
+        self.geometry = _core.HostGeometry.unknown  # what it does to the place of things
         self.name = name
         self.inputs = inputs
         self.returns = [_declared(name, field, form) for field, form in (returns or {}).items()]
@@ -63,14 +67,21 @@ class Step:
         self._call = call
         self._made_from: tuple[Any, ...] = ()
 
-    def run(self, records: list[tuple[list[Any], Words]]) -> list[Any]:
-        """For each record its new values, or the text of what went wrong; called by the engine."""
-        return [self._one(values, words) for values, words in records]
+    def run(self, records: list[tuple[list[Any], Words]], kinds: Kinds = ()) -> list[Any]:
+        """For each record its new values, or the text of what went wrong; called by the engine.
 
-    def _one(self, values: list[Any], words: Words) -> Any:
+        kinds: of the fields. ConfigError where the step cannot take such fields.
+        """
+        self.check(kinds)
+        return [self._one(values, kinds, words) for values, words in records]
+
+    def check(self, kinds: Kinds) -> None:
+        """ConfigError where the step cannot take fields of these kinds."""
+
+    def _one(self, values: list[Any], kinds: Kinds, words: Words) -> Any:
         try:
             arrays = [_from_engine(n, value) for n, value in zip(self.inputs, values, strict=True)]
-            returned = self._call(arrays, words)
+            returned = self._call(arrays, kinds, words)
             return {str(name): _to_engine(str(name), value) for name, value in returned.items()}
         except KeyboardInterrupt:
             raise  # comes on the main thread only, where batch() and trace() run steps
@@ -80,7 +91,7 @@ class Step:
     def spec(self, runner: Callable[[Step], Run] | None = None) -> _core.Spec:
         """The engine's form; ``runner(step)`` is what it calls, if not the step's own ``run``."""
         run = runner(self) if runner else self.run
-        step = _core.PythonStep(self.name, self.inputs, self.returns, run)
+        step = _core.PythonStep(self.name, self.inputs, self.returns, self.geometry, run)
         return _core.Spec(self.name, {}, [], step)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -103,7 +114,8 @@ def Python(
 
     returns: fields that come back with another dtype or shape, and fields that it adds:
     (dtype, shape) with -1 where records differ, or (dtype, shape, kind).
-    fields: those that it takes, in the order of its arguments; default, the arguments' names.
+    fields: those that it takes, in the order of its arguments; default, the arguments' names. They
+    are also your word that nothing else moves: fields="image" of a crop leaves a mask as it is.
 
     >>> Python(lambda x: x.mean(), returns={"brightness": ("float64", ())}, fields="image")
     <lambda>(image)
@@ -118,6 +130,8 @@ def wrap(
 ) -> Step:
     """A callable as a step."""
     step = _wrapped(function, returns, fields)
+    if fields:
+        step.geometry = _core.HostGeometry.alone
     step.home = str(getattr(function, "__module__", ""))
     step._made_from = (function, returns, fields)
     return step
@@ -127,23 +141,41 @@ def _wrapped(
     function: Callable[..., Any], returns: Mapping[str, Any] | None, fields: tuple[str, ...]
 ) -> Step:
     name = getattr(function, "__name__", type(function).__name__)
-    home = type(function).__module__.partition(".")[0]
-    if home in _LIBRARIES:
-        inputs = list(fields) or ["image"]
-        adapted = _LIBRARIES[home](function)
-        return Step(name, inputs, lambda v, words: {inputs[0]: adapted(v[0], words)}, returns)
+    if library_steps.home_of(function):
+        return LibraryStep(function, name, list(fields) or ["image"], returns)
     arguments, takes_rng = _arguments_of(function, name)
     inputs = list(fields) or arguments
     if len(inputs) != len(arguments):
         raise _WRONG_FUNCTION.error(f"[{name}] takes {arguments}, fields= names {inputs}")
 
-    def call(values: list[Any], words: Words) -> Returned:
+    def call(values: list[Any], kinds: Kinds, words: Words) -> Returned:
         given = dict(zip(arguments, values, strict=True))
         if takes_rng:
             given["rng"] = generator(words)
         return _by_field(function(**given), inputs)
 
     return Step(name, inputs, call, returns)
+
+
+class LibraryStep(Step):
+    """A transform of torchvision or Albumentations, over all its fields in one call."""
+
+    def __init__(
+        self, transform: Any, name: str, inputs: list[str], returns: Mapping[str, Any] | None
+    ) -> None:
+        adapted = library_steps.adapted(transform)
+
+        def call(values: list[Any], kinds: Kinds, words: Words) -> Returned:
+            return dict(zip(inputs, adapted(values, kinds, words), strict=True))
+
+        super().__init__(name, inputs, call, returns)
+        self.natively = library_steps.native_names(transform)
+        self._transform = transform
+        if library_steps.moves(transform):
+            self.geometry = _core.HostGeometry.moves
+
+    def check(self, kinds: Kinds) -> None:
+        library_steps.check(self._transform, kinds)
 
 
 def generator(words: Words) -> np.random.Generator:
@@ -205,8 +237,9 @@ def _declared(step: str, name: str, form: Any) -> _core.Field:
             f"[{step}] returns= gives {name} as {form!r}",
             hint=f'returns={{{name!r}: ("float32", (3, 224, 224))}}, with -1 where records differ',
         )
-    guess = name if name in ("image", "mask") and len(parts[1]) == 3 else "tensor"
     dtype = _core.DType.__members__[dtype_name(parts[0])]
+    picture = name in ("image", "mask") and len(parts[1]) == 3
+    guess = name if picture else _core.evident_kind(name, dtype, list(parts[1]))
     return _core.make_field(
         name, parts[2] if len(parts) == 3 else guess, dtype, list(parts[1]), False
     )
@@ -241,37 +274,3 @@ def _to_engine(name: str, value: Any) -> Any:
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     return array if array.flags.c_contiguous else array.copy(order="C")
-
-
-def _torchvision_call(transform: Callable[..., Any]) -> Callable[[Any, Words], Any]:
-    """torchvision draws from torch's global generator: seeded for the record, then put back."""
-
-    def call(image: Any, words: Words) -> Any:
-        torch = sys.modules["torch"]
-        tv_tensors = sys.modules.get("torchvision.tv_tensors")
-        tensor = torch.from_numpy(image)
-        state = torch.random.get_rng_state()
-        torch.random.default_generator.manual_seed(words[0] | words[1] << 32)
-        try:
-            return transform(tv_tensors.Image(tensor) if tv_tensors else tensor)
-        finally:
-            torch.random.set_rng_state(state)
-
-    return call
-
-
-def _albumentations_call(transform: Any) -> Callable[[Any, Words], Any]:
-    """Albumentations takes (H, W, C) by name and can be seeded."""
-
-    def call(image: Any, words: Words) -> Any:
-        if hasattr(transform, "set_random_seed"):
-            transform.set_random_seed(words[0])
-        out = transform(image=np.ascontiguousarray(image.transpose(1, 2, 0)))["image"]
-        if hasattr(out, "detach"):  # ToTensorV2 gives (C, H, W)
-            return out
-        return np.atleast_3d(out).transpose(2, 0, 1)
-
-    return call
-
-
-_LIBRARIES = {"torchvision": _torchvision_call, "albumentations": _albumentations_call}

@@ -20,7 +20,7 @@ from typing import Any
 
 from headrace import _core, steps
 from headrace.dtypes import dtype_name
-from headrace.errors import declare, did_you_mean
+from headrace.errors import declare, did_you_mean, warn
 from headrace.signatures import docstring, signature
 from headrace.steps import Python as Python
 
@@ -84,7 +84,13 @@ def flatten(transforms: Any) -> list[Any]:
             f"{transforms.__name__} is a class", hint=f"call it: {transforms.__name__}(...)"
         )
     if callable(transforms):
-        return [steps.wrap(transforms)]
+        step = steps.wrap(transforms)
+        if isinstance(step, steps.LibraryStep) and step.natively:
+            warn(
+                f"[{step.name}] of torchvision runs in Python, one record at a time; "
+                f"headrace.transforms has {', '.join(step.natively)} natively"
+            )
+        return [step]
     raise _NOT_A_TRANSFORM.error(
         f"{transforms!r} is no transform", hint="a transform, a callable, or a list of them"
     )

@@ -51,18 +51,24 @@ class CocoSource final : public Source {
                             .shape = {-1, -1, -1},
                             .encoded = true});
     if (data_.has_boxes) {
-      add(CocoField::kBoxes, {.name = "boxes", .dtype = DType::kFloat32, .shape = {-1, 4}});
+      add(CocoField::kBoxes,
+          {.name = "boxes", .kind = FieldKind::kBoxes, .dtype = DType::kFloat32, .shape = {-1, 4}});
       add(CocoField::kLabels, {.name = "labels", .dtype = DType::kInt64, .shape = {-1}});
       add(CocoField::kCrowd, {.name = "crowd", .dtype = DType::kUInt8, .shape = {-1}});
       add(CocoField::kAreas, {.name = "areas", .dtype = DType::kFloat32, .shape = {-1}});
     }
     add(CocoField::kImageId, {.name = "image_id", .dtype = DType::kInt64});
     if (wanted_.masks) {
-      add(CocoField::kMasks, {.name = "masks", .dtype = DType::kUInt8, .shape = {-1, -1, -1}});
+      add(CocoField::kMasks, {.name = "masks",
+                              .kind = FieldKind::kMasks,
+                              .dtype = DType::kUInt8,
+                              .shape = {-1, -1, -1}});
     }
     if (wanted_.keypoints > 0) {
-      add(CocoField::kKeypoints,
-          {.name = "keypoints", .dtype = DType::kFloat32, .shape = {-1, wanted_.keypoints, 3}});
+      add(CocoField::kKeypoints, {.name = "keypoints",
+                                  .kind = FieldKind::kKeypoints,
+                                  .dtype = DType::kFloat32,
+                                  .shape = {-1, wanted_.keypoints, 3}});
     }
     if (wanted_.captions) {
       add(CocoField::kCaption, {.name = "caption", .kind = FieldKind::kText});

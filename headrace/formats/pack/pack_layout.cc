@@ -25,11 +25,11 @@ constexpr ErrorCode kNewer{
     "that version or a later one, or pack the dataset again with this one."};
 const Register<ErrorCode> registered_newer(kNewer);
 
-static_assert(static_cast<int>(FieldKind::kImage) == 0 && static_cast<int>(FieldKind::kBytes) == 5,
+static_assert(static_cast<int>(FieldKind::kImage) == 0 && static_cast<int>(FieldKind::kMasks) == 8,
               "kinds stand in packs by number");
 static_assert(static_cast<int>(DType::kUInt8) == 0 && static_cast<int>(DType::kBool) == 12,
               "dtypes stand in packs by number");
-constexpr int kKinds = 6, kDTypes = 13, kMaxRank = 32;
+constexpr int kDTypes = 13, kMaxRank = 32;
 constexpr uint64_t kMaxPageBytes = uint64_t{1} << 40;
 constexpr uint32_t kKeysArePaths = 1;
 constexpr size_t kHeaderSum = 84, kMetadataSum = 80;
@@ -78,7 +78,7 @@ bool read_field(ByteReader& in, Schema& schema, FieldNames& names) {
   const auto kind = in.number<uint8_t>(), dtype = in.number<uint8_t>();
   const auto storage = in.number<uint8_t>(), encoded = in.number<uint8_t>();
   const auto rank = in.number<uint8_t>();
-  if (!in.good() || kind >= kKinds || dtype >= kDTypes || storage > 1 || encoded > 1 ||
+  if (!in.good() || kind >= kFieldKinds || dtype >= kDTypes || storage > 1 || encoded > 1 ||
       rank > kMaxRank || field.name.empty() || field.name.find('\0') != std::string::npos) {
     return false;
   }
@@ -91,7 +91,7 @@ bool read_field(ByteReader& in, Schema& schema, FieldNames& names) {
   }
   if (!in.good() || (storage == 0) != (column_bytes(field) > 0)) return false;
   // What the engine takes as given: only pictures are encoded, a label is one number.
-  const bool picture = field.kind == FieldKind::kImage || field.kind == FieldKind::kMask;
+  const bool picture = is_picture(field.kind);
   if (field.encoded && (!picture || field.shape.size() != 3)) return false;
   if (picture && (field.dtype != DType::kUInt8 || field.shape.size() != 3)) return false;
   if (field.kind == FieldKind::kLabel && (field.dtype != DType::kInt64 || rank > 0)) return false;

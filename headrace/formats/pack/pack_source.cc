@@ -369,7 +369,8 @@ const FormatRecord kPack{
                 .doc = "Of a pack that was cut off, open the records of its whole pages.",
                 .fallback = false}},
     .recognizes = is_pack,
-    .open = open_source_of_pack};
+    .open = open_source_of_pack,
+    .knows_kinds = true};
 const Register<FormatRecord> registered(kPack);
 
 }  // namespace

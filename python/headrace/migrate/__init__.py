@@ -74,6 +74,9 @@ def from_dataloader(
     report = Report(f"DataLoader over {type(dataloader.dataset).__name__}")
     _check_collate(dataloader, collate, report)
     dataset = datasets.translate(dataloader.dataset, annotations)
+    if "fields" in changes:  # what is not delivered need not be compared, or move along
+        wanted = changes["fields"]
+        dataset.fields = tuple(name for name in dataset.fields if name in wanted)
     native = not dataset.steps
     report.add(
         f"{dataset.name} ({len(dataset.source):,} records)",

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from headrace import _core, library_steps
 from headrace import transforms as T
 from headrace.dtypes import dtype_name
 from headrace.errors import Error
@@ -127,7 +128,11 @@ def _make_python(step: Translated, transforms: list[Any], before: Form, after: F
         returns = {"image": _declared(arrays, results, before.fixed)}
         after.fixed = -1 not in returns["image"][1]
     steady = Originals(transforms, before.kind, steady=True)
-    step.step = [T.Python(Originals(transforms, before.kind), returns, fields="image")]
+    ours = T.Python(Originals(transforms, before.kind), returns, fields="image")
+    # fields= is how the argument is found here, and no word of the user about other fields.
+    moves = any(map(library_steps.moves, transforms))
+    ours.geometry = _core.HostGeometry.moves if moves else _core.HostGeometry.unknown
+    step.step = [ours]
     step.steady = [T.Python(steady, returns, fields="image")]
     step.original = _steadily(steady)
     step.names = [shown(transform) for transform in transforms]

@@ -27,7 +27,8 @@ import numpy as np
 
 from headrace import _core
 from headrace.errors import ConfigError, declare
-from headrace.steps import Step, Words, can_be_read
+from headrace.library_steps import Kinds, Words
+from headrace.steps import Step, can_be_read
 from headrace.workers import process
 from headrace.workers.shared_block import Block, Channel
 
@@ -117,10 +118,10 @@ class Worker:
             failure, hint="define the steps in a module that can be imported, not at a prompt"
         )
 
-    def run(self, number: int, step: Step, records: list[Record]) -> list[Any]:
+    def run(self, number: int, step: Step, records: list[Record], kinds: Kinds) -> list[Any]:
         """The step's results for the records."""
         try:
-            self._channel.send((number, records))
+            self._channel.send((number, records, kinds))
             return list(self._channel.receive())
         except (EOFError, ConnectionError):
             self.broken = True
@@ -189,14 +190,14 @@ class Pool:
         self._messages = 0
         self._records = 0
 
-    def runner(self, step: Step) -> Callable[[list[Record]], list[Any]]:
+    def runner(self, step: Step) -> Callable[[list[Record], Kinds], list[Any]]:
         """What the engine calls for the step. ConfigError where the step cannot be pickled."""
         known = [number for number, each in enumerate(self._steps) if each is step]
         if not known:
             self._pickled.append(_pickled(step))
             self._steps.append(step)
         number = known[0] if known else len(self._steps) - 1
-        return lambda records: self._run(number, records)
+        return lambda records, kinds: self._run(number, records, kinds)
 
     @property
     def processes(self) -> int:
@@ -232,10 +233,11 @@ class Pool:
             setup.close()
         return started
 
-    def _run(self, number: int, records: list[Record]) -> list[Any]:
+    def _run(self, number: int, records: list[Record], kinds: Kinds) -> list[Any]:
         step = self._steps[number]
+        step.check(kinds)
         if not all(map(can_be_read, records[0][0])):
-            return step.run(records)  # which says why for each record
+            return step.run(records, kinds)  # which says why for each record
         self.start()
         worker = self._take(step)
         try:
@@ -243,7 +245,7 @@ class Pool:
                 worker = self._replaced(worker, step)
             results: list[Any] = []
             for message in _messages(records):
-                results += worker.run(number, step, message)
+                results += worker.run(number, step, message, kinds)
                 with self._changed:
                     self._messages += 1
                     self._records += len(message)

@@ -44,10 +44,10 @@ def main(end: int, lifeline: int) -> None:
     channel.send(None)
     while True:
         try:
-            number, records = channel.receive()
+            number, records, kinds = channel.receive()
         except EOFError:
             return
-        channel.send(steps[number].run(records))
+        channel.send(steps[number].run(records, kinds))
 
 
 def _prepared(setup: Block) -> list[Step]:

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nothing moves alone: a step that moves pictures moves what lies in their coordinates too, or the
+// user has said that it may stay.
+//
+// Note [What is left behind]
+// A step leaves behind the spatial fields (images, masks, boxes, ...) that the record has and that
+// the step does not take, where they are wanted afterwards: delivered, or taken by a later
+// function. What the user says overrules that. fields= of the step, or of a list around it, names
+// what moves. In a dictionary of lists a field with a list of its own is looked after there, unless
+// the step is random, since each list draws apart. Branches of a Fork are meant to differ.
+// Of a function nothing is known but what comes back: another size of a picture is what gives it
+// away, here where it is declared and else record by record.
+#include <algorithm>
+
+#include "headrace/base/registry.h"
+#include "headrace/pipeline/plan_maker.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kLeftBehind{
+    "HR0180", ErrorKind::kConfig, "a step would leave a field behind",
+    "A step moves, cuts or resizes a picture, and a field that lies in the picture's coordinates "
+    "(boxes, keypoints, masks, another picture) would stay as it was: silently wrong training "
+    "data. Ways out: leave the field out (fields= of the loader without it, or {\"boxes\": None} "
+    "in a dictionary of transforms); let a function of your own take both, def crop(image, "
+    "boxes); or say that the picture moves alone, by fields=\"image\" of the step. A field that "
+    "only looks as if it belonged to the picture is a tensor: hr.open(..., kinds={\"boxes\": "
+    "\"tensor\"})."};
+const Register<ErrorCode> registered_left_behind(kLeftBehind);
+
+std::string quoted(const std::string& name) { return "\"" + name + "\""; }
+
+bool has_other_size(const FieldState& before, const FieldState& after) {
+  if (!is_picture(before.kind) || !is_picture(after.kind)) return false;
+  return (after.shape[1] >= 0 && after.shape[1] != before.shape[1]) ||
+         (after.shape[2] >= 0 && after.shape[2] != before.shape[2]);
+}
+
+bool declares_other_size(const Step& step) {
+  for (size_t i = 0; i < step.before.size(); ++i) {
+    if (has_other_size(step.before[i], step.after[i])) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<int> PlanMaker::left_behind(const Step& step, bool random) const {
+  std::vector<int> left;
+  for (int field : scopes_.front().visible) {
+    if (!is_spatial(states_[field].kind) || std::ranges::count(step.fields, field)) continue;
+    const bool meant = std::ranges::any_of(scopes_, [&](const Scope& each) {
+      return std::ranges::count(each.apart, field) ||
+             (!random && each.of_one_field && std::ranges::count(own_lists_, field));
+    });
+    if (!meant) left.push_back(field);
+  }
+  return left;
+}
+
+std::optional<Error> PlanMaker::misplaced_behind(Step& step, const std::vector<bool>& live) const {
+  if (plan_->options_.looks) step.left_behind.clear();
+  std::erase_if(step.left_behind, [&](int field) { return !live[field]; });
+  if (step.left_behind.empty()) return {};
+  const bool host = step.kind == Step::Kind::kHost;
+  if (host && step.function->geometry() == HostGeometry::kUnknown && !declares_other_size(step)) {
+    return {};  // it shows when a record comes back
+  }
+  return plan_->left_behind_error(step);
+}
+
+Error Plan::left_behind_error(const Step& step) const {
+  const FieldState& field = inputs_[step.left_behind.front()];
+  std::string moved;
+  int count = 0;
+  for (int each : step.fields) {
+    if (!is_spatial(inputs_[each].kind)) continue;
+    moved += (count++ ? ", " : "") + quoted(inputs_[each].name);
+  }
+  const std::string said = count == 1 ? moved : "(" + moved + ")";
+  const std::string name = quoted(field.name);
+  const std::string way = is_picture(field.kind) && step.kind == Step::Kind::kOp
+                              ? "one list for the whole record moves them together; "
+                          : step.kind == Step::Kind::kHost
+                              ? "a step that takes both can move both (fields=, or arguments of "
+                                "these names); "
+                              : "";
+  return {.code = &kLeftBehind,
+          .what = step.label + " moves " + moved + " and would leave " + name + " (" +
+                  std::string(name_of(field.kind)) + ") where it was",
+          .note = {},
+          .hint = way + "leave " + name + " out: fields= of the loader without it; or say fields=" +
+                  said + " of the step, and it moves alone"};
+}
+
+}  // namespace headrace

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nothing moves alone: what a step may leave behind, and when it is refused.
+#include <gtest/gtest.h>
+
+#include "headrace/pipeline/plan_test_records.h"
+
+namespace headrace::plan_test {
+namespace {
+
+Field spatial(const std::string& name, FieldKind kind, Shape shape) {
+  return {name, kind, DType::kFloat32, std::move(shape), false};
+}
+
+const Field kBoxes = spatial("boxes", FieldKind::kBoxes, {-1, 4});
+const Field kPoints = spatial("points", FieldKind::kKeypoints, {-1, 17, 3});
+const Field kMasks = spatial("masks", FieldKind::kMasks, {-1, -1, -1});
+const Schema kDetection = {files("image"), kBoxes, label()};
+
+PlanOptions delivering(std::vector<std::string> fields) {
+  PlanOptions options = lists();
+  options.fields = std::move(fields);
+  return options;
+}
+
+bool left_behind(const Schema& schema, const Specs& transforms,
+                 const PlanOptions& options = lists()) {
+  return refusal(schema, transforms, options).starts_with("HR0180");
+}
+
+TEST(BoxesStayWhereTheyWere, WhenAPictureMovesAndThatIsRefused) {
+  for (const Spec& step :
+       {flip(), crop(8), resize(8, 8), spec("Pad", {{"padding", int64_t{2}}}),
+        spec("CenterCrop", {{"size", int64_t{8}}}),
+        spec("RandomResizedCrop", {{"size", int64_t{8}}}), maybe(0.5, {flip()})}) {
+    for (const Field& field : {kBoxes, kPoints, kMasks}) {
+      EXPECT_TRUE(left_behind({files("image"), field}, {step})) << step.name << " " << field.name;
+    }
+  }
+  EXPECT_EQ(refusal(kDetection, {flip()}, lists()),
+            "HR0180 RandomHorizontalFlip(p=0.5) moves \"image\" and would leave \"boxes\" (boxes) "
+            "where it was | leave \"boxes\" out: fields= of the loader without it; or say "
+            "fields=\"image\" of the step, and it moves alone");
+}
+
+TEST(BoxesStayWhereTheyWere, WhenOnlyColoursChange) {
+  EXPECT_EQ(
+      refusal(kDetection, {to_float(), normalize(), spec("RandomErasing", {{"p", 0.5}})}, lists()),
+      "accepted");
+}
+
+TEST(WhatNobodyWants, MayBeLeftBehind) {
+  EXPECT_FALSE(left_behind(kDetection, {flip()}, delivering({"image", "label"})));
+  EXPECT_FALSE(left_behind(kDetection, {flip()}, delivering({"boxes"}))) << "no picture moves";
+  EXPECT_EQ(refusal([&] { make_plan(kDetection, Pipeline{{flip()}, {}, {"boxes"}}, lists()); }),
+            "accepted");
+  PlanOptions looking = lists();
+  looking.looks = true;
+  EXPECT_FALSE(left_behind(kDetection, {flip()}, looking));
+}
+
+TEST(TheUsersWord, MovesThePictureAlone) {
+  EXPECT_FALSE(left_behind(kDetection, {spec("RandomHorizontalFlip", {}, {"image"})}));
+  const std::vector<Branch> list{{"", {flip(), crop(8)}}};
+  EXPECT_FALSE(left_behind(kDetection, {spec("Compose", {{"transforms", list}}, {"image"})}));
+  EXPECT_TRUE(left_behind(kDetection, {spec("Compose", {{"transforms", list}})}));
+}
+
+TEST(PicturesOfARecord, MoveTogether) {
+  const Schema schema = {files("left"), files("right"), files("mask", FieldKind::kMask)};
+  EXPECT_EQ(refusal(schema, {flip(), crop(8)}, lists()), "accepted");
+}
+
+using Lists = std::map<std::string, Specs>;
+std::string of_lists(const Schema& schema, const Lists& lists_of_fields) {
+  return refusal([&] { make_plan(schema, Pipeline{{}, lists_of_fields, {}}, lists()); })
+      .substr(0, 8);
+}
+
+TEST(ListsOfFields, LookAfterFieldsThatHaveOne) {
+  const Schema schema = {files("image"), files("mask", FieldKind::kMask), kBoxes};
+  EXPECT_EQ(of_lists(schema, {{"image", {resize(8, 8)}}}), "HR0180 R") << "nobody said mask";
+  EXPECT_EQ(of_lists(schema, {{"image", {resize(8, 8)}}, {"mask", {resize(8, 8)}}}), "HR0180 R")
+      << "nobody said boxes";
+  EXPECT_EQ(of_lists(schema, {{"image", {resize(8, 8)}}, {"mask", {resize(8, 8)}}, {"boxes", {}}}),
+            "accepted");
+}
+
+// Each list has draws of its own, so that the mask would be mirrored when the image is not.
+TEST(ListsOfFields, DoNotShareDraws) {
+  const Schema schema = {files("image"), files("mask", FieldKind::kMask)};
+  EXPECT_EQ(of_lists(schema, {{"image", {flip()}}, {"mask", {flip()}}}), "HR0180 R");
+  const Spec said = spec("RandomHorizontalFlip", {}, {"image"});
+  EXPECT_EQ(of_lists(schema, {{"image", {said}}, {"mask", {}}}), "accepted");
+}
+
+TEST(BranchesOfAFork, AreMeantToDifferButNotFromBoxes) {
+  const Spec views = fork("image", {{"a", {crop(8), flip()}}, {"b", {crop(8)}}});
+  EXPECT_EQ(refusal({files("image"), label()}, {views}), "accepted");
+  EXPECT_TRUE(left_behind(kDetection, {views}));
+  EXPECT_TRUE(left_behind(kDetection, {flip(), fork("image", {{"a", {}}, {"b", {}}})}));
+  EXPECT_FALSE(left_behind(kDetection, {views}, delivering({"a", "b"})));
+}
+
+// A function in C++ that stands for one in the host language: halves the width of its first field.
+class Halving final : public HostFunction {
+ public:
+  Halving(std::vector<std::string> inputs, HostGeometry geometry, std::vector<Field> returns = {})
+      : inputs_(std::move(inputs)), geometry_(geometry), returns_(std::move(returns)) {}
+  std::string name() const override { return "halve"; }
+  std::vector<std::string> inputs() const override { return inputs_; }
+  std::vector<Field> returns() const override { return returns_; }
+  HostGeometry geometry() const override { return geometry_; }
+  void call(std::span<HostCall* const> calls) override {
+    for (HostCall* call : calls) {
+      Shape shape = call->inputs[0].view.shape;
+      shape.back() /= 2;
+      HostValue& out = call->outputs.emplace_back();
+      out.owned.resize(static_cast<size_t>(element_count(shape)));
+      out.view = {out.owned.data(), DType::kUInt8, std::move(shape), {}};
+    }
+  }
+
+ private:
+  std::vector<std::string> inputs_;
+  HostGeometry geometry_;
+  std::vector<Field> returns_;
+};
+
+Spec halve(std::vector<std::string> inputs, HostGeometry geometry,
+           std::vector<Field> returns = {}) {
+  return step(std::make_shared<Halving>(std::move(inputs), geometry, std::move(returns)));
+}
+
+const Schema kOpen = {pixels("image", {3, -1, -1}), kBoxes};
+
+TEST(AFunction, ThatIsKnownToMoveItsPictureAloneIsRefused) {
+  EXPECT_TRUE(left_behind(kOpen, {halve({"image"}, HostGeometry::kMoves)}));
+  EXPECT_FALSE(left_behind(kOpen, {halve({"image"}, HostGeometry::kAlone)}));
+  EXPECT_FALSE(left_behind(kOpen, {halve({"image", "boxes"}, HostGeometry::kMoves)}));
+  EXPECT_FALSE(left_behind(kOpen, {halve({"boxes"}, HostGeometry::kUnknown)}));
+}
+
+TEST(AFunction, ThatDeclaresAnotherSizeIsRefused) {
+  const Field smaller = pixels("image", {3, 4, 4});
+  EXPECT_TRUE(left_behind(kOpen, {halve({"image"}, HostGeometry::kUnknown, {smaller})}));
+  EXPECT_FALSE(left_behind(kOpen, {halve({"image", "boxes"}, HostGeometry::kUnknown, {smaller})}));
+  const Field same = pixels("image", {3, -1, -1});
+  EXPECT_FALSE(left_behind(kOpen, {halve({"image"}, HostGeometry::kUnknown, {same})}));
+}
+
+TEST(AFunction, ThatReturnsAnotherSizeIsFoundOutByTheRecord) {
+  const Grid grid = recipe_test::random_grid(3, 6, 8, 1);
+  const auto returned = [&](const PlanOptions& options) -> std::string {
+    const PlanPtr plan = plan_of(kOpen, {halve({"image"}, HostGeometry::kUnknown)}, options);
+    const Read read = Read().pixels(grid).tensor<float>({1, 2, 3, 4}, {1, 4});
+    Record record;
+    Renderer renderer;
+    EXPECT_TRUE(plan->begin(read.data(), record, renderer));
+    Result<HostCall> call = plan->host_call(0, record, renderer, 0, 0);
+    HostCall* const pointer = &*call;
+    plan->steps()[0].function->call({&pointer, 1});
+    const Result<void> back = plan->host_return(0, *call, record);
+    return back ? "accepted" : std::string(back.error().code->id) + " " + back.error().what;
+  };
+  EXPECT_EQ(returned(lists()),
+            "HR0180 halve(image) moves \"image\" and would leave \"boxes\" (boxes) where it was");
+  EXPECT_EQ(returned(delivering({"image"})), "accepted");
+}
+
+}  // namespace
+}  // namespace headrace::plan_test

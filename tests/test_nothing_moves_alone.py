@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A step that moves a picture moves what belongs to it, or is refused with the field's name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import headrace as hr
+from headrace import transforms as T
+
+LIST: dict[str, Any] = {"batch_size": 2, "ragged": "list"}
+GEOMETRY = [
+    T.RandomHorizontalFlip(),
+    T.RandomVerticalFlip(),
+    T.RandomCrop(4),
+    T.CenterCrop(4),
+    T.RandomResizedCrop(4),
+    T.Resize(8),
+    T.Pad(2),
+]
+
+
+@pytest.fixture
+def coco(tmp_path: Path) -> Path:
+    images, annotations = [], []
+    for number in (1, 2):
+        Image.new("RGB", (20, 10)).save(tmp_path / f"{number}.png")
+        images.append({"id": number, "file_name": f"{number}.png", "width": 20, "height": 10})
+        row = {"id": number, "image_id": number, "category_id": 1, "bbox": [1, 2, 3, 4]}
+        annotations.append(row | {"segmentation": [[1, 2, 4, 2, 4, 6, 1, 6]], "area": 12})
+    categories = [{"id": 1, "name": "cat"}]
+    path = tmp_path / "instances.json"
+    path.write_text(
+        json.dumps({"images": images, "annotations": annotations, "categories": categories})
+    )
+    return path
+
+
+@pytest.mark.parametrize("step", GEOMETRY, ids=lambda step: step.name)
+@pytest.mark.parametrize("masks", [False, True])
+def test_boxes_and_masks_of_coco_are_not_left_behind(coco: Path, step: Any, masks: bool) -> None:
+    source = hr.coco(str(coco), masks=masks)
+    kinds = {field.name: field.kind for field in source.schema}
+    assert kinds["boxes"] == "boxes" and kinds.get("masks", "masks") == "masks"
+    with pytest.raises(hr.ConfigError, match=r"would leave .(boxes|masks)") as caught:
+        hr.Loader(source, [step], **LIST)
+    assert caught.value.code == "HR0180" and "fields=" in str(caught.value)
+    hr.Loader(source, [step], fields=("image", "labels"), **LIST).close()
+    hr.Loader(source, {"boxes": None, "masks": None} if masks else {"boxes": None}, **LIST).close()
+
+
+def test_the_ways_out_of_the_message_are_ways_out(coco: Path) -> None:
+    with pytest.raises(hr.ConfigError, match='say fields="image" of the step'):
+        hr.Loader(str(coco), [T.RandomHorizontalFlip(1)], **LIST)
+    alone = hr.Loader(str(coco), [T.RandomHorizontalFlip(1, fields="image")], **LIST)
+    boxes = next(iter(alone)).boxes[0]
+    np.testing.assert_array_equal(boxes, [[1, 2, 4, 6]])
+
+    def mirrored(image: Any, boxes: Any) -> dict[str, Any]:
+        left, right = 20 - boxes[:, 2], 20 - boxes[:, 0]
+        return {
+            "image": image[:, :, ::-1],
+            "boxes": np.stack([left, boxes[:, 1], right, boxes[:, 3]], 1),
+        }
+
+    together = next(iter(hr.Loader(str(coco), [mirrored], **LIST)))
+    np.testing.assert_array_equal(together.boxes[0], [[16, 2, 19, 6]])
+    plain = hr.open(str(coco)).with_kinds({"boxes": "tensor"})
+    hr.Loader(plain, [T.RandomHorizontalFlip()], **LIST).close()
+
+
+@pytest.mark.parametrize("resident", [True, "auto"])
+def test_resident_data_obeys_too(coco: Path, resident: Any) -> None:
+    with pytest.raises(hr.ConfigError, match=r"HR0180"):
+        hr.Loader(str(coco), [T.Resize((8, 8))], resident=resident, **LIST)
+    loader = hr.Loader(
+        str(coco),
+        [T.Resize((8, 8)), T.RandomHorizontalFlip()],
+        batch_size=2,
+        resident=resident,
+        fields=("image", "image_id"),
+    )
+    assert next(iter(loader)).image.shape == (2, 3, 8, 8)
+
+
+def test_presets_obey(coco: Path) -> None:
+    with pytest.raises(hr.ConfigError, match=r"RandomResizedCrop.* would leave .boxes"):
+        hr.Loader(str(coco), hr.presets.imagenet_train(8), **LIST)
+
+
+def test_steps_can_still_be_looked_at(coco: Path) -> None:
+    loader = hr.Loader(str(coco), [T.Resize((8, 8))], batch_size=2, fields="image")
+    assert loader.trace(0)[1].values["image"].shape == (3, 8, 8)
+    assert "Resize" in loader.plan()
+
+
+def records(mask: Any = np.uint8) -> list[dict[str, Any]]:
+    ramp = np.arange(6 * 8).reshape(6, 8)
+    return [
+        {"image": np.stack([ramp.astype(np.uint8)] * 3), "mask": ramp.astype(mask)}
+        for _ in range(4)
+    ]
+
+
+def test_a_function_that_returns_another_size_is_found_out() -> None:
+    shrink = lambda image: image[:, :, ::2]  # noqa: E731
+    with pytest.raises(hr.ConfigError, match=r"HR0601|HR0180"):
+        list(hr.Loader(records(), [shrink], **LIST))
+    declared = T.Python(shrink, returns={"image": ("uint8", (3, 6, 4))})
+    with pytest.raises(hr.ConfigError, match=r"would leave .mask"):
+        hr.Loader(records(), [declared], **LIST)
+    said = T.Python(shrink, returns={"image": ("uint8", (3, 6, 4))}, fields="image")
+    assert next(iter(hr.Loader(records(), [said], **LIST))).image.shape == (2, 3, 6, 4)
+
+
+def test_a_function_of_pictures_of_any_size_is_found_out_by_the_record(pictures: Path) -> None:
+    open_sizes = [
+        {"image": np.zeros((3, n, 8), np.uint8), "boxes": np.zeros((1, 4))} for n in (4, 5, 6)
+    ]
+    loader = hr.Loader(open_sizes, [lambda image: image[:, :2]], on_error="skip", **LIST)
+    with pytest.raises(hr.ConfigError, match=r"moves .image. and would leave .boxes"):
+        list(loader)
+
+
+def library_steps() -> list[tuple[Any, bool]]:
+    """Transforms of libraries that mirror a picture, and whether that library is here."""
+    out = []
+    try:
+        from torchvision.transforms import v2
+
+        out.append(v2.RandomHorizontalFlip(p=1))
+        out.append(v2.Compose([v2.RandomApply([v2.RandomHorizontalFlip(p=1)], p=1)]))
+    except Exception:
+        pass
+    try:
+        import albumentations
+
+        out.append(albumentations.Compose([albumentations.HorizontalFlip(p=1)]))
+    except Exception:
+        pass
+    return out
+
+
+@pytest.mark.filterwarnings("ignore::headrace.Warning")
+def test_transforms_of_libraries_move_the_mask_with_the_image() -> None:
+    steps = library_steps()
+    if not steps:
+        pytest.skip("neither torchvision nor albumentations can be imported")
+    for step in steps:
+        with pytest.raises(hr.ConfigError, match=r"HR0180.* moves .image. and would leave .mask"):
+            hr.Loader(records(), [step], **LIST)
+        hr.Loader(records(), [step], fields="image", **LIST).close()
+        together = T.Python(step, fields=("image", "mask"))
+        batch = next(iter(hr.Loader(records(), [together], **LIST)))
+        np.testing.assert_array_equal(batch.image[0, 0], np.arange(48).reshape(6, 8)[:, ::-1])
+        np.testing.assert_array_equal(batch.mask[0], batch.image[0, :1])
+
+
+def test_draws_of_a_library_are_shared_by_image_and_mask() -> None:
+    v2 = pytest.importorskip("torchvision.transforms.v2", exc_type=Exception)
+    step = T.Python(
+        v2.RandomResizedCrop((4, 4), interpolation=0),
+        fields=("image", "mask"),
+        returns={n: ("uint8", (c, 4, 4), n) for n, c in (("image", 3), ("mask", 1))},
+    )
+    for batch in hr.Loader(records(), [step], batch_size=4, python_workers=0):
+        np.testing.assert_array_equal(batch.image[:, :1], batch.mask)
+        assert len({image.tobytes() for image in batch.image}) > 1
+
+
+def test_what_a_library_cannot_take_is_refused_by_name() -> None:
+    v2 = pytest.importorskip("torchvision.transforms.v2", exc_type=Exception)
+    data = [record | {"boxes": np.zeros((1, 4), np.float32)} for record in records()]
+    step = T.Python(v2.RandomHorizontalFlip(), fields=("image", "mask", "boxes"))
+    with pytest.raises(hr.ConfigError, match=r"kinds image, mask, boxes"):
+        list(hr.Loader(data, [step], on_error="skip", **LIST))
+
+
+def test_a_native_transform_given_as_torchvisions_is_named() -> None:
+    v2 = pytest.importorskip("torchvision.transforms.v2", exc_type=Exception)
+    with pytest.warns(hr.Warning, match=r"headrace.transforms has RandomHorizontalFlip natively"):
+        hr.Loader(records(), [v2.RandomHorizontalFlip()], fields="image", **LIST)
