@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pictures of several formats carry as EXIF. Bounds-checked, allocates nothing; any thread may
-// call it.
+// Which way is up, as pictures of several formats carry it: in EXIF, else in XMP, as Pillow looks
+// for it. Bounds-checked, allocates nothing; any thread may call it.
 #pragma once
 
 #include <cstdint>
@@ -10,5 +10,10 @@ namespace headrace {
 
 // The value of IFD0's tag 0x0112 in a TIFF structure (EXIF 2.3, 4.6.4), 1 where absent or not 1..8.
 int orientation_of_tiff(std::span<const uint8_t> tiff);
+// The same, but 0 where the tag is absent: XMP may have it then.
+int orientation_tag(std::span<const uint8_t> tiff);
+// The value of tiff:Orientation in an XMP packet, an attribute or an element, by Pillow's pattern;
+// 0 where absent, 1 where not 1..8.
+int orientation_of_xmp(std::span<const uint8_t> packet);
 
 }  // namespace headrace
