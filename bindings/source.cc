@@ -122,6 +122,15 @@ void bind_source(nb::module_& module) {
       .def_prop_ro(
           "description",
           [](const SourceHandle& self) { return str_from_bytes(self.source->description()); })
+      .def_prop_ro(
+          "cautions",
+          [](const SourceHandle& self) {
+            nb::list out;
+            for (const std::string& text : self.source->cautions())
+              out.append(str_from_bytes(text));
+            return out;
+          },
+          nb::sig("def cautions(self) -> list[str]"), "What whoever opens it should hear.")
       .def(
           "key",
           [](const SourceHandle& self, int64_t index) {

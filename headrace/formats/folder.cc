@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -81,7 +82,11 @@ class FolderSource final : public LabeledFiles {
       const ListedFolder& folder = listing_.folders[run.folder];
       print.add(listing_.paths[run.folder]);
       print.add(static_cast<uint64_t>(run.label));
-      for (int64_t i = 0; i < folder.count; ++i) print.add(listing_.names[folder.first + i]);
+      for (int64_t i = 0; i < folder.count; ++i) {
+        const std::string_view name = listing_.names[folder.first + i];
+        print.add(name);
+        if (std::string suffix = unread_suffix(name); !suffix.empty()) ++unread_[suffix];
+      }
     }
     fingerprint_ = print.value();
   }
@@ -97,6 +102,26 @@ class FolderSource final : public LabeledFiles {
       out += "; " + counted(beside, "picture") + " beside the class folders left out";
     }
     return out + ")";
+  }
+  std::vector<std::string> cautions() const override {
+    std::vector<std::string> out;
+    if (listing_.unreadable > 0) {
+      out.push_back(counted(listing_.unreadable, "file") + " in " + root_ +
+                    " could not be read and has no picture's suffix: left out");
+    }
+    int64_t unread = 0;
+    std::string kinds;
+    for (const auto& [suffix, count] : unread_) {
+      unread += count;
+      kinds += (kinds.empty() ? "" : ", ") + grouped(count) + " " + suffix;
+    }
+    if (unread > 0) {
+      out.push_back(kinds + " of " + counted(size_, "picture") + " in " + root_ +
+                    ": no codec here reads such files, so each will be a bad record unless its "
+                    "name is wrong. Convert them to PNG or JPEG (Pillow, ImageMagick), or take "
+                    "them out of the folder");
+    }
+    return out;
   }
 
  private:
@@ -124,6 +149,7 @@ class FolderSource final : public LabeledFiles {
   ClassList classes_;      // none: a flat folder
   int64_t size_ = 0;
   uint64_t fingerprint_ = 0;
+  std::map<std::string, int64_t> unread_;  // records by suffix, of those that no codec reads
 };
 
 // Folders that lie directly in `parent` ("" is the root), by name.
@@ -178,7 +204,10 @@ FolderListing listing_of(const std::string& root, const Progress& progress,
   const int64_t began_ns = now_ns();
   FolderListing listing = list_folder(root, progress, check);
   const int64_t entries = listing.names.size() + listing.paths.size() + listing.others;
-  if (resolved && entries >= kWorthKeeping) keep_listing(cache, resolved.get(), listing, began_ns);
+  // A file that cannot be read now may be readable later, and no folder's time tells.
+  const bool lasting = listing.unreadable == 0;
+  if (resolved && lasting && entries >= kWorthKeeping)
+    keep_listing(cache, resolved.get(), listing, began_ns);
   check(listing);
   return listing;
 }

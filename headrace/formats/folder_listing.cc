@@ -187,14 +187,13 @@ class Lister {
     return S_ISREG(status.st_mode) ? Entry::kFile : Entry::kNeither;
   }
 
-  bool is_picture_inside(std::string_view name) const {
+  bool is_picture_inside(std::string_view name) {
     std::array<uint8_t, 16> first{};
     const std::string path = joined(path_, name);
     Result<size_t> count = read_prefix(path, first);
     if (count) return codec_of({first.data(), *count}) != nullptr;
-    if (count.error().code->id == "HR0201") return false;  // gone, or a link to nowhere
-    count.error().note = "its suffix is no picture's, so its first bytes had to be looked at";
-    throw Exception(std::move(count.error()));
+    if (count.error().code->id != "HR0201") ++listing_.unreadable;  // else gone, a link to nowhere
+    return false;
   }
 
   void visit(int parent_descriptor, std::string_view name, int64_t parent) {
@@ -227,6 +226,12 @@ class Lister {
   std::vector<uint32_t> order_;
 };
 
+std::string suffix_of(std::string_view name) {
+  const size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos || name.size() - dot > kLongestSuffix) return {};
+  return lower_case(name.substr(dot));
+}
+
 }  // namespace
 
 FolderListing list_folder(const std::string& root, const Progress& progress,
@@ -235,14 +240,17 @@ FolderListing list_folder(const std::string& root, const Progress& progress,
 }
 
 bool has_picture_suffix(std::string_view name) {
-  const size_t dot = name.rfind('.');
-  if (dot == std::string_view::npos || name.size() - dot > kLongestSuffix) return false;
-  std::array<char, kLongestSuffix> lower{};
-  std::transform(name.begin() + dot, name.end(), lower.begin(),
-                 [](char c) { return lower_case(c); });
   const auto& suffixes = picture_suffixes();
-  return std::binary_search(suffixes.begin(), suffixes.end(),
-                            std::string_view(lower.data(), name.size() - dot));
+  return std::binary_search(suffixes.begin(), suffixes.end(), std::string_view(suffix_of(name)));
+}
+
+std::string unread_suffix(std::string_view name) {
+  std::string suffix = suffix_of(name);
+  for (const CodecRecord* codec : Registry<CodecRecord>::all()) {
+    const auto& read = codec->suffixes;
+    if (std::find(read.begin(), read.end(), std::string_view(suffix)) != read.end()) return {};
+  }
+  return has_picture_suffix(suffix) ? suffix : std::string();
 }
 
 uint64_t picture_rules() {

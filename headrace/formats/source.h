@@ -69,6 +69,8 @@ class Source {
   virtual uint64_t fingerprint() const = 0;
   // One line for repr: "folder train/ (1,281,167 records, 1,000 classes)".
   virtual std::string description() const = 0;
+  // What whoever opens it should hear: records that will be bad, files that were left out.
+  virtual std::vector<std::string> cautions() const { return {}; }
 };
 
 // shared: loaders, views (subset) and the host's object hold the same source.

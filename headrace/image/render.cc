@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "headrace/base/registry.h"
+#include "headrace/codecs/foreign_pictures.h"
 #include "headrace/image/float_pass.h"
 #include "headrace/image/window_buffer.h"
 
@@ -25,7 +26,10 @@ const Register<ErrorCode> registered_unknown(kUnknownPicture);
 
 Error unknown_picture(std::span<const uint8_t> bytes) {
   Error error{.code = &kUnknownPicture, .what = "the file is empty"};
-  if (!bytes.empty()) {
+  const std::string_view name = foreign_name(bytes);
+  if (!name.empty()) {
+    error.what = "this is " + std::string(name) + ", for which there is no codec here";
+  } else if (!bytes.empty()) {
     constexpr char kHex[] = "0123456789abcdef";
     error.what = "no codec knows these bytes; they begin with";
     for (uint8_t byte : bytes.first(std::min<size_t>(bytes.size(), 8))) {
@@ -35,8 +39,13 @@ Error unknown_picture(std::span<const uint8_t> bytes) {
   for (const CodecRecord* codec : Registry<CodecRecord>::all()) {
     error.note += (error.note.empty() ? "codecs: " : ", ") + std::string(codec->name);
   }
-  error.hint = bytes.empty() ? "fetch the file again, or leave it out"
-                             : "look at the file: it is no picture, or of another format";
+  error.hint =
+      bytes.empty()  ? "fetch the file again, or leave it out"
+      : name.empty() ? "look at the file: it is no picture, or of another format"
+      : name.ends_with("picture")
+          ? "convert such files to PNG or JPEG (Pillow reads most kinds), or open a Python "
+            "object that decodes them"
+          : "fetch the file again, or leave it out";
   return error;
 }
 

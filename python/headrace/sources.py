@@ -17,7 +17,7 @@ from typing import Any, overload
 import numpy as np
 
 from headrace import _core, options
-from headrace.errors import declare, did_you_mean
+from headrace.errors import declare, did_you_mean, warn
 from headrace.sampling import as_indices
 
 _NOT_A_SOURCE = declare(
@@ -197,7 +197,10 @@ def open(
         arguments = {name: _plain(value) for name, value in params.items()}
         if kinds is not None:
             arguments["kinds"] = listed_kinds(kinds)
-        return Source(_core.open(os.fspath(path), arguments, progress), os.fspath(path))
+        engine = _core.open(os.fspath(path), arguments, progress)
+        for text in engine.cautions:
+            warn(text)
+        return Source(engine, os.fspath(path))
     if type(path).__module__.partition(".")[0] == "datasets" and hasattr(path, "data"):
         from headrace.arrow_files.tables import source_of_dataset
 
