@@ -137,6 +137,7 @@ nb::dict stats(const LoaderHandle& self) {
   out["records"] = stats.records;
   out["bad_records"] = stats.bad_records;
   out["warnings"] = stats.warnings;
+  out["repaired"] = stats.repaired;
   out["copies"] = stats.copies;
   out["wall_seconds"] = stats.wall_seconds;
   out["wait_seconds"] = stats.wait_seconds;
@@ -219,6 +220,8 @@ LoaderOptions options_from_dict(const nb::dict& given, const SamplerHandle* samp
   options.plan.ragged = nb::cast<Ragged>(given["ragged"]);
   options.plan.exif_orientation = nb::cast<bool>(given["exif_orientation"]);
   options.plan.strict = nb::cast<bool>(given["strict"]);
+  options.plan.repair = nb::cast<bool>(given["repair"]);
+  options.plan.sixteen_bit = nb::cast<SixteenBit>(given["sixteen_bit"]);
   if (!nb::borrow(given["max_pixels"]).is_none())
     options.plan.limits.max_pixels = nb::cast<int64_t>(given["max_pixels"]);
   return options;
@@ -261,6 +264,10 @@ void bind_loader(nb::module_& module) {
       .value("keep", LastBatch::kKeep)
       .value("drop", LastBatch::kDrop)
       .value("pad", LastBatch::kPad);
+  nb::enum_<SixteenBit>(module, "SixteenBit")
+      .value("refuse", SixteenBit::kRefuse)
+      .value("high_byte", SixteenBit::kHighByte)
+      .value("clip", SixteenBit::kClip);
   nb::enum_<RowIndexUse>(module, "RowIndexUse")
       .value("off", RowIndexUse::kOff)
       .value("use", RowIndexUse::kUse)

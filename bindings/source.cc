@@ -37,8 +37,8 @@ nb::dict read_record(const SourceHandle& self, int64_t index) {
   return out;
 }
 
-// Encoded bytes -> (C, H, W) uint8.
-Array decode(const nb::bytes& encoded, bool as_stored, bool strict) {
+// Encoded bytes -> (C, H, W) uint8. `lenient`: as far as any of it can be shown.
+Array decode(const nb::bytes& encoded, bool as_stored, bool strict, bool lenient) {
   Buffer bytes(encoded.size());  // decoders read ahead of the end, which a Buffer allows
   std::memcpy(bytes.data(), encoded.c_str(), encoded.size());
   nb::gil_scoped_release no_gil;
@@ -47,6 +47,8 @@ Array decode(const nb::bytes& encoded, bool as_stored, bool strict) {
   if (!picture) throw Exception(picture.error());
   picture->color = as_stored ? ColorMode::kStored : ColorMode::kRGB;
   picture->strict = strict;
+  picture->repair = lenient;
+  if (lenient) picture->sixteen_bit = SixteenBit::kHighByte;
   const Recipe recipe(*picture);
   const Size size = recipe.size();
   Array out = make_array(DType::kUInt8, {recipe.channels(), size.height, size.width});
@@ -56,6 +58,16 @@ Array decode(const nb::bytes& encoded, bool as_stored, bool strict) {
   renderer.render({&task, 1});
   if (!task.result) throw Exception(task.result.error());
   return out;
+}
+
+// Why no pixels can come out of it, as far as its header tells: "HR0340 ..."; empty for a picture.
+std::string picture_error(const nb::bytes& encoded) {
+  Buffer bytes(encoded.size());
+  std::memcpy(bytes.data(), encoded.c_str(), encoded.size());
+  nb::gil_scoped_release no_gil;
+  Renderer renderer;
+  const Result<EncodedPicture> picture = renderer.open(bytes.bytes(), {});
+  return picture ? "" : std::string(picture.error().code->id) + " " + picture.error().what;
 }
 
 Array integer_column(const SourceHandle& self, std::string_view field) {
@@ -165,8 +177,11 @@ void bind_source(nb::module_& module) {
       },
       nb::arg("path"), nb::sig("def shard_files(path: str) -> list[str]"),
       "The files that a pattern means: braces, wildcards.");
+  module.def("picture_error", &picture_error, nb::arg("encoded"),
+             "Why the header of an encoded picture is none; empty where it is one.");
   module.def("decode", &decode, nb::arg("encoded"), nb::arg("as_stored") = false,
-             nb::arg("strict") = false, "An encoded picture as a (C, H, W) uint8 array.");
+             nb::arg("strict") = false, nb::arg("lenient") = false,
+             "An encoded picture as a (C, H, W) uint8 array.");
 }
 
 }  // namespace headrace::python

@@ -10,6 +10,7 @@
 #include "headrace/base/registry.h"
 #include "headrace/executor/engine.h"
 #include "headrace/executor/resources.h"
+#include "headrace/kernels/dispatch.h"
 #include "headrace/sampling/shuffled_by_source.h"
 
 namespace headrace {
@@ -26,6 +27,13 @@ constexpr ErrorCode kOtherState{
     "same "
     "sampler and the same global batch. The number of threads and of ranks may differ."};
 const Register<ErrorCode> registered_state(kOtherState);
+
+constexpr ErrorCode kNothingLeft{
+    "HR0785", ErrorKind::kData, "nothing left of an epoch",
+    "Every record of the epoch was bad and on_error=\"skip\" left all of them out, so there was no "
+    "batch. Usually the path, the codec or a permission is wrong for all records at once. "
+    "`headrace scan` lists what is wrong with each."};
+const Register<ErrorCode> registered_nothing_left(kNothingLeft);
 
 constexpr ErrorCode kOutOfRange{"HR0712", ErrorKind::kConfig, "no such batch",
                                 "Batches of an epoch are numbered from 0 to len(loader) - 1."};
@@ -104,6 +112,14 @@ class Loader::Impl {
         fingerprint_(mix64(mix64(source_->fingerprint(), sampler_->fingerprint()),
                            static_cast<uint64_t>(options_.last_batch))),
         residence_(resident_question(source, pipeline)) {
+    if (layout_.batches() == 0 && sampler_->size() > 0) {
+      raise(kBadOption,
+            "last_batch=\"drop\" leaves no batch: an epoch has " +
+                std::to_string(sampler_->size()) + " records, a batch " +
+                std::to_string(layout_.global_batch()),
+            "a smaller batch_size, or last_batch=\"keep\"");
+    }
+    simd_level();  // throws here, not on a thread, where HEADRACE_SIMD names none
     // Throws now rather than at the first batch.
     divide_memory(engine_memory(), batch_bytes(*plan_, layout_.rank_batch()), options_.threads,
                   source_->read_style() != ReadStyle::kMemory);
@@ -198,6 +214,7 @@ class Loader::Impl {
       prepare(interrupted);
       if (!residence_.cuts()) engine().start(epoch_, batch_);
       bad_records_.begin_epoch(bad_before_);
+      repaired_before_ = repaired_so_far();
       started_ = true;
     }
     std::optional<Batch> batch;
@@ -214,14 +231,42 @@ class Loader::Impl {
       const double time = now();
       wall_seconds_ = wall_seconds_ + time - std::exchange(last_next_, time);
       if (!batch) {
-        set_epoch(epoch_ + 1);
+        end_epoch();
         keep_row_index();
         return std::nullopt;
       }
       batch_ = batch->index + 1;
       bad_before_ = bad_records_.in_epoch();
+      received_ = received_ || batch->size > 0;
     } while (batch->size == 0);  // every record of it was skipped
     return batch;
+  }
+
+  // What is worth a word goes with the end of the epoch.
+  void end_epoch() {
+    if (!received_ && bad_before_ > 0) {
+      halt();
+      throw Exception(nothing_left());
+    }
+    set_epoch(epoch_ + 1);
+    const int64_t its = repaired_so_far() - repaired_before_;
+    if (its == 0 || !options_.warn) return;
+    options_.warn(std::to_string(its) + (its == 1 ? " picture" : " pictures") + " of epoch " +
+                  std::to_string(epoch_ - 1) +
+                  " had damage that the decoder repaired (`headrace scan --strict` lists them; "
+                  "strict=True makes it an error)");
+  }
+
+  int64_t repaired_so_far() const { return engine_ ? engine_->stats().repaired : 0; }
+
+  Error nothing_left() const {
+    Error error{.code = &kNothingLeft,
+                .what = "all " + std::to_string(bad_before_) + " records of epoch " +
+                        std::to_string(epoch_) + " are bad, and on_error=\"skip\" left them out",
+                .hint = "`headrace scan` lists what is wrong with each"};
+    if (const std::vector<BadRecord> all = bad_records_.list(); !all.empty())
+      error.note = "the last one: " + all.back().error.what + " (" + all.back().key + ")";
+    return error;
   }
 
   void set_epoch(int64_t epoch) {
@@ -230,6 +275,7 @@ class Loader::Impl {
     epoch_ = epoch;
     batch_ = 0;
     bad_before_ = 0;
+    received_ = false;
     halt();
   }
 
@@ -266,6 +312,7 @@ class Loader::Impl {
     }
     epoch_ = state.epoch;
     batch_ = state.batch;
+    received_ = state.batch > 0;
     bad_before_ = state.bad_records;
     halt();
   }
@@ -299,6 +346,7 @@ class Loader::Impl {
     out.batches = stats.batches + cut_batches_;
     out.records = stats.records + cut_records_;
     out.warnings = stats.warnings;
+    out.repaired = stats.repaired;
     out.copies = stats.copies + resident.beyond;
     out.wait_seconds = stats.wait_seconds + cut_seconds_;
     out.memory_wait_seconds = stats.memory_wait_seconds;
@@ -389,6 +437,8 @@ class Loader::Impl {
   std::atomic<int64_t> cut_batches_ = 0, cut_records_ = 0;
   int64_t epoch_ = 0, batch_ = 0;  // what the consumer receives next
   int64_t bad_before_ = 0;         // bad records of the epoch up to there
+  bool received_ = false;          // a record of the epoch
+  int64_t repaired_before_ = 0;    // pictures, when the iteration began
   bool started_ = false;
   std::atomic<double> wall_seconds_ = 0;  // stats() may be asked for by another thread
   double last_next_ = 0;

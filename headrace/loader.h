@@ -92,7 +92,9 @@ struct RowIndexStats {
 };
 
 struct LoaderStats {
-  int64_t batches = 0, records = 0, bad_records = 0, warnings = 0, copies = 0;
+  int64_t batches = 0, records = 0, bad_records = 0, copies = 0;
+  // Damage that decoders repaired, and the pictures that were delivered with it.
+  int64_t warnings = 0, repaired = 0;
   double wall_seconds = 0, wait_seconds = 0;  // of iteration; of next() waiting for a batch
   double memory_wait_seconds = 0;  // of records, for memory within the limit; summed over threads
   StageSeconds stages;             // summed over threads, estimated by sampling

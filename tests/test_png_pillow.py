@@ -50,6 +50,13 @@ def png(kind: int, depth: int, colors: int | None = None, transparent: bool = Fa
     )
 
 
+def ours(path: Path, field: str = "image") -> np.ndarray:
+    """Grey of 16 bits by Pillow's rule, which has to be asked for."""
+    source = hr.records(**{field: [path]})
+    (batch,) = hr.Loader(source, batch_size=1, threads=1, ragged="list", sixteen_bit="clip")
+    return np.asarray(batch[0])[0]
+
+
 def pillow_rgb(path: Path) -> np.ndarray:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -60,22 +67,22 @@ def pillow_rgb(path: Path) -> np.ndarray:
 def test_every_kind_is_pillows_rgb(kind: int, depth: int, tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     path.write_bytes(png(kind, depth))
-    assert np.array_equal(hr.records(image=[path])[0]["image"], pillow_rgb(path))
+    assert np.array_equal(ours(path), pillow_rgb(path))
 
 
 @pytest.mark.parametrize(("kind", "depth"), [(0, 4), (0, 16), (2, 8), (2, 16), (3, 2), (3, 8)])
 def test_transparency_is_dropped_as_pillow_does(kind: int, depth: int, tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     path.write_bytes(png(kind, depth, transparent=True))
-    assert np.array_equal(hr.records(image=[path])[0]["image"], pillow_rgb(path))
+    assert np.array_equal(ours(path), pillow_rgb(path))
 
 
 def test_an_index_outside_the_palette_is_black(tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     path.write_bytes(png(3, 8, colors=5))
-    ours = hr.records(image=[path])[0]["image"]
-    assert np.array_equal(ours, pillow_rgb(path))
-    assert (ours == 0).all(axis=0).any()
+    got = ours(path)
+    assert np.array_equal(got, pillow_rgb(path))
+    assert (got == 0).all(axis=0).any()
 
 
 @pytest.mark.parametrize("depth", DEPTHS[3])
@@ -90,7 +97,7 @@ def test_a_grey_mask_is_pillows_l(depth: int, tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     path.write_bytes(png(0, depth))
     expected = np.asarray(Image.open(path).convert("L"))[None]
-    assert np.array_equal(hr.records(mask=[path])[0]["mask"], expected)
+    assert np.array_equal(ours(path, "mask"), expected)
 
 
 def test_the_corpus_is_pillows_rgb() -> None:
@@ -98,10 +105,6 @@ def test_the_corpus_is_pillows_rgb() -> None:
     if not root:
         pytest.skip("HEADRACE_TEST_DATA names no corpus")
     paths = sorted((Path(root) / "png").rglob("*.png"))
-    source = hr.records(image=paths)
-    different = []
-    for path, record in zip(paths, source, strict=True):
-        if not np.array_equal(record["image"], pillow_rgb(path)):
-            different.append(path.name)
+    different = [path.name for path in paths if not np.array_equal(ours(path), pillow_rgb(path))]
     assert len(paths) > 300
     assert different == []

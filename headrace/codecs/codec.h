@@ -81,11 +81,22 @@ struct RowIndexSlot {
   uint64_t picture = 0;            // the store's name for the picture
 };
 
+// What becomes of a grey picture of 16 bits, whose values eight bits do not hold.
+enum class SixteenBit : uint8_t {
+  kRefuse,    // an error
+  kHighByte,  // value / 256, as all other 16-bit samples become
+  kClip,      // min(value, 255), as Pillow's convert("RGB") and convert("L")
+};
+
 struct DecodeJob {
   std::span<const uint8_t> bytes;  // REQUIRES: Buffer::kPadding readable bytes behind them
   Window window;                   // REQUIRES: inside the header's width x height, not empty
   ColorMode color = ColorMode::kRGB;
   bool strict = false;  // decode all of it, and make damage an error
+  // Rows of the window that the file does not have come as the library makes them up, where it
+  // does; otherwise they are an error.
+  bool repair = false;
+  SixteenBit sixteen_bit = SixteenBit::kRefuse;
   RowSink* sink = nullptr;
   RowIndexSlot row_index = {};
   int picture_height =

@@ -3,8 +3,10 @@
 //
 // Note [What a PNG's colours become]
 // RGB and grey are what Pillow 13's convert("RGB") and convert("L") give:
-// - grey of 1, 2, 4 bits: scaled to 0..255. Grey of 16 bits: min(value, 255), Pillow's rule for its
-//   mode I;16. All other 16-bit samples: the high byte.
+// - grey of 1, 2, 4 bits: scaled to 0..255. Grey of 16 bits is refused unless the user says how it
+//   is reduced: min(value, 255) is Pillow's rule for its mode I;16, and spoils depths, scans and
+//   ids without a word. All other 16-bit samples: the high byte, which is what Pillow opens them
+//   as.
 // - palettes: looked up; an index behind the palette's end is black.
 // - alpha channels are dropped, tRNS and gamma (gAMA, cHRM, sRGB, iCCP) are ignored.
 // - colour to grey: (19595 R + 38470 G + 7471 B + 32768) / 65536, rounded down.
@@ -53,6 +55,17 @@ constexpr ErrorCode kWarned{
     "behind the last row, an index outside the palette. strict=True makes that an error; without "
     "it the warnings are counted and the pixels used."};
 const Register<ErrorCode> registered_warned(kWarned);
+
+constexpr ErrorCode kSixteenBit{
+    "HR0386", ErrorKind::kUnsupported, "grey picture of 16 bits",
+    "Pictures are delivered with 8 bits a sample, and this one has 16: depths, medical scans, ids "
+    "of objects. Pillow's convert() would make 255 of every value above it, so nothing is "
+    "delivered until you say what is meant: sixteen_bit=\"high_byte\" keeps value / 256, "
+    "sixteen_bit=\"clip\" is Pillow's min(value, 255). All 16 bits: store the pictures as .npy "
+    "files or in another container of arrays (uint16), or read them in a Python object that "
+    "returns "
+    "arrays under another name than image or mask."};
+const Register<ErrorCode> registered_sixteen_bit(kSixteenBit);
 
 constexpr std::string_view kSignature = "\x89PNG\r\n\x1a\n";
 
@@ -118,6 +131,10 @@ class PaletteTable {
   std::array<uint8_t, 256> gray_{};
 };
 
+void high_byte_gray16(const uint8_t* in, int count, uint8_t* out) {
+  for (int i = 0; i < count; ++i) out[i] = in[2 * i];
+}
+
 void clip_gray16(const uint8_t* in, int count, uint8_t* out) {
   for (int i = 0; i < count; ++i) out[i] = in[2 * i] ? 255 : in[2 * i + 1];
 }
@@ -148,6 +165,12 @@ class PngDecoder : public ImageDecoder {
   Result<void> decode_one(PngSession& session, const DecodeJob& job) {
     if (!session.read_info()) return error_of(session);
     const PngInfo& info = session.info();
+    if (info.gray16() && job.sixteen_bit == SixteenBit::kRefuse) {
+      return Error{
+          .code = &kSixteenBit,
+          .what = "the picture has one channel of 16 bits",
+          .hint = "sixteen_bit=\"high_byte\" or \"clip\", or keep it as an array of uint16"};
+    }
     assert(is_inside(job.window, info.width, info.height));
     if (info.palette()) palette_.fill(session.palette());
     if (!session.start_rows()) return error_of(session);
@@ -211,7 +234,8 @@ class PngDecoder : public ImageDecoder {
     const uint8_t* first = rows + size_t(job.window.x) * size_t(step);
     const bool colour = info.channels() >= 3;
     if (info.gray16()) {
-      first = convert(block, first, 1, job.window.width, clip_gray16);
+      const bool clips = job.sixteen_bit == SixteenBit::kClip;
+      first = convert(block, first, 1, job.window.width, clips ? clip_gray16 : high_byte_gray16);
     } else if (info.palette() && job.color != ColorMode::kStored) {
       const bool rgb = job.color == ColorMode::kRGB;
       first = convert(block, first, rgb ? 3 : 1, job.window.width,
@@ -252,8 +276,7 @@ class PngDecoder : public ImageDecoder {
 };
 
 constexpr std::string_view kOracle =
-    "libpng's rows; colours as Pillow 13's convert: bytes are equal (16-bit grey is min(value, "
-    "255), "
+    "libpng's rows; colours as Pillow 13's convert: bytes are equal (16-bit grey as the user says, "
     "other 16-bit samples are their high byte, alpha and tRNS are dropped, gamma is ignored)";
 
 const CodecRecord kPng{

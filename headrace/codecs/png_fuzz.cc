@@ -56,6 +56,7 @@ void decode_any(std::span<const uint8_t> bytes) {
       job.window = window;
       job.color = mode;
       job.strict = mode == ColorMode::kGray;
+      job.sixteen_bit = SixteenBit(int(mode));
       job.sink = &sink;
       decoder->decode({&job, 1});
       if (job.result && sink.rows_seen != window.height) std::abort();

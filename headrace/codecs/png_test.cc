@@ -114,6 +114,7 @@ TEST(Png, OneDecoderServesManyPicturesInOneCall) {
   std::vector<Collector> sinks(files.size(), Collector(50, 40, 3));
   std::vector<DecodeJob> jobs(files.size());
   for (size_t i = 0; i < files.size(); ++i) {
+    jobs[i].sixteen_bit = SixteenBit::kClip;
     jobs[i].bytes = files[i].bytes();
     jobs[i].window = {0, 0, 50, 40};
     jobs[i].sink = &sinks[i];

@@ -93,6 +93,13 @@ std::shared_ptr<const ResidentSource> ResidentSource::filled_by_engine(
             failure.error.what + ")";
       return nullptr;
     }
+    // Kept whole it is bad; streamed, only crops that show those rows are.
+    if (failure.error.code->id == "HR0385") {
+      why = "record " + std::to_string(failure.record) +
+            " lacks rows, and which crops are bad for it shows only when they are drawn (" +
+            failure.key + ")";
+      return nullptr;
+    }
     out->failures_.emplace(failure.record, std::move(failure.error));
   }
   return out;

@@ -251,7 +251,8 @@ bool Engine::work(Renderer& renderer) {
   const double begin = now();
   const int settled = process(*run, renderer);
   const double seconds = now() - begin;
-  const bool parked = finish_run(std::move(run), settled, seconds, renderer.seconds() - before);
+  const bool parked = finish_run(std::move(run), settled, seconds, renderer.seconds() - before,
+                                 renderer.take_repaired());
   renderer.trim(shares_.renderer_bytes);
   // Where nothing moved, there is no work until memory is freed. Whoever frees some asks for work
   // afterwards and finds the run; what was freed before it was put aside shows here.
@@ -260,7 +261,7 @@ bool Engine::work(Renderer& renderer) {
 
 // Returns whether the run was put aside for want of memory.
 bool Engine::finish_run(std::unique_ptr<RecordRun> run, int settled, double seconds,
-                        const StageSeconds& stages) {
+                        const StageSeconds& stages, int64_t repaired) {
   using State = InFlight::State;
   const auto any = [&](auto&& is) REQUIRES_LOCK(mutex_) {
     const auto begin = run->flight.begin();
@@ -273,6 +274,7 @@ bool Engine::finish_run(std::unique_ptr<RecordRun> run, int settled, double seco
     if (settled > 0) record_seconds_ += (seconds / settled - record_seconds_) / 4;
     OpenBatch& batch = *run->batch;
     batch.done += settled;
+    batch.repaired += repaired;
     batch_done = batch.done == batch.builder.rows();
     consumer_waits = consumer_waits_;
     to_host = any([](const InFlight& flight) { return flight.state == State::kAtHost; });

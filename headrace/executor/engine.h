@@ -80,7 +80,7 @@ struct EngineOptions {
 };
 
 struct EngineStats {
-  int64_t batches = 0, records = 0, warnings = 0, copies = 0;
+  int64_t batches = 0, records = 0, warnings = 0, repaired = 0, copies = 0;
   double wait_seconds = 0, memory_wait_seconds = 0;  // of next(); of records for their memory
   StageSeconds stages;
   size_t memory_used = 0, memory_peak = 0;
@@ -126,7 +126,7 @@ class Engine final : public PoolClient {
   void announce(const OpenBatch& batch) const;
   bool may_grow_lists() const REQUIRES_LOCK(mutex_);
   bool finish_run(std::unique_ptr<RecordRun> run, int settled, double seconds,
-                  const StageSeconds& stages) EXCLUDES_LOCK(mutex_);
+                  const StageSeconds& stages, int64_t repaired) EXCLUDES_LOCK(mutex_);
   void consumer_arrives() EXCLUDES_LOCK(mutex_);
   Batch hand_over(OpenBatch& batch) EXCLUDES_LOCK(mutex_);
   void account_failures(OpenBatch& batch);

@@ -99,6 +99,7 @@ Batch Engine::hand_over(OpenBatch& open) {
     const int64_t end = (open.builder.index() + 1) * layout.global_batch();
     delivered_records_ = std::min(end, layout.positions());
     stats_.warnings += open.warnings;
+    stats_.repaired += open.repaired;
     list_bytes_ -= open.list_bytes;
   }
   account_failures(open);

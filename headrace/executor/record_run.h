@@ -30,7 +30,7 @@ struct OpenBatch {
   std::vector<int> pooled = {};  // output numbers whose memory is a slot's
   int claimed = 0, done = 0;     // rows; the engine's lock guards these and all below
   std::vector<RowFailure> failures = {};
-  int64_t warnings = 0;
+  int64_t warnings = 0, repaired = 0;
   size_t list_bytes = 0;   // of fields delivered as lists, which have no slot
   bool too_large = false;  // these alone exceed the share for them
 };

@@ -55,7 +55,9 @@ struct EncodedPicture {
   const CodecRecord* codec = nullptr;
   ImageHeader header;
   ColorMode color = ColorMode::kRGB;
-  bool strict = false;
+  // As DecodeJob has them.
+  bool strict = false, repair = false;
+  SixteenBit sixteen_bit = SixteenBit::kRefuse;
   RowIndexSlot row_index = {};
 };
 

@@ -188,6 +188,8 @@ void Renderer::begin_lane(Lane& lane, RenderTask& task) {
                  .window = part,
                  .color = source.color,
                  .strict = source.strict,
+                 .repair = source.repair,
+                 .sixteen_bit = source.sixteen_bit,
                  .row_index = source.row_index,
                  .picture_height = source.header.height,
                  .result = {}};
@@ -205,6 +207,7 @@ void Renderer::decode(const CodecRecord& codec, std::span<Lane*> lanes) {
     Lane& lane = *lanes[i];
     lane.task->result = std::move(jobs[i].result);
     lane.task->warnings = jobs[i].warnings;
+    if (lane.task->result && jobs[i].warnings > 0) ++repaired_;
     if (lane.transposed && lane.task->result) lane.pass.rows(lane.window.transposed());
   }
   double rest = seconds_since(start);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "headrace/image/fused_pass.h"
@@ -57,6 +58,8 @@ class Renderer {
   size_t held_bytes() const;
 
   StageSeconds& seconds() { return seconds_; }
+  // Pictures since the last call whose damage their decoder repaired.
+  int64_t take_repaired() { return std::exchange(repaired_, 0); }
 
  private:
   struct Lane;
@@ -70,6 +73,7 @@ class Renderer {
   std::unique_ptr<Scratch> scratch_;
   std::unordered_map<const CodecRecord*, std::unique_ptr<ImageDecoder>> decoders_;
   StageSeconds seconds_;
+  int64_t repaired_ = 0;
 };
 
 }  // namespace headrace

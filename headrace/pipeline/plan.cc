@@ -79,6 +79,8 @@ Result<void> Plan::begin_picture(int field, const FieldData& data, Record& recor
     Result<EncodedPicture> opened = renderer.open(data.bytes, options_.limits);
     if (!opened) return std::move(opened.error());
     opened->strict = options_.strict;
+    opened->repair = options_.repair;
+    opened->sixteen_bit = options_.sixteen_bit;
     opened->row_index = data.row_index;
     opened->color = state.kind == FieldKind::kMask ? ColorMode::kStored : ColorMode::kRGB;
     if (channels_of(opened->color, opened->header) != state.shape[0]) {

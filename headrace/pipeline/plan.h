@@ -29,7 +29,9 @@ struct PlanOptions {
   MemoryFormat memory_format = MemoryFormat::kChannelsFirst;
   Ragged ragged = Ragged::kRefuse;
   bool exif_orientation = false;
-  bool strict = false;
+  // As DecodeJob has them.
+  bool strict = false, repair = false;
+  SixteenBit sixteen_bit = SixteenBit::kRefuse;
   DecodeLimits limits;
   int steps_before = 0;  // of the user's pipeline, done elsewhere; for messages
   bool looks = false;    // somebody looks at the steps: fields that they leave behind may stay

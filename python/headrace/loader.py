@@ -77,7 +77,12 @@ class Loader(Outputs):
         shard: "auto" (torch.distributed or torchrun), False, or (rank, world_size).
         memory_format: "channels_first" or "channels_last" in memory; the shape is (B, C, H, W).
         ragged: "list" delivers fields whose records differ in shape as lists.
-        strict: damage inside a picture is an error. exif_orientation: turn pictures upright.
+        damaged: "refuse": a JPEG that lacks rows which are wanted is a bad record, as every PNG
+            that does; other damage is repaired as libjpeg does it, counted in ``stats()`` and said
+            once an epoch. "repair" delivers grey where rows are missing. strict: any damage inside
+            a picture is an error. exif_orientation: turn pictures upright.
+        sixteen_bit: grey pictures of 16 bits are refused; "high_byte" delivers value / 256, "clip"
+            min(value, 255), as Pillow's convert() does.
         max_pixels: a cap on a picture's declared size.
         patience: seconds that a wait for a batch may take before a warning says what it waits for.
         index: where in each JPEG its rows begin, for less decoding and the same pixels. "use" the
@@ -113,6 +118,8 @@ class Loader(Outputs):
         memory_format: Any = "channels_first",
         ragged: str | None = None,
         strict: bool = False,
+        damaged: str = "refuse",
+        sixteen_bit: str = "refuse",
         exif_orientation: bool = False,
         max_pixels: int | None = None,
         index: str | os.PathLike[str] | bool = "use",

@@ -38,6 +38,16 @@ _WHICH_IS_WHICH = declare(
     'first must move it too: names=("image", "mask"), or a Dataset that returns dictionaries. '
     'Names other than image and mask need kinds={"depth": "tensor"} beside them.',
 )
+_WIDE_PICTURE = declare(
+    "HR0685",
+    "config",
+    "a picture that eight bits do not hold",
+    "Pictures are delivered as uint8. A Pillow picture of mode I, I;16 or F, or an array with "
+    "values below 0, above 255 or between whole numbers, would be clipped or wrapped, so it is "
+    "refused. Scale it in the object, or return it as an array under another name than image "
+    "or mask: it is then a tensor, and keeps its dtype.",
+)
+_NARROW = "scale it to uint8 in the object, or return an array under another name: a tensor"
 
 _PICTURES = ("image", "mask")
 
@@ -286,10 +296,17 @@ def _crossing(kind: str, value: Any) -> Any:
 
 
 def _picture(value: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """(C, H, W) uint8. Pillow's pictures as ``convert("RGB")`` gives them, but palettes stay."""
+    """(C, H, W) uint8. Pillow's pictures as ``convert("RGB")`` gives them, but palettes stay.
+
+    That drops alpha, and nothing else: what eight bits do not hold is refused.
+    """
+    if getattr(value, "mode", "")[:1] in ("I", "F"):  # 16 and 32 bits, which convert() would clip
+        raise _WIDE_PICTURE.error(f"a Pillow picture of mode {value.mode!r}", hint=_NARROW)
     if hasattr(value, "getbands") and value.mode not in ("L", "P", "RGB"):
         value = value.convert("RGB")
     array = np.asarray(value)
+    if array.dtype != np.uint8 and not np.array_equal(array.astype(np.uint8), array):
+        raise _WIDE_PICTURE.error(f"a picture of {array.dtype} with other values", hint=_NARROW)
     if array.ndim == 2:
         array = array[None]
     elif _channel_axis(array.shape) == 2:

@@ -275,11 +275,21 @@ def engine_options(given: Mapping[str, Any], shard: Shard) -> dict[str, Any]:
         if given["ragged"] is None
         else choice(_core.Ragged, "ragged", given["ragged"]),
         "exif_orientation": switch("exif_orientation", given["exif_orientation"]),
-        "strict": switch("strict", given["strict"]),
+        **damage(given["strict"], given["damaged"]),
+        "sixteen_bit": choice(_core.SixteenBit, "sixteen_bit", given["sixteen_bit"]),
         "max_pixels": None
         if given["max_pixels"] is None
         else integer("max_pixels", given["max_pixels"], 1),
     }
+
+
+def damage(strict: Any, damaged: Any) -> dict[str, bool]:
+    """``strict=`` and ``damaged=``: what becomes of a picture that is not whole."""
+    strict = switch("strict", strict)
+    repair = one_of("damaged", damaged, ("refuse", "repair")) == "repair"
+    if strict and repair:
+        raise _BAD_VALUE.error("strict=True refuses what damaged='repair' would deliver")
+    return {"strict": strict, "repair": repair}
 
 
 def order(shuffle: Any, window: Any) -> dict[str, Any]:

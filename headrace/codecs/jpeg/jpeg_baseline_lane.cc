@@ -108,6 +108,9 @@ void JpegBaselineDecoder::Lane::find_blocks() {
 }
 
 bool JpegBaselineDecoder::Lane::start() {
+  const int64_t together = header_.rows_at_once, rows = (row_end_ + together - 1) / together;
+  rest_end_ = std::min<int64_t>(rows * together, header_.frame.mcus_high) * header_.frame.mcus_wide;
+  in_rest_ = false;
   known_rows_ = index_.size();
   unresolved_ = known_rows_;
   bool opened = false;
@@ -159,7 +162,8 @@ int JpegBaselineDecoder::Lane::row_stop(int row) const {
 void JpegBaselineDecoder::Lane::begin_run() {
   const int wide = header_.frame.mcus_wide, interval = header_.restart_interval;
   const int column = static_cast<int>(mcu_ % wide);
-  run_ = row_stop(static_cast<int>(mcu_ / wide)) - column;
+  run_ = in_rest_ ? static_cast<int>(rest_end_ - mcu_)
+                  : row_stop(static_cast<int>(mcu_ / wide)) - column;
   if (interval) run_ = std::min<int>(run_, interval - static_cast<int>(mcu_ % interval));
   bits_.begin(run_);
 }
@@ -169,10 +173,12 @@ JpegBaselineDecoder::Lane::Progress JpegBaselineDecoder::Lane::advance() {
   const int wide = header_.frame.mcus_wide, interval = header_.restart_interval;
   const int row = static_cast<int>(mcu_ / wide);
   if (!take_run()) return Progress::kRefused;
+  if (in_rest_) return walk_rest();
   if (mcu_ == int64_t{row} * wide + row_stop(row)) {
     if (pixels_ && row >= row_first_) transform_row(row);
     if (row + 1 == row_end_) {
-      return near_missing_end() ? Progress::kRefused : Progress::kFinished;
+      in_rest_ = true;
+      return rest_exists() ? end_window() : walk_rest();
     }
     mcu_ = int64_t{row + 1} * wide;
     if (row + 1 < known_rows_) {
@@ -187,6 +193,30 @@ JpegBaselineDecoder::Lane::Progress JpegBaselineDecoder::Lane::advance() {
   return Progress::kMore;
 }
 
+// Note [Which rows a file has]
+// A row of MCUs is there when libjpeg finds data for all of it, whatever columns the window has:
+// libjpeg, which decodes whole rows, then says the same. A lane that stops at the window's last
+// column walks on to the end of that row, unless an index knows the row behind it, or as many bits
+// follow as the longest codes could take. What it misses there is libjpeg's to report.
+bool JpegBaselineDecoder::Lane::rest_exists() const {
+  constexpr uint64_t kMostBitsOfBlock = 64 * 32;
+  if (mcu_ == rest_end_ || rest_end_ < int64_t{known_rows_} * header_.frame.mcus_wide) return true;
+  const uint64_t needed = uint64_t(rest_end_ - mcu_) * pattern_.blocks * kMostBitsOfBlock;
+  return !header_.restart_interval && segment_bits_ >= bits_.bit() + needed;
+}
+
+JpegBaselineDecoder::Lane::Progress JpegBaselineDecoder::Lane::walk_rest() {
+  if (mcu_ == rest_end_) return end_window();
+  const int interval = header_.restart_interval;
+  if (interval && mcu_ % interval == 0 && !cross_restart()) return Progress::kRefused;
+  begin_run();
+  return Progress::kMore;
+}
+
+JpegBaselineDecoder::Lane::Progress JpegBaselineDecoder::Lane::end_window() {
+  return near_missing_end() ? Progress::kRefused : Progress::kFinished;
+}
+
 // libjpeg reads some bytes ahead, and warns where the file ends there without a marker.
 bool JpegBaselineDecoder::Lane::near_missing_end() const {
   constexpr uint64_t kBitsAhead = 128;
@@ -199,7 +229,7 @@ bool JpegBaselineDecoder::Lane::take_run() {
   const int wide = header_.frame.mcus_wide;
   const int column = static_cast<int>(mcu_ % wide), row = static_cast<int>(mcu_ / wide);
   int first = 0, end = 0;
-  if (pixels_ && row >= row_first_) {
+  if (pixels_ && row >= row_first_ && !in_rest_) {
     first = std::clamp(mcu_first_ - column, 0, run_);
     end = std::clamp(mcu_end_ - column, first, run_);
   }

@@ -59,6 +59,9 @@ class JpegBaselineDecoder::Lane {
   int row_stop(int row) const;
   void begin_run();
   bool take_run();
+  Progress end_window();
+  Progress walk_rest();
+  bool rest_exists() const;
   bool cross_restart();
   bool near_missing_end() const;
   void note_row();
@@ -86,6 +89,10 @@ class JpegBaselineDecoder::Lane {
   Buffer coefficients_;              // of the window's part of one MCU row
   int mcu_first_ = 0, mcu_end_ = 0;  // columns of MCUs that the window needs
   int row_first_ = 0, row_end_ = 0;  // rows of MCUs
+  // Behind the window's last MCU, up to the end of its row: walked where it is not certain that the
+  // file has them (Note [Which rows a file has]).
+  int64_t rest_end_ = 0;
+  bool in_rest_ = false;
 
   int64_t mcu_ = 0;  // the next one to walk, in raster order
   int run_ = 0;      // MCUs in the run that is under way

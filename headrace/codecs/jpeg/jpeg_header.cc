@@ -89,6 +89,7 @@ class Reader {
       }
     }
     picture.count = count;
+    header_.rows_at_once = count == 1 ? picture.component[0].v : 1;
     return lay_out(picture) && blocks_in_mcu() <= 10;
   }
 

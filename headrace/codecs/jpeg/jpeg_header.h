@@ -15,6 +15,9 @@ namespace headrace {
 
 struct JpegHeader {
   JpegFrame frame;  // laid out
+  // Rows of MCUs that libjpeg reads as one: the vertical factor of a grey picture, which says
+  // nothing else.
+  int rows_at_once = 1;
   int restart_interval = 0;
   size_t scan = 0;  // offset of the first byte of entropy-coded data
   JpegTables tables;

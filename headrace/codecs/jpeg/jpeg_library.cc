@@ -26,6 +26,18 @@ constexpr ErrorCode kMemory{
     "memory_limit= or threads=, or lower max_pixels= to refuse such pictures."};
 const Register<ErrorCode> registered_memory(kMemory);
 
+constexpr ErrorCode kMissingRows{
+    "HR0385", ErrorKind::kData, "rows that a JPEG does not have",
+    "The compressed data ends above the last row that was asked for: the file was cut off (an "
+    "interrupted download or copy, a full disk), or a marker in the middle of the data ends it. "
+    "What libjpeg shows there is grey that nobody photographed, so the record is bad, as in "
+    "Pillow; "
+    "a crop that lies wholly in rows that exist is not. A progressive file that ends early lacks "
+    "details everywhere, so all of its rows count as missing unless every scan reached them. Fetch "
+    "the file again, or let on_error= decide; damaged=\"repair\" delivers what libjpeg makes of "
+    "it."};
+const Register<ErrorCode> registered_missing_rows(kMissingRows);
+
 constexpr int kBlockRows = 16;  // rows handed to the sink at once; an iMCU row of 4:2:0
 
 // Note [Why rows are not aligned]
@@ -101,6 +113,17 @@ JpegLibraryDecoder::Columns JpegLibraryDecoder::columns_of(const Window& window,
 }
 
 namespace {
+
+// Whether upsampling takes a neighbour from the row below, as libjpeg's fancy filters do.
+bool looks_down(const jpeg_decompress_struct& cinfo) {
+  const auto looks = [&](const jpeg_component_info& component) {
+    if (component.v_samp_factor * 2 != cinfo.max_v_samp_factor) return false;
+    return component.h_samp_factor == cinfo.max_h_samp_factor ||
+           (component.h_samp_factor * 2 == cinfo.max_h_samp_factor &&
+            component.downsampled_width > 2);
+  };
+  return std::any_of(cinfo.comp_info, cinfo.comp_info + cinfo.num_components, looks);
+}
 
 // True where libjpeg estimates coefficients that no scan has brought to full precision.
 bool smooths_blocks(const jpeg_decompress_struct& cinfo) {
@@ -208,7 +231,33 @@ Result<void> JpegLibraryDecoder::deliver(DecodeJob& job, const Route& route, int
     job.sink->rows(block);
     y += count;
   }
-  return job.strict ? finish_strictly() : Result<void>();
+  if (job.strict) {
+    if (Result<void> finished = finish_strictly(); !finished) return finished;
+  }
+  return job.repair ? Result<void>() : check_rows(job.window);
+}
+
+// Note [Which rows a file has]: those of MCUs that the window takes, with those that upsampling
+// looks at below it.
+Result<void> JpegLibraryDecoder::check_rows(const Window& window) {
+  const jpeg_decompress_struct& cinfo = session_.cinfo();
+  const int missing = session_.first_missing_row();
+  if (missing == JpegSession::kNoRow) return {};
+  int bottom = window.y + window.height - 1;
+  if (bottom % 2 == 1 && looks_down(cinfo)) {
+    bottom = std::min(bottom + 1, int(cinfo.image_height) - 1);
+  }
+  const int mcu_height = cinfo.max_v_samp_factor * DCTSIZE;
+  if (bottom / mcu_height < missing) return {};
+  return Error{.code = &kMissingRows,
+               .what = missing == 0
+                           ? "the data for its rows is not complete"
+                           : "the data ends above row " + std::to_string(missing * mcu_height) +
+                                 " of " + std::to_string(cinfo.image_height),
+               .where = {.offset = session_.offset()},
+               .hint =
+                   "fetch the file again, or leave it out (on_error=); damaged=\"repair\" "
+                   "delivers grey where rows are missing"};
 }
 
 // The rows below the window and everything up to the end marker, for their warnings.

@@ -34,6 +34,7 @@ class JpegLibraryDecoder {
   Result<Columns> crop(const Window& window);
   Result<void> deliver(DecodeJob& job, const Route& route, int left);
   Result<void> finish_strictly();
+  Result<void> check_rows(const Window& window);
   Result<void> copy_plane(jvirt_barray_ptr blocks, const jpeg_component_info& component,
                           CoefficientPlane& plane);
 

@@ -42,8 +42,9 @@ const Register<ErrorCode> registered_unsupported(kUnsupported);
 constexpr ErrorCode kTooManyScans{
     "HR0306", ErrorKind::kResource, "too many scans",
     "A progressive JPEG may refine the picture in many scans, and each costs a walk over the whole "
-    "picture: a small file can ask for hours of work. Real files have about ten scans; those with "
-    "more than 500 are refused."};
+    "picture: a small file can ask for hours of work. Real files have about ten scans. Those with "
+    "more than 500 are refused, and those whose scans walk more of the picture than their bytes "
+    "can account for."};
 const Register<ErrorCode> registered_too_many_scans(kTooManyScans);
 
 constexpr ErrorCode kNoMemory{
@@ -119,20 +120,82 @@ void JpegSession::on_error(j_common_ptr cinfo) {
   std::longjmp(session.jump_, 1);
 }
 
+// Note [When libjpeg makes rows up]
+// Where a scan ends too early, libjpeg fills what is left of it with zeros, which makes grey. It
+// ends at the file's end, where the library puts an end marker of its own, and at every marker but
+// the restarts that the file announced: behind those it goes on. The moment shows in two places:
+// where bits are wanted in front of such a marker, and where a restart is looked for and another
+// marker is found. Arithmetic codes may go on behind their end, so only the file's own end counts.
+void JpegSession::note_end_of_scan() {
+  const int marker = cinfo_.unread_marker;
+  const bool is_restart = marker >= JPEG_RST0 && marker <= JPEG_RST0 + 7;
+  if (marker == 0 || (is_restart && cinfo_.restart_interval > 0)) return;
+  // Later scans of a progressive file only add to rows that are there: what one of them lacks in
+  // front of a marker is damage, unless the file ends with it.
+  const bool refines = cinfo_.progressive_mode && (cinfo_.Ss > 0 || cinfo_.Ah > 0);
+  if (refines && !file_ended_) return;
+  first_missing_row_ = std::min(first_missing_row_, int(cinfo_.input_iMCU_row));
+}
+
+boolean JpegSession::on_resync(j_decompress_ptr cinfo, int desired) {
+  const boolean resumed = jpeg_resync_to_restart(cinfo, desired);
+  of(reinterpret_cast<j_common_ptr>(cinfo)).note_end_of_scan();
+  return resumed;
+}
+
+// Of a file whose scans were all read. One that ends early may lack any number of them: it has
+// everything only if each coefficient has got its last bit.
+void JpegSession::find_missing_scans() {
+  for (int c = 0; c < cinfo_.num_components; ++c) {
+    bool whole = cinfo_.comp_info[c].quant_table != nullptr;  // null: no scan had the component
+    if (file_ended_ && cinfo_.progressive_mode && cinfo_.coef_bits) {
+      const int* const bits = cinfo_.coef_bits[c];
+      whole = whole && std::all_of(bits, bits + DCTSIZE2, [](int b) { return b == 0; });
+    }
+    if (!whole) first_missing_row_ = 0;
+  }
+}
+
 void JpegSession::on_message(j_common_ptr cinfo, int level) {
   if (level >= 0) return;  // a trace
-  if (cinfo->err->num_warnings++ > 0) return;
   JpegSession& session = of(cinfo);
+  if (cinfo->err->msg_code == JWRN_HIT_MARKER) session.note_end_of_scan();
+  if (cinfo->err->msg_code == JWRN_JPEG_EOF) {
+    session.file_ended_ = true;
+    if (session.cinfo_.arith_code) {
+      session.first_missing_row_ =
+          std::min(session.first_missing_row_, int(session.cinfo_.input_iMCU_row));
+    }
+  }
+  if (cinfo->err->num_warnings++ > 0) return;
   cinfo->err->format_message(cinfo, session.warning_text_);
   session.warning_offset_ = session.offset();
 }
 
 void JpegSession::on_progress(j_common_ptr cinfo) {
   JpegSession& session = of(cinfo);
-  if (session.cinfo_.input_scan_number <= kMaxScans) return;
+  const jpeg_decompress_struct& picture = session.cinfo_;
+  if (!session.reads_scans_) return;
+  // Called once a row of MCUs.
+  for (int c = 0; c < picture.comps_in_scan; ++c) {
+    const jpeg_component_info& component = *picture.cur_comp_info[c];
+    session.blocks_read_ += int64_t{component.width_in_blocks} * component.v_samp_factor;
+  }
+  const bool affordable = session.blocks_read_ <= session.blocks_allowed_;
+  if (picture.input_scan_number <= kMaxScans && affordable) return;
   session.too_many_scans_ = true;
   session.failure_offset_ = session.offset();
   std::longjmp(session.jump_, 1);
+}
+
+// Note [What scans may cost]
+int64_t JpegSession::allowed_blocks() const {
+  int64_t blocks = 0;
+  for (int c = 0; c < cinfo_.num_components; ++c) {
+    const jpeg_component_info& component = cinfo_.comp_info[c];
+    blocks += int64_t{component.width_in_blocks} * component.height_in_blocks;
+  }
+  return kFreeWalks * blocks + kBlocksPerByte * int64_t(bytes_.size());
 }
 
 int64_t JpegSession::offset() const {
@@ -158,7 +221,8 @@ void JpegSession::close() {
 
 Result<void> JpegSession::open(std::span<const uint8_t> bytes) {
   close();
-  too_many_scans_ = false;
+  too_many_scans_ = file_ended_ = false;
+  first_missing_row_ = kNoRow;
   errors_.num_warnings = 0;
   bytes_ = bytes;
   if (bytes.empty()) return Error{.code = &kJpegHeader, .what = "the file is empty"};
@@ -166,10 +230,14 @@ Result<void> JpegSession::open(std::span<const uint8_t> bytes) {
   cinfo_.mem->max_memory_to_use = long(kFixedBytes);
   const bool read = guarded([this] {
     jpeg_mem_src(&cinfo_, bytes_.data(), static_cast<unsigned long>(bytes_.size()));
+    cinfo_.src->resync_to_restart = on_resync;
     jpeg_read_header(&cinfo_, TRUE);
     multiple_scans_ = jpeg_has_multiple_scans(&cinfo_);
   });
   if (!read) return failure(kJpegHeader);
+  reads_scans_ = true;
+  blocks_read_ = 0;
+  blocks_allowed_ = allowed_blocks();
   return check_kind();
 }
 
@@ -189,7 +257,13 @@ Result<void> JpegSession::check_kind() const {
 Error JpegSession::failure(const ErrorCode& code) const {
   if (too_many_scans_) {
     return Error{.code = &kTooManyScans,
-                 .what = "more than " + std::to_string(kMaxScans) + " scans",
+                 .what = cinfo_.input_scan_number > kMaxScans
+                             ? "more than " + std::to_string(kMaxScans) + " scans"
+                             : "scan " + std::to_string(cinfo_.input_scan_number) +
+                                   " of a file that is too small for so many (" +
+                                   std::to_string(bytes_.size()) + " bytes for " +
+                                   std::to_string(cinfo_.image_width) + " x " +
+                                   std::to_string(cinfo_.image_height) + " pixels)",
                  .where = {.offset = failure_offset_},
                  .hint = "re-encode the file, or leave it out"};
   }
@@ -272,6 +346,8 @@ Result<void> JpegSession::start() {
   cinfo_.quantize_colors = FALSE;
   limit_memory(pixel_bytes());
   if (!guarded([this] { jpeg_start_decompress(&cinfo_); })) return failure(kJpegNoPixels);
+  reads_scans_ = false;
+  if (multiple_scans_) find_missing_scans();
   return {};
 }
 

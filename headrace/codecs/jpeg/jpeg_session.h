@@ -25,9 +25,16 @@ namespace headrace {
 
 class JpegSession {
  public:
-  // A file may hold this many scans; real ones have about ten. libjpeg walks the whole picture for
-  // each scan, so without a cap a small file could keep it busy for hours.
+  // A file may hold this many scans; real ones have about ten.
+  //
+  // Note [What scans may cost]
+  // libjpeg walks the whole picture for each scan, so a small file with a large size in its header
+  // and many empty scans could keep it busy for minutes. A walk must be paid for: by the file's
+  // bytes, of which each allows so many blocks, beyond a few walks that are free. A Huffman-coded
+  // file spends at least a bit on every block, which pays for 32 walks; the free ones are for
+  // arithmetic codes, which need less.
   static constexpr int kMaxScans = 500;
+  static constexpr int64_t kFreeWalks = 16, kBlocksPerByte = 256;
 
   JpegSession();
   ~JpegSession();
@@ -65,6 +72,10 @@ class JpegSession {
   // The first warning, as an error.
   Error first_warning() const;
   int warnings() const;
+  // The first of libjpeg's rows of MCUs that the file has no data for, as far as was read; kNoRow
+  // where it has all. Of a file with several scans: one that is needed ends above it.
+  static constexpr int kNoRow = 1 << 30;
+  int first_missing_row() const { return first_missing_row_; }
   int64_t offset() const;  // of the next byte that the library will read
 
   jpeg_decompress_struct& cinfo() { return cinfo_; }
@@ -76,11 +87,15 @@ class JpegSession {
   static void on_error(j_common_ptr cinfo);
   static void on_message(j_common_ptr cinfo, int level);
   static void on_progress(j_common_ptr cinfo);
+  static boolean on_resync(j_decompress_ptr cinfo, int desired);
   static void* allocate_for_picture(j_common_ptr cinfo, int pool, size_t bytes);
 
   void create();
   void keep_coefficients_here();
   Result<void> check_kind() const;
+  void note_end_of_scan();
+  int64_t allowed_blocks() const;
+  void find_missing_scans();
 
   jpeg_decompress_struct cinfo_{};
   jpeg_error_mgr errors_{};
@@ -93,6 +108,10 @@ class JpegSession {
   int frame_ = 0;  // code of the SOFn marker
   bool multiple_scans_ = false;
   bool too_many_scans_ = false;
+  bool reads_scans_ = false;                      // all of them, before there are pixels
+  int64_t blocks_read_ = 0, blocks_allowed_ = 0;  // Note [What scans may cost]
+  bool file_ended_ = false;                       // before its end marker
+  int first_missing_row_ = kNoRow;
   int64_t failure_offset_ = -1, warning_offset_ = -1;
   char failure_text_[JMSG_LENGTH_MAX] = {}, warning_text_[JMSG_LENGTH_MAX] = {};
 };

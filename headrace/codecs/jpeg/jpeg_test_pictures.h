@@ -115,6 +115,7 @@ class AnyDecoder {
     job.window = window;
     job.color = color;
     job.strict = strict;
+    job.repair = repair;
     job.sink = &sink;
     job.row_index.known = known;
     decoder_->decode({&job, 1});
@@ -143,6 +144,7 @@ class AnyDecoder {
   }
   std::string_view last_code() const { return last_error.code ? last_error.code->id : ""; }
   Error last_error;
+  bool repair = true;          // damage as libjpeg shows it: the oracle's pixels
   std::vector<uint8_t> known;  // a row index that window() passes on
 
  private:

@@ -134,6 +134,8 @@ std::string Transcoder::trial_decode(const Field& field, std::span<const uint8_t
   job.bytes = bytes;
   job.window = {.x = 0, .y = 0, .width = header->width, .height = header->height};
   job.color = field.kind == FieldKind::kMask ? ColorMode::kStored : ColorMode::kRGB;
+  job.repair = true;  // some pixels come out; whether they will do is the loader's to say
+  job.sixteen_bit = SixteenBit::kHighByte;
   job.sink = &sink;
   decoder->decode({&job, 1});
   return job.result ? "" : named(job.result.error());

@@ -358,7 +358,7 @@ def _kind_of_bytes(values: Any, column: Column, buffers: Buffers) -> str:
     """Pictures, if one of the first values that are there can be decoded; else bytes."""
     for value in itertools.islice(_first_values(values.slice(0, 100), buffers), 4):
         try:
-            _core.decode(value)
+            _core.decode(value, lenient=True)
         except Exception:
             continue
         return "mask" if column.name == "mask" else "image"
