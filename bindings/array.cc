@@ -273,6 +273,14 @@ void bind_array(nb::module_& module) {
       .def_prop_ro("nbytes", [](const Array& self) { return self.view.dense_bytes(); })
       .def_prop_ro("data_ptr",
                    [](const Array& self) { return reinterpret_cast<uintptr_t>(self.view.data); })
+      .def(
+          "bits",
+          [](const Array& self) {
+            Array out = self;
+            if (out.view.dtype == DType::kBFloat16) out.view.dtype = DType::kUInt16;
+            return out;
+          },
+          "The same memory with bfloat16 as the uint16 of its bits, for NumPy.")
       .def("in_memory_order", &in_memory_order,
            "The same memory with its axes as they lie there, the outermost first: (B, H, W, C) for "
            "channels_last. For frameworks without strides.")

@@ -194,8 +194,7 @@ def test_scan_finds_the_bad_record_and_exits_with_1(damaged: Path, tmp_path: Pat
 
 def test_scan_strict_also_finds_damage_that_decoders_repair(folder: Path) -> None:
     victim = sorted((folder / "a").iterdir())[0]
-    data = victim.read_bytes()
-    victim.write_bytes(data[: len(data) * 2 // 3])
+    victim.write_bytes(victim.read_bytes()[:-2])  # nothing but its end marker
     assert run_json("scan", folder)["bad"] == 0
     (entry,) = run_json("scan", folder, "--strict")["bad_records"]
     assert entry["key"].endswith(victim.name)

@@ -11,6 +11,7 @@
 #include "headrace/formats/folder_listing.h"
 #include "headrace/formats/shard_files.h"
 #include "headrace/formats/source.h"
+#include "headrace/kernels/dispatch.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/folder_entries.h"
 
@@ -134,6 +135,7 @@ std::string_view name_of(FieldKind kind) {
 
 SourcePtr open_source(const std::string& path, const std::map<std::string, ParamValue>& arguments,
                       const Progress& progress) {
+  simd_level();  // throws here, not on a thread, where HEADRACE_SIMD names none
   struct stat status{};
   if (path.empty() || path.find('\0') != std::string::npos) nothing_there(path);
   const bool several = is_shard_pattern(path);

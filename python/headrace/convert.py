@@ -60,7 +60,9 @@ def convert(
     progress: called with (records done, records); twice as many where they are verified.
 
     Files are written in ``dest + ".partial"`` and renamed when they are whole, with the SHA-256 of
-    each. After an interruption the same call goes on where it stopped.
+    each. After an interruption the same call goes on where it stopped. A file that is no picture is
+    written as it is, counted in ``unusable_count`` and listed in ``unusable``; whether pictures are
+    whole inside is for ``headrace scan`` to find out.
     ConfigError HR0277, HR0414, HR0415 (of a pack HR0446); UnsupportedError HR0297 of a package
     that is missing; StorageError HR0275 of a full disk;
     DataError HR0416 and what reading a record gives.
@@ -117,4 +119,6 @@ def _pack(
         "bytes": summary["bytes"],
         "files": [{"file": target, "records": summary["records"]}],
         "resumed_records": summary["resumed_records"],
+        "unusable": summary["unusable"],
+        "unusable_count": summary["unusable_count"],
     }

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from headrace.cli import output
+from headrace.cli.pack_report import print_unusable
 from headrace.convert import FORMATS
 
 EXAMPLES = (
@@ -41,7 +42,8 @@ def run(
     """Write a dataset as another container.
 
     Its order stays, and encoded pictures are not changed. After an interruption the same command
-    goes on where it stopped.
+    goes on where it stopped. Exit code 3 when a record was bad: one that cannot be read ends it, a
+    file that is no picture is written as it is and listed.
     """
     opened = output.open_source(source)
     import headrace
@@ -62,7 +64,7 @@ def run(
         output.print_json({"output": str(out), "to": to, **report})
     else:
         print_report(str(out), {"to": to, **report})
-    return output.GOOD
+    return output.DATA if report["unusable_count"] else output.GOOD
 
 
 def print_report(out: str, report: dict[str, Any]) -> None:
@@ -83,6 +85,11 @@ def print_report(out: str, report: dict[str, Any]) -> None:
     output.print_outside(report["outside"])
     if report["verified"]:
         console.print("[bold green]verified:[/] every record is the source's")
+    if report["unusable_count"]:
+        console.print(
+            f"[bold red]{report['unusable_count']:,} are no pictures[/], kept as they are:"
+        )
+        print_unusable(report)
     console.print(f"[dim]open it: headrace.open({escape(repr(out))})[/]", soft_wrap=True)
     if report["classes"] and report["to"] not in ("folder", "pack"):
         console.print("[dim]It keeps the labels, not their names: give those as classes=[...][/]")

@@ -10,6 +10,7 @@ import os
 import sys
 import textwrap
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +24,7 @@ INTERRUPTED = 130
 # What is written and where, not what is read: by their codes, whichever class says it.
 USAGE_CODES = ("HR0414", "HR0415", "HR0446", "HR0449", "HR0451", "HR0458")
 ENVIRONMENT_CODES = (
-    *("HR0209", "HR0210", "HR0275", "HR0277", "HR0297"),
+    *("HR0209", "HR0210", "HR0275", "HR0277", "HR0297", "HR0341"),
     *("HR0447", "HR0448", "HR0457", "HR0463", "HR0730"),
 )
 P = ParamSpec("P")
@@ -74,7 +75,8 @@ def command(body: Callable[P, int | None]) -> Callable[P, None]:
     @functools.wraps(body)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
-            code = body(*args, **kwargs)
+            with warnings_as_lines():
+                code = body(*args, **kwargs)
             sys.stdout.flush()
         except BrokenPipeError:
             # The reader of a pipe went away (`| head`): nothing more to say, and nothing wrong.
@@ -89,6 +91,22 @@ def command(body: Callable[P, int | None]) -> Callable[P, None]:
         raise typer.Exit(code or GOOD)
 
     return run
+
+
+@contextmanager
+def warnings_as_lines() -> Iterator[None]:
+    """The library's own warnings as lines of the command; others as Python shows them."""
+    with warnings.catch_warnings():
+        shown = warnings.showwarning
+
+        def show(message: Any, category: Any, *rest: Any) -> None:
+            if category.__module__.startswith("headrace."):
+                sys.stderr.write(f"headrace: {message}\n")
+            else:
+                shown(message, category, *rest)
+
+        warnings.showwarning = show
+        yield
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json as jsonlib
 import time
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -48,7 +49,7 @@ def run(
     opened = output.open_source(source, recover=True) if recover else output.open_source(source)
     begin = time.perf_counter()
     damage = "" if recover else index_damage(source)
-    bad = find_bad_records(opened, strict, threads, quiet=json)
+    bad, repaired = find_bad_records(opened, strict, threads, quiet=json)
     seconds = time.perf_counter() - begin
     if out:
         out.write_text("".join(jsonlib.dumps(entry) + "\n" for entry in bad))
@@ -58,6 +59,7 @@ def run(
             "description": repr(opened),
             "records": len(opened),
             "bad": len(bad),
+            "repaired": repaired,
             "seconds": round(seconds, 3),
             "strict": strict,
             "bad_records": bad,
@@ -67,6 +69,10 @@ def run(
         output.print_json(summary)
     else:
         print_bad(len(opened), bad, seconds, out)
+        if repaired:
+            output.console().print(
+                f"[dim]{repaired:,} more have damage that decoders repair: --strict lists them[/]"
+            )
         output.console().print(repr(opened), style="dim", markup=False)
         if damage:
             output.console().print(damage, style="red", markup=False)
@@ -89,29 +95,72 @@ def index_damage(path: str) -> str:
 
 def find_bad_records(
     source: Any, strict: bool, threads: int | None, quiet: bool = False
-) -> list[dict[str, Any]]:
-    """What is wrong with which record, in order of the records."""
-    import headrace
-
-    if not len(source):
-        return []
-    loader = headrace.Loader(
-        source,
-        [],
-        batch_size=BATCH,
-        on_error="skip",
-        error_budget=len(source) + 1,
-        ragged="list",
-        strict=strict,
-        threads=threads,
-        exif_orientation=False,
-    ).numpy()
+) -> tuple[list[dict[str, Any]], int]:
+    """What is wrong with which record, in order of the records; pictures with repaired damage."""
+    bad: list[dict[str, Any]] = []
     with output.progress("scanning", len(source), quiet) as done:
-        for number, _ in enumerate(loader, 1):
-            done(min(number * BATCH, len(source)))
-    bad = [entry_of(record) for record in loader.quarantine]
-    loader.close()
-    return sorted(bad, key=lambda entry: entry["record"])
+        scan = Scan(source, strict, threads, bad, done)
+        first = 0
+        while first < len(source):
+            first = scan.run(first, len(source), BATCH)
+            if first < len(source):  # large ones meet in this batch: each alone may fit
+                scan.run(first, min(first + BATCH, len(source)), 1)
+                first += BATCH
+    return sorted(bad, key=lambda entry: entry["record"]), scan.repaired
+
+
+class Scan:
+    """Runs over stretches of the records; ``bad`` gets what they find."""
+
+    TOO_LARGE = "HR0705"  # a batch of pictures that does not fit into memory_limit
+    ALL_BAD = "HR0785"
+
+    def __init__(
+        self, source: Any, strict: bool, threads: int | None, bad: list[dict[str, Any]], done: Any
+    ) -> None:
+        self.source, self.bad, self.done = source, bad, done
+        self.repaired = 0
+        self.options = {"strict": strict, "threads": threads}
+
+    def run(self, begin: int, end: int, size: int) -> int:
+        """Up to ``end``, or to the first batch that is too large; one record alone is then bad."""
+        import headrace
+
+        while begin < end:
+            loader = headrace.Loader(
+                self.source,
+                [],
+                sampler=range(begin, end),
+                batch_size=size,
+                on_error="skip",
+                error_budget=len(self.source) + 1,
+                ragged="list",
+                exif_orientation=False,
+                **self.options,
+            ).numpy()
+            stopped = None
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", headrace.Warning)  # the report says it
+                    for number, _ in enumerate(loader, 1):
+                        self.done(min(begin + number * size, end))
+            except headrace.Error as error:
+                if error.code not in (self.TOO_LARGE, self.ALL_BAD):
+                    raise
+                stopped = error if error.code == self.TOO_LARGE else None
+            self.bad += [entry_of(record) for record in loader.quarantine]
+            self.repaired += loader.stats()["repaired"]
+            reached = begin + loader.state_dict()["batch"] * size
+            loader.close()
+            if stopped is None:
+                return end
+            if size > 1:
+                return reached
+            key = self.source.key(reached)
+            what = "its pixels do not fit into memory_limit: " + str(stopped).splitlines()[0]
+            self.bad.append({"record": reached, "key": key, "code": stopped.code, "what": what})
+            begin = reached + 1
+        return end
 
 
 def entry_of(record: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
-from headrace import containers
+from headrace import _core, containers
 from headrace.containers.destination import SUMS, Destination
 from headrace.containers.durable import sync, write_whole, written_to
 from headrace.sources import Progress, Source
@@ -39,6 +39,29 @@ class Told:
     def show(self) -> None:
         if self.progress:
             self.progress(self.done, self.total)
+
+
+class Unusable:
+    """Records whose picture is none: they are written as they are, and said."""
+
+    LISTED = 100
+
+    def __init__(self, src: Source, listed: list[dict[str, Any]], count: int) -> None:
+        self.src, self.listed, self.count = src, list(listed), count
+        self.pictures = [field.name for field in src.schema if field.encoded]
+
+    def look_at(self, number: int, values: dict[str, Any]) -> None:
+        for name in self.pictures:
+            reason = _core.picture_error(values[name])
+            if not reason:
+                continue
+            self.count += 1
+            if len(self.listed) < self.LISTED:
+                entry = {"record": number, "key": self.src.key(number), "field": name}
+                self.listed.append({**entry, "reason": reason})
+
+    def found(self) -> dict[str, Any]:
+        return {"unusable": self.listed, "unusable_count": self.count}
 
 
 class Conversion:
@@ -118,23 +141,26 @@ class Conversion:
         try:
             done = begin + writer.records
             self._there_already(done - begin, tell)
+            known = state if writer.records == state.get("records", 0) else {}
+            unusable = Unusable(self.src, known.get("unusable", []), known.get("unusable_count", 0))
             since = 0
             for number in range(done, end):
                 if self.stopping.is_set():
                     return {}
                 values = self.src.engine.read(number)
                 writer.add(number, self._key(number), values)
+                unusable.look_at(number, values)
                 since += sum(len(v) for v in values.values() if isinstance(v, bytes)) + 256
                 tell.add(1)
                 # At the same records whenever it was interrupted: where a file is cut into
                 # transactions, these show in its bytes.
                 if since >= _JOURNAL_BYTES:
-                    self._journal(note, writer, number + 1 - begin)
+                    self._journal(note, writer, number + 1 - begin, unusable)
                     since = 0
             writer.close()
         finally:
             writer.abandon()
-        state = {"finished": True, "records": end - begin}
+        state = {"finished": True, "records": end - begin, **unusable.found()}
         if self.container.SUFFIX:
             state |= {"bytes": file.stat().st_size, "sha256": _sha256(file)}
         write_whole(note, json.dumps(state))
@@ -149,8 +175,11 @@ class Conversion:
             return file.is_dir()
         return file.is_file() and file.stat().st_size == state.get("bytes")
 
-    def _journal(self, note: Path, writer: containers.Writer, records: int) -> None:
-        write_whole(note, json.dumps({**writer.journal(), "records": records}))
+    def _journal(
+        self, note: Path, writer: containers.Writer, records: int, unusable: Unusable
+    ) -> None:
+        state = {**writer.journal(), "records": records, **unusable.found()}
+        write_whole(note, json.dumps(state))
 
     def _key(self, number: int) -> str:
         """A name without folders and dots, which mean something in a tar; unique by the number."""
@@ -179,6 +208,8 @@ class Conversion:
                 for entry in files
             ],
             "resumed_records": self.resumed,
+            "unusable": [entry for shard in shards for entry in shard["unusable"]],
+            "unusable_count": sum(shard["unusable_count"] for shard in shards),
         }
 
 
