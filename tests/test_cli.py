@@ -377,3 +377,26 @@ def test_help_does_not_wait_for_frameworks() -> None:
         "assert 'torch' not in sys.modules and 'PIL' not in sys.modules\n"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+
+
+def test_names_out_of_files_do_not_move_the_cursor(tmp_path: Path) -> None:
+    import io
+    import zipfile
+
+    import headrace as hr
+
+    array = io.BytesIO()
+    np.save(array, np.arange(3))
+    names = zipfile.ZipFile(tmp_path / "a.npz", "w")
+    names.writestr("a\x1b[31mred\x07.npy", array.getvalue())
+    names.close()
+    from headrace.cli.output import console, printable
+
+    assert printable("a\x1b[31m\udcff\té\n") == "a\\x1b[31m\\xff\té\n"
+    screen = console()
+    with screen.capture() as capture:
+        screen.print("record 1: a\x1b[31mred \udce9.jpg", markup=False)
+    assert capture.get() == "record 1: a\\x1b[31mred \\xe9.jpg\n"
+    with pytest.raises(hr.ConfigError) as caught:
+        hr.open(tmp_path / "a.npz", fields=["b"])
+    assert "\x1b" not in str(caught.value)

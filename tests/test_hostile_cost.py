@@ -99,3 +99,32 @@ def test_a_file_of_a_hundred_thousand_tensors_is_refused(tmp_path: Path) -> None
     with pytest.raises(hr.ConfigError, match="4,096 are possible"):
         hr.open(tmp_path / "a.safetensors")
     assert len(hr.open(tmp_path / "a.safetensors", fields=["t99999", "t5"])) == 1
+
+
+@pytest.mark.parametrize("kept_as", ["strings", "dictionary", "arrow"])
+def test_a_string_that_stands_once_for_all_rows_is_refused(tmp_path: Path, kept_as: str) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows = 3000
+    words = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), ["x" * (1 << 20), "y"])
+    table = pa.table({"s": words, "n": np.arange(rows)})
+    path = tmp_path / ("a.arrow" if kept_as == "arrow" else "a.parquet")
+    if kept_as == "arrow":
+        with pa.ipc.new_file(str(path), table.schema) as writer:
+            writer.write_table(table)
+    else:
+        pq.write_table(table, path, store_schema=kept_as == "dictionary")
+    with pytest.raises(hr.ResourceLimitError, match="stand there once for many rows") as caught:
+        hr.open(path)
+    assert caught.value.code == "HR0499"
+    assert len(hr.open(path, fields=["n"])) == rows
+
+
+def test_rows_that_are_one_run_of_a_number_are_not_held(tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pa.table({"n": np.zeros(1 << 20, np.int64)})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=1 << 18)
+    assert (tmp_path / "a.parquet").stat().st_size < 10_000
+    held = hr.open(tmp_path / "a.parquet")
+    on_demand = hr.parquet(tmp_path / "a.parquet", memory=1 << 20)
+    assert "on demand" in repr(on_demand) and "on demand" not in repr(held)
+    assert on_demand[(1 << 20) - 1]["n"] == held[5]["n"] == 0

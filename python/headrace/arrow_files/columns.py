@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace import _core
-from headrace.errors import declare, did_you_mean
+from headrace.errors import Code, declare, did_you_mean
 
 TABLE = declare(
     "HR0427",
@@ -23,6 +23,9 @@ TABLE = declare(
     "or structs of bytes and path), and lists of numbers. Columns of other types are left out with "
     "fields=, or converted once with the library that wrote them.",
 )
+
+_TOO_COSTLY = Code("HR0499", "resource", "opening takes more than the files account for")
+LEAST_UNPACKED = 256 << 20  # bytes that a file may unpack to, however small it is
 
 _MEANINGS = {
     "image": ("image", "images", "img"),
@@ -58,6 +61,13 @@ class Buffers:
     def place_of(self, buffer: Any) -> FilePlace | None:
         """In a file; None: in memory."""
         return None
+
+
+def unpacks_too_far(where: str, most: int) -> Exception:
+    return _TOO_COSTLY.error(
+        f"values of {where} that stand there once for many rows take more than {most:,} bytes",
+        hint="raise memory=, name the fields that are wanted, or write smaller row groups",
+    )
 
 
 class Column(NamedTuple):
@@ -192,6 +202,9 @@ def _plain(values: Any, column: Column) -> Any:
         chunks = [chunk.storage for chunk in values.chunks]
         values = pa.chunked_array(chunks, values.type.storage_type)
     if pa.types.is_dictionary(values.type):
+        most = LEAST_UNPACKED + 64 * values.nbytes
+        if unpacked_bytes(values) > most:
+            raise unpacks_too_far(f"column {column.column!r}", most)
         values = values.cast(values.type.value_type)
     if str(values.type) == "string_view":
         values = values.cast(pa.large_string())
@@ -200,6 +213,19 @@ def _plain(values: Any, column: Column) -> Any:
     if pa.types.is_fixed_size_binary(values.type):
         values = values.cast(pa.binary())
     return values
+
+
+def unpacked_bytes(values: Any) -> int:
+    """What the strings of a dictionary take where each row has its own; numbers take little."""
+    pa = pyarrow()
+    total = 0
+    for chunk in values.chunks:
+        words = chunk.dictionary
+        if len(words) and (is_text(words.type) or _is_binary(words.type)):
+            lengths = pyarrow("pyarrow.compute").binary_length(words).fill_null(0).to_numpy(False)
+            rows = chunk.indices.fill_null(0).cast(pa.int64()).to_numpy(False)
+            total += int(lengths.astype(np.int64)[rows].sum())
+    return total
 
 
 def is_text(kind: Any) -> bool:

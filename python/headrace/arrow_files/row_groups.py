@@ -4,29 +4,38 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from headrace import _core
 from headrace.arrow_files.columns import (
+    LEAST_UNPACKED,
     Column,
     Place,
     add_column,
     is_text,
     pyarrow,
     refused,
+    unpacked_bytes,
+    unpacks_too_far,
     unreadable,
 )
 
 _GROUPS_HELD = 4  # decoded row groups
+_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 
 
 class RowGroups:
-    """The row groups of all files, one behind the other."""
+    """The row groups of all files, one behind the other; none may take more than ``memory``.
 
-    def __init__(self, opened: Sequence[Any], files: Sequence[str]) -> None:
+    A value can stand in a few bytes of Parquet for every row of a group, so what a group takes is
+    not what it takes in the file.
+    """
+
+    def __init__(self, opened: Sequence[Any], files: Sequence[str], memory: int) -> None:
+        self._memory = max(memory, LEAST_UNPACKED)
         self.places = [(f, g) for f, file in enumerate(opened) for g in range(file.num_row_groups)]
         self.opened, self.files = opened, files
         self.starts = [0]
@@ -37,14 +46,50 @@ class RowGroups:
         return len(self.places)
 
     def bytes_of(self, columns: Sequence[str]) -> int:
-        total = 0
-        for f, g in self.places:
-            group = self.opened[f].metadata.row_group(g)
-            for i in range(group.num_columns):
-                chunk = group.column(i)
-                if chunk.path_in_schema.split(".")[0] in columns:
-                    total += chunk.total_uncompressed_size
-        return total
+        """What the columns take, or more: of strings only what they take in the file is known."""
+        chunks = (chunk for i in range(len(self)) for chunk in self._chunks(i, columns))
+        return sum(
+            max(
+                chunk.total_uncompressed_size,
+                chunk.num_values * _WIDTHS.get(chunk.physical_type, 0),
+            )
+            for chunk in chunks
+        )
+
+    def _read_by_dictionary(
+        self, f: int, g: int, columns: Sequence[str], repeated: Sequence[str]
+    ) -> Any:
+        """Each value once, until it is known what a copy for every row takes."""
+        pq = pyarrow("pyarrow.parquet")
+        with pq.ParquetFile(self.files[f], read_dictionary=list(repeated)) as file:
+            table = file.read_row_group(g, columns=list(columns))
+        schema = self.opened[f].schema_arrow
+        for i, name in enumerate(table.column_names):
+            column, kind = table.column(i), schema.field(name).type
+            if column.type != kind:
+                if unpacked_bytes(column) > self._memory:
+                    raise unpacks_too_far(self.files[f], self._memory)
+                table = table.set_column(i, name, column.cast(kind))
+        return table
+
+    def _read_in_pieces(self, f: int, g: int, columns: Sequence[str], longest: int) -> Any:
+        """So few rows at a time that no value which all of them share is too much."""
+        at_once = min(max(self._memory // 8 // longest, 1), 1 << 16)
+        batches, size = [], 0
+        for batch in self.opened[f].iter_batches(at_once, [g], list(columns)):
+            size += batch.nbytes
+            if size > self._memory:
+                raise unpacks_too_far(self.files[f], self._memory)
+            batches.append(batch)
+        return pyarrow().Table.from_batches(batches)
+
+    def _chunks(self, group: int, columns: Sequence[str]) -> Iterator[Any]:
+        f, g = self.places[group]
+        found = self.opened[f].metadata.row_group(g)
+        for i in range(found.num_columns):
+            chunk = found.column(i)
+            if chunk.path_in_schema.split(".")[0] in columns:
+                yield chunk
 
     def shape(self) -> list[tuple[int, int]]:
         """What tells one set of files from another."""
@@ -53,10 +98,32 @@ class RowGroups:
 
     def read(self, group: int, columns: Sequence[str]) -> Any:
         f, g = self.places[group]
+        chunks = list(self._chunks(group, columns))
+        numbers = sum(each.num_values * _WIDTHS.get(each.physical_type, 0) for each in chunks)
+        repeated = {each.path_in_schema: _longest_repeated(each) for each in chunks}
+        rows = self.starts[group + 1] - self.starts[group]
+        if numbers > self._memory:
+            raise unpacks_too_far(self.files[f], self._memory)
         try:
-            return self.opened[f].read_row_group(g, columns=list(columns))
+            if numbers + rows * sum(repeated.values()) <= self._memory:
+                return self.opened[f].read_row_group(g, columns=list(columns))
+            if not any("." in path for path in repeated):
+                return self._read_by_dictionary(f, g, columns, list(repeated))
+            return self._read_in_pieces(f, g, columns, sum(repeated.values()))
         except (pyarrow().ArrowException, OSError) as error:
             raise unreadable(self.files[f], error) from error
+
+
+def _longest_repeated(chunk: Any) -> int:
+    """The most bytes of a value that many rows can share: it stands in the dictionary's page."""
+    if not chunk.has_dictionary_page or chunk.physical_type in _WIDTHS:
+        return 0
+    page = chunk.total_uncompressed_size
+    if chunk.dictionary_page_offset is not None:
+        packed = chunk.data_page_offset - chunk.dictionary_page_offset
+        times = {"UNCOMPRESSED": 1, "SNAPPY": 22}.get(chunk.compression, 1 << 20)
+        page = min(page, max(packed, 0) * times)
+    return int(page)
 
 
 class OnDemand:

@@ -89,7 +89,7 @@ def _open_parquet(
             )
     chosen = chosen_columns(schema, arguments.get("fields"))
     wanted = list(dict.fromkeys(column.column for column in chosen))
-    groups = RowGroups(opened, files)
+    groups = RowGroups(opened, files, arguments["memory"])
     if groups.bytes_of(wanted) <= arguments["memory"]:
         table = pa.concat_tables(
             [groups.read(i, wanted) for i in range(len(groups))]

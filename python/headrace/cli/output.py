@@ -33,10 +33,32 @@ P = ParamSpec("P")
 def console(stderr: bool = False) -> Any:
     """A rich console; without colours where NO_COLOR is set or the output is not a terminal."""
     from rich.console import Console
+    from rich.segment import Segment
+
+    class Printable(Console):
+        """Names come out of files: none moves the cursor, and bytes that are no text are shown."""
+
+        def render(self, *args: Any, **kwargs: Any) -> Any:
+            for segment in super().render(*args, **kwargs):
+                plain = segment.control or segment.text.isprintable()
+                yield segment if plain else Segment(printable(segment.text), segment.style)
 
     # Wide enough for pipes: a hash or a path that is cut off is of no use to a script.
     width = None if is_terminal(stderr) else PIPE_COLUMNS
-    return Console(stderr=stderr, highlight=False, width=width)
+    return Printable(stderr=stderr, highlight=False, width=width)
+
+
+def printable(text: str) -> str:
+    """Control characters as \\x1b, bytes that are no UTF-8 as \\xff."""
+
+    def shown(c: str) -> str:
+        code = ord(c)
+        if 0xDC80 <= code <= 0xDCFF:  # a byte, by surrogateescape
+            code -= 0xDC00
+        controls = code < 0x20 or 0x7F <= code < 0xA0 or code != ord(c)
+        return f"\\x{code:02x}" if controls and c not in "\n\t" else c
+
+    return "".join(map(shown, text))
 
 
 def is_terminal(stderr: bool = False) -> bool:
