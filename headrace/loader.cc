@@ -306,6 +306,9 @@ class Loader::Impl {
       raise(kOtherState, "epoch " + std::to_string(state.epoch) + ", batch " +
                              std::to_string(state.batch) + " does not exist here");
     }
+    if (state.bad_records < 0) {  // which would widen the budget
+      raise(kOtherState, std::to_string(state.bad_records) + " bad records are no number of them");
+    }
     if (state.seed != options_.seed) {
       options_.seed = state.seed;
       engine_.reset();

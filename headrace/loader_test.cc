@@ -105,6 +105,12 @@ TEST(Loader, RefusesAStateOfAnotherRun) {
   EXPECT_THROW(other_batch.load_state(state), Exception);
   Loader other_records(std::make_shared<Numbers>(201), {}, options(10));
   EXPECT_THROW(other_records.load_state(state), Exception);
+  LoaderState forged = state;
+  forged.bad_records = -1000;
+  EXPECT_THROW(loader.load_state(forged), Exception);
+  forged = state;
+  forged.batch = loader.batches_per_epoch() + 1;
+  EXPECT_THROW(loader.load_state(forged), Exception);
 }
 
 TEST(Loader, EarlyEndBeginsTheNextEpoch) {

@@ -31,6 +31,7 @@ BENCH_KEYS = {
     "batch_size",
     "records",
     "epochs",
+    "bad_records",
     "batch_hash",
     "stages",
 }
