@@ -359,7 +359,7 @@ def test_the_command_makes_what_loaders_use(photos: Path, tmp_path: Path) -> Non
     assert f"{BASELINE} of {COUNT} pictures" in named.stdout
     assert "index='" in named.stdout
     assert headrace("index", str(tmp_path / "none")).returncode == 3
-    assert headrace("index", str(photos), "-o", str(tmp_path / "no" / "x.rows")).returncode == 3
+    assert headrace("index", str(photos), "-o", str(tmp_path / "no" / "x.rows")).returncode == 4
     assert headrace("index", str(photos), "--threads", "0").returncode == 2
 
 

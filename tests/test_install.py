@@ -49,3 +49,22 @@ def test_the_public_python_needs_nothing_that_it_does_not_declare() -> None:
     for path in (ROOT / "python/headrace").glob("*.py"):
         tops = re.findall(r"^(?:from|import) (\w+)", path.read_text(), re.MULTILINE)
         assert not set(tops) - declared - set(sys.stdlib_module_names), path.name
+
+
+def dev(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([ROOT / "dev", *arguments], capture_output=True, text=True, timeout=60)
+
+
+def test_help_of_dev_fits_80_columns_and_builds_nothing() -> None:
+    for arguments in (("help",), ("demo", "--help"), ("demo", "-h")):
+        done = dev(*arguments)
+        assert done.returncode == 0
+        assert max(map(len, done.stdout.splitlines())) <= 80
+        assert "==" not in done.stdout
+    assert "./dev demo ~/photos --with-torch" in dev("demo", "--help").stdout
+
+
+def test_a_folder_that_is_not_there_is_told_before_the_build() -> None:
+    done = dev("demo", "nowhere/at/all")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == "dev: no such file or folder: nowhere/at/all\n"

@@ -29,9 +29,9 @@ _WRONG_OPTION = declare(
     "HR0458",
     "config",
     "option of packing",
-    "pack() takes level='fast' (bit planes: fastest to decode, about a tenth larger than the JPEG "
-    "files), 'dense' (about their size, slower) or 'none' (every picture as it is), and a number "
-    "of shards from 1 to 99,999.",
+    "pack() takes level='fast' (bit planes: fastest to decode, about an eighth larger than the "
+    "JPEG files), 'dense' (about their size, slower) or 'none' (every picture as it is), and a "
+    "number of shards from 1 to 99,999.",
 )
 
 Path = str | os.PathLike[str]

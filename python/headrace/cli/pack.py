@@ -28,8 +28,8 @@ def run(
     level: Annotated[
         str,
         typer.Option(
-            help="Of JPEG pictures, all lossless. fast: a tenth larger, fastest to decode; dense: "
-            "about their size, slower; none: as they are.",
+            help="Of JPEG pictures, all lossless. fast: an eighth larger, fastest to decode; "
+            "dense: about their size, slower; none: as they are.",
             **output.one_of(LEVELS),
         ),
     ] = LEVELS[0],
