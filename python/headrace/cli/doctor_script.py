@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NoReturn
 
 from headrace.cli import output
+from headrace.printable import printable
 
 if TYPE_CHECKING:
     from headrace.doctor.reports.report import Report
@@ -39,11 +40,11 @@ def examine(
 
     def say(text: str) -> None:
         if first:
-            sys.stderr.write(text)
+            sys.stderr.write(printable(text))
 
     def tell(name: str, number: int) -> None:
         if first and output.is_terminal(stderr=True):
-            sys.stderr.write(f"headrace doctor: {name}\n")
+            sys.stderr.write(f"headrace doctor: {printable(name)}\n")
 
     with _prints_elsewhere() as put_back:
 
@@ -60,7 +61,7 @@ def examine(
         except Error as error:
             put_back()
             rank = "" if first else f" (rank {place.rank if place else 0})"
-            sys.stderr.write(f"headrace{rank}: {error}\n")
+            sys.stderr.write(printable(f"headrace{rank}: {error}\n"))
             _end(output.exit_code_of(error) if first else output.GOOD)
 
 

@@ -176,6 +176,8 @@ def spread_text(counts: list[int]) -> str:
 
 
 def print_pack(summary: dict[str, Any]) -> None:
+    from rich.markup import escape
+
     console = output.console()
     console.print(
         f"[dim]shards[/] {summary['shards']:,}  [dim]pages[/] {summary['pages']:,}  "
@@ -186,7 +188,7 @@ def print_pack(summary: dict[str, Any]) -> None:
         console.print(f"[bold red]{summary['unusable_count']:,} unusable[/] when it was packed:")
         pack_report.print_unusable(summary)
     if summary["missing"]:
-        console.print(f"[bold red]recovered:[/] {summary['missing']}", markup=True)
+        console.print(f"[bold red]recovered:[/] {escape(summary['missing'])}")
 
 
 def print_preview(pixels: Any, caption: str) -> None:

@@ -18,6 +18,8 @@ from typing import Any, NoReturn, ParamSpec
 
 import typer
 
+from headrace.printable import printable
+
 PIPE_COLUMNS = 240
 GOOD, BAD_ANSWER, USAGE, DATA, ENVIRONMENT = 0, 1, 2, 3, 4
 INTERRUPTED = 130
@@ -35,30 +37,19 @@ def console(stderr: bool = False) -> Any:
     from rich.console import Console
     from rich.segment import Segment
 
-    class Printable(Console):
-        """Names come out of files: none moves the cursor, and bytes that are no text are shown."""
+    class PrintableConsole(Console):
+        """Prints nothing that a terminal would obey but what rich itself means."""
 
-        def render(self, *args: Any, **kwargs: Any) -> Any:
-            for segment in super().render(*args, **kwargs):
-                plain = segment.control or segment.text.isprintable()
-                yield segment if plain else Segment(printable(segment.text), segment.style)
+        def render_str(self, text: str, **options: Any) -> Any:
+            return super().render_str(printable(text), **options)  # before it is measured
+
+        def render(self, renderable: Any, options: Any = None) -> Iterator[Segment]:
+            for text, style, control in super().render(renderable, options):
+                yield Segment(text if control else printable(text), style, control)
 
     # Wide enough for pipes: a hash or a path that is cut off is of no use to a script.
     width = None if is_terminal(stderr) else PIPE_COLUMNS
-    return Printable(stderr=stderr, highlight=False, width=width)
-
-
-def printable(text: str) -> str:
-    """Control characters as \\x1b, bytes that are no UTF-8 as \\xff."""
-
-    def shown(c: str) -> str:
-        code = ord(c)
-        if 0xDC80 <= code <= 0xDCFF:  # a byte, by surrogateescape
-            code -= 0xDC00
-        controls = code < 0x20 or 0x7F <= code < 0xA0 or code != ord(c)
-        return f"\\x{code:02x}" if controls and c not in "\n\t" else c
-
-    return "".join(map(shown, text))
+    return PrintableConsole(stderr=stderr, highlight=False, width=width)
 
 
 def is_terminal(stderr: bool = False) -> bool:
@@ -87,7 +78,7 @@ def finite(value: Any) -> Any:
 
 
 def fail(message: str, code: int) -> NoReturn:
-    sys.stderr.write(message.rstrip() + "\n")
+    sys.stderr.write(printable(message.rstrip()) + "\n")
     raise typer.Exit(code)
 
 
@@ -243,6 +234,7 @@ def headline(name: str, rest: str) -> None:
     from rich.markup import escape
 
     told = console()
+    name = printable(name, lines=False)
     between = "  " if len(name) + 2 + len(rest) <= told.width else "\n"
     name = shortened(name, told.width)
     told.print(f"[bold]{escape(name)}[/]{between}{escape(rest)}")
@@ -267,7 +259,8 @@ def bad_record(entry: Mapping[str, Any], reason: str) -> None:
     from rich.markup import escape
 
     told = console()
-    told.print(f"record {entry['record']}: {escape(entry['key'])}", soft_wrap=True)
+    key = escape(printable(entry["key"], lines=False))
+    told.print(f"record {entry['record']}: {key}", soft_wrap=True)
     told.print(f"  {reason}")
 
 

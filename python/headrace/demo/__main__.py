@@ -16,6 +16,7 @@ import headrace
 from headrace.demo import page, photos, terminal
 from headrace.demo.timing import Timing, time_loop
 from headrace.demo.training import has_torch, make_trainer
+from headrace.printable import printable
 
 DATA, ENVIRONMENT = 3, 4
 SAMPLES = 24
@@ -52,7 +53,7 @@ def main() -> int:
     try:
         result = run_headrace(folder, use_torch, args)
     except headrace.Error as error:
-        print(f"demo: {error}")
+        print(printable(f"demo: {error}"))
         return DATA
     peer = None
     if use_torch and not args.alone:

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from headrace.demo.timing import Timing
+from headrace.printable import printable
 
 LABEL = 34
 REDRAW_SECONDS = 0.1
@@ -19,6 +20,7 @@ def _styled(text: str, code: str) -> str:
     plain = (
         not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     )
+    text = printable(text)
     return text if plain else f"\x1b[{code}m{text}\x1b[0m"
 
 
@@ -27,7 +29,7 @@ def title(text: str) -> None:
 
 
 def fact(name: str, text: str) -> None:
-    print(f"  {_styled(f'{name:<12}', '2')}{text}", flush=True)
+    print(f"  {_styled(f'{name:<12}', '2')}{printable(text)}", flush=True)
 
 
 class Line:
@@ -53,7 +55,7 @@ class Line:
             print(f"  {self._label:<{LABEL}}{self._text}", flush=True)
 
     def show(self, text: str) -> None:
-        self._text = text
+        self._text = text = printable(text)
         now = time.perf_counter()
         if self._live and now - self._drawn > REDRAW_SECONDS:
             self._drawn = now

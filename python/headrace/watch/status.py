@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from headrace.doctor.verdict import FED_SHARE
+from headrace.printable import printable
 from headrace.watch.meter import Figures
 
 _APART = 60.0  # seconds between lines where each of them stays
@@ -65,7 +66,7 @@ class Writer:
         return True
 
     def write(self, text: str) -> None:
-        stream = sys.stderr
+        stream, text = sys.stderr, printable(text, lines=False)
         if stream is None:
             return
         try:

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text from datasets, made fit for a terminal.
+
+Names of files and classes come from whoever made them. An escape in one could clear the screen,
+set the title or answer for the user; a byte that is no UTF-8 could not be printed at all.
+
+>>> print(printable("a\\x1b[2Jb\\udcff.jpg"))
+a\\x1b[2Jb\\xff.jpg
+"""
+
+from __future__ import annotations
+
+# Control codes, of which some terminals obey those above 0x80, too.
+_VISIBLE = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
+# Marks that turn the direction of text, and halves of characters.
+for _code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xD800, 0xE000)):
+    _VISIBLE[_code] = f"\\u{_code:04x}"
+# Bytes that are no UTF-8, as Python has them in names.
+_VISIBLE |= {0xDC00 + byte: f"\\x{byte:02x}" for byte in range(0x80, 0x100)}
+_LINES = {code: shown for code, shown in _VISIBLE.items() if chr(code) not in "\n\t"}
+
+
+def printable(text: str, lines: bool = True) -> str:
+    """The text without anything that a terminal would obey. lines: line breaks and tabs stay."""
+    return text.translate(_LINES if lines else _VISIBLE)
