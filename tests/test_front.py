@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import inspect
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -68,6 +69,18 @@ def test_a_list_of_files_is_one_source_and_not_their_names_as_text(
     with pytest.raises(hr.ConfigError, match=r"HR0154.*\n.*hr\.records\(image="):
         hr.open(files)
     assert hr.open(["a story", "another one"])[1]["data"] == "another one"
+
+
+def test_a_path_given_as_an_image_is_one_whatever_its_suffix(
+    pictures: Path, tmp_path: Path
+) -> None:
+    """Content-addressed stores name files by their hash."""
+    plain = shutil.copy(pictures / "cat/00.png", tmp_path / "5f3a9c")
+    source = hr.records(image=[str(plain)], mask=[str(plain)], story=["5f3a9c"])
+    assert [str(field.kind) for field in source.schema] == ["image", "mask", "text"]
+    assert source[0]["image"].shape == hr.open(pictures)[0]["image"].shape
+    with pytest.raises(hr.StorageError, match="HR0201"):
+        hr.records(image=["no such file"])[0]
 
 
 def test_did_you_mean() -> None:

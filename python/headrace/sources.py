@@ -254,11 +254,15 @@ def split(src: Any, *fractions: float, seed: int = 0, stratify_by: str = "") -> 
     return [Source(part, made_of=[src]) for part in parts]
 
 
+_PICTURES = ("image", "images", "mask", "masks")
+
+
 def records(*, kinds: Any = None, **fields: Any) -> Source:
     """A source made of columns: ``hr.records(image=sorted(glob("*.jpg")), label=labels)``.
 
-    A column is a list of paths (pathlib's, or strings that end as pictures do), an array or tensor
-    whose first axis is the record, or a list of strings; strings named ``label`` become classes.
+    A column is a list of paths (pathlib's, strings that end as pictures do, any strings named
+    ``image`` or ``mask``), an array or tensor whose first axis is the record, or a list of strings;
+    strings named ``label`` become classes.
     Arrays are not copied. kinds: what columns mean, where their names do not say it; see
     ``Source.with_kinds``. ConfigError when lengths differ.
     """
@@ -270,7 +274,8 @@ def records(*, kinds: Any = None, **fields: Any) -> Source:
                 hint=f"{name}=sorted(...) or list(...) of it",
             )
         first = values[0] if len(values) else None
-        if isinstance(first, os.PathLike) or (isinstance(first, str) and _is_picture(first)):
+        as_picture = isinstance(first, str) and (name in _PICTURES or _is_picture(first))
+        if as_picture or isinstance(first, os.PathLike):
             columns.add_paths(name, [os.fspath(path) for path in values])
         elif isinstance(first, str):
             columns.add_texts(name, [str(text) for text in values])
