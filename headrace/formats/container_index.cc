@@ -26,7 +26,7 @@ namespace headrace {
 namespace {
 
 constexpr std::string_view kMagic = "HRCONTNR";
-constexpr uint64_t kVersion = 1;
+constexpr uint64_t kVersion = 2;
 constexpr size_t kChecksumEnd = 20;
 // Looking through a small container is quicker than it is worth a file in the cache.
 constexpr int64_t kWorthKeeping = 1000;
@@ -141,6 +141,7 @@ std::vector<uint8_t> bytes_from_index(const ContainerIndex& index, std::string_v
     out.number(file.inode);
     out.number(file.size);
     out.number(file.modified_ns);
+    out.number(status_changed_ns(files.path(i)));
     out.number(static_cast<uint64_t>(index.records.end_of(i) - index.records.first_of(i)));
   }
   out.number(static_cast<uint64_t>(index.records.size()));
@@ -182,6 +183,7 @@ std::optional<ContainerIndex> index_from_bytes(std::span<const uint8_t> bytes,
     file.inode = in.number<uint64_t>();
     file.size = in.number<uint64_t>();
     file.modified_ns = in.number<int64_t>();
+    if (in.number<int64_t>() != status_changed_ns(files.path(i))) return {};
     counts.push_back(in.number<uint64_t>());
     if (!in.good() || file != files.identity(i)) return {};
   }

@@ -72,8 +72,16 @@ void CacheDirectory::make() const {
   if (!path_.empty()) make_folders(path_);
 }
 
+bool CacheDirectory::trusts(const std::string& name) const {
+  constexpr mode_t kByOthers = S_IWGRP | S_IWOTH;
+  struct stat status{};
+  if (::stat(path_.c_str(), &status) == 0 && (status.st_mode & kByOthers) == 0) return true;
+  return ::lstat(path_of(name).c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+         status.st_uid == ::geteuid() && (status.st_mode & kByOthers) == 0;
+}
+
 bool CacheDirectory::read(const std::string& name, Buffer& out) const {
-  return !path_.empty() && read_file(path_ + "/" + name, out).has_value();
+  return !path_.empty() && trusts(name) && read_file(path_of(name), out).has_value();
 }
 
 bool CacheDirectory::write(const std::string& name, std::span<const uint8_t> bytes) const {

@@ -29,7 +29,11 @@ class CacheDirectory {
   }
   // Makes the folder, if it is not there. Whether it could, shows in whatever comes next.
   void make() const;
-  // False when there is no such entry, or it is not to be had.
+  // Whether only this user, or who owns the folder, can have written the entry: nobody else may
+  // write to the folder, or the entry is this user's. Others' entries in a shared folder are as
+  // if they were not there.
+  bool trusts(const std::string& name) const;
+  // False when there is no such entry, or it is not to be had or trusted.
   bool read(const std::string& name, Buffer& out) const;
   // Replaces the entry. False when that was not possible; nothing is left behind then.
   bool write(const std::string& name, std::span<const uint8_t> bytes) const;

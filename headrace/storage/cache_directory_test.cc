@@ -2,6 +2,8 @@
 #include "headrace/storage/cache_directory.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <optional>
@@ -65,6 +67,28 @@ TEST(CacheDirectory, GivesBackWhatWasWrittenLast) {
   ASSERT_TRUE(cache.read("a", buffer));
   EXPECT_EQ(text_of(buffer), "second, longer");
   EXPECT_EQ(entries(cache.path()), 1u);  // no temporary file stays
+}
+
+TEST(CacheDirectory, OfManyUsersGivesNobodyTheEntriesOfAnother) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to give files away";
+  TemporaryFolder folder;
+  const CacheDirectory cache(folder / "shared");
+  Buffer buffer;
+  ASSERT_TRUE(cache.write("a", bytes_of("mine")));
+  ASSERT_EQ(::chmod(cache.path().c_str(), 01777), 0);
+  EXPECT_TRUE(cache.read("a", buffer));
+  ASSERT_EQ(::chmod(cache.path_of("a").c_str(), 0666), 0);
+  EXPECT_FALSE(cache.read("a", buffer));
+  ASSERT_EQ(::chmod(cache.path_of("a").c_str(), 0644), 0);
+  ASSERT_EQ(::chown(cache.path_of("a").c_str(), 1234, 1234), 0);
+  EXPECT_FALSE(cache.read("a", buffer));
+  ASSERT_EQ(::symlink(cache.path_of("a").c_str(), cache.path_of("b").c_str()), 0);
+  EXPECT_FALSE(cache.read("b", buffer));
+  ASSERT_TRUE(cache.write("a", bytes_of("mine again")));  // root may; others are refused by sticky
+  EXPECT_TRUE(cache.read("a", buffer));
+  ASSERT_EQ(::chown(cache.path_of("a").c_str(), 1234, 1234), 0);
+  ASSERT_EQ(::chmod(cache.path().c_str(), 0755), 0);  // a folder that its owner has filled
+  EXPECT_TRUE(cache.read("a", buffer));
 }
 
 TEST(CacheDirectory, ThatCannotBeWrittenIsNoCache) {

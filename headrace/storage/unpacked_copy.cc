@@ -23,13 +23,16 @@
 #include "headrace/base/registry.h"
 #include "headrace/storage/crc32c.h"
 #include "headrace/storage/file.h"
+#include "headrace/storage/file_times.h"
 #include "headrace/storage/growing_file.h"
 
 // Beside the copy "unpacked-NAME" lies "unpacked-NAME.about", written last:
-//   8 bytes  "HRUNPACK"
+//   8 bytes  "HRUNPAC2"
 //   u32      CRC-32C of all that follows
 //   text     path of the packed file (u64 length, bytes)
-//   u64      bytes of the copy
+//   i64      when that one's status changed last: it shows a file that was written in place
+//   u64      bytes of the copy; i64, i64: when its content and its status changed last. A copy that
+//            anybody has touched since is made anew.
 //   u8       1 where it ends early; then  text id of the error code, what, hint; i64 offset
 // NAME is made from the path, the file's identity, and its first and last bytes: streams end with
 // a checksum, so a file that was changed within one tick of its clock shows, too.
@@ -57,7 +60,7 @@ constexpr ErrorCode kTooLarge{
     "\"zip bomb\"), or more than the cap. If it is sound, unpack it yourself and open the result."};
 const Register<ErrorCode> registered_too_large(kTooLarge);
 
-constexpr std::string_view kMagic = "HRUNPACK";
+constexpr std::string_view kMagic = "HRUNPAC2";
 constexpr size_t kChecksumEnd = 12;
 constexpr size_t kInBlock = size_t{1} << 20, kOutBlock = size_t{4} << 20;
 constexpr uint64_t kLookEvery = uint64_t{64} << 20;  // at the room that is left
@@ -115,13 +118,33 @@ void write_text(std::string_view text, ByteWriter& out) {
 }
 std::string read_text(ByteReader& in) { return std::string(in.text(in.number<uint64_t>())); }
 
-std::vector<uint8_t> about_copy(const std::string& path, uint64_t bytes,
+// Sizes and times: which file, and which copy of it.
+struct Stamp {
+  int64_t packed_changed_ns = 0;
+  uint64_t bytes = 0;
+  int64_t modified_ns = 0, changed_ns = 0;
+  bool operator==(const Stamp&) const = default;
+};
+
+std::optional<Stamp> stamp_of(const std::string& packed, const std::string& copy) {
+  const Result<FileIdentity> found = identity_of(copy);
+  if (!found) return {};
+  return Stamp{.packed_changed_ns = status_changed_ns(packed),
+               .bytes = found->size,
+               .modified_ns = found->modified_ns,
+               .changed_ns = status_changed_ns(copy)};
+}
+
+std::vector<uint8_t> about_copy(const std::string& path, const Stamp& stamp,
                                 const std::optional<Error>& damage) {
   ByteWriter out;
   out.bytes(kMagic);
   out.number(uint32_t{0});
   write_text(path, out);
-  out.number(bytes);
+  out.number(stamp.packed_changed_ns);
+  out.number(stamp.bytes);
+  out.number(stamp.modified_ns);
+  out.number(stamp.changed_ns);
   out.number(static_cast<uint8_t>(damage.has_value()));
   if (damage) {
     for (std::string_view text :
@@ -145,7 +168,11 @@ std::optional<UnpackedCopy> kept_copy(const std::string& path, const std::string
   const auto sum = in.number<uint32_t>();
   if (!in.good() || sum != crc32c(about.bytes().subspan(kChecksumEnd))) return {};
   if (read_text(in) != path) return {};
-  const auto bytes = in.number<uint64_t>();
+  Stamp stamp;
+  stamp.packed_changed_ns = in.number<int64_t>();
+  stamp.bytes = in.number<uint64_t>();
+  stamp.modified_ns = in.number<int64_t>();
+  stamp.changed_ns = in.number<int64_t>();
   UnpackedCopy copy{.path = cache.path_of(name)};
   if (in.number<uint8_t>() != 0) {
     const std::string id = read_text(in), what = read_text(in), hint = read_text(in);
@@ -157,8 +184,7 @@ std::optional<UnpackedCopy> kept_copy(const std::string& path, const std::string
                         .hint = hint};
   }
   if (!in.at_end()) return {};
-  const Result<FileIdentity> found = identity_of(copy.path);
-  if (!found || found->size != bytes) return {};
+  if (!cache.trusts(name) || stamp_of(path, copy.path) != stamp) return {};
   return copy;
 }
 
@@ -345,7 +371,12 @@ class Job {
       ::fdatasync(descriptor);
       ::close(descriptor);
     }
-    if (!cache_.write(name + ".about", about_copy(file_.path(), written_, damage_))) {
+    std::optional<Stamp> stamp = stamp_of(file_.path(), cache_.path_of(name));
+    if (stamp) {
+      stamp->packed_changed_ns = packed_changed_ns_;
+      stamp->bytes = written_;
+    }
+    if (!stamp || !cache_.write(name + ".about", about_copy(file_.path(), *stamp, damage_))) {
       const int why = errno;
       ::unlink(cache_.path_of(name).c_str());
       return not_written(file_.path(), cache_, why);
@@ -360,6 +391,8 @@ class Job {
   const UnpackLimits limits_;
   std::unique_ptr<Unpacker> unpacker_;
   std::unique_ptr<GrowingFile> copy_;
+  // Before it is read: a change meanwhile shows.
+  const int64_t packed_changed_ns_ = status_changed_ns(file_.path());
   Buffer in_, out_;
   size_t used_ = 0;       // of out_
   uint64_t at_ = 0;       // in the packed file

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "headrace/storage/file_times.h"
 #include "headrace/storage/temporary_folder.h"
 
 namespace headrace {
@@ -128,6 +129,41 @@ TEST_F(UnpackedCopyTest, is_made_anew_when_the_file_changes) {
   std::ofstream(data / "a.gz", std::ios::binary | std::ios::in) << gzipped("two");
   fs::last_write_time(data / "a.gz", time);  // within a tick of the clock
   EXPECT_EQ(content_of(copy("a.gz", Packing::kGzip)->path), "two");
+}
+
+// In place, and with the old time of modification. Again until the clock of the status has ticked.
+void write_unnoticed(const std::string& path, const std::string& bytes) {
+  const auto time = fs::last_write_time(path);
+  const int64_t before = status_changed_ns(path);
+  while (status_changed_ns(path) == before) {
+    std::ofstream(path, std::ios::binary | std::ios::in) << bytes;
+    fs::last_write_time(path, time);
+  }
+}
+
+TEST_F(UnpackedCopyTest, is_made_anew_when_somebody_wrote_into_it) {
+  data.write("a.gz", gzipped("what was packed"));
+  const std::string path = copy("a.gz", Packing::kGzip)->path;
+  write_unnoticed(path, "what was forged");
+  EXPECT_EQ(content_of(copy("a.gz", Packing::kGzip)->path), "what was packed");
+}
+
+TEST_F(UnpackedCopyTest, is_made_anew_when_the_middle_of_the_file_is_written_in_place) {
+  // Ends as they were, stored without compression, so that only the time of the status tells.
+  std::string plain = text_of(40'000);
+  const auto stored = [&] {
+    std::string out("\x28\xB5\x2F\xFD\xA0", 5);  // Zstandard, content size in four bytes
+    for (int i = 0; i < 4; ++i) out += static_cast<char>(plain.size() >> (8 * i));
+    const size_t header = plain.size() << 3 | 1;  // one last block, raw
+    for (int i = 0; i < 3; ++i) out += static_cast<char>(header >> (8 * i));
+    return out + plain;
+  };
+  data.write("a.zst", stored());
+  EXPECT_TRUE(content_of(copy("a.zst", Packing::kZstd)->path) == plain);
+  plain[20'000] ^= 1;
+  write_unnoticed(data / "a.zst", stored());
+  EXPECT_TRUE(content_of(copy("a.zst", Packing::kZstd)->path) == plain);
+  EXPECT_EQ(entries().size(), 2u);  // in the place of the old one
 }
 
 TEST_F(UnpackedCopyTest, that_was_cut_off_or_whose_notes_are_odd_is_made_anew) {
