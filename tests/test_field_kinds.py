@@ -68,8 +68,11 @@ def test_a_name_that_ends_in_mask_is_asked_about() -> None:
 def test_planes_of_class_ids_may_be_any_integer_that_fits() -> None:
     image = np.zeros((3, 6, 8), np.uint8)
     ids = np.full((6, 8), 255, np.int64)
-    source = hr.open([{"image": image, "mask": ids}] * 2)
-    assert (source[0]["mask"] == 255).all()
+    for mask in (ids, ids[None], ids.astype(np.float32), np.ones((6, 8), bool) * 255):
+        source = hr.open([{"image": image, "mask": mask}] * 2)
+        assert source.schema[1].kind == "mask" and (source[0]["mask"] == 255).all()
+    with pytest.raises(hr.ConfigError, match=r"for plain tuples"):
+        hr.open([{"image": image, "mask": ids}], names=("image", "mask"))
     bad = [{"image": image, "mask": ids}, {"image": image, "mask": ids + 1}]
     with pytest.raises(hr.DataError, match=r"values from 256 to 256"):
         list(hr.Loader(bad, batch_size=1, ragged="list"))

@@ -186,3 +186,37 @@ def test_a_native_transform_given_as_torchvisions_is_named() -> None:
     v2 = pytest.importorskip("torchvision.transforms.v2", exc_type=Exception)
     with pytest.warns(hr.Warning, match=r"headrace.transforms has RandomHorizontalFlip natively"):
         hr.Loader(records(), [v2.RandomHorizontalFlip()], fields="image", **LIST)
+
+
+def test_two_arrays_of_resident_pictures_do_not_part() -> None:
+    images, ids = np.zeros((6, 3, 8, 8), np.uint8), np.zeros((6, 1, 8, 8), np.uint8)
+    steps = [T.RandomHorizontalFlip()]
+    with pytest.raises(hr.ConfigError, match=r"would leave .image2"):
+        hr.resident((images, ids), 2, transforms=steps)
+    hr.resident({"image": images, "mask": ids}, 2, transforms=steps).close()
+    hr.resident((images, ids), 2).close()
+
+
+def test_a_bench_of_coco_measures_its_pictures(coco: Path) -> None:
+    from headrace.cli.preset import loader_of
+
+    for preset in ("imagenet-train", "imagenet-eval"):
+        loader = loader_of(hr.open(str(coco)), preset, 8, batch_size=2)
+        assert next(iter(loader))._fields == ("image", "image_id")
+    assert "boxes" in next(iter(loader_of(hr.open(str(coco)), "decode", 8, batch_size=2)))._fields
+
+
+def test_what_moves_alone_by_the_users_word_is_the_same_resident() -> None:
+    rng = np.random.default_rng(0)
+    data = [
+        {
+            "image": rng.integers(0, 256, (3, 8, 8), np.uint8),
+            "boxes": np.full((2, 4), i, np.float32),
+        }
+        for i in range(6)
+    ]
+    steps = [T.Resize((6, 6), fields="image"), T.RandomHorizontalFlip(fields="image")]
+    runs = [list(hr.Loader(data, steps, batch_size=3, resident=on)) for on in (False, True)]
+    for streamed, kept in zip(*runs, strict=True):
+        np.testing.assert_array_equal(streamed.image, kept.image)
+        np.testing.assert_array_equal(streamed.boxes, kept.boxes)

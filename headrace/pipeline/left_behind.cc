@@ -11,6 +11,7 @@
 // Of a function nothing is known but what comes back: another size of a picture is what gives it
 // away, here where it is declared and else record by record.
 #include <algorithm>
+#include <iterator>
 
 #include "headrace/base/registry.h"
 #include "headrace/pipeline/plan_maker.h"
@@ -37,6 +38,26 @@ bool has_other_size(const FieldState& before, const FieldState& after) {
          (after.shape[2] >= 0 && after.shape[2] != before.shape[2]);
 }
 
+// Whether a picture that goes through a function is wanted behind it.
+bool gives_picture(const Step& step, const std::vector<bool>& live) {
+  for (size_t i = 0; i < step.before.size(); ++i) {
+    if (is_picture(step.before[i].kind) && live[step.fields[i]]) return true;
+  }
+  return false;
+}
+
+// How the field could come along, if it can.
+std::string way_along(const Step& step, const FieldState& field) {
+  const bool plane = field.shape.size() == 2 || (field.shape.size() == 3 && field.shape[0] == 1);
+  if (field.kind == FieldKind::kMasks && field.dtype == DType::kUInt8 && plane) {
+    return "kinds={" + quoted(field.name) + ": \"mask\"} of the source, if it is one; ";
+  }
+  if (step.kind == Step::Kind::kHost) {
+    return "a step that takes both can move both (fields=, or arguments of these names); ";
+  }
+  return is_picture(field.kind) ? "one list for the whole record moves them together; " : "";
+}
+
 bool declares_other_size(const Step& step) {
   for (size_t i = 0; i < step.before.size(); ++i) {
     if (has_other_size(step.before[i], step.after[i])) return true;
@@ -60,38 +81,38 @@ std::vector<int> PlanMaker::left_behind(const Step& step, bool random) const {
 }
 
 std::optional<Error> PlanMaker::misplaced_behind(Step& step, const std::vector<bool>& live) const {
-  if (plan_->options_.looks) step.left_behind.clear();
-  std::erase_if(step.left_behind, [&](int field) { return !live[field]; });
-  if (step.left_behind.empty()) return {};
   const bool host = step.kind == Step::Kind::kHost;
-  if (host && step.function->geometry() == HostGeometry::kUnknown && !declares_other_size(step)) {
-    return {};  // it shows when a record comes back
+  if (plan_->options_.looks || (host && !gives_picture(step, live))) step.left_behind.clear();
+  std::erase_if(step.left_behind, [&](int field) { return !live[field]; });
+  const bool unknown = host && step.function->geometry() == HostGeometry::kUnknown;
+  if (!step.left_behind.empty() && (!unknown || declares_other_size(step))) {
+    return plan_->left_behind_error(step, step.left_behind.front());
   }
-  return plan_->left_behind_error(step);
+  // The rest shows when a record comes back; what the function takes may be what it leaves.
+  if (unknown && !plan_->options_.looks && gives_picture(step, live)) {
+    std::ranges::copy_if(step.fields, std::back_inserter(step.left_behind),
+                         [&](int field) { return live[field] && is_spatial(states_[field].kind); });
+  }
+  return {};
 }
 
-Error Plan::left_behind_error(const Step& step) const {
-  const FieldState& field = inputs_[step.left_behind.front()];
+Error Plan::left_behind_error(const Step& step, int left) const {
+  const FieldState& field = inputs_[left];
   std::string moved;
   int count = 0;
   for (int each : step.fields) {
-    if (!is_spatial(inputs_[each].kind)) continue;
+    if (!is_picture(inputs_[each].kind) || each == left) continue;
     moved += (count++ ? ", " : "") + quoted(inputs_[each].name);
   }
   const std::string said = count == 1 ? moved : "(" + moved + ")";
   const std::string name = quoted(field.name);
-  const std::string way = is_picture(field.kind) && step.kind == Step::Kind::kOp
-                              ? "one list for the whole record moves them together; "
-                          : step.kind == Step::Kind::kHost
-                              ? "a step that takes both can move both (fields=, or arguments of "
-                                "these names); "
-                              : "";
   return {.code = &kLeftBehind,
           .what = step.label + " moves " + moved + " and would leave " + name + " (" +
                   std::string(name_of(field.kind)) + ") where it was",
           .note = {},
-          .hint = way + "leave " + name + " out: fields= of the loader without it; or say fields=" +
-                  said + " of the step, and it moves alone"};
+          .hint = way_along(step, field) + "leave " + name +
+                  " out: fields= of the loader without it; or say fields=" + said +
+                  " of the step, and it moves alone"};
 }
 
 }  // namespace headrace

@@ -48,6 +48,12 @@ TEST(BoxesStayWhereTheyWere, WhenOnlyColoursChange) {
       "accepted");
 }
 
+TEST(AMapOfBytes, MayBeAMaskAndMoveAlong) {
+  const Schema schema = {files("image"), {"seg", FieldKind::kMasks, DType::kUInt8, {6, 8}, false}};
+  EXPECT_NE(refusal(schema, {flip()}, lists()).find("kinds={\"seg\": \"mask\"} of the source"),
+            std::string::npos);
+}
+
 TEST(WhatNobodyWants, MayBeLeftBehind) {
   EXPECT_FALSE(left_behind(kDetection, {flip()}, delivering({"image", "label"})));
   EXPECT_FALSE(left_behind(kDetection, {flip()}, delivering({"boxes"}))) << "no picture moves";
@@ -148,10 +154,13 @@ TEST(AFunction, ThatDeclaresAnotherSizeIsRefused) {
   EXPECT_FALSE(left_behind(kOpen, {halve({"image"}, HostGeometry::kUnknown, {same})}));
 }
 
+// Halving returns its first field alone, whatever it takes.
 TEST(AFunction, ThatReturnsAnotherSizeIsFoundOutByTheRecord) {
   const Grid grid = recipe_test::random_grid(3, 6, 8, 1);
-  const auto returned = [&](const PlanOptions& options) -> std::string {
-    const PlanPtr plan = plan_of(kOpen, {halve({"image"}, HostGeometry::kUnknown)}, options);
+  using Inputs = std::vector<std::string>;
+  const auto returned = [&](const PlanOptions& options,
+                            const Inputs& inputs = {"image"}) -> std::string {
+    const PlanPtr plan = plan_of(kOpen, {halve(inputs, HostGeometry::kUnknown)}, options);
     const Read read = Read().pixels(grid).tensor<float>({1, 2, 3, 4}, {1, 4});
     Record record;
     Renderer renderer;
@@ -165,6 +174,10 @@ TEST(AFunction, ThatReturnsAnotherSizeIsFoundOutByTheRecord) {
   EXPECT_EQ(returned(lists()),
             "HR0180 halve(image) moves \"image\" and would leave \"boxes\" (boxes) where it was");
   EXPECT_EQ(returned(delivering({"image"})), "accepted");
+  EXPECT_EQ(returned(lists(), {"image", "boxes"}),
+            "HR0180 halve(image, boxes) moves \"image\" and would leave \"boxes\" (boxes) where it "
+            "was");
+  EXPECT_EQ(returned(delivering({"image"}), {"image", "boxes"}), "accepted") << "only looked at";
 }
 
 }  // namespace

@@ -62,7 +62,8 @@ struct Step {
   std::vector<FieldState> before;  // kHost: what its inputs are when they cross
   // What the step makes of its fields; for kHost what each of output_names must come back as.
   std::vector<FieldState> after;
-  // What lies in the coordinates of pictures that the step moves (kHost: may move), and stays.
+  // What lies in the coordinates of pictures that the step moves, and stays; kHost: what would,
+  // where it comes not back and a picture does in another size.
   std::vector<int> left_behind;
   double probability = 1;  // kCoin: below it go on, else jump
   int jump = 0;            // kCoin: step number
@@ -91,8 +92,8 @@ class Plan {
                              uint64_t epoch) const;
   Result<void> host_return(int step, HostCall& call, Record& record) const;
 
-  // HR0180: the step moves a picture and leaves the first of Step::left_behind where it was.
-  Error left_behind_error(const Step& step) const;
+  // HR0180: the step moves a picture and leaves the field where it was.
+  Error left_behind_error(const Step& step, int left) const;
 
   // A table of the steps and outputs for people.
   std::string text() const;

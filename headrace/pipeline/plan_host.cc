@@ -189,6 +189,8 @@ Result<HostCall> Plan::host_call(int at, Record& record, Renderer& renderer, uin
 Result<void> Plan::host_return(int at, HostCall& call, Record& record) const {
   const Step& step = steps_[at];
   const bool named = !call.output_names.empty();
+  std::vector<int> returned;
+  bool moves = false;
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     const auto found = named ? std::ranges::find(step.output_names, call.output_names[i])
                              : step.output_names.begin() + std::min(i, step.output_names.size());
@@ -203,10 +205,12 @@ Result<void> Plan::host_return(int at, HostCall& call, Record& record) const {
     if (!keeps(step.after[index], call.outputs[i])) {
       return broken(step, step.after[index], call.outputs[i]);
     }
-    if (!step.left_behind.empty() && moved(step, index, call.outputs[i], record)) {
-      return left_behind_error(step);
-    }
+    returned.push_back(step.output_fields[index]);
+    moves |= !step.left_behind.empty() && moved(step, index, call.outputs[i], record);
     store(call.outputs[i], step.after[index], record.fields[step.output_fields[index]]);
+  }
+  for (int field : step.left_behind) {
+    if (moves && !std::ranges::count(returned, field)) return left_behind_error(step, field);
   }
   return {};
 }

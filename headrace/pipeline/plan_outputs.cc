@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of a plan: what is delivered, and what need not be done because nobody asked for it.
 #include <algorithm>
-#include <ranges>
 #include <utility>
 
 #include "headrace/base/registry.h"
@@ -27,13 +26,6 @@ const Register<ErrorCode> registered_ragged(kRagged);
 // What every source has beside its fields.
 constexpr std::pair<std::string_view, OutputOrigin> kExtras[] = {
     {"id", OutputOrigin::kId}, {"key", OutputOrigin::kKey}, {"valid", OutputOrigin::kValid}};
-
-// Whether a picture that goes through a function is wanted behind it.
-bool gives_picture(const Step& step, const std::vector<bool>& live) {
-  return std::ranges::any_of(std::views::iota(size_t{0}, step.fields.size()), [&](size_t i) {
-    return is_picture(step.before[i].kind) && live[step.fields[i]];
-  });
-}
 
 bool is_list_kind(FieldKind kind) { return kind == FieldKind::kText || kind == FieldKind::kBytes; }
 
@@ -168,7 +160,6 @@ void PlanMaker::remove_dead_steps() {
         break;
       }
       case Step::Kind::kHost:
-        if (!gives_picture(step, live)) step.left_behind.clear();
         note(misplaced_behind(step, live));
         for (int field : step.fields) live[field] = true;
         kept[i] = true;

@@ -44,12 +44,13 @@ def adapted(transform: Any) -> Adapted:
 
 def check(transform: Any, kinds: Kinds) -> None:
     """ConfigError where it cannot take fields of these kinds in one call."""
+    if list(kinds) in (["image"], ["tensor"]):
+        return
     if home_of(transform) == "albumentations":
-        fits = set(kinds) <= {"image", "mask"} and len(set(kinds)) == len(kinds)
-    elif type(transform).__module__.startswith("torchvision.transforms.v2"):
-        fits = set(kinds) <= {"image", "mask", "masks"}
+        fits = sorted(kinds) == ["image", "mask"]
     else:
-        fits = list(kinds) in (["image"], ["mask"])
+        second = type(transform).__module__.startswith("torchvision.transforms.v2")
+        fits = (second or len(kinds) == 1) and set(kinds) <= {"image", "mask", "masks"}
     if not fits:
         raise _CANNOT_TAKE.error(
             f"[{type(transform).__name__}] is given fields of the kinds {', '.join(kinds)}",
@@ -117,7 +118,7 @@ def _torchvision(transform: Any) -> Adapted:
         given = [torch.from_numpy(value) for value in values]
         if tv_tensors:
             given = [
-                (tv_tensors.Image if kind == "image" else tv_tensors.Mask)(tensor)
+                (tv_tensors.Mask if kind in ("mask", "masks") else tv_tensors.Image)(tensor)
                 for kind, tensor in zip(kinds, given, strict=True)
             ]
         state = torch.random.get_rng_state()
@@ -137,12 +138,13 @@ def _albumentations(transform: Any) -> Adapted:
     def call(values: list[Any], kinds: Kinds, words: Words) -> list[Any]:
         if hasattr(transform, "set_random_seed"):
             transform.set_random_seed(words[0])
+        names = ["mask" if kind == "mask" else "image" for kind in kinds]
         given = {}
-        for kind, value in zip(kinds, values, strict=True):
-            plane = value[0] if kind == "mask" else value.transpose(1, 2, 0)
-            given[kind] = np.ascontiguousarray(plane)
+        for name, value in zip(names, values, strict=True):
+            pixels = value[0] if name == "mask" else value.transpose(1, 2, 0)
+            given[name] = np.ascontiguousarray(pixels)
         out = transform(**given)
-        return [_channels_first(out[kind]) for kind in kinds]
+        return [_channels_first(out[name]) for name in names]
 
     return call
 

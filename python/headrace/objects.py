@@ -109,6 +109,11 @@ class ObjectReader:
         """Record 0. ConfigError where nobody can know which of its values is which."""
         record = self.records[0]
         if not _is_plain(record):
+            if self.names:
+                raise _WHICH_IS_WHICH.error(
+                    f"names= is for plain tuples, and record 0 is a {type(record).__name__}",
+                    hint="kinds={...} says what its fields are",
+                )
             return _named(record)
         if self.names and len(self.names) != len(record):
             raise _WHICH_IS_WHICH.error(
@@ -267,7 +272,8 @@ def _kind_of(name: str, value: Any, said: str = "") -> str:
         return "picture"
     if pictured and _is_picture(value):
         return "picture"
-    plane = len(getattr(value, "shape", ())) == 2
+    shape = tuple(getattr(value, "shape", ()))
+    plane = len(shape) == 2 or (len(shape) == 3 and shape[0] == 1)
     if plane and (said in _PICTURES or (not said and name == "mask")):
         return "picture"
     if isinstance(value, float) or hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
@@ -318,7 +324,8 @@ def _as_bytes(array: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]
     """The same values in uint8: class ids of a mask often come as int64. TypeError for others."""
     if array.dtype == np.uint8:
         return array
-    narrow = array.astype(np.uint8, casting="unsafe")
+    with np.errstate(invalid="ignore"):  # NaN, which is not equal to anything
+        narrow = array.astype(np.uint8)
     if not np.array_equal(narrow, array):
         raise TypeError(
             f"{array.dtype} with values from {array.min()} to {array.max()}, and pictures and "

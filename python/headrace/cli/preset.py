@@ -25,4 +25,14 @@ def loader_of(source: Any, preset: str, size: int, dtype: str = "float32", **opt
         transforms = headrace.presets.imagenet_eval(size, dtype=dtype)
     else:
         options["ragged"] = "list"
+    names = [field.name for field in source.schema if preset == "decode" or _goes_along(field)]
+    if len(names) < len(source.schema):
+        options.setdefault("fields", names)
     return headrace.Loader(source, transforms, **options)
+
+
+def _goes_along(field: Any) -> bool:
+    """Whether batches of resized pictures can have it: no boxes, nothing of differing shape."""
+    if field.kind in ("boxes", "keypoints", "masks"):
+        return False
+    return field.kind in ("image", "mask") or -1 not in field.shape

@@ -158,7 +158,7 @@ def _source_of(data: Any, plain: bool) -> Source:
         is_picture = name.rstrip("s") in ("image", "mask") and array.dtype == np.uint8
         kind = None if not plain and (is_picture or name == "label") else "tensor"
         columns.add_array(name, array, named[name], kind=kind)
-    return Source(columns.source("arrays in memory"))
+    return Source(_core.with_evident_kinds(columns.source("arrays in memory"), []))
 
 
 def _is_array(value: Any) -> bool:
