@@ -67,6 +67,7 @@ COMMANDS = [
     "bench {good} --epochs 1 --size 32",
     "info {data}",
     "info x.hrpack",
+    "scan {data}",
     "index {data}",
     "index {data} -o rows",
     "pack {data} -o p.hrpack",
@@ -91,7 +92,8 @@ def test_lines_fit_80_columns(command: str, folder: Path) -> None:
     assert lines
     for line in lines:
         # What is there to be copied is whole, and the terminal's own business.
-        copied = line.startswith(("record ", "use it:", "open it:")) or line.endswith("b/cat.jpg")
+        whole = ("record ", "use it:", "open it:", "<Source ")
+        copied = line.startswith(whole) or line.endswith("b/cat.jpg")
         assert len(line.rstrip()) <= 80 or copied, line
 
 

@@ -73,7 +73,7 @@ def run(
             output.console().print(
                 f"[dim]{repaired:,} more have damage that decoders repair: --strict lists them[/]"
             )
-        output.console().print(repr(opened), style="dim", markup=False)
+        output.console().print(repr(opened), style="dim", markup=False, soft_wrap=True)
         if damage:
             output.console().print(damage, style="red", markup=False)
     return output.BAD_ANSWER if bad or damage else output.GOOD
