@@ -101,12 +101,14 @@ def test_a_file_of_a_hundred_thousand_tensors_is_refused(tmp_path: Path) -> None
     assert len(hr.open(tmp_path / "a.safetensors", fields=["t99999", "t5"])) == 1
 
 
-@pytest.mark.parametrize("kept_as", ["strings", "dictionary", "arrow"])
+@pytest.mark.parametrize("kept_as", ["strings", "structs", "dictionary", "arrow"])
 def test_a_string_that_stands_once_for_all_rows_is_refused(tmp_path: Path, kept_as: str) -> None:
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     rows = 3000
     words = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), ["x" * (1 << 20), "y"])
     table = pa.table({"s": words, "n": np.arange(rows)})
+    if kept_as == "structs":
+        table = table.set_column(0, "s", pa.StructArray.from_arrays([words], ["bytes"]))
     path = tmp_path / ("a.arrow" if kept_as == "arrow" else "a.parquet")
     if kept_as == "arrow":
         with pa.ipc.new_file(str(path), table.schema) as writer:

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <new>
@@ -231,6 +232,30 @@ TEST(Columns, BlobsAreReadWhereTheyLie) {
   const SourcePtr texts = records({{"text", blobs.column(), FieldKind::kText}});
   EXPECT_TRUE(read_record(*texts, 1).result);  // of text, none and empty are the same
   EXPECT_EQ(text_of(read_record(*texts, 1).fields[0]), "");
+}
+
+TEST(Columns, BlobsOfAFileThatIsCutOffAreBadRecords) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("x", "in front of it onethree");
+  Blobs blobs;
+  BlobColumn column = blobs.column();
+  column.files = std::make_shared<const FileSet>(std::vector<std::string>{path});
+  for (BlobColumn::Part& part : column.parts) {
+    part.data = nullptr;
+    part.file = 0;
+    part.position = 13;  // two bytes of it come before the first
+  }
+  const SourcePtr source = records({{"data", std::move(column), FieldKind::kBytes}});
+  EXPECT_EQ(source->read_style(), ReadStyle::kFiles);
+  EXPECT_EQ(text_of(read_record(*source, 0).fields[0]), "one");
+  EXPECT_EQ(text_of(read_record(*source, 3).fields[0]), "three");
+  EXPECT_EQ(read_record(*source, 1).result.error().code->id, "HR0428");
+  std::filesystem::resize_file(path, 20);
+  EXPECT_EQ(text_of(read_record(*source, 0).fields[0]), "one");
+  const RecordData cut = read_record(*source, 3);
+  ASSERT_FALSE(cut.result);
+  EXPECT_EQ(cut.result.error().where.record, 3);
+  EXPECT_TRUE(is_bad_record(cut.result.error()));
 }
 
 TEST(Columns, BlobsOfNumbersAreVectors) {

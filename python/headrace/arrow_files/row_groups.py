@@ -28,10 +28,10 @@ _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBL
 
 
 class RowGroups:
-    """The row groups of all files, one behind the other; none may take more than ``memory``.
+    """The row groups of all files, one behind the other.
 
-    A value can stand in a few bytes of Parquet for every row of a group, so what a group takes is
-    not what it takes in the file.
+    A value can stand in a few bytes of Parquet for every row of a group. So none may take more than
+    ``memory``, or 64 times what it has in its file.
     """
 
     def __init__(self, opened: Sequence[Any], files: Sequence[str], memory: int) -> None:
@@ -57,29 +57,31 @@ class RowGroups:
         )
 
     def _read_by_dictionary(
-        self, f: int, g: int, columns: Sequence[str], repeated: Sequence[str]
+        self, f: int, g: int, columns: Sequence[str], strings: list[str], most: int
     ) -> Any:
         """Each value once, until it is known what a copy for every row takes."""
         pq = pyarrow("pyarrow.parquet")
-        with pq.ParquetFile(self.files[f], read_dictionary=list(repeated)) as file:
+        with pq.ParquetFile(self.files[f], read_dictionary=strings) as file:
             table = file.read_row_group(g, columns=list(columns))
         schema = self.opened[f].schema_arrow
         for i, name in enumerate(table.column_names):
             column, kind = table.column(i), schema.field(name).type
             if column.type != kind:
-                if unpacked_bytes(column) > self._memory:
-                    raise unpacks_too_far(self.files[f], self._memory)
+                if unpacked_bytes(column) > most:
+                    raise unpacks_too_far(self.files[f], most)
                 table = table.set_column(i, name, column.cast(kind))
         return table
 
-    def _read_in_pieces(self, f: int, g: int, columns: Sequence[str], longest: int) -> Any:
+    def _read_in_pieces(
+        self, f: int, g: int, columns: Sequence[str], longest: int, most: int
+    ) -> Any:
         """So few rows at a time that no value which all of them share is too much."""
-        at_once = min(max(self._memory // 8 // longest, 1), 1 << 16)
+        at_once = min(max(most // 8 // longest, 1), 1 << 16)
         batches, size = [], 0
         for batch in self.opened[f].iter_batches(at_once, [g], list(columns)):
             size += batch.nbytes
-            if size > self._memory:
-                raise unpacks_too_far(self.files[f], self._memory)
+            if size > most:
+                raise unpacks_too_far(self.files[f], most)
             batches.append(batch)
         return pyarrow().Table.from_batches(batches)
 
@@ -101,15 +103,19 @@ class RowGroups:
         chunks = list(self._chunks(group, columns))
         numbers = sum(each.num_values * _WIDTHS.get(each.physical_type, 0) for each in chunks)
         repeated = {each.path_in_schema: _longest_repeated(each) for each in chunks}
+        longest = sum(repeated.values())
         rows = self.starts[group + 1] - self.starts[group]
-        if numbers > self._memory:
-            raise unpacks_too_far(self.files[f], self._memory)
+        most = max(self._memory, 64 * sum(each.total_compressed_size for each in chunks))
+        if numbers > most:
+            raise unpacks_too_far(self.files[f], most)
         try:
-            if numbers + rows * sum(repeated.values()) <= self._memory:
+            if numbers + rows * longest <= most:
                 return self.opened[f].read_row_group(g, columns=list(columns))
-            if not any("." in path for path in repeated):
-                return self._read_by_dictionary(f, g, columns, list(repeated))
-            return self._read_in_pieces(f, g, columns, sum(repeated.values()))
+            strings = [path for path, size in repeated.items() if size]
+            large = sum(each.total_uncompressed_size for each in chunks) > LEAST_UNPACKED
+            if large or any("." in path for path in strings):
+                return self._read_in_pieces(f, g, columns, longest, most)
+            return self._read_by_dictionary(f, g, columns, strings, most)
         except (pyarrow().ArrowException, OSError) as error:
             raise unreadable(self.files[f], error) from error
 
