@@ -184,8 +184,8 @@ size_t Residence::estimated_bytes() const {
       const FieldValue& value = record.fields[size_t(output.field)];
       const Size size = value.picture.size();
       const bool picture = is_picture(value.kind);
-      listed += is_picture ? size_t(size.height) * size.width * value.picture.channels()
-                           : value.bytes.size();
+      listed += picture ? size_t(size.height) * size.width * value.picture.channels()
+                        : value.bytes.size();
       listed += sizeof(Shape) + 48;  // where it lies, and how large it is
     }
   }
