@@ -12,7 +12,7 @@ import fcntl
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from headrace.containers.durable import sync
@@ -49,6 +49,7 @@ class Destination:
     def __init__(self, target: Path, overwrite: bool, beside: Sequence[str] = ()) -> None:
         self.target, self.overwrite = target, overwrite
         self.work = target.with_name(target.name + ".partial")
+        self._read_from: set[str] | None = None  # once it is needed
         self.beside = {suffix: target.with_suffix(suffix) for suffix in beside}
         if target in self.beside.values():
             raise _TAKEN.error(f"{target} is the name of its own index", hint="name it otherwise")
@@ -82,13 +83,14 @@ class Destination:
 
     def _refuse_source(self, path: Path, src: Source) -> None:
         real = {os.path.abspath(path), os.path.realpath(path)}
-        for read in _files_of(src):
-            for name in (os.path.abspath(read), os.path.realpath(read)):
-                if any(_lies_in(name, each) for each in real):
-                    raise _TAKEN.error(
-                        f"{path} holds what the source is read from ({read})",
-                        hint="choose another name; remove the source yourself when all is well",
-                    )
+        if self._read_from is None:
+            self._read_from = _files_of(src)
+        for name in self._read_from:
+            if any(_lies_in(name, each) for each in real):
+                raise _TAKEN.error(
+                    f"{path} holds what the source is read from ({name})",
+                    hint="choose another name; remove the source yourself when all is well",
+                )
 
     @contextlib.contextmanager
     def working_folder(self) -> Iterator[Path]:
@@ -219,10 +221,16 @@ def _is_file(path: Path, names: re.Pattern[str]) -> bool:
     return bool(names.fullmatch(path.name)) and path.is_file() and not path.is_symlink()
 
 
-def _files_of(src: Source) -> Iterable[str]:
-    yield from src.paths
-    for number in range(len(src)):
-        yield src.engine.file(number)
+def _files_of(src: Source) -> set[str]:
+    """What a source is read from, by its names and by what those lead to."""
+    given = {*src.paths, *(src.engine.file(number) for number in range(len(src)))} - {""}
+    names = set(map(os.path.abspath, given))
+    folders = {folder: os.path.realpath(folder) for folder in set(map(os.path.dirname, names))}
+    for name in list(names):
+        folder, last = os.path.split(name)
+        real = os.path.realpath(name) if os.path.islink(name) else None
+        names.add(real or os.path.join(folders[folder], last))
+    return names
 
 
 def _lies_in(path: str, folder: str) -> bool:
