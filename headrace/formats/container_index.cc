@@ -17,7 +17,8 @@
 //   u64        version
 //   u32        CRC-32C of all that follows
 //   text       kind
-//   u64        files;    files x   text path, u64 device, inode, size, i64 modified_ns, u64 records
+//   u64        files;    files x   text path, u64 device, inode, size, i64 modified_ns,
+//                                  i64 status changed (shows a write in place), u64 records
 //   u64        records;  records x u64 offset, u64 bytes
 //   u64        damage;   damage x  i64 record, u64 offset, text code, what, hint
 //   u64        tallies;  tallies x text name, i64 count
