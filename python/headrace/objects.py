@@ -311,8 +311,6 @@ def _picture(value: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
     if hasattr(value, "getbands") and value.mode not in ("L", "P", "RGB"):
         value = value.convert("RGB")
     array = np.asarray(value)
-    if array.dtype != np.uint8 and not np.array_equal(array.astype(np.uint8), array):
-        raise _WIDE_PICTURE.error(f"a picture of {array.dtype} with other values", hint=_NARROW)
     if array.ndim == 2:
         array = array[None]
     elif _channel_axis(array.shape) == 2:
@@ -321,15 +319,15 @@ def _picture(value: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
 
 
 def _as_bytes(array: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """The same values in uint8: class ids of a mask often come as int64. TypeError for others."""
+    """The same values in uint8: class ids of a mask often come as int64. Others are refused."""
     if array.dtype == np.uint8:
         return array
     with np.errstate(invalid="ignore"):  # NaN, which is not equal to anything
         narrow = array.astype(np.uint8)
     if not np.array_equal(narrow, array):
-        raise TypeError(
-            f"{array.dtype} with values from {array.min()} to {array.max()}, and pictures and "
-            "masks are 0 to 255"
+        raise _WIDE_PICTURE.error(
+            f"a picture of {array.dtype} with values from {array.min()} to {array.max()}",
+            hint=_NARROW,
         )
     return narrow
 
