@@ -235,7 +235,12 @@ def test_an_empty_file(tmp_path: Path) -> None:
 
 def test_text_that_is_named_as_a_picture(tmp_path: Path) -> None:
     error = refusal(of_one_file(tmp_path, "a.jpg", b"<html>404</html>"))
-    says(error, "HR0340", "they begin with 3c 68 74 6d", "a.jpg", "look at the file")
+    says(error, "HR0340", "this is an HTML page", "a.jpg", "fetch the file again")
+
+
+def test_bytes_that_nobody_knows(tmp_path: Path) -> None:
+    error = refusal(of_one_file(tmp_path, "a.jpg", b"nothing that begins like a picture"))
+    says(error, "HR0340", "they begin with 6e 6f 74 68", "a.jpg", "look at the file")
 
 
 def test_a_file_that_vanishes_after_it_was_listed(tmp_path: Path) -> None:

@@ -243,6 +243,15 @@ def test_pictures_that_no_codec_reads_were_listed_without_a_word(tmp_path: Path)
         source[3]
 
 
+def test_a_jpeg_without_a_marker_behind_its_first_is_refused_as_in_pillow(tmp_path: Path) -> None:
+    data = photo()
+    pictures = folder(tmp_path / "d", {"a.jpg": data[:2] + b"\0" + data[2:]})
+    with pytest.raises(OSError, match="cannot identify"):
+        Image.open(pictures / "a.jpg")
+    with pytest.raises(hr.DataError, match="begins like a JPEG"):
+        hr.open(pictures)[0]
+
+
 def test_one_file_that_cannot_be_read_stopped_a_whole_folder() -> None:
     code = (
         "import os, sys, warnings, headrace as hr\n"
