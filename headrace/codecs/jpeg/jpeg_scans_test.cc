@@ -37,6 +37,7 @@ TEST(JpegScans, AnHonestFileOfManyScansIsRead) {
     const Bytes file = encode(spec, [](int, int, int) { return uint8_t(255); });
     Decoder decoder;
     EXPECT_TRUE(decoder.whole(file).ok) << decoder.last_error.message();
+    EXPECT_TRUE(decoder.coefficients(file));
   }
 }
 

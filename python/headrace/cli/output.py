@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn, ParamSpec
+from typing import Any, NoReturn, ParamSpec, cast
 
 import typer
 
@@ -112,13 +112,13 @@ def warnings_as_lines() -> Iterator[None]:
     with warnings.catch_warnings():
         shown = warnings.showwarning
 
-        def show(message: Any, category: Any, *rest: Any) -> None:
+        def show(message: Any, category: Any, *rest: Any, **named: Any) -> None:
             if category.__module__.startswith("headrace."):
                 sys.stderr.write(f"headrace: {message}\n")
             else:
-                shown(message, category, *rest)
+                shown(message, category, *rest, **named)
 
-        warnings.showwarning = show
+        warnings.showwarning = cast(Any, show)
         yield
 
 

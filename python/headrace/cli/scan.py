@@ -120,7 +120,7 @@ class Scan:
     ) -> None:
         self.source, self.bad, self.done = source, bad, done
         self.repaired = 0
-        self.options = {"strict": strict, "threads": threads}
+        self.options: dict[str, Any] = {"strict": strict, "threads": threads}
 
     def run(self, begin: int, end: int, size: int) -> int:
         """Up to ``end``, or to the first batch that is too large; one record alone is then bad."""
