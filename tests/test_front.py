@@ -65,6 +65,8 @@ def test_a_list_of_files_is_one_source_and_not_their_names_as_text(
         src = hr.open(paths)
         assert len(src) == 46 and [field.name for field in src.schema] == ["image", "label"]
         assert "\n" not in repr(src) and "a.tar, " in repr(src)
+    with pytest.raises(hr.StorageError, match=r"c\.tar"):
+        hr.open([str(tmp_path / "c.tar"), str(shards[0])])
     files = sorted(map(str, pictures.rglob("*.png")))
     with pytest.raises(hr.ConfigError, match=r"HR0154.*\n.*hr\.records\(image="):
         hr.open(files)
