@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -83,8 +84,8 @@ def test_what_a_journal_says_is_on_the_disk_by_then(
     promised: list[int] = []
     journal = conversion.Conversion._journal
 
-    def told(self: conversion.Conversion, note: Path, writer: object, records: int) -> None:
-        journal(self, note, writer, records)  # type: ignore[arg-type]
+    def told(self: Any, note: Path, writer: Any, records: int, *rest: Any) -> None:
+        journal(self, note, writer, records, *rest)
         promised.append(records)
         assert synced[-1] == records
 
