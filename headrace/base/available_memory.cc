@@ -6,19 +6,16 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <string>
+#include <initializer_list>
+#include <optional>
+
+#include "headrace/base/cgroup.h"
 
 namespace headrace {
 namespace {
 
-size_t number_in(const char* path) {
-  std::ifstream file(path);
-  unsigned long long value = 0;
-  return file >> value ? static_cast<size_t>(value) : 0;  // "max" does not parse: no limit
-}
-
-size_t available_ram() {
-  std::ifstream file("/proc/meminfo");
+size_t available_ram(const std::string& root) {
+  std::ifstream file(root + "/proc/meminfo");
   for (std::string line; std::getline(file, line);) {
     unsigned long long kib = 0;
     if (std::sscanf(line.c_str(), "MemAvailable: %llu kB", &kib) == 1) return size_t{kib} * 1024;
@@ -26,17 +23,52 @@ size_t available_ram() {
   return static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
 }
 
+// Of memory.stat.
+double sum_of(const std::string& path, std::initializer_list<std::string_view> names) {
+  std::ifstream file(path);
+  double sum = 0, value = 0;
+  for (std::string name; file >> name >> value;) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) sum += value;
+  }
+  return sum;
+}
+
+// What a group with this limit and use leaves; none where it has no limit.
+std::optional<double> left_in(std::optional<double> limit, std::optional<double> used,
+                              double reclaimable) {
+  if (!limit) return std::nullopt;
+  const double taken = std::max(0.0, used.value_or(0) - reclaimable);
+  return std::max(0.0, *limit - taken);
+}
+
 }  // namespace
 
-size_t available_memory() {
-  size_t bytes = available_ram();
-  if (size_t limit = number_in("/sys/fs/cgroup/memory.max")) {
-    bytes = std::min(bytes, limit - std::min(limit, number_in("/sys/fs/cgroup/memory.current")));
-  } else if (size_t v1 = number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes")) {
-    const size_t used = number_in("/sys/fs/cgroup/memory/memory.usage_in_bytes");
-    bytes = std::min(bytes, v1 - std::min(v1, used));
+// Clean pages of files and what the kernel can shrink (entries of directories) are given up before
+// anybody is refused; pages that are dirty are written first, and do not count.
+size_t available_memory(const std::string& root) {
+  double bytes = static_cast<double>(available_ram(root));
+  const CgroupFolders folders = cgroup_folders("memory", root);
+  for (const std::string& group : folders.v2) {
+    const double cache =
+        sum_of(group + "/memory.stat", {"active_file", "inactive_file", "slab_reclaimable"}) -
+        sum_of(group + "/memory.stat", {"file_dirty", "file_writeback"});
+    const std::optional<double> used = leading_number(group + "/memory.current");
+    for (const char* limit : {"/memory.max", "/memory.high"}) {
+      bytes = std::min(
+          bytes,
+          left_in(leading_number(group + limit), used, std::max(0.0, cache)).value_or(bytes));
+    }
   }
-  return bytes;
+  for (const std::string& group : folders.v1) {
+    const double cache =
+        sum_of(group + "/memory.stat", {"total_active_file", "total_inactive_file"}) -
+        sum_of(group + "/memory.stat", {"total_dirty", "total_writeback"});
+    bytes = std::min(bytes,
+                     left_in(leading_number(group + "/memory.limit_in_bytes"),
+                             leading_number(group + "/memory.usage_in_bytes"), std::max(0.0, cache))
+                         .value_or(bytes));
+  }
+  return static_cast<size_t>(bytes);
 }
 
 }  // namespace headrace

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The control groups that this process is in: its own and all above, each of which may limit it.
+//
+// In a container the root of what is mounted is mostly the process's own group, whatever
+// /proc/self/cgroup calls it outside; then only the mount's root is there.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headrace {
+
+// Folders of the groups, this process's own first. `controller`: "memory" or "cpu", for version 1.
+// `root` stands before /sys/fs/cgroup and /proc/self/cgroup, for tests.
+struct CgroupFolders {
+  std::vector<std::string> v2, v1;
+};
+CgroupFolders cgroup_folders(std::string_view controller, const std::string& root = "");
+
+// The number that a file begins with; none where it has none ("max") or is not there.
+std::optional<double> leading_number(const std::string& path);
+
+}  // namespace headrace
