@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings/released_gil.h"
 #include "headrace/base/parameters.h"
 #include "headrace/base/tensor.h"
 #include "headrace/delivery/device_ring.h"
@@ -94,7 +95,8 @@ nb::object object_from_param(const ParamValue& value);
 ParamValue param_from_object(nb::handle object);
 std::map<std::string, ParamValue> params_from_dict(const nb::dict& arguments);
 
-// Runs Python's signal handlers; throws what they raise. Takes the GIL for it.
+// Runs Python's signal handlers; throws what they raise. Takes the GIL for it. For waits, which
+// call it every 50 ms; a thread that the interpreter's end leaves behind does not return.
 void check_signals();
 
 // Ctrl-C is no error of a record. It comes on the main thread only.

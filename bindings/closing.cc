@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <memory>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -31,13 +32,20 @@ bool finish_within(double seconds, std::function<void()> work,
                    const std::function<void()>& interrupted) {
   // shared: whoever is last, the caller that gave up or the closer.
   auto progress = std::make_shared<Progress>();
-  Closer closer{std::thread([progress, work = std::move(work)]() mutable {
+  Closer closer;
+  try {
+    closer.thread = std::thread([progress, work]() mutable {
+      work();
+      work = {};  // what it held goes before anyone is told
+      MutexLock lock(progress->mutex);
+      progress->done = true;
+      progress->changed.notify_all();
+    });
+  } catch (const std::system_error&) {  // no thread is to be had
     work();
-    work = {};  // what it held goes before anyone is told
-    MutexLock lock(progress->mutex);
-    progress->done = true;
-    progress->changed.notify_all();
-  })};
+    return true;
+  }
+  work = {};
   const auto begin = std::chrono::steady_clock::now();
   const auto limit = std::chrono::duration<double>(seconds);
   while (true) {

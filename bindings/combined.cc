@@ -41,7 +41,7 @@ SourceHandle join_sources(const SourceHandle& left, const SourceHandle& right, s
   for (const auto& [from, to] : rename) {
     options.rename[nb::cast<std::string>(from)] = nb::cast<std::string>(to);
   }
-  nb::gil_scoped_release no_gil;
+  ReleasedGil no_gil;
   return {join(left.source, right.source, options)};
 }
 

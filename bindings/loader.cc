@@ -9,40 +9,50 @@
 #include "bindings/closing.h"
 #include "bindings/host_step.h"
 #include "bindings/loader_handle.h"
+#include "headrace/base/registry.h"
 #include "headrace/executor/thread_pool.h"
 
 namespace headrace::python {
 namespace {
 
-// The engine's locks may be held by a thread that waits for the GIL, hence never wait for one with
-// it.
-template <class Call>
-auto without_gil(Call&& call) {
-  nb::gil_scoped_release no_gil;
-  return call();
-}
+constexpr ErrorCode kClosed{
+    "HR0792", ErrorKind::kConfig, "used after close()",
+    "close() frees what a loader holds, for good. Batches that were kept stay valid; to go on, "
+    "make "
+    "another loader, and let it begin where state_dict() says that this one stood."};
+const Register<ErrorCode> registered_closed(kClosed);
 
 constexpr double kPatience =
     1;  // seconds; see Note [Why loaders are closed by a thread of their own]
 
 }  // namespace
 
-void check_signals() {
-  nb::gil_scoped_acquire gil;
-  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+void raise_closed(const char* what) {
+  raise(kClosed, what + std::string(" is closed"), "make another one");
 }
 
 std::shared_ptr<Loader> LoaderHandle::get() const {
-  if (!loader) throw nb::value_error("this loader is closed");
+  if (!loader) raise_closed("this loader");
   return loader;
 }
 
+std::shared_ptr<Loader> closed_patiently(std::unique_ptr<Loader> loader) {
+  return {loader.release(), [](Loader* last) {
+            const auto work = [last] { delete last; };
+            if (forked_from_running_engine()) return work();  // there is nothing to wait for
+            finish_within(kPatience, work);
+          }};
+}
+
 void LoaderHandle::close(const std::function<void()>& interrupted) {
-  if (!loader) return;
-  auto work = [closing = std::move(loader)]() mutable { closing.reset(); };
-  if (forked_from_running_engine()) return work();  // there is nothing to wait for
-  nb::gil_scoped_release no_gil;
-  finish_within(kPatience, std::move(work), interrupted);
+  std::shared_ptr<Loader> closing = std::move(loader);
+  if (!closing) return;
+  ReleasedGil no_gil;
+  // Whoever is in a call keeps it for so long, but its threads are to do no more.
+  const double patience = interrupted && exits_patiently() ? 0 : kPatience;
+  if (!forked_from_running_engine())
+    finish_within(patience, [closing] { closing->rest(); }, interrupted);
+  closing.reset();
 }
 
 nb::object values_of(BatchField& field) {
@@ -78,7 +88,7 @@ namespace {
 
 // At the interpreter's end. False: something hangs, and the process must end without it.
 bool shutdown(bool patient) {
-  nb::gil_scoped_release no_gil;
+  ReleasedGil no_gil;
   return finish_within(patient ? 0 : kPatience, shutdown_threads, check_signals);
 }
 
@@ -89,13 +99,23 @@ nb::tuple tuple_from_batch(Batch batch) {
   return nb::make_tuple(batch.epoch, batch.index, values);
 }
 
-nb::object next(LoaderHandle& self) {
-  std::optional<Batch> batch = without_gil([&] { return self.get()->next(check_signals); });
-  return batch ? nb::object(tuple_from_batch(std::move(*batch))) : nb::none();
+// None at the end of the epoch, and when `ended()`, asked every 50 ms, says that nobody wants the
+// batch any more.
+nb::object next(LoaderHandle& self, const nb::callable& ended) {
+  std::optional<Batch> batch = unless_ended(ended, [&](const std::function<void()>& interrupted) {
+    return self.with([&](Loader& loader) { return loader.next(interrupted); });
+  });
+  if (!batch) return nb::none();
+  try {
+    return tuple_from_batch(std::move(*batch));
+  } catch (...) {
+    self.with([](Loader& loader) { loader.take_back(); });
+    throw;
+  }
 }
 
 nb::tuple batch_at(LoaderHandle& self, int64_t epoch, int64_t index) {
-  return tuple_from_batch(without_gil([&] { return self.get()->batch(epoch, index); }));
+  return tuple_from_batch(self.with([&](Loader& loader) { return loader.batch(epoch, index); }));
 }
 
 nb::dict dict_from_index(const RowIndexStats& stats) {
@@ -123,7 +143,7 @@ nb::dict dict_from_cache(const RecordCache::Counts& counts) {
 }
 
 nb::dict stats(const LoaderHandle& self) {
-  const LoaderStats stats = without_gil([&] { return self.get()->stats(); });
+  const LoaderStats stats = self.with([](Loader& loader) { return loader.stats(); });
   nb::dict stages;
   stages["read"] = stats.stages.read;
   stages["entropy"] = stats.stages.entropy;
@@ -155,9 +175,11 @@ nb::dict stats(const LoaderHandle& self) {
 
 // A line of JSON for each entry, as in the quarantine file.
 std::vector<std::string> quarantine(const LoaderHandle& self) {
-  std::vector<std::string> lines;
-  for (const BadRecord& bad : self.get()->quarantine()) lines.push_back(json_of(bad));
-  return lines;
+  return self.with([](Loader& loader) {
+    std::vector<std::string> lines;
+    for (const BadRecord& bad : loader.quarantine()) lines.push_back(json_of(bad));
+    return lines;
+  });
 }
 
 LoaderState state_from_dict(const nb::dict& state) {
@@ -173,7 +195,7 @@ LoaderState state_from_dict(const nb::dict& state) {
 
 nb::list outputs_of(const LoaderHandle& self) {
   nb::list out;
-  for (const Output& output : self.get()->plan().outputs()) {
+  for (const Output& output : self.with([](Loader& loader) { return loader.plan().outputs(); })) {
     nb::dict entry;
     entry["name"] = output.name;
     entry["kind"] = name_of(output.state.kind);
@@ -239,10 +261,12 @@ void make_loader(LoaderHandle* self, const SourceHandle& source,
     nb::gil_scoped_acquire gil;
     callable->get()(message);
   };
-  auto loader = without_gil([&] {
-    return std::make_shared<Loader>(source.source, Pipeline{transforms, by_field, dropped},
-                                    options);
-  });
+  std::shared_ptr<Loader> loader;
+  {
+    ReleasedGil no_gil;
+    loader =
+        std::make_shared<Loader>(source.source, Pipeline{transforms, by_field, dropped}, options);
+  }
   new (self) LoaderHandle{std::move(loader)};
 }
 
@@ -254,7 +278,9 @@ void bind_loader(nb::module_& module) {
              "hangs, and the "
              "process must end without it.");
   module.def("throw_if_forked", &throw_if_forked);
-  using NoGil = nb::call_guard<nb::gil_scoped_release>;
+  module.def("begin_exit", &begin_exit, nb::arg("patient"),
+             "The interpreter is about to end, on this thread: others that wait stay where they "
+             "are.");
   // Names as users write them: Python's checks and messages read them from here.
   nb::enum_<OnError>(module, "OnError")
       .value("raise_", OnError::kRaise)
@@ -283,52 +309,70 @@ void bind_loader(nb::module_& module) {
   nb::class_<LoaderHandle>(module, "Loader", "The engine's side of headrace.Loader.")
       .def("__init__", &make_loader, nb::arg("source"), nb::arg("transforms"), nb::arg("by_field"),
            nb::arg("dropped"), nb::arg("options"), nb::arg("sampler").none(), nb::arg("warn"))
-      .def("next", &next, nb::sig("def next(self) -> tuple[int, int, list[typing.Any]] | None"))
+      .def("next", &next, nb::arg("ended"),
+           nb::sig("def next(self, ended: typing.Callable[[], bool]) -> "
+                   "tuple[int, int, list[typing.Any]] | None"),
+           "None at the end of the epoch, and when ended() says that nobody wants it any more.")
+      .def(
+          "take_back",
+          [](LoaderHandle& self) { self.with([](Loader& loader) { loader.take_back(); }); },
+          "The batch that next() gave last did not arrive.")
       .def("batch", &batch_at, nb::arg("epoch"), nb::arg("index"),
            nb::sig("def batch(self, epoch: int, index: int) -> tuple[int, int, list[typing.Any]]"))
       .def(
           "indices",
           [](const LoaderHandle& self, int64_t epoch, int64_t index) {
-            return self.get()->indices(epoch, index);
+            return self.with([&](Loader& loader) { return loader.indices(epoch, index); });
           },
-          nb::arg("epoch"), nb::arg("index"), NoGil())
+          nb::arg("epoch"), nb::arg("index"))
+      .def("batches_per_epoch",
+           [](const LoaderHandle& self) {
+             return self.with([](Loader& loader) { return loader.batches_per_epoch(); });
+           })
+      .def("restart",
+           [](LoaderHandle& self) {
+             self.with([](Loader& loader) { loader.restart(check_signals); });
+           })
       .def(
-          "batches_per_epoch",
-          [](const LoaderHandle& self) { return self.get()->batches_per_epoch(); }, NoGil())
-      .def(
-          "restart", [](LoaderHandle& self) { self.get()->restart(); }, NoGil())
-      .def(
-          "set_epoch", [](LoaderHandle& self, int64_t epoch) { self.get()->set_epoch(epoch); },
-          nb::arg("epoch"), NoGil())
-      .def(
-          "epoch", [](const LoaderHandle& self) { return self.get()->epoch(); }, NoGil())
+          "set_epoch",
+          [](LoaderHandle& self, int64_t epoch) {
+            self.with([&](Loader& loader) { loader.set_epoch(epoch, check_signals); });
+          },
+          nb::arg("epoch"))
+      .def("epoch",
+           [](const LoaderHandle& self) {
+             return self.with([](Loader& loader) { return loader.epoch(); });
+           })
       .def(
           "state",
           [](const LoaderHandle& self) {
-            return dict_from_state(without_gil([&] { return self.get()->state(); }));
+            return dict_from_state(self.with([](Loader& loader) { return loader.state(); }));
           },
           nb::sig("def state(self) -> dict[str, int]"))
       .def(
           "load_state",
           [](LoaderHandle& self, const nb::dict& given) {
             const LoaderState state = state_from_dict(given);
-            without_gil([&] { self.get()->load_state(state); });
+            self.with([&](Loader& loader) { loader.load_state(state, check_signals); });
           },
           nb::arg("state"), nb::sig("def load_state(self, state: dict[str, int]) -> None"))
       .def(
           "settle",
           [](LoaderHandle& self) {
-            return without_gil([&] { return self.get()->settle(check_signals); });
+            return self.with([](Loader& loader) { return loader.settle(check_signals); });
           },
           "Makes what is to stay in memory now. True where batches lie on the device.")
-      .def("plan_text", [](const LoaderHandle& self) { return self.get()->plan().text(); })
+      .def("plan_text",
+           [](const LoaderHandle& self) {
+             return self.with([](Loader& loader) { return loader.plan().text(); });
+           })
       .def("outputs", &outputs_of, nb::sig("def outputs(self) -> list[dict[str, typing.Any]]"))
       .def("stats", &stats, nb::sig("def stats(self) -> dict[str, typing.Any]"))
-      .def("quarantine", &quarantine, NoGil(), "A line of JSON for each bad record.")
+      .def("quarantine", &quarantine, "A line of JSON for each bad record.")
       .def(
           "resolved",
           [](const LoaderHandle& self, const std::string& option) {
-            return self.get()->resolved(option);
+            return self.with([&](Loader& loader) { return loader.resolved(option); });
           },
           nb::arg("option"))
       .def("close", [](LoaderHandle& self) { self.close(check_signals); });

@@ -76,7 +76,7 @@ nb::dict pack_sources(const std::vector<SourceHandle>& handles, const nb::str& n
   const Progress report_progress = progress_from(progress);
   PackReport report;
   {
-    nb::gil_scoped_release no_gil;
+    ReleasedGil no_gil;
     report = pack(sources, out, options, report_progress);
   }
   nb::dict answer = dict_of(report.summary);
@@ -92,7 +92,7 @@ nb::dict unpack_files(const nb::str& path_text, const nb::str& folder_text, bool
   const Progress report_progress = progress_from(progress);
   UnpackReport report;
   {
-    nb::gil_scoped_release no_gil;
+    ReleasedGil no_gil;
     report = unpack(path, folder, options, report_progress);
   }
   nb::dict out;
@@ -120,7 +120,7 @@ nb::dict summary_of(const nb::str& name, bool recover) {
   const std::string path = bytes_from_str(name);
   PackSummary summary;
   {
-    nb::gil_scoped_release no_gil;
+    ReleasedGil no_gil;
     summary = summarize_pack(path, recover);
   }
   return dict_of(summary);
@@ -129,7 +129,7 @@ nb::dict summary_of(const nb::str& name, bool recover) {
 void check(const nb::str& name, nb::handle progress) {
   const std::string path = bytes_from_str(name);
   const Progress report_progress = progress_from(progress);
-  nb::gil_scoped_release no_gil;
+  ReleasedGil no_gil;
   check_pack(path, report_progress);
 }
 

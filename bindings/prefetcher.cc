@@ -7,6 +7,7 @@
 #include <nanobind/stl/optional.h>
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
 #include <utility>
 
@@ -102,23 +103,37 @@ constexpr double kPatience =
     1;  // seconds; see Note [Why loaders are closed by a thread of their own]
 
 struct PrefetcherHandle {
-  // shared: with the thread that closes it.
+  // shared: with the thread that closes it, and with calls that are under way then. The GIL guards
+  // it.
   std::shared_ptr<Prefetcher> prefetcher;
 
   std::shared_ptr<Prefetcher> get() const {
-    if (!prefetcher) throw nb::value_error("this prefetcher is closed");
+    if (!prefetcher) raise_closed("this prefetcher");
     return prefetcher;
+  }
+  // Calls `use` with the prefetcher, without the GIL; where it goes with this call, likewise.
+  template <class Use>
+  auto with(Use&& use) const {
+    std::shared_ptr<Prefetcher> got = get();
+    ReleasedGil no_gil;
+    const std::shared_ptr<Prefetcher> held = std::move(got);
+    return use(*held);
   }
   // Its thread may wait for the GIL, or for a source that hangs.
   void close(const std::function<void()>& interrupted = {}) {
     if (!prefetcher) return;
-    auto work = [closing = std::move(prefetcher)]() mutable { closing.reset(); };
+    // shared: std::function wants to be copied.
+    auto held = std::make_shared<std::shared_ptr<Prefetcher>>(std::move(prefetcher));
     if (forked_from_running_engine()) {
-      new auto(std::move(work));  // its thread does not exist here, and cannot be joined
+      new auto(std::move(held));  // its thread does not exist here, and cannot be joined
       return;
     }
-    nb::gil_scoped_release no_gil;
-    finish_within(kPatience, std::move(work), interrupted);
+    const auto work = [held] {
+      (*held)->stop();  // whoever waits in next() leaves, and then it goes with the last of them
+      held->reset();
+    };
+    ReleasedGil no_gil;
+    finish_within(kPatience, work, interrupted);
   }
   ~PrefetcherHandle() { close(); }
 };
@@ -135,15 +150,13 @@ std::function<void(const std::string&)> warning_by(nb::object warn) {
 void make_prefetcher(PrefetcherHandle* self, const DeviceHandle& device, int depth, double patience,
                      size_t staging_limit, nb::object warn) {
   PrefetchOptions options{depth, patience, staging_limit, warning_by(std::move(warn))};
-  nb::gil_scoped_release no_gil;
+  ReleasedGil no_gil;
   new (self) PrefetcherHandle{std::make_shared<Prefetcher>(device.device, std::move(options))};
 }
 
 void start(PrefetcherHandle& self, nb::object pull) {
   auto feed = std::make_unique<PythonFeed>(std::move(pull));
-  std::shared_ptr<Prefetcher> prefetcher = self.get();
-  nb::gil_scoped_release no_gil;
-  prefetcher->start(std::move(feed));
+  self.with([&](Prefetcher& prefetcher) { prefetcher.start(std::move(feed), check_signals); });
 }
 
 // Each prefetcher takes the same part of all batches.
@@ -152,34 +165,46 @@ void start_loader(const LoaderHandle& loader, const std::vector<PrefetcherHandle
   std::vector<std::shared_ptr<Prefetcher>> started;
   for (PrefetcherHandle* handle : prefetchers) started.push_back(handle->get());
   std::shared_ptr<Loader> shared = loader.get();
-  nb::gil_scoped_release no_gil;
+  ReleasedGil no_gil;
   const int parts = static_cast<int>(started.size());
   auto batches = std::make_shared<SharedBatches>(std::move(shared), parts, most_ahead);
   for (int part = 0; part < parts; ++part) {
-    started[static_cast<size_t>(part)]->start(std::make_unique<LoaderFeed>(batches, part));
+    started[static_cast<size_t>(part)]->start(std::make_unique<LoaderFeed>(batches, part),
+                                              check_signals);
   }
 }
 
 // True when the run has ended; a source that hangs is left behind.
 bool stop(PrefetcherHandle& self) {
-  std::shared_ptr<Prefetcher> prefetcher = self.get();
   if (forked_from_running_engine()) return true;  // its thread is the parent's
-  nb::gil_scoped_release no_gil;
-  return finish_within(kPatience, [prefetcher] { prefetcher->stop(); }, check_signals);
+  struct Late {};
+  const auto begin = std::chrono::steady_clock::now();
+  const auto interrupted = [begin] {
+    check_signals();
+    if (std::chrono::steady_clock::now() - begin > std::chrono::duration<double>(kPatience))
+      throw Late{};
+  };
+  try {
+    self.with([&](Prefetcher& prefetcher) { prefetcher.stop(interrupted); });
+    return true;
+  } catch (const Late&) {
+    return false;
+  }
 }
 
-std::optional<DeviceBatch> next_batch(PrefetcherHandle& self) {
-  std::shared_ptr<Prefetcher> prefetcher = self.get();
-  nb::gil_scoped_release no_gil;
-  return prefetcher->next(check_signals);
+// Nothing at the end, and when `ended` says that nobody wants the batch any more.
+std::optional<DeviceBatch> next_batch(PrefetcherHandle& self, const nb::callable& ended) {
+  return unless_ended(ended, [&](const std::function<void()>& interrupted) {
+    return self.with([&](Prefetcher& prefetcher) { return prefetcher.next(interrupted); });
+  });
 }
 
 nb::object array_from(DeviceTensor& tensor) {
   return nb::cast(Array{std::move(tensor.view), tensor.lease, tensor.lease});
 }
 
-nb::object next(PrefetcherHandle& self) {
-  std::optional<DeviceBatch> batch = next_batch(self);
+nb::object next(PrefetcherHandle& self, const nb::callable& ended) {
+  std::optional<DeviceBatch> batch = next_batch(self, ended);
   if (!batch) return nb::none();
   nb::list arrays;
   for (DeviceTensor& tensor : batch->tensors) arrays.append(array_from(tensor));
@@ -187,8 +212,8 @@ nb::object next(PrefetcherHandle& self) {
 }
 
 // (values by field, the loader's state with this batch received)
-nb::object next_of_loader(PrefetcherHandle& self) {
-  std::optional<DeviceBatch> batch = next_batch(self);
+nb::object next_of_loader(PrefetcherHandle& self, const nb::callable& ended) {
+  std::optional<DeviceBatch> batch = next_batch(self, ended);
   if (!batch) return nb::none();
   auto* fed = static_cast<FedBatch*>(batch->rest.get());
   nb::list values;
@@ -200,7 +225,7 @@ nb::object next_of_loader(PrefetcherHandle& self) {
 }
 
 nb::dict stats(const PrefetcherHandle& self) {
-  const PrefetchStats stats = self.get()->stats();
+  const PrefetchStats stats = self.with([](Prefetcher& prefetcher) { return prefetcher.stats(); });
   nb::dict out;
   out["batches"] = stats.batches;
   out["bytes"] = stats.bytes;
@@ -220,7 +245,7 @@ DeviceHandle simulated(uint64_t seed, size_t memory_limit, bool pins) {
 }  // namespace
 
 void bind_prefetcher(nb::module_& module) {
-  using NoGil = nb::call_guard<nb::gil_scoped_release>;
+  using NoGil = nb::call_guard<ReleasedGil>;
   nb::class_<DeviceHandle>(module, "Device", "Where batches go.")
       .def_prop_ro("name", [](const DeviceHandle& self) { return self.device->name(); })
       .def_prop_ro("is_host", [](const DeviceHandle& self) {
@@ -246,12 +271,19 @@ void bind_prefetcher(nb::module_& module) {
            nb::arg("staging_limit"), nb::arg("warn"))
       .def("start", &start, nb::arg("pull"),
            "pull() -> None at the end, or (arrays, whether each is pinned, anything else).")
-      .def("next_of_loader", &next_of_loader,
-           nb::sig("def next_of_loader(self) -> tuple[list[typing.Any], dict[str, int]] | None"))
+      .def("next_of_loader", &next_of_loader, nb::arg("ended"),
+           nb::sig("def next_of_loader(self, ended: typing.Callable[[], bool]) -> "
+                   "tuple[list[typing.Any], dict[str, int]] | None"))
       .def("stop", &stop)
-      .def("next", &next, nb::sig("def next(self) -> tuple[list[Array], typing.Any] | None"))
+      .def("next", &next, nb::arg("ended"),
+           nb::sig("def next(self, ended: typing.Callable[[], bool]) -> "
+                   "tuple[list[Array], typing.Any] | None"),
+           "None at the end, and when ended() says that nobody wants the batch any more.")
       .def(
-          "ready", [](const PrefetcherHandle& self) { return self.get()->ready(); },
+          "ready",
+          [](const PrefetcherHandle& self) {
+            return self.with([](Prefetcher& prefetcher) { return prefetcher.ready(); });
+          },
           "Batches that next() would give at once, the end and an error included.")
       .def("stats", &stats, nb::sig("def stats(self) -> dict[str, typing.Any]"))
       .def("close", [](PrefetcherHandle& self) { self.close(check_signals); });

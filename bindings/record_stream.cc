@@ -15,7 +15,11 @@ struct StreamHandle {
 
   // Its threads may be waiting for the GIL, where the source is Python's.
   ~StreamHandle() {
-    nb::gil_scoped_release no_gil;
+    if (forked_from_running_engine()) {
+      (void)stream.release();  // its threads are the parent's
+      return;
+    }
+    ReleasedGil no_gil;
     stream.reset();
   }
 };
@@ -60,8 +64,8 @@ std::unique_ptr<RecordStream> make_stream(const SourceHandle& source, nb::handle
 nb::object next(StreamHandle& self) {
   std::shared_ptr<StoredBatch> batch;
   {
-    nb::gil_scoped_release no_gil;
-    batch = self.stream->next();
+    ReleasedGil no_gil;
+    batch = self.stream->next(check_signals);
   }
   if (!batch) return nb::none();
   for (const RecordData& record : batch->records) {

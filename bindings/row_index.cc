@@ -11,7 +11,7 @@ nb::dict build(const SourceHandle& source, const nb::str& file, int threads, nb:
   const Progress report = progress_from(progress);
   BuiltRowIndex built;
   {
-    nb::gil_scoped_release no_gil;
+    ReleasedGil no_gil;
     built = build_row_index(source.source, path, threads, report);
   }
   nb::dict out;

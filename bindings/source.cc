@@ -16,7 +16,7 @@ SourceHandle open(const nb::str& name, const nb::dict& arguments, nb::handle pro
   const std::string path = bytes_from_str(name);
   auto given = params_from_dict(arguments);
   const Progress report = progress_from(progress);
-  nb::gil_scoped_release no_gil;
+  ReleasedGil no_gil;
   return {open_source(path, given, report)};
 }
 
@@ -25,7 +25,7 @@ nb::dict read_record(const SourceHandle& self, int64_t index) {
   const Source& source = *self.source;
   RecordData record;
   {
-    nb::gil_scoped_release no_gil;
+    ReleasedGil no_gil;
     source.read({&index, 1}, std::vector<bool>(source.schema().size(), true), {&record, 1});
   }
   if (!record.result) throw Exception(record.result.error());
@@ -41,7 +41,7 @@ nb::dict read_record(const SourceHandle& self, int64_t index) {
 Array decode(const nb::bytes& encoded, bool as_stored, bool strict, bool lenient) {
   Buffer bytes(encoded.size());  // decoders read ahead of the end, which a Buffer allows
   std::memcpy(bytes.data(), encoded.c_str(), encoded.size());
-  nb::gil_scoped_release no_gil;
+  ReleasedGil no_gil;
   Renderer renderer;
   Result<EncodedPicture> picture = renderer.open(bytes.bytes(), {});
   if (!picture) throw Exception(picture.error());
@@ -73,7 +73,7 @@ std::string picture_error(const nb::bytes& encoded) {
 Array integer_column(const SourceHandle& self, std::string_view field) {
   std::vector<int64_t> values;
   {
-    nb::gil_scoped_release no_gil;
+    ReleasedGil no_gil;
     values = self.source->integer_column(field);
   }
   Array out = make_array(DType::kInt64, {static_cast<int64_t>(values.size())});

@@ -12,7 +12,7 @@ void bind_tools(nb::module_& module) {
       [](const nb::bytes& data) {
         const auto* bytes = static_cast<const uint8_t*>(data.data());
         const size_t size = data.size();
-        nb::gil_scoped_release no_gil;
+        ReleasedGil no_gil;
         return crc32c({bytes, size});
       },
       nb::arg("data"), "CRC-32C (Castagnoli) of some bytes.");

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <new>
 #include <utility>
 
 #include "headrace/base/registry.h"
@@ -98,6 +99,13 @@ SamplerPtr sampler_of(const LoaderOptions& options, const SourcePtr& source) {
 }  // namespace
 
 class Loader::Impl {
+  // What the consumer receives next; of the epoch up to there, the bad records, and whether there
+  // was a good one.
+  struct Position {
+    int64_t epoch = 0, batch = 0, bad_records = 0;
+    bool received = false;
+  };
+
  public:
   Impl(SourcePtr source, const Pipeline& pipeline, LoaderOptions options)
       : options_(resolve(std::move(options), *source)),
@@ -111,7 +119,8 @@ class Loader::Impl {
         bad_records_(options_.error_budget, options_.error_rate, options_.quarantine),
         fingerprint_(mix64(mix64(source_->fingerprint(), sampler_->fingerprint()),
                            static_cast<uint64_t>(options_.last_batch))),
-        residence_(resident_question(source, pipeline)) {
+        residence_(resident_question(source, pipeline)),
+        seed_(options_.seed) {
     if (layout_.batches() == 0 && sampler_->size() > 0) {
       raise(kBadOption,
             "last_batch=\"drop\" leaves no batch: an epoch has " +
@@ -167,23 +176,34 @@ class Loader::Impl {
             .fraction = options_.fraction};
   }
 
-  Engine& engine() {
+  // shared: with a call of another thread's that is under way when the engine goes.
+  std::shared_ptr<Engine> engine() {
+    MutexLock lock(mutex_);
     if (!engine_) {
       const std::shared_ptr<const ResidentSource> resident = residence_.source();
       const SourcePtr source = resident ? SourcePtr(resident) : source_;
-      engine_ = std::make_unique<Engine>(
+      engine_ = std::make_shared<Engine>(
           EngineOptions{source, resident ? residence_.plan() : plan_, sampler_, layout_,
                         options_.seed, options_.threads, options_.host_workers, options_.on_error,
                         engine_memory(), options_.warn, options_.device, options_.patience_seconds},
           bad_records_);
     }
-    return *engine_;
+    return engine_;
+  }
+  std::shared_ptr<Engine> engine_if_any() const {
+    MutexLock lock(mutex_);
+    return engine_;
+  }
+  void drop_engine() {
+    std::shared_ptr<Engine> dropped;  // without the lock: its threads may take a while
+    MutexLock lock(mutex_);
+    dropped.swap(engine_);
   }
 
   // Makes the records that are to stay in memory; what the engine has is streaming then.
   void prepare(const std::function<void()>& interrupted) {
     if (!residence_.is_on() || residence_.is_prepared()) return;
-    engine_.reset();
+    drop_engine();
     residence_.prepare(source_, options_.warn, interrupted);
     keep_row_index();
   }
@@ -194,13 +214,14 @@ class Loader::Impl {
 
   // The next batch of data that is cut without an engine, as far as that goes.
   std::optional<Batch> cut(const std::function<void()>& interrupted) {
-    if (batch_ >= layout_.batches()) return std::nullopt;
+    const Position at = position();
+    if (at.batch >= layout_.batches()) return std::nullopt;
     const double begin = now();
     std::optional<Batch> batch =
-        residence_.cut(options_.seed, static_cast<uint64_t>(epoch_), batch_);
+        residence_.cut(options_.seed, static_cast<uint64_t>(at.epoch), at.batch);
     if (!batch) {
-      engine().start(epoch_, batch_);
-      return engine().next(interrupted);
+      engine()->start(at.epoch, at.batch, interrupted);
+      return engine()->next(interrupted);
     }
     cut_seconds_ = cut_seconds_ + now() - begin;
     ++cut_batches_;
@@ -209,84 +230,110 @@ class Loader::Impl {
   }
 
   std::optional<Batch> next(const std::function<void()>& interrupted) {
+    before_ = position();
+    if (started_ && !residence_.cuts() && !engine()->delivers()) started_ = false;
     if (!started_) {
       last_next_ = now();
       prepare(interrupted);
-      if (!residence_.cuts()) engine().start(epoch_, batch_);
-      bad_records_.begin_epoch(bad_before_);
+      if (!residence_.cuts()) engine()->start(before_.epoch, before_.batch, interrupted);
+      bad_records_.begin_epoch(before_.bad_records);
       repaired_before_ = repaired_so_far();
       started_ = true;
     }
     std::optional<Batch> batch;
     do {
       try {
-        batch = residence_.cuts() ? cut(interrupted) : engine().next(interrupted);
+        batch = residence_.cuts() ? cut(interrupted) : engine()->next(interrupted);
       } catch (const Exception&) {
-        // The batch was not received: the next call tries it again.
-        halt();
-        bad_before_ = std::min(bad_before_, bad_records_.in_epoch());
+        not_received(interrupted);
+        throw;
+      } catch (const std::bad_alloc&) {
+        not_received(interrupted);
         throw;
       }
       // From one call's end to the next one's: what the consumer does is part of the iteration.
       const double time = now();
       wall_seconds_ = wall_seconds_ + time - std::exchange(last_next_, time);
       if (!batch) {
-        end_epoch();
+        end_epoch(interrupted);
         keep_row_index();
         return std::nullopt;
       }
-      batch_ = batch->index + 1;
-      bad_before_ = bad_records_.in_epoch();
-      received_ = received_ || batch->size > 0;
+      set_position({batch->epoch, batch->index + 1, bad_records_.in_epoch(),
+                    position().received || batch->size > 0});
     } while (batch->size == 0);  // every record of it was skipped
     return batch;
   }
 
   // What is worth a word goes with the end of the epoch.
-  void end_epoch() {
-    if (!received_ && bad_before_ > 0) {
-      halt();
-      throw Exception(nothing_left());
+  void end_epoch(const std::function<void()>& interrupted) {
+    const Position at = position();
+    if (!at.received && at.bad_records > 0) {
+      halt(interrupted);
+      throw Exception(nothing_left(at));
     }
-    set_epoch(epoch_ + 1);
-    const int64_t its = repaired_so_far() - repaired_before_;
-    if (its == 0 || !options_.warn) return;
-    options_.warn(std::to_string(its) + (its == 1 ? " picture" : " pictures") + " of epoch " +
-                  std::to_string(epoch_ - 1) +
-                  " had damage that the decoder repaired (`headrace scan --strict` lists them; "
-                  "strict=True makes it an error)");
+    const int64_t before = std::exchange(repaired_before_, repaired_so_far());
+    const int64_t its = repaired_before_ - before;
+    if (its > 0 && options_.warn) {  // where it throws, the next call finds the end again
+      options_.warn(std::to_string(its) + (its == 1 ? " picture" : " pictures") + " of epoch " +
+                    std::to_string(at.epoch) +
+                    " had damage that the decoder repaired (`headrace scan --strict` lists them; "
+                    "strict=True makes it an error)");
+    }
+    set_epoch(at.epoch + 1, interrupted);
   }
 
-  int64_t repaired_so_far() const { return engine_ ? engine_->stats().repaired : 0; }
+  int64_t repaired_so_far() const {
+    const std::shared_ptr<Engine> engine = engine_if_any();
+    return engine ? engine->stats().repaired : 0;
+  }
 
-  Error nothing_left() const {
+  Error nothing_left(const Position& at) const {
     Error error{.code = &kNothingLeft,
-                .what = "all " + std::to_string(bad_before_) + " records of epoch " +
-                        std::to_string(epoch_) + " are bad, and on_error=\"skip\" left them out",
+                .what = "all " + std::to_string(at.bad_records) + " records of epoch " +
+                        std::to_string(at.epoch) + " are bad, and on_error=\"skip\" left them out",
                 .hint = "`headrace scan` lists what is wrong with each"};
     if (const std::vector<BadRecord> all = bad_records_.list(); !all.empty())
       error.note = "the last one: " + all.back().error.what + " (" + all.back().key + ")";
     return error;
   }
 
-  void set_epoch(int64_t epoch) {
+  // The next call tries it again.
+  void not_received(const std::function<void()>& interrupted) {
+    halt(interrupted);
+    MutexLock lock(mutex_);
+    position_.bad_records = std::min(position_.bad_records, bad_records_.in_epoch());
+  }
+
+  void take_back() {
+    started_ = false;
+    set_position(before_);
+  }
+
+  void set_epoch(int64_t epoch, const std::function<void()>& interrupted) {
     if (epoch < 0)
       raise(kBadOption, "epoch must not be negative (got " + std::to_string(epoch) + ")");
-    epoch_ = epoch;
-    batch_ = 0;
-    bad_before_ = 0;
-    received_ = false;
-    halt();
+    halt(interrupted);
+    set_position({epoch, 0, 0, false});
   }
 
-  void restart() { set_epoch(batch_ > 0 ? epoch_ + 1 : epoch_); }
+  void restart(const std::function<void()>& interrupted) {
+    const Position at = position();
+    set_epoch(at.batch > 0 ? at.epoch + 1 : at.epoch, interrupted);
+  }
 
   LoaderState state() const {
-    return {options_.seed,       epoch_,      batch_,      layout_.global_batch(),
-            layout_.positions(), bad_before_, fingerprint_};
+    MutexLock lock(mutex_);
+    return {seed_,
+            position_.epoch,
+            position_.batch,
+            layout_.global_batch(),
+            layout_.positions(),
+            position_.bad_records,
+            fingerprint_};
   }
 
-  void load_state(const LoaderState& state) {
+  void load_state(const LoaderState& state, const std::function<void()>& interrupted) {
     if (state.global_batch != layout_.global_batch()) {
       raise(kOtherState,
             "the state was taken with a global batch of " + std::to_string(state.global_batch) +
@@ -309,20 +356,19 @@ class Loader::Impl {
     if (state.bad_records < 0) {  // which would widen the budget
       raise(kOtherState, std::to_string(state.bad_records) + " bad records are no number of them");
     }
+    halt(interrupted);
     if (state.seed != options_.seed) {
       options_.seed = state.seed;
-      engine_.reset();
+      drop_engine();
     }
-    epoch_ = state.epoch;
-    batch_ = state.batch;
-    received_ = state.batch > 0;
-    bad_before_ = state.bad_records;
-    halt();
+    set_position({state.epoch, state.batch, state.bad_records, state.batch > 0});
+    MutexLock lock(mutex_);
+    seed_ = state.seed;
   }
 
   Batch make(int64_t epoch, int64_t index) {
     check_batch(epoch, index);
-    return engine().make(epoch, index);
+    return engine()->make(epoch, index);
   }
 
   std::vector<int64_t> indices(int64_t epoch, int64_t index) const {
@@ -343,7 +389,8 @@ class Loader::Impl {
     out.threads = options_.threads;
     out.memory_limit = options_.memory_limit;
     out.bad_records = bad_records_.total();
-    const EngineStats stats = engine_ ? engine_->stats() : EngineStats{};
+    const std::shared_ptr<Engine> engine = engine_if_any();
+    const EngineStats stats = engine ? engine->stats() : EngineStats{};
     const ResidentStats resident = residence_.stats();
     out.wall_seconds = wall_seconds_;
     out.batches = stats.batches + cut_batches_;
@@ -372,14 +419,14 @@ class Loader::Impl {
     return {};
   }
 
-  void halt() {
+  void halt(const std::function<void()>& interrupted) {
     started_ = false;
-    if (engine_) engine_->stop();
+    if (const std::shared_ptr<Engine> engine = engine_if_any()) engine->stop(interrupted);
   }
   void close() {
     started_ = false;
-    engine_.reset();
-    residence_ = Residence({});
+    drop_engine();
+    residence_.drop();
     keep_row_index();
   }
   void keep_row_index() {
@@ -389,10 +436,19 @@ class Loader::Impl {
   const Plan& plan() const { return *plan_; }
   const LoaderOptions& options() const { return options_; }
   const BatchLayout& layout() const { return layout_; }
-  int64_t epoch() const { return epoch_; }
+  int64_t epoch() const { return position().epoch; }
   std::vector<BadRecord> quarantine() const { return bad_records_.list(); }
 
  private:
+  Position position() const {
+    MutexLock lock(mutex_);
+    return position_;
+  }
+  void set_position(Position position) {
+    MutexLock lock(mutex_);
+    position_ = position;
+  }
+
   size_t engine_memory() const {
     return options_.memory_limit - (cache_.cache ? options_.cache : 0) - residence_.bytes();
   }
@@ -412,6 +468,7 @@ class Loader::Impl {
     if (index.file().failed()) out.note = "it cannot be written any more: is the disk full?";
     out.pictures = IndexedFields(index).key().slots();
     const IndexedSource::Counts counts = index.counts();
+    MutexLock lock(counting_);
     if (counts.learned != counted_at_) {  // the whole table is read for it
       counted_at_ = counts.learned;
       entries_ = index.file().contents().entries;
@@ -428,8 +485,10 @@ class Loader::Impl {
   std::shared_ptr<const Plan> plan_;
   WithRecordCache cache_;
   WithRowIndex row_index_;
-  mutable int64_t entries_ = 0, counted_at_ = -1;  // of the row index, when so much was learned
-  SourcePtr source_;                               // through both
+  mutable Mutex counting_;
+  // Of the row index, when so much was learned.
+  mutable int64_t entries_ GUARDED_BY(counting_) = 0, counted_at_ GUARDED_BY(counting_) = -1;
+  SourcePtr source_;  // through both
   SamplerPtr sampler_;
   BatchLayout layout_;
   BadRecords bad_records_;
@@ -438,32 +497,48 @@ class Loader::Impl {
   // Read by stats() while the prefetcher's thread takes batches.
   std::atomic<double> cut_seconds_ = 0;
   std::atomic<int64_t> cut_batches_ = 0, cut_records_ = 0;
-  int64_t epoch_ = 0, batch_ = 0;  // what the consumer receives next
-  int64_t bad_before_ = 0;         // bad records of the epoch up to there
-  bool received_ = false;          // a record of the epoch
-  int64_t repaired_before_ = 0;    // pictures, when the iteration began
-  bool started_ = false;
+  Position before_;              // the last call of next()
+  int64_t repaired_before_ = 0;  // pictures, when the iteration began
+  std::atomic<bool> started_ = false;
   std::atomic<double> wall_seconds_ = 0;  // stats() may be asked for by another thread
   double last_next_ = 0;
-  std::unique_ptr<Engine>
-      engine_;  // made at the first batch: a loader that only plans has no threads
+  // stats(), state() and batch() are asked for by other threads, too.
+  mutable Mutex mutex_;
+  uint64_t seed_ GUARDED_BY(mutex_);  // of options_
+  Position position_ GUARDED_BY(mutex_);
+  // Made at the first batch: a loader that only plans has no threads.
+  std::shared_ptr<Engine> engine_ GUARDED_BY(mutex_);
 };
 
 Loader::Loader(SourcePtr source, const Pipeline& pipeline, const LoaderOptions& options)
     : impl_(std::make_unique<Impl>(std::move(source), pipeline, options)) {}
-Loader::~Loader() = default;
+
+// In a forked child nothing of it can be ended: its threads are the parent's, and so may its locks
+// be.
+Loader::~Loader() {
+  if (forked_from_running_engine()) (void)impl_.release();
+}
 
 void Loader::prepare() { impl_->engine(); }
+void Loader::take_back() { impl_->take_back(); }
 
 std::optional<Batch> Loader::next(const std::function<void()>& interrupted) {
-  return impl_->next(interrupted);
+  try {
+    return impl_->next(interrupted);
+  } catch (const std::bad_alloc&) {
+    throw Exception(error_in_hand());
+  }
 }
 int64_t Loader::batches_per_epoch() const { return impl_->layout().batches(); }
-void Loader::restart() { impl_->restart(); }
-void Loader::set_epoch(int64_t epoch) { impl_->set_epoch(epoch); }
+void Loader::restart(const std::function<void()>& interrupted) { impl_->restart(interrupted); }
+void Loader::set_epoch(int64_t epoch, const std::function<void()>& interrupted) {
+  impl_->set_epoch(epoch, interrupted);
+}
 int64_t Loader::epoch() const { return impl_->epoch(); }
 LoaderState Loader::state() const { return impl_->state(); }
-void Loader::load_state(const LoaderState& state) { impl_->load_state(state); }
+void Loader::load_state(const LoaderState& state, const std::function<void()>& interrupted) {
+  impl_->load_state(state, interrupted);
+}
 bool Loader::settle(const std::function<void()>& interrupted) { return impl_->settle(interrupted); }
 Batch Loader::batch(int64_t epoch, int64_t index) { return impl_->make(epoch, index); }
 std::vector<int64_t> Loader::indices(int64_t epoch, int64_t index) const {
@@ -474,6 +549,9 @@ const LoaderOptions& Loader::options() const { return impl_->options(); }
 LoaderStats Loader::stats() const { return impl_->stats(); }
 std::vector<BadRecord> Loader::quarantine() const { return impl_->quarantine(); }
 std::string Loader::resolved(std::string_view option) const { return impl_->resolved(option); }
-void Loader::close() { impl_->close(); }
+void Loader::rest() { impl_->halt({}); }
+void Loader::close() {
+  if (!forked_from_running_engine()) impl_->close();
+}
 
 }  // namespace headrace

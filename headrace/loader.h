@@ -8,8 +8,9 @@
 //   for (int epoch = 0; epoch < 90; ++epoch)
 //     while (auto batch = loader.next()) use((*batch)["image"]);
 //
-// A Loader is used from one thread at a time. Batches may be kept and dropped on any thread, also
-// after the Loader is gone.
+// A Loader is moved (next, restart, set_epoch, load_state, take_back, settle, close) by one thread
+// at a time; what is const may be asked by others meanwhile, and so may batch(). Batches may be
+// kept and dropped on any thread, also after the Loader is gone.
 #pragma once
 
 #include <cstdint>
@@ -116,16 +117,20 @@ class Loader {
 
   // The next batch of the epoch, or nothing at its end (the next call begins the next epoch).
   // Throws Exception when a record is bad and on_error is kRaise, or the budget is spent.
-  // `interrupted`, called every 50 ms while it waits, may throw (a signal arrived).
+  // `interrupted`, called every 50 ms while it waits, may throw (a signal arrived); here and below
+  // the call may be made again then.
   std::optional<Batch> next(const std::function<void()>& interrupted = {});
+  // The batch that next() gave last did not arrive: the next call gives it again, and it does not
+  // count as received.
+  void take_back();
   int64_t batches_per_epoch() const;
 
   // Starts the present epoch over, or the next one once a batch was taken.
-  void restart();
-  void set_epoch(int64_t epoch);
+  void restart(const std::function<void()>& interrupted = {});
+  void set_epoch(int64_t epoch, const std::function<void()>& interrupted = {});
   int64_t epoch() const;
   LoaderState state() const;
-  void load_state(const LoaderState& state);
+  void load_state(const LoaderState& state, const std::function<void()>& interrupted = {});
 
   // Makes what is to stay in memory now rather than with the first batch. True where batches are
   // cut on the device that the options name, and lie there.
@@ -141,6 +146,8 @@ class Loader {
   LoaderStats stats() const;
   std::vector<BadRecord> quarantine() const;
   std::string resolved(std::string_view option) const;  // "2 (allowed cores)"
+  // The threads do no more; also while another thread is in a call, which then waits for nothing.
+  void rest();
   void close();
 
  private:

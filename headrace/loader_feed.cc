@@ -40,6 +40,20 @@ HostBatch host_batch(Batch batch, const LoaderState& state) {
   return out;
 }
 
+// By rows, a part for each device.
+std::deque<HostBatch> divide(const Batch& batch, const LoaderState& state, int64_t parts) {
+  std::deque<HostBatch> divided;
+  for (int64_t part = 0; part < parts; ++part) {
+    const int64_t first = batch.size * part / parts, last = batch.size * (part + 1) / parts;
+    Batch own{batch.epoch, batch.index, last - first, {}};
+    for (const BatchField& field : batch.fields) {
+      own.fields.push_back(parts == 1 ? field : rows_of(field, first, last));
+    }
+    divided.push_back(host_batch(std::move(own), state));
+  }
+  return divided;
+}
+
 }  // namespace
 
 SharedBatches::SharedBatches(std::shared_ptr<Loader> loader, int parts, int most_ahead)
@@ -75,34 +89,29 @@ std::optional<HostBatch> SharedBatches::next(int part, const std::function<bool(
 
 // False when nobody waits any more.
 bool SharedBatches::take_one(const std::function<bool()>& stopping) {
-  std::optional<Batch> batch;
+  std::deque<HostBatch> divided;  // empty at the end
   std::exception_ptr error;
   bool stopped = false;
   try {
-    batch = loader_->next([&] {
+    const std::optional<Batch> batch = loader_->next([&] {
       if (stopping()) throw Stopped{};
     });
+    if (batch) divided = divide(*batch, loader_->state(), static_cast<int64_t>(waiting_.size()));
   } catch (const Stopped&) {
     stopped = true;
   } catch (...) {
     error = std::current_exception();
   }
-  const LoaderState state = batch ? loader_->state() : LoaderState{};
   MutexLock lock(mutex_);
   taking_ = false;
   changed_.notify_all();
   if (stopped) return false;
   error_ = error;
-  over_ = !batch;
-  if (!batch) return true;
-  const int64_t rows = batch->size, parts = static_cast<int64_t>(waiting_.size());
-  for (int64_t part = 0; part < parts; ++part) {
-    const int64_t first = rows * part / parts, last = rows * (part + 1) / parts;
-    Batch own{batch->epoch, batch->index, last - first, {}};
-    for (const BatchField& field : batch->fields) {
-      own.fields.push_back(parts == 1 ? field : rows_of(field, first, last));
-    }
-    waiting_[static_cast<size_t>(part)].push_back(host_batch(std::move(own), state));
+  over_ = divided.empty();
+  for (auto& waiting : waiting_) {
+    if (over_) break;
+    waiting.push_back(std::move(divided.front()));
+    divided.pop_front();
   }
   return true;
 }

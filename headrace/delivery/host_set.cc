@@ -32,6 +32,7 @@ HostSet::HostSet(std::vector<ResidentField> fields, HostSetOptions options)
   }
   piece_rows_ =
       std::clamp<int64_t>(int64_t(kPieceBytes / std::max<size_t>(row_bytes_, 1)), 1, rows);
+  tools_.reserve(static_cast<size_t>(options_.threads));
   if (works_ahead()) ThreadPool::workers().add(*this);
 }
 
@@ -191,7 +192,7 @@ void HostSet::make(Piece piece) {
   Open& open = *piece.open;
   open.failed |= failed;
   open.done += piece.rows;
-  tools_.push_back(std::move(piece.tools));
+  if (tools_.size() < tools_.capacity()) tools_.push_back(std::move(piece.tools));
   --active_;
   if (open.done == open.range.size() || active_ == 0) progress_.notify_all();
 }

@@ -44,38 +44,50 @@ Prefetcher::Prefetcher(DevicePtr device, PrefetchOptions options)
 }
 
 Prefetcher::~Prefetcher() {
-  if (!forked_from_running_engine()) stop();
+  if (forked_from_running_engine()) {
+    new std::thread(std::move(thread_));  // it does not exist here, and cannot be joined
+    return;
+  }
+  stop();
   large_->on_return(nullptr);
   small_->on_return(nullptr);
 }
 
-void Prefetcher::start(std::unique_ptr<BatchFeed> feed) {
-  stop();
+void Prefetcher::start(std::unique_ptr<BatchFeed> feed, const std::function<void()>& interrupted) {
+  stop(interrupted);
   announce_engine_thread();
+  MutexLock lock(mutex_);
   feed_ = std::move(feed);
-  {
-    MutexLock lock(mutex_);
-    running_ = true;
-    stopping_ = false;
-  }
-  thread_ = std::thread([this] { feed_all(); });
+  stopping_ = false;
+  thread_ = start_thread([this] { feed_all(); });  // it begins by asking for the lock
+  feeding_ = running_ = true;
 }
 
-void Prefetcher::stop() {
+void Prefetcher::stop(const std::function<void()>& interrupted) {
   throw_if_forked();
-  {
-    MutexLock lock(mutex_);
-    stopping_ = true;
-    changed_.notify_all();
+  std::thread ended;  // by whoever comes first
+  while (true) {
+    {
+      MutexLock lock(mutex_);
+      stopping_ = true;
+      running_ = false;
+      changed_.notify_all();
+      if (feeding_) changed_.wait_for(mutex_, kSlice);
+      if (!feeding_) {
+        ended.swap(thread_);
+        break;
+      }
+    }
+    if (interrupted) interrupted();
   }
-  if (thread_.joinable()) thread_.join();
+  if (ended.joinable()) ended.join();
   std::deque<Ready> dropped;  // leases end without the lock
-  {
-    MutexLock lock(mutex_);
-    dropped.swap(ready_);
-    running_ = false;
-  }
-  feed_ = nullptr;
+  std::unique_ptr<BatchFeed> feed;
+  MutexLock lock(mutex_);
+  if (!stopping_) return;  // another run has begun meanwhile
+  dropped.swap(ready_);
+  feed.swap(feed_);
+  failure_ = nullptr;
 }
 
 std::optional<DeviceBatch> Prefetcher::next(const std::function<void()>& interrupted) {
@@ -83,23 +95,28 @@ std::optional<DeviceBatch> Prefetcher::next(const std::function<void()>& interru
   const double begin = now();
   bool warned = options_.patience_seconds <= 0;
   std::optional<Ready> taken;
+  std::exception_ptr failure;
   std::vector<std::string> messages;
   while (!taken) {
     {
       MutexLock lock(mutex_);
       if (!running_) return std::nullopt;
-      if (ready_.empty()) {
+      if (ready_.empty() && !failure_) {
         consumer_waits_ = true;
         changed_.notify_all();
         changed_.wait_for(mutex_, kSlice);
       }
+      if (!running_) return std::nullopt;
       if (!ready_.empty()) {
         taken = std::move(ready_.front());
         ready_.pop_front();
         consumer_waits_ = false;
         stats_.wait_seconds += now() - begin;
-        if (!taken->batch) running_ = false;
+        if (!*taken) running_ = false;
         changed_.notify_all();
+      } else if (failure_) {
+        failure = std::exchange(failure_, nullptr);
+        running_ = false;
       } else if (!warned && now() - begin > options_.patience_seconds) {
         warned = true;
         messages_.push_back("no batch for " + std::to_string(int(now() - begin)) +
@@ -111,10 +128,11 @@ std::optional<DeviceBatch> Prefetcher::next(const std::function<void()>& interru
       if (options_.warn) options_.warn(message);
     }
     messages.clear();
+    // Moved: the consumer is the one that frees what was thrown.
+    if (failure) std::rethrow_exception(std::move(failure));
     if (!taken && interrupted) interrupted();
   }
-  if (taken->error) std::rethrow_exception(taken->error);
-  return std::move(taken->batch);
+  return std::move(*taken);
 }
 
 std::string Prefetcher::waits_for() const {
@@ -143,19 +161,31 @@ void Prefetcher::feed_all() {
         stats_.feed_seconds += now() - begin;
       }
       if (!batch || stopping()) {
-        push({});
+        push(std::nullopt);
         break;
       }
-      push({deliver(std::move(*batch)), nullptr});
+      push(deliver(std::move(*batch)));
     }
   } catch (...) {
     error = std::current_exception();
   }
-  // Only here, and moved: the consumer is the one that frees what was thrown.
-  if (error) push({std::nullopt, std::move(error)});
-  for (const Copying& copying : copying_) wait_until_done(*copying.done);
+  for (Copying& copying : copying_) wait_for_copy(copying);
   copying_.clear();
-  enter(Stage::kIdle);
+  MutexLock lock(mutex_);
+  failure_ = std::move(error);  // here, and moved: the consumer is the one that frees it
+  stage_ = Stage::kIdle;
+  feeding_ = false;
+  changed_.notify_all();
+}
+
+// What it reads from must stay until then.
+void Prefetcher::wait_for_copy(Copying& copying) noexcept {
+  try {
+    if (!copying.done) copying.done = copies_->record();  // a batch that was given up midway
+    wait_until_done(*copying.done);
+  } catch (const std::exception&) {
+    // The device has failed, and says so at its next use: nothing of it reads any more.
+  }
 }
 
 // False when the run is to end.
@@ -189,7 +219,7 @@ DeviceBatch Prefetcher::deliver(HostBatch batch) {
   const double begin = now();
   auto* stage = static_cast<uint8_t*>(staged > 0 ? staging_.take(staged) : nullptr);
   size_t large_at = 0, small_at = 0, staged_at = 0;
-  Copying copying;
+  Copying& copying = copying_.emplace_back();  // before a copy is queued that it must outlive
   for (HostTensor& tensor : batch.tensors) {
     const size_t bytes = tensor.view.dense_bytes();
     const bool is_of_small = is_small(tensor);
@@ -214,7 +244,7 @@ DeviceBatch Prefetcher::deliver(HostBatch batch) {
   for (const auto& lease : {large_lease, small_lease}) {
     if (lease) lease->set_ready(copying.done);
   }
-  if (!copying.sources.empty()) copying_.push_back(std::move(copying));
+  if (copying.sources.empty()) copying_.pop_back();
   const double seconds = now() - begin;
   if (!staging_.all_pinned()) {
     say_once("host memory cannot be pinned for " + device_->name() +
@@ -283,7 +313,7 @@ void Prefetcher::say_once(const std::string& what) {
 
 int Prefetcher::ready() const {
   MutexLock lock(mutex_);
-  return static_cast<int>(ready_.size());
+  return static_cast<int>(ready_.size()) + (failure_ ? 1 : 0);
 }
 
 PrefetchStats Prefetcher::stats() const {

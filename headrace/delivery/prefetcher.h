@@ -82,12 +82,16 @@ class Prefetcher {
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
+  // Every member may be called from any thread, start() by one at a time.
+  // `interrupted`, called every 50 ms while it waits, may throw; the call may be made again then.
+
   // Begins a run; ends the one before.
-  void start(std::unique_ptr<BatchFeed> feed);
+  void start(std::unique_ptr<BatchFeed> feed, const std::function<void()>& interrupted = {})
+      EXCLUDES_LOCK(mutex_);
   // Ends the run. Waits for the feed's call that is under way.
-  void stop();
-  // The next batch, or nothing after the last; then, or after an error, the run is over.
-  // `interrupted`, called every 50 ms while it waits, may throw.
+  void stop(const std::function<void()>& interrupted = {}) EXCLUDES_LOCK(mutex_);
+  // The next batch, or nothing after the last, or when somebody stops the run meanwhile; then, or
+  // after an error, the run is over.
   std::optional<DeviceBatch> next(const std::function<void()>& interrupted = {})
       EXCLUDES_LOCK(mutex_);
 
@@ -102,10 +106,7 @@ class Prefetcher {
     EventPtr done;
     std::vector<std::shared_ptr<void>> sources;
   };
-  struct Ready {
-    std::optional<DeviceBatch> batch;  // none at the end
-    std::exception_ptr error;
-  };
+  using Ready = std::optional<DeviceBatch>;  // none at the end
 
   void feed_all() EXCLUDES_LOCK(mutex_);
   DeviceBatch deliver(HostBatch batch);
@@ -115,6 +116,7 @@ class Prefetcher {
   void enter(Stage stage) EXCLUDES_LOCK(mutex_);
   void push(Ready ready) EXCLUDES_LOCK(mutex_);
   void drop_what_is_copied();
+  void wait_for_copy(Copying& copying) noexcept;
   std::string waits_for() const REQUIRES_LOCK(mutex_);
   void say_once(const std::string& what) EXCLUDES_LOCK(mutex_);
 
@@ -124,13 +126,15 @@ class Prefetcher {
   // Labels that are kept do not keep the images: small tensors have a ring of their own.
   const std::shared_ptr<DeviceRing> large_, small_;
   StagingRing staging_;
-  std::thread thread_;
   std::unique_ptr<BatchFeed> feed_;  // the thread's, while it runs
   std::deque<Copying> copying_;      // the thread's
 
   mutable Mutex mutex_;
   Condition changed_;
   std::deque<Ready> ready_ GUARDED_BY(mutex_);
+  std::thread thread_ GUARDED_BY(mutex_);
+  bool feeding_ GUARDED_BY(mutex_) = false;        // the thread is at work
+  std::exception_ptr failure_ GUARDED_BY(mutex_);  // comes behind what is ready
   bool stopping_ GUARDED_BY(mutex_) = false;
   bool running_ GUARDED_BY(mutex_) = false;
   bool consumer_waits_ GUARDED_BY(mutex_) = false;

@@ -125,8 +125,36 @@ void Residence::decide(size_t limit, const std::string& why_not) {
 }
 
 void Residence::turn_off(const std::string& why) {
+  MutexLock lock(mutex_);
   on_ = false;
   text_ = why;
+}
+
+void Residence::add_text(const std::string& more) {
+  MutexLock lock(mutex_);
+  text_ += more;
+}
+
+std::string Residence::text() const {
+  MutexLock lock(mutex_);
+  return text_;
+}
+
+std::shared_ptr<const ResidentSource> Residence::source() const {
+  MutexLock lock(mutex_);
+  return source_;
+}
+
+void Residence::drop() {
+  turn_off("off");
+  prepared_ = false;
+  std::shared_ptr<const ResidentSource> source;  // they go without the lock
+  std::shared_ptr<ResidentSet> set;
+  std::shared_ptr<HostSet> host_set;
+  MutexLock lock(mutex_);
+  source.swap(source_);
+  set.swap(set_);
+  host_set.swap(host_set_);
 }
 
 std::string Residence::behind() const {
@@ -198,15 +226,19 @@ void Residence::prepare(const SourcePtr& source,
   if (!on_ || prepared_) return;
   if (!borrows_) {
     std::string why;
-    source_ = ResidentSource::filled({.source = source,
-                                      .plan = first_,
-                                      .schema = schema_,
-                                      .threads = asked_.threads,
-                                      .memory_limit = asked_.memory_limit - most_,
-                                      .most_bytes = std::max(most_, estimate_),
-                                      .record_bytes = estimate_ / size_t(asked_.source->size()),
-                                      .warn = warn},
-                                     why, interrupted);
+    auto filled = ResidentSource::filled({.source = source,
+                                          .plan = first_,
+                                          .schema = schema_,
+                                          .threads = asked_.threads,
+                                          .memory_limit = asked_.memory_limit - most_,
+                                          .most_bytes = std::max(most_, estimate_),
+                                          .record_bytes = estimate_ / size_t(asked_.source->size()),
+                                          .warn = warn},
+                                         why, interrupted);
+    {
+      MutexLock lock(mutex_);
+      source_ = std::move(filled);
+    }
     if (!source_ && asked_.use == ResidentUse::kOn) {
       raise(kNoFit, why,
             "a higher memory_limit, a Resize before the first random step, or "
@@ -219,6 +251,7 @@ void Residence::prepare(const SourcePtr& source,
 }
 
 size_t Residence::bytes() const {
+  MutexLock lock(mutex_);
   if (source_) return source_->bytes();
   return on_ && !borrows_ && !set_ ? estimate_ : 0;
 }
@@ -227,25 +260,38 @@ void Residence::make_set() {
   const std::shared_ptr<const ResidentSource> made = source_;
   const Source& source = made ? static_cast<const Source&>(*made) : *asked_.source;
   if (asked_.device && asked_.device->kind() != DeviceKind::kHost) {
-    set_ = set_on_device(source);
+    std::shared_ptr<ResidentSet> set = set_on_device(source);
+    MutexLock lock(mutex_);
+    set_ = std::move(set);
     if (set_ && asked_.fraction >= 1) source_ = nullptr;  // the device has them
   }
-  if (!set_) host_set_ = set_on_host(source);
+  if (set_) return;
+  std::shared_ptr<HostSet> set = set_on_host(source);
+  MutexLock lock(mutex_);
+  host_set_ = std::move(set);
 }
 
 std::optional<Batch> Residence::cut(uint64_t seed, uint64_t epoch, int64_t batch) {
   if (set_) return set_->take(*asked_.sampler, seed, epoch, batch, asked_.layout->range(batch));
   std::optional<Batch> out = host_set_->take(seed, epoch, batch);
-  if (!out) {
-    host_set_.reset();
-    text_ += " (by the engine since batch " + std::to_string(batch) + " of epoch " +
-             std::to_string(epoch) + ", which has a record with other steps)";
-  }
+  if (out) return out;
+  add_text(" (by the engine since batch " + std::to_string(batch) + " of epoch " +
+           std::to_string(epoch) + ", which has a record with other steps)");
+  std::shared_ptr<HostSet> done;  // goes without the lock
+  MutexLock lock(mutex_);
+  done.swap(host_set_);
   return out;
 }
 
 ResidentStats Residence::stats() const {
-  return set_ ? set_->stats() : host_set_ ? host_set_->stats() : ResidentStats{};
+  std::shared_ptr<ResidentSet> set;
+  std::shared_ptr<HostSet> host_set;
+  {
+    MutexLock lock(mutex_);
+    set = set_;
+    host_set = host_set_;
+  }
+  return set ? set->stats() : host_set ? host_set->stats() : ResidentStats{};
 }
 
 // The plan's outputs where they lie; a field without values is a list, or has bad records.
@@ -323,13 +369,13 @@ std::unique_ptr<ResidentSet> Residence::set_on_device(const Source& source) {
   std::vector<ResidentField> fields = fields_of(source);
   std::shared_ptr<DeviceSteps> steps;
   if (const std::string step = edit_fields(fields, source, steps); !step.empty()) {
-    text_ += there + step + " is not done there)";
+    add_text(there + step + " is not done there)");
     return nullptr;
   }
   if (!std::ranges::all_of(fields, has_values) || std::ranges::any_of(rest_->outputs(), is_list)) {
-    text_ += there + (source_ && source_->bad_records() > 0
+    add_text(there + (source_ && source_->bad_records() > 0
                           ? std::to_string(source_->bad_records()) + " records are bad)"
-                          : "a field has no values of one shape)");
+                          : "a field has no values of one shape)"));
     return nullptr;
   }
   const auto part = static_cast<int64_t>(double(source.size()) * asked_.fraction);
@@ -343,7 +389,7 @@ std::unique_ptr<ResidentSet> Residence::set_on_device(const Source& source) {
                         .memory_format = rest_->options().memory_format});
   } catch (const Exception& exception) {
     if (asked_.use == ResidentUse::kOn) throw;
-    text_ += there + exception.error().what + ")";
+    add_text(there + exception.error().what + ")");
     return nullptr;
   }
 }

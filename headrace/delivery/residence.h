@@ -5,15 +5,17 @@
 // runs the rest of the pipeline on them for each epoch.
 //
 // Order, draws, policies and resume states are those of streaming: batches are equal bit for bit.
-// Used by one thread.
+// Used by one thread, but for what is const.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "headrace/base/mutex.h"
 #include "headrace/delivery/host_set.h"
 #include "headrace/delivery/resident_set.h"
 #include "headrace/delivery/resident_source.h"
@@ -49,29 +51,32 @@ class Residence {
   bool is_on() const { return on_; }
   bool is_prepared() const { return prepared_; }
   // Of memory_limit, by estimate until they are there.
-  size_t bytes() const;
+  size_t bytes() const EXCLUDES_LOCK(mutex_);
   // "49.2 MiB behind Resize, CenterCrop (auto: at most 512 MiB, half of memory_limit)"
-  const std::string& text() const { return text_; }
+  std::string text() const EXCLUDES_LOCK(mutex_);
 
   // Makes the records, once; `source` is the loader's, through its caches. Turns kAuto off where
   // they take more than was estimated. Throws what ends a run.
   void prepare(const SourcePtr& source, const std::function<void(const std::string&)>& warn,
                const std::function<void()>& interrupted);
   // After prepare(): what the engine uses instead; null: what it used anyway.
-  std::shared_ptr<const ResidentSource> source() const { return source_; }
+  std::shared_ptr<const ResidentSource> source() const EXCLUDES_LOCK(mutex_);
   const std::shared_ptr<const Plan>& plan() const { return rest_; }
   // After prepare(): whether cut() makes the batches, without an engine.
   bool cuts() const { return set_ || host_set_; }
   // A batch by its number. Nothing where its records come to something that only the engine does,
   // which makes it, and those that follow: cuts() is false from then on.
   std::optional<Batch> cut(uint64_t seed, uint64_t epoch, int64_t batch);
-  ResidentStats stats() const;
+  ResidentStats stats() const EXCLUDES_LOCK(mutex_);
+  // Nothing stays any more.
+  void drop() EXCLUDES_LOCK(mutex_);
   // Whether its batches lie on the device that was asked for.
   bool is_on_device() const { return set_ != nullptr; }
 
  private:
   void decide(size_t limit, const std::string& limit_text);
   void turn_off(const std::string& why);
+  void add_text(const std::string& more) EXCLUDES_LOCK(mutex_);
   std::string behind() const;
   Schema schema_behind() const;
   bool lies_in_memory() const;
@@ -87,12 +92,16 @@ class Residence {
   SplitPipeline parts_;
   std::shared_ptr<const Plan> first_, rest_;
   Schema schema_;
-  bool on_ = false, borrows_ = false, prepared_ = false;
+  bool borrows_ = false, prepared_ = false;
   size_t estimate_ = 0, most_ = 0;
+  // The one thread writes these under the lock and reads them without; others read under it.
+  mutable Mutex mutex_;
+  std::atomic<bool> on_ = false;
   std::string text_;
   std::shared_ptr<const ResidentSource> source_;
-  std::unique_ptr<ResidentSet> set_;
-  std::unique_ptr<HostSet> host_set_;
+  // shared: with stats(), asked for by another thread.
+  std::shared_ptr<ResidentSet> set_;
+  std::shared_ptr<HostSet> host_set_;
 };
 
 }  // namespace headrace

@@ -13,12 +13,15 @@ constexpr size_t kPooledBytes = 64 << 10;
 // claiming costs nothing.
 constexpr double kRunSeconds = 4e-3;
 constexpr int kLongestRun = 256;
+constexpr size_t kSpareRuns = 256;  // whose memory is used again
 // Near the end of a batch the rest is shared out, but not in pieces so small that a decoder of
 // several lanes has nothing to do side by side.
 constexpr int kLeastShare = 8;
 // Batches of so many bytes, with so many rows for each thread, do with two buffers where they can.
 constexpr size_t kLargeBatch = 16 << 20;
 constexpr int kManyRows = 32;
+// How long stop() waits before it looks for signals.
+constexpr auto kSlice = std::chrono::milliseconds(50);
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -73,6 +76,7 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
       spares_memory_(shares_.slots / shares_.depth >= kLargeBatch &&
                      options_.layout.rank_batch() >= kManyRows * options_.threads) {
   throw_if_forked();
+  spare_.reserve(kSpareRuns);
   for (const Output& output : options_.plan->outputs()) {
     const size_t bytes = output.bytes_per_record * size_t(options_.layout.rank_batch());
     rings_.push_back(
@@ -81,25 +85,26 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
             : std::make_shared<SlotRing>(
                   bytes, shares_.depth, [] { ThreadPool::workers().wake(); }, options_.device));
   }
-  ThreadPool::workers().add(*this);
-  if (has_host_steps_) host_threads().add(host_side_);
+  at_workers_.emplace(ThreadPool::workers(), *this);
+  if (has_host_steps_) at_host_threads_.emplace(host_threads(), host_side_);
 }
 
 Engine::~Engine() {
   if (forked_from_running_engine()) return;
   stop();
-  ThreadPool::workers().remove(*this);
-  if (has_host_steps_) host_threads().remove(host_side_);
+  at_workers_.reset();
+  at_host_threads_.reset();
   for (auto& ring : rings_) {
     if (ring) ring->detach();
   }
 }
 
-void Engine::start(int64_t epoch, int64_t batch) {
+void Engine::start(int64_t epoch, int64_t batch, const std::function<void()>& interrupted) {
   throw_if_forked();
-  stop();
+  stop(interrupted);
   {
     MutexLock lock(mutex_);
+    broken_ = nullptr;
     epoch_ = epoch;
     next_open_ = batch;
     next_sequence_ = 0;
@@ -123,18 +128,33 @@ void Engine::start(int64_t epoch, int64_t batch) {
   ThreadPool::workers().wake();
 }
 
-void Engine::stop() {
+void Engine::stop(const std::function<void()>& interrupted) {
   if (forked_from_running_engine()) return;
   {
     MutexLock lock(mutex_);
     running_ = false;
     stopping_ = true;
-    while (active_ > 0) progress_.wait(mutex_);
+  }
+  while (true) {
+    {
+      MutexLock lock(mutex_);
+      if (!active_.empty()) progress_.wait_for(mutex_, kSlice);
+      if (active_.empty()) break;
+    }
+    if (interrupted) interrupted();
+  }
+  {
+    MutexLock lock(mutex_);
     open_.clear();
     list_bytes_ = 0;
     stopping_ = false;
   }
-  read_ahead_.stop();
+  read_ahead_.stop(interrupted);
+}
+
+bool Engine::delivers() const {
+  MutexLock lock(mutex_);
+  return running_;
 }
 
 int64_t Engine::index_at(int64_t epoch, int64_t position) const {
@@ -224,8 +244,8 @@ std::unique_ptr<RecordRun> Engine::claim() {
     const int batch = static_cast<int>(options_.layout.rank_batch());
     run->rows = std::min(run->rows, std::max(1, batch / (2 * options_.host_workers)));
   }
+  active_.push_back(run.get());
   batch.claimed += run->rows;
-  ++active_;
   return run;
 }
 
@@ -242,8 +262,30 @@ void Engine::announce(const OpenBatch& batch) const {
   }
 }
 
+// Errors of records are theirs. What is left, memory that is refused while nothing of a record is
+// at hand above all, ends the run, and is for the consumer to hear.
 bool Engine::work(Renderer& renderer) {
-  std::unique_ptr<RecordRun> run = claim();
+  std::unique_ptr<RecordRun> run;
+  try {
+    return work_on(run, renderer);
+  } catch (...) {
+    break_off(std::move(run));
+    return false;
+  }
+}
+
+void Engine::break_off(std::unique_ptr<RecordRun> run) noexcept {
+  if (run) {
+    for (InFlight& flight : run->flight) give_back(flight);
+  }
+  MutexLock lock(mutex_);
+  if (!broken_) broken_ = std::current_exception();
+  std::erase(active_, run.get());
+  progress_.notify_all();
+}
+
+bool Engine::work_on(std::unique_ptr<RecordRun>& run, Renderer& renderer) {
+  run = claim();
   if (!run) return false;
   if (run->first_row == 0 && !run->begun) announce(*run->batch);
   const StageSeconds before = renderer.seconds();
@@ -251,8 +293,8 @@ bool Engine::work(Renderer& renderer) {
   const double begin = now();
   const int settled = process(*run, renderer);
   const double seconds = now() - begin;
-  const bool parked = finish_run(std::move(run), settled, seconds, renderer.seconds() - before,
-                                 renderer.take_repaired());
+  const bool parked =
+      finish_run(run, settled, seconds, renderer.seconds() - before, renderer.take_repaired());
   renderer.trim(shares_.renderer_bytes);
   // Where nothing moved, there is no work until memory is freed. Whoever frees some asks for work
   // afterwards and finds the run; what was freed before it was put aside shows here.
@@ -260,7 +302,7 @@ bool Engine::work(Renderer& renderer) {
 }
 
 // Returns whether the run was put aside for want of memory.
-bool Engine::finish_run(std::unique_ptr<RecordRun> run, int settled, double seconds,
+bool Engine::finish_run(std::unique_ptr<RecordRun>& run, int settled, double seconds,
                         const StageSeconds& stages, int64_t repaired) {
   using State = InFlight::State;
   const auto any = [&](auto&& is) REQUIRES_LOCK(mutex_) {
@@ -270,6 +312,7 @@ bool Engine::finish_run(std::unique_ptr<RecordRun> run, int settled, double seco
   bool to_host = false, parked = false, batch_done = false, consumer_waits = true;
   {
     MutexLock lock(mutex_);
+    run->activity->kind = RunActivity::Kind::kWaits;
     add(stats_.stages, stages);
     if (settled > 0) record_seconds_ += (seconds / settled - record_seconds_) / 4;
     OpenBatch& batch = *run->batch;
@@ -284,9 +327,9 @@ bool Engine::finish_run(std::unique_ptr<RecordRun> run, int settled, double seco
     } else if (parked) {
       parked_.push_back(std::move(run));
     } else {
-      spare_.push_back(std::move(run));
-      --active_;
-      if (active_ == 0 || batch_done) progress_.notify_all();
+      std::erase(active_, run.get());
+      if (spare_.size() < spare_.capacity()) spare_.push_back(std::move(run));
+      if (active_.empty() || batch_done) progress_.notify_all();
     }
   }
   if (to_host) host_threads().wake();

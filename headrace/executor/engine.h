@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -93,10 +94,15 @@ class Engine final : public PoolClient {
   ~Engine() override;
 
   // Begins delivering with the given batch; ends whatever was under way.
-  void start(int64_t epoch, int64_t batch) EXCLUDES_LOCK(mutex_);
-  void stop() EXCLUDES_LOCK(mutex_);
+  void start(int64_t epoch, int64_t batch, const std::function<void()>& interrupted = {})
+      EXCLUDES_LOCK(mutex_);
+  // Returns when no worker is at a record any more. `interrupted`, called every 50 ms while it
+  // waits, may throw; then a later start() or stop() goes on waiting.
+  void stop(const std::function<void()>& interrupted = {}) EXCLUDES_LOCK(mutex_);
   // The next batch, or nothing after the epoch's last. Throws the batch's error.
   std::optional<Batch> next(const std::function<void()>& interrupted) EXCLUDES_LOCK(mutex_);
+  // False when a batch was lost on its way to the consumer: start() again from there.
+  bool delivers() const EXCLUDES_LOCK(mutex_);
 
   // One batch made here and now on the calling thread, in memory of its own.
   Batch make(int64_t epoch, int64_t batch);
@@ -125,8 +131,12 @@ class Engine final : public PoolClient {
   bool open_batch() REQUIRES_LOCK(mutex_);
   void announce(const OpenBatch& batch) const;
   bool may_grow_lists() const REQUIRES_LOCK(mutex_);
-  bool finish_run(std::unique_ptr<RecordRun> run, int settled, double seconds,
+  bool work_on(std::unique_ptr<RecordRun>& run, Renderer& renderer) EXCLUDES_LOCK(mutex_);
+  bool finish_run(std::unique_ptr<RecordRun>& run, int settled, double seconds,
                   const StageSeconds& stages, int64_t repaired) EXCLUDES_LOCK(mutex_);
+  void break_off(std::unique_ptr<RecordRun> run) noexcept EXCLUDES_LOCK(mutex_);
+  std::unique_ptr<OpenBatch> await(const std::function<void()>& interrupted) EXCLUDES_LOCK(mutex_);
+  std::string waits_for() const EXCLUDES_LOCK(mutex_);
   void consumer_arrives() EXCLUDES_LOCK(mutex_);
   Batch hand_over(OpenBatch& batch) EXCLUDES_LOCK(mutex_);
   void account_failures(OpenBatch& batch);
@@ -136,11 +146,13 @@ class Engine final : public PoolClient {
   int process(RecordRun& run, Renderer& renderer);
   int process_group(RecordRun& run, int first, Renderer& renderer);
   void begin_record(RecordRun& run, int i, Renderer& renderer, bool may_wait);
+  int64_t record_at(const OpenBatch& batch, int row, int attempt) const;
   void read_record(const OpenBatch& batch, int row, InFlight& flight, bool may_wait);
+  Result<int> apply_steps(int step, Record& record, Renderer& renderer, uint64_t epoch);
   void reserve_early(RecordRun& run, int i, Renderer& renderer);
   void advance_record(RecordRun& run, int i, Renderer& renderer);
   void write_records(RecordRun& run, int first, int count, Renderer& renderer);
-  void fail_for_memory(RecordRun& run, int first, int count, Renderer& renderer);
+  void fail_by_exception(RecordRun& run, int first, int count, Renderer& renderer);
   void fail(RecordRun& run, int i, Error error, Renderer& renderer);
   void settle(RecordRun& run, int i);
   void give_back(InFlight& flight);
@@ -163,6 +175,7 @@ class Engine final : public PoolClient {
   void call_host(int step, std::span<HostCall* const> calls);
   ThreadPool& host_threads() const;
   bool host_work(Renderer& renderer) EXCLUDES_LOCK(mutex_);
+  void cross(std::vector<std::unique_ptr<RecordRun>>& runs) EXCLUDES_LOCK(mutex_);
 
   const EngineOptions options_;
   const bool has_host_steps_, has_lists_;
@@ -195,9 +208,16 @@ class Engine final : public PoolClient {
   std::deque<std::unique_ptr<RecordRun>> parked_ GUARDED_BY(mutex_);     // they lack memory
   std::vector<std::unique_ptr<RecordRun>> at_host_ GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<RecordRun>> spare_ GUARDED_BY(mutex_);
-  int active_ GUARDED_BY(mutex_) = 0;                // runs claimed and not finished
-  double record_seconds_ GUARDED_BY(mutex_) = 1e-4;  // running mean, for the length of runs
+  std::vector<const RecordRun*> active_ GUARDED_BY(mutex_);  // claimed and not finished
+  std::exception_ptr broken_ GUARDED_BY(mutex_);             // what kept a worker from going on
+  double record_seconds_ GUARDED_BY(mutex_) = 1e-4;          // running mean, for the length of runs
   EngineStats stats_ GUARDED_BY(mutex_);
+  // Last: who leaves the pools first is asked for nothing while the rest goes.
+  std::optional<Membership> at_workers_, at_host_threads_;
 };
+
+// What is at hand in a catch block, as an error of the engine's: a coded one, HR0704 where memory
+// was refused, HR0791 for anything else.
+Error error_in_hand();
 
 }  // namespace headrace

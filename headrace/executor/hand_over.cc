@@ -53,43 +53,54 @@ void Engine::consumer_arrives() {
 
 std::optional<Batch> Engine::next(const std::function<void()>& interrupted) {
   throw_if_forked();
+  std::unique_ptr<OpenBatch> done = await(interrupted);
+  if (!done) return std::nullopt;
+  try {
+    Batch batch = hand_over(*done);
+    ThreadPool::workers().wake();
+    return batch;
+  } catch (...) {
+    MutexLock lock(mutex_);
+    running_ = false;  // it is not here any more, and has not arrived either
+    throw;
+  }
+}
+
+// The next batch with all its rows; null after the epoch's last.
+std::unique_ptr<OpenBatch> Engine::await(const std::function<void()>& interrupted) {
   const double begin = now();
   bool warned = options_.patience_seconds <= 0;
-  std::unique_ptr<OpenBatch> done;
   consumer_arrives();
-  while (!done) {
+  while (true) {
     {
       MutexLock lock(mutex_);
       const bool at_end = open_.empty() && next_open_ >= options_.layout.batches();
       if (at_end) {
         consumer_waits_ = false;
-        return std::nullopt;
+        return nullptr;
       }
       const auto ready = [&]() REQUIRES_LOCK(mutex_) {
         return !open_.empty() &&
                (open_.front()->done == open_.front()->builder.rows() || open_.front()->too_large);
       };
-      if (!ready()) progress_.wait_for(mutex_, kSlice);
+      if (!ready() && !broken_) progress_.wait_for(mutex_, kSlice);
       if (ready() && open_.front()->too_large) throw_lists_too_large(*open_.front(), shares_.lists);
       if (ready()) {
-        done = std::move(open_.front());
+        std::unique_ptr<OpenBatch> done = std::move(open_.front());
         open_.pop_front();
         stats_.wait_seconds += now() - begin;
         consumer_waits_ = false;
-        break;
+        return done;
       }
+      if (broken_) std::rethrow_exception(std::exchange(broken_, nullptr));
     }
     if (interrupted) interrupted();
     if (!warned && now() - begin > options_.patience_seconds && options_.warn) {
-      options_.warn("no batch for " + std::to_string(int(now() - begin)) +
-                    " s; the loader still waits for " +
-                    (has_host_steps_ ? "a Python step" : "reads or decoding"));
       warned = true;
+      options_.warn("no batch for " + std::to_string(int(now() - begin)) +
+                    " s; the loader still waits for " + waits_for());
     }
   }
-  Batch batch = hand_over(*done);
-  ThreadPool::workers().wake();
-  return batch;
 }
 
 Batch Engine::hand_over(OpenBatch& open) {

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <iterator>
 #include <map>
-#include <new>
 
 #include "headrace/executor/engine.h"
 
@@ -35,8 +34,8 @@ int Engine::process_with_host(RecordRun& run, Renderer& renderer) {
     if (flight.settled() || (lacks_memory && flight.state != State::kAtHost)) continue;
     try {
       go_on_with_host(run, i, renderer);
-    } catch (const std::bad_alloc&) {
-      fail_for_memory(run, i, 1, renderer);
+    } catch (const std::exception&) {
+      fail_by_exception(run, i, 1, renderer);
     }
     settled += flight.settled();
     lacks_memory |= !flight.settled() && flight.state != State::kAtHost;
@@ -109,6 +108,10 @@ std::vector<std::unique_ptr<RecordRun>> Engine::take_host_share() {
   std::vector<std::unique_ptr<RecordRun>> runs(std::make_move_iterator(at_host_.begin()),
                                                std::make_move_iterator(end));
   at_host_.erase(at_host_.begin(), end);
+  for (const auto& run : runs) {
+    run->activity->step = -1;
+    run->activity->kind = RunActivity::Kind::kInHost;
+  }
   return runs;
 }
 
@@ -120,8 +123,24 @@ void Engine::call_host(int step, std::span<HostCall* const> calls) {
 }
 
 bool Engine::host_work(Renderer&) {
-  std::vector<std::unique_ptr<RecordRun>> runs = take_host_share();
-  if (runs.empty()) return false;
+  std::vector<std::unique_ptr<RecordRun>> runs;
+  try {
+    runs = take_host_share();
+    if (runs.empty()) return false;
+    cross(runs);
+  } catch (...) {
+    for (auto& run : runs) {
+      if (run) break_off(std::move(run));
+    }
+    // Runs that nobody could take are still there.
+    if (runs.empty()) break_off(nullptr);
+  }
+  ThreadPool::workers().wake();
+  return true;
+}
+
+// Calls the steps at which the runs stand, and sends them back.
+void Engine::cross(std::vector<std::unique_ptr<RecordRun>>& runs) {
   const double begin = now();
   std::map<int, std::vector<HostCall*>> by_step;
   for (auto& run : runs) {
@@ -130,14 +149,19 @@ bool Engine::host_work(Renderer&) {
       if (flight.state == State::kAtHost) by_step[flight.step].push_back(&*flight.call);
     }
   }
-  for (auto& [step, calls] : by_step) call_host(step, calls);
-  {
-    MutexLock lock(mutex_);
-    stats_.stages.host += now() - begin;
-    for (auto& run : runs) continued_.push_back(std::move(run));
+  for (auto& [step, calls] : by_step) {
+    for (const auto& run : runs) {
+      run->activity->step = step;
+      run->activity->since = now();
+    }
+    call_host(step, calls);
   }
-  ThreadPool::workers().wake();
-  return true;
+  MutexLock lock(mutex_);
+  stats_.stages.host += now() - begin;
+  for (auto& run : runs) {
+    run->activity->kind = RunActivity::Kind::kWaits;
+    continued_.push_back(std::move(run));
+  }
 }
 
 }  // namespace headrace

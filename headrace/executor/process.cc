@@ -26,6 +26,13 @@ constexpr ErrorCode kOutOfMemory{"HR0704", ErrorKind::kResource, "out of memory"
                                  "use. Lower memory_limit or threads."};
 const Register<ErrorCode> registered_out_of_memory(kOutOfMemory);
 
+constexpr ErrorCode kUnexpected{
+    "HR0791", ErrorKind::kData, "an exception inside the engine",
+    "A part of the engine, or of the host language below it, threw an exception that is no error "
+    "of the data that it knows. It counts as one of the record at hand, so on_error= applies; the "
+    "message says what was thrown."};
+const Register<ErrorCode> registered_unexpected(kUnexpected);
+
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -77,6 +84,18 @@ size_t encoded_bytes(const RecordData& data) {
   return bytes;
 }
 
+Error error_in_hand() {
+  try {
+    throw;
+  } catch (const Exception& exception) {
+    return exception.error();
+  } catch (const std::bad_alloc&) {
+    return {.code = &kOutOfMemory, .what = "the system refused memory"};
+  } catch (const std::exception& exception) {
+    return {.code = &kUnexpected, .what = exception.what()};
+  }
+}
+
 // Returns how many of the run's records are now settled that were not.
 int Engine::process(RecordRun& run, Renderer& renderer) {
   if (has_host_steps_) return process_with_host(run, renderer);
@@ -93,6 +112,8 @@ int Engine::process_group(RecordRun& run, int first, Renderer& renderer) {
   RecordRun group{.batch = run.batch,
                   .first_row = run.first_row + first,
                   .rows = left,
+                  .own_activity = {},
+                  .activity = run.activity,
                   .flight = std::move(run.flight),
                   .sources = std::move(run.sources)};
   int most = pixels_.any ? 1 : left;  // several would wait for each other's memory
@@ -106,27 +127,27 @@ int Engine::process_group(RecordRun& run, int first, Renderer& renderer) {
       begin_record(group, i, renderer, /*may_wait=*/bytes == 0);
       if (pixels_.any && !group.flight[i].settled()) reserve_early(group, i, renderer);
       if (!group.flight[i].settled()) advance_record(group, i, renderer);
-    } catch (const std::bad_alloc&) {
-      fail_for_memory(group, i, 1, renderer);
+    } catch (const std::exception&) {
+      fail_by_exception(group, i, 1, renderer);
     }
-    bytes += group.flight[i].lent + copied_bytes(group.flight[i].record);
+    bytes += group.flight[i].lent.bytes() + copied_bytes(group.flight[i].record);
     most = std::min(most, equal_part(left, largest_group(group.flight[i].record, renderer)));
   }
   try {
     write_records(group, 0, taken, renderer);
-  } catch (const std::bad_alloc&) {
-    fail_for_memory(group, 0, taken, renderer);
+  } catch (const std::exception&) {
+    fail_by_exception(group, 0, taken, renderer);
   }
   run.flight = std::move(group.flight);
   run.sources = std::move(group.sources);
   return taken;
 }
 
-// Memory that the system refuses is the fault of the records at hand, not the end of the worker.
-void Engine::fail_for_memory(RecordRun& run, int first, int count, Renderer& renderer) {
+// What is thrown, memory that the system refuses above all, is the fault of the records at hand,
+// not the end of the worker. REQUIRES: a catch block.
+void Engine::fail_by_exception(RecordRun& run, int first, int count, Renderer& renderer) {
   for (int i = first; i < first + count; ++i) {
-    if (run.flight[i].settled()) continue;
-    fail(run, i, {.code = &kOutOfMemory, .what = "the system refused memory"}, renderer);
+    if (!run.flight[i].settled()) fail(run, i, error_in_hand(), renderer);
   }
 }
 
@@ -136,25 +157,44 @@ void Engine::begin_record(RecordRun& run, int i, Renderer& renderer, bool may_wa
   flight.step = 0;
   const bool timed = options_.source->read_style() != ReadStyle::kMemory;
   const double begin = timed ? now() : 0;
-  read_record(*run.batch, run.first_row + i, flight, may_wait);
-  if (timed) renderer.seconds().read += now() - begin;
+  const int row = run.first_row + i;
+  flight.record.position = run.batch->builder.range().begin + row;
+  flight.record.index = record_at(*run.batch, row, flight.attempt);
+  run.activity->begin(RunActivity::Kind::kReads, flight.record.index, begin);
+  read_record(*run.batch, row, flight, may_wait);
+  const double end = timed ? now() : 0;
+  run.activity->begin(RunActivity::Kind::kMakes, flight.record.index, end);
+  renderer.seconds().read += end - begin;
   if (!flight.data.result) return fail(run, i, std::move(flight.data.result.error()), renderer);
   Result<void> begun = options_.plan->begin(flight.data, flight.record, renderer);
   if (!begun) return fail(run, i, std::move(begun.error()), renderer);
 }
 
+// The record that stands there, or its substitute.
+int64_t Engine::record_at(const OpenBatch& batch, int row, int attempt) const {
+  if (attempt > 0) return substitute_index(batch, row, attempt);
+  return index_at(batch.builder.epoch(), batch.builder.range().begin + row);
+}
+
 void Engine::read_record(const OpenBatch& batch, int row, InFlight& flight, bool may_wait) {
   Record& record = flight.record;
-  record.position = batch.builder.range().begin + row;
   if (flight.attempt == 0) {
-    record.index = index_at(batch.builder.epoch(), record.position);
-    flight.lent =
-        read_ahead_.fetch(batch.first_sequence + row, record.index, flight.data, may_wait);
+    flight.lent = ReadLoan(read_ahead_, read_ahead_.fetch(batch.first_sequence + row, record.index,
+                                                          flight.data, may_wait));
   } else {
-    record.index = substitute_index(batch, row, flight.attempt);
     flight.data.max_bytes = shares_.largest_file;
     options_.source->read({&record.index, 1}, options_.plan->wanted(), {&flight.data, 1});
   }
+}
+
+// The plan from there on, timed; what it renders on the way is counted as such already.
+Result<int> Engine::apply_steps(int step, Record& record, Renderer& renderer, uint64_t epoch) {
+  const StageSeconds& seconds = renderer.seconds();
+  const auto rendered = [&] { return seconds.entropy + seconds.resample + seconds.store; };
+  const double begin = now(), before = rendered();
+  Result<int> stopped = options_.plan->advance(step, record, renderer, options_.seed, epoch);
+  renderer.seconds().transform += std::max(0.0, now() - begin - (rendered() - before));
+  return stopped;
 }
 
 // To the end of the plan (kReady), or to a host step (kAtHost).
@@ -163,7 +203,7 @@ void Engine::advance_record(RecordRun& run, int i, Renderer& renderer) {
   const Plan& plan = *options_.plan;
   const uint64_t epoch = static_cast<uint64_t>(run.batch->builder.epoch());
   flight.state = InFlight::State::kReady;
-  Result<int> stopped = plan.advance(flight.step, flight.record, renderer, options_.seed, epoch);
+  Result<int> stopped = apply_steps(flight.step, flight.record, renderer, epoch);
   if (!stopped) return fail(run, i, std::move(stopped.error()), renderer);
   flight.step = *stopped;
   if (flight.step == static_cast<int>(plan.steps().size())) return;
@@ -304,7 +344,7 @@ void Engine::give_back(InFlight& flight) {
   for (auto& picture : flight.record.pixels) {
     if (picture && picture->pixels.capacity() > kKeptBuffer) picture.reset();
   }
-  read_ahead_.give_back(std::exchange(flight.lent, 0));
+  flight.lent.give_back();
   ++freed_;
 }
 

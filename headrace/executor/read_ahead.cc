@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
+
+#include "headrace/executor/thread_pool.h"
 
 namespace headrace {
 namespace {
@@ -16,6 +19,7 @@ constexpr size_t kHostChunk = 32;  // records for each time that the host's lock
 // memory.
 constexpr int64_t kMaxDepth = 64, kMaxHostDepth = 1024;
 constexpr size_t kMaxSpare = 64;
+constexpr auto kSlice = std::chrono::milliseconds(50);
 // Readers start when reads wait this long for a device on average, and stop when they hardly do.
 constexpr double kSlowSeconds = 60e-6, kFastSeconds = 20e-6;
 
@@ -46,7 +50,9 @@ ReadAhead::ReadAhead(SourcePtr source, std::vector<bool> wanted, size_t share_by
       share_(share_bytes),
       max_bytes_(max_bytes),
       host_(source_->read_style() == ReadStyle::kHost),
-      memory_(source_->read_style() == ReadStyle::kMemory) {}
+      memory_(source_->read_style() == ReadStyle::kMemory) {
+  if (!memory_) spare_.reserve(kMaxSpare);
+}
 
 ReadAhead::~ReadAhead() {
   std::vector<std::thread> readers;
@@ -70,10 +76,20 @@ void ReadAhead::start(std::function<int64_t(int64_t)> index_of, int64_t count) {
   changed_.notify_all();
 }
 
-void ReadAhead::stop() {
+void ReadAhead::stop(const std::function<void()>& interrupted) {
+  {
+    MutexLock lock(mutex_);
+    count_ = 0;
+  }
+  while (true) {
+    {
+      MutexLock lock(mutex_);
+      if (reading_ > 0) changed_.wait_for(mutex_, kSlice);
+      if (reading_ == 0) break;
+    }
+    if (interrupted) interrupted();
+  }
   MutexLock lock(mutex_);
-  count_ = 0;
-  while (reading_ > 0) changed_.wait(mutex_);
   entries_.clear();
   held_ = 0;
   spare_.clear();
@@ -82,7 +98,12 @@ void ReadAhead::stop() {
 
 void ReadAhead::start_readers() {
   const size_t wanted = host_ ? 1 : kReaders;
-  while (readers_.size() < wanted) readers_.emplace_back([this] { read_loop(); });
+  try {
+    readers_.reserve(wanted);
+    while (readers_.size() < wanted) readers_.push_back(start_thread([this] { read_loop(); }));
+  } catch (const std::exception&) {
+    ahead_ = !readers_.empty();
+  }
 }
 
 size_t ReadAhead::expected_bytes() const { return largest_ ? largest_ : share_; }
@@ -101,12 +122,12 @@ bool ReadAhead::may_read_on() const {
 void ReadAhead::note_read(double seconds, size_t bytes) {
   largest_ = std::max({bytes, largest_ - largest_ / 256, size_t{1}});
   mean_seconds_ += (seconds - mean_seconds_) / 16;
-  if (host_ || memory_) return;
-  if (!ahead_ && mean_seconds_ > kSlowSeconds) {
+  if (memory_) return;
+  if (!ahead_ && (host_ || mean_seconds_ > kSlowSeconds)) {
     ahead_ = true;
     start_readers();
     changed_.notify_all();
-  } else if (ahead_ && mean_seconds_ < kFastSeconds) {
+  } else if (ahead_ && !host_ && mean_seconds_ < kFastSeconds) {
     ahead_ = false;
   }
 }
@@ -126,28 +147,28 @@ void ReadAhead::read_loop() {
       continue;
     }
     const int64_t first = next_;
-    indices.clear();
-    data.clear();
-    do {
-      indices.push_back(index_of_(next_));
-      entries_[next_];
-      data.push_back(take_spare());
-      data.back().max_bytes = max_bytes_;
-      ++next_;
-      ++reading_;
-    } while (host_ && data.size() < kHostChunk && may_read_on());
+    if (!begin_reads(indices, data)) continue;
     mutex_.unlock();
     const long waits = waits_of_this_thread();
     const double begin = now();
-    source_->read(indices, wanted_, data);
+    bool read = true;
+    try {
+      source_->read(indices, wanted_, data);
+    } catch (const std::exception&) {
+      read = false;
+    }
     double seconds = (now() - begin) / static_cast<double>(data.size());
     if (waits_of_this_thread() == waits) seconds = 0;
     mutex_.lock();
+    if (!read) {
+      give_up_reads(first, data.size());
+      continue;
+    }
     for (size_t i = 0; i < data.size(); ++i) {
       const size_t bytes = bytes_of(data[i]);
       held_ += bytes;
       --reading_;
-      Entry& entry = entries_[first + static_cast<int64_t>(i)];
+      Entry& entry = entries_.find(first + static_cast<int64_t>(i))->second;
       entry.data = std::move(data[i]);
       entry.ready = true;
       note_read(seconds, bytes);
@@ -157,14 +178,47 @@ void ReadAhead::read_loop() {
   mutex_.unlock();
 }
 
+// Claims the records to be read next. False when memory is refused: the readers rest until a record
+// was read without them.
+bool ReadAhead::begin_reads(std::vector<int64_t>& indices, std::vector<RecordData>& data) {
+  const int64_t first = next_;
+  indices.clear();
+  data.clear();
+  try {
+    do {
+      entries_[next_];
+      ++next_;
+      ++reading_;
+      indices.push_back(index_of_(next_ - 1));
+      data.push_back(take_spare());
+      data.back().max_bytes = max_bytes_;
+    } while (host_ && data.size() < kHostChunk && may_read_on());
+    return true;
+  } catch (const std::exception&) {
+    give_up_reads(first, static_cast<size_t>(next_ - first));
+    return false;
+  }
+}
+
+// Whoever fetches these records reads them.
+void ReadAhead::give_up_reads(int64_t first, size_t count) {
+  for (size_t i = 0; i < count; ++i) entries_.erase(first + static_cast<int64_t>(i));
+  reading_ -= count;
+  ahead_ = false;
+  changed_.notify_all();
+}
+
 // Until a reader has read it, where one has begun to or will.
 void ReadAhead::wait_for_entry(int64_t sequence) {
   auto found = entries_.find(sequence);
-  if (found == entries_.end() && host_ && sequence >= next_ && sequence < count_) {
+  const auto will_be_read = [&]() REQUIRES_LOCK(mutex_) {
+    return host_ && ahead_ && !closing_ && sequence >= next_ && sequence < count_;
+  };
+  if (found == entries_.end() && will_be_read()) {
     // The host's reader comes to it; several threads asking for the host's lock would not help.
     awaited_ = std::max(awaited_, sequence);
     changed_.notify_all();
-    while ((found = entries_.find(sequence)) == entries_.end() && !closing_) changed_.wait(mutex_);
+    while (!entries_.contains(sequence) && will_be_read()) changed_.wait(mutex_);
   }
   while ((found = entries_.find(sequence)) != entries_.end() && !found->second.ready) {
     changed_.wait(mutex_);
@@ -193,7 +247,9 @@ RecordData ReadAhead::take_spare() {
 
 void ReadAhead::keep_spare(RecordData data) {
   const size_t bytes = bytes_of(data);
-  if (spare_.size() >= kMaxSpare || spare_bytes_ + bytes > share_ / 8 || !fits(bytes)) return;
+  if (spare_.size() == spare_.capacity() || spare_bytes_ + bytes > share_ / 8 || !fits(bytes)) {
+    return;
+  }
   spare_bytes_ += bytes;
   spare_.push_back(std::move(data));
 }
@@ -220,7 +276,12 @@ size_t ReadAhead::fetch(int64_t sequence, int64_t index, RecordData& out, bool m
   }
   const long waits = waits_of_this_thread();
   const double begin = now();
-  read_now(index, out);
+  try {
+    read_now(index, out);
+  } catch (...) {
+    give_back(expected);
+    throw;
+  }
   const double seconds = waits_of_this_thread() == waits ? 0 : now() - begin;
   const size_t bytes = bytes_of(out);
   MutexLock lock(mutex_);

@@ -9,6 +9,9 @@
 // The share covers all encoded bytes: what was read ahead, what workers were given (until they give
 // it back), and spare buffers. How large the next record is shows only when it was read, so the
 // largest of late is expected; before the first one, records are read one at a time.
+//
+// Reading ahead is never needed: where a reader finds no memory, or no thread can be had, nothing
+// is lost but its help, and whoever fetches the record reads it, with the error that comes of it.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +19,7 @@
 #include <functional>
 #include <map>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "headrace/base/mutex.h"
@@ -33,8 +37,9 @@ class ReadAhead {
   // Begins a new stream: sequence number -> record index, for 0 <= number < count.
   // REQUIRES: no fetch is under way.
   void start(std::function<int64_t(int64_t)> index_of, int64_t count) EXCLUDES_LOCK(mutex_);
-  // Drops what was read ahead; returns when no reader reads any more.
-  void stop() EXCLUDES_LOCK(mutex_);
+  // Drops what was read ahead; returns when no reader reads any more. `interrupted`, called every
+  // 50 ms while it waits, may throw; then stop() must be called again.
+  void stop(const std::function<void()>& interrupted = {}) EXCLUDES_LOCK(mutex_);
 
   // Returns the bytes that the caller has to give back. Waits for room in the share only where
   // `may_wait`. REQUIRES: each number is fetched at most once, and numbers are claimed in ascending
@@ -55,6 +60,9 @@ class ReadAhead {
     RecordData data;
   };
   void read_loop();
+  bool begin_reads(std::vector<int64_t>& indices, std::vector<RecordData>& data)
+      REQUIRES_LOCK(mutex_);
+  void give_up_reads(int64_t first, size_t count) REQUIRES_LOCK(mutex_);
   void read_now(int64_t index, RecordData& out);
   void note_read(double seconds, size_t bytes) REQUIRES_LOCK(mutex_);
   bool may_read_on() const REQUIRES_LOCK(mutex_);
@@ -91,6 +99,30 @@ class ReadAhead {
   bool ahead_ GUARDED_BY(mutex_) = false;  // readers are to run
   bool closing_ GUARDED_BY(mutex_) = false;
   std::vector<std::thread> readers_ GUARDED_BY(mutex_);
+};
+
+// Bytes of the share, for as long as it lives.
+class ReadLoan {
+ public:
+  ReadLoan() = default;
+  ReadLoan(ReadAhead& lender, size_t bytes) : lender_(&lender), bytes_(bytes) {}
+  ReadLoan(ReadLoan&& other) noexcept
+      : lender_(std::exchange(other.lender_, nullptr)), bytes_(other.bytes_) {}
+  ReadLoan& operator=(ReadLoan&& other) noexcept {
+    give_back();
+    lender_ = std::exchange(other.lender_, nullptr);
+    bytes_ = other.bytes_;
+    return *this;
+  }
+  ~ReadLoan() { give_back(); }
+  void give_back() {
+    if (lender_) std::exchange(lender_, nullptr)->give_back(bytes_);
+  }
+  size_t bytes() const { return lender_ ? bytes_ : 0; }
+
+ private:
+  ReadAhead* lender_ = nullptr;
+  size_t bytes_ = 0;
 };
 
 }  // namespace headrace

@@ -3,6 +3,7 @@
 // thread when the pipeline has a step written in the host language.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,6 +12,7 @@
 
 #include "headrace/executor/batch.h"
 #include "headrace/executor/memory_gate.h"
+#include "headrace/executor/read_ahead.h"
 
 namespace headrace {
 
@@ -42,7 +44,7 @@ struct InFlight {
   enum class State : uint8_t { kIdle, kBegun, kReady, kAtHost, kSettled };
   State state = State::kIdle;
   RecordData data;
-  size_t lent = 0;  // bytes of `data` that the read-ahead wants back
+  ReadLoan lent;  // for `data`
   Record record;
   int step = 0;       // where it stands in the plan
   GateHold reserved;  // from its header to its end, where it may wait for the host
@@ -58,10 +60,27 @@ size_t working_bytes(const Record& record);
 // Of what was read, as far as it is not the source's own memory.
 size_t encoded_bytes(const RecordData& data);
 
+// What is being done to a run's records, for whoever asks why no batch comes.
+struct RunActivity {
+  enum class Kind : uint8_t { kWaits, kReads, kMakes, kInHost };
+  std::atomic<Kind> kind{Kind::kWaits};
+  std::atomic<int64_t> record{-1};  // kReads, kMakes
+  std::atomic<int> step{-1};        // kInHost: the plan's; the records are those that stand there
+  std::atomic<double> since{0};     // seconds of the steady clock
+
+  void begin(Kind what, int64_t of_record, double now) {
+    record = of_record;
+    since = now;
+    kind = what;
+  }
+};
+
 struct RecordRun {
   OpenBatch* batch = nullptr;
   int first_row = 0, rows = 0;
   bool begun = false;
+  RunActivity own_activity;
+  RunActivity* activity = &own_activity;  // of the run that a group is a part of
   // Capacity is kept from run to run.
   std::vector<InFlight> flight;
   std::vector<RowSource> sources;  // of the records that are being written

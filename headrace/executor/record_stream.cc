@@ -3,9 +3,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
+#include <utility>
+
+#include "headrace/executor/thread_pool.h"
 
 namespace headrace {
 namespace {
+
+constexpr auto kSlice = std::chrono::milliseconds(50);
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -32,8 +38,13 @@ struct RecordStream::Spares : std::enable_shared_from_this<Spares> {
     }
     if (!batch) batch = std::make_unique<StoredBatch>();
     auto back = [self = shared_from_this(), reader](StoredBatch* used) {
+      std::unique_ptr<StoredBatch> batch(used);
       MutexLock lock(self->mutex);
-      self->free[reader].emplace_back(used);
+      try {
+        self->free[reader].push_back(std::move(batch));
+      } catch (const std::bad_alloc&) {
+        // One fewer to use again.
+      }
     };
     return {batch.release(), std::move(back)};
   }
@@ -47,10 +58,18 @@ RecordStream::RecordStream(SourcePtr source, std::vector<int64_t> order, int64_t
       depth_(depth),
       wanted_(source_->schema().size(), true),
       spares_(std::make_shared<Spares>()) {
-  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { read_loop(); });
+  try {
+    threads_.reserve(static_cast<size_t>(threads));
+    for (int i = 0; i < threads; ++i) threads_.push_back(start_thread([this] { read_loop(); }));
+  } catch (...) {
+    end_threads();
+    throw;
+  }
 }
 
-RecordStream::~RecordStream() {
+RecordStream::~RecordStream() { end_threads(); }
+
+void RecordStream::end_threads() {
   {
     MutexLock lock(mutex_);
     closing_ = true;
@@ -70,6 +89,7 @@ void RecordStream::start() {
   begun_ = taken_ = 0;
   running_ = true;
   dropped.swap(ready_);
+  failure_ = nullptr;
   changed_.notify_all();
 }
 
@@ -77,19 +97,26 @@ bool RecordStream::may_begin() const {
   return running_ && begun_ < batches() && begun_ < taken_ + depth_;
 }
 
-std::shared_ptr<StoredBatch> RecordStream::next() {
-  MutexLock lock(mutex_);
-  if (!running_ || taken_ == batches()) return nullptr;
-  auto found = ready_.find(taken_);
-  while (found == ready_.end()) {
-    changed_.wait(mutex_);
-    found = ready_.find(taken_);
+std::shared_ptr<StoredBatch> RecordStream::next(const std::function<void()>& interrupted) {
+  while (true) {
+    {
+      MutexLock lock(mutex_);
+      if (!running_ || taken_ == batches()) return nullptr;
+      if (!ready_.contains(taken_) && !failure_) changed_.wait_for(mutex_, kSlice);
+      if (const auto found = ready_.find(taken_); found != ready_.end()) {
+        std::shared_ptr<StoredBatch> batch = std::move(found->second);
+        ready_.erase(found);
+        ++taken_;
+        if (may_begin()) changed_.notify_all();
+        return batch;
+      }
+      if (failure_) {
+        running_ = false;
+        std::rethrow_exception(std::exchange(failure_, nullptr));
+      }
+    }
+    if (interrupted) interrupted();
   }
-  std::shared_ptr<StoredBatch> batch = std::move(found->second);
-  ready_.erase(found);
-  ++taken_;
-  if (may_begin()) changed_.notify_all();
-  return batch;
 }
 
 void RecordStream::read_batch(int64_t number, StoredBatch& out) const {
@@ -112,13 +139,24 @@ void RecordStream::read_loop() {
     }
     const int64_t number = begun_++, epoch = epoch_;
     mutex_.unlock();
-    std::shared_ptr<StoredBatch> batch = spares_->take();
-    read_batch(number, *batch);
+    std::shared_ptr<StoredBatch> batch;
+    std::exception_ptr failure;
+    try {
+      batch = spares_->take();
+      read_batch(number, *batch);
+    } catch (...) {
+      failure = std::current_exception();
+    }
     mutex_.lock();
     if (epoch != epoch_) continue;  // of an epoch that was given up
-    const bool awaited = number == taken_;
-    ready_[number] = std::move(batch);
-    if (awaited) changed_.notify_all();
+    try {
+      if (failure) std::rethrow_exception(std::move(failure));
+      ready_[number] = std::move(batch);
+      if (number == taken_) changed_.notify_all();
+    } catch (...) {
+      failure_ = std::current_exception();
+      changed_.notify_all();
+    }
   }
   mutex_.unlock();
 }

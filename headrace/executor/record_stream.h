@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -33,8 +35,10 @@ class RecordStream {
 
   // Begins an epoch. What a former one had read is dropped.
   void start() EXCLUDES_LOCK(mutex_);
-  // The next batch; null at the end of the epoch. Records carry their own results.
-  std::shared_ptr<StoredBatch> next() EXCLUDES_LOCK(mutex_);
+  // The next batch; null at the end of the epoch. Records carry their own results; throws what kept
+  // a thread from reading them. `interrupted`, called every 50 ms while it waits, may throw.
+  std::shared_ptr<StoredBatch> next(const std::function<void()>& interrupted = {})
+      EXCLUDES_LOCK(mutex_);
 
   int64_t batches() const;
   const SourcePtr& source() const { return source_; }
@@ -42,6 +46,7 @@ class RecordStream {
  private:
   struct Spares;  // outlives the stream where a batch is kept
 
+  void end_threads();
   void read_loop();
   void read_batch(int64_t number, StoredBatch& out) const;
   bool may_begin() const REQUIRES_LOCK(mutex_);
@@ -58,6 +63,7 @@ class RecordStream {
   int64_t begun_ GUARDED_BY(mutex_) = 0, taken_ GUARDED_BY(mutex_) = 0;
   bool running_ GUARDED_BY(mutex_) = false, closing_ GUARDED_BY(mutex_) = false;
   std::map<int64_t, std::shared_ptr<StoredBatch>> ready_ GUARDED_BY(mutex_);
+  std::exception_ptr failure_ GUARDED_BY(mutex_);  // ends the epoch
   std::vector<std::thread> threads_;
 };
 

@@ -45,7 +45,7 @@ Result<void> Engine::make_row(OpenBatch& batch, int row, int64_t index, Renderer
   if (gate_.refuses(bytes)) return gate_.refusal(bytes);
   std::optional<GateHold> hold = gate_.acquire(batch.first_sequence + row, bytes);
   for (int step = 0;;) {
-    Result<int> stopped = plan.advance(step, record, renderer, options_.seed, epoch);
+    Result<int> stopped = apply_steps(step, record, renderer, epoch);
     if (!stopped) return std::move(stopped.error());
     step = *stopped;
     if (step == static_cast<int>(plan.steps().size())) break;

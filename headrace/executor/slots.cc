@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "headrace/base/pages.h"
+#include "headrace/executor/thread_pool.h"
 
 namespace headrace {
 
@@ -23,6 +24,9 @@ std::shared_ptr<void> SlotRing::take() {
       memory = free_.back();
       free_.pop_back();
     } else if (made_ < depth_) {
+      // Coming back must not need memory.
+      free_.reserve(static_cast<size_t>(depth_));
+      if (device_) pinned_.reserve(static_cast<size_t>(depth_));
       memory = map_pages(bytes_);
       ++made_;
       if (device_ && device_->pin(memory, bytes_)) pinned_.push_back(memory);
@@ -56,8 +60,10 @@ void SlotRing::detach() {
 }
 
 void SlotRing::give_back(void* memory) {
+  // In a forked child the lock may be a thread's that does not exist there.
+  if (forked_from_running_engine()) return;
   MutexLock lock(mutex_);
-  free_.push_back(memory);
+  free_.push_back(memory);  // has room, see take()
   // Under the lock, so that detach() returns only when no call is under way.
   if (on_return_) on_return_();
 }

@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <thread>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #if defined(__x86_64__)
@@ -27,6 +28,13 @@ constexpr ErrorCode kForked{
     "Make the loader in the child, and start children by spawn or forkserver, or before the first "
     "loader of the parent."};
 const Register<ErrorCode> registered(kForked);
+
+constexpr ErrorCode kNoThread{
+    "HR0790", ErrorKind::kResource, "the system refused a thread",
+    "A loader works with threads, and a user, a container or a job may have so many and no more "
+    "(ulimit -u, the cgroup's pids.max). Use fewer threads=, close loaders that are not used any "
+    "more, or raise the limit."};
+const Register<ErrorCode> registered_no_thread(kNoThread);
 
 std::atomic<bool> engine_started{false};
 std::atomic<bool> forked{false};
@@ -87,9 +95,8 @@ struct ThreadPool::State {
     worker_left.notify_all();
   }
 
-  void run() {
+  void run(Renderer& renderer) {
     set_float_environment();
-    Renderer renderer;
     mutex.lock();
     while (!stopping) {
       const uint64_t seen = wakes;
@@ -143,6 +150,14 @@ ThreadPool& ThreadPool::host_workers() {
   return *pool;
 }
 
+std::thread start_thread(std::function<void()> body) {
+  try {
+    return std::thread(std::move(body));
+  } catch (const std::system_error& refused) {
+    raise(kNoThread, refused.what(), "fewer threads=, or a higher limit (ulimit -u, pids.max)");
+  }
+}
+
 void shutdown_threads() {
   ThreadPool::workers().shutdown();
   ThreadPool::host().shutdown();
@@ -154,11 +169,16 @@ void ThreadPool::add(PoolClient& client) {
   engine_started = true;
   MutexLock lock(state_->mutex);
   state_->stopping = false;
-  state_->members.push_back({&client});
-  const int wanted = std::min(client.max_workers(), state_->max_threads);
-  while (static_cast<int>(state_->threads.size()) < wanted) {
-    state_->threads.emplace_back([state = state_] { state->run(); });
+  const auto wanted = static_cast<size_t>(std::min(client.max_workers(), state_->max_threads));
+  // Whatever may be refused comes first: a client that was not added must not stay known.
+  state_->threads.reserve(wanted);
+  state_->members.reserve(state_->members.size() + 1);
+  while (state_->threads.size() < wanted) {
+    // shared: std::function wants to be copied. Made here, where somebody hears of a failure.
+    auto renderer = std::make_shared<Renderer>();
+    state_->threads.push_back(start_thread([state = state_, renderer] { state->run(*renderer); }));
   }
+  state_->members.push_back({&client});
   ++state_->wakes;
   state_->work_arrived.notify_all();
 }

@@ -6,7 +6,9 @@
 // client.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <thread>
 
 #include "headrace/image/render.h"
 
@@ -31,6 +33,7 @@ class ThreadPool {
   static ThreadPool& host_workers();
 
   // From now on `client` is asked for work; the pool grows to its max_workers(), host() to one.
+  // Throws Exception HR0790, and the client is none, where the system refuses a thread.
   void add(PoolClient& client);
   // Returns when no worker is inside the client any more, and none will come.
   void remove(PoolClient& client);
@@ -45,6 +48,24 @@ class ThreadPool {
   struct State;
   State* state_;
 };
+
+// A client's place in a pool, for as long as it lives.
+class Membership {
+ public:
+  Membership(ThreadPool& pool, PoolClient& client) : pool_(pool), client_(client) {
+    pool_.add(client_);
+  }
+  ~Membership() { pool_.remove(client_); }
+  Membership(const Membership&) = delete;
+  Membership& operator=(const Membership&) = delete;
+
+ private:
+  ThreadPool& pool_;
+  PoolClient& client_;
+};
+
+// Throws Exception HR0790 where the system refuses one.
+std::thread start_thread(std::function<void()> body);
 
 // Stops all threads of the engine: before the host language tears down.
 void shutdown_threads();

@@ -6,15 +6,17 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Protocol
 
 from headrace import _core
-from headrace.errors import declare
+from headrace.errors import Error, declare
 
 if TYPE_CHECKING:
     from headrace.delivered import Form
     from headrace.loader import Loader
+    from headrace.turn import Turn
 
 _IN_A_WORKER = declare(
     "HR0800",
@@ -26,26 +28,52 @@ _IN_A_WORKER = declare(
     "insists on a DataLoader, give it num_workers=0 and batch_size=None.",
 )
 
+CLOSED = declare(
+    "HR0161",
+    "config",
+    "an iteration that has ended",
+    "A loader has one iteration at a time: a new iter(), load_state_dict(), set_epoch() or "
+    "close() ends the one before. Use two loaders to read a source twice at once; they share "
+    "their threads.",
+)
+
 
 class Iteration:
-    """One run over an epoch; a later one closes it."""
+    """One run over an epoch, in one thread at a time; a later one closes it."""
 
-    def __init__(self, loader: Loader, generation: int, form: Form) -> None:
+    def __init__(self, loader: Loader, turn: Turn, form: Form) -> None:
         self._loader: Loader | None = loader
-        self._generation = generation
-        self._form = form
+        self._turn = turn
+        self._number = turn.number
+        self.form = form
 
     def __iter__(self) -> Iteration:
         return self
 
+    def has_ended(self) -> bool:
+        """Whether a later call of the loader ended it."""
+        return self._turn.number != self._number
+
+    def ended(self) -> Error:
+        """What __next__ raises then."""
+        return CLOSED.error(
+            "this iterator was closed",
+            hint="a later iter(), set_epoch(), load_state_dict() or close() ended it",
+        )
+
     def __next__(self) -> Any:
-        if self._loader is None:
-            raise StopIteration
+        own = threading.get_ident()
+        if self._turn.holder is not None:
+            raise self.ended() if self.has_ended() else self._turn.taken()
+        self._turn.holder = own
         try:
-            return self._loader._next(self._generation, self._form)
-        except StopIteration:
-            self._loader = None
-            raise
+            batch = None if self._loader is None else self._loader._next(self)
+            if batch is None:
+                self._loader = None
+                raise StopIteration
+            return batch
+        finally:
+            self._turn.holder = None
 
 
 def refuse_dataloader_worker() -> None:
@@ -67,15 +95,24 @@ class Closing(Protocol):
 
 # Loaders end before the interpreter does: their Python steps run on a thread that needs it.
 live: weakref.WeakSet[Closing] = weakref.WeakSet()
+_exiting = False
+
+
+def exiting() -> bool:
+    """Whether the interpreter ends, and consumers on other threads are left where they are."""
+    return _exiting
 
 
 @atexit.register
 def _close_all() -> None:
+    global _exiting
     try:
         _core.throw_if_forked()
     except Exception:
         return  # a forked child has none of the threads
+    _exiting = True
     interrupted = isinstance(getattr(sys, "last_value", None), KeyboardInterrupt)
+    _core.begin_exit(patient=not interrupted)
     try:
         for loader in list(live):
             loader.close()

@@ -22,24 +22,18 @@ from typing import Any
 from headrace import _core, inspection, options, resume_state
 from headrace.delivered import Form, Outputs
 from headrace.delivery.device_run import DeviceRun
-from headrace.errors import declare, warn
+from headrace.errors import warn
 from headrace.frameworks.numpy import hand_over
-from headrace.iteration import Iteration, live, refuse_dataloader_worker
+from headrace.iteration import CLOSED, Iteration, exiting, live, refuse_dataloader_worker
 from headrace.pipeline import Pipeline
 from headrace.sampling import engine_sampler
 from headrace.show import Grid
 from headrace.sources import Source
 from headrace.sources import open as open_source
+from headrace.turn import Turn
 
-_CLOSED = declare(
-    "HR0161",
-    "config",
-    "an iteration that has ended",
-    "A loader has one iteration at a time: a new iter(), load_state_dict(), set_epoch() or "
-    "close() ends the one before. Use two loaders to read a source twice at once; they share "
-    "their threads.",
-)
 _NUMPY = Form(hand_over)
+_PATIENCE = 1.0  # seconds that close() waits for a consumer that is asked to leave
 
 
 class Loader(Outputs):
@@ -139,10 +133,10 @@ class Loader(Outputs):
         )
         self._shard = options.resolve_shard(shard)
         self._shard_frozen = False
-        self._generation = 0
+        self._turn = Turn()
         self._loaded: dict[str, int] | None = None  # a state behind which nothing was received yet
         self._passed = False  # it is of an epoch's end, and there was an iterator over that nothing
-        self._unused: Form | None = None  # of the present iterator, while it has given no batch
+        self._unused: Form | None = None  # of the present iterator, while nobody asked it
         self._device_run: DeviceRun | None = None
         self._cut_on = ""  # the device where resident data lies and is cut into batches
         self._wall_seconds = 0.0  # of iteration, the consumer's own work included
@@ -178,7 +172,7 @@ class Loader(Outputs):
         """The engine's loader, made anew where the world came up before the first iteration."""
         _core.throw_if_forked()
         if self._engine is None:
-            raise _CLOSED.error("this loader is closed", hint="make another one")
+            raise CLOSED.error("this loader is closed", hint="make another one")
         if not self._shard_frozen:
             shard = options.resolve_shard(self._given["shard"])
             if shard[:2] != self._shard[:2]:
@@ -199,9 +193,8 @@ class Loader(Outputs):
         return engine
 
     def _idle(self) -> _core.Loader:
-        """The engine's loader, with no batch of it on its way to a device."""
+        """The engine's loader, with no batch of it on its way to a device. In a turn of ours."""
         engine = self._current()
-        self._generation += 1
         self._unused = None
         if self._device_run is not None:
             self._device_run.end()
@@ -226,6 +219,10 @@ class Loader(Outputs):
 
     def _iterate(self, form: Form) -> Iterator[Any]:
         refuse_dataloader_worker()
+        self._current()
+        return self._turn.take_over(lambda: self._begin(form))
+
+    def _begin(self, form: Form) -> Iterator[Any]:
         engine = self._idle()
         self._workers.start()
         if self._loaded is not None and not self._passed:
@@ -238,7 +235,7 @@ class Loader(Outputs):
         self._begin_device_run(form)
         self._unused = form
         self._last_seen = time.perf_counter()
-        return Iteration(self, self._generation, form)
+        return Iteration(self, self._turn, form)
 
     def _begin_device_run(self, form: Form) -> None:
         run = self._device_run
@@ -269,33 +266,38 @@ class Loader(Outputs):
         self._engine.load_state(state)
         self._cut_on = ""
 
-    def _next(self, generation: int, form: Form) -> Any:
-        if generation != self._generation:
-            raise _CLOSED.error(
-                "this iterator was closed",
-                hint="a later iter(), load_state_dict() or close() ended it",
-            )
-        batch = self._take(form)
-        self._loaded = self._unused = None  # from now on the engine counts
+    def _next(self, iteration: Iteration) -> Any:
+        if not iteration.has_ended():
+            self._unused = None
+            batch = self._take(iteration)
+        if iteration.has_ended():
+            raise iteration.ended()
+        self._loaded = None  # from now on the engine counts
         now = time.perf_counter()
         self._wall_seconds += now - self._last_seen
         self._last_seen = now
-        if batch is None:
-            raise StopIteration
         return batch
 
-    def _take(self, form: Form) -> Any:
-        """A batch in its form; None at the end of the epoch."""
-        engine = self._current()
-        if form.devices and self._device_run is not None:
-            parts = self._device_run.next()
-            return None if parts is None else form.batch_on_devices(self._fields, parts)
-        taken = engine.next()
-        if taken is None:
+    def _take(self, iteration: Iteration) -> Any:
+        """A batch in its form; None at the end of the epoch. What fails on the way was not
+        received: the next call gives it again."""
+        form, ended = iteration.form, iteration.has_ended
+        source = (self._device_run if form.devices else None) or self._current()
+        if isinstance(source, DeviceRun):
+            parts = source.next(ended)
+        else:
+            taken = source.next(ended)
+            parts = None if taken is None else [taken[2]]
+        if parts is None:
             return None
-        if self._cut_on:
-            return form.batch_on_devices(self._fields, [taken[2]])
-        return form.batch(self._fields, taken[2])
+        try:
+            if isinstance(source, DeviceRun) or self._cut_on:
+                return form.batch_on_devices(self._fields, parts)
+            return form.batch(self._fields, parts[0])
+        except BaseException:
+            if not ended():
+                source.take_back()
+            raise
 
     @functools.cached_property
     def _fields(self) -> tuple[str, ...]:
@@ -315,14 +317,16 @@ class Loader(Outputs):
         state = self._state()
         if state["epoch"] == number and (state["batch"] == 0 or self._loaded is not None):
             return
-        unused = self._unused
-        generation = self._generation
+        unused, iteration = self._unused, self._turn.number
+        self._turn.take_over(lambda: self._set_epoch(number, unused, iteration))
+
+    def _set_epoch(self, number: int, unused: Form | None, iteration: int) -> None:
         engine = self._idle()
         self._loaded = None
         engine.set_epoch(number)
         if unused is not None:
             self._begin_device_run(unused)
-            self._generation, self._unused = generation, unused
+            self._turn.number, self._unused = iteration, unused  # which goes on
 
     def state_dict(self) -> dict[str, int]:
         """What was received so far: a few numbers, valid on other numbers of threads and ranks."""
@@ -335,6 +339,10 @@ class Loader(Outputs):
         state, HR0711 for one of other records, another order or another global batch; where this
         process joins its ranks only later, the last is found out when the iteration begins.
         """
+        self._current()
+        self._turn.take_over(lambda: self._load_state(state))
+
+    def _load_state(self, state: Mapping[str, int]) -> None:
         engine = self._idle()
         loaded = resume_state.state_from(state, engine.state())
         engine.load_state(self._as_far_as_known(loaded, engine))
@@ -443,7 +451,9 @@ class Loader(Outputs):
 
     def close(self) -> None:
         """Ends the iteration and frees the engine's memory; batches that are kept stay valid."""
-        self._generation += 1
+        self._turn.take_over(self._close, patience=0 if exiting() else _PATIENCE)
+
+    def _close(self) -> None:
         if self._device_run is not None:
             self._device_run.close()
             self._device_run = None

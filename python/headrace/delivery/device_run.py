@@ -26,8 +26,10 @@ class DeviceRun:
         self._names = [device.name for device in devices]
         self._depth = depth
         self._prefetchers = [_core.Prefetcher(d, depth, patience, 0, warn) for d in devices]
-        self._engine: _core.Loader | None = None
+        self._engine: _core.Loader | None = None  # while the prefetchers have it
+        self._resting: _core.Loader | None = None  # after a batch that did not arrive
         self._received: dict[str, int] = {}
+        self._before: dict[str, int] = {}  # the batch received last
 
     def is_to(self, devices: Sequence[_core.Device], depth: int) -> bool:
         """Whether its batches go there, so many ahead."""
@@ -36,24 +38,41 @@ class DeviceRun:
     def begin(self, engine: _core.Loader) -> None:
         """From where the loader stands."""
         self.end()
-        self._received = engine.state()
+        self._resting = None
+        self._received = self._before = engine.state()
         self._engine = engine
         _core.start_loader(engine, self._prefetchers, self._depth)
 
-    def next(self) -> list[list[Any]] | None:
-        """For each device its part of a batch, arrays there; None at the end of the epoch."""
+    def next(self, ended: Callable[[], bool]) -> list[list[Any]] | None:
+        """For each device its part of a batch, arrays there; None at the end of the epoch, and
+        when ``ended()`` says that nobody wants it any more."""
+        if self._resting is not None:
+            self.begin(self._resting)
         try:
-            taken = [prefetcher.next_of_loader() for prefetcher in self._prefetchers]
+            taken = [prefetcher.next_of_loader(ended) for prefetcher in self._prefetchers]
         except BaseException:
-            self.end()  # the batch was not received
+            if not ended():
+                self._rest()
             raise
+        if ended():
+            return None
         parts = [part for part in taken if part is not None]
         if not parts:
             self._stop()
             self._engine = None  # it stands at the next epoch's begin
             return None
-        self._received = parts[0][1]
+        self._before, self._received = self._received, parts[0][1]
         return [values for values, _ in parts]
+
+    def take_back(self) -> None:
+        """The batch that next() gave last did not arrive: the next call gives it again."""
+        self._received = self._before
+        self._rest()
+
+    def _rest(self) -> None:
+        engine = self._engine
+        self.end()
+        self._resting = engine
 
     def end(self) -> None:
         """Gives the engine's loader back, at the batch that its consumer receives next."""
@@ -65,7 +84,8 @@ class DeviceRun:
 
     def _stop(self) -> None:
         for prefetcher in self._prefetchers:
-            prefetcher.stop()
+            while not prefetcher.stop():
+                pass  # the engine's loader is its thread's until then; signals get through
 
     def received(self) -> dict[str, int] | None:
         """The loader's state as its consumer knows it; None where no run is under way."""
@@ -78,6 +98,6 @@ class DeviceRun:
 
     def close(self) -> None:
         """Ends the run and frees the device's memory; batches that are kept stay valid."""
-        self._engine = None
+        self._engine = self._resting = None
         for prefetcher in self._prefetchers:
             prefetcher.close()

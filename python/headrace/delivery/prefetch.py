@@ -13,6 +13,7 @@ so the host never waits and nothing is left to luck. docs/prefetch.md tells how.
 from __future__ import annotations
 
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -20,8 +21,9 @@ from typing import Any, NamedTuple
 from headrace import _core, options
 from headrace.delivery.copied_batch import Opened, open_batch
 from headrace.delivery.side_stream import Streams, TorchStreams
-from headrace.errors import declare, warn
-from headrace.iteration import live, refuse_dataloader_worker
+from headrace.errors import Error, declare, warn
+from headrace.iteration import exiting, live, refuse_dataloader_worker
+from headrace.turn import Turn
 
 _NOT_RESUMABLE = declare(
     "HR0887",
@@ -44,6 +46,8 @@ _NEEDS_TORCH = declare(
     "transform= runs on a stream of its own beside the consumer's, which takes torch's streams. "
     "Import torch first, or transform the batch in the loop.",
 )
+
+_PATIENCE = 1.0  # seconds that close() waits for a consumer that is asked to leave
 
 
 def prefetch(
@@ -112,7 +116,7 @@ class Prefetch:
         self._transform = transform
         self._resumable = options.switch("resumable", resumable)
         self._received: Mapping[str, Any] | None = None
-        self._generation = 0
+        self._turn = Turn()
         self._prefetcher = _core.Prefetcher(
             self.device,
             self._depth,
@@ -139,14 +143,16 @@ class Prefetch:
 
     def __iter__(self) -> Iterator[Any]:
         refuse_dataloader_worker()
-        self._end()
-        generation = self._generation
+        return self._turn.take_over(self._begin)
+
+    def _begin(self) -> Iterator[Any]:
+        self._prefetcher.stop()
         # The thread knows the source's iterator and not this object, which may be dropped.
         source, device, state = iter(self.source), self.device.name, self._state_of_source()
         work = self._transform if self.device.is_host else None
         opened = None if self.device.is_host else lambda batch: open_batch(batch, device)
         self._prefetcher.start(_puller(source, opened, work, state))
-        return Run(self, generation)
+        return Run(self, self._turn)
 
     def _state_of_source(self) -> Callable[[], Any] | None:
         if not self._resumable:
@@ -154,22 +160,22 @@ class Prefetch:
         return self.source.state_dict  # type: ignore[attr-defined, no-any-return]
 
     def _end(self) -> None:
-        self._generation += 1
+        """In a turn of ours."""
+        self._turn.number += 1
         self._prefetcher.stop()
 
-    def _fetch(self) -> Any:
+    def _fetch(self, ended: Callable[[], bool]) -> Any:
         """The next batch on the device; StopIteration after the last, or the source's error."""
-        taken = self._prefetcher.next()
+        taken = self._prefetcher.next(ended)
         if taken is None:
             raise StopIteration
         arrays, sent = taken
         if isinstance(sent, _Raised):
             raise sent.error
+        batch = sent.batch if self.device.is_host else sent.batch.closed(arrays)
         if sent.state is not None:
             self._received = sent.state
-        if self.device.is_host:
-            return sent.batch
-        return sent.batch.closed(arrays)
+        return batch
 
     def state_dict(self) -> Mapping[str, Any]:
         """The source's state with the last batch received."""
@@ -179,7 +185,10 @@ class Prefetch:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The source goes on from there at the next iteration."""
-        self._end()
+        self._turn.take_over(lambda: self._load_state(state))
+
+    def _load_state(self, state: Mapping[str, Any]) -> None:
+        self._prefetcher.stop()
         self._received = None
         self.source.load_state_dict(state)  # type: ignore[attr-defined]
 
@@ -189,8 +198,7 @@ class Prefetch:
 
     def close(self) -> None:
         """Ends the iteration and frees the device's memory; batches that are kept stay valid."""
-        self._generation += 1
-        self._prefetcher.close()
+        self._turn.take_over(self._prefetcher.close, patience=0 if exiting() else _PATIENCE)
 
     def __enter__(self) -> Prefetch:
         return self
@@ -210,31 +218,50 @@ class Prefetch:
 class Run:
     """One iteration of a prefetcher; a later one closes it, and dropping it ends the reading."""
 
-    def __init__(self, owner: Prefetch, generation: int) -> None:
+    def __init__(self, owner: Prefetch, turn: Turn) -> None:
         self._owner: Prefetch | None = owner
-        self._generation = generation
+        self._turn = turn
+        self._number = turn.number
         self._ahead: deque[_Made] = deque()
 
     def __iter__(self) -> Run:
         return self
 
+    def has_ended(self) -> bool:
+        """Whether a later call of the prefetcher ended it."""
+        return self._turn.number != self._number
+
     def __next__(self) -> Any:
-        owner = self._owner
+        own = threading.get_ident()
+        if self._turn.holder is not None:
+            raise self._ended() if self.has_ended() else self._turn.taken()
+        self._turn.holder = own
+        try:
+            return self._next_of(self._owner)
+        finally:
+            self._turn.holder = None
+
+    def _next_of(self, owner: Prefetch | None) -> Any:
         if owner is None:
             raise StopIteration
-        if owner._generation != self._generation:
-            raise _OVER.error("this iterator was closed", hint="a later iter() or close() ended it")
         try:
-            return self._next(owner)
+            batch = None if self.has_ended() else self._next(owner)
         except BaseException:
-            self._owner = None
-            owner._end()
-            raise
+            if not self.has_ended():
+                self._owner = None
+                owner._end()
+                raise
+        if self.has_ended():
+            raise self._ended()
+        return batch
+
+    def _ended(self) -> Error:
+        return _OVER.error("this iterator was closed", hint="a later iter() or close() ended it")
 
     def _next(self, owner: Prefetch) -> Any:
         if owner._streams is not None:
             return self._next_transformed(owner, owner._streams)
-        batch = owner._fetch()
+        batch = owner._fetch(self.has_ended)
         if owner._transform is not None and not owner.device.is_host:
             batch = owner._transform(batch)
         return batch
@@ -260,14 +287,14 @@ class Run:
         assert owner._transform is not None
         try:
             with streams.on_side():
-                batch = owner._transform(owner._fetch())
+                batch = owner._transform(owner._fetch(self.has_ended))
                 return _Made(batch, streams.record(), None)
         except BaseException as error:  # comes when it is this batch's turn
             return _Made(None, None, error)
 
     def __del__(self) -> None:
         owner = self._owner
-        if owner is not None and owner._generation == self._generation:
+        if owner is not None and not self.has_ended():
             owner._end()
 
 

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Going without the GIL, and coming back to an interpreter that may be gone.
+//
+// Note [Why daemon threads stay away]: a thread that asks for the GIL while the interpreter ends is
+// ended by it there (pthread_exit), and the unwinding of C++ frames aborts the process. So once the
+// end has begun, threads other than the one that ends it sleep for good when they come back, as
+// Python 3.14 has its own do. They hold no lock of the engine's then.
+#pragma once
+
+#include <Python.h>
+
+namespace headrace::python {
+
+// From now on, for all threads but this one. `patient`: what still works is waited for.
+void begin_exit(bool patient);
+bool exits_patiently();
+// Does not return where the interpreter ends. REQUIRES: neither the GIL nor a lock is held.
+void stay_away_at_exit();
+
+// In the place of nb::gil_scoped_release, wherever a call may wait.
+class ReleasedGil {
+ public:
+  ReleasedGil() : state_(PyEval_SaveThread()) {}
+  ~ReleasedGil() {
+    stay_away_at_exit();
+    PyEval_RestoreThread(state_);
+  }
+  ReleasedGil(const ReleasedGil&) = delete;
+  ReleasedGil& operator=(const ReleasedGil&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+}  // namespace headrace::python

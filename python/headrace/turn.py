@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One thread at a time moves a loader, or a prefetcher."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from headrace.errors import Error, declare
+
+_Done = TypeVar("_Done")
+
+_TAKEN = declare(
+    "HR0190",
+    "config",
+    "an iterator that is in use",
+    "A thread asked for a batch while another one, or a signal's handler while its own thread, was "
+    "waiting for one. Which of them gets which batch would be chance, so, as with a generator, "
+    "that is an error. Let one thread take the batches and pass them on, with a queue.Queue for "
+    "instance.",
+)
+
+
+class Turn:
+    """Whose turn it is.
+
+    A consumer takes its turn in __next__ and never waits for it. Whoever ends the iteration takes
+    the turn over: it counts ``number`` up, upon which a consumer that waits leaves. A signal's
+    handler may do so inside its own thread's __next__.
+    """
+
+    def __init__(self) -> None:
+        self.number = 0  # of the iteration that goes on; another number is one that has ended
+        # The thread whose turn it is. A consumer asks for None and sets it without a call in
+        # between, where another thread or a signal could come in, and resets it in a finally.
+        self.holder: int | None = None
+
+    def taken(self) -> Error:
+        """What a consumer raises that finds a holder."""
+        return _TAKEN.error(
+            "another call waits for its next batch",
+            hint="take batches in one thread, and pass them on",
+        )
+
+    def take_over(self, work: Callable[[], _Done], patience: float = math.inf) -> _Done:
+        """What ``work`` returns, done when no consumer is under way, or after so many seconds."""
+        self.number += 1
+        own = threading.get_ident()
+        deadline = time.monotonic() + patience
+        while self.holder not in (None, own) and time.monotonic() < deadline:
+            time.sleep(0.005)  # signals get through
+        before, self.holder = self.holder, own
+        try:
+            self.number += 1  # also for an iteration that somebody began meanwhile
+            return work()
+        finally:
+            self.holder = before

@@ -1,0 +1,491 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One loader and several threads, a signal at any time, and the interpreter's end beside them."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace import _core
+
+LIMIT = 60  # seconds; only a hang comes near it
+
+
+class Gate:
+    """A step that waits until it is let through."""
+
+    def __init__(self) -> None:
+        self.open = threading.Event()
+        self.reached = threading.Event()
+
+    def __call__(self, x: Any) -> Any:
+        self.reached.set()
+        assert self.open.wait(LIMIT)
+        return x
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    gate = Gate()
+    yield gate
+    gate.open.set()
+
+
+def records(count: int) -> list[dict[str, int]]:
+    return [{"x": i} for i in range(count)]
+
+
+def outcome_of(call: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
+    """The call on a thread of its own, and what will have come of it."""
+    outcome: list[Any] = []
+
+    def run() -> None:
+        try:
+            outcome.append(call())
+        except BaseException as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread, outcome
+
+
+def views(loader: hr.Loader) -> list[Any]:
+    device = _core.simulated_device(1)
+    return [loader, loader.dlpack(device)]
+
+
+@pytest.mark.parametrize("view", [0, 1], ids=["host", "device"])
+def test_eight_threads_on_one_iterator_get_no_record_twice(view: int) -> None:
+    loader = hr.Loader(records(400), batch_size=4, shuffle=True)
+    iterator = iter(views(loader)[view])
+    taken: list[Any] = []
+
+    def take() -> None:
+        while True:
+            try:
+                taken.append(next(iterator))
+            except hr.ConfigError as error:
+                assert error.code == "HR0190"
+            except StopIteration:
+                return
+
+    threads = [threading.Thread(target=take) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LIMIT)
+    assert loader.state_dict()["epoch"] == 1 and loader.state_dict()["batch"] == 0
+    assert len(taken) == 100
+    if view == 0:
+        assert sorted(x for batch in taken for x in batch.x) == list(range(400))
+
+
+def test_a_second_thread_in_next_is_refused_and_the_first_one_goes_on(gate: Gate) -> None:
+    iterator = iter(hr.Loader(records(2), [gate], batch_size=1))
+    thread, outcome = outcome_of(lambda: next(iterator))
+    assert gate.reached.wait(LIMIT)
+    with pytest.raises(hr.ConfigError, match="HR0190 an iterator that is in use"):
+        next(iterator)
+    gate.open.set()
+    thread.join(LIMIT)
+    assert outcome[0].x.tolist() == [0]
+    assert next(iterator).x.tolist() == [1]
+
+
+ENDINGS: dict[str, Callable[[hr.Loader, dict[str, int]], Any]] = {
+    "iter": lambda loader, _: iter(loader),
+    "set_epoch": lambda loader, _: loader.set_epoch(3),
+    "load_state_dict": lambda loader, state: loader.load_state_dict(state),
+    "close": lambda loader, _: loader.close(),
+}
+
+
+@pytest.mark.parametrize("view", [0, 1], ids=["host", "device"])
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_consumer_that_waits_is_told_when_its_iteration_ends(
+    ending: str, view: int, gate: Gate
+) -> None:
+    loader = hr.Loader(records(2), [gate], batch_size=1)
+    state = loader.state_dict()
+    iterator = iter(views(loader)[view])
+    thread, outcome = outcome_of(lambda: next(iterator))
+    assert gate.reached.wait(LIMIT)
+    other, _ = outcome_of(lambda: ENDINGS[ending](loader, state))
+    thread.join(LIMIT)
+    assert not thread.is_alive() and outcome[0].code == "HR0161"
+    gate.open.set()
+    other.join(LIMIT)
+    assert not other.is_alive()
+    with pytest.raises(hr.ConfigError):
+        next(iterator)
+    if ending != "close":
+        assert [batch.x.tolist() for batch in loader] == [[0], [1]]
+
+
+def test_close_beside_everything_else_is_no_use_after_free() -> None:
+    calls = [
+        lambda loader, iterator: next(iterator, None),
+        lambda loader, iterator: loader.stats(),
+        lambda loader, iterator: loader.state_dict(),
+        lambda loader, iterator: loader.quarantine,
+        lambda loader, iterator: loader.batch(0, 1),
+        lambda loader, iterator: loader.plan(),
+        lambda loader, iterator: len(loader),
+        lambda loader, iterator: repr(loader),
+    ]
+    for _ in range(20):
+        loader = hr.Loader(records(64), [lambda x: x], batch_size=2)
+        iterator = iter(loader)
+        running = threading.Barrier(len(calls) + 1)
+
+        def use(
+            call: Any,
+            loader: Any = loader,
+            iterator: Any = iterator,
+            running: threading.Barrier = running,
+        ) -> None:
+            running.wait(LIMIT)
+            for _ in range(50):
+                try:
+                    call(loader, iterator)
+                except hr.ConfigError as error:
+                    assert error.code in ("HR0161", "HR0792"), error
+
+        threads = [outcome_of(lambda call=call: use(call)) for call in calls]
+        running.wait(LIMIT)
+        loader.close()
+        for thread, outcome in threads:
+            thread.join(LIMIT)
+            assert outcome == [None]
+
+
+def test_a_prefetcher_tells_a_consumer_that_waits(gate: Gate) -> None:
+    def source() -> Iterator[list[int]]:
+        gate(0)
+        yield [1]
+
+    class Source:
+        def __iter__(self) -> Iterator[list[int]]:
+            return source()
+
+    prefetch = hr.prefetch(Source(), "cpu")
+    first = iter(prefetch)
+    thread, outcome = outcome_of(lambda: next(first))
+    assert gate.reached.wait(LIMIT)
+    with pytest.raises(hr.ConfigError, match="HR0190"):
+        next(first)
+    other, second = outcome_of(lambda: iter(prefetch))
+    thread.join(LIMIT)
+    assert outcome[0].code == "HR0888"
+    gate.open.set()
+    other.join(LIMIT)
+    assert list(second[0]) == [[1]]
+
+
+def test_closing_a_prefetcher_beside_its_consumer_ends_the_wait(gate: Gate) -> None:
+    def source() -> Iterator[list[int]]:
+        gate(0)
+        yield [1]
+
+    prefetch = hr.prefetch(source(), "cpu")
+    iterator = iter(prefetch)
+    thread, outcome = outcome_of(lambda: next(iterator))
+    assert gate.reached.wait(LIMIT)
+    prefetch.close()
+    thread.join(LIMIT)
+    assert outcome[0].code in ("HR0888", "HR0792")
+    with pytest.raises(hr.ConfigError):
+        prefetch.stats()
+
+
+# What fails on the way to the consumer.
+
+
+def test_a_warning_that_is_an_error_costs_no_batch() -> None:
+    source = [{"image": np.zeros((256, 256, 3), "uint8"), "n": i} for i in range(160)]
+    expected = [batch.n.tolist() for batch in hr.Loader(source, batch_size=8)]
+    iterator = iter(hr.Loader(source, batch_size=8))
+    kept, failures = [], 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        while True:
+            try:
+                batch = next(iterator, None)
+            except hr.errors.Warning:  # all slots are held
+                failures += 1
+                continue
+            if batch is None:
+                break
+            kept.append(batch)
+    assert failures == 1
+    assert [batch.n.tolist() for batch in kept] == expected
+
+
+def test_a_hand_over_that_fails_costs_no_batch() -> None:
+    loader = hr.Loader(records(6), batch_size=2)
+    view = loader.dlpack()
+    refused = [MemoryError(), None, KeyboardInterrupt(), None, MemoryError(), MemoryError(), None]
+
+    def convert(array: Any) -> Any:
+        if error := refused.pop(0):
+            raise error
+        return np.asarray(array).tolist()
+
+    view._form.convert = convert
+    iterator = iter(view)
+    taken = []
+    while refused:
+        received = loader.state_dict()["batch"]
+        try:
+            taken.append(next(iterator).x)
+        except (MemoryError, KeyboardInterrupt):
+            assert loader.state_dict()["batch"] == received
+    assert taken == [[0, 1], [2, 3], [4, 5]]
+    assert next(iterator, None) is None
+
+
+def test_a_hand_over_to_a_device_that_fails_costs_no_batch() -> None:
+    loader = hr.Loader(records(6), batch_size=2)
+    view = loader.dlpack(_core.simulated_device(1))
+    refused = [MemoryError(), None, MemoryError(), None, None]
+    taken = []
+
+    def convert(array: Any) -> Any:
+        if error := refused.pop(0):
+            raise error
+        return array
+
+    view._form.convert = convert
+    iterator = iter(view)
+    while refused:
+        try:
+            taken.append(next(iterator))
+        except MemoryError:
+            assert loader.state_dict()["batch"] == len(taken)
+    assert len(taken) == 3 and loader.state_dict()["batch"] == 3
+    assert next(iterator, None) is None
+
+
+# Signals, and the end of the process.
+
+STUCK = """
+import os, signal, sys, threading, time
+import headrace as hr
+
+def step(x):
+    reached.set()
+    time.sleep(1000)
+
+reached = threading.Event()
+loader = hr.Loader([{{"x": i}} for i in range(4)], [step], batch_size=1)
+state = loader.state_dict()
+iterator = iter(loader)
+threading.Thread(target=lambda: next(iterator), daemon=True).start()
+assert reached.wait(60)
+threading.excepthook = lambda _: None  # the thread's iteration is ended by what follows
+try:
+    print("stuck", flush=True)
+    {call}
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+    os._exit(7)  # an end in good order would wait for the step
+"""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "iter(loader)",
+        "loader.set_epoch(3)",
+        "loader.load_state_dict(state)",
+        "next(iter(loader))",
+    ],
+)
+def test_ctrl_c_ends_a_call_that_waits_for_a_stuck_step(call: str) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", STUCK.format(call=call)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout and process.stdout.readline() == "stuck\n"
+    line: list[str] = []
+    reader, _ = outcome_of(lambda: line.append(process.stdout.readline()))
+    for _ in range(LIMIT):  # the signal may come before the call waits
+        process.send_signal(signal.SIGINT)
+        reader.join(1)
+        if line:
+            break
+    assert line == ["interrupted\n"]
+    process.communicate(timeout=LIMIT)
+    assert process.returncode in (7, 130)
+
+
+DAEMON = """
+import threading, time
+import headrace as hr
+
+def step(x):
+    time.sleep(0.01)
+    return x
+
+class Slow:
+    def __len__(self): return 10**6
+    def __getitem__(self, i):
+        waits.set()
+        time.sleep({pause})
+        return {{"x": i}}
+
+waits = threading.Event()
+loader = {loader}
+def consume():
+    for _ in loader: pass
+thread = threading.Thread(target=consume, daemon=True)
+thread.start()
+assert waits.wait(60)
+time.sleep(0.2)
+"""
+
+
+@pytest.mark.parametrize(
+    "loader",
+    [
+        "hr.Loader(Slow(), [step], batch_size=64)",
+        "hr.Loader(Slow(), batch_size=64).dlpack(hr._core.simulated_device(1))",
+        "hr.prefetch(Slow(), 'cpu')",
+    ],
+    ids=["loader", "device", "prefetch"],
+)
+def test_a_daemon_thread_in_next_does_not_abort_the_end(loader: str) -> None:
+    code = DAEMON.format(loader=loader, pause=0.01)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+HANDLER = """
+import os, signal, threading, time
+import headrace as hr
+
+def step(x):
+    reached.set()
+    released.wait(60)
+    return x
+
+reached, released = threading.Event(), threading.Event()
+loader = hr.Loader([{"x": i} for i in range(4)], [step], batch_size=1)
+seen = []
+
+def handler(*_):
+    seen.append(loader.state_dict()["batch"])
+    loader.close()
+    released.set()
+
+signal.signal(signal.SIGTERM, handler)
+def send():
+    reached.wait(60)
+    os.kill(os.getpid(), signal.SIGTERM)
+threading.Thread(target=send).start()
+try:
+    next(iter(loader))
+except hr.ConfigError as error:
+    print(error.code, seen)
+"""
+
+
+def test_a_signals_handler_may_ask_for_the_state_and_close_the_loader() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", HANDLER], capture_output=True, text=True, timeout=LIMIT
+    )
+    assert done.stdout == "HR0161 [0]\n", done.stderr
+
+
+FORK = """
+import os, sys, time, threading, headrace as hr
+
+class Slow:
+    def __len__(self): return 1000
+    def __getitem__(self, i):
+        time.sleep(0.001)
+        return {"x": i}
+
+loader = hr.Loader(Slow(), batch_size=8)  # with a thread that reads ahead
+view = hr.prefetch(iter(range(1000)), "cpu")
+iterators = iter(loader), iter(view)
+kept = [next(iterator) for iterator in iterators]
+for _ in range(20):
+    child = os.fork()
+    if child == 0:
+        del iterators, kept, loader, view
+        import gc
+        gc.collect()
+        sys.exit(0)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0, status
+assert sum(1 for _ in iterators[0]) == 124
+"""
+
+
+def test_a_forked_child_that_drops_a_loader_does_not_hang() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORK], capture_output=True, text=True, timeout=LIMIT
+    )
+    assert done.returncode == 0, done.stderr
+
+
+# What is waited for.
+
+
+def test_the_watchdog_names_the_record_and_the_step() -> None:
+    gate = Gate()
+
+    def pass_slowly(x: Any) -> Any:
+        return gate(x) if x == 2 else x
+
+    loader = hr.Loader(records(4), [pass_slowly], batch_size=1, patience=0.2)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        threading.Timer(1.5, gate.open.set).start()
+        assert len(list(loader)) == 4
+    (text,) = [str(warning.message) for warning in seen]
+    assert "pass_slowly" in text and "record" in text and " 2" in text, text
+
+
+def test_the_watchdog_names_the_record_that_is_not_read() -> None:
+    gate = Gate()
+
+    class Source:
+        def __len__(self) -> int:
+            return 3
+
+        def __getitem__(self, i: int) -> dict[str, int]:
+            if i == 2:
+                gate(i)
+            return {"x": i}
+
+    loader = hr.Loader(Source(), batch_size=3, patience=0.2)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        threading.Timer(1.5, gate.open.set).start()
+        assert len(list(loader)) == 1
+    (text,) = [str(warning.message) for warning in seen]
+    assert "to be read" in text and "record" in text, text
+
+
+def test_the_operators_time_is_counted() -> None:
+    source = [{"image": np.zeros((256, 256, 3), np.uint8)}] * 16
+    steps = [hr.transforms.Resize((64, 64)), hr.transforms.RandomHorizontalFlip()]
+    loader = hr.Loader(source, steps, batch_size=4)
+    list(loader)
+    assert loader.stats()["stages"]["transform"] > 0
