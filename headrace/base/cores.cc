@@ -2,6 +2,7 @@
 #include "headrace/base/cores.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -18,6 +19,17 @@ int affinity_cores() {
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
   return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+// Whether the parent may run on more cores: then they were taken from this process.
+bool has_fewer_than_parent() {
+  cpu_set_t own, parents, both;
+  CPU_ZERO(&own);
+  CPU_ZERO(&parents);
+  if (sched_getaffinity(0, sizeof own, &own) != 0) return false;
+  if (getppid() <= 0 || sched_getaffinity(getppid(), sizeof parents, &parents) != 0) return false;
+  CPU_AND(&both, &own, &parents);
+  return CPU_EQUAL(&both, &own) && CPU_COUNT(&own) < CPU_COUNT(&parents);
 }
 
 // "max 100000" or "200000 100000"; version 2 of cgroups, then version 1.
@@ -39,6 +51,6 @@ int AllowedCores::count() const {
   return std::max(1, static_cast<int>(std::floor(quota)));
 }
 
-AllowedCores allowed_cores() { return {affinity_cores(), cgroup_cores()}; }
+AllowedCores allowed_cores() { return {affinity_cores(), cgroup_cores(), has_fewer_than_parent()}; }
 
 }  // namespace headrace

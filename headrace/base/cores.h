@@ -9,6 +9,9 @@ namespace headrace {
 struct AllowedCores {
   int affinity = 1;  // cores that its threads may run on
   double quota = 0;  // cores' worth of time that the cgroup allows; 0: any
+  // The cores are fewer than those of the process that started this one: a launcher bound it, so
+  // where several ranks run here, these are this one's own.
+  bool bound = false;
   // What is to be had of both, at least one.
   int count() const;
 };

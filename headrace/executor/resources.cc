@@ -23,8 +23,18 @@ ResolvedThreads threads_from(const AllowedCores& allowed, int ranks) {
   std::string origin = std::to_string(allowed.affinity) +
                        (allowed.affinity == 1 ? " allowed core" : " allowed cores");
   if (cores < allowed.affinity) origin += ", cgroup allows " + std::to_string(cores);
-  if (ranks > 1) origin += " / LOCAL_WORLD_SIZE " + std::to_string(ranks);
-  int threads = std::max(1, cores / ranks);
+  // A launcher that gave each rank cores of its own has divided them already; time it has not.
+  const bool divided = allowed.bound && ranks > 1;
+  int share = cores / ranks;
+  if (divided) {
+    share = allowed.affinity;
+    if (allowed.quota > 0) share = std::min(share, static_cast<int>(allowed.quota / ranks));
+  }
+  if (divided) origin += ", bound by the launcher";
+  if (ranks > 1 && (!divided || allowed.quota > 0)) {
+    origin += " / LOCAL_WORLD_SIZE " + std::to_string(ranks);
+  }
+  int threads = std::max(1, share);
   if (threads - 1 >= 4) {
     --threads;
     origin += ", less one for the trainer";

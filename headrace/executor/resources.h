@@ -20,7 +20,8 @@ struct ResolvedMemory {
   std::string origin;  // "a quarter of 23.4 GiB available"
 };
 
-// Allowed cores / LOCAL_WORLD_SIZE, less one for the trainer where that leaves at least four.
+// Allowed cores / LOCAL_WORLD_SIZE, unless a launcher gave this rank cores of its own; less one for
+// the trainer where that leaves at least four.
 ResolvedThreads default_threads();
 // A quarter of what is available / LOCAL_WORLD_SIZE.
 ResolvedMemory default_memory_limit();

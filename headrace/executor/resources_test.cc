@@ -26,6 +26,13 @@ TEST(Threads, RespectsTheCgroupAndTheOtherRanks) {
   EXPECT_NE(threads_from({64, 12.0}, 1).origin.find("cgroup"), std::string::npos);
 }
 
+TEST(Threads, OfARankThatItsLauncherBoundAreNotDividedAgain) {
+  EXPECT_EQ(threads_from({4, 0, true}, 8).threads, 4);
+  EXPECT_EQ(threads_from({4, 16.0, true}, 8).threads, 2);  // time is shared all the same
+  EXPECT_EQ(threads_from({4, 0, true}, 8).origin, "4 allowed cores, bound by the launcher");
+  EXPECT_EQ(threads_from({4, 0, true}, 1).origin, "4 allowed cores");  // the user's own taskset
+}
+
 TEST(MemoryShares, FitInsideTheLimit) {
   for (size_t limit : {96u << 20, 300u << 20, 1u << 30}) {
     for (size_t batch : {1u << 10, 1u << 20, 10u << 20}) {
