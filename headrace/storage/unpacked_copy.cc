@@ -21,21 +21,18 @@
 
 #include "headrace/base/byte_stream.h"
 #include "headrace/base/registry.h"
-#include "headrace/storage/crc32c.h"
+#include "headrace/storage/about_copy.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/file_times.h"
 #include "headrace/storage/growing_file.h"
 
-// Beside the copy "unpacked-NAME" lies "unpacked-NAME.about", written last:
-//   8 bytes  "HRUNPAC2"
-//   u32      CRC-32C of all that follows
-//   text     path of the packed file (u64 length, bytes)
-//   i64      when that one's status changed last: it shows a file that was written in place
-//   u64      bytes of the copy; i64, i64: when its content and its status changed last. A copy that
-//            anybody has touched since is made anew.
-//   u8       1 where it ends early; then  text id of the error code, what, hint; i64 offset
-// NAME is made from the path, the file's identity, and its first and last bytes: streams end with
-// a checksum, so a file that was changed within one tick of its clock shows, too.
+// Beside the copy "unpacked-NAME" lies "unpacked-NAME.about" (about_copy.h). NAME is made from the
+// path and the file's identity. Its first and last bytes are compared, too: streams end with a
+// checksum, so a file that was changed within one tick of its clock shows.
+//
+// Note [Trusting a copy]: a copy whose size and times are those that it had when it was complete is
+// used without reading it, as any file of records is. One of the same size and other times was
+// copied with its folder, restored from a backup, or written to. Which, its hash tells.
 
 namespace headrace {
 namespace {
@@ -60,8 +57,6 @@ constexpr ErrorCode kTooLarge{
     "\"zip bomb\"), or more than the cap. If it is sound, unpack it yourself and open the result."};
 const Register<ErrorCode> registered_too_large(kTooLarge);
 
-constexpr std::string_view kMagic = "HRUNPAC2";
-constexpr size_t kChecksumEnd = 12;
 constexpr size_t kInBlock = size_t{1} << 20, kOutBlock = size_t{4} << 20;
 constexpr uint64_t kLookEvery = uint64_t{64} << 20;  // at the room that is left
 
@@ -90,8 +85,22 @@ Error not_written(const std::string& path, const CacheDirectory& cache, int erro
 
 // --- What is known of a copy ---------------------------------------------------------------------
 
+uint64_t hash_of(std::span<const uint8_t> bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+
+// Of bytes that come piece by piece.
+class RunningHash {
+ public:
+  RunningHash() { XXH3_64bits_reset(&state_); }
+  void add(std::span<const uint8_t> bytes) {
+    XXH3_64bits_update(&state_, bytes.data(), bytes.size());
+  }
+  uint64_t value() const { return XXH3_64bits_digest(&state_); }
+
+ private:
+  XXH3_state_t state_;
+};
+
 Result<std::string> name_of_copy(const File& file) {
-  constexpr size_t kEnd = 4096;
   Result<FileIdentity> identity = file.identity();
   if (!identity) return std::move(identity.error());
   ByteWriter out;
@@ -100,92 +109,81 @@ Result<std::string> name_of_copy(const File& file) {
   out.number(identity->inode);
   out.number(identity->size);
   out.number(identity->modified_ns);
+  char name[40];
+  std::snprintf(name, sizeof name, "unpacked-%016llx",
+                static_cast<unsigned long long>(hash_of(out.out)));
+  return std::string(name);
+}
+
+// To be asked before the file is unpacked: a change meanwhile shows.
+Result<PackedState> state_of_packed(const File& file) {
+  constexpr size_t kEnd = 4096;
+  PackedState state{.status_changed_ns = status_changed_ns(file.path())};
+  ByteWriter ends;
   std::array<uint8_t, kEnd> end;
   const std::span<uint8_t> bytes(end.data(), std::min<uint64_t>(kEnd, file.size()));
   for (const uint64_t offset : {uint64_t{0}, file.size() - bytes.size()}) {
     if (Result<void> read = file.read(offset, bytes); !read) return std::move(read.error());
-    out.bytes(std::span<const uint8_t>(bytes));
+    ends.bytes(std::span<const uint8_t>(bytes));
   }
-  char name[40];
-  std::snprintf(name, sizeof name, "unpacked-%016llx",
-                static_cast<unsigned long long>(XXH3_64bits(out.out.data(), out.out.size())));
-  return std::string(name);
+  state.ends = hash_of(ends.out);
+  return state;
 }
 
-void write_text(std::string_view text, ByteWriter& out) {
-  out.number(uint64_t{text.size()});
-  out.bytes(text);
-}
-std::string read_text(ByteReader& in) { return std::string(in.text(in.number<uint64_t>())); }
+// A copy that is wanted: of this file, as it is.
+struct Wanted {
+  const File& file;
+  const PackedState packed;
+  const std::string name;
+  const CacheDirectory& cache;
 
-// Sizes and times: which file, and which copy of it.
-struct Stamp {
-  int64_t packed_changed_ns = 0;
-  uint64_t bytes = 0;
-  int64_t modified_ns = 0, changed_ns = 0;
-  bool operator==(const Stamp&) const = default;
+  std::string path() const { return cache.path_of(name); }
+  std::string about() const { return name + ".about"; }
 };
 
-std::optional<Stamp> stamp_of(const std::string& packed, const std::string& copy) {
-  const Result<FileIdentity> found = identity_of(copy);
-  if (!found) return {};
-  return Stamp{.packed_changed_ns = status_changed_ns(packed),
-               .bytes = found->size,
-               .modified_ns = found->modified_ns,
-               .changed_ns = status_changed_ns(copy)};
+// What is kept of the copy, if it is one of the file as it is, and has the size that it had.
+std::optional<AboutCopy> about_kept(const Wanted& wanted) {
+  Buffer bytes;
+  if (!wanted.cache.read(wanted.about(), bytes)) return {};
+  std::optional<AboutCopy> about = about_from_bytes(bytes.bytes());
+  if (!about || about->packed_path != wanted.file.path()) return {};
+  if (about->packed != wanted.packed || !wanted.cache.trusts(wanted.name)) return {};
+  const std::optional<CopyState> now = state_of_copy(wanted.path());
+  if (!now || now->bytes != about->copy.bytes) return {};
+  return about;
 }
 
-std::vector<uint8_t> about_copy(const std::string& path, const Stamp& stamp,
-                                const std::optional<Error>& damage) {
-  ByteWriter out;
-  out.bytes(kMagic);
-  out.number(uint32_t{0});
-  write_text(path, out);
-  out.number(stamp.packed_changed_ns);
-  out.number(stamp.bytes);
-  out.number(stamp.modified_ns);
-  out.number(stamp.changed_ns);
-  out.number(static_cast<uint8_t>(damage.has_value()));
-  if (damage) {
-    for (std::string_view text :
-         {damage->code->id, std::string_view(damage->what), std::string_view(damage->hint)}) {
-      write_text(text, out);
-    }
-    out.number(damage->where.offset);
-  }
-  const uint32_t sum = crc32c(std::span<const uint8_t>(out.out).subspan(kChecksumEnd));
-  std::memcpy(out.out.data() + kMagic.size(), &sum, sizeof sum);
-  return std::move(out.out);
+std::optional<UnpackedCopy> kept_copy(const Wanted& wanted) {
+  std::optional<AboutCopy> about = about_kept(wanted);
+  if (!about || state_of_copy(wanted.path()) != about->copy) return {};
+  return UnpackedCopy{.path = wanted.path(), .damage = std::move(about->damage)};
 }
 
-// The copy, if it is there and whole.
-std::optional<UnpackedCopy> kept_copy(const std::string& path, const std::string& name,
-                                      const CacheDirectory& cache) {
-  Buffer about;
-  if (!cache.read(name + ".about", about)) return {};
-  ByteReader in(about.bytes());
-  if (in.text(kMagic.size()) != kMagic) return {};
-  const auto sum = in.number<uint32_t>();
-  if (!in.good() || sum != crc32c(about.bytes().subspan(kChecksumEnd))) return {};
-  if (read_text(in) != path) return {};
-  Stamp stamp;
-  stamp.packed_changed_ns = in.number<int64_t>();
-  stamp.bytes = in.number<uint64_t>();
-  stamp.modified_ns = in.number<int64_t>();
-  stamp.changed_ns = in.number<int64_t>();
-  UnpackedCopy copy{.path = cache.path_of(name)};
-  if (in.number<uint8_t>() != 0) {
-    const std::string id = read_text(in), what = read_text(in), hint = read_text(in);
-    const ErrorCode* code = Registry<ErrorCode>::find(id);
-    if (!code || code->kind == ErrorKind::kStorage) return {};
-    copy.damage = Error{.code = code,
-                        .what = what,
-                        .where = {.file = path, .offset = in.number<int64_t>()},
-                        .hint = hint};
+std::optional<uint64_t> hash_of_file(const std::string& path, const Passed& passed) {
+  const Result<File> file = File::open(path);
+  if (!file) return {};
+  RunningHash hash;
+  Buffer block(std::min<uint64_t>(kOutBlock, file->size()));
+  for (uint64_t at = 0; at < file->size(); at += block.size()) {
+    const std::span<uint8_t> part(block.data(),
+                                  std::min<uint64_t>(block.size(), file->size() - at));
+    if (!file->read(at, part)) return {};
+    hash.add(part);
+    if (passed) passed(0);
   }
-  if (!in.at_end()) return {};
-  if (!cache.trusts(name) || stamp_of(path, copy.path) != stamp) return {};
-  return copy;
+  return hash.value();
+}
+
+// One that is the same by its bytes only; see Note [Trusting a copy]. Its times are kept then.
+std::optional<UnpackedCopy> proven_copy(const Wanted& wanted, const Passed& passed) {
+  std::optional<AboutCopy> about = about_kept(wanted);
+  if (!about) return {};
+  const std::optional<CopyState> before = state_of_copy(wanted.path());
+  if (!before || hash_of_file(wanted.path(), passed) != about->hash) return {};
+  if (state_of_copy(wanted.path()) != before) return {};
+  about->copy = *before;
+  (void)wanted.cache.write(wanted.about(), bytes_from_about(*about));
+  return UnpackedCopy{.path = wanted.path(), .damage = std::move(about->damage)};
 }
 
 // --- One process at a time -----------------------------------------------------------------------
@@ -238,25 +236,25 @@ class MakersLock {
 
 class Job {
  public:
-  Job(const File& file, Packing packing, const CacheDirectory& cache, const Passed& passed,
-      const UnpackLimits& limits)
-      : file_(file),
+  Job(const Wanted& wanted, Packing packing, const Passed& passed, const UnpackLimits& limits)
+      : wanted_(wanted),
+        file_(wanted.file),
         packing_(packing),
-        cache_(cache),
+        cache_(wanted.cache),
         passed_(passed),
         limits_(limits),
         unpacker_(Unpacker::make(packing)),
-        in_(std::min<uint64_t>(kInBlock, std::max<uint64_t>(file.size(), 1))),
+        in_(std::min<uint64_t>(kInBlock, std::max<uint64_t>(wanted.file.size(), 1))),
         out_(kOutBlock) {}
 
-  Result<UnpackedCopy> run(const std::string& name) {
-    copy_ = GrowingFile::create(cache_.path_of(name));
+  Result<UnpackedCopy> run() {
+    copy_ = GrowingFile::create(wanted_.path());
     if (!copy_) return not_written(file_.path(), cache_, errno);
     if (Result<void> room = look_for_room(file_.size()); !room) return std::move(room.error());
     if (Result<void> done = unpack_all(); !done) return std::move(done.error());
     if (Result<void> rest = write_out(); !rest) return std::move(rest.error());
-    if (Result<void> kept = keep(name); !kept) return std::move(kept.error());
-    return UnpackedCopy{.path = cache_.path_of(name), .damage = std::move(damage_)};
+    if (Result<void> kept = keep(); !kept) return std::move(kept.error());
+    return UnpackedCopy{.path = wanted_.path(), .damage = std::move(damage_)};
   }
 
  private:
@@ -347,6 +345,7 @@ class Job {
     if (!copy_->write(written_, std::span(out_.data(), used_))) {
       return not_written(file_.path(), cache_, errno);
     }
+    hash_.add(std::span(out_.data(), used_));
     written_ += used_;
     used_ = 0;
     return {};
@@ -363,27 +362,31 @@ class Job {
   }
 
   // The copy gets its name, then the file that says that it is whole.
-  Result<void> keep(const std::string& name) {
+  Result<void> keep() {
     if (!copy_->publish(/*replace=*/true)) return not_written(file_.path(), cache_, errno);
     // After a loss of power a copy that counts as whole must be it.
-    const int descriptor = ::open(cache_.path_of(name).c_str(), O_RDONLY | O_CLOEXEC);
+    const int descriptor = ::open(wanted_.path().c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor >= 0) {
       ::fdatasync(descriptor);
       ::close(descriptor);
     }
-    std::optional<Stamp> stamp = stamp_of(file_.path(), cache_.path_of(name));
-    if (stamp) {
-      stamp->packed_changed_ns = packed_changed_ns_;
-      stamp->bytes = written_;
-    }
-    if (!stamp || !cache_.write(name + ".about", about_copy(file_.path(), *stamp, damage_))) {
+    std::optional<CopyState> state = state_of_copy(wanted_.path());
+    if (state) state->bytes = written_;
+    const bool kept =
+        state && cache_.write(wanted_.about(), bytes_from_about({.packed_path = file_.path(),
+                                                                 .packed = wanted_.packed,
+                                                                 .copy = *state,
+                                                                 .hash = hash_.value(),
+                                                                 .damage = damage_}));
+    if (!kept) {
       const int why = errno;
-      ::unlink(cache_.path_of(name).c_str());
+      ::unlink(wanted_.path().c_str());
       return not_written(file_.path(), cache_, why);
     }
     return {};
   }
 
+  const Wanted& wanted_;
   const File& file_;
   const Packing packing_;
   const CacheDirectory& cache_;
@@ -391,12 +394,11 @@ class Job {
   const UnpackLimits limits_;
   std::unique_ptr<Unpacker> unpacker_;
   std::unique_ptr<GrowingFile> copy_;
-  // Before it is read: a change meanwhile shows.
-  const int64_t packed_changed_ns_ = status_changed_ns(file_.path());
   Buffer in_, out_;
   size_t used_ = 0;       // of out_
   uint64_t at_ = 0;       // in the packed file
   uint64_t written_ = 0;  // of the copy
+  RunningHash hash_;      // of that
   uint64_t looked_ = 0;
   int64_t streams_ = 0;
   bool between_ = true;  // streams
@@ -420,11 +422,15 @@ Result<UnpackedCopy> unpacked_copy(const std::string& path, Packing packing, con
   }
   Result<std::string> name = name_of_copy(*file);
   if (!name) return std::move(name.error());
-  if (std::optional<UnpackedCopy> copy = kept_copy(path, *name, cache)) return std::move(*copy);
+  Result<PackedState> packed = state_of_packed(*file);
+  if (!packed) return std::move(packed.error());
+  const Wanted wanted{*file, *packed, *name, cache};
+  if (std::optional<UnpackedCopy> copy = kept_copy(wanted)) return std::move(*copy);
   cache.make();
-  const MakersLock lock(cache.path_of(*name + ".lock"), passed);
-  if (std::optional<UnpackedCopy> copy = kept_copy(path, *name, cache)) return std::move(*copy);
-  return Job(*file, packing, cache, passed, limits).run(*name);
+  const MakersLock lock(wanted.path() + ".lock", passed);
+  if (std::optional<UnpackedCopy> copy = kept_copy(wanted)) return std::move(*copy);
+  if (std::optional<UnpackedCopy> copy = proven_copy(wanted, passed)) return std::move(*copy);
+  return Job(wanted, packing, passed, limits).run();
 }
 
 }  // namespace headrace

@@ -3,7 +3,7 @@
 // be read by position.
 //
 // It is unpacked once, in constant memory, and used again for as long as the file stays as it is
-// and nobody has written to the copy. Processes that want the same copy wait for the first; one
+// and the copy what it was. Processes that want the same copy wait for the first; one
 // that is killed leaves nothing but an empty file. Whatever lies in the folder is a container to be
 // parsed like any other.
 #pragma once

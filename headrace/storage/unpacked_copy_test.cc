@@ -148,6 +148,39 @@ TEST_F(UnpackedCopyTest, is_made_anew_when_somebody_wrote_into_it) {
   EXPECT_EQ(content_of(copy("a.gz", Packing::kGzip)->path), "what was packed");
 }
 
+ino_t inode_of(const std::string& path) {
+  struct stat status{};
+  EXPECT_EQ(::stat(path.c_str(), &status), 0);
+  return status.st_ino;
+}
+
+TEST_F(UnpackedCopyTest, is_used_again_after_its_folder_was_restored_from_a_backup) {
+  data.write("a.gz", gzipped(text_of(5'000'000)));  // more than one block of hashing
+  const std::string path = copy("a.gz", Packing::kGzip)->path;
+  fs::copy_file(path, path + ".restored");
+  fs::rename(path + ".restored", path);
+  const ino_t restored = inode_of(path);
+  const std::string about = content_of(path + ".about");
+  ASSERT_TRUE(copy("a.gz", Packing::kGzip));
+  EXPECT_EQ(inode_of(path), restored);
+  EXPECT_NE(content_of(path + ".about"), about);  // so that it is not read again every time
+  ASSERT_TRUE(copy("a.gz", Packing::kGzip));
+  EXPECT_EQ(inode_of(path), restored);
+}
+
+TEST_F(UnpackedCopyTest, restored_with_one_wrong_bit_is_made_anew) {
+  const std::string plain = text_of(5'000'000);
+  data.write("a.gz", gzipped(plain));
+  for (const size_t at : {size_t{0}, size_t{2'500'000}, plain.size() - 1}) {
+    const std::string path = copy("a.gz", Packing::kGzip)->path;
+    std::string wrong = plain;
+    wrong[at] ^= 1;
+    fs::remove(path);
+    std::ofstream(path, std::ios::binary) << wrong;
+    EXPECT_TRUE(content_of(copy("a.gz", Packing::kGzip)->path) == plain) << at;
+  }
+}
+
 TEST_F(UnpackedCopyTest, is_made_anew_when_the_middle_of_the_file_is_written_in_place) {
   // Ends as they were, stored without compression, so that only the time of the status tells.
   std::string plain = text_of(40'000);
