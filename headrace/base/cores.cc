@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <thread>
+
+#include "headrace/base/cgroup.h"
 
 namespace headrace {
 namespace {
@@ -32,16 +34,31 @@ bool has_fewer_than_parent() {
   return CPU_EQUAL(&both, &own) && CPU_COUNT(&own) < CPU_COUNT(&parents);
 }
 
-// "max 100000" or "200000 100000"; version 2 of cgroups, then version 1.
-double cgroup_cores() {
-  std::ifstream v2("/sys/fs/cgroup/cpu.max");
-  std::string quota;
-  double period = 0;
-  if (v2 >> quota >> period)
-    return quota == "max" || period <= 0 ? 0 : std::atof(quota.c_str()) / period;
-  std::ifstream q("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"), p("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-  double v1 = 0;
-  return q >> v1 && p >> period && v1 > 0 && period > 0 ? v1 / period : 0;
+// Of cpu.max: "max 100000" or "200000 100000". None: any.
+std::optional<double> share_of_v2(const std::string& group) {
+  std::ifstream file(group + "/cpu.max");
+  double quota = 0, period = 0;
+  if (file >> quota >> period && quota > 0 && period > 0) return quota / period;
+  return std::nullopt;
+}
+
+std::optional<double> share_of_v1(const std::string& group) {
+  const double quota = leading_number(group + "/cpu.cfs_quota_us").value_or(-1);
+  const double period = leading_number(group + "/cpu.cfs_period_us").value_or(0);
+  if (quota > 0 && period > 0) return quota / period;
+  return std::nullopt;
+}
+
+// The least of the process's own group and those above: each is held to its own.
+double cgroup_cores(const std::string& root) {
+  double least = 0;
+  auto limit = [&](std::optional<double> share) {
+    if (share && (least == 0 || *share < least)) least = *share;
+  };
+  const CgroupFolders folders = cgroup_folders("cpu", root);
+  for (const std::string& group : folders.v2) limit(share_of_v2(group));
+  for (const std::string& group : folders.v1) limit(share_of_v1(group));
+  return least;
 }
 
 }  // namespace
@@ -51,6 +68,8 @@ int AllowedCores::count() const {
   return std::max(1, static_cast<int>(std::floor(quota)));
 }
 
-AllowedCores allowed_cores() { return {affinity_cores(), cgroup_cores(), has_fewer_than_parent()}; }
+AllowedCores allowed_cores(const std::string& root) {
+  return {affinity_cores(), cgroup_cores(root), has_fewer_than_parent()};
+}
 
 }  // namespace headrace

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many processor cores this process may use: by affinity (taskset, a job's binding) and by the
-// quota of its cgroup (a container's share). The number of cores of the machine is no business of
-// anybody here.
+// quotas of its cgroup and all above (a container's share, a job's). The number of cores of the
+// machine is no business of anybody here.
 #pragma once
+
+#include <string>
 
 namespace headrace {
 
 struct AllowedCores {
   int affinity = 1;  // cores that its threads may run on
-  double quota = 0;  // cores' worth of time that the cgroup allows; 0: any
+  double quota = 0;  // cores' worth of time that the cgroups allow; 0: any
   // The cores are fewer than those of the process that started this one: a launcher bound it, so
   // where several ranks run here, these are this one's own.
   bool bound = false;
@@ -16,7 +18,8 @@ struct AllowedCores {
   int count() const;
 };
 
-// Asks the system; what it does not tell allows everything.
-AllowedCores allowed_cores();
+// Asks the system; what it does not tell allows everything. `root` stands before the paths of the
+// cgroups' files, for tests.
+AllowedCores allowed_cores(const std::string& root = "");
 
 }  // namespace headrace

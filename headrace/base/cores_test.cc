@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 namespace headrace {
@@ -30,6 +32,54 @@ TEST(Cores, FollowTheAffinity) {
     EXPECT_EQ(allowed_cores().count(), 1);
   })
       .join();
+}
+
+// A system's files, as far as they are asked for.
+class CoresOfGroups : public testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = testing::TempDir() + "cores_" +
+            testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::remove_all(root_);
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+  void write(const std::string& path, const std::string& text) {
+    std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
+    std::ofstream(root_ + path) << text << "\n";
+  }
+  std::string root_;
+};
+
+TEST_F(CoresOfGroups, WithoutAQuotaAllTimeIsAllowed) {
+  EXPECT_EQ(allowed_cores(root_).quota, 0);
+  write("/sys/fs/cgroup/cpu.max", "max 100000");
+  write("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1");
+  write("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000");
+  EXPECT_EQ(allowed_cores(root_).quota, 0);
+}
+
+TEST_F(CoresOfGroups, AContainersRootIsItsOwnGroup) {
+  write("/proc/self/cgroup", "0::/kubepods/pod7/not-to-be-seen-here");
+  write("/sys/fs/cgroup/cpu.max", "250000 100000");
+  EXPECT_EQ(allowed_cores(root_).quota, 2.5);
+}
+
+TEST_F(CoresOfGroups, AnyGroupAboveMayGrantTheLeastTime) {
+  write("/proc/self/cgroup", "0::/user.slice/job/step");
+  write("/sys/fs/cgroup/user.slice/job/step/cpu.max", "max 100000");
+  write("/sys/fs/cgroup/user.slice/job/cpu.max", "300000 100000");
+  write("/sys/fs/cgroup/user.slice/cpu.max", "1600000 100000");
+  EXPECT_EQ(allowed_cores(root_).quota, 3);
+}
+
+TEST_F(CoresOfGroups, AnyGroupAboveMayGrantTheLeastTimeInVersionOne) {
+  write("/proc/self/cgroup", "5:cpu,cpuacct:/docker/abc\n0::/");
+  write("/sys/fs/cgroup/cpu/docker/abc/cpu.cfs_quota_us", "800000");
+  write("/sys/fs/cgroup/cpu/docker/abc/cpu.cfs_period_us", "100000");
+  write("/sys/fs/cgroup/cpu/docker/cpu.cfs_quota_us", "200000");
+  write("/sys/fs/cgroup/cpu/docker/cpu.cfs_period_us", "50000");
+  write("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1");
+  EXPECT_EQ(allowed_cores(root_).quota, 4);
 }
 
 }  // namespace
