@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/base/cores.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,24 +11,29 @@
 #include <thread>
 
 #include "headrace/base/cgroup.h"
+#include "headrace/base/openmp_places.h"
 
 namespace headrace {
 namespace {
 
-int affinity_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+// What the system does not tell is empty.
+cpu_set_t mask_of(pid_t process) {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  sched_getaffinity(process, sizeof mask, &mask);
+  return mask;
+}
+
+int count_of(const cpu_set_t& cores) {
+  if (const int count = CPU_COUNT(&cores)) return count;
   return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
 // Whether the parent may run on more cores: then they were taken from this process.
-bool has_fewer_than_parent() {
-  cpu_set_t own, parents, both;
-  CPU_ZERO(&own);
-  CPU_ZERO(&parents);
-  if (sched_getaffinity(0, sizeof own, &own) != 0) return false;
-  if (getppid() <= 0 || sched_getaffinity(getppid(), sizeof parents, &parents) != 0) return false;
+bool fewer_than_parents(const cpu_set_t& own) {
+  if (CPU_COUNT(&own) == 0 || getppid() <= 0) return false;
+  const cpu_set_t parents = mask_of(getppid());
+  cpu_set_t both;
   CPU_AND(&both, &own, &parents);
   return CPU_EQUAL(&both, &own) && CPU_COUNT(&own) < CPU_COUNT(&parents);
 }
@@ -69,7 +73,14 @@ int AllowedCores::count() const {
 }
 
 AllowedCores allowed_cores(const std::string& root) {
-  return {affinity_cores(), cgroup_cores(root), has_fewer_than_parent()};
+  const cpu_set_t cores = widened(mask_of(0), openmp_places());
+  return {count_of(cores), cgroup_cores(root), fewer_than_parents(cores)};
+}
+
+std::optional<cpu_set_t> cores_beyond_inherited() {
+  const cpu_set_t own = mask_of(0), cores = widened(own, openmp_places());
+  if (CPU_EQUAL(&own, &cores)) return std::nullopt;
+  return cores;
 }
 
 }  // namespace headrace

@@ -4,12 +4,15 @@
 // machine is no business of anybody here.
 #pragma once
 
+#include <sched.h>
+
+#include <optional>
 #include <string>
 
 namespace headrace {
 
 struct AllowedCores {
-  int affinity = 1;  // cores that its threads may run on
+  int affinity = 1;  // cores that its threads may run on, whichever OpenMP keeps the caller to
   double quota = 0;  // cores' worth of time that the cgroups allow; 0: any
   // The cores are fewer than those of the process that started this one: a launcher bound it, so
   // where several ranks run here, these are this one's own.
@@ -21,5 +24,9 @@ struct AllowedCores {
 // Asks the system; what it does not tell allows everything. `root` stands before the paths of the
 // cgroups' files, for tests.
 AllowedCores allowed_cores(const std::string& root = "");
+
+// What a new thread has to be given to run on them: all, where the calling thread, whose mask it
+// inherits, is bound by OpenMP. None: what it inherits is what is allowed.
+std::optional<cpu_set_t> cores_beyond_inherited();
 
 }  // namespace headrace

@@ -2,6 +2,7 @@
 #include "headrace/executor/thread_pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -14,6 +15,7 @@
 #include <xmmintrin.h>
 #endif
 
+#include "headrace/base/cores.h"
 #include "headrace/base/error.h"
 #include "headrace/base/mutex.h"
 #include "headrace/base/registry.h"
@@ -152,7 +154,11 @@ ThreadPool& ThreadPool::host_workers() {
 
 std::thread start_thread(std::function<void()> body) {
   try {
-    return std::thread(std::move(body));
+    return std::thread([body = std::move(body), cores = cores_beyond_inherited()] {
+      // A refusal (a cpuset that has shrunk since) leaves what was inherited.
+      if (cores) sched_setaffinity(0, sizeof *cores, &*cores);
+      body();
+    });
   } catch (const std::system_error& refused) {
     raise(kNoThread, refused.what(), "fewer threads=, or a higher limit (ulimit -u, pids.max)");
   }

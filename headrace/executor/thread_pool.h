@@ -64,7 +64,8 @@ class Membership {
   PoolClient& client_;
 };
 
-// Throws Exception HR0790 where the system refuses one.
+// On all allowed cores, wherever the calling thread is bound. Throws Exception HR0790 where the
+// system refuses one.
 std::thread start_thread(std::function<void()> body);
 
 // Stops all threads of the engine: before the host language tears down.

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The places among which the process's OpenMP runtime divides its threads, where the user had it
+// bind them (OMP_PROC_BIND and its kin).
+//
+// It binds the main thread as well, GNU's as soon as it is loaded, and whatever thread is started
+// from there inherits that one core. So the mask of the main thread is then no limit of the
+// process, as that of taskset is.
+#pragma once
+
+#include <sched.h>
+
+#include <vector>
+
+namespace headrace {
+
+// Of all runtimes loaded; none where the user did not ask for bound threads.
+std::vector<cpu_set_t> openmp_places();
+
+// All places' cores, for a thread that is bound to one of the places; the same cores for one that
+// is not, whose cores somebody else chose.
+cpu_set_t widened(const cpu_set_t& own, const std::vector<cpu_set_t>& places);
+
+}  // namespace headrace
