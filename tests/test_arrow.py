@@ -229,6 +229,19 @@ def test_indices_beyond_their_dictionary_end_no_process(tmp_path: Path) -> None:
         hr.open(path)
 
 
+def test_a_dictionary_that_unpacks_too_far_is_refused_with_a_way_out_that_helps(
+    tmp_path: Path,
+) -> None:
+    """memory= has no part in it, and was named."""
+    rows = 1 << 19
+    words = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int8), ["x" * 2000])
+    arrow_file(tmp_path / "a.arrow", {"word": words, "n": np.zeros(rows, np.int64)})
+    with pytest.raises(hr.ResourceLimitError, match="HR0499") as caught:
+        hr.open(tmp_path / "a.arrow")
+    assert "memory=" not in caught.value.hint
+    assert len(hr.open(tmp_path / "a.arrow", fields=["n"])) == rows
+
+
 def test_names_that_are_no_utf8_are_an_error_of_ours(tmp_path: Path) -> None:
     path = tmp_path / "a.arrow"
     data = arrow_file(path, {"cafe_x": [1, 2, 3], "b": [1, 2, 3]})

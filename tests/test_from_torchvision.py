@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from conftest import TORCHVISION_OPERATORS, files_of, label_of
 from migrated_classes import assert_same_batches, first_of, translated
+from PIL import Image
 
 import headrace as hr
 
@@ -248,3 +250,27 @@ def test_other_pixels_are_an_error_that_names_record_and_step(pictures: Path) ->
         translated(dataloader)
     assert caught.value.code == "HR0835" and "image of record 0 differs" in str(caught.value)
     assert translated(dataloader, check=False).report.records_checked == 0
+
+
+def test_how_pictures_are_read_holds_for_the_comparison_too(tmp_path: Path) -> None:
+    """damaged= and sixteen_bit= were the loader's alone, so what they allow was refused."""
+    (tmp_path / "a").mkdir()
+    whole = io.BytesIO()
+    pixels = np.random.default_rng(0).integers(0, 255, (48, 40, 3)).astype(np.uint8)
+    Image.fromarray(pixels).save(whole, "JPEG")
+    (tmp_path / "a" / "0.jpg").write_bytes(whole.getvalue()[:-800] + b"\xff\xd9")
+    recipe = [tv.transforms.Resize((24, 24)), tv.transforms.ToTensor()]
+    dataloader = DataLoader(folder(tmp_path, tv.transforms.Compose(recipe)), batch_size=1)
+    with pytest.raises(hr.DataError, match="HR0385"):
+        hr.from_dataloader(dataloader, verbose=False)
+    with pytest.warns(UserWarning, match="1 picture of epoch 0 had damage"):
+        loader = hr.from_dataloader(dataloader, verbose=False, damaged="repair")
+    np.testing.assert_allclose(next(iter(loader))["image"], next(iter(dataloader))[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("fields", [None, "image", ["image"]])
+def test_fields_are_said_as_to_a_loader(pictures: Path, fields: Any) -> None:
+    recipe = [tv.transforms.Resize((24, 24)), tv.transforms.ToTensor()]
+    dataloader = DataLoader(folder(pictures, tv.transforms.Compose(recipe)), batch_size=1)
+    loader = hr.from_dataloader(dataloader, verbose=False, fields=fields)
+    assert next(iter(loader))._fields == (("image", "label") if fields is None else ("image",))

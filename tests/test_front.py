@@ -67,6 +67,8 @@ def test_a_list_of_files_is_one_source_and_not_their_names_as_text(
         assert "\n" not in repr(src) and "a.tar, " in repr(src)
     with pytest.raises(hr.StorageError, match=r"c\.tar"):
         hr.open([str(tmp_path / "c.tar"), str(shards[0])])
+    with pytest.raises(hr.StorageError, match=r"c\.tar"):  # in a folder that is misspelt
+        hr.open([str(tmp_path / "no" / "c.tar"), str(tmp_path / "no" / "d.tar")])
     files = sorted(map(str, pictures.rglob("*.png")))
     with pytest.raises(hr.ConfigError, match=r"HR0154.*\n.*hr\.records\(image="):
         hr.open(files)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from headrace.turn import Turn
 
 import headrace as hr
 from headrace import _core
@@ -190,6 +191,18 @@ def test_a_prefetcher_tells_a_consumer_that_waits(gate: Gate) -> None:
     gate.open.set()
     other.join(LIMIT)
     assert list(second[0]) == [[1]]
+
+
+def test_a_close_that_ran_out_of_patience_leaves_no_turn_behind() -> None:
+    """The consumer leaves while close() works; what comes later would wait for it for ever."""
+    turn = Turn()
+    turn.holder = threading.get_ident() + 1  # a consumer on another thread
+
+    def work() -> None:
+        turn.holder = None  # in its finally
+
+    turn.take_over(work, patience=0)
+    assert turn.holder is None
 
 
 def test_closing_a_prefetcher_beside_its_consumer_ends_the_wait(gate: Gate) -> None:

@@ -166,10 +166,11 @@ class PngDecoder : public ImageDecoder {
     if (!session.read_info()) return error_of(session);
     const PngInfo& info = session.info();
     if (info.gray16() && job.sixteen_bit == SixteenBit::kRefuse) {
-      return Error{
-          .code = &kSixteenBit,
-          .what = "the picture has one channel of 16 bits",
-          .hint = "sixteen_bit=\"high_byte\" or \"clip\", or keep it as an array of uint16"};
+      return Error{.code = &kSixteenBit,
+                   .what = "the picture has one channel of 16 bits",
+                   .hint =
+                       "the loader's sixteen_bit=\"high_byte\" or \"clip\", or keep it as an array "
+                       "of uint16"};
     }
     assert(is_inside(job.window, info.width, info.height));
     if (info.palette()) palette_.fill(session.palette());

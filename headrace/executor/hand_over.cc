@@ -92,7 +92,10 @@ std::unique_ptr<OpenBatch> Engine::await(const std::function<void()>& interrupte
         consumer_waits_ = false;
         return done;
       }
-      if (broken_) std::rethrow_exception(std::exchange(broken_, nullptr));
+      if (broken_) {
+        running_ = false;  // what the worker had at hand will never be done
+        std::rethrow_exception(std::exchange(broken_, nullptr));
+      }
     }
     if (interrupted) interrupted();
     if (!warned && now() - begin > options_.patience_seconds && options_.warn) {

@@ -213,7 +213,7 @@ void check(const std::vector<Column>& columns) {
     bad_column(columns[0].name,
                "it is one of " + grouped(static_cast<int64_t>(columns.size())) + " fields; " +
                    grouped(kMostFields) + " are possible",
-               "store what belongs together as one array");
+               "fields= names those that are wanted; or store what belongs together as one array");
   }
   FieldNames names;
   for (size_t i = 0; i < columns.size(); ++i) {

@@ -48,9 +48,15 @@ bool gives_picture(const Step& step, const std::vector<bool>& live) {
 
 // How the field could come along, if it can.
 std::string way_along(const Step& step, const FieldState& field) {
-  const bool plane = field.shape.size() == 2 || (field.shape.size() == 3 && field.shape[0] == 1);
-  if (field.kind == FieldKind::kMasks && field.dtype == DType::kUInt8 && plane) {
-    return "kinds={" + quoted(field.name) + ": \"mask\"} of the source, if it is one; ";
+  if (field.kind == FieldKind::kMasks && !is_floating(field.dtype)) {
+    const size_t axes = field.shape.size();
+    const int64_t channels = axes == 3 ? field.shape[0] : axes == 2 ? 1 : 0;
+    const bool color = channels == 3 || channels == 4;
+    if (color || channels == 1) {
+      return (field.dtype == DType::kUInt8 ? "" : "as uint8, and with ") + std::string("kinds={") +
+             quoted(field.name) + (color ? ": \"image\"}" : ": \"mask\"}") +
+             " of the source, if it is one; ";
+    }
   }
   if (step.kind == Step::Kind::kHost) {
     return "a step that takes both can move both (fields=, or arguments of these names); ";

@@ -52,6 +52,16 @@ TEST(AMapOfBytes, MayBeAMaskAndMoveAlong) {
   const Schema schema = {files("image"), {"seg", FieldKind::kMasks, DType::kUInt8, {6, 8}, false}};
   EXPECT_NE(refusal(schema, {flip()}, lists()).find("kinds={\"seg\": \"mask\"} of the source"),
             std::string::npos);
+  const Schema wide = {files("image"), {"mask", FieldKind::kMasks, DType::kInt64, {6, 8}, false}};
+  EXPECT_NE(refusal(wide, {flip()}, lists()).find("as uint8, and with kinds={\"mask\": \"mask\"}"),
+            std::string::npos);
+}
+
+TEST(AnArrayOfThreeChannels, MayBeAPictureAndMoveAlong) {
+  const Schema schema = {files("image"),
+                         {"view", FieldKind::kMasks, DType::kUInt8, {3, 6, 8}, false}};
+  EXPECT_NE(refusal(schema, {flip()}, lists()).find("kinds={\"view\": \"image\"} of the source"),
+            std::string::npos);
 }
 
 TEST(WhatNobodyWants, MayBeLeftBehind) {

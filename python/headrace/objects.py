@@ -124,7 +124,8 @@ class ObjectReader:
             raise _WHICH_IS_WHICH.error(
                 f"record 0 is a tuple of {len(record)} values, {len(spatial)} of them pictures "
                 "or maps of one size",
-                hint='hr.open(dataset, names=("image", "mask")); a name for each value',
+                hint='hr.open(dataset, names=("image", "mask")); a name for each value. Of two '
+                'views of one picture: names=("image", "view"), kinds={"view": "image"}',
             )
         return _named(record, self.names)
 

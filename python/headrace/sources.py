@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import operator
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
@@ -222,6 +223,11 @@ def open(
     )
 
 
+_FILE_NAME = re.compile(
+    r"[^\s:]+\.[A-Za-z]\w{0,9}"
+)  # "train-00001.tar", not a sentence or an address
+
+
 def _are_paths(values: Sequence[Any]) -> bool:
     """Whether a list is one of files to be read as one source, and not of records."""
     if not values or not all(isinstance(value, (str, os.PathLike)) for value in values):
@@ -232,8 +238,11 @@ def _are_paths(values: Sequence[Any]) -> bool:
             f"{type(values).__name__} of pictures' paths",
             hint="hr.records(image=[...], label=[...]) reads them",
         )
-    # One that is there makes paths of all: a misspelt one must not make them text.
-    return isinstance(values[0], os.PathLike) or any(map(os.path.exists, values[:16]))
+    # One that is there makes paths of all: a misspelt one must not make them text. Nor must a
+    # folder that is misspelt, in which none is.
+    some = [os.fspath(value) for value in values[:16]]
+    named = all(map(_FILE_NAME.fullmatch, some))
+    return isinstance(values[0], os.PathLike) or named or any(map(os.path.exists, some))
 
 
 def subset(src: Any, indices: Any) -> Source:

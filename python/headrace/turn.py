@@ -57,4 +57,5 @@ class Turn:
             self.number += 1  # also for an iteration that somebody began meanwhile
             return work()
         finally:
-            self.holder = before
+            # A consumer that outstayed the patience may have left meanwhile.
+            self.holder = before if before == own else None

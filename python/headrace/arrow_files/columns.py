@@ -63,10 +63,14 @@ class Buffers:
         return None
 
 
-def unpacks_too_far(where: str, most: int) -> Exception:
+def unpacks_too_far(
+    where: str,
+    most: int,
+    hint: str = "raise memory=, name the fields that are wanted, or write smaller row groups",
+) -> Exception:
     return _TOO_COSTLY.error(
         f"values of {where} that stand there once for many rows take more than {most:,} bytes",
-        hint="raise memory=, name the fields that are wanted, or write smaller row groups",
+        hint=hint,
     )
 
 
@@ -204,7 +208,11 @@ def _plain(values: Any, column: Column) -> Any:
     if pa.types.is_dictionary(values.type):
         most = LEAST_UNPACKED + 64 * values.nbytes
         if unpacked_bytes(values) > most:
-            raise unpacks_too_far(f"column {column.column!r}", most)
+            raise unpacks_too_far(
+                f"column {column.column!r}",
+                most,
+                "name the fields that are wanted, or write the column without a dictionary",
+            )
         values = values.cast(values.type.value_type)
     if str(values.type) == "string_view":
         values = values.cast(pa.large_string())

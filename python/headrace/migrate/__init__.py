@@ -74,8 +74,9 @@ def from_dataloader(
     report = Report(f"DataLoader over {type(dataloader.dataset).__name__}")
     _check_collate(dataloader, collate, report)
     dataset = datasets.translate(dataloader.dataset, annotations)
-    if "fields" in changes:  # what is not delivered need not be compared, or move along
-        wanted = changes["fields"]
+    if (wanted := changes.get("fields")) is not None:
+        # What is not delivered need not be compared, or move along.
+        wanted = (wanted,) if isinstance(wanted, str) else wanted
         dataset.fields = tuple(name for name in dataset.fields if name in wanted)
     native = not dataset.steps
     report.add(
@@ -91,7 +92,7 @@ def from_dataloader(
     keywords = keywords_from(dataloader, len(dataset.source), report, changes)
     _note_the_rest(dataloader, dataset, report, python_workers)
     if check:
-        comparison.compare(dataset, image_steps, label_step, report)
+        comparison.compare(dataset, image_steps, label_step, report, changes)
     steps = [*dataset.steps, *(step for part in image_steps for step in part.step)]
     loader = MigratedLoader(
         dataset.source,

@@ -7,6 +7,7 @@ torchvision's ToTensor divides by 255, and ToDtype multiplies by the inverse.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -30,24 +31,32 @@ _DIFFERS = declare(
 )
 
 _RECORDS = 32
+_OF_PICTURES = ("damaged", "sixteen_bit", "strict", "max_pixels")  # keywords that say what is read
 _UNITS = 8  # of the last place, of the largest value
 
 
 def compare(
-    dataset: Dataset, image_steps: list[Translated], label_step: Translated | None, report: Report
+    dataset: Dataset,
+    image_steps: list[Translated],
+    label_step: Translated | None,
+    report: Report,
+    keywords: Mapping[str, Any],
 ) -> None:
-    """Raises ConfigError HR0835 where a record differs."""
+    """Raises ConfigError HR0835 where a record differs. keywords: the loader's."""
     count = min(_RECORDS, len(dataset.source))
     picks = np.unique(np.linspace(0, len(dataset.source) - 1, count).astype(np.int64))
     steps = [*image_steps, *([label_step] if label_step else [])]
-    ours = _records(dataset, picks, steps)
+    said = {name: keywords[name] for name in _OF_PICTURES if name in keywords}
+    ours = _records(dataset, picks, steps, said)
     report.differences = dict.fromkeys(dataset.fields, 0.0)
     for number, record in zip(picks, ours, strict=True):
         expected = _expected(dataset, int(number), image_steps, label_step)
         for name in dataset.fields:
             problem, largest = _difference(record[name], expected[name])
             if problem:
-                place = _first_step(dataset, int(number), image_steps) if name == "image" else ""
+                place = ""
+                if name == "image":
+                    place = _first_step(dataset, int(number), image_steps, said)
                 raise _DIFFERS.error(
                     f"{name} of record {number} {problem}{place}",
                     note=f"the record's key is {dataset.source.key(int(number))}",
@@ -57,10 +66,13 @@ def compare(
     report.records_checked = len(picks)
 
 
-def _records(dataset: Dataset, picks: Any, steps: list[Translated]) -> list[dict[str, Any]]:
+def _records(
+    dataset: Dataset, picks: Any, steps: list[Translated], said: Mapping[str, Any]
+) -> list[dict[str, Any]]:
     pipeline = [*dataset.steady, *(step for part in steps for step in part.steady)]
     source = subset(dataset.source, picks)
     options: dict[str, Any] = {"batch_size": 1, "ragged": "list", "shard": False, "index": False}
+    options.update(said)
     with Loader(source, pipeline, fields=dataset.fields, **options) as loader:
         return [
             {name: _kept(values[0]) for name, values in batch._asdict().items()} for batch in loader
@@ -103,10 +115,12 @@ def _difference(ours: Any, theirs: Any) -> tuple[str, float]:
     return f"differs by up to {largest:.4g} (allowed: {allowed:.2g})", largest
 
 
-def _first_step(dataset: Dataset, number: int, steps: list[Translated]) -> str:
+def _first_step(
+    dataset: Dataset, number: int, steps: list[Translated], said: Mapping[str, Any]
+) -> str:
     """The first step behind which the image differs."""
     for count in range(len(steps) + 1):
-        (ours,) = _records(dataset, [number], steps[:count])
+        (ours,) = _records(dataset, [number], steps[:count], said)
         theirs = _expected(dataset, number, steps[:count], None)
         if _difference(ours["image"], theirs["image"])[0]:
             return f" behind {' + '.join(steps[count - 1].names)}" if count else " as it is decoded"
