@@ -135,7 +135,7 @@ nb::object object_from_param(const ParamValue& value) {
 }
 
 ParamValue param_from_object(nb::handle object) {
-  if (object.is_none()) return std::monostate{};
+  if (object.is_none()) return {};
   if (nb::isinstance<DType>(object)) return nb::cast<DType>(object);
   if (PyBool_Check(object.ptr())) return nb::cast<bool>(object);
   if (PyLong_Check(object.ptr())) return nb::cast<int64_t>(object);

@@ -246,6 +246,23 @@ class Check {
 
 }  // namespace
 
+ParamValue::ParamValue() = default;
+ParamValue::ParamValue(std::monostate) {}
+ParamValue::ParamValue(bool value) : ParamVariant(value) {}
+ParamValue::ParamValue(int64_t value) : ParamVariant(value) {}
+ParamValue::ParamValue(double value) : ParamVariant(value) {}
+ParamValue::ParamValue(std::string value) : ParamVariant(std::move(value)) {}
+ParamValue::ParamValue(DType value) : ParamVariant(value) {}
+ParamValue::ParamValue(std::vector<int64_t> value) : ParamVariant(std::move(value)) {}
+ParamValue::ParamValue(std::vector<double> value) : ParamVariant(std::move(value)) {}
+ParamValue::ParamValue(std::vector<Branch> value) : ParamVariant(std::move(value)) {}
+ParamValue::ParamValue(std::vector<std::string> value) : ParamVariant(std::move(value)) {}
+ParamValue::ParamValue(const ParamValue& other) = default;
+ParamValue::ParamValue(ParamValue&& other) noexcept = default;
+ParamValue& ParamValue::operator=(const ParamValue& other) = default;
+ParamValue& ParamValue::operator=(ParamValue&& other) noexcept = default;
+ParamValue::~ParamValue() = default;
+
 std::string text_of(const ParamValue& value) {
   struct Visitor {
     std::string operator()(std::monostate) const { return "None"; }

@@ -26,9 +26,32 @@ struct Branch {
   std::vector<Spec> transforms;
 };
 
-using ParamValue = std::variant<std::monostate,  // None
-                                bool, int64_t, double, std::string, DType, std::vector<int64_t>,
-                                std::vector<double>, std::vector<Branch>, std::vector<std::string>>;
+using ParamVariant =
+    std::variant<std::monostate,  // None
+                 bool, int64_t, double, std::string, DType, std::vector<int64_t>,
+                 std::vector<double>, std::vector<Branch>, std::vector<std::string>>;
+
+// A value of a parameter. Its members stand in parameters.cc: most files see tables of parameters,
+// and compiling a variant's copies in each of them would take a third of the build.
+class ParamValue : public ParamVariant {
+ public:
+  ParamValue();                // None
+  ParamValue(std::monostate);  // None
+  ParamValue(bool value);
+  ParamValue(int64_t value);
+  ParamValue(double value);
+  ParamValue(std::string value);
+  ParamValue(DType value);
+  ParamValue(std::vector<int64_t> value);
+  ParamValue(std::vector<double> value);
+  ParamValue(std::vector<Branch> value);
+  ParamValue(std::vector<std::string> value);
+  ParamValue(const ParamValue& other);
+  ParamValue(ParamValue&& other) noexcept;
+  ParamValue& operator=(const ParamValue& other);
+  ParamValue& operator=(ParamValue&& other) noexcept;
+  ~ParamValue();
+};
 
 std::string text_of(const ParamValue& value);  // as Python writes it
 

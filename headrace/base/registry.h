@@ -6,8 +6,6 @@
 // while libraries load; afterwards the registry is read by any thread.
 #pragma once
 
-#include <algorithm>
-#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -25,40 +23,40 @@ std::string_view record_name(const Record& record) {
   }
 }
 
+// What a registry keeps, whatever the type: some hundred files register a record, and none of them
+// has to compile how that is done.
+class NameTable {
+ public:
+  NameTable();
+  void add(std::string_view name, const void* record);
+  // Sorted by name: the order of static constructors never shows.
+  std::vector<const void*> all() const;
+  const void* find(std::string_view name) const;  // null where there is none
+
+ private:
+  struct Entries;
+  Entries* const entries_;  // never freed: records outlive static destructors
+};
+
 template <class Record>
 class Registry {
  public:
-  static void add(const Record& record) {
-    Table& table = instance();
-    std::lock_guard lock(table.mutex);
-    auto at = std::lower_bound(
-        table.records.begin(), table.records.end(), record_name(record),
-        [](const Record* r, std::string_view name) { return record_name(*r) < name; });
-    table.records.insert(at, &record);
-  }
+  static void add(const Record& record) { table().add(record_name(record), &record); }
 
-  // Sorted by name: the order of static constructors never shows.
   static std::vector<const Record*> all() {
-    Table& table = instance();
-    std::lock_guard lock(table.mutex);
-    return table.records;
+    std::vector<const Record*> records;
+    for (const void* record : table().all()) records.push_back(static_cast<const Record*>(record));
+    return records;
   }
 
   static const Record* find(std::string_view name) {
-    for (const Record* record : all()) {
-      if (record_name(*record) == name) return record;
-    }
-    return nullptr;
+    return static_cast<const Record*>(table().find(name));
   }
 
  private:
-  struct Table {
-    std::mutex mutex;
-    std::vector<const Record*> records;
-  };
-  static Table& instance() {
-    static Table* const table = new Table;  // never destroyed: records outlive static destructors
-    return *table;
+  static NameTable& table() {
+    static NameTable table;
+    return table;
   }
 };
 
