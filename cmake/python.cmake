@@ -11,6 +11,8 @@ find_package(nanobind CONFIG REQUIRED)
 file(GLOB binding_sources CONFIGURE_DEPENDS bindings/*.cc)
 nanobind_add_module(_core NB_STATIC NOMINSIZE ${binding_sources})
 target_link_libraries(_core PRIVATE headrace)
+target_precompile_headers(_core PRIVATE <nanobind/nanobind.h> <nanobind/ndarray.h>
+                          <nanobind/stl/string.h> <nanobind/stl/vector.h>)
 target_compile_definitions(_core PRIVATE HEADRACE_VERSION="${PROJECT_VERSION}")
 # Default visibility, against nanobind's: registries are templates with one instance in the process.
 set_target_properties(_core PROPERTIES INSTALL_RPATH "$ORIGIN" CXX_VISIBILITY_PRESET default)

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdlib>
 #include <new>
 #include <utility>
 
+#include "headrace/base/clock.h"
 #include "headrace/base/registry.h"
 #include "headrace/executor/engine.h"
 #include "headrace/executor/resources.h"
@@ -76,10 +76,6 @@ void check(const LoaderOptions& options, const Source& source) {
     raise(kBadOption, "shuffle=True and sampler= both decide the order", "give one of them");
   }
   if (source.size() == 0) raise(kBadOption, "the source has no records: " + source.description());
-}
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 std::string text_of(const RowIndexStats& stats) {

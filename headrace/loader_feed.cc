@@ -5,10 +5,10 @@
 #include <chrono>
 #include <utility>
 
+#include "headrace/base/clock.h"
+
 namespace headrace {
 namespace {
-
-constexpr auto kSlice = std::chrono::milliseconds(50);
 
 struct Stopped {};
 
@@ -80,7 +80,7 @@ std::optional<HostBatch> SharedBatches::next(int part, const std::function<bool(
       };
       takes = !taking_ && std::none_of(waiting_.begin(), waiting_.end(), too_far);
       taking_ |= takes;
-      if (!takes) changed_.wait_for(mutex_, kSlice);
+      if (!takes) changed_.wait_for(mutex_, kWaitSlice);
     }
     if (takes && !take_one(stopping)) return std::nullopt;
   }

@@ -294,7 +294,7 @@ const CodecRecord kPng{
         },
     .make = []() -> std::unique_ptr<ImageDecoder> { return std::make_unique<PngDecoder>(); },
 };
-const Register<CodecRecord> registered(kPng);
+const Register<CodecRecord> registered_png_codec(kPng);
 
 }  // namespace
 }  // namespace headrace

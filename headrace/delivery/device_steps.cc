@@ -16,7 +16,7 @@ constexpr ErrorCode kOtherEdit{
     "Data that stays on a device is edited there by one kernel: crop with borders of one colour, "
     "horizontal flip, conversion and normalization of bytes, and one erased rectangle at the end. "
     "Other steps run on the host: use a Loader, which copies its batches to the device."};
-const Register<ErrorCode> registered(kOtherEdit);
+const Register<ErrorCode> registered_device_steps_error(kOtherEdit);
 
 }  // namespace
 

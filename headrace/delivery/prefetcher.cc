@@ -5,20 +5,16 @@
 #include <cstring>
 #include <utility>
 
+#include "headrace/base/clock.h"
 #include "headrace/executor/thread_pool.h"
 
 namespace headrace {
 namespace {
 
-constexpr auto kSlice = std::chrono::milliseconds(50);
 constexpr auto kCopySlice = std::chrono::milliseconds(1);
 constexpr size_t kAlignment = 256;  // of a tensor in its slab
 constexpr size_t kSmall = size_t{64}
                           << 10;  // bytes of a tensor that does not share with large ones
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // An empty tensor has a place too.
 size_t aligned(size_t bytes) { return (bytes / kAlignment + 1) * kAlignment; }
@@ -72,7 +68,7 @@ void Prefetcher::stop(const std::function<void()>& interrupted) {
       stopping_ = true;
       running_ = false;
       changed_.notify_all();
-      if (feeding_) changed_.wait_for(mutex_, kSlice);
+      if (feeding_) changed_.wait_for(mutex_, kWaitSlice);
       if (!feeding_) {
         ended.swap(thread_);
         break;
@@ -104,7 +100,7 @@ std::optional<DeviceBatch> Prefetcher::next(const std::function<void()>& interru
       if (ready_.empty() && !failure_) {
         consumer_waits_ = true;
         changed_.notify_all();
-        changed_.wait_for(mutex_, kSlice);
+        changed_.wait_for(mutex_, kWaitSlice);
       }
       if (!running_) return std::nullopt;
       if (!ready_.empty()) {
@@ -197,7 +193,7 @@ bool Prefetcher::wait_for_place() {
     if (stopping_) return false;
     if (static_cast<int>(ready_.size()) < options_.depth) return true;
     stage_ = Stage::kIdle;
-    changed_.wait_for(mutex_, copying_.empty() ? kSlice : kCopySlice);
+    changed_.wait_for(mutex_, copying_.empty() ? kWaitSlice : kCopySlice);
   }
 }
 
@@ -282,7 +278,7 @@ std::shared_ptr<DeviceLease> Prefetcher::lease_of(const std::shared_ptr<DeviceRi
       return std::make_shared<DeviceLease>(ring, std::move(slab));
     }
     MutexLock lock(mutex_);
-    if (!stopping_ && !(consumer_waits_ && ready_.empty())) changed_.wait_for(mutex_, kSlice);
+    if (!stopping_ && !(consumer_waits_ && ready_.empty())) changed_.wait_for(mutex_, kWaitSlice);
   }
 }
 

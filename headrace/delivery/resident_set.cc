@@ -14,7 +14,7 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kAlignment = 64;  // of a piece in the staging memory
+constexpr size_t kStagedAlignment = 64;  // of a piece in the staging memory
 constexpr size_t kLoadBytes = size_t{16} << 20;
 
 constexpr ErrorCode kNoRoom{
@@ -26,7 +26,9 @@ constexpr ErrorCode kNoRoom{
     "leave the conversion to the transforms, which run for each batch."};
 const Register<ErrorCode> registered_room(kNoRoom);
 
-size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+size_t staged_size(size_t bytes) {
+  return (bytes + kStagedAlignment - 1) / kStagedAlignment * kStagedAlignment;
+}
 
 // Kernels that a stream runs in its turn.
 template <class Kernel>
@@ -233,7 +235,7 @@ void ResidentSet::fill(const Table& table, uint8_t* to, uint8_t*& stage) {
       }
     }
     stream_->copy(to, stage, count * table.row_bytes());
-    stage += aligned(count * table.row_bytes());
+    stage += staged_size(count * table.row_bytes());
     return;
   }
   if (is_partial()) stage_rows(table, stage);
@@ -299,7 +301,7 @@ void ResidentSet::stage_edits(const Table& table, uint8_t*& stage) {
   const size_t bytes = table.edited->edits.size() * sizeof(PictureEdit);
   std::memcpy(stage, table.edited->edits.data(), bytes);
   stream_->copy(table.edits.get(), stage, bytes);
-  stage += aligned(bytes);
+  stage += staged_size(bytes);
 }
 
 // Of what goes to the device with a batch, beside the data that is there.
@@ -308,11 +310,11 @@ size_t ResidentSet::staged_bytes() const {
   const auto streamed =
       static_cast<size_t>(std::count_if(rows_.indices.begin(), rows_.indices.end(),
                                         [this](int64_t index) { return index >= on_device_; }));
-  size_t bytes = rows_.indices.empty() ? 0 : aligned(count * 8);
+  size_t bytes = rows_.indices.empty() ? 0 : staged_size(count * 8);
   for (const auto& table : tables_) {
     const bool has_values = table->field.has_values();
-    bytes += aligned((has_values ? streamed : count) * table->row_bytes());
-    if (table->edited) bytes += aligned(count * sizeof(PictureEdit));
+    bytes += staged_size((has_values ? streamed : count) * table->row_bytes());
+    if (table->edited) bytes += staged_size(count * sizeof(PictureEdit));
   }
   return bytes;
 }
@@ -328,7 +330,7 @@ const int64_t* ResidentSet::stage_indices(uint8_t*& stage) {
   }
   const size_t bytes = rows_.indices.size() * 8;
   stream_->copy(device_indices_.get(), stage, bytes);
-  stage += aligned(bytes);
+  stage += staged_size(bytes);
   return static_cast<const int64_t*>(device_indices_.get());
 }
 
@@ -343,7 +345,7 @@ void ResidentSet::stage_rows(const Table& table, uint8_t*& stage) {
   }
   if (streamed == 0) return;
   stream_->copy(table.streamed, stage, streamed * bytes);
-  stage += aligned(streamed * bytes);
+  stage += staged_size(streamed * bytes);
 }
 
 ResidentStats ResidentSet::stats() const {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kBatchBytes = size_t{4} << 20;  // while they are made
 constexpr int64_t kMostRows = 256;
-constexpr size_t kPageBytes = size_t{8} << 20;
+constexpr size_t kSourcePageBytes = size_t{8} << 20;
 constexpr int64_t kMostBad = 10'000;  // whose errors are listed
 
 int64_t rows_of(const ResidentFill& fill) {
@@ -144,7 +144,7 @@ bool ResidentSource::keep_list(const BatchField& field, std::span<const int64_t>
 
 uint8_t* ResidentSource::take(size_t bytes) {
   if (bytes > left_) {
-    left_ = std::max(bytes, kPageBytes);
+    left_ = std::max(bytes, kSourcePageBytes);
     pages_.push_back(make_pages(left_));
     next_ = static_cast<uint8_t*>(pages_.back().get());
   }

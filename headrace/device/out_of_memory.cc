@@ -16,7 +16,7 @@ constexpr ErrorCode kOutOfMemory{
     "The rest of the device's memory belongs to the model and to the framework's own cache, which "
     "takes what is free and keeps it: begin to load before the model is made, use a smaller depth "
     "or batch, or keep a smaller part of the data on the device."};
-const Register<ErrorCode> registered(kOutOfMemory);
+const Register<ErrorCode> registered_out_of_memory_error(kOutOfMemory);
 
 }  // namespace
 

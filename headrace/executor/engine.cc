@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "headrace/base/clock.h"
+
 namespace headrace {
 namespace {
 
@@ -20,12 +22,6 @@ constexpr int kLeastShare = 8;
 // Batches of so many bytes, with so many rows for each thread, do with two buffers where they can.
 constexpr size_t kLargeBatch = 16 << 20;
 constexpr int kManyRows = 32;
-// How long stop() waits before it looks for signals.
-constexpr auto kSlice = std::chrono::milliseconds(50);
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 bool any_host_step(const Plan& plan) {
   return std::any_of(plan.steps().begin(), plan.steps().end(),
@@ -138,7 +134,7 @@ void Engine::stop(const std::function<void()>& interrupted) {
   while (true) {
     {
       MutexLock lock(mutex_);
-      if (!active_.empty()) progress_.wait_for(mutex_, kSlice);
+      if (!active_.empty()) progress_.wait_for(mutex_, kWaitSlice);
       if (active_.empty()) break;
     }
     if (interrupted) interrupted();

@@ -5,14 +5,12 @@
 #include <chrono>
 #include <cstring>
 
+#include "headrace/base/clock.h"
 #include "headrace/base/registry.h"
 #include "headrace/executor/engine.h"
 
 namespace headrace {
 namespace {
-
-// How long next() waits before it looks for signals.
-constexpr auto kSlice = std::chrono::milliseconds(50);
 
 constexpr ErrorCode kListsTooLarge{
     "HR0705", ErrorKind::kConfig, "batch of lists larger than the memory limit",
@@ -20,10 +18,6 @@ constexpr ErrorCode kListsTooLarge{
     "to fit into half of what memory_limit leaves beside slots and threads. Use a smaller batch, a "
     "higher limit, or a step that makes the records smaller (Resize)."};
 const Register<ErrorCode> registered_lists(kListsTooLarge);
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 [[noreturn]] void throw_lists_too_large(const OpenBatch& batch, size_t share) {
   raise(kListsTooLarge,
@@ -83,7 +77,7 @@ std::unique_ptr<OpenBatch> Engine::await(const std::function<void()>& interrupte
         return !open_.empty() &&
                (open_.front()->done == open_.front()->builder.rows() || open_.front()->too_large);
       };
-      if (!ready() && !broken_) progress_.wait_for(mutex_, kSlice);
+      if (!ready() && !broken_) progress_.wait_for(mutex_, kWaitSlice);
       if (ready() && open_.front()->too_large) throw_lists_too_large(*open_.front(), shares_.lists);
       if (ready()) {
         std::unique_ptr<OpenBatch> done = std::move(open_.front());

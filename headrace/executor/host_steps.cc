@@ -4,20 +4,16 @@
 // is waited for by a thread of its own that takes a share of the runs. No worker waits in here for
 // memory, which might be held by records that only a worker can finish (Note [Why the memory limit
 // cannot deadlock]); the run is put aside instead.
-#include <chrono>
 #include <iterator>
 #include <map>
 
+#include "headrace/base/clock.h"
 #include "headrace/executor/engine.h"
 
 namespace headrace {
 namespace {
 
 using State = InFlight::State;
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 

@@ -17,7 +17,7 @@ constexpr ErrorCode kRecordTooLarge{
     "Decoding one record may take a third of what memory_limit leaves beside two batches (a sixth "
     "where fields are delivered as lists), whatever the number of threads, and this one takes "
     "more. Raise memory_limit, or let on_error= leave such records out."};
-const Register<ErrorCode> registered(kRecordTooLarge);
+const Register<ErrorCode> registered_memory_gate_error(kRecordTooLarge);
 
 }  // namespace
 

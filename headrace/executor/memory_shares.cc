@@ -23,7 +23,7 @@ constexpr ErrorCode kLimitTooSmall{
     "The limit must hold at least two batches, the scratch of every thread, and the working memory "
     "of "
     "one record. Use a smaller batch, fewer threads, uint8 or float16 batches, or a higher limit."};
-const Register<ErrorCode> registered(kLimitTooSmall);
+const Register<ErrorCode> registered_memory_shares_error(kLimitTooSmall);
 
 std::string in_mib(size_t bytes) { return std::to_string((bytes + kMiB - 1) / kMiB) + " MiB"; }
 

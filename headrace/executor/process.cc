@@ -2,9 +2,9 @@
 // What a worker does with a run of records whose pipeline has no host step, and what all runs
 // share.
 #include <algorithm>
-#include <chrono>
 #include <new>
 
+#include "headrace/base/clock.h"
 #include "headrace/base/registry.h"
 #include "headrace/executor/engine.h"
 
@@ -32,10 +32,6 @@ constexpr ErrorCode kUnexpected{
     "of the data that it knows. It counts as one of the record at hand, so on_error= applies; the "
     "message says what was thrown."};
 const Register<ErrorCode> registered_unexpected(kUnexpected);
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // Of pictures that come as tensors.
 size_t copied_bytes(const Record& record) {

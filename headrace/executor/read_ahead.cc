@@ -7,6 +7,7 @@
 #include <chrono>
 #include <new>
 
+#include "headrace/base/clock.h"
 #include "headrace/executor/thread_pool.h"
 
 namespace headrace {
@@ -19,7 +20,6 @@ constexpr size_t kHostChunk = 32;  // records for each time that the host's lock
 // memory.
 constexpr int64_t kMaxDepth = 64, kMaxHostDepth = 1024;
 constexpr size_t kMaxSpare = 64;
-constexpr auto kSlice = std::chrono::milliseconds(50);
 // Readers start when reads wait this long for a device on average, and stop when they hardly do.
 constexpr double kSlowSeconds = 60e-6, kFastSeconds = 20e-6;
 
@@ -35,10 +35,6 @@ long waits_of_this_thread() {
   rusage usage{};
   getrusage(RUSAGE_THREAD, &usage);
   return usage.ru_nvcsw;
-}
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace
@@ -84,7 +80,7 @@ void ReadAhead::stop(const std::function<void()>& interrupted) {
   while (true) {
     {
       MutexLock lock(mutex_);
-      if (reading_ > 0) changed_.wait_for(mutex_, kSlice);
+      if (reading_ > 0) changed_.wait_for(mutex_, kWaitSlice);
       if (reading_ == 0) break;
     }
     if (interrupted) interrupted();

@@ -6,18 +6,11 @@
 #include <new>
 #include <utility>
 
+#include "headrace/base/clock.h"
 #include "headrace/executor/thread_pool.h"
 
 namespace headrace {
-namespace {
-
-constexpr auto kSlice = std::chrono::milliseconds(50);
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-}  // namespace
+namespace {}  // namespace
 
 // Batches whose memory may be used again; those on loan come back when nobody holds them. Each goes
 // to the thread that read it before: memory that lies changed in the other cores' caches is slow to
@@ -102,7 +95,7 @@ std::shared_ptr<StoredBatch> RecordStream::next(const std::function<void()>& int
     {
       MutexLock lock(mutex_);
       if (!running_ || taken_ == batches()) return nullptr;
-      if (!ready_.contains(taken_) && !failure_) changed_.wait_for(mutex_, kSlice);
+      if (!ready_.contains(taken_) && !failure_) changed_.wait_for(mutex_, kWaitSlice);
       if (const auto found = ready_.find(taken_); found != ready_.end()) {
         std::shared_ptr<StoredBatch> batch = std::move(found->second);
         ready_.erase(found);

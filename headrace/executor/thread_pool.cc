@@ -29,7 +29,7 @@ constexpr ErrorCode kForked{
     "child. "
     "Make the loader in the child, and start children by spawn or forkserver, or before the first "
     "loader of the parent."};
-const Register<ErrorCode> registered(kForked);
+const Register<ErrorCode> registered_thread_pool_error(kForked);
 
 constexpr ErrorCode kNoThread{
     "HR0790", ErrorKind::kResource, "the system refused a thread",

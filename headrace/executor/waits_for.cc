@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What next() waits for, in words: the records that threads are at, the longest first.
 #include <algorithm>
-#include <chrono>
 
+#include "headrace/base/clock.h"
 #include "headrace/executor/engine.h"
 
 namespace headrace {
@@ -11,10 +11,6 @@ namespace {
 using Kind = RunActivity::Kind;
 
 constexpr size_t kNamed = 3;  // activities, and records of one
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 struct Doing {
   Kind kind = Kind::kWaits;

@@ -129,7 +129,7 @@ const FormatRecord kArrow{.name = "arrow",
                           .recognizes = is_arrow,
                           .open = open_arrow,
                           .shards = true};
-const Register<FormatRecord> registered(kArrow);
+const Register<FormatRecord> registered_arrow_format(kArrow);
 
 }  // namespace
 }  // namespace headrace

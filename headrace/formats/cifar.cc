@@ -189,7 +189,7 @@ const FormatRecord kCifar{
                 .choices = {"train", "test"}}},
     .recognizes = is_cifar,
     .open = open_cifar};
-const Register<FormatRecord> registered(kCifar);
+const Register<FormatRecord> registered_cifar_format(kCifar);
 
 }  // namespace
 }  // namespace headrace

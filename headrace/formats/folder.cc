@@ -54,7 +54,7 @@ constexpr ErrorCode kNoClassFolders{
 const Register<ErrorCode> registered_no_class_folders(kNoClassFolders);
 
 // Looking a small folder through is quicker than it is worth a file in the cache.
-constexpr int64_t kWorthKeeping = 4096;
+constexpr int64_t kFilesWorthKeeping = 4096;
 
 std::string_view class_of(std::string_view folder) { return folder.substr(0, folder.find('/')); }
 
@@ -206,7 +206,7 @@ FolderListing listing_of(const std::string& root, const Progress& progress,
   const int64_t entries = listing.names.size() + listing.paths.size() + listing.others;
   // A file that cannot be read now may be readable later, and no folder's time tells.
   const bool lasting = listing.unreadable == 0;
-  if (resolved && lasting && entries >= kWorthKeeping)
+  if (resolved && lasting && entries >= kFilesWorthKeeping)
     keep_listing(cache, resolved.get(), listing, began_ns);
   check(listing);
   return listing;
@@ -319,7 +319,7 @@ const FormatRecord kFolder{
     .recognizes = is_folder,
     .open = open_folder,
     .general = true};
-const Register<FormatRecord> registered(kFolder);
+const Register<FormatRecord> registered_folder_format(kFolder);
 
 }  // namespace
 }  // namespace headrace

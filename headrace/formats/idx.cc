@@ -45,11 +45,11 @@ bool begins_as_idx(std::span<const uint8_t> begin) {
          begin[3] >= 1 && begin[3] <= kMostDimensions && begin.size() >= 4u + 4u * begin[3];
 }
 
-std::string name_of_path(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+std::string file_name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 bool is_idx_file(const std::string& path) {
   // Its first bytes are hardly a signature, so the name has to agree.
-  const std::string name = name_of_path(path);
+  const std::string name = file_name_of(path);
   if (name.find("idx") == std::string::npos && name.find("ubyte") == std::string::npos) {
     return false;
   }
@@ -121,7 +121,7 @@ FileArray array_in(const std::string& path) {
 // "train-images-idx3-ubyte.gz" -> "train-labels-idx1-ubyte", as it is there or gzipped; empty:
 // none.
 std::string labels_beside(const std::string& path) {
-  std::string name = name_of_path(path);
+  std::string name = file_name_of(path);
   const std::string folder = path.substr(0, path.size() - name.size());
   const size_t at = name.find("images");
   if (at == std::string::npos) return {};
@@ -180,7 +180,7 @@ const FormatRecord kIdx{
                channels_param()},
     .recognizes = is_idx,
     .open = open_idx};
-const Register<FormatRecord> registered(kIdx);
+const Register<FormatRecord> registered_idx_format(kIdx);
 
 }  // namespace
 }  // namespace headrace

@@ -312,7 +312,7 @@ const FormatRecord kListFile{
     .params = {classes_param()},
     .recognizes = is_list_file,
     .open = open_list_file};
-const Register<FormatRecord> registered(kListFile);
+const Register<FormatRecord> registered_list_file_format(kListFile);
 
 }  // namespace
 }  // namespace headrace

@@ -25,10 +25,10 @@
 namespace headrace {
 namespace {
 
-constexpr std::string_view kMagic = "HRLISTNG";
-constexpr uint64_t kVersion = 1;
-constexpr size_t kChecksumEnd = 24;
-constexpr size_t kLongestPath = 4096;
+constexpr std::string_view kListingMagic = "HRLISTNG";
+constexpr uint64_t kListingVersion = 1;
+constexpr size_t kListingChecksumEnd = 24;
+constexpr size_t kLongestListedPath = 4096;
 
 void write_names(const NameList& list, ByteWriter& out) {
   for (int64_t i = 0; i < list.size(); ++i) out.number(static_cast<uint32_t>(list[i].size()));
@@ -56,12 +56,12 @@ uint64_t checksum(std::span<const uint8_t> bytes) {
 
 // A name that the lister could have found: it stays in its folder.
 bool is_name(std::string_view name) {
-  return !name.empty() && name.size() < kLongestPath && name.front() != '.' &&
+  return !name.empty() && name.size() < kLongestListedPath && name.front() != '.' &&
          name.find('/') == std::string_view::npos && name.find('\0') == std::string_view::npos;
 }
 
 bool is_relative_path(std::string_view path) {
-  if (path.size() >= kLongestPath) return false;
+  if (path.size() >= kLongestListedPath) return false;
   for (;;) {
     const size_t slash = path.find('/');
     if (!is_name(path.substr(0, slash))) return false;
@@ -97,8 +97,8 @@ std::vector<uint8_t> bytes_from_listing(const FolderListing& listing, const std:
   ByteWriter file;
   file.out.reserve(listing.names.bytes().size() + 4 * listing.names.size() +
                    listing.paths.bytes().size() + 28 * listing.folders.size() + 256 + root.size());
-  file.bytes(kMagic);
-  file.number(kVersion);
+  file.bytes(kListingMagic);
+  file.number(kListingVersion);
   file.number(uint64_t{0});
   file.number(picture_rules());
   file.number(uint64_t{root.size()});
@@ -113,17 +113,19 @@ std::vector<uint8_t> bytes_from_listing(const FolderListing& listing, const std:
   }
   write_names(listing.paths, file);
   write_names(listing.names, file);
-  const uint64_t sum = checksum(std::span(file.out).subspan(kChecksumEnd));
-  std::memcpy(file.out.data() + kChecksumEnd - sizeof sum, &sum, sizeof sum);
+  const uint64_t sum = checksum(std::span(file.out).subspan(kListingChecksumEnd));
+  std::memcpy(file.out.data() + kListingChecksumEnd - sizeof sum, &sum, sizeof sum);
   return std::move(file.out);
 }
 
 std::optional<FolderListing> listing_from_bytes(std::span<const uint8_t> bytes,
                                                 const std::string& root) {
   ByteReader file(bytes);
-  if (file.text(kMagic.size()) != kMagic || file.number<uint64_t>() != kVersion) return {};
+  if (file.text(kListingMagic.size()) != kListingMagic ||
+      file.number<uint64_t>() != kListingVersion)
+    return {};
   const auto sum = file.number<uint64_t>();
-  if (!file.good() || sum != checksum(bytes.subspan(kChecksumEnd))) return {};
+  if (!file.good() || sum != checksum(bytes.subspan(kListingChecksumEnd))) return {};
   if (file.number<uint64_t>() != picture_rules()) return {};
   if (file.text(file.number<uint64_t>()) != root) return {};
   FolderListing listing;

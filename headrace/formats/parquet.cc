@@ -9,17 +9,17 @@
 namespace headrace {
 namespace {
 
-const std::vector<std::string_view> kSuffixes = {".parquet", ".pq"};
+const std::vector<std::string_view> kParquetSuffixes = {".parquet", ".pq"};
 
 bool is_parquet(const std::string& path) {
-  return is_shard_path(path, kSuffixes,
+  return is_shard_path(path, kParquetSuffixes,
                        [](const std::string& file) { return file_begins_with(file, "PAR1"); });
 }
 
 SourcePtr open_parquet(const std::string& path, const Arguments& arguments, const Progress&) {
   std::map<std::string, ParamValue> given = host_arguments(arguments);
   given["memory"] = arguments.integer("memory");
-  return open_in_host("parquet", shard_files(path, kSuffixes), given);
+  return open_in_host("parquet", shard_files(path, kParquetSuffixes), given);
 }
 
 const FormatRecord kParquet{
@@ -43,7 +43,7 @@ const FormatRecord kParquet{
     .recognizes = is_parquet,
     .open = open_parquet,
     .shards = true};
-const Register<FormatRecord> registered(kParquet);
+const Register<FormatRecord> registered_parquet_format(kParquet);
 
 }  // namespace
 }  // namespace headrace

@@ -126,7 +126,7 @@ const FormatRecord kPickleRecord{
     .params = {},
     .recognizes = is_pickle,
     .open = refuse};
-const Register<FormatRecord> registered(kPickleRecord);
+const Register<FormatRecord> registered_pickle_format(kPickleRecord);
 
 }  // namespace
 }  // namespace headrace

@@ -44,8 +44,8 @@ constexpr ErrorCode kOtherDataset{
     "`headrace index SOURCE -o FILE`."};
 const Register<ErrorCode> registered_other_dataset(kOtherDataset);
 
-constexpr std::string_view kMagic = "HRROWIDX";
-constexpr uint32_t kVersion = 1;
+constexpr std::string_view kRowIndexMagic = "HRROWIDX";
+constexpr uint32_t kRowIndexVersion = 1;
 constexpr size_t kSumAt = 56, kCheckBytes = 4;
 constexpr int kLengthBits = 20;
 constexpr uint64_t kLargestOffset = uint64_t{1} << (64 - kLengthBits);
@@ -59,8 +59,8 @@ using Slot = std::array<uint64_t, 2>;
 
 Header header_of(const RowIndexKey& key) {
   ByteWriter header;
-  header.bytes(kMagic);
-  header.number(kVersion);
+  header.bytes(kRowIndexMagic);
+  header.number(kRowIndexVersion);
   header.number(uint32_t{0});
   header.number(key.fingerprint);
   header.number(static_cast<uint64_t>(key.records));
@@ -91,17 +91,17 @@ std::span<const uint8_t> bytes_of(const Slot& slot) {
 // Whether the header is this dataset's; else why not.
 Result<void> check(const Header& found, const RowIndexKey& key, const std::string& path) {
   ByteReader in(found);
-  const bool magic = in.text(kMagic.size()) == kMagic;
+  const bool magic = in.text(kRowIndexMagic.size()) == kRowIndexMagic;
   const auto version = in.number<uint32_t>(), flags = in.number<uint32_t>();
   const auto sum = ByteReader(std::span(found).subspan(kSumAt)).number<uint64_t>();
   if (!magic || sum != content_hash(std::span(found).first(kSumAt))) {
     return Error{.code = &kNoRowIndex, .what = path + " is no row index", .where = {.file = path}};
   }
   // Flags are must-understand, and none is known.
-  if (version != kVersion || flags != 0) {
+  if (version != kRowIndexVersion || flags != 0) {
     return Error{.code = &kNoRowIndex,
                  .what = path + " has version " + std::to_string(version) +
-                         ", this reads version " + std::to_string(kVersion),
+                         ", this reads version " + std::to_string(kRowIndexVersion),
                  .where = {.file = path}};
   }
   if (found == header_of(key)) return {};

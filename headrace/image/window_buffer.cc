@@ -7,7 +7,7 @@
 namespace headrace {
 namespace {
 
-ptrdiff_t padded(int samples) { return (ptrdiff_t{samples} + 63) / 64 * 64; }
+ptrdiff_t padded_stride(int samples) { return (ptrdiff_t{samples} + 63) / 64 * 64; }
 
 }  // namespace
 
@@ -15,8 +15,8 @@ void WindowBuffer::begin(int channels, int width, int height) {
   channels_ = channels;
   width_ = width;
   height_ = height;
-  stride_ = padded(width);
-  transposed_stride_ = padded(height);
+  stride_ = padded_stride(width);
+  transposed_stride_ = padded_stride(height);
   kept_.resize(size_t(channels) * height * stride_);
   transposed_.resize(size_t(channels) * width * transposed_stride_);
 }
@@ -47,7 +47,7 @@ void WindowBuffer::free() {
 }
 
 size_t WindowBuffer::working_bytes(int channels, int width, int height) {
-  return channels * (size_t(height) * padded(width) + size_t(width) * padded(height));
+  return channels * (size_t(height) * padded_stride(width) + size_t(width) * padded_stride(height));
 }
 
 }  // namespace headrace

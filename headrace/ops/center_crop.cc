@@ -66,7 +66,7 @@ const OpRecord kCenterCrop{
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<CenterCrop>(size_from(arguments.integers("size")));
     }};
-const Register<OpRecord> registered(kCenterCrop);
+const Register<OpRecord> registered_center_crop(kCenterCrop);
 
 }  // namespace
 }  // namespace headrace

@@ -20,7 +20,7 @@ const OpRecord kCompose{
       const std::vector<Branch>& lists = arguments.branches("transforms");
       if (!lists.empty()) builder.append(lists.front().transforms);
     }};
-const Register<OpRecord> registered(kCompose);
+const Register<OpRecord> registered_compose(kCompose);
 
 }  // namespace
 }  // namespace headrace

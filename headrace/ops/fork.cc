@@ -27,7 +27,7 @@ const OpRecord kFork{
     .expand = [](const Arguments& arguments, const Spec&, PlanBuilder& builder) {
       builder.fork(arguments.text("field"), arguments.branches("branches"));
     }};
-const Register<OpRecord> registered(kFork);
+const Register<OpRecord> registered_fork(kFork);
 
 }  // namespace
 }  // namespace headrace

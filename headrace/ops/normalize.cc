@@ -83,7 +83,7 @@ const OpRecord kNormalize{
                 .fallback = false}},
     .oracle = "torchvision v2's normalize on tensors of the same dtype, bit for bit",
     .make = make};
-const Register<OpRecord> registered(kNormalize);
+const Register<OpRecord> registered_normalize(kNormalize);
 
 }  // namespace
 }  // namespace headrace

@@ -62,7 +62,7 @@ const OpRecord kPad{
       return std::make_unique<Pad>(borders_from("Pad", arguments.integers("padding")),
                                    arguments.numbers("fill"));
     }};
-const Register<OpRecord> registered(kPad);
+const Register<OpRecord> registered_pad(kPad);
 
 }  // namespace
 }  // namespace headrace

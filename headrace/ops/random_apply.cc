@@ -29,7 +29,7 @@ const OpRecord kRandomApply{
       builder.append_with_probability(arguments.number("p"),
                                       arguments.branches("transforms").front().transforms);
     }};
-const Register<OpRecord> registered(kRandomApply);
+const Register<OpRecord> registered_random_apply(kRandomApply);
 
 }  // namespace
 }  // namespace headrace

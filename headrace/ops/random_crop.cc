@@ -70,7 +70,7 @@ class RandomCrop final : public PictureOp {
   const std::vector<double> fill_;
 };
 
-std::unique_ptr<Op> make(const Arguments& arguments) {
+std::unique_ptr<Op> make_random_crop(const Arguments& arguments) {
   const Borders borders = arguments.is_none("padding")
                               ? Borders{}
                               : borders_from("RandomCrop", arguments.integers("padding"));
@@ -122,8 +122,8 @@ const OpRecord kRandomCrop{
         "Pillow's ImageOps.expand and crop, bit for bit; places as torchvision v2's in "
         "distribution",
     .random = true,
-    .make = make};
-const Register<OpRecord> registered(kRandomCrop);
+    .make = make_random_crop};
+const Register<OpRecord> registered_random_crop(kRandomCrop);
 
 }  // namespace
 }  // namespace headrace

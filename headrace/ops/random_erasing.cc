@@ -62,7 +62,7 @@ class RandomErasing final : public PictureOp {
   const std::vector<double> values_;
 };
 
-std::unique_ptr<Op> make(const Arguments& arguments) {
+std::unique_ptr<Op> make_random_erasing(const Arguments& arguments) {
   const std::vector<double>&scale = arguments.numbers("scale"), &ratio = arguments.numbers("ratio");
   if (scale[0] > scale[1]) raise_misfit(kName, "scale must be (smallest, largest)");
   if (ratio[0] > ratio[1]) raise_misfit(kName, "ratio must be (smallest, largest)");
@@ -115,8 +115,8 @@ const OpRecord kRandomErasing{
                 .fallback = false}},
     .oracle = "torchvision v2's erase on tensors, bit for bit; rectangles in distribution",
     .random = true,
-    .make = make};
-const Register<OpRecord> registered(kRandomErasing);
+    .make = make_random_erasing};
+const Register<OpRecord> registered_random_erasing(kRandomErasing);
 
 }  // namespace
 }  // namespace headrace

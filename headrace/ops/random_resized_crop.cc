@@ -37,7 +37,7 @@ class RandomResizedCrop final : public PictureOp {
   const Filter filter_;
 };
 
-std::unique_ptr<Op> make(const Arguments& arguments) {
+std::unique_ptr<Op> make_random_resized_crop(const Arguments& arguments) {
   constexpr std::string_view kName = "RandomResizedCrop";
   require_antialias(kName, arguments);
   const std::vector<double>&scale = arguments.numbers("scale"), &ratio = arguments.numbers("ratio");
@@ -84,8 +84,8 @@ const OpRecord kRandomResizedCrop{
                antialias_param()},
     .oracle = "Pillow's crop and resize, bit for bit; windows as torchvision v2's in distribution",
     .random = true,
-    .make = make};
-const Register<OpRecord> registered(kRandomResizedCrop);
+    .make = make_random_resized_crop};
+const Register<OpRecord> registered_random_resized_crop(kRandomResizedCrop);
 
 }  // namespace
 }  // namespace headrace

@@ -95,7 +95,7 @@ class Resize final : public PictureOp {
   const Filter filter_;
 };
 
-std::unique_ptr<Op> make(const Arguments& arguments) {
+std::unique_ptr<Op> make_resize(const Arguments& arguments) {
   constexpr std::string_view kName = "Resize";
   require_antialias(kName, arguments);
   Target target;
@@ -148,8 +148,8 @@ const OpRecord kResize{
                 .maximum = 1 << 16},
                antialias_param()},
     .oracle = "Pillow's resize, bit for bit; sizes as torchvision v2's",
-    .make = make};
-const Register<OpRecord> registered(kResize);
+    .make = make_resize};
+const Register<OpRecord> registered_resize(kResize);
 
 }  // namespace
 }  // namespace headrace

@@ -38,7 +38,7 @@ class ToDtype final : public PictureOp {
   MapStep of_ids_;  // of a mask, whose values are names and have no range
 };
 
-std::unique_ptr<Op> make(const Arguments& arguments) {
+std::unique_ptr<Op> make_to_dtype(const Arguments& arguments) {
   const DType dtype = arguments.dtype("dtype");
   if (dtype != DType::kUInt8 && dtype != DType::kFloat32 && dtype != DType::kFloat16 &&
       dtype != DType::kBFloat16) {
@@ -67,8 +67,8 @@ const OpRecord kToDtype{
                 .doc = "Whether values are scaled from the old dtype's range to the new one's.",
                 .fallback = false}},
     .oracle = "torchvision v2's to_dtype on tensors, bit for bit",
-    .make = make};
-const Register<OpRecord> registered(kToDtype);
+    .make = make_to_dtype};
+const Register<OpRecord> registered_to_dtype(kToDtype);
 
 }  // namespace
 }  // namespace headrace

@@ -13,7 +13,7 @@ const OpRecord kToImage{.name = "ToImage",
                         .params = {},
                         .oracle = "torchvision v2's ToImage on a decoded picture",
                         .expand = [](const Arguments&, const Spec&, PlanBuilder&) {}};
-const Register<OpRecord> registered(kToImage);
+const Register<OpRecord> registered_to_image(kToImage);
 
 }  // namespace
 }  // namespace headrace

@@ -23,13 +23,13 @@ constexpr ErrorCode kDamaged{
     "other programs can read it."};
 const Register<ErrorCode> registered_damaged(kDamaged);
 
-constexpr ErrorCode kTooLarge{
+constexpr ErrorCode kInflatesTooLarge{
     "HR0423", ErrorKind::kResource, "compressed data expands too far",
     "What is compressed here would take more memory than the cap, or far more than data of records "
     "ever does (a zip bomb). If the file is sound, decompress it once and open the result, which "
     "is "
     "then read record by record and not held in memory."};
-const Register<ErrorCode> registered_too_large(kTooLarge);
+const Register<ErrorCode> registered_inflates_too_large(kInflatesTooLarge);
 
 constexpr size_t kFirstBlock = size_t{64} << 10, kBlock = size_t{1} << 20;
 constexpr uint64_t kFree = uint64_t{64} << 20;  // of output, whatever the ratio
@@ -104,7 +104,7 @@ uint64_t InflateLimits::most(uint64_t stored_bytes) const {
 namespace {
 
 Error too_large(uint64_t stored, uint64_t most, uint64_t offset) {
-  return Error{.code = &kTooLarge,
+  return Error{.code = &kInflatesTooLarge,
                .what = std::to_string(stored) + " compressed bytes expand to more than " +
                        std::to_string(most),
                .where = {.offset = static_cast<int64_t>(offset)},

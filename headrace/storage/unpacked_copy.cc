@@ -51,11 +51,11 @@ constexpr ErrorCode kNotWritten{
     "on another disk. Copies (unpacked-*) may be deleted at any time; they are made again."};
 const Register<ErrorCode> registered_not_written(kNotWritten);
 
-constexpr ErrorCode kTooLarge{
+constexpr ErrorCode kCopyTooLarge{
     "HR0212", ErrorKind::kResource, "packed file expands too far",
     "Unpacked, the file would have far more bytes than data of records ever has for its size (a "
     "\"zip bomb\"), or more than the cap. If it is sound, unpack it yourself and open the result."};
-const Register<ErrorCode> registered_too_large(kTooLarge);
+const Register<ErrorCode> registered_copy_too_large(kCopyTooLarge);
 
 constexpr size_t kInBlock = size_t{1} << 20, kOutBlock = size_t{4} << 20;
 constexpr uint64_t kLookEvery = uint64_t{64} << 20;  // at the room that is left
@@ -333,7 +333,7 @@ class Job {
                                                         ? UINT64_MAX
                                                         : file_.size() * limits_.max_ratio));
     if (used_ > most - std::min(most, written_)) {
-      return Error{.code = &kTooLarge,
+      return Error{.code = &kCopyTooLarge,
                    .what = bytes_text(file_.size()) + " expand to more than " + bytes_text(most),
                    .where = {.file = file_.path(), .offset = static_cast<int64_t>(at_)},
                    .hint = "if that is meant, unpack it yourself and open the result"};

@@ -16,12 +16,12 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kDamaged{
+constexpr ErrorCode kDamagedStream{
     "HR0211", ErrorKind::kData, "damaged packed file",
     "The file is packed (gzip, zlib, Zstandard), and from this place on its bytes make no sense: "
     "it was cut off or changed, or a checksum does not fit. What came out before is used. Copy or "
     "download the file again; `gzip -t` or `zstd -t` tell whether other programs can read it."};
-const Register<ErrorCode> registered_damaged(kDamaged);
+const Register<ErrorCode> registered_damaged_stream(kDamagedStream);
 
 constexpr ErrorCode kNotDone{
     "HR0213", ErrorKind::kUnsupported, "packed in an unusual way",
@@ -154,7 +154,8 @@ class Zstd final : public Unpacker {
 }  // namespace
 
 Error damaged_packing(std::string what) {
-  return {.code = &kDamaged, .what = std::move(what), .hint = "copy or download the file again"};
+  return {
+      .code = &kDamagedStream, .what = std::move(what), .hint = "copy or download the file again"};
 }
 
 std::string_view name_of(Packing packing) {

@@ -10,7 +10,7 @@
 namespace headrace {
 namespace {
 
-constexpr std::string_view kTooLarge = "Decompressed data is larger than allowed";
+constexpr std::string_view kFrameTooLarge = "Decompressed data is larger than allowed";
 constexpr std::string_view kOtherSize = "Decompressed size is not the expected one";
 constexpr size_t kFirstBytes = size_t{256} << 10;  // of output whose size nobody tells
 
@@ -42,7 +42,7 @@ std::string_view decompress_stream(std::span<const uint8_t> bytes, uint64_t most
     filled = to.pos;
     if (moved) continue;
     if (filled < out.size()) return "Src size is incorrect";  // it wants more bytes
-    if (filled == most) return kTooLarge;
+    if (filled == most) return kFrameTooLarge;
     grow(out, std::min<uint64_t>(most, uint64_t{2} * filled + 1));
   }
   out.resize(filled);
@@ -74,7 +74,7 @@ std::string_view zstd_decompress(std::span<const uint8_t> bytes, uint64_t most, 
   const size_t frame = ZSTD_findFrameCompressedSize(bytes.data(), bytes.size());
   if (ZSTD_isError(frame)) return ZSTD_getErrorName(frame);
   const std::optional<uint64_t> size = zstd_content_size(bytes);
-  if (size && *size > most) return kTooLarge;
+  if (size && *size > most) return kFrameTooLarge;
   if (!size || frame != bytes.size()) return decompress_stream(bytes, most, out);
   out.resize(*size);
   return zstd_decompress_into(bytes, {out.data(), out.size()});

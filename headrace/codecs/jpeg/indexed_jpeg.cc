@@ -29,8 +29,8 @@ const Register<ErrorCode> registered_damaged(kDamaged);
 using Bytes = std::span<const uint8_t>;
 
 // docs/indexed-jpeg.md
-constexpr std::array<uint8_t, 4> kMagic = {0x8A, 'H', 'R', 'J'};
-constexpr uint8_t kVersion = 1;
+constexpr std::array<uint8_t, 4> kIndexedMagic = {0x8A, 'H', 'R', 'J'};
+constexpr uint8_t kIndexedVersion = 1;
 constexpr uint8_t kRemade = 1, kCompressed = 2;  // flags; above them the orientation
 constexpr int kOrientationShift = 4;
 constexpr size_t kFixedBytes = 6;
@@ -81,9 +81,9 @@ std::optional<Bytes> take_bytes(Bytes& in, std::optional<size_t> size) {
 Result<Indexed> parse(Bytes bytes) {
   if (!is_indexed_jpeg(bytes) || bytes.size() < kFixedBytes)
     return damaged("its signature is cut off");
-  if (bytes[4] != kVersion) {
+  if (bytes[4] != kIndexedVersion) {
     return damaged("it has version " + std::to_string(bytes[4]) + ", this program knows " +
-                   std::to_string(kVersion));
+                   std::to_string(kIndexedVersion));
   }
   Indexed parts;
   parts.flags = bytes[5];
@@ -107,8 +107,8 @@ std::vector<uint8_t> blob(const Indexed& parts) {
   std::vector<uint8_t> out;
   out.reserve(kFixedBytes + 20 + parts.row_index.size() + parts.remainder.size() +
               parts.jpeg.size());
-  out.assign(kMagic.begin(), kMagic.end());
-  out.push_back(kVersion);
+  out.assign(kIndexedMagic.begin(), kIndexedMagic.end());
+  out.push_back(kIndexedVersion);
   out.push_back(parts.flags);
   const auto append = [&](Bytes bytes) { out.insert(out.end(), bytes.begin(), bytes.end()); };
   put_number(out, parts.row_index.size());
@@ -249,8 +249,8 @@ const Register<CodecRecord> registered_indexed_jpeg(kIndexedJpeg);
 }  // namespace
 
 bool is_indexed_jpeg(Bytes first_bytes) {
-  return first_bytes.size() >= kMagic.size() &&
-         std::equal(kMagic.begin(), kMagic.end(), first_bytes.begin());
+  return first_bytes.size() >= kIndexedMagic.size() &&
+         std::equal(kIndexedMagic.begin(), kIndexedMagic.end(), first_bytes.begin());
 }
 
 Result<std::vector<uint8_t>> index_jpeg(Bytes jpeg) {

@@ -52,7 +52,10 @@ struct Laid {
 };
 
 Laid laid(FileSpec spec) {
-  Laid out{.file = encode(spec), .width = spec.width, .height = spec.height};
+  Laid out;
+  out.file = encode(spec);
+  out.width = spec.width;
+  out.height = spec.height;
   const bool grey = spec.sampling.size() == 1;
   const Factors most = spec.sampling[0];
   out.mcu = 8 * most.v;

@@ -9,7 +9,7 @@ namespace headrace {
 namespace {
 
 // Header: 'R', version, MCUs wide, MCUs high, restart interval (16 bits each, little-endian).
-constexpr uint8_t kMagic = 'R', kVersion = 1;
+constexpr uint8_t kRowIndexMagic = 'R', kRowIndexVersion = 1;
 constexpr size_t kHeaderBytes = 8;
 // An entry: byte offset (32 bits), bit, three predictors (16 bits each).
 constexpr size_t kEntryBytes = 11;
@@ -28,7 +28,8 @@ bool JpegRowIndex::parse(std::span<const uint8_t> bytes, int mcus_wide, int mcus
   clear(mcus_wide, mcus_high, restart_interval);
   if (bytes.size() < kHeaderBytes || (bytes.size() - kHeaderBytes) % kEntryBytes) return false;
   ByteReader in(bytes);
-  if (in.number<uint8_t>() != kMagic || in.number<uint8_t>() != kVersion) return false;
+  if (in.number<uint8_t>() != kRowIndexMagic || in.number<uint8_t>() != kRowIndexVersion)
+    return false;
   if (in.number<uint16_t>() != mcus_wide || in.number<uint16_t>() != mcus_high ||
       in.number<uint16_t>() != restart_interval) {
     return false;
@@ -55,8 +56,8 @@ bool JpegRowIndex::parse(std::span<const uint8_t> bytes, int mcus_wide, int mcus
 std::vector<uint8_t> JpegRowIndex::bytes() const {
   ByteWriter out;
   out.out.reserve(kHeaderBytes + rows_.size() * kEntryBytes);
-  out.number(kMagic);
-  out.number(kVersion);
+  out.number(kRowIndexMagic);
+  out.number(kRowIndexVersion);
   out.number(static_cast<uint16_t>(mcus_wide_));
   out.number(static_cast<uint16_t>(mcus_high_));
   out.number(static_cast<uint16_t>(restart_interval_));

@@ -10,8 +10,8 @@ namespace headrace {
 namespace {
 
 constexpr int kEndOfBlock = 0x00, kSixteenZeros = 0xF0;
-constexpr int kLongestRun = 0x7FFF;  // ends of block that one symbol may stand for (G.1.2.2)
-constexpr int kMostWaiting = 937;    // libjpeg's MAX_CORR_BITS - DCTSIZE2 + 1
+constexpr int kLongestEobRun = 0x7FFF;  // ends of block that one symbol may stand for (G.1.2.2)
+constexpr int kMostWaitingBits = 937;   // libjpeg's MAX_CORR_BITS - DCTSIZE2 + 1
 
 int bits_of(uint32_t magnitude) { return 32 - std::countl_zero(magnitude | 1) - (magnitude == 0); }
 
@@ -90,7 +90,7 @@ class ScanCoder {
       number(table, after_zeros(table, k - before - 1), shown);
       before = k;
     }
-    if (before != scan_.last && ++run_ == kLongestRun) end_run();
+    if (before != scan_.last && ++run_ == kLongestEobRun) end_run();
   }
 
   void ac_refine(const int16_t* block) {
@@ -128,7 +128,7 @@ class ScanCoder {
     }
     if (run == 0 && next > scan_.last && corrections_ == own) return;
     ++run_;
-    if (run_ == kLongestRun || corrections_ > kMostWaiting) end_run();
+    if (run_ == kLongestEobRun || corrections_ > kMostWaitingBits) end_run();
   }
 
   // Before a restart marker, and at the end of the scan.

@@ -30,7 +30,7 @@ namespace {
 
 const Register<ErrorCode> registered_header(kJpegHeader);
 const Register<ErrorCode> registered_no_pixels(kJpegNoPixels);
-const Register<ErrorCode> registered_damaged(kJpegDamaged);
+const Register<ErrorCode> registered_damaged_jpeg(kJpegDamaged);
 
 constexpr ErrorCode kUnsupported{
     "HR0303", ErrorKind::kUnsupported, "unsupported kind of JPEG",
@@ -55,7 +55,7 @@ constexpr ErrorCode kNoMemory{
 const Register<ErrorCode> registered_no_memory(kNoMemory);
 
 // Beside what grows with the picture: modules, tables, the pools' slack.
-constexpr size_t kFixedBytes = size_t{256} << 10;
+constexpr size_t kSessionBytes = size_t{256} << 10;
 
 size_t round_up(size_t value, size_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -227,7 +227,7 @@ Result<void> JpegSession::open(std::span<const uint8_t> bytes) {
   bytes_ = bytes;
   if (bytes.empty()) return Error{.code = &kJpegHeader, .what = "the file is empty"};
   frame_ = read_jpeg_markers(bytes).frame;
-  cinfo_.mem->max_memory_to_use = long(kFixedBytes);
+  cinfo_.mem->max_memory_to_use = long(kSessionBytes);
   const bool read = guarded([this] {
     jpeg_mem_src(&cinfo_, bytes_.data(), static_cast<unsigned long>(bytes_.size()));
     cinfo_.src->resync_to_restart = on_resync;
@@ -312,7 +312,7 @@ Error JpegSession::first_warning() const {
 }
 
 size_t JpegSession::coefficient_bytes() const {
-  size_t bytes = kFixedBytes;
+  size_t bytes = kSessionBytes;
   for (int i = 0; i < cinfo_.num_components; ++i) {
     const jpeg_component_info& component = cinfo_.comp_info[i];
     const size_t wide = round_up(component.width_in_blocks, component.h_samp_factor);
@@ -324,7 +324,7 @@ size_t JpegSession::coefficient_bytes() const {
 
 size_t JpegSession::pixel_bytes() const {
   // Rows of one iMCU row with its context, and of the upsampled group of rows.
-  size_t bytes = kFixedBytes;
+  size_t bytes = kSessionBytes;
   for (int i = 0; i < cinfo_.num_components; ++i) {
     const jpeg_component_info& component = cinfo_.comp_info[i];
     bytes += (size_t(component.width_in_blocks) * DCTSIZE + 64) * component.v_samp_factor *
@@ -336,7 +336,7 @@ size_t JpegSession::pixel_bytes() const {
 }
 
 void JpegSession::limit_memory(size_t bytes) {
-  cinfo_.mem->max_memory_to_use = long(bytes + kFixedBytes);
+  cinfo_.mem->max_memory_to_use = long(bytes + kSessionBytes);
 }
 
 Result<void> JpegSession::start() {

@@ -12,7 +12,7 @@
 namespace headrace {
 namespace {
 
-constexpr int kZstdLevel = 9;
+constexpr int kCoefficientLevel = 9;
 // A remainder that swells more than this is stored as it is, and refused when it is read: nobody
 // should get memory by asking.
 constexpr size_t kMaxSwelling = 1024;
@@ -105,7 +105,7 @@ void put_lengths(const std::vector<uint32_t>& lengths, std::vector<uint8_t>& out
 
 void put_remainder(std::span<const uint8_t> remainder, std::vector<uint8_t>& out) {
   put(out, 28, static_cast<uint32_t>(remainder.size()));
-  const std::vector<uint8_t> small = zstd_compressed(remainder, kZstdLevel);
+  const std::vector<uint8_t> small = zstd_compressed(remainder, kCoefficientLevel);
   if (!small.empty() && small.size() < remainder.size() &&
       small.size() >= remainder.size() / kMaxSwelling) {
     out[9] |= kCompressedRemainder;

@@ -215,7 +215,7 @@ const FormatRecord kCoco{
          outside_param()},
     .recognizes = is_coco,
     .open = open_coco};
-const Register<FormatRecord> registered(kCoco);
+const Register<FormatRecord> registered_coco_format(kCoco);
 
 }  // namespace
 }  // namespace headrace

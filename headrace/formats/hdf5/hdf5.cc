@@ -345,7 +345,7 @@ const FormatRecord kHdf5{
     .recognizes = is_hdf5,
     .open = open_hdf5,
     .shards = true};
-const Register<FormatRecord> registered(kHdf5);
+const Register<FormatRecord> registered_hdf5_format(kHdf5);
 
 }  // namespace
 }  // namespace headrace

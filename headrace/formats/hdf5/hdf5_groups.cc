@@ -13,7 +13,7 @@ namespace headrace {
 namespace {
 
 constexpr size_t kMostLinks = size_t{1} << 20;  // of a file
-constexpr int kDeepestTree = 32, kMostSoftLinks = 16;
+constexpr int kDeepestGroupTree = 32, kMostSoftLinks = 16;
 constexpr size_t kLongestPath = 4096;
 constexpr uint64_t kLinkBytes = sizeof(Hdf5Link);
 
@@ -68,8 +68,8 @@ class SymbolTable {
     const std::span<const uint8_t> signature = in.bytes(4);
     const uint8_t type = in.u8(), found_level = in.u8();
     const uint16_t count = in.u16();
-    if (std::memcmp(signature.data(), "TREE", 4) != 0 || type != 0 || found_level > kDeepestTree ||
-        (level >= 0 && found_level != level)) {
+    if (std::memcmp(signature.data(), "TREE", 4) != 0 || type != 0 ||
+        found_level > kDeepestGroupTree || (level >= 0 && found_level != level)) {
       file_.damaged(address, "a group's table that is no B-tree of names");
     }
     const uint64_t pair = file_.length_bytes() + file_.address_bytes();

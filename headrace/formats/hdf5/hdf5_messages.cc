@@ -6,7 +6,7 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kMostDimensions = 32, kMostFilters = 32, kMostValues = 1024;
+constexpr size_t kMostSpaceDimensions = 32, kMostFilters = 32, kMostValues = 1024;
 
 class LayoutParser {
  public:
@@ -102,7 +102,8 @@ class LayoutParser {
 
   // The last dimension is the size of an element.
   void take_chunk(uint8_t dimensions, int width) {
-    if (dimensions < 2 || dimensions > kMostDimensions + 1) bad("with chunks of no dimensions");
+    if (dimensions < 2 || dimensions > kMostSpaceDimensions + 1)
+      bad("with chunks of no dimensions");
     for (int i = 0; i < dimensions; ++i) out_.chunk.push_back(in_.number(width));
     if (!in_.good()) bad("that is cut off");
     if (std::count(out_.chunk.begin(), out_.chunk.end(), 0) > 0) bad("with empty chunks");
@@ -129,7 +130,7 @@ Hdf5Space hdf5_space(const Hdf5File& file, const Hdf5Object& object) {
   if (!message) file.damaged(object.address(), "a dataset without a shape");
   Hdf5Cursor in = file.cursor(message->bytes);
   const uint8_t version = in.u8(), rank = in.u8(), flags = in.u8(), type = in.u8();
-  if (version < 1 || version > 2 || rank > kMostDimensions) {
+  if (version < 1 || version > 2 || rank > kMostSpaceDimensions) {
     file.damaged(message->address, "a shape of version " + std::to_string(version) + " with " +
                                        std::to_string(rank) + " dimensions");
   }

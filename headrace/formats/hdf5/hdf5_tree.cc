@@ -9,11 +9,11 @@
 namespace headrace {
 namespace {
 
-constexpr int kDeepest = 32;
-constexpr uint64_t kPrefix = 6, kChecksum = 4;  // signature, version, type
+constexpr int kDeepestV2Tree = 32;
+constexpr uint64_t kNodePrefix = 6, kNodeChecksum = 4;  // signature, version, type
 
 // Bytes that the largest of the numbers takes.
-int width_of(uint64_t largest) {
+int count_width(uint64_t largest) {
   int bytes = 1;
   while (largest >>= 8) ++bytes;
   return bytes;
@@ -31,7 +31,7 @@ class Tree {
   Tree(const Hdf5File& file, uint64_t address, std::span<const uint8_t> types,
        const std::function<void(uint8_t, std::span<const uint8_t>)>& use)
       : file_(file), use_(use) {
-    const uint64_t bytes = 16 + file.address_bytes() + 2 + file.length_bytes() + kChecksum;
+    const uint64_t bytes = 16 + file.address_bytes() + 2 + file.length_bytes() + kNodeChecksum;
     const std::vector<uint8_t> header = file.read_checked(address, bytes, "BTHD", "a B-tree");
     Hdf5Cursor in = file.cursor(std::span(header).subspan(4));
     const uint8_t version = in.u8();
@@ -47,7 +47,7 @@ class Tree {
     const uint64_t root = in.address();
     const uint16_t records = in.u16();
     left_ = in.length();
-    if (node_bytes_ < 64 || record_bytes_ < 4 || depth_ > kDeepest) {
+    if (node_bytes_ < 64 || record_bytes_ < 4 || depth_ > kDeepestV2Tree) {
       file.damaged(address, "a B-tree of impossible sizes");
     }
     measure(address);
@@ -58,9 +58,9 @@ class Tree {
  private:
   void measure(uint64_t address) {
     levels_.resize(depth_ + 1);
-    const uint64_t room = node_bytes_ - kPrefix - kChecksum;
+    const uint64_t room = node_bytes_ - kNodePrefix - kNodeChecksum;
     levels_[0].records = levels_[0].below = room / record_bytes_;
-    count_width_ = width_of(levels_[0].records);
+    count_width_ = count_width(levels_[0].records);
     for (size_t level = 1; level < levels_.size(); ++level) {
       const Level& under = levels_[level - 1];
       const uint64_t pointer = pointer_bytes(level);
@@ -73,7 +73,7 @@ class Tree {
         below = UINT64_MAX;
       }
       here.below = below;
-      here.below_width = width_of(below);
+      here.below_width = count_width(below);
     }
   }
 
@@ -87,11 +87,11 @@ class Tree {
       file_.damaged(address, "a B-tree node with too many records");
     const bool leaf = level == 0;
     const uint64_t pointers = leaf ? 0 : (records + 1) * pointer_bytes(level);
-    const uint64_t bytes = kPrefix + records * record_bytes_ + pointers + kChecksum;
+    const uint64_t bytes = kNodePrefix + records * record_bytes_ + pointers + kNodeChecksum;
     const std::vector<uint8_t> node =
         file_.read_checked(address, bytes, leaf ? "BTLF" : "BTIN", "a B-tree node");
     if (node[4] != 0 || node[5] != type_) file_.damaged(address, "a node of another B-tree");
-    const std::span<const uint8_t> values = std::span(node).subspan(kPrefix);
+    const std::span<const uint8_t> values = std::span(node).subspan(kNodePrefix);
     Hdf5Cursor in = file_.cursor(values.subspan(records * record_bytes_, pointers));
     for (uint64_t i = 0; i <= records; ++i) {
       if (!leaf) {

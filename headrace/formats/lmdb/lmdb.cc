@@ -252,7 +252,7 @@ const FormatRecord kLmdb{
     .recognizes = is_lmdb,
     .open = open_lmdb,
     .shards = true};
-const Register<FormatRecord> registered(kLmdb);
+const Register<FormatRecord> registered_lmdb_format(kLmdb);
 
 }  // namespace
 }  // namespace headrace

@@ -19,7 +19,7 @@
 namespace headrace {
 namespace {
 
-enum : uint32_t { kChannels = 1, kHeight, kWidth, kData, kLabel, kFloats, kEncoded };
+enum : uint32_t { kChannels = 1, kHeight, kWidth, kData, kLabel, kFloatData, kEncoded };
 enum class Form : uint8_t { kEncodedPicture, kPixels, kFloatArray };
 
 struct Datum {
@@ -38,7 +38,7 @@ bool is_known(const ProtoReader& in) {
   switch (in.field()) {
     case kData:
       return in.is(ProtoType::kBytes);
-    case kFloats:
+    case kFloatData:
       return in.is(ProtoType::kFixed32) || (in.is(ProtoType::kBytes) && in.bytes().size() % 4 == 0);
     default:
       return in.field() <= kEncoded && in.is(ProtoType::kVarint);
@@ -63,7 +63,7 @@ Result<Datum> datum_from(ValueBytes value, bool strict) {
         out.label = int32_from(in.number());
         out.has_label = true;
         break;
-      case kFloats:
+      case kFloatData:
         out.floats += in.is(ProtoType::kFixed32) ? 1 : in.bytes().size() / 4;
         break;
       case kEncoded:
@@ -200,7 +200,7 @@ class DatumValues final : public LmdbValues {
     out.resize(count * sizeof(float));
     uint8_t* to = out.data();
     for (ProtoReader in(value); in.next();) {
-      if (in.field() != kFloats) continue;
+      if (in.field() != kFloatData) continue;
       std::memcpy(to, in.bytes().data(), in.bytes().size());
       to += in.bytes().size();
     }

@@ -228,7 +228,7 @@ const FormatRecord kManifest{
                classes_param()},
     .recognizes = is_manifest,
     .open = open_manifest};
-const Register<FormatRecord> registered(kManifest);
+const Register<FormatRecord> registered_manifest_format(kManifest);
 
 }  // namespace
 }  // namespace headrace

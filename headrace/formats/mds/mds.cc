@@ -274,7 +274,7 @@ const FormatRecord kMds{
                        "that they may be pickles."}},
     .recognizes = is_mds,
     .open = open_mds};
-const Register<FormatRecord> registered(kMds);
+const Register<FormatRecord> registered_mds_format(kMds);
 
 }  // namespace
 }  // namespace headrace

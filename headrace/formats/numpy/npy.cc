@@ -176,7 +176,7 @@ const FormatRecord kNpy{
     .recognizes = is_npy,
     .open = open_npy,
     .shards = true};
-const Register<FormatRecord> registered(kNpy);
+const Register<FormatRecord> registered_npy_format(kNpy);
 
 }  // namespace
 }  // namespace headrace

@@ -95,7 +95,7 @@ const FormatRecord kNpz{
     .params = {array_fields_param(), channels_param()},
     .recognizes = is_npz,
     .open = open_npz};
-const Register<FormatRecord> registered(kNpz);
+const Register<FormatRecord> registered_npz_format(kNpz);
 
 }  // namespace
 }  // namespace headrace

@@ -371,7 +371,7 @@ const FormatRecord kPack{
     .recognizes = is_pack,
     .open = open_source_of_pack,
     .knows_kinds = true};
-const Register<FormatRecord> registered(kPack);
+const Register<FormatRecord> registered_pack_source_format(kPack);
 
 }  // namespace
 }  // namespace headrace

@@ -28,7 +28,7 @@ constexpr ErrorCode kOtherBytes{
     "not concerned. `headrace scan` lists all that are damaged."};
 const Register<ErrorCode> registered_other_bytes(kOtherBytes);
 
-constexpr size_t kWaitingBytes = size_t{16} << 20;
+constexpr size_t kUnpackWaitingBytes = size_t{16} << 20;
 constexpr std::string_view kManifest = "labels.jsonl";
 
 // What one record gives beside its files.
@@ -115,7 +115,7 @@ class Unpacking {
     if (!folders_say_it_all(pack_)) manifest.emplace(folder_, std::string(kManifest));
     std::vector<std::unique_ptr<GrowingFile>> arrays;
     for (size_t field : arrays_) arrays.push_back(begin_array(header_.schema[field]));
-    InOrder<Unpacked> order(0, size_, kWaitingBytes * static_cast<size_t>(threads));
+    InOrder<Unpacked> order(0, size_, kUnpackWaitingBytes * static_cast<size_t>(threads));
     order.run(
         threads, [this] { return worker(); },
         [](const Unpacked& record) {

@@ -272,7 +272,7 @@ const FormatRecord kRecordIo{
     .recognizes = &recognizes,
     .open = &open,
     .shards = true};
-const Register<FormatRecord> registered(kRecordIo);
+const Register<FormatRecord> registered_recordio_format(kRecordIo);
 
 }  // namespace
 }  // namespace headrace

@@ -258,7 +258,7 @@ const FormatRecord kTfRecord{
     .recognizes = &recognizes,
     .open = &open,
     .shards = true};
-const Register<FormatRecord> registered(kTfRecord);
+const Register<FormatRecord> registered_tfrecord_format(kTfRecord);
 
 }  // namespace
 }  // namespace headrace

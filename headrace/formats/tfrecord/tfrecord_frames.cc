@@ -29,7 +29,7 @@ constexpr ErrorCode kBadChecksum{
 const Register<ErrorCode> registered_bad_checksum(kBadChecksum);
 
 constexpr uint64_t kReportEvery = uint64_t{4} << 20;
-constexpr size_t kLookedAt = 64;
+constexpr size_t kFramesLookedAt = 64;
 
 template <class Number>
 Number number_in(std::span<const uint8_t> bytes, size_t at) {
@@ -139,8 +139,8 @@ Result<bool> take_tfrecord_index(const File& file, std::string_view text, Contai
     extents.push_back(extent);
   }
   if (end != file.size()) return false;
-  for (size_t i = 0; i < std::min(kLookedAt, extents.size()); ++i) {
-    const Extent& extent = extents[i * extents.size() / std::min(kLookedAt, extents.size())];
+  for (size_t i = 0; i < std::min(kFramesLookedAt, extents.size()); ++i) {
+    const Extent& extent = extents[i * extents.size() / std::min(kFramesLookedAt, extents.size())];
     std::array<uint8_t, kTfHeaderBytes> header;
     if (Result<void> read = file.read(extent.offset, header); !read) return std::move(read.error());
     uint64_t length = 0;

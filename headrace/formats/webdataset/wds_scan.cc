@@ -9,7 +9,7 @@
 namespace headrace {
 namespace {
 
-constexpr uint64_t kReportEvery = uint64_t{4} << 20;
+constexpr uint64_t kReportEveryMembers = uint64_t{4} << 20;
 
 class Scan {
  public:
@@ -39,7 +39,7 @@ class Scan {
       Result<bool> more = walker.next(member);
       if (!more) return damage(more.error(), member);
       if (!*more) break;
-      if (member.begin >= reported + kReportEvery) passed(reported = member.begin);
+      if (member.begin >= reported + kReportEveryMembers) passed(reported = member.begin);
       add(member);
     }
     const Error* cut = files_.damage_of(file_.path());

@@ -241,7 +241,7 @@ const FormatRecord kWebDataset{
     .recognizes = is_webdataset,
     .open = open_webdataset,
     .shards = true};
-const Register<FormatRecord> registered(kWebDataset);
+const Register<FormatRecord> registered_webdataset_format(kWebDataset);
 
 }  // namespace
 }  // namespace headrace
