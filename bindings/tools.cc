@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small things of the engine that tools in Python need as well.
+#include <sched.h>
+
+#include <optional>
+#include <vector>
+
 #include "bindings/bindings.h"
 #include "headrace/base/cores.h"
 #include "headrace/storage/crc32c.h"
@@ -19,6 +24,18 @@ void bind_tools(nb::module_& module) {
   module.def(
       "allowed_cores", [] { return allowed_cores().count(); },
       "Cores that this process may use, by affinity and by its cgroup's quota.");
+  module.def(
+      "cores_beyond_inherited",
+      [] {
+        std::vector<size_t> numbers;
+        const std::optional<cpu_set_t> cores = cores_beyond_inherited();
+        for (size_t core = 0; cores && core < CPU_SETSIZE; ++core) {
+          if (CPU_ISSET(core, &*cores)) numbers.push_back(core);
+        }
+        return numbers;
+      },
+      "Cores for a process that is started here, where it would inherit the one that OpenMP has "
+      "bound this thread to; else none.");
 }
 
 }  // namespace headrace::python

@@ -8,6 +8,7 @@ the steps, by pickle. Arrays cross in shared memory without a name (shared_block
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing.process
 import multiprocessing.spawn
 import multiprocessing.util
@@ -87,8 +88,11 @@ class Worker:
                 _command(theirs.fileno(), lifeline),
                 stdin=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(), lifeline),
-                env={"OMP_NUM_THREADS": "1", **os.environ},
+                env=_environment(),
             )
+            if cores := _core.cores_beyond_inherited():
+                with contextlib.suppress(OSError):  # gone already, which await_ready tells
+                    os.sched_setaffinity(self.process.pid, cores)
             descriptors = [setup.descriptor, outgoing.descriptor, incoming.descriptor]
             socket.send_fds(ours, [b"\0"], descriptors)
         except BaseException:
@@ -358,6 +362,12 @@ def _main_module() -> dict[str, Any]:
     elif file is not None and os.path.exists(os.path.join(original or "", file)):
         data[_MAIN_KEYS[1]] = os.path.normpath(os.path.join(original or "", file))
     return data
+
+
+def _environment() -> dict[str, str]:
+    # OpenMP is not to bind a worker: each would take the first core for its own.
+    kept = {k: v for k, v in os.environ.items() if k not in ("GOMP_CPU_AFFINITY", "KMP_AFFINITY")}
+    return {"OMP_NUM_THREADS": "1", **kept, "OMP_PROC_BIND": "false"}
 
 
 def _command(end: int, lifeline: int) -> list[str]:
