@@ -57,7 +57,10 @@ std::deque<HostBatch> divide(const Batch& batch, const LoaderState& state, int64
 }  // namespace
 
 SharedBatches::SharedBatches(std::shared_ptr<Loader> loader, int parts, int most_ahead)
-    : loader_(std::move(loader)), most_ahead_(most_ahead), waiting_(static_cast<size_t>(parts)) {
+    : loader_(std::move(loader)),
+      parts_(parts),
+      most_ahead_(most_ahead),
+      waiting_(static_cast<size_t>(parts)) {
   loader_->prepare();
 }
 
@@ -96,7 +99,7 @@ bool SharedBatches::take_one(const std::function<bool()>& stopping) {
     const std::optional<Batch> batch = loader_->next([&] {
       if (stopping()) throw Stopped{};
     });
-    if (batch) divided = divide(*batch, loader_->state(), static_cast<int64_t>(waiting_.size()));
+    if (batch) divided = divide(*batch, loader_->state(), parts_);
   } catch (const Stopped&) {
     stopped = true;
   } catch (...) {

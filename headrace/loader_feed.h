@@ -36,7 +36,7 @@ class SharedBatches {
  private:
   bool take_one(const std::function<bool()>& stopping) EXCLUDES_LOCK(mutex_);
   const std::shared_ptr<Loader> loader_;
-  const int most_ahead_;
+  const int parts_, most_ahead_;
   Mutex mutex_;
   Condition changed_;
   bool taking_ GUARDED_BY(mutex_) = false;  // one thread asks the loader, without the lock
