@@ -18,8 +18,9 @@ struct UnpackedFiles {
   std::vector<std::string> paths;       // to read: files as they are, and copies
   std::vector<std::string> names;       // as the caller knows them
   std::map<std::string, Error> damage;  // by path: why a copy ends before its file does
+  std::shared_ptr<CopiesInUse> copies;  // holds them where they are; null where nothing is packed
 
-  // For reading; errors name the files as the caller knows them.
+  // For reading; errors name the files as the caller knows them, and copies stay where they are.
   std::unique_ptr<FileSet> file_set() const;
   const Error* damage_of(const std::string& path) const;
 };
@@ -28,8 +29,8 @@ struct UnpackedFiles {
 // plain container.
 using IsPlain = bool (*)(std::span<const uint8_t> first_bytes);
 
-// Throws Exception: HR0201..HR0205, HR0209, HR0210, HR0212, what `progress`
-// throws.
+// Throws Exception: HR0201..HR0205, HR0209, HR0210, HR0212, HR0279, what
+// `progress` throws.
 UnpackedFiles unpacked_files(std::vector<std::string> paths, IsPlain is_plain,
                              const Progress& progress,
                              const CacheDirectory& cache = CacheDirectory::of_user());

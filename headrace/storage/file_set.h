@@ -18,6 +18,8 @@
 
 namespace headrace {
 
+class CopiesInUse;
+
 class FileSet {
  public:
   static constexpr size_t kMostOpen = 256;
@@ -36,6 +38,9 @@ class FileSet {
   const std::string& shown(size_t file) const {
     return shown_.empty() ? paths_[file] : shown_[file];
   }
+  // Holds those of the files that are copies in the cache where they are, as long as the set lives.
+  void keep(std::shared_ptr<const CopiesInUse> copies) { copies_ = std::move(copies); }
+  const CopiesInUse* copies() const { return copies_.get(); }  // null where there are none
   const FileIdentity& identity(size_t file) const { return identities_[file]; }
   uint64_t total_bytes() const;
 
@@ -60,6 +65,7 @@ class FileSet {
 
   std::vector<std::string> paths_, shown_;
   std::vector<FileIdentity> identities_;
+  std::shared_ptr<const CopiesInUse> copies_;
   size_t most_open_;
   std::unique_ptr<Slot[]> slots_;
   mutable std::atomic<uint64_t> clock_{0};

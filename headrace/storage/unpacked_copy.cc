@@ -2,8 +2,6 @@
 #include "headrace/storage/unpacked_copy.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -13,18 +11,19 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "headrace/base/byte_stream.h"
+#include "headrace/base/mutex.h"
 #include "headrace/base/registry.h"
 #include "headrace/storage/about_copy.h"
+#include "headrace/storage/copy_eviction.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/file_times.h"
 #include "headrace/storage/growing_file.h"
+#include "headrace/storage/makers_lock.h"
 
 // Beside the copy "unpacked-NAME" lies "unpacked-NAME.about" (about_copy.h). NAME is made from the
 // path and the file's identity. Its first and last bytes are compared, too: streams end with a
@@ -47,8 +46,9 @@ const Register<ErrorCode> registered_no_cache(kNoCache);
 constexpr ErrorCode kNotWritten{
     "HR0210", ErrorKind::kStorage, "cannot unpack into the cache folder",
     "The unpacked copy of a packed file could not be written into the user's cache folder: the "
-    "disk is full, or the folder may not be written. Make room, or set HEADRACE_CACHE to a folder "
-    "on another disk. Copies (unpacked-*) may be deleted at any time; they are made again."};
+    "disk is full, HEADRACE_CACHE_LIMIT is reached by copies in use, or the folder may not be "
+    "written. Make room, raise the limit, or set HEADRACE_CACHE to a folder on another disk. "
+    "Copies (unpacked-*) that nobody uses go by themselves; they are made again when wanted."};
 const Register<ErrorCode> registered_not_written(kNotWritten);
 
 constexpr ErrorCode kCopyTooLarge{
@@ -61,16 +61,6 @@ constexpr size_t kInBlock = size_t{1} << 20, kOutBlock = size_t{4} << 20;
 constexpr uint64_t kLookEvery = uint64_t{64} << 20;  // at the room that is left
 
 using Passed = std::function<void(uint64_t)>;
-
-std::string bytes_text(uint64_t bytes) {
-  char text[32];
-  if (bytes < 10'000'000) {
-    std::snprintf(text, sizeof text, "%llu bytes", static_cast<unsigned long long>(bytes));
-  } else {
-    std::snprintf(text, sizeof text, "%.1f GB", double(bytes) / 1e9);
-  }
-  return text;
-}
 
 Error not_written(const std::string& path, const CacheDirectory& cache, std::string why) {
   return {.code = &kNotWritten,
@@ -100,19 +90,14 @@ class RunningHash {
   XXH3_state_t state_;
 };
 
-Result<std::string> name_of_copy(const File& file) {
-  Result<FileIdentity> identity = file.identity();
-  if (!identity) return std::move(identity.error());
+std::string name_for(const std::string& path, const FileIdentity& identity) {
   ByteWriter out;
-  out.bytes(file.path());
-  out.number(identity->device);
-  out.number(identity->inode);
-  out.number(identity->size);
-  out.number(identity->modified_ns);
-  char name[40];
-  std::snprintf(name, sizeof name, "unpacked-%016llx",
-                static_cast<unsigned long long>(hash_of(out.out)));
-  return std::string(name);
+  out.bytes(path);
+  out.number(identity.device);
+  out.number(identity.inode);
+  out.number(identity.size);
+  out.number(identity.modified_ns);
+  return name_of_copy(hash_of(out.out));
 }
 
 // To be asked before the file is unpacked: a change meanwhile shows.
@@ -135,7 +120,8 @@ struct Wanted {
   const File& file;
   const PackedState packed;
   const std::string name;
-  const CacheDirectory& cache;
+  CopiesInUse& copies;
+  const CacheDirectory& cache = copies.cache();
 
   std::string path() const { return cache.path_of(name); }
   std::string about() const { return name + ".about"; }
@@ -156,6 +142,7 @@ std::optional<AboutCopy> about_kept(const Wanted& wanted) {
 std::optional<UnpackedCopy> kept_copy(const Wanted& wanted) {
   std::optional<AboutCopy> about = about_kept(wanted);
   if (!about || state_of_copy(wanted.path()) != about->copy) return {};
+  note_opened(wanted.cache, wanted.name);
   return UnpackedCopy{.path = wanted.path(), .damage = std::move(about->damage)};
 }
 
@@ -186,63 +173,19 @@ std::optional<UnpackedCopy> proven_copy(const Wanted& wanted, const Passed& pass
   return UnpackedCopy{.path = wanted.path(), .damage = std::move(about->damage)};
 }
 
-// --- One process at a time -----------------------------------------------------------------------
-
-// Held by whoever makes a copy. Where files cannot be locked it holds nothing, and processes may
-// make the same copy twice, which costs time and no more.
-class MakersLock {
- public:
-  MakersLock(std::string path, const Passed& passed) : path_(std::move(path)) {
-    for (;;) {
-      descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-      if (descriptor_ < 0) return;
-      while (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
-        if (errno != EWOULDBLOCK && errno != EINTR) return;
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
-        try {
-          if (passed) passed(0);
-        } catch (...) {
-          ::close(descriptor_);
-          throw;
-        }
-      }
-      struct stat mine{}, named{};
-      const bool same = ::fstat(descriptor_, &mine) == 0 && ::stat(path_.c_str(), &named) == 0 &&
-                        mine.st_ino == named.st_ino && mine.st_dev == named.st_dev;
-      held_ = true;
-      if (same) return;
-      release();  // its holder was done, and has removed it
-    }
-  }
-  ~MakersLock() {
-    if (held_) ::unlink(path_.c_str());
-    release();
-  }
-  MakersLock(const MakersLock&) = delete;
-  MakersLock& operator=(const MakersLock&) = delete;
-
- private:
-  void release() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-    descriptor_ = -1;
-    held_ = false;
-  }
-  std::string path_;
-  int descriptor_ = -1;
-  bool held_ = false;
-};
-
 // --- Unpacking -----------------------------------------------------------------------------------
 
 class Job {
  public:
-  Job(const Wanted& wanted, Packing packing, const Passed& passed, const UnpackLimits& limits)
+  Job(const Wanted& wanted, Packing packing, const Passed& passed, const UnpackLimits& limits,
+      std::optional<uint64_t> cache_limit)
       : wanted_(wanted),
         file_(wanted.file),
         packing_(packing),
         cache_(wanted.cache),
         passed_(passed),
         limits_(limits),
+        cache_limit_(cache_limit),
         unpacker_(Unpacker::make(packing)),
         in_(std::min<uint64_t>(kInBlock, std::max<uint64_t>(wanted.file.size(), 1))),
         out_(kOutBlock) {}
@@ -250,9 +193,10 @@ class Job {
   Result<UnpackedCopy> run() {
     copy_ = GrowingFile::create(wanted_.path());
     if (!copy_) return not_written(file_.path(), cache_, errno);
-    if (Result<void> room = look_for_room(file_.size()); !room) return std::move(room.error());
+    if (Result<void> room = make_room(file_.size()); !room) return std::move(room.error());
     if (Result<void> done = unpack_all(); !done) return std::move(done.error());
     if (Result<void> rest = write_out(); !rest) return std::move(rest.error());
+    if (Result<void> room = make_room(0); !room) return std::move(room.error());
     if (Result<void> kept = keep(); !kept) return std::move(kept.error());
     return UnpackedCopy{.path = wanted_.path(), .damage = std::move(damage_)};
   }
@@ -340,7 +284,7 @@ class Job {
     }
     if (written_ + used_ >= looked_ + kLookEvery) {
       looked_ = written_ + used_;
-      if (Result<void> room = look_for_room(used_); !room) return room;
+      if (Result<void> room = make_room(used_); !room) return room;
     }
     if (!copy_->write(written_, std::span(out_.data(), used_))) {
       return not_written(file_.path(), cache_, errno);
@@ -351,15 +295,60 @@ class Job {
     return {};
   }
 
-  Result<void> look_for_room(uint64_t bytes) const {
-    struct statvfs disk{};
-    if (::statvfs(cache_.path().c_str(), &disk) != 0) return {};
-    const uint64_t free = uint64_t{disk.f_bavail} * disk.f_frsize;
-    if (free >= bytes && free - bytes >= limits_.leave_free) return {};
-    return not_written(file_.path(), cache_,
-                       "its disk has " + bytes_text(free) + " free, after " + bytes_text(written_) +
-                           " of the copy");
+  // For so many bytes more. Copies that nobody uses are deleted for it.
+  Result<void> make_room(uint64_t bytes) {
+    static Mutex one_at_a_time;  // so that threads do not delete for each other's need
+    MutexLock lock(one_at_a_time);
+    if (Result<void> below = stay_below_limit(bytes); !below) return below;
+    return leave_free(bytes);
   }
+
+  Result<void> stay_below_limit(uint64_t bytes) {
+    if (!cache_limit_) return {};
+    const auto over = [&] {
+      uint64_t all = written_ + bytes;
+      for (const KeptCopy& copy : kept_copies(cache_)) all += copy.name == name() ? 0 : copy.bytes;
+      return all - std::min(all, *cache_limit_);
+    };
+    if (written_ + bytes <= *cache_limit_) {
+      const uint64_t too_many = over();
+      if (too_many == 0) return {};
+      delete_unused(too_many);
+      if (over() == 0) return {};
+    }
+    Error error = not_written(file_.path(), cache_,
+                              "with the copies that are in use it would have more bytes than "
+                              "HEADRACE_CACHE_LIMIT, " +
+                                  bytes_text(*cache_limit_));
+    error.hint = "raise the limit, or close what uses the other copies";
+    return error;
+  }
+
+  Result<void> leave_free(uint64_t bytes) {
+    struct statvfs disk{};
+    const auto look = [&] { return ::statvfs(cache_.path().c_str(), &disk) == 0; };
+    const auto free = [&] { return uint64_t{disk.f_bavail} * disk.f_frsize; };
+    if (!look()) return {};
+    uint64_t wished = limits_.leave_free;
+    if (!cache_limit_) {
+      const double share = double(disk.f_blocks) * double(disk.f_frsize) * limits_.wish_free;
+      wished = std::max(wished, static_cast<uint64_t>(share));
+    }
+    if (free() < bytes + wished) {
+      delete_unused(bytes + wished - free());
+      if (!look()) return {};
+    }
+    if (free() >= bytes && free() - bytes >= limits_.leave_free) return {};
+    return not_written(file_.path(), cache_,
+                       "its disk has " + bytes_text(free()) + " free, after " +
+                           bytes_text(written_) + " of the copy");
+  }
+
+  void delete_unused(uint64_t bytes) {
+    wanted_.copies.count_deleted(delete_unused_copies(cache_, bytes));
+  }
+
+  const std::string& name() const { return wanted_.name; }
 
   // The copy gets its name, then the file that says that it is whole.
   Result<void> keep() {
@@ -392,6 +381,7 @@ class Job {
   const CacheDirectory& cache_;
   const Passed& passed_;
   const UnpackLimits limits_;
+  const std::optional<uint64_t> cache_limit_;
   std::unique_ptr<Unpacker> unpacker_;
   std::unique_ptr<GrowingFile> copy_;
   Buffer in_, out_;
@@ -408,11 +398,16 @@ class Job {
 
 }  // namespace
 
-Result<UnpackedCopy> unpacked_copy(const std::string& path, Packing packing, const Passed& passed,
-                                   const UnpackLimits& limits, const CacheDirectory& cache) {
+void hold_copy(const std::string& path, CopiesInUse& copies) {
+  const Result<FileIdentity> identity = identity_of(path);
+  if (identity) copies.hold(name_for(path, *identity));
+}
+
+Result<UnpackedCopy> unpacked_copy(const std::string& path, Packing packing, CopiesInUse& copies,
+                                   const Passed& passed, const UnpackLimits& limits) {
   Result<File> file = File::open(path);
   if (!file) return std::move(file.error());
-  if (cache.path().empty()) {
+  if (copies.cache().path().empty()) {
     return Error{
         .code = &kNoCache,
         .what = "it is packed with " + std::string(name_of(packing)) +
@@ -420,17 +415,21 @@ Result<UnpackedCopy> unpacked_copy(const std::string& path, Packing packing, con
         .where = {.file = path},
         .hint = "set HEADRACE_CACHE to a folder on a disk with room, or unpack it yourself"};
   }
-  Result<std::string> name = name_of_copy(*file);
-  if (!name) return std::move(name.error());
+  Result<std::optional<uint64_t>> limit = cache_limit();
+  if (!limit) return std::move(limit.error());
+  Result<FileIdentity> identity = file->identity();
+  if (!identity) return std::move(identity.error());
   Result<PackedState> packed = state_of_packed(*file);
   if (!packed) return std::move(packed.error());
-  const Wanted wanted{*file, *packed, *name, cache};
+  const Wanted wanted{*file, *packed, name_for(path, *identity), copies};
+  copies.hold(wanted.name);
   if (std::optional<UnpackedCopy> copy = kept_copy(wanted)) return std::move(*copy);
-  cache.make();
-  const MakersLock lock(wanted.path() + ".lock", passed);
+  const MakersLock lock(wanted.path() + ".lock", [&] {
+    if (passed) passed(0);
+  });
   if (std::optional<UnpackedCopy> copy = kept_copy(wanted)) return std::move(*copy);
   if (std::optional<UnpackedCopy> copy = proven_copy(wanted, passed)) return std::move(*copy);
-  return Job(wanted, packing, passed, limits).run();
+  return Job(wanted, packing, passed, limits, *limit).run();
 }
 
 }  // namespace headrace

@@ -62,14 +62,18 @@ std::string content_of(const std::string& path) {
 
 class UnpackedCopyTest : public testing::Test {
  protected:
+  // Otherwise a full disk deletes copies that a test looks at.
+  void SetUp() override { ::setenv("HEADRACE_CACHE_LIMIT", "1 TB", 1); }
+  void TearDown() override { ::unsetenv("HEADRACE_CACHE_LIMIT"); }
   Result<UnpackedCopy> copy(const std::string& name, Packing packing,
                             const UnpackLimits& limits = {}) {
-    return unpacked_copy(data / name, packing, {}, limits, cache);
+    CopiesInUse copies(cache);  // not in use any more when it is given
+    return unpacked_copy(data / name, packing, copies, {}, limits);
   }
   std::vector<std::string> entries() const {
     std::vector<std::string> out;
     for (const auto& entry : fs::directory_iterator(folder.path())) {
-      out.push_back(entry.path().filename());
+      if (entry.path().filename() != "unpacked-in-use") out.push_back(entry.path().filename());
     }
     return out;
   }
@@ -308,7 +312,8 @@ TEST_F(UnpackedCopyTest, needs_a_window_of_a_usual_size) {
 
 TEST_F(UnpackedCopyTest, needs_a_cache_folder_with_room) {
   data.write("a.gz", gzipped("one"));
-  const auto nowhere = unpacked_copy(data / "a.gz", Packing::kGzip, {}, {}, CacheDirectory(""));
+  CopiesInUse none(CacheDirectory("")), unwritable(CacheDirectory("/proc/x"));
+  const auto nowhere = unpacked_copy(data / "a.gz", Packing::kGzip, none);
   ASSERT_FALSE(nowhere);
   EXPECT_EQ(
       nowhere.error().message(),
@@ -316,7 +321,7 @@ TEST_F(UnpackedCopyTest, needs_a_cache_folder_with_room) {
       "unpack it into\n  where: " +
           (data / "a.gz") +
           "\n  help: set HEADRACE_CACHE to a folder on a disk with room, or unpack it yourself");
-  const auto odd = unpacked_copy(data / "a.gz", Packing::kGzip, {}, {}, CacheDirectory("/proc/x"));
+  const auto odd = unpacked_copy(data / "a.gz", Packing::kGzip, unwritable);
   ASSERT_FALSE(odd);
   EXPECT_EQ(odd.error().code->id, "HR0210");
   EXPECT_NE(odd.error().message().find("/proc/x"), std::string::npos);
@@ -352,9 +357,10 @@ TEST_F(UnpackedCopyTest, is_made_by_one_of_many_who_want_it) {
 TEST_F(UnpackedCopyTest, may_be_given_up) {
   data.write("a.gz", gzipped(text_of(100'000)));
   struct Enough {};
-  EXPECT_THROW((void)unpacked_copy(
-                   data / "a.gz", Packing::kGzip, [](uint64_t) { throw Enough(); }, {}, cache),
-               Enough);
+  CopiesInUse copies(cache);
+  EXPECT_THROW(
+      (void)unpacked_copy(data / "a.gz", Packing::kGzip, copies, [](uint64_t) { throw Enough(); }),
+      Enough);
   EXPECT_TRUE(entries().empty());
 }
 

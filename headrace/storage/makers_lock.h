@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Held by whoever makes a copy, so that others wait for it instead of making it, too. Where files
+// cannot be locked it holds nothing, and processes may make the same copy twice, which costs time
+// and no more.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace headrace {
+
+class MakersLock {
+ public:
+  // Waits for the file at this path. `waiting` is called now and then; what it throws ends that.
+  MakersLock(std::string path, const std::function<void()>& waiting);
+  ~MakersLock();
+  MakersLock(const MakersLock&) = delete;
+  MakersLock& operator=(const MakersLock&) = delete;
+
+ private:
+  void release();
+  std::string path_;
+  int descriptor_ = -1;
+  bool held_ = false;
+};
+
+}  // namespace headrace
