@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The build in less than half the core time, with the same code. Two things, both of which leave each
-# file complete in itself: `./dev lint` reads every one alone, without them.
+# file complete in itself: `./dev nightly` reads every one alone, without them.
 
 # Headers of the standard library that most files include, parsed once for a target.
 set(headrace_standard_headers
