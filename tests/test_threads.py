@@ -387,6 +387,35 @@ def test_a_daemon_thread_in_next_does_not_abort_the_end(loader: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+STOPPED = """
+import time
+import headrace as hr
+
+class Slow:
+    def __len__(self): return 10**6
+    def __getitem__(self, i):
+        time.sleep(0.002)
+        return {"x": i}
+
+def step(x):
+    time.sleep(0.002)
+    return x
+
+loader = hr.Loader(Slow(), [step], batch_size=8)
+for epoch in range(60):
+    next(iter(loader))
+    loader.set_epoch(epoch + 2)
+"""
+
+
+def test_an_iteration_that_is_stopped_between_two_stages_of_a_record_ends() -> None:
+    """Its run was put aside, as if it lacked memory, and nobody took it up again."""
+    done = subprocess.run(
+        [sys.executable, "-c", STOPPED], capture_output=True, text=True, timeout=LIMIT
+    )
+    assert done.returncode == 0, done.stderr
+
+
 HANDLER = """
 import os, signal, threading, time
 import headrace as hr

@@ -131,6 +131,7 @@ void Engine::stop(const std::function<void()>& interrupted) {
     running_ = false;
     stopping_ = true;
   }
+  ThreadPool::workers().wake();  // for the runs that were put aside
   while (true) {
     {
       MutexLock lock(mutex_);

@@ -63,6 +63,8 @@ void Engine::go_on_with_host(RecordRun& run, int i, Renderer& renderer) {
         return;
     }
   }
+  // Stopped on the way: left as it is, the run would be put aside for memory that nobody frees.
+  if (flight.state != State::kAtHost && !flight.settled()) settle(run, i);
 }
 
 void Engine::return_from_host(RecordRun& run, int i, Renderer& renderer) {
