@@ -6,7 +6,8 @@
 // makes it, shares the lock of one byte of that file, whose place is the copy's number; whoever
 // deletes a copy has that byte alone. So a source of ten thousand shards takes one descriptor. The
 // locks belong to the open file: a child made by fork holds them, too, and a killed process none.
-// Where files cannot be locked no copy is ever alone, so none is deleted.
+// Where files cannot be locked no copy is ever alone, so none is deleted; and in a folder that many
+// users write to only the one who made the file can lock a byte alone, so the others delete none.
 #pragma once
 
 #include <atomic>
