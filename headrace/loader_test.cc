@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <set>
@@ -245,7 +246,7 @@ TEST(Loader, BatchesThatOverflowOverTheRanksAreRefused) {
     large.world_size = 8;
     EXPECT_THROW(Loader(source, {}, large), Exception);
     large.batch_size = 0;
-    large.global_batch_size = 8 * (size >> 3) * 8;
+    large.global_batch_size = std::min(size, int64_t{1} << 59) * 8;
     EXPECT_THROW(Loader(source, {}, large), Exception);
   }
 }

@@ -35,8 +35,8 @@ struct ErrorCode {
   ErrorKind kind;
   std::string_view title;        // "truncated JPEG"
   std::string_view explanation;  // what it means, what causes it, the way out; one paragraph
-  // kStorage only: a lasting property of this one file (vanished, unreadable), so that on_error
-  // applies to it; other storage errors are retried, then end the run.
+  // kStorage and kConfig: this record's own (its file vanished, what a function made of it), so
+  // on_error applies. Others end the run, those of storage after they were retried.
   bool of_record = false;
 };
 
