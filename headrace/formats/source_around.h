@@ -28,6 +28,7 @@ class SourceAround : public Source {
   std::vector<int64_t> integer_column(std::string_view field) const override {
     return inner_->integer_column(field);
   }
+  std::vector<std::string> cautions() const override { return inner_->cautions(); }
   std::vector<std::string> classes() const override { return inner_->classes(); }
   const uint8_t* dense_values(size_t field) const override { return inner_->dense_values(field); }
   std::vector<int64_t> block_ends() const override { return inner_->block_ends(); }

@@ -28,6 +28,7 @@ class Telling final : public Source {
   std::vector<int64_t> integer_column(std::string_view field) const override {
     return {static_cast<int64_t>(field.size())};
   }
+  std::vector<std::string> cautions() const override { return {"beware"}; }
   std::vector<std::string> classes() const override { return {"a", "b"}; }
   const uint8_t* dense_values(size_t field) const override { return values_ + field; }
   std::vector<int64_t> block_ends() const override { return {2, 7}; }
@@ -60,6 +61,7 @@ TEST(SourceAround, answers_as_the_inner_source) {
   EXPECT_EQ(source.where(4).offset, 40);
   EXPECT_EQ(source.root(), "root/");
   EXPECT_EQ(source.integer_column("label"), std::vector<int64_t>{5});
+  EXPECT_EQ(source.cautions(), std::vector<std::string>{"beware"});
   EXPECT_EQ(source.classes(), (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(source.dense_values(2), inner->values_ + 2);
   EXPECT_EQ(source.block_ends(), (std::vector<int64_t>{2, 7}));

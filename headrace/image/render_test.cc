@@ -265,8 +265,11 @@ TEST(Render, UnknownBytesAreNamedWithTheCodecs) {
   const Result<EncodedPicture> page = renderer.open(bytes, {});
   ASSERT_FALSE(page);
   EXPECT_EQ(page.error().code->id, "HR0340");
-  EXPECT_EQ(page.error().what, "no codec knows these bytes; they begin with 3c 68 74 6d 6c 3e");
+  EXPECT_EQ(page.error().what, "this is an HTML page, for which there is no codec here");
   EXPECT_NE(page.error().note.find("test"), std::string::npos);
+  const std::vector<uint8_t> nothing{0x3c, 0x68, 0x75};
+  EXPECT_EQ(renderer.open(nothing, {}).error().what,
+            "no codec knows these bytes; they begin with 3c 68 75");
   EXPECT_EQ(renderer.open({}, {}).error().what, "the file is empty");
 }
 

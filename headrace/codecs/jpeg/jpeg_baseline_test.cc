@@ -102,6 +102,7 @@ TEST(JpegBaseline, PicturesDecodedTogetherAreIndependent) {
       bytes.push_back(padded(files[i]));
       sinks.push_back(std::make_unique<Collector>(job.window.width, job.window.height, 3));
       job.sink = sinks.back().get();
+      job.repair = true;  // as the oracle does
       jobs.push_back(std::move(job));
     }
     for (size_t i = 0; i < jobs.size(); ++i) jobs[i].bytes = bytes[i].bytes();
