@@ -7,9 +7,10 @@
 // the step does not take, where they are wanted afterwards: delivered, or taken by a later
 // function. What the user says overrules that. fields= of the step, or of a list around it, names
 // what moves. In a dictionary of lists a field with a list of its own is looked after there, unless
-// the step is random, since each list draws apart. Branches of a Fork are meant to differ.
-// Of a function nothing is known but what comes back: another size of a picture is what gives it
-// away, here where it is declared and else record by record.
+// the step is random, since each list draws apart: images may (two views, unlike pictures), an
+// image and its mask must not. Branches of a Fork are meant to differ. Of a function nothing is
+// known but what comes back: another size of a picture is what gives it away, here where it is
+// declared and else record by record.
 #include <algorithm>
 #include <iterator>
 
@@ -74,12 +75,15 @@ bool declares_other_size(const Step& step) {
 }  // namespace
 
 std::vector<int> PlanMaker::left_behind(const Step& step, bool random) const {
+  const auto is_image = [&](int field) { return states_[field].kind == FieldKind::kImage; };
+  const bool images = std::ranges::all_of(step.fields, is_image);
   std::vector<int> left;
   for (int field : scopes_.front().visible) {
     if (!is_spatial(states_[field].kind) || std::ranges::count(step.fields, field)) continue;
     const bool meant = std::ranges::any_of(scopes_, [&](const Scope& each) {
       return std::ranges::count(each.apart, field) ||
-             (!random && each.of_one_field && std::ranges::count(own_lists_, field));
+             (each.of_one_field && std::ranges::count(own_lists_, field) &&
+              (!random || (images && is_image(field))));
     });
     if (!meant) left.push_back(field);
   }

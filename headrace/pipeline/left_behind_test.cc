@@ -109,6 +109,12 @@ TEST(ListsOfFields, DoNotShareDraws) {
   EXPECT_EQ(of_lists(schema, {{"image", {said}}, {"mask", {}}}), "accepted");
 }
 
+TEST(ListsOfFields, OfImagesMayDrawApart) {
+  const Schema schema = {files("image"), files("other")};
+  EXPECT_EQ(of_lists(schema, {{"image", {flip()}}, {"other", {flip()}}}), "accepted");
+  EXPECT_EQ(of_lists(schema, {{"image", {flip()}}}), "HR0180 R") << "nobody said other";
+}
+
 TEST(BranchesOfAFork, AreMeantToDifferButNotFromBoxes) {
   const Spec views = fork("image", {{"a", {crop(8), flip()}}, {"b", {crop(8)}}});
   EXPECT_EQ(refusal({files("image"), label()}, {views}), "accepted");
