@@ -58,6 +58,7 @@ void extract_blocks(const uint64_t* note, const uint64_t* end, const uint8_t* po
 
 void blocks(const HuffmanRun& run, const uint8_t* position, uint64_t* dc, int16_t* out) {
   const HuffmanWanted wanted = wanted_notes(run, dc, skip_blocks, skip_last_blocks);
+  if (run.first == run.last_end) return;  // only the rows' ends were asked for, and `out` is null
   std::memset(out, 0, static_cast<size_t>(run.last_end - run.first) * 64 * sizeof(int16_t));
   extract_blocks(wanted.begin, wanted.end, position, out);
 }
