@@ -31,7 +31,7 @@ Begin begin_of(const FileSet& files) {
   begin.bytes.resize(begin.bytes.size() - 3 * sizeof(uint64_t));  // no record, damage, tally
   size_t at = 8 + 8 + 4 + 8 + kKind.size() + 8;
   for (size_t i = 0; i < files.size(); ++i) {
-    at += 8 + files.path(i).size() + 4 * 8;
+    at += 8 + files.path(i).size() + 5 * 8;
     begin.counts.push_back(at);
     at += 8;
   }
