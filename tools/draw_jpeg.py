@@ -14,7 +14,7 @@ import sys
 from html import escape
 from pathlib import Path
 
-from headrace.report.chart import DARK, LIGHT, STYLE, WIDTH
+from headrace.charts.chart import DARK, LIGHT, STYLE, WIDTH
 
 MORE_STYLE = """
 .mono{font-family:ui-monospace,"DejaVu Sans Mono",monospace}.small{font-size:12px}

@@ -175,7 +175,7 @@ def all_codes() -> dict[str, dict[str, str]]:
     import headrace
 
     # These declare none; libheadrace is the engine's library, which looks like a module.
-    silent = tuple(f"headrace.{name}" for name in ("cli", "demo", "libheadrace", "report"))
+    silent = tuple(f"headrace.{name}" for name in ("charts", "cli", "demo", "libheadrace"))
     for module in pkgutil.walk_packages(headrace.__path__, "headrace."):
         if not module.name.startswith(silent):
             importlib.import_module(module.name)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace import _core
-from headrace.show import Grid, visible
+from headrace.charts.grid import Grid, visible
 from headrace.sources import described
 
 if TYPE_CHECKING:

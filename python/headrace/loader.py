@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from headrace import _core, inspection, options, resume_state
+from headrace.charts.grid import Grid
 from headrace.delivered import Form, Outputs
 from headrace.delivery.device_run import DeviceRun
 from headrace.errors import warn
@@ -27,7 +28,6 @@ from headrace.frameworks.numpy import hand_over
 from headrace.iteration import CLOSED, Iteration, exiting, live, refuse_dataloader_worker
 from headrace.pipeline import Pipeline
 from headrace.sampling import engine_sampler
-from headrace.show import Grid
 from headrace.sources import Source
 from headrace.sources import open as open_source
 from headrace.turn import Turn

@@ -50,7 +50,7 @@ def run(
     if picture:
         if pixels is None:
             output.fail(f"headrace: {source} has no pictures", output.DATA)
-        from headrace.report.png import png_from_pixels
+        from headrace.charts.png import png_from_pixels
 
         picture.write_bytes(png_from_pixels(pixels))
         facts["picture"] = str(picture)

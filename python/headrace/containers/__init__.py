@@ -144,6 +144,6 @@ def picture_bytes(value: Any) -> bytes:
         return value
     import numpy as np
 
-    from headrace.report.png import png_from_pixels
+    from headrace.charts.png import png_from_pixels
 
     return png_from_pixels(np.asarray(value))

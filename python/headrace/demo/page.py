@@ -10,16 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import headrace
+from headrace.charts.chart import Bar, bar_chart, line_chart, share_chart
+from headrace.charts.page import Page
+from headrace.charts.png import picture_grid, png_from_pixels
 from headrace.demo.terminal import ratio, share_waited
-from headrace.report import (
-    Bar,
-    Page,
-    bar_chart,
-    line_chart,
-    picture_grid,
-    png_from_pixels,
-    share_chart,
-)
 
 
 class Stage(NamedTuple):

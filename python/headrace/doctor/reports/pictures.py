@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from headrace.charts.png import png_from_pixels
 from headrace.doctor.probes.sample import Pixels, Sample
 from headrace.doctor.reports.svg import clean
-from headrace.report.png import png_from_pixels
 
 
 def grid(samples: Sequence[Sample]) -> str:

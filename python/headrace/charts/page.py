@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from headrace.report.chart import DARK, LIGHT, STYLE
+from headrace.charts.chart import DARK, LIGHT, STYLE
 
 _PAGE_STYLE = """
 *{box-sizing:border-box}

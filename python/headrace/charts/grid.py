@@ -19,12 +19,12 @@ class Grid:
     """A picture made of pictures. Notebooks show it; ``save(path)`` writes a PNG file."""
 
     def __init__(self, pictures: Sequence[Pixels], columns: int | None = None) -> None:
-        from headrace.report.png import picture_grid  # with all that reports need
+        from headrace.charts.png import picture_grid  # with all that reports need
 
         self.pixels = picture_grid(_equal_sizes(pictures), columns)
 
     def _repr_png_(self) -> bytes:
-        from headrace.report.png import png_from_pixels
+        from headrace.charts.png import png_from_pixels
 
         return png_from_pixels(self.pixels)
 
