@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace import containers
+from headrace import write
 
 OWN = ("tar", "tfrecord", "recordio", "folder", "pack")
 OPTIONAL = {"lmdb": "lmdb", "hdf5": "h5py"}
@@ -30,7 +30,7 @@ def converted(source: Any, dest: Path, to: str, **given: Any) -> hr.Source:
     hr.convert(source, dest, to, **given)
     if to == "pack":
         return hr.open(dest)
-    module = containers.container(to)
+    module = write.container(to)
     more = {"classes": source.classes} if to == "folder" else module.fields(source.schema)
     return hr.open(dest, format=module.FORMAT, **more)
 
@@ -100,7 +100,7 @@ def test_a_tar_is_what_tarfile_reads(pictures: Path, tmp_path: Path) -> None:
 
 
 def test_a_record_that_contains_the_magic_of_recordio(tmp_path: Path) -> None:
-    from headrace.containers.recordio import _MAGIC, _parts
+    from headrace.write.recordio import _MAGIC, _parts
 
     for data in (b"", b"abc", _MAGIC, b"abcd" + _MAGIC + b"x", _MAGIC * 3, b"ab" + _MAGIC):
         parts = _parts(data)
@@ -112,7 +112,7 @@ def test_a_record_that_contains_the_magic_of_recordio(tmp_path: Path) -> None:
 KILLED = """
 import sys
 import headrace as hr
-from headrace.containers import conversion
+from headrace.write import conversion
 conversion._JOURNAL_BYTES = 1
 def slow(done, total):
     print(done, flush=True)
@@ -169,7 +169,7 @@ def test_what_a_container_cannot_hold_is_refused_before_it_is_written(tmp_path: 
 def test_verification_finds_a_byte_that_changed(
     pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headrace.containers import tar
+    from headrace.write import tar
 
     member = tar._member
     monkeypatch.setattr(tar, "_member", lambda f, v: member(f, v + 1 if v == 1 else v))

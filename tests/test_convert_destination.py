@@ -139,7 +139,7 @@ def test_an_index_that_is_there_is_not_overwritten(data: Path) -> None:
 def test_killed_while_it_takes_its_place_it_goes_on(
     data: Path, at: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headrace.containers import destination
+    from headrace.write import destination
 
     calls = {"first": 1, "second": 2, "third": 3}[at]
     count = 0

@@ -21,7 +21,7 @@ EVERY = ("tar", "tfrecord", "recordio", "folder", "lmdb", "hdf5", "pack")
 SLOW = """
 import os, sys, time
 import headrace as hr
-from headrace.containers import conversion
+from headrace.write import conversion
 conversion._JOURNAL_BYTES = 4000
 add = conversion.Told.add
 def slow_add(self, records):
@@ -72,7 +72,7 @@ def test_what_a_journal_says_is_on_the_disk_by_then(
     pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A power cut takes what was not synced: a journal must not promise it."""
-    from headrace.containers import conversion, folder
+    from headrace.write import conversion, folder
 
     synced: list[int] = []
     sync = folder.sync_all_below

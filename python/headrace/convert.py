@@ -15,13 +15,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from headrace import _core, containers
+from headrace import _core, write
 from headrace.errors import declare, did_you_mean
 from headrace.pack import pack
 from headrace.sources import Progress, Source
 from headrace.sources import open as open_source
 
-FORMATS: tuple[str, ...] = (*containers.NAMES, "pack")
+FORMATS: tuple[str, ...] = (*write.NAMES, "pack")
 
 _WRONG_OPTION = declare(
     "HR0414",
@@ -74,15 +74,15 @@ def convert(
     src = open_source(source)
     target = os.path.abspath(os.fspath(dest))
     # Threads, hashes and paths: only who converts pays for them, not who imports Headrace.
-    from headrace.containers.conversion import Conversion, Told
-    from headrace.containers.verification import verify_all
+    from headrace.write.conversion import Conversion, Told
+    from headrace.write.verification import verify_all
 
     begin = time.perf_counter()
     tell = Told(progress, len(src) * (2 if verify else 1))
     if to == "pack":
         report = _pack(src, target, shards, threads, overwrite, tell.have_done)
     else:
-        container = containers.container(to)
+        container = write.container(to)
         try:
             container.check(src.schema)
         except TypeError as error:

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from headrace import _core
-from headrace.containers import check_pictures, picture_bytes
-from headrace.containers.protobuf import message, varint
+from headrace.write import check_pictures, picture_bytes
+from headrace.write.protobuf import message, varint
 
 SUFFIX = ".lmdb"
 FORMAT = "lmdb"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from headrace import _core
-from headrace.containers import AppendedFile, picture_bytes, picture_suffix
+from headrace.write import AppendedFile, picture_bytes, picture_suffix
 
 SUFFIX = ".tar"
 FORMAT = "webdataset"

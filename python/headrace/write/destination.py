@@ -15,9 +15,9 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from headrace.containers.durable import sync
 from headrace.errors import declare
 from headrace.sources import Source
+from headrace.write.durable import sync
 
 _TAKEN = declare(
     "HR0415",

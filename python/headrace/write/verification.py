@@ -7,11 +7,11 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from headrace import _core, containers
-from headrace.containers.conversion import Told
+from headrace import _core, write
 from headrace.errors import declare
 from headrace.sources import Source
 from headrace.sources import open as open_source
+from headrace.write.conversion import Told
 
 _DIFFERS = declare(
     "HR0416",
@@ -27,7 +27,7 @@ def verify_all(src: Source, target: str, to: str, tell: Told) -> None:
     given: dict[str, Any] = {}
     name = "pack"
     if to != "pack":
-        container = containers.container(to)
+        container = write.container(to)
         name, given = container.FORMAT, container.fields(src.schema)
     if to == "folder" and src.classes:
         given = {"classes": src.classes}

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headrace import _core
-from headrace.containers import AppendedFile, check_pictures, picture_bytes
+from headrace.write import AppendedFile, check_pictures, picture_bytes
 
 SUFFIX = ".rec"
 FORMAT = "recordio"

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from headrace import _core
-from headrace.containers import AppendedFile, picture_bytes
-from headrace.containers.protobuf import message, varint
+from headrace.write import AppendedFile, picture_bytes
+from headrace.write.protobuf import message, varint
 
 SUFFIX = ".tfrecord"
 FORMAT = "tfrecord"

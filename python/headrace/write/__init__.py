@@ -62,7 +62,7 @@ class Container(Protocol):
 
 def container(name: str) -> Container:
     """The module of a container. Its check() says which library it needs."""
-    return cast(Container, importlib.import_module(f"headrace.containers.{name}"))
+    return cast(Container, importlib.import_module(f"headrace.write.{name}"))
 
 
 def check_pictures(schema: Sequence[_core.Field], what: str) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headrace import _core
-from headrace.containers import check_pictures, picture_bytes, picture_suffix
-from headrace.containers.durable import sync_all_below
+from headrace.write import check_pictures, picture_bytes, picture_suffix
+from headrace.write.durable import sync_all_below
 
 SUFFIX = ""
 FORMAT = "folder"

@@ -12,10 +12,10 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
-from headrace import _core, containers
-from headrace.containers.destination import SUMS, Destination
-from headrace.containers.durable import sync, write_whole, written_to
+from headrace import _core, write
 from headrace.sources import Progress, Source
+from headrace.write.destination import SUMS, Destination
+from headrace.write.durable import sync, write_whole, written_to
 
 _VERSION = 1
 _JOURNAL_BYTES = 64 << 20  # what an interruption may cost, a shard
@@ -69,7 +69,7 @@ class Conversion:
 
     def __init__(self, src: Source, target: str, to: str, shards: int, overwrite: bool) -> None:
         self.src, self.target, self.to, self.shards = src, Path(target), to, shards
-        self.container = containers.container(to)
+        self.container = write.container(to)
         self.several = shards > 1 and bool(self.container.SUFFIX)
         beside = () if self.several else self.container.BESIDE
         self.destination = Destination(self.target, overwrite, beside)
@@ -175,9 +175,7 @@ class Conversion:
             return file.is_dir()
         return file.is_file() and file.stat().st_size == state.get("bytes")
 
-    def _journal(
-        self, note: Path, writer: containers.Writer, records: int, unusable: Unusable
-    ) -> None:
+    def _journal(self, note: Path, writer: write.Writer, records: int, unusable: Unusable) -> None:
         state = {**writer.journal(), "records": records, **unusable.found()}
         write_whole(note, json.dumps(state))
 
