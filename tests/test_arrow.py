@@ -273,7 +273,7 @@ def large(path: Path, stream: bool, **options: Any) -> Any:
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_arrow_values_are_read_by_position(tmp_path: Path, stream: bool) -> None:
-    from headrace.arrow_files.by_position import FilesByPosition
+    from headrace.sources.arrow_files.by_position import FilesByPosition
 
     path = tmp_path / "a.arrow"
     expected = large(path, stream)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from headrace import formats, presets, sampling, transforms
 from headrace._core import Array, Field, __version__
-from headrace.combined import concat, join, kfold, mix
 from headrace.convert import convert
 from headrace.delivery.prefetch import prefetch
 from headrace.delivery.resident import resident
@@ -32,6 +31,7 @@ from headrace.migrate import from_dataloader
 from headrace.pack import pack, unpack
 from headrace.presets import IMAGENET_MEAN, IMAGENET_STD
 from headrace.sources import Source, open, records, split, subset
+from headrace.sources.combined import concat, join, kfold, mix
 
 if TYPE_CHECKING:
     from headrace.doctor.call import doctor

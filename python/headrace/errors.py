@@ -14,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import importlib
+import os
 import pkgutil
 import sys
 import warnings
@@ -172,11 +173,9 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
 
 def all_codes() -> dict[str, dict[str, str]]:
     """Every error code by its id: the engine's, and those of modules that nobody has needed yet."""
-    import headrace
-
     # These declare none; libheadrace is the engine's library, which looks like a module.
     silent = tuple(f"headrace.{name}" for name in ("charts", "cli", "demo", "libheadrace"))
-    for module in pkgutil.walk_packages(headrace.__path__, "headrace."):
+    for module in pkgutil.walk_packages([os.path.dirname(__file__)], "headrace."):
         if not module.name.startswith(silent):
             importlib.import_module(module.name)
     return _core.error_codes()

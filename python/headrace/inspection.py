@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace import _core
 from headrace.charts.grid import Grid, visible
-from headrace.sources import described
+from headrace.sources.source import described
 
 if TYPE_CHECKING:
     from headrace.loader import Loader

@@ -13,15 +13,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from headrace import _core, options
 from headrace.errors import declare
-
-if TYPE_CHECKING:
-    from headrace.sources import Source
 
 _NOT_INDICES = declare(
     "HR0150",
@@ -34,10 +31,17 @@ _NOT_INDICES = declare(
 )
 
 
+class Records(Protocol):
+    """What is ordered: a headrace.Source, of which an order needs no more than this."""
+
+    def __len__(self) -> int: ...
+    def column(self, name: str) -> np.ndarray[Any, Any]: ...
+
+
 class Sampling:
     """An order, still without its source. Made by the functions of this module."""
 
-    def engine(self, source: Source, shuffle: bool) -> _core.Sampler:
+    def engine(self, source: Records, shuffle: bool) -> _core.Sampler:
         raise NotImplementedError
 
 
@@ -57,7 +61,7 @@ class weighted(Sampling):
     def __repr__(self) -> str:
         return f"weighted(<{len(self.weights)} weights>, draws={self.draws})"
 
-    def engine(self, source: Source, shuffle: bool) -> _core.Sampler:
+    def engine(self, source: Records, shuffle: bool) -> _core.Sampler:
         weights = np.array(options.numbers("weights", self.weights))
         if weights.shape != (len(source),):
             raise _NOT_INDICES.error(
@@ -83,7 +87,7 @@ class balanced(Sampling):
     def __repr__(self) -> str:
         return f"balanced({self.field!r}, draws={self.draws})"
 
-    def engine(self, source: Source, shuffle: bool) -> _core.Sampler:
+    def engine(self, source: Records, shuffle: bool) -> _core.Sampler:
         return _core.balanced(source.column(self.field).tolist(), _draws(self.draws, source))
 
 
@@ -96,7 +100,7 @@ class indices(Sampling):
     def __repr__(self) -> str:
         return f"indices(<{len(self.array)}>)"
 
-    def engine(self, source: Source, shuffle: bool) -> _core.Sampler:
+    def engine(self, source: Records, shuffle: bool) -> _core.Sampler:
         array = as_indices(self.array, len(source))
         return _core.from_indices(array.tolist(), shuffle)
 
@@ -106,7 +110,7 @@ def _check_draws(draws: Any) -> None:
         options.integer("draws", draws, 1)
 
 
-def _draws(draws: Any, source: Source) -> int:
+def _draws(draws: Any, source: Records) -> int:
     return len(source) if draws is None else options.integer("draws", draws, 1)
 
 
@@ -132,7 +136,7 @@ def as_indices(given: Any, records: int) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 def engine_sampler(
-    sampler: Any, source: Source, shuffle: bool
+    sampler: Any, source: Records, shuffle: bool
 ) -> tuple[_core.Sampler | None, bool]:
     """What ``sampler=`` means (None: the loader's own order), and what is left of ``shuffle``."""
     if sampler is None:

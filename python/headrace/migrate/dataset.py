@@ -21,10 +21,10 @@ from headrace.migrate.originals import (
     seeded,
     value_crossing,
 )
-from headrace.objects import _is_integer, _is_picture
-from headrace.sources import Source, _array_of, records, subset
-from headrace.sources import _is_picture as is_picture_file
+from headrace.sources import Source, records, subset
 from headrace.sources import open as open_source
+from headrace.sources.columns import array_of, is_picture_path
+from headrace.sources.objects import is_integer, is_picture
 
 REFUSED = declare(
     "HR0834",
@@ -144,7 +144,7 @@ def _folder(dataset: Any, _: Any) -> Dataset:
     if loader.__module__ != "torchvision.datasets.folder" or "accimage" in loader.__name__:
         raise NoFormat("it has a loader= of its own")
     paths = [os.fspath(path) for path, _ in dataset.samples]
-    others = sorted({os.path.splitext(path)[1] for path in paths if not is_picture_file(path)})
+    others = sorted({os.path.splitext(path)[1] for path in paths if not is_picture_path(path)})
     if others:
         raise NoFormat(f"files of {', '.join(others)}, for which Headrace has no decoder")
     return _pictures(dataset, _labelled(paths, [label for _, label in dataset.samples], dataset))
@@ -208,12 +208,12 @@ def _coco(dataset: Any, annotations: Any) -> Dataset:
 
 
 def _tensors(dataset: Any, _: Any) -> Dataset:
-    columns = [np.asarray(_array_of("a tensor", tensor)) for tensor in dataset.tensors]
+    columns = [np.asarray(array_of("a tensor", tensor)) for tensor in dataset.tensors]
     names: list[str] = []
     for column in columns:
         first = column[0]
-        picture = not names and _is_picture(first) and first.shape[0] in (1, 3, 4)
-        label = bool(names) and _is_integer(first) and first.dtype == np.int64
+        picture = not names and is_picture(first) and first.shape[0] in (1, 3, 4)
+        label = bool(names) and is_integer(first) and first.dtype == np.int64
         base = "image" if picture else "label" if label else "data"
         taken = sum(name.rstrip("0123456789") == base for name in names)
         names.append(base if not taken else f"{base}{taken + 1}")

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from headrace import _core
-from headrace.objects import _named
+from headrace.sources.objects import named_values
 
 Pixels = np.ndarray[Any, Any]
 
@@ -121,7 +121,7 @@ class Fetch:
 
     def fields(self, index: int, seed: int) -> dict[str, Any]:
         with seeded(seed):
-            values = _named(self.dataset[index])
+            values = named_values(self.dataset[index])
         if self.names and set(values) != set(self.names):
             raise NotLikeTheFirst(
                 f"record {index} has the fields {_listed(values)}, the first one has "

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from headrace import _core
-from headrace.arrow_files.columns import (
+from headrace.sources.arrow_files.columns import (
     LEAST_UNPACKED,
     Column,
     Place,

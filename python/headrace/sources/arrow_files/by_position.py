@@ -15,7 +15,7 @@ import mmap
 import os
 from typing import Any, NamedTuple
 
-from headrace.arrow_files.columns import Buffers, FilePlace, large_values, pyarrow
+from headrace.sources.arrow_files.columns import Buffers, FilePlace, large_values, pyarrow
 
 LARGE = 1 << 20  # bytes; what is less is read at once
 _LONGEST_HEADER = 64 << 20

@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headrace import _core, options
-from headrace.sources import Source, listed_kinds, open
+from headrace.sources.opening import open
+from headrace.sources.source import Source, listed_kinds
 
 
 def concat(*sources: Any) -> Source:

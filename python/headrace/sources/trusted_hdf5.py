@@ -17,7 +17,7 @@ import numpy as np
 
 from headrace import _core
 from headrace.errors import Error, declare
-from headrace.objects import ObjectReader
+from headrace.sources.objects import ObjectReader
 
 _UNREADABLE = declare(
     "HR0495",

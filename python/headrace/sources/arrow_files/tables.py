@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headrace import _core
-from headrace.arrow_files.by_position import FilesByPosition
-from headrace.arrow_files.columns import (
+from headrace.sources.arrow_files.by_position import FilesByPosition
+from headrace.sources.arrow_files.columns import (
     TABLE,
     Place,
     chosen_columns,
@@ -23,7 +23,7 @@ from headrace.arrow_files.columns import (
     source_of_table,
     unreadable,
 )
-from headrace.arrow_files.row_groups import OnDemand, RowGroups
+from headrace.sources.arrow_files.row_groups import OnDemand, RowGroups
 
 
 def open_files(format: str, files: Sequence[str], arguments: Mapping[str, Any]) -> _core.Source:

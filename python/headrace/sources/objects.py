@@ -17,7 +17,7 @@ import numpy as np
 
 from headrace import _core
 from headrace.errors import declare
-from headrace.sources import Source, listed_kinds
+from headrace.sources.source import Source, listed_kinds
 from headrace.steps import describe
 
 _UNKNOWN_VALUE = declare(
@@ -114,12 +114,12 @@ class ObjectReader:
                     f"names= is for plain tuples, and record 0 is a {type(record).__name__}",
                     hint="kinds={...} says what its fields are",
                 )
-            return _named(record)
+            return named_values(record)
         if self.names and len(self.names) != len(record):
             raise _WHICH_IS_WHICH.error(
                 f"names= has {len(self.names)} names, record 0 has {len(record)} values"
             )
-        spatial = [n for n, v in _named(record).items() if _is_over(v, record[0])]
+        spatial = [n for n, v in named_values(record).items() if _is_over(v, record[0])]
         if not self.names and len(spatial) > 1:
             raise _WHICH_IS_WHICH.error(
                 f"record 0 is a tuple of {len(record)} values, {len(spatial)} of them pictures "
@@ -127,14 +127,14 @@ class ObjectReader:
                 hint='hr.open(dataset, names=("image", "mask")); a name for each value. Of two '
                 'views of one picture: names=("image", "view"), kinds={"view": "image"}',
             )
-        return _named(record, self.names)
+        return named_values(record, self.names)
 
     def _are_like(self, name: str, shape: tuple[int, ...]) -> bool:
         """Whether the middle and the last picture have record 0's shape: then all must."""
         probes = {len(self.records) // 2, len(self.records) - 1}
         try:
             return all(
-                _crossing("picture", _named(self.records[i], self.names)[name]).shape == shape
+                _crossing("picture", named_values(self.records[i], self.names)[name]).shape == shape
                 for i in probes
             )
         except Exception:  # a bad record is found, and named, when its turn comes
@@ -146,7 +146,7 @@ class ObjectReader:
 
     def _read_one(self, index: int, wanted: list[bool]) -> list[Any] | str:
         try:
-            values = _named(self.records[index], self.names)
+            values = named_values(self.records[index], self.names)
             out: list[Any] = []
             for field, asked in zip(self.fields, wanted, strict=True):
                 out.append(self._checked(field, values) if asked else None)
@@ -185,7 +185,7 @@ class ObjectReader:
     def _integer(self, index: int, name: str) -> int:
         """-1 of a bad record, which says what is wrong with it when it is read."""
         try:
-            value = int(_named(self.records[index], self.names)[name])
+            value = int(named_values(self.records[index], self.names)[name])
         except Exception:
             return -1
         return value if -(1 << 63) <= value < 1 << 63 else -1
@@ -196,7 +196,7 @@ def _is_plain(record: Any) -> bool:
     return isinstance(record, (tuple, list)) and not hasattr(record, "_fields")
 
 
-def _named(record: Any, names: Sequence[str] = ()) -> dict[str, Any]:
+def named_values(record: Any, names: Sequence[str] = ()) -> dict[str, Any]:
     """A record's values by field name; names: of a plain tuple's."""
     if names and _is_plain(record):
         return dict(zip(names, record, strict=True))
@@ -208,17 +208,18 @@ def _named(record: Any, names: Sequence[str] = ()) -> dict[str, Any]:
         return {_first_name(record): record}
     found = [_first_name(record[0])] if record else []
     for value in record[1:]:
-        base = "label" if _is_integer(value) else "image" if _is_picture(value) else "data"
+        base = "label" if is_integer(value) else "image" if is_picture(value) else "data"
         taken = sum(name.rstrip("0123456789") == base for name in found)
         found.append(base if not taken else f"{base}{taken + 1}")
     return dict(zip(found, record, strict=True))
 
 
 def _first_name(value: Any) -> str:
-    return "image" if _is_picture(value) else "data"
+    return "image" if is_picture(value) else "data"
 
 
-def _is_picture(value: Any) -> bool:
+def is_picture(value: Any) -> bool:
+    """A picture of Pillow's, or an array that looks like one."""
     if hasattr(value, "getbands"):
         return True
     shape, dtype = getattr(value, "shape", ()), str(getattr(value, "dtype", ""))
@@ -235,8 +236,8 @@ def _plane(picture: Any) -> tuple[int, ...]:
 
 def _is_over(value: Any, picture: Any) -> bool:
     """Whether it is a picture, or has a number for each pixel of one."""
-    if _is_picture(value) or not _is_picture(picture):
-        return _is_picture(value)
+    if is_picture(value) or not is_picture(picture):
+        return is_picture(value)
     shape = tuple(getattr(value, "shape", ()))
     return len(shape) >= 2 and _plane(picture) in (shape[-2:], shape[:2])
 
@@ -254,7 +255,8 @@ def _channel_axis(shape: Sequence[int]) -> int | None:
     return 0 if shape[0] in (1, 3, 4) else 2 if shape[2] in (1, 3, 4) else None
 
 
-def _is_integer(value: Any) -> bool:
+def is_integer(value: Any) -> bool:
+    """A number of Python's or NumPy's, or a tensor that holds just one."""
     if isinstance(value, (bool, int, np.integer)):
         return True
     return getattr(value, "shape", None) == () and "int" in str(getattr(value, "dtype", ""))
@@ -263,7 +265,7 @@ def _is_integer(value: Any) -> bool:
 def _kind_of(name: str, value: Any, said: str = "") -> str:
     """label, integer, text, encoded, bytes, picture or tensor: how its values cross."""
     pictured = said in _PICTURES or (not said and name in _PICTURES)
-    if _is_integer(value):
+    if is_integer(value):
         return "label" if (said or name) == "label" else "integer"
     if isinstance(value, str):
         return "text"
@@ -271,7 +273,7 @@ def _kind_of(name: str, value: Any, said: str = "") -> str:
         return "encoded" if pictured else "bytes"
     if hasattr(value, "getbands") and said in ("", *_PICTURES):
         return "picture"
-    if pictured and _is_picture(value):
+    if pictured and is_picture(value):
         return "picture"
     shape = tuple(getattr(value, "shape", ()))
     plane = len(shape) == 2 or (len(shape) == 3 and shape[0] == 1)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A source from whatever names one: a path, a pattern, an object with ``len()`` and ``[i]``.
+
+>>> import headrace as hr
+>>> src = hr.open([("a", 0), ("b", 1)])  # any object with len() and [i]
+>>> len(src), src[1]["label"], src.column("label").tolist()
+(2, 1, [0, 1])
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from headrace import _core
+from headrace.errors import warn
+from headrace.sources.columns import is_picture_path
+from headrace.sources.source import NOT_A_SOURCE, Progress, Source, listed_kinds
+
+
+def open(
+    path: Any,
+    *more: Any,
+    progress: Progress | None = None,
+    kinds: Mapping[str, str] | None = None,
+    **params: Any,
+) -> Source:
+    """A source from a path, recognized by its content, or an object with ``len()`` and ``[i]``.
+
+    path: also a pattern of several files ("train-*.tar") or a list of their paths.
+    params: of the format (``headrace formats`` lists them), e.g. ``classes=`` of a folder.
+    kinds: what fields mean, where the container does not know it: ``{"seg": "mask"}``, see
+    ``Source.with_kinds``.
+    progress: called with (done, total or -1) while a large dataset is listed.
+    """
+    if more:
+        raise NOT_A_SOURCE.error(
+            f"open() takes one source, and keywords (got {1 + len(more)} arguments)",
+            hint="hr.open([path, path]) for several files of one dataset, hr.concat(a, b) for "
+            "several datasets",
+        )
+    if isinstance(path, Source):
+        return path.with_kinds(kinds) if kinds else path
+    if isinstance(path, (list, tuple)) and ("format" in params or _are_paths(path)):
+        path = "\n".join(os.fspath(one) for one in path)  # as the engine takes several
+    if isinstance(path, (str, os.PathLike)):
+        arguments = {name: _plain(value) for name, value in params.items()}
+        if kinds is not None:
+            arguments["kinds"] = listed_kinds(kinds)
+        engine = _core.open(os.fspath(path), arguments, progress)
+        for text in engine.cautions:
+            warn(text)
+        return Source(engine, os.fspath(path))
+    if type(path).__module__.partition(".")[0] == "datasets" and hasattr(path, "data"):
+        from headrace.sources.arrow_files.tables import source_of_dataset
+
+        params.pop("format", None)
+        engine = source_of_dataset(path, **params)
+        return Source(_core.with_evident_kinds(engine, listed_kinds(kinds)))
+    if hasattr(path, "__len__") and hasattr(path, "__getitem__"):
+        from headrace.sources.objects import source_from_object
+
+        return source_from_object(path, kinds=kinds, **params)
+    if isinstance(path, Iterator):
+        raise NOT_A_SOURCE.error(
+            f"a {type(path).__name__} gives its values once and has no [i]",
+            hint="list(...) of it; paths of a folder come in order by sorted(...)",
+        )
+    raise NOT_A_SOURCE.error(
+        f"{type(path).__name__} is neither a path nor an object with len() and [i]",
+        hint="hr.open('train/'), hr.records(image=[...]), or an object with len() and [i]",
+    )
+
+
+# "train-00001.tar", not a sentence or an address
+_FILE_NAME = re.compile(r"[^\s:]+\.[A-Za-z]\w{0,9}")
+
+
+def _are_paths(values: Sequence[Any]) -> bool:
+    """Whether a list is one of files to be read as one source, and not of records."""
+    if not values or not all(isinstance(value, (str, os.PathLike)) for value in values):
+        return False
+    first = os.fspath(values[0])
+    if is_picture_path(first):
+        raise NOT_A_SOURCE.error(
+            f"{type(values).__name__} of pictures' paths",
+            hint="hr.records(image=[...], label=[...]) reads them",
+        )
+    # One that is there makes paths of all: a misspelt one must not make them text. Nor must a
+    # folder that is misspelt, in which none is.
+    some = [os.fspath(value) for value in values[:16]]
+    named = all(map(_FILE_NAME.fullmatch, some))
+    return isinstance(values[0], os.PathLike) or named or any(map(os.path.exists, some))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return list(value) if isinstance(value, (tuple, range)) else value
+
+
+def _open_in_python(format: str, files: list[str], arguments: dict[str, Any]) -> _core.Source:
+    if format == "hdf5":
+        from headrace.sources import trusted_hdf5
+
+        return trusted_hdf5.open_files(files, arguments)
+    from headrace.sources.arrow_files import tables
+
+    return tables.open_files(format, files, arguments)
+
+
+_core.set_host_opener(_open_in_python)

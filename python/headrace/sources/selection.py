@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Some of a source's records, by number or at random. Each part is a source.
+
+>>> import headrace as hr
+>>> src = hr.open([("a", 0), ("b", 1), ("c", 2), ("d", 3)])
+>>> [len(part) for part in hr.split(src, 0.75, 0.25)], hr.subset(src, [3, -1])[0]["label"]
+([3, 1], 3)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace import _core, options
+from headrace.sampling import as_indices
+from headrace.sources.opening import open
+from headrace.sources.source import Source
+
+
+def subset(src: Any, indices: Any) -> Source:
+    """Records of a source by number, in this order; a number may come twice."""
+    src = open(src)
+    chosen = _core.subset(src.engine, as_indices(indices, len(src)).tolist())
+    return Source(chosen, made_of=[src])
+
+
+def split(src: Any, *fractions: float, seed: int = 0, stratify_by: str = "") -> list[Source]:
+    """Sources that share no record, drawn at random: ``train, val = hr.split(src, 0.9, 0.1)``.
+
+    fractions: of the whole; what they leave goes nowhere. stratify_by: an integer field (a label)
+    whose values every part gets in equal proportion.
+    """
+    src = open(src)
+    parts_of = options.numbers("fractions", fractions)
+    parts = _core.split(src.engine, parts_of, options.seed(seed), stratify_by)
+    return [Source(part, made_of=[src]) for part in parts]

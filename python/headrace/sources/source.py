@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a source is: records by number. See the package for how one is made."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, overload
+
+import numpy as np
+
+from headrace import _core
+from headrace.errors import declare, did_you_mean
+
+NOT_A_SOURCE = declare(
+    "HR0154",
+    "config",
+    "not a source",
+    "A source is a path that one of the formats recognizes, an object with len() and [i] (a list, "
+    "a torch Dataset), or what headrace.open, folder, records, subset and split return.",
+)
+_NO_COLUMN = declare(
+    "HR0155",
+    "config",
+    "no such column",
+    "column() gives all values of an integer field, such as a label, without reading pictures. The "
+    "source has no integer field of this name.",
+)
+
+Progress = Callable[[int, int], object]
+
+
+class Source:
+    """Records by number. ``src[i]`` is a dictionary: image (C, H, W) uint8, label int, key str."""
+
+    def __init__(
+        self, engine: _core.Source, path: str = "", made_of: Iterable[Source] = ()
+    ) -> None:
+        self.engine = engine
+        self.path = path  # that open() was given; empty for a source made of something else
+        # Of this source and of those that it is made of.
+        inner = tuple(path for source in made_of for path in source.paths)
+        self.paths: tuple[str, ...] = (path, *inner) if path and path not in inner else inner
+
+    def __len__(self) -> int:
+        return len(self.engine)
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Source: ...
+    def __getitem__(self, index: int | slice) -> dict[str, Any] | Source:
+        if isinstance(index, slice):
+            numbers = list(range(len(self))[index])
+            return Source(_core.subset(self.engine, numbers), made_of=[self])
+        try:
+            index = operator.index(index)
+        except TypeError:
+            raise TypeError(
+                f'a record is named by its number (got {index!r}): src[0]["image"], '
+                'src.column("label")'
+            ) from None
+        number = index + len(self) if index < 0 else index
+        if not 0 <= number < len(self):
+            raise IndexError(f"record {index} of a source of {len(self)} records")
+        stored = self.engine.read(number)
+        record = {field.name: _delivered(field, stored[field.name]) for field in self.schema}
+        record.setdefault("key", self.key(number))
+        return record
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (self[i] for i in range(len(self)))
+
+    @property
+    def schema(self) -> list[_core.Field]:
+        """The fields: name, kind, dtype, shape of one record's value (-1 where records differ)."""
+        return self.engine.schema
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the labels 0, 1, 2, ...; empty where the source has none."""
+        return self.engine.classes
+
+    @property
+    def class_to_idx(self) -> dict[str, int]:
+        """The label of each class."""
+        return {name: number for number, name in enumerate(self.classes)}
+
+    @property
+    def fingerprint(self) -> int:
+        """Changes when the records change: part of every resume state."""
+        return self.engine.fingerprint
+
+    def with_kinds(self, kinds: Mapping[str, str]) -> Source:
+        """The same records, with fields that mean something else to the steps.
+
+        kinds: of fields, by name. "mask": a picture of class ids, which are resized without mixing
+        and never recoloured; "image"; "boxes", "keypoints", "masks": tensors in the coordinates of
+        the record's pictures, which no step may leave behind; "tensor"; "label". ConfigError HR0181
+        where the values cannot be of the kind.
+
+        >>> import headrace, numpy as np
+        >>> pixels = np.zeros((3, 8, 8), np.uint8)
+        >>> src = headrace.open([{"image": pixels, "seg": pixels[0]}])
+        >>> src.with_kinds({"seg": "mask"})
+        <Source list (1 records); fields image uint8 (3, 8, 8), seg mask uint8 (1, 8, 8)>
+        """
+        return Source(_core.with_kinds(self.engine, listed_kinds(kinds)), self.path, made_of=[self])
+
+    def key(self, index: int) -> str:
+        """What names the record for a person: a path, a member."""
+        return self.engine.key(index)
+
+    def column(self, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """All values of an integer field, without reading a picture."""
+        integers = [f.name for f in self.schema if f.dtype == "int64" and f.shape == ()]
+        if name not in integers:
+            raise _NO_COLUMN.error(
+                f"{name!r} is no integer field", hint=did_you_mean(name, integers)
+            )
+        values: np.ndarray[Any, np.dtype[np.int64]] = np.array(self.engine.integer_column(name))
+        if len(values) != len(self):  # the source has no list of them: read the records
+            values = np.array([self.engine.read(i)[name] for i in range(len(self))], np.int64)
+        return values
+
+    def __repr__(self) -> str:
+        fields = ", ".join(map(_schema_text, self.schema))
+        return f"<Source {described(self)}; fields {fields}>"
+
+
+def described(source: Source) -> str:
+    """The engine's words for it, on one line: "folder train (8 records, 2 classes)"."""
+    return ", ".join(source.engine.description.split("\n"))
+
+
+def _schema_text(field: _core.Field) -> str:
+    """ "image", "label int64", "boxes float32 (?, 4)", "story text"."""
+    words = [field.name]
+    if field.kind in ("label", "tensor") or not (field.encoded or field.kind in ("text", "bytes")):
+        words.append(str(field.dtype))
+        if field.shape:
+            words.append("(" + ", ".join("?" if n < 0 else str(n) for n in field.shape) + ")")
+    if field.kind not in (field.name, "label", "tensor"):
+        words.insert(1, str(field.kind))
+    return " ".join(words)
+
+
+def listed_kinds(kinds: Mapping[str, str] | None) -> list[str]:
+    """{"seg": "mask"} as the engine takes it: ["seg=mask"]."""
+    if kinds is not None and not isinstance(kinds, Mapping):
+        raise NOT_A_SOURCE.error(
+            f"kinds= is {type(kinds).__name__}", hint='kinds={"seg": "mask", "boxes": "boxes"}'
+        )
+    return [f"{name}={kind}" for name, kind in (kinds or {}).items()]
+
+
+def _delivered(field: _core.Field, value: Any) -> Any:
+    """A stored value as people want to see it."""
+    if field.encoded:
+        return np.asarray(_core.decode(value, field.kind == "mask"))
+    return np.asarray(value) if isinstance(value, _core.Array) else value
