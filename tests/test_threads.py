@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from headrace.turn import Turn
+from headrace.loader.turn import Turn
 
 import headrace as hr
 from headrace import _core
@@ -254,7 +254,7 @@ def test_a_hand_over_that_fails_costs_no_batch() -> None:
             raise error
         return np.asarray(array).tolist()
 
-    view._form.convert = convert
+    view.form.convert = convert
     iterator = iter(view)
     taken = []
     while refused:
@@ -278,7 +278,7 @@ def test_a_hand_over_to_a_device_that_fails_costs_no_batch() -> None:
             raise error
         return array
 
-    view._form.convert = convert
+    view.form.convert = convert
     iterator = iter(view)
     while refused:
         try:

@@ -94,10 +94,12 @@ _ONE_RECORD = {
 def trace(loader: Loader, position: int) -> Trace:
     """See Loader.trace. The draws are the run's own: keyed by position, not by batch."""
     epoch = loader.epoch
-    steps = loader._pipeline.all_steps()
+    steps = loader.assembly.pipeline.all_steps()
     stages = Trace()
     for count in range(len(steps) + 1):
-        engine = loader._make_engine(pipeline=loader._pipeline.prefix(count), **_ONE_RECORD)
+        engine = loader.assembly.make(
+            pipeline=loader.assembly.pipeline.prefix(count), **_ONE_RECORD
+        )
         names = [output["name"] for output in engine.outputs()]
         _, _, values = engine.batch(epoch, position)
         engine.close()
@@ -109,15 +111,15 @@ def trace(loader: Loader, position: int) -> Trace:
 
 def show(loader: Loader, count: int) -> Grid:
     """See Loader.show."""
-    loader._placed()
-    state = loader._state()
+    loader.place()
+    state = loader.present_state()
     pictures: list[Any] = []
-    mean_std = _normalization(loader._pipeline.all_steps())
+    mean_std = _normalization(loader.assembly.pipeline.all_steps())
     batches = len(loader)
     for number in range(state["batch"], state["batch"] + batches):
         epochs, index = divmod(number, batches)
-        _, _, values = loader._inspector.batch(state["epoch"] + epochs, index)
-        outputs = loader._inspector.outputs()
+        _, _, values = loader.assembly.inspector().batch(state["epoch"] + epochs, index)
+        outputs = loader.assembly.inspector().outputs()
         for output, value in zip(outputs, values, strict=True):
             if output["kind"] == "image" and len(pictures) < count:
                 pictures += [visible(_readable(image), *mean_std) for image in value_rows(value)]
@@ -195,15 +197,16 @@ def bottleneck(stats: Stats) -> str:
 
 def describe(loader: Loader) -> str:
     """repr: every resolved value and where it came from."""
-    if loader._engine is None:
+    assembly = loader.assembly
+    engine, given = assembly.present_engine, assembly.given
+    if engine is None:
         return "<Loader, closed>"
-    engine, given = loader._engine, loader._given
-    rank_batch, global_batch = loader._engine_numbers()
-    shard = loader._shard
-    settled = "" if loader._shard_frozen else ", until the first iteration"
+    rank_batch, global_batch = assembly.batch_sizes()
+    shard, workers = assembly.shard, assembly.workers
+    settled = "" if assembly.is_settled else ", until the first iteration"
     lines = {
         "source": described(loader.source),
-        "transforms": ", ".join(map(repr, loader._pipeline.all_steps())) or "none",
+        "transforms": ", ".join(map(repr, assembly.pipeline.all_steps())) or "none",
         "fields": ", ".join(output["name"] for output in engine.outputs()),
         "batch_size": f"{rank_batch} a rank, {global_batch} global",
         "batches": f"{engine.batches_per_epoch():,} an epoch, last_batch={given['last_batch']!r}",
@@ -212,8 +215,8 @@ def describe(loader: Loader) -> str:
         "threads": engine.resolved("threads"),
         "memory_limit": engine.resolved("memory_limit"),
         "resident": engine.resolved("resident"),
-        "python_workers": f"{loader._workers.processes} for {loader._workers.count} asked"
-        if loader._workers.count
+        "python_workers": f"{workers.processes} for {workers.count} asked"
+        if workers.count
         else "0: steps in Python run on one thread",
         "index": engine.resolved("row_index"),
         "on_error": repr(given["on_error"]),

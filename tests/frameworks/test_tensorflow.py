@@ -89,13 +89,13 @@ def test_tensors_of_a_dataset_share_the_engines_memory(pictures: Path) -> None:
     loader = hr.Loader(pictures, LARGE, batch_size=4)
     made: list[int] = []
     view = loader.tensorflow()
-    hand_over = view._form.convert
+    hand_over = view.form.convert
 
     def watched(array: hr.Array) -> Any:
         made.append(array.data_ptr)
         return hand_over(array)
 
-    view._form.convert = watched
+    view.form.convert = watched
     pointers = [pointer(tensor) for batch in view.as_dataset() for tensor in batch]
     assert pointers == made and loader.stats().copies == 0
 

@@ -22,8 +22,8 @@ from headrace import _core, options
 from headrace.delivery.copied_batch import Opened, open_batch
 from headrace.delivery.side_stream import Streams, TorchStreams
 from headrace.errors import Error, declare, warn
-from headrace.iteration import exiting, live, refuse_dataloader_worker
-from headrace.turn import Turn
+from headrace.loader.iteration import exiting, live, refuse_dataloader_worker
+from headrace.loader.turn import Turn
 
 _NOT_RESUMABLE = declare(
     "HR0887",
@@ -80,8 +80,8 @@ def prefetch(
     result is iterated again and again; ``len``, ``stats()`` and ``close()`` work, other attributes
     are the source's. A Headrace loader is delivered by its own machinery, as ``.torch(device)``.
     """
-    from headrace.delivered import Delivered
     from headrace.loader import Loader
+    from headrace.loader.views import Delivered
 
     if isinstance(source, (Loader, Delivered)) and transform is None:
         return source.torch(device, depth=depth)

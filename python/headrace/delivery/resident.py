@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from headrace import _core
-from headrace.delivered import Delivered, Form, devices_named
 from headrace.errors import declare
 from headrace.loader import Loader
+from headrace.loader.views import Delivered, Form, devices_named
 from headrace.sources import Source
 from headrace.sources import open as open_source
 
@@ -58,19 +58,16 @@ class Resident(Loader):
         self._device = device if devices_named(device) else None
         super().__init__(source, transforms, resident=True, **given)
 
-    def _make_engine(self, **changes: Any) -> _core.Loader:
-        return super()._make_engine(**{**self._kept, **changes})
-
     def __iter__(self) -> Iterator[Any]:
         return super().__iter__() if self._device is None else iter(self.dlpack())
 
-    def _iterate(self, form: Form) -> Iterator[Any]:
+    def iterate_as(self, form: Form) -> Iterator[Any]:
         if not form.devices and self._kept["fraction"] != 1:
             raise _NO_FRACTION.error(
                 f"fraction={self._kept['fraction']}, and batches are wanted on the host",
                 hint='leave fraction out, or give device="cuda"',
             )
-        return super()._iterate(form)
+        return super().iterate_as(form)
 
     def dlpack(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> Delivered:
         """See Loader.dlpack; device: default, the one where the data lies."""

@@ -124,7 +124,7 @@ def _stages(found: Findings, alone: Timed) -> tuple[tuple[Stage, ...], int, bool
     """Stages, workers, whether they work ahead, interpreters for steps in Python."""
     stages = found.anatomy.stages if found.anatomy else ()
     if found.ours is not None:
-        pool = found.ours._workers.count
+        pool = found.ours.assembly.workers.count
         return stages, int(found.ours.stats()["threads"]), True, max(1, pool)
     if found.dataloader is not None:
         count = int(found.dataloader.num_workers)

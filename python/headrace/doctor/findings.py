@@ -6,7 +6,6 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from headrace.delivered import Delivered
 from headrace.doctor.meeting import Meeting
 from headrace.doctor.probes import torch_dataloader
 from headrace.doctor.probes.files import Reads
@@ -17,6 +16,7 @@ from headrace.doctor.stand_in import StandIn
 from headrace.doctor.timing.crowd import Crowd
 from headrace.doctor.timing.loop import Step, Timed, keep_some
 from headrace.loader import Loader
+from headrace.loader.views import Delivered
 
 
 @dataclasses.dataclass
@@ -47,7 +47,7 @@ class Findings:
     @property
     def ours(self) -> Loader | None:
         """The loader, if it is one of ours."""
-        inner = self.loader._loader if isinstance(self.loader, Delivered) else self.loader
+        inner = self.loader.loader if isinstance(self.loader, Delivered) else self.loader
         return inner if isinstance(inner, Loader) else None
 
     @property

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace import _core
-from headrace.delivered import Delivered, Field, delivered_fields
 from headrace.errors import declare, did_you_mean
+from headrace.loader.views import Delivered, Field, delivered_fields
 
 if TYPE_CHECKING:
     from headrace.loader import Loader
@@ -143,9 +143,9 @@ class MxnetBatches(Delivered):
 
     def _padding(self) -> int:
         """Rows at the end of the batch just taken that repeat records to fill it up."""
-        if self._loader._given["last_batch"] != "pad":
+        if self.loader.assembly.given["last_batch"] != "pad":
             return 0
-        state, shard = self.state_dict(), self._loader._shard
+        state, shard = self.state_dict(), self.loader.assembly.shard
         rows = state["global_batch"] // shard.world_size
         begin = (state["batch"] - 1) * state["global_batch"] + shard.rank * rows
         return min(max(begin + rows - state["records"], 0), rows)

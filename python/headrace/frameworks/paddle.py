@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from headrace import _core
-from headrace.delivered import Delivered
 from headrace.errors import declare
+from headrace.loader.views import Delivered
 
 if TYPE_CHECKING:
     from headrace.loader import Loader

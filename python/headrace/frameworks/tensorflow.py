@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from headrace import _core
-from headrace.delivered import Delivered
+from headrace.loader.views import Delivered
 
 if TYPE_CHECKING:
     from headrace.loader import Loader

@@ -12,8 +12,8 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from headrace.delivered import Field, delivered_fields
 from headrace.errors import declare
+from headrace.loader.views import Field, delivered_fields
 
 if TYPE_CHECKING:
     from headrace.frameworks.tensorflow import TensorFlowBatches
@@ -34,7 +34,7 @@ def make_dataset(view: TensorFlowBatches) -> Any:
     """See TensorFlowBatches.as_dataset."""
     import tensorflow as tf
 
-    loader = view._loader
+    loader = view.loader
     fields = delivered_fields(loader)
     specs = {name: _spec(loader, name, field) for name, field in fields.items()}
     dtypes = [spec.dtype for spec in specs.values()]
@@ -44,13 +44,13 @@ def make_dataset(view: TensorFlowBatches) -> Any:
         tensors = tf.py_function(passing.take, [], dtypes)
         for tensor, spec in zip(tensors, specs.values(), strict=True):
             tensor.set_shape(spec.shape)
-        return view._form.structure(tuple(specs), tensors)
+        return view.form.structure(tuple(specs), tensors)
 
     def begin(_: Any) -> Any:
         return tf.data.Dataset.range(tf.py_function(passing.begin, [], tf.int64))
 
     dataset = tf.data.Dataset.range(1).flat_map(begin).map(batch)
-    if loader._loaded is None:
+    if not loader.is_resumed:
         dataset = dataset.apply(tf.data.experimental.assert_cardinality(len(loader)))
     settings = tf.data.Options()  # else tf.data reads ahead unasked, and the state is ahead, too
     settings.experimental_optimization.inject_prefetch = False
@@ -89,7 +89,7 @@ def _bytes(values: list[Any]) -> list[bytes]:
 def _spec(loader: Loader, name: str, field: Field) -> Any:
     import tensorflow as tf
 
-    given = loader._given
+    given = loader.assembly.given
     if given["on_error"] == "skip":
         raise _NO_DATASET.error("with on_error='skip'", hint="on_error='substitute'")
     if field.is_list and field.kind not in ("text", "bytes"):

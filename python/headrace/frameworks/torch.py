@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace import _core
-from headrace.delivered import Devices, devices_named
 from headrace.errors import declare
+from headrace.loader.views import Devices, devices_named
 
 _NO_DEVICE = declare(
     "HR0996",

@@ -13,8 +13,8 @@ from headrace import options
 from headrace.delivery.prefetch import Prefetch
 from headrace.doctor.timing.pulse import Beat, Pulse, Thinned, growth
 from headrace.errors import declare, warn
-from headrace.iteration import live
 from headrace.loader import Loader
+from headrace.loader.iteration import live
 from headrace.watch import stalls, tap
 from headrace.watch.exposition import render
 from headrace.watch.histogram import spread
@@ -312,8 +312,9 @@ def _stats_of(loader: Any) -> Mapping[str, Any]:
     """What one of our loaders counts itself; nothing of others, or while it is being closed."""
     inner = tap.inner_loader(loader)
     try:
-        if isinstance(inner, Loader) and inner._engine is not None and inner._shard_frozen:
-            return inner.stats()
+        if isinstance(inner, Loader):
+            running = inner.assembly.present_engine is not None and inner.assembly.is_settled
+            return inner.stats() if running else {}
         if isinstance(inner, Prefetch):
             return {**_stats_of(inner.source), **inner.stats()}
     except Exception:

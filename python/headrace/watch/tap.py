@@ -6,7 +6,7 @@ from the one it had: nobody else of that class is touched, ``isinstance`` holds,
 comes back with the last meter. Objects whose class cannot be changed (a list, a generator) are left
 alone.
 
-A Headrace loader is tapped below its views, which all iterate by its ``_iterate``: the loader and
+A Headrace loader is tapped below its views, which all iterate by its ``iterate_as``: the loader and
 ``loader.torch()`` are one iteration.
 """
 
@@ -17,8 +17,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from headrace.delivered import Delivered, Form
 from headrace.loader import Loader
+from headrace.loader.views import Delivered, Form
 from headrace.watch.meter import Meter
 
 _lock = threading.Lock()
@@ -32,7 +32,7 @@ class Tap:
         self.loader = loader
         self.meters: list[Meter] = []
         self.original = type(loader)
-        self.tapped = _class_with(self, "_iterate" if isinstance(loader, Loader) else "__iter__")
+        self.tapped = _class_with(self, "iterate_as" if isinstance(loader, Loader) else "__iter__")
 
     def through(self, begin: Callable[[], Any], count: Callable[[Any], int] | None) -> Any:
         """The iteration that ``begin`` starts, timed by all meters."""
@@ -43,7 +43,7 @@ class Tap:
 
 def inner_loader(loader: Any) -> Any:
     """What is iterated in the end: of a view, the loader below it."""
-    return loader._loader if isinstance(loader, Delivered) else loader
+    return loader.loader if isinstance(loader, Delivered) else loader
 
 
 def attach(loader: Any, meter: Meter) -> bool:
@@ -126,7 +126,7 @@ def _class_with(tap: Tap, method: str) -> type:
 def _count_for(arguments: tuple[Any, ...]) -> Callable[[Any], int] | None:
     """Records of a batch that a loader of ours divides over several devices."""
     form = arguments[0] if arguments else None
-    if not isinstance(form, Form) or not form.devices or not form._divided:
+    if not isinstance(form, Form) or not form.devices or not form.is_divided:
         return None
     from headrace.doctor.timing.loop import records_in
 

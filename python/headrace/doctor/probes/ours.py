@@ -58,12 +58,14 @@ def like(
     loader: Loader, source: Any = None, pipeline: Pipeline | None = None, **changes: Any
 ) -> Loader:
     """A loader like the user's, with another source, other steps or keywords."""
-    given = {**loader._given, **_CHANGED, **changes}
+    given = {**loader.assembly.given, **_CHANGED, **changes}
     if given["index"] == "auto":
         given["index"] = "use"  # which learns nothing
     if given.get("global_batch_size"):
         given.update(batch_size=loader.batch_size, global_batch_size=None)
-    return _made(loader.source if source is None else source, pipeline or loader._pipeline, given)
+    return _made(
+        loader.source if source is None else source, pipeline or loader.assembly.pipeline, given
+    )
 
 
 def _made(source: Any, pipeline: Pipeline, given: dict[str, Any]) -> Loader:
@@ -76,7 +78,7 @@ def _made(source: Any, pipeline: Pipeline, given: dict[str, Any]) -> Loader:
 
 def examine(loader: Loader, reads: Reads | None, seconds: float) -> Anatomy:
     """Stages with one thread, then each operator's price by leaving it out."""
-    names = names_of(loader._pipeline)
+    names = names_of(loader.assembly.pipeline)
     share = seconds / (2 + len(names))
     parts, one = stages_of(like(loader, threads=1), reads, 2 * share)
     prices: list[Price] = []
@@ -116,7 +118,9 @@ def _reading(seconds: float, reads: Reads | None) -> Stage:
 def _price(loader: Loader, number: int, seconds: float, one: Timed) -> Price | None:
     """None where the pipeline makes no sense, or too few windows, without the step."""
     try:
-        with like(loader, pipeline=without(loader._pipeline, {number}), threads=1) as without_it:
+        with like(
+            loader, pipeline=without(loader.assembly.pipeline, {number}), threads=1
+        ) as without_it:
             timed = time_loop(without_it, None, seconds)
     except (Error, ValueError, TypeError):
         return None
@@ -134,7 +138,9 @@ def _spread(timed: Timed) -> float:
 def _with_operators(parts: list[Stage], prices: list[Price], loader: Loader) -> tuple[Stage, ...]:
     """The engine's stages with the time of steps taken out of them and put under their names."""
     total = sum(stage.seconds for stage in parts)
-    steps = zip(names_of(loader._pipeline), loader._pipeline.all_steps(), strict=True)
+    steps = zip(
+        names_of(loader.assembly.pipeline), loader.assembly.pipeline.all_steps(), strict=True
+    )
     python = {name for name, step in steps if hasattr(step, "home")}
     stages = []
     for part in parts:

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from headrace import _core
-from headrace.delivered import Delivered
 from headrace.doctor.conclusion import case_of
 from headrace.doctor.findings import Findings
 from headrace.doctor.probes import torch_dataloader
@@ -25,6 +24,7 @@ from headrace.doctor.remedies.changes import Change, maker
 from headrace.doctor.remedies.trials import stored_in
 from headrace.errors import Error
 from headrace.loader import Loader
+from headrace.loader.views import Delivered
 from headrace.sources import Source, subset
 
 Tell = Callable[[str, int], object]
@@ -104,7 +104,7 @@ def _of_ours(
     found: Findings, loader: Loader, name: str, tell: Tell, stack: contextlib.ExitStack
 ) -> Applied:
     change = _change(found, loader, name)
-    own = {keyword: loader._given[keyword] for keyword in _OWN}
+    own = {keyword: loader.assembly.given[keyword] for keyword in _OWN}
     make, view = maker(loader, **own), _view_of(found.loader)
     whole = len(loader.source)
     count = _affordable(maker(loader), loader.source, change) if change.prepares else whole
@@ -145,7 +145,7 @@ def _view_of(loader: Any) -> Callable[[Loader], Any]:
 
     def seen(made: Loader) -> Any:
         view = copy.copy(loader)
-        view._loader = made
+        view.loader = made
         return view
 
     return seen

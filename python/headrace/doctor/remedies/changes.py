@@ -97,7 +97,7 @@ def _threads(case: Case) -> Change | None:
 
 def _uint8(loader: Loader) -> Change | None:
     """Pixels as bytes: what makes numbers of them at the end of the list is left to the device."""
-    pipeline = loader._pipeline
+    pipeline = loader.assembly.pipeline
     numbers, number = set(), 0
     for steps in (pipeline.steps, *pipeline.by_field.values()):
         number += len(steps)
@@ -120,13 +120,13 @@ def _left_out(loader: Loader, anatomy: Anatomy | None) -> list[Change]:
     """Without a step, for those that have a price, the dearest first."""
     if anatomy is None or anatomy.one_thread <= 0:
         return []
-    names = names_of(loader._pipeline)
+    names = names_of(loader.assembly.pipeline)
     dear = [
         p for p in anatomy.prices if p.seconds * anatomy.one_thread > _WORTH and p.name in names
     ]
     dear.sort(key=lambda price: -price.seconds)
     return [
-        _without(price.name, without(loader._pipeline, {names.index(price.name)}))
+        _without(price.name, without(loader.assembly.pipeline, {names.index(price.name)}))
         for price in dear[:_LEFT_OUT]
     ]
 
@@ -175,7 +175,7 @@ def _index(loader: Loader) -> Change | None:
 
 
 def _resident(loader: Loader) -> Change | None:
-    if loader._given["resident"]:
+    if loader.assembly.given["resident"]:
         return None
     records = len(loader.source)
 

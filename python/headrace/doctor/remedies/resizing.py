@@ -72,7 +72,7 @@ def can_encode() -> bool:
 
 def side_of(loader: Loader) -> int:
     """The shorter side that suffices; 0 where none can be told."""
-    shapes = [out["shape"] for out in loader._current().outputs() if out["kind"] == "image"]
+    shapes = [out["shape"] for out in loader.assembly.engine().outputs() if out["kind"] == "image"]
     if len(shapes) != 1 or len(shapes[0]) != 3 or min(shapes[0]) <= 0:
         return 0
     return round(_ROOM * float(max(shapes[0][1:])))

@@ -118,7 +118,7 @@ def _of_storage(loader: Loader, case: Case, reads: Reads | None) -> list[Remedy]
         return []
     cache = changes.cache(loader)
     found = [remedies.compared(case, cache.name, cache.what, (1.0, 1.0), read=cache.read)]
-    if reads is None or loader._given["shuffle"] is not True or reads.sequential_bytes <= 0:
+    if reads is None or loader.assembly.given["shuffle"] is not True or reads.sequential_bytes <= 0:
         return found
     share = reads.record_bytes / reads.sequential_bytes / reads.seconds
     if share < 0.5 and not reads.small_files:
@@ -163,7 +163,7 @@ def _left_out(case: Case, anatomy: Anatomy) -> list[Remedy]:
 def _tried(loader: Loader, change: Change, rate: float, seconds: float) -> Ratio:
     """How many times as fast the loader alone is with the remedy; raises where it has no place."""
     begin = time.perf_counter()
-    in_python = any(hasattr(step, "home") for step in loader._pipeline.all_steps())
+    in_python = any(hasattr(step, "home") for step in loader.assembly.pipeline.all_steps())
     turn = _PYTHON_TURN if in_python else _TURN
     count, again = max(_LEAST, round(turn * rate)), 1
     if change.prepares:

@@ -9,7 +9,6 @@ import dataclasses
 import statistics
 from typing import Any
 
-from headrace.delivered import Delivered
 from headrace.doctor.conclusion import case_of
 from headrace.doctor.findings import Findings
 from headrace.doctor.remedies import applying
@@ -19,6 +18,7 @@ from headrace.doctor.remedies.verified import Verified
 from headrace.doctor.timing.loop import time_loop
 from headrace.errors import declare, did_you_mean
 from headrace.loader import Loader
+from headrace.loader.views import Delivered
 
 NO_SUCH_REMEDY = declare(
     "HR0926",

@@ -35,6 +35,7 @@ from headrace.doctor.scripts.served import CACHED, ON_DEVICE, ONE, REAL, Loop, P
 from headrace.doctor.timing.patience import Patience, Stuck
 from headrace.doctor.timing.pulse import Pulse
 from headrace.errors import declare
+from headrace.loader import Loader
 
 NO_LOADER = declare(
     "HR0905",
@@ -309,7 +310,7 @@ def notes_on(loop: Loop, failure: str) -> Iterator[str]:
 def described(loader: Any) -> str:
     """ "DataLoader(batch_size=64, num_workers=2)": what is known at a glance."""
     names = ("batch_size", "num_workers", "threads")
-    given = getattr(loader, "_given", {})
+    given = loader.assembly.given if isinstance(loader, Loader) else {}
     values = {n: given.get(n) if n in given else getattr(loader, n, None) for n in names}
     inside = ", ".join(f"{n}={v}" for n, v in values.items() if isinstance(v, int))
     return f"{type(loader).__name__}({inside})"

@@ -14,7 +14,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from headrace.delivered import Delivered
 from headrace.delivery.prefetch import Prefetch
 from headrace.doctor.meeting import Meeting
 from headrace.doctor.scripts.after_import import when_imported
@@ -24,6 +23,7 @@ from headrace.doctor.timing.loop import records_in
 from headrace.doctor.timing.patience import Patience
 from headrace.doctor.timing.pulse import Pulse
 from headrace.loader import Loader
+from headrace.loader.views import Delivered
 
 _HESITATION = 2.0  # times a loop's measurements: so long another loop may turn out to train
 _STUBBORN = 25  # times that a script may catch what ends it

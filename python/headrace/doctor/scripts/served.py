@@ -20,13 +20,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from headrace.delivered import Delivered
 from headrace.delivery.nested import take_apart
 from headrace.doctor.meeting import Meeting
 from headrace.doctor.probes import copying
 from headrace.doctor.timing.loop import KEPT_BYTES, Timed, bytes_in, copied, settle
 from headrace.doctor.timing.pulse import Pulse, Vitals, vitals
 from headrace.doctor.timing.tally import Tally
+from headrace.loader.views import Delivered
 
 _KEEP = 8  # batches
 _LONG_STEP = 0.5  # seconds: a step that needs no warm-up to be measured again
@@ -256,6 +256,6 @@ def uses_gpu() -> bool:
 def data_of(loader: Any) -> Any:
     """What makes two loaders the same one: their dataset, or the loader that a view shows."""
     if isinstance(loader, Delivered):
-        return loader._loader
+        return loader.loader
     dataset = getattr(loader, "dataset", None)
     return loader if dataset is None else dataset

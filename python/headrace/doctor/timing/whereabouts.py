@@ -37,7 +37,7 @@ def place_of(loader: Loader) -> str:
     try:
         state = loader.state_dict()
         text = f"The loader had given {state['batch']} batches of epoch {state['epoch']}"
-        numbers = loader._current().indices(state["epoch"], state["batch"])
+        numbers = loader.assembly.engine().indices(state["epoch"], state["batch"])
         return text + f"; the next begins with record {_named(loader, int(numbers[0]))}."
     except (Error, LookupError, OSError):
         return ""  # it is closed, or at its end

@@ -8,16 +8,13 @@ iteration, seen as different arrays.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from headrace import _core, options
 from headrace.batch import batch_class
 from headrace.frameworks import each
 
 if TYPE_CHECKING:
-    from headrace.frameworks.mxnet import MxnetBatches
-    from headrace.frameworks.paddle import PaddleBatches
-    from headrace.frameworks.tensorflow import TensorFlowBatches
     from headrace.loader import Loader
 
 _View = TypeVar("_View", bound="Delivered")
@@ -34,10 +31,10 @@ class Field(NamedTuple):
 
 def delivered_fields(loader: Loader) -> dict[str, Field]:
     """The loader's fields, for frameworks that want to know them beforehand and have no strides."""
-    order = options.memory_format(loader._given["memory_format"])
+    order = options.memory_format(loader.assembly.given["memory_format"])
     turned = order == _core.MemoryFormat.__members__["channels_last"]
     fields = {}
-    for output in loader._current().outputs():
+    for output in loader.assembly.engine().outputs():
         shape = tuple(output["shape"])
         if turned and output["kind"] in ("image", "mask") and len(shape) == 3:
             shape = (*shape[1:], shape[0])
@@ -71,17 +68,17 @@ class Form:
         self.convert = convert
         # To which arrays are copied before they are converted. A list divides batches over them.
         self.devices = [devices] if isinstance(devices, _core.Device) else list(devices)
-        self._divided = not isinstance(devices, _core.Device)
+        self.is_divided = not isinstance(devices, _core.Device)
         self.depth = options.integer("depth", depth, 1)  # batches that are copied ahead
         self.as_dict = options.one_of("batch", batch, ("tuple", "dict")) == "dict"
 
     def batch(self, fields: tuple[str, ...], values: list[Any]) -> Any:
         return self.structure(fields, [each(self.convert, value) for value in values])
 
-    def batch_on_devices(self, fields: tuple[str, ...], parts: list[list[Any]]) -> Any:
+    def batch_of(self, fields: tuple[str, ...], parts: list[list[Any]]) -> Any:
         """The batch; where a list of devices was asked for, a tuple of their parts."""
         batches = tuple(self.batch(fields, values) for values in parts)
-        return batches if self._divided else batches[0]
+        return batches if self.devices and self.is_divided else batches[0]
 
     def structure(self, fields: tuple[str, ...], values: Iterable[Any]) -> Any:
         """Values of the fields, as they are, in a batch."""
@@ -113,50 +110,50 @@ class Delivered:
         devices: Devices = (),
         depth: int = 2,
     ) -> None:
-        self._loader = loader
-        self._form = Form(convert, batch, devices, depth)
+        self.loader = loader
+        self.form = Form(convert, batch, devices, depth)
 
     # Written out, though __getattr__ would find them: frameworks look for them on the class.
 
     def __iter__(self) -> Iterator[Any]:
-        return self._loader._iterate(self._form)
+        return self.loader.iterate_as(self.form)
 
     def __len__(self) -> int:
-        return len(self._loader)
+        return len(self.loader)
 
     @property
     def batch_size(self) -> int:
         """Records a full batch of this rank has."""
-        return self._loader.batch_size
+        return self.loader.batch_size
 
     @property
     def epoch(self) -> int:
         """The present epoch; it advances on exhaustion."""
-        return self._loader.epoch
+        return self.loader.epoch
 
     def set_epoch(self, epoch: int) -> None:
         """The next iteration is this epoch's. See Loader.set_epoch."""
-        self._loader.set_epoch(epoch)
+        self.loader.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, int]:
         """What was received so far. See Loader.state_dict."""
-        return self._loader.state_dict()
+        return self.loader.state_dict()
 
     def load_state_dict(self, state: Mapping[str, int]) -> None:
         """The next iteration begins behind the last batch that ``state`` has counted."""
-        self._loader.load_state_dict(state)
+        self.loader.load_state_dict(state)
 
     def batch(self, epoch: int, index: int) -> Any:
         """Batch ``index`` of an epoch, with ``.id`` and ``.key``. See Loader.batch."""
-        return self._loader._batch(epoch, index, self._form)
+        return self.loader.batch_as(epoch, index, self.form)
 
     def peek(self) -> Any:
         """The batch that comes next, without taking it."""
-        return self._loader._peek(self._form)
+        return self.loader.peek_as(self.form)
 
     def close(self) -> None:
         """Closes the loader; batches that are kept stay valid."""
-        self._loader.close()
+        self.loader.close()
 
     def __enter__(self: _View) -> _View:
         return self
@@ -165,96 +162,12 @@ class Delivered:
         self.close()
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # also while it is being copied, before it has a loader
+        if name.startswith("_") or name == "loader":  # while it is copied, it has none yet
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        return getattr(self._loader, name)
+        return getattr(self.loader, name)
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *dir(self._loader)})
+        return sorted({*super().__dir__(), *dir(self.loader)})
 
     def __repr__(self) -> str:
-        return repr(self._loader)
-
-
-class Outputs:
-    """The loader's methods that say as what its batches come: each returns a view of the loader.
-
-    batch: "tuple" (a namedtuple, also indexed by name) or "dict".
-    """
-
-    def numpy(self, batch: str = "tuple") -> Delivered:
-        """Batches as NumPy arrays that share the engine's memory: the loader's own output."""
-        from headrace.frameworks.numpy import hand_over
-
-        return Delivered(cast("Loader", self), hand_over, batch)
-
-    def dlpack(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> Delivered:
-        """Batches as ``headrace.Array``, which every framework's ``from_dlpack`` takes.
-
-        device: "cuda" or "cuda:1": ``depth`` batches are copied there ahead, on a stream of their
-        own; whoever takes an array says which stream uses it, and that stream waits for the copy.
-        A list of devices divides each batch by rows over them: a tuple of batches comes, one each.
-        """
-        targets = devices_named(device)
-        return Delivered(cast("Loader", self), lambda array: array, batch, targets, depth)
-
-    def torch(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> Delivered:
-        """Batches as torch tensors: on the host without a copy, or on ``device``.
-
-        "cuda" is torch's current device, or LOCAL_RANK's. ``depth`` batches are copied there ahead,
-        from pinned memory, on a stream of their own; torch's current stream waits for the copy of
-        the batch that it is given. Memory there is depth + 1 batches and stays so. A list of
-        devices divides each batch by rows over them: a tuple of batches comes, one each.
-        """
-        from headrace.frameworks.torch import devices_for, make_hand_over
-
-        targets = devices_for(device)
-        return Delivered(cast("Loader", self), make_hand_over(device), batch, targets, depth)
-
-    def tensorflow(self, device: str | None = None, batch: str = "tuple") -> TensorFlowBatches:
-        """Batches as TensorFlow's eager tensors, without a copy where they stay on the host.
-
-        device: "GPU:0" and the like; default, the host's memory. Pictures with
-        memory_format="channels_last" come as (B, H, W, C). ``.as_dataset()`` of what it returns is
-        a tf.data.Dataset.
-        """
-        from headrace.frameworks.tensorflow import TensorFlowBatches
-
-        return TensorFlowBatches(cast("Loader", self), device, batch)
-
-    def jax(self, sharding: Any = None, batch: str = "tuple") -> Delivered:
-        """Batches as JAX arrays, on the host without a copy.
-
-        sharding: a jax.sharding.Sharding over whose devices each array is divided, or a device;
-        default, JAX's own default device. Without ``jax_enable_x64`` 64-bit numbers come with 32
-        bits; an integer that does not fit is an error (HR0803). Pictures with
-        memory_format="channels_last" come as (B, H, W, C).
-        """
-        from headrace.frameworks.jax import make_hand_over
-
-        return Delivered(cast("Loader", self), make_hand_over(sharding), batch)
-
-    def paddle(self, device: str | None = None, batch: str = "tuple") -> PaddleBatches:
-        """Batches as Paddle tensors, on the host without a copy, or on ``device`` ("gpu:0").
-
-        What it returns is a reader, too: calling it gives an iterator over one epoch.
-        """
-        from headrace.frameworks.paddle import PaddleBatches
-
-        return PaddleBatches(cast("Loader", self), device, batch)
-
-    def mxnet(
-        self,
-        context: Any = None,
-        data: Sequence[str] | None = None,
-        label: Sequence[str] | None = None,
-    ) -> MxnetBatches:
-        """Batches as an ``mxnet.io.DataIter`` of NDArrays, on the host without a copy.
-
-        context: where the arrays go; default, the host. data, label: the fields that are the data
-        and the labels of a DataBatch; default, fields of kind "label" are labels, all others data.
-        Pictures with memory_format="channels_last" come as (B, H, W, C).
-        """
-        from headrace.frameworks.mxnet import make_batches
-
-        return make_batches(cast("Loader", self), context, data, label)
+        return repr(self.loader)

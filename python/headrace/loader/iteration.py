@@ -8,15 +8,15 @@ import os
 import sys
 import threading
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from headrace import _core
 from headrace.errors import Error, declare
 
 if TYPE_CHECKING:
-    from headrace.delivered import Form
-    from headrace.loader import Loader
-    from headrace.turn import Turn
+    from headrace.loader.turn import Turn
+    from headrace.loader.views import Form
 
 _IN_A_WORKER = declare(
     "HR0800",
@@ -39,10 +39,13 @@ CLOSED = declare(
 
 
 class Iteration:
-    """One run over an epoch, in one thread at a time; a later one closes it."""
+    """One run over an epoch, in one thread at a time; a later one closes it.
 
-    def __init__(self, loader: Loader, turn: Turn, form: Form) -> None:
-        self._loader: Loader | None = loader
+    take: gives its next batch, None at the end; what it belongs to lives until then.
+    """
+
+    def __init__(self, take: Callable[[Iteration], Any], turn: Turn, form: Form) -> None:
+        self._take: Callable[[Iteration], Any] | None = take
         self._turn = turn
         self._number = turn.number
         self.form = form
@@ -67,9 +70,9 @@ class Iteration:
             raise self.ended() if self.has_ended() else self._turn.taken()
         self._turn.holder = own
         try:
-            batch = None if self._loader is None else self._loader._next(self)
+            batch = None if self._take is None else self._take(self)
             if batch is None:
-                self._loader = None
+                self._take = None
                 raise StopIteration
             return batch
         finally:

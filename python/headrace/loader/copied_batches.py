@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace import _core
+from headrace.loader.views import Form
 
 
-class DeviceRun:
+class CopiedBatches:
     """Runs of one loader, one after the other, to one device or divided over several."""
 
     def __init__(
@@ -31,9 +32,9 @@ class DeviceRun:
         self._received: dict[str, int] = {}
         self._before: dict[str, int] = {}  # the batch received last
 
-    def is_to(self, devices: Sequence[_core.Device], depth: int) -> bool:
+    def suits(self, form: Form) -> bool:
         """Whether its batches go there, so many ahead."""
-        return ([device.name for device in devices], depth) == (self._names, self._depth)
+        return ([device.name for device in form.devices], form.depth) == (self._names, self._depth)
 
     def begin(self, engine: _core.Loader) -> None:
         """From where the loader stands."""

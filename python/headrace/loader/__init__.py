@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The loader: source + transforms + order -> batches.
+
+import headrace as hr
+from headrace import transforms as T
+
+train = hr.Loader("train/", hr.presets.imagenet_train(224), batch_size=256, shuffle=True)
+for images, labels in train.torch("cuda"):
+    ...
+
+One file an idea: ``loader.py`` is the public class; ``assembly.py`` what it is made of;
+``batch_makers.py`` how batches reach the consumer, with ``copied_batches.py`` for devices;
+``loaded_state.py`` where it stands before the first batch; ``views.py`` and ``outputs.py`` as what
+its batches come; ``turn.py`` and ``iteration.py`` whose turn it is.
+"""
+
+from headrace.loader.loader import Loader as Loader
+
+__all__ = ["Loader"]

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a loader is made of, and the engine's loaders that are made of it.
+
+Internal: for the modules of Headrace that look into a loader (inspection, the doctor, the watch,
+frameworks). It changes only inside a turn of its loader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from headrace import _core, options
+from headrace.errors import warn
+from headrace.loader.iteration import CLOSED
+from headrace.pipeline import Pipeline
+from headrace.sampling import engine_sampler
+from headrace.sources import open as open_source
+from headrace.workers.pool import Pool
+
+
+class Assembly:
+    """A loader's parts: ``source``, ``pipeline``, the keywords ``given``, ``workers``, ``shard``.
+
+    given: the keywords as the user wrote them. kept: options of the engine that are no keywords.
+    """
+
+    def __init__(
+        self, source: Any, transforms: Any, given: dict[str, Any], kept: Mapping[str, Any]
+    ) -> None:
+        self.given = given
+        self.source = open_source(source)
+        self.pipeline = Pipeline(transforms)
+        self.workers = Pool(
+            options.integer("python_workers", given["python_workers"], maximum=options.INT32)
+        )
+        self.shard = options.resolve_shard(given["shard"])
+        self.is_settled = False  # the shard: an iteration has begun, ranks come up no more
+        self._kept = kept
+        self._inspector: _core.Loader | None = None
+        self._engine: _core.Loader | None = self.make()
+
+    @property
+    def present_engine(self) -> _core.Loader | None:
+        """As it is, whatever the world has become; None after close()."""
+        return self._engine
+
+    def make(self, pipeline: Pipeline | None = None, **changes: Any) -> _core.Loader:
+        """An engine's loader of its own, with these keywords changed."""
+        given = {**self.given, **self._kept, **changes}
+        shard = self.shard if "shard" not in changes else options.resolve_shard(changes["shard"])
+        steps = pipeline or self.pipeline
+        runner = self.workers.runner if self.workers.count else None
+        specs = steps.list_specs(runner), steps.field_specs(runner)
+        engine_options = options.engine_options(given, shard)
+        engine_options["host_workers"] = self.workers.processes
+        engine_options["device"] = given.get("device")
+        engine_options["resident_on_device"] = given.get("resident_on_device", True)
+        sampler, engine_options["shuffle"] = engine_sampler(
+            given["sampler"], self.source, engine_options["shuffle"]
+        )
+        return _core.Loader(
+            self.source.engine, *specs, steps.dropped, engine_options, sampler, warn
+        )
+
+    def engine(self) -> _core.Loader:
+        """The engine's loader that is iterated, made anew where the world came up before the first
+        iteration. ConfigError HR0161 after close()."""
+        _core.throw_if_forked()
+        if self._engine is None:
+            raise CLOSED.error("this loader is closed", hint="make another one")
+        if not self.is_settled:
+            shard = options.resolve_shard(self.given["shard"])
+            if shard[:2] != self.shard[:2]:
+                engine = self.make(shard=shard[:2])  # raises where the ranks do not fit
+                engine.set_epoch(self._engine.epoch())
+                self._engine.close()
+                self._engine = engine
+                self.forget_inspector()
+            self.shard = shard
+        return self._engine
+
+    def renew(self, **changes: Any) -> _core.Loader:
+        """Another engine's loader in the same place: one whose slots are pinned for a device, or
+        not."""
+        engine = self.engine()
+        state = engine.state()
+        engine.close()
+        engine = self._engine = self.make(**changes)
+        engine.load_state(state)
+        return engine
+
+    def may_join_ranks(self) -> bool:
+        """Whether ranks may still come up, of which nothing is known yet."""
+        return not self.is_settled and self.shard.origin == options.ALONE
+
+    def batch_sizes(self) -> tuple[int, int]:
+        """Records of a full batch: of this rank, and of all together."""
+        size, world = self.given["batch_size"], self.shard.world_size
+        if size is not None:
+            return size, size * world
+        return self.given["global_batch_size"] // world, self.given["global_batch_size"]
+
+    def field_names(self) -> tuple[str, ...]:
+        """What is delivered, in order."""
+        return tuple(output["name"] for output in self.engine().outputs())
+
+    def inspector(self) -> _core.Loader:
+        """Makes single batches apart from the iteration, with their ids and keys."""
+        if self._inspector is None:
+            fields = self.field_names()
+            hidden = [name for name in ("id", "key") if name not in fields]
+            self._inspector = self.make(
+                fields=[*fields, *hidden], quarantine=None, resident=False, view=False
+            )
+        return self._inspector
+
+    def forget_inspector(self) -> None:
+        """It has the seed and the rank of the engine that it was made beside."""
+        inspector, self._inspector = self._inspector, None
+        if inspector is not None:
+            inspector.close()
+
+    def close(self) -> None:
+        self.workers.close()  # before the engine, which waits for their answers
+        if self._engine is not None:
+            self._engine.close()
+        self.forget_inspector()
+        self._engine = None

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A state that a loader was given, until a batch after it is received."""
+
+from __future__ import annotations
+
+from headrace import _core
+from headrace.loader.assembly import Assembly
+
+
+class LoadedState:
+    """Where a loader was told to go on.
+
+    Until a batch is received after it, each iteration begins there, and it is the loader's state:
+    what the engine says may be less, where ranks that belong to it have not come up yet.
+    """
+
+    def __init__(self) -> None:
+        self._state: dict[str, int] | None = None
+        self._passed = False  # it is of an epoch's end, and an iterator was over that nothing
+
+    @property
+    def state(self) -> dict[str, int] | None:
+        """None where there is none, or a batch was received since."""
+        return self._state
+
+    def load(self, state: dict[str, int], assembly: Assembly) -> None:
+        """ConfigError HR0711 where it is no state of this loader."""
+        assembly.engine().load_state(_as_far_as_known(state, assembly))
+        self._state, self._passed = state, False
+
+    def place(self, assembly: Assembly) -> None:
+        """Sets the engine's loader where the iteration will begin. ConfigError HR0711 where the
+        world came up after the state was loaded, and is one in which it has no place."""
+        engine = assembly.engine()
+        if self._state is not None and not assembly.is_settled:
+            engine.load_state(self._state)
+
+    def begin(self, engine: _core.Loader) -> None:
+        """The engine's loader for a new iteration: at the state, or at an epoch's begin."""
+        if self._state is not None and not self._passed:
+            engine.load_state(self._state)
+            self._passed = self._state["batch"] >= engine.batches_per_epoch()
+        else:
+            self._state = None
+            engine.restart()
+
+    def forget(self) -> None:
+        """From now on the engine counts."""
+        self._state = None
+
+
+def _as_far_as_known(state: dict[str, int], assembly: Assembly) -> dict[str, int]:
+    """The state, less its place where that lies in batches of ranks that are not there yet."""
+    alone, size = assembly.engine().state()["global_batch"], assembly.given["batch_size"]
+    may_grow = assembly.may_join_ranks() and size is not None
+    if may_grow and state["global_batch"] > alone and state["global_batch"] % size == 0:
+        return {**state, "global_batch": alone, "batch": 0}
+    return state

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``loader.torch()`` and its like: the loader's methods that say as what its batches come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from headrace.loader.views import Delivered, devices_named
+
+if TYPE_CHECKING:
+    from headrace.frameworks.mxnet import MxnetBatches
+    from headrace.frameworks.paddle import PaddleBatches
+    from headrace.frameworks.tensorflow import TensorFlowBatches
+    from headrace.loader.loader import Loader
+
+
+class Outputs:
+    """The loader's methods that say as what its batches come: each returns a view of the loader.
+
+    batch: "tuple" (a namedtuple, also indexed by name) or "dict".
+    """
+
+    def numpy(self, batch: str = "tuple") -> Delivered:
+        """Batches as NumPy arrays that share the engine's memory: the loader's own output."""
+        from headrace.frameworks.numpy import hand_over
+
+        return Delivered(cast("Loader", self), hand_over, batch)
+
+    def dlpack(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> Delivered:
+        """Batches as ``headrace.Array``, which every framework's ``from_dlpack`` takes.
+
+        device: "cuda" or "cuda:1": ``depth`` batches are copied there ahead, on a stream of their
+        own; whoever takes an array says which stream uses it, and that stream waits for the copy.
+        A list of devices divides each batch by rows over them: a tuple of batches comes, one each.
+        """
+        targets = devices_named(device)
+        return Delivered(cast("Loader", self), lambda array: array, batch, targets, depth)
+
+    def torch(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> Delivered:
+        """Batches as torch tensors: on the host without a copy, or on ``device``.
+
+        "cuda" is torch's current device, or LOCAL_RANK's. ``depth`` batches are copied there ahead,
+        from pinned memory, on a stream of their own; torch's current stream waits for the copy of
+        the batch that it is given. Memory there is depth + 1 batches and stays so. A list of
+        devices divides each batch by rows over them: a tuple of batches comes, one each.
+        """
+        from headrace.frameworks.torch import devices_for, make_hand_over
+
+        targets = devices_for(device)
+        return Delivered(cast("Loader", self), make_hand_over(device), batch, targets, depth)
+
+    def tensorflow(self, device: str | None = None, batch: str = "tuple") -> TensorFlowBatches:
+        """Batches as TensorFlow's eager tensors, without a copy where they stay on the host.
+
+        device: "GPU:0" and the like; default, the host's memory. Pictures with
+        memory_format="channels_last" come as (B, H, W, C). ``.as_dataset()`` of what it returns is
+        a tf.data.Dataset.
+        """
+        from headrace.frameworks.tensorflow import TensorFlowBatches
+
+        return TensorFlowBatches(cast("Loader", self), device, batch)
+
+    def jax(self, sharding: Any = None, batch: str = "tuple") -> Delivered:
+        """Batches as JAX arrays, on the host without a copy.
+
+        sharding: a jax.sharding.Sharding over whose devices each array is divided, or a device;
+        default, JAX's own default device. Without ``jax_enable_x64`` 64-bit numbers come with 32
+        bits; an integer that does not fit is an error (HR0803). Pictures with
+        memory_format="channels_last" come as (B, H, W, C).
+        """
+        from headrace.frameworks.jax import make_hand_over
+
+        return Delivered(cast("Loader", self), make_hand_over(sharding), batch)
+
+    def paddle(self, device: str | None = None, batch: str = "tuple") -> PaddleBatches:
+        """Batches as Paddle tensors, on the host without a copy, or on ``device`` ("gpu:0").
+
+        What it returns is a reader, too: calling it gives an iterator over one epoch.
+        """
+        from headrace.frameworks.paddle import PaddleBatches
+
+        return PaddleBatches(cast("Loader", self), device, batch)
+
+    def mxnet(
+        self,
+        context: Any = None,
+        data: Sequence[str] | None = None,
+        label: Sequence[str] | None = None,
+    ) -> MxnetBatches:
+        """Batches as an ``mxnet.io.DataIter`` of NDArrays, on the host without a copy.
+
+        context: where the arrays go; default, the host. data, label: the fields that are the data
+        and the labels of a DataBatch; default, fields of kind "label" are labels, all others data.
+        Pictures with memory_format="channels_last" come as (B, H, W, C).
+        """
+        from headrace.frameworks.mxnet import make_batches
+
+        return make_batches(cast("Loader", self), context, data, label)
