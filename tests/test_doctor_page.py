@@ -21,15 +21,15 @@ from headrace.doctor.model import Case, Stage
 from headrace.doctor.probes import samples
 from headrace.doctor.probes.ours import Price
 from headrace.doctor.probes.sample import Sample
-from headrace.doctor.regions import Region
 from headrace.doctor.remedies.prediction import Prediction
 from headrace.doctor.remedies.verified import Verified
 from headrace.doctor.reports import charts, figure, page, style, svg, text, time_charts
 from headrace.doctor.reports.report import Report
-from headrace.doctor.timing.loop import Spread
-from headrace.doctor.timing.pulse import Vitals
-from headrace.doctor.timing.recording import Event, Recording, Span, Timeline, histogram
 from headrace.doctor.verdict import WORDS, Verdict
+from headrace.measure.loop import Spread
+from headrace.measure.process_sampler import Vitals
+from headrace.measure.recording import Event, Recording, Span, Timeline, histogram
+from headrace.measure.regions import Region
 
 import headrace as hr
 from headrace import transforms as T

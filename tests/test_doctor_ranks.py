@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from headrace.doctor.meeting import Gone, Meeting, Place, place_from
 from headrace.doctor.ranks import why
-from headrace.doctor.timing.pace import Pace
-from headrace.doctor.verdict import RankTimes, Window, judge_ranks
+from headrace.doctor.verdict import RankTimes, judge_ranks
+from headrace.measure.loop import Window
+from headrace.measure.pace import Pace
+from headrace.measure.rendezvous import Gone, Meeting, Place, place_from
 
 # The verdict, on a virtual clock.
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 from headrace.doctor.model import Case, Stage, loop_bounds
-from headrace.doctor.probes.files import Reads
 from headrace.doctor.probes.ours import Anatomy, Price, names_of, without
 from headrace.doctor.remedies import changes, resizing, trials
 from headrace.doctor.remedies import prediction as remedies
 from headrace.doctor.remedies.changes import Change
-from headrace.doctor.timing.turns import agreed, compare
+from headrace.measure.file_reads import Reads
+from headrace.measure.paired import agreed, compare
 from simulated_loader import simulate
 from test_doctor_verdict import CAUSES, between, planted
 

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from headrace.doctor.reports import trace
 from headrace.doctor.reports.report import Report
-from headrace.doctor.timing.pulse import Vitals
-from headrace.doctor.timing.recording import KEPT, SLOW, Event, Recorder, Recording, Span, Timeline
+from headrace.measure.process_sampler import Vitals
+from headrace.measure.recording import KEPT, SLOW, Event, Recorder, Recording, Span, Timeline
 
 import headrace as hr
 

@@ -10,7 +10,8 @@ import random
 import pytest
 from headrace.doctor.model import Case, Stage
 from headrace.doctor.remedies import prediction as remedies
-from headrace.doctor.verdict import Window, judge
+from headrace.doctor.verdict import judge
+from headrace.measure.loop import Window
 from simulated_loader import Run, simulate
 
 CAUSES = (

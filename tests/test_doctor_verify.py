@@ -19,7 +19,7 @@ from headrace.doctor.remedies import applying, verify
 from headrace.doctor.remedies.prediction import Remedy
 from headrace.doctor.remedies.verified import Verified
 from headrace.doctor.reports.text import verified_lines
-from headrace.doctor.timing.loop import time_loop
+from headrace.measure.loop import time_loop
 
 import headrace as hr
 from headrace import transforms as T

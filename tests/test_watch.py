@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from headrace.doctor.timing.pulse import Requests
+from headrace.measure.process_sampler import Requests
 from headrace.watch import stalls, status
 from headrace.watch.histogram import BOUNDS, SIZE, bucket_of, percentile
 from headrace.watch.meter import Figures, Meter

@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from headrace.doctor.timing import crowd, thread_clock
+from headrace.measure import contention, thread_clock
 
 
 class VirtualClock:
@@ -17,7 +17,7 @@ class VirtualClock:
         monkeypatch.setattr(time, "perf_counter", self.look)
         monkeypatch.setattr(time, "sleep", self.sleep)
         # Nobody else is there, whatever goes on where the test runs.
-        monkeypatch.setattr(crowd, "ROOT", "/nowhere")
+        monkeypatch.setattr(contention, "ROOT", "/nowhere")
         monkeypatch.setattr(thread_clock, "_queued", lambda: 0.0)
 
     def look(self) -> float:

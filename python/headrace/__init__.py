@@ -35,7 +35,7 @@ from headrace.sources.combined import concat, join, kfold, mix
 
 if TYPE_CHECKING:
     from headrace.doctor.call import doctor
-    from headrace.doctor.regions import region
+    from headrace.measure.regions import region
     from headrace.watch.call import watch
 
 __all__ = [
@@ -86,7 +86,7 @@ def __getattr__(name: str) -> Any:
 
         return importlib.import_module(f"headrace.{name}")
     if name == "region":
-        from headrace.doctor.regions import region
+        from headrace.measure.regions import region
 
         globals()["region"] = region
         return region

@@ -28,10 +28,10 @@ def examine(
 ) -> NoReturn:
     """Ends this process with the exit code that ``show`` gives the report, whatever the script
     has left behind: threads, processes, functions to be called at the end."""
-    from headrace.doctor.meeting import place_from
     from headrace.doctor.scripts.examined import Options, examine_script
     from headrace.doctor.scripts.program import from_file, from_module
     from headrace.errors import Error
+    from headrace.measure.rendezvous import place_from
 
     if script is not None and module is not None:
         output.fail("headrace: --script and -m exclude each other", output.USAGE)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The doctor: is data the bottleneck, which part of it, and what to change. ``hr.doctor(loader)``.
 
-`examination` runs the `experiments`, which use `timing` (loops under the clock) and `probes` (what
-one part can do alone), on one set of `findings`. `conclusion` makes of those a case of the `model`,
-which is the law; `verdict` and `remedies` conclude from it, `ranks` from several processes.
-`scripts` examines training scripts as they are. `reports` is what people see.
+`examination` runs the `experiments`, which use `headrace.measure` and `probes` (what a loader of
+one kind does for a record), on one set of `findings`. `conclusion` makes of those a case of the
+`model`, which is the law; `verdict` and `remedies` conclude from it, `ranks` from several
+processes. `scripts` examines training scripts as they are. `reports` is what people see.
 
 The package is itself the function, so that ``hr.doctor(...)`` and ``import headrace.doctor.model``
 can both be written, and nothing of it is imported before one of them is.

@@ -8,12 +8,12 @@ from typing import Any
 
 from headrace.doctor.examination import Tell, chosen, examine
 from headrace.doctor.findings import Findings
-from headrace.doctor.meeting import place_from
 from headrace.doctor.ranks import compare, meet
 from headrace.doctor.remedies import verify as verifying
 from headrace.doctor.reports.report import Report
 from headrace.doctor.state import kept
-from headrace.doctor.timing.loop import Step
+from headrace.measure.loop import Step
+from headrace.measure.rendezvous import place_from
 
 
 def doctor(

@@ -12,12 +12,12 @@ from headrace import _core
 from headrace.delivery.nested import take_apart
 from headrace.doctor.findings import Findings
 from headrace.doctor.model import Case, Stage, input_rate, sustained
-from headrace.doctor.probes import files
 from headrace.doctor.remedies.prediction import ranked
 from headrace.doctor.stand_in import StandIn, is_pinned
-from headrace.doctor.timing.loop import Timed, bytes_in, records_in
-from headrace.doctor.verdict import Window, disagreement, judge
+from headrace.doctor.verdict import disagreement, judge
 from headrace.errors import Error
+from headrace.measure import file_reads
+from headrace.measure.loop import Timed, Window, bytes_in, records_in
 
 _TELLING = 0.05  # of a step's time; copies that take less cannot be told from it
 _SEVERAL = 1.3  # cores that a step keeps busy on average, with more than one thread
@@ -158,9 +158,9 @@ def _reads_small_files(found: Findings, stages: tuple[Stage, ...]) -> bool:
         return reads is not None
     source = found.ours.source if found.ours is not None else found.dataloader.dataset
     seconds = sum(stage.seconds for stage in stages if stage.kind == "storage")
-    if not seconds or not files.has_own_files(found.paths, len(source)):
+    if not seconds or not file_reads.has_own_files(found.paths, len(source)):
         return False
-    return files.opening_dominates(reads.record_bytes, 1 / seconds, reads.sequential_bytes)
+    return file_reads.opening_dominates(reads.record_bytes, 1 / seconds, reads.sequential_bytes)
 
 
 def _works_ahead(found: Findings, seconds: float) -> bool:

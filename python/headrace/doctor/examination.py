@@ -12,10 +12,10 @@ from headrace.doctor.experiments import EXPERIMENTS
 from headrace.doctor.findings import Findings
 from headrace.doctor.reports.report import Report
 from headrace.doctor.state import kept
-from headrace.doctor.timing.patience import Patience, Stuck
-from headrace.doctor.timing.recording import Span
-from headrace.doctor.timing.whereabouts import place_of, told
 from headrace.errors import declare, did_you_mean
+from headrace.measure.recording import Span
+from headrace.measure.time_limit import Patience, Stuck
+from headrace.measure.whereabouts import place_of, told
 
 BAD_SKIP = declare(
     "HR0900",

@@ -12,34 +12,27 @@ from collections.abc import Callable, Iterator
 from headrace import _core
 from headrace.doctor.conclusion import case_of
 from headrace.doctor.findings import Findings
-from headrace.doctor.probes import (
-    copying,
-    files,
-    host,
-    ours,
-    thread_sweep,
-    torch_dataloader,
-    worker_sweep,
-)
+from headrace.doctor.probes import ours, thread_sweep, torch_dataloader, worker_sweep
 from headrace.doctor.probes.samples import look_at_records
 from headrace.doctor.remedies import trials
 from headrace.doctor.remedies.prediction import more_memory
-from headrace.doctor.stand_in import StandIn
-from headrace.doctor.timing.in_place import is_changed
-from headrace.doctor.timing.loop import Replay, bytes_in, copied, records_in, settle, time_loop
-from headrace.doctor.timing.pace import Pace
-from headrace.doctor.timing.pulse import Pulse, vitals
-from headrace.doctor.timing.step_regions import time_regions
+from headrace.doctor.stand_in import StandIn, on_device
+from headrace.doctor.step_regions import time_regions
+from headrace.measure import copying, file_reads, machine
+from headrace.measure.in_place import is_changed
+from headrace.measure.loop import Replay, bytes_in, copied, records_in, settle, time_loop
+from headrace.measure.pace import Pace
+from headrace.measure.process_sampler import Pulse, vitals
 
 
 def look_at_host(found: Findings, seconds: float) -> None:
     """What this machine has, and where the data lies."""
     if found.ours is not None:
-        found.paths = files.named_by(found.ours.source, found.ours.source.path)
+        found.paths = file_reads.named_by(found.ours.source, found.ours.source.path)
     elif found.dataloader is not None:
-        found.paths = files.named_by(found.dataloader.dataset)
-    found.report.host = host.look(found.paths)
-    for remark in host.remarks(found.report.host):
+        found.paths = file_reads.named_by(found.dataloader.dataset)
+    found.report.host = machine.look(found.paths)
+    for remark in machine.remarks(found.report.host):
         found.note(remark)
 
 
@@ -48,7 +41,7 @@ def find_ceiling(found: Findings, seconds: float) -> None:
     if found.step is None or found.ceiling is not None or not found.keep():
         return
     own = copied(found.kept[0])
-    there = copying.on_device(own, found.step)
+    there = on_device(own, found.step)
     busy = time.process_time()
     timed = time_loop(Replay([there]), found.step, seconds, meeting=found.meeting)
     if timed.failure and there is not own:  # a step that wants the host's batch
@@ -57,7 +50,7 @@ def find_ceiling(found: Findings, seconds: float) -> None:
     if is_changed(found.kept[0], there):
         found.anew = True
         found.note("The step changes its batches in place, so each time it was given a copy.")
-        fresh = found.kept[0] if there is own else copying.on_device(found.kept[0], found.step)
+        fresh = found.kept[0] if there is own else on_device(found.kept[0], found.step)
         busy = time.process_time()
         timed = time_loop(Replay([fresh], True), found.step, seconds, meeting=found.meeting)
         timed = timed.without_waits()
@@ -117,7 +110,7 @@ def start_cold(found: Findings, seconds: float) -> None:
     if not found.paths:
         found.note("The source names no files, so a cold start could not be measured.")
         return
-    if not files.forget(found.paths):
+    if not file_reads.forget(found.paths):
         found.note("The files' cache could not be dropped, so all figures are warm ones.")
         return
     start, records, pace = time.perf_counter(), 0, Pace(seconds, found.meeting)
@@ -137,7 +130,7 @@ def read_storage(found: Findings, seconds: float) -> None:
     if found.ours is not None:
         found.reads = ours.read_records(found.ours, seconds / 2)
     records = len(found.ours.source) if found.ours is not None else len(found.paths)
-    raw = files.measure(files.extents_of(found.paths, records), seconds / 2, cold=True)
+    raw = file_reads.measure(file_reads.extents_of(found.paths, records), seconds / 2, cold=True)
     seen = raw or found.reads
     if seen is None:
         return
@@ -176,7 +169,7 @@ def time_copies(found: Findings, seconds: float) -> None:
     found.report.copies = copying.measure(size, seconds)
     if found.dataloader is not None and found.dataloader.num_workers:
         under_way = found.dataloader.num_workers * (found.dataloader.prefetch_factor or 2)
-        remark = host.shared_memory_remark(found.report.host, size * under_way)
+        remark = machine.shared_memory_remark(found.report.host, size * under_way)
         if remark:
             found.note(remark)
     if isinstance(found.step, StandIn):

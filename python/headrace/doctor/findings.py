@@ -6,17 +6,17 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from headrace.doctor.meeting import Meeting
 from headrace.doctor.probes import torch_dataloader
-from headrace.doctor.probes.files import Reads
 from headrace.doctor.probes.ours import Anatomy
 from headrace.doctor.remedies.prediction import Remedy
 from headrace.doctor.reports.report import Report
 from headrace.doctor.stand_in import StandIn
-from headrace.doctor.timing.crowd import Crowd
-from headrace.doctor.timing.loop import Step, Timed, keep_some
 from headrace.loader import Loader
 from headrace.loader.views import Delivered
+from headrace.measure.contention import Crowd
+from headrace.measure.file_reads import Reads
+from headrace.measure.loop import Step, Timed, keep_some
+from headrace.measure.rendezvous import Meeting
 
 
 @dataclasses.dataclass

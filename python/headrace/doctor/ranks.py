@@ -9,8 +9,9 @@ from typing import Any
 
 from headrace import _core
 from headrace.doctor.findings import Findings
-from headrace.doctor.meeting import SEVERAL_MACHINES, Gone, Meeting, Place
-from headrace.doctor.verdict import RankTimes, Window, judge_ranks
+from headrace.doctor.verdict import RankTimes, judge_ranks
+from headrace.measure.loop import Window
+from headrace.measure.rendezvous import SEVERAL_MACHINES, Gone, Meeting, Place
 
 _MUCH = 1.2  # times as long: worth saying
 

@@ -19,8 +19,9 @@ import time
 from typing import Any, NamedTuple
 
 from headrace.delivery.nested import take_apart
-from headrace.doctor.timing.loop import records_in
 from headrace.errors import declare
+from headrace.measure import copying
+from headrace.measure.loop import records_in
 
 BAD_STAND_IN = declare(
     "HR0930",
@@ -120,6 +121,11 @@ class StandIn:
         times += [f"{1e6 * self._each:g} µs a record"] if self._each else []
         rates = [f"copies {rate / 1e9:g} GB/s" for rate in {*self.copies().values()}]
         return f"StandIn({', '.join([*times, *sorted(rates)])})"
+
+
+def on_device(batch: Any, step: Any) -> Any:
+    """The batch where the step's device has it: on the stand-in, on torch's GPU, or as it is."""
+    return step.on_device(batch) if isinstance(step, StandIn) else copying.on_device(batch)
 
 
 def wait_until(moment: float) -> None:

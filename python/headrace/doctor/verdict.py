@@ -15,6 +15,7 @@ import statistics
 from collections.abc import Sequence
 
 from headrace.doctor.model import RESOURCES, Case, Stage, consumer_rate, input_rate, sustained
+from headrace.measure.loop import Window
 
 FED_SHARE = 0.05  # a loop that waits less than this share of its time is fed
 HICCUPS = 0.20  # waits that do not come from a slow input, where that is ample
@@ -39,14 +40,6 @@ WORDS = (
     "unsure",
 )
 NOT_INPUT_BOUND = ("fed", "consumer", "unsure")
-
-
-@dataclasses.dataclass(frozen=True)
-class Window:
-    """A stretch of the real loop: records a second, and the share of it spent waiting for data."""
-
-    rate: float
-    stall: float
 
 
 @dataclasses.dataclass(frozen=True)

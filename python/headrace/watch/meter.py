@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from operator import add, sub
 from typing import Any
 
-from headrace.doctor.timing.loop import records_in
+from headrace.measure.loop import records_in
 from headrace.watch.histogram import BOUNDS, SIZE
 
 _clock = time.perf_counter

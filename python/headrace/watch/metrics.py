@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headrace.doctor.timing.pulse import Beat
+from headrace.measure.process_sampler import Beat
 from headrace.watch.exposition import Family, Sample, histogram
 from headrace.watch.window import Snapshot
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from headrace import options
 from headrace.delivery.prefetch import Prefetch
-from headrace.doctor.timing.pulse import Beat, Pulse, Thinned, growth
 from headrace.errors import declare, warn
 from headrace.loader import Loader
 from headrace.loader.iteration import live
+from headrace.measure.process_sampler import Beat, Pulse, Thinned, growth
 from headrace.watch import stalls, tap
 from headrace.watch.exposition import render
 from headrace.watch.histogram import spread

@@ -128,6 +128,6 @@ def _count_for(arguments: tuple[Any, ...]) -> Callable[[Any], int] | None:
     form = arguments[0] if arguments else None
     if not isinstance(form, Form) or not form.devices or not form.is_divided:
         return None
-    from headrace.doctor.timing.loop import records_in
+    from headrace.measure.loop import records_in
 
     return lambda parts: sum(map(records_in, parts))

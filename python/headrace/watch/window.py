@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from operator import sub
 from typing import Any
 
-from headrace.doctor.timing.pulse import Requests
+from headrace.measure.process_sampler import Requests
 from headrace.watch.meter import Figures
 
 NONE = Requests(0.0, 0.0, 0.0)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one part can do alone: the host, its storage, copies, a record's way through a loader."""
+"""What a loader does for a record, with other numbers of threads or workers, and records to see."""

@@ -16,10 +16,10 @@ import numpy as np
 
 from headrace import _core
 from headrace.doctor.model import Stage
-from headrace.doctor.probes.files import DEPTHS, Reads
-from headrace.doctor.timing.loop import WINDOWS, Timed, time_loop
 from headrace.errors import Error
 from headrace.loader import Loader
+from headrace.measure.file_reads import DEPTHS, Reads
+from headrace.measure.loop import WINDOWS, Timed, time_loop
 from headrace.pipeline import Pipeline
 
 _NEGLIGIBLE = 0.02  # of a record's time; prices below it are noise

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.doctor.probes.ours import like
-from headrace.doctor.timing.loop import Timed, time_loop
 from headrace.loader import Loader
+from headrace.measure.loop import Timed, time_loop
 
 _MOST = 8  # counts that are tried
 

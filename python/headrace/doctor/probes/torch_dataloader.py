@@ -19,8 +19,8 @@ from typing import Any
 
 from headrace.doctor.model import Stage
 from headrace.doctor.probes.ours import Anatomy, Price
-from headrace.doctor.timing import thread_clock
-from headrace.doctor.timing.loop import WINDOWS
+from headrace.measure import thread_clock
+from headrace.measure.loop import WINDOWS
 
 _ENDING = 5.0  # seconds that workers may take for batches that nobody will use
 

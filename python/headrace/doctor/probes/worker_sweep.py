@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace.doctor.probes.thread_sweep import counts, point
 from headrace.doctor.probes.torch_dataloader import rebuilt
-from headrace.doctor.timing.loop import time_loop
+from headrace.measure.loop import time_loop
 
 
 def sweep(loader: Any, cores: int, seconds: float, pinning: bool = False) -> list[dict[str, Any]]:

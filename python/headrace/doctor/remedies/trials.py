@@ -17,16 +17,16 @@ import numpy as np
 
 from headrace.doctor.model import Case, input_rate
 from headrace.doctor.probes import torch_dataloader
-from headrace.doctor.probes.files import Reads
 from headrace.doctor.probes.ours import Anatomy
 from headrace.doctor.remedies import changes, resizing
 from headrace.doctor.remedies import prediction as remedies
 from headrace.doctor.remedies.changes import Change, maker
 from headrace.doctor.remedies.prediction import Remedy
-from headrace.doctor.timing.loop import time_loop
-from headrace.doctor.timing.turns import Ratio, compare, epoch_rate
 from headrace.errors import Error
 from headrace.loader import Loader
+from headrace.measure.file_reads import Reads
+from headrace.measure.loop import time_loop
+from headrace.measure.paired import Ratio, compare, epoch_rate
 from headrace.sources import Source, subset
 
 _TURN = 0.1  # seconds of an epoch

@@ -15,10 +15,10 @@ from headrace.doctor.remedies import applying
 from headrace.doctor.remedies.applying import CannotBe, Tell
 from headrace.doctor.remedies.prediction import Prediction, predict
 from headrace.doctor.remedies.verified import Verified
-from headrace.doctor.timing.loop import time_loop
 from headrace.errors import declare, did_you_mean
 from headrace.loader import Loader
 from headrace.loader.views import Delivered
+from headrace.measure.loop import time_loop
 
 NO_SUCH_REMEDY = declare(
     "HR0926",

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.doctor.model import Case
 from headrace.doctor.probes.ours import Price
-from headrace.doctor.regions import Region
 from headrace.doctor.remedies.prediction import Prediction
-from headrace.doctor.timing.loop import Spread
-from headrace.doctor.timing.pulse import Vitals
-from headrace.doctor.timing.recording import Timeline
 from headrace.doctor.verdict import NOT_INPUT_BOUND, Verdict
+from headrace.measure.loop import Spread
+from headrace.measure.process_sampler import Vitals
+from headrace.measure.recording import Timeline
+from headrace.measure.regions import Region
 
 if TYPE_CHECKING:
     from headrace.doctor.probes.sample import Sample

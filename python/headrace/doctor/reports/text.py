@@ -26,7 +26,7 @@ from headrace.doctor.reports.wording import (
 if TYPE_CHECKING:
     from headrace.doctor.remedies.verified import Verified
     from headrace.doctor.reports.report import Report
-    from headrace.doctor.timing.pulse import Vitals
+    from headrace.measure.process_sampler import Vitals
 
 _WIDTH = 80  # that tables keep to
 _LEAST = 24  # characters of a table's last column, however wide the others are

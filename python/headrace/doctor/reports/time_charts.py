@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from headrace.doctor.reports.figure import Chart
 from headrace.doctor.reports.svg import Drawing, Scale, finite
 from headrace.doctor.reports.wording import duration, duration_tick, percent, size
-from headrace.doctor.timing.recording import Bin, Event, Recording
+from headrace.measure.recording import Bin, Event, Recording
 
 if TYPE_CHECKING:
     from headrace.doctor.reports.report import Report

@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace.doctor.timing.recording import Event
 from headrace.errors import declare
+from headrace.measure.recording import Event
 
 if TYPE_CHECKING:
     from headrace.doctor.reports.report import Report

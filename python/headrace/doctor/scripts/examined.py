@@ -25,17 +25,17 @@ from headrace.doctor import ranks
 from headrace.doctor.examination import BAD_SECONDS, Tell, chosen, examine
 from headrace.doctor.experiments import EXPERIMENTS
 from headrace.doctor.findings import Findings
-from headrace.doctor.meeting import SEVERAL_MACHINES, Place, place_from
 from headrace.doctor.reports.report import Report
 from headrace.doctor.scripts import harmless
 from headrace.doctor.scripts.journal import Journal, journal
 from headrace.doctor.scripts.program import DOES_NOT_RUN, Program, as_main
 from headrace.doctor.scripts.running import Over, Running
 from headrace.doctor.scripts.served import CACHED, ON_DEVICE, ONE, REAL, Loop, Plan
-from headrace.doctor.timing.patience import Patience, Stuck
-from headrace.doctor.timing.pulse import Pulse
 from headrace.errors import declare
 from headrace.loader import Loader
+from headrace.measure.process_sampler import Pulse
+from headrace.measure.rendezvous import SEVERAL_MACHINES, Place, place_from
+from headrace.measure.time_limit import Patience, Stuck
 
 NO_LOADER = declare(
     "HR0905",

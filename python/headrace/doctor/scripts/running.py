@@ -15,15 +15,15 @@ from types import FrameType
 from typing import Any
 
 from headrace.delivery.prefetch import Prefetch
-from headrace.doctor.meeting import Meeting
 from headrace.doctor.scripts.after_import import when_imported
 from headrace.doctor.scripts.served import Loop, Out, Plan, Served, data_of
-from headrace.doctor.timing import thread_clock
-from headrace.doctor.timing.loop import records_in
-from headrace.doctor.timing.patience import Patience
-from headrace.doctor.timing.pulse import Pulse
 from headrace.loader import Loader
 from headrace.loader.views import Delivered
+from headrace.measure import thread_clock
+from headrace.measure.loop import records_in
+from headrace.measure.process_sampler import Pulse
+from headrace.measure.rendezvous import Meeting
+from headrace.measure.time_limit import Patience
 
 _HESITATION = 2.0  # times a loop's measurements: so long another loop may turn out to train
 _STUBBORN = 25  # times that a script may catch what ends it

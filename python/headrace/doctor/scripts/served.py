@@ -21,12 +21,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from headrace.delivery.nested import take_apart
-from headrace.doctor.meeting import Meeting
-from headrace.doctor.probes import copying
-from headrace.doctor.timing.loop import KEPT_BYTES, Timed, bytes_in, copied, settle
-from headrace.doctor.timing.pulse import Pulse, Vitals, vitals
-from headrace.doctor.timing.tally import Tally
 from headrace.loader.views import Delivered
+from headrace.measure import copying
+from headrace.measure.loop import KEPT_BYTES, Timed, bytes_in, copied, settle
+from headrace.measure.process_sampler import Pulse, Vitals, vitals
+from headrace.measure.rendezvous import Meeting
+from headrace.measure.tally import Tally
 
 _KEEP = 8  # batches
 _LONG_STEP = 0.5  # seconds: a step that needs no warm-up to be measured again

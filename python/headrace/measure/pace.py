@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 
-from headrace.doctor.meeting import Gone, Meeting
+from headrace.measure.rendezvous import Gone, Meeting
 
 _LATE = 6.0  # times the seconds: by then one step suffices
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from headrace.delivery.nested import take_apart
-from headrace.doctor.stand_in import StandIn
 
 _BYTES = 64 << 20
 
@@ -59,10 +58,8 @@ def _rate(call: Callable[[], None], size: int, seconds: float) -> float:
     return size * count / (time.perf_counter() - start)
 
 
-def on_device(batch: Any, step: Any = None) -> Any:
-    """The batch where the step's device has it: a stand-in, or torch's GPU; else as it is."""
-    if isinstance(step, StandIn):
-        return step.on_device(batch)
+def on_device(batch: Any) -> Any:
+    """The batch in the memory of torch's GPU; as it is where there is none."""
     if not has_gpu():
         return batch
     parts = take_apart(batch, lambda value: hasattr(value, "to"))

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from headrace.doctor.regions import FORWARD, Recorder
+from headrace.measure.regions import FORWARD, Recorder
 
 _STEP, _ZERO = "optimizer.step", "optimizer.zero_grad"
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from headrace.doctor.timing.loop import records_in
+from headrace.measure.loop import records_in
 
 _ROUNDS, _MOST = 3, 40
 _LEAST = 0.04  # of any ratio: by so much two runs of the same loader may differ

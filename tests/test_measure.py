@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pulse of a process and the facts of its host, on planted cases."""
+"""What is sampled of a process, and the facts of its machine, on planted cases."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from headrace.doctor.probes import host
-from headrace.doctor.timing.pulse import (
+from headrace.measure import machine
+from headrace.measure.process_sampler import (
     Beat,
     Processes,
     Pulse,
@@ -283,8 +283,8 @@ def test_the_nearest_memory_limit_of_version_2_counts(tmp_path: Path) -> None:
         top + "slice/cpu.max": "150000 100000",
         top + "slice/job/cpu.max": "max 100000",
     })  # fmt: skip
-    assert host.memory_limit(tmp_path) == 8_000_000_000
-    assert host.cpu_limit(tmp_path) == 1.5
+    assert machine.memory_limit(tmp_path) == 8_000_000_000
+    assert machine.cpu_limit(tmp_path) == 1.5
 
 
 def test_limits_of_version_1_and_of_both_at_once(tmp_path: Path) -> None:
@@ -301,15 +301,15 @@ def test_limits_of_version_1_and_of_both_at_once(tmp_path: Path) -> None:
         "sys/fs/cgroup/cpu,cpuacct/a/b/cpu.cfs_quota_us": "-1",
         "sys/fs/cgroup/cpu,cpuacct/a/b/cpu.cfs_period_us": "100000",
     })  # fmt: skip
-    assert host.memory_limit(tmp_path) == 4_000_000_000
-    assert host.cpu_limit(tmp_path) == 3.0
+    assert machine.memory_limit(tmp_path) == 4_000_000_000
+    assert machine.cpu_limit(tmp_path) == 3.0
 
 
 @pytest.mark.parametrize("text", ["", "0::/../..", "nonsense", "0:::::", "4:memory:"])
 def test_cgroups_that_make_no_sense_have_no_limit(text: str, tmp_path: Path) -> None:
     files = {"proc/self/mountinfo": MOUNT_V2 + "\nx y\n- -", "proc/self/cgroup": text}
     plant(tmp_path, {**files, "sys/fs/cgroup/cpu.max": "1 0", "sys/fs/cgroup/memory.max": "much"})
-    assert host.memory_limit(tmp_path) is None and host.cpu_limit(tmp_path) is None
+    assert machine.memory_limit(tmp_path) is None and machine.cpu_limit(tmp_path) is None
 
 
 MOUNTS = """\
@@ -354,18 +354,18 @@ def test_kinds_of_disks(path: str, kind: str, tmp_path: Path) -> None:
     ):
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).symlink_to(tmp_path / target)
-    assert host.disk_kind(path, tmp_path) == kind
+    assert machine.disk_kind(path, tmp_path) == kind
 
 
 def test_numa_nodes_and_those_that_are_used(tmp_path: Path) -> None:
     node = "sys/devices/system/node/node"
     plant(tmp_path, {node + "0/cpulist": "0-3,8", node + "1/cpulist": "4-7", node + "2/x": ""})
-    assert host.numa_nodes(tmp_path) == {0: {0, 1, 2, 3, 8}, 1: {4, 5, 6, 7}, 2: set()}
-    assert host.nodes_used(tmp_path, {8}) == [0]
-    assert host.nodes_used(tmp_path, {3, 4}) == [0, 1]
-    (found,) = host.remarks({"numa_nodes_used": 2})
+    assert machine.numa_nodes(tmp_path) == {0: {0, 1, 2, 3, 8}, 1: {4, 5, 6, 7}, 2: set()}
+    assert machine.nodes_used(tmp_path, {8}) == [0]
+    assert machine.nodes_used(tmp_path, {3, 4}) == [0, 1]
+    (found,) = machine.remarks({"numa_nodes_used": 2})
     assert "2 NUMA nodes" in found
-    assert host.remarks({"numa_nodes_used": 1, "disk": None}) == []
+    assert machine.remarks({"numa_nodes_used": 1, "disk": None}) == []
 
 
 def test_the_link_of_a_gpu(tmp_path: Path) -> None:
@@ -382,27 +382,27 @@ def test_the_link_of_a_gpu(tmp_path: Path) -> None:
         "19:00.0": hidden,
     }.items():
         plant(tmp_path, {f"{bus}0000:{name}/{key}": text for key, text in device.items()})
-    (link,) = host.gpu_links(tmp_path)
+    (link,) = machine.gpu_links(tmp_path)
     assert str(link) == "NVIDIA 0000:17:00.0: 16.0 GT/s PCIe x8 of x16, NUMA node 1"
-    assert host.look([], tmp_path)["gpu_link"] == str(link)
+    assert machine.look([], tmp_path)["gpu_link"] == str(link)
 
 
 def test_governors(tmp_path: Path) -> None:
     cpu = "sys/devices/system/cpu/cpu"
     plant(tmp_path, {f"{cpu}{n}/cpufreq/scaling_governor": "powersave" for n in range(3)})
-    assert host.governor(tmp_path) == "powersave"
-    assert "powersave" in host.remarks(host.look([], tmp_path))[0]
+    assert machine.governor(tmp_path) == "powersave"
+    assert "powersave" in machine.remarks(machine.look([], tmp_path))[0]
 
 
 def test_shared_memory_that_is_too_small_for_the_workers() -> None:
     facts = {"shm_bytes": 64 << 20}
-    text = host.shared_memory_remark(facts, 8 * 2 * 38e6)
+    text = machine.shared_memory_remark(facts, 8 * 2 * 38e6)
     assert text and "0.61 GB in /dev/shm, which has 0.07 GB free" in text
-    assert host.shared_memory_remark(facts, 1e6) is None
-    assert host.shared_memory_remark({}, 1e12) is None
+    assert machine.shared_memory_remark(facts, 1e6) is None
+    assert machine.shared_memory_remark({}, 1e12) is None
 
 
 def test_a_machine_that_tells_nothing_has_facts_that_are_none(tmp_path: Path) -> None:
-    facts = host.look(["/somewhere"], tmp_path)
+    facts = machine.look(["/somewhere"], tmp_path)
     assert {n for n, v in facts.items() if v is not None} <= {"cores", "gpu"}
-    assert host.remarks(facts) == []
+    assert machine.remarks(facts) == []

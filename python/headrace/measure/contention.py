@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from headrace.doctor.timing.pulse import Processes
+from headrace.measure.process_sampler import Processes
 
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
 _FULL = 0.9  # of the cores; beyond it somebody waits, where the system does not tell who

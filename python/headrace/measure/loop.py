@@ -11,19 +11,26 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from headrace.delivery.nested import take_apart
-from headrace.doctor.meeting import Meeting
-from headrace.doctor.timing import thread_clock
-from headrace.doctor.timing.pace import Pace
-from headrace.doctor.timing.patience import Stuck
-from headrace.doctor.timing.recording import Recorder, Recording
-from headrace.doctor.timing.whereabouts import told
-from headrace.doctor.verdict import Window
+from headrace.measure import thread_clock
+from headrace.measure.pace import Pace
+from headrace.measure.recording import Recorder, Recording
+from headrace.measure.rendezvous import Meeting
+from headrace.measure.time_limit import Stuck
+from headrace.measure.whereabouts import told
 
 WINDOWS = 3  # a measurement is repeated so often: what they disagree by is its noise
 KEPT_BYTES = 256 << 20  # bytes of batches that are kept to be replayed
 
 Step = Callable[[Any], Any]
 _END: Any = object()  # of an iterator, whose batches may be None
+
+
+@dataclasses.dataclass(frozen=True)
+class Window:
+    """A stretch of the real loop: records a second, and the share of it spent waiting for data."""
+
+    rate: float
+    stall: float
 
 
 @dataclasses.dataclass(frozen=True)

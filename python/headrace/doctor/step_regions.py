@@ -7,12 +7,11 @@ import time
 from typing import Any
 
 from headrace.doctor.findings import Findings
-from headrace.doctor.probes import copying
-from headrace.doctor.regions import Recorder, clock_of_steps, recording
-from headrace.doctor.stand_in import StandIn
-from headrace.doctor.timing.loop import once_more, settle
-from headrace.doctor.timing.pace import Pace
-from headrace.doctor.timing.torch_regions import watched
+from headrace.doctor.stand_in import StandIn, on_device
+from headrace.measure.loop import once_more, settle
+from headrace.measure.pace import Pace
+from headrace.measure.regions import Recorder, clock_of_steps, recording
+from headrace.measure.torch_regions import watched
 
 _PATIENT = 3  # a step that takes so many times the experiment's seconds is left alone
 _ENOUGH = 3  # steps in which there was no part: then there is none
@@ -27,7 +26,7 @@ def time_regions(found: Findings, seconds: float) -> None:
         return
     recorder = Recorder(clock_of_steps())
     try:
-        _run(found, recorder, copying.on_device(found.kept[0], found.step), seconds)
+        _run(found, recorder, on_device(found.kept[0], found.step), seconds)
     except Exception as error:
         if not recorder.steps:
             _run(found, recorder, found.kept[0], seconds)  # a step that wants the host's batch

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from headrace.doctor.regions import HostClock, Recorder, recording
+from headrace.measure.regions import HostClock, Recorder, recording
 from virtual_clock import VirtualClock
 
 import headrace as hr

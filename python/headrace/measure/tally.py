@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import time
 
-from headrace.doctor.meeting import Meeting
-from headrace.doctor.timing.loop import WINDOWS, Ledger, Timed, settle
-from headrace.doctor.timing.pace import Pace
+from headrace.measure.loop import WINDOWS, Ledger, Timed, settle
+from headrace.measure.pace import Pace
+from headrace.measure.rendezvous import Meeting
 
 _WARM = 0.15  # of a measurement's seconds: until then nothing is counted
 _LATE = 2.0  # times the seconds: by then fewer windows suffice

@@ -11,7 +11,7 @@ from pathlib import Path
 from headrace.errors import Error
 from headrace.loader import Loader
 
-_PACKAGE = str(Path(__file__).resolve().parents[2])
+_PACKAGE = str(Path(__file__).resolve().parents[1])
 _NOT_THE_USERS = (_PACKAGE, sysconfig.get_path("stdlib"), "<")  # but for what pip installs
 
 
