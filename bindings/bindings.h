@@ -18,8 +18,8 @@
 #include "headrace/base/parameters.h"
 #include "headrace/base/tensor.h"
 #include "headrace/delivery/device_ring.h"
-#include "headrace/formats/source.h"
 #include "headrace/sampling/sampler.h"
+#include "headrace/sources/source.h"
 
 namespace headrace::python {
 

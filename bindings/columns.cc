@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sources made of columns (headrace.records), and views of sources.
-#include "headrace/formats/columns.h"
+#include "headrace/sources/columns/columns.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>

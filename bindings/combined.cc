@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sources made of sources: some records of one, or several together.
-#include "headrace/formats/combined.h"
+#include "headrace/sources/combined/combined.h"
 
 #include "bindings/bindings.h"
-#include "headrace/formats/field_kinds.h"
-#include "headrace/formats/subset.h"
+#include "headrace/sources/field_kinds.h"
+#include "headrace/sources/subset.h"
 
 namespace headrace::python {
 namespace {

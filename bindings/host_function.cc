@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps written in Python. The Python side (headrace/steps.py) maps arguments, results and
 // exceptions; here values cross, many records for each time that the GIL is taken.
-#include "headrace/formats/host_function.h"
+#include "headrace/sources/host_function.h"
 
 #include <cstring>
 

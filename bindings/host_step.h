@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bindings/bindings.h"
-#include "headrace/formats/host_function.h"
+#include "headrace/sources/host_function.h"
 
 namespace headrace::python {
 

@@ -16,7 +16,7 @@
 #include "bindings/loader_handle.h"
 #include "headrace/device/simulated_device.h"
 #include "headrace/executor/thread_pool.h"
-#include "headrace/loader_feed.h"
+#include "headrace/loader/loader_feed.h"
 
 namespace headrace::python {
 namespace {

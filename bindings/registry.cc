@@ -9,6 +9,7 @@
 #include "bindings/bindings.h"
 #include "bindings/host_step.h"
 #include "headrace/codecs/codec.h"
+#include "headrace/formats/format.h"
 #include "headrace/ops/op.h"
 
 namespace headrace::python {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Making the row index of a dataset.
 #include "bindings/bindings.h"
-#include "headrace/formats/build_row_index.h"
+#include "headrace/sources/row_index/build_row_index.h"
 
 namespace headrace::python {
 namespace {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sources: open, look at, read single records.
-#include "headrace/formats/source.h"
+#include "headrace/sources/source.h"
 
 #include <cstring>
 
 #include "bindings/bindings.h"
-#include "headrace/formats/named_files.h"
-#include "headrace/formats/shard_files.h"
+#include "headrace/formats/format.h"
+#include "headrace/formats/shards/shard_files.h"
 #include "headrace/image/render.h"
+#include "headrace/sources/named_files.h"
 
 namespace headrace::python {
 namespace {

@@ -25,12 +25,13 @@
 #include "headrace/device/device.h"
 #include "headrace/executor/bad_records.h"
 #include "headrace/executor/batch.h"
-#include "headrace/formats/indexed_source.h"
-#include "headrace/formats/record_cache.h"
-#include "headrace/formats/source.h"
+#include "headrace/formats/format.h"
 #include "headrace/pipeline/plan.h"
 #include "headrace/sampling/batch_layout.h"
 #include "headrace/sampling/sampler.h"
+#include "headrace/sources/record_cache.h"
+#include "headrace/sources/row_index/indexed_source.h"
+#include "headrace/sources/source.h"
 
 namespace headrace {
 

@@ -5,7 +5,7 @@
 #include <benchmark/benchmark.h>
 
 #include "headrace/kernels/dispatch.h"
-#include "headrace/kernels/huffman_test_pictures.h"
+#include "headrace/kernels/jpeg/huffman_test_pictures.h"
 
 namespace headrace {
 namespace {

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "bench/micro/photos.h"
-#include "headrace/codecs/jpeg/jpeg_rows.h"
-#include "headrace/codecs/jpeg/jpeg_test_pictures.h"
+#include "headrace/codecs/image/jpeg/jpeg_rows.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
 #include "headrace/kernels/dispatch.h"
-#include "headrace/kernels/idct.h"
+#include "headrace/kernels/jpeg/idct.h"
 // After jpeglib.h: the stages inside the decompressor.
 #include "jpegint.h"
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "headrace/formats/format.h"
 #include "headrace/formats/pack/pack.h"
 #include "headrace/storage/crc32c.h"
 #include "headrace/storage/temporary_folder.h"

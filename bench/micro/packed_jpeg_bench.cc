@@ -12,9 +12,9 @@
 #include <random>
 
 #include "bench/micro/photos.h"
-#include "headrace/codecs/jpeg/jpeg_test_pictures.h"
-#include "headrace/codecs/jpeg/packed_jpeg.h"
-#include "headrace/codecs/jpeg/packed_jpeg_form.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
+#include "headrace/codecs/image/jpeg/packed_jpeg.h"
+#include "headrace/codecs/image/jpeg/packed_jpeg_form.h"
 #include "headrace/image/render.h"
 #include "headrace/kernels/dispatch.h"
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headrace/formats/format.h"
 #include "headrace/loader.h"
 
 namespace {

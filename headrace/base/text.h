@@ -42,4 +42,12 @@ inline bool has_one_suffix(std::string_view text, std::span<const std::string_vi
                      [&](std::string_view suffix) { return has_suffix(text, suffix); });
 }
 
+// "a" and "b/c" -> "a/b/c"; an empty second part gives the first.
+inline std::string joined(std::string_view folder, std::string_view rest) {
+  std::string out(folder);
+  if (rest.empty()) return out;
+  if (!out.empty() && out.back() != '/') out += '/';
+  return out += rest;
+}
+
 }  // namespace headrace

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "headrace/executor/batch.h"
-#include "headrace/formats/source_around.h"
+#include "headrace/sources/source_around.h"
 
 namespace headrace {
 

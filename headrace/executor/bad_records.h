@@ -13,7 +13,7 @@
 
 #include "headrace/base/error.h"
 #include "headrace/base/mutex.h"
-#include "headrace/formats/source.h"
+#include "headrace/sources/source.h"
 
 namespace headrace {
 

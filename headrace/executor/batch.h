@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "headrace/formats/source.h"
 #include "headrace/pipeline/plan.h"
 #include "headrace/sampling/batch_layout.h"
+#include "headrace/sources/source.h"
 
 namespace headrace {
 

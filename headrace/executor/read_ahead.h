@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "headrace/base/mutex.h"
-#include "headrace/formats/source.h"
+#include "headrace/sources/source.h"
 
 namespace headrace {
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "headrace/formats/array_errors.h"
+#include "headrace/formats/arrays/array_errors.h"
 
 namespace headrace {
 namespace {

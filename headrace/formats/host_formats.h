@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "headrace/formats/source.h"
+#include "headrace/base/parameters.h"
+#include "headrace/sources/source.h"
 
 namespace headrace {
 

@@ -7,11 +7,12 @@
 #include <filesystem>
 
 #include "headrace/base/registry.h"
-#include "headrace/formats/field_kinds.h"
-#include "headrace/formats/folder_listing.h"
-#include "headrace/formats/shard_files.h"
-#include "headrace/formats/source.h"
+#include "headrace/formats/folder/folder_listing.h"
+#include "headrace/formats/format.h"
+#include "headrace/formats/shards/shard_files.h"
 #include "headrace/kernels/dispatch.h"
+#include "headrace/sources/field_kinds.h"
+#include "headrace/sources/source.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/folder_entries.h"
 

@@ -2,7 +2,7 @@
 #include "headrace/formats/open_budget.h"
 
 #include "headrace/base/registry.h"
-#include "headrace/formats/wording.h"
+#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {

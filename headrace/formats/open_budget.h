@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "headrace/formats/source.h"
+#include "headrace/sources/source.h"
 
 namespace headrace {
 

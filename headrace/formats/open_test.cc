@@ -6,7 +6,8 @@
 #include <set>
 
 #include "headrace/base/registry.h"
-#include "headrace/formats/source_test_reads.h"
+#include "headrace/formats/format.h"
+#include "headrace/sources/source_test_reads.h"
 
 namespace headrace {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
-#include "headrace/formats/folder_listing.h"
-#include "headrace/formats/wording.h"
+#include "headrace/formats/folder/folder_listing.h"
+#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "headrace/codecs/jpeg/jpeg_test_pictures.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
 #include "headrace/image/render.h"
 #include "headrace/kernels/store.h"
 

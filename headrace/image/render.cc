@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "headrace/base/registry.h"
-#include "headrace/codecs/foreign_pictures.h"
+#include "headrace/codecs/image/foreign_pictures.h"
 #include "headrace/image/float_pass.h"
 #include "headrace/image/window_buffer.h"
 

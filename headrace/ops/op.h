@@ -12,10 +12,10 @@
 
 #include "headrace/base/parameters.h"
 #include "headrace/base/random.h"
-#include "headrace/formats/host_function.h"
-#include "headrace/formats/schema.h"
 #include "headrace/image/render.h"
 #include "headrace/ops/record.h"
+#include "headrace/sources/host_function.h"
+#include "headrace/sources/schema.h"
 
 namespace headrace {
 

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "headrace/formats/schema.h"
 #include "headrace/image/recipe.h"
+#include "headrace/sources/schema.h"
 
 namespace headrace {
 

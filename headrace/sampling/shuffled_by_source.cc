@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "headrace/base/random.h"
-#include "headrace/formats/shuffles_itself.h"
+#include "headrace/sources/shuffles_itself.h"
 
 namespace headrace {
 namespace {

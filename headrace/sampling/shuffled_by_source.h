@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "headrace/formats/source.h"
 #include "headrace/sampling/sampler.h"
+#include "headrace/sources/source.h"
 
 namespace headrace {
 

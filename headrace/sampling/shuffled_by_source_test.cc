@@ -7,8 +7,8 @@
 #include <numeric>
 #include <vector>
 
-#include "headrace/formats/columns.h"
-#include "headrace/formats/combined.h"
+#include "headrace/sources/columns/columns.h"
+#include "headrace/sources/combined/combined.h"
 
 namespace headrace {
 namespace {

@@ -10,8 +10,9 @@
 #include "headrace/base/registry.h"
 #include "headrace/formats/coco/coco_source.h"
 #include "headrace/formats/coco/coco_values.h"
-#include "headrace/formats/named_files.h"
-#include "headrace/formats/wording.h"
+#include "headrace/formats/format.h"
+#include "headrace/sources/named_files.h"
+#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {

@@ -9,7 +9,7 @@
 #include "headrace/base/json_reader.h"
 #include "headrace/base/registry.h"
 #include "headrace/formats/coco/coco_rows.h"
-#include "headrace/formats/wording.h"
+#include "headrace/sources/wording.h"
 
 namespace headrace {
 

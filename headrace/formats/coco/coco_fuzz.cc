@@ -4,7 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "headrace/formats/source.h"
+#include "headrace/formats/format.h"
+#include "headrace/sources/source.h"
 #include "headrace/storage/temporary_folder.h"
 
 namespace {

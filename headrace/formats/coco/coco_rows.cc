@@ -6,7 +6,7 @@
 #include <numeric>
 #include <optional>
 
-#include "headrace/formats/wording.h"
+#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {

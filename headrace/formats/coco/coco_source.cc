@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "headrace/formats/coco/coco_values.h"
-#include "headrace/formats/fingerprint.h"
-#include "headrace/formats/labeled_files.h"
-#include "headrace/formats/named_files.h"
-#include "headrace/formats/wording.h"
+#include "headrace/sources/fingerprint.h"
+#include "headrace/sources/labeled_files.h"
+#include "headrace/sources/named_files.h"
+#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {

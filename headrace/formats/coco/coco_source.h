@@ -6,7 +6,7 @@
 #include <string>
 
 #include "headrace/formats/coco/coco_annotations.h"
-#include "headrace/formats/source.h"
+#include "headrace/sources/source.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expected masks are pycocotools' (2.0.11); the annotations are written by hand.
 #include "headrace/formats/coco/coco_masks.h"
-#include "headrace/formats/source_test_reads.h"
+#include "headrace/formats/format.h"
+#include "headrace/sources/source_test_reads.h"
 
 namespace headrace {
 namespace {

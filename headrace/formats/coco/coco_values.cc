@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "headrace/formats/wording.h"
+#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {

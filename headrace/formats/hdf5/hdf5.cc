@@ -12,13 +12,14 @@
 #include <vector>
 
 #include "headrace/base/registry.h"
-#include "headrace/formats/classes.h"
-#include "headrace/formats/fingerprint.h"
+#include "headrace/formats/format.h"
 #include "headrace/formats/hdf5/hdf5_input.h"
 #include "headrace/formats/host_formats.h"
-#include "headrace/formats/labeled_files.h"
-#include "headrace/formats/shard_files.h"
-#include "headrace/formats/wording.h"
+#include "headrace/formats/shards/shard_files.h"
+#include "headrace/sources/classes.h"
+#include "headrace/sources/fingerprint.h"
+#include "headrace/sources/labeled_files.h"
+#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {

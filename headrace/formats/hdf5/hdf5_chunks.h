@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
-#include "headrace/formats/fingerprint.h"
 #include "headrace/formats/hdf5/hdf5_messages.h"
+#include "headrace/sources/fingerprint.h"
 
 namespace headrace {
 

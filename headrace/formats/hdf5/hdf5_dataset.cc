@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "headrace/formats/hdf5/hdf5_filters.h"
-#include "headrace/formats/wording.h"
+#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {

@@ -7,10 +7,10 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/codecs/codec.h"
-#include "headrace/formats/array_names.h"
+#include "headrace/formats/arrays/array_names.h"
 #include "headrace/formats/hdf5/hdf5_global_heap.h"
 #include "headrace/formats/hdf5/hdf5_groups.h"
-#include "headrace/formats/wording.h"
+#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {

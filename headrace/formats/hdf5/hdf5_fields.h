@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "headrace/formats/hdf5/hdf5_dataset.h"
-#include "headrace/formats/schema.h"
+#include "headrace/sources/schema.h"
 
 namespace headrace {
 

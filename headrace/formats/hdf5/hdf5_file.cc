@@ -7,7 +7,7 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/formats/hdf5/hdf5_checksum.h"
-#include "headrace/formats/wording.h"
+#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {

@@ -3,7 +3,7 @@
 //
 // The input changes a sound file (which one, and how, stands in its first bytes), and checksums are
 // made right again, so that the fuzzer gets behind them; or it is a file itself.
-#include "headrace/formats/fuzz_source.h"
+#include "headrace/formats/fuzz_format.h"
 #include "headrace/formats/hdf5/hdf5_test_damage.h"
 
 namespace headrace {

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <optional>
 
-#include "headrace/formats/array_bytes.h"
-#include "headrace/formats/wording.h"
+#include "headrace/sources/columns/array_bytes.h"
+#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {

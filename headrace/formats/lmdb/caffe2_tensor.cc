@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "headrace/formats/proto_wire.h"
-#include "headrace/formats/wording.h"
+#include "headrace/formats/shards/proto_wire.h"
+#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {

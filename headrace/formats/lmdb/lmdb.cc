@@ -7,13 +7,14 @@
 #include <optional>
 
 #include "headrace/base/registry.h"
-#include "headrace/formats/extent_column.h"
-#include "headrace/formats/extent_source.h"
+#include "headrace/formats/format.h"
 #include "headrace/formats/lmdb/lmdb_pages.h"
 #include "headrace/formats/lmdb/lmdb_records.h"
 #include "headrace/formats/lmdb/lmdb_values.h"
-#include "headrace/formats/shard_files.h"
-#include "headrace/formats/wording.h"
+#include "headrace/formats/shards/extent_column.h"
+#include "headrace/formats/shards/extent_source.h"
+#include "headrace/formats/shards/shard_files.h"
+#include "headrace/sources/wording.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {

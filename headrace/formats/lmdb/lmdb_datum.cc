@@ -13,8 +13,8 @@
 #include <cstring>
 
 #include "headrace/formats/lmdb/lmdb_values.h"
-#include "headrace/formats/proto_wire.h"
-#include "headrace/formats/wording.h"
+#include "headrace/formats/shards/proto_wire.h"
+#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {

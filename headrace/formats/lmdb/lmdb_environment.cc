@@ -8,7 +8,7 @@
 
 #include "headrace/base/byte_stream.h"
 #include "headrace/base/registry.h"
-#include "headrace/formats/wording.h"
+#include "headrace/sources/wording.h"
 
 // A meta page, behind the header of pages; all numbers are little-endian:
 //   u32  signature   u32  version   u64, u64  where it was mapped, and how large

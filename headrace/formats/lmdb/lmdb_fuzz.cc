@@ -3,7 +3,7 @@
 //
 // The input changes a sound environment (which one, and how its values are read, stands in its
 // first byte), or it is an environment itself.
-#include "headrace/formats/fuzz_source.h"
+#include "headrace/formats/fuzz_format.h"
 #include "headrace/formats/lmdb/lmdb_test_environment.h"
 
 namespace headrace {

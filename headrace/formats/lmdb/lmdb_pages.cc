@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "headrace/base/byte_stream.h"
-#include "headrace/formats/wording.h"
+#include "headrace/sources/wording.h"
 
 // Behind the header of a branch or a leaf: u16 places of the nodes, up to `lower`; the nodes stand
 // from `upper` on. A node: u16, u16, u16, u16 key's bytes; key; value. In a leaf the first two are

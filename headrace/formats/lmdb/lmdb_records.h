@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "headrace/base/mutex.h"
-#include "headrace/formats/container_index.h"
+#include "headrace/formats/shards/container_index.h"
 #include "headrace/storage/file_set.h"
 
 namespace headrace {

@@ -6,7 +6,7 @@
 #include <cctype>
 
 #include "headrace/formats/lmdb/caffe2_tensor.h"
-#include "headrace/formats/proto_wire.h"
+#include "headrace/formats/shards/proto_wire.h"
 
 namespace headrace {
 namespace {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "headrace/formats/format.h"
 #include "headrace/formats/lmdb/lmdb_test_fixture.h"
 
 namespace headrace {

@@ -8,8 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "headrace/formats/format.h"
 #include "headrace/formats/lmdb/lmdb_test_environment.h"
-#include "headrace/formats/source.h"
+#include "headrace/sources/source.h"
 #include "headrace/storage/temporary_folder.h"
 
 namespace headrace {

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "headrace/codecs/codec.h"
-#include "headrace/formats/wording.h"
+#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "headrace/base/registry.h"
-#include "headrace/formats/schema.h"
-#include "headrace/formats/tensor_shapes.h"
+#include "headrace/formats/arrays/tensor_shapes.h"
+#include "headrace/sources/schema.h"
 
 namespace headrace {
 

@@ -11,12 +11,13 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
-#include "headrace/formats/fingerprint.h"
-#include "headrace/formats/labeled_files.h"
+#include "headrace/formats/format.h"
 #include "headrace/formats/manifest/manifest_columns.h"
 #include "headrace/formats/manifest/manifest_table.h"
-#include "headrace/formats/named_files.h"
-#include "headrace/formats/wording.h"
+#include "headrace/sources/fingerprint.h"
+#include "headrace/sources/labeled_files.h"
+#include "headrace/sources/named_files.h"
+#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {

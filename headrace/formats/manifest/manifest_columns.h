@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "headrace/formats/classes.h"
 #include "headrace/formats/manifest/manifest_table.h"
-#include "headrace/formats/schema.h"
+#include "headrace/sources/classes.h"
+#include "headrace/sources/schema.h"
 
 namespace headrace {
 

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "headrace/base/utf8.h"
-#include "headrace/formats/folder_listing.h"
+#include "headrace/formats/folder/folder_listing.h"
 #include "headrace/formats/manifest/manifest_lines.h"
 #include "headrace/formats/manifest/manifest_table.h"
-#include "headrace/formats/wording.h"
+#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "headrace/base/buffer.h"
 #include "headrace/base/error.h"
-#include "headrace/formats/source.h"
+#include "headrace/sources/source.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "headrace/base/error.h"
-#include "headrace/formats/name_list.h"
-#include "headrace/formats/source.h"
+#include "headrace/sources/name_list.h"
+#include "headrace/sources/source.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {

@@ -3,7 +3,8 @@
 
 #include <cmath>
 
-#include "headrace/formats/source_test_reads.h"
+#include "headrace/formats/format.h"
+#include "headrace/sources/source_test_reads.h"
 
 namespace headrace {
 namespace {

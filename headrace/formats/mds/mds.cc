@@ -7,16 +7,18 @@
 #include <filesystem>
 
 #include "headrace/base/registry.h"
-#include "headrace/formats/extent_column.h"
-#include "headrace/formats/extent_source.h"
-#include "headrace/formats/fingerprint.h"
-#include "headrace/formats/folder_listing.h"
-#include "headrace/formats/labeled_files.h"
+#include "headrace/base/text.h"
+#include "headrace/formats/folder/folder_listing.h"
+#include "headrace/formats/format.h"
 #include "headrace/formats/mds/mds_columns.h"
 #include "headrace/formats/mds/mds_index.h"
+#include "headrace/formats/shards/extent_column.h"
+#include "headrace/formats/shards/extent_source.h"
+#include "headrace/formats/shards/unpacked_files.h"
 #include "headrace/formats/splits.h"
-#include "headrace/formats/unpacked_files.h"
-#include "headrace/formats/wording.h"
+#include "headrace/sources/fingerprint.h"
+#include "headrace/sources/labeled_files.h"
+#include "headrace/sources/wording.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {

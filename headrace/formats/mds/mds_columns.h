@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "headrace/formats/mds/mds_index.h"
-#include "headrace/formats/schema.h"
+#include "headrace/sources/schema.h"
 
 namespace headrace {
 

@@ -10,10 +10,10 @@
 
 #include "headrace/base/byte_stream.h"
 #include "headrace/base/utf8.h"
-#include "headrace/formats/array_bytes.h"
+#include "headrace/formats/arrays/tensor_shapes.h"
 #include "headrace/formats/mds/mds_columns.h"
-#include "headrace/formats/tensor_shapes.h"
-#include "headrace/formats/wording.h"
+#include "headrace/sources/columns/array_bytes.h"
+#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {

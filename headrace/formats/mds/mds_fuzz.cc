@@ -3,7 +3,7 @@
 //
 // The input changes a sound shard or its index (which, and what its columns are, stands in its
 // first byte), or it is an index itself.
-#include "headrace/formats/fuzz_source.h"
+#include "headrace/formats/fuzz_format.h"
 #include "headrace/formats/mds/mds_test_shards.h"
 #include "headrace/storage/temporary_folder.h"
 

@@ -6,8 +6,8 @@
 
 #include "headrace/base/json_reader.h"
 #include "headrace/base/registry.h"
-#include "headrace/formats/field_names.h"
-#include "headrace/formats/named_files.h"
+#include "headrace/sources/field_names.h"
+#include "headrace/sources/named_files.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {

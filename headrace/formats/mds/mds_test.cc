@@ -6,8 +6,9 @@
 #include <cstring>
 #include <filesystem>
 
+#include "headrace/formats/format.h"
 #include "headrace/formats/mds/mds_test_shards.h"
-#include "headrace/formats/source.h"
+#include "headrace/sources/source.h"
 #include "headrace/storage/temporary_folder.h"
 
 namespace headrace {

@@ -4,12 +4,13 @@
 #include <set>
 
 #include "headrace/base/registry.h"
-#include "headrace/formats/array_columns.h"
-#include "headrace/formats/array_errors.h"
+#include "headrace/formats/arrays/array_columns.h"
+#include "headrace/formats/arrays/array_errors.h"
+#include "headrace/formats/format.h"
 #include "headrace/formats/numpy/npy_array.h"
 #include "headrace/formats/numpy/npy_files.h"
-#include "headrace/formats/shard_files.h"
-#include "headrace/formats/wording.h"
+#include "headrace/formats/shards/shard_files.h"
+#include "headrace/sources/wording.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {

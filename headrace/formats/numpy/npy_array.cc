@@ -5,8 +5,8 @@
 #include <cstring>
 #include <utility>
 
-#include "headrace/formats/array_errors.h"
-#include "headrace/formats/wording.h"
+#include "headrace/formats/arrays/array_errors.h"
+#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {

@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
-#include "headrace/formats/file_array.h"
 #include "headrace/formats/numpy/npy_header.h"
+#include "headrace/sources/columns/file_array.h"
 
 namespace headrace {
 

@@ -5,14 +5,14 @@
 #include <cstring>
 
 #include "headrace/base/text.h"
-#include "headrace/formats/array_bytes.h"
-#include "headrace/formats/array_columns.h"
-#include "headrace/formats/array_errors.h"
-#include "headrace/formats/fingerprint.h"
-#include "headrace/formats/folder_listing.h"
-#include "headrace/formats/labeled_files.h"
+#include "headrace/formats/arrays/array_columns.h"
+#include "headrace/formats/arrays/array_errors.h"
+#include "headrace/formats/folder/folder_listing.h"
 #include "headrace/formats/numpy/npy_array.h"
-#include "headrace/formats/wording.h"
+#include "headrace/sources/columns/array_bytes.h"
+#include "headrace/sources/fingerprint.h"
+#include "headrace/sources/labeled_files.h"
+#include "headrace/sources/wording.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/folder_entries.h"
 

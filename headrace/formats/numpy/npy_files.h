@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "headrace/formats/classes.h"
-#include "headrace/formats/name_list.h"
 #include "headrace/formats/numpy/npy_header.h"
-#include "headrace/formats/source.h"
+#include "headrace/sources/classes.h"
+#include "headrace/sources/name_list.h"
+#include "headrace/sources/source.h"
 
 namespace headrace {
 

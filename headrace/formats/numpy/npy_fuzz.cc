@@ -2,7 +2,7 @@
 // A .npy as hostile input: as it is, or a header of the input's text in front of its data.
 #include <cstring>
 
-#include "headrace/formats/fuzz_source.h"
+#include "headrace/formats/fuzz_format.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace headrace;

@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "headrace/base/byte_stream.h"
-#include "headrace/formats/array_errors.h"
-#include "headrace/formats/wording.h"
+#include "headrace/formats/arrays/array_errors.h"
+#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {

@@ -6,7 +6,8 @@
 #include <functional>
 #include <numeric>
 
-#include "headrace/formats/array_test_files.h"
+#include "headrace/formats/arrays/array_test_files.h"
+#include "headrace/formats/format.h"
 #include "headrace/formats/numpy/npy_array.h"
 #include "headrace/storage/temporary_folder.h"
 

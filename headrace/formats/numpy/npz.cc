@@ -6,11 +6,12 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
-#include "headrace/formats/array_columns.h"
-#include "headrace/formats/array_errors.h"
+#include "headrace/formats/arrays/array_columns.h"
+#include "headrace/formats/arrays/array_errors.h"
+#include "headrace/formats/arrays/zip_directory.h"
+#include "headrace/formats/format.h"
 #include "headrace/formats/numpy/npy_array.h"
 #include "headrace/formats/open_budget.h"
-#include "headrace/formats/zip_directory.h"
 #include "headrace/storage/inflate.h"
 
 namespace headrace {

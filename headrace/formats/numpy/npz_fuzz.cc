@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A zip archive of arrays as hostile input, its members read as arrays and checked by their CRC.
-#include "headrace/formats/fuzz_source.h"
-#include "headrace/formats/zip_directory.h"
+#include "headrace/formats/arrays/zip_directory.h"
+#include "headrace/formats/fuzz_format.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace headrace;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "headrace/formats/array_test_files.h"
-#include "headrace/formats/zip_directory.h"
+#include "headrace/formats/arrays/array_test_files.h"
+#include "headrace/formats/arrays/zip_directory.h"
+#include "headrace/formats/format.h"
 #include "headrace/storage/temporary_folder.h"
 
 namespace headrace {

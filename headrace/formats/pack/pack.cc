@@ -6,12 +6,12 @@
 
 #include "headrace/base/cores.h"
 #include "headrace/base/mutex.h"
-#include "headrace/formats/fingerprint.h"
-#include "headrace/formats/in_order.h"
 #include "headrace/formats/pack/pack_input.h"
 #include "headrace/formats/pack/pack_place.h"
 #include "headrace/formats/pack/pack_transcode.h"
 #include "headrace/formats/pack/pack_writer.h"
+#include "headrace/sources/fingerprint.h"
+#include "headrace/sources/in_order.h"
 
 namespace headrace {
 namespace {

@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "headrace/codecs/jpeg/packed_jpeg.h"
+#include "headrace/codecs/image/jpeg/packed_jpeg.h"
+#include "headrace/formats/format.h"
 #include "headrace/formats/pack/pack_summary.h"
-#include "headrace/formats/source.h"
+#include "headrace/sources/source.h"
 
 namespace headrace {
 

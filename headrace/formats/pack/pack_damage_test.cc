@@ -3,10 +3,11 @@
 
 #include <filesystem>
 
-#include "headrace/formats/columns.h"
+#include "headrace/formats/format.h"
 #include "headrace/formats/pack/pack.h"
 #include "headrace/formats/pack/pack_test_damage.h"
 #include "headrace/formats/pack/pack_test_files.h"
+#include "headrace/sources/columns/columns.h"
 
 namespace headrace {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "headrace/base/byte_stream.h"
 #include "headrace/base/registry.h"
-#include "headrace/formats/wording.h"
+#include "headrace/sources/wording.h"
 #include "headrace/storage/crc32c.h"
 
 namespace headrace {

@@ -16,9 +16,9 @@
 
 #include "headrace/base/buffer.h"
 #include "headrace/base/error.h"
-#include "headrace/formats/name_list.h"
 #include "headrace/formats/pack/pack_layout.h"
 #include "headrace/formats/pack/pack_table.h"
+#include "headrace/sources/name_list.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {

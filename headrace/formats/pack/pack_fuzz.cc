@@ -7,10 +7,10 @@
 #include <fstream>
 #include <iterator>
 
-#include "headrace/formats/columns.h"
-#include "headrace/formats/fuzz_source.h"
+#include "headrace/formats/fuzz_format.h"
 #include "headrace/formats/pack/pack.h"
 #include "headrace/formats/pack/pack_test_damage.h"
+#include "headrace/sources/columns/columns.h"
 
 namespace headrace {
 namespace {

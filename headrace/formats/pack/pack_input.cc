@@ -5,9 +5,9 @@
 #include <filesystem>
 
 #include "headrace/base/registry.h"
-#include "headrace/formats/classes.h"
-#include "headrace/formats/fingerprint.h"
-#include "headrace/formats/wording.h"
+#include "headrace/sources/classes.h"
+#include "headrace/sources/fingerprint.h"
+#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "headrace/formats/source.h"
+#include "headrace/sources/source.h"
 
 namespace headrace {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "headrace/base/error.h"
-#include "headrace/formats/schema.h"
+#include "headrace/sources/schema.h"
 
 namespace headrace {
 

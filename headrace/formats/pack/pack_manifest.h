@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "headrace/formats/pack/pack_summary.h"
-#include "headrace/formats/schema.h"
+#include "headrace/sources/schema.h"
 
 namespace headrace {
 

@@ -13,7 +13,8 @@
 #include <utility>
 
 #include "headrace/base/registry.h"
-#include "headrace/formats/folder_listing.h"
+#include "headrace/base/text.h"
+#include "headrace/formats/folder/folder_listing.h"
 #include "headrace/formats/pack/pack_writer.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/folder_entries.h"

@@ -5,11 +5,13 @@
 
 #include "headrace/base/byte_stream.h"
 #include "headrace/base/registry.h"
-#include "headrace/formats/classes.h"
-#include "headrace/formats/folder_listing.h"
-#include "headrace/formats/labeled_files.h"
+#include "headrace/base/text.h"
+#include "headrace/formats/folder/folder_listing.h"
+#include "headrace/formats/format.h"
 #include "headrace/formats/pack/pack_summary.h"
-#include "headrace/formats/wording.h"
+#include "headrace/sources/classes.h"
+#include "headrace/sources/labeled_files.h"
+#include "headrace/sources/wording.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {

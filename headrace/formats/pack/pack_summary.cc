@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "headrace/formats/fingerprint.h"
+#include "headrace/sources/fingerprint.h"
 
 namespace headrace {
 

@@ -9,7 +9,7 @@
 
 #include "headrace/formats/pack/pack_file.h"
 #include "headrace/formats/pack/pack_table.h"
-#include "headrace/formats/source.h"
+#include "headrace/sources/source.h"
 
 namespace headrace {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "headrace/base/byte_stream.h"
-#include "headrace/formats/fingerprint.h"
+#include "headrace/sources/fingerprint.h"
 
 namespace headrace {
 namespace {

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "headrace/formats/name_list.h"
 #include "headrace/formats/pack/pack_layout.h"
+#include "headrace/sources/name_list.h"
 
 namespace headrace {
 

@@ -9,9 +9,10 @@
 #include <stdexcept>
 #include <thread>
 
-#include "headrace/formats/columns.h"
+#include "headrace/formats/format.h"
 #include "headrace/formats/pack/pack_test_files.h"
-#include "headrace/formats/subset.h"
+#include "headrace/sources/columns/columns.h"
+#include "headrace/sources/subset.h"
 #include "headrace/storage/temporary_folder.h"
 
 namespace headrace {

@@ -8,9 +8,9 @@
 #include <unordered_map>
 
 #include "headrace/codecs/codec.h"
-#include "headrace/codecs/jpeg/packed_jpeg.h"
+#include "headrace/codecs/image/jpeg/packed_jpeg.h"
 #include "headrace/formats/pack/pack_writer.h"
-#include "headrace/formats/schema.h"
+#include "headrace/sources/schema.h"
 
 namespace headrace {
 

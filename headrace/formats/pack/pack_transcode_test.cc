@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "headrace/formats/pack/pack_test_files.h"
-#include "headrace/kernels/jpeg_test_files.h"
+#include "headrace/kernels/jpeg/jpeg_test_files.h"
 #include "headrace/storage/crc32c.h"
 
 namespace headrace {

@@ -12,10 +12,10 @@
 #include "headrace/base/cores.h"
 #include "headrace/base/registry.h"
 #include "headrace/codecs/codec.h"
-#include "headrace/formats/in_order.h"
 #include "headrace/formats/pack/pack_manifest.h"
 #include "headrace/formats/pack/pack_output.h"
 #include "headrace/formats/pack/pack_writer.h"
+#include "headrace/sources/in_order.h"
 #include "headrace/storage/crc32c.h"
 
 namespace headrace {

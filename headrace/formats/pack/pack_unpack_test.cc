@@ -5,11 +5,12 @@
 
 #include <filesystem>
 
-#include "headrace/formats/columns.h"
+#include "headrace/formats/format.h"
 #include "headrace/formats/pack/pack_output.h"
 #include "headrace/formats/pack/pack_test_files.h"
 #include "headrace/formats/pack/pack_writer.h"
-#include "headrace/formats/subset.h"
+#include "headrace/sources/columns/columns.h"
+#include "headrace/sources/subset.h"
 #include "headrace/storage/crc32c.h"
 
 namespace headrace {

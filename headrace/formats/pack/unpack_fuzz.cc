@@ -7,10 +7,10 @@
 #include <fstream>
 #include <iterator>
 
-#include "headrace/formats/columns.h"
-#include "headrace/formats/fuzz_source.h"
 #include "headrace/formats/pack/pack.h"
 #include "headrace/formats/pack/pack_test_damage.h"
+#include "headrace/sources/columns/columns.h"
+#include "headrace/sources/fuzz_source.h"
 #include "headrace/storage/temporary_folder.h"
 
 namespace headrace {

@@ -8,8 +8,8 @@
 #include <map>
 
 #include "headrace/base/registry.h"
-#include "headrace/formats/wording.h"
 #include "headrace/kernels/dispatch.h"
+#include "headrace/sources/wording.h"
 #include "headrace/storage/file_window.h"
 
 namespace headrace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RecordIO as hostile input: any file, and any data inside of frames that are mostly sound.
-#include "headrace/formats/fuzz_source.h"
+#include "headrace/formats/fuzz_format.h"
 #include "headrace/formats/recordio/recordio_frames.h"
 
 namespace headrace {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headrace/formats/name_list.h"
+#include "headrace/sources/name_list.h"
 
 namespace headrace {
 

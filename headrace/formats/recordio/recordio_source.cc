@@ -7,9 +7,9 @@
 
 #include "headrace/base/byte_stream.h"
 #include "headrace/base/registry.h"
-#include "headrace/formats/extent_column.h"
 #include "headrace/formats/recordio/recordio_frames.h"
-#include "headrace/formats/wording.h"
+#include "headrace/formats/shards/extent_column.h"
+#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {

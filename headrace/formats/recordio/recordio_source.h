@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "headrace/formats/extent_source.h"
 #include "headrace/formats/recordio/recordio_keys.h"
+#include "headrace/formats/shards/extent_source.h"
 
 namespace headrace {
 

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 
+#include "headrace/formats/format_test_damage.h"
 #include "headrace/formats/recordio/recordio_frames.h"
 #include "headrace/formats/recordio/recordio_keys.h"
-#include "headrace/formats/source_test_reads.h"
 #include "headrace/kernels/dispatch.h"
+#include "headrace/sources/source_test_reads.h"
 
 namespace headrace {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "headrace/formats/extent_column.h"
+#include "headrace/formats/shards/extent_column.h"
 #include "headrace/formats/tfrecord/tf_values.h"
 #include "headrace/formats/tfrecord/tfrecord_frames.h"
 

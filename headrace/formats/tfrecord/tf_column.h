@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headrace/formats/container_index.h"
+#include "headrace/formats/shards/container_index.h"
 #include "headrace/storage/file_set.h"
 
 namespace headrace {

@@ -18,7 +18,7 @@
 #include <span>
 #include <string_view>
 
-#include "headrace/formats/proto_wire.h"
+#include "headrace/formats/shards/proto_wire.h"
 
 namespace headrace {
 

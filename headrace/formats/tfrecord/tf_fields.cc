@@ -9,8 +9,8 @@
 #include "headrace/base/parameters.h"
 #include "headrace/base/registry.h"
 #include "headrace/base/utf8.h"
-#include "headrace/formats/field_names.h"
-#include "headrace/formats/wording.h"
+#include "headrace/sources/field_names.h"
+#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {

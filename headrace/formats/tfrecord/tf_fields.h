@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "headrace/formats/schema.h"
 #include "headrace/formats/tfrecord/tf_sample.h"
+#include "headrace/sources/schema.h"
 
 namespace headrace {
 

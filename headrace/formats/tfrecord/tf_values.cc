@@ -5,7 +5,7 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/base/utf8.h"
-#include "headrace/formats/wording.h"
+#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {

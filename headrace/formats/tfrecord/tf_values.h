@@ -6,8 +6,8 @@
 #include <span>
 
 #include "headrace/base/error.h"
-#include "headrace/formats/schema.h"
 #include "headrace/formats/tfrecord/tf_fields.h"
+#include "headrace/sources/schema.h"
 
 namespace headrace {
 

@@ -8,11 +8,12 @@
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
 #include "headrace/codecs/codec.h"
-#include "headrace/formats/shard_files.h"
+#include "headrace/formats/format.h"
+#include "headrace/formats/shards/shard_files.h"
+#include "headrace/formats/shards/unpacked_files.h"
 #include "headrace/formats/tfrecord/tfrecord_frames.h"
 #include "headrace/formats/tfrecord/tfrecord_source.h"
-#include "headrace/formats/unpacked_files.h"
-#include "headrace/formats/wording.h"
+#include "headrace/sources/wording.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "headrace/base/registry.h"
-#include "headrace/formats/wording.h"
+#include "headrace/sources/wording.h"
 #include "headrace/storage/crc32c.h"
 #include "headrace/storage/file_window.h"
 

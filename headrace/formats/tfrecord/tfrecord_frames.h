@@ -8,7 +8,7 @@
 #include <span>
 
 #include "headrace/base/error.h"
-#include "headrace/formats/container_index.h"
+#include "headrace/formats/shards/container_index.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {

@@ -3,7 +3,7 @@
 // and with given fields. A message's label is the same whether the record is read or only that.
 #include <cstring>
 
-#include "headrace/formats/fuzz_source.h"
+#include "headrace/formats/fuzz_format.h"
 #include "headrace/formats/tfrecord/tfrecord_frames.h"
 
 namespace headrace {

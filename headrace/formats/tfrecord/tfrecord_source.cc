@@ -4,11 +4,11 @@
 #include <algorithm>
 
 #include "headrace/base/registry.h"
-#include "headrace/formats/fingerprint.h"
 #include "headrace/formats/tfrecord/tf_column.h"
 #include "headrace/formats/tfrecord/tf_values.h"
 #include "headrace/formats/tfrecord/tfrecord_frames.h"
-#include "headrace/formats/wording.h"
+#include "headrace/sources/fingerprint.h"
+#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {

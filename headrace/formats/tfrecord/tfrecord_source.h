@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "headrace/formats/extent_source.h"
+#include "headrace/formats/shards/extent_source.h"
 #include "headrace/formats/tfrecord/tf_fields.h"
 
 namespace headrace {

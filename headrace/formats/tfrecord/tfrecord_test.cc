@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <random>
 
-#include "headrace/formats/source_test_reads.h"
+#include "headrace/formats/format_test_damage.h"
 #include "headrace/formats/tfrecord/tf_example.h"
 #include "headrace/formats/tfrecord/tf_fields.h"
 #include "headrace/formats/tfrecord/tfrecord_frames.h"
+#include "headrace/sources/source_test_reads.h"
 
 namespace headrace {
 namespace {

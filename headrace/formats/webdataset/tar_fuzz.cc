@@ -3,7 +3,7 @@
 //
 // The first byte says how the archive is opened, and whether the checksums of its headers are made
 // right, so that the fuzzer gets behind them.
-#include "headrace/formats/fuzz_source.h"
+#include "headrace/formats/fuzz_format.h"
 #include "headrace/formats/webdataset/tar.h"
 #include "headrace/formats/webdataset/tar_test_files.h"
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "headrace/base/error.h"
-#include "headrace/formats/schema.h"
 #include "headrace/formats/webdataset/wds_sample.h"
+#include "headrace/sources/schema.h"
 
 namespace headrace {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headrace/formats/classes.h"
+#include "headrace/sources/classes.h"
 
 namespace headrace {
 

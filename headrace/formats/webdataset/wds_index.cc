@@ -9,9 +9,9 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
-#include "headrace/formats/folder_listing.h"
-#include "headrace/formats/shard_files.h"
-#include "headrace/formats/wording.h"
+#include "headrace/formats/folder/folder_listing.h"
+#include "headrace/formats/shards/shard_files.h"
+#include "headrace/sources/wording.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {

@@ -6,8 +6,9 @@
 
 #include <filesystem>
 
-#include "headrace/formats/source.h"
+#include "headrace/formats/format.h"
 #include "headrace/formats/webdataset/tar_test_files.h"
+#include "headrace/sources/source.h"
 #include "headrace/storage/temporary_folder.h"
 
 namespace headrace {

@@ -2,7 +2,7 @@
 #include "headrace/formats/webdataset/wds_sample.h"
 
 #include "headrace/base/text.h"
-#include "headrace/formats/folder_listing.h"
+#include "headrace/formats/folder/folder_listing.h"
 
 namespace headrace {
 namespace {

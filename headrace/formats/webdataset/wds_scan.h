@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "headrace/formats/container_index.h"
-#include "headrace/formats/unpacked_files.h"
+#include "headrace/formats/shards/container_index.h"
+#include "headrace/formats/shards/unpacked_files.h"
 #include "headrace/formats/webdataset/tar.h"
 #include "headrace/formats/webdataset/wds_fields.h"
 #include "headrace/formats/webdataset/wds_index.h"

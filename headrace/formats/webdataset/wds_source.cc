@@ -6,12 +6,12 @@
 
 #include "headrace/base/cores.h"
 #include "headrace/base/utf8.h"
-#include "headrace/formats/extent_source.h"
-#include "headrace/formats/in_order.h"
+#include "headrace/formats/shards/extent_source.h"
 #include "headrace/formats/webdataset/tar.h"
 #include "headrace/formats/webdataset/wds_scan.h"
 #include "headrace/formats/webdataset/wds_values.h"
-#include "headrace/formats/wording.h"
+#include "headrace/sources/in_order.h"
+#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "headrace/formats/classes.h"
-#include "headrace/formats/container_index.h"
-#include "headrace/formats/source.h"
+#include "headrace/formats/shards/container_index.h"
 #include "headrace/formats/webdataset/wds_fields.h"
 #include "headrace/formats/webdataset/wds_folders.h"
+#include "headrace/sources/classes.h"
+#include "headrace/sources/source.h"
 #include "headrace/storage/file_set.h"
 
 namespace headrace {

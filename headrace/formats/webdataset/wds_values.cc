@@ -10,9 +10,9 @@
 #include "headrace/base/json_reader.h"
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
-#include "headrace/formats/array_bytes.h"
 #include "headrace/formats/numpy/npy_array.h"
 #include "headrace/formats/numpy/npy_header.h"
+#include "headrace/sources/columns/array_bytes.h"
 
 namespace headrace {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "headrace/base/buffer.h"
-#include "headrace/formats/classes.h"
 #include "headrace/formats/webdataset/wds_fields.h"
+#include "headrace/sources/classes.h"
 
 namespace headrace {
 

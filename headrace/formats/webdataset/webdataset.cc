@@ -6,14 +6,15 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
-#include "headrace/formats/shard_files.h"
-#include "headrace/formats/unpacked_files.h"
+#include "headrace/formats/format.h"
+#include "headrace/formats/shards/shard_files.h"
+#include "headrace/formats/shards/unpacked_files.h"
 #include "headrace/formats/webdataset/tar.h"
 #include "headrace/formats/webdataset/wds_fields.h"
 #include "headrace/formats/webdataset/wds_scan.h"
 #include "headrace/formats/webdataset/wds_source.h"
 #include "headrace/formats/webdataset/wds_values.h"
-#include "headrace/formats/wording.h"
+#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {

@@ -7,8 +7,9 @@
 #include <cstring>
 #include <filesystem>
 
-#include "headrace/formats/source.h"
+#include "headrace/formats/format.h"
 #include "headrace/formats/webdataset/tar_test_files.h"
+#include "headrace/sources/source.h"
 #include "headrace/storage/temporary_folder.h"
 
 namespace headrace {

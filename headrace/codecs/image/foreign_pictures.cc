@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/codecs/image/foreign_pictures.h"
+
+#include <algorithm>
+
+namespace headrace {
+namespace {
+
+using namespace std::string_view_literals;
+
+struct Signature {
+  size_t at;
+  std::string_view bytes, name;
+  std::string_view first = {};  // what the bytes begin with, where `at` alone would say too little
+};
+
+// The longer ones stand in front of those that begin alike.
+constexpr Signature kSignatures[] = {
+    {8, "WEBP"sv, "a WebP picture", "RIFF"sv},
+    {0, "GIF87a"sv, "a GIF picture"},
+    {0, "GIF89a"sv, "a GIF picture"},
+    {0, "II*\0"sv, "a TIFF picture"},
+    {0, "MM\0*"sv, "a TIFF picture"},
+    {0, "II+\0"sv, "a BigTIFF picture"},
+    {0, "MM\0+"sv, "a BigTIFF picture"},
+    {4, "ftypavi"sv, "an AVIF picture"},
+    {4, "ftyphei"sv, "a HEIC picture"},
+    {4, "ftyphev"sv, "a HEIC picture"},
+    {4, "ftypmif1"sv, "a HEIF picture"},
+    {4, "ftypmsf1"sv, "a HEIF picture"},
+    {4, "ftyp"sv, "an MP4 file"},
+    {0, "\0\0\0\x0CjP  \r\n\x87\n"sv, "a JPEG 2000 picture"},
+    {0, "\xFF\x4F\xFF\x51"sv, "a JPEG 2000 picture"},
+    {0, "\0\0\0\x0CJXL \r\n\x87\n"sv, "a JPEG XL picture"},
+    {0, "\xFF\x0A"sv, "a JPEG XL picture"},
+    {0, "\xFF\xD8"sv, "a file that begins like a JPEG (FF D8) and has no marker behind that"},
+    {0, "8BPS"sv, "a Photoshop document"},
+    {0, "qoif"sv, "a QOI picture"},
+    {0, "v/1\x01"sv, "an OpenEXR picture"},
+    {0, "#?RADIANCE"sv, "a Radiance picture"},
+    {0, "%PDF"sv, "a PDF document"},
+    {0, "\0\0\1\0"sv, "a Windows icon"},
+    {0, "\x1F\x8B"sv, "a gzip file"},
+    {0, "PK\3\4"sv, "a zip file"},
+    {0, "<!DOCTYPE"sv, "an HTML page"},
+    {0, "<!doctype"sv, "an HTML page"},
+    {0, "<html"sv, "an HTML page"},
+    {0, "<svg"sv, "an SVG drawing"},
+    {0, "<?xml"sv, "an XML file"},
+    {0, "version https://"sv, "a pointer of git-lfs, whose file was not fetched"},
+    {0, "BM"sv, "a BMP picture"},
+};
+
+bool has(std::span<const uint8_t> bytes, size_t at, std::string_view wanted) {
+  return bytes.size() >= at + wanted.size() &&
+         std::equal(wanted.begin(), wanted.end(), bytes.begin() + at,
+                    [](char a, uint8_t b) { return static_cast<uint8_t>(a) == b; });
+}
+
+// P1 to P7 and a blank: bitmaps, grey maps, pixmaps.
+bool is_netpbm(std::span<const uint8_t> bytes) {
+  return bytes.size() > 2 && bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '7' &&
+         (bytes[2] == ' ' || (bytes[2] >= '\t' && bytes[2] <= '\r'));
+}
+
+}  // namespace
+
+std::string_view foreign_name(std::span<const uint8_t> first_bytes) {
+  for (const Signature& signature : kSignatures) {
+    if (has(first_bytes, signature.at, signature.bytes) && has(first_bytes, 0, signature.first)) {
+      return signature.name;
+    }
+  }
+  return is_netpbm(first_bytes) ? "a PNM picture" : "";
+}
+
+}  // namespace headrace

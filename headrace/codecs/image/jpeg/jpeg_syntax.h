@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every reader of JPEG headers needs: the markers' codes, big-endian numbers, and the tables
+// that DHT and DQT segments define. Bounds-checked; any thread may call it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "headrace/kernels/jpeg/huffman.h"
+
+namespace headrace {
+
+namespace jpeg_marker {
+constexpr int kTem = 0x01, kSof0 = 0xC0, kSof1 = 0xC1, kSof2 = 0xC2, kDht = 0xC4, kJpg = 0xC8;
+constexpr int kDac = 0xCC, kSof15 = 0xCF, kRst0 = 0xD0, kRst7 = 0xD7, kSoi = 0xD8, kEoi = 0xD9;
+constexpr int kSos = 0xDA, kDqt = 0xDB, kDnl = 0xDC, kDri = 0xDD, kApp0 = 0xE0, kApp1 = 0xE1;
+constexpr int kApp14 = 0xEE, kApp15 = 0xEF, kCom = 0xFE;
+// Markers that no segment follows.
+inline bool stands_alone(int marker) {
+  return marker == kTem || (marker >= kRst0 && marker <= kEoi);
+}
+}  // namespace jpeg_marker
+
+inline constexpr int kLargestJpegSide = 65500;  // libjpeg's JPEG_MAX_DIMENSION
+
+// REQUIRES: at + 2 <= bytes.size().
+inline int big_endian_16(std::span<const uint8_t> bytes, size_t at) {
+  return bytes[at] << 8 | bytes[at + 1];
+}
+
+// Tables by slot. Those that were not seen hold anything.
+struct JpegTables {
+  std::array<HuffmanSpec, 4> dc, ac;
+  std::array<std::array<uint16_t, 64>, 4> quantization;  // natural order
+  int dc_seen = 0, ac_seen = 0, quantization_seen = 0;   // one bit a slot
+
+  void forget() { dc_seen = ac_seen = quantization_seen = 0; }
+  // A segment's content; false when it is damaged.
+  bool take_huffman(std::span<const uint8_t> body);
+  bool take_quantization(std::span<const uint8_t> body);
+};
+
+}  // namespace headrace

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// From arrays that have names in a file to columns of a source: which of them, how the fields are
+// called, which are pictures and labels. The same rules for .npy, .npz and safetensors.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "headrace/base/parameters.h"
+#include "headrace/sources/columns/columns.h"
+
+namespace headrace {
+
+// `fields=`: which arrays, in which order, each "name" or "field=name".
+Param array_fields_param();
+// `channels=`: where a picture has its channels.
+Param channels_param();
+
+struct ArrayChoice {
+  std::string name;   // in the file
+  std::string field;  // as the caller wants it; empty: by name
+};
+// All, or those that `fields` names. Throws Exception HR0420 for names that are not there.
+std::vector<ArrayChoice> choose_arrays(const std::vector<std::string>& names,
+                                       const Arguments& arguments);
+
+struct NamedArray {
+  ArrayChoice choice;
+  std::variant<FileArray, TextColumn> values;
+};
+// image, images, x of uint8 that can be pictures become the field image; mask, masks and label,
+// labels, target, targets, y likewise; others keep their names, with _ for what no name may have.
+// Throws Exception HR0420 where numbers of records differ.
+std::vector<Column> columns_from_arrays(std::vector<NamedArray> arrays, const Arguments& arguments);
+
+// Whether its name says what it is, and it can be that.
+bool has_meaning(const NamedArray& array, const Arguments& arguments);
+
+// Whether records of this shape can be pictures: (H, W), (C, H, W) or, moved by `make_picture`,
+// (H, W, C).
+bool can_be_picture(const FileArray& array, const std::string& channels);
+void make_picture(FileArray& array, const std::string& channels);
+
+}  // namespace headrace

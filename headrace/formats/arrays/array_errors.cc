@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/formats/arrays/array_errors.h"
+
+#include <utility>
+
+#include "headrace/base/registry.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kDamaged{
+    "HR0424", ErrorKind::kData, "damaged array file",
+    "The file begins like one of its format (NumPy, IDX, CIFAR binary, safetensors), but its "
+    "header "
+    "or its size is not what the format says. Most often it was cut off while it was copied or "
+    "written. Copy it again, or write it again with the library that it comes from."};
+const Register<ErrorCode> registered_damaged(kDamaged);
+
+constexpr ErrorCode kUnsupported{
+    "HR0425", ErrorKind::kUnsupported, "array of a kind that is not read",
+    "The file is sound, but its arrays are of a type or layout that no field can have: Python "
+    "objects (which only pickle can load, and loading a pickle runs code), complex numbers, dates, "
+    "nested structures. Convert it once; the message says how."};
+const Register<ErrorCode> registered_unsupported(kUnsupported);
+
+constexpr ErrorCode kSeveralParts{
+    "HR0432", ErrorKind::kConfig, "several parts of a dataset",
+    "The folder holds a training set and a test set (or others), and opening them together would "
+    "train on the test set. Name one of them: split=\"train\", or open its file."};
+const Register<ErrorCode> registered_several_parts(kSeveralParts);
+
+}  // namespace
+
+Error damaged_array(const std::string& path, std::string what, int64_t offset, std::string hint) {
+  return {.code = &kDamaged,
+          .what = std::move(what),
+          .where = {.file = path, .offset = offset},
+          .hint = std::move(hint)};
+}
+
+Error unsupported_array(const std::string& path, std::string what, std::string hint) {
+  return {.code = &kUnsupported,
+          .what = std::move(what),
+          .where = {.file = path},
+          .hint = std::move(hint)};
+}
+
+Error several_parts(const std::string& path, std::string what, std::string hint) {
+  return {.code = &kSeveralParts,
+          .what = std::move(what),
+          .where = {.file = path},
+          .hint = std::move(hint)};
+}
+
+}  // namespace headrace

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+// A folder of pictures: one folder a class, or all in one. Records and their order are those of
+// torchvision's ImageFolder: class by class, in each the folders sorted by path, in each the names.
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "headrace/base/registry.h"
+#include "headrace/base/text.h"
+#include "headrace/formats/folder/folder_listing.h"
+#include "headrace/formats/folder/listing_cache.h"
+#include "headrace/formats/format.h"
+#include "headrace/formats/splits.h"
+#include "headrace/sources/classes.h"
+#include "headrace/sources/fingerprint.h"
+#include "headrace/sources/labeled_files.h"
+#include "headrace/sources/wording.h"
+#include "headrace/storage/file.h"
+#include "headrace/storage/file_times.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kNotAFolder{
+    "HR0403", ErrorKind::kConfig, "not a folder",
+    "The format 'folder' opens a folder of pictures, and this path is a file. Leave format= out to "
+    "open the file by its content."};
+const Register<ErrorCode> registered_not_a_folder(kNotAFolder);
+
+constexpr ErrorCode kNoPictures{
+    "HR0404", ErrorKind::kConfig, "no pictures",
+    "There is no picture in the folder or below it. A picture is a file with a picture's suffix, "
+    "or "
+    "whose first bytes are a picture's; names that begin with a dot are left out. Check the path: "
+    "it may be one level too high or too low, or not mounted."};
+const Register<ErrorCode> registered_no_pictures(kNoPictures);
+
+constexpr ErrorCode kEmptyClasses{
+    "HR0407", ErrorKind::kConfig, "class without pictures",
+    "A folder beside the class folders holds no picture. Counted as a class it would shift the "
+    "numbers of those behind it. Remove it, name the classes that are meant in classes=, or say "
+    "allow_empty=True to count it, as torchvision's ImageFolder does."};
+const Register<ErrorCode> registered_empty_classes(kEmptyClasses);
+
+constexpr ErrorCode kNoClassFolders{
+    "HR0409", ErrorKind::kConfig, "no class folders",
+    "classes= gives names to the folders in a folder, and this one has none with pictures. Leave "
+    "classes= out for pictures without labels; labels that stand elsewhere come from a list file "
+    "or from hr.records(image=..., label=...)."};
+const Register<ErrorCode> registered_no_class_folders(kNoClassFolders);
+
+// Looking a small folder through is quicker than it is worth a file in the cache.
+constexpr int64_t kFilesWorthKeeping = 4096;
+
+std::string_view class_of(std::string_view folder) { return folder.substr(0, folder.find('/')); }
+
+// Some folders of a listing, in the order of their records.
+struct Run {
+  int64_t folder = 0;
+  int64_t first_record = 0;
+  int64_t label = 0;
+};
+
+class FolderSource final : public LabeledFiles {
+ public:
+  FolderSource(std::string root, FolderListing listing, std::vector<Run> runs, ClassList classes)
+      : LabeledFiles(classes.size() > 0),
+        root_(std::move(root)),
+        listing_(std::move(listing)),
+        runs_(std::move(runs)),
+        classes_(std::move(classes)) {
+    const Run& last = runs_.back();
+    size_ = last.first_record + listing_.folders[last.folder].count;
+    Fingerprint print;
+    print.add("folder");
+    for (const std::string& name : classes_.names()) print.add(name);
+    for (const Run& run : runs_) {
+      const ListedFolder& folder = listing_.folders[run.folder];
+      print.add(listing_.paths[run.folder]);
+      print.add(static_cast<uint64_t>(run.label));
+      for (int64_t i = 0; i < folder.count; ++i) {
+        const std::string_view name = listing_.names[folder.first + i];
+        print.add(name);
+        if (std::string suffix = unread_suffix(name); !suffix.empty()) ++unread_[suffix];
+      }
+    }
+    fingerprint_ = print.value();
+  }
+
+  int64_t size() const override { return size_; }
+  std::vector<std::string> classes() const override { return classes_.names(); }
+  std::string root() const override { return root_; }
+  uint64_t fingerprint() const override { return fingerprint_; }
+  std::string description() const override {
+    std::string out = "folder " + root_ + " (" + counted(size_, "record");
+    if (labeled()) out += ", " + counted(classes_.size(), "class", "classes");
+    if (const int64_t beside = listing_.folders[0].count; labeled() && beside > 0) {
+      out += "; " + counted(beside, "picture") + " beside the class folders left out";
+    }
+    return out + ")";
+  }
+  std::vector<std::string> cautions() const override {
+    std::vector<std::string> out;
+    if (listing_.unreadable > 0) {
+      out.push_back(counted(listing_.unreadable, "file") + " in " + root_ +
+                    " could not be read and has no picture's suffix: left out");
+    }
+    int64_t unread = 0;
+    std::string kinds;
+    for (const auto& [suffix, count] : unread_) {
+      unread += count;
+      kinds += (kinds.empty() ? "" : ", ") + grouped(count) + " " + suffix;
+    }
+    if (unread > 0) {
+      out.push_back(kinds + " of " + counted(size_, "picture") + " in " + root_ +
+                    ": no codec here reads such files, so each will be a bad record unless its "
+                    "name is wrong. Convert them to PNG or JPEG (Pillow, ImageMagick), or take "
+                    "them out of the folder");
+    }
+    return out;
+  }
+
+ private:
+  const Run& run_of(int64_t index) const {
+    return *std::prev(
+        std::upper_bound(runs_.begin(), runs_.end(), index,
+                         [](int64_t record, const Run& run) { return record < run.first_record; }));
+  }
+  void path_of(int64_t index, std::string& out) const override {
+    const Run& run = run_of(index);
+    out = root_;
+    const auto step_into = [&out](std::string_view part) {
+      if (part.empty()) return;
+      if (out.back() != '/') out += '/';
+      out += part;
+    };
+    step_into(listing_.paths[run.folder]);
+    step_into(listing_.names[listing_.folders[run.folder].first + index - run.first_record]);
+  }
+  int64_t label_of(int64_t index) const override { return run_of(index).label; }
+
+  std::string root_;
+  FolderListing listing_;
+  std::vector<Run> runs_;  // none is empty
+  ClassList classes_;      // none: a flat folder
+  int64_t size_ = 0;
+  uint64_t fingerprint_ = 0;
+  std::map<std::string, int64_t> unread_;  // records by suffix, of those that no codec reads
+};
+
+// Folders that lie directly in `parent` ("" is the root), by name.
+std::vector<std::string> folders_in(const FolderListing& listing, std::string_view parent) {
+  std::vector<std::string> out;
+  for (int64_t i = 1; i < listing.paths.size(); ++i) {
+    std::string_view path = listing.paths[i];
+    if (!parent.empty()) {
+      if (!path.starts_with(parent) || path.size() <= parent.size() || path[parent.size()] != '/') {
+        continue;
+      }
+      path.remove_prefix(parent.size() + 1);
+    }
+    if (path.find('/') == std::string_view::npos) out.emplace_back(path);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// One split among other names may be a class (CIFAR-100 has "train"); two are splits, and so is one
+// that is alone.
+void refuse_splits(const std::string& root, const FolderListing& listing,
+                   const std::optional<ClassList>& classes) {
+  std::string place;
+  std::vector<std::string> folders = folders_in(listing, place);
+  if (folders.size() == 1 && listing.folders[0].count == 0 && !is_split_name(folders[0])) {
+    place = folders[0];  // data/imagenet/train: somebody opened data/
+    folders = folders_in(listing, place);
+  }
+  std::vector<std::string> splits;
+  for (const std::string& folder : folders) {
+    const bool meant = classes && place.empty() && classes->number(folder);
+    if (is_split_name(folder) && !meant) splits.push_back(folder);
+  }
+  if (splits.empty() || (splits.size() == 1 && folders.size() > 1)) return;
+  raise_splits(joined(root, place), splits, true);
+}
+
+// The listing from the cache, or made and kept.
+FolderListing listing_of(const std::string& root, const Progress& progress,
+                         const std::optional<ClassList>& classes) {
+  const auto check = [&](const FolderListing& seen) { refuse_splits(root, seen, classes); };
+  const CacheDirectory cache = CacheDirectory::of_user();
+  const std::unique_ptr<char, decltype(&std::free)> resolved(::realpath(root.c_str(), nullptr),
+                                                             &std::free);
+  if (resolved) {
+    if (std::optional<FolderListing> kept = kept_listing(cache, resolved.get())) {
+      check(*kept);
+      return std::move(*kept);
+    }
+  }
+  const int64_t began_ns = now_ns();
+  FolderListing listing = list_folder(root, progress, check);
+  const int64_t entries = listing.names.size() + listing.paths.size() + listing.others;
+  // A file that cannot be read now may be readable later, and no folder's time tells.
+  const bool lasting = listing.unreadable == 0;
+  if (resolved && lasting && entries >= kFilesWorthKeeping)
+    keep_listing(cache, resolved.get(), listing, began_ns);
+  check(listing);
+  return listing;
+}
+
+[[noreturn]] void no_pictures(const std::string& root, const FolderListing& listing) {
+  const int64_t folders = listing.paths.size() - 1;
+  raise(kNoPictures,
+        "no picture in " + root + " (looked at " + counted(listing.others, "other file") + " and " +
+            counted(folders, "folder") + ")",
+        listing.others + folders == 0
+            ? "the folder is empty: check the path, and that it is mounted"
+            : "check the path: it may be one level too high or too low");
+}
+
+// Numbers the records: classes in order of their names, in each the folders in order of path.
+std::vector<Run> runs_of(const FolderListing& listing, const ClassList& classes) {
+  std::vector<Run> runs;
+  for (int64_t i = 1; i < listing.paths.size(); ++i) {
+    if (listing.folders[i].count == 0) continue;
+    runs.push_back({.folder = i, .label = *classes.number(class_of(listing.paths[i]))});
+  }
+  std::sort(runs.begin(), runs.end(), [&](const Run& a, const Run& b) {
+    const std::string_view left = listing.paths[a.folder], right = listing.paths[b.folder];
+    const int order = class_of(left).compare(class_of(right));
+    return order != 0 ? order < 0 : left < right;
+  });
+  int64_t next = 0;
+  for (Run& run : runs) {
+    run.first_record = next;
+    next += listing.folders[run.folder].count;
+  }
+  return runs;
+}
+
+// The folders directly in the root that hold pictures at any depth, sorted.
+std::vector<std::string> class_folders(const FolderListing& listing) {
+  std::vector<std::string> found;
+  for (int64_t i = 1; i < listing.paths.size(); ++i) {
+    const std::string_view name = class_of(listing.paths[i]);
+    if (listing.folders[i].count > 0 && (found.empty() || found.back() != name)) {
+      found.emplace_back(name);
+    }
+  }
+  return ClassList::found(std::move(found)).names();
+}
+
+ClassList classes_of(const std::string& root, const FolderListing& listing,
+                     const std::vector<std::string>& filled, std::optional<ClassList> given,
+                     bool allow_empty) {
+  if (given) {
+    std::vector<std::string> unknown;
+    for (const std::string& name : filled) {
+      if (!given->number(name)) unknown.push_back(name);
+    }
+    given->refuse_unknown(unknown, "in " + root);
+    return std::move(*given);
+  }
+  std::vector<std::string> all = folders_in(listing, "");
+  if (!allow_empty && all.size() > filled.size()) {
+    std::vector<std::string> empty;
+    std::set_difference(all.begin(), all.end(), filled.begin(), filled.end(),
+                        std::back_inserter(empty));
+    raise(kEmptyClasses, "no picture in " + quoted_list(empty) + " of " + root,
+          "remove it, name the classes in classes=, or say allow_empty=True");
+  }
+  return ClassList::found(std::move(all));
+}
+
+SourcePtr open_folder(const std::string& path, const Arguments& arguments,
+                      const Progress& progress) {
+  std::string root = path;
+  while (root.size() > 1 && root.ends_with('/')) root.pop_back();
+  struct stat status{};
+  if (::stat(root.c_str(), &status) != 0) throw Exception(storage_error(errno, "open", root));
+  if (!S_ISDIR(status.st_mode)) {
+    raise(kNotAFolder, root + " is a file", "leave format= out to open it by its content");
+  }
+  std::optional<ClassList> given = classes_argument(arguments);
+  FolderListing listing = listing_of(root, progress, given);
+  const std::vector<std::string> filled = class_folders(listing);
+  if (filled.empty()) {
+    if (listing.folders[0].count == 0) no_pictures(root, listing);
+    if (given) {
+      raise(kNoClassFolders, "all pictures lie in " + root + " itself, so they have no classes",
+            "leave classes= out, or open a folder that has one folder for each class");
+    }
+    return std::make_shared<FolderSource>(root, std::move(listing), std::vector<Run>(1),
+                                          ClassList());
+  }
+  ClassList classes =
+      classes_of(root, listing, filled, std::move(given), arguments.flag("allow_empty"));
+  std::vector<Run> runs = runs_of(listing, classes);
+  return std::make_shared<FolderSource>(root, std::move(listing), std::move(runs),
+                                        std::move(classes));
+}
+
+const FormatRecord kFolder{
+    .name = "folder",
+    .doc =
+        "A folder of pictures. With folders in it, each is a class (their names, sorted) and is "
+        "searched to any depth; without, the records have no label. Fields: image, label. "
+        "Records and order equal torchvision's ImageFolder.",
+    .example = "hr.open(\"train/\")",
+    .params = {classes_param(),
+               {.name = "allow_empty",
+                .type = ParamType::kBool,
+                .doc = "Count a folder without pictures as a class.",
+                .fallback = false}},
+    .recognizes = is_folder,
+    .open = open_folder,
+    .general = true};
+const Register<FormatRecord> registered_folder_format(kFolder);
+
+}  // namespace
+}  // namespace headrace

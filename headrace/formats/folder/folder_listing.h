@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// All pictures below a folder, without a stat for each.
+//
+// What is a picture: a name with a known picture suffix, unread, whatever is inside; any other file
+// whose first bytes have a codec's signature. Names that begin with a dot are left out, folders
+// too. Links to folders are followed, except back to a folder that they lie in.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/sources/name_list.h"
+#include "headrace/sources/source.h"
+
+namespace headrace {
+
+struct ListedFolder {
+  uint64_t inode = 0;
+  int64_t changed_ns = 0;  // its modification time when it was listed
+  int64_t first = 0;       // its pictures are names[first .. first + count)
+  int64_t count = 0;
+};
+
+struct FolderListing {
+  NameList paths;                     // of the folders, from the root: "", "cat", "cat/small"
+  std::vector<ListedFolder> folders;  // as many; the root is the first, parents before children
+  NameList names;                     // of the pictures, folder by folder, sorted by bytes in each
+  int64_t others = 0;                 // visible files that are no pictures
+  int64_t unreadable = 0;             // of these, whose first bytes could not be looked at
+};
+
+// `seen_root` is called once the root's own entries are known (its folders stand in the listing,
+// not yet their content); it may throw. Throws Exception: HR02xx when a folder cannot be listed,
+// HR0408. A file of unknown suffix that cannot be looked into is no picture, and counted.
+FolderListing list_folder(const std::string& root, const Progress& progress,
+                          const std::function<void(const FolderListing&)>& seen_root = {});
+
+// Whether the name ends like a picture's, in upper or lower case.
+bool has_picture_suffix(std::string_view name);
+
+// ".webp" of "cat.WebP", where it is a picture's suffix and no codec of this build has it; else
+// empty. What is inside may be something else.
+std::string unread_suffix(std::string_view name);
+
+// Changes when the set of suffixes or signatures that make a picture does.
+uint64_t picture_rules();
+
+}  // namespace headrace

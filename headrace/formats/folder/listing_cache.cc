@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/formats/folder/listing_cache.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "headrace/base/byte_stream.h"
+#include "headrace/base/text.h"
+#include "headrace/sources/fingerprint.h"
+#include "headrace/storage/file_times.h"
+
+// The file, all numbers little-endian:
+//   8 bytes    "HRLISTNG"
+//   u64        version
+//   u64        checksum of all that follows
+//   u64        picture_rules() of the program that wrote it
+//   text       the root (text: u64 length, bytes)
+//   u64        others
+//   u64        folders;  u64 names
+//   folders x  u64 inode, i64 changed_ns, u64 count
+//   names      of the folders' paths, then of the pictures (each list: u32 lengths, then all bytes)
+
+namespace headrace {
+namespace {
+
+constexpr std::string_view kListingMagic = "HRLISTNG";
+constexpr uint64_t kListingVersion = 1;
+constexpr size_t kListingChecksumEnd = 24;
+constexpr size_t kLongestListedPath = 4096;
+
+void write_names(const NameList& list, ByteWriter& out) {
+  for (int64_t i = 0; i < list.size(); ++i) out.number(static_cast<uint32_t>(list[i].size()));
+  out.bytes(list.bytes());
+}
+
+// False when they are not all there.
+bool read_names(ByteReader& in, uint64_t count, NameList& out) {
+  if (count > in.left() / sizeof(uint32_t)) return false;
+  const std::span<const uint8_t> lengths = in.bytes(count * sizeof(uint32_t));
+  uint64_t total = 0;
+  for (ByteReader each(lengths); each.left() > 0;) total += each.number<uint32_t>();
+  ByteReader all(in.bytes(total));
+  if (!in.good()) return false;
+  out.reserve(static_cast<int64_t>(count), total);
+  for (ByteReader each(lengths); each.left() > 0;) out.add(all.text(each.number<uint32_t>()));
+  return true;
+}
+
+uint64_t checksum(std::span<const uint8_t> bytes) {
+  Fingerprint sum;
+  sum.add(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  return sum.value();
+}
+
+// A name that the lister could have found: it stays in its folder.
+bool is_name(std::string_view name) {
+  return !name.empty() && name.size() < kLongestListedPath && name.front() != '.' &&
+         name.find('/') == std::string_view::npos && name.find('\0') == std::string_view::npos;
+}
+
+bool is_relative_path(std::string_view path) {
+  if (path.size() >= kLongestListedPath) return false;
+  for (;;) {
+    const size_t slash = path.find('/');
+    if (!is_name(path.substr(0, slash))) return false;
+    if (slash == std::string_view::npos) return true;
+    path.remove_prefix(slash + 1);
+  }
+}
+
+bool is_plausible(const FolderListing& listing) {
+  if (listing.folders.empty() || !listing.paths[0].empty()) return false;
+  for (int64_t i = 1; i < listing.paths.size(); ++i) {
+    if (!is_relative_path(listing.paths[i])) return false;
+  }
+  for (const ListedFolder& folder : listing.folders) {
+    for (int64_t i = folder.first; i < folder.first + folder.count; ++i) {
+      if (!is_name(listing.names[i])) return false;
+      if (i > folder.first && listing.names[i - 1] >= listing.names[i]) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string listing_cache_name(const std::string& root) {
+  char name[40];
+  std::snprintf(name, sizeof name, "listing-%016llx",
+                static_cast<unsigned long long>(hash_name(root)));
+  return name;
+}
+
+std::vector<uint8_t> bytes_from_listing(const FolderListing& listing, const std::string& root) {
+  ByteWriter file;
+  file.out.reserve(listing.names.bytes().size() + 4 * listing.names.size() +
+                   listing.paths.bytes().size() + 28 * listing.folders.size() + 256 + root.size());
+  file.bytes(kListingMagic);
+  file.number(kListingVersion);
+  file.number(uint64_t{0});
+  file.number(picture_rules());
+  file.number(uint64_t{root.size()});
+  file.bytes(root);
+  file.number(listing.others);
+  file.number(static_cast<uint64_t>(listing.folders.size()));
+  file.number(static_cast<uint64_t>(listing.names.size()));
+  for (const ListedFolder& folder : listing.folders) {
+    file.number(folder.inode);
+    file.number(folder.changed_ns);
+    file.number(folder.count);
+  }
+  write_names(listing.paths, file);
+  write_names(listing.names, file);
+  const uint64_t sum = checksum(std::span(file.out).subspan(kListingChecksumEnd));
+  std::memcpy(file.out.data() + kListingChecksumEnd - sizeof sum, &sum, sizeof sum);
+  return std::move(file.out);
+}
+
+std::optional<FolderListing> listing_from_bytes(std::span<const uint8_t> bytes,
+                                                const std::string& root) {
+  ByteReader file(bytes);
+  if (file.text(kListingMagic.size()) != kListingMagic ||
+      file.number<uint64_t>() != kListingVersion)
+    return {};
+  const auto sum = file.number<uint64_t>();
+  if (!file.good() || sum != checksum(bytes.subspan(kListingChecksumEnd))) return {};
+  if (file.number<uint64_t>() != picture_rules()) return {};
+  if (file.text(file.number<uint64_t>()) != root) return {};
+  FolderListing listing;
+  listing.others = file.number<int64_t>();
+  const auto folders = file.number<uint64_t>(), names = file.number<uint64_t>();
+  constexpr size_t kFolderBytes = 24;
+  if (!file.good() || folders > file.left() / kFolderBytes || names > file.left()) return {};
+  listing.folders.resize(folders);
+  uint64_t next = 0;
+  for (ListedFolder& folder : listing.folders) {
+    folder.inode = file.number<uint64_t>();
+    folder.changed_ns = file.number<int64_t>();
+    const auto count = file.number<uint64_t>();
+    if (count > names - next) return {};
+    folder.first = static_cast<int64_t>(next);
+    folder.count = static_cast<int64_t>(count);
+    next += count;
+  }
+  if (next != names || !read_names(file, folders, listing.paths) ||
+      !read_names(file, names, listing.names) || !file.at_end() || !is_plausible(listing)) {
+    return {};
+  }
+  return listing;
+}
+
+bool is_current(const FolderListing& listing, const std::string& root) {
+  for (int64_t i = 0; i < listing.paths.size(); ++i) {
+    struct stat status{};
+    if (::stat(joined(root, listing.paths[i]).c_str(), &status) != 0) return false;
+    if (!S_ISDIR(status.st_mode) || status.st_ino != listing.folders[i].inode ||
+        changed_ns(status) != listing.folders[i].changed_ns) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::optional<FolderListing> kept_listing(const CacheDirectory& cache, const std::string& root) {
+  Buffer bytes;
+  if (!cache.read(listing_cache_name(root), bytes)) return {};
+  std::optional<FolderListing> listing = listing_from_bytes(bytes.bytes(), root);
+  if (listing && !is_current(*listing, root)) listing.reset();
+  return listing;
+}
+
+bool keep_listing(const CacheDirectory& cache, const std::string& root,
+                  const FolderListing& listing, int64_t listed_ns) {
+  for (const ListedFolder& folder : listing.folders) {
+    if (changed_just_now(folder.changed_ns, listed_ns)) return false;
+  }
+  return cache.write(listing_cache_name(root), bytes_from_listing(listing, root));
+}
+
+}  // namespace headrace

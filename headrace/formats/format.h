@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// A format: how the files of one kind of container become a source. One format, one folder, which
+// registers a FormatRecord, so that open_source() recognizes its paths.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/base/parameters.h"
+#include "headrace/sources/source.h"
+
+namespace headrace {
+
+struct FormatRecord {
+  std::string_view name;  // "folder"
+  std::string_view doc;
+  std::string_view example;  // one line of Python
+  std::vector<Param> params;
+  bool (*recognizes)(const std::string& path);  // cheap: a stat, a few bytes
+  SourcePtr (*open)(const std::string& path, const Arguments& arguments, const Progress& progress);
+  bool general = false;      // asked after the others: it takes what none of them claims
+  bool shards = false;       // opens several files as one (shard_files.h)
+  bool knows_kinds = false;  // whoever wrote it has said which image is a mask
+};
+
+// Opens by content, or by the format that arguments["format"] names; arguments["kinds"] are those
+// of kinds_from() in sources/field_kinds.h. Throws Exception: HR0401 when
+// nothing recognizes the path, HR0402 when there is nothing at it.
+SourcePtr open_source(const std::string& path,
+                      const std::map<std::string, ParamValue>& arguments = {},
+                      const Progress& progress = {});
+
+}  // namespace headrace

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+// A text file that lists pictures and their labels, one a line: "cats/1.jpg 3" or "cats/1.jpg,cat".
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/base/registry.h"
+#include "headrace/base/text.h"
+#include "headrace/formats/folder/folder_listing.h"
+#include "headrace/formats/format.h"
+#include "headrace/formats/manifest/manifest_table.h"
+#include "headrace/sources/classes.h"
+#include "headrace/sources/fingerprint.h"
+#include "headrace/sources/labeled_files.h"
+#include "headrace/sources/name_list.h"
+#include "headrace/sources/wording.h"
+#include "headrace/storage/file.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kBadList{
+    "HR0410", ErrorKind::kData, "bad list of pictures",
+    "Each line of a list file holds a path and a label, separated by a comma, a tab or blanks as "
+    "in "
+    "the first line; or all lines hold a path alone. Paths are relative to the list's folder. "
+    "Empty "
+    "lines and lines that begin with # are skipped. Labels are integers or names, not both."};
+const Register<ErrorCode> registered_bad_list(kBadList);
+
+constexpr size_t kMostBytes = size_t{1} << 30;
+constexpr size_t kLongestPath = 4096;
+
+[[noreturn]] void bad_line(const std::string& file, int64_t line, std::string what,
+                           std::string hint = "one line: path, separator, label") {
+  throw Exception(Error{.code = &kBadList,
+                        .what = "line " + std::to_string(line) + ": " + std::move(what),
+                        .where = {.file = file},
+                        .hint = std::move(hint)});
+}
+
+std::optional<int64_t> integer_in(std::string_view text) {
+  int64_t value = 0;
+  if (text.starts_with('+')) text.remove_prefix(1);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return {};
+  return value;
+}
+
+// What stands between path and label; decided by the first line, then the same for all.
+enum class Separator { kComma, kTab, kBlank, kNone };
+
+struct Line {
+  std::string_view path, label;
+};
+
+std::string_view unquoted(std::string_view text) {
+  const bool quoted = text.size() >= 2 && text.front() == '"' && text.back() == '"';
+  return quoted ? text.substr(1, text.size() - 2) : text;
+}
+
+// Splits at the last separator, so that a path may contain it. Nothing: this line has none.
+std::optional<Line> split(std::string_view line, Separator separator) {
+  if (separator == Separator::kNone) return Line{line, {}};
+  if (separator == Separator::kComma && line.starts_with('"')) {  // RFC 4180, without "" inside
+    const size_t quote = line.find('"', 1);
+    if (quote == std::string_view::npos) return {};
+    const std::string_view rest = trimmed(line.substr(quote + 1));
+    if (!rest.starts_with(',')) return {};
+    return Line{line.substr(1, quote - 1), unquoted(trimmed(rest.substr(1)))};
+  }
+  const std::string_view marks = separator == Separator::kComma ? ","
+                                 : separator == Separator::kTab ? "\t"
+                                                                : " \t";
+  const size_t at = line.find_last_of(marks);
+  if (at == std::string_view::npos) return {};
+  return Line{trimmed(line.substr(0, at)), unquoted(trimmed(line.substr(at + 1)))};
+}
+
+Separator separator_of(std::string_view line, bool csv) {
+  if (csv && line.find(',') != std::string_view::npos) return Separator::kComma;
+  if (line.find('\t') != std::string_view::npos) return Separator::kTab;
+  if (const auto comma = split(line, Separator::kComma);
+      comma && !comma->label.empty() && comma->label.find(' ') == std::string_view::npos) {
+    return Separator::kComma;
+  }
+  // A lone path may contain blanks: then what follows the last one ends like a picture.
+  if (const auto blank = split(line, Separator::kBlank);
+      blank && !has_picture_suffix(blank->label)) {
+    return Separator::kBlank;
+  }
+  return Separator::kNone;
+}
+
+// A header as spreadsheets write it: "path,label".
+bool is_header(const Line& line) {
+  return std::ranges::find(kLabelHeadings, lower_case(line.label)) != kLabelHeadings.end() &&
+         line.path.find('.') == std::string_view::npos;
+}
+
+// The lines that count, one after the other.
+class Lines {
+ public:
+  explicit Lines(std::string_view text) : rest_(text) {
+    if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);
+  }
+  bool next() {
+    while (!rest_.empty()) {
+      const size_t end = std::min(rest_.find('\n'), rest_.size());
+      text = trimmed(rest_.substr(0, end));
+      rest_.remove_prefix(std::min(end + 1, rest_.size()));
+      ++number;
+      if (!text.empty() && !text.starts_with('#')) return true;
+    }
+    return false;
+  }
+  std::string_view text;
+  int64_t number = 0;
+
+ private:
+  std::string_view rest_;
+};
+
+struct List {
+  NameList paths, labels;
+  std::vector<int64_t> lines;  // of each record, only until the labels are resolved
+  bool labeled = false;
+};
+
+List parse(std::string_view text, const std::string& file, bool csv) {
+  List list;
+  std::optional<Separator> separator;
+  for (Lines lines(text); lines.next();) {
+    if (lines.text.find('\0') != std::string_view::npos) {
+      bad_line(file, lines.number, "a NUL byte, so this is no text file",
+               "open it by its own format, or write the list as UTF-8");
+    }
+    const bool first = !separator;
+    if (first) separator = separator_of(lines.text, csv);
+    const std::optional<Line> line = split(lines.text, *separator);
+    if (first && line && is_header(*line)) continue;
+    if (!line || (*separator != Separator::kNone && line->label.empty())) {
+      bad_line(file, lines.number, "no label in \"" + std::string(lines.text.substr(0, 80)) + "\"",
+               "the first line has one, so all lines need one, separated in the same way");
+    }
+    if (csv && *separator == Separator::kComma && !lines.text.starts_with('"') &&
+        line->path.find(',') != std::string_view::npos) {
+      bad_line(file, lines.number, "more than two columns",
+               "keep path and label only; put a path that contains a comma in quotes");
+    }
+    if (has_picture_suffix(line->label)) {
+      bad_line(file, lines.number,
+               "the label \"" + std::string(line->label.substr(0, 80)) + "\" looks like a picture",
+               "the path comes first, then the label");
+    }
+    if (line->path.empty()) bad_line(file, lines.number, "no path before the label");
+    if (line->path.size() >= kLongestPath) {
+      bad_line(
+          file, lines.number,
+          "a path of " + std::to_string(line->path.size()) + " bytes; at most 4,095 are possible");
+    }
+    list.paths.add(line->path);
+    list.labels.add(line->label);
+    list.lines.push_back(lines.number);
+  }
+  if (list.paths.size() == 0) {
+    throw Exception(Error{.code = &kBadList,
+                          .what = "the list names no picture",
+                          .where = {.file = file},
+                          .hint = "one line for each: path, separator, label"});
+  }
+  list.labeled = *separator != Separator::kNone;
+  return list;
+}
+
+struct Labels {
+  std::vector<int64_t> numbers;
+  ClassList classes;  // none: the numbers are the list's own
+};
+
+Labels labels_by_given_classes(const List& list, const std::string& file, ClassList classes) {
+  Labels out;
+  std::vector<std::string> unknown;
+  for (int64_t i = 0; i < list.labels.size(); ++i) {
+    std::optional<int64_t> number = classes.number(list.labels[i]);
+    if (!number) number = integer_in(list.labels[i]);
+    if (!number || *number < 0 || *number >= classes.size()) {
+      unknown.emplace_back(list.labels[i]);
+      number = 0;
+    }
+    out.numbers.push_back(*number);
+  }
+  classes.refuse_unknown(ClassList::found(std::move(unknown)).names(), "in " + file);
+  out.classes = std::move(classes);
+  return out;
+}
+
+Labels labels_of(const List& list, const std::string& file, std::optional<ClassList> given) {
+  if (given) return labels_by_given_classes(list, file, std::move(*given));
+  Labels out;
+  const bool numbers = integer_in(list.labels[0]).has_value();
+  std::vector<std::string> names;
+  for (int64_t i = 0; i < list.labels.size(); ++i) {
+    const std::optional<int64_t> number = integer_in(list.labels[i]);
+    if (number.has_value() != numbers) {
+      bad_line(file, list.lines[i],
+               "label \"" + std::string(list.labels[i]) + "\" is " +
+                   (number ? "a number" : "a name") + ", and line " +
+                   std::to_string(list.lines[0]) + " has \"" + std::string(list.labels[0]) + "\"",
+               "use numbers or names throughout, or fix the names with classes=");
+    }
+    if (number) {
+      out.numbers.push_back(*number);
+    } else if (names.empty() || names.back() != list.labels[i]) {
+      names.emplace_back(list.labels[i]);
+    }
+  }
+  if (numbers) return out;
+  return labels_by_given_classes(list, file, ClassList::found(std::move(names)));
+}
+
+class ListFileSource final : public LabeledFiles {
+ public:
+  ListFileSource(std::string file, NameList paths, std::optional<Labels> labels)
+      : LabeledFiles(labels.has_value()), file_(std::move(file)), paths_(std::move(paths)) {
+    if (labels) labels_ = std::move(*labels);
+    const size_t slash = file_.rfind('/');
+    if (slash != std::string::npos) folder_ = file_.substr(0, slash + 1);
+    paths_.shrink();
+    Fingerprint print;
+    print.add("list");
+    for (const std::string& name : labels_.classes.names()) print.add(name);
+    for (int64_t i = 0; i < paths_.size(); ++i) print.add(paths_[i]);
+    for (int64_t label : labels_.numbers) print.add(static_cast<uint64_t>(label));
+    fingerprint_ = print.value();
+  }
+
+  int64_t size() const override { return paths_.size(); }
+  std::vector<std::string> classes() const override { return labels_.classes.names(); }
+  std::string root() const override { return folder_.empty() ? "." : folder_; }
+  uint64_t fingerprint() const override { return fingerprint_; }
+  std::string description() const override {
+    std::string out = "list " + file_ + " (" + counted(size(), "record");
+    if (const int64_t count = labels_.classes.size(); count > 0) {
+      out += ", " + counted(count, "class", "classes");
+    }
+    return out + ")";
+  }
+
+ private:
+  void path_of(int64_t index, std::string& out) const override {
+    const std::string_view path = paths_[index];
+    out.clear();
+    if (!path.starts_with('/')) out = folder_;
+    out += path;
+  }
+  int64_t label_of(int64_t index) const override { return labels_.numbers[index]; }
+
+  std::string file_;
+  std::string folder_;  // of the list, with its slash; empty: the current one
+  NameList paths_;      // as written
+  Labels labels_;
+  uint64_t fingerprint_ = 0;
+};
+
+// A suffix of lists, and a first line that could be one's.
+bool is_list_file(const std::string& path) {
+  if (!has_suffix(path, ".txt") && !has_suffix(path, ".csv") && !has_suffix(path, ".lst")) {
+    return false;
+  }
+  std::array<uint8_t, 4096> first;
+  const Result<size_t> count = read_prefix(path, first);
+  if (!count) return false;
+  const std::string_view text(reinterpret_cast<const char*>(first.data()), *count);
+  if (text.find('\0') != std::string_view::npos) return false;
+  if (has_suffix(path, ".csv") && looks_like_csv_manifest(text)) return false;
+  Lines lines(text);
+  if (!lines.next()) return true;  // nothing but comments: opening says what is missing
+  const Separator separator = separator_of(lines.text, has_suffix(path, ".csv"));
+  return separator != Separator::kNone || has_picture_suffix(lines.text);
+}
+
+SourcePtr open_list_file(const std::string& path, const Arguments& arguments, const Progress&) {
+  Buffer bytes;
+  if (Result<void> read = read_file(path, bytes, {.max_bytes = kMostBytes}); !read) {
+    throw Exception(std::move(read.error()));
+  }
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  List list = parse(text, path, has_suffix(path, ".csv"));
+  bytes.free();
+  std::optional<ClassList> given = classes_argument(arguments);
+  std::optional<Labels> labels;
+  if (list.labeled) {
+    labels = labels_of(list, path, std::move(given));
+  } else if (given) {
+    bad_line(path, list.lines[0], "no label, and classes= is given", "add labels to the lines");
+  }
+  return std::make_shared<ListFileSource>(path, std::move(list.paths), std::move(labels));
+}
+
+const FormatRecord kListFile{
+    .name = "list",
+    .doc =
+        "A text file (.txt, .csv, .lst) with one picture a line: its path, relative to the "
+        "list's folder, and its label, an integer or a name (names are sorted into classes). "
+        "Separated by a comma, a tab or blanks. Fields: image, label.",
+    .example = "hr.open(\"train.txt\")",
+    .params = {classes_param()},
+    .recognizes = is_list_file,
+    .open = open_list_file};
+const Register<FormatRecord> registered_list_file_format(kListFile);
+
+}  // namespace
+}  // namespace headrace

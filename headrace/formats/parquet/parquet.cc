@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parquet files, which pyarrow reads.
+#include "headrace/base/registry.h"
+#include "headrace/formats/format.h"
+#include "headrace/formats/host_formats.h"
+#include "headrace/formats/shards/shard_files.h"
+#include "headrace/sources/named_files.h"
+#include "headrace/storage/file.h"
+
+namespace headrace {
+namespace {
+
+const std::vector<std::string_view> kParquetSuffixes = {".parquet", ".pq"};
+
+bool is_parquet(const std::string& path) {
+  return is_shard_path(path, kParquetSuffixes,
+                       [](const std::string& file) { return file_begins_with(file, "PAR1"); });
+}
+
+SourcePtr open_parquet(const std::string& path, const Arguments& arguments, const Progress&) {
+  std::map<std::string, ParamValue> given = host_arguments(arguments);
+  given["memory"] = arguments.integer("memory");
+  return open_in_host("parquet", shard_files(path, kParquetSuffixes), given);
+}
+
+const FormatRecord kParquet{
+    .name = "parquet",
+    .doc =
+        "Parquet files: one, several, or a folder of them (sorted), through "
+        "pyarrow. Columns are "
+        "fields: integers, floats, strings, lists of numbers, and pictures "
+        "as bytes or as the "
+        "structs {bytes, path} of Hugging Face. What fits into `memory` is "
+        "decoded once and "
+        "held; of larger sets row groups are decoded when they are wanted.",
+    .example = "hr.open(\"train.parquet\", fields=[\"image\", \"label\"])",
+    .params = {host_fields_param(),
+               outside_param(),
+               {.name = "memory",
+                .type = ParamType::kInt,
+                .doc = "How many bytes of decoded columns may be held in memory.",
+                .fallback = int64_t{1} << 30,
+                .minimum = 0}},
+    .recognizes = is_parquet,
+    .open = open_parquet,
+    .shards = true};
+const Register<FormatRecord> registered_parquet_format(kParquet);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pickles, recognized in order to be refused: loading one runs whatever code its author put into
+// it.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+
+#include "headrace/base/registry.h"
+#include "headrace/base/text.h"
+#include "headrace/formats/arrays/binary_file.h"
+#include "headrace/formats/arrays/zip_directory.h"
+#include "headrace/formats/folder/folder_listing.h"
+#include "headrace/formats/format.h"
+#include "headrace/sources/source.h"
+#include "headrace/storage/file.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kPickle{
+    "HR0429", ErrorKind::kUnsupported, "pickles are not opened",
+    "A pickle is a program that rebuilds Python objects; loading one runs whatever its author put "
+    "into it, and no check tells a sound one from a harmful one. So Headrace never loads any. "
+    "Convert a file that you trust once, into arrays (.npz, safetensors) or pictures in a folder; "
+    "the message shows how. torch.load(..., weights_only=True) refuses most of what is harmful."};
+const Register<ErrorCode> registered_pickle(kPickle);
+
+enum class Kind { kNone, kTorch, kPickle, kJoblib, kCifar };
+
+// Protocol 2 to 5 and an opcode that can come first.
+bool begins_as_pickle(std::span<const uint8_t> begin) {
+  if (begin.size() < 3 || begin[0] != 0x80 || begin[1] < 2 || begin[1] > 5) return false;
+  if (begin[1] >= 4 && begin[2] == 0x95) return true;
+  constexpr std::string_view kFirst = "]}()cXKMJNGTU\x88\x89\x8a\x8b\x8c\x8e";
+  return kFirst.find(static_cast<char>(begin[2])) != std::string_view::npos;
+}
+
+// What torch wrote before it wrote zip archives: a long that is its mark.
+bool is_old_torch(std::span<const uint8_t> begin) {
+  constexpr std::array<uint8_t, 14> kMark = {0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c,
+                                             0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19};
+  return begin.size() >= kMark.size() && std::equal(kMark.begin(), kMark.end(), begin.begin());
+}
+
+bool is_torch_archive(const std::string& path) {
+  if (has_suffix(path, ".npz") || !begins_as_zip(path)) return false;
+  const Result<File> file = File::open(path);
+  if (!file) return false;
+  const Result<std::vector<ZipMember>> members = read_zip_directory(*file);
+  return members && std::any_of(members->begin(), members->end(), [](const ZipMember& member) {
+           return member.name == "data.pkl" || member.name.ends_with("/data.pkl");
+         });
+}
+
+bool begins_so(const std::string& path) {
+  std::array<uint8_t, 16> begin{};
+  const size_t count = peek_binary(path, begin);
+  return begins_as_pickle(std::span<const uint8_t>(begin).first(count));
+}
+
+// CIFAR's Python version: batches.meta or meta beside the batches, all of them pickles.
+bool is_cifar_folder(const std::string& path) {
+  const auto pickled = [&](const char* name) {
+    const std::string file = joined(path, name);
+    return is_file(file) && begins_so(file);
+  };
+  return (pickled("batches.meta") && pickled("data_batch_1")) ||
+         (pickled("meta") && pickled("train"));
+}
+
+Kind kind_of(const std::string& path) {
+  if (is_folder(path)) return is_cifar_folder(path) ? Kind::kCifar : Kind::kNone;
+  std::array<uint8_t, 16> bytes{};
+  const size_t count = peek_binary(path, bytes);
+  const auto begin = std::span<const uint8_t>(bytes).first(count);
+  if (is_old_torch(begin) || is_torch_archive(path)) return Kind::kTorch;
+  if (has_suffix(path, ".pth") || has_suffix(path, ".pt")) return Kind::kTorch;
+  if (has_suffix(path, ".joblib")) return Kind::kJoblib;
+  const std::string name = path.substr(path.rfind('/') + 1);
+  if (begins_as_pickle(begin)) {
+    const bool batch = name.starts_with("data_batch_") || name == "test_batch";
+    return batch ? Kind::kCifar : Kind::kPickle;
+  }
+  for (const std::string_view suffix : {".pkl", ".pickle", ".pkl.gz", ".pickle.gz"}) {
+    if (has_suffix(path, suffix)) return Kind::kPickle;
+  }
+  return Kind::kNone;
+}
+
+bool is_pickle(const std::string& path) { return kind_of(path) != Kind::kNone; }
+
+std::string way_out(Kind kind) {
+  switch (kind) {
+    case Kind::kTorch:
+      return "if you trust it: tensors = torch.load(path, weights_only=True); "
+             "safetensors.torch.save_file(tensors, \"data.safetensors\"), for a dictionary of "
+             "tensors";
+    case Kind::kCifar:
+      return "download the binary version (cifar-10-binary.tar.gz, cifar-100-binary.tar.gz) and "
+             "open its folder";
+    case Kind::kJoblib:
+      return "if you trust it: data = joblib.load(path); np.savez(\"data.npz\", image=data[...])";
+    default:
+      return "if you trust it: data = pickle.load(open(path, \"rb\")); np.savez(\"data.npz\", "
+             "image=data[...], label=data[...])";
+  }
+}
+
+SourcePtr refuse(const std::string& path, const Arguments&, const Progress&) {
+  const Kind kind = kind_of(path);
+  std::string what = kind == Kind::kTorch   ? "this is a file of torch.save, a pickle"
+                     : kind == Kind::kCifar ? "this is CIFAR's Python version, which is pickled"
+                                            : "this is a pickle";
+  throw Exception(Error{.code = &kPickle,
+                        .what = what + ", and loading it could run any code",
+                        .where = {.file = path},
+                        .hint = way_out(kind)});
+}
+
+const FormatRecord kPickleRecord{
+    .name = "pickle",
+    .doc =
+        "Pickles (.pkl, .pt, .pth, CIFAR's Python version, joblib): refused, with the way out. "
+        "Loading one runs the code that its author put into it.",
+    .example = "hr.open(\"data.npz\")  # after np.savez(\"data.npz\", image=images, label=labels)",
+    .params = {},
+    .recognizes = is_pickle,
+    .open = refuse};
+const Register<FormatRecord> registered_pickle_format(kPickleRecord);
+
+}  // namespace
+}  // namespace headrace

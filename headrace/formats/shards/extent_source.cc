@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/formats/shards/extent_source.h"
+
+#include <algorithm>
+#include <array>
+#include <new>
+
+#include "headrace/base/registry.h"
+#include "headrace/sources/fingerprint.h"
+#include "headrace/sources/labeled_files.h"
+#include "headrace/sources/wording.h"
+#include "headrace/storage/copy_eviction.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kTooLarge{
+    "HR0411", ErrorKind::kResource, "record too large",
+    "One record of a container has more bytes than memory_limit leaves for a record, or than there "
+    "is memory. Raise memory_limit, or leave the record out with on_error=\"skip\" or "
+    "\"substitute\"."};
+const Register<ErrorCode> registered_too_large(kTooLarge);
+
+constexpr ErrorCode kUnknownDamage{
+    "HR0412", ErrorKind::kData, "damaged container",
+    "A part of the container could not be read when its records were looked for. `headrace scan` "
+    "lists all such places; copy or make the file again."};
+const Register<ErrorCode> registered_unknown_damage(kUnknownDamage);
+
+constexpr uint64_t kBlockBytes = uint64_t{8} << 20;  // a block of shuffle="blocks"
+constexpr size_t kMostTogether = 64;                 // records that one call reads
+constexpr uint64_t kBytesTogether = 256 << 10;  // and as many as a core's cache holds to parse them
+constexpr size_t kPrefetched = 4;               // places looked up ahead
+
+uint64_t fingerprint_of(const Extents& records, const Schema& schema, size_t files) {
+  Fingerprint print;
+  print.add("extents");
+  print.add(uint64_t{files});
+  for (const Field& field : schema) {
+    print.add(field.name);
+    print.add(static_cast<uint64_t>(field.kind));
+    print.add(name_of(field.dtype));
+    for (const int64_t size : field.shape) print.add(static_cast<uint64_t>(size));
+  }
+  for (size_t file = 0; file < files; ++file) {
+    print.add(static_cast<uint64_t>(records.end_of(file)));
+  }
+  for (int64_t i = 0; i < records.size(); ++i) {
+    const Extent extent = records[i];
+    print.add(extent.offset);
+    print.add(extent.bytes);
+  }
+  return print.value();
+}
+
+}  // namespace
+
+ExtentSource::ExtentSource(std::unique_ptr<FileSet> files, ContainerIndex index, Schema schema)
+    : files_(std::move(files)),
+      index_(std::move(index)),
+      schema_(std::move(schema)),
+      fingerprint_(fingerprint_of(index_.records, schema_, files_->size())) {}
+
+Where ExtentSource::where(int64_t record) const {
+  const Extent extent = index_.records[record];
+  return {.file = files_->shown(extent.file),
+          .member = key(record),
+          .record = record,
+          .offset = static_cast<int64_t>(extent.offset)};
+}
+
+std::string ExtentSource::key(int64_t index) const {
+  const Extent extent = index_.records[index];
+  const std::string& path = files_->shown(extent.file);
+  return path.substr(path.rfind('/') + 1) + ":" +
+         std::to_string(index - index_.records.first_of(extent.file));
+}
+
+std::string ExtentSource::described(std::string_view format, const std::string& path) const {
+  std::string out = std::string(format) + " " + path + " (" + counted(size(), "record");
+  if (files_->size() > 1) {
+    out += " in " + counted(static_cast<int64_t>(files_->size()), "file");
+  }
+  if (const auto damaged = static_cast<int64_t>(index_.damage.size()); damaged > 0) {
+    out += "; " + counted(damaged, "damaged place");
+  }
+  return out + ")";
+}
+
+Result<void> ExtentSource::read_part(int64_t record, uint64_t offset,
+                                     std::span<uint8_t> out) const {
+  const Extent extent = index_.records[record];
+  return files_->read(extent.file, extent.offset + offset, out);
+}
+
+std::vector<int64_t> ExtentSource::block_ends() const {
+  std::vector<int64_t> ends;
+  for (size_t file = 0; file < files_->size(); ++file) {
+    uint64_t bytes = 0;
+    for (int64_t i = index_.records.first_of(file); i < index_.records.end_of(file); ++i) {
+      const uint64_t more = index_.records[i].bytes;
+      if (bytes > 0 && bytes + more > kBlockBytes) {
+        ends.push_back(i);
+        bytes = 0;
+      }
+      bytes += more;
+    }
+    ends.push_back(index_.records.end_of(file));
+  }
+  return ends;
+}
+
+void ExtentSource::will_read(int64_t begin, int64_t end) const {
+  while (begin < end) {
+    const int64_t record = begin;
+    const Extent first = index_.records[begin];
+    begin = std::min(end, index_.records.end_of(first.file));
+    const Extent last = index_.records[begin - 1];
+    uint64_t bytes = 0;
+    for (int64_t i = record; i < begin; ++i) bytes += index_.records[i].bytes;
+    // Records that are scattered over the file would fetch all that lies between them.
+    const uint64_t span = last.offset + last.bytes - first.offset;
+    if (last.offset < first.offset || span > 2 * bytes + kBlockBytes) continue;
+    files_->will_read(first.file, first.offset, span);
+  }
+}
+
+std::vector<std::string> ExtentSource::cautions() const {
+  const CopiesInUse* const copies = files_->copies();
+  const CopiesInUse::Deleted deleted = copies ? copies->deleted() : CopiesInUse::Deleted{};
+  if (deleted.copies == 0) return {};
+  return {counted(deleted.copies, "unpacked copy", "unpacked copies") + " of other files (" +
+          bytes_text(deleted.bytes) + ") deleted from " + copies->cache().path() +
+          " to make room, those first that were opened longest ago; they are unpacked again when "
+          "they are opened. HEADRACE_CACHE_LIMIT says how much copies may take"};
+}
+
+Error ExtentSource::damage_of(const Damage& damage) const {
+  const ErrorCode* code = Registry<ErrorCode>::find(damage.code);
+  Error error{.code = code && code->kind != ErrorKind::kStorage ? code : &kUnknownDamage,
+              .what = damage.what,
+              .where = where(damage.record),
+              .hint = damage.hint};
+  error.where.offset = static_cast<int64_t>(damage.offset);
+  return error;
+}
+
+void ExtentSource::finish(int64_t record, const std::vector<bool>& wanted, RecordData& out) const {
+  Result<void> parsed = parse(record, out.owned[0].bytes(), wanted, out);
+  if (parsed) return;
+  Where place = where(record);
+  Where& given = parsed.error().where;
+  given.file = std::move(place.file);
+  if (given.member.empty()) given.member = std::move(place.member);
+  given.record = record;
+  given.offset = place.offset + std::max<int64_t>(given.offset, 0);
+  for (FieldData& field : out.fields) field = {};
+  out.result = std::move(parsed);
+}
+
+// Memory for its bytes, unless it is known to be bad.
+Result<void> ExtentSource::prepare(int64_t record, const Extent& extent, RecordData& out) const {
+  begin_record(record, schema_.size(), buffers(), out);
+  const auto damage =
+      std::lower_bound(index_.damage.begin(), index_.damage.end(), record,
+                       [](const Damage& each, int64_t number) { return each.record < number; });
+  if (damage != index_.damage.end() && damage->record == record) return damage_of(*damage);
+  const auto too_large = [&](std::string_view why) {  // told only when it is: it takes its time
+    return Error{.code = &kTooLarge,
+                 .what = "the record has " + grouped(static_cast<int64_t>(extent.bytes)) +
+                         " bytes, and " + std::string(why),
+                 .where = where(record),
+                 .hint = "raise memory_limit, or leave the record out"};
+  };
+  if (extent.bytes > out.max_bytes) {
+    return too_large(grouped(static_cast<int64_t>(out.max_bytes)) + " are possible");
+  }
+  try {
+    out.owned[0].resize(extent.bytes);
+  } catch (const std::bad_alloc&) {
+    return too_large("there is no memory for them");
+  }
+  return {};
+}
+
+// Reads `out`, records whose bytes lie one behind the other from `first` on, and parses them.
+void ExtentSource::read_run(const Extent& first, const std::vector<bool>& wanted,
+                            std::span<RecordData> out) const {
+  std::array<std::span<uint8_t>, kMostTogether> parts;
+  for (size_t i = 0; i < out.size(); ++i) {
+    parts[i] = {out[i].owned[0].data(), out[i].owned[0].size()};
+  }
+  Result<void> all = files_->read(first.file, first.offset, {parts.data(), out.size()});
+  uint64_t offset = first.offset;
+  for (size_t i = 0; i < out.size(); ++i) {
+    // Which of several could not be read?
+    if (!all) out[i].result = files_->read(first.file, offset, parts[i]);
+    offset += parts[i].size();
+    if (out[i].result) {
+      finish(out[i].index, wanted, out[i]);
+    } else {
+      out[i].result.error().where.record = out[i].index;
+    }
+  }
+}
+
+void ExtentSource::read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
+                        std::span<RecordData> out) const {
+  Extent run;
+  size_t begin = 0;
+  for (size_t i = 0; i < std::min(kPrefetched, out.size()); ++i) {
+    index_.records.prefetch(indices[i]);
+  }
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (i + kPrefetched < out.size()) index_.records.prefetch(indices[i + kPrefetched]);
+    if (i + 1 < out.size()) {
+      __builtin_prefetch(out[i + 1].owned.data());
+      __builtin_prefetch(out[i + 1].fields.data());
+    }
+    const Extent extent = index_.records[indices[i]];
+    const bool follows = i > begin && i - begin < kMostTogether && run.bytes < kBytesTogether &&
+                         extent.file == run.file && extent.offset == run.offset + run.bytes;
+    if (!follows) {
+      if (i > begin) read_run(run, wanted, out.subspan(begin, i - begin));
+      run = {.file = extent.file, .offset = extent.offset, .bytes = 0};
+      begin = i;
+    }
+    run.bytes += extent.bytes;
+    if (Result<void> ready = prepare(indices[i], extent, out[i]); !ready) {
+      out[i].result = std::move(ready);
+      if (i > begin) read_run(run, wanted, out.subspan(begin, i - begin));
+      begin = i + 1;
+    }
+  }
+  if (begin < out.size()) read_run(run, wanted, out.subspan(begin));
+}
+
+}  // namespace headrace

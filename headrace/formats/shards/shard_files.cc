@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/formats/shards/shard_files.h"
+
+#include <fnmatch.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <functional>
+#include <optional>
+
+#include "headrace/base/registry.h"
+#include "headrace/base/text.h"
+#include "headrace/sources/wording.h"
+#include "headrace/storage/file.h"
+#include "headrace/storage/folder_entries.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kBadPattern{
+    "HR0413", ErrorKind::kConfig, "bad pattern of files",
+    "A pattern names several files: braces with a range or a list (train-{0000..0146}.tar, "
+    "{a,b}.tar), or the shell's wildcards (*, ?, [0-9]). A range may give at most a million names, "
+    "and every brace must be closed. A pattern without any file is an error, as a file that is "
+    "missing from a range is."};
+const Register<ErrorCode> registered_bad_pattern(kBadPattern);
+
+constexpr size_t kMostNames = 1'000'000;
+
+[[noreturn]] void bad_pattern(const std::string& pattern, const std::string& why) {
+  raise(kBadPattern, why + " in \"" + pattern + "\"",
+        "patterns look like train-{0000..0146}.tar or train-*.tar");
+}
+
+bool is_there(const std::string& path) {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) == 0;
+}
+
+std::optional<uint64_t> number_in(std::string_view text) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return {};
+  return value;
+}
+
+// "0000..0146" -> 0000, 0001, ...; "a,b" -> a, b.
+std::vector<std::string> choices_in(std::string_view inside, const std::string& pattern) {
+  std::vector<std::string> out;
+  if (const size_t dots = inside.find(".."); dots != std::string_view::npos) {
+    const std::string_view from = inside.substr(0, dots), to = inside.substr(dots + 2);
+    const auto first = number_in(from), last = number_in(to);
+    if (!first || !last || *last < *first || *last - *first >= kMostNames) {
+      bad_pattern(pattern, "no range of numbers: {" + std::string(inside) + "}");
+    }
+    const size_t width = from.size() > 1 && from[0] == '0' ? from.size() : 0;
+    for (uint64_t i = *first; i <= *last; ++i) {
+      std::string digits = std::to_string(i);
+      if (digits.size() < width) digits.insert(0, width - digits.size(), '0');
+      out.push_back(std::move(digits));
+    }
+    return out;
+  }
+  for (size_t begin = 0;;) {
+    const size_t comma = std::min(inside.find(',', begin), inside.size());
+    out.emplace_back(inside.substr(begin, comma - begin));
+    if (comma == inside.size()) return out;
+    begin = comma + 1;
+  }
+}
+
+std::vector<std::string> names_of_braces(const std::string& pattern) {
+  std::vector<std::string> names = {""};
+  for (size_t at = 0; at < pattern.size();) {
+    const size_t open = std::min(pattern.find('{', at), pattern.size());
+    for (std::string& name : names) name += pattern.substr(at, open - at);
+    if (open == pattern.size()) break;
+    const size_t close = pattern.find('}', open);
+    if (close == std::string::npos) bad_pattern(pattern, "a brace that is not closed");
+    const std::string_view inside = std::string_view(pattern).substr(open + 1, close - open - 1);
+    const std::vector<std::string> choices = choices_in(inside, pattern);
+    if (choices.size() > kMostNames / names.size()) bad_pattern(pattern, "too many names");
+    std::vector<std::string> longer;
+    for (const std::string& name : names) {
+      for (const std::string& choice : choices) longer.push_back(name + choice);
+    }
+    names = std::move(longer);
+    at = close + 1;
+  }
+  return names;
+}
+
+// Files whose numbers are compared as numbers: "part-9" < "part-10".
+bool comes_before(const std::string& a, const std::string& b) {
+  size_t i = 0, j = 0;
+  const auto digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+  while (i < a.size() && j < b.size()) {
+    if (!digit(a[i]) || !digit(b[j])) {
+      if (a[i] != b[j]) return static_cast<uint8_t>(a[i]) < static_cast<uint8_t>(b[j]);
+      ++i, ++j;
+      continue;
+    }
+    const auto number = [&](const std::string& text, size_t& at) {
+      while (at < text.size() && text[at] == '0') ++at;
+      const size_t begin = at;
+      while (at < text.size() && digit(text[at])) ++at;
+      return std::string_view(text).substr(begin, at - begin);
+    };
+    const std::string_view left = number(a, i), right = number(b, j);
+    if (left.size() != right.size()) return left.size() < right.size();
+    if (left != right) return left < right;
+  }
+  if ((i < a.size()) != (j < b.size())) return j < b.size();
+  return a < b;  // "01" and "1"
+}
+
+// `folders`: those instead of the files.
+std::vector<std::string> files_in(const std::string& folder,
+                                  const std::function<bool(const std::string&)>& fits,
+                                  bool folders = false) {
+  std::vector<std::string> out;
+  for (const auto& [name, is_folder] : entries_in(folder)) {
+    if (name.front() == '.' || !fits(name) || is_folder != folders) continue;
+    out.push_back(folder.empty() || folder.ends_with('/') ? folder + name : folder + "/" + name);
+  }
+  std::sort(out.begin(), out.end(), comes_before);
+  return out;
+}
+
+bool has_wildcard(std::string_view path) {
+  return path.find_first_of("*?[") != std::string_view::npos;
+}
+
+std::vector<std::string> files_of_wildcards(const std::string& pattern) {
+  const size_t slash = pattern.rfind('/');
+  const std::string folder = slash == std::string::npos ? "" : pattern.substr(0, slash + 1);
+  const std::string name = slash == std::string::npos ? pattern : pattern.substr(slash + 1);
+  if (has_wildcard(folder)) bad_pattern(pattern, "a wildcard in the name of a folder");
+  const auto fits = [&](const std::string& file) {
+    return ::fnmatch(name.c_str(), file.c_str(), FNM_PERIOD) == 0;
+  };
+  const std::vector<std::string> files = files_in(folder, fits);
+  return files.empty() ? files_in(folder, fits, true) : files;
+}
+
+void add_files_of(const std::string& path, const std::vector<std::string_view>& suffixes,
+                  std::vector<std::string>& out) {
+  std::vector<std::string> found;
+  if (is_there(path)) {
+    if (!suffixes.empty() && is_folder(path)) {
+      found =
+          files_in(path, [&](const std::string& name) { return has_one_suffix(name, suffixes); });
+    } else {
+      found = {path};
+    }
+  } else if (path.find('{') != std::string::npos) {
+    for (const std::string& name : names_of_braces(path)) {
+      if (!is_there(name) && has_wildcard(name)) {
+        const std::vector<std::string> more = files_of_wildcards(name);
+        found.insert(found.end(), more.begin(), more.end());
+      } else if (is_there(name)) {
+        found.push_back(name);
+      } else {
+        throw Exception(storage_error(ENOENT, "open", name));
+      }
+    }
+  } else if (has_wildcard(path)) {
+    found = files_of_wildcards(path);
+  } else {
+    throw Exception(storage_error(ENOENT, "open", path));
+  }
+  if (found.empty()) bad_pattern(path, "no file");
+  out.insert(out.end(), found.begin(), found.end());
+}
+
+}  // namespace
+
+bool is_shard_pattern(std::string_view path) {
+  return path.find_first_of("*?[{\n") != std::string_view::npos && !is_there(std::string(path));
+}
+
+bool is_shard_folder(const std::string& path, const std::vector<std::string_view>& suffixes) {
+  if (!is_folder(path)) return false;
+  bool found = false;
+  for (const FolderEntry& entry : entries_in(path)) {
+    if (entry.is_folder) return false;
+    found = found || has_one_suffix(entry.name, suffixes);
+  }
+  return found;
+}
+
+bool is_shard_path(const std::string& path, const std::vector<std::string_view>& suffixes,
+                   bool (*is_shard)(const std::string& file)) {
+  return is_folder(path) ? is_shard_folder(path, suffixes) : is_file(path) && is_shard(path);
+}
+
+std::vector<std::string> shard_files(const std::string& path,
+                                     const std::vector<std::string_view>& suffixes) {
+  std::vector<std::string> out;
+  for (size_t begin = 0; begin <= path.size();) {
+    const size_t end = std::min(path.find('\n', begin), path.size());
+    if (end > begin) add_files_of(path.substr(begin, end - begin), suffixes, out);
+    begin = end + 1;
+  }
+  if (out.empty()) bad_pattern(path, "no file");
+  return out;
+}
+
+}  // namespace headrace

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/formats/shards/unpacked_files.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <utility>
+
+#include "headrace/base/cores.h"
+#include "headrace/sources/in_order.h"
+
+namespace headrace {
+namespace {
+
+constexpr size_t kFirstBytes = 512;
+
+struct Work {
+  size_t file;
+  Packing packing;
+};
+
+uint64_t bytes_of_file(const std::string& path) {
+  const Result<FileIdentity> identity = identity_of(path);
+  return identity ? identity->size : 0;
+}
+
+void unpack(const std::vector<Work>& work, UnpackedFiles& files, const Progress& progress) {
+  int64_t total = 0;
+  for (const Work& each : work)
+    total += static_cast<int64_t>(bytes_of_file(files.names[each.file]));
+  std::atomic<int64_t> passed{0};
+  std::atomic<bool> stopping{false};
+  struct Stop {};
+  const auto unpack_one = [&](int64_t number) {
+    const Work& job = work[static_cast<size_t>(number)];
+    const std::string& path = files.names[job.file];
+    int64_t reached = 0;
+    const auto report = [&](uint64_t bytes) {
+      if (stopping) throw Stop();
+      const int64_t now = std::max(reached, static_cast<int64_t>(bytes));
+      passed += now - std::exchange(reached, now);
+    };
+    try {
+      Result<UnpackedCopy> copy = unpacked_copy(path, job.packing, *files.copies, report);
+      passed += static_cast<int64_t>(bytes_of_file(path)) - reached;
+      return copy;
+    } catch (const Stop&) {
+      return Result<UnpackedCopy>(UnpackedCopy{});
+    }
+  };
+  size_t next = 0;
+  const auto take = [&](Result<UnpackedCopy> copy) {
+    if (!copy) throw Exception(std::move(copy.error()));
+    std::string& path = files.paths[work[next++].file];
+    path = std::move(copy->path);
+    if (copy->damage) files.damage.emplace(path, std::move(*copy->damage));
+  };
+  const auto tick = [&](int64_t) {
+    if (progress) progress(std::min(passed.load(), total), total);
+  };
+  const auto count = static_cast<int64_t>(work.size());
+  // Ends the threads' work before they are waited for.
+  const auto or_stop = [&](const auto& call) {
+    return [&](auto&&... arguments) {
+      try {
+        call(std::forward<decltype(arguments)>(arguments)...);
+      } catch (...) {
+        stopping = true;
+        throw;
+      }
+    };
+  };
+  InOrder<Result<UnpackedCopy>> threads(0, count, SIZE_MAX);
+  threads.run(
+      static_cast<int>(std::min<int64_t>(allowed_cores().count(), count)),
+      [&] { return unpack_one; }, [](const Result<UnpackedCopy>&) { return size_t{1} << 20; },
+      or_stop(take), or_stop(tick));
+}
+
+}  // namespace
+
+std::unique_ptr<FileSet> UnpackedFiles::file_set() const {
+  auto files = std::make_unique<FileSet>(paths);
+  files->show_as(names);
+  files->keep(copies);
+  return files;
+}
+
+const Error* UnpackedFiles::damage_of(const std::string& path) const {
+  const auto found = damage.find(path);
+  return found == damage.end() ? nullptr : &found->second;
+}
+
+Packing packing_of_file(const std::string& path, IsPlain is_plain) {
+  std::array<uint8_t, kFirstBytes> first;
+  const Result<size_t> count = read_prefix(path, first);
+  if (!count) return Packing::kNone;  // whoever opens it will say why
+  const std::span<const uint8_t> bytes(first.data(), *count);
+  return is_plain(bytes) ? Packing::kNone : packing_of(bytes);
+}
+
+bool begins_like(const std::string& path, IsPlain is_plain) {
+  constexpr size_t kPackedBytes = size_t{160} << 10;  // more than a block of zstd, packed
+  std::array<uint8_t, kFirstBytes> first;
+  const Result<size_t> count = read_prefix(path, first);
+  if (!count) return false;
+  const std::span<const uint8_t> bytes(first.data(), *count);
+  if (is_plain(bytes)) return true;
+  const Packing packing = packing_of(bytes);
+  if (packing == Packing::kNone) return false;
+  std::vector<uint8_t> packed(kPackedBytes);
+  const Result<size_t> more = read_prefix(path, packed);
+  if (!more) return false;
+  std::span<const uint8_t> in(packed.data(), *more);
+  const std::unique_ptr<Unpacker> unpacker = Unpacker::make(packing);
+  std::array<uint8_t, kFirstBytes> plain;
+  for (size_t done = 0;;) {
+    const Unpacker::Step step = unpacker->run(in, std::span(plain).subspan(done));
+    done += step.produced;
+    in = in.subspan(step.consumed);
+    const bool stuck = step.consumed == 0 && step.produced == 0;
+    if (done == plain.size() || in.empty() || stuck || !step.result) {
+      return is_plain({plain.data(), done});
+    }
+    if (step.ended) unpacker->restart();
+  }
+}
+
+UnpackedFiles unpacked_files(std::vector<std::string> paths, IsPlain is_plain,
+                             const Progress& progress, const CacheDirectory& cache) {
+  UnpackedFiles files;
+  files.names = std::move(paths);
+  files.paths = files.names;
+  std::vector<Work> work;
+  for (size_t i = 0; i < files.names.size(); ++i) {
+    const Packing packing = packing_of_file(files.names[i], is_plain);
+    if (packing != Packing::kNone) work.push_back({i, packing});
+  }
+  if (work.empty()) return files;
+  files.copies = std::make_shared<CopiesInUse>(cache);
+  // All before the first is made, or it might take the place of one that comes later.
+  for (const Work& each : work) hold_copy(files.names[each.file], *files.copies);
+  unpack(work, files, progress);
+  return files;
+}
+
+}  // namespace headrace

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each SIMD level implements for the entropy decoder. Internal to kernels/huffman*. Null where
+// the architecture has no such level.
+#pragma once
+
+#include <cstdint>
+
+#include "headrace/kernels/jpeg/huffman_entry.h"
+
+namespace headrace {
+
+struct HuffmanStream;
+
+// From entries of one symbol, those of two: kAcSize of each.
+using HuffmanPairs = void (*)(const uint32_t* singles, uint32_t* entries);
+HuffmanPairs huffman_pairs_avx2();
+HuffmanPairs huffman_pairs_avx512();
+
+// Puts lanes[i]->state to what it became; the number of the lane that is no longer running.
+using HuffmanWalk = int (*)(HuffmanStream* const* lanes, int count);
+HuffmanWalk huffman_walk_plain();
+HuffmanWalk huffman_walk_bmi2();  // null where the architecture has none
+
+// The notes of a run, and which of its blocks are wanted.
+struct HuffmanRun {
+  const uint64_t* notes;
+  const uint64_t* end;
+  int blocks;           // in all
+  int first, last_end;  // wanted: [first, last_end)
+};
+struct HuffmanKernels {
+  // Of the wanted blocks: coefficients to `out`, with differences where DC values belong. Of the
+  // others, the notes of their DC differences to dc[block]; eight more may be overwritten.
+  void (*blocks)(const HuffmanRun& run, const uint8_t* position, uint64_t* dc, int16_t* out);
+};
+// Copies the DC notes of the first blocks, to `dc`; returns where the next block begins, or `end`.
+// Of the last blocks, to below `dc_end`; returns where the first of these begins.
+using HuffmanSkip = const uint64_t* (*)(const uint64_t* notes, const uint64_t* end, int blocks,
+                                        uint64_t* dc);
+const uint64_t* skip_blocks(const uint64_t* note, const uint64_t* end, int blocks, uint64_t* dc);
+const uint64_t* skip_last_blocks(const uint64_t* begin, const uint64_t* end, int blocks,
+                                 uint64_t* dc_end);
+
+// The notes of the wanted blocks, after the DC notes of the others were copied.
+struct HuffmanWanted {
+  const uint64_t* begin;
+  const uint64_t* end;
+};
+HuffmanWanted wanted_notes(const HuffmanRun& run, uint64_t* dc, HuffmanSkip skip,
+                           HuffmanSkip skip_last);
+
+const HuffmanKernels* huffman_kernels_scalar();
+const HuffmanKernels* huffman_kernels_avx2();
+const HuffmanKernels* huffman_kernels_avx512();
+
+}  // namespace headrace

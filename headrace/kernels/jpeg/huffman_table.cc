@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/jpeg/huffman_lane.h"
+#include "headrace/kernels/jpeg/huffman_levels.h"
+#include "headrace/kernels/jpeg/huffman_tables.h"
+
+namespace headrace {
+namespace {
+
+using namespace huffman;
+
+// As libjpeg's jpeg_make_d_derived_tbl() does: no code may be all ones, DC symbols are sizes.
+bool acceptable(const HuffmanSpec& spec, HuffmanUse use) {
+  int symbols = 0, last = 0;
+  for (int length = 1; length <= 16; ++length) {
+    symbols += spec.counts[length - 1];
+    if (spec.counts[length - 1]) last = length;
+  }
+  if (symbols > 256) return false;
+  uint32_t code = 0;
+  for (int length = 1; length <= last; ++length) {
+    code += spec.counts[length - 1];
+    if (code >= 1u << length) return false;
+    code <<= 1;
+  }
+  return use == HuffmanUse::kAC || std::all_of(spec.symbols.begin(), spec.symbols.begin() + symbols,
+                                               [](uint8_t symbol) { return symbol <= 15; });
+}
+
+void set_search(HuffmanTable::Tables& tables) {
+  uint32_t code = 0;
+  int symbols = 0;
+  for (int length = 1; length <= 16; ++length) {
+    const int count = tables.spec.counts[length - 1];
+    tables.offset[length] = symbols - static_cast<int>(code);
+    symbols += count;
+    code += count;
+    tables.limit[length] = code << (16 - length);
+    code <<= 1;
+  }
+}
+
+// One symbol an entry; 2^bits of them.
+void set_singles(const HuffmanSpec& spec, HuffmanUse use, int bits, uint32_t* entries) {
+  uint32_t* const end = entries + (size_t{1} << bits);
+  int symbols = 0;
+  for (int length = 1; length <= bits; ++length) {
+    const size_t width = size_t{1} << (bits - length);
+    for (int i = 0; i < spec.counts[length - 1]; ++i) {
+      const uint8_t symbol = spec.symbols[symbols++];
+      uint32_t entry = use == HuffmanUse::kDC ? dc_entry(length, symbol) : ac_entry(length, symbol);
+      if (bits_of(entry) > kMostBits) entry = kRare;
+      entries = std::fill_n(entries, width, entry);
+    }
+  }
+  std::fill(entries, end, kRare);
+}
+
+// Appends to each entry the symbol that follows, where its whole code is among the bits.
+void pairs(const uint32_t* singles, uint32_t* entries) {
+  for (uint32_t i = 0; i < kAcSize; ++i) {
+    const uint32_t first = singles[i], bits = bits_of(first);
+    entries[i] = first;
+    if (first & (kRare | kEnd) || advance_of(first) > 15 || bits >= kAcBits) continue;
+    const uint32_t second = singles[i << bits & (kAcSize - 1)];
+    const uint32_t all = bits + bits_of(second);
+    if (second & kRare || all - last_size_of(second) > kAcBits || all > kMostBits) continue;
+    entries[i] = second + as_first(first);
+  }
+}
+
+HuffmanPairs pairs_of_level() {
+  static const std::array<HuffmanPairs, 3> by_level{pairs, huffman_pairs_avx2(),
+                                                    huffman_pairs_avx512()};
+  return by_level[static_cast<size_t>(simd_level())];
+}
+
+}  // namespace
+
+HuffmanTable::HuffmanTable() = default;
+HuffmanTable::~HuffmanTable() = default;
+HuffmanTable::HuffmanTable(HuffmanTable&&) noexcept = default;
+HuffmanTable& HuffmanTable::operator=(HuffmanTable&&) noexcept = default;
+
+bool HuffmanTable::build(const HuffmanSpec& spec, HuffmanUse use) {
+  if (tables_ && tables_->use == use && tables_->spec == spec) return true;
+  if (!acceptable(spec, use)) return false;
+  if (!tables_) tables_ = std::make_unique_for_overwrite<Tables>();
+  tables_->spec = spec;
+  tables_->use = use;
+  set_search(*tables_);
+  if (use == HuffmanUse::kDC) {
+    tables_->keep(~HuffmanCursor::kBlock);
+    set_singles(spec, use, kDcBits, tables_->entries());
+  } else {
+    tables_->keep(~uint64_t{0});
+    std::array<uint32_t, kAcSize> singles;
+    set_singles(spec, use, kAcBits, singles.data());
+    pairs_of_level()(singles.data(), tables_->entries());
+  }
+  return true;
+}
+
+}  // namespace headrace

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a HuffmanTable holds. Internal to kernels/huffman*.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "headrace/kernels/jpeg/huffman.h"
+#include "headrace/kernels/jpeg/huffman_entry.h"
+
+namespace headrace {
+
+// Note [A table's address says how it is looked up]: tables for DC are smaller, because four lanes
+// with four tables each should stay in the first-level cache. walk() takes both kinds alike: the
+// low six bits of a table's walking address are the shift that makes an index of 64 bits, and what
+// is read lies at fixed distances from the address. Hence 4 bytes more before the entries for DC.
+struct HuffmanTable::Tables {
+  static constexpr unsigned kAcShift = 64 - huffman::kAcBits, kDcShift = 64 - huffman::kDcBits;
+  static constexpr size_t kHead = 16;  // words before the entries
+
+  uintptr_t walking_address() const { return reinterpret_cast<uintptr_t>(&words[kHead]) + shift(); }
+  static const Tables& at(uintptr_t walking_address) {
+    return *reinterpret_cast<const Tables*>((walking_address & ~uintptr_t{63}) - 4 * kHead);
+  }
+  static const void* entries_at(uintptr_t address) {
+    return reinterpret_cast<const void*>(address - kAcShift);
+  }
+  // Which bits of the account stay (HuffmanCursor): a DC value starts a new block.
+  static const void* kept_at(uintptr_t address) {
+    return reinterpret_cast<const void*>(address - kAcShift - 16);
+  }
+  unsigned shift() const { return use == HuffmanUse::kDC ? kDcShift : kAcShift; }
+  uint32_t* entries() { return &words[kHead + (shift() - kAcShift) / 4]; }
+  size_t size() const { return size_t{1} << (64 - shift()); }
+  void keep(uint64_t bits) { std::memcpy(entries() - 4, &bits, sizeof(bits)); }
+
+  alignas(64) std::array<uint32_t, kHead + (1 << huffman::kAcBits)> words;  // first: see at()
+
+  // For what the entries do not say, by the next 16 bits: codes of `length` lie below
+  // limit[length], and offset[length] + (bits >> (16 - length)) numbers their symbols.
+  std::array<uint32_t, 17> limit;
+  std::array<int, 17> offset;
+  HuffmanUse use;
+  bool end_of_run = false;
+  HuffmanSpec spec;
+
+  // The single symbol that starts the 16 bits; 0 when there is none.
+  uint32_t find(uint32_t next16) const {
+    for (uint32_t length = 1; length <= 16; ++length) {
+      if (next16 >= limit[length]) continue;
+      const uint8_t symbol = spec.symbols[(offset[length] + int(next16 >> (16 - length))) & 255];
+      return use == HuffmanUse::kDC ? huffman::dc_entry(length, symbol)
+                                    : huffman::ac_entry(length, symbol);
+    }
+    return 0;
+  }
+};
+
+static_assert((HuffmanTable::Tables::kDcShift - HuffmanTable::Tables::kAcShift) % 4 == 0);
+
+}  // namespace headrace

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inverse DCT with AVX2. Twin: idct_block().
+#include "headrace/kernels/jpeg/idct_core_avx2.h"
+#include "headrace/kernels/jpeg/idct_levels.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2")
+#endif
+
+namespace headrace {
+namespace {
+
+void idct_row_vectors(const IdctTable& table, const BlockRow& blocks, int count, uint8_t* out,
+                      ptrdiff_t stride) {
+  BlockWalk walk(blocks);
+  IdctTwos twos(table.step.data(), stride);
+  for (int done = 0; done < count; done += 2, out += 16) {
+    const int16_t* const a = walk.next();
+    const int16_t* const b = done + 1 < count ? walk.next() : a;
+    IdctTwo two;
+#pragma GCC unroll 8
+    for (int v = 0; v < 8; ++v) {
+      two.group[v] = _mm256_inserti128_si256(
+          _mm256_castsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(a + 8 * v))),
+          _mm_load_si128(reinterpret_cast<const __m128i*>(b + 8 * v)), 1);
+    }
+    twos.add(two, out);
+  }
+  twos.finish();
+}
+
+}  // namespace
+
+IdctRow idct_row_avx2() { return idct_row_vectors; }
+
+}  // namespace headrace
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+#else
+
+namespace headrace {
+IdctRow idct_row_avx2() { return nullptr; }
+}  // namespace headrace
+
+#endif

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fields of a packed row, and what each SIMD level implements for packed_blocks.cc. Internal to
+// kernels/.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "headrace/kernels/jpeg/idct.h"
+
+namespace headrace {
+
+// Note [Levels of a quad]
+// A quad's code says how many sizes its coefficients have, and how the bits are fetched. One look
+// at a stream shows 57 bits; a quad whose masks may need more is written with a code that is read
+// with longer looks. The last code puts 16-bit DC values before the blocks: for what no encoder of
+// pictures writes.
+constexpr int kFirstDeep = 9, kDense7 = 12, kDense9 = 13, kDense12 = 14, kEscape = 15;
+constexpr std::array<uint8_t, 16> kLevelsOfCode = {1, 2,  3,  4,  5, 6, 7,  8,
+                                                   9, 10, 11, 12, 7, 9, 12, 16};
+constexpr int kEscapeDcBits = 16;
+
+// A quad's four bytes, little-endian: 6 bits for each block's last coefficient, the width of its DC
+// differences, its level code.
+constexpr int kDcWidthAt = 24, kLevelCodeAt = 28;
+constexpr uint32_t kLastMask = 0xFFFFFF;  // zeros: no block has anything but DC
+
+// Where a group's streams stand, in bits from its row's payload, and its last DC value.
+struct GroupState {
+  std::array<uint64_t, 4> at{};
+  const uint8_t* payload = nullptr;
+  int dc = 0;
+};
+
+// Where planes go, as BlockPlanes has them.
+struct PlanePlace {
+  std::array<uint64_t*, 3> set{};
+  int16_t* dc = nullptr;
+  uint8_t* levels = nullptr;
+};
+
+// A group being packed: its streams before they are put together. Four blocks of a stream take at
+// most 4 * (16 + 62 + 63 + 15 * 126) bits; the writer stores 8 bytes at once.
+struct GroupDraft {
+  static constexpr size_t kStreamBytes = 1016;
+  std::array<std::array<uint8_t, kStreamBytes + 8>, 4> stream;
+  std::array<int, 4> bytes;
+  int dc;  // of the first block
+};
+
+// Magnitudes and signs of 64 coefficients in zigzag order.
+struct Magnitudes {
+  alignas(64) std::array<uint8_t, 64> low, high;
+  uint64_t signs;
+};
+
+// Packs up to 16 blocks, coefficient k of the zigzag order at position[k] of each; 4 bytes a quad.
+using PackGroup = void (*)(const int16_t* blocks, int count, const uint8_t* position,
+                           GroupDraft& group, uint8_t* quads);
+PackGroup pack_group_scalar();
+PackGroup pack_group_avx2();  // null where the architecture has no such level
+
+// Reads `skip` quads without writing, then `count` quads.
+using UnpackQuads = void (*)(GroupState& group, const uint8_t* quads, int skip, int count,
+                             PlanePlace place);
+UnpackQuads unpack_quads_scalar();
+UnpackQuads unpack_quads_bmi2();
+
+// Quads of 4 blocks -> 8 rows of 32 samples each.
+using IdctPlanes = void (*)(const IdctTable& table, const std::array<const uint64_t*, 3>& sets,
+                            const int16_t* dc, const uint8_t* levels, int quads, uint8_t* out,
+                            ptrdiff_t stride);
+IdctPlanes idct_planes_avx2();
+IdctPlanes idct_planes_avx512();
+
+}  // namespace headrace

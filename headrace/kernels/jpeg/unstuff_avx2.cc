@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stuffed zeros left out with AVX2: copies 32 bytes, and goes on behind the first 0xff of them.
+// Twin: the loop of unstuff.cc.
+#include "headrace/kernels/jpeg/unstuff_levels.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,bmi"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,bmi")
+#endif
+
+namespace headrace {
+namespace {
+
+Unstuffed prefix(const uint8_t* in, size_t size, uint8_t* out) {
+  Unstuffed at;
+  while (at.read + 33 <= size) {
+    const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + at.read));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + at.written), bytes);
+    const auto marks =
+        static_cast<unsigned>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(-1))));
+    if (marks == 0) {
+      at.read += 32;
+      at.written += 32;
+      continue;
+    }
+    const unsigned before = _tzcnt_u32(marks);
+    at.read += before;
+    at.written += before;
+    if (in[at.read + 1] != 0) break;
+    at.read += 2;
+    at.written += 1;
+  }
+  return at;
+}
+
+}  // namespace
+
+UnstuffPrefix unstuff_avx2() { return prefix; }
+
+}  // namespace headrace
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+#else
+
+namespace headrace {
+UnstuffPrefix unstuff_avx2() { return nullptr; }
+}  // namespace headrace
+
+#endif

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps of a host that has workers: their calls are under way side by side.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "headrace/loader.h"
+#include "headrace/sources/columns/columns.h"
+#include "headrace/sources/host_function.h"
+
+namespace headrace {
+namespace {
+
+// Gives its input back once as many calls are inside as there are said to be.
+class Meeting final : public HostFunction {
+ public:
+  explicit Meeting(int size) : size_(size) {}
+  std::string name() const override { return "meeting"; }
+  std::vector<std::string> inputs() const override { return {"number"}; }
+  void call(std::span<HostCall* const> calls) override {
+    {
+      std::unique_lock lock(mutex_);
+      ++inside_;
+      largest_ = std::max(largest_, inside_);
+      changed_.notify_all();
+      changed_.wait_for(lock, std::chrono::seconds(60), [&] { return largest_ >= size_; });
+    }
+    for (HostCall* call : calls) {
+      const TensorView& in = call->inputs[0].view;
+      HostValue out;
+      out.owned.resize(in.dense_bytes());
+      std::memcpy(out.owned.data(), in.data, in.dense_bytes());
+      out.view = {out.owned.data(), in.dtype, in.shape, {}};
+      call->outputs.push_back(std::move(out));
+    }
+    std::lock_guard lock(mutex_);
+    --inside_;
+  }
+  int largest() {
+    std::lock_guard lock(mutex_);
+    return largest_;
+  }
+
+ private:
+  const int size_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int inside_ = 0, largest_ = 0;
+};
+
+SourcePtr numbers(std::vector<int64_t>& values) {
+  std::iota(values.begin(), values.end(), 0);
+  ArrayColumn column{values.data(), DType::kInt64, static_cast<int64_t>(values.size()), {}, {}};
+  return records({Column{.name = "number", .values = column}});
+}
+
+std::vector<int64_t> epoch_of(Loader& loader) {
+  std::vector<int64_t> out;
+  while (auto batch = loader.next()) {
+    const auto* values = static_cast<const int64_t*>((*batch)["number"].view.data);
+    out.insert(out.end(), values, values + batch->size);
+  }
+  return out;
+}
+
+TEST(HostWorkers, AsManyCallsAreUnderWayAtOnce) {
+  std::vector<int64_t> values(96);
+  auto meeting = std::make_shared<Meeting>(3);
+  Loader loader(numbers(values), {{Spec{"meeting", {}, {}, meeting}}, {}, {}},
+                {.batch_size = 32, .threads = 1, .host_workers = 3});
+  EXPECT_EQ(epoch_of(loader), values);
+  EXPECT_EQ(meeting->largest(), 3);
+}
+
+TEST(HostWorkers, WithoutAnyOneCallIsUnderWay) {
+  std::vector<int64_t> values(96);
+  auto alone = std::make_shared<Meeting>(1);
+  Loader loader(numbers(values), {{Spec{"meeting", {}, {}, alone}}, {}, {}},
+                {.batch_size = 32, .threads = 4});
+  EXPECT_EQ(epoch_of(loader), values);
+  EXPECT_EQ(alone->largest(), 1);
+}
+
+}  // namespace
+}  // namespace headrace

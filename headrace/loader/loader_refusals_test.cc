@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of a loader when the system refuses it something: memory at any one allocation, or a
+// thread. Nothing ends the process and nothing waits for ever; there is an error or there is none,
+// and then the batches are the usual ones.
+//
+// This program has an operator new and a pthread_create of its own, which all libraries use.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "headrace/executor/read_ahead.h"
+#include "headrace/executor/record_stream.h"
+#include "headrace/executor/thread_pool.h"
+#include "headrace/loader/loader_test_numbers.h"
+
+namespace {
+
+// Allocations are counted; those of these numbers are refused.
+std::atomic<int64_t> allocations{0}, first_refused{0}, last_refused{0};
+std::atomic<int64_t> refuse_thread_at{0};
+thread_local bool spared = false;  // the test's own
+
+bool is_refused() {
+  if (spared || last_refused.load(std::memory_order_relaxed) == 0) return false;
+  const int64_t number = ++allocations;
+  return number >= first_refused && number <= last_refused;
+}
+
+void* allocate(size_t size, size_t alignment) {
+  if (is_refused()) throw std::bad_alloc();
+  void* memory = std::aligned_alloc(
+      alignment, (std::max<size_t>(size, 1) + alignment - 1) / alignment * alignment);
+  if (!memory) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(size_t size) { return allocate(size, 16); }
+void* operator new(size_t size, std::align_val_t alignment) {
+  return allocate(size, std::max<size_t>(16, static_cast<size_t>(alignment)));
+}
+// Not inlined: g++ would see memory of `operator new` given to free, and warn.
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                              void* (*body)(void*), void* argument) {
+  using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  static const Create create = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"));
+  if (refuse_thread_at > 0 && --refuse_thread_at == 0) return EAGAIN;
+  return create(thread, attributes, body, argument);
+}
+
+namespace headrace {
+namespace {
+
+struct Spared {
+  Spared() { spared = true; }
+  ~Spared() { spared = false; }
+};
+
+// Calls `use` again and again while the first, second, third ... allocation is refused, with so
+// many behind it, until it needs no more. Far ones come in steps, for the test to end.
+template <class Use>
+void refuse_each_allocation(int64_t behind, Use&& use) {
+  for (int64_t at = 1; at < 100'000; at += 1 + at / 40) {
+    allocations = 0;
+    first_refused = at;
+    last_refused = at + behind;
+    use();
+    last_refused = 0;
+    if (allocations < at) return;
+  }
+}
+
+LoaderOptions refusal_options(OnError on_error) {
+  LoaderOptions out = options(16, 3);
+  out.on_error = on_error;
+  out.error_budget = 1'000'000;
+  out.error_rate = 1;
+  return out;
+}
+
+// The batches of an epoch, a call that fails being made again. Refusals end soon, so they come.
+std::vector<std::vector<int64_t>> patient_epoch_of(Loader& loader, int64_t& failures) {
+  std::vector<std::vector<int64_t>> out;
+  while (true) {
+    try {
+      const std::optional<Batch> batch = loader.next();
+      if (!batch) return out;
+      const Spared test;
+      out.push_back(labels_of(*batch));
+    } catch (const Exception& failure) {
+      const Spared test;
+      EXPECT_EQ(failure.error().code->kind, ErrorKind::kResource) << failure.what();
+      ++failures;
+    } catch (const std::bad_alloc&) {
+      ++failures;  // not even an error could be made
+    }
+  }
+}
+
+class Refusals : public testing::TestWithParam<ReadStyle> {};
+
+TEST_P(Refusals, AnAllocationThatFailsCostsNoBatchAndNoProcess) {
+  const auto source = std::make_shared<Numbers>(100, std::set<int64_t>{}, GetParam());
+  const auto expected = [&] {
+    Loader loader(source, {}, refusal_options(OnError::kRaise));
+    return epoch_of(loader);
+  }();
+  for (int64_t behind : {0, 40}) {
+    int64_t failures = 0;
+    refuse_each_allocation(behind, [&] {
+      try {
+        Loader loader(source, {}, refusal_options(OnError::kRaise));
+        const auto got = patient_epoch_of(loader, failures);
+        const Spared test;
+        EXPECT_EQ(got, expected);
+      } catch (const Exception& failure) {  // of the constructor
+        const Spared test;
+        EXPECT_EQ(failure.error().code->kind, ErrorKind::kResource) << failure.what();
+      } catch (const std::bad_alloc&) {
+        ++failures;
+      }
+    });
+    EXPECT_GT(failures, 0);
+  }
+}
+
+TEST_P(Refusals, AFailedAllocationIsABadRecordWhereThePolicySaysSo) {
+  const auto source = std::make_shared<Numbers>(100, std::set<int64_t>{7, 50}, GetParam());
+  refuse_each_allocation(0, [&] {
+    int64_t failures = 0;
+    try {
+      Loader loader(source, {}, refusal_options(OnError::kSubstitute));
+      const auto got = patient_epoch_of(loader, failures);
+      const Spared test;
+      EXPECT_EQ(got.size(), 7u);
+    } catch (const std::exception&) {  // of the constructor
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(ReadStyles, Refusals,
+                         testing::Values(ReadStyle::kMemory, ReadStyle::kFiles, ReadStyle::kHost),
+                         [](const auto& info) {
+                           return info.param == ReadStyle::kMemory  ? "Memory"
+                                  : info.param == ReadStyle::kFiles ? "Files"
+                                                                    : "Host";
+                         });
+
+TEST(RefusedReadAhead, ARefusedAllocationLeavesNoBytesLentAndNobodyWaiting) {
+  const auto source = std::make_shared<Numbers>(60, std::set<int64_t>{}, ReadStyle::kHost);
+  refuse_each_allocation(3, [&] {
+    try {
+      ReadAhead ahead(source, {true, true}, size_t{64} << 10);
+      ahead.start([](int64_t sequence) { return sequence; }, 60);
+      RecordData data;
+      for (int64_t sequence = 0; sequence < 60; ++sequence) {
+        try {
+          const ReadLoan loan(ahead, ahead.fetch(sequence, sequence, data, /*may_wait=*/true));
+          EXPECT_EQ(data.fields[1].scalar, 3 * sequence);
+        } catch (const std::bad_alloc&) {
+        }
+      }
+      ahead.stop();
+      EXPECT_EQ(ahead.held_bytes(), 0u);
+    } catch (const std::bad_alloc&) {
+    }
+  });
+}
+
+TEST(RefusedStream, ARefusedAllocationEndsTheEpochWithAnError) {
+  const auto source = std::make_shared<Numbers>(60);
+  std::vector<int64_t> order(60);
+  for (int64_t i = 0; i < 60; ++i) order[size_t(i)] = i;
+  refuse_each_allocation(0, [&] {
+    try {
+      RecordStream stream(source, order, 8, 2, 4);
+      stream.start();
+      while (stream.next()) {
+      }
+    } catch (const std::bad_alloc&) {
+    }
+  });
+}
+
+// A thread that the pool has stays for the next loader, so each attempt begins without any.
+TEST(RefusedThreads, ALoaderWithoutThreadsIsAnErrorAndTheNextOneWorks) {
+  const auto source = std::make_shared<Numbers>(100);
+  Loader reference(source, {}, options(16, 1));
+  const auto expected = epoch_of(reference);
+  reference.close();
+  for (int64_t at = 1; at <= 4; ++at) {
+    shutdown_threads();
+    refuse_thread_at = at;
+    {
+      Loader loader(source, {}, options(16, 4));
+      try {
+        loader.next();
+        ADD_FAILURE() << "a thread was refused";
+      } catch (const Exception& failure) {
+        EXPECT_EQ(failure.error().code->id, "HR0790");
+      }
+      EXPECT_EQ(epoch_of(loader), expected);
+    }
+    Loader next(source, {}, options(16, 4));
+    EXPECT_EQ(epoch_of(next), expected);
+  }
+}
+
+TEST(RefusedThreads, ReadersThatAreRefusedAreDoneWithout) {
+  const auto source = std::make_shared<Numbers>(100, std::set<int64_t>{}, ReadStyle::kHost);
+  Loader reference(source, {}, options(16, 2));
+  const auto expected = epoch_of(reference);
+  Loader loader(source, {}, options(16, 2));
+  loader.prepare();
+  refuse_thread_at = 1;  // the reader's: the pool has its own
+  EXPECT_EQ(epoch_of(loader), expected);
+  EXPECT_EQ(refuse_thread_at, 0);
+}
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a source of columns keeps of each column: its field, and what reading a record takes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headrace/sources/classes.h"
+#include "headrace/sources/columns/columns.h"
+#include "headrace/sources/fingerprint.h"
+#include "headrace/sources/name_list.h"
+
+namespace headrace {
+
+struct Cell {
+  enum class Form : uint8_t { kInMemory, kScalar, kFile, kText, kFileArray, kBlob };
+  Form form = Form::kInMemory;
+  const uint8_t* data = nullptr;   // kInMemory: of record 0; kScalar: int64 values
+  size_t bytes = 0;                // kInMemory, kFileArray: of one record
+  NameList names;                  // kFile: paths; kText: values
+  std::string root;                // kFile: PathColumn's
+  FileArray array;                 // kFileArray
+  BlobColumn blobs;                // kBlob
+  std::vector<int64_t> part_ends;  // kBlob: numbers of the records behind the parts
+  size_t buffer = 0;             // kFile, kFileArray, kBlob: the first of its own among a record's
+  std::vector<int64_t> numbers;  // kScalar: where they had to be converted
+  std::shared_ptr<const void> owner;
+  std::vector<std::string> classes;
+
+  bool is_vector = false;    // kBlob: of elements of `bytes` bytes each
+  bool may_be_null = false;  // kBlob: an empty value stands for none
+
+  // Of a record's own buffers.
+  size_t buffers() const {
+    if (form == Form::kBlob) return blobs.files ? 1 : 0;
+    return form == Form::kFile ? 1 : form == Form::kFileArray ? 2 : 0;
+  }
+};
+
+struct Blob {
+  const uint8_t* data = nullptr;  // in memory, or
+  int file = -1;                  // of the column's files
+  uint64_t position = 0;
+  size_t bytes = 0;
+
+  // The first of its bytes, as many as `out` has.
+  Result<void> read(const BlobColumn& column, std::span<uint8_t> out) const;
+};
+// Where a blob's bytes lie; nothing where the record has none.
+std::optional<Blob> blob_of(const Cell& cell, int64_t record);
+
+// Fills the cell and gives its field; may take the column's values. Throws Exception HR0420.
+Field make_cell(Column& column, Cell& cell);
+
+int64_t length_of(const Column& column);
+// What makes this column differ from others. Throws a storage error when a file cannot be read.
+void add_cell(const Field& field, const Cell& cell, int64_t count, Fingerprint& print);
+
+[[noreturn]] void bad_column(const std::string& name, const std::string& what,
+                             const std::string& hint = {});
+[[noreturn]] void no_columns();
+
+}  // namespace headrace

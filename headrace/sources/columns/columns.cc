@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/sources/columns/columns.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "headrace/base/registry.h"
+#include "headrace/sources/columns/column_cell.h"
+#include "headrace/sources/field_names.h"
+#include "headrace/sources/labeled_files.h"
+#include "headrace/sources/named_files.h"
+#include "headrace/sources/wording.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kLargeRecord{
+    "HR0421", ErrorKind::kResource, "array record too large for the memory limit",
+    "One record of an array in a file has more bytes than memory_limit leaves for a record. Raise "
+    "memory_limit, or store smaller records."};
+const Register<ErrorCode> registered_large_record(kLargeRecord);
+
+constexpr ErrorCode kNoValue{
+    "HR0428", ErrorKind::kData, "record without a value",
+    "A table's column has no value (null) for this record, and the field cannot be without one. "
+    "Filter such rows out, or fill them in, or let on_error= leave the record out."};
+const Register<ErrorCode> registered_no_value(kNoValue);
+
+class ColumnSource final : public Source {
+ public:
+  ColumnSource(Schema schema, std::vector<Cell> cells, int64_t size, std::string title)
+      : schema_(std::move(schema)),
+        cells_(std::move(cells)),
+        size_(size),
+        title_(std::move(title)) {
+    Fingerprint print;
+    print.add("records");
+    print.add(static_cast<uint64_t>(size_));
+    for (size_t i = 0; i < cells_.size(); ++i) {
+      Cell& cell = cells_[i];
+      cell.names.shrink();
+      cell.buffer = buffers_;
+      buffers_ += cell.buffers();
+      add_cell(schema_[i], cell, size_, print);
+    }
+    fingerprint_ = print.value();
+  }
+
+  int64_t size() const override { return size_; }
+  const Schema& schema() const override { return schema_; }
+  ReadStyle read_style() const override {
+    return buffers_ > 0 ? ReadStyle::kFiles : ReadStyle::kMemory;
+  }
+  uint64_t fingerprint() const override { return fingerprint_; }
+
+  void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
+            std::span<RecordData> out) const override {
+    std::string path;
+    for (size_t i = 0; i < out.size(); ++i) {
+      const int64_t record = indices[i];
+      begin_record(record, cells_.size(), buffers_, out[i]);
+      for (size_t field = 0; field < cells_.size(); ++field) {
+        if (wanted[field]) read_cell(cells_[field], record, field, path, out[i]);
+      }
+    }
+  }
+
+  std::string key(int64_t index) const override {
+    for (const Cell& cell : cells_) {
+      if (cell.form == Cell::Form::kFile) return std::string(cell.names[index]);
+    }
+    return std::to_string(index);
+  }
+
+  // That of the first file, for want of a better.
+  std::string root() const override {
+    for (const Cell& cell : cells_) {
+      if (cell.form != Cell::Form::kFile || size_ == 0) continue;
+      if (!cell.root.empty()) return cell.root;
+      const std::string_view path = cell.names[0];
+      const size_t slash = path.rfind('/');
+      return slash == std::string_view::npos ? "." : std::string(path.substr(0, slash + 1));
+    }
+    return {};
+  }
+
+  std::vector<int64_t> integer_column(std::string_view field) const override {
+    for (size_t i = 0; i < cells_.size(); ++i) {
+      if (schema_[i].name != field || cells_[i].form != Cell::Form::kScalar) continue;
+      const auto* values = reinterpret_cast<const int64_t*>(cells_[i].data);
+      return {values, values + size_};
+    }
+    return {};
+  }
+
+  const uint8_t* dense_values(size_t field) const override {
+    const Cell& cell = cells_[field];
+    const bool dense = cell.form == Cell::Form::kInMemory || cell.form == Cell::Form::kScalar;
+    return dense ? cell.data : nullptr;
+  }
+
+  std::vector<std::string> classes() const override {
+    for (const Cell& cell : cells_) {
+      if (!cell.classes.empty()) return cell.classes;
+    }
+    return {};
+  }
+
+  std::string description() const override {
+    std::string names;
+    for (const Field& field : schema_) names += (names.empty() ? "" : ", ") + field.name;
+    std::string out = title_.empty() ? "records of " + names : title_;
+    out += " (" + counted(size_, "record");
+    if (const auto count = static_cast<int64_t>(classes().size()); count > 0 && !title_.empty()) {
+      out += ", " + counted(count, "class", "classes");
+    }
+    return out + ")";
+  }
+
+ private:
+  static void read_cell(const Cell& cell, int64_t record, size_t field, std::string& path,
+                        RecordData& out) {
+    FieldData& data = out.fields[field];
+    switch (cell.form) {
+      case Cell::Form::kInMemory:
+        data.bytes = {cell.data + record * cell.bytes, cell.bytes};
+        break;
+      case Cell::Form::kScalar:
+        data.scalar = reinterpret_cast<const int64_t*>(cell.data)[record];
+        break;
+      case Cell::Form::kText: {
+        const std::string_view text = cell.names[record];
+        data.bytes = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+        break;
+      }
+      case Cell::Form::kFile:
+        path = cell.names[record];
+        read_named_picture(path, cell.root, record, field, cell.buffer, out);
+        break;
+      case Cell::Form::kBlob:
+        read_blob(cell, record, data, out);
+        break;
+      case Cell::Form::kFileArray:
+        if (Result<void> read = read_array(cell, record, data, out); !read && out.result) {
+          read.error().where.record = record;
+          out.result = std::move(read);
+        }
+    }
+  }
+
+  static void read_blob(const Cell& cell, int64_t record, FieldData& data, RecordData& out) {
+    if (const std::optional<Blob> blob = blob_of(cell, record)) {
+      data.bytes = {blob->data, blob->bytes};
+      data.shape.clear();
+      if (cell.is_vector) data.shape = {static_cast<int64_t>(blob->bytes / cell.bytes)};
+      if (blob->file >= 0) read_blob_of_file(cell, record, *blob, data, out);
+    } else if (!cell.may_be_null && out.result) {
+      out.result = Error{.code = &kNoValue,
+                         .what = "a column has no value (null) for it",
+                         .where = {.record = record},
+                         .hint = "filter such rows out of the table"};
+    }
+  }
+
+  static void read_blob_of_file(const Cell& cell, int64_t record, const Blob& blob, FieldData& data,
+                                RecordData& out) {
+    data.bytes = {};
+    if (!out.result) return;
+    Buffer& buffer = out.owned[cell.buffer];
+    if (blob.bytes > out.max_bytes) {
+      out.result = too_large(blob.bytes, out, {});
+    } else {
+      buffer.resize(blob.bytes);
+      out.result = blob.read(cell.blobs, {buffer.data(), blob.bytes});
+    }
+    if (out.result) {
+      data.bytes = buffer.bytes();
+    } else {
+      out.result.error().where.record = record;
+    }
+  }
+
+  static Error too_large(uint64_t bytes, const RecordData& out, std::string file) {
+    return {.code = &kLargeRecord,
+            .what = "the record has " + grouped(static_cast<int64_t>(bytes)) +
+                    " bytes, the cap is " + grouped(static_cast<int64_t>(out.max_bytes)),
+            .where = {.file = std::move(file)},
+            .hint = "raise memory_limit"};
+  }
+
+  static Result<void> read_array(const Cell& cell, int64_t record, FieldData& data,
+                                 RecordData& out) {
+    if (cell.bytes > out.max_bytes) {
+      return too_large(cell.bytes, out, cell.array.parts.front().file->path());
+    }
+    Buffer& buffer = out.owned[cell.buffer];
+    Result<void> read = cell.array.read(record, buffer, out.owned[cell.buffer + 1]);
+    if (read) data.bytes = buffer.bytes();
+    return read;
+  }
+
+  Schema schema_;
+  std::vector<Cell> cells_;
+  int64_t size_;
+  std::string title_;
+  size_t buffers_ = 0;  // that reading a record takes
+  uint64_t fingerprint_ = 0;
+};
+
+void check(const std::vector<Column>& columns) {
+  if (columns.empty()) no_columns();
+  if (columns.size() > kMostFields) {
+    bad_column(columns[0].name,
+               "it is one of " + grouped(static_cast<int64_t>(columns.size())) + " fields; " +
+                   grouped(kMostFields) + " are possible",
+               "fields= names those that are wanted; or store what belongs together as one array");
+  }
+  FieldNames names;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const std::string& name = columns[i].name;
+    const auto is_word = [](unsigned char c) { return c == '_' || std::isalnum(c) || c >= 128; };
+    if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) ||
+        !std::all_of(name.begin(), name.end(), is_word)) {
+      bad_column(name, "a field's name is a word", "letters, digits and _, no digit first");
+    }
+    if (name == "id" || name == "key" || name == "valid") {
+      bad_column(name, "every source has a field of this name already", "choose another");
+    }
+    if (!names.add(name)) bad_column(name, "it is there twice");
+    if (length_of(columns[i]) != length_of(columns[0])) {
+      bad_column(name,
+                 "it has " + counted(length_of(columns[i]), "record") + ", but '" +
+                     columns[0].name + "' has " + grouped(length_of(columns[0])),
+                 "all fields need the same number of records");
+    }
+  }
+}
+
+}  // namespace
+
+SourcePtr records(std::vector<Column> columns, const std::string& title) {
+  check(columns);
+  const int64_t size = length_of(columns[0]);
+  Schema schema;
+  std::vector<Cell> cells(columns.size());
+  for (size_t i = 0; i < columns.size(); ++i) {
+    schema.push_back(make_cell(columns[i], cells[i]));
+    columns[i].values = TextColumn{};  // free the caller's copy before the next is packed
+  }
+  return std::make_shared<ColumnSource>(std::move(schema), std::move(cells), size, title);
+}
+
+}  // namespace headrace

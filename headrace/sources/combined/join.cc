@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "headrace/base/registry.h"
+#include "headrace/sources/combined/combined.h"
+#include "headrace/sources/field_kinds.h"
+#include "headrace/sources/fingerprint.h"
+#include "headrace/sources/wording.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kBadJoin{
+    "HR0498", ErrorKind::kConfig, "impossible join",
+    "A join pairs records that have the same key: with on=\"key\" their names below the folder of "
+    "the source, without suffix; with on=FIELD the values of an integer field that both have. "
+    "Every value may come once in the right source, and no field but that one may be in both: "
+    "rename={\"label\": \"speaker\"} gives a field of the right source another name."};
+const Register<ErrorCode> registered_bad_join(kBadJoin);
+
+// "data/a/1.jpg" in "data/" -> "a/1".
+std::string name_of_key(std::string_view key, std::string_view root) {
+  if (!root.empty() && key.starts_with(root)) {
+    key.remove_prefix(root.size());
+    while (key.starts_with('/')) key.remove_prefix(1);
+  }
+  const size_t slash = key.rfind('/'), dot = key.rfind('.');
+  const size_t base = slash == std::string_view::npos ? 0 : slash + 1;
+  if (dot != std::string_view::npos && dot > base) key = key.substr(0, dot);
+  return std::string(key);
+}
+
+// What each record is matched by, as text.
+std::vector<std::string> values_of(const Source& source, const std::string& on, const char* which) {
+  std::vector<std::string> out;
+  out.reserve(static_cast<size_t>(source.size()));
+  if (on == "key") {
+    const std::string root = source.root();
+    for (int64_t i = 0; i < source.size(); ++i) out.push_back(name_of_key(source.key(i), root));
+    return out;
+  }
+  const std::vector<int64_t> column = source.integer_column(on);
+  if (static_cast<int64_t>(column.size()) != source.size()) {
+    raise(kBadJoin, std::string("the ") + which + " source has no integer field '" + on + "'",
+          "on=\"key\", or an integer field of both");
+  }
+  for (const int64_t value : column) out.push_back(std::to_string(value));
+  return out;
+}
+
+class Join final : public Source {
+ public:
+  Join(SourcePtr left, SourcePtr right, const JoinOptions& options)
+      : left_(std::move(left)), right_(std::move(right)), schema_(left_->schema()) {
+    add_fields_of_right(options);
+    pair_up(options.on);
+    Fingerprint print;
+    print.add("join");
+    print.add(left_->fingerprint());
+    print.add(right_->fingerprint());
+    for (const Field& field : schema_) print.add(field.name);
+    for (const Pair& pair : pairs_) {
+      print.add(static_cast<uint64_t>(pair.left));
+      print.add(static_cast<uint64_t>(pair.right));
+    }
+    fingerprint_ = print.value();
+  }
+
+  int64_t size() const override { return static_cast<int64_t>(pairs_.size()); }
+  const Schema& schema() const override { return schema_; }
+  ReadStyle read_style() const override {
+    return std::max(left_->read_style(), right_->read_style());
+  }
+  uint64_t fingerprint() const override { return fingerprint_; }
+  std::string key(int64_t index) const override { return left_->key(pairs_[index].left); }
+  Where where(int64_t index) const override {
+    Where place = left_->where(pairs_[index].left);
+    place.record = index;
+    return place;
+  }
+  std::string root() const override { return left_->root(); }
+  std::vector<std::string> classes() const override {
+    std::vector<std::string> names = left_->classes();
+    return names.empty() ? right_->classes() : names;
+  }
+  std::string description() const override {
+    std::string out = "join (" + counted(size(), "record");
+    if (left_alone_ > 0) out += "; " + grouped(left_alone_) + " of the left without partner";
+    if (right_alone_ > 0) out += "; " + grouped(right_alone_) + " of the right without partner";
+    return out + "): " + left_->description() + " with " + right_->description();
+  }
+
+  std::vector<int64_t> integer_column(std::string_view field) const override {
+    for (size_t i = 0; i < schema_.size(); ++i) {
+      if (schema_[i].name != field) continue;
+      const bool of_left = i < left_->schema().size();
+      const std::vector<int64_t> all =
+          of_left ? left_->integer_column(field)
+                  : right_->integer_column(right_->schema()[right_fields_[i - left_fields()]].name);
+      if (all.empty()) return {};
+      std::vector<int64_t> out;
+      for (const Pair& pair : pairs_) out.push_back(all[of_left ? pair.left : pair.right]);
+      return out;
+    }
+    return {};
+  }
+
+  void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
+            std::span<RecordData> out) const override {
+    std::vector<bool> of_left(wanted.begin(), wanted.begin() + std::ptrdiff_t(left_fields()));
+    std::vector<bool> of_right(right_->schema().size(), false);
+    for (size_t i = 0; i < right_fields_.size(); ++i) {
+      of_right[right_fields_[i]] = wanted[left_fields() + i];
+    }
+    const bool needs_right = std::find(of_right.begin(), of_right.end(), true) != of_right.end();
+    std::vector<int64_t> records;
+    std::vector<RecordData> partners(needs_right ? out.size() : 0);
+    for (const int64_t index : indices) records.push_back(pairs_[index].left);
+    left_->read(records, of_left, out);
+    for (size_t i = 0; i < partners.size(); ++i) {
+      records[i] = pairs_[indices[i]].right;
+      if (!out[i].parts.empty()) partners[i] = std::move(out[i].parts[0]);
+      partners[i].max_bytes = out[i].max_bytes;
+    }
+    if (needs_right) right_->read(records, of_right, partners);
+    for (size_t i = 0; i < out.size(); ++i) {
+      out[i].index = indices[i];
+      out[i].fields.resize(left_fields());
+      out[i].fields.resize(schema_.size());
+      if (needs_right) add_partner(std::move(partners[i]), out[i]);
+      if (!out[i].result) out[i].result.error().where.record = indices[i];
+    }
+  }
+
+ private:
+  struct Pair {
+    int64_t left = 0, right = 0;
+  };
+  size_t left_fields() const { return left_->schema().size(); }
+
+  void add_partner(RecordData partner, RecordData& out) const {
+    if (out.result && !partner.result) out.result = std::move(partner.result);
+    for (size_t i = 0; i < right_fields_.size() && out.result; ++i) {
+      out.fields[left_fields() + i] = std::move(partner.fields[right_fields_[i]]);
+    }
+    out.parts.resize(1);  // keeps the partner's memory, which the fields point to
+    out.parts[0] = std::move(partner);
+  }
+
+  void add_fields_of_right(const JoinOptions& options) {
+    for (const auto& [from, to] : options.rename) {
+      const bool there = std::any_of(right_->schema().begin(), right_->schema().end(),
+                                     [&](const Field& field) { return field.name == from; });
+      if (!there || to.empty()) {
+        raise(kBadJoin, "rename: the right source has no field '" + from + "' to be '" + to + "'",
+              "rename={\"its name\": \"its new name\"}");
+      }
+    }
+    for (size_t i = 0; i < right_->schema().size(); ++i) {
+      Field field = right_->schema()[i];
+      if (field.name == options.on) continue;  // the left one's value is the same
+      if (const auto renamed = options.rename.find(field.name); renamed != options.rename.end()) {
+        field.name = renamed->second;
+      }
+      const bool taken = std::any_of(schema_.begin(), schema_.end(),
+                                     [&](const Field& other) { return other.name == field.name; });
+      if (taken) {
+        raise(kBadJoin, "both sources have a field '" + field.name + "'",
+              "rename={\"" + field.name + "\": \"another name\"} for the right one's");
+      }
+      schema_.push_back(std::move(field));
+      right_fields_.push_back(i);
+    }
+  }
+
+  void pair_up(const std::string& on) {
+    const std::vector<std::string> keys = values_of(*right_, on, "right");
+    std::unordered_map<std::string_view, int64_t> places;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      if (!places.emplace(keys[i], static_cast<int64_t>(i)).second) {
+        raise(kBadJoin,
+              "'" + keys[i] + "' comes twice in the right source: records " +
+                  std::to_string(places.at(keys[i])) + " and " + std::to_string(i),
+              "swap the sources where many records have one partner, or leave one out");
+      }
+    }
+    std::vector<bool> used(keys.size(), false);
+    const std::vector<std::string> wanted = values_of(*left_, on, "left");
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      const auto found = places.find(wanted[i]);
+      if (found == places.end()) continue;
+      pairs_.push_back({static_cast<int64_t>(i), found->second});
+      used[static_cast<size_t>(found->second)] = true;
+    }
+    left_alone_ = static_cast<int64_t>(wanted.size() - pairs_.size());
+    right_alone_ = std::count(used.begin(), used.end(), false);
+    if (pairs_.empty() && !wanted.empty()) {
+      raise(kBadJoin,
+            "no record of the left source has a partner; it has '" + wanted[0] + "', the right '" +
+                (keys.empty() ? "" : keys[0]) + "'",
+            "on= names what they have in common");
+    }
+  }
+
+  SourcePtr left_, right_;
+  Schema schema_;                     // the left one's fields, then right_fields_
+  std::vector<size_t> right_fields_;  // of the right one's schema
+  std::vector<Pair> pairs_;
+  int64_t left_alone_ = 0, right_alone_ = 0;
+  uint64_t fingerprint_ = 0;
+};
+
+}  // namespace
+
+SourcePtr join(const SourcePtr& left, const SourcePtr& right, const JoinOptions& options) {
+  SourcePtr joined = std::make_shared<Join>(left, right, options);
+  Kinds kinds = kinds_from(options.kinds);
+  for (const auto& [from, to] : options.rename) {  // a new name may say something new
+    if (kinds.contains(to)) continue;
+    const Field& field = *std::ranges::find(joined->schema(), to, &Field::name);
+    ask_about_mask(field);
+    kinds[to] = evident_kind(field, joined->schema());
+  }
+  return with_kinds(std::move(joined), kinds);
+}
+
+}  // namespace headrace

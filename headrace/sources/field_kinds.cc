@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/sources/field_kinds.h"
+
+#include <algorithm>
+#include <cctype>
+#include <initializer_list>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "headrace/base/parameters.h"
+#include "headrace/base/registry.h"
+#include "headrace/sources/fingerprint.h"
+#include "headrace/sources/source_around.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kBadKinds{
+    "HR0181", ErrorKind::kConfig, "a kind that a field cannot have",
+    "kinds={\"seg\": \"mask\"} says what a field means to the steps. Encoded pictures and bytes "
+    "may "
+    "be \"image\", \"mask\" or \"bytes\"; uint8 arrays of (C, H, W) or (H, W) \"image\" or "
+    "\"mask\"; numeric arrays \"boxes\" (..., 4), \"keypoints\" (..., 2 or more), \"masks\" (..., "
+    "H, W) or \"tensor\"; integers \"label\" or \"tensor\"; text is \"text\"."};
+const Register<ErrorCode> registered_kinds(kBadKinds);
+
+constexpr ErrorCode kMaskOrImage{
+    "HR0182", ErrorKind::kConfig, "an image that is called a mask",
+    "The field holds pictures, and its name says mask. Of a mask the values are class ids: it is "
+    "resized without mixing them, and colours and dtypes are not for it. Only you know which it "
+    "is: kinds={\"seg_mask\": \"mask\"}, or kinds={\"seg_mask\": \"image\"} for a picture that is "
+    "scaled, converted and normalized as any other."};
+const Register<ErrorCode> registered_mask(kMaskOrImage);
+
+bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+// "image/object/bbox_xmin" -> image, object, bbox, xmin.
+std::vector<std::string> words_of(std::string_view name) {
+  std::vector<std::string> words(1);
+  for (const char c : name) {
+    if (std::isalpha(static_cast<unsigned char>(c))) {
+      words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    } else if (!words.back().empty() && !std::isdigit(static_cast<unsigned char>(c))) {
+      words.emplace_back();
+    }
+  }
+  if (words.back().empty()) words.pop_back();
+  return words;
+}
+
+bool is_coordinate(std::string_view word) {
+  return is_one_of(word, {"x", "y", "w", "h", "xmin", "xmax", "ymin", "ymax", "width", "height",
+                          "left", "right", "top", "bottom", "cx", "cy", "xyxy", "xywh", "cxcywh"});
+}
+
+bool names_boxes(const std::vector<std::string>& words, const Shape& shape) {
+  const std::string_view last = words.back();
+  if (is_one_of(last, {"bbox", "bboxes", "box", "boxes"})) {
+    return !shape.empty() && (shape.back() == 4 || shape.back() == -1);
+  }
+  if (is_one_of(last, {"xmin", "xmax", "ymin", "ymax"})) return true;
+  return is_coordinate(last) && std::ranges::any_of(words, [](const std::string& word) {
+           return is_one_of(word, {"bbox", "bboxes", "box", "boxes"});
+         });
+}
+
+bool names_mask(std::string_view name) {
+  const std::vector<std::string> words = words_of(name);
+  return std::ranges::any_of(words, [](const std::string& word) {
+    return word.ends_with("mask") || word.ends_with("masks");
+  });
+}
+
+// Whether the last two extents are those of one of the record's pictures.
+bool covers_a_picture(const Shape& shape, const Schema& record) {
+  if (shape.size() < 2) return false;
+  return std::ranges::any_of(record, [&](const Field& other) {
+    return is_picture(other.kind) && !other.encoded && other.shape.size() == 3 &&
+           other.shape[1] > 1 && other.shape[2] > 1 && other.shape[2] == shape.back() &&
+           other.shape[1] == shape[shape.size() - 2];
+  });
+}
+
+// The field as one of another kind; nothing where that cannot be.
+bool turn_into(FieldKind kind, Field& field) {
+  if (field.kind == kind) return true;
+  const bool words = field.kind == FieldKind::kText || field.kind == FieldKind::kBytes;
+  const size_t rank = field.shape.size();
+  if (field.encoded || field.kind == FieldKind::kBytes) {  // bytes of a file, one way or another
+    if (!is_picture(kind) && kind != FieldKind::kBytes) return false;
+    field.encoded = is_picture(kind);
+    field.shape = field.encoded ? Shape{-1, -1, -1} : Shape{};
+  } else if (words || kind == FieldKind::kText || kind == FieldKind::kBytes) {
+    return false;
+  } else if (is_picture(kind)) {
+    const bool plane = rank == 2;
+    if (field.dtype != DType::kUInt8 || (rank != 3 && !plane)) return false;
+    if (plane) field.shape.insert(field.shape.begin(), 1);
+    if (field.shape[0] < 1 || field.shape[0] > 4) return false;
+  } else if (kind == FieldKind::kLabel) {
+    if (field.dtype != DType::kInt64 || rank > 0) return false;
+  } else if (kind == FieldKind::kMasks && rank < 2) {
+    return false;
+  }
+  field.kind = kind;
+  return true;
+}
+
+class SourceWithKinds final : public SourceAround {
+ public:
+  SourceWithKinds(SourcePtr inner, const Kinds& kinds)
+      : SourceAround(std::move(inner)), schema_(this->inner()->schema()) {
+    std::vector<std::string_view> names;
+    for (const Field& field : schema_) names.push_back(field.name);
+    Fingerprint print;
+    print.add(this->inner()->fingerprint());
+    for (const auto& [name, kind] : kinds) {
+      const auto field = std::ranges::find(schema_, name, &Field::name);
+      if (field == schema_.end()) {
+        const std::string_view near = nearest_name(name, names);
+        raise(kBadKinds, "kinds= names \"" + name + "\", and there is no such field",
+              near.empty() ? "the fields are " + all_of(names)
+                           : "did you mean \"" + std::string(near) + "\"?");
+      }
+      const Field before = *field;
+      if (!turn_into(kind, *field)) {
+        raise(kBadKinds,
+              "kinds= says that \"" + name + "\" is \"" + std::string(name_of(kind)) +
+                  "\", and its values are of another form (" + std::string(name_of(before.kind)) +
+                  ")",
+              "`headrace explain HR0181` says which kind fits which values");
+      }
+      if (!is_picture(before.kind) && is_picture(kind) && before.shape.size() == 2) {
+        planes_.push_back(static_cast<size_t>(field - schema_.begin()));
+      }
+      // What a picture is decoded to depends on it; what a tensor is to the steps does not.
+      if (before.kind == kind || !(is_picture(before.kind) || is_picture(kind))) continue;
+      print.add(name);
+      print.add(static_cast<uint64_t>(kind));
+      changes_values_ = true;
+    }
+    fingerprint_ = print.value();
+  }
+
+  const Schema& schema() const override { return schema_; }
+  uint64_t fingerprint() const override {
+    return changes_values_ ? fingerprint_ : inner()->fingerprint();
+  }
+  void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
+            std::span<RecordData> out) const override {
+    inner()->read(indices, wanted, out);
+    for (const size_t field : planes_) {
+      for (RecordData& record : out) {
+        if (!record.result || record.fields[field].shape.empty()) continue;
+        Shape& shape = record.fields[field].shape;
+        shape.insert(shape.begin(), 1);
+      }
+    }
+  }
+
+ private:
+  static std::string all_of(const std::vector<std::string_view>& names) {
+    std::string out;
+    for (const std::string_view name : names) {
+      out += (out.empty() ? "" : ", ") + std::string(name);
+    }
+    return out;
+  }
+
+  Schema schema_;
+  std::vector<size_t> planes_;  // (H, W) as stored, (1, H, W) as a picture
+  bool changes_values_ = false;
+  uint64_t fingerprint_ = 0;
+};
+
+}  // namespace
+
+FieldKind evident_kind(const Field& field, const Schema& record) {
+  if (field.kind != FieldKind::kTensor || field.dtype == DType::kBool) {
+    const bool plane = field.kind == FieldKind::kTensor && covers_a_picture(field.shape, record);
+    return plane ? FieldKind::kMasks : field.kind;
+  }
+  const std::vector<std::string> words = words_of(field.name);
+  if (!words.empty()) {
+    if (names_boxes(words, field.shape)) return FieldKind::kBoxes;
+    if (is_one_of(words.back(), {"keypoint", "keypoints", "landmarks"}) && !field.shape.empty()) {
+      return FieldKind::kKeypoints;
+    }
+    if (field.shape.size() >= 2 && names_mask(field.name)) return FieldKind::kMasks;
+  }
+  return covers_a_picture(field.shape, record) ? FieldKind::kMasks : field.kind;
+}
+
+Kinds kinds_from(const std::vector<std::string>& said) {
+  Kinds kinds;
+  for (const std::string& each : said) {
+    const size_t end = each.rfind('=');
+    const std::string_view name = std::string_view(each).substr(end + 1);
+    int kind = 0;
+    while (kind < kFieldKinds && name_of(static_cast<FieldKind>(kind)) != name) ++kind;
+    if (end == std::string::npos || kind == kFieldKinds) {
+      raise(kBadKinds, "kinds= says \"" + std::string(name) + "\", which is no kind",
+            "image, mask, boxes, keypoints, masks, label, tensor, text, bytes");
+    }
+    kinds[each.substr(0, end)] = static_cast<FieldKind>(kind);
+  }
+  return kinds;
+}
+
+SourcePtr with_kinds(SourcePtr source, const Kinds& kinds) {
+  if (kinds.empty()) return source;
+  return std::make_shared<SourceWithKinds>(std::move(source), kinds);
+}
+
+SourcePtr with_evident_kinds(SourcePtr source, const Kinds& said, bool asks) {
+  source = with_kinds(std::move(source), said);
+  Kinds evident;
+  for (const Field& field : source->schema()) {
+    if (said.contains(field.name)) continue;
+    if (asks) ask_about_mask(field);
+    const FieldKind kind = evident_kind(field, source->schema());
+    if (kind != field.kind) evident[field.name] = kind;
+  }
+  return with_kinds(std::move(source), evident);
+}
+
+void ask_about_mask(const Field& field) {
+  if (field.kind != FieldKind::kImage || !names_mask(field.name)) return;
+  raise(kMaskOrImage, "\"" + field.name + "\" is an image, and its name says mask",
+        "kinds={\"" + field.name + "\": \"mask\"} for class ids, kinds={\"" + field.name +
+            "\": \"image\"} for a picture");
+}
+
+}  // namespace headrace

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What fields mean, where the container does not know it: by what the user says, or by their names.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "headrace/sources/source.h"
+
+namespace headrace {
+
+using Kinds = std::map<std::string, FieldKind>;
+
+// {"seg=mask", "boxes=boxes"}: what kinds= says. Throws Exception HR0181: no such kind.
+Kinds kinds_from(const std::vector<std::string>& said);
+
+// The source with these fields of these kinds. Throws Exception HR0181: no such field, or values
+// that cannot be of the kind.
+SourcePtr with_kinds(SourcePtr source, const Kinds& kinds);
+
+// The kind that a plain tensor has by its name and shape, beside the other fields of its record:
+// boxes, keypoints, planes over a picture. Every other field's is its own.
+FieldKind evident_kind(const Field& field, const Schema& record);
+
+// The source with the kinds that are said, and the evident ones of all other fields.
+// `asks`: HR0182 for an image that is named like a mask, when nobody has said which it is.
+SourcePtr with_evident_kinds(SourcePtr source, const Kinds& said, bool asks = true);
+
+// HR0182 for `field`, if it is an image by its kind and a mask by its name.
+void ask_about_mask(const Field& field);
+
+}  // namespace headrace

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// A step that is written in the host language (a Python callable in the list of transforms).
+//
+// The executor calls it from its one host thread, with all records that have reached it, so that a
+// host with a global lock takes that lock once for many records.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headrace/base/buffer.h"
+#include "headrace/base/error.h"
+#include "headrace/base/random.h"
+#include "headrace/base/tensor.h"
+#include "headrace/sources/schema.h"
+
+namespace headrace {
+
+// A value that crosses to or from the host. Pictures cross as (C, H, W). Inputs are read-only: they
+// may be the source's memory, or be shared with another branch.
+struct HostValue {
+  TensorView view;  // text and bytes: uint8, shape {length}, with is_text / is_bytes
+  Buffer owned;     // backs `view` where the value came from the host
+  bool is_text = false, is_bytes = false;
+  FieldKind kind = FieldKind::kTensor;  // of an input
+};
+
+struct HostCall {
+  std::vector<HostValue> inputs;  // in the order of HostFunction::inputs()
+  // Filled in by the host: fields that it gives back; the others stay as they are. Without names
+  // the outputs are the inputs' fields in their order.
+  std::vector<std::string> output_names;
+  std::vector<HostValue> outputs;
+  Draws draws;
+  Result<void> result;  // the host's exception becomes a data error of this record
+};
+
+// What is known of what a function does to the place of things in a picture.
+enum class HostGeometry : uint8_t {
+  kUnknown,  // nothing: another size of its picture is taken as a sign
+  kMoves,    // it moves pictures, and only those that it takes
+  kAlone,    // whatever it does, the user has said that other fields stay as they are
+};
+
+class HostFunction {
+ public:
+  virtual ~HostFunction() = default;
+  virtual std::string name() const = 0;
+  // Fields that it takes, by its argument names ("rng" excepted).
+  virtual std::vector<std::string> inputs() const = 0;
+  // What it gives back other than it came: fields with another kind, dtype or shape (-1 where
+  // records differ), and new fields. All its other fields are taken to come back as they went in;
+  // a record for which that is not so fails with HR0601.
+  virtual std::vector<Field> returns() const { return {}; }
+  virtual HostGeometry geometry() const { return HostGeometry::kUnknown; }
+  virtual void call(std::span<HostCall* const> calls) = 0;
+};
+
+}  // namespace headrace

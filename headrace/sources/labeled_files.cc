@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/sources/labeled_files.h"
+
+#include "headrace/sources/named_files.h"
+#include "headrace/storage/file.h"
+
+namespace headrace {
+namespace {
+
+enum : size_t { kImageField, kLabelField };
+
+}  // namespace
+
+void begin_record(int64_t record, size_t fields, size_t buffers, RecordData& out) {
+  out.index = record;
+  if (!out.result) out.result = {};
+  out.fields.resize(fields);
+  for (FieldData& field : out.fields) {
+    field.bytes = {};
+    field.shape.clear();
+    field.scalar = 0;
+  }
+  if (out.owned.size() < buffers) out.owned.resize(buffers);
+}
+
+void read_file_field(const std::string& path, int64_t record, size_t field, size_t buffer,
+                     RecordData& out) {
+  ReadLimits limits;
+  const bool less_memory = out.max_bytes < limits.max_bytes;
+  if (less_memory) limits.max_bytes = out.max_bytes;
+  Result<void> read = read_file(path, out.owned[buffer], limits);
+  if (read) {
+    out.fields[field].bytes = out.owned[buffer].bytes();
+  } else if (out.result) {
+    read.error().where.record = record;
+    if (less_memory && read.error().code->kind == ErrorKind::kResource) {
+      read.error().hint = "raise memory_limit, or leave the file out";
+    }
+    out.result = std::move(read);
+  }
+}
+
+LabeledFiles::LabeledFiles(bool labeled) {
+  schema_.push_back({.name = "image",
+                     .kind = FieldKind::kImage,
+                     .dtype = DType::kUInt8,
+                     .shape = {-1, -1, -1},
+                     .encoded = true});
+  if (labeled) {
+    schema_.push_back({.name = "label", .kind = FieldKind::kLabel, .dtype = DType::kInt64});
+  }
+}
+
+void LabeledFiles::read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
+                        std::span<RecordData> out) const {
+  std::string path;
+  const std::string folder = root();
+  for (size_t i = 0; i < out.size(); ++i) {
+    begin_record(indices[i], schema_.size(), 1, out[i]);
+    if (wanted[kImageField]) {
+      path_of(indices[i], path);
+      read_named_picture(path, folder, indices[i], kImageField, 0, out[i]);
+    }
+    if (labeled() && wanted[kLabelField]) out[i].fields[kLabelField].scalar = label_of(indices[i]);
+  }
+}
+
+std::string LabeledFiles::key(int64_t index) const {
+  std::string path;
+  path_of(index, path);
+  return path;
+}
+
+std::vector<int64_t> LabeledFiles::integer_column(std::string_view field) const {
+  if (!labeled() || field != "label") return {};
+  std::vector<int64_t> labels(size());
+  for (int64_t i = 0; i < size(); ++i) labels[i] = label_of(i);
+  return labels;
+}
+
+}  // namespace headrace

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sources whose record is one picture file, with a class or without: folders and list files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/sources/source.h"
+
+namespace headrace {
+
+// Reads a file as field `field` of a record. The bytes stand in out.owned[buffer].
+void read_file_field(const std::string& path, int64_t record, size_t field, size_t buffer,
+                     RecordData& out);
+// Makes `out` ready for a record: fields empty, `buffers` buffers whose memory stays.
+void begin_record(int64_t record, size_t fields, size_t buffers, RecordData& out);
+
+class LabeledFiles : public Source {
+ public:
+  explicit LabeledFiles(bool labeled);
+
+  const Schema& schema() const final { return schema_; }
+  ReadStyle read_style() const final { return ReadStyle::kFiles; }
+  void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
+            std::span<RecordData> out) const final;
+  std::string key(int64_t index) const final;
+  std::vector<int64_t> integer_column(std::string_view field) const final;
+
+ protected:
+  bool labeled() const { return schema_.size() > 1; }
+
+ private:
+  // Replaces `out`.
+  virtual void path_of(int64_t index, std::string& out) const = 0;
+  virtual int64_t label_of(int64_t index) const = 0;
+  Schema schema_;
+};
+
+}  // namespace headrace

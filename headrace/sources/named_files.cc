@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/sources/named_files.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "headrace/base/parameters.h"
+#include "headrace/base/registry.h"
+#include "headrace/codecs/codec.h"
+#include "headrace/sources/labeled_files.h"
+#include "headrace/sources/wording.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kLeadsOutside{
+    "HR0276", ErrorKind::kConfig, "dataset names files outside of its folder",
+    "Names of files that stand in a dataset (COCO's file_name, the paths of Arrow and Parquet) are "
+    "relative to its folder. An absolute one, or one with '..' in it, could have any file of this "
+    "machine read, and written on by convert or pack. If you trust the dataset, or wrote it "
+    "yourself, say outside=True."};
+const Register<ErrorCode> registered_leads_outside(kLeadsOutside);
+
+constexpr ErrorCode kNoPicture{
+    "HR0278", ErrorKind::kData, "a file outside of the dataset that is no picture",
+    "A list or table names this file as a picture. It does not lie in the list's folder, and its "
+    "first bytes are no picture's, so its content goes nowhere: a mistake in the list, or an "
+    "attempt "
+    "to get at a file of this machine.",
+    /*of_record=*/true};
+const Register<ErrorCode> registered_no_picture(kNoPicture);
+
+constexpr size_t kSignature = 16;
+
+std::string absolute(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::absolute(path, ignored).lexically_normal().string();
+}
+
+}  // namespace
+
+bool stays_inside(std::string_view name) {
+  if (name.empty() || name.front() == '/' || name.find('\0') != std::string_view::npos) {
+    return false;
+  }
+  for (size_t begin = 0; begin <= name.size();) {
+    const size_t end = std::min(name.find('/', begin), name.size());
+    if (name.substr(begin, end - begin) == "..") return false;
+    begin = end + 1;
+  }
+  return true;
+}
+
+Param outside_param() {
+  return {.name = "outside",
+          .type = ParamType::kBool,
+          .doc =
+              "Read files whose names are absolute or have '..' in them, too: of datasets that "
+              "you trust.",
+          .fallback = false};
+}
+
+void refuse_outside(const NameList& names, const std::string& file) {
+  int64_t count = 0, first = 0;
+  for (int64_t i = names.size(); i-- > 0;) {
+    if (names[i].empty() || stays_inside(names[i])) continue;
+    ++count;
+    first = i;
+  }
+  if (count == 0) return;
+  raise(kLeadsOutside,
+        (file.empty() ? std::string() : file + ": ") + counted(count, "name") + " of " +
+            grouped(names.size()) + " do not stay in its folder, \"" + std::string(names[first]) +
+            "\" first",
+        "outside=True reads them, if you trust the dataset");
+}
+
+bool lies_outside(const std::string& path, const std::string& root) {
+  if (root.empty()) return false;
+  std::string_view rest = path;
+  if (root == ".") {
+    if (stays_inside(rest)) return false;
+  } else if (rest.starts_with(root)) {
+    rest.remove_prefix(root.size());
+    const bool whole = root.ends_with('/') || rest.starts_with('/');
+    while (rest.starts_with('/')) rest.remove_prefix(1);
+    if (whole && stays_inside(rest)) return false;
+  }
+  std::string folder = absolute(root);
+  if (!folder.ends_with('/')) folder += '/';
+  return !absolute(path).starts_with(folder);
+}
+
+int64_t files_outside(const Source& source) {
+  const std::string root = source.root();
+  if (root.empty()) return 0;
+  int64_t count = 0;
+  for (int64_t i = 0; i < source.size(); ++i) count += lies_outside(source.key(i), root);
+  return count;
+}
+
+void read_named_picture(const std::string& path, const std::string& root, int64_t record,
+                        size_t field, size_t buffer, RecordData& out) {
+  read_file_field(path, record, field, buffer, out);
+  if (!out.result || !lies_outside(path, root)) return;
+  const std::span<const uint8_t> bytes = out.fields[field].bytes;
+  if (codec_of(bytes.first(std::min(bytes.size(), kSignature)))) return;
+  out.fields[field] = {};
+  out.result = Error{.code = &kNoPicture,
+                     .what = "its first bytes are no picture's",
+                     .where = {.file = path, .record = record},
+                     .hint = "correct the list, or copy the file into its folder"};
+}
+
+}  // namespace headrace

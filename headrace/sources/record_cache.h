@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records kept in memory as they are stored, so that they are read from disk once.
+//
+// What was read first stays, up to a number of bytes, and is never put out for something else: of a
+// dataset that is a tenth too large, nine tenths are hits in every epoch, whatever the order. (A
+// cache that forgets the oldest would have hardly any.) Loaders of one process that read the same
+// fields of the same source share one.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "headrace/base/mutex.h"
+#include "headrace/sources/source.h"
+
+namespace headrace {
+
+// Thread-safe.
+class RecordCache {
+ public:
+  struct Counts {
+    int64_t records = 0;          // kept
+    size_t bytes = 0, limit = 0;  // memory taken, table included
+    int64_t hits = 0, misses = 0;
+    uint64_t read_bytes = 0;  // by misses
+  };
+
+  // The one of the process for these fields of this source, made where there is none yet. One that
+  // is in use keeps the larger limit of those who asked.
+  // shared: every loader that reads through it; it goes with the last of them.
+  static std::shared_ptr<RecordCache> of(const Source& source, const std::vector<bool>& wanted,
+                                         size_t limit);
+  RecordCache(int64_t records, size_t limit);
+  ~RecordCache();
+
+  // Points out.fields to the kept values, which stay as long as the cache. False: it is not kept.
+  bool find(int64_t record, RecordData& out) const;
+  // Keeps a copy of the wanted values, where there is room.
+  void keep(int64_t record, const RecordData& data);
+  Counts counts() const;
+
+ private:
+  struct Slab;
+  void* allocate(size_t bytes) EXCLUDES_LOCK(mutex_);
+  void allow(size_t limit) EXCLUDES_LOCK(mutex_);
+
+  std::vector<std::atomic<const uint8_t*>> places_;  // null: not kept
+  mutable std::atomic<int64_t> hits_{0}, misses_{0};
+  std::atomic<uint64_t> read_bytes_{0};
+  std::atomic<int64_t> kept_{0};
+  mutable Mutex mutex_;
+  std::vector<Slab> slabs_ GUARDED_BY(mutex_);
+  size_t limit_ GUARDED_BY(mutex_), taken_ GUARDED_BY(mutex_) = 0;
+};
+
+struct WithRecordCache {
+  SourcePtr source;
+  std::shared_ptr<RecordCache> cache;  // shared: with other loaders; null: none is needed
+};
+
+// The source, read through a cache of `limit` bytes. A view (subset, split) reads through the cache
+// of the source that it views. One that lies in memory already needs none. `wanted`: the fields
+// that will be read.
+WithRecordCache with_record_cache(const SourcePtr& source, const std::vector<bool>& wanted,
+                                  size_t limit);
+
+}  // namespace headrace

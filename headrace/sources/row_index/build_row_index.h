@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the row index of a whole dataset: reads every encoded picture once and walks through it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headrace/sources/source.h"
+
+namespace headrace {
+
+struct BuiltRowIndex {
+  std::string file;
+  int64_t records = 0;
+  int64_t pictures = 0;  // encoded ones that could be read
+  int64_t indexed = 0;   // those that have an index now; the others are of kinds without one
+  int64_t bad = 0;       // records that could not be read, or pictures that are damaged
+  uint64_t picture_bytes = 0, file_bytes = 0;
+};
+
+// `file` empty: the dataset's own in the cache. A file that is there is replaced once the new one
+// is complete; several builders at once do not disturb each other, and the last one's stays. Of a
+// view (subset, split), the source that it views is indexed. `threads` 0: the allowed cores.
+// `progress` is called on this thread and may throw to cancel; then nothing is left behind.
+// Throws Exception: HR0462 when there is nothing to index, HR0463 when the file cannot be written,
+// a storage error when the dataset cannot be read.
+BuiltRowIndex build_row_index(const SourcePtr& source, const std::string& file, int threads,
+                              const Progress& progress);
+
+}  // namespace headrace

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// A source: a random-access collection of records, whatever it is made of.
+//
+// All const members may be called from any thread at any time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/sources/schema.h"
+
+namespace headrace {
+
+// How reads behave, so that the executor can schedule them.
+enum class ReadStyle : uint8_t {
+  kMemory,  // a pointer or a few bytes: read where the record is processed
+  kFiles,   // may wait for a device: read ahead by several threads
+  kHost,    // runs in the host language: read ahead by its one thread, many records a call
+};
+
+class Source {
+ public:
+  virtual ~Source() = default;
+
+  virtual int64_t size() const = 0;
+  virtual const Schema& schema() const = 0;
+  virtual ReadStyle read_style() const = 0;
+
+  // Reads the wanted fields (wanted[i] for schema field i) of out.size() records. REQUIRES: indices
+  // inside [0, size()). Failures are each record's own result. `out` elements are re-used: buffers
+  // in `owned` keep their capacity.
+  virtual void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
+                    std::span<RecordData> out) const = 0;
+
+  // What names the record for a person: a path, a member. Also the `key` field.
+  virtual std::string key(int64_t index) const = 0;
+  // Where the record lies, for errors: file, member, offset.
+  virtual Where where(int64_t index) const { return {.file = key(index), .record = index}; }
+  // Where keys are paths of files: the folder that they belong to ("." for the current one), as
+  // keys begin, though single ones may lie elsewhere. Empty where they are no paths.
+  virtual std::string root() const { return {}; }
+  // All values of an integer scalar field without reading a picture; empty when the field is no
+  // such column. A bad record has -1, and says what is wrong with it when it is read: one must not
+  // cost the column. Throws Exception: storage errors.
+  virtual std::vector<int64_t> integer_column(std::string_view field) const {
+    (void)field;
+    return {};
+  }
+  virtual std::vector<std::string> classes() const { return {}; }
+  // All values of a tensor field, record by record, where they lie so in memory for as long as the
+  // source lives; else null.
+  virtual const uint8_t* dense_values(size_t field) const {
+    (void)field;
+    return nullptr;
+  }
+  // Blocks of neighbouring records that are cheap to read together, a few MiB each: the number of
+  // the record behind each one's last. Part of the order of shuffle="blocks".
+  virtual std::vector<int64_t> block_ends() const;
+  // All records of [begin, end) will be read soon: storage may fetch them together.
+  virtual void will_read(int64_t begin, int64_t end) const { (void)begin, (void)end; }
+  // Changes when the records change: part of every resume state.
+  virtual uint64_t fingerprint() const = 0;
+  // One line for repr: "folder train/ (1,281,167 records, 1,000 classes)".
+  virtual std::string description() const = 0;
+  // What whoever opens it should hear: records that will be bad, files that were left out.
+  virtual std::vector<std::string> cautions() const { return {}; }
+};
+
+// shared: loaders, views (subset) and the host's object hold the same source.
+using SourcePtr = std::shared_ptr<const Source>;
+
+// Called now and then with (done, total or -1) while a long operation runs; may throw to cancel.
+using Progress = std::function<void(int64_t, int64_t)>;
+
+}  // namespace headrace

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A source around a source: the same records under the same numbers, got in another way. What a
+// subclass does not override is the inner source's own answer. (Under other numbers: view.h.)
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headrace/sources/source.h"
+
+namespace headrace {
+
+class SourceAround : public Source {
+ public:
+  explicit SourceAround(SourcePtr inner) : inner_(std::move(inner)) {}
+
+  int64_t size() const override { return inner_->size(); }
+  const Schema& schema() const override { return inner_->schema(); }
+  ReadStyle read_style() const override { return inner_->read_style(); }
+  void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
+            std::span<RecordData> out) const override {
+    inner_->read(indices, wanted, out);
+  }
+  std::string key(int64_t index) const override { return inner_->key(index); }
+  Where where(int64_t index) const override { return inner_->where(index); }
+  std::string root() const override { return inner_->root(); }
+  std::vector<int64_t> integer_column(std::string_view field) const override {
+    return inner_->integer_column(field);
+  }
+  std::vector<std::string> cautions() const override { return inner_->cautions(); }
+  std::vector<std::string> classes() const override { return inner_->classes(); }
+  const uint8_t* dense_values(size_t field) const override { return inner_->dense_values(field); }
+  std::vector<int64_t> block_ends() const override { return inner_->block_ends(); }
+  void will_read(int64_t begin, int64_t end) const override { inner_->will_read(begin, end); }
+  uint64_t fingerprint() const override { return inner_->fingerprint(); }
+  std::string description() const override { return inner_->description(); }
+
+ protected:
+  const SourcePtr& inner() const { return inner_; }
+
+ private:
+  const SourcePtr inner_;
+};
+
+}  // namespace headrace

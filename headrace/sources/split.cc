@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "headrace/base/random.h"
+#include "headrace/base/registry.h"
+#include "headrace/sources/subset.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kBadSplit{"HR0431", ErrorKind::kConfig, "impossible split",
+                              "A split takes the fractions of the records that its parts get: "
+                              "positive numbers that add up to "
+                              "one, or to less when records are to be left out. To keep the "
+                              "proportions of a field it must be "
+                              "a column of integers, such as label."};
+const Register<ErrorCode> registered_bad_split(kBadSplit);
+
+constexpr uint64_t kSplitKey = 0x73706C6974;  // keeps these draws apart from the sampler's
+
+// Whole numbers of records for each part, and at the end those left out: rounded down, then one
+// more for the largest remainders.
+std::vector<int64_t> sizes_of(const std::vector<double>& fractions, int64_t records) {
+  std::vector<double> wanted;
+  for (double fraction : fractions) wanted.push_back(fraction * static_cast<double>(records));
+  const double sum = std::accumulate(fractions.begin(), fractions.end(), 0.0);
+  wanted.push_back(std::max(0.0, 1.0 - sum) * static_cast<double>(records));
+  std::vector<int64_t> sizes;
+  // A hair more than exact, so that 0.1 * 30 gives three.
+  for (double count : wanted) sizes.push_back(static_cast<int64_t>(std::floor(count + 1e-9)));
+  std::vector<size_t> order(sizes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return wanted[a] - static_cast<double>(sizes[a]) > wanted[b] - static_cast<double>(sizes[b]);
+  });
+  int64_t left = records - std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
+  for (size_t i = 0; left > 0; i = (i + 1) % order.size(), --left) ++sizes[order[i]];
+  return sizes;
+}
+
+// All records, shuffled; those with equal values together when there are values.
+std::vector<int64_t> dealing_order(int64_t records, uint64_t seed,
+                                   const std::vector<int64_t>& values) {
+  std::vector<int64_t> order(records);
+  std::iota(order.begin(), order.end(), 0);
+  Draws draws(seed, 0, 0, kSplitKey);
+  for (int64_t i = records - 1; i > 0; --i) std::swap(order[i], order[draws.below(i + 1)]);
+  if (!values.empty()) {
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int64_t a, int64_t b) { return values[a] < values[b]; });
+  }
+  return order;
+}
+
+}  // namespace
+
+std::vector<std::vector<int64_t>> split_indices(const Source& source,
+                                                const std::vector<double>& fractions, uint64_t seed,
+                                                std::string_view stratify_by) {
+  if (fractions.empty()) raise(kBadSplit, "no fraction was given", "for example [0.9, 0.1]");
+  for (double fraction : fractions) {
+    if (!(fraction > 0 && fraction <= 1)) {
+      raise(kBadSplit, "a fraction of " + std::to_string(fraction),
+            "each part's fraction lies between 0 and 1");
+    }
+  }
+  const double sum = std::accumulate(fractions.begin(), fractions.end(), 0.0);
+  if (sum > 1 + 1e-9) {
+    raise(kBadSplit, "the fractions add up to " + std::to_string(sum), "at most 1 is possible");
+  }
+  std::vector<int64_t> values;
+  if (!stratify_by.empty()) {
+    values = source.integer_column(stratify_by);
+    if (values.empty() && source.size() > 0) {
+      raise(kBadSplit, "'" + std::string(stratify_by) + "' is no column of integers of this source",
+            "name a field such as label, or leave stratify out");
+    }
+  }
+  const std::vector<int64_t> sizes = sizes_of(fractions, source.size());
+  std::vector<std::vector<int64_t>> parts(sizes.size());
+  // Dealt one by one, each to the part that is furthest behind its share so far. Along the sorted
+  // values every stretch is then shared in proportion, and the sizes come out exactly.
+  int64_t dealt = 0;
+  for (int64_t record : dealing_order(source.size(), seed, values)) {
+    ++dealt;
+    const auto behind = [&](size_t part) {
+      return static_cast<double>(sizes[part]) * static_cast<double>(dealt) /
+                 static_cast<double>(source.size()) -
+             static_cast<double>(parts[part].size());
+    };
+    size_t best = 0;
+    double most = -std::numeric_limits<double>::infinity();
+    for (size_t part = 0; part < parts.size(); ++part) {
+      const bool full = static_cast<int64_t>(parts[part].size()) == sizes[part];
+      if (!full && behind(part) > most) {
+        best = part;
+        most = behind(part);
+      }
+    }
+    parts[best].push_back(record);
+  }
+  parts.pop_back();  // those left out
+  for (std::vector<int64_t>& part : parts) std::sort(part.begin(), part.end());
+  return parts;
+}
+
+std::vector<SourcePtr> split(const SourcePtr& source, const std::vector<double>& fractions,
+                             uint64_t seed, std::string_view stratify_by) {
+  std::vector<SourcePtr> out;
+  for (std::vector<int64_t>& part : split_indices(*source, fractions, seed, stratify_by)) {
+    out.push_back(subset(source, std::move(part)));
+  }
+  return out;
+}
+
+std::vector<Fold> kfold(const SourcePtr& source, int folds, uint64_t seed,
+                        std::string_view stratify_by) {
+  if (folds < 2 || folds > source->size()) {
+    raise(kBadSplit,
+          std::to_string(folds) + " folds of " + std::to_string(source->size()) + " records",
+          "at least two folds, with at least one record each");
+  }
+  const std::vector<std::vector<int64_t>> parts =
+      split_indices(*source, std::vector<double>(folds, 1.0 / folds), seed, stratify_by);
+  std::vector<Fold> out;
+  for (const std::vector<int64_t>& part : parts) {
+    std::vector<int64_t> others;
+    size_t next = 0;
+    for (int64_t record = 0; record < source->size(); ++record) {
+      if (next < part.size() && part[next] == record) {
+        ++next;
+      } else {
+        others.push_back(record);
+      }
+    }
+    out.push_back({.train = subset(source, std::move(others)), .validation = subset(source, part)});
+  }
+  return out;
+}
+
+}  // namespace headrace

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/sources/subset.h"
+
+#include "headrace/base/registry.h"
+#include "headrace/sources/fingerprint.h"
+#include "headrace/sources/view.h"
+#include "headrace/sources/wording.h"
+
+namespace headrace {
+namespace {
+
+constexpr ErrorCode kOutside{
+    "HR0430", ErrorKind::kConfig, "index outside the source",
+    "A subset is given by the numbers of its records, from 0 to the number of records less one. "
+    "Negative numbers do not count from the end."};
+const Register<ErrorCode> registered_outside(kOutside);
+
+class Subset final : public View {
+ public:
+  Subset(SourcePtr base, std::vector<int64_t> indices)
+      : View(std::move(base)), indices_(std::move(indices)) {
+    Fingerprint print;
+    print.add("subset");
+    print.add(this->base()->fingerprint());
+    for (int64_t index : indices_) print.add(static_cast<uint64_t>(index));
+    fingerprint_ = print.value();
+  }
+
+  using View::base;  // no Subset itself
+  const std::vector<int64_t>& indices() const { return indices_; }
+
+  int64_t size() const override { return static_cast<int64_t>(indices_.size()); }
+  uint64_t fingerprint() const override { return fingerprint_; }
+  std::string description() const override {
+    return grouped(size()) + " of " + base()->description();
+  }
+
+ private:
+  int64_t viewed(int64_t index) const override { return indices_[index]; }
+
+  std::vector<int64_t> indices_;
+  uint64_t fingerprint_ = 0;
+};
+
+}  // namespace
+
+SourcePtr subset(const SourcePtr& source, std::vector<int64_t> indices) {
+  for (int64_t index : indices) {
+    if (index >= 0 && index < source->size()) continue;
+    raise(kOutside,
+          "record " + std::to_string(index) + " of a source with " +
+              counted(source->size(), "record"),
+          "records are numbered from 0");
+  }
+  const auto* view = dynamic_cast<const Subset*>(source.get());
+  if (!view) return std::make_shared<Subset>(source, std::move(indices));
+  for (int64_t& index : indices) index = view->indices()[index];
+  return std::make_shared<Subset>(view->base(), std::move(indices));
+}
+
+SourcePtr with_viewed(const SourcePtr& source,
+                      const std::function<SourcePtr(const SourcePtr&)>& wrap) {
+  const auto* view = dynamic_cast<const Subset*>(source.get());
+  if (!view) return wrap(source);
+  SourcePtr wrapped = wrap(view->base());
+  if (wrapped == view->base()) return source;
+  return std::make_shared<Subset>(std::move(wrapped), view->indices());
+}
+
+}  // namespace headrace

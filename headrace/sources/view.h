@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// A source that shows records of another under numbers of its own.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headrace/sources/source.h"
+
+namespace headrace {
+
+class View : public Source {
+ public:
+  explicit View(SourcePtr base) : base_(std::move(base)) {}
+
+  const Schema& schema() const final { return base_->schema(); }
+  ReadStyle read_style() const final { return base_->read_style(); }
+  std::string key(int64_t index) const final { return base_->key(viewed(index)); }
+  Where where(int64_t index) const final {
+    Where place = base_->where(viewed(index));
+    place.record = index;
+    return place;
+  }
+  std::string root() const final { return base_->root(); }
+  std::vector<std::string> classes() const final { return base_->classes(); }
+
+  void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
+            std::span<RecordData> out) const final {
+    std::array<int64_t, 64> mapped;
+    for (size_t done = 0; done < out.size();) {
+      const size_t count = std::min(out.size() - done, mapped.size());
+      for (size_t i = 0; i < count; ++i) mapped[i] = viewed(indices[done + i]);
+      base_->read({mapped.data(), count}, wanted, out.subspan(done, count));
+      // Numbers are those of this view from here on.
+      for (size_t i = done; i < done + count; ++i) {
+        out[i].index = indices[i];
+        if (!out[i].result) out[i].result.error().where.record = indices[i];
+      }
+      done += count;
+    }
+  }
+
+  std::vector<int64_t> integer_column(std::string_view field) const final {
+    const std::vector<int64_t> all = base_->integer_column(field);
+    if (all.empty()) return {};
+    std::vector<int64_t> out(static_cast<size_t>(size()));
+    for (int64_t i = 0; i < size(); ++i) out[i] = all[viewed(i)];
+    return out;
+  }
+
+ protected:
+  const SourcePtr& base() const { return base_; }
+
+ private:
+  // The number in `base` of a record of this view.
+  virtual int64_t viewed(int64_t index) const = 0;
+  SourcePtr base_;
+};
+
+}  // namespace headrace

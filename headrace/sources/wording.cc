@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/sources/wording.h"
+
+#include <algorithm>
+
+namespace headrace {
+
+std::string grouped(int64_t number) {
+  std::string digits = std::to_string(number);
+  const int first = number < 0 ? 1 : 0;
+  for (int at = static_cast<int>(digits.size()) - 3; at > first; at -= 3) digits.insert(at, ",");
+  return digits;
+}
+
+std::string counted(int64_t number, const std::string& singular, const std::string& plural) {
+  const std::string word = number == 1 ? singular : plural.empty() ? singular + "s" : plural;
+  return grouped(number) + " " + word;
+}
+
+std::string quoted_list(const std::vector<std::string>& names, size_t most) {
+  std::string out;
+  const size_t shown = std::min(names.size(), most);
+  for (size_t i = 0; i < shown; ++i) {
+    if (i > 0) out += i + 1 == names.size() ? " and " : ", ";
+    out += "'" + names[i] + "'";
+  }
+  if (shown < names.size()) out += " and " + std::to_string(names.size() - shown) + " more";
+  return out;
+}
+
+std::string tuple_text(const std::vector<int64_t>& shape) {
+  std::string out = "(";
+  for (size_t i = 0; i < shape.size(); ++i) out += (i > 0 ? ", " : "") + std::to_string(shape[i]);
+  return out + (shape.size() == 1 ? ",)" : ")");
+}
+
+}  // namespace headrace
