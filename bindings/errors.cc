@@ -19,8 +19,7 @@ void declare_code(const std::string& id, const std::string& kind, const std::str
   for (int i = 0; i < 5; ++i) {
     if (kKindNames[i] != kind) continue;
     const auto* text = new std::array{id, title, explanation};
-    Registry<ErrorCode>::add(
-        *new ErrorCode{(*text)[0], static_cast<ErrorKind>(i), (*text)[1], (*text)[2]});
+    new ErrorCode((*text)[0], static_cast<ErrorKind>(i), (*text)[1], (*text)[2]);
     return;
   }
   throw nb::value_error("no such kind of error");

@@ -7,20 +7,18 @@
 
 #include "bindings/bindings.h"
 #include "bindings/closing.h"
-#include "bindings/host_step.h"
+#include "bindings/python_step.h"
 #include "bindings/loader_handle.h"
-#include "headrace/base/registry.h"
 #include "headrace/executor/thread_pool.h"
 
 namespace headrace::python {
 namespace {
 
-constexpr ErrorCode kClosed{
+const ErrorCode kClosed{
     "HR0792", ErrorKind::kConfig, "used after close()",
     "close() frees what a loader holds, for good. Batches that were kept stay valid; to go on, "
     "make "
     "another loader, and let it begin where state_dict() says that this one stood."};
-const Register<ErrorCode> registered_closed(kClosed);
 
 constexpr double kPatience =
     1;  // seconds; see Note [Why loaders are closed by a thread of their own]
@@ -150,7 +148,7 @@ nb::dict stats(const LoaderHandle& self) {
   stages["transform"] = stats.stages.transform;
   stages["resample"] = stats.stages.resample;
   stages["store"] = stats.stages.store;
-  stages["python"] = stats.stages.host;
+  stages["python"] = stats.stages.python;
   stages["wait"] = stats.wait_seconds;
   nb::dict out;
   out["batches"] = stats.batches;
@@ -222,7 +220,7 @@ LoaderOptions options_from_dict(const nb::dict& given, const SamplerHandle* samp
   options.resident_on_device = nb::cast<bool>(given["resident_on_device"]);
   options.seed = nb::cast<uint64_t>(given["seed"]);
   options.threads = nb::cast<int>(given["threads"]);
-  options.host_workers = nb::cast<int>(given["host_workers"]);
+  options.python_workers = nb::cast<int>(given["python_workers"]);
   options.memory_limit = nb::cast<size_t>(given["memory_limit"]);
   options.on_error = nb::cast<OnError>(given["on_error"]);
   options.error_budget = nb::cast<int64_t>(given["error_budget"]);

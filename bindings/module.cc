@@ -27,14 +27,14 @@ NB_MODULE(_core, module) {
   module.attr("__version__") = HEADRACE_VERSION;
   bind_errors(module);
   bind_array(module);
-  bind_host_function(module);
+  bind_python_function(module);
   bind_registry(module);
   bind_source(module);
   bind_columns(module);
   bind_combined(module);
   bind_pack(module);
   bind_row_index(module);
-  bind_host_source(module);
+  bind_python_source(module);
   bind_sampling(module);
   bind_loader(module);
   bind_prefetcher(module);

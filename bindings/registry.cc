@@ -7,7 +7,7 @@
 #include <nanobind/stl/shared_ptr.h>
 
 #include "bindings/bindings.h"
-#include "bindings/host_step.h"
+#include "bindings/python_step.h"
 #include "headrace/codecs/codec.h"
 #include "headrace/formats/format.h"
 #include "headrace/ops/op.h"

@@ -43,9 +43,9 @@ struct LoaderOptions {
   int64_t shuffle_window = 0;
   uint64_t seed = 0;
   int threads = 0;  // 0: allowed cores / LOCAL_WORLD_SIZE (executor/resources.h)
-  // Calls into steps of the host language that may be under way at once, each waiting on a thread
+  // Calls into steps of Python that may be under way at once, each waiting on a thread
   // of its own for a process that does the work; 0: one, on the thread that all loaders share.
-  int host_workers = 0;
+  int python_workers = 0;
   size_t memory_limit = 0;  // bytes; 0: a quarter of what is available / LOCAL_WORLD_SIZE
   // Whether records stay in memory behind the deterministic part of the pipeline, as part of
   // memory_limit: same batches, made without reading and decoding again.
@@ -60,7 +60,7 @@ struct LoaderOptions {
   std::string quarantine = {};  // a JSON-lines file; empty: kept in memory only
   LastBatch last_batch = LastBatch::kKeep;
   int rank = 0, world_size = 1;
-  // shared: the host's object and the loader use the same sampler. Null: all records once, in
+  // shared: Python's object and the loader use the same sampler. Null: all records once, in
   // order or by the keyed permutation.
   std::shared_ptr<const Sampler> sampler = {};
   PlanOptions plan = {};

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/base/error.h"
 
+#include "headrace/base/registry.h"
+
 namespace headrace {
 namespace {
 
-// Names come out of files, and must not move a terminal's cursor. What the host's function says may
+// Names come out of files, and must not move a terminal's cursor. What Python's function says may
 // have several lines.
 std::string shown(std::string_view text) {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -21,6 +23,12 @@ std::string shown(std::string_view text) {
 }
 
 }  // namespace
+
+ErrorCode::ErrorCode(std::string_view id, ErrorKind kind, std::string_view title,
+                     std::string_view explanation, bool of_record)
+    : id(id), kind(kind), title(title), explanation(explanation), of_record(of_record) {
+  Registry<ErrorCode>::add(*this);
+}
 
 std::string Where::text() const {
   std::string out = file;

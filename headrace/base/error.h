@@ -8,7 +8,7 @@
 //
 // An ErrorCode is declared once, beside the code that raises it, and registers itself; `headrace
 // explain CODE` prints it. Codes are grouped by layer: HR01 use of the API, HR02 storage,
-// HR03 codecs and images, HR04 formats, HR05 operators, HR06 host-language functions, HR07
+// HR03 codecs and images, HR04 formats, HR05 operators, HR06 Python functions, HR07
 // executor.
 #pragma once
 
@@ -30,14 +30,19 @@ enum class ErrorKind {
   kUnsupported,  // understood, and not done here; subject to on_error
 };
 
+// A constant: it is found by its id for as long as its library is loaded.
 struct ErrorCode {
+  ErrorCode(std::string_view id, ErrorKind kind, std::string_view title,
+            std::string_view explanation, bool of_record = false);
+  ErrorCode(const ErrorCode&) = delete;
+
   std::string_view id;  // "HR0305"
   ErrorKind kind;
   std::string_view title;        // "truncated JPEG"
   std::string_view explanation;  // what it means, what causes it, the way out; one paragraph
   // kStorage and kConfig: this record's own (its file vanished, what a function made of it), so
   // on_error applies. Others end the run, those of storage after they were retried.
-  bool of_record = false;
+  bool of_record;
 };
 
 // Where in the dataset. Unknown parts stay empty or -1.

@@ -57,7 +57,7 @@ std::string told(JsonReader& json) {
   } while (json.ok());
   json.end();
   if (!json.ok()) {
-    static constexpr headrace::ErrorCode kBad{"HR0000", headrace::ErrorKind::kData, "bad", ""};
+    static const headrace::ErrorCode kBad{"HR0000", headrace::ErrorKind::kData, "bad", ""};
     out = json.error(kBad, "f").message();
   }
   return out;

@@ -12,7 +12,7 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kBad{"HR0000", ErrorKind::kData, "bad JSON", ""};
+const ErrorCode kBad{"HR0000", ErrorKind::kData, "bad JSON", ""};
 
 // The same text in one piece, and in pieces of a few bytes through the smallest
 // window.

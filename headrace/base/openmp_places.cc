@@ -71,7 +71,7 @@ std::vector<cpu_set_t> places_of(void* runtime) {
 std::vector<cpu_set_t> openmp_places() {
   if (!binding_was_asked_for()) return {};
   // Asked until there is an answer, which then stays: Intel's and LLVM's take whoever asks for one
-  // of their threads, and that should be the host's, who asks first, and none of the engine's.
+  // of their threads, and that should be Python's, who asks first, and none of the engine's.
   static Mutex mutex;
   static std::vector<cpu_set_t> known;
   MutexLock lock(mutex);

@@ -8,35 +8,30 @@
 #include <sstream>
 #include <utility>
 
-#include "headrace/base/registry.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kUnknownParameter{
+const ErrorCode kUnknownParameter{
     "HR0101", ErrorKind::kConfig, "unknown parameter",
     "An argument has a name that is not declared. Operators and formats take exactly the "
     "parameters that their reference lists (`headrace operators NAME`); the message names the "
     "nearest one."};
-const Register<ErrorCode> registered_unknown(kUnknownParameter);
 
-constexpr ErrorCode kMissingParameter{
+const ErrorCode kMissingParameter{
     "HR0102", ErrorKind::kConfig, "missing parameter",
     "A required parameter was not given. It has no default, because no value would be right for "
     "most uses."};
-const Register<ErrorCode> registered_missing(kMissingParameter);
 
-constexpr ErrorCode kWrongType{
+const ErrorCode kWrongType{
     "HR0103", ErrorKind::kConfig, "parameter of the wrong type",
     "An argument cannot be read as the type that the parameter has. Nothing is converted silently: "
     "True is no number, 2.5 is no integer, \"3\" is no number."};
-const Register<ErrorCode> registered_type(kWrongType);
 
-constexpr ErrorCode kOutOfRange{
+const ErrorCode kOutOfRange{
     "HR0104", ErrorKind::kConfig, "parameter out of range",
     "An argument has the right type, but its value, or the number of values in the list, is not "
     "one that makes sense here. The message states the rule and what came instead."};
-const Register<ErrorCode> registered_range(kOutOfRange);
 
 std::string show(double number) {
   std::ostringstream out;

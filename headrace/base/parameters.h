@@ -17,7 +17,7 @@
 
 namespace headrace {
 
-class HostFunction;  // a step written in the host language (formats/host_function.h)
+class PythonFunction;  // a step written in Python (formats/python_function.h)
 struct Spec;
 
 // One named branch of transforms (Fork), or the nested list of a RandomApply (name empty).
@@ -60,8 +60,8 @@ struct Spec {
   std::string name;
   std::map<std::string, ParamValue> arguments = {};
   std::vector<std::string> fields = {};  // `fields=`; empty: every field that it understands
-  // shared: the host's object outlives every plan of it.
-  std::shared_ptr<HostFunction> function = {};
+  // shared: Python's object outlives every plan of it.
+  std::shared_ptr<PythonFunction> function = {};
 };
 
 enum class ParamType {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/base/registry.h"
 
 #include <algorithm>
 #include <mutex>

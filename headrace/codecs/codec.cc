@@ -8,17 +8,15 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kTooManyPixels{"HR0310", ErrorKind::kResource, "picture too large",
+const ErrorCode kTooManyPixels{"HR0310", ErrorKind::kResource, "picture too large",
                                    "The header declares more pixels than the cap allows, so "
                                    "nothing was allocated. A small file can "
                                    "declare any size; real photos stay far below the cap. Raise "
                                    "max_pixels= if the picture is meant."};
-const Register<ErrorCode> registered_too_many(kTooManyPixels);
 
-constexpr ErrorCode kNoCoefficients{
+const ErrorCode kNoCoefficients{
     "HR0311", ErrorKind::kUnsupported, "no coefficients",
     "Only JPEG pictures have DCT coefficients; this codec decodes to pixels alone."};
-const Register<ErrorCode> registered_no_coefficients(kNoCoefficients);
 
 }  // namespace
 

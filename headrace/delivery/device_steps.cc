@@ -4,19 +4,17 @@
 #include <algorithm>
 #include <utility>
 
-#include "headrace/base/registry.h"
 
 namespace headrace {
 namespace {
 
 constexpr int64_t kTried = 64;  // records' draws, to see what the steps come to
 
-constexpr ErrorCode kOtherEdit{
+const ErrorCode kOtherEdit{
     "HR0894", ErrorKind::kUnsupported, "a step that a device does not do",
     "Data that stays on a device is edited there by one kernel: crop with borders of one colour, "
     "horizontal flip, conversion and normalization of bytes, and one erased rectangle at the end. "
     "Other steps run on the host: use a Loader, which copies its batches to the device."};
-const Register<ErrorCode> registered_device_steps_error(kOtherEdit);
 
 }  // namespace
 
@@ -40,7 +38,7 @@ std::string DeviceSteps::first_misfit() {
   const int steps = static_cast<int>(plan_->steps().size());
   for (int end = 1; end <= steps; ++end) {
     const Step& step = plan_->steps()[size_t(end) - 1];
-    if (step.kind == Step::Kind::kHost) return step.label;
+    if (step.kind == Step::Kind::kPython) return step.label;
     for (int64_t position = 0; position < kTried; ++position) {
       if (!run(1, 0, position, end)) return step.label;
       for (const FieldValue& value : record_.fields) {

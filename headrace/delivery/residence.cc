@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "headrace/base/registry.h"
 #include "headrace/device/out_of_memory.h"
 #include "headrace/executor/engine.h"
 
@@ -15,20 +14,18 @@ namespace {
 constexpr int64_t kProbes = 16;
 constexpr int kHostBatches = 4;  // in a ring of a HostSet, where memory_limit has room for them
 
-constexpr ErrorCode kNoFit{
+const ErrorCode kNoFit{
     "HR0890", ErrorKind::kConfig, "the records do not fit in memory",
     "resident=True keeps all records in memory as the deterministic part of the pipeline leaves "
     "them (uint8), inside memory_limit and beside the batches. A Resize or a crop of a fixed place "
     "before the first random step makes them smaller. resident=\"auto\" streams instead of "
     "failing, and cache= keeps records as they are stored, as many as fit."};
-const Register<ErrorCode> registered_fit(kNoFit);
 
-constexpr ErrorCode kNoViews{
+const ErrorCode kNoViews{
     "HR0892", ErrorKind::kConfig, "batches that cannot be views",
     "With view=True a batch is a slice of the data itself. That needs records of one shape in "
     "their own order, without anything left to do for each epoch: no shuffle, no sampler, no "
     "padding, no random or float transforms."};
-const Register<ErrorCode> registered_views(kNoViews);
 
 bool fits(size_t limit, size_t taken, const ResidenceQuestion& asked, bool reads_ahead,
           std::string& why) {

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <utility>
 
-#include "headrace/base/registry.h"
 #include "headrace/device/out_of_memory.h"
 #include "headrace/kernels/batch/gather_rows.h"
 #include "headrace/kernels/batch/launch.h"
@@ -17,14 +16,13 @@ namespace {
 constexpr size_t kStagedAlignment = 64;  // of a piece in the staging memory
 constexpr size_t kLoadBytes = size_t{16} << 20;
 
-constexpr ErrorCode kNoRoom{
+const ErrorCode kNoRoom{
     "HR0891", ErrorKind::kResource, "the data does not fit on the device",
     "Data that stays on a device takes its memory there for good, beside the batches that are cut "
     "from it, the model, and what the framework keeps for itself. The message has the numbers. "
     "fraction= keeps a part on the device, and copies the other records from the host when their "
     "turn comes: same order, same batches. Bytes (uint8) take a quarter of what float32 takes, so "
     "leave the conversion to the transforms, which run for each batch."};
-const Register<ErrorCode> registered_room(kNoRoom);
 
 size_t staged_size(size_t bytes) {
   return (bytes + kStagedAlignment - 1) / kStagedAlignment * kStagedAlignment;

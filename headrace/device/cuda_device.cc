@@ -5,19 +5,17 @@
 #include <cuda_runtime_api.h>
 
 #include "headrace/base/error.h"
-#include "headrace/base/registry.h"
 #include "headrace/device/device.h"
 #include "headrace/device/out_of_memory.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kDeviceFailed{
+const ErrorCode kDeviceFailed{
     "HR0883", ErrorKind::kUnsupported, "the device reports an error",
     "A call to the CUDA runtime failed. Errors of kernels are reported late: the cause may be any "
     "kernel of the process that ran before, Headrace's or the model's. CUDA_LAUNCH_BLOCKING=1 or "
     "compute-sanitizer finds which. After an illegal address the process has to be started anew."};
-const Register<ErrorCode> registered_cuda_device_error(kDeviceFailed);
 
 // The calling thread's current device, put back at the end: it belongs to the framework.
 class OnDevice {

@@ -6,25 +6,22 @@
 
 #include "headrace/base/error.h"
 #include "headrace/base/mutex.h"
-#include "headrace/base/registry.h"
 #include "headrace/device/host_device.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kNoSuchName{
+const ErrorCode kNoSuchName{
     "HR0881", ErrorKind::kConfig, "not the name of a device",
     "Devices are named as torch names them: \"cpu\", \"cuda\" (the first, or torch's current one), "
     "\"cuda:1\"."};
-const Register<ErrorCode> registered_name(kNoSuchName);
 
-constexpr ErrorCode kNoSuchDevice{
+const ErrorCode kNoSuchDevice{
     "HR0882", ErrorKind::kUnsupported, "no such device",
     "Headrace looked for CUDA devices through the driver (libcuda.so.1) when the device was asked "
     "for. The message says what it found: no driver, one that is too old, fewer devices, or a "
     "build "
     "of Headrace without CUDA. CUDA_VISIBLE_DEVICES hides devices."};
-const Register<ErrorCode> registered_device(kNoSuchDevice);
 
 // "cuda" -> 0, "cuda:1" -> 1, anything else -> -1.
 int cuda_index(std::string_view name) {

@@ -4,19 +4,17 @@
 #include <cstdio>
 
 #include "headrace/base/error.h"
-#include "headrace/base/registry.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kOutOfMemory{
+const ErrorCode kOutOfMemory{
     "HR0880", ErrorKind::kResource, "not enough memory on the device",
     "Headrace asks for device memory for the batches that it copies ahead (depth of them, and one "
     "more for the consumer) and for data that stays on the device. The message has the numbers. "
     "The rest of the device's memory belongs to the model and to the framework's own cache, which "
     "takes what is free and keeps it: begin to load before the model is made, use a smaller depth "
     "or batch, or keep a smaller part of the data on the device."};
-const Register<ErrorCode> registered_out_of_memory_error(kOutOfMemory);
 
 }  // namespace
 

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <fstream>
 
-#include "headrace/base/registry.h"
 
 namespace headrace {
 namespace {
@@ -15,19 +14,17 @@ namespace {
 constexpr int64_t kMinimumSeen = 1000;
 constexpr size_t kListed = 10'000;
 
-constexpr ErrorCode kNoQuarantineFile{"HR0730", ErrorKind::kConfig,
+const ErrorCode kNoQuarantineFile{"HR0730", ErrorKind::kConfig,
                                       "quarantine file cannot be written",
                                       "quarantine= names a file to which each bad record is "
                                       "appended as a line of JSON. Its folder must "
                                       "exist and be writable."};
-const Register<ErrorCode> registered_file(kNoQuarantineFile);
 
-constexpr ErrorCode kBudgetSpent{
+const ErrorCode kBudgetSpent{
     "HR0731", ErrorKind::kData, "too many bad records",
     "on_error= tolerates bad records up to error_budget=, by number and by share. More than that "
     "usually means a broken copy or a wrong path, and training on substitutes would hide it. "
     "`headrace scan` lists every bad record."};
-const Register<ErrorCode> registered_budget(kBudgetSpent);
 
 // How many bytes at the front are one character of UTF-8 (RFC 3629), beyond ASCII; 0 if none.
 size_t character_bytes(std::string_view text) {

@@ -5,22 +5,19 @@
 #include <cstring>
 
 #include "headrace/base/pages.h"
-#include "headrace/base/registry.h"
 #include "headrace/executor/slots.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kNoSuchField{
+const ErrorCode kNoSuchField{
     "HR0740", ErrorKind::kConfig, "no such field in the batch",
     "A batch has the fields that the loader delivers; fields= selects them."};
-const Register<ErrorCode> registered_field(kNoSuchField);
 
-constexpr ErrorCode kShapeDiffers{
+const ErrorCode kShapeDiffers{
     "HR0741", ErrorKind::kData, "value of another shape",
     "Every record of a dense field must have the shape that the pipeline promises. A source whose "
     "records differ needs ragged=\"list\" or a step that makes them equal."};
-const Register<ErrorCode> registered_shape(kShapeDiffers);
 
 // What frameworks want that take memory as it is (XLA, Eigen); slots are aligned to pages.
 constexpr std::align_val_t kItemAlignment{64};

@@ -23,14 +23,14 @@ constexpr int kLeastShare = 8;
 constexpr size_t kLargeBatch = 16 << 20;
 constexpr int kManyRows = 32;
 
-bool any_host_step(const Plan& plan) {
+bool any_python_step(const Plan& plan) {
   return std::any_of(plan.steps().begin(), plan.steps().end(),
-                     [](const Step& step) { return step.kind == Step::Kind::kHost; });
+                     [](const Step& step) { return step.kind == Step::Kind::kPython; });
 }
 
 StageSeconds operator-(const StageSeconds& a, const StageSeconds& b) {
   return {a.read - b.read,         a.entropy - b.entropy, a.transform - b.transform,
-          a.resample - b.resample, a.store - b.store,     a.host - b.host};
+          a.resample - b.resample, a.store - b.store,     a.python - b.python};
 }
 
 void add(StageSeconds& to, const StageSeconds& more) {
@@ -39,7 +39,7 @@ void add(StageSeconds& to, const StageSeconds& more) {
   to.transform += more.transform;
   to.resample += more.resample;
   to.store += more.store;
-  to.host += more.host;
+  to.python += more.python;
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ size_t batch_bytes(const Plan& plan, int64_t rows) {
 
 Engine::Engine(EngineOptions options, BadRecords& bad_records)
     : options_(std::move(options)),
-      has_host_steps_(any_host_step(*options_.plan)),
+      has_python_steps_(any_python_step(*options_.plan)),
       has_lists_(delivers_lists(*options_.plan)),
       pixels_(pixels_between(*options_.plan)),
       bad_records_(bad_records),
@@ -68,7 +68,7 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
       gate_(shares_.records, shares_.largest_record),
       read_ahead_(options_.source, options_.plan->wanted(), shares_.read_ahead,
                   shares_.largest_file),
-      host_side_(*this),
+      python_side_(*this),
       spares_memory_(shares_.slots / shares_.depth >= kLargeBatch &&
                      options_.layout.rank_batch() >= kManyRows * options_.threads) {
   throw_if_forked();
@@ -82,14 +82,14 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
                   bytes, shares_.depth, [] { ThreadPool::workers().wake(); }, options_.device));
   }
   at_workers_.emplace(ThreadPool::workers(), *this);
-  if (has_host_steps_) at_host_threads_.emplace(host_threads(), host_side_);
+  if (has_python_steps_) at_python_threads_.emplace(python_threads(), python_side_);
 }
 
 Engine::~Engine() {
   if (forked_from_running_engine()) return;
   stop();
   at_workers_.reset();
-  at_host_threads_.reset();
+  at_python_threads_.reset();
   for (auto& ring : rings_) {
     if (ring) ring->detach();
   }
@@ -237,9 +237,9 @@ std::unique_ptr<RecordRun> Engine::claim() {
   run->batch = &batch;
   run->first_row = batch.claimed;
   run->rows = std::min({left, std::max(fair, kLeastShare), long_enough});
-  if (options_.host_workers > 0 && has_host_steps_) {  // a run crosses as a whole, to one of them
+  if (options_.python_workers > 0 && has_python_steps_) {  // a run crosses as a whole, to one of them
     const int batch = static_cast<int>(options_.layout.rank_batch());
-    run->rows = std::min(run->rows, std::max(1, batch / (2 * options_.host_workers)));
+    run->rows = std::min(run->rows, std::max(1, batch / (2 * options_.python_workers)));
   }
   active_.push_back(run.get());
   batch.claimed += run->rows;
@@ -304,9 +304,9 @@ bool Engine::finish_run(std::unique_ptr<RecordRun>& run, int settled, double sec
   using State = InFlight::State;
   const auto any = [&](auto&& is) REQUIRES_LOCK(mutex_) {
     const auto begin = run->flight.begin();
-    return has_host_steps_ && std::any_of(begin, begin + run->rows, is);
+    return has_python_steps_ && std::any_of(begin, begin + run->rows, is);
   };
-  bool to_host = false, parked = false, batch_done = false, consumer_waits = true;
+  bool to_python = false, parked = false, batch_done = false, consumer_waits = true;
   {
     MutexLock lock(mutex_);
     run->activity->kind = RunActivity::Kind::kWaits;
@@ -317,10 +317,10 @@ bool Engine::finish_run(std::unique_ptr<RecordRun>& run, int settled, double sec
     batch.repaired += repaired;
     batch_done = batch.done == batch.builder.rows();
     consumer_waits = consumer_waits_;
-    to_host = any([](const InFlight& flight) { return flight.state == State::kAtHost; });
-    parked = !to_host && any([](const InFlight& flight) { return !flight.settled(); });
-    if (to_host) {
-      at_host_.push_back(std::move(run));
+    to_python = any([](const InFlight& flight) { return flight.state == State::kAtPython; });
+    parked = !to_python && any([](const InFlight& flight) { return !flight.settled(); });
+    if (to_python) {
+      at_python_.push_back(std::move(run));
     } else if (parked) {
       parked_.push_back(std::move(run));
     } else {
@@ -329,7 +329,7 @@ bool Engine::finish_run(std::unique_ptr<RecordRun>& run, int settled, double sec
       if (active_.empty() || batch_done) progress_.notify_all();
     }
   }
-  if (to_host) host_threads().wake();
+  if (to_python) python_threads().wake();
   if (batch_done && !consumer_waits) ThreadPool::workers().wake();  // a third buffer may be used
   return parked;
 }

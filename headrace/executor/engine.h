@@ -3,7 +3,7 @@
 // write it into its row; batches are handed over in order.
 //
 // Data flow of one record: sampler -> read-ahead -> Plan::begin -> Plan::advance -> memory gate ->
-// BatchBuilder::write. With host steps a run stops there, crosses on the host thread, and goes on.
+// BatchBuilder::write. With Python steps a run stops there, crosses on the Python thread, and goes on.
 // Locks: the engine's own, then a slot ring's or the pool's; never the other way round.
 #pragma once
 
@@ -55,7 +55,7 @@ size_t batch_bytes(const Plan& plan, int64_t rows);
 // Whether a field is delivered as a list of values of any size.
 bool delivers_lists(const Plan& plan);
 
-// What pictures hold that must have pixels before they are written: at a host step, or where a step
+// What pictures hold that must have pixels before they are written: at a Python step, or where a step
 // does not fit the recipe. Then a record asks for its memory as soon as its header is read.
 struct PixelsBetween {
   bool any = false;
@@ -72,7 +72,7 @@ struct EngineOptions {
   BatchLayout layout;
   uint64_t seed = 0;
   int threads = 1;
-  int host_workers = 0;  // as LoaderOptions has it
+  int python_workers = 0;  // as LoaderOptions has it
   OnError on_error = OnError::kRaise;
   size_t memory_limit = 0;
   std::function<void(const std::string&)> warn;
@@ -114,12 +114,12 @@ class Engine final : public PoolClient {
   bool work(Renderer& renderer) override EXCLUDES_LOCK(mutex_);
 
  private:
-  // The engine's part on the host thread.
-  class HostSide final : public PoolClient {
+  // The engine's part on the Python thread.
+  class PythonSide final : public PoolClient {
    public:
-    explicit HostSide(Engine& engine) : engine_(engine) {}
-    int max_workers() const override { return std::max(1, engine_.options_.host_workers); }
-    bool work(Renderer& renderer) override { return engine_.host_work(renderer); }
+    explicit PythonSide(Engine& engine) : engine_(engine) {}
+    int max_workers() const override { return std::max(1, engine_.options_.python_workers); }
+    bool work(Renderer& renderer) override { return engine_.python_work(renderer); }
 
    private:
     Engine& engine_;
@@ -142,7 +142,7 @@ class Engine final : public PoolClient {
   void account_failures(OpenBatch& batch);
   void copy_slots_that_run_out(Batch& batch, const OpenBatch& open);
 
-  // Processing (process.cc).
+  // Processing (engine_process.cc).
   int process(RecordRun& run, Renderer& renderer);
   int process_group(RecordRun& run, int first, Renderer& renderer);
   void begin_record(RecordRun& run, int i, Renderer& renderer, bool may_wait);
@@ -160,32 +160,32 @@ class Engine final : public PoolClient {
   size_t bytes_until_written(const Record& record) const;
   int64_t index_at(int64_t epoch, int64_t position) const;
 
-  // Records apart from runs (single_rows.cc).
+  // Records apart from runs (engine_single_rows.cc).
   Result<void> make_row(OpenBatch& batch, int row, int64_t index, Renderer& renderer);
   bool substitute(OpenBatch& batch, int row, RowFailure& failure, Renderer& renderer);
   int64_t substitute_index(const OpenBatch& batch, int row, int attempt) const;
-  Result<void> call_host_inline(int step, Record& record, uint64_t epoch, Renderer& renderer);
+  Result<void> call_python_inline(int step, Record& record, uint64_t epoch, Renderer& renderer);
 
-  // Host steps (host_steps.cc).
-  int process_with_host(RecordRun& run, Renderer& renderer);
-  void go_on_with_host(RecordRun& run, int i, Renderer& renderer);
-  void return_from_host(RecordRun& run, int i, Renderer& renderer);
+  // Python steps (engine_python_steps.cc).
+  int process_with_python(RecordRun& run, Renderer& renderer);
+  void go_on_with_python(RecordRun& run, int i, Renderer& renderer);
+  void return_from_python(RecordRun& run, int i, Renderer& renderer);
   bool reserve_now(RecordRun& run, int i, Renderer& renderer);
-  std::vector<std::unique_ptr<RecordRun>> take_host_share() EXCLUDES_LOCK(mutex_);
-  void call_host(int step, std::span<HostCall* const> calls);
-  ThreadPool& host_threads() const;
-  bool host_work(Renderer& renderer) EXCLUDES_LOCK(mutex_);
+  std::vector<std::unique_ptr<RecordRun>> take_python_share() EXCLUDES_LOCK(mutex_);
+  void call_python(int step, std::span<PythonCall* const> calls);
+  ThreadPool& python_threads() const;
+  bool python_work(Renderer& renderer) EXCLUDES_LOCK(mutex_);
   void cross(std::vector<std::unique_ptr<RecordRun>>& runs) EXCLUDES_LOCK(mutex_);
 
   const EngineOptions options_;
-  const bool has_host_steps_, has_lists_;
+  const bool has_python_steps_, has_lists_;
   const PixelsBetween pixels_;
   BadRecords& bad_records_;
   MemoryShares shares_;
   MemoryGate gate_;
   ReadAhead read_ahead_;
-  HostSide host_side_;
-  Mutex host_mutex_;  // one call into the host's functions at a time, unless
+  PythonSide python_side_;
+  Mutex python_mutex_;  // one call into Python's functions at a time, unless
                       // it has workers
   std::vector<std::shared_ptr<SlotRing>> rings_;  // by output; null where memory is not pooled
   std::atomic<bool> stopping_{false};             // records that have not begun need not begin
@@ -204,16 +204,16 @@ class Engine final : public PoolClient {
   int64_t delivered_records_ GUARDED_BY(mutex_) = 0;  // of the epoch, all ranks; for the budget
   std::deque<std::unique_ptr<OpenBatch>> open_ GUARDED_BY(mutex_);
   size_t list_bytes_ GUARDED_BY(mutex_) = 0;                             // of open_
-  std::deque<std::unique_ptr<RecordRun>> continued_ GUARDED_BY(mutex_);  // back from the host
+  std::deque<std::unique_ptr<RecordRun>> continued_ GUARDED_BY(mutex_);  // back from Python
   std::deque<std::unique_ptr<RecordRun>> parked_ GUARDED_BY(mutex_);     // they lack memory
-  std::vector<std::unique_ptr<RecordRun>> at_host_ GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<RecordRun>> at_python_ GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<RecordRun>> spare_ GUARDED_BY(mutex_);
   std::vector<const RecordRun*> active_ GUARDED_BY(mutex_);  // claimed and not finished
   std::exception_ptr broken_ GUARDED_BY(mutex_);             // what kept a worker from going on
   double record_seconds_ GUARDED_BY(mutex_) = 1e-4;          // running mean, for the length of runs
   EngineStats stats_ GUARDED_BY(mutex_);
   // Last: who leaves the pools first is asked for nothing while the rest goes.
-  std::optional<Membership> at_workers_, at_host_threads_;
+  std::optional<Membership> at_workers_, at_python_threads_;
 };
 
 // What is at hand in a catch block, as an error of the engine's: a coded one, HR0704 where memory

@@ -6,18 +6,16 @@
 #include <cstring>
 
 #include "headrace/base/clock.h"
-#include "headrace/base/registry.h"
 #include "headrace/executor/engine.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kListsTooLarge{
+const ErrorCode kListsTooLarge{
     "HR0705", ErrorKind::kConfig, "batch of lists larger than the memory limit",
     "Fields that are delivered as lists have the size that the records have. One batch of them has "
     "to fit into half of what memory_limit leaves beside slots and threads. Use a smaller batch, a "
     "higher limit, or a step that makes the records smaller (Resize)."};
-const Register<ErrorCode> registered_lists(kListsTooLarge);
 
 [[noreturn]] void throw_lists_too_large(const OpenBatch& batch, size_t share) {
   raise(kListsTooLarge,

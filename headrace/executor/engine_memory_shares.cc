@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <string>
 
-#include "headrace/base/registry.h"
 #include "headrace/executor/engine.h"
 
 namespace headrace {
@@ -18,12 +17,11 @@ constexpr size_t kDeepBytes = 64 * kMiB;
 constexpr size_t kThreadBytes = 8 * kMiB, kKeptBytes = 4 * kMiB, kLeastRecords = 8 * kMiB,
                  kLeastReadAhead = kMiB;
 
-constexpr ErrorCode kLimitTooSmall{
+const ErrorCode kLimitTooSmall{
     "HR0702", ErrorKind::kConfig, "memory_limit too small",
     "The limit must hold at least two batches, the scratch of every thread, and the working memory "
     "of "
     "one record. Use a smaller batch, fewer threads, uint8 or float16 batches, or a higher limit."};
-const Register<ErrorCode> registered_memory_shares_error(kLimitTooSmall);
 
 std::string in_mib(size_t bytes) { return std::to_string((bytes + kMiB - 1) / kMiB) + " MiB"; }
 
@@ -83,7 +81,7 @@ PixelsBetween pixels_between(const Plan& plan) {
   };
   for (size_t s = 0; s < plan.steps().size(); ++s) {
     const Step& step = plan.steps()[s];
-    if (step.kind == Step::Kind::kHost) {
+    if (step.kind == Step::Kind::kPython) {
       out.any = true;
       for (int field : step.fields) count(states[field]);
       for (const FieldState& state : step.after) count(state);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a worker does with a run of records whose pipeline has no host step, and what all runs
+// What a worker does with a run of records whose pipeline has no Python step, and what all runs
 // share.
 #include <algorithm>
 #include <new>
 
 #include "headrace/base/clock.h"
-#include "headrace/base/registry.h"
 #include "headrace/executor/engine.h"
 
 namespace headrace {
@@ -19,19 +18,17 @@ constexpr size_t kGroupBytes = size_t{2} << 20;
 constexpr size_t kKeptBuffer = size_t{256} << 10;
 constexpr int kAttempts = 100;  // substitutes to try for one bad record
 
-constexpr ErrorCode kOutOfMemory{"HR0704", ErrorKind::kResource, "out of memory",
+const ErrorCode kOutOfMemory{"HR0704", ErrorKind::kResource, "out of memory",
                                  "The system refused memory for this record although memory_limit "
                                  "allows it: other processes or a "
                                  "container's limit leave less than the loader was told it may "
                                  "use. Lower memory_limit or threads."};
-const Register<ErrorCode> registered_out_of_memory(kOutOfMemory);
 
-constexpr ErrorCode kUnexpected{
+const ErrorCode kUnexpected{
     "HR0791", ErrorKind::kData, "an exception inside the engine",
-    "A part of the engine, or of the host language below it, threw an exception that is no error "
+    "A part of the engine, or of Python below it, threw an exception that is no error "
     "of the data that it knows. It counts as one of the record at hand, so on_error= applies; the "
     "message says what was thrown."};
-const Register<ErrorCode> registered_unexpected(kUnexpected);
 
 // Of pictures that come as tensors.
 size_t copied_bytes(const Record& record) {
@@ -94,7 +91,7 @@ Error error_in_hand() {
 
 // Returns how many of the run's records are now settled that were not.
 int Engine::process(RecordRun& run, Renderer& renderer) {
-  if (has_host_steps_) return process_with_host(run, renderer);
+  if (has_python_steps_) return process_with_python(run, renderer);
   // A group is finished before the next begins, so a few places serve the run.
   for (int first = 0; first < run.rows && !stopping_;) {
     first += process_group(run, first, renderer);
@@ -193,7 +190,7 @@ Result<int> Engine::apply_steps(int step, Record& record, Renderer& renderer, ui
   return stopped;
 }
 
-// To the end of the plan (kReady), or to a host step (kAtHost).
+// To the end of the plan (kReady), or to a Python step (kAtPython).
 void Engine::advance_record(RecordRun& run, int i, Renderer& renderer) {
   InFlight& flight = run.flight[i];
   const Plan& plan = *options_.plan;
@@ -203,11 +200,11 @@ void Engine::advance_record(RecordRun& run, int i, Renderer& renderer) {
   if (!stopped) return fail(run, i, std::move(stopped.error()), renderer);
   flight.step = *stopped;
   if (flight.step == static_cast<int>(plan.steps().size())) return;
-  Result<HostCall> call =
-      plan.host_call(flight.step, flight.record, renderer, options_.seed, epoch);
+  Result<PythonCall> call =
+      plan.python_call(flight.step, flight.record, renderer, options_.seed, epoch);
   if (!call) return fail(run, i, std::move(call.error()), renderer);
   flight.call = std::move(*call);
-  flight.state = InFlight::State::kAtHost;
+  flight.state = InFlight::State::kAtPython;
 }
 
 void Engine::reserve_early(RecordRun& run, int i, Renderer& renderer) {
@@ -219,13 +216,13 @@ void Engine::reserve_early(RecordRun& run, int i, Renderer& renderer) {
 }
 
 // Decoding happens once, to the first pixels. Afterwards a step's input and output are held at
-// once, and where they cross to the host and back, a copy of each.
+// once, and where they cross to Python and back, a copy of each.
 size_t Engine::bytes_until_written(const Record& record) const {
   size_t bytes = 0;
   for (const FieldValue& value : record.fields) {
     if (value.picture.channels() == 0) continue;
     const size_t pixels = pixels_.bytes_of(value.picture);
-    const size_t copies = has_host_steps_ ? 4 : 2;
+    const size_t copies = has_python_steps_ ? 4 : 2;
     bytes += std::max(copies * pixels, pixels + Renderer::working_bytes(value.picture));
   }
   return bytes;
@@ -285,7 +282,7 @@ void Engine::write_records(RecordRun& run, int first, int count, Renderer& rende
   progress_.notify_all();
 }
 
-// Leaves the record settled; with host steps, or ready to be begun again as a substitute.
+// Leaves the record settled; with Python steps, or ready to be begun again as a substitute.
 void Engine::fail(RecordRun& run, int i, Error error, Renderer& renderer) {
   InFlight& flight = run.flight[i];
   give_back(flight);
@@ -302,12 +299,12 @@ void Engine::fail(RecordRun& run, int i, Error error, Renderer& renderer) {
   } else if (options_.on_error == OnError::kSkip) {
     run.batch->builder.drop(failure.row);
     failure.action = "skipped";
-  } else if (has_host_steps_ && flight.attempt < kAttempts) {
+  } else if (has_python_steps_ && flight.attempt < kAttempts) {
     ++flight.attempt;
     flight.state = InFlight::State::kIdle;
     return;
   } else {
-    failure.fatal = has_host_steps_ || !substitute(*run.batch, failure.row, failure, renderer);
+    failure.fatal = has_python_steps_ || !substitute(*run.batch, failure.row, failure, renderer);
   }
   settle(run, i);
 }
@@ -331,7 +328,7 @@ void Engine::give_back(InFlight& flight) {
   flight.reserved.release();
   flight.call.reset();
   flight.data.each_buffer([&](Buffer& buffer) {
-    if (has_host_steps_ || buffer.capacity() > kKeptBuffer) buffer.free();
+    if (has_python_steps_ || buffer.capacity() > kKeptBuffer) buffer.free();
   });
   for (FieldValue& value : flight.record.fields) {
     if (pixels_.any) value.picture = Recipe();
@@ -344,7 +341,7 @@ void Engine::give_back(InFlight& flight) {
   ++freed_;
 }
 
-// A substitute is tried at once, with all that the worker has; with host steps, where records of
+// A substitute is tried at once, with all that the worker has; with Python steps, where records of
 // the run may wait with memory of their own, it takes the usual way instead (fail).
 bool Engine::substitute(OpenBatch& batch, int row, RowFailure& failure, Renderer& renderer) {
   for (int attempt = 1; attempt <= kAttempts; ++attempt) {

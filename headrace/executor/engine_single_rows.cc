@@ -40,7 +40,7 @@ Result<void> Engine::make_row(OpenBatch& batch, int row, int64_t index, Renderer
   record.index = index;
   record.position = batch.builder.range().begin + row;
   if (Result<void> begun = plan.begin(data, record, renderer); !begun) return begun;
-  // At once for all that follows, and before a host step is asked.
+  // At once for all that follows, and before a Python step is asked.
   const size_t bytes = pixels_.any ? bytes_until_written(record) : 0;
   if (gate_.refuses(bytes)) return gate_.refusal(bytes);
   std::optional<GateHold> hold = gate_.acquire(batch.first_sequence + row, bytes);
@@ -49,7 +49,7 @@ Result<void> Engine::make_row(OpenBatch& batch, int row, int64_t index, Renderer
     if (!stopped) return std::move(stopped.error());
     step = *stopped;
     if (step == static_cast<int>(plan.steps().size())) break;
-    if (Result<void> called = call_host_inline(step, record, epoch, renderer); !called)
+    if (Result<void> called = call_python_inline(step, record, epoch, renderer); !called)
       return called;
     ++step;
   }
@@ -63,14 +63,14 @@ Result<void> Engine::make_row(OpenBatch& batch, int row, int64_t index, Renderer
   return std::move(source.result);
 }
 
-Result<void> Engine::call_host_inline(int step, Record& record, uint64_t epoch,
+Result<void> Engine::call_python_inline(int step, Record& record, uint64_t epoch,
                                       Renderer& renderer) {
-  Result<HostCall> call = options_.plan->host_call(step, record, renderer, options_.seed, epoch);
+  Result<PythonCall> call = options_.plan->python_call(step, record, renderer, options_.seed, epoch);
   if (!call) return std::move(call.error());
-  HostCall* pointer = &*call;
-  call_host(step, {&pointer, 1});
+  PythonCall* pointer = &*call;
+  call_python(step, {&pointer, 1});
   if (!call->result) return std::move(call->result.error());
-  return options_.plan->host_return(step, *call, record);
+  return options_.plan->python_return(step, *call, record);
 }
 
 }  // namespace headrace

@@ -22,14 +22,14 @@ struct Doing {
 Doing doing_of(const RecordRun& run) {
   const RunActivity& activity = *run.activity;
   Doing doing{.kind = activity.kind, .step = activity.step, .since = activity.since, .records = {}};
-  if (doing.kind != Kind::kInHost) {
+  if (doing.kind != Kind::kInPython) {
     doing.records = {activity.record};
     return doing;
   }
-  // While a run is in the host's hands, only its calls change.
+  // While a run is in Python's hands, only its calls change.
   for (int i = 0; i < run.rows; ++i) {
     const InFlight& flight = run.flight[i];
-    const bool there = flight.state == InFlight::State::kAtHost && flight.step == doing.step;
+    const bool there = flight.state == InFlight::State::kAtPython && flight.step == doing.step;
     if (there) doing.records.push_back(flight.record.index);
   }
   return doing;
@@ -66,13 +66,13 @@ std::string Engine::waits_for() const {
     text += text.empty() ? "" : "; ";
     if (doing.kind == Kind::kReads) text += records + " to be read";
     if (doing.kind == Kind::kMakes) text += records + " to be decoded and transformed";
-    if (doing.kind == Kind::kInHost)
+    if (doing.kind == Kind::kInPython)
       text +=
           "a Python step, " + options_.plan->steps()[doing.step].label + ", to return " + records;
     if (doing.since > 0) text += ", for " + std::to_string(int(now() - doing.since)) + " s";
   }
   if (!text.empty()) return text;
-  return has_host_steps_ ? "a Python step" : "reads or decoding";
+  return has_python_steps_ ? "a Python step" : "reads or decoding";
 }
 
 }  // namespace headrace

@@ -5,19 +5,17 @@
 #include <chrono>
 #include <string>
 
-#include "headrace/base/registry.h"
 
 namespace headrace {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr ErrorCode kRecordTooLarge{
+const ErrorCode kRecordTooLarge{
     "HR0703", ErrorKind::kResource, "record needs more than the memory limit leaves",
     "Decoding one record may take a third of what memory_limit leaves beside two batches (a sixth "
     "where fields are delivered as lists), whatever the number of threads, and this one takes "
     "more. Raise memory_limit, or let on_error= leave such records out."};
-const Register<ErrorCode> registered_memory_gate_error(kRecordTooLarge);
 
 }  // namespace
 

@@ -15,10 +15,10 @@ namespace {
 
 // Enough to keep a disk's queue busy; readers sleep while the page cache answers.
 constexpr int kReaders = 8;
-constexpr size_t kHostChunk = 32;  // records for each time that the host's lock is taken
+constexpr size_t kPythonChunk = 32;  // records for each time that Python's lock is taken
 // Records ahead: what a disk of 10 ms needs for 5,000 records a second; more would only hold
 // memory.
-constexpr int64_t kMaxDepth = 64, kMaxHostDepth = 1024;
+constexpr int64_t kMaxDepth = 64, kMaxPythonDepth = 1024;
 constexpr size_t kMaxSpare = 64;
 // Readers start when reads wait this long for a device on average, and stop when they hardly do.
 constexpr double kSlowSeconds = 60e-6, kFastSeconds = 20e-6;
@@ -45,7 +45,7 @@ ReadAhead::ReadAhead(SourcePtr source, std::vector<bool> wanted, size_t share_by
       wanted_(std::move(wanted)),
       share_(share_bytes),
       max_bytes_(max_bytes),
-      host_(source_->read_style() == ReadStyle::kHost),
+      python_(source_->read_style() == ReadStyle::kPython),
       memory_(source_->read_style() == ReadStyle::kMemory) {
   if (!memory_) spare_.reserve(kMaxSpare);
 }
@@ -67,7 +67,7 @@ void ReadAhead::start(std::function<int64_t(int64_t)> index_of, int64_t count) {
   count_ = count;
   next_ = 0;
   awaited_ = -1;
-  ahead_ = host_ || (!memory_ && mean_seconds_ > kSlowSeconds);
+  ahead_ = python_ || (!memory_ && mean_seconds_ > kSlowSeconds);
   if (ahead_) start_readers();
   changed_.notify_all();
 }
@@ -93,7 +93,7 @@ void ReadAhead::stop(const std::function<void()>& interrupted) {
 }
 
 void ReadAhead::start_readers() {
-  const size_t wanted = host_ ? 1 : kReaders;
+  const size_t wanted = python_ ? 1 : kReaders;
   try {
     readers_.reserve(wanted);
     while (readers_.size() < wanted) readers_.push_back(start_thread([this] { read_loop(); }));
@@ -111,7 +111,7 @@ bool ReadAhead::fits(size_t bytes) const {
 bool ReadAhead::may_read_on() const {
   if (!ahead_ || next_ >= count_) return false;
   if (awaited_ >= next_) return true;
-  if (static_cast<int64_t>(entries_.size()) >= (host_ ? kMaxHostDepth : kMaxDepth)) return false;
+  if (static_cast<int64_t>(entries_.size()) >= (python_ ? kMaxPythonDepth : kMaxDepth)) return false;
   return (entries_.empty() && lent_ == 0) || fits(expected_bytes());
 }
 
@@ -119,11 +119,11 @@ void ReadAhead::note_read(double seconds, size_t bytes) {
   largest_ = std::max({bytes, largest_ - largest_ / 256, size_t{1}});
   mean_seconds_ += (seconds - mean_seconds_) / 16;
   if (memory_) return;
-  if (!ahead_ && (host_ || mean_seconds_ > kSlowSeconds)) {
+  if (!ahead_ && (python_ || mean_seconds_ > kSlowSeconds)) {
     ahead_ = true;
     start_readers();
     changed_.notify_all();
-  } else if (ahead_ && !host_ && mean_seconds_ < kFastSeconds) {
+  } else if (ahead_ && !python_ && mean_seconds_ < kFastSeconds) {
     ahead_ = false;
   }
 }
@@ -188,7 +188,7 @@ bool ReadAhead::begin_reads(std::vector<int64_t>& indices, std::vector<RecordDat
       indices.push_back(index_of_(next_ - 1));
       data.push_back(take_spare());
       data.back().max_bytes = max_bytes_;
-    } while (host_ && data.size() < kHostChunk && may_read_on());
+    } while (python_ && data.size() < kPythonChunk && may_read_on());
     return true;
   } catch (const std::exception&) {
     give_up_reads(first, static_cast<size_t>(next_ - first));
@@ -208,10 +208,10 @@ void ReadAhead::give_up_reads(int64_t first, size_t count) {
 void ReadAhead::wait_for_entry(int64_t sequence) {
   auto found = entries_.find(sequence);
   const auto will_be_read = [&]() REQUIRES_LOCK(mutex_) {
-    return host_ && ahead_ && !closing_ && sequence >= next_ && sequence < count_;
+    return python_ && ahead_ && !closing_ && sequence >= next_ && sequence < count_;
   };
   if (found == entries_.end() && will_be_read()) {
-    // The host's reader comes to it; several threads asking for the host's lock would not help.
+    // Python's reader comes to it; several threads asking for Python's lock would not help.
     awaited_ = std::max(awaited_, sequence);
     changed_.notify_all();
     while (!entries_.contains(sequence) && will_be_read()) changed_.wait(mutex_);

@@ -83,11 +83,11 @@ TEST_P(EveryStyle, DeliversEachRecordOnceAndTheRightOne) {
 
 INSTANTIATE_TEST_SUITE_P(ReadAhead, EveryStyle,
                          testing::Combine(testing::Values(ReadStyle::kMemory, ReadStyle::kFiles,
-                                                          ReadStyle::kHost),
+                                                          ReadStyle::kPython),
                                           testing::Values(0, 400), testing::Values(1, 4)));
 
-TEST(ReadAhead, TheHostIsAskedForManyRecordsAtOnce) {
-  auto source = std::make_shared<Numbered>(512, ReadStyle::kHost, std::chrono::microseconds(0));
+TEST(ReadAhead, PythonIsAskedForManyRecordsAtOnce) {
+  auto source = std::make_shared<Numbered>(512, ReadStyle::kPython, std::chrono::microseconds(0));
   ReadAhead ahead(source, {true}, 1 << 20);
   ahead.start([](int64_t sequence) { return (sequence * 7) % 512; }, 512);
   fetch_all(ahead, 512, 2);
@@ -95,7 +95,7 @@ TEST(ReadAhead, TheHostIsAskedForManyRecordsAtOnce) {
 }
 
 TEST(ReadAhead, StaysInsideItsShareOfMemory) {
-  auto source = std::make_shared<Numbered>(1000, ReadStyle::kHost, std::chrono::microseconds(0));
+  auto source = std::make_shared<Numbered>(1000, ReadStyle::kPython, std::chrono::microseconds(0));
   ReadAhead ahead(source, {true}, 64 << 10);
   ahead.start([](int64_t sequence) { return sequence; }, 1000);
   RecordData data;
@@ -128,9 +128,9 @@ TEST(ReadAhead, WaitsForRoomUntilWhatWasLentComesBack) {
   EXPECT_EQ(source->reads_, 3);
 }
 
-// A worker that waits for the host's reader may hold what fills the share.
+// A worker that waits for Python's reader may hold what fills the share.
 TEST(ReadAhead, WhatAWorkerWaitsForIsReadBeyondTheShare) {
-  auto source = std::make_shared<Numbered>(100, ReadStyle::kHost, std::chrono::microseconds(0));
+  auto source = std::make_shared<Numbered>(100, ReadStyle::kPython, std::chrono::microseconds(0));
   ReadAhead ahead(source, {true}, 2500);
   ahead.start([](int64_t sequence) { return sequence; }, 100);
   std::vector<RecordData> data(100);
@@ -141,7 +141,7 @@ TEST(ReadAhead, WhatAWorkerWaitsForIsReadBeyondTheShare) {
 }
 
 TEST(ReadAhead, StopsInTheMiddle) {
-  auto source = std::make_shared<Numbered>(100000, ReadStyle::kHost, std::chrono::microseconds(1));
+  auto source = std::make_shared<Numbered>(100000, ReadStyle::kPython, std::chrono::microseconds(1));
   ReadAhead ahead(source, {true}, 1 << 20);
   ahead.start([](int64_t sequence) { return sequence; }, 100000);
   RecordData data;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A short run of consecutive rows of one batch: what a worker claims, and what waits for the host
-// thread when the pipeline has a step written in the host language.
+// A short run of consecutive rows of one batch: what a worker claims, and what waits for Python
+// thread when the pipeline has a step written in Python.
 #pragma once
 
 #include <atomic>
@@ -39,16 +39,16 @@ struct OpenBatch {
 
 // One record of a run, between being read and being written.
 struct InFlight {
-  // kIdle: to be read. kBegun: its header is read; with host steps, its memory is not yet reserved.
-  // kReady: may go on. kAtHost: it waits at a host step. kSettled: written, dropped or failed.
-  enum class State : uint8_t { kIdle, kBegun, kReady, kAtHost, kSettled };
+  // kIdle: to be read. kBegun: its header is read; with Python steps, its memory is not yet reserved.
+  // kReady: may go on. kAtPython: it waits at a Python step. kSettled: written, dropped or failed.
+  enum class State : uint8_t { kIdle, kBegun, kReady, kAtPython, kSettled };
   State state = State::kIdle;
   RecordData data;
   ReadLoan lent;  // for `data`
   Record record;
   int step = 0;       // where it stands in the plan
-  GateHold reserved;  // from its header to its end, where it may wait for the host
-  std::optional<HostCall> call;
+  GateHold reserved;  // from its header to its end, where it may wait for Python
+  std::optional<PythonCall> call;
   std::optional<RowFailure> failure;  // of the record that stood here first
   int attempt = 0;                    // at a substitute for it
 
@@ -62,10 +62,10 @@ size_t encoded_bytes(const RecordData& data);
 
 // What is being done to a run's records, for whoever asks why no batch comes.
 struct RunActivity {
-  enum class Kind : uint8_t { kWaits, kReads, kMakes, kInHost };
+  enum class Kind : uint8_t { kWaits, kReads, kMakes, kInPython };
   std::atomic<Kind> kind{Kind::kWaits};
   std::atomic<int64_t> record{-1};  // kReads, kMakes
-  std::atomic<int> step{-1};        // kInHost: the plan's; the records are those that stand there
+  std::atomic<int> step{-1};        // kInPython: the plan's; the records are those that stand there
   std::atomic<double> since{0};     // seconds of the steady clock
 
   void begin(Kind what, int64_t of_record, double now) {

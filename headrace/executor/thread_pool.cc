@@ -18,30 +18,27 @@
 #include "headrace/base/cores.h"
 #include "headrace/base/error.h"
 #include "headrace/base/mutex.h"
-#include "headrace/base/registry.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kForked{
+const ErrorCode kForked{
     "HR0701", ErrorKind::kConfig, "loader used in a forked process",
     "The engine's threads do not survive a fork, so a loader of the parent cannot work in the "
     "child. "
     "Make the loader in the child, and start children by spawn or forkserver, or before the first "
     "loader of the parent."};
-const Register<ErrorCode> registered_thread_pool_error(kForked);
 
-constexpr ErrorCode kNoThread{
+const ErrorCode kNoThread{
     "HR0790", ErrorKind::kResource, "the system refused a thread",
     "A loader works with threads, and a user, a container or a job may have so many and no more "
     "(ulimit -u, the cgroup's pids.max). Use fewer threads=, close loaders that are not used any "
     "more, or raise the limit."};
-const Register<ErrorCode> registered_no_thread(kNoThread);
 
 std::atomic<bool> engine_started{false};
 std::atomic<bool> forked{false};
 
-// Denormals, rounding and exception masks as a fresh process has them, whatever the host set.
+// Denormals, rounding and exception masks as a fresh process has them, whatever Python set.
 void set_float_environment() {
 #if defined(__x86_64__)
   _mm_setcsr(0x1F80);
@@ -142,12 +139,12 @@ ThreadPool& ThreadPool::workers() {
   return *pool;
 }
 
-ThreadPool& ThreadPool::host() {
+ThreadPool& ThreadPool::python() {
   static ThreadPool* const pool = (workers(), new ThreadPool(1));
   return *pool;
 }
 
-ThreadPool& ThreadPool::host_workers() {
+ThreadPool& ThreadPool::python_workers() {
   static ThreadPool* const pool = (workers(), new ThreadPool(1 << 16));
   return *pool;
 }
@@ -166,8 +163,8 @@ std::thread start_thread(std::function<void()> body) {
 
 void shutdown_threads() {
   ThreadPool::workers().shutdown();
-  ThreadPool::host().shutdown();
-  ThreadPool::host_workers().shutdown();
+  ThreadPool::python().shutdown();
+  ThreadPool::python_workers().shutdown();
 }
 
 void ThreadPool::add(PoolClient& client) {

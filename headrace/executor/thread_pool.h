@@ -27,19 +27,19 @@ class ThreadPool {
  public:
   // The process's workers; made at their first use, joined at exit or by shutdown().
   static ThreadPool& workers();
-  // The one thread on which steps written in the host language run.
-  static ThreadPool& host();
+  // The one thread on which steps written in Python run.
+  static ThreadPool& python();
   // Threads that wait for other processes which run such steps.
-  static ThreadPool& host_workers();
+  static ThreadPool& python_workers();
 
-  // From now on `client` is asked for work; the pool grows to its max_workers(), host() to one.
+  // From now on `client` is asked for work; the pool grows to its max_workers(), python() to one.
   // Throws Exception HR0790, and the client is none, where the system refuses a thread.
   void add(PoolClient& client);
   // Returns when no worker is inside the client any more, and none will come.
   void remove(PoolClient& client);
   // There may be new work. Cheap; any thread.
   void wake();
-  // Stops and joins all workers: before the host language tears down. add() starts them again.
+  // Stops and joins all workers: before Python tears down. add() starts them again.
   void shutdown();
 
  private:
@@ -68,7 +68,7 @@ class Membership {
 // system refuses one.
 std::thread start_thread(std::function<void()> body);
 
-// Stops all threads of the engine: before the host language tears down.
+// Stops all threads of the engine: before Python tears down.
 void shutdown_threads();
 
 // True in a child that was forked after the engine started: its threads do not exist there.

@@ -19,18 +19,16 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kNotRecognized{
+const ErrorCode kNotRecognized{
     "HR0401", ErrorKind::kConfig, "format not recognized",
     "No format recognizes what stands at this path. `headrace formats` lists those there are. A "
     "format can be named by format= when its files have unusual names; pictures that lie anywhere "
     "are given as lists: hr.records(image=[...], label=[...])."};
-const Register<ErrorCode> registered_not_recognized(kNotRecognized);
 
-constexpr ErrorCode kNothingThere{"HR0402", ErrorKind::kStorage, "no such file or folder",
+const ErrorCode kNothingThere{"HR0402", ErrorKind::kStorage, "no such file or folder",
                                   "There is nothing at the path that was to be opened. Check its "
                                   "spelling, what it is relative to, "
                                   "and that the disk is mounted."};
-const Register<ErrorCode> registered_nothing_there(kNothingThere);
 
 // The last part of the path that exists, and a neighbour whose name is near.
 [[noreturn]] void nothing_there(const std::string& path) {
@@ -79,12 +77,11 @@ const FormatRecord& named_format(const std::string& name) {
         near.empty() ? "the formats are " + all : "did you mean \"" + std::string(near) + "\"?");
 }
 
-constexpr ErrorCode kOneFile{
+const ErrorCode kOneFile{
     "HR0418", ErrorKind::kConfig, "several files for a format of one",
     "This format is one file or one folder, and the path is a pattern or a "
     "list of several. Open them one by one and join them with "
     "hr.concat(...)."};
-const Register<ErrorCode> registered_one_file(kOneFile);
 
 const FormatRecord& format_of(const std::string& path) {
   const FormatRecord* general = nullptr;

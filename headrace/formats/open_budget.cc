@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/formats/open_budget.h"
 
-#include "headrace/base/registry.h"
 #include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kTooCostly{
+const ErrorCode kTooCostly{
     "HR0499", ErrorKind::kResource, "opening takes more than the files account for",
     "What the files say would take many times their own size in memory or work before the first "
     "record is read: structures that are named again and again, values that unpack without end, "
     "rows that nobody wrote. Files that were made to do harm look like this, and some that were "
     "damaged. A real dataset is read after writing it anew, or by naming fewer fields."};
-const Register<ErrorCode> registered_too_costly(kTooCostly);
 
 constexpr uint64_t kPollEvery = uint64_t{4} << 20;  // bytes
 constexpr uint64_t kBytesAStep = 256;               // as many take about as long

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "headrace/base/registry.h"
 #include "headrace/base/text.h"
 #include "headrace/formats/folder/folder_listing.h"
 #include "headrace/sources/wording.h"
@@ -11,12 +10,11 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kSplits{
+const ErrorCode kSplits{
     "HR0405", ErrorKind::kConfig, "folder of splits",
     "The folders in this folder are named train, val, test or the like, so they are parts of a "
     "dataset and no classes; opening them together would train on the validation set. Open one of "
     "them. If they really are classes, name them in classes=."};
-const Register<ErrorCode> registered_splits(kSplits);
 
 }  // namespace
 

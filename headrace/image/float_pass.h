@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same steps as FusedPass for pictures of floats, plane by plane; for what a host function or
+// The same steps as FusedPass for pictures of floats, plane by plane; for what a Python function or
 // a decoder of floats hands over. Not a hot path.
 #pragma once
 

@@ -7,22 +7,19 @@
 #include <string>
 
 #include "headrace/base/error.h"
-#include "headrace/base/registry.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kBadDType{
+const ErrorCode kBadDType{
     "HR0342", ErrorKind::kConfig, "not a picture's dtype",
     "Pictures are uint8, float32, float16 or bfloat16. Conversions to other dtypes are not done "
     "here; convert the batch after it is delivered."};
-const Register<ErrorCode> registered_bad_dtype(kBadDType);
 
-constexpr ErrorCode kBadNormalize{
+const ErrorCode kBadNormalize{
     "HR0343", ErrorKind::kConfig, "impossible normalization",
     "Normalize subtracts a mean and divides by a standard deviation, so it works on floats, and "
     "none of the deviations may be zero."};
-const Register<ErrorCode> registered_bad_normalize(kBadNormalize);
 
 bool is_picture_dtype(DType dtype) {
   return dtype == DType::kUInt8 || dtype == DType::kFloat32 || dtype == DType::kFloat16 ||

@@ -24,7 +24,7 @@ struct RenderTarget {
 
 // Seconds spent by stage; counters of one thread.
 struct StageSeconds {
-  double read = 0, entropy = 0, transform = 0, resample = 0, store = 0, host = 0;
+  double read = 0, entropy = 0, transform = 0, resample = 0, store = 0, python = 0;
 };
 
 struct RenderTask {

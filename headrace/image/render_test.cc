@@ -19,7 +19,7 @@ namespace {
 // How the test codec hands rows over.
 enum class Layout : uint8_t { kInterleaved, kPlanar, kSpread };
 
-constexpr ErrorCode kBroken{"HR9901", ErrorKind::kData, "made up", "A made-up error."};
+const ErrorCode kBroken{"HR9901", ErrorKind::kData, "made up", "A made-up error."};
 
 uint8_t pixel(int x, int y, int channel) {
   const uint32_t mixed = uint32_t(x * 2654435761u) ^ uint32_t(y * 40503u) ^ uint32_t(channel * 977);

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "headrace/base/error.h"
-#include "headrace/base/registry.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -16,13 +15,12 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kBadLevel{
+const ErrorCode kBadLevel{
     "HR0341", ErrorKind::kConfig, "SIMD level not available",
     "HEADRACE_SIMD forces the instruction set of the kernels, for tests: scalar, avx2 or avx512. "
     "It "
     "names no level, or one that this CPU (or the operating system under it) lacks. Unset it: the "
     "best level is then chosen, and the results are the same on all of them."};
-const Register<ErrorCode> registered_bad_level(kBadLevel);
 
 #if defined(__x86_64__)
 

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "headrace/base/clock.h"
-#include "headrace/base/registry.h"
 #include "headrace/executor/engine.h"
 #include "headrace/executor/resources.h"
 #include "headrace/kernels/dispatch.h"
@@ -17,28 +16,24 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kBadOption{
+const ErrorCode kBadOption{
     "HR0710", ErrorKind::kConfig, "bad loader option",
     "A loader's options must make sense together; the message says which does not and what would."};
-const Register<ErrorCode> registered_option(kBadOption);
 
-constexpr ErrorCode kOtherState{
+const ErrorCode kOtherState{
     "HR0711", ErrorKind::kConfig, "state of another run",
     "A state resumes only the run that it was taken from: the same records in the same order, the "
     "same "
     "sampler and the same global batch. The number of threads and of ranks may differ."};
-const Register<ErrorCode> registered_state(kOtherState);
 
-constexpr ErrorCode kNothingLeft{
+const ErrorCode kNothingLeft{
     "HR0785", ErrorKind::kData, "nothing left of an epoch",
     "Every record of the epoch was bad and on_error=\"skip\" left all of them out, so there was no "
     "batch. Usually the path, the codec or a permission is wrong for all records at once. "
     "`headrace scan` lists what is wrong with each."};
-const Register<ErrorCode> registered_nothing_left(kNothingLeft);
 
-constexpr ErrorCode kOutOfRange{"HR0712", ErrorKind::kConfig, "no such batch",
+const ErrorCode kOutOfRange{"HR0712", ErrorKind::kConfig, "no such batch",
                                 "Batches of an epoch are numbered from 0 to len(loader) - 1."};
-const Register<ErrorCode> registered_range(kOutOfRange);
 
 int64_t global_batch_of(const LoaderOptions& options) {
   if ((options.batch_size > 0) == (options.global_batch_size > 0)) {
@@ -180,7 +175,7 @@ class Loader::Impl {
       const SourcePtr source = resident ? SourcePtr(resident) : source_;
       engine_ = std::make_shared<Engine>(
           EngineOptions{source, resident ? residence_.plan() : plan_, sampler_, layout_,
-                        options_.seed, options_.threads, options_.host_workers, options_.on_error,
+                        options_.seed, options_.threads, options_.python_workers, options_.on_error,
                         engine_memory(), options_.warn, options_.device, options_.patience_seconds},
           bad_records_);
     }

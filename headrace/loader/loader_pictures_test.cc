@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole runs over real JPEG files, with and without a step in the host language, several loaders at
+// Whole runs over real JPEG files, with and without a step in Python, several loaders at
 // once: also what the thread sanitizer runs.
 #include <gtest/gtest.h>
 
@@ -10,7 +10,6 @@
 #include <set>
 #include <thread>
 
-#include "headrace/base/registry.h"
 #include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
 #include "headrace/formats/format.h"
 #include "headrace/loader.h"
@@ -23,29 +22,29 @@ using jpeg_test::FileSpec;
 using jpeg_test::Pixels;
 using Specs = std::vector<Spec>;
 
-constexpr ErrorCode kPlanted{"HR0799", ErrorKind::kData, "planted damage", "Only in tests."};
-constexpr ErrorCode kPlantedOutage{"HR0798", ErrorKind::kStorage, "planted outage",
+const ErrorCode kPlanted{"HR0799", ErrorKind::kData, "planted damage", "Only in tests."};
+const ErrorCode kPlantedOutage{"HR0798", ErrorKind::kStorage, "planted outage",
                                    "Only in tests."};
 
 // Turns pictures into their negative; fails for those whose first sample is in `refused`.
-class Negative final : public HostFunction {
+class Negative final : public PythonFunction {
  public:
   explicit Negative(std::set<int> refused = {}) : refused_(std::move(refused)) {}
   std::string name() const override { return "negative"; }
   std::vector<std::string> inputs() const override { return {"image"}; }
-  void call(std::span<HostCall* const> calls) override {
+  void call(std::span<PythonCall* const> calls) override {
     {
       std::lock_guard lock(mutex_);
       threads_.insert(std::this_thread::get_id());
     }
-    for (HostCall* call : calls) {
+    for (PythonCall* call : calls) {
       const TensorView& in = call->inputs[0].view;
       const auto* from = static_cast<const uint8_t*>(in.data);
       if (refused_.contains(from[0])) {
         call->result = Error{.code = &kPlanted, .what = "refused"};
         continue;
       }
-      HostValue out;
+      PythonValue out;
       out.owned.resize(in.dense_bytes());
       for (size_t i = 0; i < in.dense_bytes(); ++i) out.owned.data()[i] = 255 - from[i];
       out.view = {out.owned.data(), in.dtype, in.shape, {}};
@@ -63,7 +62,7 @@ class Negative final : public HostFunction {
   std::set<std::thread::id> threads_;
 };
 
-Spec step(std::shared_ptr<HostFunction> function) { return {function->name(), {}, {}, function}; }
+Spec step(std::shared_ptr<PythonFunction> function) { return {function->name(), {}, {}, function}; }
 Spec resize(int64_t size) {
   return {"Resize", {{"size", std::vector<int64_t>{size, size}}}, {}, {}};
 }
@@ -172,7 +171,7 @@ TEST(Pictures, DoNotDependOnThreads) {
     const auto expected = epoch_of(photos.source(), transforms, o);
     for (int threads : {2, 3, 8}) {
       o.threads = threads;
-      o.host_workers = threads - 2;
+      o.python_workers = threads - 2;
       EXPECT_EQ(epoch_of(photos.source(), transforms, o), expected);
     }
   }
@@ -213,7 +212,7 @@ TEST(Pictures, OfSeveralLoadersAtOnceAreThoseOfEachAlone) {
   for (std::thread& consumer : consumers) consumer.join();
 }
 
-TEST(HostSteps, RunOnOneThreadAlsoForSubstitutes) {
+TEST(PythonSteps, RunOnOneThreadAlsoForSubstitutes) {
   const Photos photos(40, {3, 17, 20});
   auto function = std::make_shared<Negative>(std::set<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
   LoaderOptions o = options(3);
@@ -232,7 +231,7 @@ TEST(HostSteps, RunOnOneThreadAlsoForSubstitutes) {
 
 // Each record needs much of what there is: those that wait at the step hold what the others
 // of their run, and their substitutes, want.
-TEST(HostSteps, FinishWhereMemoryIsScarce) {
+TEST(PythonSteps, FinishWhereMemoryIsScarce) {
   const Photos photos(40, {3, 17, 20}, /*scale=*/12);
   const Specs transforms{step(std::make_shared<Negative>()), resize(16),
                          step(std::make_shared<Negative>())};
@@ -248,7 +247,7 @@ TEST(HostSteps, FinishWhereMemoryIsScarce) {
   }
 }
 
-TEST(HostSteps, EndInTheMiddleAndBeginAnew) {
+TEST(PythonSteps, EndInTheMiddleAndBeginAnew) {
   const Photos photos(40);
   const Specs transforms{flip(), step(std::make_shared<Negative>()), resize(16)};
   const auto expected = epoch_of(photos.source(), transforms, options(2));

@@ -153,15 +153,15 @@ TEST_P(Refusals, AFailedAllocationIsABadRecordWhereThePolicySaysSo) {
 }
 
 INSTANTIATE_TEST_SUITE_P(ReadStyles, Refusals,
-                         testing::Values(ReadStyle::kMemory, ReadStyle::kFiles, ReadStyle::kHost),
+                         testing::Values(ReadStyle::kMemory, ReadStyle::kFiles, ReadStyle::kPython),
                          [](const auto& info) {
                            return info.param == ReadStyle::kMemory  ? "Memory"
                                   : info.param == ReadStyle::kFiles ? "Files"
-                                                                    : "Host";
+                                                                    : "Python";
                          });
 
 TEST(RefusedReadAhead, ARefusedAllocationLeavesNoBytesLentAndNobodyWaiting) {
-  const auto source = std::make_shared<Numbers>(60, std::set<int64_t>{}, ReadStyle::kHost);
+  const auto source = std::make_shared<Numbers>(60, std::set<int64_t>{}, ReadStyle::kPython);
   refuse_each_allocation(3, [&] {
     try {
       ReadAhead ahead(source, {true, true}, size_t{64} << 10);
@@ -221,7 +221,7 @@ TEST(RefusedThreads, ALoaderWithoutThreadsIsAnErrorAndTheNextOneWorks) {
 }
 
 TEST(RefusedThreads, ReadersThatAreRefusedAreDoneWithout) {
-  const auto source = std::make_shared<Numbers>(100, std::set<int64_t>{}, ReadStyle::kHost);
+  const auto source = std::make_shared<Numbers>(100, std::set<int64_t>{}, ReadStyle::kPython);
   Loader reference(source, {}, options(16, 2));
   const auto expected = epoch_of(reference);
   Loader loader(source, {}, options(16, 2));

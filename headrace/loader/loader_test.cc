@@ -41,7 +41,7 @@ TEST(Loader, OrderDoesNotDependOnThreadsOrReadStyle) {
     Loader loader(std::make_shared<Numbers>(500), {}, options(32, 1));
     return epoch_of(loader);
   }();
-  for (ReadStyle style : {ReadStyle::kMemory, ReadStyle::kFiles, ReadStyle::kHost}) {
+  for (ReadStyle style : {ReadStyle::kMemory, ReadStyle::kFiles, ReadStyle::kPython}) {
     for (int threads : {1, 2, 3, 5, 8}) {
       Loader loader(std::make_shared<Numbers>(500, std::set<int64_t>{}, style), {},
                     options(32, threads));

@@ -15,8 +15,8 @@
 
 namespace headrace {
 
-inline constexpr ErrorCode kPlanted{"HR0799", ErrorKind::kData, "planted damage", "Only in tests."};
-inline constexpr ErrorCode kPlantedStorage{"HR0798", ErrorKind::kStorage, "planted outage",
+inline const ErrorCode kPlanted{"HR0799", ErrorKind::kData, "planted damage", "Only in tests."};
+inline const ErrorCode kPlantedStorage{"HR0798", ErrorKind::kStorage, "planted outage",
                                            "Only in tests."};
 
 // Records of a tensor (value[i] = index) and an int64 label = 3 * index. Some are bad.

@@ -14,7 +14,7 @@
 #include "headrace/base/random.h"
 #include "headrace/image/render.h"
 #include "headrace/ops/record.h"
-#include "headrace/sources/host_function.h"
+#include "headrace/sources/python_function.h"
 #include "headrace/sources/schema.h"
 
 namespace headrace {

@@ -4,47 +4,40 @@
 #include <array>
 #include <cmath>
 
-#include "headrace/base/registry.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kSizesDiffer{
+const ErrorCode kSizesDiffer{
     "HR0501", ErrorKind::kData, "pictures of a record differ in size",
     "A random crop takes the same window from every picture of a record (image and mask), so they "
     "must have one size. A mask of another size is usually a mix-up of files. fields= narrows the "
     "step, or a Resize((height, width)) before it makes the sizes equal."};
-const Register<ErrorCode> registered_sizes(kSizesDiffer);
 
-constexpr ErrorCode kTooSmall{
+const ErrorCode kTooSmall{
     "HR0502", ErrorKind::kData, "picture smaller than the crop",
     "A crop of a fixed size needs a picture that has it. Pad it (pad_if_needed=True), or resize it "
     "first; CenterCrop pads by itself."};
-const Register<ErrorCode> registered_small(kTooSmall);
 
-constexpr ErrorCode kMisfit{
+const ErrorCode kMisfit{
     "HR0510", ErrorKind::kConfig, "operator does not fit",
     "The operator's parameters contradict each other, or make no sense for the pictures that reach "
     "it. The message says which, and the way out."};
-const Register<ErrorCode> registered_misfit(kMisfit);
 
-constexpr ErrorCode kNoPicture{
+const ErrorCode kNoPicture{
     "HR0511", ErrorKind::kConfig, "not a picture",
     "The operator works on images and masks; fields= named a field of another kind."};
-const Register<ErrorCode> registered_no_picture(kNoPicture);
 
-constexpr ErrorCode kBadFill{"HR0512", ErrorKind::kConfig, "fill does not fit the picture",
+const ErrorCode kBadFill{"HR0512", ErrorKind::kConfig, "fill does not fit the picture",
                              "fill= is one number, or one a channel, in the range of the picture's "
                              "dtype at that point: 0 to "
                              "255 for uint8. After ToDtype(float32, scale=True) white is 1.0."};
-const Register<ErrorCode> registered_fill(kBadFill);
 
-constexpr ErrorCode kNoAliasing{
+const ErrorCode kNoAliasing{
     "HR0513", ErrorKind::kConfig, "antialias=False is not offered",
     "Resizing equals Pillow's, which widens the filter when it shrinks a picture. torchvision's "
     "antialias=False gives other pixels that no picture library gives; it exists for old models' "
     "sake. Leave antialias out."};
-const Register<ErrorCode> registered_aliasing(kNoAliasing);
 
 std::string text_of(Size size) {
   return std::to_string(size.height) + " x " + std::to_string(size.width);

@@ -9,11 +9,10 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kTooLarge{
+const ErrorCode kTooLarge{
     "HR0503", ErrorKind::kResource, "resized picture too large",
     "A very long and narrow picture, resized by its shorter edge, would become larger than 268 "
     "million pixels. Nothing was allocated. max_size= bounds the longer edge."};
-const Register<ErrorCode> registered_large(kTooLarge);
 constexpr int64_t kMaxPixels = int64_t{1} << 28;
 
 // What size= and max_size= say: a fixed size, or the wanted edges with 0 for "not given".

@@ -14,13 +14,12 @@
 #include <algorithm>
 #include <iterator>
 
-#include "headrace/base/registry.h"
 #include "headrace/pipeline/plan_maker.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kLeftBehind{
+const ErrorCode kLeftBehind{
     "HR0180", ErrorKind::kConfig, "a step would leave a field behind",
     "A step moves, cuts or resizes a picture, and a field that lies in the picture's coordinates "
     "(boxes, keypoints, masks, another picture) would stay as it was: silently wrong training "
@@ -29,7 +28,6 @@ constexpr ErrorCode kLeftBehind{
     "boxes); or say that the picture moves alone, by fields=\"image\" of the step. A field that "
     "only looks as if it belonged to the picture is a tensor: hr.open(..., kinds={\"boxes\": "
     "\"tensor\"})."};
-const Register<ErrorCode> registered_left_behind(kLeftBehind);
 
 std::string quoted(const std::string& name) { return "\"" + name + "\""; }
 
@@ -59,7 +57,7 @@ std::string way_along(const Step& step, const FieldState& field) {
              " of the source, if it is one; ";
     }
   }
-  if (step.kind == Step::Kind::kHost) {
+  if (step.kind == Step::Kind::kPython) {
     return "a step that takes both can move both (fields=, or arguments of these names); ";
   }
   return is_picture(field.kind) ? "one list for the whole record moves them together; " : "";
@@ -91,10 +89,10 @@ std::vector<int> PlanMaker::left_behind(const Step& step, bool random) const {
 }
 
 std::optional<Error> PlanMaker::misplaced_behind(Step& step, const std::vector<bool>& live) const {
-  const bool host = step.kind == Step::Kind::kHost;
-  if (plan_->options_.looks || (host && !gives_picture(step, live))) step.left_behind.clear();
+  const bool in_python = step.kind == Step::Kind::kPython;
+  if (plan_->options_.looks || (in_python && !gives_picture(step, live))) step.left_behind.clear();
   std::erase_if(step.left_behind, [&](int field) { return !live[field]; });
-  const bool unknown = host && step.function->geometry() == HostGeometry::kUnknown;
+  const bool unknown = in_python && step.function->geometry() == PythonGeometry::kUnknown;
   if (!step.left_behind.empty() && (!unknown || declares_other_size(step))) {
     return plan_->left_behind_error(step, step.left_behind.front());
   }

@@ -123,20 +123,20 @@ TEST(BranchesOfAFork, AreMeantToDifferButNotFromBoxes) {
   EXPECT_FALSE(left_behind(kDetection, {views}, delivering({"a", "b"})));
 }
 
-// A function in C++ that stands for one in the host language: halves the width of its first field.
-class Halving final : public HostFunction {
+// A function in C++ that stands for one in Python: halves the width of its first field.
+class Halving final : public PythonFunction {
  public:
-  Halving(std::vector<std::string> inputs, HostGeometry geometry, std::vector<Field> returns = {})
+  Halving(std::vector<std::string> inputs, PythonGeometry geometry, std::vector<Field> returns = {})
       : inputs_(std::move(inputs)), geometry_(geometry), returns_(std::move(returns)) {}
   std::string name() const override { return "halve"; }
   std::vector<std::string> inputs() const override { return inputs_; }
   std::vector<Field> returns() const override { return returns_; }
-  HostGeometry geometry() const override { return geometry_; }
-  void call(std::span<HostCall* const> calls) override {
-    for (HostCall* call : calls) {
+  PythonGeometry geometry() const override { return geometry_; }
+  void call(std::span<PythonCall* const> calls) override {
+    for (PythonCall* call : calls) {
       Shape shape = call->inputs[0].view.shape;
       shape.back() /= 2;
-      HostValue& out = call->outputs.emplace_back();
+      PythonValue& out = call->outputs.emplace_back();
       out.owned.resize(static_cast<size_t>(element_count(shape)));
       out.view = {out.owned.data(), DType::kUInt8, std::move(shape), {}};
     }
@@ -144,11 +144,11 @@ class Halving final : public HostFunction {
 
  private:
   std::vector<std::string> inputs_;
-  HostGeometry geometry_;
+  PythonGeometry geometry_;
   std::vector<Field> returns_;
 };
 
-Spec halve(std::vector<std::string> inputs, HostGeometry geometry,
+Spec halve(std::vector<std::string> inputs, PythonGeometry geometry,
            std::vector<Field> returns = {}) {
   return step(std::make_shared<Halving>(std::move(inputs), geometry, std::move(returns)));
 }
@@ -156,18 +156,18 @@ Spec halve(std::vector<std::string> inputs, HostGeometry geometry,
 const Schema kOpen = {pixels("image", {3, -1, -1}), kBoxes};
 
 TEST(AFunction, ThatIsKnownToMoveItsPictureAloneIsRefused) {
-  EXPECT_TRUE(left_behind(kOpen, {halve({"image"}, HostGeometry::kMoves)}));
-  EXPECT_FALSE(left_behind(kOpen, {halve({"image"}, HostGeometry::kAlone)}));
-  EXPECT_FALSE(left_behind(kOpen, {halve({"image", "boxes"}, HostGeometry::kMoves)}));
-  EXPECT_FALSE(left_behind(kOpen, {halve({"boxes"}, HostGeometry::kUnknown)}));
+  EXPECT_TRUE(left_behind(kOpen, {halve({"image"}, PythonGeometry::kMoves)}));
+  EXPECT_FALSE(left_behind(kOpen, {halve({"image"}, PythonGeometry::kAlone)}));
+  EXPECT_FALSE(left_behind(kOpen, {halve({"image", "boxes"}, PythonGeometry::kMoves)}));
+  EXPECT_FALSE(left_behind(kOpen, {halve({"boxes"}, PythonGeometry::kUnknown)}));
 }
 
 TEST(AFunction, ThatDeclaresAnotherSizeIsRefused) {
   const Field smaller = pixels("image", {3, 4, 4});
-  EXPECT_TRUE(left_behind(kOpen, {halve({"image"}, HostGeometry::kUnknown, {smaller})}));
-  EXPECT_FALSE(left_behind(kOpen, {halve({"image", "boxes"}, HostGeometry::kUnknown, {smaller})}));
+  EXPECT_TRUE(left_behind(kOpen, {halve({"image"}, PythonGeometry::kUnknown, {smaller})}));
+  EXPECT_FALSE(left_behind(kOpen, {halve({"image", "boxes"}, PythonGeometry::kUnknown, {smaller})}));
   const Field same = pixels("image", {3, -1, -1});
-  EXPECT_FALSE(left_behind(kOpen, {halve({"image"}, HostGeometry::kUnknown, {same})}));
+  EXPECT_FALSE(left_behind(kOpen, {halve({"image"}, PythonGeometry::kUnknown, {same})}));
 }
 
 // Halving returns its first field alone, whatever it takes.
@@ -176,15 +176,15 @@ TEST(AFunction, ThatReturnsAnotherSizeIsFoundOutByTheRecord) {
   using Inputs = std::vector<std::string>;
   const auto returned = [&](const PlanOptions& options,
                             const Inputs& inputs = {"image"}) -> std::string {
-    const PlanPtr plan = plan_of(kOpen, {halve(inputs, HostGeometry::kUnknown)}, options);
+    const PlanPtr plan = plan_of(kOpen, {halve(inputs, PythonGeometry::kUnknown)}, options);
     const Read read = Read().pixels(grid).tensor<float>({1, 2, 3, 4}, {1, 4});
     Record record;
     Renderer renderer;
     EXPECT_TRUE(plan->begin(read.data(), record, renderer));
-    Result<HostCall> call = plan->host_call(0, record, renderer, 0, 0);
-    HostCall* const pointer = &*call;
+    Result<PythonCall> call = plan->python_call(0, record, renderer, 0, 0);
+    PythonCall* const pointer = &*call;
     plan->steps()[0].function->call({&pointer, 1});
-    const Result<void> back = plan->host_return(0, *call, record);
+    const Result<void> back = plan->python_return(0, *call, record);
     return back ? "accepted" : std::string(back.error().code->id) + " " + back.error().what;
   };
   EXPECT_EQ(returned(lists()),

@@ -8,43 +8,37 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kUnknownOperator{
+const ErrorCode kUnknownOperator{
     "HR0110", ErrorKind::kConfig, "unknown transform",
     "No operator has this name. `headrace operators` lists them; names are torchvision v2's. Any "
     "Python callable may stand in the list too: its argument names are the fields that it takes."};
-const Register<ErrorCode> registered_operator(kUnknownOperator);
 
-constexpr ErrorCode kUnknownField{
+const ErrorCode kUnknownField{
     "HR0111", ErrorKind::kConfig, "unknown field",
     "A field is named that does not exist at this point: the source has no such field, or a Fork "
     "has "
     "replaced it. Inside the branch of a Fork, and inside a list for one field, only that field is "
     "seen."};
-const Register<ErrorCode> registered_field(kUnknownField);
 
-constexpr ErrorCode kNothingToDo{
+const ErrorCode kNothingToDo{
     "HR0113", ErrorKind::kConfig, "no field for the transform",
     "None of the fields at this point is of a kind that the transform acts on, so it would do "
     "nothing."};
-const Register<ErrorCode> registered_nothing(kNothingToDo);
 
-constexpr ErrorCode kPathsDiffer{
+const ErrorCode kPathsDiffer{
     "HR0115", ErrorKind::kConfig, "records would differ in dtype",
     "A RandomApply that some records take must leave dtype, kind and number of dimensions as they "
     "were, since all records of a batch have the same. Move the conversion out of it."};
-const Register<ErrorCode> registered_paths(kPathsDiffer);
 
-constexpr ErrorCode kBadFork{
+const ErrorCode kBadFork{
     "HR0116", ErrorKind::kConfig, "impossible Fork",
     "A Fork replaces one field by new ones, for every record alike. It cannot stand inside a "
     "RandomApply, and each new name must be free."};
-const Register<ErrorCode> registered_fork(kBadFork);
 
-constexpr ErrorCode kBadSchema{
+const ErrorCode kBadSchema{
     "HR0117", ErrorKind::kConfig, "pictures of an unknown form",
     "Images and masks are encoded files, or (C, H, W) uint8 tensors of one to four channels. Other "
     "tensors can be delivered as fields of the kind `tensor`."};
-const Register<ErrorCode> registered_schema(kBadSchema);
 
 constexpr std::string_view kSource = "the source, whose records differ in size";
 
@@ -205,7 +199,7 @@ void PlanMaker::drop(const std::string& field) {
 }
 
 void PlanMaker::add(const Spec& spec) {
-  if (spec.function) return add_host(spec);
+  if (spec.function) return add_python(spec);
   const OpRecord* record = Registry<OpRecord>::find(spec.name);
   if (!record) {
     std::vector<std::string_view> names;

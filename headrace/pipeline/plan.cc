@@ -5,23 +5,20 @@
 #include <cstring>
 #include <utility>
 
-#include "headrace/base/registry.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kWrongValue{"HR0120", ErrorKind::kData, "value does not fit the schema",
+const ErrorCode kWrongValue{"HR0120", ErrorKind::kData, "value does not fit the schema",
                                 "A record's value has another size or shape than the source's "
                                 "schema says: the file is damaged, "
                                 "or its records were written by different programs."};
-const Register<ErrorCode> registered_value(kWrongValue);
 
-constexpr ErrorCode kColourMask{
+const ErrorCode kColourMask{
     "HR0121", ErrorKind::kData, "mask with several channels",
     "A mask is a picture of one channel whose values are labels: grey, or with a palette. This "
     "file "
     "has colours. Read it as an image field if the colours are meant, or convert it once."};
-const Register<ErrorCode> registered_mask(kColourMask);
 
 // Whether a record's shape is one that the schema's allows.
 bool allows(const Shape& schema, const Shape& shape) {
@@ -134,7 +131,7 @@ Result<int> Plan::advance(int at, Record& record, Renderer& renderer, uint64_t s
   while (at < end) {
     const Step& step = steps_[at];
     switch (step.kind) {
-      case Step::Kind::kHost:
+      case Step::Kind::kPython:
         return at;
       case Step::Kind::kCoin:
         if (!Draws(seed, epoch, position, step.key).coin(step.probability)) {

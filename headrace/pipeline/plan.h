@@ -50,19 +50,19 @@ struct Output {
 };
 
 struct Step {
-  enum class Kind : uint8_t { kOp, kHost, kCoin, kCopy } kind = Kind::kOp;
+  enum class Kind : uint8_t { kOp, kPython, kCoin, kCopy } kind = Kind::kOp;
   std::string label;                       // as the user wrote it, for errors and plan()
-  std::vector<int> fields;                 // kOp, kHost: its fields. kCopy: {from, to}
+  std::vector<int> fields;                 // kOp, kPython: its fields. kCopy: {from, to}
   uint64_t key = 0;                        // of its draws
   std::unique_ptr<Op> op;                  // kOp
-  std::shared_ptr<HostFunction> function;  // kHost; see Spec
-  // kHost: what it may give back, by the names that it knows, with the fields' numbers.
+  std::shared_ptr<PythonFunction> function;  // kPython; see Spec
+  // kPython: what it may give back, by the names that it knows, with the fields' numbers.
   std::vector<std::string> output_names;
   std::vector<int> output_fields;
-  std::vector<FieldState> before;  // kHost: what its inputs are when they cross
-  // What the step makes of its fields; for kHost what each of output_names must come back as.
+  std::vector<FieldState> before;  // kPython: what its inputs are when they cross
+  // What the step makes of its fields; for kPython what each of output_names must come back as.
   std::vector<FieldState> after;
-  // What lies in the coordinates of pictures that the step moves, and stays; kHost: what would,
+  // What lies in the coordinates of pictures that the step moves, and stays; kPython: what would,
   // where it comes not back and a picture does in another size.
   std::vector<int> left_behind;
   double probability = 1;  // kCoin: below it go on, else jump
@@ -83,14 +83,14 @@ class Plan {
 
   // A record as read -> in flight: opens the pictures. Errors are the record's.
   Result<void> begin(const RecordData& data, Record& record, Renderer& renderer) const;
-  // Runs steps from `step` to the end (or before step `end`) or to the next host step; returns the
+  // Runs steps from `step` to the end (or before step `end`) or to the next Python step; returns the
   // step it stopped at.
   Result<int> advance(int step, Record& record, Renderer& renderer, uint64_t seed, uint64_t epoch,
                       int end = -1) const;
-  // Crossing to the host and back, for a record that stands at a host step.
-  Result<HostCall> host_call(int step, Record& record, Renderer& renderer, uint64_t seed,
+  // Crossing to Python and back, for a record that stands at a Python step.
+  Result<PythonCall> python_call(int step, Record& record, Renderer& renderer, uint64_t seed,
                              uint64_t epoch) const;
-  Result<void> host_return(int step, HostCall& call, Record& record) const;
+  Result<void> python_return(int step, PythonCall& call, Record& record) const;
 
   // HR0180: the step moves a picture and leaves the field where it was.
   Error left_behind_error(const Step& step, int left) const;

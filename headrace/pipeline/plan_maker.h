@@ -45,8 +45,8 @@ class PlanMaker final : public PlanBuilder {
 
   void add(const Spec& spec);
   void add_op(const OpRecord& record, const Spec& spec, const Arguments& arguments);
-  void add_host(const Spec& spec);
-  void add_host_outputs(Step& step);
+  void add_python(const Spec& spec);
+  void add_python_outputs(Step& step);
   void add_copy(int from, int to, const std::string& label);
   void merge_paths(const std::vector<FieldState>& untouched, const std::string& label);
 
@@ -55,7 +55,7 @@ class PlanMaker final : public PlanBuilder {
   int field_named(const std::string& name) const;
   std::vector<int> fields_named(const std::vector<std::string>& names) const;
   std::string names_of(const std::vector<int>& fields) const;
-  int argument_named(const std::string& input, const HostFunction& function) const;
+  int argument_named(const std::string& input, const PythonFunction& function) const;
   int add_field(FieldState state);
   uint64_t next_key(const std::string& name, int* ordinal = nullptr);
 

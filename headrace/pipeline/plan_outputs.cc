@@ -3,25 +3,22 @@
 #include <algorithm>
 #include <utility>
 
-#include "headrace/base/registry.h"
 #include "headrace/pipeline/plan_maker.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kUnknownOutput{
+const ErrorCode kUnknownOutput{
     "HR0112", ErrorKind::kConfig, "unknown output field",
     "fields= names what a batch has: fields that exist at the end of the pipeline, and id, key and "
     "valid, which every source has."};
-const Register<ErrorCode> registered_output(kUnknownOutput);
 
-constexpr ErrorCode kRagged{
+const ErrorCode kRagged{
     "HR0114", ErrorKind::kConfig, "records differ in shape",
     "A batch is one tensor, so its records must have one shape. Resize((height, width)), "
     "CenterCrop "
     "or RandomCrop make pictures equal; a function can declare the shape that it returns; "
     "ragged=\"list\" delivers one tensor a record instead."};
-const Register<ErrorCode> registered_ragged(kRagged);
 
 // What every source has beside its fields.
 constexpr std::pair<std::string_view, OutputOrigin> kExtras[] = {
@@ -159,7 +156,7 @@ void PlanMaker::remove_dead_steps() {
         if (kept[i]) note(misplaced_behind(step, live));
         break;
       }
-      case Step::Kind::kHost:
+      case Step::Kind::kPython:
         note(misplaced_behind(step, live));
         for (int field : step.fields) live[field] = true;
         kept[i] = true;

@@ -28,7 +28,7 @@ inline Spec spec(const std::string& name, const Given& given = {},
                  const std::vector<std::string>& fields = {}) {
   return {name, given, fields, {}};
 }
-inline Spec step(std::shared_ptr<HostFunction> function) {
+inline Spec step(std::shared_ptr<PythonFunction> function) {
   return {function->name(), {}, {}, function};
 }
 inline Spec crop(int64_t size) {
@@ -124,7 +124,7 @@ class Read {
   std::shared_ptr<RecordData> data_ = std::make_shared<RecordData>();
 };
 
-// One record through a plan without host steps.
+// One record through a plan without Python steps.
 class Processed {
  public:
   Processed(PlanPtr plan, const Read& read, int64_t position = 0, uint64_t seed = 0,

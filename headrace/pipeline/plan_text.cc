@@ -86,7 +86,7 @@ std::vector<int> Plan::passes() const {
       pass[step.fields[1]] = pass[step.fields[0]];
       continue;
     }
-    if (step.kind == Step::Kind::kHost) {
+    if (step.kind == Step::Kind::kPython) {
       for (size_t i = 0; i < step.output_fields.size(); ++i) {
         FieldValue& value = record.fields[step.output_fields[i]];
         if (!is_picture(step.after[i].kind)) continue;
@@ -118,14 +118,14 @@ std::string Plan::text() const {
     if (step.kind == Step::Kind::kCoin) ends.push_back(step.jump);
     std::string fields, after;
     const bool copy = step.kind == Step::Kind::kCopy;
-    for (int field : step.kind == Step::Kind::kHost ? step.output_fields : step.fields) {
+    for (int field : step.kind == Step::Kind::kPython ? step.output_fields : step.fields) {
       fields += (fields.empty() ? "" : copy ? " -> " : ", ") + inputs_[field].name;
     }
     for (const FieldState& state : step.after) {
       after += (after.empty() ? "" : ", ") + text_of(state);
     }
     rows.push_back({std::to_string(s + 1), indent + step.label, fields, after,
-                    step.kind == Step::Kind::kHost ? "function"
+                    step.kind == Step::Kind::kPython ? "function"
                     : pass[s]                      ? std::to_string(pass[s])
                                                    : ""});
   }

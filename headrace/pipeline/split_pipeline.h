@@ -18,7 +18,7 @@ struct SplitPipeline {
 };
 
 // `first` takes as many steps from the front of each list as it can. It ends at an operator that
-// draws, a Fork, a RandomApply, a function of the host language, and where a dtype changes: bytes
+// draws, a Fork, a RandomApply, a function of Python, and where a dtype changes: bytes
 // are what is worth keeping.
 SplitPipeline split_pipeline(const Pipeline& pipeline);
 

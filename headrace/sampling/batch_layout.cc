@@ -5,23 +5,20 @@
 #include <string>
 
 #include "headrace/base/error.h"
-#include "headrace/base/registry.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kIndivisible{
+const ErrorCode kIndivisible{
     "HR0720", ErrorKind::kConfig, "ranks do not divide the global batch",
     "Every rank takes an equal slice of each global batch, so that the order of records does not "
     "depend on the number of ranks. Choose a global batch size that is a multiple of it."};
-const Register<ErrorCode> registered_indivisible(kIndivisible);
 
-constexpr ErrorCode kEmptyRank{
+const ErrorCode kEmptyRank{
     "HR0721", ErrorKind::kConfig, "last batch smaller than the number of ranks",
     "With last_batch=\"keep\" the records that are left at the end of an epoch are split over the "
     "ranks; here some rank would get none, and training would hang or diverge. Use "
     "last_batch=\"drop\" or last_batch=\"pad\", or another batch size."};
-const Register<ErrorCode> registered_empty(kEmptyRank);
 
 }  // namespace
 

@@ -9,17 +9,15 @@
 #include "headrace/base/error.h"
 #include "headrace/base/permutation.h"
 #include "headrace/base/random.h"
-#include "headrace/base/registry.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kBadWeights{
+const ErrorCode kBadWeights{
     "HR0722", ErrorKind::kConfig, "unusable sampler",
     "A sampler draws at least once in an epoch, from at least one record: weights must be finite, "
     "also when added up, not negative and not all zero; labels and index arrays must not be empty; "
     "indices must lie inside the source."};
-const Register<ErrorCode> registered_sampler_error(kBadWeights);
 
 void check_draws(int64_t draws) {
   if (draws > 0) return;

@@ -4,18 +4,16 @@
 #include <algorithm>
 
 #include "headrace/base/parameters.h"
-#include "headrace/base/registry.h"
 #include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kWrongClasses{
+const ErrorCode kWrongClasses{
     "HR0406", ErrorKind::kConfig, "classes do not match",
     "classes= fixes the names of the classes and their numbers, as a validation set needs the "
     "numbers of its training set. It must name each class once, and every class that has records; "
     "classes without records are allowed."};
-const Register<ErrorCode> registered_wrong_classes(kWrongClasses);
 
 }  // namespace
 

@@ -9,29 +9,26 @@
 #include <vector>
 
 #include "headrace/base/parameters.h"
-#include "headrace/base/registry.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/source_around.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kBadKinds{
+const ErrorCode kBadKinds{
     "HR0181", ErrorKind::kConfig, "a kind that a field cannot have",
     "kinds={\"seg\": \"mask\"} says what a field means to the steps. Encoded pictures and bytes "
     "may "
     "be \"image\", \"mask\" or \"bytes\"; uint8 arrays of (C, H, W) or (H, W) \"image\" or "
     "\"mask\"; numeric arrays \"boxes\" (..., 4), \"keypoints\" (..., 2 or more), \"masks\" (..., "
     "H, W) or \"tensor\"; integers \"label\" or \"tensor\"; text is \"text\"."};
-const Register<ErrorCode> registered_kinds(kBadKinds);
 
-constexpr ErrorCode kMaskOrImage{
+const ErrorCode kMaskOrImage{
     "HR0182", ErrorKind::kConfig, "an image that is called a mask",
     "The field holds pictures, and its name says mask. Of a mask the values are class ids: it is "
     "resized without mixing them, and colours and dtypes are not for it. Only you know which it "
     "is: kinds={\"seg_mask\": \"mask\"}, or kinds={\"seg_mask\": \"image\"} for a picture that is "
     "scaled, converted and normalized as any other."};
-const Register<ErrorCode> registered_mask(kMaskOrImage);
 
 bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
   return std::ranges::find(words, word) != words.end();

@@ -5,7 +5,6 @@
 #include <filesystem>
 
 #include "headrace/base/parameters.h"
-#include "headrace/base/registry.h"
 #include "headrace/codecs/codec.h"
 #include "headrace/sources/labeled_files.h"
 #include "headrace/sources/wording.h"
@@ -13,22 +12,20 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kLeadsOutside{
+const ErrorCode kLeadsOutside{
     "HR0276", ErrorKind::kConfig, "dataset names files outside of its folder",
     "Names of files that stand in a dataset (COCO's file_name, the paths of Arrow and Parquet) are "
     "relative to its folder. An absolute one, or one with '..' in it, could have any file of this "
     "machine read, and written on by convert or pack. If you trust the dataset, or wrote it "
     "yourself, say outside=True."};
-const Register<ErrorCode> registered_leads_outside(kLeadsOutside);
 
-constexpr ErrorCode kNoPicture{
+const ErrorCode kNoPicture{
     "HR0278", ErrorKind::kData, "a file outside of the dataset that is no picture",
     "A list or table names this file as a picture. It does not lie in the list's folder, and its "
     "first bytes are no picture's, so its content goes nowhere: a mistake in the list, or an "
     "attempt "
     "to get at a file of this machine.",
     /*of_record=*/true};
-const Register<ErrorCode> registered_no_picture(kNoPicture);
 
 constexpr size_t kSignature = 16;
 

@@ -20,7 +20,7 @@ namespace headrace {
 enum class ReadStyle : uint8_t {
   kMemory,  // a pointer or a few bytes: read where the record is processed
   kFiles,   // may wait for a device: read ahead by several threads
-  kHost,    // runs in the host language: read ahead by its one thread, many records a call
+  kPython,    // runs in Python: read ahead by its one thread, many records a call
 };
 
 class Source {
@@ -71,7 +71,7 @@ class Source {
   virtual std::vector<std::string> cautions() const { return {}; }
 };
 
-// shared: loaders, views (subset) and the host's object hold the same source.
+// shared: loaders, views (subset) and Python's object hold the same source.
 using SourcePtr = std::shared_ptr<const Source>;
 
 // Called now and then with (done, total or -1) while a long operation runs; may throw to cancel.

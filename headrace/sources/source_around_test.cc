@@ -17,7 +17,7 @@ class Telling final : public Source {
  public:
   int64_t size() const override { return 7; }
   const Schema& schema() const override { return schema_; }
-  ReadStyle read_style() const override { return ReadStyle::kHost; }
+  ReadStyle read_style() const override { return ReadStyle::kPython; }
   void read(std::span<const int64_t> indices, const std::vector<bool>&,
             std::span<RecordData> out) const override {
     out[0].index = 100 + indices[0];
@@ -52,7 +52,7 @@ TEST(SourceAround, answers_as_the_inner_source) {
   const Source& source = around;
   EXPECT_EQ(source.size(), 7);
   EXPECT_EQ(&source.schema(), &inner->schema_);
-  EXPECT_EQ(source.read_style(), ReadStyle::kHost);
+  EXPECT_EQ(source.read_style(), ReadStyle::kPython);
   RecordData data;
   const int64_t third = 3;
   source.read({&third, 1}, {true}, {&data, 1});

@@ -4,19 +4,17 @@
 #include <numeric>
 
 #include "headrace/base/random.h"
-#include "headrace/base/registry.h"
 #include "headrace/sources/subset.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kBadSplit{"HR0431", ErrorKind::kConfig, "impossible split",
+const ErrorCode kBadSplit{"HR0431", ErrorKind::kConfig, "impossible split",
                               "A split takes the fractions of the records that its parts get: "
                               "positive numbers that add up to "
                               "one, or to less when records are to be left out. To keep the "
                               "proportions of a field it must be "
                               "a column of integers, such as label."};
-const Register<ErrorCode> registered_bad_split(kBadSplit);
 
 constexpr uint64_t kSplitKey = 0x73706C6974;  // keeps these draws apart from the sampler's
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/sources/subset.h"
 
-#include "headrace/base/registry.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/view.h"
 #include "headrace/sources/wording.h"
@@ -9,11 +8,10 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kOutside{
+const ErrorCode kOutside{
     "HR0430", ErrorKind::kConfig, "index outside the source",
     "A subset is given by the numbers of its records, from 0 to the number of records less one. "
     "Negative numbers do not count from the end."};
-const Register<ErrorCode> registered_outside(kOutside);
 
 class Subset final : public View {
  public:

@@ -13,7 +13,6 @@
 #include <string_view>
 #include <system_error>
 
-#include "headrace/base/registry.h"
 #include "headrace/base/text.h"
 #include "headrace/storage/about_copy.h"
 #include "headrace/storage/file_times.h"
@@ -21,12 +20,11 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kNoSize{
+const ErrorCode kNoSize{
     "HR0279", ErrorKind::kConfig, "HEADRACE_CACHE_LIMIT is no size",
     "The environment variable HEADRACE_CACHE_LIMIT says how many bytes the unpacked copies of "
     "packed files may take together in the cache folder, and what it holds is no size. Set it to "
     "bytes or, say, \"200 GB\" or \"64 GiB\"; unset it, and a tenth of the disk is kept free."};
-const Register<ErrorCode> registered_no_size(kNoSize);
 
 std::optional<uint64_t> bytes_from_text(std::string_view text) {
   text = trimmed(text);

@@ -13,61 +13,53 @@
 #include <system_error>
 #include <thread>
 
-#include "headrace/base/registry.h"
 #include "headrace/storage/file_times.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kNothingThere{
+const ErrorCode kNothingThere{
     "HR0201", ErrorKind::kStorage, "no such file",
     "There is nothing at this path. The file was moved or deleted after it was listed, a symbolic "
     "link points nowhere, or a network folder is not mounted. Check the path; open the source "
     "again "
     "if its files have changed.",
     /*of_record=*/true};
-const Register<ErrorCode> registered_nothing_there(kNothingThere);
 
-constexpr ErrorCode kNotAllowed{
+const ErrorCode kNotAllowed{
     "HR0202", ErrorKind::kStorage, "not allowed to read",
     "The file or folder exists, but this user may not read it, or may not enter a folder above it. "
     "Change its permissions (chmod, chown), or run as a user that has them.",
     /*of_record=*/true};
-const Register<ErrorCode> registered_not_allowed(kNotAllowed);
 
-constexpr ErrorCode kNotRegular{"HR0203", ErrorKind::kStorage, "not a regular file",
+const ErrorCode kNotRegular{"HR0203", ErrorKind::kStorage, "not a regular file",
                                 "A record must be a regular file. A folder, pipe, socket or device "
                                 "stands at this path; reading "
                                 "it could wait for ever. Remove it from the list of files.",
                                 /*of_record=*/true};
-const Register<ErrorCode> registered_not_regular(kNotRegular);
 
-constexpr ErrorCode kReadFailed{
+const ErrorCode kReadFailed{
     "HR0204", ErrorKind::kStorage, "read failed",
     "The operating system could not deliver the bytes, also when asked again after a pause. A disk "
     "or a network file system is failing: look at the kernel's log (dmesg). This is no fault of "
     "the "
     "data, so it is never counted as a bad record."};
-const Register<ErrorCode> registered_read_failed(kReadFailed);
 
-constexpr ErrorCode kEndedEarly{
+const ErrorCode kEndedEarly{
     "HR0205", ErrorKind::kData, "file ended early",
     "The file is shorter than it said, so it shrank while it was read: something is writing to the "
     "dataset. Let the writer finish (or write to a temporary name and rename), then read again."};
-const Register<ErrorCode> registered_ended_early(kEndedEarly);
 
-constexpr ErrorCode kTooLarge{
+const ErrorCode kTooLarge{
     "HR0206", ErrorKind::kResource, "file too large",
     "One record's file has more bytes than the cap, or than the machine can hold, so nothing was "
     "read. Pictures are far smaller; a container that ended up among the pictures is the usual "
     "cause."};
-const Register<ErrorCode> registered_too_large(kTooLarge);
 
-constexpr ErrorCode kTooManyOpen{
+const ErrorCode kTooManyOpen{
     "HR0207", ErrorKind::kStorage, "too many open files",
     "The process or the machine has reached its limit of open files. Headrace holds one file open "
     "for each reading thread; something else holds the rest. Raise the limit (ulimit -n)."};
-const Register<ErrorCode> registered_too_many_open(kTooManyOpen);
 
 bool may_pass(int error_number) {
   switch (error_number) {

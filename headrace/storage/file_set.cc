@@ -3,17 +3,15 @@
 
 #include <limits>
 
-#include "headrace/base/registry.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kChanged{
+const ErrorCode kChanged{
     "HR0208", ErrorKind::kData, "file changed while it was open",
     "A file of the dataset is no longer the one that was opened: its size, its time of "
     "modification or its place on the disk differ, so what is known of its records is no longer "
     "true. Let whatever writes it finish, then open the source again."};
-const Register<ErrorCode> registered_changed(kChanged);
 
 constexpr int64_t kClosing = std::numeric_limits<int64_t>::min() / 2;
 

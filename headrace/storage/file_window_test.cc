@@ -7,12 +7,11 @@
 #include <vector>
 
 #include "headrace/base/random.h"
-#include "headrace/base/registry.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kBroken{"HRTEST", ErrorKind::kStorage, "broken", "Only in this test."};
+const ErrorCode kBroken{"HRTEST", ErrorKind::kStorage, "broken", "Only in this test."};
 
 class FileWindows : public testing::Test {
  protected:

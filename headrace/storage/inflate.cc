@@ -11,25 +11,22 @@
 #include <string>
 #include <utility>
 
-#include "headrace/base/registry.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kDamaged{
+const ErrorCode kDamaged{
     "HR0422", ErrorKind::kData, "damaged compressed data",
     "The bytes are not what deflate (gzip, zlib, zip) writes: they were cut off or changed, or a "
     "checksum does not fit. Copy or download the file again; `gzip -t` or `unzip -t` tell whether "
     "other programs can read it."};
-const Register<ErrorCode> registered_damaged(kDamaged);
 
-constexpr ErrorCode kInflatesTooLarge{
+const ErrorCode kInflatesTooLarge{
     "HR0423", ErrorKind::kResource, "compressed data expands too far",
     "What is compressed here would take more memory than the cap, or far more than data of records "
     "ever does (a zip bomb). If the file is sound, decompress it once and open the result, which "
     "is "
     "then read record by record and not held in memory."};
-const Register<ErrorCode> registered_inflates_too_large(kInflatesTooLarge);
 
 constexpr size_t kFirstBlock = size_t{64} << 10, kBlock = size_t{1} << 20;
 constexpr uint64_t kFree = uint64_t{64} << 20;  // of output, whatever the ratio

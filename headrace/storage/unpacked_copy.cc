@@ -17,7 +17,6 @@
 
 #include "headrace/base/byte_stream.h"
 #include "headrace/base/mutex.h"
-#include "headrace/base/registry.h"
 #include "headrace/storage/about_copy.h"
 #include "headrace/storage/copy_eviction.h"
 #include "headrace/storage/file.h"
@@ -36,26 +35,23 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kNoCache{
+const ErrorCode kNoCache{
     "HR0209", ErrorKind::kConfig, "no place to unpack",
     "The file is packed (gzip, zlib, Zstandard) and can be read by position only after it was "
     "unpacked, which Headrace does once, into the user's cache folder; and there is none. Set "
     "HEADRACE_CACHE to a folder on a disk with room, or unpack the file and open the result."};
-const Register<ErrorCode> registered_no_cache(kNoCache);
 
-constexpr ErrorCode kNotWritten{
+const ErrorCode kNotWritten{
     "HR0210", ErrorKind::kStorage, "cannot unpack into the cache folder",
     "The unpacked copy of a packed file could not be written into the user's cache folder: the "
     "disk is full, HEADRACE_CACHE_LIMIT is reached by copies in use, or the folder may not be "
     "written. Make room, raise the limit, or set HEADRACE_CACHE to a folder on another disk. "
     "Copies (unpacked-*) that nobody uses go by themselves; they are made again when wanted."};
-const Register<ErrorCode> registered_not_written(kNotWritten);
 
-constexpr ErrorCode kCopyTooLarge{
+const ErrorCode kCopyTooLarge{
     "HR0212", ErrorKind::kResource, "packed file expands too far",
     "Unpacked, the file would have far more bytes than data of records ever has for its size (a "
     "\"zip bomb\"), or more than the cap. If it is sound, unpack it yourself and open the result."};
-const Register<ErrorCode> registered_copy_too_large(kCopyTooLarge);
 
 constexpr size_t kInBlock = size_t{1} << 20, kOutBlock = size_t{4} << 20;
 constexpr uint64_t kLookEvery = uint64_t{64} << 20;  // at the room that is left

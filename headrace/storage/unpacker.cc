@@ -10,25 +10,22 @@
 #include <string>
 #include <utility>
 
-#include "headrace/base/registry.h"
 #include "headrace/storage/inflate.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kDamagedStream{
+const ErrorCode kDamagedStream{
     "HR0211", ErrorKind::kData, "damaged packed file",
     "The file is packed (gzip, zlib, Zstandard), and from this place on its bytes make no sense: "
     "it was cut off or changed, or a checksum does not fit. What came out before is used. Copy or "
     "download the file again; `gzip -t` or `zstd -t` tell whether other programs can read it."};
-const Register<ErrorCode> registered_damaged_stream(kDamagedStream);
 
-constexpr ErrorCode kNotDone{
+const ErrorCode kNotDone{
     "HR0213", ErrorKind::kUnsupported, "packed in an unusual way",
     "The file was packed with a dictionary that is not part of it, or with a window of more than "
     "128 MiB (zstd --long=28 and above), which would take as much memory for every file. Unpack it "
     "once with the program that made it, and open the result."};
-const Register<ErrorCode> registered_not_done(kNotDone);
 
 Error not_done(std::string what) {
   return {.code = &kNotDone,

@@ -256,7 +256,7 @@ def engine_options(given: Mapping[str, Any], shard: Shard) -> dict[str, Any]:
         "threads": 0
         if given["threads"] is None
         else integer("threads", given["threads"], 1, INT32),
-        "host_workers": 0,
+        "python_workers": 0,
         "device": None,
         "patience": seconds("patience", given["patience"]),
         "memory_limit": 0

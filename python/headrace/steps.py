@@ -59,7 +59,7 @@ class Step:
     def __init__(
         self, name: str, inputs: list[str], call: Call, returns: Mapping[str, Any] | None = None
     ) -> None:
-        self.geometry = _core.HostGeometry.unknown  # what it does to the place of things
+        self.geometry = _core.PythonGeometry.unknown  # what it does to the place of things
         self.name = name
         self.inputs = inputs
         self.returns = [_declared(name, field, form) for field, form in (returns or {}).items()]
@@ -131,7 +131,7 @@ def wrap(
     """A callable as a step."""
     step = _wrapped(function, returns, fields)
     if fields:
-        step.geometry = _core.HostGeometry.alone
+        step.geometry = _core.PythonGeometry.alone
     step.home = str(getattr(function, "__module__", ""))
     step._made_from = (function, returns, fields)
     return step
@@ -172,7 +172,7 @@ class LibraryStep(Step):
         self.natively = library_steps.native_names(transform)
         self._transform = transform
         if library_steps.moves(transform):
-            self.geometry = _core.HostGeometry.moves
+            self.geometry = _core.PythonGeometry.moves
 
     def check(self, kinds: Kinds) -> None:
         library_steps.check(self._transform, kinds)

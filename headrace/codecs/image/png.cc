@@ -28,35 +28,31 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kCorrupt{
+const ErrorCode kCorrupt{
     "HR0330", ErrorKind::kData, "corrupt PNG",
     "libpng could not read the picture: a chunk is out of place or malformed, its checksum is "
     "wrong, "
     "or the compressed pixels are damaged. PNG has no way to go on after damage to its pixels. "
     "Restore the file, or let on_error= decide what happens to such records."};
-const Register<ErrorCode> registered_corrupt(kCorrupt);
 
-constexpr ErrorCode kTruncated{
+const ErrorCode kTruncated{
     "HR0331", ErrorKind::kData, "truncated PNG",
     "The file ends before the pixels that were asked for. Usual causes are an interrupted download "
     "or copy. Restore the file, or let on_error= decide what happens to such records."};
-const Register<ErrorCode> registered_truncated(kTruncated);
 
-constexpr ErrorCode kTooMuchMemory{
+const ErrorCode kTooMuchMemory{
     "HR0332", ErrorKind::kResource, "PNG needs too much memory",
     "libpng asked for more memory than a picture of this width may need, or the machine has none "
     "left. A valid file does not do the former."};
-const Register<ErrorCode> registered_too_much_memory(kTooMuchMemory);
 
-constexpr ErrorCode kWarned{
+const ErrorCode kWarned{
     "HR0333", ErrorKind::kData, "PNG with anomalies",
     "The picture decodes, but libpng warned about the file: a damaged extra chunk, a wrong "
     "checksum "
     "behind the last row, an index outside the palette. strict=True makes that an error; without "
     "it the warnings are counted and the pixels used."};
-const Register<ErrorCode> registered_warned(kWarned);
 
-constexpr ErrorCode kSixteenBit{
+const ErrorCode kSixteenBit{
     "HR0386", ErrorKind::kUnsupported, "grey picture of 16 bits",
     "Pictures are delivered with 8 bits a sample, and this one has 16: depths, medical scans, ids "
     "of objects. Pillow's convert() would make 255 of every value above it, so nothing is "
@@ -65,7 +61,6 @@ constexpr ErrorCode kSixteenBit{
     "files or in another container of arrays (uint16), or read them in a Python object that "
     "returns "
     "arrays under another name than image or mask."};
-const Register<ErrorCode> registered_sixteen_bit(kSixteenBit);
 
 constexpr std::string_view kSignature = "\x89PNG\r\n\x1a\n";
 

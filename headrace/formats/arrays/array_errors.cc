@@ -3,31 +3,26 @@
 
 #include <utility>
 
-#include "headrace/base/registry.h"
-
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kDamaged{
+const ErrorCode kDamaged{
     "HR0424", ErrorKind::kData, "damaged array file",
     "The file begins like one of its format (NumPy, IDX, CIFAR binary, safetensors), but its "
     "header "
     "or its size is not what the format says. Most often it was cut off while it was copied or "
     "written. Copy it again, or write it again with the library that it comes from."};
-const Register<ErrorCode> registered_damaged(kDamaged);
 
-constexpr ErrorCode kUnsupported{
+const ErrorCode kUnsupported{
     "HR0425", ErrorKind::kUnsupported, "array of a kind that is not read",
     "The file is sound, but its arrays are of a type or layout that no field can have: Python "
     "objects (which only pickle can load, and loading a pickle runs code), complex numbers, dates, "
     "nested structures. Convert it once; the message says how."};
-const Register<ErrorCode> registered_unsupported(kUnsupported);
 
-constexpr ErrorCode kSeveralParts{
+const ErrorCode kSeveralParts{
     "HR0432", ErrorKind::kConfig, "several parts of a dataset",
     "The folder holds a training set and a test set (or others), and opening them together would "
     "train on the test set. Name one of them: split=\"train\", or open its file."};
-const Register<ErrorCode> registered_several_parts(kSeveralParts);
 
 }  // namespace
 
@@ -36,6 +31,11 @@ Error damaged_array(const std::string& path, std::string what, int64_t offset, s
           .what = std::move(what),
           .where = {.file = path, .offset = offset},
           .hint = std::move(hint)};
+}
+
+Error damaged_array(const JsonReader& header, const std::string& path, std::string_view before) {
+  const Error error = header.error(kDamaged, path);
+  return damaged_array(path, std::string(before) + error.what, error.where.offset);
 }
 
 Error unsupported_array(const std::string& path, std::string what, std::string hint) {

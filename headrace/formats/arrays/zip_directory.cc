@@ -11,19 +11,17 @@
 #include <utility>
 
 #include "headrace/base/byte_stream.h"
-#include "headrace/base/registry.h"
 #include "headrace/storage/inflate.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kDamagedZip{
+const ErrorCode kDamagedZip{
     "HR0426", ErrorKind::kData, "damaged zip archive",
     "The archive's directory does not fit the file: it was cut off or changed, members overlap or "
     "have one name, or a checksum is wrong. Archives that are encrypted, in several parts, or "
     "packed in another way than stored and deflate are not read either. `unzip -t` says what other "
     "programs think of it; np.savez and np.savez_compressed write what is read here."};
-const Register<ErrorCode> registered_damaged_zip(kDamagedZip);
 
 constexpr uint32_t kEndMark = 0x06054b50, kEnd64Mark = 0x06064b50, kLocator64Mark = 0x07064b50;
 constexpr uint32_t kMemberMark = 0x02014b50, kLocalMark = 0x04034b50;

@@ -9,7 +9,7 @@
 #include "headrace/formats/arrays/array_errors.h"
 #include "headrace/formats/folder/folder_listing.h"
 #include "headrace/formats/format.h"
-#include "headrace/formats/host_formats.h"
+#include "headrace/formats/python_formats.h"
 #include "headrace/formats/shards/shard_files.h"
 #include "headrace/sources/named_files.h"
 #include "headrace/sources/wording.h"
@@ -44,8 +44,7 @@ std::string text_of_file(const std::string& path) {
 
 void check_json(const JsonReader& json, const std::string& path) {
   if (json.ok()) return;
-  const Error error = json.error(ErrorCode{}, path);
-  throw Exception(damaged_array(path, error.what, error.where.offset));
+  throw Exception(damaged_array(json, path, ""));
 }
 
 // state.json: {"_data_files": [{"filename": "data-00000-of-00002.arrow"}, ...],
@@ -110,7 +109,7 @@ std::vector<std::string> files_of(const std::string& path, const Arguments& argu
 }
 
 SourcePtr open_arrow(const std::string& path, const Arguments& arguments, const Progress&) {
-  return open_in_host("arrow", files_of(path, arguments), host_arguments(arguments));
+  return open_in_python("arrow", files_of(path, arguments), python_arguments(arguments));
 }
 
 const FormatRecord kArrow{.name = "arrow",
@@ -122,7 +121,7 @@ const FormatRecord kArrow{.name = "arrow",
                               "Columns are fields as with Parquet; names of classes come from the "
                               "dataset's features.",
                           .example = "hr.open(\"dataset/\", split=\"train\")",
-                          .params = {host_fields_param(),
+                          .params = {python_fields_param(),
                                      outside_param(),
                                      {.name = "split",
                                       .type = ParamType::kString,

@@ -19,13 +19,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr ErrorCode kCocoLacks{
+const ErrorCode kCocoLacks{
     "HR0436", ErrorKind::kConfig, "not there for these COCO annotations",
     "What was asked for does not belong to the annotations: their pictures lie in none of the "
     "places "
     "where they were looked for (images= names the folder), or the file has no outlines, keypoints "
     "or captions."};
-const Register<ErrorCode> registered_lacks(kCocoLacks);
 
 // Box conversions in the order and precision of torchvision.ops.box_convert.
 void convert_boxes(std::vector<float>& boxes, std::string_view form) {

@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "headrace/base/json_reader.h"
-#include "headrace/base/registry.h"
 #include "headrace/formats/coco/coco_rows.h"
 #include "headrace/sources/wording.h"
 
@@ -36,9 +35,6 @@ const ErrorCode kBadCocoRecord{
 
 namespace {
 
-const Register<ErrorCode> registered_malformed(kMalformedCoco);
-const Register<ErrorCode> registered_mismatch(kCocoMismatch);
-const Register<ErrorCode> registered_bad_record(kBadCocoRecord);
 
 constexpr size_t kLongestPath = 4096;
 

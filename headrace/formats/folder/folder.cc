@@ -27,33 +27,29 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kNotAFolder{
+const ErrorCode kNotAFolder{
     "HR0403", ErrorKind::kConfig, "not a folder",
     "The format 'folder' opens a folder of pictures, and this path is a file. Leave format= out to "
     "open the file by its content."};
-const Register<ErrorCode> registered_not_a_folder(kNotAFolder);
 
-constexpr ErrorCode kNoPictures{
+const ErrorCode kNoPictures{
     "HR0404", ErrorKind::kConfig, "no pictures",
     "There is no picture in the folder or below it. A picture is a file with a picture's suffix, "
     "or "
     "whose first bytes are a picture's; names that begin with a dot are left out. Check the path: "
     "it may be one level too high or too low, or not mounted."};
-const Register<ErrorCode> registered_no_pictures(kNoPictures);
 
-constexpr ErrorCode kEmptyClasses{
+const ErrorCode kEmptyClasses{
     "HR0407", ErrorKind::kConfig, "class without pictures",
     "A folder beside the class folders holds no picture. Counted as a class it would shift the "
     "numbers of those behind it. Remove it, name the classes that are meant in classes=, or say "
     "allow_empty=True to count it, as torchvision's ImageFolder does."};
-const Register<ErrorCode> registered_empty_classes(kEmptyClasses);
 
-constexpr ErrorCode kNoClassFolders{
+const ErrorCode kNoClassFolders{
     "HR0409", ErrorKind::kConfig, "no class folders",
     "classes= gives names to the folders in a folder, and this one has none with pictures. Leave "
     "classes= out for pictures without labels; labels that stand elsewhere come from a list file "
     "or from hr.records(image=..., label=...)."};
-const Register<ErrorCode> registered_no_class_folders(kNoClassFolders);
 
 // Looking a small folder through is quicker than it is worth a file in the cache.
 constexpr int64_t kFilesWorthKeeping = 4096;

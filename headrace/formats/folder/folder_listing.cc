@@ -24,12 +24,11 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kTooManyFolders{
+const ErrorCode kTooManyFolders{
     "HR0408", ErrorKind::kResource, "too many folders",
     "More than four million folders were found, or one folder on more than 256 paths. A few links "
     "to folders can multiply without end when each contains several links to the next. Remove "
     "them, or give the files in a list."};
-const Register<ErrorCode> registered_too_many_folders(kTooManyFolders);
 
 constexpr int64_t kMaxFolders = int64_t{1} << 22;
 constexpr int kMostPaths = 256;  // that links make to one folder

@@ -14,7 +14,7 @@
 #include "headrace/base/registry.h"
 #include "headrace/formats/format.h"
 #include "headrace/formats/hdf5/hdf5_input.h"
-#include "headrace/formats/host_formats.h"
+#include "headrace/formats/python_formats.h"
 #include "headrace/formats/shards/shard_files.h"
 #include "headrace/sources/classes.h"
 #include "headrace/sources/fingerprint.h"
@@ -313,7 +313,7 @@ SourcePtr open_hdf5(const std::string& path, const Arguments& arguments, const P
   std::map<std::string, ParamValue> given;
   if (fields) given["fields"] = *fields;
   if (!arguments.is_none("classes")) given["classes"] = arguments.texts("classes");
-  return open_in_host("hdf5", files, given);
+  return open_in_python("hdf5", files, given);
 }
 
 const FormatRecord kHdf5{

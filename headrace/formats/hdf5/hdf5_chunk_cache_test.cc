@@ -10,7 +10,7 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kBad{"HR0000", ErrorKind::kData, "bad chunk", ""};
+const ErrorCode kBad{"HR0000", ErrorKind::kData, "bad chunk", ""};
 
 class Hdf5ChunkCacheTest : public testing::Test {
  protected:

@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 
-#include "headrace/base/registry.h"
 #include "headrace/codecs/codec.h"
 #include "headrace/formats/arrays/array_names.h"
 #include "headrace/formats/hdf5/hdf5_global_heap.h"
@@ -15,7 +14,7 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kDoNotFit{"HR0492", ErrorKind::kConfig, "datasets do not fit",
+const ErrorCode kDoNotFit{"HR0492", ErrorKind::kConfig, "datasets do not fit",
                               "The fields of an HDF5 file are datasets whose "
                               "first dimension is the record, all of the same "
                               "length. By default all datasets of the length "
@@ -23,7 +22,6 @@ constexpr ErrorCode kDoNotFit{"HR0492", ErrorKind::kConfig, "datasets do not fit
                               "not clear, or not what is wanted, fields= names "
                               "them: fields=['image=/train/x', "
                               "'label=/train/y']."};
-const Register<ErrorCode> registered_do_not_fit(kDoNotFit);
 
 constexpr size_t kMostFields = 64;
 constexpr uint64_t kMostPictureBytes = uint64_t{1} << 26;  // looked at to see what a value is

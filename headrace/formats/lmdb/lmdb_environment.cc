@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "headrace/base/byte_stream.h"
-#include "headrace/base/registry.h"
 #include "headrace/sources/wording.h"
 
 // A meta page, behind the header of pages; all numbers are little-endian:
@@ -20,21 +19,19 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kNotSupported{
+const ErrorCode kNotSupported{
     "HR0480", ErrorKind::kUnsupported, "LMDB environment of another kind",
     "Environments are read that LMDB 0.9 wrote on a 64-bit little-endian machine (file version 1), "
     "with one value a key. Others (of 32-bit or big-endian machines, of LMDB 1.0, databases made "
     "with dupsort) can be copied into one with `mdb_dump` and `mdb_load`, or with a short loop in "
     "Python over the lmdb package."};
-const Register<ErrorCode> registered_not_supported(kNotSupported);
 
-constexpr ErrorCode kBadEnvironment{
+const ErrorCode kBadEnvironment{
     "HR0481", ErrorKind::kData, "damaged LMDB environment",
     "The file does not begin with two sound meta pages, as each LMDB environment does. It is no "
     "environment, was cut off, or is damaged; copy it again. Where only one of the two pages is "
     "damaged, recover=True opens the environment as the other one knows it, which may lack what "
     "the last transaction wrote."};
-const Register<ErrorCode> registered_bad_environment(kBadEnvironment);
 
 constexpr uint32_t kMagic = 0xBEEFC0DE;
 constexpr uint32_t kVersion = 1;

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstring>
 
-#include "headrace/base/registry.h"
 #include "headrace/base/utf8.h"
 #include "headrace/formats/lmdb/lmdb_pages.h"
 #include "headrace/sources/wording.h"
@@ -13,21 +12,19 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kBadPage{
+const ErrorCode kBadPage{
     "HR0482", ErrorKind::kData, "damaged page in an LMDB environment",
     "A page, or an entry of one, contradicts itself or the rest of the file: a number that leads "
     "outside the file, a page that is reached twice, a value that is longer than what holds it. "
     "What depends on it is one bad record, and on_error decides what happens; all else is read. "
     "Copy the environment again, or write it anew with mdb_copy -c where LMDB itself still reads "
     "it."};
-const Register<ErrorCode> registered_bad_page(kBadPage);
 
-constexpr ErrorCode kNoDatabase{
+const ErrorCode kNoDatabase{
     "HR0483", ErrorKind::kConfig, "no such database in an LMDB environment",
     "An environment holds one unnamed database and any number of named ones. database= chooses a "
     "named one; without it the unnamed one is read, or the only named one where nothing else is "
     "there."};
-const Register<ErrorCode> registered_no_database(kNoDatabase);
 
 constexpr size_t kMostNames = 1000;
 

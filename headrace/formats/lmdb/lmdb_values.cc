@@ -11,21 +11,19 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kOtherValues{
+const ErrorCode kOtherValues{
     "HR0484", ErrorKind::kConfig, "values of another kind",
     "The values of an LMDB database are read as pictures (JPEG, PNG), as Caffe's Datum or Caffe2's "
     "TensorProtos messages, or as plain bytes; values= names one. Pickles, which would run code "
     "that stands in the data, and msgpack values are not read: write the pictures' encoded bytes "
     "as values, or open the database in Python and give headrace.open an object with len() and "
     "[i]."};
-const Register<ErrorCode> registered_other_values(kOtherValues);
 
-constexpr ErrorCode kBadValue{
+const ErrorCode kBadValue{
     "HR0485", ErrorKind::kData, "bad value in an LMDB database",
     "A value is not what the others of its database are: its message is damaged, or its picture "
     "or tensor has another size or type than the first ones. The record is bad, the others are "
     "not affected; on_error decides what happens."};
-const Register<ErrorCode> registered_bad_value(kBadValue);
 
 bool begins(ValueBytes value, std::string_view text, size_t at = 0) {
   return value.size() >= at + text.size() &&

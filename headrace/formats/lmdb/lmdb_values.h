@@ -14,7 +14,6 @@
 #include <string_view>
 #include <vector>
 
-#include "headrace/base/registry.h"
 #include "headrace/formats/arrays/tensor_shapes.h"
 #include "headrace/sources/schema.h"
 

@@ -9,7 +9,6 @@
 #include <set>
 
 #include "headrace/base/json_reader.h"
-#include "headrace/base/registry.h"
 #include "headrace/base/text.h"
 #include "headrace/formats/folder/folder_listing.h"
 #include "headrace/sources/wording.h"
@@ -30,14 +29,11 @@ const ErrorCode kBadManifestValue{
 
 namespace {
 
-constexpr ErrorCode kManifestColumns{"HR0439", ErrorKind::kConfig,
+const ErrorCode kManifestColumns{"HR0439", ErrorKind::kConfig,
                                      "columns of a manifest do not fit",
                                      "image=, label= and fields= name columns of the manifest by "
                                      "its header. Each becomes a field, so "
                                      "two may not end up with one name."};
-const Register<ErrorCode> registered_manifest(kBadManifest);
-const Register<ErrorCode> registered_value(kBadManifestValue);
-const Register<ErrorCode> registered_columns(kManifestColumns);
 
 constexpr size_t kLongestPath = 4096;
 

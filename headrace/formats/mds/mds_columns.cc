@@ -6,19 +6,17 @@
 #include <cstring>
 
 #include "headrace/base/parameters.h"
-#include "headrace/base/registry.h"
 #include "headrace/sources/field_names.h"
 #include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kBadSample{
+const ErrorCode kBadSample{
     "HR0488", ErrorKind::kData, "damaged MDS shard",
     "A shard contradicts itself or index.json: its table of samples, the lengths in a sample, or a "
     "value that is not of its column's encoding. Only the samples concerned are bad, and on_error "
     "decides what happens. Copy the shard again."};
-const Register<ErrorCode> registered_bad_sample(kBadSample);
 
 // A column's name as a field's: an identifier that is not taken.
 std::string field_name(const std::string& column, FieldNames& taken) {

@@ -103,17 +103,17 @@ class Packing {
     return out;
   }
 
-  // The host's lock is taken by one thread: several would only wait for each other.
+  // Python's lock is taken by one thread: several would only wait for each other.
   void read(int64_t index, RecordData& data) {
-    if (!input_.reads_in_host()) return input_.read(index, data);
-    MutexLock lock(host_);
+    if (!input_.reads_in_python()) return input_.read(index, data);
+    MutexLock lock(python_);
     input_.read(index, data);
   }
 
   const PackInput input_;
   const PackOptions options_;
   int threads_ = 1;
-  Mutex host_;
+  Mutex python_;
 };
 
 }  // namespace

@@ -6,39 +6,34 @@
 #include <new>
 
 #include "headrace/base/byte_stream.h"
-#include "headrace/base/registry.h"
 #include "headrace/sources/wording.h"
 #include "headrace/storage/crc32c.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kCutOff{
+const ErrorCode kCutOff{
     "HR0442", ErrorKind::kData, "pack cut off",
     "The pack does not end as one: its copy was interrupted, or it was not packed to its end. Copy "
     "it again, or run the same pack command again, which goes on where it stopped. The records of "
     "its whole pages can be read with recover=True (--recover), which says what is missing."};
-const Register<ErrorCode> registered_cut_off(kCutOff);
 
-constexpr ErrorCode kDamagedIndex{
+const ErrorCode kDamagedIndex{
     "HR0443", ErrorKind::kData, "damaged pack index",
     "The index at the end of the pack does not fit to itself or to the file, so records cannot be "
     "found by it. Copy the pack again. With recover=True (--recover) the records are found by "
     "their pages, without the index."};
-const Register<ErrorCode> registered_damaged_index(kDamagedIndex);
 
-constexpr ErrorCode kDamagedRecord{
+const ErrorCode kDamagedRecord{
     "HR0444", ErrorKind::kData, "damaged record in a pack",
     "The bytes of this record are not those that were packed: their checksum differs. A disk, a "
     "copy or a cable changed them. The other records are not concerned. `headrace scan` lists all "
     "that are damaged; copy the pack again, or pack the dataset again."};
-const Register<ErrorCode> registered_damaged_record(kDamagedRecord);
 
-constexpr ErrorCode kTooLarge{
+const ErrorCode kTooLarge{
     "HR0453", ErrorKind::kResource, "record too large",
     "One record of the pack has more bytes than memory_limit leaves for a record, or than the "
     "machine has. Raise memory_limit, or leave the record out."};
-const Register<ErrorCode> registered_too_large(kTooLarge);
 
 constexpr std::string_view kRecoverHint =
     "copy it again, or open what is there with recover=True (--recover)";

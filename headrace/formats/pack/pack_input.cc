@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "headrace/base/registry.h"
 #include "headrace/sources/classes.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/wording.h"
@@ -12,12 +11,11 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kDoNotFit{
+const ErrorCode kDoNotFit{
     "HR0449", ErrorKind::kConfig, "sources cannot be packed together",
     "A pack has one set of fields and one list of classes. Sources that are packed together need "
     "fields of the same names, kinds, dtypes and shapes, and equal lists of classes (or sorted "
     "ones, which are joined). Pack them one by one, or open them with the same classes=."};
-const Register<ErrorCode> registered_do_not_fit(kDoNotFit);
 
 // Absolute, without "." and "..": what a key of a file is compared by.
 std::string plain_path(const std::string& path) {
@@ -128,9 +126,9 @@ uint64_t PackInput::fingerprint() const {
   return print.value();
 }
 
-bool PackInput::reads_in_host() const {
+bool PackInput::reads_in_python() const {
   return std::any_of(sources_.begin(), sources_.end(), [](const SourcePtr& source) {
-    return source->read_style() == ReadStyle::kHost;
+    return source->read_style() == ReadStyle::kPython;
   });
 }
 

@@ -22,8 +22,8 @@ class PackInput {
   // Those of all sources: the same list, or sorted lists joined and sorted.
   const std::vector<std::string>& classes() const { return classes_; }
   uint64_t fingerprint() const;
-  // Whether reading takes the host's lock, so that threads would only wait for each other.
-  bool reads_in_host() const;
+  // Whether reading takes Python's lock, so that threads would only wait for each other.
+  bool reads_in_python() const;
 
   // One record with all fields; labels are numbers of classes().
   void read(int64_t index, RecordData& out) const;

@@ -6,24 +6,21 @@
 #include <optional>
 
 #include "headrace/base/byte_stream.h"
-#include "headrace/base/registry.h"
 #include "headrace/sources/field_names.h"
 #include "headrace/storage/crc32c.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kNoPack{
+const ErrorCode kNoPack{
     "HR0440", ErrorKind::kData, "not a pack",
     "The file does not begin as a pack, or its first bytes are damaged. Check that it is the right "
     "file and that it was copied in binary form; pack the dataset again if it is damaged."};
-const Register<ErrorCode> registered_no_pack(kNoPack);
 
-constexpr ErrorCode kNewer{
+const ErrorCode kNewer{
     "HR0441", ErrorKind::kUnsupported, "pack needs a newer Headrace",
     "The pack was written by a later version and uses something that this one cannot read. Use "
     "that version or a later one, or pack the dataset again with this one."};
-const Register<ErrorCode> registered_newer(kNewer);
 
 static_assert(static_cast<int>(FieldKind::kImage) == 0 && static_cast<int>(FieldKind::kMasks) == 8,
               "kinds stand in packs by number");

@@ -12,7 +12,6 @@
 #include <system_error>
 #include <utility>
 
-#include "headrace/base/registry.h"
 #include "headrace/base/text.h"
 #include "headrace/formats/folder/folder_listing.h"
 #include "headrace/formats/pack/pack_writer.h"
@@ -24,19 +23,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr ErrorCode kLeadsOut{
+const ErrorCode kLeadsOut{
     "HR0450", ErrorKind::kData, "name leads out of the folder",
     "Unpacking writes below one folder only. A key in the pack is an absolute path, or has '..' in "
     "it, or a link stands where a folder has to be, so a file would come to lie elsewhere. Nothing "
     "was written there. Do not trust where the pack came from; its records can still be read with "
     "hr.open()."};
-const Register<ErrorCode> registered_leads_out(kLeadsOut);
 
-constexpr ErrorCode kOtherFile{
+const ErrorCode kOtherFile{
     "HR0451", ErrorKind::kConfig, "another file stands there",
     "Unpacking does not replace a file that has other bytes, unless that is asked for. Unpack into "
     "an empty folder, or say overwrite=True (--force)."};
-const Register<ErrorCode> registered_other_file(kOtherFile);
 
 constexpr std::string_view kTemporary = ".headrace-unpack-";
 

@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <system_error>
 
-#include "headrace/base/registry.h"
 #include "headrace/base/text.h"
 #include "headrace/formats/folder/folder_listing.h"
 #include "headrace/formats/pack/pack_summary.h"
@@ -21,19 +20,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr ErrorCode kExists{
+const ErrorCode kExists{
     "HR0446", ErrorKind::kConfig, "something stands there already",
     "A pack is not written over what stands at its path unless that is asked for, and then only "
     "over another pack, in whose folder nothing else lies. Choose another name, or say "
     "overwrite=True (--force)."};
-const Register<ErrorCode> registered_exists(kExists);
 
-constexpr ErrorCode kNotMoved{
+const ErrorCode kNotMoved{
     "HR0457", ErrorKind::kStorage, "could not put the pack into its place",
     "The pack was written whole under the name that ends in .partial, but could not be renamed, or "
     "an old one could not be removed. Look at the permissions of the folder, then run the same "
     "command again."};
-const Register<ErrorCode> registered_not_moved(kNotMoved);
 
 [[noreturn]] void not_moved(const std::string& path, int error_number) {
   throw Exception({.code = &kNotMoved,

@@ -17,24 +17,21 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kShards{
+const ErrorCode kShards{
     "HR0445", ErrorKind::kData, "shards do not belong together",
     "A pack of several shards is a folder with all of them, and one is missing or is of another "
     "pack. Copy the whole folder again. With recover=True (--recover) the shards before the gap "
     "are opened; a single shard's file can be opened by its own path."};
-const Register<ErrorCode> registered_shards(kShards);
 
-constexpr ErrorCode kLargeRecord{
+const ErrorCode kLargeRecord{
     "HR0455", ErrorKind::kResource, "record too large for the memory limit",
     "One record of the pack has more bytes than memory_limit leaves for a record. Raise "
     "memory_limit, or leave the record out."};
-const Register<ErrorCode> registered_large_record(kLargeRecord);
 
-constexpr ErrorCode kBadShape{
+const ErrorCode kBadShape{
     "HR0456", ErrorKind::kData, "damaged shape in a pack",
     "The shape that stands behind a record's elements does not fit them. The pack was written by "
     "a program that does not follow its format; pack the dataset again."};
-const Register<ErrorCode> registered_bad_shape(kBadShape);
 
 bool is_pack_file(const std::string& path) {
   return is_file(path) && file_begins_with(path, kPackMagic);

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "headrace/base/byte_stream.h"
-#include "headrace/base/registry.h"
 #include "headrace/sources/wording.h"
 #include "headrace/storage/crc32c.h"
 
@@ -12,11 +11,10 @@ namespace headrace {
 
 namespace {
 
-constexpr ErrorCode kWrongValue{
+const ErrorCode kWrongValue{
     "HR0454", ErrorKind::kData, "value does not fit its field",
     "A source delivered a value whose size is not that of the field's dtype and shape, or one of "
     "more than 4 GiB, which a pack cannot hold. Look at the record: src[i]."};
-const Register<ErrorCode> registered_wrong_value(kWrongValue);
 
 constexpr std::string_view kUnusable = "unusable: ";
 

@@ -10,7 +10,6 @@
 #include <string>
 
 #include "headrace/base/cores.h"
-#include "headrace/base/registry.h"
 #include "headrace/codecs/codec.h"
 #include "headrace/formats/pack/pack_manifest.h"
 #include "headrace/formats/pack/pack_output.h"
@@ -21,12 +20,11 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kOtherBytes{
+const ErrorCode kOtherBytes{
     "HR0452", ErrorKind::kData, "record cannot be given back",
     "The packed form of this record does not lead back to the bytes that were packed: it is "
     "damaged, or was written by a program that does not follow the format. The other records are "
     "not concerned. `headrace scan` lists all that are damaged."};
-const Register<ErrorCode> registered_other_bytes(kOtherBytes);
 
 constexpr size_t kUnpackWaitingBytes = size_t{16} << 20;
 constexpr std::string_view kManifest = "labels.jsonl";

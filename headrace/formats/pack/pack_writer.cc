@@ -11,25 +11,22 @@
 #include <system_error>
 
 #include "headrace/base/byte_stream.h"
-#include "headrace/base/registry.h"
 #include "headrace/formats/pack/pack_file.h"
 #include "headrace/storage/crc32c.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kNotWritten{
+const ErrorCode kNotWritten{
     "HR0447", ErrorKind::kStorage, "could not write",
     "The operating system refused to write a file: the disk is full, the folder does not exist or "
     "belongs to somebody else, or the disk fails. What was packed so far stays under the name that "
     "ends in .partial: the same command goes on from there once the cause is gone."};
-const Register<ErrorCode> registered_not_written(kNotWritten);
 
-constexpr ErrorCode kBusy{
+const ErrorCode kBusy{
     "HR0448", ErrorKind::kConfig, "pack is being written",
     "Another process is writing this pack at the moment. Wait for it, end it, or write to another "
     "name."};
-const Register<ErrorCode> registered_busy(kBusy);
 
 }  // namespace
 

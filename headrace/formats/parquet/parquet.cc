@@ -2,7 +2,7 @@
 // Parquet files, which pyarrow reads.
 #include "headrace/base/registry.h"
 #include "headrace/formats/format.h"
-#include "headrace/formats/host_formats.h"
+#include "headrace/formats/python_formats.h"
 #include "headrace/formats/shards/shard_files.h"
 #include "headrace/sources/named_files.h"
 #include "headrace/storage/file.h"
@@ -18,9 +18,9 @@ bool is_parquet(const std::string& path) {
 }
 
 SourcePtr open_parquet(const std::string& path, const Arguments& arguments, const Progress&) {
-  std::map<std::string, ParamValue> given = host_arguments(arguments);
+  std::map<std::string, ParamValue> given = python_arguments(arguments);
   given["memory"] = arguments.integer("memory");
-  return open_in_host("parquet", shard_files(path, kParquetSuffixes), given);
+  return open_in_python("parquet", shard_files(path, kParquetSuffixes), given);
 }
 
 const FormatRecord kParquet{
@@ -34,7 +34,7 @@ const FormatRecord kParquet{
         "decoded once and "
         "held; of larger sets row groups are decoded when they are wanted.",
     .example = "hr.open(\"train.parquet\", fields=[\"image\", \"label\"])",
-    .params = {host_fields_param(),
+    .params = {python_fields_param(),
                outside_param(),
                {.name = "memory",
                 .type = ParamType::kInt,

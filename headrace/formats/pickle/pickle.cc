@@ -18,13 +18,12 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kPickle{
+const ErrorCode kPickle{
     "HR0429", ErrorKind::kUnsupported, "pickles are not opened",
     "A pickle is a program that rebuilds Python objects; loading one runs whatever its author put "
     "into it, and no check tells a sound one from a harmful one. So Headrace never loads any. "
     "Convert a file that you trust once, into arrays (.npz, safetensors) or pictures in a folder; "
     "the message shows how. torch.load(..., weights_only=True) refuses most of what is harmful."};
-const Register<ErrorCode> registered_pickle(kPickle);
 
 enum class Kind { kNone, kTorch, kPickle, kJoblib, kCifar };
 

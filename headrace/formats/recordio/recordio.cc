@@ -18,19 +18,17 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kNothingToRead{
+const ErrorCode kNothingToRead{
     "HR0478", ErrorKind::kConfig, "nothing to read in a RecordIO",
     "The RecordIO files have no record that could be read, so that nothing says what they hold. "
     "Check the path; copy or make the files again."};
-const Register<ErrorCode> registered_nothing_to_read(kNothingToRead);
 
-constexpr ErrorCode kBadIndex{
+const ErrorCode kBadIndex{
     "HR0479", ErrorKind::kConfig, "index of a RecordIO",
     "index= names files that are not the indexes of these RecordIO files, or another number of "
     "them. An index has a line \"key<tab>offset\" for each record, as MXNet's im2rec and rec2idx "
     "write it, and there is one for each file, in the same order. Without index= one beside the "
     "file is used where it fits, and none is needed."};
-const Register<ErrorCode> registered_bad_index(kBadIndex);
 
 const std::vector<std::string_view> kSuffixes = {".rec"};
 constexpr size_t kLookedAt = 64;  // records

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <map>
 
-#include "headrace/base/registry.h"
 #include "headrace/kernels/dispatch.h"
 #include "headrace/sources/wording.h"
 #include "headrace/storage/file_window.h"
@@ -15,13 +14,12 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kBadFrame{
+const ErrorCode kBadFrame{
     "HR0476", ErrorKind::kData, "damaged RecordIO",
     "A record in a RecordIO file does not begin with the magic number, has parts in an impossible "
     "order, or a length that is not its own. The format has no checksums, but the magic number "
     "stands nowhere else: what lies before its next occurrence that begins a record is one bad "
     "record, and reading goes on there. Copy or make the file again."};
-const Register<ErrorCode> registered_bad_frame(kBadFrame);
 
 constexpr uint64_t kReportEvery = uint64_t{4} << 20;
 // Bytes looked through at once for the magic number: few at first, as it is mostly near.

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "headrace/base/byte_stream.h"
-#include "headrace/base/registry.h"
 #include "headrace/formats/recordio/recordio_frames.h"
 #include "headrace/formats/shards/extent_column.h"
 #include "headrace/sources/wording.h"
@@ -14,14 +13,13 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kBadHeader{
+const ErrorCode kBadHeader{
     "HR0477", ErrorKind::kData, "damaged record in a RecordIO",
     "The header of a record (MXNet's IRHeader) says that there are more labels than the record has "
     "bytes, or the label is not of the kind that the other records have: not a whole number, or "
     "another count than label_shape=. label_dtype=\"float32\" takes any single number; "
     "header=False "
     "reads records that have no such header."};
-const Register<ErrorCode> registered_bad_header(kBadHeader);
 
 enum : size_t { kContentField, kLabelField };
 enum : size_t { kFrame, kJoined, kLabel };  // of a record's own buffers

@@ -168,10 +168,7 @@ std::vector<Tensor> read_header(const File& file, uint64_t bytes) {
     }
   }
   json.end();
-  if (!json.ok()) {
-    const Error error = json.error(ErrorCode{}, file.path());
-    throw Exception(damaged_array(file.path(), "its header: " + error.what, error.where.offset));
-  }
+  if (!json.ok()) throw Exception(damaged_array(json, file.path(), "its header: "));
   check_places(tensors, file.size() - 8 - bytes, file.path());
   return tensors;
 }

@@ -8,13 +8,12 @@
 #include <cstring>
 #include <filesystem>
 
-#include "headrace/base/registry.h"
 #include "headrace/storage/temporary_folder.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kBadValue{"HRTEST", ErrorKind::kData, "bad value", "Only in this test."};
+const ErrorCode kBadValue{"HRTEST", ErrorKind::kData, "bad value", "Only in this test."};
 
 // Two files of numbers: record i holds 7 * i.
 class ExtentColumnTest : public testing::Test {

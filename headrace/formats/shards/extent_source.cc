@@ -14,18 +14,16 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kTooLarge{
+const ErrorCode kTooLarge{
     "HR0411", ErrorKind::kResource, "record too large",
     "One record of a container has more bytes than memory_limit leaves for a record, or than there "
     "is memory. Raise memory_limit, or leave the record out with on_error=\"skip\" or "
     "\"substitute\"."};
-const Register<ErrorCode> registered_too_large(kTooLarge);
 
-constexpr ErrorCode kUnknownDamage{
+const ErrorCode kUnknownDamage{
     "HR0412", ErrorKind::kData, "damaged container",
     "A part of the container could not be read when its records were looked for. `headrace scan` "
     "lists all such places; copy or make the file again."};
-const Register<ErrorCode> registered_unknown_damage(kUnknownDamage);
 
 constexpr uint64_t kBlockBytes = uint64_t{8} << 20;  // a block of shuffle="blocks"
 constexpr size_t kMostTogether = 64;                 // records that one call reads

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <filesystem>
 
-#include "headrace/base/registry.h"
 #include "headrace/storage/temporary_folder.h"
 
 namespace headrace {
@@ -16,8 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr ErrorCode kCutOff{"HRTEST", ErrorKind::kData, "cut off", "Only in this test."};
-const Register<ErrorCode> registered_cut_off(kCutOff);
+const ErrorCode kCutOff{"HRTEST", ErrorKind::kData, "cut off", "Only in this test."};
 
 Result<void> scan(const File& file, ContainerIndex& out,
                   const std::function<void(uint64_t)>& passed) {

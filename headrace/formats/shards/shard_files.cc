@@ -10,7 +10,6 @@
 #include <functional>
 #include <optional>
 
-#include "headrace/base/registry.h"
 #include "headrace/base/text.h"
 #include "headrace/sources/wording.h"
 #include "headrace/storage/file.h"
@@ -19,13 +18,12 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kBadPattern{
+const ErrorCode kBadPattern{
     "HR0413", ErrorKind::kConfig, "bad pattern of files",
     "A pattern names several files: braces with a range or a list (train-{0000..0146}.tar, "
     "{a,b}.tar), or the shell's wildcards (*, ?, [0-9]). A range may give at most a million names, "
     "and every brace must be closed. A pattern without any file is an error, as a file that is "
     "missing from a range is."};
-const Register<ErrorCode> registered_bad_pattern(kBadPattern);
 
 constexpr size_t kMostNames = 1'000'000;
 

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "headrace/base/parameters.h"
-#include "headrace/base/registry.h"
 #include "headrace/base/utf8.h"
 #include "headrace/sources/field_names.h"
 #include "headrace/sources/wording.h"
@@ -15,7 +14,7 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kBadFields{
+const ErrorCode kBadFields{
     "HR0474", ErrorKind::kConfig, "fields of a TFRecord",
     "A field of a TFRecord is written \"NAME=FEATURE\", or \"NAME=FEATURE:TYPE[SHAPE]\" where it "
     "is "
@@ -23,7 +22,6 @@ constexpr ErrorCode kBadFields{
     "for lists of numbers, any for bytes that hold an array), and the first size of a shape may be "
     "-1. What a feature is stands in its records; lists of several byte strings, and features "
     "whose type differs from record to record, cannot be a field."};
-const Register<ErrorCode> registered_bad_fields(kBadFields);
 
 constexpr int64_t kMostElements = int64_t{1} << 40;
 

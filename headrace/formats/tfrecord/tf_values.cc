@@ -3,27 +3,24 @@
 
 #include <string>
 
-#include "headrace/base/registry.h"
 #include "headrace/base/utf8.h"
 #include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kNotAnExample{
+const ErrorCode kNotAnExample{
     "HR0472", ErrorKind::kData, "not a tf.train.Example",
     "The data of a TFRecord is no protobuf message of the type tf.train.Example or "
     "tf.train.SequenceExample, though its checksum is right: something else was written, or by a "
     "program with an error. Records that are no Examples at all are read with content=\"bytes\"."};
-const Register<ErrorCode> registered_not_an_example(kNotAnExample);
 
-constexpr ErrorCode kBadFeature{
+const ErrorCode kBadFeature{
     "HR0473", ErrorKind::kData, "feature missing or different",
     "A record does not have a feature that is a field, or has it with another type or another "
     "number of values than the field. What fields are was guessed from some of the records, unless "
     "fields= says it: fields=[\"NAME=FEATURE:TYPE[-1]\"] allows any number of values, "
     "missing=\"empty\" gives empty text and bytes, and fields= can leave the feature out."};
-const Register<ErrorCode> registered_bad_feature(kBadFeature);
 
 class Converter {
  public:

@@ -19,13 +19,12 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kNothingToRead{
+const ErrorCode kNothingToRead{
     "HR0475", ErrorKind::kConfig, "nothing to read in a TFRecord",
     "The TFRecord files have no record that could be read, so that nothing says what fields there "
     "are, or index= names files that are not of these TFRecords. An index file has a line \"offset "
     "size\" for each record, as NVIDIA's tfrecord2idx writes it, and there is one for each file, "
     "in the same order. Without index= the files are looked through once."};
-const Register<ErrorCode> registered_nothing_to_read(kNothingToRead);
 
 const std::vector<std::string_view> kSuffixes = {".tfrecord",    ".tfrecords",    ".tfrec",
                                                  ".tfrecord.gz", ".tfrecords.gz", ".tfrec.gz"};

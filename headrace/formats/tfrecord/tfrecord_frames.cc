@@ -6,7 +6,6 @@
 #include <cstring>
 #include <vector>
 
-#include "headrace/base/registry.h"
 #include "headrace/sources/wording.h"
 #include "headrace/storage/crc32c.h"
 #include "headrace/storage/file_window.h"
@@ -14,19 +13,17 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kBadFrame{
+const ErrorCode kBadFrame{
     "HR0470", ErrorKind::kData, "damaged TFRecord",
     "The length of a record in a TFRecord file does not have its checksum, or goes beyond the end "
     "of the file. Where the next record begins cannot be known, so the rest of that file counts as "
     "one bad record; those before it, and other files, are read. Files that were cut off while "
     "they were copied look like this: copy or make the file again."};
-const Register<ErrorCode> registered_bad_frame(kBadFrame);
 
-constexpr ErrorCode kBadChecksum{
+const ErrorCode kBadChecksum{
     "HR0471", ErrorKind::kData, "damaged record in a TFRecord",
     "The data of a record does not have its checksum (CRC-32C): its bytes were changed after they "
     "were written. Only this record is lost. verify=False reads it as it is."};
-const Register<ErrorCode> registered_bad_checksum(kBadChecksum);
 
 constexpr uint64_t kReportEvery = uint64_t{4} << 20;
 constexpr size_t kFramesLookedAt = 64;

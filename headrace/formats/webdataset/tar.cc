@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cstring>
 
-#include "headrace/base/registry.h"
 
 // POSIX.1-2001, "pax Interchange Format" and "ustar Interchange Format"; GNU tar's manual, "Basic
 // Tar Format". Offsets of a header's parts: name 0, size 124, checksum 148, type 156, magic 257,
@@ -14,20 +13,18 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kDamaged{
+const ErrorCode kDamaged{
     "HR0464", ErrorKind::kData, "damaged tar archive",
     "A header of the archive makes no sense, or a member is longer than what is left of the file: "
     "it was cut off or changed, or a writer was killed. Members before that place are used; what "
     "follows is one bad record. Copy or make the archive again; `tar tf` tells whether other "
     "programs can read it."};
-const Register<ErrorCode> registered_damaged(kDamaged);
 
-constexpr ErrorCode kNotRead{
+const ErrorCode kNotRead{
     "HR0465", ErrorKind::kUnsupported, "part of tar that is not read",
     "The archive uses something that datasets have no use for: files that are stored without their "
     "holes (tar --sparse), or names and sizes for all members that follow (a global PAX header). "
     "Write the archive without it, for example with `tar --format=ustar` or Python's tarfile."};
-const Register<ErrorCode> registered_not_read(kNotRead);
 
 constexpr uint64_t kLongestExtension = uint64_t{1} << 20;
 constexpr size_t kSmallRead = 4096, kLargeRead = size_t{256} << 10;

@@ -5,7 +5,6 @@
 #include <array>
 #include <optional>
 
-#include "headrace/base/registry.h"
 #include "headrace/base/text.h"
 #include "headrace/formats/folder/folder_listing.h"
 #include "headrace/sources/wording.h"
@@ -13,14 +12,13 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kBadField{
+const ErrorCode kBadField{
     "HR0467", ErrorKind::kConfig, "bad field of a WebDataset",
     "fields= lists components by their extensions, alternatives separated by a semicolon, with a "
     "name before it or without: fields=[\"image=jpg;png\", \"label=cls\"]. json_fields= names "
     "members of the JSON component and their types (int64, float32, float64, text): "
     "json_fields=[\"width:int64\", \"year=meta.date.year:int64\"]. Pickles (.pyd, .pkl, .pickle, "
     ".pth) can run any program when they are read, so they are no fields."};
-const Register<ErrorCode> registered_bad_field(kBadField);
 
 constexpr std::array<std::string_view, 7> kPickles = {"pyd", "pkl",  "pickle", "pth",
                                                       "pt",  "ckpt", "joblib"};

@@ -7,7 +7,6 @@
 #include <charconv>
 #include <set>
 
-#include "headrace/base/registry.h"
 #include "headrace/base/text.h"
 #include "headrace/formats/folder/folder_listing.h"
 #include "headrace/formats/shards/shard_files.h"
@@ -17,13 +16,12 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kUnfitIndex{
+const ErrorCode kUnfitIndex{
     "HR0459", ErrorKind::kConfig, "index of another archive",
     "index= names files that are not the indexes of these archives, as NVIDIA's wds2idx writes "
     "them: one for each archive, in the same order, made after the archive was changed last. "
     "Without index= those that lie beside the archives are used where they fit, and other archives "
     "are looked through once."};
-const Register<ErrorCode> registered_unfit_index(kUnfitIndex);
 
 constexpr uint64_t kReportEvery = uint64_t{4} << 20;
 constexpr uint64_t kSamplesLookedAt = 64;

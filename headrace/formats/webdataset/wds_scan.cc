@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "headrace/base/registry.h"
 
 namespace headrace {
 namespace {

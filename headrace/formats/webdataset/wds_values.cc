@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "headrace/base/json_reader.h"
-#include "headrace/base/registry.h"
 #include "headrace/base/text.h"
 #include "headrace/formats/numpy/npy_array.h"
 #include "headrace/formats/numpy/npy_header.h"
@@ -17,14 +16,13 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kBadSample{
+const ErrorCode kBadSample{
     "HR0466", ErrorKind::kData, "bad sample",
     "A sample of a WebDataset lacks a component that is a field, has it twice, or has one that is "
     "not what its extension says (cls: an integer or the name of a class; txt and json: UTF-8; "
     "npy: "
     "an array of numbers). missing=\"skip\" leaves samples out that lack a component; fields= says "
     "which components are fields."};
-const Register<ErrorCode> registered_bad_sample(kBadSample);
 
 std::string_view text_of(std::span<const uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};

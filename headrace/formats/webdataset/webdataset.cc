@@ -19,17 +19,15 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kNoSamples{"HR0468", ErrorKind::kConfig, "no samples",
+const ErrorCode kNoSamples{"HR0468", ErrorKind::kConfig, "no samples",
                                "The archive holds no sample: no file whose name has an extension. "
                                "Names that begin with a dot, "
                                "links and folders are left out. Look into it with `tar tf`."};
-const Register<ErrorCode> registered_no_samples(kNoSamples);
 
-constexpr ErrorCode kOtherPacking{
+const ErrorCode kOtherPacking{
     "HR0469", ErrorKind::kUnsupported, "tar packed with xz, bzip2 or lz4",
     "Archives are read as they are, or packed with gzip or Zstandard. Unpack this one (xz -d, "
     "bzip2 -d, lz4 -d), or pack it with zstd; pictures do not get smaller by packing."};
-const Register<ErrorCode> registered_other_packing(kOtherPacking);
 
 const std::vector<std::string_view> kSuffixes = {".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst"};
 const std::vector<std::string_view> kOtherSuffixes = {".tar.xz", ".txz",     ".tar.bz2", ".tbz2",

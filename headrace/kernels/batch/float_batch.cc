@@ -5,18 +5,16 @@
 #include <string>
 
 #include "headrace/base/error.h"
-#include "headrace/base/registry.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kBadMap{"HR0864", ErrorKind::kConfig,
+const ErrorCode kBadMap{"HR0864", ErrorKind::kConfig,
                             "a map of floats that a batch kernel cannot do",
                             "On a device, pictures of float32, float16 or "
                             "bfloat16 are cast among these and normalized, in "
                             "at most four steps, by a mean and a standard "
                             "deviation a channel, none of which is zero."};
-const Register<ErrorCode> registered_bad_map(kBadMap);
 
 void check_dtype(DType dtype) {
   if (dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16) return;

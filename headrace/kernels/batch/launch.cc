@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/kernels/batch/launch.h"
 
-#include "headrace/base/registry.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kRefused{
+const ErrorCode kRefused{
     "HR0860", ErrorKind::kResource, "CUDA refused a kernel",
     "A kernel could not be put on its stream. Where CUDA names another cause "
     "than the kernel (an "
@@ -16,16 +15,14 @@ constexpr ErrorCode kRefused{
     "was the first. `no "
     "kernel image` means a GPU older than those that the library is built "
     "for."};
-const Register<ErrorCode> registered_refused(kRefused);
 
-constexpr ErrorCode kNoKernels{
+const ErrorCode kNoKernels{
     "HR0861", ErrorKind::kUnsupported, "built without CUDA",
     "This build of the library has no kernels for GPUs, because no nvcc was "
     "found when it was made "
     "(HEADRACE_CUDA=ON makes that an error). Everything else works; "
     "device=\"cpu\" runs the same "
     "kernels on the CPU."};
-const Register<ErrorCode> registered_no_kernels(kNoKernels);
 
 }  // namespace
 

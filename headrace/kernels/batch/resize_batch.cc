@@ -7,18 +7,16 @@
 #include <tuple>
 
 #include "headrace/base/error.h"
-#include "headrace/base/registry.h"
 #include "headrace/kernels/resample.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kBadSize{
+const ErrorCode kBadSize{
     "HR0863", ErrorKind::kConfig, "impossible resize of a batch",
     "A batch is resized from windows of at least one pixel to a size of at "
     "least one pixel, and "
     "all its pictures have the same one to four channels."};
-const Register<ErrorCode> registered_bad_size(kBadSize);
 
 std::string text_of(int32_t height, int32_t width) {
   return std::to_string(height) + " x " + std::to_string(width);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cctype>
 
-#include "headrace/base/registry.h"
 #include "headrace/sources/columns/column_cell.h"
 #include "headrace/sources/field_names.h"
 #include "headrace/sources/labeled_files.h"
@@ -14,17 +13,15 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kLargeRecord{
+const ErrorCode kLargeRecord{
     "HR0421", ErrorKind::kResource, "array record too large for the memory limit",
     "One record of an array in a file has more bytes than memory_limit leaves for a record. Raise "
     "memory_limit, or store smaller records."};
-const Register<ErrorCode> registered_large_record(kLargeRecord);
 
-constexpr ErrorCode kNoValue{
+const ErrorCode kNoValue{
     "HR0428", ErrorKind::kData, "record without a value",
     "A table's column has no value (null) for this record, and the field cannot be without one. "
     "Filter such rows out, or fill them in, or let on_error= leave the record out."};
-const Register<ErrorCode> registered_no_value(kNoValue);
 
 class ColumnSource final : public Source {
  public:

@@ -22,7 +22,7 @@ struct ArrayColumn {
   DType dtype = DType::kUInt8;
   int64_t count = 0;
   Shape shape = {};  // of one record
-  // shared: keeps the memory alive for as long as any view of the source lives (the host's array).
+  // shared: keeps the memory alive for as long as any view of the source lives (Python's array).
   std::shared_ptr<const void> owner = {};
 };
 

@@ -103,7 +103,7 @@ class Watched final : public Source {
   ReadStyle read_style() const override { return ReadStyle::kFiles; }
   void read(std::span<const int64_t> indices, const std::vector<bool>&,
             std::span<RecordData> out) const override {
-    static constexpr ErrorCode kOdd{"HR0000", ErrorKind::kData, "an odd number", ""};
+    static const ErrorCode kOdd{"HR0000", ErrorKind::kData, "an odd number", ""};
     for (size_t i = 0; i < out.size(); ++i) {
       out[i].index = indices[i];
       out[i].fields.assign(1, {});

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "headrace/base/registry.h"
 #include "headrace/sources/combined/combined.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/wording.h"
@@ -10,12 +9,11 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kUnlike{
+const ErrorCode kUnlike{
     "HR0496", ErrorKind::kConfig, "sources that do not go together",
     "Sources can stand one behind the other when they have the same fields, of the same kinds and "
     "types, and the same classes: otherwise a label would mean two things. Open each with the same "
     "classes=[...], and with the same fields."};
-const Register<ErrorCode> registered_unlike(kUnlike);
 
 std::string names_of(const Schema& schema) {
   std::vector<std::string> names;

@@ -3,7 +3,6 @@
 #include <map>
 #include <unordered_map>
 
-#include "headrace/base/registry.h"
 #include "headrace/sources/combined/combined.h"
 #include "headrace/sources/field_kinds.h"
 #include "headrace/sources/fingerprint.h"
@@ -12,13 +11,12 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kBadJoin{
+const ErrorCode kBadJoin{
     "HR0498", ErrorKind::kConfig, "impossible join",
     "A join pairs records that have the same key: with on=\"key\" their names below the folder of "
     "the source, without suffix; with on=FIELD the values of an integer field that both have. "
     "Every value may come once in the right source, and no field but that one may be in both: "
     "rename={\"label\": \"speaker\"} gives a field of the right source another name."};
-const Register<ErrorCode> registered_bad_join(kBadJoin);
 
 // "data/a/1.jpg" in "data/" -> "a/1".
 std::string name_of_key(std::string_view key, std::string_view root) {

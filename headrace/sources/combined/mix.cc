@@ -4,7 +4,6 @@
 
 #include "headrace/base/permutation.h"
 #include "headrace/base/random.h"
-#include "headrace/base/registry.h"
 #include "headrace/sources/combined/combined.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/shuffles_itself.h"
@@ -22,12 +21,11 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kBadMix{
+const ErrorCode kBadMix{
     "HR0497", ErrorKind::kConfig, "impossible mix",
     "A mix takes a weight for each source, a positive number; they need not add up to one. A "
     "source without records cannot be mixed in. size= is the number of records of an epoch, at "
     "least one for each source."};
-const Register<ErrorCode> registered_bad_mix(kBadMix);
 
 constexpr uint64_t kMixKey = 0x6D6978;  // keeps these draws apart from the sampler's
 

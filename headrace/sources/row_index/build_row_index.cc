@@ -8,7 +8,6 @@
 #include <map>
 
 #include "headrace/base/cores.h"
-#include "headrace/base/registry.h"
 #include "headrace/kernels/content_hash.h"
 #include "headrace/sources/in_order.h"
 #include "headrace/sources/row_index/indexed_source.h"
@@ -18,20 +17,18 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kNothingToIndex{
+const ErrorCode kNothingToIndex{
     "HR0462", ErrorKind::kConfig, "nothing to index",
     "A row index is for pictures that are stored encoded, such as JPEG files. The records of this "
     "source have none: their pictures are arrays, or they have no pictures."};
-const Register<ErrorCode> registered_nothing(kNothingToIndex);
 
-constexpr ErrorCode kCannotWrite{
+const ErrorCode kCannotWrite{
     "HR0463", ErrorKind::kStorage, "row index cannot be written",
     "The folder of the row index is missing, full, or not allowed to be written. Without -o it is "
     "the cache folder (HEADRACE_CACHE, else ~/.cache/headrace). Name a file with -o FILE, and give "
     "it to the loader: Loader(index=FILE)."};
-const Register<ErrorCode> registered_cannot_write(kCannotWrite);
 
-constexpr int64_t kRecordsAtOnce = 8;  // that a thread takes: enough for a call of the host's
+constexpr int64_t kRecordsAtOnce = 8;  // that a thread takes: enough for a call of Python's
 
 [[noreturn]] void cannot_write(const std::string& file, int error_number) {
   throw Exception(

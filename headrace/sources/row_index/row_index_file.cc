@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "headrace/base/byte_stream.h"
-#include "headrace/base/registry.h"
 #include "headrace/kernels/content_hash.h"
 #include "headrace/storage/file.h"
 
@@ -31,18 +30,16 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kNoRowIndex{
+const ErrorCode kNoRowIndex{
     "HR0460", ErrorKind::kConfig, "not a row index",
     "The file that index= names holds no row index that this Headrace reads: it is something else, "
     "was cut off, or was written by a later version. Make it again with `headrace index`."};
-const Register<ErrorCode> registered_no_index(kNoRowIndex);
 
-constexpr ErrorCode kOtherDataset{
+const ErrorCode kOtherDataset{
     "HR0461", ErrorKind::kConfig, "row index of another dataset",
     "A row index belongs to one dataset: the same records under the same names in the same order "
     "(the source's fingerprint). The one that index= names was made from another. Make one with "
     "`headrace index SOURCE -o FILE`."};
-const Register<ErrorCode> registered_other_dataset(kOtherDataset);
 
 constexpr std::string_view kRowIndexMagic = "HRROWIDX";
 constexpr uint32_t kRowIndexVersion = 1;

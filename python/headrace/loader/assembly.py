@@ -53,7 +53,7 @@ class Assembly:
         runner = self.workers.runner if self.workers.count else None
         specs = steps.list_specs(runner), steps.field_specs(runner)
         engine_options = options.engine_options(given, shard)
-        engine_options["host_workers"] = self.workers.processes
+        engine_options["python_workers"] = self.workers.processes
         engine_options["device"] = given.get("device")
         engine_options["resident_on_device"] = given.get("resident_on_device", True)
         sampler, engine_options["shuffle"] = engine_sampler(

@@ -131,7 +131,7 @@ def _make_python(step: Translated, transforms: list[Any], before: Form, after: F
     ours = T.Python(Originals(transforms, before.kind), returns, fields="image")
     # fields= is how the argument is found here, and no word of the user about other fields.
     moves = any(map(library_steps.moves, transforms))
-    ours.geometry = _core.HostGeometry.moves if moves else _core.HostGeometry.unknown
+    ours.geometry = _core.PythonGeometry.moves if moves else _core.PythonGeometry.unknown
     step.step = [ours]
     step.steady = [T.Python(steady, returns, fields="image")]
     step.original = _steadily(steady)

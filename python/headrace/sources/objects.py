@@ -74,7 +74,7 @@ def source_from_object(
 
     fingerprint = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
     description = f"{described} ({len(records):,} records)"
-    engine = _core.host_source(
+    engine = _core.python_source(
         reader, len(records), list(reader.fields), labels, fingerprint, description
     )
     return Source(_core.with_evident_kinds(engine, listed_kinds(kinds)))

@@ -113,4 +113,4 @@ def _open_in_python(format: str, files: list[str], arguments: dict[str, Any]) ->
     return tables.open_files(format, files, arguments)
 
 
-_core.set_host_opener(_open_in_python)
+_core.set_python_opener(_open_in_python)

@@ -47,7 +47,7 @@ def open_files(files: Sequence[str], arguments: Mapping[str, Any]) -> _core.Sour
     fingerprint = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
     title = f"hdf5 {files[0]} ({len(rows):,} records, through h5py)"
     classes = list(arguments.get("classes") or [])
-    return _core.host_source(reader, len(rows), list(reader.fields), classes, fingerprint, title)
+    return _core.python_source(reader, len(rows), list(reader.fields), classes, fingerprint, title)
 
 
 class _Rows:

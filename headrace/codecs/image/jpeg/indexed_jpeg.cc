@@ -19,12 +19,11 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kDamaged{
+const ErrorCode kDamaged{
     "HR0327", ErrorKind::kData, "damaged indexed JPEG",
     "This picture of a pack is in the dense form, and its lengths do not fit its bytes, or the "
     "original file cannot be made from it: the pack was damaged or cut off. `headrace scan` lists "
     "all such records. Pack the files again from their originals."};
-const Register<ErrorCode> registered_damaged(kDamaged);
 
 using Bytes = std::span<const uint8_t>;
 

@@ -7,26 +7,23 @@
 #include <new>
 #include <string>
 
-#include "headrace/base/registry.h"
 #include "headrace/codecs/image/jpeg/jpeg_color.h"
 #include "headrace/codecs/image/jpeg/jpeg_markers.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kWindow{
+const ErrorCode kWindow{
     "HR0308", ErrorKind::kData, "window outside the JPEG",
     "The window to decode does not lie inside the picture that the bytes hold, so the bytes are "
     "not those whose header was read: the file changed while it was in use."};
-const Register<ErrorCode> registered_window(kWindow);
 
-constexpr ErrorCode kMemory{
+const ErrorCode kMemory{
     "HR0309", ErrorKind::kResource, "no memory for the rows",
     "The system had no memory for a few rows, or for all coefficients, of this picture. Lower "
     "memory_limit= or threads=, or lower max_pixels= to refuse such pictures."};
-const Register<ErrorCode> registered_memory(kMemory);
 
-constexpr ErrorCode kMissingRows{
+const ErrorCode kMissingRows{
     "HR0385", ErrorKind::kData, "rows that a JPEG does not have",
     "The compressed data ends above the last row that was asked for: the file was cut off (an "
     "interrupted download or copy, a full disk), or a marker in the middle of the data ends it. "
@@ -36,7 +33,6 @@ constexpr ErrorCode kMissingRows{
     "details everywhere, so all of its rows count as missing unless every scan reached them. Fetch "
     "the file again, or let on_error= decide; damaged=\"repair\" delivers what libjpeg makes of "
     "it."};
-const Register<ErrorCode> registered_missing_rows(kMissingRows);
 
 constexpr int kBlockRows = 16;  // rows handed to the sink at once; an iMCU row of 4:2:0
 

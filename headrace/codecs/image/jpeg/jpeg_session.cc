@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <string>
 
-#include "headrace/base/registry.h"
 #include "headrace/codecs/image/jpeg/jpeg_markers.h"
 #include "jerror.h"
 
@@ -28,31 +27,25 @@ const ErrorCode kJpegDamaged{
 
 namespace {
 
-const Register<ErrorCode> registered_header(kJpegHeader);
-const Register<ErrorCode> registered_no_pixels(kJpegNoPixels);
-const Register<ErrorCode> registered_damaged_jpeg(kJpegDamaged);
 
-constexpr ErrorCode kUnsupported{
+const ErrorCode kUnsupported{
     "HR0303", ErrorKind::kUnsupported, "unsupported kind of JPEG",
     "The file is a JPEG of a kind that is not decoded here: 12 bits per sample, lossless, "
     "hierarchical, JPEG-LS, two or more than four components, or fractional sampling ratios. "
     "Convert it (for example with djpeg, ImageMagick or GDAL) or leave it out (on_error=)."};
-const Register<ErrorCode> registered_unsupported(kUnsupported);
 
-constexpr ErrorCode kTooManyScans{
+const ErrorCode kTooManyScans{
     "HR0306", ErrorKind::kResource, "too many scans",
     "A progressive JPEG may refine the picture in many scans, and each costs a walk over the whole "
     "picture: a small file can ask for hours of work. Real files have about ten scans. Those with "
     "more than 500 are refused, and those whose scans walk more of the picture than their bytes "
     "can account for."};
-const Register<ErrorCode> registered_too_many_scans(kTooManyScans);
 
-constexpr ErrorCode kNoMemory{
+const ErrorCode kNoMemory{
     "HR0307", ErrorKind::kResource, "no memory to decode",
     "The system had not enough memory for this picture, or the file asked for more than its header "
     "announced. Progressive files hold all coefficients, six bytes a pixel for 4:4:4. Lower "
     "memory_limit= or threads=, or lower max_pixels= to refuse such pictures."};
-const Register<ErrorCode> registered_no_memory(kNoMemory);
 
 // Beside what grows with the picture: modules, tables, the pools' slack.
 constexpr size_t kSessionBytes = size_t{256} << 10;

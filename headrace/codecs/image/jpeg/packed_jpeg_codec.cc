@@ -17,11 +17,10 @@
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kPackedMemory{
+const ErrorCode kPackedMemory{
     "HR0323", ErrorKind::kResource, "no memory for a packed JPEG",
     "The system had no memory for a few rows, or for all coefficients, of this picture. Lower "
     "memory_limit= or threads=, or lower max_pixels= to refuse such pictures."};
-const Register<ErrorCode> registered_packed_memory(kPackedMemory);
 
 class PackedJpegDecoder final : public ImageDecoder {
  public:

@@ -5,16 +5,14 @@
 #include <cstring>
 #include <string>
 
-#include "headrace/base/registry.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kNewer{
+const ErrorCode kNewer{
     "HR0321", ErrorKind::kUnsupported, "newer packed JPEG",
     "The picture was packed by a newer version of Headrace, in a form that this one does not know. "
     "Read it with that version, or pack the dataset anew."};
-const Register<ErrorCode> registered_newer(kNewer);
 
 template <class T>
 T field(std::span<const uint8_t> bytes, size_t at) {
@@ -109,18 +107,16 @@ Result<void> parse_extents(PackedPicture& picture) {
 
 }  // namespace
 
-constexpr ErrorCode kPackedHeader{
+const ErrorCode kPackedHeader{
     "HR0320", ErrorKind::kData, "unusable packed JPEG",
     "The header of a packed picture contradicts itself or the bytes that follow: they were damaged "
     "or cut off. A pack keeps a checksum of every record, so `headrace scan` finds what else was."};
-const Register<ErrorCode> registered_header(kPackedHeader);
 
-constexpr ErrorCode kPackedDamaged{
+const ErrorCode kPackedDamaged{
     "HR0322", ErrorKind::kData, "damaged packed JPEG",
     "A row of blocks of a packed picture, or what it keeps of its file beside them, is longer or "
     "shorter than its own tables say: the bytes were damaged. Pack the picture anew from its "
     "file."};
-const Register<ErrorCode> registered_damaged(kPackedDamaged);
 
 bool is_packed_picture(std::span<const uint8_t> bytes) {
   return bytes.size() >= kPackedSignature.size() &&

@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "headrace/base/registry.h"
 #include "headrace/codecs/image/jpeg/packed_jpeg_form.h"
 #include "headrace/storage/zstd.h"
 
@@ -117,11 +116,10 @@ void put_remainder(std::span<const uint8_t> remainder, std::vector<uint8_t>& out
 
 }  // namespace
 
-constexpr ErrorCode kNotPacked{
+const ErrorCode kNotPacked{
     "HR0324", ErrorKind::kUnsupported, "JPEG not packed",
     "The picture cannot be packed so that the same file comes back. It is kept as it is, and "
     "counted under this reason; loading it works as before, only not faster."};
-const Register<ErrorCode> registered_not_packed(kNotPacked);
 
 Result<std::vector<uint8_t>> write_packed_jpeg(const PictureToPack& input) {
   std::vector<uint8_t> out = header_of(input), rows;

@@ -103,6 +103,6 @@ def _open_parquet(
     print_ = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
     rows = groups.starts[-1]
     classes = next((column.classes for column in chosen if column.classes), [])
-    return _core.host_source(
+    return _core.python_source(
         reader, rows, reader.fields, classes, print_, f"{title} ({rows:,} records, on demand)"
     )

@@ -1,26 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // A function in the list becomes a step: the fields that it takes, and what it may give back
-// (Note [What a function gives back] in plan_host.cc).
+// (Note [What a function gives back] in plan_python.cc).
 #include <algorithm>
 
-#include "headrace/base/registry.h"
 #include "headrace/pipeline/plan_maker.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kBadStep{
+const ErrorCode kBadStep{
     "HR0118", ErrorKind::kConfig, "impossible function step",
     "A function takes fields by its argument names; it may declare fields that it returns in "
     "another "
     "form, and new ones. New fields cannot come from inside a RandomApply."};
-const Register<ErrorCode> registered_step(kBadStep);
 
 }  // namespace
 
-void PlanMaker::add_host(const Spec& spec) {
+void PlanMaker::add_python(const Spec& spec) {
   Step step;
-  step.kind = Step::Kind::kHost;
+  step.kind = Step::Kind::kPython;
   step.function = spec.function;
   const std::string name = spec.function->name();
   step.key = next_key(name);
@@ -41,16 +39,16 @@ void PlanMaker::add_host(const Spec& spec) {
     inputs += (inputs.empty() ? "" : ", ") + input;
   }
   step.label = name + "(" + inputs + ")";
-  const HostGeometry geometry = step.function->geometry();
-  if (geometry != HostGeometry::kAlone) {
-    step.left_behind = left_behind(step, geometry == HostGeometry::kMoves);
+  const PythonGeometry geometry = step.function->geometry();
+  if (geometry != PythonGeometry::kAlone) {
+    step.left_behind = left_behind(step, geometry == PythonGeometry::kMoves);
   }
-  add_host_outputs(step);
+  add_python_outputs(step);
   plan_->steps_.push_back(std::move(step));
 }
 
 // The field that an argument means. With one field and one argument there is no doubt.
-int PlanMaker::argument_named(const std::string& input, const HostFunction& function) const {
+int PlanMaker::argument_named(const std::string& input, const PythonFunction& function) const {
   const std::vector<int>& seen = scopes_.back().visible;
   const auto is_it = [&](int field) { return states_[field].name == input; };
   if (std::ranges::any_of(seen, is_it) || gone_.contains(input)) return field_named(input);
@@ -68,7 +66,7 @@ int PlanMaker::argument_named(const std::string& input, const HostFunction& func
 }
 
 // What the function declares: a known field in another form, or a new field.
-void PlanMaker::add_host_outputs(Step& step) {
+void PlanMaker::add_python_outputs(Step& step) {
   for (const Field& declared : step.function->returns()) {
     FieldState state{declared.name, declared.kind, declared.dtype, declared.shape, {}};
     if (is_picture(declared.kind) && declared.shape.size() != 3) {

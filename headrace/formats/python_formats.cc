@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/formats/host_formats.h"
+#include "headrace/formats/python_formats.h"
 
 #include <utility>
 
@@ -8,29 +8,29 @@
 namespace headrace {
 namespace {
 
-HostOpener& the_opener() {
-  static HostOpener opener;
+PythonOpener& the_opener() {
+  static PythonOpener opener;
   return opener;
 }
 
 }  // namespace
 
-void set_host_opener(HostOpener opener) { the_opener() = std::move(opener); }
+void set_python_opener(PythonOpener opener) { the_opener() = std::move(opener); }
 
-Param host_fields_param() {
+Param python_fields_param() {
   return {.name = "fields",
           .type = ParamType::kStrings,
           .doc = "The columns to read, each \"name\" or \"field=name\". None: all."};
 }
 
-std::map<std::string, ParamValue> host_arguments(const Arguments& arguments) {
+std::map<std::string, ParamValue> python_arguments(const Arguments& arguments) {
   std::map<std::string, ParamValue> out;
   if (!arguments.is_none("fields")) out["fields"] = arguments.texts("fields");
   out["outside"] = arguments.flag("outside");
   return out;
 }
 
-SourcePtr open_in_host(const std::string& format, const std::vector<std::string>& files,
+SourcePtr open_in_python(const std::string& format, const std::vector<std::string>& files,
                        const std::map<std::string, ParamValue>& arguments) {
   if (!the_opener()) {
     throw Exception(unsupported_array(files.empty() ? format : files.front(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs whose pipeline has steps in the host language: they stop at such a step, cross on the host
-// thread with all others that wait there, and go on. Where the host has workers (processes), each
+// Runs whose pipeline has steps in Python: they stop at such a step, cross on the Python
+// thread with all others that wait there, and go on. Where Python has workers (processes), each
 // is waited for by a thread of its own that takes a share of the runs. No worker waits in here for
 // memory, which might be held by records that only a worker can finish (Note [Why the memory limit
 // cannot deadlock]); the run is put aside instead.
@@ -17,7 +17,7 @@ using State = InFlight::State;
 
 }  // namespace
 
-int Engine::process_with_host(RecordRun& run, Renderer& renderer) {
+int Engine::process_with_python(RecordRun& run, Renderer& renderer) {
   if (!run.begun) {
     if (static_cast<int>(run.flight.size()) < run.rows) run.flight.resize(run.rows);
     for (int i = 0; i < run.rows; ++i) run.flight[i].state = State::kIdle;
@@ -27,24 +27,24 @@ int Engine::process_with_host(RecordRun& run, Renderer& renderer) {
   bool lacks_memory = false;  // then the rows behind wait as well
   for (int i = 0; i < run.rows; ++i) {
     InFlight& flight = run.flight[i];
-    if (flight.settled() || (lacks_memory && flight.state != State::kAtHost)) continue;
+    if (flight.settled() || (lacks_memory && flight.state != State::kAtPython)) continue;
     try {
-      go_on_with_host(run, i, renderer);
+      go_on_with_python(run, i, renderer);
     } catch (const std::exception&) {
       fail_by_exception(run, i, 1, renderer);
     }
     settled += flight.settled();
-    lacks_memory |= !flight.settled() && flight.state != State::kAtHost;
+    lacks_memory |= !flight.settled() && flight.state != State::kAtPython;
   }
   return settled;
 }
 
-// To the next host step or the end; or until it finds no memory. A record that fails is begun again
+// To the next Python step or the end; or until it finds no memory. A record that fails is begun again
 // as its substitute.
-void Engine::go_on_with_host(RecordRun& run, int i, Renderer& renderer) {
+void Engine::go_on_with_python(RecordRun& run, int i, Renderer& renderer) {
   InFlight& flight = run.flight[i];
   if (stopping_) return settle(run, i);  // the batch will not be handed over
-  if (flight.state == State::kAtHost) return_from_host(run, i, renderer);
+  if (flight.state == State::kAtPython) return_from_python(run, i, renderer);
   while (!stopping_) {
     switch (flight.state) {
       case State::kIdle:
@@ -58,27 +58,27 @@ void Engine::go_on_with_host(RecordRun& run, int i, Renderer& renderer) {
         advance_record(run, i, renderer);
         if (flight.state == State::kReady) write_records(run, i, 1, renderer);
         break;
-      case State::kAtHost:
+      case State::kAtPython:
       case State::kSettled:
         return;
     }
   }
   // Stopped on the way: left as it is, the run would be put aside for memory that nobody frees.
-  if (flight.state != State::kAtHost && !flight.settled()) settle(run, i);
+  if (flight.state != State::kAtPython && !flight.settled()) settle(run, i);
 }
 
-void Engine::return_from_host(RecordRun& run, int i, Renderer& renderer) {
+void Engine::return_from_python(RecordRun& run, int i, Renderer& renderer) {
   InFlight& flight = run.flight[i];
   flight.state = State::kReady;
-  HostCall call = std::move(*flight.call);
+  PythonCall call = std::move(*flight.call);
   flight.call.reset();
   if (!call.result) return fail(run, i, std::move(call.result.error()), renderer);
-  Result<void> returned = options_.plan->host_return(flight.step, call, flight.record);
+  Result<void> returned = options_.plan->python_return(flight.step, call, flight.record);
   if (!returned) return fail(run, i, std::move(returned.error()), renderer);
   ++flight.step;
 }
 
-// Everything up to the end is reserved at once: while it waits at a host step a record must not ask
+// Everything up to the end is reserved at once: while it waits at a Python step a record must not ask
 // for more. False when the memory is not free now.
 bool Engine::reserve_now(RecordRun& run, int i, Renderer& renderer) {
   InFlight& flight = run.flight[i];
@@ -94,36 +94,36 @@ bool Engine::reserve_now(RecordRun& run, int i, Renderer& renderer) {
   return true;
 }
 
-ThreadPool& Engine::host_threads() const {
-  return options_.host_workers > 0 ? ThreadPool::host_workers() : ThreadPool::host();
+ThreadPool& Engine::python_threads() const {
+  return options_.python_workers > 0 ? ThreadPool::python_workers() : ThreadPool::python();
 }
 
 // All that waits; with several workers their part of it, the oldest first.
-std::vector<std::unique_ptr<RecordRun>> Engine::take_host_share() {
-  const size_t workers = static_cast<size_t>(std::max(1, options_.host_workers));
+std::vector<std::unique_ptr<RecordRun>> Engine::take_python_share() {
+  const size_t workers = static_cast<size_t>(std::max(1, options_.python_workers));
   MutexLock lock(mutex_);
-  const auto end = at_host_.begin() + ptrdiff_t((at_host_.size() + workers - 1) / workers);
-  std::vector<std::unique_ptr<RecordRun>> runs(std::make_move_iterator(at_host_.begin()),
+  const auto end = at_python_.begin() + ptrdiff_t((at_python_.size() + workers - 1) / workers);
+  std::vector<std::unique_ptr<RecordRun>> runs(std::make_move_iterator(at_python_.begin()),
                                                std::make_move_iterator(end));
-  at_host_.erase(at_host_.begin(), end);
+  at_python_.erase(at_python_.begin(), end);
   for (const auto& run : runs) {
     run->activity->step = -1;
-    run->activity->kind = RunActivity::Kind::kInHost;
+    run->activity->kind = RunActivity::Kind::kInPython;
   }
   return runs;
 }
 
-void Engine::call_host(int step, std::span<HostCall* const> calls) {
-  HostFunction& function = *options_.plan->steps()[step].function;
-  if (options_.host_workers > 0) return function.call(calls);
-  MutexLock lock(host_mutex_);
+void Engine::call_python(int step, std::span<PythonCall* const> calls) {
+  PythonFunction& function = *options_.plan->steps()[step].function;
+  if (options_.python_workers > 0) return function.call(calls);
+  MutexLock lock(python_mutex_);
   function.call(calls);
 }
 
-bool Engine::host_work(Renderer&) {
+bool Engine::python_work(Renderer&) {
   std::vector<std::unique_ptr<RecordRun>> runs;
   try {
-    runs = take_host_share();
+    runs = take_python_share();
     if (runs.empty()) return false;
     cross(runs);
   } catch (...) {
@@ -140,11 +140,11 @@ bool Engine::host_work(Renderer&) {
 // Calls the steps at which the runs stand, and sends them back.
 void Engine::cross(std::vector<std::unique_ptr<RecordRun>>& runs) {
   const double begin = now();
-  std::map<int, std::vector<HostCall*>> by_step;
+  std::map<int, std::vector<PythonCall*>> by_step;
   for (auto& run : runs) {
     for (int i = 0; i < run->rows && !stopping_; ++i) {
       InFlight& flight = run->flight[i];
-      if (flight.state == State::kAtHost) by_step[flight.step].push_back(&*flight.call);
+      if (flight.state == State::kAtPython) by_step[flight.step].push_back(&*flight.call);
     }
   }
   for (auto& [step, calls] : by_step) {
@@ -152,10 +152,10 @@ void Engine::cross(std::vector<std::unique_ptr<RecordRun>>& runs) {
       run->activity->step = step;
       run->activity->since = now();
     }
-    call_host(step, calls);
+    call_python(step, calls);
   }
   MutexLock lock(mutex_);
-  stats_.stages.host += now() - begin;
+  stats_.stages.python += now() - begin;
   for (auto& run : runs) {
     run->activity->kind = RunActivity::Kind::kWaits;
     continued_.push_back(std::move(run));

@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps written in Python. The Python side (headrace/steps.py) maps arguments, results and
 // exceptions; here values cross, many records for each time that the GIL is taken.
-#include "headrace/sources/host_function.h"
+#include "headrace/sources/python_function.h"
 
 #include <cstring>
 
 #include "bindings/bindings.h"
-#include "bindings/host_step.h"
-#include "headrace/base/registry.h"
+#include "bindings/python_step.h"
 
 namespace headrace::python {
 namespace {
 
-constexpr ErrorCode kStepFailed{
+const ErrorCode kStepFailed{
     "HR0612", ErrorKind::kData, "a Python step failed",
     "A function in the list of transforms raised an exception for this record, or returned what "
     "does "
     "not fit the fields. The exception and its line are in the message. on_error= decides what "
     "happens to the record, as with any bad record."};
-const Register<ErrorCode> registered_step_failed(kStepFailed);
 
 // A copy: the function may keep it, or write to it.
-nb::object object_from_value(const HostValue& value) {
+nb::object object_from_value(const PythonValue& value) {
   const auto* text = static_cast<const char*>(value.view.data);
   const size_t size = value.view.dense_bytes();
   if (value.is_text) return nb::str(text, size);
@@ -31,8 +29,8 @@ nb::object object_from_value(const HostValue& value) {
   return nb::cast(std::move(array));
 }
 
-HostValue value_from_object(nb::handle object) {
-  HostValue value;
+PythonValue value_from_object(nb::handle object) {
+  PythonValue value;
   value.is_text = PyUnicode_Check(object.ptr());
   value.is_bytes = PyBytes_Check(object.ptr());
   if (value.is_text || value.is_bytes) {
@@ -47,9 +45,9 @@ HostValue value_from_object(nb::handle object) {
   return value;
 }
 
-nb::tuple arguments_of(HostCall& call) {
+nb::tuple arguments_of(PythonCall& call) {
   nb::list values;
-  for (const HostValue& value : call.inputs) values.append(object_from_value(value));
+  for (const PythonValue& value : call.inputs) values.append(object_from_value(value));
   nb::list words;  // what the step's generator is seeded with
   for (int i = 0; i < 4; ++i) words.append(call.draws.bits());
   return nb::make_tuple(values, words);
@@ -57,12 +55,12 @@ nb::tuple arguments_of(HostCall& call) {
 
 }  // namespace
 
-void PythonStep::fail(HostCall& call, std::string what) const {
+void PythonStep::fail(PythonCall& call, std::string what) const {
   call.result = Error{.code = &kStepFailed, .what = "[" + name_ + "] " + std::move(what)};
 }
 
 // A dictionary of the fields that come back, or the text of what went wrong.
-void PythonStep::take_result(nb::handle result, HostCall& call) const {
+void PythonStep::take_result(nb::handle result, PythonCall& call) const {
   if (PyUnicode_Check(result.ptr())) return fail(call, bytes_from_text(result));
   for (auto [name, value] : nb::borrow<nb::dict>(result)) {
     const std::string field = bytes_from_text(name);
@@ -76,18 +74,18 @@ void PythonStep::take_result(nb::handle result, HostCall& call) const {
   }
 }
 
-void PythonStep::call(std::span<HostCall* const> calls) {
+void PythonStep::call(std::span<PythonCall* const> calls) {
   nb::gil_scoped_acquire gil;
   try {
     nb::list asked, kinds;  // those of the first record's fields are those of all
-    for (HostCall* call : calls) asked.append(arguments_of(*call));
-    for (const HostValue& value : calls.front()->inputs) kinds.append(name_of(value.kind));
+    for (PythonCall* call : calls) asked.append(arguments_of(*call));
+    for (const PythonValue& value : calls.front()->inputs) kinds.append(name_of(value.kind));
     const nb::list results = nb::borrow<nb::list>(run_.get()(asked, kinds));
     for (size_t i = 0; i < calls.size(); ++i) take_result(results[i], *calls[i]);
   } catch (const std::exception& failure) {
     rethrow_keyboard_interrupt(failure);
     const std::optional<Error> known = error_from_exception(failure);  // not the records' fault
-    for (HostCall* call : calls) {
+    for (PythonCall* call : calls) {
       if (known) {
         call->result = *known;
       } else {
@@ -97,14 +95,14 @@ void PythonStep::call(std::span<HostCall* const> calls) {
   }
 }
 
-void bind_host_function(nb::module_& module) {
-  nb::enum_<HostGeometry>(module, "HostGeometry",
+void bind_python_function(nb::module_& module) {
+  nb::enum_<PythonGeometry>(module, "PythonGeometry",
                           "What is known of what a step does to the place of things in a picture.")
-      .value("unknown", HostGeometry::kUnknown)
-      .value("moves", HostGeometry::kMoves)
-      .value("alone", HostGeometry::kAlone);
+      .value("unknown", PythonGeometry::kUnknown)
+      .value("moves", PythonGeometry::kMoves)
+      .value("alone", PythonGeometry::kAlone);
   nb::class_<PythonStep>(module, "PythonStep", "A function in the list of transforms.")
-      .def(nb::init<std::string, std::vector<std::string>, std::vector<Field>, HostGeometry,
+      .def(nb::init<std::string, std::vector<std::string>, std::vector<Field>, PythonGeometry,
                     nb::object>(),
            nb::arg("name"), nb::arg("inputs"), nb::arg("returns"), nb::arg("geometry"),
            nb::arg("run"),

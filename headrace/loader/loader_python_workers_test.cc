@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of a host that has workers: their calls are under way side by side.
+// Steps in Python processes of their own: their calls are under way side by side.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,18 +14,18 @@
 
 #include "headrace/loader.h"
 #include "headrace/sources/columns/columns.h"
-#include "headrace/sources/host_function.h"
+#include "headrace/sources/python_function.h"
 
 namespace headrace {
 namespace {
 
 // Gives its input back once as many calls are inside as there are said to be.
-class Meeting final : public HostFunction {
+class Meeting final : public PythonFunction {
  public:
   explicit Meeting(int size) : size_(size) {}
   std::string name() const override { return "meeting"; }
   std::vector<std::string> inputs() const override { return {"number"}; }
-  void call(std::span<HostCall* const> calls) override {
+  void call(std::span<PythonCall* const> calls) override {
     {
       std::unique_lock lock(mutex_);
       ++inside_;
@@ -33,9 +33,9 @@ class Meeting final : public HostFunction {
       changed_.notify_all();
       changed_.wait_for(lock, std::chrono::seconds(60), [&] { return largest_ >= size_; });
     }
-    for (HostCall* call : calls) {
+    for (PythonCall* call : calls) {
       const TensorView& in = call->inputs[0].view;
-      HostValue out;
+      PythonValue out;
       out.owned.resize(in.dense_bytes());
       std::memcpy(out.owned.data(), in.data, in.dense_bytes());
       out.view = {out.owned.data(), in.dtype, in.shape, {}};
@@ -71,16 +71,16 @@ std::vector<int64_t> epoch_of(Loader& loader) {
   return out;
 }
 
-TEST(HostWorkers, AsManyCallsAreUnderWayAtOnce) {
+TEST(PythonWorkers, AsManyCallsAreUnderWayAtOnce) {
   std::vector<int64_t> values(96);
   auto meeting = std::make_shared<Meeting>(3);
   Loader loader(numbers(values), {{Spec{"meeting", {}, {}, meeting}}, {}, {}},
-                {.batch_size = 32, .threads = 1, .host_workers = 3});
+                {.batch_size = 32, .threads = 1, .python_workers = 3});
   EXPECT_EQ(epoch_of(loader), values);
   EXPECT_EQ(meeting->largest(), 3);
 }
 
-TEST(HostWorkers, WithoutAnyOneCallIsUnderWay) {
+TEST(PythonWorkers, WithoutAnyOneCallIsUnderWay) {
   std::vector<int64_t> values(96);
   auto alone = std::make_shared<Meeting>(1);
   Loader loader(numbers(values), {{Spec{"meeting", {}, {}, alone}}, {}, {}},

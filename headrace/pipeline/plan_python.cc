@@ -1,42 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// Crossing to functions in the host language and back.
+// Crossing to functions in Python and back.
 //
 // Note [What a function gives back]
 // Shapes and dtypes are known before the first record is read, so a function's results must be
 // promised. The promise is what most functions do: every field comes back as it went in (same kind,
 // dtype and shape, where an open size may be any). A function that does otherwise declares it
-// (HostFunction::returns()). A record whose value breaks the promise fails with HR0601, which says
+// (PythonFunction::returns()). A record whose value breaks the promise fails with HR0601, which says
 // what was promised, what came and how to declare it; nothing is converted silently.
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include "headrace/base/registry.h"
 #include "headrace/pipeline/plan.h"
 
 namespace headrace {
 namespace {
 
-constexpr ErrorCode kBrokenPromise{
+const ErrorCode kBrokenPromise{
     "HR0601", ErrorKind::kConfig, "a function returned something else",
     "A function in the list of transforms is taken to give its fields back as they came: same "
     "dtype, "
     "same shape, except where records differ anyway. This one did not, and the batch was laid out "
     "for what it promised. Convert the result, or declare what the function returns.",
     /*of_record=*/true};
-const Register<ErrorCode> registered_promise(kBrokenPromise);
 
-constexpr ErrorCode kUndeclared{
+const ErrorCode kUndeclared{
     "HR0604", ErrorKind::kConfig, "a function returned an undeclared field",
     "A function may give back the fields that it takes, and new fields that it declares. This one "
     "returned a field that is neither.",
     /*of_record=*/true};
-const Register<ErrorCode> registered_undeclared(kUndeclared);
 
 constexpr const char* kDeclare = "T.Python(function, returns={...})";
 
-HostValue value_of(const FieldValue& field, const FieldState& state) {
-  HostValue value;
+PythonValue value_of(const FieldValue& field, const FieldState& state) {
+  PythonValue value;
   value.is_text = state.kind == FieldKind::kText;
   value.is_bytes = state.kind == FieldKind::kBytes;
   value.kind = state.kind;
@@ -61,13 +58,13 @@ HostValue value_of(const FieldValue& field, const FieldState& state) {
 }
 
 // What came, as messages show it.
-std::string text_of_value(const HostValue& value) {
+std::string text_of_value(const PythonValue& value) {
   if (value.is_text) return "text";
   if (value.is_bytes) return "bytes";
   return text_of(value.view.dtype, value.view.shape);
 }
 
-bool keeps(const FieldState& promise, const HostValue& value) {
+bool keeps(const FieldState& promise, const PythonValue& value) {
   if (promise.kind == FieldKind::kText) return value.is_text;
   if (promise.kind == FieldKind::kBytes) return value.is_bytes;
   if (value.is_text || value.is_bytes || value.view.dtype != promise.dtype) return false;
@@ -82,7 +79,7 @@ bool keeps(const FieldState& promise, const HostValue& value) {
 }
 
 // Whether a picture came back in another size, which moves what it shows.
-bool moved(const Step& step, std::ptrdiff_t index, const HostValue& value, const Record& record) {
+bool moved(const Step& step, std::ptrdiff_t index, const PythonValue& value, const Record& record) {
   if (index >= std::ssize(step.before) || !is_picture(step.before[index].kind)) return false;
   const Size before = record.fields[step.fields[index]].picture.size();
   const Shape& after = value.view.shape;
@@ -96,7 +93,7 @@ std::string python_text_of(const Shape& shape) {
   return out + (shape.size() == 1 ? ",)" : ")");
 }
 
-Error broken(const Step& step, const FieldState& promise, const HostValue& value) {
+Error broken(const Step& step, const FieldState& promise, const PythonValue& value) {
   const bool dtype_alone = !value.is_text && !value.is_bytes && value.view.dtype != promise.dtype &&
                            value.view.shape.size() == promise.shape.size();
   std::string hint = std::string("declare what it returns: ") + kDeclare;
@@ -117,7 +114,7 @@ Error broken(const Step& step, const FieldState& promise, const HostValue& value
 }
 
 // The value's elements as a dense buffer; its own memory where it is that already.
-Buffer dense_bytes(HostValue& value) {
+Buffer dense_bytes(PythonValue& value) {
   const TensorView& view = value.view;
   const size_t bytes = view.dense_bytes();
   if (view.strides.empty()) {
@@ -141,7 +138,7 @@ Buffer dense_bytes(HostValue& value) {
   return out;
 }
 
-void store(HostValue& value, const FieldState& promise, FieldValue& field) {
+void store(PythonValue& value, const FieldState& promise, FieldValue& field) {
   field.kind = promise.kind;
   if (is_picture(promise.kind)) {
     auto picture = std::make_shared<Picture>();
@@ -166,10 +163,10 @@ void store(HostValue& value, const FieldState& promise, FieldValue& field) {
 
 }  // namespace
 
-Result<HostCall> Plan::host_call(int at, Record& record, Renderer& renderer, uint64_t seed,
+Result<PythonCall> Plan::python_call(int at, Record& record, Renderer& renderer, uint64_t seed,
                                  uint64_t epoch) const {
   const Step& step = steps_[at];
-  HostCall call{.inputs = {},
+  PythonCall call{.inputs = {},
                 .output_names = {},
                 .outputs = {},
                 .draws = Draws(seed, epoch, static_cast<uint64_t>(record.position), step.key),
@@ -186,7 +183,7 @@ Result<HostCall> Plan::host_call(int at, Record& record, Renderer& renderer, uin
   return call;
 }
 
-Result<void> Plan::host_return(int at, HostCall& call, Record& record) const {
+Result<void> Plan::python_return(int at, PythonCall& call, Record& record) const {
   const Step& step = steps_[at];
   const bool named = !call.output_names.empty();
   std::vector<int> returned;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step that is written in the host language (a Python callable in the list of transforms).
+// A step that is written in Python (a Python callable in the list of transforms).
 //
-// The executor calls it from its one host thread, with all records that have reached it, so that a
+// The executor calls it from its one Python thread, with all records that have reached it, so that a
 // host with a global lock takes that lock once for many records.
 #pragma once
 
@@ -18,35 +18,35 @@
 
 namespace headrace {
 
-// A value that crosses to or from the host. Pictures cross as (C, H, W). Inputs are read-only: they
+// A value that crosses to or from Python. Pictures cross as (C, H, W). Inputs are read-only: they
 // may be the source's memory, or be shared with another branch.
-struct HostValue {
+struct PythonValue {
   TensorView view;  // text and bytes: uint8, shape {length}, with is_text / is_bytes
-  Buffer owned;     // backs `view` where the value came from the host
+  Buffer owned;     // backs `view` where the value came from Python
   bool is_text = false, is_bytes = false;
   FieldKind kind = FieldKind::kTensor;  // of an input
 };
 
-struct HostCall {
-  std::vector<HostValue> inputs;  // in the order of HostFunction::inputs()
-  // Filled in by the host: fields that it gives back; the others stay as they are. Without names
+struct PythonCall {
+  std::vector<PythonValue> inputs;  // in the order of PythonFunction::inputs()
+  // Filled in by Python: fields that it gives back; the others stay as they are. Without names
   // the outputs are the inputs' fields in their order.
   std::vector<std::string> output_names;
-  std::vector<HostValue> outputs;
+  std::vector<PythonValue> outputs;
   Draws draws;
-  Result<void> result;  // the host's exception becomes a data error of this record
+  Result<void> result;  // Python's exception becomes a data error of this record
 };
 
 // What is known of what a function does to the place of things in a picture.
-enum class HostGeometry : uint8_t {
+enum class PythonGeometry : uint8_t {
   kUnknown,  // nothing: another size of its picture is taken as a sign
   kMoves,    // it moves pictures, and only those that it takes
   kAlone,    // whatever it does, the user has said that other fields stay as they are
 };
 
-class HostFunction {
+class PythonFunction {
  public:
-  virtual ~HostFunction() = default;
+  virtual ~PythonFunction() = default;
   virtual std::string name() const = 0;
   // Fields that it takes, by its argument names ("rng" excepted).
   virtual std::vector<std::string> inputs() const = 0;
@@ -54,8 +54,8 @@ class HostFunction {
   // records differ), and new fields. All its other fields are taken to come back as they went in;
   // a record for which that is not so fails with HR0601.
   virtual std::vector<Field> returns() const { return {}; }
-  virtual HostGeometry geometry() const { return HostGeometry::kUnknown; }
-  virtual void call(std::span<HostCall* const> calls) = 0;
+  virtual PythonGeometry geometry() const { return PythonGeometry::kUnknown; }
+  virtual void call(std::span<PythonCall* const> calls) = 0;
 };
 
 }  // namespace headrace

@@ -10,17 +10,17 @@
 namespace headrace::plan_test {
 namespace {
 
-// A function in C++ that stands for one in the host language.
-class Function final : public HostFunction {
+// A function in C++ that stands for one in Python.
+class Function final : public PythonFunction {
  public:
-  using Body = std::function<void(HostCall&)>;
+  using Body = std::function<void(PythonCall&)>;
   Function(std::vector<std::string> inputs, Body body, std::vector<Field> returns = {})
       : inputs_(std::move(inputs)), body_(std::move(body)), returns_(std::move(returns)) {}
   std::string name() const override { return "speckle"; }
   std::vector<std::string> inputs() const override { return inputs_; }
   std::vector<Field> returns() const override { return returns_; }
-  void call(std::span<HostCall* const> calls) override {
-    for (HostCall* call : calls) body_(*call);
+  void call(std::span<PythonCall* const> calls) override {
+    for (PythonCall* call : calls) body_(*call);
   }
 
  private:
@@ -29,32 +29,32 @@ class Function final : public HostFunction {
   std::vector<Field> returns_;
 };
 
-std::shared_ptr<HostFunction> function(std::vector<std::string> inputs, Function::Body body,
+std::shared_ptr<PythonFunction> function(std::vector<std::string> inputs, Function::Body body,
                                        std::vector<Field> returns = {}) {
   return std::make_shared<Function>(std::move(inputs), std::move(body), std::move(returns));
 }
 
 template <class T>
-HostValue value(DType dtype, Shape shape, const std::vector<T>& elements) {
-  HostValue out;
+PythonValue value(DType dtype, Shape shape, const std::vector<T>& elements) {
+  PythonValue out;
   out.owned.resize(elements.size() * sizeof(T));
   std::memcpy(out.owned.data(), elements.data(), out.owned.size());
   out.view = {out.owned.data(), dtype, std::move(shape), {}};
   return out;
 }
 
-HostValue inverted(const HostValue& in) {
+PythonValue inverted(const PythonValue& in) {
   std::vector<uint8_t> out(in.view.dense_bytes());
   const auto* from = static_cast<const uint8_t*>(in.view.data);
   std::transform(from, from + out.size(), out.begin(), [](uint8_t x) { return 255 - x; });
   return value(DType::kUInt8, in.view.shape, out);
 }
 
-void invert(HostCall& call) { call.outputs.push_back(inverted(call.inputs[0])); }
+void invert(PythonCall& call) { call.outputs.push_back(inverted(call.inputs[0])); }
 
 // One record through a plan, functions included.
-struct HostRun {
-  HostRun(PlanPtr plan, const Read& read, int64_t position = 0) : plan(std::move(plan)) {
+struct PythonRun {
+  PythonRun(PlanPtr plan, const Read& read, int64_t position = 0) : plan(std::move(plan)) {
     record.position = position;
     result = go(read);
   }
@@ -65,11 +65,11 @@ struct HostRun {
       if (!stopped) return std::move(stopped.error());
       at = *stopped;
       if (at == static_cast<int>(plan->steps().size())) return {};
-      Result<HostCall> call = plan->host_call(at, record, renderer, 0, 0);
+      Result<PythonCall> call = plan->python_call(at, record, renderer, 0, 0);
       if (!call) return std::move(call.error());
-      HostCall* const pointer = &*call;
+      PythonCall* const pointer = &*call;
       plan->steps()[at].function->call({&pointer, 1});
-      if (Result<void> back = plan->host_return(at, *call, record); !back) return back;
+      if (Result<void> back = plan->python_return(at, *call, record); !back) return back;
     }
   }
   const FieldValue& value(const std::string& name) const {
@@ -93,17 +93,17 @@ struct HostRun {
 const Schema kSchema = {pixels("image", {3, 8, 8}), label()};
 Read read() { return Read().pixels(recipe_test::random_grid(3, 8, 8, 1)).scalar(5); }
 
-TEST(HostStep, PicturesCrossAsPixelsAndComeBack) {
-  HostRun run(plan_of(kSchema, {flip(1), step(function({"image"}, invert)), crop(4)}), read(), 3);
+TEST(PythonStep, PicturesCrossAsPixelsAndComeBack) {
+  PythonRun run(plan_of(kSchema, {flip(1), step(function({"image"}, invert)), crop(4)}), read(), 3);
   Processed plain(plan_of(kSchema, {flip(1), crop(4)}), read(), 3);
   Grid expected = plain.grid();
   for (double& x : expected.values) x = 255 - x;
   EXPECT_EQ(run.grid(), expected);
 }
 
-TEST(HostStep, ScalarsTextAndTensorsCross) {
+TEST(PythonStep, ScalarsTextAndTensorsCross) {
   const Schema schema = {label(), text("caption"), tensor("boxes", {-1, 2})};
-  const auto body = [](HostCall& call) {
+  const auto body = [](PythonCall& call) {
     EXPECT_EQ(call.inputs[0].view.shape, Shape{});
     EXPECT_EQ(call.inputs[0].view.dtype, DType::kInt64);
     EXPECT_EQ(*static_cast<const int64_t*>(call.inputs[0].view.data), -9);
@@ -116,7 +116,7 @@ TEST(HostStep, ScalarsTextAndTensorsCross) {
     call.outputs.push_back(value<char>(DType::kUInt8, {3}, {'a', 'b', 'c'}));
     call.outputs.back().is_text = true;
   };
-  HostRun run(plan_of(schema, {step(function({"label", "caption", "boxes"}, body))}, lists()),
+  PythonRun run(plan_of(schema, {step(function({"label", "caption", "boxes"}, body))}, lists()),
               Read().scalar(-9).text("hi").tensor<float>({5, 6}, {1, 2}));
   ASSERT_TRUE(run.result) << run.result.error().message();
   EXPECT_EQ(run.value("label").scalar, 11);
@@ -124,50 +124,50 @@ TEST(HostStep, ScalarsTextAndTensorsCross) {
   EXPECT_EQ(run.value("boxes").shape, (Shape{2, 2}));
 }
 
-TEST(HostStep, FieldsThatItDoesNotReturnStay) {
-  HostRun run(plan_of(kSchema, {step(function({"image", "label"}, invert))}), read());
+TEST(PythonStep, FieldsThatItDoesNotReturnStay) {
+  PythonRun run(plan_of(kSchema, {step(function({"image", "label"}, invert))}), read());
   ASSERT_TRUE(run.result) << run.result.error().message();
   EXPECT_EQ(run.value("label").scalar, 5);
 }
 
-TEST(HostStep, StridedResultsAreTakenElementByElement) {
-  const auto swap_axes = [](HostCall& call) {  // as numpy's transpose(0, 2, 1), without a copy
+TEST(PythonStep, StridedResultsAreTakenElementByElement) {
+  const auto swap_axes = [](PythonCall& call) {  // as numpy's transpose(0, 2, 1), without a copy
     call.outputs.push_back(inverted(call.inputs[0]));
     call.outputs[0].view.strides = {64, 1, 8};
   };
-  HostRun run(plan_of(kSchema, {step(function({"image"}, swap_axes))}), read());
+  PythonRun run(plan_of(kSchema, {step(function({"image"}, swap_axes))}), read());
   Grid expected = transposed(recipe_test::random_grid(3, 8, 8, 1));
   for (double& x : expected.values) x = 255 - x;
   EXPECT_EQ(run.grid(), expected);
 }
 
-TEST(HostStep, AnotherDtypeOrShapeThanPromisedIsAnErrorThatSaysBoth) {
-  const auto floats = [](HostCall& call) {
+TEST(PythonStep, AnotherDtypeOrShapeThanPromisedIsAnErrorThatSaysBoth) {
+  const auto floats = [](PythonCall& call) {
     call.outputs.push_back(value(DType::kFloat64, {3, 8, 8}, std::vector<double>(192)));
   };
-  EXPECT_EQ(HostRun(plan_of(kSchema, {step(function({"image"}, floats))}), read()).error(),
+  EXPECT_EQ(PythonRun(plan_of(kSchema, {step(function({"image"}, floats))}), read()).error(),
             "HR0601 [speckle] \"image\" came back as float64 (3, 8, 8), promised was uint8 (3, 8, "
             "8) | declare the floats: T.Python(function, returns={\"image\": (\"float32\", (3, 8, "
             "8))}), of pictures as float32");
-  const auto small = [](HostCall& call) {
+  const auto small = [](PythonCall& call) {
     call.outputs.push_back(value(DType::kUInt8, {3, 4, 4}, std::vector<uint8_t>(48)));
   };
-  EXPECT_EQ(HostRun(plan_of(kSchema, {step(function({"image"}, small))}), read()).error(),
+  EXPECT_EQ(PythonRun(plan_of(kSchema, {step(function({"image"}, small))}), read()).error(),
             "HR0601 [speckle] \"image\" came back as uint8 (3, 4, 4), promised was uint8 (3, 8, 8) "
             "| declare what it returns: T.Python(function, returns={...})");
 }
 
-TEST(HostStep, WhatIsOpenAnywayMayComeBackInAnySize) {
-  const auto small = [](HostCall& call) {
+TEST(PythonStep, WhatIsOpenAnywayMayComeBackInAnySize) {
+  const auto small = [](PythonCall& call) {
     call.outputs.push_back(value(DType::kUInt8, {3, 4, 4}, std::vector<uint8_t>(48, 7)));
   };
-  HostRun run(plan_of({files("image")}, {step(function({"image"}, small)), resize(5, 5)}),
+  PythonRun run(plan_of({files("image")}, {step(function({"image"}, small)), resize(5, 5)}),
               Read().file(recipe_test::jpeg_bytes(16, 16)));
   EXPECT_EQ(run.grid().values, Floats(75, 7));
 }
 
-TEST(HostStep, DeclaredFormsAndNewFieldsArePartOfThePlan) {
-  const auto body = [](HostCall& call) {
+TEST(PythonStep, DeclaredFormsAndNewFieldsArePartOfThePlan) {
+  const auto body = [](PythonCall& call) {
     call.output_names = {"image", "mean"};
     call.outputs.push_back(value(DType::kFloat32, {3, 2, 2}, std::vector<float>(12, 0.5f)));
     call.outputs.push_back(value<float>(DType::kFloat32, {3}, {1, 2, 3}));
@@ -179,31 +179,31 @@ TEST(HostStep, DeclaredFormsAndNewFieldsArePartOfThePlan) {
   EXPECT_EQ(output_of(*plan, "image").state.shape, (Shape{3, 2, 2}));
   EXPECT_EQ(output_of(*plan, "image").state.dtype, DType::kFloat32);
   EXPECT_EQ(output_of(*plan, "mean").bytes_per_record, 12u);
-  HostRun run(plan, read());
+  PythonRun run(plan, read());
   EXPECT_EQ(run.grid().values, Floats(12, 0));
   EXPECT_EQ(run.value("mean").bytes.size(), 12u);
 }
 
-TEST(HostStep, UndeclaredFieldIsAnError) {
-  const auto body = [](HostCall& call) {
+TEST(PythonStep, UndeclaredFieldIsAnError) {
+  const auto body = [](PythonCall& call) {
     call.output_names = {"extra"};
     call.outputs.push_back(value<float>(DType::kFloat32, {1}, {1}));
   };
-  EXPECT_EQ(HostRun(plan_of(kSchema, {step(function({"image"}, body))}), read()).error(),
+  EXPECT_EQ(PythonRun(plan_of(kSchema, {step(function({"image"}, body))}), read()).error(),
             "HR0604 [speckle] returned \"extra\" | make it an argument, or declare it: "
             "T.Python(function, returns={...})");
-  const auto too_many = [](HostCall& call) {
+  const auto too_many = [](PythonCall& call) {
     invert(call);
     invert(call);
   };
-  EXPECT_EQ(HostRun(plan_of(kSchema, {step(function({"image"}, too_many))}), read()).error(),
+  EXPECT_EQ(PythonRun(plan_of(kSchema, {step(function({"image"}, too_many))}), read()).error(),
             "HR0604 [speckle] returned more than its fields | make it an argument, or declare it: "
             "T.Python(function, returns={...})");
 }
 
-TEST(HostStep, InABranchTheFieldHasEitherName) {
+TEST(PythonStep, InABranchTheFieldHasEitherName) {
   const auto plus_one = function({"image"}, invert);
-  HostRun run(plan_of(kSchema, {fork("image", {{"a", {step(plus_one)}}, {"b", {}}})}), read());
+  PythonRun run(plan_of(kSchema, {fork("image", {{"a", {step(plus_one)}}, {"b", {}}})}), read());
   ASSERT_TRUE(run.result) << run.result.error().message();
   EXPECT_NE(run.grid("a"), run.grid("b"));
   EXPECT_EQ(run.grid("b"), recipe_test::random_grid(3, 8, 8, 1)) << "the other branch is untouched";
@@ -211,12 +211,12 @@ TEST(HostStep, InABranchTheFieldHasEitherName) {
             "accepted");
 }
 
-TEST(HostStep, ItsDrawsAreItsOwnAndRepeat) {
+TEST(PythonStep, ItsDrawsAreItsOwnAndRepeat) {
   std::vector<uint32_t> bits;
-  const auto draw = [&](HostCall& call) { bits.push_back(call.draws.bits()); };
+  const auto draw = [&](PythonCall& call) { bits.push_back(call.draws.bits()); };
   const auto f = function({"label"}, draw);
   const PlanPtr plan = plan_of(kSchema, {step(f), step(f)});
-  HostRun(plan, read(), 1), HostRun(plan, read(), 1), HostRun(plan, read(), 2);
+  PythonRun(plan, read(), 1), PythonRun(plan, read(), 1), PythonRun(plan, read(), 2);
   ASSERT_EQ(bits.size(), 6u);
   EXPECT_EQ(bits[0], bits[2]);
   EXPECT_EQ(bits[1], bits[3]);
@@ -224,7 +224,7 @@ TEST(HostStep, ItsDrawsAreItsOwnAndRepeat) {
   EXPECT_NE(bits[0], bits[4]);
 }
 
-TEST(HostStep, UnknownArgumentsAndFieldsAreRefused) {
+TEST(PythonStep, UnknownArgumentsAndFieldsAreRefused) {
   EXPECT_EQ(
       refusal(kSchema, {step(function({"img"}, invert))}),
       "HR0118 [speckle] its arguments are fields by their names, and \"img\" is none of image "
@@ -242,9 +242,9 @@ TEST(HostStep, UnknownArgumentsAndFieldsAreRefused) {
             "HR0118 [speckle] cannot add the field \"t\" inside a RandomApply");
 }
 
-TEST(HostStep, ItsFieldsAreReadAndMadeAlsoWhereNoneIsDelivered) {
+TEST(PythonStep, ItsFieldsAreReadAndMadeAlsoWhereNoneIsDelivered) {
   int64_t seen = 0;
-  const auto look = [&](HostCall& call) {
+  const auto look = [&](PythonCall& call) {
     seen = *static_cast<const int64_t*>(call.inputs[1].view.data);
     EXPECT_EQ(call.inputs[0].view.shape, (Shape{3, 4, 4}));
   };
@@ -254,16 +254,16 @@ TEST(HostStep, ItsFieldsAreReadAndMadeAlsoWhereNoneIsDelivered) {
       plan_of(kSchema, {crop(4), step(function({"image", "label"}, look)), flip()}, options);
   EXPECT_EQ(plan->wanted(), (std::vector<bool>{true, true}));
   EXPECT_EQ(plan->steps().size(), 2u) << "what follows the function is not done";
-  ASSERT_TRUE(HostRun(plan, read()).result);
+  ASSERT_TRUE(PythonRun(plan, read()).result);
   EXPECT_EQ(seen, 5);
 }
 
-TEST(HostStep, UnderACoinItIsCalledForSomeRecordsOnly) {
+TEST(PythonStep, UnderACoinItIsCalledForSomeRecordsOnly) {
   int calls = 0;
-  const auto count = [&](HostCall&) { ++calls; };
+  const auto count = [&](PythonCall&) { ++calls; };
   const PlanPtr plan = plan_of(kSchema, {maybe(0.5, {step(function({"label"}, count))}), flip()});
   for (int64_t position = 0; position < 1000; ++position) {
-    ASSERT_TRUE(HostRun(plan, read(), position).result);
+    ASSERT_TRUE(PythonRun(plan, read(), position).result);
   }
   EXPECT_NEAR(calls, 500, 70);
 }

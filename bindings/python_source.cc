@@ -5,19 +5,17 @@
 #include <cstring>
 
 #include "bindings/bindings.h"
-#include "headrace/base/registry.h"
-#include "headrace/formats/host_formats.h"
+#include "headrace/formats/python_formats.h"
 
 namespace headrace::python {
 namespace {
 
-constexpr ErrorCode kRecordFailed{"HR0611", ErrorKind::kData, "a Python source failed",
+const ErrorCode kRecordFailed{"HR0611", ErrorKind::kData, "a Python source failed",
                                   "The object that the records come from raised an exception for "
                                   "this record, or gave a value that "
                                   "does not fit the field. The exception is in the message. "
                                   "on_error= decides what happens to the "
                                   "record, as with any bad record."};
-const Register<ErrorCode> registered_record_failed(kRecordFailed);
 
 // A value as headrace/sources.py prepares it: int, str, bytes, or an array of the field's dtype.
 void take_value(nb::handle value, FieldData& field, RecordData& record) {
@@ -43,9 +41,9 @@ void take_value(nb::handle value, FieldData& field, RecordData& record) {
   field.shape = view.shape;
 }
 
-class HostSource final : public Source {
+class PythonSource final : public Source {
  public:
-  HostSource(nb::object object, int64_t size, Schema schema, std::vector<std::string> classes,
+  PythonSource(nb::object object, int64_t size, Schema schema, std::vector<std::string> classes,
              uint64_t fingerprint, std::string description)
       : object_(std::move(object)),
         size_(size),
@@ -56,7 +54,7 @@ class HostSource final : public Source {
 
   int64_t size() const override { return size_; }
   const Schema& schema() const override { return schema_; }
-  ReadStyle read_style() const override { return ReadStyle::kHost; }
+  ReadStyle read_style() const override { return ReadStyle::kPython; }
   std::vector<std::string> classes() const override { return classes_; }
   uint64_t fingerprint() const override { return fingerprint_; }
   std::string description() const override { return description_; }
@@ -131,7 +129,7 @@ Field make_field(std::string name, std::string_view kind, DType dtype, Shape sha
 void set_opener(nb::object function) {
   // shared: std::function copies what it holds.
   auto shared = std::make_shared<OwnedObject>(std::move(function));
-  set_host_opener([shared](const std::string& format, const std::vector<std::string>& files,
+  set_python_opener([shared](const std::string& format, const std::vector<std::string>& files,
                            const std::map<std::string, ParamValue>& arguments) {
     nb::gil_scoped_acquire gil;
     nb::list paths;
@@ -175,7 +173,7 @@ OwnedObject::~OwnedObject() {
   }
 }
 
-void bind_host_source(nb::module_& module) {
+void bind_python_source(nb::module_& module) {
   module.def(
       "make_field",
       [](std::string name, const std::string& kind, DType dtype, Shape shape, bool encoded) {
@@ -183,17 +181,17 @@ void bind_host_source(nb::module_& module) {
       },
       nb::arg("name"), nb::arg("kind"), nb::arg("dtype"), nb::arg("shape"), nb::arg("encoded"));
   module.def(
-      "host_source",
+      "python_source",
       [](nb::object object, int64_t size, const std::vector<Field>& schema,
          std::vector<std::string> classes, uint64_t fingerprint, std::string description) {
-        return SourceHandle{std::make_shared<HostSource>(std::move(object), size, schema,
+        return SourceHandle{std::make_shared<PythonSource>(std::move(object), size, schema,
                                                          std::move(classes), fingerprint,
                                                          std::move(description))};
       },
       nb::arg("object"), nb::arg("size"), nb::arg("schema"), nb::arg("classes"),
       nb::arg("fingerprint"), nb::arg("description"),
       "A source over an object with read(indices, wanted), key(index) and integer_column(field).");
-  module.def("set_host_opener", &set_opener, nb::arg("function"),
+  module.def("set_python_opener", &set_opener, nb::arg("function"),
              "Who opens formats that a library of Python reads: (format, files, arguments).");
 }
 
