@@ -287,9 +287,9 @@ void bind_array(nb::module_& module) {
       .def("__dlpack__", &dlpack, nb::kw_only(), nb::arg("stream") = nb::none(),
            nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
            nb::arg("copy") = nb::none(),
-           nb::sig("def __dlpack__(self, *, stream: object | None = None, "
-                   "max_version: tuple[int, int] | None = None, "
-                   "dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> object"))
+           nb::sig("def __dlpack__(self, *, stream: object | None = None, max_version: tuple[int, "
+                   "int] | None = None, dl_device: tuple[int, int] | None = None, copy: bool | "
+                   "None = None) -> object"))
       .def("__dlpack_device__",
            [](const Array& self) {
              const DLDevice place = place_of(self);

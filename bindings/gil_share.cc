@@ -89,8 +89,8 @@ void bind_gil_share(nb::module_& module) {
         return nb::make_tuple(requests.made, requests.found_held, requests.late);
       },
       nb::arg("seconds"), nb::arg("gap"), nb::arg("stop") = -1,
-      nb::sig("def ask_for_gil(seconds: float, gap: float, stop: int = -1) "
-              "-> tuple[float, float, float]"),
+      nb::sig("def ask_for_gil(seconds: float, gap: float, stop: int = -1) -> tuple[float, float, "
+              "float]"),
       "Asks for the GIL at random moments, `gap` seconds apart on average, for `seconds`, from "
       "the\n"
       "calling thread, which does not hold it in between. How often, how often it was held,\n"

@@ -7,8 +7,8 @@
 
 #include "bindings/bindings.h"
 #include "bindings/closing.h"
-#include "bindings/python_step.h"
 #include "bindings/loader_handle.h"
+#include "bindings/python_step.h"
 #include "headrace/executor/thread_pool.h"
 
 namespace headrace::python {
@@ -17,8 +17,7 @@ namespace {
 const ErrorCode kClosed{
     "HR0792", ErrorKind::kConfig, "used after close()",
     "close() frees what a loader holds, for good. Batches that were kept stay valid; to go on, "
-    "make "
-    "another loader, and let it begin where state_dict() says that this one stood."};
+    "make another loader, and let it begin where state_dict() says that this one stood."};
 
 constexpr double kPatience =
     1;  // seconds; see Note [Why loaders are closed by a thread of their own]
@@ -273,8 +272,7 @@ void make_loader(LoaderHandle* self, const SourceHandle& source,
 void bind_loader(nb::module_& module) {
   module.def("shutdown", &shutdown, nb::arg("patient"),
              "Stops all threads of the engine, before the interpreter goes. False: something "
-             "hangs, and the "
-             "process must end without it.");
+             "hangs, and the process must end without it.");
   module.def("throw_if_forked", &throw_if_forked);
   module.def("begin_exit", &begin_exit, nb::arg("patient"),
              "The interpreter is about to end, on this thread: others that wait stay where they "
@@ -308,8 +306,8 @@ void bind_loader(nb::module_& module) {
       .def("__init__", &make_loader, nb::arg("source"), nb::arg("transforms"), nb::arg("by_field"),
            nb::arg("dropped"), nb::arg("options"), nb::arg("sampler").none(), nb::arg("warn"))
       .def("next", &next, nb::arg("ended"),
-           nb::sig("def next(self, ended: typing.Callable[[], bool]) -> "
-                   "tuple[int, int, list[typing.Any]] | None"),
+           nb::sig("def next(self, ended: typing.Callable[[], bool]) -> tuple[int, int, "
+                   "list[typing.Any]] | None"),
            "None at the end of the epoch, and when ended() says that nobody wants it any more.")
       .def(
           "take_back",

@@ -154,8 +154,7 @@ void bind_pack(nb::module_& module) {
                          "dict[str, typing.Any]")
                          .c_str()));
   module.def("pack_summary", &summary_of, nb::arg("path"), nb::arg("recover") = false,
-             nb::sig("def pack_summary(path: str, recover: bool = False) -> "
-                     "dict[str, typing.Any]"),
+             nb::sig("def pack_summary(path: str, recover: bool = False) -> dict[str, typing.Any]"),
              "What is in a pack, in numbers.");
   module.def("check_pack", &check, nb::arg("path"), nb::arg("progress").none(),
              nb::sig(sig("def check_pack(path: str, ", "None").c_str()),

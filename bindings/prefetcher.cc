@@ -276,8 +276,8 @@ void bind_prefetcher(nb::module_& module) {
                    "tuple[list[typing.Any], dict[str, int]] | None"))
       .def("stop", &stop)
       .def("next", &next, nb::arg("ended"),
-           nb::sig("def next(self, ended: typing.Callable[[], bool]) -> "
-                   "tuple[list[Array], typing.Any] | None"),
+           nb::sig("def next(self, ended: typing.Callable[[], bool]) -> tuple[list[Array], "
+                   "typing.Any] | None"),
            "None at the end, and when ended() says that nobody wants the batch any more.")
       .def(
           "ready",

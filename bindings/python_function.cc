@@ -14,9 +14,8 @@ namespace {
 const ErrorCode kStepFailed{
     "HR0612", ErrorKind::kData, "a Python step failed",
     "A function in the list of transforms raised an exception for this record, or returned what "
-    "does "
-    "not fit the fields. The exception and its line are in the message. on_error= decides what "
-    "happens to the record, as with any bad record."};
+    "does not fit the fields. The exception and its line are in the message. on_error= decides "
+    "what happens to the record, as with any bad record."};
 
 // A copy: the function may keep it, or write to it.
 nb::object object_from_value(const PythonValue& value) {
@@ -96,8 +95,9 @@ void PythonStep::call(std::span<PythonCall* const> calls) {
 }
 
 void bind_python_function(nb::module_& module) {
-  nb::enum_<PythonGeometry>(module, "PythonGeometry",
-                          "What is known of what a step does to the place of things in a picture.")
+  nb::enum_<PythonGeometry>(
+      module, "PythonGeometry",
+      "What is known of what a step does to the place of things in a picture.")
       .value("unknown", PythonGeometry::kUnknown)
       .value("moves", PythonGeometry::kMoves)
       .value("alone", PythonGeometry::kAlone);

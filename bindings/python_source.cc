@@ -11,11 +11,10 @@ namespace headrace::python {
 namespace {
 
 const ErrorCode kRecordFailed{"HR0611", ErrorKind::kData, "a Python source failed",
-                                  "The object that the records come from raised an exception for "
-                                  "this record, or gave a value that "
-                                  "does not fit the field. The exception is in the message. "
-                                  "on_error= decides what happens to the "
-                                  "record, as with any bad record."};
+                              "The object that the records come from raised an exception for "
+                              "this record, or gave a value that does not fit the field. The "
+                              "exception is in the message. on_error= decides what happens to "
+                              "the record, as with any bad record."};
 
 // A value as headrace/sources.py prepares it: int, str, bytes, or an array of the field's dtype.
 void take_value(nb::handle value, FieldData& field, RecordData& record) {
@@ -44,7 +43,7 @@ void take_value(nb::handle value, FieldData& field, RecordData& record) {
 class PythonSource final : public Source {
  public:
   PythonSource(nb::object object, int64_t size, Schema schema, std::vector<std::string> classes,
-             uint64_t fingerprint, std::string description)
+               uint64_t fingerprint, std::string description)
       : object_(std::move(object)),
         size_(size),
         schema_(std::move(schema)),
@@ -130,7 +129,7 @@ void set_opener(nb::object function) {
   // shared: std::function copies what it holds.
   auto shared = std::make_shared<OwnedObject>(std::move(function));
   set_python_opener([shared](const std::string& format, const std::vector<std::string>& files,
-                           const std::map<std::string, ParamValue>& arguments) {
+                             const std::map<std::string, ParamValue>& arguments) {
     nb::gil_scoped_acquire gil;
     nb::list paths;
     for (const std::string& file : files) paths.append(str_from_bytes(file));
@@ -185,8 +184,8 @@ void bind_python_source(nb::module_& module) {
       [](nb::object object, int64_t size, const std::vector<Field>& schema,
          std::vector<std::string> classes, uint64_t fingerprint, std::string description) {
         return SourceHandle{std::make_shared<PythonSource>(std::move(object), size, schema,
-                                                         std::move(classes), fingerprint,
-                                                         std::move(description))};
+                                                           std::move(classes), fingerprint,
+                                                           std::move(description))};
       },
       nb::arg("object"), nb::arg("size"), nb::arg("schema"), nb::arg("classes"),
       nb::arg("fingerprint"), nb::arg("description"),

@@ -30,9 +30,9 @@ nb::dict build(const SourceHandle& source, const nb::str& file, int threads, nb:
 void bind_row_index(nb::module_& module) {
   module.def("build_row_index", &build, nb::arg("source"), nb::arg("file"), nb::arg("threads"),
              nb::arg("progress").none(),
-             nb::sig("def build_row_index(source: Source, file: str, threads: int, "
-                     "progress: collections.abc.Callable[[int, int], object] | None) "
-                     "-> dict[str, typing.Any]"),
+             nb::sig("def build_row_index(source: Source, file: str, threads: int, progress: "
+                     "collections.abc.Callable[[int, int], object] | None) -> dict[str, "
+                     "typing.Any]"),
              "Empty `file`: the dataset's own in the cache. threads 0: the allowed cores.");
 }
 

@@ -165,8 +165,8 @@ void bind_source(nb::module_& module) {
            nb::sig("def read(self, index: int) -> dict[str, typing.Any]"),
            "One record, pictures as they are stored.");
   module.def("open", &open, nb::arg("path"), nb::arg("arguments"), nb::arg("progress").none(),
-             nb::sig("def open(path: str, arguments: dict[str, typing.Any], "
-                     "progress: collections.abc.Callable[[int, int], object] | None) -> Source"));
+             nb::sig("def open(path: str, arguments: dict[str, typing.Any], progress: "
+                     "collections.abc.Callable[[int, int], object] | None) -> Source"));
   module.def(
       "shard_files",
       [](const nb::str& path) {

@@ -8,7 +8,6 @@
 #include <sstream>
 #include <utility>
 
-
 namespace headrace {
 namespace {
 

@@ -9,10 +9,10 @@ namespace headrace {
 namespace {
 
 const ErrorCode kTooManyPixels{"HR0310", ErrorKind::kResource, "picture too large",
-                                   "The header declares more pixels than the cap allows, so "
-                                   "nothing was allocated. A small file can "
-                                   "declare any size; real photos stay far below the cap. Raise "
-                                   "max_pixels= if the picture is meant."};
+                               "The header declares more pixels than the cap allows, so "
+                               "nothing was allocated. A small file can declare any size; real "
+                               "photos stay far below the cap. Raise max_pixels= if the "
+                               "picture is meant."};
 
 const ErrorCode kNoCoefficients{
     "HR0311", ErrorKind::kUnsupported, "no coefficients",

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-
 namespace headrace {
 namespace {
 
@@ -116,8 +115,7 @@ void DeviceSteps::begin(uint64_t seed, uint64_t epoch, int64_t position, int64_t
       if (fits(output, false)) continue;
       raise(kOtherEdit,
             "at position " + std::to_string(position + row) + " of epoch " + std::to_string(epoch) +
-                " the steps come to something else than a "
-                "crop, a flip and a map",
+                " the steps come to something else than a crop, a flip and a map",
             "use a Loader without resident=");
     }
   }

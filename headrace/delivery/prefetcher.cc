@@ -244,8 +244,8 @@ DeviceBatch Prefetcher::deliver(HostBatch batch) {
   const double seconds = now() - begin;
   if (!staging_.all_pinned()) {
     say_once("host memory cannot be pinned for " + device_->name() +
-             ": copies to it are slower and wait for the host (ulimit -l, or a "
-             "container's limit on locked memory)");
+             ": copies to it are slower and wait for the host (ulimit -l, or a container's limit "
+             "on locked memory)");
   }
   MutexLock lock(mutex_);
   ++stats_.batches;
@@ -270,8 +270,8 @@ std::shared_ptr<DeviceLease> Prefetcher::lease_of(const std::shared_ptr<DeviceRi
       if (slab.spare) {
         say_once("the consumer keeps " + std::to_string(ring->slabs()) + " batches on " +
                  device_->name() +
-                 ": each further one takes memory of its own (drop batches "
-                 "before taking the next, or raise depth)");
+                 ": each further one takes memory of its own (drop batches before taking the next, "
+                 "or raise depth)");
         MutexLock lock(mutex_);
         ++stats_.beyond;
       }

@@ -20,8 +20,7 @@ const ErrorCode kNoSuchDevice{
     "HR0882", ErrorKind::kUnsupported, "no such device",
     "Headrace looked for CUDA devices through the driver (libcuda.so.1) when the device was asked "
     "for. The message says what it found: no driver, one that is too old, fewer devices, or a "
-    "build "
-    "of Headrace without CUDA. CUDA_VISIBLE_DEVICES hides devices."};
+    "build of Headrace without CUDA. CUDA_VISIBLE_DEVICES hides devices."};
 
 // "cuda" -> 0, "cuda:1" -> 1, anything else -> -1.
 int cuda_index(std::string_view name) {

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <fstream>
 
-
 namespace headrace {
 namespace {
 
@@ -14,11 +13,10 @@ namespace {
 constexpr int64_t kMinimumSeen = 1000;
 constexpr size_t kListed = 10'000;
 
-const ErrorCode kNoQuarantineFile{"HR0730", ErrorKind::kConfig,
-                                      "quarantine file cannot be written",
-                                      "quarantine= names a file to which each bad record is "
-                                      "appended as a line of JSON. Its folder must "
-                                      "exist and be writable."};
+const ErrorCode kNoQuarantineFile{"HR0730", ErrorKind::kConfig, "quarantine file cannot be written",
+                                  "quarantine= names a file to which each bad record is "
+                                  "appended as a line of JSON. Its folder must exist and be "
+                                  "writable."};
 
 const ErrorCode kBudgetSpent{
     "HR0731", ErrorKind::kData, "too many bad records",

@@ -237,7 +237,8 @@ std::unique_ptr<RecordRun> Engine::claim() {
   run->batch = &batch;
   run->first_row = batch.claimed;
   run->rows = std::min({left, std::max(fair, kLeastShare), long_enough});
-  if (options_.python_workers > 0 && has_python_steps_) {  // a run crosses as a whole, to one of them
+  if (options_.python_workers > 0 &&
+      has_python_steps_) {  // a run crosses as a whole, to one of them
     const int batch = static_cast<int>(options_.layout.rank_batch());
     run->rows = std::min(run->rows, std::max(1, batch / (2 * options_.python_workers)));
   }

@@ -3,8 +3,8 @@
 // write it into its row; batches are handed over in order.
 //
 // Data flow of one record: sampler -> read-ahead -> Plan::begin -> Plan::advance -> memory gate ->
-// BatchBuilder::write. With Python steps a run stops there, crosses on the Python thread, and goes on.
-// Locks: the engine's own, then a slot ring's or the pool's; never the other way round.
+// BatchBuilder::write. With Python steps a run stops there, crosses on the Python thread, and goes
+// on. Locks: the engine's own, then a slot ring's or the pool's; never the other way round.
 #pragma once
 
 #include <algorithm>
@@ -55,8 +55,8 @@ size_t batch_bytes(const Plan& plan, int64_t rows);
 // Whether a field is delivered as a list of values of any size.
 bool delivers_lists(const Plan& plan);
 
-// What pictures hold that must have pixels before they are written: at a Python step, or where a step
-// does not fit the recipe. Then a record asks for its memory as soon as its header is read.
+// What pictures hold that must have pixels before they are written: at a Python step, or where a
+// step does not fit the recipe. Then a record asks for its memory as soon as its header is read.
 struct PixelsBetween {
   bool any = false;
   size_t largest = 0;      // bytes, where the size is known
@@ -186,7 +186,7 @@ class Engine final : public PoolClient {
   ReadAhead read_ahead_;
   PythonSide python_side_;
   Mutex python_mutex_;  // one call into Python's functions at a time, unless
-                      // it has workers
+                        // it has workers
   std::vector<std::shared_ptr<SlotRing>> rings_;  // by output; null where memory is not pooled
   std::atomic<bool> stopping_{false};             // records that have not begun need not begin
   std::atomic<uint64_t> freed_{0};                // counts records that gave memory back

@@ -19,16 +19,16 @@ constexpr size_t kKeptBuffer = size_t{256} << 10;
 constexpr int kAttempts = 100;  // substitutes to try for one bad record
 
 const ErrorCode kOutOfMemory{"HR0704", ErrorKind::kResource, "out of memory",
-                                 "The system refused memory for this record although memory_limit "
-                                 "allows it: other processes or a "
-                                 "container's limit leave less than the loader was told it may "
-                                 "use. Lower memory_limit or threads."};
+                             "The system refused memory for this record although memory_limit "
+                             "allows it: other processes or a container's limit leave less "
+                             "than the loader was told it may use. Lower memory_limit or "
+                             "threads."};
 
 const ErrorCode kUnexpected{
     "HR0791", ErrorKind::kData, "an exception inside the engine",
-    "A part of the engine, or of Python below it, threw an exception that is no error "
-    "of the data that it knows. It counts as one of the record at hand, so on_error= applies; the "
-    "message says what was thrown."};
+    "A part of the engine, or of Python below it, threw an exception that is no error of the data "
+    "that it knows. It counts as one of the record at hand, so on_error= applies; the message says "
+    "what was thrown."};
 
 // Of pictures that come as tensors.
 size_t copied_bytes(const Record& record) {

@@ -39,8 +39,8 @@ int Engine::process_with_python(RecordRun& run, Renderer& renderer) {
   return settled;
 }
 
-// To the next Python step or the end; or until it finds no memory. A record that fails is begun again
-// as its substitute.
+// To the next Python step or the end; or until it finds no memory. A record that fails is begun
+// again as its substitute.
 void Engine::go_on_with_python(RecordRun& run, int i, Renderer& renderer) {
   InFlight& flight = run.flight[i];
   if (stopping_) return settle(run, i);  // the batch will not be handed over
@@ -78,8 +78,8 @@ void Engine::return_from_python(RecordRun& run, int i, Renderer& renderer) {
   ++flight.step;
 }
 
-// Everything up to the end is reserved at once: while it waits at a Python step a record must not ask
-// for more. False when the memory is not free now.
+// Everything up to the end is reserved at once: while it waits at a Python step a record must not
+// ask for more. False when the memory is not free now.
 bool Engine::reserve_now(RecordRun& run, int i, Renderer& renderer) {
   InFlight& flight = run.flight[i];
   const size_t bytes = bytes_until_written(flight.record);

@@ -64,8 +64,9 @@ Result<void> Engine::make_row(OpenBatch& batch, int row, int64_t index, Renderer
 }
 
 Result<void> Engine::call_python_inline(int step, Record& record, uint64_t epoch,
-                                      Renderer& renderer) {
-  Result<PythonCall> call = options_.plan->python_call(step, record, renderer, options_.seed, epoch);
+                                        Renderer& renderer) {
+  Result<PythonCall> call =
+      options_.plan->python_call(step, record, renderer, options_.seed, epoch);
   if (!call) return std::move(call.error());
   PythonCall* pointer = &*call;
   call_python(step, {&pointer, 1});

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <string>
 
-
 namespace headrace {
 namespace {
 

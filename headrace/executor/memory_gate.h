@@ -6,10 +6,10 @@
 // Note [Why the memory limit cannot deadlock]: slots and read-ahead have shares of their own, fixed
 // when the loader starts. A record asks for its working memory while it holds none of this share,
 // and gives all of it back when it is done, without waiting for anybody. So whoever holds memory
-// finishes, and the oldest that waits gets it next. With Python steps a record holds its share while
-// other records of its run begin, so there nobody waits: a run whose next record finds too little
-// is put aside, new runs are not begun before it, and those that hold memory come back and finish.
-// Thread-safe.
+// finishes, and the oldest that waits gets it next. With Python steps a record holds its share
+// while other records of its run begin, so there nobody waits: a run whose next record finds too
+// little is put aside, new runs are not begun before it, and those that hold memory come back and
+// finish. Thread-safe.
 #pragma once
 
 #include <cstddef>

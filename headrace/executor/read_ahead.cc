@@ -111,7 +111,8 @@ bool ReadAhead::fits(size_t bytes) const {
 bool ReadAhead::may_read_on() const {
   if (!ahead_ || next_ >= count_) return false;
   if (awaited_ >= next_) return true;
-  if (static_cast<int64_t>(entries_.size()) >= (python_ ? kMaxPythonDepth : kMaxDepth)) return false;
+  if (static_cast<int64_t>(entries_.size()) >= (python_ ? kMaxPythonDepth : kMaxDepth))
+    return false;
   return (entries_.empty() && lent_ == 0) || fits(expected_bytes());
 }
 

@@ -78,7 +78,7 @@ class ReadAhead {
   const SourcePtr source_;
   const std::vector<bool> wanted_;
   const size_t share_, max_bytes_;
-  const bool python_;    // one reader, many records a call, always ahead
+  const bool python_;  // one reader, many records a call, always ahead
   const bool memory_;  // never ahead
 
   mutable Mutex mutex_;

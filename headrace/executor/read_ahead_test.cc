@@ -141,7 +141,8 @@ TEST(ReadAhead, WhatAWorkerWaitsForIsReadBeyondTheShare) {
 }
 
 TEST(ReadAhead, StopsInTheMiddle) {
-  auto source = std::make_shared<Numbered>(100000, ReadStyle::kPython, std::chrono::microseconds(1));
+  auto source =
+      std::make_shared<Numbered>(100000, ReadStyle::kPython, std::chrono::microseconds(1));
   ReadAhead ahead(source, {true}, 1 << 20);
   ahead.start([](int64_t sequence) { return sequence; }, 100000);
   RecordData data;

@@ -39,8 +39,9 @@ struct OpenBatch {
 
 // One record of a run, between being read and being written.
 struct InFlight {
-  // kIdle: to be read. kBegun: its header is read; with Python steps, its memory is not yet reserved.
-  // kReady: may go on. kAtPython: it waits at a Python step. kSettled: written, dropped or failed.
+  // kIdle: to be read. kBegun: its header is read; with Python steps, its memory is not yet
+  // reserved. kReady: may go on. kAtPython: it waits at a Python step. kSettled: written, dropped
+  // or failed.
   enum class State : uint8_t { kIdle, kBegun, kReady, kAtPython, kSettled };
   State state = State::kIdle;
   RecordData data;

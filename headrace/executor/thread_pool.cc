@@ -25,9 +25,8 @@ namespace {
 const ErrorCode kForked{
     "HR0701", ErrorKind::kConfig, "loader used in a forked process",
     "The engine's threads do not survive a fork, so a loader of the parent cannot work in the "
-    "child. "
-    "Make the loader in the child, and start children by spawn or forkserver, or before the first "
-    "loader of the parent."};
+    "child. Make the loader in the child, and start children by spawn or forkserver, or before the "
+    "first loader of the parent."};
 
 const ErrorCode kNoThread{
     "HR0790", ErrorKind::kResource, "the system refused a thread",

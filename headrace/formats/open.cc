@@ -26,9 +26,9 @@ const ErrorCode kNotRecognized{
     "are given as lists: hr.records(image=[...], label=[...])."};
 
 const ErrorCode kNothingThere{"HR0402", ErrorKind::kStorage, "no such file or folder",
-                                  "There is nothing at the path that was to be opened. Check its "
-                                  "spelling, what it is relative to, "
-                                  "and that the disk is mounted."};
+                              "There is nothing at the path that was to be opened. Check its "
+                              "spelling, what it is relative to, and that the disk is "
+                              "mounted."};
 
 // The last part of the path that exists, and a neighbour whose name is near.
 [[noreturn]] void nothing_there(const std::string& path) {
@@ -79,9 +79,8 @@ const FormatRecord& named_format(const std::string& name) {
 
 const ErrorCode kOneFile{
     "HR0418", ErrorKind::kConfig, "several files for a format of one",
-    "This format is one file or one folder, and the path is a pattern or a "
-    "list of several. Open them one by one and join them with "
-    "hr.concat(...)."};
+    "This format is one file or one folder, and the path is a pattern or a list of several. Open "
+    "them one by one and join them with hr.concat(...)."};
 
 const FormatRecord& format_of(const std::string& path) {
   const FormatRecord* general = nullptr;

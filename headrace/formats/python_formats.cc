@@ -31,13 +31,12 @@ std::map<std::string, ParamValue> python_arguments(const Arguments& arguments) {
 }
 
 SourcePtr open_in_python(const std::string& format, const std::vector<std::string>& files,
-                       const std::map<std::string, ParamValue>& arguments) {
+                         const std::map<std::string, ParamValue>& arguments) {
   if (!the_opener()) {
-    throw Exception(unsupported_array(files.empty() ? format : files.front(),
-                                      "files of the format \"" + format +
-                                          "\" are read by pyarrow, "
-                                          "from Python only",
-                                      "`headrace pack` makes a pack of them, which C++ opens too"));
+    throw Exception(unsupported_array(
+        files.empty() ? format : files.front(),
+        "files of the format \"" + format + "\" are read by pyarrow, from Python only",
+        "`headrace pack` makes a pack of them, which C++ opens too"));
   }
   return the_opener()(format, files, arguments);
 }

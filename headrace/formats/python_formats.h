@@ -28,6 +28,6 @@ std::map<std::string, ParamValue> python_arguments(const Arguments& arguments);
 
 // Throws Exception HR0425 where Python is not there to do it.
 SourcePtr open_in_python(const std::string& format, const std::vector<std::string>& files,
-                       const std::map<std::string, ParamValue>& arguments);
+                         const std::map<std::string, ParamValue>& arguments);
 
 }  // namespace headrace

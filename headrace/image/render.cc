@@ -19,8 +19,7 @@ using Clock = std::chrono::steady_clock;
 const ErrorCode kUnknownPicture{
     "HR0340", ErrorKind::kData, "unknown picture format",
     "A picture is recognized by its first bytes, never by its name, and these are no signature of "
-    "a "
-    "codec that this build has. Often the file is something else (an HTML page that a download "
+    "a codec that this build has. Often the file is something else (an HTML page that a download "
     "left, a text file), or empty. `headrace formats` lists the codecs."};
 
 Error unknown_picture(std::span<const uint8_t> bytes) {

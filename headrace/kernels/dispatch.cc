@@ -18,9 +18,8 @@ namespace {
 const ErrorCode kBadLevel{
     "HR0341", ErrorKind::kConfig, "SIMD level not available",
     "HEADRACE_SIMD forces the instruction set of the kernels, for tests: scalar, avx2 or avx512. "
-    "It "
-    "names no level, or one that this CPU (or the operating system under it) lacks. Unset it: the "
-    "best level is then chosen, and the results are the same on all of them."};
+    "It names no level, or one that this CPU (or the operating system under it) lacks. Unset it: "
+    "the best level is then chosen, and the results are the same on all of them."};
 
 #if defined(__x86_64__)
 

@@ -23,8 +23,7 @@ const ErrorCode kBadOption{
 const ErrorCode kOtherState{
     "HR0711", ErrorKind::kConfig, "state of another run",
     "A state resumes only the run that it was taken from: the same records in the same order, the "
-    "same "
-    "sampler and the same global batch. The number of threads and of ranks may differ."};
+    "same sampler and the same global batch. The number of threads and of ranks may differ."};
 
 const ErrorCode kNothingLeft{
     "HR0785", ErrorKind::kData, "nothing left of an epoch",
@@ -33,7 +32,7 @@ const ErrorCode kNothingLeft{
     "`headrace scan` lists what is wrong with each."};
 
 const ErrorCode kOutOfRange{"HR0712", ErrorKind::kConfig, "no such batch",
-                                "Batches of an epoch are numbered from 0 to len(loader) - 1."};
+                            "Batches of an epoch are numbered from 0 to len(loader) - 1."};
 
 int64_t global_batch_of(const LoaderOptions& options) {
   if ((options.batch_size > 0) == (options.global_batch_size > 0)) {

@@ -23,8 +23,7 @@ using jpeg_test::Pixels;
 using Specs = std::vector<Spec>;
 
 const ErrorCode kPlanted{"HR0799", ErrorKind::kData, "planted damage", "Only in tests."};
-const ErrorCode kPlantedOutage{"HR0798", ErrorKind::kStorage, "planted outage",
-                                   "Only in tests."};
+const ErrorCode kPlantedOutage{"HR0798", ErrorKind::kStorage, "planted outage", "Only in tests."};
 
 // Turns pictures into their negative; fails for those whose first sample is in `refused`.
 class Negative final : public PythonFunction {

@@ -17,7 +17,7 @@ namespace headrace {
 
 inline const ErrorCode kPlanted{"HR0799", ErrorKind::kData, "planted damage", "Only in tests."};
 inline const ErrorCode kPlantedStorage{"HR0798", ErrorKind::kStorage, "planted outage",
-                                           "Only in tests."};
+                                       "Only in tests."};
 
 // Records of a tensor (value[i] = index) and an int64 label = 3 * index. Some are bad.
 class Numbers final : public Source {

@@ -63,8 +63,7 @@ const OpRecord kNormalize{
     .doc =
         "Subtracts a mean and divides by a standard deviation, by channel.\n\n"
         "Images of a floating dtype, (C, H, W); shape and dtype stay. mean and std are in the "
-        "range that the values have at this point: 0.0 to 1.0 after "
-        "ToDtype(float32, scale=True).",
+        "range that the values have at this point: 0.0 to 1.0 after ToDtype(float32, scale=True).",
     .params = {{.name = "mean",
                 .type = ParamType::kFloats,
                 .doc = "One number a channel, or one for all.",

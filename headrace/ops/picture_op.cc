@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 
-
 namespace headrace {
 namespace {
 
@@ -29,9 +28,9 @@ const ErrorCode kNoPicture{
     "The operator works on images and masks; fields= named a field of another kind."};
 
 const ErrorCode kBadFill{"HR0512", ErrorKind::kConfig, "fill does not fit the picture",
-                             "fill= is one number, or one a channel, in the range of the picture's "
-                             "dtype at that point: 0 to "
-                             "255 for uint8. After ToDtype(float32, scale=True) white is 1.0."};
+                         "fill= is one number, or one a channel, in the range of the picture's "
+                         "dtype at that point: 0 to 255 for uint8. After ToDtype(float32, "
+                         "scale=True) white is 1.0."};
 
 const ErrorCode kNoAliasing{
     "HR0513", ErrorKind::kConfig, "antialias=False is not offered",

@@ -56,8 +56,7 @@ const OpRecord kToDtype{
         "Converts images to another dtype.\n\n"
         "Images, (C, H, W), become the same shape of dtype; masks stay unless fields= names them, "
         "and their ids are never scaled. With scale, the range goes along: 0 to 255 becomes 0.0 to "
-        "1.0, and back; without it the "
-        "numbers stay what they are (floats are truncated).",
+        "1.0, and back; without it the numbers stay what they are (floats are truncated).",
     .params = {{.name = "dtype",
                 .type = ParamType::kDType,
                 .doc = "uint8, float32, float16 or bfloat16; as a string or as torch's dtype.",

@@ -165,7 +165,8 @@ TEST(AFunction, ThatIsKnownToMoveItsPictureAloneIsRefused) {
 TEST(AFunction, ThatDeclaresAnotherSizeIsRefused) {
   const Field smaller = pixels("image", {3, 4, 4});
   EXPECT_TRUE(left_behind(kOpen, {halve({"image"}, PythonGeometry::kUnknown, {smaller})}));
-  EXPECT_FALSE(left_behind(kOpen, {halve({"image", "boxes"}, PythonGeometry::kUnknown, {smaller})}));
+  EXPECT_FALSE(
+      left_behind(kOpen, {halve({"image", "boxes"}, PythonGeometry::kUnknown, {smaller})}));
   const Field same = pixels("image", {3, -1, -1});
   EXPECT_FALSE(left_behind(kOpen, {halve({"image"}, PythonGeometry::kUnknown, {same})}));
 }

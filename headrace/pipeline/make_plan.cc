@@ -16,9 +16,8 @@ const ErrorCode kUnknownOperator{
 const ErrorCode kUnknownField{
     "HR0111", ErrorKind::kConfig, "unknown field",
     "A field is named that does not exist at this point: the source has no such field, or a Fork "
-    "has "
-    "replaced it. Inside the branch of a Fork, and inside a list for one field, only that field is "
-    "seen."};
+    "has replaced it. Inside the branch of a Fork, and inside a list for one field, only that "
+    "field is seen."};
 
 const ErrorCode kNothingToDo{
     "HR0113", ErrorKind::kConfig, "no field for the transform",

@@ -11,8 +11,7 @@ namespace {
 const ErrorCode kBadStep{
     "HR0118", ErrorKind::kConfig, "impossible function step",
     "A function takes fields by its argument names; it may declare fields that it returns in "
-    "another "
-    "form, and new ones. New fields cannot come from inside a RandomApply."};
+    "another form, and new ones. New fields cannot come from inside a RandomApply."};
 
 }  // namespace
 

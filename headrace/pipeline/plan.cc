@@ -5,20 +5,18 @@
 #include <cstring>
 #include <utility>
 
-
 namespace headrace {
 namespace {
 
 const ErrorCode kWrongValue{"HR0120", ErrorKind::kData, "value does not fit the schema",
-                                "A record's value has another size or shape than the source's "
-                                "schema says: the file is damaged, "
-                                "or its records were written by different programs."};
+                            "A record's value has another size or shape than the source's "
+                            "schema says: the file is damaged, or its records were written by "
+                            "different programs."};
 
 const ErrorCode kColourMask{
     "HR0121", ErrorKind::kData, "mask with several channels",
     "A mask is a picture of one channel whose values are labels: grey, or with a palette. This "
-    "file "
-    "has colours. Read it as an image field if the colours are meant, or convert it once."};
+    "file has colours. Read it as an image field if the colours are meant, or convert it once."};
 
 // Whether a record's shape is one that the schema's allows.
 bool allows(const Shape& schema, const Shape& shape) {

@@ -51,10 +51,10 @@ struct Output {
 
 struct Step {
   enum class Kind : uint8_t { kOp, kPython, kCoin, kCopy } kind = Kind::kOp;
-  std::string label;                       // as the user wrote it, for errors and plan()
-  std::vector<int> fields;                 // kOp, kPython: its fields. kCopy: {from, to}
-  uint64_t key = 0;                        // of its draws
-  std::unique_ptr<Op> op;                  // kOp
+  std::string label;                         // as the user wrote it, for errors and plan()
+  std::vector<int> fields;                   // kOp, kPython: its fields. kCopy: {from, to}
+  uint64_t key = 0;                          // of its draws
+  std::unique_ptr<Op> op;                    // kOp
   std::shared_ptr<PythonFunction> function;  // kPython; see Spec
   // kPython: what it may give back, by the names that it knows, with the fields' numbers.
   std::vector<std::string> output_names;
@@ -83,13 +83,13 @@ class Plan {
 
   // A record as read -> in flight: opens the pictures. Errors are the record's.
   Result<void> begin(const RecordData& data, Record& record, Renderer& renderer) const;
-  // Runs steps from `step` to the end (or before step `end`) or to the next Python step; returns the
-  // step it stopped at.
+  // Runs steps from `step` to the end (or before step `end`) or to the next Python step; returns
+  // the step it stopped at.
   Result<int> advance(int step, Record& record, Renderer& renderer, uint64_t seed, uint64_t epoch,
                       int end = -1) const;
   // Crossing to Python and back, for a record that stands at a Python step.
   Result<PythonCall> python_call(int step, Record& record, Renderer& renderer, uint64_t seed,
-                             uint64_t epoch) const;
+                                 uint64_t epoch) const;
   Result<void> python_return(int step, PythonCall& call, Record& record) const;
 
   // HR0180: the step moves a picture and leaves the field where it was.

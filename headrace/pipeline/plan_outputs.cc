@@ -16,9 +16,8 @@ const ErrorCode kUnknownOutput{
 const ErrorCode kRagged{
     "HR0114", ErrorKind::kConfig, "records differ in shape",
     "A batch is one tensor, so its records must have one shape. Resize((height, width)), "
-    "CenterCrop "
-    "or RandomCrop make pictures equal; a function can declare the shape that it returns; "
-    "ragged=\"list\" delivers one tensor a record instead."};
+    "CenterCrop or RandomCrop make pictures equal; a function can declare the shape that it "
+    "returns; ragged=\"list\" delivers one tensor a record instead."};
 
 // What every source has beside its fields.
 constexpr std::pair<std::string_view, OutputOrigin> kExtras[] = {

@@ -5,8 +5,8 @@
 // Shapes and dtypes are known before the first record is read, so a function's results must be
 // promised. The promise is what most functions do: every field comes back as it went in (same kind,
 // dtype and shape, where an open size may be any). A function that does otherwise declares it
-// (PythonFunction::returns()). A record whose value breaks the promise fails with HR0601, which says
-// what was promised, what came and how to declare it; nothing is converted silently.
+// (PythonFunction::returns()). A record whose value breaks the promise fails with HR0601, which
+// says what was promised, what came and how to declare it; nothing is converted silently.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -19,9 +19,8 @@ namespace {
 const ErrorCode kBrokenPromise{
     "HR0601", ErrorKind::kConfig, "a function returned something else",
     "A function in the list of transforms is taken to give its fields back as they came: same "
-    "dtype, "
-    "same shape, except where records differ anyway. This one did not, and the batch was laid out "
-    "for what it promised. Convert the result, or declare what the function returns.",
+    "dtype, same shape, except where records differ anyway. This one did not, and the batch was "
+    "laid out for what it promised. Convert the result, or declare what the function returns.",
     /*of_record=*/true};
 
 const ErrorCode kUndeclared{
@@ -164,13 +163,13 @@ void store(PythonValue& value, const FieldState& promise, FieldValue& field) {
 }  // namespace
 
 Result<PythonCall> Plan::python_call(int at, Record& record, Renderer& renderer, uint64_t seed,
-                                 uint64_t epoch) const {
+                                     uint64_t epoch) const {
   const Step& step = steps_[at];
   PythonCall call{.inputs = {},
-                .output_names = {},
-                .outputs = {},
-                .draws = Draws(seed, epoch, static_cast<uint64_t>(record.position), step.key),
-                .result = {}};
+                  .output_names = {},
+                  .outputs = {},
+                  .draws = Draws(seed, epoch, static_cast<uint64_t>(record.position), step.key),
+                  .result = {}};
   for (size_t i = 0; i < step.fields.size(); ++i) {
     FieldValue& field = record.fields[step.fields[i]];
     if (is_picture(field.kind) && !field.picture.pixels()) {

@@ -30,7 +30,7 @@ class Function final : public PythonFunction {
 };
 
 std::shared_ptr<PythonFunction> function(std::vector<std::string> inputs, Function::Body body,
-                                       std::vector<Field> returns = {}) {
+                                         std::vector<Field> returns = {}) {
   return std::make_shared<Function>(std::move(inputs), std::move(body), std::move(returns));
 }
 
@@ -117,7 +117,7 @@ TEST(PythonStep, ScalarsTextAndTensorsCross) {
     call.outputs.back().is_text = true;
   };
   PythonRun run(plan_of(schema, {step(function({"label", "caption", "boxes"}, body))}, lists()),
-              Read().scalar(-9).text("hi").tensor<float>({5, 6}, {1, 2}));
+                Read().scalar(-9).text("hi").tensor<float>({5, 6}, {1, 2}));
   ASSERT_TRUE(run.result) << run.result.error().message();
   EXPECT_EQ(run.value("label").scalar, 11);
   EXPECT_EQ(run.value("caption").bytes.size(), 3u);
@@ -162,7 +162,7 @@ TEST(PythonStep, WhatIsOpenAnywayMayComeBackInAnySize) {
     call.outputs.push_back(value(DType::kUInt8, {3, 4, 4}, std::vector<uint8_t>(48, 7)));
   };
   PythonRun run(plan_of({files("image")}, {step(function({"image"}, small)), resize(5, 5)}),
-              Read().file(recipe_test::jpeg_bytes(16, 16)));
+                Read().file(recipe_test::jpeg_bytes(16, 16)));
   EXPECT_EQ(run.grid().values, Floats(75, 7));
 }
 

@@ -126,8 +126,8 @@ std::string Plan::text() const {
     }
     rows.push_back({std::to_string(s + 1), indent + step.label, fields, after,
                     step.kind == Step::Kind::kPython ? "function"
-                    : pass[s]                      ? std::to_string(pass[s])
-                                                   : ""});
+                    : pass[s]                        ? std::to_string(pass[s])
+                                                     : ""});
   }
   std::string out = "Steps (those of one pass over a picture are rendered as one):\n";
   out += steps_.empty() ? "  none\n" : table(rows);

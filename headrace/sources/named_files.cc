@@ -23,8 +23,7 @@ const ErrorCode kNoPicture{
     "HR0278", ErrorKind::kData, "a file outside of the dataset that is no picture",
     "A list or table names this file as a picture. It does not lie in the list's folder, and its "
     "first bytes are no picture's, so its content goes nowhere: a mistake in the list, or an "
-    "attempt "
-    "to get at a file of this machine.",
+    "attempt to get at a file of this machine.",
     /*of_record=*/true};
 
 constexpr size_t kSignature = 16;

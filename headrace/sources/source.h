@@ -20,7 +20,7 @@ namespace headrace {
 enum class ReadStyle : uint8_t {
   kMemory,  // a pointer or a few bytes: read where the record is processed
   kFiles,   // may wait for a device: read ahead by several threads
-  kPython,    // runs in Python: read ahead by its one thread, many records a call
+  kPython,  // runs in Python: read ahead by its one thread, many records a call
 };
 
 class Source {

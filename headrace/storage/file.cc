@@ -22,8 +22,7 @@ const ErrorCode kNothingThere{
     "HR0201", ErrorKind::kStorage, "no such file",
     "There is nothing at this path. The file was moved or deleted after it was listed, a symbolic "
     "link points nowhere, or a network folder is not mounted. Check the path; open the source "
-    "again "
-    "if its files have changed.",
+    "again if its files have changed.",
     /*of_record=*/true};
 
 const ErrorCode kNotAllowed{
@@ -33,17 +32,16 @@ const ErrorCode kNotAllowed{
     /*of_record=*/true};
 
 const ErrorCode kNotRegular{"HR0203", ErrorKind::kStorage, "not a regular file",
-                                "A record must be a regular file. A folder, pipe, socket or device "
-                                "stands at this path; reading "
-                                "it could wait for ever. Remove it from the list of files.",
-                                /*of_record=*/true};
+                            "A record must be a regular file. A folder, pipe, socket or device "
+                            "stands at this path; reading it could wait for ever. Remove it "
+                            "from the list of files.",
+                            /*of_record=*/true};
 
 const ErrorCode kReadFailed{
     "HR0204", ErrorKind::kStorage, "read failed",
     "The operating system could not deliver the bytes, also when asked again after a pause. A disk "
     "or a network file system is failing: look at the kernel's log (dmesg). This is no fault of "
-    "the "
-    "data, so it is never counted as a bad record."};
+    "the data, so it is never counted as a bad record."};
 
 const ErrorCode kEndedEarly{
     "HR0205", ErrorKind::kData, "file ended early",

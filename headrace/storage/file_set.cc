@@ -3,7 +3,6 @@
 
 #include <limits>
 
-
 namespace headrace {
 namespace {
 

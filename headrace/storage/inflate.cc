@@ -11,7 +11,6 @@
 #include <string>
 #include <utility>
 
-
 namespace headrace {
 namespace {
 
@@ -25,8 +24,7 @@ const ErrorCode kInflatesTooLarge{
     "HR0423", ErrorKind::kResource, "compressed data expands too far",
     "What is compressed here would take more memory than the cap, or far more than data of records "
     "ever does (a zip bomb). If the file is sound, decompress it once and open the result, which "
-    "is "
-    "then read record by record and not held in memory."};
+    "is then read record by record and not held in memory."};
 
 constexpr size_t kFirstBlock = size_t{64} << 10, kBlock = size_t{1} << 20;
 constexpr uint64_t kFree = uint64_t{64} << 20;  // of output, whatever the ratio

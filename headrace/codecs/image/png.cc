@@ -31,9 +31,8 @@ namespace {
 const ErrorCode kCorrupt{
     "HR0330", ErrorKind::kData, "corrupt PNG",
     "libpng could not read the picture: a chunk is out of place or malformed, its checksum is "
-    "wrong, "
-    "or the compressed pixels are damaged. PNG has no way to go on after damage to its pixels. "
-    "Restore the file, or let on_error= decide what happens to such records."};
+    "wrong, or the compressed pixels are damaged. PNG has no way to go on after damage to its "
+    "pixels. Restore the file, or let on_error= decide what happens to such records."};
 
 const ErrorCode kTruncated{
     "HR0331", ErrorKind::kData, "truncated PNG",
@@ -48,9 +47,8 @@ const ErrorCode kTooMuchMemory{
 const ErrorCode kWarned{
     "HR0333", ErrorKind::kData, "PNG with anomalies",
     "The picture decodes, but libpng warned about the file: a damaged extra chunk, a wrong "
-    "checksum "
-    "behind the last row, an index outside the palette. strict=True makes that an error; without "
-    "it the warnings are counted and the pixels used."};
+    "checksum behind the last row, an index outside the palette. strict=True makes that an error; "
+    "without it the warnings are counted and the pixels used."};
 
 const ErrorCode kSixteenBit{
     "HR0386", ErrorKind::kUnsupported, "grey picture of 16 bits",
@@ -59,8 +57,7 @@ const ErrorCode kSixteenBit{
     "delivered until you say what is meant: sixteen_bit=\"high_byte\" keeps value / 256, "
     "sixteen_bit=\"clip\" is Pillow's min(value, 255). All 16 bits: store the pictures as .npy "
     "files or in another container of arrays (uint16), or read them in a Python object that "
-    "returns "
-    "arrays under another name than image or mask."};
+    "returns arrays under another name than image or mask."};
 
 constexpr std::string_view kSignature = "\x89PNG\r\n\x1a\n";
 

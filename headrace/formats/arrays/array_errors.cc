@@ -9,9 +9,8 @@ namespace {
 const ErrorCode kDamaged{
     "HR0424", ErrorKind::kData, "damaged array file",
     "The file begins like one of its format (NumPy, IDX, CIFAR binary, safetensors), but its "
-    "header "
-    "or its size is not what the format says. Most often it was cut off while it was copied or "
-    "written. Copy it again, or write it again with the library that it comes from."};
+    "header or its size is not what the format says. Most often it was cut off while it was copied "
+    "or written. Copy it again, or write it again with the library that it comes from."};
 
 const ErrorCode kUnsupported{
     "HR0425", ErrorKind::kUnsupported, "array of a kind that is not read",

@@ -230,8 +230,7 @@ Result<void> read_zip_member(const File& file, const ZipMember& member, Buffer& 
   if (out.size() == member.bytes && crc == member.crc32) return {};
   return damaged(file,
                  out.size() == member.bytes ? "its checksum is wrong"
-                                            : "it has another size than "
-                                              "the directory says",
+                                            : "it has another size than the directory says",
                  member.offset, member.name);
 }
 

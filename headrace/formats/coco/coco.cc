@@ -22,9 +22,8 @@ namespace fs = std::filesystem;
 const ErrorCode kCocoLacks{
     "HR0436", ErrorKind::kConfig, "not there for these COCO annotations",
     "What was asked for does not belong to the annotations: their pictures lie in none of the "
-    "places "
-    "where they were looked for (images= names the folder), or the file has no outlines, keypoints "
-    "or captions."};
+    "places where they were looked for (images= names the folder), or the file has no outlines, "
+    "keypoints or captions."};
 
 // Box conversions in the order and precision of torchvision.ops.box_convert.
 void convert_boxes(std::vector<float>& boxes, std::string_view form) {
@@ -167,10 +166,9 @@ const FormatRecord kCoco{
     .name = "coco",
     .doc =
         "COCO annotations (.json) and the pictures that they list, in the order of their ids. "
-        "Fields: "
-        "image; boxes (-1, 4) float32, labels (-1) int64, crowd (-1) uint8, areas (-1) float32; "
-        "image_id; where wanted masks (-1, H, W) uint8, keypoints (-1, K, 3) float32; caption and "
-        "captions. Masks equal pycocotools'.",
+        "Fields: image; boxes (-1, 4) float32, labels (-1) int64, crowd (-1) uint8, areas (-1) "
+        "float32; image_id; where wanted masks (-1, H, W) uint8, keypoints (-1, K, 3) float32; "
+        "caption and captions. Masks equal pycocotools'.",
     .example = "hr.coco(\"annotations/instances_train2017.json\", images=\"train2017/\")",
     .params =
         {{.name = "images",

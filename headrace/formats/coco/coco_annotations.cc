@@ -15,26 +15,21 @@ namespace headrace {
 const ErrorCode kMalformedCoco{
     "HR0433", ErrorKind::kData, "malformed COCO annotations",
     "The file is no JSON, or not of COCO's shape: an object with the lists \"images\" (each with "
-    "an "
-    "integer id and a file_name), \"annotations\" (each with an image_id) and \"categories\" (each "
-    "with an id and a name). The message says at which byte. A file that is cut short was not "
-    "written "
-    "to its end."};
+    "an integer id and a file_name), \"annotations\" (each with an image_id) and \"categories\" "
+    "(each with an id and a name). The message says at which byte. A file that is cut short was "
+    "not written to its end."};
 const ErrorCode kCocoMismatch{
     "HR0434", ErrorKind::kData, "COCO annotations contradict themselves",
     "The lists of the file do not fit together: an id stands for two pictures or two categories, "
-    "or "
-    "annotations name pictures that are not listed. Nothing is guessed, because labels or boxes "
+    "or annotations name pictures that are not listed. Nothing is guessed, because labels or boxes "
     "would go to the wrong picture."};
 const ErrorCode kBadCocoRecord{
     "HR0435", ErrorKind::kData, "bad COCO annotation",
     "An annotation of this picture cannot be used: a box that is no box or lies outside the "
-    "picture, "
-    "a category that is not listed, an outline that cannot be drawn. Only this record is bad, and "
-    "on_error= says what becomes of it; fields=(\"image\",) reads the picture alone."};
+    "picture, a category that is not listed, an outline that cannot be drawn. Only this record is "
+    "bad, and on_error= says what becomes of it; fields=(\"image\",) reads the picture alone."};
 
 namespace {
-
 
 constexpr size_t kLongestPath = 4096;
 

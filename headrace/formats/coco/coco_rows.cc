@@ -101,8 +101,7 @@ class CocoJoin {
     if (out_.orphans == 0 || options_.drop_orphans) return;
     contradiction(path_,
                   counted(out_.orphans, "annotation") +
-                      " of pictures that are not listed, the first of "
-                      "image_id " +
+                      " of pictures that are not listed, the first of image_id " +
                       std::to_string(first->image_id),
                   first->offset, "orphans=\"drop\" leaves them out");
   }

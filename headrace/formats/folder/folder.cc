@@ -35,9 +35,8 @@ const ErrorCode kNotAFolder{
 const ErrorCode kNoPictures{
     "HR0404", ErrorKind::kConfig, "no pictures",
     "There is no picture in the folder or below it. A picture is a file with a picture's suffix, "
-    "or "
-    "whose first bytes are a picture's; names that begin with a dot are left out. Check the path: "
-    "it may be one level too high or too low, or not mounted."};
+    "or whose first bytes are a picture's; names that begin with a dot are left out. Check the "
+    "path: it may be one level too high or too low, or not mounted."};
 
 const ErrorCode kEmptyClasses{
     "HR0407", ErrorKind::kConfig, "class without pictures",

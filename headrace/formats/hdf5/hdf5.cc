@@ -319,23 +319,15 @@ SourcePtr open_hdf5(const std::string& path, const Arguments& arguments, const P
 const FormatRecord kHdf5{
     .name = "hdf5",
     .doc =
-        "Datasets of an HDF5 file (.h5, .hdf5), or of several, as fields: "
-        "the first dimension is "
-        "the record. Read by Headrace itself, not by libhdf5: contiguous, "
-        "compact and chunked data, "
-        "with deflate, shuffle, fletcher32 and lzf. uint8 arrays named "
-        "image, images or x are "
-        "pictures, integers or strings named label, labels, target or y are "
-        "labels, sequences of "
-        "bytes that hold encoded pictures are decoded. What leads to other "
-        "files is refused.",
-    .example =
-        "hr.open(\"train.h5\", fields=[\"image=/train/x\", "
-        "\"label=/train/y\"])",
+        "Datasets of an HDF5 file (.h5, .hdf5), or of several, as fields: the first dimension is "
+        "the record. Read by Headrace itself, not by libhdf5: contiguous, compact and chunked "
+        "data, with deflate, shuffle, fletcher32 and lzf. uint8 arrays named image, images or x "
+        "are pictures, integers or strings named label, labels, target or y are labels, sequences "
+        "of bytes that hold encoded pictures are decoded. What leads to other files is refused.",
+    .example = "hr.open(\"train.h5\", fields=[\"image=/train/x\", \"label=/train/y\"])",
     .params = {{.name = "fields",
                 .type = ParamType::kStrings,
-                .doc = "The datasets, as \"/path\" or \"name=/path\". None: all that "
-                       "have as many "
+                .doc = "The datasets, as \"/path\" or \"name=/path\". None: all that have as many "
                        "rows as most of them, named by the last part of their path."},
                classes_param(),
                {.name = "trusted",

@@ -87,8 +87,8 @@ void Hdf5Dataset::refuse(const Hdf5Object& object) {
   }
   if (type_.what == Hdf5Type::Class::kRefused) {
     throw Exception(hdf5_unsupported(file_.file(), type_.refusal,
-                                     "leave it out with fields=[...], or read "
-                                     "it through h5py with trusted=True"));
+                                     "leave it out with fields=[...], or read it through h5py with "
+                                     "trusted=True"));
   }
 }
 

@@ -15,13 +15,11 @@ namespace headrace {
 namespace {
 
 const ErrorCode kDoNotFit{"HR0492", ErrorKind::kConfig, "datasets do not fit",
-                              "The fields of an HDF5 file are datasets whose "
-                              "first dimension is the record, all of the same "
-                              "length. By default all datasets of the length "
-                              "that most of them have are taken. Where that is "
-                              "not clear, or not what is wanted, fields= names "
-                              "them: fields=['image=/train/x', "
-                              "'label=/train/y']."};
+                          "The fields of an HDF5 file are datasets whose first dimension is "
+                          "the record, all of the same length. By default all datasets of the "
+                          "length that most of them have are taken. Where that is not clear, "
+                          "or not what is wanted, fields= names them: "
+                          "fields=['image=/train/x', 'label=/train/y']."};
 
 constexpr size_t kMostFields = 64;
 constexpr uint64_t kMostPictureBytes = uint64_t{1} << 26;  // looked at to see what a value is
@@ -118,8 +116,7 @@ std::vector<Hdf5Choice> choose_by_length(const Hdf5File& file, Hdf5Directory& di
   if (out.size() > kMostFields) {
     hdf5_fields_do_not_fit(
         file, grouped(static_cast<int64_t>(out.size())) + " datasets have the same number of rows",
-        "name at most 64 with fields=[...]; a dataset for "
-        "each record is read after stacking them");
+        "name at most 64 with fields=[...]; a dataset for each record is read after stacking them");
   }
   return out;
 }

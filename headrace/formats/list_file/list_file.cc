@@ -27,10 +27,8 @@ namespace {
 const ErrorCode kBadList{
     "HR0410", ErrorKind::kData, "bad list of pictures",
     "Each line of a list file holds a path and a label, separated by a comma, a tab or blanks as "
-    "in "
-    "the first line; or all lines hold a path alone. Paths are relative to the list's folder. "
-    "Empty "
-    "lines and lines that begin with # are skipped. Labels are integers or names, not both."};
+    "in the first line; or all lines hold a path alone. Paths are relative to the list's folder. "
+    "Empty lines and lines that begin with # are skipped. Labels are integers or names, not both."};
 
 constexpr size_t kMostBytes = size_t{1} << 30;
 constexpr size_t kLongestPath = 4096;

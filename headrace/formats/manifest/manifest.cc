@@ -194,11 +194,9 @@ const FormatRecord kManifest{
     .name = "manifest",
     .doc =
         "A table of pictures: CSV (.csv, .tsv) with a header of three columns or more, or JSON "
-        "lines "
-        "(.jsonl, .ndjson). A column of picture paths is the field image (more of them keep their "
-        "names), a column named label, class or alike the field label; the others are int64, "
-        "float32 "
-        "or text fields.",
+        "lines (.jsonl, .ndjson). A column of picture paths is the field image (more of them keep "
+        "their names), a column named label, class or alike the field label; the others are int64, "
+        "float32 or text fields.",
     .example = "hr.manifest(\"train.csv\", image=\"path\", label=\"species\")",
     .params = {{.name = "root",
                 .type = ParamType::kString,

@@ -17,23 +17,20 @@ namespace headrace {
 
 const ErrorCode kBadManifest{"HR0437", ErrorKind::kData, "malformed manifest",
                              "A manifest is a CSV file with a header, whose lines have as many "
-                             "cells as it, or a file of JSON "
-                             "lines: one object a line, all with the same keys. The message says "
-                             "in which line it is not so."};
+                             "cells as it, or a file of JSON lines: one object a line, all with "
+                             "the same keys. The message says in which line it is not so."};
 const ErrorCode kBadManifestValue{
     "HR0438", ErrorKind::kData, "bad value in a manifest",
     "A column of a manifest holds one kind of value: paths, labels, numbers or text. The message "
     "names the line that has another, or none. missing=\"fill\" takes absent numbers as NaN and "
-    "absent "
-    "text as empty; paths and labels must always be there."};
+    "absent text as empty; paths and labels must always be there."};
 
 namespace {
 
-const ErrorCode kManifestColumns{"HR0439", ErrorKind::kConfig,
-                                     "columns of a manifest do not fit",
-                                     "image=, label= and fields= name columns of the manifest by "
-                                     "its header. Each becomes a field, so "
-                                     "two may not end up with one name."};
+const ErrorCode kManifestColumns{"HR0439", ErrorKind::kConfig, "columns of a manifest do not fit",
+                                 "image=, label= and fields= name columns of the manifest by "
+                                 "its header. Each becomes a field, so two may not end up with "
+                                 "one name."};
 
 constexpr size_t kLongestPath = 4096;
 

@@ -99,8 +99,7 @@ TEST_F(Manifest, JsonLinesKeepTheirTypes) {
       "{\"file\": \"a.png\", \"n\": 1, \"f\": 2, \"zip\": \"007\", \"ok\": true, \"box\": [1, "
       "2]}\n\n"
       "{\"n\": -9223372036854775808, \"file\": \"b.png\", \"f\": 0.25, \"zip\": \"8\", \"ok\": "
-      "false,"
-      " \"box\": []}");
+      "false, \"box\": []}");
   EXPECT_EQ(fields(*source), (Names{"image", "n", "f", "zip", "ok", "box"}));
   EXPECT_EQ(source->integer_column("n"), (Integers{1, INT64_MIN}));
   EXPECT_EQ(number(*source, 0, "f"), 2.F);
@@ -218,8 +217,7 @@ TEST_F(Manifest, ListsAreLeftToTheListFormat) {
 TEST_F(Manifest, CutsAndFlippedBitsNeverCrash) {
   const std::string csv = "path,label,n,t\na.jpg,dog,1,\"x\"\"y\"\nb.jpg,cat,2.5,\"z\nz\"\n";
   const std::string json =
-      "{\"p\": \"a.jpg\", \"n\": 1, \"t\": [\"x\"]}\n{\"p\": \"b.jpg\", \"n\": 2, "
-      "\"t\": [null]}\n";
+      "{\"p\": \"a.jpg\", \"n\": 1, \"t\": [\"x\"]}\n{\"p\": \"b.jpg\", \"n\": 2, \"t\": [null]}\n";
   for (const bool lines : {false, true}) {
     const std::string& text = lines ? json : csv;
     const auto look = [&](const std::string& damaged) {

@@ -204,14 +204,12 @@ void add_to_common(const NpyHeader& header, const std::string& path, const std::
               .channels_last = is_last(header.shape, channels)};
   }
   if (header.type.dtype != common.dtype || header.shape.size() != common.shape.size()) {
-    throw Exception(damaged_array(path,
-                                  "it holds " + std::string(name_of(header.type.dtype)) + " of " +
-                                      std::to_string(header.shape.size()) +
-                                      " dimensions, and the "
-                                      "files before it " +
-                                      std::string(name_of(common.dtype)) + " of " +
-                                      std::to_string(common.shape.size()),
-                                  -1, "files of a folder have one type and number of dimensions"));
+    throw Exception(damaged_array(
+        path,
+        "it holds " + std::string(name_of(header.type.dtype)) + " of " +
+            std::to_string(header.shape.size()) + " dimensions, and the files before it " +
+            std::string(name_of(common.dtype)) + " of " + std::to_string(common.shape.size()),
+        -1, "files of a folder have one type and number of dimensions"));
   }
   common.picture = common.picture && may_be_picture(header, channels) &&
                    is_last(header.shape, channels) == common.channels_last;

@@ -278,8 +278,8 @@ TEST_F(Npy, AFileThatChangesBecomesABadRecord) {
 
 TEST_F(Npy, NoChangeOfABitOrALengthDoesHarm) {
   const std::string sound =
-      npy("{'descr': [('label', '|u1'), ('box', '>i2', (2,)), ('name', '<U2')]"
-          ", 'fortran_order': True, 'shape': (20,), }",
+      npy("{'descr': [('label', '|u1'), ('box', '>i2', (2,)), ('name', '<U2')], 'fortran_order': "
+          "True, 'shape': (20,), }",
           std::string(260, 'x'));
   use_all_damages(sound, 200, [&](const std::string& content) {
     use_damaged(folder_.write("a.npy", content), "npy");

@@ -26,13 +26,10 @@ SourcePtr open_parquet(const std::string& path, const Arguments& arguments, cons
 const FormatRecord kParquet{
     .name = "parquet",
     .doc =
-        "Parquet files: one, several, or a folder of them (sorted), through "
-        "pyarrow. Columns are "
-        "fields: integers, floats, strings, lists of numbers, and pictures "
-        "as bytes or as the "
-        "structs {bytes, path} of Hugging Face. What fits into `memory` is "
-        "decoded once and "
-        "held; of larger sets row groups are decoded when they are wanted.",
+        "Parquet files: one, several, or a folder of them (sorted), through pyarrow. Columns are "
+        "fields: integers, floats, strings, lists of numbers, and pictures as bytes or as the "
+        "structs {bytes, path} of Hugging Face. What fits into `memory` is decoded once and held; "
+        "of larger sets row groups are decoded when they are wanted.",
     .example = "hr.open(\"train.parquet\", fields=[\"image\", \"label\"])",
     .params = {python_fields_param(),
                outside_param(),

@@ -18,8 +18,7 @@ const ErrorCode kBadHeader{
     "The header of a record (MXNet's IRHeader) says that there are more labels than the record has "
     "bytes, or the label is not of the kind that the other records have: not a whole number, or "
     "another count than label_shape=. label_dtype=\"float32\" takes any single number; "
-    "header=False "
-    "reads records that have no such header."};
+    "header=False reads records that have no such header."};
 
 enum : size_t { kContentField, kLabelField };
 enum : size_t { kFrame, kJoined, kLabel };  // of a record's own buffers

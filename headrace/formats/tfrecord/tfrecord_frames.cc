@@ -88,8 +88,7 @@ Result<void> scan_tfrecord(const File& file, ContainerIndex& out,
     if (length > left - kTfFrameBytes) {
       out.add_damage(file, at, kBadFrame,
                      "a record of " + std::to_string(length) +
-                         " bytes goes beyond the end of the "
-                         "file, which is " +
+                         " bytes goes beyond the end of the file, which is " +
                          std::to_string(left - kTfHeaderBytes) + " bytes away",
                      "the file was cut off: copy or make it again");
       return {};

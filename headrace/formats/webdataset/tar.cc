@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cstring>
 
-
 // POSIX.1-2001, "pax Interchange Format" and "ustar Interchange Format"; GNU tar's manual, "Basic
 // Tar Format". Offsets of a header's parts: name 0, size 124, checksum 148, type 156, magic 257,
 // prefix 345; GNU's old sparse files say at 482 whether blocks with more of their map follow.

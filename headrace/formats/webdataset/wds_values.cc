@@ -20,9 +20,8 @@ const ErrorCode kBadSample{
     "HR0466", ErrorKind::kData, "bad sample",
     "A sample of a WebDataset lacks a component that is a field, has it twice, or has one that is "
     "not what its extension says (cls: an integer or the name of a class; txt and json: UTF-8; "
-    "npy: "
-    "an array of numbers). missing=\"skip\" leaves samples out that lack a component; fields= says "
-    "which components are fields."};
+    "npy: an array of numbers). missing=\"skip\" leaves samples out that lack a component; fields= "
+    "says which components are fields."};
 
 std::string_view text_of(std::span<const uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};

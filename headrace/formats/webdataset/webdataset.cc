@@ -20,9 +20,9 @@ namespace headrace {
 namespace {
 
 const ErrorCode kNoSamples{"HR0468", ErrorKind::kConfig, "no samples",
-                               "The archive holds no sample: no file whose name has an extension. "
-                               "Names that begin with a dot, "
-                               "links and folders are left out. Look into it with `tar tf`."};
+                           "The archive holds no sample: no file whose name has an extension. "
+                           "Names that begin with a dot, links and folders are left out. Look "
+                           "into it with `tar tf`."};
 
 const ErrorCode kOtherPacking{
     "HR0469", ErrorKind::kUnsupported, "tar packed with xz, bzip2 or lz4",

@@ -10,11 +10,10 @@ namespace headrace {
 namespace {
 
 const ErrorCode kBadMap{"HR0864", ErrorKind::kConfig,
-                            "a map of floats that a batch kernel cannot do",
-                            "On a device, pictures of float32, float16 or "
-                            "bfloat16 are cast among these and normalized, in "
-                            "at most four steps, by a mean and a standard "
-                            "deviation a channel, none of which is zero."};
+                        "a map of floats that a batch kernel cannot do",
+                        "On a device, pictures of float32, float16 or bfloat16 are cast among "
+                        "these and normalized, in at most four steps, by a mean and a standard "
+                        "deviation a channel, none of which is zero."};
 
 void check_dtype(DType dtype) {
   if (dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16) return;

@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/kernels/batch/launch.h"
 
-
 namespace headrace {
 namespace {
 
 const ErrorCode kRefused{
     "HR0860", ErrorKind::kResource, "CUDA refused a kernel",
-    "A kernel could not be put on its stream. Where CUDA names another cause "
-    "than the kernel (an "
-    "illegal address, a device that is lost), an earlier call on this device "
-    "failed, and every "
-    "later one fails with the same name: CUDA_LAUNCH_BLOCKING=1 shows which "
-    "was the first. `no "
-    "kernel image` means a GPU older than those that the library is built "
-    "for."};
+    "A kernel could not be put on its stream. Where CUDA names another cause than the kernel (an "
+    "illegal address, a device that is lost), an earlier call on this device failed, and every "
+    "later one fails with the same name: CUDA_LAUNCH_BLOCKING=1 shows which was the first. `no "
+    "kernel image` means a GPU older than those that the library is built for."};
 
 const ErrorCode kNoKernels{
     "HR0861", ErrorKind::kUnsupported, "built without CUDA",
-    "This build of the library has no kernels for GPUs, because no nvcc was "
-    "found when it was made "
-    "(HEADRACE_CUDA=ON makes that an error). Everything else works; "
-    "device=\"cpu\" runs the same "
+    "This build of the library has no kernels for GPUs, because no nvcc was found when it was made "
+    "(HEADRACE_CUDA=ON makes that an error). Everything else works; device=\"cpu\" runs the same "
     "kernels on the CPU."};
 
 }  // namespace

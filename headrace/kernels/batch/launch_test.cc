@@ -37,10 +37,8 @@ TEST(Launch, WithoutAGpuItIsAnErrorThatSaysSo) {
   const std::string message = queued.error().message();
   if (queued.error().code->id == "HR0861") {
     EXPECT_EQ(message,
-              "HR0861 built without CUDA: a batch kernel was to run "
-              "on a GPU, and this build has "
-              "none for it\n  help: build with nvcc on the PATH, or "
-              "use device=\"cpu\"");
+              "HR0861 built without CUDA: a batch kernel was to run on a GPU, and this build has "
+              "none for it\n  help: build with nvcc on the PATH, or use device=\"cpu\"");
   } else {  // CUDA's own name of what is missing: a driver, or a device
     EXPECT_TRUE(message.starts_with("HR0860 CUDA refused a kernel: cudaError")) << message;
   }

@@ -294,10 +294,8 @@ std::string message_of(const PictureBatch& batch) {
 TEST(PictureBatch, SaysWhatItDoesNotTake) {
   PictureBatch batch{.channels = 5};
   EXPECT_EQ(message_of(batch),
-            "HR0862 not pictures that a batch kernel takes: "
-            "a picture of a batch has 1 to 4 "
-            "channels (got 5)\n  help: deliver it as a "
-            "tensor, without transforms on the device");
+            "HR0862 not pictures that a batch kernel takes: a picture of a batch has 1 to 4 "
+            "channels (got 5)\n  help: deliver it as a tensor, without transforms on the device");
   batch.channels = 3;
   batch.map.bytes = 8;
   EXPECT_NE(message_of(batch).find("an element has 1, 2 or 4 bytes (got 8)"), std::string::npos);

@@ -14,8 +14,7 @@ namespace {
 
 const ErrorCode kBadSize{
     "HR0863", ErrorKind::kConfig, "impossible resize of a batch",
-    "A batch is resized from windows of at least one pixel to a size of at "
-    "least one pixel, and "
+    "A batch is resized from windows of at least one pixel to a size of at least one pixel, and "
     "all its pictures have the same one to four channels."};
 
 std::string text_of(int32_t height, int32_t width) {

@@ -28,11 +28,10 @@ const ErrorCode kMissingRows{
     "The compressed data ends above the last row that was asked for: the file was cut off (an "
     "interrupted download or copy, a full disk), or a marker in the middle of the data ends it. "
     "What libjpeg shows there is grey that nobody photographed, so the record is bad, as in "
-    "Pillow; "
-    "a crop that lies wholly in rows that exist is not. A progressive file that ends early lacks "
-    "details everywhere, so all of its rows count as missing unless every scan reached them. Fetch "
-    "the file again, or let on_error= decide; damaged=\"repair\" delivers what libjpeg makes of "
-    "it."};
+    "Pillow; a crop that lies wholly in rows that exist is not. A progressive file that ends early "
+    "lacks details everywhere, so all of its rows count as missing unless every scan reached them. "
+    "Fetch the file again, or let on_error= decide; damaged=\"repair\" delivers what libjpeg makes "
+    "of it."};
 
 constexpr int kBlockRows = 16;  // rows handed to the sink at once; an iMCU row of 4:2:0
 

@@ -27,7 +27,6 @@ const ErrorCode kJpegDamaged{
 
 namespace {
 
-
 const ErrorCode kUnsupported{
     "HR0303", ErrorKind::kUnsupported, "unsupported kind of JPEG",
     "The file is a JPEG of a kind that is not decoded here: 12 bits per sample, lossless, "
