@@ -6,6 +6,7 @@
 #include <deque>
 #include <future>
 #include <numeric>
+#include <random>
 #include <set>
 
 #include "headrace/delivery/resident_test_data.h"

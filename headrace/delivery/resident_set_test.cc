@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <numeric>
+#include <random>
 
 #include "headrace/base/error.h"
 #include "headrace/delivery/resident_test_data.h"

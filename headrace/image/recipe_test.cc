@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "headrace/image/recipe_test_pictures.h"
 
 namespace headrace {

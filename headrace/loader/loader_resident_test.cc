@@ -3,6 +3,8 @@
 // it, bit for bit.
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "headrace/delivery/resident_test_data.h"
 #include "headrace/device/host_device.h"
 #include "headrace/device/simulated_device.h"

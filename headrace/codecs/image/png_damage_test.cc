@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <random>
 
 #include "headrace/codecs/image/png_session.h"
 #include "headrace/codecs/image/png_test_checksums.h"

@@ -3,6 +3,7 @@
 #include "headrace/formats/coco/coco_masks.h"
 #include "headrace/formats/format.h"
 #include "headrace/sources/source_test_reads.h"
+#include "headrace/storage/temporary_folder.h"
 
 namespace headrace {
 namespace {

@@ -11,6 +11,7 @@
 #include "headrace/formats/folder/listing_cache.h"
 #include "headrace/formats/format.h"
 #include "headrace/sources/source_test_reads.h"
+#include "headrace/storage/temporary_folder.h"
 
 namespace headrace {
 namespace {

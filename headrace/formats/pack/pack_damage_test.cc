@@ -8,6 +8,7 @@
 #include "headrace/formats/pack/pack_test_damage.h"
 #include "headrace/formats/pack/pack_test_files.h"
 #include "headrace/sources/columns/columns.h"
+#include "headrace/storage/temporary_folder.h"
 
 namespace headrace {
 namespace {

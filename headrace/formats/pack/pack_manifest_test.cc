@@ -7,6 +7,7 @@
 #include "headrace/formats/pack/pack_test_files.h"
 #include "headrace/formats/pack/pack_writer.h"
 #include "headrace/storage/crc32c.h"
+#include "headrace/storage/temporary_folder.h"
 
 namespace headrace {
 namespace {

@@ -12,6 +12,7 @@
 #include "headrace/sources/columns/columns.h"
 #include "headrace/sources/subset.h"
 #include "headrace/storage/crc32c.h"
+#include "headrace/storage/temporary_folder.h"
 
 namespace headrace {
 namespace {

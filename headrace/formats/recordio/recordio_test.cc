@@ -9,6 +9,7 @@
 #include "headrace/formats/recordio/recordio_keys.h"
 #include "headrace/kernels/dispatch.h"
 #include "headrace/sources/source_test_reads.h"
+#include "headrace/storage/temporary_folder.h"
 
 namespace headrace {
 namespace {

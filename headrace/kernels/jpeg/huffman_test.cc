@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <numeric>
+#include <random>
 
 #include "headrace/kernels/dispatch.h"
 #include "headrace/kernels/jpeg/huffman_test_pictures.h"

@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "headrace/sources/source_test_reads.h"
+#include "headrace/storage/temporary_folder.h"
 
 namespace {
 thread_local int64_t allocations = 0;
