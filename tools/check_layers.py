@@ -21,8 +21,8 @@ from pathlib import Path
 
 # Each may include those before it. The last names are files at the top of headrace/.
 LAYERS = (
-    "base", "device", "storage", "kernels", "codecs", "image", "sources", "formats", "ops", "sampling",
-    "pipeline", "executor", "delivery", "doctor", "loader", "plugin", "bindings",
+    "base", "device", "storage", "kernels", "codecs", "image", "sources", "formats", "ops",
+    "sampling", "pipeline", "executor", "delivery", "doctor", "loader", "plugin", "bindings",
 )  # fmt: skip
 FRAMEWORKS = {
     "albumentations", "jax", "jaxlib", "matplotlib", "mxnet", "paddle", "ray", "tensorflow",
@@ -54,7 +54,7 @@ def sources(root: Path) -> Iterator[Path]:
 
 
 def layer_of(path: Path) -> str | None:
-    """headrace/codecs/image/png.cc -> codecs, headrace/loader/loader.cc -> loader, bindings/* -> bindings."""
+    """headrace/codecs/codec.h -> codecs, headrace/loader.h -> loader, bindings/* -> bindings."""
     parts = path.parts
     if parts[0] == "bindings":
         return "bindings"
