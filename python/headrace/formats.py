@@ -23,7 +23,7 @@ from headrace.signatures import NOT_FUNCTIONS, format_docstring, format_signatur
 from headrace.sources import Progress, Source, open
 
 _TOO_MANY = declare(
-    "HR0157",
+    "HR0168",
     "config",
     "wrong arguments of a format",
     "The call has more positional arguments than the format has parameters, or gives one twice. "

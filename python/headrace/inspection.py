@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from headrace import _core
 from headrace.charts.grid import Grid, visible
+from headrace.loader.viewed import ViewedLoader
 from headrace.sources.source import described
-
-if TYPE_CHECKING:
-    from headrace.loader import Loader
 
 
 class Text(str):
@@ -91,7 +89,7 @@ _ONE_RECORD = {
 }
 
 
-def trace(loader: Loader, position: int) -> Trace:
+def trace(loader: ViewedLoader, position: int) -> Trace:
     """See Loader.trace. The draws are the run's own: keyed by position, not by batch."""
     epoch = loader.epoch
     steps = loader.assembly.pipeline.all_steps()
@@ -109,7 +107,7 @@ def trace(loader: Loader, position: int) -> Trace:
     return stages
 
 
-def show(loader: Loader, count: int) -> Grid:
+def show(loader: ViewedLoader, count: int) -> Grid:
     """See Loader.show."""
     loader.place()
     state = loader.present_state()
@@ -195,7 +193,7 @@ def bottleneck(stats: Stats) -> str:
     )
 
 
-def describe(loader: Loader) -> str:
+def describe(loader: ViewedLoader) -> str:
     """repr: every resolved value and where it came from."""
     assembly = loader.assembly
     engine, given = assembly.present_engine, assembly.given

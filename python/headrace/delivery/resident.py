@@ -19,7 +19,8 @@ import numpy as np
 from headrace import _core
 from headrace.errors import declare
 from headrace.loader import Loader
-from headrace.loader.views import Delivered, Form, devices_named
+from headrace.loader.form import Form, devices_named
+from headrace.loader.views import Delivered
 from headrace.sources import Source
 from headrace.sources import open as open_source
 

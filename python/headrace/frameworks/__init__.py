@@ -1,19 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How batches are handed over: one module a framework, with ``hand_over(value) -> its array``.
+"""How batches are handed over: one module a framework, whose ``make_hand_over()`` says how an array
+of the engine becomes one of its own.
 
-A framework is imported when its output is asked for, never before.
+A framework is imported when its output is asked for, never before. NumPy, which needs no adapter,
+is the loader's own (``headrace.loader.numpy_arrays``).
 """
-
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
-from headrace import _core
-
-
-def each(convert: Callable[[_core.Array], Any], value: Any) -> Any:
-    """Converts the arrays of one field; lists (text, bytes, ragged fields) keep their form."""
-    if isinstance(value, _core.Array):
-        return convert(value)
-    return [convert(item) if isinstance(item, _core.Array) else item for item in value]

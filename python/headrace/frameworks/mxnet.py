@@ -5,16 +5,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from headrace import _core
 from headrace.errors import declare, did_you_mean
+from headrace.loader.viewed import ViewedLoader
 from headrace.loader.views import Delivered, Field, delivered_fields
-
-if TYPE_CHECKING:
-    from headrace.loader import Loader
 
 _NO_DTYPE = declare(
     "HR0805",
@@ -62,7 +60,7 @@ class MxnetBatches(Delivered):
 
     def __init__(
         self,
-        loader: Loader,
+        loader: ViewedLoader,
         context: Any,
         data: Sequence[str] | None,
         label: Sequence[str] | None,
@@ -155,7 +153,7 @@ class MxnetBatches(Delivered):
 
 
 def make_batches(
-    loader: Loader, context: Any, data: Sequence[str] | None, label: Sequence[str] | None
+    loader: ViewedLoader, context: Any, data: Sequence[str] | None, label: Sequence[str] | None
 ) -> MxnetBatches:
     """An MxnetBatches that is an mxnet.io.DataIter, which is not imported before."""
     return _data_iter_class()(loader, context, data, label)

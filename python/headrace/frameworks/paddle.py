@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace import _core
 from headrace.errors import declare
+from headrace.loader.viewed import ViewedLoader
 from headrace.loader.views import Delivered
-
-if TYPE_CHECKING:
-    from headrace.loader import Loader
 
 _NO_UINT16 = declare(
     "HR0807",
@@ -41,7 +39,9 @@ def make_hand_over(device: str | None = None) -> Callable[[_core.Array], Any]:
 class PaddleBatches(Delivered):
     """Batches as Paddle tensors; what Paddle calls a reader: calling it begins an epoch."""
 
-    def __init__(self, loader: Loader, device: str | None = None, batch: str = "tuple") -> None:
+    def __init__(
+        self, loader: ViewedLoader, device: str | None = None, batch: str = "tuple"
+    ) -> None:
         super().__init__(loader, make_hand_over(device), batch)
 
     def __call__(self) -> Iterator[Any]:

@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace import _core
+from headrace.loader.viewed import ViewedLoader
 from headrace.loader.views import Delivered
-
-if TYPE_CHECKING:
-    from headrace.loader import Loader
 
 
 def make_hand_over(device: str | None = None) -> Callable[[_core.Array], Any]:
@@ -35,7 +33,9 @@ def make_hand_over(device: str | None = None) -> Callable[[_core.Array], Any]:
 class TensorFlowBatches(Delivered):
     """Batches as eager tensors; ``as_dataset()`` for Keras and for all that wants tf.data."""
 
-    def __init__(self, loader: Loader, device: str | None = None, batch: str = "tuple") -> None:
+    def __init__(
+        self, loader: ViewedLoader, device: str | None = None, batch: str = "tuple"
+    ) -> None:
         super().__init__(loader, make_hand_over(device), batch)
 
     def as_dataset(self) -> Any:

@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.errors import declare
-from headrace.loader.views import Field, delivered_fields
-
-if TYPE_CHECKING:
-    from headrace.frameworks.tensorflow import TensorFlowBatches
-    from headrace.loader import Loader
+from headrace.loader.viewed import ViewedLoader
+from headrace.loader.views import Delivered, Field, delivered_fields
 
 _NO_DATASET = declare(
     "HR0804",
@@ -30,7 +27,7 @@ _NO_DATASET = declare(
 )
 
 
-def make_dataset(view: TensorFlowBatches) -> Any:
+def make_dataset(view: Delivered) -> Any:
     """See TensorFlowBatches.as_dataset."""
     import tensorflow as tf
 
@@ -60,7 +57,7 @@ def make_dataset(view: TensorFlowBatches) -> Any:
 class _Pass:
     """The present pass over the loader; called by tf.data from its own threads, one at a time."""
 
-    def __init__(self, view: TensorFlowBatches) -> None:
+    def __init__(self, view: Delivered) -> None:
         self._view = view
         self._batches: Iterator[Any] = iter(())
         self._left = 0
@@ -86,7 +83,7 @@ def _bytes(values: list[Any]) -> list[bytes]:
     return [os.fsencode(value) if isinstance(value, str) else value for value in values]
 
 
-def _spec(loader: Loader, name: str, field: Field) -> Any:
+def _spec(loader: ViewedLoader, name: str, field: Field) -> Any:
     import tensorflow as tf
 
     given = loader.assembly.given

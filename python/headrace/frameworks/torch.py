@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace import _core
 from headrace.errors import declare
-from headrace.loader.views import Devices, devices_named
+from headrace.loader.form import Devices, devices_named
 
 _NO_DEVICE = declare(
     "HR0996",

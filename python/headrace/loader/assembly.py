@@ -12,7 +12,7 @@ from typing import Any
 
 from headrace import _core, options
 from headrace.errors import warn
-from headrace.loader.iteration import CLOSED
+from headrace.loader.turn import CLOSED
 from headrace.pipeline import Pipeline
 from headrace.sampling import engine_sampler
 from headrace.sources import open as open_source

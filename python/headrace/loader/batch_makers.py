@@ -14,7 +14,7 @@ from headrace import _core, options
 from headrace.errors import warn
 from headrace.loader.assembly import Assembly
 from headrace.loader.copied_batches import CopiedBatches
-from headrace.loader.views import Form
+from headrace.loader.form import Form
 
 
 class BatchMaker(Protocol):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace import _core
-from headrace.loader.views import Form
+from headrace.loader.form import Form
 
 
 class CopiedBatches:

@@ -9,14 +9,12 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from headrace import _core
 from headrace.errors import Error, declare
-
-if TYPE_CHECKING:
-    from headrace.loader.turn import Turn
-    from headrace.loader.views import Form
+from headrace.loader.form import Form
+from headrace.loader.turn import CLOSED, Turn
 
 _IN_A_WORKER = declare(
     "HR0800",
@@ -26,15 +24,6 @@ _IN_A_WORKER = declare(
     "epoch over the ranks. Inside a worker process every worker would make all batches anew and "
     "pickle them to the parent. Iterate loader.torch() where the DataLoader was; if something "
     "insists on a DataLoader, give it num_workers=0 and batch_size=None.",
-)
-
-CLOSED = declare(
-    "HR0161",
-    "config",
-    "an iteration that has ended",
-    "A loader has one iteration at a time: a new iter(), load_state_dict(), set_epoch() or "
-    "close() ends the one before. Use two loaders to read a source twice at once; they share "
-    "their threads.",
 )
 
 

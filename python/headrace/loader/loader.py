@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 
 from headrace import inspection, options
 from headrace.charts.grid import Grid
-from headrace.frameworks.numpy import hand_over
 from headrace.loader import resume_state
 from headrace.loader.assembly import Assembly
 from headrace.loader.batch_makers import BatchMaker, EngineBatches, maker_for
+from headrace.loader.form import Form
 from headrace.loader.iteration import Iteration, exiting, live, refuse_dataloader_worker
 from headrace.loader.loaded_state import LoadedState
+from headrace.loader.numpy_arrays import hand_over
 from headrace.loader.outputs import Outputs
 from headrace.loader.turn import Turn
-from headrace.loader.views import Form
 from headrace.sources import Source
 
 _NUMPY = Form(hand_over)

@@ -6,13 +6,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from headrace.loader.views import Delivered, devices_named
+from headrace.loader.form import devices_named
+from headrace.loader.numpy_arrays import hand_over
+from headrace.loader.viewed import ViewedLoader
+from headrace.loader.views import Delivered
 
 if TYPE_CHECKING:
-    from headrace.frameworks.mxnet import MxnetBatches
-    from headrace.frameworks.paddle import PaddleBatches
-    from headrace.frameworks.tensorflow import TensorFlowBatches
-    from headrace.loader.loader import Loader
+    from headrace.frameworks.mxnet import MxnetBatches  # late
+    from headrace.frameworks.paddle import PaddleBatches  # late
+    from headrace.frameworks.tensorflow import TensorFlowBatches  # late
 
 
 class Outputs:
@@ -23,9 +25,7 @@ class Outputs:
 
     def numpy(self, batch: str = "tuple") -> Delivered:
         """Batches as NumPy arrays that share the engine's memory: the loader's own output."""
-        from headrace.frameworks.numpy import hand_over
-
-        return Delivered(cast("Loader", self), hand_over, batch)
+        return Delivered(cast(ViewedLoader, self), hand_over, batch)
 
     def dlpack(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> Delivered:
         """Batches as ``headrace.Array``, which every framework's ``from_dlpack`` takes.
@@ -35,7 +35,7 @@ class Outputs:
         A list of devices divides each batch by rows over them: a tuple of batches comes, one each.
         """
         targets = devices_named(device)
-        return Delivered(cast("Loader", self), lambda array: array, batch, targets, depth)
+        return Delivered(cast(ViewedLoader, self), lambda array: array, batch, targets, depth)
 
     def torch(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> Delivered:
         """Batches as torch tensors: on the host without a copy, or on ``device``.
@@ -45,10 +45,10 @@ class Outputs:
         the batch that it is given. Memory there is depth + 1 batches and stays so. A list of
         devices divides each batch by rows over them: a tuple of batches comes, one each.
         """
-        from headrace.frameworks.torch import devices_for, make_hand_over
+        from headrace.frameworks.torch import devices_for, make_hand_over  # late
 
         targets = devices_for(device)
-        return Delivered(cast("Loader", self), make_hand_over(device), batch, targets, depth)
+        return Delivered(cast(ViewedLoader, self), make_hand_over(device), batch, targets, depth)
 
     def tensorflow(self, device: str | None = None, batch: str = "tuple") -> TensorFlowBatches:
         """Batches as TensorFlow's eager tensors, without a copy where they stay on the host.
@@ -57,9 +57,9 @@ class Outputs:
         memory_format="channels_last" come as (B, H, W, C). ``.as_dataset()`` of what it returns is
         a tf.data.Dataset.
         """
-        from headrace.frameworks.tensorflow import TensorFlowBatches
+        from headrace.frameworks.tensorflow import TensorFlowBatches  # late
 
-        return TensorFlowBatches(cast("Loader", self), device, batch)
+        return TensorFlowBatches(cast(ViewedLoader, self), device, batch)
 
     def jax(self, sharding: Any = None, batch: str = "tuple") -> Delivered:
         """Batches as JAX arrays, on the host without a copy.
@@ -69,18 +69,18 @@ class Outputs:
         bits; an integer that does not fit is an error (HR0803). Pictures with
         memory_format="channels_last" come as (B, H, W, C).
         """
-        from headrace.frameworks.jax import make_hand_over
+        from headrace.frameworks.jax import make_hand_over  # late
 
-        return Delivered(cast("Loader", self), make_hand_over(sharding), batch)
+        return Delivered(cast(ViewedLoader, self), make_hand_over(sharding), batch)
 
     def paddle(self, device: str | None = None, batch: str = "tuple") -> PaddleBatches:
         """Batches as Paddle tensors, on the host without a copy, or on ``device`` ("gpu:0").
 
         What it returns is a reader, too: calling it gives an iterator over one epoch.
         """
-        from headrace.frameworks.paddle import PaddleBatches
+        from headrace.frameworks.paddle import PaddleBatches  # late
 
-        return PaddleBatches(cast("Loader", self), device, batch)
+        return PaddleBatches(cast(ViewedLoader, self), device, batch)
 
     def mxnet(
         self,
@@ -94,6 +94,6 @@ class Outputs:
         and the labels of a DataBatch; default, fields of kind "label" are labels, all others data.
         Pictures with memory_format="channels_last" come as (B, H, W, C).
         """
-        from headrace.frameworks.mxnet import make_batches
+        from headrace.frameworks.mxnet import make_batches  # late
 
-        return make_batches(cast("Loader", self), context, data, label)
+        return make_batches(cast(ViewedLoader, self), context, data, label)

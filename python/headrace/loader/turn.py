@@ -22,6 +22,14 @@ _TAKEN = declare(
     "that is an error. Let one thread take the batches and pass them on, with a queue.Queue for "
     "instance.",
 )
+CLOSED = declare(
+    "HR0161",
+    "config",
+    "an iteration that has ended",
+    "A loader has one iteration at a time: a new iter(), load_state_dict(), set_epoch() or "
+    "close() ends the one before. Use two loaders to read a source twice at once; they share "
+    "their threads.",
+)
 
 
 class Turn:

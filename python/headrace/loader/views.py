@@ -7,15 +7,12 @@ iteration, seen as different arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 from headrace import _core, options
-from headrace.batch import batch_class
-from headrace.frameworks import each
-
-if TYPE_CHECKING:
-    from headrace.loader import Loader
+from headrace.loader.form import Devices, Form
+from headrace.loader.viewed import ViewedLoader
 
 _View = TypeVar("_View", bound="Delivered")
 
@@ -29,7 +26,7 @@ class Field(NamedTuple):
     is_list: bool  # text, bytes, keys, records of differing shape
 
 
-def delivered_fields(loader: Loader) -> dict[str, Field]:
+def delivered_fields(loader: ViewedLoader) -> dict[str, Field]:
     """The loader's fields, for frameworks that want to know them beforehand and have no strides."""
     order = options.memory_format(loader.assembly.given["memory_format"])
     turned = order == _core.MemoryFormat.__members__["channels_last"]
@@ -42,58 +39,6 @@ def delivered_fields(loader: Loader) -> dict[str, Field]:
     return fields
 
 
-Devices = _core.Device | Sequence[_core.Device]
-
-
-def devices_named(device: Any) -> Devices:
-    """The engine's devices of a name or a list of them; none for the host, where batches are."""
-    if device is None or isinstance(device, _core.Device):
-        return device or ()
-    if isinstance(device, (list, tuple)):
-        return [d if isinstance(d, _core.Device) else _core.open_device(str(d)) for d in device]
-    found = _core.open_device(str(device))
-    return () if found.is_host else found
-
-
-class Form:
-    """How the engine's values become a batch: arrays by ``convert``, in a namedtuple or a dict."""
-
-    def __init__(
-        self,
-        convert: Callable[[_core.Array], Any],
-        batch: str = "tuple",
-        devices: Devices = (),
-        depth: int = 2,
-    ) -> None:
-        self.convert = convert
-        # To which arrays are copied before they are converted. A list divides batches over them.
-        self.devices = [devices] if isinstance(devices, _core.Device) else list(devices)
-        self.is_divided = not isinstance(devices, _core.Device)
-        self.depth = options.integer("depth", depth, 1)  # batches that are copied ahead
-        self.as_dict = options.one_of("batch", batch, ("tuple", "dict")) == "dict"
-
-    def batch(self, fields: tuple[str, ...], values: list[Any]) -> Any:
-        return self.structure(fields, [each(self.convert, value) for value in values])
-
-    def batch_of(self, fields: tuple[str, ...], parts: list[list[Any]]) -> Any:
-        """The batch; where a list of devices was asked for, a tuple of their parts."""
-        batches = tuple(self.batch(fields, values) for values in parts)
-        return batches if self.devices and self.is_divided else batches[0]
-
-    def structure(self, fields: tuple[str, ...], values: Iterable[Any]) -> Any:
-        """Values of the fields, as they are, in a batch."""
-        if self.as_dict:
-            return dict(zip(fields, values, strict=True))
-        return batch_class(fields)._make(values)
-
-    def inspected(self, fields: tuple[str, ...], values: Mapping[str, Any]) -> Any:
-        """A namedtuple of ``fields`` with the other values as attributes."""
-        converted = {name: each(self.convert, value) for name, value in values.items()}
-        batch = batch_class(fields, inspected=True)._make(converted.pop(name) for name in fields)
-        batch.__dict__.update(converted)
-        return batch
-
-
 class Delivered:
     """A loader whose batches are a framework's arrays. Everything else is the loader's own.
 
@@ -104,7 +49,7 @@ class Delivered:
 
     def __init__(
         self,
-        loader: Loader,
+        loader: ViewedLoader,
         convert: Callable[[_core.Array], Any],
         batch: str = "tuple",
         devices: Devices = (),

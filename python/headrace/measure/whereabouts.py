@@ -9,7 +9,7 @@ import traceback
 from pathlib import Path
 
 from headrace.errors import Error
-from headrace.loader import Loader
+from headrace.loader.viewed import ViewedLoader
 
 _PACKAGE = str(Path(__file__).resolve().parents[1])
 _NOT_THE_USERS = (_PACKAGE, sysconfig.get_path("stdlib"), "<")  # but for what pip installs
@@ -32,7 +32,7 @@ def told(error: BaseException) -> str:
     return f"{error} ({line})" if line else str(error)
 
 
-def place_of(loader: Loader) -> str:
+def place_of(loader: ViewedLoader) -> str:
     """What a loader has given, and which record comes first in its next batch."""
     try:
         state = loader.state_dict()
@@ -43,7 +43,7 @@ def place_of(loader: Loader) -> str:
         return ""  # it is closed, or at its end
 
 
-def _named(loader: Loader, number: int) -> str:
+def _named(loader: ViewedLoader, number: int) -> str:
     try:
         return f"{number}, {loader.source.key(number)}"
     except (Error, AttributeError, LookupError):

@@ -160,7 +160,7 @@ def _label_step(dataset: Dataset) -> Translated | None:
             hint="a number, an array, a tensor or text; a label that is not there is -1, say",
         )
     if isinstance(value, (str, bytes)) or (value.dtype, value.shape) != ("int64", ()):
-        returns = {"label": datasets._declared("label", [value])}
+        returns = {"label": datasets.declared("label", [value])}
     return Translated(
         [f"target_transform {shown(transform)}"],
         [T.Python(OnTarget(transform), returns, fields="label")],

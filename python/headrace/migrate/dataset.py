@@ -248,7 +248,7 @@ def _fetched(dataset: Any, rows: Any, reason: str) -> Dataset:
     first = _record(Fetch(dataset, steady=True), numbers, 0)
     steady = Fetch(dataset, tuple(first), steady=True)
     probes = [first, *(_record(steady, numbers, i) for i in (len(numbers) // 2, -1))]
-    returns = {name: _declared(name, [p[name] for p in probes]) for name in probes[0]}
+    returns = {name: declared(name, [p[name] for p in probes]) for name in probes[0]}
     return Dataset(
         type(dataset).__name__,
         records(index=np.ascontiguousarray(numbers, np.int64)),
@@ -276,7 +276,7 @@ _FLAT = (
 )
 
 
-def _declared(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
+def declared(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
     """(dtype, shape, kind) of a field by its values in some records."""
     first = value_crossing(values[0])
     if isinstance(first, (str, bytes)):

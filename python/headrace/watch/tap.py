@@ -18,7 +18,8 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.loader import Loader
-from headrace.loader.views import Delivered, Form
+from headrace.loader.form import Form
+from headrace.loader.views import Delivered
 from headrace.watch.meter import Meter
 
 _lock = threading.Lock()

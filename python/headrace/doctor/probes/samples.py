@@ -61,11 +61,11 @@ def _door(found: Findings) -> tuple[Callable[[int], Any] | None, Callable[[int],
         source = found.ours.source
         return source.__getitem__, lambda number: str(source.key(number)), len(source)
     if found.dataloader is not None:
-        from headrace.doctor.probes.torch_dataloader import _key
+        from headrace.doctor.probes.torch_dataloader import key_of
 
         dataset = found.dataloader.dataset
         plain = _without_transforms(dataset)
-        return plain.__getitem__, lambda number: _key(dataset, number), len(dataset)
+        return plain.__getitem__, lambda number: key_of(dataset, number), len(dataset)
     return None, str, 0
 
 

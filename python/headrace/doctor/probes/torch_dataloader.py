@@ -96,7 +96,7 @@ def examine(loader: Any, seconds: float) -> tuple[Anatomy, list[dict[str, Any]]]
     longest = {number: took for took, number in sorted(times)}
     slowest = sorted(((took, n) for n, took in longest.items()), reverse=True)[:5]
     found = [
-        {"key": _key(loader.dataset, n), "ms": round(1000 * took, 2), "record": n}
+        {"key": key_of(loader.dataset, n), "ms": round(1000 * took, 2), "record": n}
         for took, n in slowest
     ]
     return Anatomy(tuple(stages), prices, 1 / total if total > 0 else 0.0, failure), found
@@ -209,7 +209,7 @@ def _order(count: int) -> Iterator[int]:
         yield from map(int, draw.permutation(count))
 
 
-def _key(dataset: Any, number: int) -> str:
+def key_of(dataset: Any, number: int) -> str:
     samples = getattr(dataset, "samples", None)
     if isinstance(samples, list) and isinstance(samples[number], tuple):
         return str(samples[number][0])

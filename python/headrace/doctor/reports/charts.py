@@ -14,7 +14,7 @@ from headrace.doctor.reports.svg import Drawing, Scale, finite
 from headrace.doctor.reports.wording import RESOURCES, duration, number, percent, swept
 
 if TYPE_CHECKING:
-    from headrace.doctor.reports.report import Report
+    from headrace.doctor.reports.results import Results
 
 _APART = 0.1  # shares of waiting that differ by more are both told
 _MOST = 14  # rows of a chart; a table has all
@@ -24,7 +24,7 @@ _NO_STAGES = (
 )
 
 
-def loop_rate(report: Report) -> tuple[str, float] | None:
+def loop_rate(report: Results) -> tuple[str, float] | None:
     """What was measured: the loop's rate, or that of the loader alone."""
     for name, text in (("real", "your loop"), ("loader", "loader alone")):
         rate = report.rates.get(name)
@@ -33,7 +33,7 @@ def loop_rate(report: Report) -> tuple[str, float] | None:
     return None
 
 
-def shares(report: Report) -> Chart | str:
+def shares(report: Results) -> Chart | str:
     """Of the loop's time: waiting, and the rest."""
     stall = report.stall_share
     if stall is None or not finite(stall):
@@ -68,7 +68,7 @@ def shares(report: Report) -> Chart | str:
     )
 
 
-def resources(report: Report) -> Chart | str:
+def resources(report: Results) -> Chart | str:
     """Rates that each resource could sustain, on a logarithmic axis, and the loop's as a line."""
     found = sorted((r, n) for n, r in report.resources.items() if finite(r) and r > 0)
     if not found:
@@ -105,7 +105,7 @@ def resources(report: Report) -> Chart | str:
     )
 
 
-def stages(report: Report) -> Chart | str:
+def stages(report: Results) -> Chart | str:
     """What one thread spends on a record, stage by stage."""
     case = report.case
     found = [s for s in case.stages if finite(s.seconds) and s.seconds > 0] if case else []
@@ -144,7 +144,7 @@ def stages(report: Report) -> Chart | str:
     )  # fmt: skip
 
 
-def predictions(report: Report) -> Chart | str:
+def predictions(report: Results) -> Chart | str:
     """The range of rates with each remedy, against the rate that was measured."""
     found = [p for p in report.predictions if finite(p.low) and finite(p.high)]
     measured = loop_rate(report)
@@ -183,7 +183,7 @@ def predictions(report: Report) -> Chart | str:
     )
 
 
-def threads(report: Report) -> Chart | str:
+def threads(report: Results) -> Chart | str:
     """The loader's rate by its number of threads or workers."""
     measured = [p for p in report.sweep if finite(p.get("rate")) and finite(p.get("workers"))]
     found = [p for p in measured if "setting" not in p]

@@ -28,12 +28,12 @@ from headrace.doctor.reports.wording import (
 )
 
 if TYPE_CHECKING:
-    from headrace.doctor.reports.report import Report
+    from headrace.doctor.reports.results import Results
 
 _NOTES = 100  # that are shown; the rest is counted
 
 
-def of(report: Report) -> str:
+def of(report: Results) -> str:
     """The page. Equal reports give equal pages."""
     body = _Body()
     for title, parts in _SECTIONS:
@@ -70,7 +70,7 @@ class _Body:
             self.parts.append(f"<section><h2>{name}</h2>{''.join(made)}</section>")
 
 
-def _header(report: Report) -> str:
+def _header(report: Results) -> str:
     """Whose examination it is, the five plain lines, and four figures."""
     first, *others = summary.lines(report)
     word, _, sentence = first.partition(": ")
@@ -83,7 +83,7 @@ def _header(report: Report) -> str:
     )
 
 
-def _when(report: Report) -> str:
+def _when(report: Results) -> str:
     spans = report.timeline.experiments
     if not spans:
         return ""
@@ -95,7 +95,7 @@ def _when(report: Report) -> str:
     return f"{moment:%Y-%m-%d %H:%M} UTC, {duration(report.seconds)}"
 
 
-def _key_figures(report: Report) -> str:
+def _key_figures(report: Results) -> str:
     rates, detail = report.rates, report.detail
     found: list[tuple[str, str]] = []
     if report.stall_share is not None:
@@ -110,12 +110,12 @@ def _key_figures(report: Report) -> str:
     return f'<dl class="key">{items}</dl>' if items else ""
 
 
-def _rates(report: Report) -> str | None:
+def _rates(report: Results) -> str | None:
     rows = [(text, number(report.rates[n])) for n, text in RATES.items() if n in report.rates]
     return figure.table(("what ran", "records/s"), rows) if rows else None
 
 
-def _prices(report: Report) -> str | None:
+def _prices(report: Results) -> str | None:
     rows = [
         (p.name, f"{duration(p.seconds)}", f"± {duration(p.spread / 2)}") for p in report.prices
     ]
@@ -125,12 +125,12 @@ def _prices(report: Report) -> str | None:
     return told + figure.table(("step", "time for a record", "uncertain by"), rows)
 
 
-def _script(report: Report) -> str | None:
+def _script(report: Results) -> str | None:
     rows = text.script_lines(report)
     return figure.table(("script", "examined"), rows, (0, 1)) if rows else None
 
 
-def _ranks(report: Report) -> str | None:
+def _ranks(report: Results) -> str | None:
     def said(value: float | None) -> str:
         return "-" if value is None else duration(value)
 
@@ -146,19 +146,19 @@ def _ranks(report: Report) -> str | None:
     return told + figure.table(names, rows)
 
 
-def _vitals(report: Report) -> str | None:
+def _vitals(report: Results) -> str | None:
     rows = text.vital_lines(report.vitals)
     return figure.table(("the loop takes", ""), rows, (0, 1)) if rows else None
 
 
-def _verified(report: Report) -> str | None:
+def _verified(report: Results) -> str | None:
     rows = text.verified_lines(report.verified)
     header = ("a remedy, applied", *[""] * (max(map(len, rows), default=1) - 1))
     words = range(len(header))
     return figure.table(header, rows, words) if rows else None
 
 
-def _regions(report: Report) -> str | None:
+def _regions(report: Results) -> str | None:
     rows = [
         ("\N{EM SPACE}" * (len(r.path) - 1) + r.name, duration(r.seconds), percent(r.share))
         for r in report.regions
@@ -169,7 +169,7 @@ def _regions(report: Report) -> str | None:
     return told + figure.table(("part", "time for a batch", "share of the step"), rows)
 
 
-def _records(report: Report) -> str | None:
+def _records(report: Results) -> str | None:
     if report.samples:
         return pictures.grid(report.samples)
     if not report.slowest:
@@ -178,27 +178,27 @@ def _records(report: Report) -> str | None:
     return "<p>The slowest records, one by one:</p>" + figure.table(("record", "took"), rows)
 
 
-def _storage(report: Report) -> str | None:
+def _storage(report: Results) -> str | None:
     rows = [(STORAGE.get(n, n), plain(n, v)) for n, v in report.storage.items()]
     return figure.table(("storage", ""), rows, (0, 1)) if rows else None
 
 
-def _copies(report: Report) -> str | None:
+def _copies(report: Results) -> str | None:
     rows = text.copy_lines(report)
     return figure.table(("copying memory", "rate"), rows) if rows else None
 
 
-def _machine(report: Report) -> str | None:
+def _machine(report: Results) -> str | None:
     rows = [(HOST.get(n, n), plain(n, v)) for n, v in report.host.items() if v is not None]
     return figure.table(("this machine", ""), rows, (0, 1)) if rows else None
 
 
-def _experiments(report: Report) -> str | None:
+def _experiments(report: Results) -> str | None:
     rows = [(span.name, duration(span.seconds)) for span in report.timeline.experiments]
     return figure.table(("experiment", "took"), rows) if rows else None
 
 
-def _notes(report: Report) -> str | None:
+def _notes(report: Results) -> str | None:
     if not report.notes:
         return None
     items = "".join(f"<li>{clean(note, 2000)}</li>" for note in report.notes[:_NOTES])
@@ -207,7 +207,7 @@ def _notes(report: Report) -> str | None:
     return f'<ul class="notes">{items}</ul>{rest}'
 
 
-_SECTIONS: list[tuple[str, list[Callable[[Report], Chart | str | None]]]] = [
+_SECTIONS: list[tuple[str, list[Callable[[Results], Chart | str | None]]]] = [
     ("Where the time goes", [_script, charts.shares, time_charts.waterfall, _ranks, _regions]),
     ("What limits the rate", [charts.resources, _rates]),
     ("What a record costs", [charts.stages, _prices]),

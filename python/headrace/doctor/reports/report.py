@@ -3,28 +3,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from headrace.doctor.model import Case
-from headrace.doctor.probes.ours import Price
-from headrace.doctor.remedies.prediction import Prediction
-from headrace.doctor.verdict import NOT_INPUT_BOUND, Verdict
-from headrace.measure.loop import Spread
-from headrace.measure.process_sampler import Vitals
-from headrace.measure.recording import Timeline
-from headrace.measure.regions import Region
-
-if TYPE_CHECKING:
-    from headrace.doctor.probes.sample import Sample
-    from headrace.doctor.remedies.verified import Verified
+from headrace.doctor.reports.results import Results
 
 
-@dataclasses.dataclass
-class Report:
+class Report(Results):
     """A verdict and what it stands on. ``str()`` is for reading, ``json()`` for machines.
 
     verdict: "fed", "consumer", "unsure", or what limits the input: "storage", "small-files",
@@ -33,87 +17,6 @@ class Report:
     rates: records a second by experiment. resources: what each resource could sustain.
     remedies: name, what to do, predicted_low and predicted_high in records a second, best first.
     """
-
-    verdict: str = "unsure"
-    stall_share: float | None = None
-    rates: dict[str, float] = dataclasses.field(default_factory=dict)
-    resources: dict[str, float] = dataclasses.field(default_factory=dict)
-    predictions: list[Prediction] = dataclasses.field(default_factory=list)
-    detail: Verdict | None = None
-    case: Case | None = None
-    waits: Spread | None = None
-    steps: Spread | None = None
-    start_seconds: float | None = None
-    crowding: float = 0.0  # of the time that the process wanted cores, what other programs had
-    vitals: Vitals = dataclasses.field(default_factory=Vitals)
-    regions: list[Region] = dataclasses.field(default_factory=list)
-    prices: list[Price] = dataclasses.field(default_factory=list)
-    slowest: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    samples: list[Sample] = dataclasses.field(default_factory=list)
-    storage: dict[str, Any] = dataclasses.field(default_factory=dict)
-    copies: dict[str, float] = dataclasses.field(default_factory=dict)
-    copy_hidden: float | None = None
-    host: dict[str, Any] = dataclasses.field(default_factory=dict)
-    sweep: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    notes: list[str] = dataclasses.field(default_factory=list)
-    seconds: float = 0.0
-    interrupted: bool = False
-    failed: bool = False  # the script ended by an error, was given up, or nothing was measured
-    script: dict[str, Any] = dataclasses.field(default_factory=dict)  # whose loop it was
-    ranks: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    verified: Verified | None = None  # a remedy that was applied, where one was asked for
-    timeline: Timeline = dataclasses.field(default_factory=Timeline, repr=False)
-
-    @property
-    def input_bound(self) -> bool:
-        """Whether data holds the loop up: exit code 1 of the command."""
-        return self.verdict not in NOT_INPUT_BOUND
-
-    @property
-    def remedies(self) -> list[dict[str, Any]]:
-        return [
-            {"name": p.name, "what": p.what, "predicted_low": p.low, "predicted_high": p.high}
-            for p in self.predictions
-        ]
-
-    def json(self) -> dict[str, Any]:
-        """Plain values under the keys of ``headrace doctor --json``; None for what is unknown."""
-        detail = self.detail
-        value = {
-            "verdict": self.verdict,
-            "stall_share": self.stall_share,
-            "rates": self.rates,
-            "resources": self.resources,
-            "remedies": self.remedies,
-            "cause": detail.cause if detail else "",
-            "likely": detail.likely if detail else "",
-            "reason": detail.reason if detail else "",
-            "margin": detail.margin if detail else None,
-            "noise": detail.noise if detail else None,
-            "stages": [dataclasses.asdict(s) for s in self.case.stages] if self.case else [],
-            "wait_seconds": dataclasses.asdict(self.waits) if self.waits else None,
-            "step_seconds": dataclasses.asdict(self.steps) if self.steps else None,
-            "start_seconds": self.start_seconds,
-            "crowding": self.crowding,
-            **dataclasses.asdict(self.vitals),
-            "regions": [dataclasses.asdict(region) for region in self.regions],
-            "prices": [dataclasses.asdict(price) for price in self.prices],
-            "slowest": self.slowest,
-            "storage": self.storage,
-            "copies": self.copies,
-            "copy_hidden": self.copy_hidden,
-            "host": self.host,
-            "sweep": self.sweep,
-            "notes": self.notes,
-            "seconds": self.seconds,
-            "interrupted": self.interrupted,
-            "failed": self.failed,
-            "script": self.script,
-            "ranks": self.ranks,
-            "verified": self.verified.json() if self.verified else None,
-        }
-        plain: dict[str, Any] = json.loads(json.dumps(_finite(value), default=str))
-        return plain
 
     def html(self, path: str | Path) -> None:
         """Writes it as one HTML page that needs nothing else: no network, no script.
@@ -141,11 +44,3 @@ class Report:
 
     def __repr__(self) -> str:
         return str(self)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

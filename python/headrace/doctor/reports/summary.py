@@ -10,7 +10,7 @@ from headrace.doctor.reports.wording import number, percent
 from headrace.doctor.verdict import FED_SHARE
 
 if TYPE_CHECKING:
-    from headrace.doctor.reports.report import Report
+    from headrace.doctor.reports.results import Results
 
 _SLOWED = 0.8  # of its rate alone; below, a step is said to be held up
 _SENTENCES = {
@@ -48,7 +48,7 @@ _LOOKS_LIKE = {
 }
 
 
-def lines(report: Report) -> list[str]:
+def lines(report: Results) -> list[str]:
     """Five lines that need no knowledge of loaders."""
     return [
         f"{report.verdict.upper()}: {_sentence(report)}",
@@ -59,7 +59,7 @@ def lines(report: Report) -> list[str]:
     ]
 
 
-def _sentence(report: Report) -> str:
+def _sentence(report: Results) -> str:
     if report.verdict == "unsure" and report.detail is None:
         return "No verdict: the loop could not be timed."
     if report.verdict == "unsure" and report.detail is not None and report.detail.reason:
@@ -71,7 +71,7 @@ def _sentence(report: Report) -> str:
     return f"{who} {waits} for data: {_LIMITS.get(report.verdict, report.verdict)}."
 
 
-def _waiting(report: Report) -> str:
+def _waiting(report: Results) -> str:
     real, ceiling = report.rates.get("real"), report.rates.get("ceiling")
     if report.stall_share is None:
         alone = report.rates.get("loader")
@@ -87,7 +87,7 @@ def _waiting(report: Report) -> str:
     return text + (f"; the step alone could take {number(ceiling)}." if ceiling else ".")
 
 
-def _cause(report: Report) -> str:
+def _cause(report: Results) -> str:
     detail = report.detail
     if detail is None:
         return "What limits it is not known."
@@ -110,7 +110,7 @@ def _cause(report: Report) -> str:
     return text + "."
 
 
-def _advice(report: Report) -> str:
+def _advice(report: Results) -> str:
     there, alone = report.resources.get("device", 0.0), report.rates.get("ceiling", 0.0)
     if report.verdict in ("fed", "consumer") and there < _SLOWED * alone:
         return (
@@ -128,7 +128,7 @@ def _advice(report: Report) -> str:
     )
 
 
-def _certainty(report: Report) -> str:
+def _certainty(report: Results) -> str:
     if report.interrupted:
         return "Interrupted: this is what had been measured until then."
     if report.detail is None:

@@ -25,7 +25,7 @@ from headrace.doctor.reports.wording import (
 
 if TYPE_CHECKING:
     from headrace.doctor.remedies.verified import Verified
-    from headrace.doctor.reports.report import Report
+    from headrace.doctor.reports.results import Results
     from headrace.measure.process_sampler import Vitals
 
 _WIDTH = 80  # that tables keep to
@@ -35,7 +35,7 @@ _BLOCKS = " ▏▎▍▌▋▊▉█"  # eighths of a character's width
 _SMALL = 0.005  # regions with less of a step than this are not shown
 
 
-def of(report: Report, columns: int = 0, bars: bool = False) -> str:
+def of(report: Results, columns: int = 0, bars: bool = False) -> str:
     """The whole text; equal reports give equal texts.
 
     columns: at which sentences are broken, of a terminal; 0: none is. bars: draws shares of a
@@ -55,7 +55,9 @@ def of(report: Report, columns: int = 0, bars: bool = False) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _tables(report: Report, bars: bool) -> list[tuple[str, list[tuple[str, ...]], tuple[int, ...]]]:
+def _tables(
+    report: Results, bars: bool
+) -> list[tuple[str, list[tuple[str, ...]], tuple[int, ...]]]:
     """Title, rows, and which columns hold numbers; tables of no rows are left out later."""
     resources = sorted(report.resources.items(), key=lambda item: item[1])
     known = [(name, value) for name, value in report.host.items() if value is not None]
@@ -104,7 +106,7 @@ def verified_lines(made: Verified | None) -> list[tuple[str, ...]]:
     return [("remedy", made.name), *found]
 
 
-def script_lines(report: Report) -> list[tuple[str, str]]:
+def script_lines(report: Results) -> list[tuple[str, str]]:
     found = report.script
     if not found:
         return []
@@ -116,7 +118,7 @@ def script_lines(report: Report) -> list[tuple[str, str]]:
     return [(found["name"], f"examined was the loop at {chosen}"), *others]
 
 
-def _rank_lines(report: Report) -> list[tuple[str, str]]:
+def _rank_lines(report: Results) -> list[tuple[str, str]]:
     def said(value: float | None) -> str:
         return "-" if value is None else duration(value)
 
@@ -128,11 +130,11 @@ def _rank_lines(report: Report) -> list[tuple[str, str]]:
     ]  # fmt: skip
 
 
-def _rate_lines(report: Report) -> list[tuple[str, ...]]:
+def _rate_lines(report: Results) -> list[tuple[str, ...]]:
     return [(text, number(report.rates[n])) for n, text in RATES.items() if n in report.rates]
 
 
-def _stage_lines(report: Report, bars: bool) -> list[tuple[str, ...]]:
+def _stage_lines(report: Results, bars: bool) -> list[tuple[str, ...]]:
     stages = report.case.stages if report.case else ()
     total = sum(stage.seconds for stage in stages) or 1.0
     return [
@@ -148,7 +150,7 @@ def _bar(share: float) -> str:
     return (_BLOCKS[-1] * (eighths // 8) + _BLOCKS[eighths % 8]).strip().ljust(20)
 
 
-def _spread_lines(report: Report) -> list[tuple[str, ...]]:
+def _spread_lines(report: Results) -> list[tuple[str, ...]]:
     found: list[tuple[str, ...]] = []
     for name, spread in (("wait", report.waits), ("step", report.steps)):
         if spread is not None and spread.mean > 0:
@@ -161,7 +163,7 @@ def _spread_lines(report: Report) -> list[tuple[str, ...]]:
     return found
 
 
-def _prediction_lines(report: Report) -> list[tuple[str, ...]]:
+def _prediction_lines(report: Results) -> list[tuple[str, ...]]:
     ranges = [(number(p.low), number(p.high)) for p in report.predictions]
     low, high = (max((len(range_[n]) for range_ in ranges), default=0) for n in (0, 1))
     return [
@@ -170,7 +172,7 @@ def _prediction_lines(report: Report) -> list[tuple[str, ...]]:
     ]
 
 
-def copy_lines(report: Report) -> list[tuple[str, ...]]:
+def copy_lines(report: Results) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [
         (COPIES.get(name, name), f"{size(rate)}/s") for name, rate in report.copies.items()
     ]
@@ -179,7 +181,7 @@ def copy_lines(report: Report) -> list[tuple[str, ...]]:
     return rows
 
 
-def _sweep_lines(report: Report) -> list[tuple[str, ...]]:
+def _sweep_lines(report: Results) -> list[tuple[str, ...]]:
     rows = [
         (
             swept(w),
@@ -191,7 +193,7 @@ def _sweep_lines(report: Report) -> list[tuple[str, ...]]:
     return [("number", "records/s", "first batch after"), *rows] if rows else []
 
 
-def _region_lines(report: Report) -> list[tuple[str, str]]:
+def _region_lines(report: Results) -> list[tuple[str, str]]:
     """Parts, indented in those that they lie in; what hardly takes any time is left out."""
     return [
         (

@@ -16,13 +16,13 @@ from headrace.doctor.reports.wording import duration, duration_tick, percent, si
 from headrace.measure.recording import Bin, Event, Recording
 
 if TYPE_CHECKING:
-    from headrace.doctor.reports.report import Report
+    from headrace.doctor.reports.results import Results
 
 _STRETCH = 8  # batches of a waterfall
 _KEYS = (("data", "waiting for data"), ("step", "in the training step"))
 
 
-def loop_of(report: Report) -> Recording | None:
+def loop_of(report: Results) -> Recording | None:
     """The loop as trained, or else the loader alone, if any of it was recorded."""
     for name in ("real", "loader"):
         loop = report.timeline.loops.get(name)
@@ -58,7 +58,7 @@ def _seconds(part: Sequence[Event]) -> float:
     return sum(event.seconds for event in part)
 
 
-def waterfall(report: Report) -> Chart | str:
+def waterfall(report: Results) -> Chart | str:
     """Batch below batch: when it was waited for, and when stepped with."""
     loop = loop_of(report)
     if loop is None:
@@ -118,7 +118,7 @@ def _panel(
     return bottom + 36
 
 
-def latencies(report: Report) -> Chart | str:
+def latencies(report: Results) -> Chart | str:
     """How often a wait or a step took how long, on a logarithmic axis."""
     loop = loop_of(report)
     if loop is None or not loop.waits:
@@ -190,7 +190,7 @@ def _bars(
             before = x
 
 
-def memory(report: Report) -> Chart | str:
+def memory(report: Results) -> Chart | str:
     """Resident bytes while the loop ran, with worker processes."""
     found = [(at, float(n)) for at, n in report.vitals.memory if finite(at) and finite(n)]
     if len(found) < 2:

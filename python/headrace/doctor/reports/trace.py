@@ -20,7 +20,7 @@ from headrace.errors import declare
 from headrace.measure.recording import Event
 
 if TYPE_CHECKING:
-    from headrace.doctor.reports.report import Report
+    from headrace.doctor.reports.results import Results
 
 NOT_A_TRACE = declare(
     "HR0920",
@@ -43,7 +43,7 @@ _EXPERIMENTS, _LOOP = 1, 2  # tracks
 _GZIP = b"\x1f\x8b"
 
 
-def trace_of(report: Report) -> dict[str, Any]:
+def trace_of(report: Results) -> dict[str, Any]:
     """The whole trace as plain values, to be written as JSON."""
     timeline = report.timeline
     begins = [span.begin for span in timeline.experiments]
@@ -89,7 +89,7 @@ def trace_of(report: Report) -> dict[str, Any]:
     }
 
 
-def _memory(report: Report, origin: float) -> list[Slice]:
+def _memory(report: Results, origin: float) -> list[Slice]:
     """A counter: what was resident from the first batch of the loop on."""
     loops = report.timeline.loops
     loop = loops.get("real") or loops.get("loader")
