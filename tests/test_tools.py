@@ -69,7 +69,7 @@ def test_a_folder_outside_the_list_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_importing_a_framework_with_the_package_is_refused(tmp_path: Path, text: str) -> None:
-    code, out = check(tmp_path, "python/headrace/x.py", SPDX_PY + text)
+    code, out = check(tmp_path, "python/headrace/loader/x.py", SPDX_PY + text)
     assert code == 1
     assert "at import time" in out
 
@@ -79,12 +79,143 @@ def test_importing_a_framework_with_the_package_is_refused(tmp_path: Path, text:
     [
         "def f():\n    import torch\n",
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch\n",
-        "from headrace import torch\nfrom . import jax\n",
+        "from headrace.loader import torch\nfrom . import jax\n",
     ],
 )
 def test_importing_a_framework_when_it_is_needed_is_clean(tmp_path: Path, text: str) -> None:
-    code, out = check(tmp_path, "python/headrace/x.py", SPDX_PY + text)
+    code, out = check(tmp_path, "python/headrace/loader/x.py", SPDX_PY + text)
     assert (code, out) == (0, "1 files, 0 breaches\n")
+
+
+def write_package(root: Path, **modules: str) -> None:
+    """Modules of the Python package by path, with __ for /; each begins with its licence."""
+    for name, text in modules.items():
+        write(root, f"python/headrace/{name.replace('__', '/')}.py", SPDX_PY + text)
+
+
+def test_importing_from_above_is_clean(tmp_path: Path) -> None:
+    text = "from headrace.errors import Error\n\ndef f():\n    from headrace.loader import turn\n"
+    write_package(tmp_path, errors="Error = 1\n", loader__turn="", doctor__call=text)
+    assert run("check_layers.py", tmp_path) == (0, "3 files, 0 breaches\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from headrace.doctor import call\n",
+        "import headrace.doctor.call\n",
+        "from ..doctor.call import doctor\n",
+        "def f():\n    from headrace.doctor import call\n",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import headrace.doctor.call\n",
+        "from headrace.doctor import call  # late\n",  # but not inside of anything
+    ],
+)
+def test_importing_from_below_is_refused(tmp_path: Path, text: str) -> None:
+    write_package(tmp_path, loader__turn=text, doctor__call="")
+    code, out = run("check_layers.py", tmp_path)
+    assert code == 1
+    assert f"python/headrace/loader/turn.py:{len(text.splitlines()) + 1}: " in out
+
+
+def test_an_import_from_below_may_be_declared_late(tmp_path: Path) -> None:
+    text = "def f():\n    from headrace.doctor import call  # late\n"
+    write_package(tmp_path, loader__turn=text, doctor__call="import headrace.loader.turn\n")
+    assert run("check_layers.py", tmp_path) == (0, "2 files, 0 breaches\n")
+
+
+def test_an_import_from_above_is_not_declared_late(tmp_path: Path) -> None:
+    text = "def f():\n    from headrace.loader import turn  # late\n"
+    write_package(tmp_path, loader__turn="", doctor__call=text)
+    code, out = run("check_layers.py", tmp_path)
+    assert code == 1
+    assert "is for imports from below" in out
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import headrace.watch.b\n",
+        "def f():\n    from . import b\n",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from headrace.watch.b import B\n",
+    ],
+)
+def test_modules_that_import_each_other_are_refused(tmp_path: Path, text: str) -> None:
+    modules = {"a": text, "b": "from headrace.watch import c\n", "c": "from . import a\n"}
+    write_package(tmp_path, **{f"watch__{name}": text for name, text in modules.items()})
+    code, out = run("check_layers.py", tmp_path)
+    assert code == 1
+    names = [f"headrace.watch.{name}" for name in "abca"]
+    assert f"imports in a circle: {' -> '.join(names)}" in out
+
+
+def test_a_module_outside_of_all_layers_is_refused(tmp_path: Path) -> None:
+    write_package(tmp_path, extras="")
+    code, out = run("check_layers.py", tmp_path)
+    assert code == 1
+    assert "`headrace.extras` is in no layer" in out
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("from headrace.loader.turn import _secret\n", "imports `_secret`, which is private"),
+        ("from headrace.loader import turn\nturn._secret()\n", "`turn._secret` is private"),
+        ("def f(it):\n    return it.turn._holder\n", "`it.turn._holder` is private"),
+        (
+            "from headrace.loader.turn import Turn\n\nclass Mine(Turn):\n"
+            "    def f(self):\n        return self._holder\n",
+            "`self._holder` is private",
+        ),
+    ],
+)
+def test_private_names_of_another_module_are_refused(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    turn = "class Turn:\n    def __init__(self):\n        self._holder = None\n"
+    write_package(tmp_path, loader__turn=f"{turn}\ndef _secret(): ...\n", doctor__call=text)
+    code, out = run("check_layers.py", tmp_path)
+    assert code == 1
+    assert f"python/headrace/doctor/call.py:{len(text.splitlines()) + 1}: " in out
+    assert message in out
+
+
+def test_private_names_of_the_module_itself_and_of_libraries_are_clean(tmp_path: Path) -> None:
+    text = (
+        "import sys\nfrom headrace import _core\n\nclass A:\n    _kept = 1\n\n"
+        "def f(other: A):\n    return other._kept, sys._getframe(), other._replace, _core.x\n"
+    )
+    write_package(tmp_path, doctor__call=text, loader__turn="_holder = 1\n")
+    assert run("check_layers.py", tmp_path) == (0, "2 files, 0 breaches\n")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("headrace/ops/flip.h", "headrace/ops/op.h"),
+        ("headrace/formats/tar/tar.h", "headrace/formats/shards/scan.h"),
+        ("headrace/loader.h", "headrace/loader.h"),
+    ],
+)
+def test_including_each_other_is_refused(tmp_path: Path, one: str, other: str) -> None:
+    write(tmp_path, one, f'{SPDX_CXX}#include "{other}"\n')
+    if other != one:
+        write(tmp_path, other, f'{SPDX_CXX}#include "{one}"\n')
+    code, out = run("check_layers.py", tmp_path)
+    assert code == 1
+    assert "files include each other in a circle" in out
+
+
+def test_folders_of_one_layer_include_each_other_in_one_direction(tmp_path: Path) -> None:
+    for source, header in (("tar/tar.cc", "shards/scan.h"), ("shards/kind.cc", "tar/name.h")):
+        text = f'{SPDX_CXX}#include "headrace/formats/{header}"\n'
+        write(tmp_path, f"headrace/formats/{source}", text)
+    code, out = run("check_layers.py", tmp_path)
+    assert code == 1
+    way = "headrace/formats/shards -> headrace/formats/tar -> headrace/formats/shards"
+    assert f"folders include each other in a circle: {way}" in out
+    test = tmp_path / "headrace/formats/shards/kind.cc"
+    test.rename(test.with_name("kind_test.cc"))
+    assert run("check_layers.py", tmp_path) == (0, "2 files, 0 breaches\n")
 
 
 def test_a_file_past_800_lines_is_refused_and_past_400_listed(tmp_path: Path) -> None:

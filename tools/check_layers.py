@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the rules of the house that no compiler knows. Prints each breach as `file:line: rule`.
 
-- Layers: a file may include only from its own folder and from those above it in LAYERS.
-- Python: no module of the package imports a framework when it is itself imported.
+- Layers: a file may include only from its own folder and from those above it in LAYERS, and no
+  files or folders include each other in a circle (cxx_circles.py).
+- Python: layers, circles and private names, as python_layers.py says them; and no module of the
+  package imports a framework when it is itself imported.
 - Size: a source file past 800 lines is refused; past 400 it is listed.
 - Names: no file is called for what it is not (`utils`, `common`, `helpers`, ...).
 - Licence: every source says SPDX-License-Identifier in its first two lines.
@@ -18,6 +20,9 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from cxx_circles import check_circles
+from python_layers import check_package
 
 # Each may include those before it. The last names are files at the top of headrace/.
 LAYERS = (
@@ -136,12 +141,16 @@ def check_file(path: Path, text: str) -> Iterator[str]:
 def main(arguments: list[str]) -> int:
     root = Path(arguments[0] if arguments else Path(__file__).parent.parent)
     breaches, long_files, count = [], [], 0
+    cxx: dict[Path, str] = {}
     for absolute in sources(root):
         path, text = absolute.relative_to(root), absolute.read_text(encoding="utf-8")
         count += 1
         breaches += check_file(path, text)
+        if path.suffix in CXX:
+            cxx[path] = text
         if LISTED_LINES < (lines := text.count("\n")) <= REFUSED_LINES:
             long_files.append(f"{path}: {lines} lines; could it be two files?")
+    breaches += [*check_circles(cxx), *check_package(root)]
     print("\n".join(long_files + breaches), end="\n" if long_files or breaches else "")
     print(f"{count} files, {len(breaches)} breaches")
     return 1 if breaches else 0

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Circles of C++ includes: between files, and between the folders below headrace/.
+
+Layers say what whole layers may include. Within one, `formats/tar` and `formats/shards` are folders
+of their own, of which one stands on the other. Tests and fuzz targets may look both ways.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from circles import circles
+
+_INCLUDE = re.compile(r'^\s*#\s*include\s+"(headrace/[^"]+)"', re.MULTILINE)
+_LOOKS_BOTH_WAYS = re.compile(r"_(test|fuzz)\.cc$")
+
+
+def check_circles(texts: Mapping[Path, str]) -> Iterator[str]:
+    """Each circle among C++ sources, by their paths from the root, as `file:line: rule`."""
+    files: dict[str, set[str]] = {}
+    folders: dict[str, set[str]] = defaultdict(set)
+    for path, text in texts.items():
+        if path.parts[0] != "headrace" or _LOOKS_BOTH_WAYS.search(path.name):
+            continue
+        files[str(path)] = set(_INCLUDE.findall(text))
+        folder = _folder_of(path)
+        folders[folder] |= {_folder_of(Path(name)) for name in files[str(path)]} - {folder}
+    for kind, needs in (("files", files), ("folders", folders)):
+        for way in circles(needs):
+            yield f"{way[0]}:1: {kind} include each other in a circle: {' -> '.join(way)}"
+
+
+def _folder_of(path: Path) -> str:
+    """headrace/formats/tar/tar.cc -> headrace/formats/tar; headrace/loader.h -> headrace/loader."""
+    if len(path.parts) == 2:
+        return f"headrace/{path.stem.split('_')[0]}"
+    return str(path.parent)
