@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "bindings/bindings.h"
-#include "headrace/formats/python_formats.h"
+#include "headrace/formats/python/python_formats.h"
 
 namespace headrace::python {
 namespace {

@@ -9,7 +9,7 @@
 #include "headrace/formats/arrays/array_errors.h"
 #include "headrace/formats/folder/folder_listing.h"
 #include "headrace/formats/format.h"
-#include "headrace/formats/python_formats.h"
+#include "headrace/formats/python/python_formats.h"
 #include "headrace/formats/shards/shard_files.h"
 #include "headrace/sources/named_files.h"
 #include "headrace/sources/wording.h"

@@ -14,7 +14,7 @@
 #include "headrace/base/registry.h"
 #include "headrace/formats/format.h"
 #include "headrace/formats/hdf5/hdf5_input.h"
-#include "headrace/formats/python_formats.h"
+#include "headrace/formats/python/python_formats.h"
 #include "headrace/formats/shards/shard_files.h"
 #include "headrace/sources/classes.h"
 #include "headrace/sources/fingerprint.h"

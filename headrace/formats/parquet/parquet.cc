@@ -2,7 +2,7 @@
 // Parquet files, which pyarrow reads.
 #include "headrace/base/registry.h"
 #include "headrace/formats/format.h"
-#include "headrace/formats/python_formats.h"
+#include "headrace/formats/python/python_formats.h"
 #include "headrace/formats/shards/shard_files.h"
 #include "headrace/sources/named_files.h"
 #include "headrace/storage/file.h"

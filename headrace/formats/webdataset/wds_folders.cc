@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "headrace/formats/splits.h"
+#include "headrace/formats/folder/splits.h"
 
 namespace headrace {
 namespace {

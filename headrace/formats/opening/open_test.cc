@@ -8,6 +8,7 @@
 #include "headrace/base/registry.h"
 #include "headrace/formats/format.h"
 #include "headrace/sources/source_test_reads.h"
+#include "headrace/storage/temporary_folder.h"
 
 namespace headrace {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/formats/python_formats.h"
+#include "headrace/formats/python/python_formats.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/formats/splits.h"
+#include "headrace/formats/folder/splits.h"
 
 #include <algorithm>
 
