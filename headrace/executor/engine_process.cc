@@ -183,7 +183,9 @@ void Engine::read_record(const OpenBatch& batch, int row, InFlight& flight, bool
 // The plan from there on, timed; what it renders on the way is counted as such already.
 Result<int> Engine::apply_steps(int step, Record& record, Renderer& renderer, uint64_t epoch) {
   const StageSeconds& seconds = renderer.seconds();
-  const auto rendered = [&] { return seconds.entropy + seconds.resample + seconds.store; };
+  const auto rendered = [&] {
+    return seconds.entropy + seconds.resample + seconds.store + seconds.transform;
+  };
   const double begin = now(), before = rendered();
   Result<int> stopped = options_.plan->advance(step, record, renderer, options_.seed, epoch);
   renderer.seconds().transform += std::max(0.0, now() - begin - (rendered() - before));

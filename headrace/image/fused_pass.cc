@@ -24,8 +24,8 @@ void fill_around(const PassJob& job) {
   const int top = stored_y(job), left = stored_x(job);
   const int bottom = top + job.range.height, right = left + job.range.width;
   const bool interleaved = job.format == MemoryFormat::kChannelsLast;
-  const ptrdiff_t column = interleaved ? job.channels : 1, row = column * job.canvas_width;
-  for (int channel = 0; channel < job.channels; ++channel) {
+  const ptrdiff_t column = interleaved ? job.stored_channels : 1, row = column * job.canvas_width;
+  for (int channel = 0; channel < job.stored_channels; ++channel) {
     Element value;
     store_value(job.map->value(job.fill[channel], channel), job.map->output(), &value);
     auto* to = static_cast<Element*>(job.data) +
@@ -46,7 +46,7 @@ void fill_around(const PassJob& job) {
 uint8_t* element_at(const PassJob& job, int channel, int row, int column) {
   const size_t pixel = size_t(row) * job.canvas_width + column;
   const size_t at = job.format == MemoryFormat::kChannelsLast
-                        ? pixel * job.channels + channel
+                        ? pixel * job.stored_channels + channel
                         : size_t(channel) * job.canvas_height * job.canvas_width + pixel;
   return static_cast<uint8_t*>(job.data) + at * size_of(job.map->output());
 }
@@ -110,6 +110,9 @@ void FusedPass::place_buffers() {
   ring_.resize(ring_rows * ring_stride_);
   strip_.resize(kStrip * row_bytes(channels, strip_plane_));
   wide_.resize(row_bytes(channels, wide_plane_));
+  if (!job_.steps.empty()) {
+    computed_.resize(row_bytes(PixelSteps::kScratchPlanes, strip_plane_));
+  }
   if (order_ != Order::kHorizontalOnly) taps_.resize(y_.row_pointers());
 }
 
@@ -229,22 +232,33 @@ void FusedPass::finish_row(const uint8_t* planes, ptrdiff_t plane, int output) {
   if (finished_count_ == kStrip) store_finished();
 }
 
+// A finished row, as the pixel steps make it anew: it is stored while it is in the cache.
+PixelSteps::Planes FusedPass::computed(const PixelSteps::Planes& row) {
+  const PixelSteps::Planes out =
+      job_.steps.run(row, job_.channels, job_.range.width, computed_.data(), strip_plane_);
+  lap(pixel_seconds_);
+  return out;
+}
+
 void FusedPass::store_finished() {
   lap(resample_seconds_);
+  const bool computes = !job_.steps.empty();
   const int x = stored_x(job_), y = stored_y(job_), width = job_.range.width;
+  const int channels = job_.stored_channels;
   std::array<const StoreTable*, 4> tables{};
-  for (int c = 0; c < job_.channels; ++c) tables[c] = &job_.map->table(c);
+  for (int c = 0; c < channels; ++c) tables[c] = &job_.map->table(c);
   const size_t plane = size_t(job_.canvas_height) * job_.canvas_width * size_of(job_.map->output());
   for (int i = 0; i < finished_count_; ++i) {
-    const Finished& row = finished_[i];
-    uint8_t* const to = element_at(job_, 0, y + row.output, x);
+    const PixelSteps::Planes row = computes ? computed(finished_[i].plane) : finished_[i].plane;
+    uint8_t* const to = element_at(job_, 0, y + finished_[i].output, x);
     if (job_.format == MemoryFormat::kChannelsLast) {
-      store_row_interleaved(tables.data(), row.plane.data(), job_.channels, width, to, job_.stream);
-      continue;
+      store_row_interleaved(tables.data(), row.data(), channels, width, to, job_.stream);
+    } else {
+      for (int c = 0; c < channels; ++c) {
+        store_row(*tables[c], row[c], width, to + c * plane, job_.stream);
+      }
     }
-    for (int c = 0; c < job_.channels; ++c) {
-      store_row(*tables[c], row.plane[c], width, to + c * plane, job_.stream);
-    }
+    if (computes) lap(store_seconds_);
   }
   finished_count_ = 0;
   lap(store_seconds_);
@@ -270,14 +284,15 @@ void FusedPass::lap(double& seconds) {
 }
 
 size_t FusedPass::held_bytes() const {
-  return ring_.capacity() + strip_.capacity() + wide_.capacity() + x_.held_bytes() +
-         y_.held_bytes();
+  return ring_.capacity() + strip_.capacity() + wide_.capacity() + computed_.capacity() +
+         x_.held_bytes() + y_.held_bytes();
 }
 
 void FusedPass::free() {
   ring_.free();
   strip_.free();
   wide_.free();
+  computed_.free();
   x_ = {};
   y_ = {};
 }
@@ -296,7 +311,9 @@ size_t FusedPass::working_bytes(const PassJob& job) {
     tables += 16 * taps(job.width, job.to_width) * (job.range.width + 16);
     tables += 16 * taps(job.height, job.to_height) * (job.range.height + 16);
   }
-  return rows * widest + tables;
+  const size_t computed =
+      job.steps.empty() ? 0 : PixelSteps::kScratchPlanes * padded(job.range.width);
+  return rows * widest + tables + computed;
 }
 
 }  // namespace headrace

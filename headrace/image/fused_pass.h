@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 8-bit rows -> resample -> pixel map -> store, in one pass: the hot path behind every decoder.
+// 8-bit rows -> resample -> pixel steps -> pixel map -> store, in one pass: the hot path behind
+// every decoder.
 //
 // Rows come as a decoder makes them, from top to bottom. A ring holds the few rows that the
 // vertical pass still needs, so nothing of the picture's size is kept, and what is kept stays in
@@ -14,6 +15,7 @@
 #include "headrace/base/buffer.h"
 #include "headrace/codecs/codec.h"
 #include "headrace/image/pixel_map.h"
+#include "headrace/image/pixel_steps.h"
 #include "headrace/kernels/filter.h"
 #include "headrace/kernels/resample.h"
 
@@ -23,16 +25,18 @@ enum class MemoryFormat : uint8_t { kChannelsFirst, kChannelsLast };
 
 // What is done to a window of pixels, in this order; see Recipe. Sizes are those after a transpose.
 struct PassJob {
-  int channels = 0;
+  int channels = 0;           // of the window
   int width = 0, height = 0;  // of the window
   bool flip_x_before = false, flip_y_before = false;
-  std::optional<Filter> filter;                     // of the resize, where there is one
-  int to_width = 0, to_height = 0;                  // after it
-  Window range;                                     // of the resized picture; may be empty
-  int canvas_width = 0, canvas_height = 0;          // what is stored
-  int range_x = 0, range_y = 0;                     // where the range lies on the canvas
-  std::array<double, 4> fill{};                     // of the rest, by channel
+  std::optional<Filter> filter;             // of the resize, where there is one
+  int to_width = 0, to_height = 0;          // after it
+  Window range;                             // of the resized picture; may be empty
+  int canvas_width = 0, canvas_height = 0;  // what is stored
+  int range_x = 0, range_y = 0;             // where the range lies on the canvas
+  std::array<double, 4> fill{};             // of the rest, by stored channel, as the steps leave it
   bool flip_x_after = false, flip_y_after = false;  // of the canvas
+  PixelSteps steps;
+  int stored_channels = 0;  // behind the steps
   const PixelMap* map = nullptr;
   void* data = nullptr;
   MemoryFormat format = MemoryFormat::kChannelsFirst;
@@ -58,6 +62,7 @@ class FusedPass final : public RowSink {
   void rows(const RowBlock& block) override;
 
   // Seconds spent since they were last taken, estimated from a sample of the blocks.
+  double take_pixel_seconds() { return std::exchange(pixel_seconds_, 0.0); }
   double take_resample_seconds() { return std::exchange(resample_seconds_, 0.0); }
   double take_store_seconds() { return std::exchange(store_seconds_, 0.0); }
 
@@ -73,7 +78,7 @@ class FusedPass final : public RowSink {
 
   // A finished row of 8-bit samples, and where it goes.
   struct Finished {
-    std::array<const uint8_t*, 4> plane;
+    PixelSteps::Planes plane;
     int output = 0;  // row of the range, from its top after the flips
   };
 
@@ -89,6 +94,7 @@ class FusedPass final : public RowSink {
   void horizontal(const std::array<const uint8_t*, 4>& in, uint8_t* to, ptrdiff_t plane) const;
   uint8_t* strip_row();
   void finish_row(const uint8_t* planes, ptrdiff_t plane, int output);
+  PixelSteps::Planes computed(const PixelSteps::Planes& row);
   void store_finished();
 
   uint8_t* ring_row(int y) { return ring_.data() + size_t(y & ring_mask_) * ring_stride_; }
@@ -99,6 +105,7 @@ class FusedPass final : public RowSink {
   ResampleAxis x_, y_;
   Order order_ = Order::kHorizontalOnly;
   Buffer ring_, strip_, wide_;
+  Buffer computed_;  // a row behind the pixel steps
   std::vector<const uint8_t*> taps_;
   int ring_mask_ = 0;       // rows of the ring, a power of two, less one
   size_t ring_stride_ = 0;  // bytes of a ring row: channels * ring_plane_
@@ -106,7 +113,7 @@ class FusedPass final : public RowSink {
   int next_ = 0;  // outputs of the vertical axis that are done, in order of their inputs
   std::array<Finished, kStrip> finished_;
   int finished_count_ = 0;
-  double resample_seconds_ = 0, store_seconds_ = 0;
+  double resample_seconds_ = 0, pixel_seconds_ = 0, store_seconds_ = 0;
   Clock::time_point lap_start_;
   int untimed_rows_ = 0;
   double time_weight_ = 0;  // how many seconds one measured second stands for; 0: not measured

@@ -46,18 +46,6 @@ void check_step(DType present, const MapStep& step) {
   }
 }
 
-// As torch does float arithmetic on any floating dtype: in float32, then rounded to the dtype.
-float rounded(float x, DType dtype) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return float32_from_float16(float16_from_float32(x));
-    case DType::kBFloat16:
-      return float32_from_bfloat16(bfloat16_from_float32(x));
-    default:
-      return x;
-  }
-}
-
 // torch's cast of a float to uint8: truncated to an integer, of which the low byte is kept.
 float low_byte(float x) {
   if (!(std::abs(x) < 0x1p63f)) return 0;
@@ -67,13 +55,13 @@ float low_byte(float x) {
 float converted(float x, DType from, const MapStep& step) {
   if (from == step.dtype) return x;
   if (is_floating(from)) {
-    if (is_floating(step.dtype)) return rounded(x, step.dtype);
+    if (is_floating(step.dtype)) return rounded_to(x, step.dtype);
     // 255.999 keeps 1.0 from becoming 256 and gives every value an equal share of the range; in
     // float16 it is rounded to 256 by the product, as in the oracle.
-    return low_byte(step.scale ? rounded(x * static_cast<float>(255 + 1.0 - 1e-3), from) : x);
+    return low_byte(step.scale ? rounded_to(x * static_cast<float>(255 + 1.0 - 1e-3), from) : x);
   }
-  const float value = rounded(x, step.dtype);
-  return step.scale ? rounded(value * static_cast<float>(1.0 / 255), step.dtype) : value;
+  const float value = rounded_to(x, step.dtype);
+  return step.scale ? rounded_to(value * static_cast<float>(1.0 / 255), step.dtype) : value;
 }
 
 float of_channel(const std::vector<float>& values, int channel) {
@@ -81,9 +69,9 @@ float of_channel(const std::vector<float>& values, int channel) {
 }
 
 float normalized(float x, DType dtype, const MapStep& step, int channel) {
-  const float mean = rounded(of_channel(step.mean, channel), dtype);
-  const float std = rounded(of_channel(step.std, channel), dtype);
-  return rounded(rounded(x - mean, dtype) / std, dtype);
+  const float mean = rounded_to(of_channel(step.mean, channel), dtype);
+  const float std = rounded_to(of_channel(step.std, channel), dtype);
+  return rounded_to(rounded_to(x - mean, dtype) / std, dtype);
 }
 
 // What ((x * scale) - mean) / std would have to be; make_store_table() finds out whether it is.
@@ -163,7 +151,7 @@ const PixelMap* PixelMap::then(const MapStep& step) const {
 }
 
 double PixelMap::value(double x, int channel) const {
-  float value = rounded(static_cast<float>(x), input_);  // as it would lie in memory
+  float value = rounded_to(static_cast<float>(x), input_);  // as it would lie in memory
   DType dtype = input_;
   for (const MapStep& step : steps_) {
     if (step.kind == MapStep::Kind::kConvert) {
@@ -174,6 +162,17 @@ double PixelMap::value(double x, int channel) const {
     }
   }
   return value;
+}
+
+float rounded_to(float x, DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return float32_from_float16(float16_from_float32(x));
+    case DType::kBFloat16:
+      return float32_from_bfloat16(bfloat16_from_float32(x));
+    default:
+      return x;
+  }
 }
 
 void store_value(double value, DType dtype, void* to) {

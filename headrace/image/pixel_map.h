@@ -62,6 +62,9 @@ class PixelMap {
   mutable std::atomic<const Child*> children_{nullptr};
 };
 
+// What is left of x in memory of this dtype, as torch does float arithmetic on any floating dtype:
+// in float32, then rounded. kUInt8: x itself.
+float rounded_to(float x, DType dtype);
 // The bits of one value in memory: rounds to nearest even where the dtype is narrower.
 // REQUIRES: a picture's dtype; kUInt8: 0 <= value <= 255.
 void store_value(double value, DType dtype, void* to);

@@ -19,7 +19,9 @@ Recipe::Recipe(std::shared_ptr<const Picture> picture)
 
 Size Recipe::size() const { return canvas_; }
 
-int Recipe::channels() const {
+int Recipe::channels() const { return steps_.channels(source_channels()); }
+
+int Recipe::source_channels() const {
   if (const auto* encoded = std::get_if<EncodedPicture>(&source_)) {
     return channels_of(encoded->color, encoded->header);
   }
@@ -30,7 +32,7 @@ int Recipe::channels() const {
 std::shared_ptr<const Picture> Recipe::pixels() const {
   const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&source_);
   if (!picture || resized_or_padded() || transpose_ || flip_x_before_ || flip_y_before_ ||
-      !map_->is_identity() || erased_ ||
+      !steps_.empty() || !map_->is_identity() || erased_ ||
       window_ != Window{0, 0, (*picture)->width, (*picture)->height}) {
     return nullptr;
   }
@@ -127,7 +129,7 @@ bool Recipe::transpose() {
 
 bool Recipe::resize(Size to, Filter filter) {
   if (to == size()) return true;
-  if (resized_or_padded() || !map_->is_identity() || erased_) return false;
+  if (resized_or_padded() || !steps_.empty() || !map_->is_identity() || erased_) return false;
   resize_ = Resize{to, filter};
   take_all();
   return true;
@@ -135,7 +137,7 @@ bool Recipe::resize(Size to, Filter filter) {
 
 bool Recipe::pad(int left, int top, int right, int bottom, std::span<const double> fill) {
   if (left == 0 && top == 0 && right == 0 && bottom == 0) return true;
-  if (!map_->is_identity() || erased_) return false;
+  if (!steps_.empty() || !map_->is_identity() || erased_) return false;
   std::array<double, 4> wanted{};
   std::copy_n(fill.begin(), std::min(fill.size(), wanted.size()), wanted.begin());
   if (padded_ && wanted != fill_) return false;
@@ -147,6 +149,10 @@ bool Recipe::pad(int left, int top, int right, int bottom, std::span<const doubl
   range_x_ += left;
   range_y_ += top;
   return true;
+}
+
+bool Recipe::compute(const PixelStep& step) {
+  return map_->is_identity() && !erased_ && steps_.add(step);
 }
 
 bool Recipe::map(const MapStep& step) {

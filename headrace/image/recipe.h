@@ -5,7 +5,7 @@
 //
 //   source -> window -> orientation (transpose, then flips) -> at most one resize
 //          -> range of the resized picture, placed on a canvas with a fill -> flips after
-//          -> pixel map -> store -> at most one rectangle erased
+//          -> pixel steps -> pixel map -> store -> at most one rectangle erased
 //
 // Operators edit it through the members below. Each member either changes the recipe so that
 // rendering it equals rendering the old one and then doing the step (bit for bit, against Pillow),
@@ -18,11 +18,12 @@
 //  - after a resize or a pad, a crop narrows range and canvas and keeps the full resize's
 //    coefficients and pass order; a flip toggles `after`; it is never moved before the resize;
 //  - a crop before a resize makes an image of its own: support is clipped at the window's edges;
-//  - two resizes never fold; a resize does not follow a pad or a pixel map; a resize to the present
-//    size is no step at all (Pillow copies);
-//  - pads of equal fill fold; a pad whose fill differs, or that follows a pixel map, does not; a
-//    crop that cuts every border off undoes them;
-//  - geometry commutes with the pixel map, so crops and flips may follow it;
+//  - two resizes never fold; a resize does not follow a pad, a pixel step or a pixel map; a resize
+//    to the present size is no step at all (Pillow copies);
+//  - pads of equal fill fold; a pad whose fill differs, or that follows a pixel step or a pixel
+//    map, does not; a crop that cuts every border off undoes them;
+//  - geometry commutes with pixel steps and the pixel map, so crops and flips may follow them;
+//  - a pixel step does not follow a pixel map; it works on a border's fill too;
 //  - a rectangle is erased last: crops and flips move it along, nothing else may follow it, and no
 //    second one;
 //  - EXIF orientations 5-8 swap the axes before the resize, and so choose its pass order.
@@ -40,6 +41,7 @@
 #include "headrace/image/erased.h"
 #include "headrace/image/picture.h"
 #include "headrace/image/pixel_map.h"
+#include "headrace/image/pixel_steps.h"
 #include "headrace/kernels/filter.h"
 
 namespace headrace {
@@ -82,6 +84,9 @@ class Recipe {
   bool resize(Size to, Filter filter);
   // Adds borders; `fill` has one value a channel, in the present dtype's range.
   bool pad(int left, int top, int right, int bottom, std::span<const double> fill);
+  // Computes from the pixels there are. REQUIRES: the function takes so many channels, and floats
+  // where the dtype is one.
+  bool compute(const PixelStep& step);
   bool map(const MapStep& step);
   // Sets a part of the picture to one value a channel, in the present dtype's range. REQUIRES:
   // inside size().
@@ -100,6 +105,7 @@ class Recipe {
     Size to;
     Filter filter;
   };
+  int source_channels() const;
   bool resized_or_padded() const { return resize_.has_value() || padded_; }
   void crop_pixels(const Window& window);
   void move_erased(const Window& window);
@@ -120,6 +126,7 @@ class Recipe {
   int range_x_ = 0, range_y_ = 0;  // where the range lies on the canvas
   std::array<double, 4> fill_{};
   bool flip_x_after_ = false, flip_y_after_ = false;
+  PixelSteps steps_;
   const PixelMap* map_ = PixelMap::identity(DType::kUInt8);
   std::optional<Erased> erased_;
 };

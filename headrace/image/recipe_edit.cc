@@ -33,7 +33,7 @@ std::optional<int> first_place(const Axis& axis) {
 std::optional<RecipeEdit> edit_of(const Recipe& recipe, const Picture& source) {
   const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&recipe.source_);
   if (!picture || picture->get() != &source || recipe.resize_ || recipe.transpose_ ||
-      recipe.flip_y_before_ != recipe.flip_y_after_) {
+      !recipe.steps_.empty() || recipe.flip_y_before_ != recipe.flip_y_after_) {
     return std::nullopt;
   }
   const Window &window = recipe.window_, &range = recipe.range_;

@@ -105,7 +105,7 @@ Result<EncodedPicture> Renderer::open(std::span<const uint8_t> bytes, const Deco
 
 PassJob Renderer::job_of(const Recipe& recipe, const RenderTarget& target) {
   PassJob job;
-  job.channels = recipe.channels();
+  job.channels = recipe.source_channels();
   job.width = recipe.transpose_ ? recipe.window_.height : recipe.window_.width;
   job.height = recipe.transpose_ ? recipe.window_.width : recipe.window_.height;
   job.flip_x_before = recipe.flip_x_before_;
@@ -122,14 +122,18 @@ PassJob Renderer::job_of(const Recipe& recipe, const RenderTarget& target) {
   job.canvas_height = recipe.canvas_.height;
   job.range_x = recipe.range_x_;
   job.range_y = recipe.range_y_;
-  job.fill = recipe.fill_;
+  job.steps = recipe.steps_;
+  job.stored_channels = recipe.channels();
+  const DType computed = recipe.map_->input();
+  job.fill = recipe.steps_.of_pixel(recipe.fill_, computed, job.channels);
   job.flip_x_after = recipe.flip_x_after_;
   job.flip_y_after = recipe.flip_y_after_;
   job.map = recipe.map_;
   job.data = target.data;
   job.format = target.format;
   const size_t pixels = size_t(job.canvas_width) * job.canvas_height;
-  job.stream = target.batch && pixels * job.channels * size_of(recipe.dtype()) >= kStreamBytes;
+  job.stream =
+      target.batch && pixels * job.stored_channels * size_of(recipe.dtype()) >= kStreamBytes;
   return job;
 }
 
@@ -181,7 +185,7 @@ void Renderer::begin_lane(Lane& lane, RenderTask& task) {
   const Window part = stored_part(recipe.window_, lane.pass.needed(), recipe.transpose_);
   lane.task = &task;
   lane.transposed = recipe.transpose_;
-  if (lane.transposed) lane.window.begin(recipe.channels(), part.width, part.height);
+  if (lane.transposed) lane.window.begin(recipe.source_channels(), part.width, part.height);
   lane.decode = {.bytes = source.bytes,
                  .window = part,
                  .color = source.color,
@@ -211,10 +215,12 @@ void Renderer::decode(const CodecRecord& codec, std::span<Lane*> lanes) {
   double rest = seconds_since(start);
   for (Lane* lane : lanes) {
     const double resample = lane->pass.take_resample_seconds();
+    const double pixels = lane->pass.take_pixel_seconds();
     const double store = lane->pass.take_store_seconds();
     seconds_.resample += resample;
+    seconds_.transform += pixels;
     seconds_.store += store;
-    rest -= resample + store;
+    rest -= resample + pixels + store;
   }
   seconds_.entropy += std::max(rest, 0.0);
 }
@@ -241,6 +247,7 @@ void Renderer::render_picture(Lane& lane, const Recipe& recipe, const Picture& p
   }
   pass.rows(block);
   seconds_.resample += pass.take_resample_seconds();
+  seconds_.transform += pass.take_pixel_seconds();
   seconds_.store += pass.take_store_seconds();
 }
 

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/image/pixel_steps.h"
+
+#include <utility>
+
+namespace headrace {
+
+bool PixelSteps::add(const PixelStep& step) {
+  if (count_ == kMost) return false;
+  steps_[count_++] = step;
+  return true;
+}
+
+int PixelSteps::channels(int in) const {
+  for (const PixelStep& step : steps()) in = step.function->channels(step, in);
+  return in;
+}
+
+PixelSteps::Planes PixelSteps::run(const Planes& in, int channels, int count, uint8_t* scratch,
+                                   ptrdiff_t plane) const {
+  Planes rows = in;
+  uint8_t *to = scratch, *other = scratch + kScratchPlanes / 2 * plane;
+  for (const PixelStep& step : steps()) {
+    uint8_t* const out[] = {to, to + plane, to + 2 * plane, to + 3 * plane};
+    step.function->bytes(step, rows.data(), channels, count, out);
+    channels = step.function->channels(step, channels);
+    for (int c = 0; c < 4; ++c) rows[c] = out[c];
+    std::swap(to, other);
+  }
+  return rows;
+}
+
+PixelSteps::FloatPlanes PixelSteps::run(const FloatPlanes& in, int channels, int count,
+                                        float* scratch) const {
+  FloatPlanes rows = in;
+  float *to = scratch, *other = scratch + kScratchPlanes / 2 * ptrdiff_t{count};
+  for (const PixelStep& step : steps()) {
+    float* const out[] = {to, to + count, to + 2 * ptrdiff_t{count}, to + 3 * ptrdiff_t{count}};
+    step.function->floats(step, rows.data(), channels, count, out);
+    channels = step.function->channels(step, channels);
+    for (int c = 0; c < 4; ++c) rows[c] = out[c];
+    std::swap(to, other);
+  }
+  return rows;
+}
+
+std::array<double, 4> PixelSteps::of_pixel(const std::array<double, 4>& pixel, DType dtype,
+                                           int channels) const {
+  if (empty()) return pixel;
+  std::array<double, 4> out{};
+  if (dtype == DType::kUInt8) {
+    constexpr ptrdiff_t kPlane = 64;
+    uint8_t samples[4 * kPlane] = {}, scratch[kScratchPlanes * kPlane];
+    Planes planes;
+    for (int c = 0; c < 4; ++c) {
+      samples[c * kPlane] = static_cast<uint8_t>(pixel[c]);
+      planes[c] = samples + c * kPlane;
+    }
+    planes = run(planes, channels, 1, scratch, kPlane);
+    for (int c = 0; c < this->channels(channels); ++c) out[c] = *planes[c];
+    return out;
+  }
+  float samples[4] = {}, scratch[kScratchPlanes];
+  FloatPlanes planes;
+  for (int c = 0; c < 4; ++c) {
+    samples[c] = static_cast<float>(pixel[c]);
+    planes[c] = samples + c;
+  }
+  planes = run(planes, channels, 1, scratch);
+  for (int c = 0; c < this->channels(channels); ++c) out[c] = *planes[c];
+  return out;
+}
+
+}  // namespace headrace

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is computed from a picture's pixels, each pixel from its own samples: colours and tables.
+//
+// A recipe holds a few such steps as data. Rendering runs them over rows while these are in the
+// first-level cache, between resampling and store, so they cost no pass over the picture of their
+// own. What a step does is a PixelFunction, a constant in the file of its operator; what it does to
+// this record are the numbers beside it. Whatever needs more than a pixel (a mean, neighbours) is
+// measured on pixels that exist, and comes here as a number (ops/pixel_op.h).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "headrace/base/dtype.h"
+
+namespace headrace {
+
+struct PixelStep;
+
+// Pure functions on rows of planes, one plane a channel. `in` and `out` do not overlap.
+struct PixelFunction {
+  // Channels that come out where `in` come in, 1 to 4; 0: it does not take so many.
+  int (*channels)(const PixelStep& step, int in);
+  // May read and write up to 63 bytes past `count` samples of each row.
+  void (*bytes)(const PixelStep& step, const uint8_t* const in[], int channels, int count,
+                uint8_t* const out[]);
+  // The same for pictures of float32. Null: they are refused when the operator is planned, as those
+  // of narrower floats always are (torch rounds these differently from one of its loops to the
+  // next).
+  void (*floats)(const PixelStep& step, const float* const in[], int channels, int count,
+                 float* const out[]);
+};
+
+struct PixelStep {
+  const PixelFunction* function = nullptr;
+  std::array<float, 3> values{};  // what they mean is the function's own
+};
+
+// Up to kMost steps, in order. A value: recipes are copied.
+class PixelSteps {
+ public:
+  static constexpr int kMost = 8;
+
+  bool empty() const { return count_ == 0; }
+  // False, and nothing is changed, when there is no room.
+  bool add(const PixelStep& step);
+  // What comes out where `in` channels come in.
+  int channels(int in) const;
+
+  // Runs all steps over a row; returns the planes that came out, which lie in `scratch` (or are
+  // `in` where there is no step). REQUIRES: kScratchPlanes planes of `plane` bytes there, each with
+  // 63 bytes beyond `count`.
+  using Planes = std::array<const uint8_t*, 4>;
+  static constexpr int kScratchPlanes = 8;
+  Planes run(const Planes& in, int channels, int count, uint8_t* scratch, ptrdiff_t plane) const;
+
+  // The same for rows of float32. REQUIRES: scratch for kScratchPlanes * count of them.
+  using FloatPlanes = std::array<const float*, 4>;
+  FloatPlanes run(const FloatPlanes& in, int channels, int count, float* scratch) const;
+
+  // One pixel: what becomes of a border's fill. `dtype`: of the picture.
+  std::array<double, 4> of_pixel(const std::array<double, 4>& pixel, DType dtype,
+                                 int channels) const;
+
+ private:
+  std::span<const PixelStep> steps() const { return {steps_.data(), size_t(count_)}; }
+  std::array<PixelStep, kMost> steps_{};
+  int count_ = 0;
+};
+
+}  // namespace headrace

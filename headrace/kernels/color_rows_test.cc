@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every level against torchvision's sum, written down as torch computes it.
+#include "headrace/kernels/color_rows.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "headrace/kernels/dispatch.h"
+
+namespace headrace {
+namespace {
+
+constexpr int kBeyond = 63;  // what kernels may touch past a row
+using Row = std::vector<uint8_t>;
+
+class ColorRows : public testing::TestWithParam<SimdLevel> {
+ protected:
+  void SetUp() override { set_simd_level(GetParam()); }
+  void TearDown() override { set_simd_level(available_levels().back()); }
+};
+
+// r.mul(0.2989).add_(g, alpha=0.587).add_(b, alpha=0.114).to(uint8)
+int torch_luma(int r, int g, int b) {
+  return static_cast<int>(
+      std::fma(float(b), 0.114f, std::fma(float(g), 0.587f, float(r) * 0.2989f)));
+}
+
+TEST_P(ColorRows, LumaIsTorchsSumForEveryLength) {
+  std::mt19937 random(3);
+  for (int count = 1; count <= 200; ++count) {
+    Row rgb[3];
+    for (Row& row : rgb) {
+      row.resize(count + kBeyond);
+      for (uint8_t& sample : row) sample = static_cast<uint8_t>(random());
+    }
+    const uint8_t* const in[] = {rgb[0].data(), rgb[1].data(), rgb[2].data()};
+    Row gray(count + kBeyond);
+    luma_from_rgb_rows(in, count, gray.data());
+    for (int i = 0; i < count; ++i) {
+      ASSERT_EQ(gray[i], torch_luma(rgb[0][i], rgb[1][i], rgb[2][i])) << count << ", " << i;
+    }
+  }
+}
+
+TEST_P(ColorRows, LumaIsTorchsSumForEveryColor) {
+  Row red(256 + kBeyond), green(256 + kBeyond), blue(256 + kBeyond), gray(256 + kBeyond);
+  const uint8_t* const in[] = {red.data(), green.data(), blue.data()};
+  for (int i = 0; i < 256; ++i) blue[i] = static_cast<uint8_t>(i);
+  for (int r = 0; r < 256; r += GetParam() == SimdLevel::kScalar ? 5 : 1) {
+    for (int g = 0; g < 256; ++g) {
+      std::fill_n(red.begin(), 256, static_cast<uint8_t>(r));
+      std::fill_n(green.begin(), 256, static_cast<uint8_t>(g));
+      luma_from_rgb_rows(in, 256, gray.data());
+      for (int b = 0; b < 256; ++b) ASSERT_EQ(gray[b], torch_luma(r, g, b));
+    }
+  }
+}
+
+std::string level_name(const testing::TestParamInfo<SimdLevel>& info) {
+  return std::string(name_of(info.param));
+}
+INSTANTIATE_TEST_SUITE_P(Levels, ColorRows, testing::ValuesIn(available_levels()), level_name);
+
+}  // namespace
+}  // namespace headrace
