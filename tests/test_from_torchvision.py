@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ def test_what_has_no_operator_runs_as_it_is(pictures: Path) -> None:
     v1 = tv.transforms
     recipe = [
         own.Invert(),
-        v1.Grayscale(3),
+        v1.ColorJitter(0.0),
         v1.Resize((12, 12)),
         v1.GaussianBlur(3, (1.0, 1.0)),
         v1.ToTensor(),
@@ -102,11 +103,36 @@ def test_what_has_no_operator_runs_as_it_is(pictures: Path) -> None:
     names = [part.name for part in loader.report.python]
     assert [name.partition("(")[0] for name in names] == [
         "Invert",
-        "Grayscale",
+        "ColorJitter",
         "GaussianBlur",
         "Lambda",
         "target_transform plus_ten",
     ]
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_grayscale_is_native_with_the_arithmetic_of_what_it_gets(
+    pictures: Path, channels: int
+) -> None:
+    from torchvision.transforms import v2
+
+    v1 = tv.transforms
+    to_float = v2.ToDtype(torch.float32, scale=True)
+    for recipe, arithmetic in (
+        ([v1.Grayscale(channels), v1.Resize((12, 12)), v2.ToImage()], "pillow"),
+        ([v2.Resize((12, 12)), v2.Grayscale(channels), v2.ToImage()], "pillow"),
+        ([v1.Resize((12, 12)), v2.ToImage(), v2.Grayscale(channels)], "torchvision"),
+        ([v1.Resize((12, 12)), v2.ToImage(), to_float, v2.Grayscale(channels)], "torchvision"),
+        ([v1.Resize((12, 12)), v1.PILToTensor(), v1.Grayscale(channels)], None),
+    ):
+        dataset = folder(pictures, v2.Compose(recipe))
+        dataloader = DataLoader(dataset, batch_size=6)
+        with translated(dataloader) as loader:
+            assert_same_batches(dataloader, loader)
+            plan = str(loader.plan())
+        (part,) = [part for part in loader.report.parts if part.name.startswith("Grayscale")]
+        assert part.became == ("native" if arithmetic else "Python step"), part
+        assert arithmetic is None or re.search(f"arithmetic=.?{arithmetic}", plan), plan
 
 
 def test_random_erasing_is_native_where_its_value_is_given(pictures: Path) -> None:

@@ -57,12 +57,18 @@ class Generator {
   Specs pipeline() {
     Specs steps;
     bool floats = false;
+    DType dtype = DType::kUInt8;
     const int length = 1 + below(8);
     for (int i = 0; i < length; ++i) {
-      switch (below(8)) {
+      switch (below(9)) {
+        case 3:
+          if (dtype != DType::kUInt8 && dtype != DType::kFloat32) break;
+          steps.push_back(spec("Grayscale", {{"num_output_channels", int64_t{1 + 2 * below(2)}}}));
+          break;
         case 0: {
           constexpr DType kTypes[] = {DType::kFloat32, DType::kFloat16, DType::kBFloat16};
-          steps.push_back(spec("ToDtype", {{"dtype", kTypes[below(3)]}, {"scale", below(4) > 0}}));
+          dtype = kTypes[below(3)];
+          steps.push_back(spec("ToDtype", {{"dtype", dtype}, {"scale", below(4) > 0}}));
           floats = true;
           break;
         }

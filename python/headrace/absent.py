@@ -53,7 +53,7 @@ _OTHERWISE = {
 # fmt: off
 _PICTURES = frozenset((  # of one picture: runs as it is
     "AugMix", "AutoAugment", "ColorJitter", "ElasticTransform", "GaussianBlur", "GaussianNoise",
-    "Grayscale", "JPEG", "LinearTransformation", "RandAugment", "RandomAdjustSharpness",
+    "JPEG", "LinearTransformation", "RandAugment", "RandomAdjustSharpness",
     "RandomAffine", "RandomAutocontrast", "RandomChannelPermutation", "RandomChoice",
     "RandomEqualize", "RandomGrayscale", "RandomInvert", "RandomOrder", "RandomPerspective",
     "RandomPhotometricDistort", "RandomPosterize", "RandomResize", "RandomRotation",

@@ -319,6 +319,18 @@ def _random_erasing(transform: Any, form: Form) -> Made:
     return [ours], [], lambda value: value  # nothing that is not random is left
 
 
+def _grayscale(transform: Any, form: Form) -> Made:
+    if form.kind != "pil" and not type(transform).__module__.startswith(
+        "torchvision.transforms.v2"
+    ):
+        raise NoOperator("torchvision's first transforms round the sum of tensors differently")
+    ours = T.Grayscale(
+        int(transform.num_output_channels),
+        arithmetic="pillow" if form.kind == "pil" else "torchvision",
+    )
+    return [ours], [ours], transform
+
+
 def _normalize(transform: Any, form: Form) -> Made:
     ours = T.Normalize(_numbers(transform.mean), _numbers(transform.std))
     return [ours], [ours], transform
@@ -369,6 +381,7 @@ _MAKERS: dict[str, Callable[[Any, Form], Made]] = {
     "RandomHorizontalFlip": _flip,
     "RandomVerticalFlip": _flip,
     "RandomErasing": _random_erasing,
+    "Grayscale": _grayscale,
     "Normalize": _normalize,
     "ToTensor": _to_tensor,
     "ToDtype": _to_dtype,

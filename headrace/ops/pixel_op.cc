@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/ops/pixel_op.h"
+
+#include <string>
+
+#include "headrace/ops/picture_op.h"
+
+namespace headrace {
+namespace {
+
+std::string text_of_channels(int64_t channels) {
+  return std::to_string(channels) + (channels == 1 ? " channel" : " channels");
+}
+
+}  // namespace
+
+void PixelOp::plan(FieldState& field) const {
+  if (field.kind == FieldKind::kMask) {
+    raise_misfit(name_, "\"" + field.name + "\" is a mask: its values are class ids",
+                 "leave it out of fields=; kinds={\"" + field.name +
+                     "\": \"image\"} says that it is a picture");
+  }
+  if (field.kind != FieldKind::kImage) {
+    raise_misfit(name_, "\"" + field.name + "\" is a " + std::string(name_of(field.kind)) +
+                            " field, and the step works on images");
+  }
+  plan_image(field);
+}
+
+void PixelOp::plan_step(const PixelStep& step, FieldState& image) const {
+  const bool floats = step.function->floats != nullptr;
+  if (image.dtype != DType::kUInt8 && !(floats && image.dtype == DType::kFloat32)) {
+    raise_misfit(name_,
+                 std::string("works on uint8") + (floats ? " and float32" : "") + ", and \"" +
+                     image.name + "\" is " + std::string(name_of(image.dtype)) + " here",
+                 "put it before ToDtype");
+  }
+  if (image.shape[0] < 0) return;  // a RandomApply has left open which; seen when it is applied
+  const int channels = step.function->channels(step, static_cast<int>(image.shape[0]));
+  if (channels == 0) {
+    raise_misfit(
+        name_,
+        "does not work on the " + text_of_channels(image.shape[0]) + " of \"" + image.name + "\"",
+        "fields= names the images that it shall work on");
+  }
+  image.shape[0] = channels;
+}
+
+Result<void> PixelOp::compute(OpContext& context, int field, const PixelStep& step) const {
+  const int channels = context.record.fields[field].picture.channels();
+  if (step.function->channels(step, channels) == 0) {
+    raise_misfit(name_, "does not work on the " + text_of_channels(channels) +
+                            " that a RandomApply before it leaves some records with");
+  }
+  return edit(context, field, [&](Recipe& picture) { return picture.compute(step); });
+}
+
+Result<void> PixelOp::compute_all(OpContext& context, const PixelStep& step) const {
+  for (int field : context.fields) {
+    if (Result<void> done = compute(context, field, step); !done) return done;
+  }
+  return {};
+}
+
+Result<std::shared_ptr<const Picture>> pixels_now(OpContext& context, int field) {
+  Recipe& picture = context.record.fields[field].picture;
+  if (Result<void> made = context.renderer.materialize(picture); !made) {
+    return std::move(made.error());
+  }
+  return picture.pixels();
+}
+
+}  // namespace headrace

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What operators share that compute an image's pixels and leave them where they are: colours,
+// tables, levels. They act on images alone; masks hold labels. ops/grayscale.cc is the one to copy.
+//
+// Such an operator adds PixelSteps to the recipe, which are run over rows while they are in the
+// cache (image/pixel_steps.h). One that needs a statistic of the picture first asks for its pixels,
+// and puts the number that it found into its step.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "headrace/ops/op.h"
+
+namespace headrace {
+
+class PixelOp : public Op {
+ public:
+  // `name`: the operator's, for messages.
+  explicit PixelOp(std::string_view name) : name_(name) {}
+  bool takes(FieldKind kind) const final { return kind == FieldKind::kImage; }
+  void plan(FieldState& field) const final;
+
+ protected:
+  // What an image becomes; usually the outcome of plan_step().
+  virtual void plan_image(FieldState& image) const = 0;
+  // The image behind the step. HR0510 for channels that it does not take, and for floats where it
+  // has no arithmetic for them.
+  void plan_step(const PixelStep& step, FieldState& image) const;
+  // The step in one image, at run time.
+  Result<void> compute(OpContext& context, int field, const PixelStep& step) const;
+  // In every image of the record.
+  Result<void> compute_all(OpContext& context, const PixelStep& step) const;
+  std::string_view name() const { return name_; }
+
+ private:
+  const std::string_view name_;
+};
+
+// An image's pixels as they are now, for what has to be measured before the step is known.
+Result<std::shared_ptr<const Picture>> pixels_now(OpContext& context, int field);
+
+}  // namespace headrace
