@@ -555,13 +555,39 @@ def test_a_worker_that_dies(tmp_path: Path) -> None:
         import os
         class Dies(Rows):
             def __getitem__(self, index):
-                if index > 100:
+                if index >= 8:  # before the loop has been measured
                     os._exit(9)
                 return super().__getitem__(index)
         for x, y in DataLoader(Dies(), batch_size=4, num_workers=1):
             train_on(x, y)
         """,
     )
+    assert "DataLoader worker" in notes(done) and done.report["failed"], done
+
+
+def test_a_worker_that_dies_is_told_by_its_loader_alone(tmp_path: Path) -> None:
+    """torch's handler of SIGCHLD would raise wherever the main thread is: here, in the step."""
+    done = examine(
+        tmp_path,
+        """
+        import os, time
+        class Dies(Rows):
+            def __getitem__(self, index):
+                if index >= 8:
+                    os._exit(9)
+                return super().__getitem__(index)
+        batches = iter(DataLoader(Dies(), batch_size=4, num_workers=1))
+        for x, y in batches:
+            train_on(x, y)
+            begin = time.monotonic()
+            try:
+                while time.monotonic() < begin + 0.05:
+                    pass
+            except RuntimeError:
+                print("raised in the step")
+        """,
+    )
+    assert "raised in the step" not in done.out + done.err
     assert "DataLoader worker" in notes(done) and done.report["failed"], done
 
 

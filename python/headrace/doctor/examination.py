@@ -12,6 +12,7 @@ from headrace.doctor.experiments import EXPERIMENTS
 from headrace.doctor.findings import Findings
 from headrace.doctor.reports.report import Report
 from headrace.doctor.state import kept
+from headrace.doctor.worker_deaths import told_by_loaders_only
 from headrace.errors import declare, did_you_mean
 from headrace.measure.recording import Span
 from headrace.measure.time_limit import Patience, Stuck
@@ -77,7 +78,10 @@ def examine(
             "The step ran for real: give model= and optimizer= to have their state put back."
         )
     try:
-        with kept(found.ours, model, optimizer, found.report.notes, lambda: found.stuck):
+        with (
+            told_by_loaders_only(),
+            kept(found.ours, model, optimizer, found.report.notes, lambda: found.stuck),
+        ):
             for number, name in enumerate(names):
                 tell(name, number)
                 _try(found, name, EXPERIMENTS[name].share * seconds, patience)

@@ -31,6 +31,7 @@ from headrace.doctor.scripts.journal import Journal, journal
 from headrace.doctor.scripts.program import DOES_NOT_RUN, Program, as_main
 from headrace.doctor.scripts.running import Over, Running
 from headrace.doctor.scripts.served import CACHED, ON_DEVICE, ONE, REAL, Loop, Plan
+from headrace.doctor.worker_deaths import told_by_loaders_only
 from headrace.errors import declare
 from headrace.loader import Loader
 from headrace.measure.process_sampler import Pulse
@@ -137,6 +138,7 @@ class _Examination:
             _temporary() as folder,
             as_main(self._program) as namespace,
             _stops_noticed(self._running),
+            told_by_loaders_only(),
         ):
             end = self._run(namespace, folder)
             self._found.report.seconds = time.perf_counter() - begin

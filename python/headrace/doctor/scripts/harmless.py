@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from headrace.doctor.scripts.after_import import Change, when_imported
+from headrace.doctor.after_import import Change, when_imported
 
 
 class Tracker(NamedTuple):

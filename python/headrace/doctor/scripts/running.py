@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any
 
 from headrace.delivery.prefetch import Prefetch
-from headrace.doctor.scripts.after_import import when_imported
+from headrace.doctor.after_import import when_imported
 from headrace.doctor.scripts.served import Loop, Out, Plan, Served, data_of
 from headrace.loader import Loader
 from headrace.loader.views import Delivered
