@@ -91,6 +91,8 @@ nb::object exception_from_error(const Error& error);
 // The other way, for what Python code raised of these classes with a declared code.
 std::optional<Error> error_from_exception(const std::exception& failure);
 
+// A declared parameter as Python's tables have it.
+nb::dict describe(const Param& param);
 nb::object object_from_param(const ParamValue& value);
 ParamValue param_from_object(nb::handle object);
 std::map<std::string, ParamValue> params_from_dict(const nb::dict& arguments);

@@ -10,6 +10,7 @@
 #include "bindings/loader_handle.h"
 #include "bindings/python_step.h"
 #include "headrace/executor/thread_pool.h"
+#include "headrace/loader/options.h"
 
 namespace headrace::python {
 namespace {
@@ -204,54 +205,35 @@ nb::list outputs_of(const LoaderHandle& self) {
   return out;
 }
 
-// `given` has every member.
-LoaderOptions options_from_dict(const nb::dict& given, const SamplerHandle* sampler) {
-  LoaderOptions options;
-  options.batch_size = nb::cast<int64_t>(given["batch_size"]);
-  options.global_batch_size = nb::cast<int64_t>(given["global_batch_size"]);
-  options.shuffle = nb::cast<bool>(given["shuffle"]);
-  options.shuffle_window = nb::cast<int64_t>(given["shuffle_window"]);
-  options.cache = nb::cast<size_t>(given["cache"]);
-  options.resident = nb::cast<ResidentUse>(given["resident"]);
-  options.plan.looks = nb::cast<bool>(given["looks"]);
-  options.view = nb::cast<bool>(given["view"]);
-  options.fraction = nb::cast<double>(given["fraction"]);
-  options.resident_on_device = nb::cast<bool>(given["resident_on_device"]);
-  options.seed = nb::cast<uint64_t>(given["seed"]);
-  options.threads = nb::cast<int>(given["threads"]);
-  options.python_workers = nb::cast<int>(given["python_workers"]);
-  options.memory_limit = nb::cast<size_t>(given["memory_limit"]);
-  options.on_error = nb::cast<OnError>(given["on_error"]);
-  options.error_budget = nb::cast<int64_t>(given["error_budget"]);
-  options.error_rate = nb::cast<double>(given["error_rate"]);
-  options.quarantine = nb::cast<std::string>(given["quarantine"]);
-  options.last_batch = nb::cast<LastBatch>(given["last_batch"]);
-  options.rank = nb::cast<int>(given["rank"]);
-  options.world_size = nb::cast<int>(given["world_size"]);
-  if (sampler) options.sampler = sampler->sampler;
-  options.patience_seconds = nb::cast<double>(given["patience"]);
-  if (const nb::object device = nb::borrow(given["device"]); !device.is_none())
-    options.device = nb::cast<DeviceHandle&>(device).device;
-  options.row_index = nb::cast<RowIndexUse>(given["index"]);
-  options.row_index_file = bytes_from_str(given["index_file"]);
-  options.plan.fields = nb::cast<std::vector<std::string>>(given["fields"]);
-  options.plan.memory_format = nb::cast<MemoryFormat>(given["memory_format"]);
-  options.plan.ragged = nb::cast<Ragged>(given["ragged"]);
-  options.plan.exif_orientation = nb::cast<bool>(given["exif_orientation"]);
-  options.plan.strict = nb::cast<bool>(given["strict"]);
-  options.plan.repair = nb::cast<bool>(given["repair"]);
-  options.plan.sixteen_bit = nb::cast<SixteenBit>(given["sixteen_bit"]);
-  if (!nb::borrow(given["max_pixels"]).is_none())
-    options.plan.limits.max_pixels = nb::cast<int64_t>(given["max_pixels"]);
-  return options;
+// Of the table of options (headrace/loader/options.h); names of files are bytes.
+LoaderOptions options_from_dict(const nb::dict& given) {
+  std::map<std::string, ParamValue> named;
+  for (auto [name, value] : given) {
+    const bool is_text = PyUnicode_Check(value.ptr());
+    named[nb::cast<std::string>(name)] =
+        is_text ? ParamValue(bytes_from_str(value)) : param_from_object(value);
+  }
+  return loader_options_from(named);
+}
+
+nb::list describe_options() {
+  nb::list out;
+  for (const LoaderOption& option : loader_options()) {
+    nb::dict entry = describe(option.param);
+    entry["group"] = option.group;
+    out.append(entry);
+  }
+  return out;
 }
 
 void make_loader(LoaderHandle* self, const SourceHandle& source,
                  const std::vector<Spec>& transforms,
                  const std::map<std::string, std::vector<Spec>>& by_field,
                  const std::vector<std::string>& dropped, const NamedValues& given,
-                 const SamplerHandle* sampler, nb::object warn) {
-  LoaderOptions options = options_from_dict(given, sampler);
+                 const SamplerHandle* sampler, const DeviceHandle* device, nb::object warn) {
+  LoaderOptions options = options_from_dict(given);
+  if (sampler) options.sampler = sampler->sampler;
+  if (device) options.device = device->device;
   // shared: std::function wants to be copied.
   auto callable = std::make_shared<OwnedObject>(std::move(warn));
   options.warn = [callable](const std::string& message) {
@@ -277,34 +259,14 @@ void bind_loader(nb::module_& module) {
   module.def("begin_exit", &begin_exit, nb::arg("patient"),
              "The interpreter is about to end, on this thread: others that wait stay where they "
              "are.");
-  // Names as users write them: Python's checks and messages read them from here.
-  nb::enum_<OnError>(module, "OnError")
-      .value("raise_", OnError::kRaise)
-      .value("substitute", OnError::kSubstitute)
-      .value("skip", OnError::kSkip);
-  nb::enum_<LastBatch>(module, "LastBatch")
-      .value("keep", LastBatch::kKeep)
-      .value("drop", LastBatch::kDrop)
-      .value("pad", LastBatch::kPad);
-  nb::enum_<SixteenBit>(module, "SixteenBit")
-      .value("refuse", SixteenBit::kRefuse)
-      .value("high_byte", SixteenBit::kHighByte)
-      .value("clip", SixteenBit::kClip);
-  nb::enum_<RowIndexUse>(module, "RowIndexUse")
-      .value("off", RowIndexUse::kOff)
-      .value("use", RowIndexUse::kUse)
-      .value("auto", RowIndexUse::kAuto);
-  nb::enum_<ResidentUse>(module, "ResidentUse")
-      .value("off", ResidentUse::kOff)
-      .value("auto", ResidentUse::kAuto)
-      .value("on", ResidentUse::kOn);
-  nb::enum_<MemoryFormat>(module, "MemoryFormat")
-      .value("channels_first", MemoryFormat::kChannelsFirst)
-      .value("channels_last", MemoryFormat::kChannelsLast);
-  nb::enum_<Ragged>(module, "Ragged").value("refuse", Ragged::kRefuse).value("list", Ragged::kList);
+  module.def("loader_options", &describe_options,
+             nb::sig("def loader_options() -> list[dict[str, typing.Any]]"),
+             "The loader's options as they are declared, in the order of the reference; those "
+             "without a group are of the engine's own use.");
   nb::class_<LoaderHandle>(module, "Loader", "The engine's side of headrace.Loader.")
       .def("__init__", &make_loader, nb::arg("source"), nb::arg("transforms"), nb::arg("by_field"),
-           nb::arg("dropped"), nb::arg("options"), nb::arg("sampler").none(), nb::arg("warn"))
+           nb::arg("dropped"), nb::arg("options"), nb::arg("sampler").none(),
+           nb::arg("device").none(), nb::arg("warn"))
       .def("next", &next, nb::arg("ended"),
            nb::sig("def next(self, ended: typing.Callable[[], bool]) -> tuple[int, int, "
                    "list[typing.Any]] | None"),

@@ -19,22 +19,9 @@ constexpr std::string_view kTypeNames[] = {"bool", "int",    "float",      "stri
                                            "ints", "floats", "transforms", "branches", "strings"};
 constexpr std::string_view kScopeNames[] = {"record", "batch", "partners"};
 
-nb::list describe(const std::vector<Param>& params) {
+nb::list describe_all(const std::vector<Param>& params) {
   nb::list out;
-  for (const Param& param : params) {
-    nb::dict entry;
-    entry["name"] = param.name;
-    entry["type"] = kTypeNames[static_cast<int>(param.type)];
-    entry["doc"] = param.doc;
-    entry["default"] = object_from_param(param.fallback);
-    entry["required"] = param.required;
-    entry["minimum"] = param.minimum;
-    entry["maximum"] = param.maximum;
-    entry["choices"] = param.choices;
-    entry["min_count"] = param.min_count;
-    entry["max_count"] = param.max_count;
-    out.append(entry);
-  }
+  for (const Param& param : params) out.append(describe(param));
   return out;
 }
 
@@ -44,7 +31,7 @@ nb::dict operators() {
     nb::dict entry;
     entry["name"] = op->name;
     entry["doc"] = op->doc;
-    entry["params"] = describe(op->params);
+    entry["params"] = describe_all(op->params);
     entry["oracle"] = op->oracle;
     entry["scope"] = kScopeNames[static_cast<int>(op->scope)];
     entry["random"] = op->random;
@@ -61,7 +48,7 @@ nb::dict formats() {
     entry["name"] = format->name;
     entry["doc"] = format->doc;
     entry["example"] = format->example;
-    entry["params"] = describe(format->params);
+    entry["params"] = describe_all(format->params);
     entry["shards"] = format->shards;
     out[nb::cast(format->name)] = entry;
   }
@@ -115,6 +102,21 @@ ParamValue param_from_list(nb::handle object) {
 }
 
 }  // namespace
+
+nb::dict describe(const Param& param) {
+  nb::dict entry;
+  entry["name"] = param.name;
+  entry["type"] = kTypeNames[static_cast<int>(param.type)];
+  entry["doc"] = param.doc;
+  entry["default"] = object_from_param(param.fallback);
+  entry["required"] = param.required;
+  entry["minimum"] = param.minimum;
+  entry["maximum"] = param.maximum;
+  entry["choices"] = param.choices;
+  entry["min_count"] = param.min_count;
+  entry["max_count"] = param.max_count;
+  return entry;
+}
 
 nb::object object_from_param(const ParamValue& value) {
   return std::visit(

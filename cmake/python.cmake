@@ -30,12 +30,14 @@ install(TARGETS headrace LIBRARY DESTINATION headrace)
 if(NOT HEADRACE_SANITIZE)
   set(stub_folder ${CMAKE_CURRENT_BINARY_DIR}/stubs)
   set(stubs ${stub_folder}/_core.pyi ${stub_folder}/formats.pyi ${stub_folder}/transforms.pyi)
+  set(loader_stub ${stub_folder}/loader/keywords.pyi)
   add_custom_command(
-    OUTPUT ${stubs}
+    OUTPUT ${stubs} ${loader_stub}
     COMMAND ${Python_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/tools/make_stubs.py
             --module $<TARGET_FILE:_core> --output ${stub_folder}
     DEPENDS _core ${CMAKE_CURRENT_SOURCE_DIR}/tools/make_stubs.py
     VERBATIM)
-  add_custom_target(stubs ALL DEPENDS ${stubs})
+  add_custom_target(stubs ALL DEPENDS ${stubs} ${loader_stub})
   install(FILES ${stubs} DESTINATION headrace)
+  install(FILES ${loader_stub} DESTINATION headrace/loader)
 endif()

@@ -111,6 +111,10 @@ def main() -> None:
     (args.output / "_core.pyi").write_text(
         "# SPDX-License-Identifier: Apache-2.0\n" + generator.get() + "\n__version__: str\n"
     )
+    table = load("table", PACKAGE / "loader" / "table.py")
+    folder = args.output / "loader"
+    folder.mkdir(exist_ok=True)
+    (folder / "keywords.pyi").write_text(table.stub(table.keywords_from(core.loader_options())))
     operators = core.operators()
     classes = [transform_stub(operators[name], signatures) for name in sorted(operators)]
     (args.output / "transforms.pyi").write_text(HEADER + "".join(classes))

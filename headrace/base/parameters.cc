@@ -302,28 +302,30 @@ Arguments::Arguments(std::string_view owner, const std::vector<Param>& params,
   }
 }
 
-const ParamValue& Arguments::at(std::string_view name) const { return values_.find(name)->second; }
-
-bool Arguments::is_none(std::string_view name) const { return at(name).index() == 0; }
-bool Arguments::flag(std::string_view name) const { return std::get<bool>(at(name)); }
-int64_t Arguments::integer(std::string_view name) const { return std::get<int64_t>(at(name)); }
-double Arguments::number(std::string_view name) const { return std::get<double>(at(name)); }
-const std::string& Arguments::text(std::string_view name) const {
-  return std::get<std::string>(at(name));
+const ParamValue& Arguments::value(std::string_view name) const {
+  return values_.find(name)->second;
 }
-DType Arguments::dtype(std::string_view name) const { return std::get<DType>(at(name)); }
+
+bool Arguments::is_none(std::string_view name) const { return value(name).index() == 0; }
+bool Arguments::flag(std::string_view name) const { return std::get<bool>(value(name)); }
+int64_t Arguments::integer(std::string_view name) const { return std::get<int64_t>(value(name)); }
+double Arguments::number(std::string_view name) const { return std::get<double>(value(name)); }
+const std::string& Arguments::text(std::string_view name) const {
+  return std::get<std::string>(value(name));
+}
+DType Arguments::dtype(std::string_view name) const { return std::get<DType>(value(name)); }
 const std::vector<int64_t>& Arguments::integers(std::string_view name) const {
-  return std::get<std::vector<int64_t>>(at(name));
+  return std::get<std::vector<int64_t>>(value(name));
 }
 const std::vector<double>& Arguments::numbers(std::string_view name) const {
-  return std::get<std::vector<double>>(at(name));
+  return std::get<std::vector<double>>(value(name));
 }
 const std::vector<Branch>& Arguments::branches(std::string_view name) const {
-  return std::get<std::vector<Branch>>(at(name));
+  return std::get<std::vector<Branch>>(value(name));
 }
 
 const std::vector<std::string>& Arguments::texts(std::string_view name) const {
-  return std::get<std::vector<std::string>>(at(name));
+  return std::get<std::vector<std::string>>(value(name));
 }
 
 std::string_view nearest_name(std::string_view name,

@@ -107,9 +107,10 @@ class Arguments {
   const std::vector<double>& numbers(std::string_view name) const;
   const std::vector<Branch>& branches(std::string_view name) const;
   const std::vector<std::string>& texts(std::string_view name) const;
+  // Of whatever type it is declared to be.
+  const ParamValue& value(std::string_view name) const;
 
  private:
-  const ParamValue& at(std::string_view name) const;
   std::map<std::string, ParamValue, std::less<>> values_;
 };
 

@@ -15,7 +15,7 @@ import os
 import time
 from typing import Any
 
-from headrace import _core, options
+from headrace import _core, arguments
 from headrace.sources import Progress
 from headrace.sources import open as open_source
 
@@ -40,7 +40,7 @@ def index(
     StorageError where the file cannot be written; bad records are counted and left out.
     """
     begin = time.perf_counter()
-    number = 0 if threads is None else options.integer("threads", threads, 1)
+    number = 0 if threads is None else arguments.integer("threads", threads, 1)
     path = "" if out is None else os.fspath(out)
     built = _core.build_row_index(open_source(source).engine, path, number, progress)
     return {**built, "seconds": round(time.perf_counter() - begin, 3)}

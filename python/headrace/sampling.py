@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from headrace import _core, options
+from headrace import _core, arguments
 from headrace.errors import declare
 
 _NOT_INDICES = declare(
@@ -62,7 +62,7 @@ class weighted(Sampling):
         return f"weighted(<{len(self.weights)} weights>, draws={self.draws})"
 
     def engine(self, source: Records, shuffle: bool) -> _core.Sampler:
-        weights = np.array(options.numbers("weights", self.weights))
+        weights = np.array(arguments.numbers("weights", self.weights))
         if weights.shape != (len(source),):
             raise _NOT_INDICES.error(
                 f"weights have shape {weights.shape}, the source has {len(source)} records",
@@ -107,11 +107,11 @@ class indices(Sampling):
 
 def _check_draws(draws: Any) -> None:
     if draws is not None:
-        options.integer("draws", draws, 1)
+        arguments.integer("draws", draws, 1)
 
 
 def _draws(draws: Any, source: Records) -> int:
-    return len(source) if draws is None else options.integer("draws", draws, 1)
+    return len(source) if draws is None else arguments.integer("draws", draws, 1)
 
 
 def as_indices(given: Any, records: int) -> np.ndarray[Any, np.dtype[np.int64]]:

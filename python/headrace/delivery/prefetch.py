@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from headrace import _core, options
+from headrace import _core, arguments
 from headrace.delivery.copied_batch import Opened, open_batch
 from headrace.delivery.side_stream import Streams, TorchStreams
 from headrace.errors import Error, declare, warn
@@ -112,16 +112,16 @@ class Prefetch:
     ) -> None:
         self.source = source
         self.device = device_of(device)
-        self._depth = options.integer("depth", depth, 1)
+        self._depth = arguments.integer("depth", depth, 1)
         self._transform = transform
-        self._resumable = options.switch("resumable", resumable)
+        self._resumable = arguments.switch("resumable", resumable)
         self._received: Mapping[str, Any] | None = None
         self._turn = Turn()
         self._prefetcher = _core.Prefetcher(
             self.device,
             self._depth,
-            options.seconds("patience", patience),
-            0 if pinned_limit is None else options.size_in_bytes("pinned_limit", pinned_limit),
+            arguments.seconds("patience", patience),
+            0 if pinned_limit is None else arguments.size_in_bytes("pinned_limit", pinned_limit),
             warn,
         )
         self._streams = self._side_streams()

@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headrace import _core, options
+from headrace import _core
+from headrace.arguments import INT32, integer
 from headrace.errors import warn
+from headrace.loader.options import engine_options
+from headrace.loader.shard import ALONE, resolve_shard
 from headrace.loader.turn import CLOSED
 from headrace.pipeline import Pipeline
 from headrace.sampling import engine_sampler
@@ -31,10 +34,8 @@ class Assembly:
         self.given = given
         self.source = open_source(source)
         self.pipeline = Pipeline(transforms)
-        self.workers = Pool(
-            options.integer("python_workers", given["python_workers"], maximum=options.INT32)
-        )
-        self.shard = options.resolve_shard(given["shard"])
+        self.workers = Pool(integer("python_workers", given["python_workers"], maximum=INT32))
+        self.shard = resolve_shard(given["shard"])
         self.is_settled = False  # the shard: an iteration has begun, ranks come up no more
         self._kept = kept
         self._inspector: _core.Loader | None = None
@@ -48,19 +49,18 @@ class Assembly:
     def make(self, pipeline: Pipeline | None = None, **changes: Any) -> _core.Loader:
         """An engine's loader of its own, with these keywords changed."""
         given = {**self.given, **self._kept, **changes}
-        shard = self.shard if "shard" not in changes else options.resolve_shard(changes["shard"])
+        shard = self.shard if "shard" not in changes else resolve_shard(changes["shard"])
         steps = pipeline or self.pipeline
         runner = self.workers.runner if self.workers.count else None
         specs = steps.list_specs(runner), steps.field_specs(runner)
-        engine_options = options.engine_options(given, shard)
-        engine_options["python_workers"] = self.workers.processes
-        engine_options["device"] = given.get("device")
-        engine_options["resident_on_device"] = given.get("resident_on_device", True)
-        sampler, engine_options["shuffle"] = engine_sampler(
-            given["sampler"], self.source, engine_options["shuffle"]
+        options = engine_options(given, shard)
+        options["python_workers"] = self.workers.processes
+        sampler, options["shuffle"] = engine_sampler(
+            given["sampler"], self.source, options["shuffle"]
         )
+        device = given.get("device")
         return _core.Loader(
-            self.source.engine, *specs, steps.dropped, engine_options, sampler, warn
+            self.source.engine, *specs, steps.dropped, options, sampler, device, warn
         )
 
     def engine(self) -> _core.Loader:
@@ -70,7 +70,7 @@ class Assembly:
         if self._engine is None:
             raise CLOSED.error("this loader is closed", hint="make another one")
         if not self.is_settled:
-            shard = options.resolve_shard(self.given["shard"])
+            shard = resolve_shard(self.given["shard"])
             if shard[:2] != self.shard[:2]:
                 engine = self.make(shard=shard[:2])  # raises where the ranks do not fit
                 engine.set_epoch(self._engine.epoch())
@@ -92,7 +92,7 @@ class Assembly:
 
     def may_join_ranks(self) -> bool:
         """Whether ranks may still come up, of which nothing is known yet."""
-        return not self.is_settled and self.shard.origin == options.ALONE
+        return not self.is_settled and self.shard.origin == ALONE
 
     def batch_sizes(self) -> tuple[int, int]:
         """Records of a full batch: of this rank, and of all together."""

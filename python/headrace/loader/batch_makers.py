@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from headrace import _core, options
+from headrace import _core
+from headrace.arguments import seconds
 from headrace.errors import warn
 from headrace.loader.assembly import Assembly
 from headrace.loader.copied_batches import CopiedBatches
@@ -89,5 +90,5 @@ def maker_for(form: Form, assembly: Assembly, before: BatchMaker) -> BatchMaker:
     device, alone = form.devices[0], len(form.devices) == 1
     if assembly.renew(device=device, resident_on_device=alone).settle():
         return EngineBatches(assembly, device.name)
-    patience = options.seconds("patience", assembly.given["patience"])
+    patience = seconds("patience", assembly.given["patience"])
     return CopiedBatches(form.devices, form.depth, patience, warn)

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from headrace import _core, options
+from headrace import _core
+from headrace.arguments import integer, one_of
 from headrace.batch import batch_class
 
 Devices = _core.Device | Sequence[_core.Device]
@@ -36,8 +37,8 @@ class Form:
         # To which arrays are copied before they are converted. A list divides batches over them.
         self.devices = [devices] if isinstance(devices, _core.Device) else list(devices)
         self.is_divided = not isinstance(devices, _core.Device)
-        self.depth = options.integer("depth", depth, 1)  # batches that are copied ahead
-        self.as_dict = options.one_of("batch", batch, ("tuple", "dict")) == "dict"
+        self.depth = integer("depth", depth, 1)  # batches that are copied ahead
+        self.as_dict = one_of("batch", batch, ("tuple", "dict")) == "dict"
 
     def batch(self, fields: tuple[str, ...], values: list[Any]) -> Any:
         return self.structure(fields, [each(self.convert, value) for value in values])

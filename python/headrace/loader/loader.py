@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headrace import inspection, options
+from headrace import inspection
+from headrace.arguments import integer
 from headrace.charts.grid import Grid
-from headrace.loader import resume_state
+from headrace.loader import options, resume_state, table
 from headrace.loader.assembly import Assembly
 from headrace.loader.batch_makers import BatchMaker, EngineBatches, maker_for
 from headrace.loader.form import Form
@@ -23,6 +23,11 @@ from headrace.loader.numpy_arrays import hand_over
 from headrace.loader.outputs import Outputs
 from headrace.loader.turn import Turn
 from headrace.sources import Source
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from headrace.loader.keywords import LoaderKeywords
 
 _NUMPY = Form(hand_over)
 _PATIENCE = 1.0  # seconds that close() waits for a consumer that is asked to leave
@@ -43,44 +48,10 @@ class Loader(Outputs):
     ``loader.torch()`` is the loader with torch's tensors; see also tensorflow, jax, paddle, mxnet.
 
     Args:
-        source: what ``headrace.open`` takes.
-        transforms: a list of headrace.transforms and callables, or a dictionary that gives each
+        source: What ``headrace.open`` takes.
+        transforms: A list of headrace.transforms and callables, or a dictionary that gives each
             field its own list (None drops the field).
-        batch_size: records a batch of this process. global_batch_size: of all ranks together;
-            exactly one of the two is given.
-        shuffle: each epoch in another order, a function of (seed, epoch). True: all records.
-            "blocks": blocks of neighbouring records (a few MiB each), and the records in
-            shuffle_window of them at a time: for disks on which random reads are slow.
-        seed: of every order and draw.
-        sampler: record indices, or an object of headrace.sampling.
-        fields: names and order of what is delivered; beside the source's also id, key, valid.
-        python_workers: processes for the steps in Python, instead of one thread of this one: for
-            steps that hold the GIL. The same batches; see docs/migrating.md.
-        threads: default, the allowed cores. memory_limit: bytes or "2 GiB"; default, a quarter of
-            what is available. cache: bytes of it for records as they are stored: what was read
-            first stays in memory for all epochs, shared by the loaders of this process.
-        resident: keep all records in memory as the steps before the first random one leave them
-            (uint8), inside memory_limit: the same batches, decoded once. "auto": where they take at
-            most half of memory_limit. They are made when the first batch is asked for. See
-            docs/resident.md.
-        on_error: "raise", "substitute" or "skip" a bad record. error_budget: how many an epoch may
-            have, as a count, a share or both. quarantine: a JSON-lines file that lists them.
-        last_batch: "keep", "drop" or "pad" the incomplete one; the field ``valid`` then says which
-            records count.
-        shard: "auto" (torch.distributed or torchrun), False, or (rank, world_size).
-        memory_format: "channels_first" or "channels_last" in memory; the shape is (B, C, H, W).
-        ragged: "list" delivers fields whose records differ in shape as lists.
-        damaged: "refuse": a JPEG that lacks rows which are wanted is a bad record, as every PNG
-            that does; other damage is repaired as libjpeg does it, counted in ``stats()`` and said
-            once an epoch. "repair" delivers grey where rows are missing. strict: any damage inside
-            a picture is an error. exif_orientation: turn pictures upright.
-        sixteen_bit: grey pictures of 16 bits are refused; "high_byte" delivers value / 256, "clip"
-            min(value, 255), as Pillow's convert() does.
-        max_pixels: a cap on a picture's declared size.
-        patience: seconds that a wait for a batch may take before a warning says what it waits for.
-        index: where in each JPEG its rows begin, for less decoding and the same pixels. "use" the
-            one that ``headrace.index`` made, if it did; "auto": also note it while decoding, so
-            that the next epochs are faster; a path of one made elsewhere; False.
+        {keywords}
 
     docs/loader.md has the cost of each, and an example. Raises ConfigError before any thread starts
     where the call makes no sense.
@@ -89,43 +60,11 @@ class Loader(Outputs):
     _kept: Mapping[str, Any] = {}  # options of the engine's that are no keywords
 
     def __init__(
-        self,
-        source: Any,
-        transforms: Any = (),
-        *more: Any,
-        batch_size: int | None = None,
-        global_batch_size: int | None = None,
-        shuffle: bool | str = False,
-        shuffle_window: int = 32,
-        seed: int = 0,
-        sampler: Any = None,
-        fields: str | Sequence[str] | None = None,
-        python_workers: int = 0,
-        threads: int | None = None,
-        memory_limit: int | str | None = None,
-        cache: int | str | None = None,
-        resident: bool | str = False,
-        on_error: str = "raise",
-        error_budget: int | float | tuple[int, float] | None = None,
-        quarantine: str | os.PathLike[str] | None = None,
-        last_batch: str = "keep",
-        shard: Any = "auto",
-        memory_format: Any = "channels_first",
-        ragged: str | None = None,
-        strict: bool = False,
-        damaged: str = "refuse",
-        sixteen_bit: str = "refuse",
-        exif_orientation: bool = False,
-        max_pixels: int | None = None,
-        index: str | os.PathLike[str] | bool = "use",
-        patience: float = 60.0,
-        **unknown: Any,
+        self, source: Any, transforms: Any = (), *more: Any, **given: Unpack[LoaderKeywords]
     ) -> None:
-        given = dict(locals())
-        options.check_keywords(unknown, _KEYWORDS)
+        keywords = options.completed(given)
         options.refuse_positional(more)
-        given = {name: given[name] for name in _KEYWORDS}
-        self._assembly = Assembly(source, transforms, given, self._kept)
+        self._assembly = Assembly(source, transforms, keywords, self._kept)
         self._turn = Turn()
         self._loaded = LoadedState()
         self._maker: BatchMaker = EngineBatches(self._assembly)
@@ -234,7 +173,7 @@ class Loader(Outputs):
     def set_epoch(self, epoch: int) -> None:
         """The next iteration is this epoch's: from its start, or from where a loaded state stands
         in it, if no batch was received since. So is an iterator that has given no batch yet."""
-        number = options.integer("epoch", epoch, maximum=resume_state.MOST)
+        number = integer("epoch", epoch, maximum=resume_state.MOST)
         state = self.present_state()
         if state["epoch"] == number and (state["batch"] == 0 or self._loaded.state is not None):
             return
@@ -281,9 +220,7 @@ class Loader(Outputs):
         """``batch`` of a view: in its form."""
         self._assembly.workers.start()
         inspector = self._assembly.inspector()
-        _, _, values = inspector.batch(
-            options.integer("epoch", epoch), options.integer("index", index)
-        )
+        _, _, values = inspector.batch(integer("epoch", epoch), integer("index", index))
         names = (output["name"] for output in inspector.outputs())
         return form.inspected(self._fields, dict(zip(names, values, strict=True)))
 
@@ -302,11 +239,11 @@ class Loader(Outputs):
 
     def show(self, n: int = 16) -> Grid:
         """The next ``n`` pictures as a grid: notebooks show it, ``.save(path)`` writes a PNG."""
-        return inspection.show(self, options.integer("n", n, 1))
+        return inspection.show(self, integer("n", n, 1))
 
     def trace(self, index: int = 0) -> inspection.Trace:
         """The record at a position of the present epoch, after each step of the pipeline."""
-        return inspection.trace(self, options.integer("index", index))
+        return inspection.trace(self, integer("index", index))
 
     def plan(self) -> inspection.Text:
         """The steps and outputs, as the engine runs them."""
@@ -364,4 +301,9 @@ class Loader(Outputs):
 
 
 Loader.__module__ = "headrace.loader"
-_KEYWORDS = tuple(Loader.__init__.__kwdefaults__ or ())
+Loader.__doc__ = str(Loader.__doc__).format(
+    keywords=table.arguments_text(options.KEYWORDS.values()).lstrip()
+)
+Loader.__init__.__signature__ = table.signature(  # type: ignore[attr-defined]
+    options.KEYWORDS.values()
+)

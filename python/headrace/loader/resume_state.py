@@ -7,8 +7,8 @@ import operator
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from headrace.arguments import UINT64
 from headrace.errors import declare
-from headrace.options import UINT64
 
 VERSION = 1
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from headrace import _core, options
+from headrace import _core
 from headrace.loader.form import Devices, Form
+from headrace.loader.options import memory_format
 from headrace.loader.viewed import ViewedLoader
 
 _View = TypeVar("_View", bound="Delivered")
@@ -28,8 +29,7 @@ class Field(NamedTuple):
 
 def delivered_fields(loader: ViewedLoader) -> dict[str, Field]:
     """The loader's fields, for frameworks that want to know them beforehand and have no strides."""
-    order = options.memory_format(loader.assembly.given["memory_format"])
-    turned = order == _core.MemoryFormat.__members__["channels_last"]
+    turned = memory_format(loader.assembly.given["memory_format"]) == "channels_last"
     fields = {}
     for output in loader.assembly.engine().outputs():
         shape = tuple(output["shape"])

@@ -11,6 +11,7 @@ from typing import Any
 from headrace import _core
 from headrace import transforms as T
 from headrace.loader import Loader
+from headrace.loader.dataloader_keywords import KEYWORDS
 from headrace.migrate import check as comparison
 from headrace.migrate import dataset as datasets
 from headrace.migrate.dataset import REFUSED, Dataset
@@ -18,15 +19,6 @@ from headrace.migrate.order import keywords_from
 from headrace.migrate.originals import OnTarget, described, name_of, seeded, value_crossing
 from headrace.migrate.report import ADVICE, CHANGED, DROPPED, NATIVE, PYTHON, Report
 from headrace.migrate.transform_list import Form, Translated, shown, translate
-
-_NOT_NEEDED = {
-    "num_workers": "records are processed by native threads, threads=N sets how many",
-    "pin_memory": 'loader.torch("cuda") delivers on the device',
-    "prefetch_factor": "memory_limit= bounds how far the engine runs ahead",
-    "persistent_workers": "threads live as long as the process",
-    "timeout": "a step that hangs is reported by name",
-    "worker_init_fn": "steps in Python are seeded for each record, whichever process they run in",
-}
 
 
 class MigratedLoader(Loader):
@@ -172,19 +164,11 @@ def _label_step(dataset: Dataset) -> Translated | None:
 
 
 def _note_the_rest(dataloader: Any, dataset: Dataset, report: Report, python_workers: int) -> None:
-    usual = {
-        "num_workers": 0,
-        "pin_memory": False,
-        "prefetch_factor": None,
-        "timeout": 0,
-        "persistent_workers": False,
-        "worker_init_fn": None,
-    }
-    for name, default in usual.items():
-        value = getattr(dataloader, name, default)
-        if value != default and (name, value) != ("prefetch_factor", 2):
+    for name, keyword in KEYWORDS.items():
+        value = getattr(dataloader, name, None)
+        if keyword.unneeded and value is not None and value not in keyword.usual:
             said = name_of(value) if callable(value) else value
-            report.add(f"{name}={said}", DROPPED, _NOT_NEEDED[name])
+            report.add(f"{name}={said}", DROPPED, keyword.unneeded)
     if dataset.named:
         report.add('.torch(batch="dict")', ADVICE, "gives batches as dictionaries")
     if report.python and python_workers:

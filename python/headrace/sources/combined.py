@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headrace import _core, options
+from headrace import _core, arguments
 from headrace.sources.opening import open
 from headrace.sources.source import Source, listed_kinds
 
@@ -38,9 +38,9 @@ def mix(
     ConfigError HR0496, HR0497.
     """
     opened = [open(source) for source in sources]
-    shares = [1.0] * len(opened) if weights is None else options.numbers("weights", weights)
-    records = 0 if size is None else options.integer("size", size, 1)
-    mixed = _core.mix([source.engine for source in opened], shares, records, options.seed(seed))
+    shares = [1.0] * len(opened) if weights is None else arguments.numbers("weights", weights)
+    records = 0 if size is None else arguments.integer("size", size, 1)
+    mixed = _core.mix([source.engine for source in opened], shares, records, arguments.seed(seed))
     return Source(mixed, made_of=opened)
 
 
@@ -53,8 +53,8 @@ def kfold(
     every fold gets in equal proportion. ConfigError HR0431.
     """
     src = open(src)
-    number = options.integer("folds", folds, maximum=options.INT32)
-    pairs = _core.kfold(src.engine, number, options.seed(seed), stratify_by)
+    number = arguments.integer("folds", folds, maximum=arguments.INT32)
+    pairs = _core.kfold(src.engine, number, arguments.seed(seed), stratify_by)
     return [
         (Source(train, "", [src]), Source(validation, "", [src])) for train, validation in pairs
     ]

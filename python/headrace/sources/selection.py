@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace import _core, options
+from headrace import _core, arguments
 from headrace.sampling import as_indices
 from headrace.sources.opening import open
 from headrace.sources.source import Source
@@ -31,6 +31,6 @@ def split(src: Any, *fractions: float, seed: int = 0, stratify_by: str = "") -> 
     whose values every part gets in equal proportion.
     """
     src = open(src)
-    parts_of = options.numbers("fractions", fractions)
-    parts = _core.split(src.engine, parts_of, options.seed(seed), stratify_by)
+    parts_of = arguments.numbers("fractions", fractions)
+    parts = _core.split(src.engine, parts_of, arguments.seed(seed), stratify_by)
     return [Source(part, made_of=[src]) for part in parts]

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
-from headrace import options
+from headrace import arguments
 from headrace.errors import declare
 from headrace.watch.exposition import CONTENT_TYPE
 
@@ -45,7 +45,7 @@ class Endpoint:
     def __init__(
         self, host: str, port: int, metrics: Callable[[], str], line: Callable[[], str]
     ) -> None:
-        port = options.integer("port", port)
+        port = arguments.integer("port", port)
         try:
             self._server = _Server(host, port, metrics, line)
         except (OSError, OverflowError) as error:

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from headrace import options
+from headrace import arguments
 from headrace.delivery.prefetch import Prefetch
 from headrace.errors import declare, warn
 from headrace.loader import Loader
@@ -76,10 +76,10 @@ class Watch:
             raise BAD_SHARE.error(f"warn={warn!r}", hint="0.1 is a tenth of the time")
         self.loader, self.name = loader, name
         self._meter = Meter()
-        self._window = max(_TICK, options.seconds("window", window))
-        self._writer = None if every is None else Writer(options.seconds("every", every))
+        self._window = max(_TICK, arguments.seconds("window", window))
+        self._writer = None if every is None else Writer(arguments.seconds("every", every))
         self._stalls = None if warn is None else stalls.Stalls(float(warn))
-        self._address = None if port is None else (host, options.integer("port", port))
+        self._address = None if port is None else (host, arguments.integer("port", port))
         self._endpoint: Any = None
         self._pulse: Pulse | None = None
         self._process = os.getpid()

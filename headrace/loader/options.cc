@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/loader/options.h"
+
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+namespace headrace {
+namespace {
+
+constexpr double kInt32 = std::numeric_limits<int32_t>::max();
+
+using Set = std::function<void(LoaderOptions&, const ParamValue&)>;
+
+// `member` says where the value goes: LoaderOptions& -> a reference.
+template <class Member>
+Set into(Member member) {
+  return [member](LoaderOptions& options, const ParamValue& value) {
+    auto& target = member(options);
+    using T = std::remove_reference_t<decltype(target)>;
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      target = static_cast<T>(std::get<int64_t>(value));  // of a seed: the same 64 bits
+    } else {
+      target = std::get<T>(value);
+    }
+  };
+}
+
+// An option that is one of a few words, each a value of an enumeration.
+template <class Enum, class Member>
+LoaderOption one_of(Param param, std::string_view group, Member member,
+                    std::vector<std::pair<std::string_view, Enum>> words) {
+  param.type = ParamType::kString;
+  for (const auto& [word, value] : words) param.choices.push_back(word);
+  return {std::move(param), group,
+          [member, words](LoaderOptions& options, const ParamValue& value) {
+            for (const auto& [word, meant] : words) {
+              if (word == std::get<std::string>(value)) member(options) = meant;
+            }
+          }};
+}
+
+constexpr std::string_view kBatches = "Batches", kOrder = "Order", kSpeed = "Speed and memory",
+                           kBadData = "Bad data", kInternal = {};
+
+std::vector<LoaderOption> batch_options() {
+  return {
+      {{.name = "batch_size",
+        .type = ParamType::kInt,
+        .doc = "Records a batch of this process; exactly one of batch_size and global_batch_size "
+               "is given.",
+        .minimum = 1},
+       kBatches,
+       into([](auto& o) -> auto& { return o.batch_size; })},
+      {{.name = "global_batch_size",
+        .type = ParamType::kInt,
+        .doc = "Records a batch of all ranks together.",
+        .minimum = 1},
+       kBatches,
+       into([](auto& o) -> auto& { return o.global_batch_size; })},
+      one_of<LastBatch>(
+          {.name = "last_batch",
+           .doc = "\"keep\", \"drop\" or \"pad\" the incomplete batch of an epoch; the field "
+                  "valid then says which records count.",
+           .fallback = std::string("keep")},
+          kBatches, [](auto& o) -> auto& { return o.last_batch; },
+          {{"keep", LastBatch::kKeep}, {"drop", LastBatch::kDrop}, {"pad", LastBatch::kPad}}),
+      {{.name = "fields",
+        .type = ParamType::kStrings,
+        .doc = "Names and order of what is delivered; beside the source's fields also id, key and "
+               "valid. None: all of the source's."},
+       kBatches,
+       into([](auto& o) -> auto& { return o.plan.fields; })},
+      one_of<MemoryFormat>(
+          {.name = "memory_format",
+           .doc = "\"channels_first\" or \"channels_last\" in memory; the shape is (B, C, H, W).",
+           .fallback = std::string("channels_first")},
+          kBatches, [](auto& o) -> auto& { return o.plan.memory_format; },
+          {{"channels_first", MemoryFormat::kChannelsFirst},
+           {"channels_last", MemoryFormat::kChannelsLast}}),
+      one_of<Ragged>({.name = "ragged",
+                      .doc = "What becomes of fields whose records differ in shape: \"list\" "
+                             "delivers them as lists. None refuses them."},
+                     kBatches, [](auto& o) -> auto& { return o.plan.ragged; },
+                     {{"list", Ragged::kList}}),
+  };
+}
+
+std::vector<LoaderOption> order_options() {
+  return {
+      {{.name = "shuffle",
+        .type = ParamType::kBool,
+        .doc = "Each epoch in another order, a function of (seed, epoch). True: all records. "
+               "\"blocks\": blocks of neighbouring records (a few MiB each), and the records in "
+               "shuffle_window of them at a time: for disks on which random reads are slow.",
+        .fallback = false},
+       kOrder,
+       into([](auto& o) -> auto& { return o.shuffle; })},
+      {{.name = "shuffle_window",
+        .type = ParamType::kInt,
+        .doc = "With shuffle=\"blocks\": how many blocks are mixed with one another.",
+        .fallback = int64_t{32},
+        .minimum = 0,
+        .maximum = kInt32},
+       kOrder,
+       into([](auto& o) -> auto& { return o.shuffle_window; })},
+      {{.name = "seed",
+        .type = ParamType::kInt,
+        .doc = "Of every order and every random draw: any 64 bits.",
+        .fallback = int64_t{0}},
+       kOrder,
+       into([](auto& o) -> auto& { return o.seed; })},
+      {{.name = "rank", .type = ParamType::kInt, .doc = {}, .fallback = int64_t{0}},
+       kInternal,
+       into([](auto& o) -> auto& { return o.rank; })},
+      {{.name = "world_size", .type = ParamType::kInt, .doc = {}, .fallback = int64_t{1}},
+       kInternal,
+       into([](auto& o) -> auto& { return o.world_size; })},
+  };
+}
+
+std::vector<LoaderOption> speed_options() {
+  return {
+      {{.name = "threads",
+        .type = ParamType::kInt,
+        .doc = "Threads that read, decode and transform. None: the allowed cores, divided by the "
+               "ranks on the machine.",
+        .minimum = 1,
+        .maximum = kInt32},
+       kSpeed,
+       into([](auto& o) -> auto& { return o.threads; })},
+      {{.name = "memory_limit",
+        .type = ParamType::kInt,
+        .doc = "All that the engine may hold: bytes, or \"2 GiB\". None: a quarter of what is "
+               "available.",
+        .minimum = 1},
+       kSpeed,
+       into([](auto& o) -> auto& { return o.memory_limit; })},
+      {{.name = "cache",
+        .type = ParamType::kInt,
+        .doc = "Bytes of memory_limit for records as they are stored: what was read first stays in "
+               "memory for all epochs, shared by the loaders of this process.",
+        .minimum = 1},
+       kSpeed,
+       into([](auto& o) -> auto& { return o.cache; })},
+      one_of<ResidentUse>(
+          {.name = "resident",
+           .doc = "Keep all records in memory as the steps before the first random one leave them "
+                  "(uint8), inside memory_limit: the same batches, decoded once. \"auto\": where "
+                  "they take at most half of memory_limit. They are made when the first batch is "
+                  "asked for. See docs/resident.md.",
+           .fallback = std::string("off")},
+          kSpeed, [](auto& o) -> auto& { return o.resident; },
+          {{"off", ResidentUse::kOff}, {"auto", ResidentUse::kAuto}, {"on", ResidentUse::kOn}}),
+      one_of<RowIndexUse>(
+          {.name = "index",
+           .doc = "Where in each JPEG its rows begin, for less decoding and the same pixels. "
+                  "\"use\" the one that headrace.index made, if it did; \"auto\": also note it "
+                  "while decoding, so that the next epochs are faster; a path of one made "
+                  "elsewhere; False.",
+           .fallback = std::string("use")},
+          kSpeed, [](auto& o) -> auto& { return o.row_index; },
+          {{"off", RowIndexUse::kOff}, {"use", RowIndexUse::kUse}, {"auto", RowIndexUse::kAuto}}),
+      {{.name = "index_file", .type = ParamType::kString, .doc = {}, .fallback = std::string()},
+       kInternal,
+       into([](auto& o) -> auto& { return o.row_index_file; })},
+      {{.name = "python_workers",
+        .type = ParamType::kInt,
+        .doc = "Processes for the steps in Python, instead of one thread of this one: for steps "
+               "that hold the GIL. The same batches; see docs/migrating.md.",
+        .fallback = int64_t{0},
+        .minimum = 0,
+        .maximum = kInt32},
+       kSpeed,
+       into([](auto& o) -> auto& { return o.python_workers; })},
+      {{.name = "patience",
+        .type = ParamType::kFloat,
+        .doc = "Seconds that a wait for a batch may take before a warning says what it waits for. "
+               "0: never.",
+        .fallback = 60.0,
+        .minimum = 0},
+       kSpeed,
+       into([](auto& o) -> auto& { return o.patience_seconds; })},
+      {{.name = "view", .type = ParamType::kBool, .doc = {}, .fallback = false},
+       kInternal,
+       into([](auto& o) -> auto& { return o.view; })},
+      {{.name = "fraction", .type = ParamType::kFloat, .doc = {}, .fallback = 1.0},
+       kInternal,
+       into([](auto& o) -> auto& { return o.fraction; })},
+      {{.name = "resident_on_device", .type = ParamType::kBool, .doc = {}, .fallback = true},
+       kInternal,
+       into([](auto& o) -> auto& { return o.resident_on_device; })},
+      {{.name = "looks", .type = ParamType::kBool, .doc = {}, .fallback = false},
+       kInternal,
+       into([](auto& o) -> auto& { return o.plan.looks; })},
+  };
+}
+
+std::vector<LoaderOption> bad_data_options() {
+  return {
+      one_of<OnError>(
+          {.name = "on_error",
+           .doc = "What a bad record does: \"raise\" ends the run, \"substitute\" puts another "
+                  "record in its row, \"skip\" leaves the row out of its batch.",
+           .fallback = std::string("raise")},
+          kBadData, [](auto& o) -> auto& { return o.on_error; },
+          {{"raise", OnError::kRaise},
+           {"substitute", OnError::kSubstitute},
+           {"skip", OnError::kSkip}}),
+      {{.name = "error_budget",
+        .type = ParamType::kInt,
+        .doc = "How many bad records an epoch may have, as a count, a share or both. None is "
+               "(1000, 0.01).",
+        .fallback = int64_t{1000},
+        .minimum = 0},
+       kBadData,
+       into([](auto& o) -> auto& { return o.error_budget; })},
+      {{.name = "error_rate", .type = ParamType::kFloat, .doc = {}, .fallback = 0.01},
+       kInternal,
+       into([](auto& o) -> auto& { return o.error_rate; })},
+      {{.name = "quarantine",
+        .type = ParamType::kString,
+        .doc = "A JSON-lines file that lists the bad records."},
+       kBadData,
+       into([](auto& o) -> auto& { return o.quarantine; })},
+      one_of<bool>(
+          {.name = "damaged",
+           .doc = "\"refuse\": a JPEG that lacks rows which are wanted is a bad record, as "
+                  "every PNG that does; other damage is repaired as libjpeg does it, "
+                  "counted in stats() and said once an epoch. \"repair\" delivers grey "
+                  "where rows are missing.",
+           .fallback = std::string("refuse")},
+          kBadData, [](auto& o) -> auto& { return o.plan.repair; },
+          {{"refuse", false}, {"repair", true}}),
+      {{.name = "strict",
+        .type = ParamType::kBool,
+        .doc = "Any damage inside a picture is an error, also what decoders repair.",
+        .fallback = false},
+       kBadData,
+       into([](auto& o) -> auto& { return o.plan.strict; })},
+      one_of<SixteenBit>({.name = "sixteen_bit",
+                          .doc = "Grey pictures of 16 bits are refused; \"high_byte\" delivers "
+                                 "value / 256, \"clip\" min(value, 255), as Pillow's convert() "
+                                 "does.",
+                          .fallback = std::string("refuse")},
+                         kBadData, [](auto& o) -> auto& { return o.plan.sixteen_bit; },
+                         {{"refuse", SixteenBit::kRefuse},
+                          {"high_byte", SixteenBit::kHighByte},
+                          {"clip", SixteenBit::kClip}}),
+      {{.name = "exif_orientation",
+        .type = ParamType::kBool,
+        .doc = "Turn pictures upright as their Exif tag says.",
+        .fallback = false},
+       kBadData,
+       into([](auto& o) -> auto& { return o.plan.exif_orientation; })},
+      {{.name = "max_pixels",
+        .type = ParamType::kInt,
+        .doc = "A cap on a picture's declared size. None: 268,435,456, a square of 16,384.",
+        .minimum = 1},
+       kBadData,
+       into([](auto& o) -> auto& { return o.plan.limits.max_pixels; })},
+  };
+}
+
+std::vector<LoaderOption> all_options() {
+  std::vector<LoaderOption> all;
+  for (auto* part : {batch_options, order_options, speed_options, bad_data_options}) {
+    for (LoaderOption& option : part()) all.push_back(std::move(option));
+  }
+  return all;
+}
+
+}  // namespace
+
+const std::vector<LoaderOption>& loader_options() {
+  static const auto* options = new std::vector<LoaderOption>(all_options());
+  return *options;
+}
+
+LoaderOptions loader_options_from(const std::map<std::string, ParamValue>& given) {
+  std::vector<Param> params;
+  for (const LoaderOption& option : loader_options()) params.push_back(option.param);
+  const Arguments arguments("Loader", params, given);
+  LoaderOptions out;
+  for (const LoaderOption& option : loader_options()) {
+    if (!arguments.is_none(option.param.name)) {
+      option.set(out, arguments.value(option.param.name));
+    }
+  }
+  return out;
+}
+
+}  // namespace headrace

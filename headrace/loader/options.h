@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loader's options declared as data: the keywords of Python's Loader with their docstring,
+// checks and type stubs, the reference and the command line's options are made from this table, and
+// what Python gives becomes a LoaderOptions by it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/base/parameters.h"
+#include "headrace/loader.h"
+
+namespace headrace {
+
+struct LoaderOption {
+  Param param;
+  // The heading that the reference has it under; empty: of the engine's own use, no keyword.
+  std::string_view group;
+  // Puts a value other than None, checked by `param`, where the engine has it.
+  std::function<void(LoaderOptions&, const ParamValue&)> set;
+};
+
+// In the order of the reference.
+const std::vector<LoaderOption>& loader_options();
+
+// Options by name; what is not given is as the table says. Throws Exception HR0101..HR0104.
+LoaderOptions loader_options_from(const std::map<std::string, ParamValue>& given);
+
+}  // namespace headrace

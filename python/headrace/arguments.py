@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values of arguments, checked: what is said where one has the wrong type or range."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.errors import declare, nearest
+
+BAD_VALUE = declare(
+    "HR0160",
+    "config",
+    "a keyword's value does not fit",
+    "The value has the wrong type or is none of the choices. The message names both.",
+)
+
+INT32, INT64, UINT64 = (1 << 31) - 1, (1 << 63) - 1, (1 << 64) - 1  # that the engine holds
+
+
+def integer(name: str, value: Any, minimum: int = 0, maximum: int = INT64) -> int:
+    """A whole number of that range; NumPy's are fine, bool and float are not."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool) or number < minimum:
+        raise BAD_VALUE.error(f"{name} must be an integer >= {minimum} (got {value!r})")
+    if number > maximum:
+        raise BAD_VALUE.error(f"{name} must be an integer <= {maximum} (got {value!r})")
+    return number
+
+
+def seed(value: Any) -> int:
+    """A seed: any 64 bits, as a number that is not negative."""
+    return integer("seed", value, maximum=UINT64)
+
+
+def numbers(name: str, values: Any) -> list[float]:
+    """A sequence of real numbers: a list, an array, a tensor."""
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError):
+        array = np.empty((), object)
+    if array.ndim != 1 or array.dtype.kind not in "biuf":
+        raise BAD_VALUE.error(f"{name} must be a list of numbers (got {_shortened(values)})")
+    return [float(value) for value in array.tolist()]
+
+
+def _shortened(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+_UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
+_BINARY = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def size_in_bytes(name: str, value: Any) -> int:
+    """1073741824, "1 GiB", "512 MiB", "2 GB"."""
+    if not isinstance(value, str):
+        return integer(name, value, 1)
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", value.lower())
+    if not match or (match[3] and not match[2]):
+        raise BAD_VALUE.error(
+            f"{name} {value!r} is no size",
+            hint='bytes as an integer, or "512 MiB", "2 GiB", "2 GB"',
+        )
+    unit = _BINARY[match[2]] if match[3] else _UNITS[match[2]]
+    return integer(name, int(float(match[1]) * unit), 1)
+
+
+def seconds(name: str, value: Any) -> float:
+    """A number of seconds, 0 or more."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
+        return float(value)
+    raise BAD_VALUE.error(f"{name} must be seconds, 0 or more (got {value!r})")
+
+
+def switch(name: str, value: Any) -> bool:
+    """True or False, and nothing that merely looks like it."""
+    if isinstance(value, bool):
+        return value
+    raise BAD_VALUE.error(f"{name} must be True or False (got {value!r})")
+
+
+def share(name: str, value: Any) -> float:
+    """A number above 0 and at most 1."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= 1:
+        return float(value)
+    raise BAD_VALUE.error(f"{name} must be a number above 0 and at most 1 (got {value!r})")
+
+
+def one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
+    """One of a few words."""
+    if isinstance(value, str) and value in allowed:
+        return value
+    words = " or ".join(map(repr, allowed))
+    near = nearest(value, allowed) if isinstance(value, str) else None
+    hint = f"did you mean {near!r}?" if near else ""
+    raise BAD_VALUE.error(f"{name} must be {words} (got {value!r})", hint=hint)

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The keywords of torch's DataLoader, and what becomes of each: one table.
+
+From it come what Loader says to a keyword of DataLoader (HR0158), what the report of
+``from_dataloader`` says of the ones that are not needed, and the table of docs/migrating.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class DataLoaderKeyword(NamedTuple):
+    """rows: of the page's table, DataLoader's way and Loader's. hint: what Loader says to it; empty
+    where it has the same keyword. unneeded: why, in the report of a translated DataLoader whose
+    value is none of ``usual``; empty where it is translated."""
+
+    rows: tuple[tuple[str, str], ...]
+    hint: str = ""
+    unneeded: str = ""
+    usual: tuple[Any, ...] = ()
+
+
+_NO_PROCESSES = "there are no worker processes"
+
+KEYWORDS = {
+    "dataset": DataLoaderKeyword(
+        (
+            ("`dataset`", "the source, and its transforms as the list `transforms`"),
+            (
+                "an `IterableDataset`",
+                "HR0834; `hr.prefetch(dataloader, device)` feeds a GPU from it",
+            ),
+        ),
+        "the first argument is the source: hr.Loader(dataset, ...)",
+    ),
+    "batch_size": DataLoaderKeyword(
+        (("`batch_size`", "`batch_size`, per rank as there; or `global_batch_size`"),)
+    ),
+    "shuffle": DataLoaderKeyword(
+        (
+            (
+                "`shuffle=True`",
+                "`shuffle=True`: each epoch in another order, a function of `seed` and epoch",
+            ),
+        )
+    ),
+    "drop_last": DataLoaderKeyword(
+        (("`drop_last=True`", '`last_batch="drop"`'),),
+        'last_batch="drop" leaves the incomplete batch out, "keep" (the default) keeps it',
+    ),
+    "sampler": DataLoaderKeyword(
+        (
+            (
+                "`sampler=DistributedSampler(...)`",
+                '`shard="auto"`, `shuffle=`, `seed=`; no `set_epoch()`',
+            ),
+            (
+                "`sampler=WeightedRandomSampler(...)`",
+                "`sampler=hr.sampling.weighted(weights, draws)`",
+            ),
+            ("`sampler=SubsetRandomSampler(indices)`", "`sampler=indices, shuffle=True`"),
+            (
+                "`sampler=RandomSampler(replacement=True)`",
+                "`hr.sampling.weighted()` with equal weights",
+            ),
+            (
+                "another sampler",
+                "its indices, where it gives the same twice; else HR0834: give `sampler=`",
+            ),
+        )
+    ),
+    "batch_sampler": DataLoaderKeyword(
+        (("`batch_sampler`", "HR0834, unless it is torch's `BatchSampler`"),),
+        "sampler= orders the records, batch_size= groups them",
+    ),
+    "collate_fn": DataLoaderKeyword(
+        (
+            (
+                "`collate_fn`",
+                'HR0834; `collate="default"` leaves it out. Fields are stacked, or lists with '
+                '`ragged="list"`',
+            ),
+        ),
+        'not needed, batches are assembled in place; ragged="list" delivers fields that differ in '
+        "shape, and a function in the list of transforms changes records",
+    ),
+    "num_workers": DataLoaderKeyword(
+        (
+            (
+                "`num_workers`",
+                "none: native threads. For steps in Python, `python_workers=`",
+            ),
+        ),
+        "not needed, records are processed by native threads; threads=N sets how many",
+        "records are processed by native threads, threads=N sets how many",
+        (0,),
+    ),
+    "pin_memory": DataLoaderKeyword(
+        (("`pin_memory`", '`.torch("cuda")`'),),
+        'not needed; .torch("cuda") delivers on the device',
+        'loader.torch("cuda") delivers on the device',
+        (False,),
+    ),
+    "pin_memory_device": DataLoaderKeyword(
+        (("`pin_memory_device`", '`.torch("cuda:1")`'),),
+        'not needed; .torch("cuda:1") names the device',
+        'loader.torch("cuda:1") names the device',
+        ("", None),
+    ),
+    "prefetch_factor": DataLoaderKeyword(
+        (("`prefetch_factor`", "none: `memory_limit=` bounds how far the engine runs ahead"),),
+        "not needed; memory_limit= bounds how far the engine runs ahead",
+        "memory_limit= bounds how far the engine runs ahead",
+        (None, 2),
+    ),
+    "persistent_workers": DataLoaderKeyword(
+        (("`persistent_workers`", "none: threads live as long as the process"),),
+        "not needed, threads live as long as the process",
+        "threads live as long as the process",
+        (False,),
+    ),
+    "timeout": DataLoaderKeyword(
+        (("`timeout`", "none: a wait that lasts is reported by name, after `patience=`"),),
+        "not needed, a record that hangs is reported by name; patience= says after how long",
+        "a step that hangs is reported by name",
+        (0,),
+    ),
+    "worker_init_fn": DataLoaderKeyword(
+        (("`worker_init_fn`", "none: steps in Python are seeded for each record"),),
+        f"not needed, {_NO_PROCESSES}; a step in Python gets its own random generator as the "
+        "argument rng",
+        "steps in Python are seeded for each record, whichever process they run in",
+        (None,),
+    ),
+    "multiprocessing_context": DataLoaderKeyword(
+        (("`multiprocessing_context`", "none: processes of `python_workers=` are spawned"),),
+        f"not needed, {_NO_PROCESSES}",
+        f"{_NO_PROCESSES} but those of python_workers=, which are spawned",
+        (None,),
+    ),
+    "in_order": DataLoaderKeyword(
+        (("`in_order`", "none: batches always come in order"),),
+        "batches always come in order",
+        "batches always come in order",
+        (True,),
+    ),
+    "generator": DataLoaderKeyword(
+        (("`generator`", "`seed=`, from its initial seed"),),
+        "seed=N; every order and every draw is a function of it",
+    ),
+}
+# Of torchvision's datasets, but often meant for the loader.
+HINTS = {
+    **{name: keyword.hint for name, keyword in KEYWORDS.items() if keyword.hint},
+    "transform": "transforms=[...], a list",
+}
+
+
+def page_table() -> str:
+    """The table of docs/migrating.md."""
+    rows = [row for keyword in KEYWORDS.values() for row in keyword.rows]
+    return "\n".join(["| DataLoader | Loader |", "|---|---|", *(f"| {a} | {b} |" for a, b in rows)])

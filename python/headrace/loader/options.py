@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A loader's keywords: what is said about the ones that it has not, and how the others reach the
+engine. Which there are is declared elsewhere: loader/table.py."""
+
+from __future__ import annotations
+
+import enum
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from headrace import _core
+from headrace.arguments import (
+    BAD_VALUE,
+    INT32,
+    INT64,
+    integer,
+    numbers,
+    one_of,
+    seconds,
+    seed,
+    share,
+    size_in_bytes,
+    switch,
+)
+from headrace.errors import declare, did_you_mean, nearest
+from headrace.loader.dataloader_keywords import HINTS
+from headrace.loader.shard import Shard
+from headrace.loader.table import keywords_from
+
+_DATALOADER_KEYWORD = declare(
+    "HR0158",
+    "config",
+    "a keyword of torch's DataLoader",
+    "hr.Loader is one object for source, transforms and loading, so some keywords of DataLoader "
+    "are not needed and others have another name. The message says which holds for this one.",
+)
+_UNKNOWN_KEYWORD = declare(
+    "HR0159",
+    "config",
+    "unknown keyword",
+    "hr.Loader has no keyword of this name. help(hr.Loader) lists all of them.",
+)
+
+_RECORDS = {record["name"]: record for record in _core.loader_options()}
+KEYWORDS = {keyword.name: keyword for keyword in keywords_from(_RECORDS.values())}
+
+
+def completed(given: Mapping[str, Any]) -> dict[str, Any]:
+    """All keywords, those that are not given with their defaults. ConfigError for the first that
+    Loader has not, with the way to write it."""
+    for name in given:
+        if name not in KEYWORDS:
+            raise _no_keyword(name)
+    return {name: given.get(name, keyword.default) for name, keyword in KEYWORDS.items()}
+
+
+def _no_keyword(name: str) -> Exception:
+    if name in HINTS:
+        return _DATALOADER_KEYWORD.error(f"{name}=", hint=HINTS[name])
+    near = nearest(name, {*KEYWORDS, *HINTS})
+    hint = f"DataLoader's {near}: {HINTS[near]}" if near in HINTS else ""
+    return _UNKNOWN_KEYWORD.error(f"{name}=", hint=hint or did_you_mean(name, KEYWORDS))
+
+
+def refuse_positional(more: tuple[Any, ...]) -> None:
+    """Raises where Loader has got more than a source and transforms without keywords."""
+    if more:
+        known = "batch_size=" if isinstance(more[0], int) else "batch_size=, shuffle=, ..."
+        raise _UNKNOWN_KEYWORD.error(
+            f"the argument {more[0]!r} after source and transforms has no name",
+            hint=f"write it as a keyword: {known}",
+        )
+
+
+def engine_options(given: Mapping[str, Any], shard: Shard) -> dict[str, Any]:
+    """Keywords of Loader, and options of the engine's own use, in the engine's form."""
+    out: dict[str, Any] = {"rank": shard.rank, "world_size": shard.world_size}
+    for name, value in given.items():
+        if name in _RECORDS and name not in _TOGETHER:
+            out[name] = _FORMS[name](value) if name in _FORMS else _as_declared(name, value)
+    out.update(_order(given["shuffle"], given["shuffle_window"]))
+    out.update(_row_index(given["index"]))
+    out.update(_budget(given["error_budget"]))
+    if out["strict"] and out["damaged"] == "repair":
+        raise BAD_VALUE.error("strict=True refuses what damaged='repair' would deliver")
+    return out
+
+
+def _as_declared(name: str, value: Any) -> Any:
+    """A value checked by what the engine's table says of it."""
+    record = _RECORDS[name]
+    if value is None and record["default"] is None:
+        return None
+    if record["choices"]:
+        return one_of(name, value, record["choices"])
+    if record["type"] == "bool":
+        return switch(name, value)
+    assert record["type"] == "int", name
+    return integer(name, value, int(max(0, record["minimum"])), int(min(INT64, record["maximum"])))
+
+
+# Options that Python takes in more forms than the engine, or that one keyword gives several of.
+
+
+def output_fields(fields: Any) -> list[str] | None:
+    """``fields=`` as a list of names; None, for all of the source's, stays."""
+    if fields is None:
+        return None
+    names = [fields] if isinstance(fields, str) else list(fields)
+    for name in names:
+        if not isinstance(name, str):
+            raise BAD_VALUE.error(f"fields are names (got {name!r})")
+    return names
+
+
+def memory_format(value: Any) -> str:
+    """ "channels_last", or torch.channels_last."""
+    if not isinstance(value, (str, enum.Enum)):
+        value = str(value).removeprefix("torch.").replace("contiguous_format", "channels_first")
+    return one_of("memory_format", value, _RECORDS["memory_format"]["choices"])
+
+
+def _resident(value: Any) -> str:
+    if value not in ("auto", True, False) or isinstance(value, int) != isinstance(value, bool):
+        raise BAD_VALUE.error(f"resident must be 'auto' or True or False (got {value!r})")
+    return value if isinstance(value, str) else "on" if value else "off"
+
+
+def _size(name: str) -> Callable[[Any], int | None]:
+    return lambda value: None if value is None else size_in_bytes(name, value)
+
+
+def _seed(value: Any) -> int:
+    """The engine's integers have 63 bits and a sign."""
+    number = seed(value)
+    return number if number <= INT64 else number - (1 << 64)
+
+
+_FORMS: dict[str, Callable[[Any], Any]] = {
+    "fields": output_fields,
+    "memory_format": memory_format,
+    "memory_limit": _size("memory_limit"),
+    "cache": _size("cache"),
+    "resident": _resident,
+    "seed": _seed,
+    "patience": lambda value: seconds("patience", value),
+    "fraction": lambda value: share("fraction", value),
+    "quarantine": lambda value: None if value is None else os.fspath(value),
+}
+
+
+# Each of these is one idea of Python's and two options of the engine.
+_TOGETHER = ("shuffle", "shuffle_window", "index", "error_budget")
+
+
+def _order(shuffle: Any, window: Any) -> dict[str, Any]:
+    if isinstance(shuffle, str) and shuffle == "blocks":
+        window = integer("shuffle_window", window, 1, INT32)
+        return {"shuffle": True, "shuffle_window": window}
+    if not isinstance(shuffle, bool):
+        raise BAD_VALUE.error(f"shuffle must be True, False or 'blocks' (got {shuffle!r})")
+    return {"shuffle": shuffle, "shuffle_window": 0}
+
+
+def _row_index(value: Any) -> dict[str, Any]:
+    """How row indexes are used, and the file where one is named."""
+    if value is False:
+        return {"index": "off", "index_file": ""}
+    if isinstance(value, os.PathLike) or (isinstance(value, str) and {".", os.sep} & set(value)):
+        return {"index": "use", "index_file": os.fspath(value)}
+    if value not in ("use", "auto"):
+        raise BAD_VALUE.error(
+            f"index must be 'use' or 'auto' or False or a path (got {value!r})",
+            hint='a file is index="./NAME"' if isinstance(value, str) else "",
+        )
+    return {"index": value, "index_file": ""}
+
+
+class Budget(NamedTuple):
+    """How many bad records an epoch may have, and which share of it."""
+
+    records: int
+    share: float
+
+
+def error_budget(value: Any) -> Budget:
+    """None: the engine's. An integer: a count. A float: a share. (count, share): both."""
+    if value is None:
+        return Budget(_RECORDS["error_budget"]["default"], _RECORDS["error_rate"]["default"])
+    if isinstance(value, tuple) and len(value) == 2:
+        [share_of_records] = numbers("error_budget as a share", value[1:])
+        return Budget(integer("error_budget", value[0]), error_budget(share_of_records).share)
+    if isinstance(value, float) and 0 <= value <= 1:
+        return Budget(INT64, value)
+    if isinstance(value, float):
+        raise BAD_VALUE.error(f"error_budget as a share is between 0 and 1 (got {value!r})")
+    return Budget(integer("error_budget", value), 1.0)
+
+
+def _budget(value: Any) -> dict[str, Any]:
+    budget = error_budget(value)
+    return {"error_budget": budget.records, "error_rate": budget.share}

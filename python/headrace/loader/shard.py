@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which part of every global batch is this process's, and how that is known."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, NamedTuple
+
+from headrace.arguments import BAD_VALUE, INT32, integer
+
+ALONE = "one process"  # the origin of a shard that nothing speaks of: ranks may still come up
+
+
+class Shard(NamedTuple):
+    """This process's part of every global batch, and how that is known."""
+
+    rank: int
+    world_size: int
+    origin: str
+
+
+def resolve_shard(shard: Any) -> Shard:
+    """ "auto": torch.distributed where it is initialized, else torchrun's variables, else alone."""
+    if shard is False or shard is None:
+        return Shard(0, 1, "given")
+    if shard == "auto":
+        return _detected_shard()
+    try:
+        rank, world_size = shard
+    except (TypeError, ValueError):
+        raise BAD_VALUE.error(
+            f"shard must be 'auto', False or (rank, world_size) (got {shard!r})"
+        ) from None
+    world_size = integer("world_size of shard", world_size, 1, INT32)
+    rank = integer("rank of shard", rank)
+    if rank >= world_size:
+        raise BAD_VALUE.error(f"rank {rank} of shard is outside a world of {world_size}")
+    return Shard(rank, world_size, "given")
+
+
+def _detected_shard() -> Shard:
+    torch = sys.modules.get("torch")  # a process that never imported torch has no process group
+    distributed = getattr(torch, "distributed", None)
+    if distributed and distributed.is_available() and distributed.is_initialized():
+        return Shard(distributed.get_rank(), distributed.get_world_size(), "torch.distributed")
+    names = ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
+    values = [os.environ.get(name, "") for name in names]
+    if all(value.isdecimal() for value in values) and int(values[0]) < int(values[1]):
+        return Shard(int(values[0]), int(values[1]), "torchrun's variables")
+    return Shard(0, 1, ALONE)
