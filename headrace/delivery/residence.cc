@@ -88,8 +88,11 @@ Residence::Residence(const ResidenceQuestion& question) : asked_(question) {
   }
   if (!asked_.view) return;
   if (!asked_.why_no_view.empty()) raise(kNoViews, asked_.why_no_view, "leave view out");
-  if (!rest_->steps().empty()) {
-    raise(kNoViews, rest_->steps().front().label + " is done anew for each epoch",
+  if (!rest_->steps().empty() || !rest_->batch_steps().empty()) {
+    raise(kNoViews,
+          (rest_->steps().empty() ? rest_->batch_steps().front().label
+                                  : rest_->steps().front().label) +
+              " is done anew for each epoch",
           "leave view out, or do that step to the batch");
   }
 }
@@ -313,6 +316,7 @@ std::vector<ResidentField> Residence::fields_of(const Source& source) const {
 // are made. The step or field that stands in the way; empty: none does.
 std::string Residence::edit_fields(std::vector<ResidentField>& fields, const Source& source,
                                    std::shared_ptr<DeviceSteps>& steps) const {
+  if (!rest_->batch_steps().empty()) return rest_->batch_steps().front().label;
   const bool turned = rest_->options().memory_format == MemoryFormat::kChannelsLast;
   if (rest_->steps().empty() && !(turned && has_pictures(*rest_))) return {};
   steps = std::make_shared<DeviceSteps>(rest_);

@@ -62,6 +62,10 @@ class BatchBuilder {
   void write(std::span<RowSource> sources, Renderer& renderer);
   void drop(int row) { dropped_[row] = 1; }
 
+  // The plan's batch steps on the rows [first, first + count) as far as they were not dropped.
+  // REQUIRES: whole groups of all steps (Plan::batch_group), whose rows are written or dropped.
+  Result<void> run_batch_steps(int64_t first, int64_t count, uint64_t seed);
+
   // Closes gaps left by dropped rows. REQUIRES: all rows are written or dropped.
   Batch finish();
 
@@ -76,6 +80,7 @@ class BatchBuilder {
   Result<void> write_value(const Output& output, FieldMemory& field, RowSource& source);
   Result<void> write_list_value(const Output& output, FieldMemory& field, RowSource& source);
   TensorView view_of(const Output& output, const FieldMemory& field, int64_t rows) const;
+  Result<void> run_batch_step(const BatchStep& step, int64_t first, int64_t count, uint64_t seed);
   int64_t close_gaps();
 
   const Plan& plan_;

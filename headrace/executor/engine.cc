@@ -60,6 +60,7 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
     : options_(std::move(options)),
       has_python_steps_(any_python_step(*options_.plan)),
       has_lists_(delivers_lists(*options_.plan)),
+      partners_(options_.plan->partners()),
       pixels_(pixels_between(*options_.plan)),
       bad_records_(bad_records),
       shares_(divide_memory(
@@ -115,12 +116,15 @@ void Engine::start(int64_t epoch, int64_t batch, const std::function<void()>& in
            layout.range(layout.batches() - 1).size();
   }
   read_ahead_.start(
-      [this, epoch, batch](int64_t sequence) {
-        const int64_t per_batch = options_.layout.rank_batch();
+      [this, epoch, batch](int64_t read) {
+        const int64_t per_batch = options_.layout.rank_batch(), sequence = read / reads_a_row();
         const BatchRange range = options_.layout.range(batch + sequence / per_batch);
-        return index_at(epoch, range.begin + sequence % per_batch);
+        const int64_t position = range.begin + sequence % per_batch;
+        const int partner = static_cast<int>(read % reads_a_row()) - 1;
+        if (partner < 0) return index_at(epoch, position);
+        return index_at(epoch, partner_position(epoch, position, partner, 0));
       },
-      rows);
+      rows * reads_a_row());
   ThreadPool::workers().wake();
 }
 
@@ -191,6 +195,7 @@ bool Engine::open_batch() {
                                         options_.layout.positions(), memory),
                 .first_sequence = next_sequence_,
                 .pooled = std::move(pooled)}));
+  note_groups(*open_.back());
   ++next_open_;
   next_sequence_ += range.size();
   return true;
@@ -290,6 +295,8 @@ bool Engine::work_on(std::unique_ptr<RecordRun>& run, Renderer& renderer) {
   const uint64_t freed = freed_;
   const double begin = now();
   const int settled = process(*run, renderer);
+  const bool has_batch_steps = !options_.plan->batch_steps().empty();
+  if (has_batch_steps && is_settled(*run)) finish_groups(*run, renderer);
   const double seconds = now() - begin;
   const bool parked =
       finish_run(run, settled, seconds, renderer.seconds() - before, renderer.take_repaired());

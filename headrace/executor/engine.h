@@ -148,20 +148,40 @@ class Engine final : public PoolClient {
   void begin_record(RecordRun& run, int i, Renderer& renderer, bool may_wait);
   int64_t record_at(const OpenBatch& batch, int row, int attempt) const;
   void read_record(const OpenBatch& batch, int row, InFlight& flight, bool may_wait);
-  Result<int> apply_steps(int step, Record& record, Renderer& renderer, uint64_t epoch);
+  void read_alone(int64_t index, RecordData& data);
+  Result<int> apply_steps(int step, Record& record, Renderer& renderer, uint64_t epoch,
+                          int end = -1);
   void reserve_early(RecordRun& run, int i, Renderer& renderer);
   void advance_record(RecordRun& run, int i, Renderer& renderer);
   void write_records(RecordRun& run, int first, int count, Renderer& renderer);
   void fail_by_exception(RecordRun& run, int first, int count, Renderer& renderer);
-  void fail(RecordRun& run, int i, Error error, Renderer& renderer);
+  // `blamed`: the record that is bad, where it is not the row's own.
+  void fail(RecordRun& run, int i, Error error, Renderer& renderer, int64_t blamed = -1);
   void settle(RecordRun& run, int i);
   void give_back(InFlight& flight);
   size_t bytes_to_write(const InFlight& flight) const;
   size_t bytes_until_written(const Record& record) const;
   int64_t index_at(int64_t epoch, int64_t position) const;
 
+  // Partners (engine_partners.cc).
+  int64_t reads_a_row() const { return 1 + partners_; }
+  int64_t partner_position(int64_t epoch, int64_t position, int partner, int attempt) const;
+  void place_partners(int64_t epoch, int attempt, Record& record) const;
+  void read_partners(const OpenBatch& batch, int row, InFlight& flight);
+  // On an error `blamed` is the partner that is bad.
+  Result<void> begin_partners(std::span<const PartnerRead> reads, Record& record,
+                              Renderer& renderer, int64_t& blamed);
+  Result<void> advance_partners(Record& record, Renderer& renderer, uint64_t epoch,
+                                int64_t& blamed);
+
+  // Batch steps (engine_batch_steps.cc).
+  void note_groups(OpenBatch& batch) const;
+  void finish_groups(RecordRun& run, Renderer& renderer) EXCLUDES_LOCK(mutex_);
+  bool is_settled(const RecordRun& run) const;
+
   // Records apart from runs (engine_single_rows.cc).
-  Result<void> make_row(OpenBatch& batch, int row, int64_t index, Renderer& renderer);
+  Result<void> make_row(OpenBatch& batch, int row, int attempt, Renderer& renderer,
+                        int64_t& blamed);
   bool substitute(OpenBatch& batch, int row, RowFailure& failure, Renderer& renderer);
   int64_t substitute_index(const OpenBatch& batch, int row, int attempt) const;
   Result<void> call_python_inline(int step, Record& record, uint64_t epoch, Renderer& renderer);
@@ -179,6 +199,7 @@ class Engine final : public PoolClient {
 
   const EngineOptions options_;
   const bool has_python_steps_, has_lists_;
+  const int partners_;  // of each record
   const PixelsBetween pixels_;
   BadRecords& bad_records_;
   MemoryShares shares_;

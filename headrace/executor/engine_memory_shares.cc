@@ -95,6 +95,11 @@ PixelsBetween pixels_between(const Plan& plan) {
       pass[step.fields[1]] = pass[step.fields[0]];
       continue;
     }
+    if (step.op && step.op->partners() > 0) {  // it works on pixels, and gives some
+      out.any = true;
+      for (int field : step.fields) count(states[field]);
+      for (const FieldState& state : step.after) count(state);
+    }
     const bool anew = !step.fields.empty() && passes[s] > pass[step.fields[0]];
     for (size_t i = 0; i < step.fields.size(); ++i) {
       if (anew) count(states[step.fields[i]]);

@@ -155,12 +155,16 @@ void Engine::begin_record(RecordRun& run, int i, Renderer& renderer, bool may_wa
   flight.record.index = record_at(*run.batch, row, flight.attempt);
   run.activity->begin(RunActivity::Kind::kReads, flight.record.index, begin);
   read_record(*run.batch, row, flight, may_wait);
+  read_partners(*run.batch, row, flight);
   const double end = timed ? now() : 0;
   run.activity->begin(RunActivity::Kind::kMakes, flight.record.index, end);
   renderer.seconds().read += end - begin;
   if (!flight.data.result) return fail(run, i, std::move(flight.data.result.error()), renderer);
   Result<void> begun = options_.plan->begin(flight.data, flight.record, renderer);
   if (!begun) return fail(run, i, std::move(begun.error()), renderer);
+  int64_t blamed = -1;
+  begun = begin_partners(flight.partners, flight.record, renderer, blamed);
+  if (!begun) return fail(run, i, std::move(begun.error()), renderer, blamed);
 }
 
 // The record that stands there, or its substitute.
@@ -171,23 +175,27 @@ int64_t Engine::record_at(const OpenBatch& batch, int row, int attempt) const {
 
 void Engine::read_record(const OpenBatch& batch, int row, InFlight& flight, bool may_wait) {
   Record& record = flight.record;
-  if (flight.attempt == 0) {
-    flight.lent = ReadLoan(read_ahead_, read_ahead_.fetch(batch.first_sequence + row, record.index,
-                                                          flight.data, may_wait));
-  } else {
-    flight.data.max_bytes = shares_.largest_file;
-    options_.source->read({&record.index, 1}, options_.plan->wanted(), {&flight.data, 1});
-  }
+  if (flight.attempt > 0) return read_alone(record.index, flight.data);
+  const int64_t sequence = (batch.first_sequence + row) * reads_a_row();
+  flight.lent =
+      ReadLoan(read_ahead_, read_ahead_.fetch(sequence, record.index, flight.data, may_wait));
+}
+
+// Not in the order of the stream.
+void Engine::read_alone(int64_t index, RecordData& data) {
+  data.max_bytes = shares_.largest_file;
+  options_.source->read({&index, 1}, options_.plan->wanted(), {&data, 1});
 }
 
 // The plan from there on, timed; what it renders on the way is counted as such already.
-Result<int> Engine::apply_steps(int step, Record& record, Renderer& renderer, uint64_t epoch) {
+Result<int> Engine::apply_steps(int step, Record& record, Renderer& renderer, uint64_t epoch,
+                                int end) {
   const StageSeconds& seconds = renderer.seconds();
   const auto rendered = [&] {
     return seconds.entropy + seconds.resample + seconds.store + seconds.transform;
   };
   const double begin = now(), before = rendered();
-  Result<int> stopped = options_.plan->advance(step, record, renderer, options_.seed, epoch);
+  Result<int> stopped = options_.plan->advance(step, record, renderer, options_.seed, epoch, end);
   renderer.seconds().transform += std::max(0.0, now() - begin - (rendered() - before));
   return stopped;
 }
@@ -197,6 +205,11 @@ void Engine::advance_record(RecordRun& run, int i, Renderer& renderer) {
   InFlight& flight = run.flight[i];
   const Plan& plan = *options_.plan;
   const uint64_t epoch = static_cast<uint64_t>(run.batch->builder.epoch());
+  int64_t blamed = -1;
+  if (flight.step == 0) {
+    Result<void> ready = advance_partners(flight.record, renderer, epoch, blamed);
+    if (!ready) return fail(run, i, std::move(ready.error()), renderer, blamed);
+  }
   flight.state = InFlight::State::kReady;
   Result<int> stopped = apply_steps(flight.step, flight.record, renderer, epoch);
   if (!stopped) return fail(run, i, std::move(stopped.error()), renderer);
@@ -227,6 +240,7 @@ size_t Engine::bytes_until_written(const Record& record) const {
     const size_t copies = has_python_steps_ ? 4 : 2;
     bytes += std::max(copies * pixels, pixels + Renderer::working_bytes(value.picture));
   }
+  for (const Record& partner : record.partners) bytes += bytes_until_written(partner);
   return bytes;
 }
 
@@ -285,13 +299,14 @@ void Engine::write_records(RecordRun& run, int first, int count, Renderer& rende
 }
 
 // Leaves the record settled; with Python steps, or ready to be begun again as a substitute.
-void Engine::fail(RecordRun& run, int i, Error error, Renderer& renderer) {
+void Engine::fail(RecordRun& run, int i, Error error, Renderer& renderer, int64_t blamed) {
   InFlight& flight = run.flight[i];
   give_back(flight);
   const bool bad_record = is_for_policy(error);
   if (!flight.failure) {
-    flight.failure = RowFailure{
-        .row = run.first_row + i, .record = flight.record.index, .error = std::move(error)};
+    flight.failure = RowFailure{.row = run.first_row + i,
+                                .record = blamed >= 0 ? blamed : flight.record.index,
+                                .error = std::move(error)};
   } else if (!bad_record) {
     flight.failure->error = std::move(error);  // no substitute can be read at all
   }
@@ -321,6 +336,7 @@ void Engine::settle(RecordRun& run, int i) {
   flight.failure.reset();
   if (attempt > 0 && !failure.fatal) failure.action = substituted_by(flight.record.index);
   if (attempt == kAttempts && failure.fatal) note_attempts(failure);
+  if (failure.fatal) run.batch->builder.drop(failure.row);  // it holds anything
   MutexLock lock(mutex_);
   run.batch->failures.push_back(std::move(failure));
 }
@@ -340,6 +356,8 @@ void Engine::give_back(InFlight& flight) {
     if (picture && picture->pixels.capacity() > kKeptBuffer) picture.reset();
   }
   flight.lent.give_back();
+  flight.partners.clear();
+  flight.record.partners.clear();
   ++freed_;
 }
 
@@ -348,7 +366,8 @@ void Engine::give_back(InFlight& flight) {
 bool Engine::substitute(OpenBatch& batch, int row, RowFailure& failure, Renderer& renderer) {
   for (int attempt = 1; attempt <= kAttempts; ++attempt) {
     const int64_t index = substitute_index(batch, row, attempt);
-    Result<void> made = make_row(batch, row, index, renderer);
+    int64_t blamed = -1;
+    Result<void> made = make_row(batch, row, attempt, renderer, blamed);
     if (made) {
       failure.action = substituted_by(index);
       return true;

@@ -11,10 +11,10 @@ Batch Engine::make(int64_t epoch, int64_t batch) {
                                          [](size_t, size_t bytes) { return make_pages(bytes); })};
   Renderer renderer;
   for (int row = 0; row < open.builder.rows(); ++row) {
-    const int64_t index = index_at(epoch, open.builder.range().begin + row);
-    Result<void> made = make_row(open, row, index, renderer);
+    int64_t blamed = -1;
+    Result<void> made = make_row(open, row, 0, renderer, blamed);
     if (made) continue;
-    RowFailure failure{.row = row, .record = index, .error = std::move(made.error())};
+    RowFailure failure{.row = row, .record = blamed, .error = std::move(made.error())};
     if (!is_for_policy(failure.error) || options_.on_error == OnError::kRaise) {
       failure.fatal = true;
     } else if (options_.on_error == OnError::kSkip) {
@@ -23,27 +23,38 @@ Batch Engine::make(int64_t epoch, int64_t batch) {
       failure.fatal = !substitute(open, row, failure, renderer);
     }
     if (!failure.fatal) continue;
-    add_place(failure.error, *options_.source, index);
+    add_place(failure.error, *options_.source, failure.record);
     throw Exception(std::move(failure.error));
+  }
+  if (!options_.plan->batch_steps().empty()) {
+    Result<void> done = open.builder.run_batch_steps(0, open.builder.rows(), options_.seed);
+    if (!done) throw Exception(std::move(done.error()));
   }
   return open.builder.finish();
 }
 
-Result<void> Engine::make_row(OpenBatch& batch, int row, int64_t index, Renderer& renderer) {
+// The record that stands there, or that substitute for it; on an error `blamed` is the one that is
+// bad.
+Result<void> Engine::make_row(OpenBatch& batch, int row, int attempt, Renderer& renderer,
+                              int64_t& blamed) {
   const Plan& plan = *options_.plan;
   const uint64_t epoch = static_cast<uint64_t>(batch.builder.epoch());
   RecordData data;
-  data.max_bytes = shares_.largest_file;
-  options_.source->read({&index, 1}, plan.wanted(), {&data, 1});
-  if (!data.result) return std::move(data.result.error());
   Record record;
-  record.index = index;
+  record.index = blamed = record_at(batch, row, attempt);
   record.position = batch.builder.range().begin + row;
+  read_alone(record.index, data);
+  if (!data.result) return std::move(data.result.error());
   if (Result<void> begun = plan.begin(data, record, renderer); !begun) return begun;
+  std::vector<PartnerRead> reads(static_cast<size_t>(partners_));
+  place_partners(batch.builder.epoch(), attempt, record);
+  for (int i = 0; i < partners_; ++i) read_alone(record.partners[i].index, reads[i].data);
+  if (Result<void> begun = begin_partners(reads, record, renderer, blamed); !begun) return begun;
   // At once for all that follows, and before a Python step is asked.
   const size_t bytes = pixels_.any ? bytes_until_written(record) : 0;
   if (gate_.refuses(bytes)) return gate_.refusal(bytes);
   std::optional<GateHold> hold = gate_.acquire(batch.first_sequence + row, bytes);
+  if (Result<void> ready = advance_partners(record, renderer, epoch, blamed); !ready) return ready;
   for (int step = 0;;) {
     Result<int> stopped = apply_steps(step, record, renderer, epoch);
     if (!stopped) return std::move(stopped.error());

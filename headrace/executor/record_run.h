@@ -32,9 +32,16 @@ struct OpenBatch {
   std::vector<int> pooled = {};  // output numbers whose memory is a slot's
   int claimed = 0, done = 0;     // rows; the engine's lock guards these and all below
   std::vector<RowFailure> failures = {};
+  std::vector<int> unsettled = {};  // rows by group, where there are batch steps
   int64_t warnings = 0, repaired = 0;
   size_t list_bytes = 0;   // of fields delivered as lists, which have no slot
   bool too_large = false;  // these alone exceed the share for them
+};
+
+// What was read for a partner of a record (Note [Partner steps] in ops/op.h).
+struct PartnerRead {
+  RecordData data;
+  ReadLoan lent;
 };
 
 // One record of a run, between being read and being written.
@@ -46,7 +53,8 @@ struct InFlight {
   State state = State::kIdle;
   RecordData data;
   ReadLoan lent;  // for `data`
-  Record record;
+  Record record;  // with its partners
+  std::vector<PartnerRead> partners;
   int step = 0;       // where it stands in the plan
   GateHold reserved;  // from its header to its end, where it may wait for Python
   std::optional<PythonCall> call;

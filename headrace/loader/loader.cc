@@ -105,7 +105,7 @@ class Loader::Impl {
         source_(row_index_.source),
         sampler_(sampler_of(options_, source)),
         layout_(sampler_->size(), global_batch_of(options_), options_.rank, options_.world_size,
-                options_.last_batch),
+                options_.last_batch, plan_->batch_group()),
         bad_records_(options_.error_budget, options_.error_rate, options_.quarantine),
         fingerprint_(mix64(mix64(source_->fingerprint(), sampler_->fingerprint()),
                            static_cast<uint64_t>(options_.last_batch))),

@@ -34,6 +34,8 @@ struct OpContext {
   std::span<const int> fields;  // the step's fields, by number; never empty
   Draws draws;                  // this record's, this step's
   Renderer& renderer;           // for what must have pixels now
+  // A partner step's: other records as they stand before it, for it to use up. Op::partners() many.
+  std::span<Record> partners = {};
 };
 
 // A step over fields with its parameters bound. Immutable: any thread may apply it.
@@ -45,10 +47,60 @@ class Op {
   // Whether what a picture shows gets another place in it: a flip, a crop, another size. The fields
   // in its coordinates that the step does not take would then be left behind.
   virtual bool moves() const { return false; }
+  // How many other records of the epoch it wants beside its own; see Note [Partner steps].
+  virtual int partners() const { return 0; }
   // Plan time: what a field becomes. Throws Exception where the step makes no sense.
   virtual void plan(FieldState& field) const = 0;
   // Run time. Errors are this record's own.
   virtual Result<void> apply(OpContext& context) const = 0;
+};
+
+// Note [Partner steps]
+// A partner step (mosaic, paste) asks for records of other positions of the epoch, which are drawn
+// for the position of the record, so they do not depend on ranks, threads or a resume. They are
+// read as the record itself is, in its reading order and its share of memory, and come as they
+// stand before the step at their own positions, with the draws that they have there. One that is
+// bad makes the row bad, by the policy; a substitute has partners of its own. A plan has one such
+// step at most, before any step in Python and under no RandomApply (HR0131).
+
+// Note [Groups of positions]
+// A batch step (mixing, pasting from row to row) works on rows of the filled slot, in groups: group
+// j of a size g are the positions j * g to (j + 1) * g of the epoch. Not the batch, and not a
+// rank's slice of it: these change with the number of ranks, and what is drawn must not. So a
+// rank's batch is a multiple of g (HR0723), slices of a short last batch end where groups end
+// (BatchLayout), and a group is complete on one rank whatever the world is. The epoch's last group
+// may have fewer rows, and so has one with records that on_error="skip" left out; rows of a padded
+// batch take part. After a batch step nothing else is done to its fields, they are delivered dense,
+// and keep their shape and dtype (HR0130).
+
+// One field of a group's rows, as they lie in the slot.
+struct GroupField {
+  const FieldState* state = nullptr;  // kind, dtype and shape of a row
+  std::vector<uint8_t*> rows;         // dense; pictures as `format` says
+  size_t row_bytes = 0;
+};
+
+// A group at a batch step.
+struct GroupContext {
+  std::span<const GroupField> fields;  // the step's, each with the same rows; never empty
+  std::span<const int64_t> positions;  // of the rows, ascending; never empty
+  MemoryFormat format = MemoryFormat::kChannelsFirst;
+  Draws draws;  // this group's, this step's
+};
+
+// A step over rows of the filled slot with its parameters bound. Immutable: any thread may apply
+// it, to different groups at once.
+class BatchOp {
+ public:
+  virtual ~BatchOp() = default;
+  // As Op has it.
+  virtual bool takes(FieldKind kind) const = 0;
+  // Positions of a group, at least one. A constant of the operator's or a parameter.
+  virtual int64_t group() const = 0;
+  // Plan time. Throws Exception for a field that it cannot work on.
+  virtual void plan(const FieldState& field) const = 0;
+  // Run time. An error ends the run: it is no record's own.
+  virtual Result<void> apply(GroupContext& context) const = 0;
 };
 
 // What a structural operator (Fork, RandomApply) writes instead of a step of its own.
@@ -63,7 +115,11 @@ class PlanBuilder {
   virtual void fork(const std::string& field, const std::vector<Branch>& branches) = 0;
 };
 
-enum class OpScope : uint8_t { kRecord, kBatch, kPartners };
+enum class OpScope : uint8_t {
+  kRecord,    // makes an Op, or is structural
+  kBatch,     // makes a BatchOp
+  kPartners,  // makes an Op that wants partners
+};
 
 struct OpRecord {
   std::string_view name;  // torchvision v2's: "RandomHorizontalFlip"
@@ -72,8 +128,9 @@ struct OpRecord {
   std::string_view oracle;  // whose result it equals, and the bound
   OpScope scope = OpScope::kRecord;
   bool random = false;
-  // Exactly one of the two.
+  // Exactly one of the three.
   std::unique_ptr<Op> (*make)(const Arguments& arguments) = nullptr;
+  std::unique_ptr<BatchOp> (*make_batch)(const Arguments& arguments) = nullptr;
   void (*expand)(const Arguments& arguments, const Spec& spec, PlanBuilder& builder) = nullptr;
 };
 

@@ -31,6 +31,7 @@ struct Record {
   // Memory for pictures that come as tensors, by field number; re-used from record to record.
   // shared: with the recipes that read them.
   std::vector<std::shared_ptr<Picture>> pixels;
+  std::vector<Record> partners;  // for a partner step, as Op::partners() says
 };
 
 }  // namespace headrace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "headrace/base/registry.h"
@@ -33,6 +34,18 @@ const ErrorCode kBadFork{
     "HR0116", ErrorKind::kConfig, "impossible Fork",
     "A Fork replaces one field by new ones, for every record alike. It cannot stand inside a "
     "RandomApply, and each new name must be free."};
+
+const ErrorCode kBatchedField{
+    "HR0130", ErrorKind::kConfig, "impossible batch step",
+    "A step that mixes rows of a batch runs when the batch is filled, for every record alike. So "
+    "nothing can be done to its fields after it, it cannot stand inside a RandomApply, and its "
+    "fields are delivered as one tensor of one shape, not as lists."};
+
+const ErrorCode kPartnerStep{
+    "HR0131", ErrorKind::kConfig, "impossible partner step",
+    "A step that takes other records beside its own gets them as they stand before it. They are "
+    "read ahead for every record and never cross to Python on their own, so it cannot stand inside "
+    "a RandomApply or after a step in Python, and a pipeline has one such step."};
 
 const ErrorCode kBadSchema{
     "HR0117", ErrorKind::kConfig, "pictures of an unknown form",
@@ -146,6 +159,7 @@ void PlanMaker::fork(const std::string& field, const std::vector<Branch>& branch
   if (scope().conditional) raise(kBadFork, "[Fork] cannot stand inside a RandomApply");
   if (!scope().narrowed.empty()) raise(kBadFork, "[Fork] takes no fields=: it names its field");
   const int from = field_named(field);
+  check_not_batched({from}, "Fork(\"" + field + "\")");
   const std::string label = "Fork(\"" + states_[from].name + "\")";
   std::vector<int> views;
   for (const Branch& branch : branches) {
@@ -210,6 +224,7 @@ void PlanMaker::add(const Spec& spec) {
   }
   const Arguments arguments(record->name, record->params, spec.arguments);
   if (record->make) return add_op(*record, spec, arguments);
+  if (record->make_batch) return add_batch_op(*record, spec, arguments);
   const std::vector<int> outer = scope().narrowed;
   if (!spec.fields.empty()) scope().narrowed = fields_named(spec.fields);
   record->expand(arguments, spec, *this);
@@ -221,16 +236,9 @@ void PlanMaker::add_op(const OpRecord& record, const Spec& spec, const Arguments
   step.label = label_of(spec, record);
   step.key = next_key(spec.name);
   step.op = record.make(arguments);
-  if (!spec.fields.empty()) {
-    step.fields = fields_named(spec.fields);
-  } else {
-    const std::vector<int>& seen = scope().narrowed.empty() ? scope().visible : scope().narrowed;
-    std::ranges::copy_if(seen, std::back_inserter(step.fields),
-                         [&](int field) { return step.op->takes(states_[field].kind); });
-    if (step.fields.empty()) {
-      raise(kNothingToDo, "[" + spec.name + "] acts on none of the fields here: " + names_of(seen));
-    }
-  }
+  step.fields = fields_of(spec, *step.op);
+  check_not_batched(step.fields, step.label);
+  if (step.op->partners() > 0) check_partner_step(step);
   for (int field : step.fields) {
     FieldState& state = states_[field];
     const Shape before = state.shape;
@@ -246,6 +254,85 @@ void PlanMaker::add_op(const OpRecord& record, const Spec& spec, const Arguments
   const bool said = !spec.fields.empty() || !scope().narrowed.empty();
   if (step.op->moves() && !said) step.left_behind = left_behind(step, record.random);
   plan_->steps_.push_back(std::move(step));
+}
+
+template <class AnyOp>
+std::vector<int> PlanMaker::fields_of(const Spec& spec, const AnyOp& op) const {
+  if (!spec.fields.empty()) return fields_named(spec.fields);
+  const Scope& here = scopes_.back();
+  const std::vector<int>& seen = here.narrowed.empty() ? here.visible : here.narrowed;
+  std::vector<int> fields;
+  std::ranges::copy_if(seen, std::back_inserter(fields),
+                       [&](int field) { return op.takes(states_[field].kind); });
+  if (fields.empty()) {
+    raise(kNothingToDo, "[" + spec.name + "] acts on none of the fields here: " + names_of(seen));
+  }
+  return fields;
+}
+
+void PlanMaker::add_batch_op(const OpRecord& record, const Spec& spec, const Arguments& arguments) {
+  BatchStep step;
+  step.label = label_of(spec, record);
+  if (scope().conditional) {
+    raise(kBatchedField, step.label + " cannot stand inside a RandomApply");
+  }
+  step.key = next_key(spec.name);
+  step.op = record.make_batch(arguments);
+  step.fields = fields_of(spec, *step.op);
+  for (int field : step.fields) step.op->plan(states_[field]);
+  plan_->batch_steps_.push_back(std::move(step));
+}
+
+void PlanMaker::check_not_batched(const std::vector<int>& fields, const std::string& label) const {
+  for (const BatchStep& step : plan_->batch_steps_) {
+    for (int field : fields) {
+      if (!std::ranges::count(step.fields, field)) continue;
+      raise(kBatchedField,
+            label + " stands after " + step.label + ", which is done to \"" + states_[field].name +
+                "\" when the batch is filled",
+            "put it before that step");
+    }
+  }
+}
+
+void PlanMaker::check_partner_step(const Step& step) const {
+  if (scopes_.back().conditional) {
+    raise(kPartnerStep, step.label + " cannot stand inside a RandomApply");
+  }
+  for (const Step& before : plan_->steps_) {
+    if (before.kind == Step::Kind::kPython) {
+      raise(kPartnerStep, step.label + " stands after " + before.label + ", a step in Python",
+            "put it before that step");
+    }
+    if (before.op && before.op->partners() > 0) {
+      raise(
+          kPartnerStep,
+          step.label + " would be the second step that takes other records, after " + before.label);
+    }
+  }
+}
+
+// What is delivered of their fields, which must lie in the slot.
+void PlanMaker::finish_batch_steps() {
+  std::vector<BatchStep>& steps = plan_->batch_steps_;
+  for (BatchStep& step : steps) {
+    for (size_t i = 0; i < plan_->outputs_.size(); ++i) {
+      const Output& output = plan_->outputs_[i];
+      if (output.field < 0 || !std::ranges::count(step.fields, output.field)) continue;
+      if (output.as_list) {
+        raise(kBatchedField,
+              step.label + " mixes rows of one shape, and \"" + output.name +
+                  "\" is delivered as a list",
+              is_picture(output.state.kind) ? "add Resize((height, width)) or CenterCrop(size)"
+                                            : "fields= of the step leaves it out");
+      }
+      step.outputs.push_back(static_cast<int>(i));
+    }
+  }
+  std::erase_if(steps, [](const BatchStep& step) { return step.outputs.empty(); });
+  for (const BatchStep& step : steps) {
+    plan_->batch_group_ = std::lcm(plan_->batch_group_, step.op->group());
+  }
 }
 
 void PlanMaker::add_copy(int from, int to, const std::string& label) {

@@ -38,6 +38,7 @@ void PlanMaker::add_python(const Spec& spec) {
     inputs += (inputs.empty() ? "" : ", ") + input;
   }
   step.label = name + "(" + inputs + ")";
+  check_not_batched(step.fields, step.label);
   const PythonGeometry geometry = step.function->geometry();
   if (geometry != PythonGeometry::kAlone) {
     step.left_behind = left_behind(step, geometry == PythonGeometry::kMoves);

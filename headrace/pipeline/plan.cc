@@ -18,6 +18,11 @@ const ErrorCode kColourMask{
     "A mask is a picture of one channel whose values are labels: grey, or with a palette. This "
     "file has colours. Read it as an image field if the colours are meant, or convert it once."};
 
+const ErrorCode kNoPartners{
+    "HR0132", ErrorKind::kConfig, "a record without its partners",
+    "A step that takes other records of the epoch runs where a Loader makes batches. Here one "
+    "record is looked at by itself."};
+
 // Whether a record's shape is one that the schema's allows.
 bool allows(const Shape& schema, const Shape& shape) {
   return std::ranges::equal(schema, shape, [](int64_t allowed, int64_t actual) {
@@ -141,7 +146,11 @@ Result<int> Plan::advance(int at, Record& record, Renderer& renderer, uint64_t s
         record.fields[step.fields[1]] = record.fields[step.fields[0]];
         break;
       case Step::Kind::kOp: {
-        OpContext context{record, step.fields, Draws(seed, epoch, position, step.key), renderer};
+        OpContext context{record, step.fields, Draws(seed, epoch, position, step.key), renderer,
+                          record.partners};
+        if (std::ssize(record.partners) < step.op->partners()) {
+          raise(kNoPartners, step.label + " takes other records of an epoch beside its own");
+        }
         if (Result<void> done = step.op->apply(context); !done) {
           Error error = std::move(done.error());
           if (error.note.empty())

@@ -69,6 +69,15 @@ struct Step {
   int jump = 0;            // kCoin: step number
 };
 
+// A step over rows of the filled slot; these come last.
+struct BatchStep {
+  std::string label;
+  std::vector<int> fields;   // by number
+  std::vector<int> outputs;  // the same as numbers of outputs, once these are known
+  uint64_t key = 0;          // of its draws
+  std::unique_ptr<BatchOp> op;
+};
+
 class Plan {
  public:
   const std::vector<FieldState>& inputs() const {
@@ -76,6 +85,13 @@ class Plan {
   }  // the source's fields, then Fork's
   const std::vector<Step>& steps() const { return steps_; }
   const std::vector<Output>& outputs() const { return outputs_; }
+  const std::vector<BatchStep>& batch_steps() const { return batch_steps_; }
+  // Positions whose rows the batch steps may mix: whole groups of all of them; 1 where there is no
+  // such step.
+  int64_t batch_group() const { return batch_group_; }
+  // The step that wants partners, -1 where none does, and how many it wants.
+  int partner_step() const { return partner_step_; }
+  int partners() const { return partner_step_ < 0 ? 0 : steps_[partner_step_].op->partners(); }
   const PlanOptions& options() const { return options_; }
   // By step: which rendering of its first picture it belongs to, from 1; 0 where that is unknown.
   std::vector<int> passes() const;
@@ -107,6 +123,9 @@ class Plan {
   Schema schema_;
   std::vector<FieldState> inputs_;
   std::vector<Step> steps_;
+  std::vector<BatchStep> batch_steps_;
+  int64_t batch_group_ = 1;
+  int partner_step_ = -1;
   std::vector<Output> outputs_;
   std::vector<bool> wanted_;
   std::vector<size_t> input_bytes_;  // of a schema field's tensor; kOpenBytes where records differ

@@ -45,6 +45,7 @@ class PlanMaker final : public PlanBuilder {
 
   void add(const Spec& spec);
   void add_op(const OpRecord& record, const Spec& spec, const Arguments& arguments);
+  void add_batch_op(const OpRecord& record, const Spec& spec, const Arguments& arguments);
   void add_python(const Spec& spec);
   void add_python_outputs(Step& step);
   void add_copy(int from, int to, const std::string& label);
@@ -60,7 +61,16 @@ class PlanMaker final : public PlanBuilder {
   uint64_t next_key(const std::string& name, int* ordinal = nullptr);
 
   Output output_named(const std::string& name) const;
+  // The fields that a step acts on: those that it names, else what it takes of those in sight.
+  template <class AnyOp>
+  std::vector<int> fields_of(const Spec& spec, const AnyOp& op) const;
+  // HR0131 where a step that wants partners cannot stand.
+  void check_partner_step(const Step& step) const;
+  // HR0130 where a batch step stands before one of these fields' steps.
+  void check_not_batched(const std::vector<int>& fields, const std::string& label) const;
+
   void add_outputs();
+  void finish_batch_steps();
   void refuse_ragged() const;
   void remove_dead_steps();
 

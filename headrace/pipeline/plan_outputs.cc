@@ -50,6 +50,11 @@ Output extra_output(std::string_view name, OutputOrigin origin) {
 std::shared_ptr<const Plan> PlanMaker::finish() {
   add_outputs();
   remove_dead_steps();
+  for (size_t i = 0; i < plan_->steps_.size(); ++i) {
+    const Step& step = plan_->steps_[i];
+    if (step.op && step.op->partners() > 0) plan_->partner_step_ = static_cast<int>(i);
+  }
+  finish_batch_steps();
   if (plan_->options_.ragged == Ragged::kRefuse) refuse_ragged();
   for (size_t i = 0; i < plan_->schema_.size(); ++i) {
     const FieldState& state = plan_->inputs_[i];

@@ -98,7 +98,8 @@ std::vector<int> Plan::passes() const {
       continue;
     }
     const Recipe before = record.fields[step.fields[0]].picture;
-    OpContext context{record, step.fields, Draws(0, 0, 0, step.key), renderer};
+    std::vector<Record> partners(size_t(step.op->partners()), record);
+    OpContext context{record, step.fields, Draws(0, 0, 0, step.key), renderer, partners};
     if (Result<void> done = step.op->apply(context); !done) break;  // too small a blank, say
     const bool anew = !before.same_source(record.fields[step.fields[0]].picture);
     for (int field : step.fields) pass[field] += anew;
@@ -129,8 +130,14 @@ std::string Plan::text() const {
                     : pass[s]                        ? std::to_string(pass[s])
                                                      : ""});
   }
+  for (const BatchStep& step : batch_steps_) {
+    std::string fields;
+    for (int output : step.outputs) fields += (fields.empty() ? "" : ", ") + outputs_[output].name;
+    rows.push_back({std::to_string(rows.size()), step.label, fields,
+                    "groups of " + std::to_string(step.op->group()), "batch"});
+  }
   std::string out = "Steps (those of one pass over a picture are rendered as one):\n";
-  out += steps_.empty() ? "  none\n" : table(rows);
+  out += rows.size() == 1 ? "  none\n" : table(rows);
   rows = {{"output", "from", "what", "per record"}};
   for (const Output& output : outputs_) {
     rows.push_back(

@@ -50,7 +50,8 @@ std::vector<Spec> flat(const std::vector<Spec>& list) {
 
 bool is_deterministic(const Spec& spec) {
   const OpRecord* record = spec.function ? nullptr : Registry<OpRecord>::find(spec.name);
-  return record && record->make && !record->random && keeps_bytes(*record, spec);
+  return record && record->make && record->scope == OpScope::kRecord && !record->random &&
+         keeps_bytes(*record, spec);
 }
 
 void split(const std::vector<Spec>& list, std::vector<Spec>& first, std::vector<Spec>& rest,

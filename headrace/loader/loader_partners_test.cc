@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps that take other records beside a row's own: which ones is a function of seed, epoch and
+// position; they are read, counted and judged like the row's.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "headrace/loader/loader_scopes_test_ops.h"
+
+namespace headrace::scopes_test {
+namespace {
+
+// Of Numbers: a row's own record by its label, and the sum of its partners.
+struct Sum {
+  int64_t own, partners;
+};
+std::vector<Sum> sums_of(const Batch& batch) {
+  std::vector<Sum> out;
+  const std::vector<int64_t> labels = labels_of(batch);
+  const auto* values = static_cast<const int64_t*>(batch["value"].view.data);
+  for (int64_t row = 0; row < batch.size; ++row) {
+    const int64_t own = labels[size_t(row)] / 3;
+    const int64_t* const all = values + row * Numbers::kWidth;
+    EXPECT_EQ(all[0], all[Numbers::kWidth - 1]);
+    out.push_back({own, all[0] - AddPartners::kOwn * own});
+  }
+  return out;
+}
+
+SourcePtr numbers(int64_t records, std::set<int64_t> bad = {},
+                  ReadStyle style = ReadStyle::kMemory) {
+  return std::make_shared<Numbers>(records, std::move(bad), style);
+}
+
+TEST(Partners, AreRecordsOfTheEpochDrawnForEachPosition) {
+  Loader loader(numbers(100), steps({add_partners(1)}), options(10));
+  std::set<int64_t> first, second;
+  int64_t equal = 0;
+  for (auto* seen : {&first, &second}) {
+    while (auto batch = loader.next()) {
+      for (const Sum& sum : sums_of(*batch)) {
+        EXPECT_GE(sum.partners, 0);
+        EXPECT_LT(sum.partners, 100);
+        seen->insert(sum.partners * 100 + sum.own);
+        equal += sum.own == sum.partners;
+      }
+    }
+  }
+  EXPECT_NE(first, second) << "each epoch has pairs of its own";
+  EXPECT_LT(equal, 20);
+}
+
+TEST(Partners, GiveOneResult) {
+  const auto source = [](ReadStyle style) { return numbers(150, {}, style); };
+  expect_one_result(source, steps({add_partners(1)}), options(32));
+  expect_one_result(source, steps({add_partners(3), mix(4)}), options(32));
+}
+
+TEST(Partners, AndBatchStepsGoWithAStepInPythonBetweenThem) {
+  for (OnError on_error : {OnError::kRaise, OnError::kSubstitute}) {
+    LoaderOptions given = options(32);
+    given.on_error = on_error;
+    given.error_rate = 1;
+    const std::set<int64_t> bad =
+        on_error == OnError::kRaise ? std::set<int64_t>{} : std::set<int64_t>{5, 6, 77};
+    const auto source = [&](ReadStyle style) { return numbers(150, bad, style); };
+    expect_one_result(source, steps({add_partners(2), unchanged(), mix(4)}), given);
+    Loader with(source(ReadStyle::kFiles), steps({add_partners(2), unchanged(), mix(4)}), given);
+    Loader without(source(ReadStyle::kFiles), steps({add_partners(2), mix(4)}), given);
+    EXPECT_EQ(epoch_rows(with), epoch_rows(without));
+  }
+}
+
+TEST(Partners, ThatAreBadMakeTheRowBad) {
+  const std::set<int64_t> bad = {7, 20, 33, 90};
+  for (ReadStyle style : {ReadStyle::kMemory, ReadStyle::kFiles, ReadStyle::kPython}) {
+    Loader raising(numbers(100, bad, style), steps({add_partners(2)}), options(10));
+    const std::string said = refusal([&] { epoch_rows(raising); });
+    EXPECT_EQ(said.substr(0, 14), "HR0799 record ") << said;
+    LoaderOptions given = options(10);
+    given.on_error = OnError::kSkip;
+    given.error_rate = 1;
+    Loader skipping(numbers(100, bad, style), steps({add_partners(2)}), given);
+    int64_t left = 0;
+    while (auto batch = skipping.next()) left += batch->size;
+    EXPECT_EQ(left + skipping.stats().bad_records, 100);
+    EXPECT_GT(skipping.stats().bad_records, 4) << "rows of good records with a bad partner";
+    for (const BadRecord& record : skipping.quarantine()) {
+      EXPECT_TRUE(bad.contains(record.record)) << "the partner is blamed, not the row's record";
+    }
+  }
+}
+
+TEST(Partners, OfASubstituteAreDrawnAnew) {
+  LoaderOptions given = options(32);
+  given.on_error = OnError::kSubstitute;
+  given.error_rate = 1;
+  std::set<int64_t> bad;
+  for (int64_t i = 0; i < 150; i += 3) bad.insert(i);
+  const auto source = [&](ReadStyle style) { return numbers(150, bad, style); };
+  expect_one_result(source, steps({add_partners(2)}), given);
+  Loader loader(source(ReadStyle::kFiles), steps({add_partners(1)}), given);
+  while (auto batch = loader.next()) {
+    for (const Sum& sum : sums_of(*batch)) {
+      EXPECT_FALSE(bad.contains(sum.own));
+      EXPECT_FALSE(bad.contains(sum.partners));
+    }
+  }
+}
+
+TEST(Partners, AreReadOnceForEachRow) {
+  class Counted final : public Source {
+   public:
+    int64_t size() const override { return numbers_.size(); }
+    const Schema& schema() const override { return numbers_.schema(); }
+    ReadStyle read_style() const override { return ReadStyle::kFiles; }
+    void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
+              std::span<RecordData> out) const override {
+      reads += std::ssize(indices);
+      numbers_.read(indices, wanted, out);
+    }
+    std::string key(int64_t index) const override { return numbers_.key(index); }
+    uint64_t fingerprint() const override { return 5; }
+    std::string description() const override { return "counted"; }
+    mutable std::atomic<int64_t> reads{0};
+
+   private:
+    Numbers numbers_{120};
+  };
+  const auto source = std::make_shared<Counted>();
+  LoaderOptions given = options(10, 4);
+  Loader loader(source, steps({add_partners(3)}), given);
+  epoch_rows(loader);
+  EXPECT_EQ(source->reads, 120 * 4);
+}
+
+TEST(Partners, StopInTheMiddleOfAnEpoch) {
+  LoaderOptions given = options(16, 4);
+  const SourcePtr source = numbers(640, {}, ReadStyle::kFiles);
+  Loader whole(source, steps({add_partners(2)}), given);
+  const std::vector<Rows> expected = epoch_rows(whole);
+  Loader loader(source, steps({add_partners(2)}), given);
+  for (int taken = 0; taken < 12; ++taken) {
+    loader.set_epoch(0);
+    for (int i = 0; i < taken; ++i) {
+      const std::optional<Batch> batch = loader.next();
+      ASSERT_TRUE(batch);
+      EXPECT_EQ(rows_of(*batch), expected[size_t(i)]);
+    }
+  }
+  loader.close();
+}
+
+constexpr int kSide = 512;
+
+// Pictures of one value each.
+class Walls final : public Source {
+ public:
+  explicit Walls(int64_t records, ReadStyle style) : records_(records), style_(style) {
+    schema_.push_back({.name = "image",
+                       .kind = FieldKind::kImage,
+                       .dtype = DType::kUInt8,
+                       .shape = {3, kSide, kSide}});
+  }
+  int64_t size() const override { return records_; }
+  const Schema& schema() const override { return schema_; }
+  ReadStyle read_style() const override { return style_; }
+  void read(std::span<const int64_t> indices, const std::vector<bool>&,
+            std::span<RecordData> out) const override {
+    for (size_t i = 0; i < indices.size(); ++i) {
+      out[i].index = indices[i];
+      out[i].result = {};
+      out[i].owned.resize(1);
+      out[i].owned[0].resize(size_t{3} * kSide * kSide);
+      std::memset(out[i].owned[0].data(), static_cast<int>(indices[i]), out[i].owned[0].size());
+      out[i].fields.resize(1);
+      out[i].fields[0] = {.bytes = out[i].owned[0].bytes(), .shape = {}};
+    }
+  }
+  std::string key(int64_t index) const override { return std::to_string(index); }
+  uint64_t fingerprint() const override { return 8; }
+  std::string description() const override { return "walls"; }
+
+ private:
+  const int64_t records_;
+  const ReadStyle style_;
+  Schema schema_;
+};
+
+Spec resize(int64_t side) {
+  return {"Resize", {{"size", std::vector<int64_t>{side, side}}}, {}, {}};
+}
+
+TEST(Partners, PicturesAreDoneWithinTheMemoryLimit) {
+  const Pipeline pipeline = steps({resize(256), add_partners(3), resize(64)});
+  std::vector<Rows> expected;
+  for (int threads : {1, 2, 5, 8}) {
+    LoaderOptions given = options(16, threads);
+    // What eight threads and two batches take, and little more: records wait for each other.
+    given.memory_limit = size_t{112} << 20;
+    Loader loader(std::make_shared<Walls>(96, ReadStyle::kFiles), pipeline, given);
+    const std::vector<Rows> rows = epoch_rows(loader);
+    ASSERT_EQ(rows.size(), 6u);
+    EXPECT_LE(loader.stats().memory_peak, given.memory_limit) << threads;
+    if (expected.empty()) expected = rows;
+    EXPECT_EQ(rows, expected) << threads;
+  }
+}
+
+TEST(Partners, ARowThatTakesTooMuchWithItsPartnersIsRefusedWhateverTheThreads) {
+  for (int threads : {1, 4}) {
+    LoaderOptions given = options(4, threads);
+    given.memory_limit = size_t{72} << 20;
+    const Pipeline pipeline = steps({add_partners(40), resize(64)});
+    Loader loader(std::make_shared<Walls>(96, ReadStyle::kMemory), pipeline, given);
+    EXPECT_EQ(refusal([&] { loader.next(); }).substr(0, 6), "HR0703");
+  }
+}
+
+TEST(Partners, AreRefusedWhereTheyCannotBeHad) {
+  const auto refused = [](std::vector<Spec> transforms) {
+    return refusal([&] { Loader(numbers(100), steps(std::move(transforms)), options(10)); });
+  };
+  EXPECT_EQ(refused({add_partners(1), add_partners(2)}).substr(0, 66),
+            "HR0131 AddPartners(count=2) would be the second step that takes ot");
+  EXPECT_EQ(refused({unchanged(), add_partners(2)}),
+            "HR0131 AddPartners(count=2) stands after unchanged(value), a step in Python");
+  const Spec sometimes{"RandomApply",
+                       {{"p", 0.5}, {"transforms", std::vector<Branch>{{"", {add_partners(1)}}}}},
+                       {},
+                       {}};
+  EXPECT_EQ(refused({sometimes}), "HR0131 AddPartners(count=1) cannot stand inside a RandomApply");
+}
+
+TEST(Partners, RunWhereRecordsStayInMemoryToo) {
+  Loader streamed(numbers(150), steps({add_partners(2)}), options(16));
+  LoaderOptions given = options(16);
+  given.resident = ResidentUse::kOn;
+  Loader resident(numbers(150), steps({add_partners(2)}), given);
+  EXPECT_EQ(epoch_rows(resident), epoch_rows(streamed));
+}
+
+}  // namespace
+}  // namespace headrace::scopes_test
