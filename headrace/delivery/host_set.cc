@@ -65,7 +65,7 @@ std::optional<Batch> HostSet::take(uint64_t seed, uint64_t epoch, int64_t batch)
       wake = idle_ && has_work();
       if (wake) idle_ = false;
     }
-    if (wake) ThreadPool::workers().wake();
+    if (wake) ThreadPool::workers().wake(max_workers());
     if (!piece.open) return taken;
     make(std::move(piece));
   }

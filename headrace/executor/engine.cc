@@ -80,7 +80,9 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
         output.as_list || bytes < kPooledBytes
             ? nullptr
             : std::make_shared<SlotRing>(
-                  bytes, shares_.depth, [] { ThreadPool::workers().wake(); }, options_.device));
+                  bytes, shares_.depth,
+                  [threads = options_.threads] { ThreadPool::workers().wake(threads); },
+                  options_.device));
   }
   at_workers_.emplace(ThreadPool::workers(), *this);
   if (has_python_steps_) at_python_threads_.emplace(python_threads(), python_side_);
@@ -125,7 +127,7 @@ void Engine::start(int64_t epoch, int64_t batch, const std::function<void()>& in
         return index_at(epoch, partner_position(epoch, position, partner, 0));
       },
       rows * reads_a_row());
-  ThreadPool::workers().wake();
+  ThreadPool::workers().wake(options_.threads);
 }
 
 void Engine::stop(const std::function<void()>& interrupted) {
@@ -135,7 +137,7 @@ void Engine::stop(const std::function<void()>& interrupted) {
     running_ = false;
     stopping_ = true;
   }
-  ThreadPool::workers().wake();  // for the runs that were put aside
+  ThreadPool::workers().wake(options_.threads);  // for the runs that were put aside
   while (true) {
     {
       MutexLock lock(mutex_);
@@ -337,8 +339,9 @@ bool Engine::finish_run(std::unique_ptr<RecordRun>& run, int settled, double sec
       if (active_.empty() || batch_done) progress_.notify_all();
     }
   }
-  if (to_python) python_threads().wake();
-  if (batch_done && !consumer_waits) ThreadPool::workers().wake();  // a third buffer may be used
+  if (to_python) python_threads().wake(python_side_.max_workers());
+  if (batch_done && !consumer_waits)
+    ThreadPool::workers().wake(options_.threads);  // a third buffer may be used
   return parked;
 }
 

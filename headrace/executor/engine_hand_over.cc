@@ -40,7 +40,7 @@ void Engine::consumer_arrives() {
     consumer_keeps_ = kept >= 2;
     consumer_waits_ = true;
   }
-  if (begins_to_keep) ThreadPool::workers().wake();
+  if (begins_to_keep) ThreadPool::workers().wake(options_.threads);
 }
 
 std::optional<Batch> Engine::next(const std::function<void()>& interrupted) {
@@ -49,7 +49,7 @@ std::optional<Batch> Engine::next(const std::function<void()>& interrupted) {
   if (!done) return std::nullopt;
   try {
     Batch batch = hand_over(*done);
-    ThreadPool::workers().wake();
+    ThreadPool::workers().wake(options_.threads);
     return batch;
   } catch (...) {
     MutexLock lock(mutex_);

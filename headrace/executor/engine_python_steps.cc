@@ -133,7 +133,7 @@ bool Engine::python_work(Renderer&) {
     // Runs that nobody could take are still there.
     if (runs.empty()) break_off(nullptr);
   }
-  ThreadPool::workers().wake();
+  ThreadPool::workers().wake(options_.threads);
   return true;
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <list>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -73,9 +74,12 @@ struct ThreadPool::State {
   Mutex mutex;
   Condition work_arrived, worker_left;
   std::vector<Member> members GUARDED_BY(mutex);
-  std::vector<std::thread> threads GUARDED_BY(mutex);
-  uint64_t wakes GUARDED_BY(mutex) = 0;  // counts wake() calls, so that none is missed
-  bool stopping GUARDED_BY(mutex) = false;
+  std::list<std::thread> threads GUARDED_BY(mutex);  // that run
+  std::list<std::thread> ended GUARDED_BY(mutex);    // to be joined
+  size_t wanted GUARDED_BY(mutex) = 0;               // threads
+  size_t asleep GUARDED_BY(mutex) = 0, inside GUARDED_BY(mutex) = 0;
+  uint64_t wakes GUARDED_BY(mutex) = 0;      // counts wake() calls, so that none is missed
+  uint64_t shutdowns GUARDED_BY(mutex) = 0;  // each ends the threads that were begun before it
   size_t turn GUARDED_BY(mutex) = 0;
 
   // The client that is `steps` further on than the present turn, if it may have one more worker.
@@ -83,6 +87,7 @@ struct ThreadPool::State {
     Member& member = members[(turn + steps) % members.size()];
     if (member.leaving || member.inside >= member.client->max_workers()) return nullptr;
     ++member.inside;
+    ++inside;
     return member.client;
   }
 
@@ -90,17 +95,44 @@ struct ThreadPool::State {
     for (Member& member : members) {
       if (member.client == client) --member.inside;
     }
+    --inside;
     worker_left.notify_all();
   }
 
-  void run(Renderer& renderer) {
+  void want() REQUIRES_LOCK(mutex) {
+    wanted = 0;
+    for (const Member& member : members) {
+      const int most = std::min(member.client->max_workers(), max_threads);
+      wanted = std::max(wanted, static_cast<size_t>(std::max(0, most)));
+    }
+  }
+
+  // Throws where it is refused; then nothing is begun.
+  void begin_thread() REQUIRES_LOCK(mutex) {
+    // shared: std::function wants to be copied. Made here, where somebody hears of a failure.
+    auto renderer = std::make_shared<Renderer>();
+    const auto own = threads.emplace(threads.end());
+    try {
+      *own = start_thread([this, own, renderer, begun = shutdowns] { run(own, begun, *renderer); });
+    } catch (...) {
+      threads.erase(own);
+      throw;
+    }
+  }
+
+  void wake(size_t workers) REQUIRES_LOCK(mutex) {
+    ++wakes;
+    for (size_t i = 0; i < std::min(workers, asleep); ++i) work_arrived.notify_one();
+  }
+
+  void run(std::list<std::thread>::iterator own, uint64_t begun, Renderer& renderer) {
     set_float_environment();
     mutex.lock();
-    while (!stopping) {
+    while (shutdowns == begun && threads.size() <= wanted) {
       const uint64_t seen = wakes;
       bool worked = false;
       ++turn;
-      for (size_t tried = 0; tried < members.size() && !worked && !stopping; ++tried) {
+      for (size_t tried = 0; tried < members.size() && !worked && shutdowns == begun; ++tried) {
         PoolClient* client = enter(tried);
         if (!client) continue;
         mutex.unlock();
@@ -111,8 +143,16 @@ struct ThreadPool::State {
         mutex.lock();
         leave(client);
       }
-      if (!worked && !stopping && wakes == seen) work_arrived.wait(mutex);
+      if (worked || shutdowns != begun || wakes != seen || threads.size() > wanted) continue;
+      ++asleep;
+      work_arrived.wait(mutex);
+      --asleep;
     }
+    if (shutdowns == begun) {
+      ended.splice(ended.end(), threads, own);
+      work_arrived.notify_one();  // it may have been woken for work
+    }
+    worker_left.notify_all();
     mutex.unlock();
   }
 };
@@ -169,49 +209,76 @@ void shutdown_threads() {
 void ThreadPool::add(PoolClient& client) {
   throw_if_forked();
   engine_started = true;
-  MutexLock lock(state_->mutex);
-  state_->stopping = false;
-  const auto wanted = static_cast<size_t>(std::min(client.max_workers(), state_->max_threads));
-  // Whatever may be refused comes first: a client that was not added must not stay known.
-  state_->threads.reserve(wanted);
-  state_->members.reserve(state_->members.size() + 1);
-  while (state_->threads.size() < wanted) {
-    // shared: std::function wants to be copied. Made here, where somebody hears of a failure.
-    auto renderer = std::make_shared<Renderer>();
-    state_->threads.push_back(start_thread([state = state_, renderer] { state->run(*renderer); }));
+  std::list<std::thread> ended;
+  {
+    MutexLock lock(state_->mutex);
+    ended.swap(state_->ended);
+    // Whatever may be refused comes first: a client that was not added must not stay known.
+    state_->members.reserve(state_->members.size() + 1);
+    const auto most = static_cast<size_t>(std::min(client.max_workers(), state_->max_threads));
+    try {
+      state_->wanted = std::max(state_->wanted, most);
+      while (state_->threads.size() < most) state_->begin_thread();
+    } catch (...) {
+      state_->want();  // those that were begun for it go again
+      state_->work_arrived.notify_all();
+      throw;
+    }
+    state_->members.push_back({&client});
+    state_->wake(most);
   }
-  state_->members.push_back({&client});
-  ++state_->wakes;
-  state_->work_arrived.notify_all();
+  for (std::thread& thread : ended) thread.join();
 }
 
 void ThreadPool::remove(PoolClient& client) {
   if (forked_from_running_engine()) return;
-  MutexLock lock(state_->mutex);
-  auto find = [&]() REQUIRES_LOCK(state_->mutex) {
-    return std::find_if(state_->members.begin(), state_->members.end(),
-                        [&](const State::Member& m) { return m.client == &client; });
-  };
-  if (find() == state_->members.end()) return;
-  find()->leaving = true;
-  while (find()->inside > 0) state_->worker_left.wait(state_->mutex);
-  state_->members.erase(find());
+  State& state = *state_;
+  std::list<std::thread> ended;
+  {
+    MutexLock lock(state.mutex);
+    auto find = [&]() REQUIRES_LOCK(state.mutex) {
+      return std::find_if(state.members.begin(), state.members.end(),
+                          [&](const State::Member& m) { return m.client == &client; });
+    };
+    if (find() == state.members.end()) return;
+    find()->leaving = true;
+    while (find()->inside > 0) state.worker_left.wait(state.mutex);
+    state.members.erase(find());
+    state.want();
+    const auto too_many = [&]() REQUIRES_LOCK(state.mutex) {
+      return state.threads.size() > std::max(state.wanted, state.inside);
+    };
+    if (too_many()) state.work_arrived.notify_all();
+    while (too_many()) state.worker_left.wait(state.mutex);
+    ended.swap(state.ended);
+  }
+  for (std::thread& thread : ended) thread.join();
 }
 
-void ThreadPool::wake() {
+void ThreadPool::wake(int workers) {
   if (forked_from_running_engine()) return;
   MutexLock lock(state_->mutex);
-  ++state_->wakes;
-  state_->work_arrived.notify_all();
+  state_->wake(static_cast<size_t>(std::max(0, workers)));
+}
+
+size_t ThreadPool::threads() const {
+  MutexLock lock(state_->mutex);
+  return state_->threads.size();
+}
+
+size_t ThreadPool::asleep() const {
+  MutexLock lock(state_->mutex);
+  return state_->asleep;
 }
 
 void ThreadPool::shutdown() {
-  std::vector<std::thread> threads;
+  std::list<std::thread> threads;
   {
     MutexLock lock(state_->mutex);
-    state_->stopping = true;
+    ++state_->shutdowns;
     state_->work_arrived.notify_all();
     threads.swap(state_->threads);
+    threads.splice(threads.end(), state_->ended);
   }
   for (std::thread& thread : threads) thread.join();
 }

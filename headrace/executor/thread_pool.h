@@ -25,7 +25,7 @@ class PoolClient {
 
 class ThreadPool {
  public:
-  // The process's workers; made at their first use, joined at exit or by shutdown().
+  // The process's workers: as many as the client that allows most, none where there is no client.
   static ThreadPool& workers();
   // The one thread on which steps written in Python run.
   static ThreadPool& python();
@@ -35,10 +35,13 @@ class ThreadPool {
   // From now on `client` is asked for work; the pool grows to its max_workers(), python() to one.
   // Throws Exception HR0790, and the client is none, where the system refuses a thread.
   void add(PoolClient& client);
-  // Returns when no worker is inside the client any more, and none will come.
+  // Returns when no worker is inside the client any more, and none will come. Workers that no other
+  // client needs are gone by then, or go as soon as they have done what they are at.
   void remove(PoolClient& client);
-  // There may be new work. Cheap; any thread.
-  void wake();
+  // There may be new work for so many workers; no more than these wake up. Cheap; any thread.
+  void wake(int workers);
+  size_t threads() const;
+  size_t asleep() const;  // of them
   // Stops and joins all workers: before Python tears down. add() starts them again.
   void shutdown();
 

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <thread>
+#include <vector>
 
 #include "headrace/base/cores.h"
 
@@ -50,6 +52,95 @@ TEST(ThreadPool, ABoundMainThreadDoesNotKeepTheEngineOnItsCore) {
     EXPECT_TRUE(equal(engines, bound));
   }).join();
   unsetenv("OMP_PROC_BIND");
+}
+
+// Counts who comes; `work` pieces are to be had.
+class Counted final : public PoolClient {
+ public:
+  explicit Counted(int most) : most_(most) {}
+  int max_workers() const override { return most_; }
+  bool work(Renderer&) override {
+    ++visits;
+    return pieces > 0 && pieces-- > 0;
+  }
+  std::atomic<int> visits{0}, pieces{0};
+
+ private:
+  const int most_;
+};
+
+// Calls until it holds; a test that never does is ended by the runner.
+template <class Condition>
+void await(const Condition& condition) {
+  while (!condition()) std::this_thread::yield();
+}
+
+TEST(ThreadPool, ThreadsAreGoneWhenNobodyNeedsThem) {
+  ThreadPool& pool = ThreadPool::workers();
+  ASSERT_EQ(pool.threads(), 0u);
+  Counted small(3), large(64);
+  pool.add(small);
+  EXPECT_EQ(pool.threads(), 3u);
+  pool.add(large);
+  EXPECT_EQ(pool.threads(), 64u);
+  pool.remove(large);
+  EXPECT_EQ(pool.threads(), 3u) << "the other client's";
+  pool.remove(small);
+  EXPECT_EQ(pool.threads(), 0u);
+  pool.add(small);  // and they come again
+  small.pieces = 5;
+  pool.wake(1);
+  await([&] { return small.pieces == 0; });
+  pool.remove(small);
+}
+
+TEST(ThreadPool, WakingOneDoesNotWakeAll) {
+  ThreadPool& pool = ThreadPool::workers();
+  Counted client(64);
+  pool.add(client);
+  await([&] { return pool.asleep() == 64; });
+  const int before = client.visits;
+  pool.wake(2);
+  await([&] { return client.visits >= before + 2 && pool.asleep() == 64; });
+  EXPECT_EQ(client.visits, before + 2);
+  pool.remove(client);
+}
+
+TEST(ThreadPool, ClientsComeAndGoWhileOthersWork) {
+  ThreadPool& pool = ThreadPool::workers();
+  Counted steady(4);
+  steady.pieces = 1 << 20;
+  pool.add(steady);
+  std::vector<std::thread> users;
+  for (int user = 0; user < 4; ++user) {
+    users.emplace_back([&, user] {
+      for (int round = 0; round < 50; ++round) {
+        Counted client(1 + (user * 7 + round) % 16);
+        client.pieces = 3;
+        pool.add(client);
+        pool.wake(client.max_workers());
+        await([&] { return client.pieces == 0; });
+        pool.remove(client);
+      }
+    });
+  }
+  for (std::thread& user : users) user.join();
+  pool.remove(steady);
+  EXPECT_EQ(pool.threads(), 0u);
+}
+
+TEST(ThreadPool, IsOfUseAgainAfterAShutdown) {
+  ThreadPool& pool = ThreadPool::workers();
+  Counted client(4);
+  pool.add(client);
+  pool.shutdown();
+  EXPECT_EQ(pool.threads(), 0u);
+  pool.remove(client);
+  pool.add(client);
+  client.pieces = 9;
+  pool.wake(4);
+  await([&] { return client.pieces == 0; });
+  pool.remove(client);
 }
 
 }  // namespace
