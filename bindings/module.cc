@@ -41,6 +41,7 @@ NB_MODULE(_core, module) {
   bind_record_stream(module);
   bind_tools(module);
   bind_gil_share(module);
+  bind_memory_volume(module);
   module.def("simd_level", [] { return name_of(simd_level()); }, "The instruction set in force.");
   module.def("simd_levels", &simd_levels, "The instruction sets of this CPU, worst first.");
   module.def("set_simd_level", &set_simd_level_by_name, nb::arg("name"),

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "headrace/base/registry.h"
 
 #include <algorithm>
 #include <mutex>

@@ -65,6 +65,15 @@ void LabeledFiles::read(std::span<const int64_t> indices, const std::vector<bool
   }
 }
 
+ReadStyle LabeledFiles::read_style() const {
+  return answers_later(root()) ? ReadStyle::kLater : ReadStyle::kFiles;
+}
+
+void LabeledFiles::pieces(int64_t index, const std::vector<bool>& wanted,
+                          std::vector<FilePiece>& out) const {
+  if (wanted[kImageField]) add_piece({.path = key(index)}, out);
+}
+
 std::string LabeledFiles::key(int64_t index) const {
   std::string path;
   path_of(index, path);

@@ -22,7 +22,9 @@ class LabeledFiles : public Source {
   explicit LabeledFiles(bool labeled);
 
   const Schema& schema() const final { return schema_; }
-  ReadStyle read_style() const final { return ReadStyle::kFiles; }
+  ReadStyle read_style() const final;
+  void pieces(int64_t index, const std::vector<bool>& wanted,
+              std::vector<FilePiece>& out) const final;
   void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
             std::span<RecordData> out) const final;
   std::string key(int64_t index) const final;

@@ -2,12 +2,12 @@
 #include "headrace/sources/named_files.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "headrace/base/parameters.h"
 #include "headrace/codecs/codec.h"
 #include "headrace/sources/labeled_files.h"
 #include "headrace/sources/wording.h"
+#include "headrace/storage/paths.h"
 
 namespace headrace {
 namespace {
@@ -27,11 +27,6 @@ const ErrorCode kNoPicture{
     /*of_record=*/true};
 
 constexpr size_t kSignature = 16;
-
-std::string absolute(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::absolute(path, ignored).lexically_normal().string();
-}
 
 }  // namespace
 
@@ -82,9 +77,9 @@ bool lies_outside(const std::string& path, const std::string& root) {
     while (rest.starts_with('/')) rest.remove_prefix(1);
     if (whole && stays_inside(rest)) return false;
   }
-  std::string folder = absolute(root);
+  std::string folder = absolute_path(root);
   if (!folder.ends_with('/')) folder += '/';
-  return !absolute(path).starts_with(folder);
+  return !absolute_path(path).starts_with(folder);
 }
 
 int64_t files_outside(const Source& source) {

@@ -189,6 +189,11 @@ class CachedSource final : public SourceAround {
     }
   }
 
+  void pieces(int64_t index, const std::vector<bool>& wanted,
+              std::vector<FilePiece>& out) const override {
+    if (!cache_->has(index)) inner()->pieces(index, wanted, out);
+  }
+
  private:
   std::shared_ptr<RecordCache> cache_;  // shared: with other loaders
 };

@@ -38,6 +38,10 @@ class RecordCache {
 
   // Points out.fields to the kept values, which stay as long as the cache. False: it is not kept.
   bool find(int64_t record, RecordData& out) const;
+  // The same, without counting it.
+  bool has(int64_t record) const {
+    return places_[static_cast<size_t>(record)].load(std::memory_order_acquire) != nullptr;
+  }
   // Keeps a copy of the wanted values, where there is room.
   void keep(int64_t record, const RecordData& data);
   Counts counts() const;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "headrace/sources/schema.h"
+#include "headrace/storage/storage.h"
 
 namespace headrace {
 
@@ -20,6 +21,7 @@ namespace headrace {
 enum class ReadStyle : uint8_t {
   kMemory,  // a pointer or a few bytes: read where the record is processed
   kFiles,   // may wait for a device: read ahead by several threads
+  kLater,   // lies in a storage that answers later: pieces() are asked for, many at once
   kPython,  // runs in Python: read ahead by its one thread, many records a call
 };
 
@@ -36,6 +38,14 @@ class Source {
   // in `owned` keep their capacity.
   virtual void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
                     std::span<RecordData> out) const = 0;
+
+  // Adds the pieces of files that read() will want for a record, those of a storage that answers
+  // later alone (add_piece): they are staged when it is called (staged_reads.h). To be cheap, and
+  // to read nothing. Pieces that are not named are read one at a time, while the record waits.
+  virtual void pieces(int64_t index, const std::vector<bool>& wanted,
+                      std::vector<FilePiece>& out) const {
+    (void)index, (void)wanted, (void)out;
+  }
 
   // What names the record for a person: a path, a member. Also the `key` field.
   virtual std::string key(int64_t index) const = 0;

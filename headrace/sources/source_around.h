@@ -22,6 +22,10 @@ class SourceAround : public Source {
             std::span<RecordData> out) const override {
     inner_->read(indices, wanted, out);
   }
+  void pieces(int64_t index, const std::vector<bool>& wanted,
+              std::vector<FilePiece>& out) const override {
+    inner_->pieces(index, wanted, out);
+  }
   std::string key(int64_t index) const override { return inner_->key(index); }
   Where where(int64_t index) const override { return inner_->where(index); }
   std::string root() const override { return inner_->root(); }

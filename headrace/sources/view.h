@@ -43,6 +43,11 @@ class View : public Source {
     }
   }
 
+  void pieces(int64_t index, const std::vector<bool>& wanted,
+              std::vector<FilePiece>& out) const final {
+    base_->pieces(viewed(index), wanted, out);
+  }
+
   std::vector<int64_t> integer_column(std::string_view field) const final {
     const std::vector<int64_t> all = base_->integer_column(field);
     if (all.empty()) return {};

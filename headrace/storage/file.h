@@ -1,101 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
-// Local files, read by position.
-//
-// Interrupted and short reads never show. Errors that may pass (EIO, ESTALE, a network that is
-// away) are tried again after a pause, kRetries times, then become a storage error that names file
-// and offset. Anything but a regular file is refused, and opening one cannot hang.
+// Files, wherever they lie: each function asks the storage that the path names (storage.h).
 // All const members may be called from any thread.
 #pragma once
 
-#include <sys/stat.h>
-#include <sys/types.h>
-#include <sys/uio.h>
-
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "headrace/base/buffer.h"
 #include "headrace/base/error.h"
+#include "headrace/storage/storage.h"
+#include "headrace/storage/storage_errors.h"
 
 namespace headrace {
 
-// The system calls that reading makes, so that tests can make them fail. Each returns what the call
-// returns and sets errno. Implementations are called from any thread.
-class FileCalls {
- public:
-  virtual ~FileCalls() = default;
-  virtual int open(const char* path, int flags) const;
-  virtual int stat(int descriptor, struct stat* out) const;
-  virtual ssize_t read(int descriptor, void* out, size_t count, int64_t offset) const;
-  virtual ssize_t read(int descriptor, std::span<const iovec> parts, int64_t offset) const;
-  virtual void close(int descriptor) const;
-  virtual void pause(int milliseconds) const;
-  static const FileCalls& system();
-};
-
-struct FileIdentity {
-  uint64_t device = 0, inode = 0, size = 0;
-  int64_t modified_ns = 0;
-  bool operator==(const FileIdentity&) const = default;
-};
-Result<FileIdentity> identity_of(const std::string& path);
-
 class File {
  public:
-  static constexpr int kRetries = 3;
-  static constexpr int kFirstPauseMs = 50;  // then four times as long each time
+  static constexpr int kRetries = kReadRetries;
 
-  static Result<File> open(const std::string& path, const FileCalls& calls = FileCalls::system());
-  File(File&& other) noexcept;
-  File& operator=(File&& other) noexcept;
-  ~File();
+  // `known`: what it must be, else HR0208.
+  static Result<File> open(const std::string& path, const FileIdentity* known = nullptr);
 
   const std::string& path() const { return path_; }
   uint64_t size() const { return size_; }  // when it was opened
+  // The piece, for whoever asks for many at once; known only of a storage that answers later.
+  FilePiece piece(uint64_t offset, uint64_t bytes) const {
+    return {path_, offset, bytes, open_->known()};
+  }
+  bool answers_later() const { return open_->known().has_value(); }
   // Fills all of `out`. A file that ends before that is a data error.
-  Result<void> read(uint64_t offset, std::span<uint8_t> out) const;
-  // The same into several places, one behind the other in the file: with one call where possible.
-  Result<void> read(uint64_t offset, std::span<const std::span<uint8_t>> parts) const;
-  // Asks the system to have these bytes at hand soon; it may do nothing.
-  void will_read(uint64_t offset, uint64_t bytes) const;
+  Result<void> read(uint64_t offset, std::span<uint8_t> out) const {
+    return open_->read(offset, out);
+  }
+  // The same into several places, one after the other in the file: with one call where possible.
+  Result<void> read(uint64_t offset, std::span<const std::span<uint8_t>> parts) const {
+    return open_->read(offset, parts);
+  }
+  // Asks for these bytes to be at hand soon; it may do nothing.
+  void will_read(uint64_t offset, uint64_t bytes) const { open_->will_read(offset, bytes); }
   // What tells this file from one that replaces or changes it.
-  Result<FileIdentity> identity() const;
+  Result<FileIdentity> identity() const { return open_->identity(); }
 
  private:
-  File(std::string path, int descriptor, uint64_t size, const FileCalls& calls)
-      : path_(std::move(path)), descriptor_(descriptor), size_(size), calls_(&calls) {}
+  File(std::string path, std::unique_ptr<OpenFile> open)
+      : path_(std::move(path)), open_(std::move(open)), size_(open_->size()) {}
 
   std::string path_;
-  int descriptor_ = -1;
+  std::unique_ptr<OpenFile> open_;
   uint64_t size_ = 0;
-  const FileCalls* calls_;
-};
-
-struct ReadLimits {
-  uint64_t max_bytes = uint64_t{2} << 30;  // of one file
 };
 
 // The whole file. `out` keeps its memory where that suffices; its contents mean nothing on an
 // error.
-Result<void> read_file(const std::string& path, Buffer& out, const ReadLimits& limits = {},
-                       const FileCalls& calls = FileCalls::system());
+Result<void> read_file(const std::string& path, Buffer& out, const ReadLimits& limits = {});
 
 // The first bytes: as many as `out` takes or the file has. Returns how many.
-Result<size_t> read_prefix(const std::string& path, std::span<uint8_t> out,
-                           const FileCalls& calls = FileCalls::system());
+Result<size_t> read_prefix(const std::string& path, std::span<uint8_t> out);
 
 // Whether it is a file that begins with these bytes, which are 16 at most.
 bool file_begins_with(const std::string& path, std::string_view bytes);
 
+Result<FileIdentity> identity_of(const std::string& path);
 // What a path leads to, links followed. False, too, where it cannot be looked at.
 bool is_folder(const std::string& path);
 bool is_file(const std::string& path);  // a regular one
-
-// The storage error of a failed call on a path: HR0201 nothing there, HR0202 not allowed, ...
-// `doing` is a verb: "open", "list".
-Error storage_error(int error_number, std::string_view doing, const std::string& path,
-                    int64_t offset = -1);
+bool is_there(const std::string& path);
+// PathStatus's; 0 where the path cannot be looked at.
+int64_t status_changed_ns(const std::string& path);
 
 }  // namespace headrace

@@ -6,12 +6,6 @@
 namespace headrace {
 namespace {
 
-const ErrorCode kChanged{
-    "HR0208", ErrorKind::kData, "file changed while it was open",
-    "A file of the dataset is no longer the one that was opened: its size, its time of "
-    "modification or its place on the disk differ, so what is known of its records is no longer "
-    "true. Let whatever writes it finish, then open the source again."};
-
 constexpr int64_t kClosing = std::numeric_limits<int64_t>::min() / 2;
 
 }  // namespace
@@ -40,6 +34,7 @@ FileSet::FileSet(std::vector<std::string> paths, size_t most_open)
     Result<FileIdentity> identity = identity_of(path);
     if (!identity) throw Exception(std::move(identity.error()));
     identities_.push_back(*identity);
+    answers_later_ |= headrace::answers_later(path);
   }
 }
 
@@ -92,17 +87,8 @@ Result<void> FileSet::open(size_t file) const {
   Slot& slot = slots_[file];
   MutexLock lock(mutex_);
   if (slot.file.load()) return {};
-  Result<File> opened = File::open(paths_[file]);
+  Result<File> opened = File::open(paths_[file], &identities_[file]);
   if (!opened) return std::move(opened.error());
-  Result<FileIdentity> identity = opened->identity();
-  if (!identity) return std::move(identity.error());
-  if (*identity != identities_[file]) {
-    return Error{.code = &kChanged,
-                 .what = "it is not the file that was opened (" + std::to_string(identity->size) +
-                         " bytes now, " + std::to_string(identities_[file].size) + " then)",
-                 .where = {.file = paths_[file]},
-                 .hint = "let whatever writes it finish, then open the source again"};
-  }
   if (open_ >= most_open_) close_one();
   slot.last_used = ++clock_;
   slot.file = new File(std::move(*opened));

@@ -43,6 +43,11 @@ class FileSet {
   const CopiesInUse* copies() const { return copies_.get(); }  // null where there are none
   const FileIdentity& identity(size_t file) const { return identities_[file]; }
   uint64_t total_bytes() const;
+  // Whether any of them does (storage.h).
+  bool answers_later() const { return answers_later_; }
+  FilePiece piece(size_t file, uint64_t offset, uint64_t bytes) const {
+    return {paths_[file], offset, bytes, identities_[file]};
+  }
 
   Result<void> read(size_t file, uint64_t offset, std::span<uint8_t> out) const;
   // Into several places, one behind the other in the file.
@@ -67,6 +72,7 @@ class FileSet {
   std::vector<FileIdentity> identities_;
   std::shared_ptr<const CopiesInUse> copies_;
   size_t most_open_;
+  bool answers_later_ = false;
   std::unique_ptr<Slot[]> slots_;
   mutable std::atomic<uint64_t> clock_{0};
   mutable Mutex mutex_;

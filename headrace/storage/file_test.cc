@@ -10,6 +10,7 @@
 #include <functional>
 #include <vector>
 
+#include "headrace/storage/local_files.h"
 #include "headrace/storage/temporary_folder.h"
 
 namespace headrace {
@@ -94,7 +95,7 @@ TEST_F(ReadFile, ShortReadsAndInterruptsDoNotShow) {
   calls.most = 7;
   calls.read_errors = 100, calls.read_error = EINTR, calls.fail_from = 70;
   calls.open_errors = 5, calls.open_error = EINTR;
-  ASSERT_TRUE(read_file(path, buffer, {}, calls));
+  ASSERT_TRUE(LocalFiles(calls).read_file(path, buffer));
   EXPECT_EQ(text(), pattern(1000));
   EXPECT_TRUE(calls.pauses.empty());
   EXPECT_EQ(calls.open_files, 0);
@@ -106,7 +107,7 @@ TEST_F(ReadFile, ErrorsThatMayPassAreTriedAgainWithGrowingPauses) {
     calls.pauses.clear();
     calls.most = 300, calls.fail_from = 600;
     calls.read_errors = 3, calls.read_error = error;
-    ASSERT_TRUE(read_file(path, buffer, {}, calls)) << error;
+    ASSERT_TRUE(LocalFiles(calls).read_file(path, buffer)) << error;
     EXPECT_EQ(text(), pattern(1000));
     EXPECT_EQ(calls.pauses, (std::vector<int>{50, 200, 800}));
     EXPECT_EQ(calls.open_files, 0);
@@ -117,7 +118,7 @@ TEST_F(ReadFile, AnErrorThatStaysNamesFileAndOffset) {
   const std::string path = folder.write("a", pattern(1000));
   calls.most = 300, calls.fail_from = 600;
   calls.read_errors = 1 << 20, calls.read_error = EIO;
-  const Result<void> result = read_file(path, buffer, {}, calls);
+  const Result<void> result = LocalFiles(calls).read_file(path, buffer);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code->id, "HR0204");
   EXPECT_EQ(result.error().code->kind, ErrorKind::kStorage);
@@ -133,7 +134,7 @@ TEST_F(ReadFile, AStaleHandleIsOpenedAnew) {
   calls.read_errors = 1, calls.read_error = ESTALE;
   int opened_during_read = 0;
   calls.before_read = [&] { opened_during_read = std::max(opened_during_read, calls.open_files); };
-  ASSERT_TRUE(read_file(path, buffer, {}, calls));
+  ASSERT_TRUE(LocalFiles(calls).read_file(path, buffer));
   EXPECT_EQ(opened_during_read, 2);
   EXPECT_EQ(text(), pattern(1000));
 }
@@ -141,7 +142,7 @@ TEST_F(ReadFile, AStaleHandleIsOpenedAnew) {
 TEST_F(ReadFile, AFileThatShrinksIsADataErrorWithBothSizes) {
   const std::string path = folder.write("a", pattern(1000));
   calls.before_read = [&] { ASSERT_EQ(::truncate(path.c_str(), 400), 0); };
-  const Result<void> result = read_file(path, buffer, {}, calls);
+  const Result<void> result = LocalFiles(calls).read_file(path, buffer);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code->id, "HR0205");
   EXPECT_EQ(result.error().code->kind, ErrorKind::kData);
@@ -166,14 +167,14 @@ TEST_F(ReadFile, ANameWithANulIsNotCutShort) {
 
 TEST_F(ReadFile, WhatMayNotBeReadSaysSo) {
   calls.open_errors = 1, calls.open_error = EACCES;
-  const Result<void> result = read_file(folder.write("a", "x"), buffer, {}, calls);
+  const Result<void> result = LocalFiles(calls).read_file(folder.write("a", "x"), buffer);
   EXPECT_EQ(result.error().code->id, "HR0202");
   EXPECT_NE(result.error().hint.find("chmod"), std::string::npos);
 }
 
 TEST_F(ReadFile, TooManyOpenFilesIsItsOwnMessage) {
   calls.open_errors = 1 << 20, calls.open_error = EMFILE;
-  EXPECT_EQ(read_file(folder.write("a", "x"), buffer, {}, calls).error().code->id, "HR0207");
+  EXPECT_EQ(LocalFiles(calls).read_file(folder.write("a", "x"), buffer).error().code->id, "HR0207");
   EXPECT_EQ(calls.pauses.size(), 3u);
 }
 
@@ -189,7 +190,7 @@ TEST_F(ReadFile, OnlyRegularFilesAreRead) {
 TEST_F(ReadFile, AFileAboveTheCapIsRefusedUnread) {
   const std::string path = folder.write("a", "x");
   ASSERT_EQ(::truncate(path.c_str(), off_t{3} << 30), 0);  // sparse
-  const Result<void> result = read_file(path, buffer, {}, calls);
+  const Result<void> result = LocalFiles(calls).read_file(path, buffer);
   EXPECT_EQ(result.error().code->id, "HR0206");
   EXPECT_EQ(result.error().code->kind, ErrorKind::kResource);
   EXPECT_EQ(calls.reads, 0);
@@ -201,8 +202,8 @@ TEST_F(ReadFile, AFileAboveTheCapIsRefusedUnread) {
 TEST_F(ReadFile, AfterAFailureTheNextReadWorks) {
   const std::string path = folder.write("a", pattern(1000));
   calls.read_errors = 4, calls.read_error = EIO;
-  EXPECT_FALSE(read_file(path, buffer, {}, calls));
-  EXPECT_TRUE(read_file(path, buffer, {}, calls));
+  EXPECT_FALSE(LocalFiles(calls).read_file(path, buffer));
+  EXPECT_TRUE(LocalFiles(calls).read_file(path, buffer));
   EXPECT_EQ(text(), pattern(1000));
 }
 

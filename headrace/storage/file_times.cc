@@ -28,9 +28,7 @@ int64_t changed_ns(const struct stat& status) {
                               static_cast<uint64_t>(status.st_mtim.tv_nsec));
 }
 
-int64_t status_changed_ns(const std::string& path) {
-  struct stat status{};
-  if (::stat(path.c_str(), &status) != 0) return 0;
+int64_t status_changed_ns(const struct stat& status) {
   return static_cast<int64_t>(static_cast<uint64_t>(status.st_ctim.tv_sec) * kSecondNs +
                               static_cast<uint64_t>(status.st_ctim.tv_nsec));
 }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 struct stat;
 
@@ -13,9 +12,8 @@ namespace headrace {
 int64_t now_ns();
 // When the content changed last; wraps for times that 64 bits cannot hold.
 int64_t changed_ns(const struct stat& status);
-// When anything about the file changed last, which nobody can set: a file that was written in
-// place, and given its old time again, shows by it. 0 where the path cannot be looked at.
-int64_t status_changed_ns(const std::string& path);
+// When anything about the file changed last.
+int64_t status_changed_ns(const struct stat& status);
 
 // Whether what was seen of a file or folder that changed then may not be kept, as it was looked at
 // too soon after; see Note [What changed just now].

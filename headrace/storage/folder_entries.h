@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What lies in a folder: all of it, or an error.
-//
-// Reading a folder can break off in the middle (a disk or a network file system that fails). A list
-// that ends there looks like any other, and a dataset would miss records in silence.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "headrace/base/error.h"
+#include "headrace/storage/storage.h"
 
 namespace headrace {
 

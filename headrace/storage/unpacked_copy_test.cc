@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "headrace/storage/file_times.h"
+#include "headrace/storage/file.h"
 #include "headrace/storage/temporary_folder.h"
 
 namespace headrace {

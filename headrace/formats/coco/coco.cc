@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // COCO annotations: one JSON file that lists pictures, their boxes, outlines, keypoints, captions.
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "headrace/base/registry.h"
+#include "headrace/base/text.h"
 #include "headrace/formats/coco/coco_source.h"
 #include "headrace/formats/coco/coco_values.h"
 #include "headrace/formats/format.h"
 #include "headrace/sources/named_files.h"
 #include "headrace/sources/wording.h"
+#include "headrace/storage/file.h"
+#include "headrace/storage/paths.h"
 
 namespace headrace {
 namespace {
-
-namespace fs = std::filesystem;
 
 const ErrorCode kCocoLacks{
     "HR0436", ErrorKind::kConfig, "not there for these COCO annotations",
@@ -42,25 +42,26 @@ void convert_boxes(std::vector<float>& boxes, std::string_view form) {
   }
 }
 
-std::string with_slash(const fs::path& folder) {
-  std::string out = folder.lexically_normal().string();
+std::string with_slash(const std::string& folder) {
+  std::string out = normal_path(folder);
   if (out.empty() || out == ".") return {};
   if (!out.ends_with('/')) out += '/';
   return out;
 }
 
 // The names of annotation files end in that of their pictures' folder: instances_train2017.json.
-std::vector<fs::path> likely_folders(const std::string& path) {
-  const fs::path file(path), here = file.parent_path();
-  const std::string stem = file.stem().string();
+std::vector<std::string> likely_folders(const std::string& path) {
+  const std::string here = parent_path(path), stem(stem_of(path));
   const size_t mark = stem.rfind('_');
   const std::string split = mark == std::string::npos ? stem : stem.substr(mark + 1);
-  std::vector<fs::path> out{here, here / "images"};
+  std::vector<std::string> out{here, joined(here, "images")};
   if (!split.empty()) {
-    out.insert(out.end(), {here / split, here / "images" / split, here / ".." / split,
-                           here / ".." / "images" / split});
+    for (const std::string& below :
+         {split, "images/" + split, "../" + split, "../images/" + split}) {
+      out.push_back(joined(here, below));
+    }
   }
-  out.insert(out.end(), {here / ".." / "images", here / ".."});
+  out.insert(out.end(), {joined(here, "../images"), joined(here, "..")});
   return out;
 }
 
@@ -68,12 +69,10 @@ std::vector<fs::path> likely_folders(const std::string& path) {
 std::string find_folder(const std::string& path, const NameList& names) {
   constexpr int64_t kTried = 16;
   std::vector<std::string> tried;
-  for (const fs::path& folder : likely_folders(path)) {
+  for (const std::string& folder : likely_folders(path)) {
     const std::string prefix = with_slash(folder);
     for (int64_t i = 0; i < std::min(kTried, names.size()); ++i) {
-      std::error_code ignored;
-      if (names[i].starts_with('/') ||
-          fs::is_regular_file(prefix + std::string(names[i]), ignored)) {
+      if (names[i].starts_with('/') || is_file(prefix + std::string(names[i]))) {
         return prefix;
       }
     }
@@ -85,8 +84,7 @@ std::string find_folder(const std::string& path, const NameList& names) {
 }
 
 std::string folder_argument(const std::string& folder) {
-  std::error_code ignored;
-  if (!fs::is_directory(folder, ignored)) {
+  if (!is_folder(folder)) {
     raise(kCocoLacks, "images=\"" + folder + "\" is no folder", "give the folder of the pictures");
   }
   return with_slash(folder);
@@ -114,8 +112,7 @@ int64_t keypoints_of(const CocoAnnotations& data, const File& file) {
 }
 
 SourcePtr open_coco(const std::string& path, const Arguments& arguments, const Progress& progress) {
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored)) {
+  if (is_folder(path)) {
     raise(kCocoLacks, "\"" + path + "\" is a folder",
           "name the file: \"" + with_slash(path) + "annotations/instances_train2017.json\"");
   }

@@ -79,7 +79,13 @@ class CocoSource final : public Source {
 
   int64_t size() const override { return static_cast<int64_t>(data_.images.size()); }
   const Schema& schema() const override { return schema_; }
-  ReadStyle read_style() const override { return ReadStyle::kFiles; }
+  ReadStyle read_style() const override {
+    return answers_later(folder_) ? ReadStyle::kLater : ReadStyle::kFiles;
+  }
+  void pieces(int64_t index, const std::vector<bool>& wanted,
+              std::vector<FilePiece>& out) const override {
+    if (wanted[0]) add_piece({.path = key(index)}, out);  // values of annotations are read alone
+  }
   uint64_t fingerprint() const override { return fingerprint_; }
   std::string root() const override { return folder_.empty() ? "." : folder_; }
 

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A folder of pictures: one folder a class, or all in one. Records and their order are those of
 // torchvision's ImageFolder: class by class, in each the folders sorted by path, in each the names.
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -277,9 +274,9 @@ SourcePtr open_folder(const std::string& path, const Arguments& arguments,
                       const Progress& progress) {
   std::string root = path;
   while (root.size() > 1 && root.ends_with('/')) root.pop_back();
-  struct stat status{};
-  if (::stat(root.c_str(), &status) != 0) throw Exception(storage_error(errno, "open", root));
-  if (!S_ISDIR(status.st_mode)) {
+  const Result<PathStatus> there = storage_of(root).look_at(root);
+  if (!there) throw Exception(there.error());
+  if (there->kind != PathKind::kFolder) {
     raise(kNotAFolder, root + " is a file", "leave format= out to open it by its content");
   }
   std::optional<ClassList> given = classes_argument(arguments);

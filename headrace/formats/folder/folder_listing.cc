@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/formats/folder/folder_listing.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -19,7 +13,6 @@
 #include "headrace/codecs/codec.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/storage/file.h"
-#include "headrace/storage/file_times.h"
 
 namespace headrace {
 namespace {
@@ -50,35 +43,12 @@ const std::vector<std::string_view>& picture_suffixes() {
   return suffixes;
 }
 
-struct CloseFolder {
-  void operator()(DIR* folder) const { ::closedir(folder); }
-};
-using OpenFolder = std::unique_ptr<DIR, CloseFolder>;
-
-[[noreturn]] void cannot_list(int error_number, const std::string& path) {
-  throw Exception(storage_error(error_number, "list", path));
-}
-
-OpenFolder open_folder(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) cannot_list(errno, path);
-  OpenFolder folder(::fdopendir(descriptor));
-  if (!folder) {
-    const int error_number = errno;
-    ::close(descriptor);
-    cannot_list(error_number, path);
-  }
-  return folder;
-}
-
 class Lister {
  public:
   Lister(const std::string& root, const Progress& progress) : root_(root), progress_(progress) {}
 
   FolderListing list(const std::function<void(const FolderListing&)>& seen_root) {
-    struct stat status{};
-    if (::stat(root_.c_str(), &status) != 0) cannot_list(errno, root_);
-    add_folder("", -1, status);
+    add_folder("", -1, status_of(root_));
     for (int64_t folder = 0; folder < listing_.paths.size(); ++folder) {
       list_one(folder);
       if (folder == 0 && seen_root) seen_root(listing_);
@@ -88,32 +58,36 @@ class Lister {
   }
 
  private:
-  enum class Entry { kFolder, kFile, kNeither };
   struct Origin {  // of a folder
     int64_t parent;
-    dev_t device;
-    ino_t inode;
+    uint64_t device, inode;
   };
 
-  void add_folder(std::string_view path, int64_t parent, const struct stat& status) {
+  static FileIdentity status_of(const std::string& path) {
+    Result<FileIdentity> identity = identity_of(path);
+    if (!identity) throw Exception(std::move(identity.error()));
+    return *identity;
+  }
+
+  void add_folder(std::string_view path, int64_t parent, const FileIdentity& folder) {
     if (listing_.paths.size() == kMaxFolders) {
       raise(kTooManyFolders, "more than " + std::to_string(kMaxFolders) + " folders in " + root_,
             "look for links that contain each other");
     }
-    if (++times_listed_[{status.st_dev, status.st_ino}] > kMostPaths) {
+    if (++times_listed_[{folder.device, folder.inode}] > kMostPaths) {
       raise(kTooManyFolders,
             joined(root_, path) + " is a folder that more than " + std::to_string(kMostPaths) +
                 " paths lead to",
             "look for links to folders that multiply");
     }
     listing_.paths.add(path);
-    listing_.folders.push_back({.inode = status.st_ino});
-    origins_.push_back({parent, status.st_dev, status.st_ino});
+    listing_.folders.push_back({.inode = folder.inode});
+    origins_.push_back({parent, folder.device, folder.inode});
   }
 
-  bool lies_in(int64_t folder, const struct stat& status) const {
+  bool lies_in(int64_t folder, const FileIdentity& inner) const {
     for (; folder >= 0; folder = origins_[folder].parent) {
-      if (origins_[folder].inode == status.st_ino && origins_[folder].device == status.st_dev) {
+      if (origins_[folder].inode == inner.inode && origins_[folder].device == inner.device) {
         return true;
       }
     }
@@ -123,67 +97,34 @@ class Lister {
   void list_one(int64_t number) {
     relative_ = listing_.paths[number];
     path_ = joined(root_, relative_);
-    const OpenFolder folder = open_folder(path_);
-    struct stat status{};
-    if (::fstat(::dirfd(folder.get()), &status) != 0) cannot_list(errno, path_);
-    ListedFolder& listed = listing_.folders[number];
-    // The time before the entries are read: a change while they are read shows later.
-    listed.changed_ns = changed_ns(status);
-    listed.first = listing_.names.size();
     files_.clear();
     folders_.clear();
-    read_entries(folder.get());
+    Result<PathStatus> status =
+        storage_of(path_).list(path_, [&](std::string_view name, PathKind kind) {
+          take(name, kind);
+          return true;
+        });
+    if (!status) throw Exception(std::move(status.error()));
+    ListedFolder& listed = listing_.folders[number];
+    listed.changed_ns = status->identity.modified_ns;
+    listed.first = listing_.names.size();
     sorted(files_, [&](std::string_view name) { listing_.names.add(name); });
     listing_.folders[number].count = files_.size();
-    sorted(folders_, [&](std::string_view name) { visit(::dirfd(folder.get()), name, number); });
+    sorted(folders_, [&](std::string_view name) { visit(name, number); });
   }
 
-  void read_entries(DIR* folder) {
-    for (;;) {
-      errno = 0;
-      const dirent* entry = ::readdir(folder);
-      if (!entry) {
-        if (errno != 0) cannot_list(errno, path_);
-        return;
-      }
-      const std::string_view name = entry->d_name;
-      if (name.starts_with('.')) continue;
-      if (++seen_ % 4096 == 0 && progress_) progress_(seen_, -1);
-      switch (kind_of(folder, *entry)) {
-        case Entry::kFolder:
-          folders_.add(name);
-          break;
-        case Entry::kFile:
-          if (has_picture_suffix(name) || is_picture_inside(name)) {
-            files_.add(name);
-          } else {
-            ++listing_.others;
-          }
-          break;
-        case Entry::kNeither:
-          ++listing_.others;
-      }
-    }
-  }
-
-  // From the entry alone where the file system says; links and silent file systems need a stat.
-  static Entry kind_of(DIR* folder, const dirent& entry) {
-    switch (entry.d_type) {
-      case DT_DIR:
-        return Entry::kFolder;
-      case DT_REG:
-        return Entry::kFile;
-      case DT_LNK:
-      case DT_UNKNOWN:
-        break;
-      default:
-        return Entry::kNeither;
-    }
-    struct stat status{};
+  void take(std::string_view name, PathKind kind) {
+    if (name.starts_with('.')) return;
+    if (++seen_ % 4096 == 0 && progress_) progress_(seen_, -1);
     // A link to nowhere counts as a file: if its name is a picture's, reading the record says so.
-    if (::fstatat(::dirfd(folder), entry.d_name, &status, 0) != 0) return Entry::kFile;
-    if (S_ISDIR(status.st_mode)) return Entry::kFolder;
-    return S_ISREG(status.st_mode) ? Entry::kFile : Entry::kNeither;
+    const bool file = kind == PathKind::kFile || kind == PathKind::kNothing;
+    if (kind == PathKind::kFolder) {
+      folders_.add(name);
+    } else if (file && (has_picture_suffix(name) || is_picture_inside(name))) {
+      files_.add(name);
+    } else {
+      ++listing_.others;
+    }
   }
 
   bool is_picture_inside(std::string_view name) {
@@ -195,13 +136,10 @@ class Lister {
     return false;
   }
 
-  void visit(int parent_descriptor, std::string_view name, int64_t parent) {
-    struct stat status{};
-    const std::string text(name);
-    if (::fstatat(parent_descriptor, text.c_str(), &status, 0) != 0) {
-      cannot_list(errno, joined(path_, name));
-    }
-    if (!lies_in(parent, status)) add_folder(joined(relative_, name), parent, status);
+  void visit(std::string_view name, int64_t parent) {
+    const std::string path = joined(relative_, name);
+    const FileIdentity folder = status_of(joined(root_, path));
+    if (!lies_in(parent, folder)) add_folder(path, parent, folder);
   }
 
   template <class Use>
@@ -217,7 +155,7 @@ class Lister {
   const Progress& progress_;
   FolderListing listing_;
   std::vector<Origin> origins_;  // by folder
-  std::map<std::pair<dev_t, ino_t>, int> times_listed_;
+  std::map<std::pair<uint64_t, uint64_t>, int> times_listed_;
   int64_t seen_ = 0;
   // Of the folder at hand:
   std::string relative_, path_;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/formats/folder/listing_cache.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -61,7 +59,7 @@ bool is_name(std::string_view name) {
          name.find('/') == std::string_view::npos && name.find('\0') == std::string_view::npos;
 }
 
-bool is_relative_path(std::string_view path) {
+bool is_listed_path(std::string_view path) {
   if (path.size() >= kLongestListedPath) return false;
   for (;;) {
     const size_t slash = path.find('/');
@@ -74,7 +72,7 @@ bool is_relative_path(std::string_view path) {
 bool is_plausible(const FolderListing& listing) {
   if (listing.folders.empty() || !listing.paths[0].empty()) return false;
   for (int64_t i = 1; i < listing.paths.size(); ++i) {
-    if (!is_relative_path(listing.paths[i])) return false;
+    if (!is_listed_path(listing.paths[i])) return false;
   }
   for (const ListedFolder& folder : listing.folders) {
     for (int64_t i = folder.first; i < folder.first + folder.count; ++i) {
@@ -154,10 +152,11 @@ std::optional<FolderListing> listing_from_bytes(std::span<const uint8_t> bytes,
 
 bool is_current(const FolderListing& listing, const std::string& root) {
   for (int64_t i = 0; i < listing.paths.size(); ++i) {
-    struct stat status{};
-    if (::stat(joined(root, listing.paths[i]).c_str(), &status) != 0) return false;
-    if (!S_ISDIR(status.st_mode) || status.st_ino != listing.folders[i].inode ||
-        changed_ns(status) != listing.folders[i].changed_ns) {
+    const std::string path = joined(root, listing.paths[i]);
+    const Result<PathStatus> status = storage_of(path).look_at(path);
+    if (!status || status->kind != PathKind::kFolder ||
+        status->identity.inode != listing.folders[i].inode ||
+        status->identity.modified_ns != listing.folders[i].changed_ns) {
       return false;
     }
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -46,7 +45,16 @@ class ManifestSource final : public Source {
   int64_t size() const override { return size_; }
   const Schema& schema() const override { return schema_; }
   ReadStyle read_style() const override {
-    return has_files_ ? ReadStyle::kFiles : ReadStyle::kMemory;
+    if (!has_files_) return ReadStyle::kMemory;
+    return answers_later(folder_) ? ReadStyle::kLater : ReadStyle::kFiles;
+  }
+  void pieces(int64_t index, const std::vector<bool>& wanted,
+              std::vector<FilePiece>& out) const override {
+    for (size_t f = 0; f < fields_.size(); ++f) {
+      if (wanted[f] && fields_[f].form == Form::kFile) {
+        add_piece({.path = path_of(fields_[f], index)}, out);
+      }
+    }
   }
   uint64_t fingerprint() const override { return fingerprint_; }
   std::string root() const override { return !has_files_ ? "" : folder_.empty() ? "." : folder_; }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <filesystem>
 
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
@@ -20,6 +19,7 @@
 #include "headrace/sources/labeled_files.h"
 #include "headrace/sources/wording.h"
 #include "headrace/storage/file.h"
+#include "headrace/storage/paths.h"
 
 namespace headrace {
 namespace {
@@ -239,7 +239,7 @@ void look_at_samples(const FileSet& files, const ContainerIndex& index, MdsColum
 
 SourcePtr open_mds(const std::string& path, const Arguments& arguments, const Progress& progress) {
   std::string root = path;
-  if (is_file(root)) root = std::filesystem::path(root).parent_path().string();
+  if (is_file(root)) root = parent_path(root);
   if (root.empty()) root = ".";
   const std::string index_path = joined(root, "index.json");
   if (!is_file(index_path)) {

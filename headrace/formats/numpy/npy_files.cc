@@ -100,7 +100,13 @@ class NpyFilesSource final : public Source {
 
   int64_t size() const override { return folder_.paths.size(); }
   const Schema& schema() const override { return schema_; }
-  ReadStyle read_style() const override { return ReadStyle::kFiles; }
+  ReadStyle read_style() const override {
+    return answers_later(path_) ? ReadStyle::kLater : ReadStyle::kFiles;
+  }
+  void pieces(int64_t index, const std::vector<bool>& wanted,
+              std::vector<FilePiece>& out) const override {
+    if (wanted[0]) add_piece({.path = key(index)}, out);
+  }
   std::string key(int64_t index) const override { return std::string(folder_.paths[index]); }
   std::string root() const override { return path_ + "/"; }
   std::vector<std::string> classes() const override { return folder_.classes.names(); }

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which format opens a path.
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <filesystem>
 
 #include "headrace/base/registry.h"
+#include "headrace/base/text.h"
 #include "headrace/formats/folder/folder_listing.h"
 #include "headrace/formats/format.h"
 #include "headrace/formats/shards/shard_files.h"
@@ -15,6 +12,7 @@
 #include "headrace/sources/source.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/folder_entries.h"
+#include "headrace/storage/paths.h"
 
 namespace headrace {
 namespace {
@@ -32,36 +30,35 @@ const ErrorCode kNothingThere{"HR0402", ErrorKind::kStorage, "no such file or fo
 
 // The last part of the path that exists, and a neighbour whose name is near.
 [[noreturn]] void nothing_there(const std::string& path) {
-  if (path.find("://") != std::string::npos) {
-    raise(kNothingThere, "\"" + path + "\" is an address, and only local paths can be opened",
+  if (const std::string_view scheme = scheme_of(path);
+      !scheme.empty() && !Registry<StorageRecord>::find(scheme)) {
+    raise(kNothingThere,
+          "\"" + path + "\" is an address, and " + std::string(scheme) + ":// is no storage",
           "download it, or mount it as a folder");
   }
   if (path.starts_with('~')) {
     raise(kNothingThere, "nothing at \"" + path + "\"",
           "only a shell expands ~: give the whole path, or use os.path.expanduser");
   }
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  fs::path missing = fs::path(path).lexically_normal();
-  if (!missing.has_filename()) missing = missing.parent_path();
-  fs::path parent = missing.parent_path();
-  while (!parent.empty() && parent != parent.root_path() && !fs::exists(parent, ignored)) {
+  std::string missing = normal_path(path);
+  while (missing.size() > 1 && missing.ends_with('/')) missing.pop_back();
+  std::string parent = parent_path(missing);
+  while (!parent.empty() && parent != parent_path(parent) && !is_there(parent)) {
     missing = parent;
-    parent = parent.parent_path();
+    parent = parent_path(parent);
   }
-  const fs::path place = parent.empty() ? fs::path(".") : parent;
   std::vector<std::string> neighbours;
-  if (auto entries = folder_entries(place.string(), 1000)) {  // else a hint less
+  if (auto entries = folder_entries(parent.empty() ? "." : parent, 1000)) {  // else a hint less
     for (FolderEntry& entry : *entries) neighbours.push_back(std::move(entry.name));
   }
   const std::vector<std::string_view> names(neighbours.begin(), neighbours.end());
-  const std::string_view near = nearest_name(missing.filename().string(), names);
+  const std::string name(last_name(missing));
+  const std::string_view near = nearest_name(name, names);
   std::string what = "nothing at \"" + path + "\"";
-  if (fs::path(path).is_relative()) what += " (from " + fs::current_path(ignored).string() + ")";
+  if (is_relative_path(path)) what += " (from " + current_folder() + ")";
   raise(kNothingThere, what,
-        near.empty() ? "there is no " + missing.filename().string() + " in " +
-                           (parent.empty() ? fs::current_path(ignored) : parent).string()
-                     : "did you mean \"" + (parent / std::string(near)).string() + "\"?");
+        near.empty() ? "there is no " + name + " in " + (parent.empty() ? current_folder() : parent)
+                     : "did you mean \"" + joined(parent, near) + "\"?");
 }
 
 const FormatRecord& named_format(const std::string& name) {
@@ -133,13 +130,12 @@ std::string_view name_of(FieldKind kind) {
 SourcePtr open_source(const std::string& path, const std::map<std::string, ParamValue>& arguments,
                       const Progress& progress) {
   simd_level();  // throws here, not on a thread, where HEADRACE_SIMD names none
-  struct stat status{};
   if (path.empty() || path.find('\0') != std::string::npos) nothing_there(path);
   const bool several = is_shard_pattern(path);
   const std::string first = several ? shard_files(path).front() : path;
-  if (::stat(first.c_str(), &status) != 0) {
-    if (errno == ENOENT || errno == ENOTDIR) nothing_there(path);
-    throw Exception(storage_error(errno, "open", path));
+  if (const Result<PathStatus> there = storage_of(first).look_at(first); !there) {
+    if (there.error().code->id == "HR0201") nothing_there(path);
+    throw Exception(there.error());
   }
   std::map<std::string, ParamValue> rest = arguments;
   const FormatRecord* format = nullptr;

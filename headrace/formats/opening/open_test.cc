@@ -32,7 +32,7 @@ TEST(Open, APathWithNothingAtItSuggestsItsNeighbour) {
 
 TEST(Open, AnAddressIsNoLocalPath) {
   const Error error = error_of([] { open_source("s3://bucket/train"); });
-  EXPECT_NE(error.what.find("only local paths"), std::string::npos);
+  EXPECT_NE(error.what.find("s3:// is no storage"), std::string::npos);
 }
 
 TEST(Open, ATildeIsNotExpanded) {

@@ -70,6 +70,10 @@ class PackFile {
   const BlobPlace& blob(size_t field, int64_t record) const {
     return fields_[field].blobs[static_cast<size_t>(record)];
   }
+  bool answers_later() const { return file_.answers_later(); }
+  FilePiece piece(size_t field, int64_t record) const {
+    return file_.piece(blob(field, record).offset, blob(field, record).bytes);
+  }
   // Into `out`, of the blob's size. `verify`: HR0444 when its checksum differs.
   Result<void> read(size_t field, int64_t record, bool verify, Buffer& out) const;
 

@@ -2,11 +2,11 @@
 #include "headrace/formats/pack/pack_input.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "headrace/sources/classes.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/wording.h"
+#include "headrace/storage/paths.h"
 
 namespace headrace {
 namespace {
@@ -16,13 +16,6 @@ const ErrorCode kDoNotFit{
     "A pack has one set of fields and one list of classes. Sources that are packed together need "
     "fields of the same names, kinds, dtypes and shapes, and equal lists of classes (or sorted "
     "ones, which are joined). Pack them one by one, or open them with the same classes=."};
-
-// Absolute, without "." and "..": what a key of a file is compared by.
-std::string plain_path(const std::string& path) {
-  std::error_code failed;
-  const std::filesystem::path whole = std::filesystem::absolute(path, failed);
-  return failed ? path : whole.lexically_normal().string();
-}
 
 bool same_fields(const Schema& a, const Schema& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Field& x, const Field& y) {
@@ -105,12 +98,12 @@ void PackInput::find_root() {
     Folder& folder = folders_.emplace_back();
     folder.given = sources_[i]->root();
     if (!folder.given.ends_with('/')) folder.given += '/';
-    folder.below = plain_path(folder.given);
+    folder.below = absolute_path(folder.given);
     if (i == 0) root_ = folder.below;
     share_folder(root_, folder.below);
     for (int64_t record = 0; record < sources_[i]->size(); ++record) {
       const std::string key = sources_[i]->key(record);
-      if (!is_plainly_below(key, folder.given)) share_folder(root_, plain_path(key));
+      if (!is_plainly_below(key, folder.given)) share_folder(root_, absolute_path(key));
     }
   }
   for (Folder& folder : folders_) folder.below.erase(0, root_.size());
@@ -161,7 +154,7 @@ std::string PackInput::key(int64_t index) const {
   }
   const Folder& folder = folders_[number];
   if (is_plainly_below(key, folder.given)) return folder.below + key.substr(folder.given.size());
-  return plain_path(key).substr(root_.size());
+  return absolute_path(key).substr(root_.size());
 }
 
 }  // namespace headrace

@@ -99,7 +99,7 @@ void OutputFolder::refuse(std::string_view name, const std::string& what) {
 }
 
 OutputFolder::OutputFolder(std::string path, bool overwrite)
-    : path_(std::move(path)), overwrite_(overwrite) {
+    : path_(local_path(path, "a writer")), overwrite_(overwrite) {
   std::error_code failed;
   fs::create_directories(path_, failed);
   if (failed) not_written(path_, failed.value());

@@ -83,7 +83,7 @@ void sync_folder_of(const std::string& path) {
 }  // namespace
 
 PackPlace::PackPlace(std::string out, int shards, bool overwrite)
-    : out_(trimmed(std::move(out))),
+    : out_(trimmed(local_path(out, "a writer of packs"))),
       partial_(out_ + ".partial"),
       shards_(shards),
       overwrite_(overwrite) {

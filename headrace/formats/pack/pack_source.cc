@@ -68,7 +68,15 @@ class PackSource final : public Source {
   int64_t size() const override { return size_; }
   const Schema& schema() const override { return header_.schema; }
   ReadStyle read_style() const override {
-    return blobs_ > 0 ? ReadStyle::kFiles : ReadStyle::kMemory;
+    if (blobs_ == 0) return ReadStyle::kMemory;
+    return files_.front().answers_later() ? ReadStyle::kLater : ReadStyle::kFiles;
+  }
+  void pieces(int64_t index, const std::vector<bool>& wanted,
+              std::vector<FilePiece>& out) const override {
+    const auto [file, record] = place_of(index);
+    for (size_t field = 0; file.answers_later() && field < widths_.size(); ++field) {
+      if (wanted[field] && widths_[field] == 0) out.push_back(file.piece(field, record));
+    }
   }
   std::vector<std::string> classes() const override { return classes_; }
   uint64_t fingerprint() const override { return fingerprint_; }

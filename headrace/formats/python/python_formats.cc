@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "headrace/formats/arrays/array_errors.h"
+#include "headrace/storage/storage.h"
 
 namespace headrace {
 namespace {
@@ -38,6 +39,8 @@ SourcePtr open_in_python(const std::string& format, const std::vector<std::strin
         "files of the format \"" + format + "\" are read by pyarrow, from Python only",
         "`headrace pack` makes a pack of them, which C++ opens too"));
   }
+  const std::string_view library = format == "hdf5" ? "h5py" : "pyarrow";
+  for (const std::string& file : files) local_path(file, library);
   return the_opener()(format, files, arguments);
 }
 

@@ -202,6 +202,13 @@ void ExtentSource::read_run(const Extent& first, const std::vector<bool>& wanted
   }
 }
 
+void ExtentSource::pieces(int64_t index, const std::vector<bool>&,
+                          std::vector<FilePiece>& out) const {
+  if (!files_->answers_later() || index_.is_damaged(index)) return;
+  const Extent extent = index_.records[index];
+  out.push_back(files_->piece(extent.file, extent.offset, extent.bytes));
+}
+
 void ExtentSource::read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
                         std::span<RecordData> out) const {
   Extent run;

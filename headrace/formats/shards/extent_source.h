@@ -17,7 +17,11 @@ class ExtentSource : public Source {
  public:
   int64_t size() const final { return index_.records.size(); }
   const Schema& schema() const final { return schema_; }
-  ReadStyle read_style() const final { return ReadStyle::kFiles; }
+  ReadStyle read_style() const final {
+    return files_->answers_later() ? ReadStyle::kLater : ReadStyle::kFiles;
+  }
+  void pieces(int64_t index, const std::vector<bool>& wanted,
+              std::vector<FilePiece>& out) const final;
   uint64_t fingerprint() const override { return fingerprint_; }
   void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
             std::span<RecordData> out) const final;

@@ -2,7 +2,6 @@
 #include "headrace/formats/shards/shard_files.h"
 
 #include <fnmatch.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cctype>
@@ -30,11 +29,6 @@ constexpr size_t kMostNames = 1'000'000;
 [[noreturn]] void bad_pattern(const std::string& pattern, const std::string& why) {
   raise(kBadPattern, why + " in \"" + pattern + "\"",
         "patterns look like train-{0000..0146}.tar or train-*.tar");
-}
-
-bool is_there(const std::string& path) {
-  struct stat status{};
-  return ::stat(path.c_str(), &status) == 0;
 }
 
 std::optional<uint64_t> number_in(std::string_view text) {

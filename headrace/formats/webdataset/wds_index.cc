@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/formats/webdataset/wds_index.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <charconv>
 #include <set>
@@ -264,10 +262,10 @@ WdsIndexes indexes_of(const std::vector<std::string>& names, const std::vector<s
 std::string indexes_text(const WdsIndexes& indexes) {
   std::string out;
   for (const auto& [file, index] : indexes.paths) {
-    struct stat status{};
-    ::stat(index.c_str(), &status);
-    out += "\n" + index + " " + std::to_string(status.st_size) + " " +
-           std::to_string(status.st_mtim.tv_sec) + "." + std::to_string(status.st_mtim.tv_nsec);
+    const Result<FileIdentity> found = identity_of(index);
+    const FileIdentity identity = found ? *found : FileIdentity();
+    out += "\n" + index + " " + std::to_string(identity.size) + " " +
+           std::to_string(identity.modified_ns);
   }
   return out;
 }

@@ -38,6 +38,7 @@ class ColumnSource final : public Source {
       cell.names.shrink();
       cell.buffer = buffers_;
       buffers_ += cell.buffers();
+      later_ |= answers_later(cell, size_);
       add_cell(schema_[i], cell, size_, print);
     }
     fingerprint_ = print.value();
@@ -46,7 +47,14 @@ class ColumnSource final : public Source {
   int64_t size() const override { return size_; }
   const Schema& schema() const override { return schema_; }
   ReadStyle read_style() const override {
-    return buffers_ > 0 ? ReadStyle::kFiles : ReadStyle::kMemory;
+    if (buffers_ == 0) return ReadStyle::kMemory;
+    return later_ ? ReadStyle::kLater : ReadStyle::kFiles;
+  }
+  void pieces(int64_t index, const std::vector<bool>& wanted,
+              std::vector<FilePiece>& out) const override {
+    for (size_t field = 0; later_ && field < cells_.size(); ++field) {
+      if (wanted[field]) add_pieces(cells_[field], index, out);
+    }
   }
   uint64_t fingerprint() const override { return fingerprint_; }
 
@@ -115,6 +123,18 @@ class ColumnSource final : public Source {
   }
 
  private:
+  static bool answers_later(const Cell& cell, int64_t size) {
+    if (cell.form == Cell::Form::kFile) {
+      return size > 0 && headrace::answers_later(cell.names[0]);
+    }
+    return cell.form == Cell::Form::kFileArray && cell.array.answers_later();
+  }
+
+  static void add_pieces(const Cell& cell, int64_t record, std::vector<FilePiece>& out) {
+    if (cell.form == Cell::Form::kFile) add_piece({.path = std::string(cell.names[record])}, out);
+    if (cell.form == Cell::Form::kFileArray) cell.array.add_piece(record, out);
+  }
+
   static void read_cell(const Cell& cell, int64_t record, size_t field, std::string& path,
                         RecordData& out) {
     FieldData& data = out.fields[field];
@@ -201,6 +221,7 @@ class ColumnSource final : public Source {
   int64_t size_;
   std::string title_;
   size_t buffers_ = 0;  // that reading a record takes
+  bool later_ = false;  // some of it lies in a storage that answers later
   uint64_t fingerprint_ = 0;
 };
 

@@ -50,6 +50,9 @@ struct FileArray {
   Result<void> read(int64_t record, Buffer& out, Buffer& scratch) const;
   // All records, one behind the other. REQUIRES: out.size() == count() * record_bytes().
   Result<void> load(std::span<uint8_t> out) const;
+  // Where the record lies, if that is in a storage that answers later.
+  void add_piece(int64_t record, std::vector<FilePiece>& out) const;
+  bool answers_later() const;
   // The first bytes of a record as they are stored, to tell arrays apart.
   Result<void> peek(int64_t record, std::span<uint8_t> out) const;
 

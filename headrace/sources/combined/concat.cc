@@ -133,6 +133,12 @@ class Concat final : public Source {
     return out;
   }
 
+  void pieces(int64_t index, const std::vector<bool>& wanted,
+              std::vector<FilePiece>& out) const override {
+    const Part& part = part_of(index);
+    part.source->pieces(index - part.begin, wanted_of(part, wanted), out);
+  }
+
   void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
             std::span<RecordData> out) const override {
     std::vector<int64_t> own;
@@ -166,13 +172,17 @@ class Concat final : public Source {
                          [](int64_t record, const Part& part) { return record < part.begin; }));
   }
 
-  void read_part(const Part& part, std::span<const int64_t> indices,
-                 const std::vector<bool>& wanted, std::span<RecordData> out) const {
+  std::vector<bool> wanted_of(const Part& part, const std::vector<bool>& wanted) const {
     std::vector<bool> own = wanted;
     if (!part.in_order) {
       for (size_t i = 0; i < own.size(); ++i) own[part.places[i]] = wanted[i];
     }
-    part.source->read(indices, own, out);
+    return own;
+  }
+
+  void read_part(const Part& part, std::span<const int64_t> indices,
+                 const std::vector<bool>& wanted, std::span<RecordData> out) const {
+    part.source->read(indices, wanted_of(part, wanted), out);
     const Schema& schema = part.source->schema();
     for (RecordData& record : out) {
       if (!part.in_order) {

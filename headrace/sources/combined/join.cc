@@ -105,13 +105,16 @@ class Join final : public Source {
     return {};
   }
 
+  void pieces(int64_t index, const std::vector<bool>& wanted,
+              std::vector<FilePiece>& out) const override {
+    const auto [of_left, of_right] = divided(wanted);
+    left_->pieces(pairs_[index].left, of_left, out);
+    right_->pieces(pairs_[index].right, of_right, out);
+  }
+
   void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
             std::span<RecordData> out) const override {
-    std::vector<bool> of_left(wanted.begin(), wanted.begin() + std::ptrdiff_t(left_fields()));
-    std::vector<bool> of_right(right_->schema().size(), false);
-    for (size_t i = 0; i < right_fields_.size(); ++i) {
-      of_right[right_fields_[i]] = wanted[left_fields() + i];
-    }
+    const auto [of_left, of_right] = divided(wanted);
     const bool needs_right = std::find(of_right.begin(), of_right.end(), true) != of_right.end();
     std::vector<int64_t> records;
     std::vector<RecordData> partners(needs_right ? out.size() : 0);
@@ -136,6 +139,16 @@ class Join final : public Source {
   struct Pair {
     int64_t left = 0, right = 0;
   };
+
+  // What is wanted of the left source, and of the right one.
+  std::pair<std::vector<bool>, std::vector<bool>> divided(const std::vector<bool>& wanted) const {
+    std::vector<bool> of_left(wanted.begin(), wanted.begin() + std::ptrdiff_t(left_fields()));
+    std::vector<bool> of_right(right_->schema().size(), false);
+    for (size_t i = 0; i < right_fields_.size(); ++i) {
+      of_right[right_fields_[i]] = wanted[left_fields() + i];
+    }
+    return {std::move(of_left), std::move(of_right)};
+  }
   size_t left_fields() const { return left_->schema().size(); }
 
   void add_partner(RecordData partner, RecordData& out) const {

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/storage/later_storage.h"
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "headrace/base/mutex.h"
+#include "headrace/storage/staged_reads.h"
+#include "headrace/storage/storage_errors.h"
+
+namespace headrace {
+namespace {
+
+class LaterFile final : public OpenFile {
+ public:
+  LaterFile(const Storage& storage, std::string path, FileIdentity identity)
+      : storage_(storage), path_(std::move(path)), identity_(identity) {}
+
+  uint64_t size() const override { return identity_.size; }
+  Result<FileIdentity> identity() const override { return identity_; }
+  std::optional<FileIdentity> known() const override { return identity_; }
+
+  Result<void> read(uint64_t offset, std::span<uint8_t> out) const override {
+    const std::span<uint8_t> one[] = {out};
+    return read(offset, one);
+  }
+
+  Result<void> read(uint64_t offset, std::span<const std::span<uint8_t>> parts) const override {
+    uint64_t bytes = 0;
+    for (const std::span<uint8_t>& part : parts) bytes += part.size();
+    if (offset > size() || bytes > size() - offset) {
+      return ended_early_error(path_, offset + bytes, size());
+    }
+    if (bytes == 0) return {};
+    if (const auto staged = StagedReads::find(path_, offset, bytes)) {
+      scatter(*staged, parts);
+      return {};
+    }
+    LaterRead read = read_and_wait(
+        storage_, {.piece = {.path = path_, .offset = offset, .bytes = bytes, .known = identity_}});
+    if (!read.result) return std::move(read.result);
+    scatter(read.bytes.bytes(), parts);
+    return {};
+  }
+
+ private:
+  static void scatter(std::span<const uint8_t> bytes, std::span<const std::span<uint8_t>> parts) {
+    for (const std::span<uint8_t>& part : parts) {
+      if (!part.empty()) std::memcpy(part.data(), bytes.data(), part.size());
+      bytes = bytes.subspan(part.size());
+    }
+  }
+
+  const Storage& storage_;
+  const std::string path_;
+  const FileIdentity identity_;
+};
+
+}  // namespace
+
+// A read on its way.
+struct LaterStorage::Flight {
+  LaterRead read;
+  Tries tries = {};
+  uint64_t begin = 0;
+  bool sized = false;
+
+  void land(Result<void> result) {
+    read.result = std::move(result);
+    const auto done = std::move(read.done);
+    done(std::move(read));
+  }
+};
+
+void LaterStorage::submit(std::vector<LaterRead> reads) const {
+  for (LaterRead& read : reads) {
+    auto flight = std::make_shared<Flight>();  // shared: std::function wants to be copied
+    flight->read = std::move(read);
+    flight->sized = flight->read.piece.bytes != FilePiece::kWhole;
+    try {
+      if (flight->sized) flight->read.bytes.resize(flight->read.piece.bytes);
+      go_on(flight);
+    } catch (const std::bad_alloc&) {
+      flight->land(too_large_error(flight->read.piece.path, flight->read.piece.bytes,
+                                   "more than the memory that is left"));
+    }
+  }
+}
+
+void LaterStorage::go_on(std::shared_ptr<Flight> flight) const {
+  LaterRead& read = flight->read;
+  const Request request{.piece = read.piece,
+                        .max_bytes = read.max_bytes,
+                        .bytes = read.bytes,
+                        .begin = flight->begin,
+                        .sized = flight->sized};
+  ask(request, [this, flight](Answer answer) { arrived(flight, std::move(answer)); });
+}
+
+void LaterStorage::arrived(std::shared_ptr<Flight> flight, Answer answer) const {
+  const FilePiece& piece = flight->read.piece;
+  if (!answer.failure) return flight->land(std::move(answer.failure));
+  if (answer.error_number != 0) {
+    const int milliseconds =
+        answer.error_number == EINTR ? 0 : flight->tries.pause_before_next(answer.error_number);
+    if (milliseconds < 0) {
+      return flight->land(storage_error(answer.error_number, "read", piece.path,
+                                        static_cast<int64_t>(piece.offset + flight->begin)));
+    }
+    return call_later(milliseconds * 1e-3, [this, flight] { go_on(flight); });
+  }
+  if (!flight->sized && answer.size > flight->read.max_bytes) {
+    return flight->land(above_cap_error(piece.path, answer.size, flight->read.max_bytes));
+  }
+  flight->sized = true;
+  flight->begin += answer.got;
+  const uint64_t wanted = flight->read.bytes.size();
+  if (flight->begin >= wanted) return flight->land({});
+  if (answer.got == 0) {
+    return flight->land(
+        ended_early_error(piece.path, piece.offset + wanted, piece.offset + flight->begin));
+  }
+  go_on(std::move(flight));
+}
+
+LaterRead read_and_wait(const Storage& storage, LaterRead read) {
+  Mutex mutex;
+  Condition changed;
+  std::optional<LaterRead> arrived;
+  read.done = [&](LaterRead done) {
+    MutexLock lock(mutex);
+    arrived = std::move(done);
+    changed.notify_all();
+  };
+  std::vector<LaterRead> one;
+  one.push_back(std::move(read));
+  storage.submit(std::move(one));
+  MutexLock lock(mutex);
+  while (!arrived) changed.wait(mutex);
+  return std::move(*arrived);
+}
+
+Result<std::unique_ptr<OpenFile>> LaterStorage::open(const std::string& path,
+                                                     const FileIdentity* known) const {
+  FileIdentity identity;
+  if (known) {
+    identity = *known;
+  } else {
+    Result<PathStatus> status = look_at(path);
+    if (!status) return std::move(status.error());
+    if (status->kind != PathKind::kFile) {
+      return not_regular_error(path, status->kind == PathKind::kFolder ? "a folder" : "something");
+    }
+    identity = status->identity;
+  }
+  return std::unique_ptr<OpenFile>(std::make_unique<LaterFile>(*this, path, identity));
+}
+
+Result<void> LaterStorage::read_file(const std::string& path, Buffer& out,
+                                     const ReadLimits& limits) const {
+  if (const auto staged = StagedReads::find(path, 0, FilePiece::kWhole)) {
+    if (staged->size() > limits.max_bytes) {
+      return above_cap_error(path, staged->size(), limits.max_bytes);
+    }
+    out.resize(staged->size());
+    if (!staged->empty()) std::memcpy(out.data(), staged->data(), staged->size());
+    return {};
+  }
+  LaterRead read = read_and_wait(
+      *this, {.piece = {.path = path}, .max_bytes = limits.max_bytes, .bytes = std::move(out)});
+  out = std::move(read.bytes);
+  return std::move(read.result);
+}
+
+Result<size_t> LaterStorage::read_prefix(const std::string& path, std::span<uint8_t> out) const {
+  Result<std::unique_ptr<OpenFile>> file = open(path, nullptr);
+  if (!file) return std::move(file.error());
+  const size_t count = std::min<uint64_t>(out.size(), (*file)->size());
+  if (Result<void> read = (*file)->read(0, out.first(count)); !read) return std::move(read.error());
+  return count;
+}
+
+}  // namespace headrace

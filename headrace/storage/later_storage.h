@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What storages that answer later have in common: a subclass sends one request and hands over its
+// answer, whenever it comes and however short it is. Here the rest of a short answer is asked for,
+// what may pass is tried again after a pause, and a thread that reads by itself waits.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headrace/storage/storage.h"
+
+namespace headrace {
+
+class LaterStorage : public Storage {
+ public:
+  bool answers_later() const final { return true; }
+  void submit(std::vector<LaterRead> reads) const final;
+  Result<std::unique_ptr<OpenFile>> open(const std::string& path,
+                                         const FileIdentity* known) const final;
+  // Both take what is staged on this thread (staged_reads.h).
+  Result<void> read_file(const std::string& path, Buffer& out,
+                         const ReadLimits& limits) const final;
+  Result<size_t> read_prefix(const std::string& path, std::span<uint8_t> out) const final;
+
+ protected:
+  struct Answer {
+    uint64_t size = 0;       // of the file, where nothing is wrong
+    size_t got = 0;          // bytes that were written behind those that were there
+    int error_number = 0;    // as errno has it; 0 where nothing is wrong
+    Result<void> failure{};  // wrong for good, in words of its own
+  };
+  // What is still missing of a read. `bytes.size()` is all that is wanted, except where a whole
+  // file is read: then the first answer sizes it, unless the file has more than `max_bytes`.
+  struct Request {
+    const FilePiece& piece;
+    uint64_t max_bytes;
+    Buffer& bytes;
+    uint64_t begin;  // how many are there already
+    bool sized;
+  };
+  // Sends it; all that it refers to lives until `answer` was called, once, from any thread.
+  virtual void ask(const Request& request, std::function<void(Answer)> answer) const = 0;
+  virtual void call_later(double seconds, std::function<void()> call) const = 0;
+
+ private:
+  struct Flight;
+  void go_on(std::shared_ptr<Flight> flight) const;
+  void arrived(std::shared_ptr<Flight> flight, Answer answer) const;
+};
+
+// Submits the read and waits for it.
+LaterRead read_and_wait(const Storage& storage, LaterRead read);
+
+}  // namespace headrace

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files in memory that answer as a far storage does: late, by a narrow line, with faults. For tests
+// and benchmarks of all that reads: "memory://NAME/train/a.jpg" is a file of the volume NAME.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "headrace/storage/storage.h"
+
+namespace headrace {
+
+// One request as it reaches a volume.
+struct MemoryRequest {
+  int64_t number = 0;  // of the volume, from 0
+  std::string_view path;
+  uint64_t offset = 0, bytes = 0;
+};
+
+// What becomes of it.
+struct MemoryFault {
+  int error_number = 0;        // as errno has it: what may pass is tried again
+  uint64_t most = UINT64_MAX;  // a short answer
+  double extra_seconds = 0;    // a slow one
+};
+
+struct MemoryBehavior {
+  double latency_seconds = 0;   // of each request, also of those that look and list
+  double bytes_per_second = 0;  // of the line that all share; 0: no limit
+  std::function<MemoryFault(const MemoryRequest&)> fault = {};  // called from any thread
+};
+
+// A volume, reachable for as long as it lives. All members may be called from any thread.
+class MemoryVolume {
+ public:
+  // Throws Exception HR0215 where there is one of this name.
+  explicit MemoryVolume(std::string name, MemoryBehavior behavior = {});
+  ~MemoryVolume();
+  MemoryVolume(const MemoryVolume&) = delete;
+  MemoryVolume& operator=(const MemoryVolume&) = delete;
+
+  // A file, or another content for one. `path` is relative. Returns its whole path.
+  std::string write(const std::string& path, std::span<const uint8_t> bytes);
+  std::string write(const std::string& path, std::string_view text);
+  void remove(const std::string& path);
+  // Copies all files below a folder of any storage.
+  void copy_from(const std::string& folder);
+  void behave(MemoryBehavior behavior);
+
+  std::string root() const;  // "memory://NAME"
+  int64_t requests() const;  // that read bytes
+  uint64_t bytes_sent() const;
+  int64_t most_under_way() const;  // requests at once
+
+  struct State;
+
+ private:
+  const std::string name_;
+  const std::shared_ptr<State> state_;  // shared: reads under way hold it
+};
+
+}  // namespace headrace

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Paths as text, of any storage: what stands before "://" is kept, and "//" there is no separator.
+// None of these looks at a file. (joined() of base/text.h puts two together.)
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace headrace {
+
+// Without "." and "..", as far as these can be resolved, and without "//".
+std::string normal_path(std::string_view path);
+// The same, from the root on: a local path from the process's folder.
+std::string absolute_path(std::string_view path);
+bool is_relative_path(std::string_view path);
+// The part before the last "/": empty where there is none.
+std::string parent_path(std::string_view path);
+// The part behind it, and the same without its last suffix.
+std::string_view last_name(std::string_view path);
+std::string_view stem_of(std::string_view path);
+// The folder that the process stands in, with which relative local paths begin.
+std::string current_folder();
+
+}  // namespace headrace

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/storage/paths.h"
+
+#include <gtest/gtest.h>
+
+namespace headrace {
+namespace {
+
+TEST(Paths, OfFilesAreTheFileSystems) {
+  EXPECT_EQ(normal_path("a/./b//c/../d"), "a/b/d");
+  EXPECT_EQ(parent_path("a/b"), "a");
+  EXPECT_EQ(parent_path("b"), "");
+  EXPECT_EQ(parent_path("/b"), "/");
+  EXPECT_EQ(last_name("a/b.tar"), "b.tar");
+  EXPECT_EQ(stem_of("a/instances_val.json"), "instances_val");
+  EXPECT_EQ(stem_of("a/.hidden"), ".hidden");
+  EXPECT_EQ(absolute_path("a/../b"), current_folder() + "/b");
+  EXPECT_EQ(absolute_path("/a/./b"), "/a/b");
+  EXPECT_TRUE(is_relative_path("a/b"));
+  EXPECT_FALSE(is_relative_path("/a"));
+}
+
+TEST(Paths, KeepTheirStorage) {
+  EXPECT_EQ(normal_path("memory://a/./b//c/../d"), "memory://a/b/d");
+  EXPECT_EQ(absolute_path("memory://a/b"), "memory://a/b");
+  EXPECT_EQ(parent_path("memory://a/b"), "memory://a");
+  EXPECT_EQ(parent_path("memory://a"), "");
+  EXPECT_EQ(last_name("memory://a/b.tar"), "b.tar");
+  EXPECT_FALSE(is_relative_path("memory://a"));
+}
+
+}  // namespace
+}  // namespace headrace

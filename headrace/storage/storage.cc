@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/storage/storage.h"
+
+#include <utility>
+
+#include "headrace/base/registry.h"
+#include "headrace/storage/local_files.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kOnlyLocal{
+    "HR0214", ErrorKind::kUnsupported, "only local files here",
+    "What reads or writes this path is made for the file system: another library (pyarrow, h5py), "
+    "or a writer. Copy the files to a local folder, or mount their storage as one, and give that "
+    "path."};
+
+// The whole of it, or the piece that it names.
+Result<void> read_now(const Storage& storage, LaterRead& read) {
+  const FilePiece& piece = read.piece;
+  if (piece.bytes == FilePiece::kWhole) {
+    return storage.read_file(piece.path, read.bytes, {.max_bytes = read.max_bytes});
+  }
+  auto file = storage.open(piece.path, piece.known ? &*piece.known : nullptr);
+  if (!file) return std::move(file.error());
+  read.bytes.resize(piece.bytes);
+  return (*file)->read(piece.offset, std::span(read.bytes.data(), read.bytes.size()));
+}
+
+}  // namespace
+
+void Storage::submit(std::vector<LaterRead> reads) const {
+  for (LaterRead& read : reads) {
+    read.result = read_now(*this, read);
+    const auto done = std::move(read.done);
+    done(std::move(read));
+  }
+}
+
+std::string_view scheme_of(std::string_view path) {
+  const size_t colon = path.find(':');
+  if (colon == std::string_view::npos || !path.substr(colon).starts_with("://")) return {};
+  return path.substr(0, colon);
+}
+
+const Storage& storage_of(std::string_view path) {
+  if (const std::string_view scheme = scheme_of(path); !scheme.empty()) {
+    if (const auto* record = Registry<StorageRecord>::find(scheme)) return record->storage();
+  }
+  return LocalFiles::instance();
+}
+
+const std::string& local_path(const std::string& path, std::string_view who) {
+  if (&storage_of(path) == &LocalFiles::instance()) return path;
+  raise(kOnlyLocal, std::string(who) + " cannot take " + path,
+        "copy it to a local folder, or mount its storage as one");
+}
+
+}  // namespace headrace

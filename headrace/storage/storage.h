@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where files lie, as an interface: look, list, open, read by position, many reads at once.
+//
+// A path says which storage: "memory://photos/a.jpg" is of the one that is registered as "memory",
+// a path without such a name is a local file. A storage is one file that registers its
+// StorageRecord; formats name none, they call file.h, file_set.h and folder_entries.h with paths.
+//
+// Errors are those of storage_error(): HR0201 nothing there, HR0202 not allowed, HR0203 no regular
+// file, HR0204 could not be read, after whatever may pass was tried again; HR0205, HR0206, HR0208.
+// All const members may be called from any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "headrace/base/buffer.h"
+#include "headrace/base/error.h"
+
+namespace headrace {
+
+// What tells a file from one that replaces or changes it. Storages without devices and inodes put
+// there what they have (a hash of the ETag).
+struct FileIdentity {
+  uint64_t device = 0, inode = 0, size = 0;
+  int64_t modified_ns = 0;
+  bool operator==(const FileIdentity&) const = default;
+};
+
+enum class PathKind : uint8_t { kNothing, kFile, kFolder, kOther };
+
+// What stands at a path, links followed.
+struct PathStatus {
+  PathKind kind = PathKind::kNothing;
+  FileIdentity identity = {};
+  // When anything about it changed last, which nobody can set: a file that was written in place,
+  // and given its old time again, shows by it. 0 where a storage has no such time.
+  int64_t status_changed_ns = 0;
+};
+
+struct ReadLimits {
+  uint64_t max_bytes = uint64_t{2} << 30;  // of one file
+};
+
+// A file that is open. See File, which is what everybody else uses.
+class OpenFile {
+ public:
+  virtual ~OpenFile() = default;
+  virtual uint64_t size() const = 0;  // when it was opened
+  // Fills all of `out`; a file that ends before that is a data error.
+  virtual Result<void> read(uint64_t offset, std::span<uint8_t> out) const = 0;
+  // The same into several places, one after the other in the file.
+  virtual Result<void> read(uint64_t offset, std::span<const std::span<uint8_t>> parts) const = 0;
+  virtual Result<FileIdentity> identity() const = 0;
+  // The same, where it is known without asking: of storages that answer later, and only of these.
+  virtual std::optional<FileIdentity> known() const { return {}; }
+  // Asks for these bytes to be at hand soon; it may do nothing.
+  virtual void will_read(uint64_t offset, uint64_t bytes) const { (void)offset, (void)bytes; }
+};
+
+// A piece of a file.
+struct FilePiece {
+  static constexpr uint64_t kWhole = UINT64_MAX;  // as `bytes`: the file, whatever its size
+  std::string path = {};
+  uint64_t offset = 0, bytes = kWhole;
+  std::optional<FileIdentity> known = {};  // what the file must be; else it is HR0208
+};
+
+// A read that completes later. `done` is called once, with the read itself, from any thread that
+// holds no lock of the storage; it must not throw, nor wait for another read.
+struct LaterRead {
+  FilePiece piece = {};
+  uint64_t max_bytes = ReadLimits().max_bytes;  // of a whole file; one with more is HR0206
+  Buffer bytes = {};                            // complete where `result` is good
+  Result<void> result = {};
+  std::function<void(LaterRead)> done = {};
+};
+
+class Storage {
+ public:
+  virtual ~Storage() = default;
+
+  virtual Result<PathStatus> look_at(const std::string& path) const = 0;
+  // Calls `each` for all that lies in a folder, in no order, without "." and "..", until it returns
+  // false. Returns the folder's status from before its entries were read: a change while they are
+  // read shows later. A link to nowhere is kNothing. A folder that cannot be read to its end is an
+  // error: a list that ends there looks like any other, and would lack records in silence.
+  using EachEntry = std::function<bool(std::string_view name, PathKind kind)>;
+  virtual Result<PathStatus> list(const std::string& path, const EachEntry& each) const = 0;
+  // With `known`, a storage that answers later asks for nothing yet: each read compares.
+  virtual Result<std::unique_ptr<OpenFile>> open(const std::string& path,
+                                                 const FileIdentity* known) const = 0;
+  // The whole file. `out` keeps its memory where that suffices; its contents mean nothing on an
+  // error.
+  virtual Result<void> read_file(const std::string& path, Buffer& out,
+                                 const ReadLimits& limits) const = 0;
+  // The first bytes: as many as `out` takes or the file has. Returns how many.
+  virtual Result<size_t> read_prefix(const std::string& path, std::span<uint8_t> out) const = 0;
+
+  // Whether an answer takes so long that many must be under way at once: then read-ahead submits
+  // what it will want, and no thread waits for any of it.
+  virtual bool answers_later() const { return false; }
+  // Begins all of them. What is not a storage that answers later reads here and now.
+  virtual void submit(std::vector<LaterRead> reads) const;
+};
+
+struct StorageRecord {
+  std::string_view name;  // "memory": of paths that begin with memory://
+  std::string_view doc;
+  std::string_view example;  // a path
+  const Storage& (*storage)();
+};
+
+// Where the path lies.
+const Storage& storage_of(std::string_view path);
+// The part before "://", empty where there is none; whether or not such a storage exists.
+std::string_view scheme_of(std::string_view path);
+inline bool answers_later(std::string_view path) { return storage_of(path).answers_later(); }
+// Adds a piece where it lies in a storage that answers later.
+inline void add_piece(FilePiece piece, std::vector<FilePiece>& out) {
+  if (answers_later(piece.path)) out.push_back(std::move(piece));
+}
+// The path, for what can read local files alone (another library, a writer). Throws Exception
+// HR0214, which names `who`, for any other.
+const std::string& local_path(const std::string& path, std::string_view who);
+
+// The error of a file that is not the one that was opened (HR0208).
+Error changed_error(const std::string& path, const FileIdentity& known, const FileIdentity& now);
+
+}  // namespace headrace

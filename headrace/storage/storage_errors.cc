@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/storage/storage_errors.h"
+
+#include <cerrno>
+#include <system_error>
+
+namespace headrace {
+namespace {
+
+const ErrorCode kNothingThere{
+    "HR0201", ErrorKind::kStorage, "no such file",
+    "There is nothing at this path. The file was moved or deleted after it was listed, a symbolic "
+    "link points nowhere, or a network folder is not mounted. Check the path; open the source "
+    "again if its files have changed.",
+    /*of_record=*/true};
+
+const ErrorCode kNotAllowed{
+    "HR0202", ErrorKind::kStorage, "not allowed to read",
+    "The file or folder exists, but this user may not read it, or may not enter a folder above it. "
+    "Change its permissions (chmod, chown), or run as a user that has them.",
+    /*of_record=*/true};
+
+const ErrorCode kNotRegular{"HR0203", ErrorKind::kStorage, "not a regular file",
+                            "A record must be a regular file. A folder, pipe, socket or device "
+                            "stands at this path; reading it could wait for ever. Remove it "
+                            "from the list of files.",
+                            /*of_record=*/true};
+
+const ErrorCode kReadFailed{
+    "HR0204", ErrorKind::kStorage, "read failed",
+    "The operating system could not deliver the bytes, also when asked again after a pause. A disk "
+    "or a network file system is failing: look at the kernel's log (dmesg). This is no fault of "
+    "the data, so it is never counted as a bad record."};
+
+const ErrorCode kEndedEarly{
+    "HR0205", ErrorKind::kData, "file ended early",
+    "The file is shorter than it said, so it shrank while it was read: something is writing to the "
+    "dataset. Let the writer finish (or write to a temporary name and rename), then read again."};
+
+const ErrorCode kTooLarge{
+    "HR0206", ErrorKind::kResource, "file too large",
+    "One record's file has more bytes than the cap, or than the machine can hold, so nothing was "
+    "read. Pictures are far smaller; a container that ended up among the pictures is the usual "
+    "cause."};
+
+const ErrorCode kTooManyOpen{
+    "HR0207", ErrorKind::kStorage, "too many open files",
+    "The process or the machine has reached its limit of open files. Headrace holds one file open "
+    "for each reading thread; something else holds the rest. Raise the limit (ulimit -n)."};
+
+const ErrorCode kChanged{
+    "HR0208", ErrorKind::kData, "file changed while it was open",
+    "A file of the dataset is no longer the one that was opened: its size, its time of "
+    "modification or its place on the disk differ, so what is known of its records is no longer "
+    "true. Let whatever writes it finish, then open the source again."};
+
+}  // namespace
+
+bool may_pass(int error_number) {
+  switch (error_number) {
+    case EIO:
+    case ESTALE:
+    case EAGAIN:
+    case ETIMEDOUT:
+    case ENOLINK:
+    case EREMOTEIO:
+    case ECOMM:
+    case ENETDOWN:
+    case ENETUNREACH:
+    case ENETRESET:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+    case ECONNRESET:
+    case ECONNABORTED:
+    case ECONNREFUSED:
+    case ENOTCONN:
+    case EBUSY:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case ENOBUFS:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Error storage_error(int error_number, std::string_view doing, const std::string& path,
+                    int64_t offset) {
+  Error error{.code = &kReadFailed, .where = {.file = path, .offset = offset}};
+  const std::string reason = std::generic_category().message(error_number);
+  error.what = "could not " + std::string(doing) + " it: " + reason;
+  switch (error_number) {
+    case ENOENT:
+    case ENOTDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
+    case ENXIO:
+    case ENODEV:
+      error.code = &kNothingThere;
+      error.hint = "check the path; open the source again if its files have changed";
+      break;
+    case EACCES:
+    case EPERM:
+      error.code = &kNotAllowed;
+      error.hint = "change its permissions (chmod, chown), or run as a user that may read it";
+      break;
+    case EMFILE:
+    case ENFILE:
+      error.code = &kTooManyOpen;
+      error.hint = "raise the limit of open files (ulimit -n)";
+      break;
+    default:
+      if (may_pass(error_number)) {
+        error.note = "tried " + std::to_string(kReadRetries + 1) + " times";
+      }
+      error.hint = "look at the kernel's log (dmesg) and at the network file system, if it is one";
+  }
+  return error;
+}
+
+Error not_regular_error(const std::string& path, std::string_view what) {
+  return {.code = &kNotRegular,
+          .what = std::string(what) + " stands where a file was expected",
+          .where = {.file = path},
+          .hint = "remove it from the list of files"};
+}
+
+Error ended_early_error(const std::string& path, uint64_t expected, uint64_t found) {
+  return {.code = &kEndedEarly,
+          .what = "expected " + std::to_string(expected) + " bytes, found " + std::to_string(found),
+          .where = {.file = path, .offset = static_cast<int64_t>(found)},
+          .hint = "something writes to the dataset while it is read; let it finish first"};
+}
+
+Error too_large_error(const std::string& path, uint64_t bytes, std::string_view why) {
+  return {.code = &kTooLarge,
+          .what = "the file has " + std::to_string(bytes) + " bytes, " + std::string(why),
+          .where = {.file = path},
+          .hint = "look at the file: a picture is never that large"};
+}
+
+Error above_cap_error(const std::string& path, uint64_t bytes, uint64_t cap) {
+  return too_large_error(path, bytes, "the cap is " + std::to_string(cap));
+}
+
+Error changed_error(const std::string& path, const FileIdentity& known, const FileIdentity& now) {
+  return {.code = &kChanged,
+          .what = "it is not the file that was opened (" + std::to_string(now.size) +
+                  " bytes now, " + std::to_string(known.size) + " then)",
+          .where = {.file = path},
+          .hint = "let whatever writes it finish, then open the source again"};
+}
+
+}  // namespace headrace
