@@ -101,9 +101,11 @@ Engine::~Engine() {
 void Engine::start(int64_t epoch, int64_t batch, const std::function<void()>& interrupted) {
   throw_if_forked();
   stop(interrupted);
+  bool goes_on = false;
   {
     MutexLock lock(mutex_);
     broken_ = nullptr;
+    goes_on = epoch == epoch_ + 1 && batch == 0;
     epoch_ = epoch;
     next_open_ = batch;
     next_sequence_ = 0;
@@ -111,23 +113,34 @@ void Engine::start(int64_t epoch, int64_t batch, const std::function<void()>& in
         std::min(batch * options_.layout.global_batch(), options_.layout.positions());
     running_ = true;
   }
-  const BatchLayout& layout = options_.layout;
-  int64_t rows = 0;
-  if (batch < layout.batches()) {
-    rows = (layout.batches() - 1 - batch) * layout.rank_batch() +
-           layout.range(layout.batches() - 1).size();
-  }
-  read_ahead_.start(
-      [this, epoch, batch](int64_t read) {
-        const int64_t per_batch = options_.layout.rank_batch(), sequence = read / reads_a_row();
-        const BatchRange range = options_.layout.range(batch + sequence / per_batch);
-        const int64_t position = range.begin + sequence % per_batch;
-        const int partner = static_cast<int>(read % reads_a_row()) - 1;
-        if (partner < 0) return index_at(epoch, position);
-        return index_at(epoch, partner_position(epoch, position, partner, 0));
-      },
-      rows * reads_a_row());
+  const int64_t reads = reads_from(batch);
+  read_ahead_.start({.index_of =
+                         [this, epoch, batch, reads](int64_t read) {
+                           return read < reads ? index_of_read(epoch, batch, read)
+                                               : index_of_read(epoch + 1, 0, read - reads);
+                         },
+                     .count = reads,
+                     .beyond = reads_from(0),
+                     .goes_on = goes_on});
   ThreadPool::workers().wake(options_.threads);
+}
+
+// Of this rank, from a batch to the end of its epoch.
+int64_t Engine::reads_from(int64_t batch) const {
+  const BatchLayout& layout = options_.layout;
+  if (batch >= layout.batches()) return 0;
+  const int64_t rows = (layout.batches() - 1 - batch) * layout.rank_batch() +
+                       layout.range(layout.batches() - 1).size();
+  return rows * reads_a_row();
+}
+
+// Which record it reads: a row's own, or one of its partners.
+int64_t Engine::index_of_read(int64_t epoch, int64_t first_batch, int64_t read) const {
+  const int64_t per_batch = options_.layout.rank_batch(), row = read / reads_a_row();
+  const BatchRange range = options_.layout.range(first_batch + row / per_batch);
+  const int64_t position = range.begin + row % per_batch;
+  const int partner = static_cast<int>(read % reads_a_row()) - 1;
+  return index_at(epoch, partner < 0 ? position : partner_position(epoch, position, partner, 0));
 }
 
 void Engine::stop(const std::function<void()>& interrupted) {

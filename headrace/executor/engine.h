@@ -162,6 +162,8 @@ class Engine final : public PoolClient {
   size_t bytes_to_write(const InFlight& flight) const;
   size_t bytes_until_written(const Record& record) const;
   int64_t index_at(int64_t epoch, int64_t position) const;
+  int64_t reads_from(int64_t batch) const;
+  int64_t index_of_read(int64_t epoch, int64_t first_batch, int64_t read) const;
 
   // Partners (engine_partners.cc).
   int64_t reads_a_row() const { return 1 + partners_; }
@@ -217,9 +219,9 @@ class Engine final : public PoolClient {
   mutable Mutex mutex_;
   Condition progress_;
   bool running_ GUARDED_BY(mutex_) = false;
-  bool consumer_waits_ GUARDED_BY(mutex_) = false;  // inside next()
-  bool consumer_keeps_ GUARDED_BY(mutex_) = false;  // more than one batch when it came last
-  int64_t epoch_ GUARDED_BY(mutex_) = 0;
+  bool consumer_waits_ GUARDED_BY(mutex_) = false;    // inside next()
+  bool consumer_keeps_ GUARDED_BY(mutex_) = false;    // more than one batch when it came last
+  int64_t epoch_ GUARDED_BY(mutex_) = -2;             // none yet, nor the one after it
   int64_t next_open_ GUARDED_BY(mutex_) = 0;          // batch to open next
   int64_t next_sequence_ GUARDED_BY(mutex_) = 0;      // of its first row
   int64_t delivered_records_ GUARDED_BY(mutex_) = 0;  // of the epoch, all ranks; for the budget

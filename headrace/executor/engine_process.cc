@@ -245,8 +245,8 @@ size_t Engine::bytes_until_written(const Record& record) const {
 }
 
 size_t Engine::bytes_to_write(const InFlight& flight) const {
-  const size_t encoded = encoded_bytes(flight.data), share = read_ahead_.share();
-  return working_bytes(flight.record) + (encoded > share ? encoded - share : 0);
+  const size_t encoded = encoded_bytes(flight.data);
+  return working_bytes(flight.record) + encoded - read_ahead_.counted(encoded);
 }
 
 void Engine::write_records(RecordRun& run, int first, int count, Renderer& renderer) {

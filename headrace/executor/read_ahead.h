@@ -1,31 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads records before they are wanted, in exactly the order in which they will be.
 //
-// Records are numbered by their sequence in the stream that a loader delivers. A worker fetches the
-// numbers that it has claimed; what no reader has begun it reads itself, which is the fastest way
-// while the files lie in the page cache. When reads turn out to wait for a device, readers start
-// and run ahead, as deep as the byte share allows. Thread-safe.
+// Records are numbered by their sequence in the stream that a loader delivers. Which way they are
+// read ahead is the storage's:
+// - Local files: a worker reads what it has claimed itself, which is the fastest way while they lie
+//   in the page cache. When reads turn out to wait for a device, readers start and run ahead
+//   (read_ahead_threads.cc). A source in Python is always read so, by one reader.
+// - A storage that answers later is asked for many records at once, neighbours in a file by one
+//   read; no thread waits for any (read_ahead_later.cc). How many is ReadDepth's affair.
+// - Memory is not read ahead.
+// At the end of a stream the first records of the one that will follow are read, if it is known.
 //
-// The share covers all encoded bytes: what was read ahead, what workers were given (until they give
-// it back), and spare buffers. How large the next record is shows only when it was read, so the
-// largest of late is expected; before the first one, records are read one at a time.
+// The share covers all encoded bytes: what was read ahead or is under way, what workers were given
+// (until they give it back), and spare buffers. A record larger than half of it counts half
+// (counted()), the rest comes out of the records' share, so that small ones go on beside it. What
+// is read ahead is no larger than nearly all records of late; whoever fetches a larger one reads
+// it.
 //
 // Reading ahead is never needed: where a reader finds no memory, or no thread can be had, nothing
 // is lost but its help, and whoever fetches the record reads it, with the error that comes of it.
+// Thread-safe.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "headrace/base/mutex.h"
+#include "headrace/executor/expected_size.h"
+#include "headrace/executor/read_depth.h"
 #include "headrace/sources/source.h"
+#include "headrace/storage/staged_reads.h"
 
 namespace headrace {
+
+// What a stream delivers: the record of each sequence number from 0 to count, and behind these,
+// where it is known, the first `beyond` of the stream that will follow.
+struct ReadOrder {
+  std::function<int64_t(int64_t)> index_of;
+  int64_t count = 0;
+  int64_t beyond = 0;
+  // This is the stream that was announced so: what was read of it is kept.
+  bool goes_on = false;
+};
 
 class ReadAhead {
  public:
@@ -34,11 +56,11 @@ class ReadAhead {
             size_t max_bytes = SIZE_MAX);
   ~ReadAhead();
 
-  // Begins a new stream: sequence number -> record index, for 0 <= number < count.
-  // REQUIRES: no fetch is under way.
-  void start(std::function<int64_t(int64_t)> index_of, int64_t count) EXCLUDES_LOCK(mutex_);
-  // Drops what was read ahead; returns when no reader reads any more. `interrupted`, called every
-  // 50 ms while it waits, may throw; then stop() must be called again.
+  // Begins a new stream. REQUIRES: no fetch is under way.
+  void start(ReadOrder order) EXCLUDES_LOCK(mutex_);
+  // Drops what was read ahead of this stream; returns when no reader reads any more. Reads of the
+  // stream that follows may stay, or be under way, until start(). `interrupted`, called every 50 ms
+  // while it waits, may throw; then stop() must be called again.
   void stop(const std::function<void()>& interrupted = {}) EXCLUDES_LOCK(mutex_);
 
   // Returns the bytes that the caller has to give back. Waits for room in the share only where
@@ -51,54 +73,90 @@ class ReadAhead {
   // Whether a fetch would have to wait for room.
   bool is_full() const EXCLUDES_LOCK(mutex_);
 
-  size_t share() const { return share_; }
+  // Of a record's bytes, what the share has to hold.
+  size_t counted(size_t bytes) const { return std::min(bytes, share_ / 2); }
   size_t held_bytes() const EXCLUDES_LOCK(mutex_);
 
  private:
+  // `number`: of all streams of this ReadAhead, so that none comes twice.
   struct Entry {
     bool ready = false;
-    RecordData data;
+    int64_t index = -1;
+    size_t bytes = 0;                      // held, or reserved for it
+    RecordData data;                       // by a reader
+    std::vector<StagedPiece> pieces = {};  // from a storage that answers later
+    int missing = 0;                       // of these
+    bool failed = false;                   // one could not be read: whoever fetches it reads all
+    size_t arriving = 0;                   // of `bytes`, what is reserved for them
   };
+  struct Neighbours;
+  struct Inbox;
+
+  int64_t end() const REQUIRES_LOCK(mutex_) { return base_ + count_ + (python_ ? 0 : beyond_); }
+  size_t fetch_alone(int64_t number, int64_t index, RecordData& out, bool may_wait)
+      EXCLUDES_LOCK(mutex_);
+  void read_now(int64_t index, RecordData& out) const;
+  size_t expected_bytes() const REQUIRES_LOCK(mutex_);
+  bool fits(size_t bytes) const REQUIRES_LOCK(mutex_);
+  void drop(int64_t below) REQUIRES_LOCK(mutex_);
+  void drop_one(std::map<int64_t, Entry>::iterator entry, bool on_the_way = true)
+      REQUIRES_LOCK(mutex_);
+  void room_changed() REQUIRES_LOCK(mutex_);
+
+  // By threads (read_ahead_threads.cc).
   void read_loop();
   bool begin_reads(std::vector<int64_t>& indices, std::vector<RecordData>& data)
       REQUIRES_LOCK(mutex_);
   void give_up_reads(int64_t first, size_t count) REQUIRES_LOCK(mutex_);
-  void read_now(int64_t index, RecordData& out);
+  bool put(int64_t number, RecordData data) REQUIRES_LOCK(mutex_);
   void note_read(double seconds, size_t bytes) REQUIRES_LOCK(mutex_);
   bool may_read_on() const REQUIRES_LOCK(mutex_);
-  size_t expected_bytes() const REQUIRES_LOCK(mutex_);
-  bool fits(size_t bytes) const REQUIRES_LOCK(mutex_);
-  void wait_for_entry(int64_t sequence) REQUIRES_LOCK(mutex_);
-  size_t take(int64_t sequence, RecordData& out) REQUIRES_LOCK(mutex_);
+  void wait_for_entry(int64_t number) REQUIRES_LOCK(mutex_);
+  size_t take(int64_t number, RecordData& out) REQUIRES_LOCK(mutex_);
   RecordData take_spare() REQUIRES_LOCK(mutex_);
   void keep_spare(RecordData data) REQUIRES_LOCK(mutex_);
   void start_readers() REQUIRES_LOCK(mutex_);
-  void room_changed() REQUIRES_LOCK(mutex_);
+
+  // By submitting (read_ahead_later.cc).
+  size_t fetch_later(int64_t number, int64_t index, RecordData& out, bool may_wait)
+      EXCLUDES_LOCK(mutex_);
+  void submit(int64_t needed) EXCLUDES_LOCK(mutex_);
+  std::vector<Neighbours> claim_reads(int64_t needed) REQUIRES_LOCK(mutex_);
+  void join_neighbours(std::vector<Neighbours>& reads) REQUIRES_LOCK(mutex_);
+  void give_up_claims(int64_t begin, int64_t end) EXCLUDES_LOCK(mutex_);
+  bool claim_read(bool needed, std::vector<Neighbours>& out) REQUIRES_LOCK(mutex_);
+  void arrived(const Neighbours& neighbours, LaterRead read) EXCLUDES_LOCK(mutex_);
+  size_t allowance() const REQUIRES_LOCK(mutex_);
 
   const SourcePtr source_;
   const std::vector<bool> wanted_;
   const size_t share_, max_bytes_;
   const bool python_;  // one reader, many records a call, always ahead
   const bool memory_;  // never ahead
+  const bool later_;   // submitted, not read by threads
 
   mutable Mutex mutex_;
   Condition changed_;
   std::function<int64_t(int64_t)> index_of_ GUARDED_BY(mutex_);
-  int64_t count_ GUARDED_BY(mutex_) = 0;
+  int64_t base_ GUARDED_BY(mutex_) = 0;  // number of the stream's sequence 0
+  int64_t count_ GUARDED_BY(mutex_) = 0, beyond_ GUARDED_BY(mutex_) = 0;
   int64_t next_ GUARDED_BY(mutex_) = 0;      // first number that nobody has begun to read
   int64_t awaited_ GUARDED_BY(mutex_) = -1;  // last number that a worker waits for
   std::map<int64_t, Entry> entries_ GUARDED_BY(mutex_);
   std::vector<RecordData> spare_ GUARDED_BY(mutex_);  // buffers to re-use
-  size_t held_ GUARDED_BY(mutex_) = 0;                // in entries_
+  size_t held_ GUARDED_BY(mutex_) = 0;                // by entries_, ready or reserved
+  size_t dropped_ GUARDED_BY(mutex_) = 0;             // on the way for nobody
   size_t lent_ GUARDED_BY(mutex_) = 0;
   size_t spare_bytes_ GUARDED_BY(mutex_) = 0;
   size_t reading_ GUARDED_BY(mutex_) = 0;  // records, by readers
-  int wait_for_room_ GUARDED_BY(mutex_) = 0;
-  size_t largest_ GUARDED_BY(mutex_) = 0;  // of late; 0 before the first
+  int wait_for_room_ GUARDED_BY(mutex_) = 0, wait_for_reads_ GUARDED_BY(mutex_) = 0;
+  ExpectedSize expected_ GUARDED_BY(mutex_);
+  ReadDepth depth_ GUARDED_BY(mutex_);
   double mean_seconds_ GUARDED_BY(mutex_) = 0;
   bool ahead_ GUARDED_BY(mutex_) = false;  // readers are to run
-  bool closing_ GUARDED_BY(mutex_) = false;
+  bool stopped_ GUARDED_BY(mutex_) = true, closing_ GUARDED_BY(mutex_) = false;
   std::vector<std::thread> readers_ GUARDED_BY(mutex_);
+  std::shared_ptr<Inbox> inbox_;  // shared: reads under way outlive this
 };
 
 // Bytes of the share, for as long as it lives.

@@ -73,7 +73,7 @@ TEST_P(EveryStyle, DeliversEachRecordOnceAndTheRightOne) {
   auto source = std::make_shared<Numbered>(500, style, std::chrono::microseconds(pause));
   ReadAhead ahead(source, {true}, 1 << 20);
   for (int round = 0; round < 3; ++round) {
-    ahead.start([](int64_t sequence) { return (sequence * 7) % 500; }, 500);
+    ahead.start({[](int64_t sequence) { return (sequence * 7) % 500; }, 500});
     fetch_all(ahead, 500, threads);
     ahead.stop();
     EXPECT_EQ(source->reads_, 500 * (round + 1));
@@ -89,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(ReadAhead, EveryStyle,
 TEST(ReadAhead, PythonIsAskedForManyRecordsAtOnce) {
   auto source = std::make_shared<Numbered>(512, ReadStyle::kPython, std::chrono::microseconds(0));
   ReadAhead ahead(source, {true}, 1 << 20);
-  ahead.start([](int64_t sequence) { return (sequence * 7) % 512; }, 512);
+  ahead.start({[](int64_t sequence) { return (sequence * 7) % 512; }, 512});
   fetch_all(ahead, 512, 2);
   EXPECT_LE(source->calls_, 512 / 8);
 }
@@ -97,7 +97,7 @@ TEST(ReadAhead, PythonIsAskedForManyRecordsAtOnce) {
 TEST(ReadAhead, StaysInsideItsShareOfMemory) {
   auto source = std::make_shared<Numbered>(1000, ReadStyle::kPython, std::chrono::microseconds(0));
   ReadAhead ahead(source, {true}, 64 << 10);
-  ahead.start([](int64_t sequence) { return sequence; }, 1000);
+  ahead.start({[](int64_t sequence) { return sequence; }, 1000});
   RecordData data;
   for (int64_t sequence = 0; sequence < 1000; ++sequence) {
     const size_t lent = ahead.fetch(sequence, sequence, data);
@@ -109,7 +109,7 @@ TEST(ReadAhead, StaysInsideItsShareOfMemory) {
 TEST(ReadAhead, WaitsForRoomUntilWhatWasLentComesBack) {
   auto source = std::make_shared<Numbered>(100, ReadStyle::kFiles, std::chrono::microseconds(0));
   ReadAhead ahead(source, {true}, 2500);  // two records
-  ahead.start([](int64_t sequence) { return sequence; }, 100);
+  ahead.start({[](int64_t sequence) { return sequence; }, 100});
   RecordData first, second, third;
   const size_t lent = ahead.fetch(0, 0, first);
   EXPECT_FALSE(ahead.is_full());
@@ -132,7 +132,7 @@ TEST(ReadAhead, WaitsForRoomUntilWhatWasLentComesBack) {
 TEST(ReadAhead, WhatAWorkerWaitsForIsReadBeyondTheShare) {
   auto source = std::make_shared<Numbered>(100, ReadStyle::kPython, std::chrono::microseconds(0));
   ReadAhead ahead(source, {true}, 2500);
-  ahead.start([](int64_t sequence) { return sequence; }, 100);
+  ahead.start({[](int64_t sequence) { return sequence; }, 100});
   std::vector<RecordData> data(100);
   for (int64_t sequence = 0; sequence < 100; ++sequence) {
     ahead.fetch(sequence, sequence, data[sequence]);  // nothing is given back
@@ -144,7 +144,7 @@ TEST(ReadAhead, StopsInTheMiddle) {
   auto source =
       std::make_shared<Numbered>(100000, ReadStyle::kPython, std::chrono::microseconds(1));
   ReadAhead ahead(source, {true}, 1 << 20);
-  ahead.start([](int64_t sequence) { return sequence; }, 100000);
+  ahead.start({[](int64_t sequence) { return sequence; }, 100000});
   RecordData data;
   ahead.fetch(0, 0, data);
   ahead.stop();

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading ahead of a storage that answers later: many reads are submitted at once, and no thread
+// waits for any. Whoever fetches a record reads it as ever, from the bytes that have arrived
+// (staged_reads.h).
+#include <algorithm>
+#include <exception>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <new>
+#include <tuple>
+#include <utility>
+
+#include "headrace/base/clock.h"
+#include "headrace/executor/read_ahead_parts.h"
+
+namespace headrace {
+namespace {
+
+// Neighbours become one read of so much at most. What lies between two is read as well, where it is
+// no more than this and no more than the second one.
+constexpr uint64_t kMostTogether = uint64_t{4} << 20, kNear = uint64_t{64} << 10;
+
+bool is_whole(const FilePiece& piece) { return piece.bytes == FilePiece::kWhole; }
+
+}  // namespace
+
+// The reads of `needed`, a number that somebody waits for (else -1), and as many more as are worth
+// to be under way. They are claimed several at a time, so that neighbours are found.
+std::vector<ReadAhead::Neighbours> ReadAhead::claim_reads(int64_t needed) {
+  std::vector<Neighbours> out;
+  if (stopped_) return out;
+  const int64_t depth = depth_.records();
+  const auto ahead = [&]() REQUIRES_LOCK(mutex_) { return static_cast<int64_t>(entries_.size()); };
+  if (next_ > needed && ahead() > depth - std::max<int64_t>(1, depth / 4)) return out;
+  while (next_ < end() && (next_ <= needed || ahead() < depth)) {
+    if (!claim_read(next_ <= needed, out)) break;
+  }
+  return out;
+}
+
+// Adds the reads of the next record to `out`. False where there is no room for it.
+bool ReadAhead::claim_read(bool needed, std::vector<Neighbours>& out) {
+  const int64_t index = index_of_(next_ - base_);
+  std::vector<FilePiece> pieces;
+  source_->pieces(index, wanted_, pieces);
+  const size_t allowed = allowance(), share_of_whole = std::min(expected_bytes(), allowed);
+  size_t bytes = 0;
+  bool large = false;
+  for (const FilePiece& piece : pieces) {
+    bytes += is_whole(piece) ? share_of_whole : piece.bytes;
+    large |= !is_whole(piece) && piece.bytes > share_ / 2;
+  }
+  large |= bytes > share_ / 2;
+  if (large) pieces.clear();  // whoever fetches it reads it
+  if (large) bytes = 0;
+  if (!needed && !fits(bytes)) return false;
+  Entry entry{.ready = pieces.empty(),
+              .index = index,
+              .bytes = bytes,
+              .missing = static_cast<int>(pieces.size()),
+              .arriving = bytes};
+  entry.pieces.reserve(pieces.size());  // so that nothing is allocated when they arrive
+  for (FilePiece& piece : pieces) {
+    const size_t reserved = is_whole(piece) ? share_of_whole : piece.bytes;
+    out.push_back({.whole = piece,
+                   .max_bytes = std::min(max_bytes_, allowed),
+                   .parts = {{.number = next_, .piece = piece, .reserved = reserved}}});
+  }
+  held_ += bytes;
+  entries_.emplace(next_++, std::move(entry));
+  return true;
+}
+
+// Makes one read of several whose pieces lie side by side.
+void ReadAhead::join_neighbours(std::vector<Neighbours>& reads) {
+  std::stable_sort(reads.begin(), reads.end(), [](const Neighbours& a, const Neighbours& b) {
+    return std::tie(a.whole.path, a.whole.offset) < std::tie(b.whole.path, b.whole.offset);
+  });
+  const uint64_t most = std::min<uint64_t>(kMostTogether, share_ / 8);
+  size_t last = 0;
+  for (size_t i = 1; i < reads.size(); ++i) {
+    FilePiece& piece = reads[last].whole;
+    const FilePiece& next = reads[i].whole;
+    const uint64_t end = piece.offset + piece.bytes, next_end = next.offset + next.bytes;
+    const bool near = !is_whole(piece) && !is_whole(next) && next.path == piece.path &&
+                      next.known == piece.known &&
+                      next.offset <= end + std::min(kNear, next.bytes) &&
+                      std::max(end, next_end) - piece.offset <= most;
+    if (!near) {
+      if (++last != i) reads[last] = std::move(reads[i]);
+      continue;
+    }
+    if (const size_t gap = next.offset > end ? next.offset - end : 0; gap > 0) {
+      Entry& entry = entries_.find(reads[i].parts.front().number)->second;
+      reads[i].parts.front().reserved += gap;
+      entry.bytes += gap;
+      entry.arriving += gap;
+      held_ += gap;
+    }
+    piece.bytes = std::max(end, next_end) - piece.offset;
+    std::ranges::move(reads[i].parts, std::back_inserter(reads[last].parts));
+  }
+  if (!reads.empty()) reads.resize(last + 1);
+}
+
+// Whoever fetches these records reads them: memory for their reads was refused.
+void ReadAhead::give_up_claims(int64_t begin, int64_t end) {
+  MutexLock lock(mutex_);
+  for (auto each = entries_.lower_bound(begin); each != entries_.end() && each->first < end;) {
+    drop_one(each++, /*on_the_way=*/false);
+  }
+  changed_.notify_all();
+}
+
+void ReadAhead::submit(int64_t needed) {
+  std::map<const Storage*, std::vector<LaterRead>> by_storage;
+  int64_t first = 0, end = 0;
+  try {
+    std::vector<Neighbours> claimed;
+    {
+      MutexLock lock(mutex_);
+      first = end = next_;
+      try {
+        claimed = claim_reads(needed);
+        join_neighbours(claimed);
+      } catch (...) {
+        end = next_;
+        throw;
+      }
+      end = next_;
+    }
+    const double begin = now();
+    for (Neighbours& each : claimed) {
+      LaterRead read{.piece = each.whole, .max_bytes = each.max_bytes};
+      each.submitted = begin;
+      auto neighbours = std::make_shared<const Neighbours>(std::move(each));
+      read.done = [inbox = inbox_, neighbours](LaterRead done) {
+        MutexLock lock(inbox->mutex);
+        if (inbox->owner) inbox->owner->arrived(*neighbours, std::move(done));
+      };
+      by_storage[&storage_of(read.piece.path)].push_back(std::move(read));
+    }
+  } catch (const std::exception&) {
+    return give_up_claims(first, end);
+  }
+  for (auto& [storage, reads] : by_storage) storage->submit(std::move(reads));
+}
+
+void ReadAhead::arrived(const Neighbours& neighbours, LaterRead read) {
+  std::shared_ptr<const Buffer> memory;
+  try {
+    if (read.result) memory = std::make_shared<const Buffer>(std::move(read.bytes));
+  } catch (const std::bad_alloc&) {
+    // As if it had failed: whoever fetches the records reads them.
+  }
+  bool anybody = false;
+  MutexLock lock(mutex_);
+  depth_.arrived(now() - neighbours.submitted);
+  for (const Neighbours::Part& part : neighbours.parts) {
+    const auto found = entries_.find(part.number);
+    if (found == entries_.end()) {
+      dropped_ -= part.reserved;
+      continue;
+    }
+    Entry& entry = found->second;
+    entry.arriving -= part.reserved;
+    if (memory && !entry.failed) {
+      const bool whole = is_whole(part.piece);
+      const auto bytes = whole ? memory->bytes()
+                               : memory->bytes().subspan(
+                                     part.piece.offset - neighbours.whole.offset, part.piece.bytes);
+      if (whole) entry.bytes += bytes.size() - part.reserved;
+      if (whole) held_ += bytes.size() - part.reserved;
+      entry.pieces.push_back({.piece = part.piece, .bytes = bytes, .memory = memory});
+    }
+    entry.failed |= !memory;
+    entry.ready = --entry.missing == 0;
+    anybody |= entry.ready;
+  }
+  if (anybody && wait_for_reads_ > 0) changed_.notify_all();
+}
+
+size_t ReadAhead::fetch_later(int64_t number, int64_t index, RecordData& out, bool may_wait) {
+  submit(number);
+  Entry entry;
+  {
+    MutexLock lock(mutex_);
+    depth_.taken(now());
+    auto found = entries_.find(number);
+    while (found != entries_.end() && !found->second.ready) {
+      ++wait_for_reads_;
+      changed_.wait(mutex_);
+      --wait_for_reads_;
+      found = entries_.find(number);
+    }
+    if (found != entries_.end()) {
+      entry = std::move(found->second);
+      entries_.erase(found);
+    }
+    if (entry.failed || entry.index != index) entry.pieces.clear();
+    if (entry.pieces.empty()) {
+      held_ -= entry.bytes;
+    } else {
+      lent_ += counted(entry.bytes);
+    }
+  }
+  if (entry.pieces.empty()) return fetch_alone(number, index, out, may_wait);
+  const StagedReads staged(entry.pieces);
+  const size_t reserved = counted(entry.bytes);
+  try {
+    read_now(index, out);
+  } catch (...) {
+    MutexLock lock(mutex_);
+    held_ -= entry.bytes;
+    lent_ -= reserved;
+    throw;
+  }
+  const size_t bytes = bytes_of(out);
+  MutexLock lock(mutex_);
+  held_ -= entry.bytes;
+  lent_ += counted(bytes);
+  lent_ -= reserved;
+  expected_.add(bytes);
+  room_changed();
+  return counted(bytes);
+}
+
+}  // namespace headrace

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading ahead of a storage that answers later.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "headrace/executor/read_ahead.h"
+#include "headrace/sources/columns/columns.h"
+#include "headrace/storage/memory_files.h"
+
+namespace headrace {
+namespace {
+
+constexpr size_t kShare = size_t{4} << 20;
+
+std::vector<uint8_t> content_of(int64_t record, size_t bytes) {
+  std::vector<uint8_t> out(bytes, static_cast<uint8_t>(record));
+  std::memcpy(out.data(), &record, 8);
+  return out;
+}
+
+// Files of a volume, one a record.
+SourcePtr files_in(MemoryVolume& volume, int64_t count, size_t bytes = 1000) {
+  PathColumn paths;
+  for (int64_t i = 0; i < count; ++i) {
+    paths.paths.push_back(volume.write(std::to_string(i), content_of(i, bytes)));
+  }
+  std::vector<Column> columns;
+  columns.push_back({.name = "data", .values = std::move(paths), .kind = FieldKind::kBytes});
+  return records(std::move(columns));
+}
+
+int64_t shuffled(int64_t sequence, int64_t count) { return (sequence * 7 + 3) % count; }
+
+// Fetches 0..count-1 from several threads, as workers claim them, and checks what comes. Returns
+// the most that was held at once.
+size_t fetch_all(ReadAhead& ahead, int64_t count, int threads = 2) {
+  std::atomic<int64_t> next{0};
+  std::atomic<size_t> most{0};
+  std::vector<std::thread> workers;
+  for (int t = 0; t < threads; ++t) {
+    workers.emplace_back([&] {
+      RecordData data;
+      for (int64_t sequence; (sequence = next++) < count;) {
+        const int64_t index = shuffled(sequence, count);
+        const size_t lent = ahead.fetch(sequence, index, data, /*may_wait=*/true);
+        size_t held = ahead.held_bytes();
+        for (size_t seen = most; held > seen && !most.compare_exchange_weak(seen, held);) {
+        }
+        ASSERT_TRUE(data.result) << data.result.error().message();
+        int64_t got = -1;
+        std::memcpy(&got, data.fields[0].bytes.data(), 8);
+        ahead.give_back(lent);
+        ASSERT_EQ(got, index);
+      }
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+  return most;
+}
+
+ReadOrder order_of(int64_t count, int64_t beyond = 0, bool goes_on = false) {
+  return {.index_of = [count](int64_t sequence) { return shuffled(sequence % count, count); },
+          .count = count,
+          .beyond = beyond,
+          .goes_on = goes_on};
+}
+
+size_t threads_of_this_process() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return static_cast<size_t>(std::distance(begin(tasks), end(tasks)));
+}
+
+TEST(ReadAheadLater, ManyReadsAreUnderWayAndNoThreadWaitsForThem) {
+  MemoryVolume volume("ahead", {.latency_seconds = 0.02});
+  const SourcePtr source = files_in(volume, 2000);
+  ASSERT_EQ(source->read_style(), ReadStyle::kLater);
+  ReadAhead ahead(source, {true}, kShare);
+  ahead.start(order_of(2000));
+  const size_t threads = threads_of_this_process();
+  fetch_all(ahead, 2000, 1);
+  EXPECT_GE(volume.most_under_way(), 64);
+  EXPECT_EQ(volume.requests(), 2000);
+  EXPECT_LE(threads_of_this_process(), threads + 1) << "the volume's own";
+  EXPECT_EQ(ahead.held_bytes(), 0u);
+}
+
+TEST(ReadAheadLater, FaultsThatPassDoNotShow) {
+  MemoryVolume volume("faulty", {.latency_seconds = 0.001,
+                                 .fault = [](const MemoryRequest& request) -> MemoryFault {
+                                   if (request.number % 50 == 7) return {.most = 300};
+                                   if (request.number == 100) return {.error_number = ECONNRESET};
+                                   if (request.number == 200) return {.extra_seconds = 0.2};
+                                   return {};
+                                 }});
+  ReadAhead ahead(files_in(volume, 500), {true}, kShare);
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    ahead.start(order_of(500));
+    fetch_all(ahead, 500, 4);
+    ahead.stop();
+    EXPECT_EQ(ahead.held_bytes(), 0u);
+  }
+}
+
+TEST(ReadAheadLater, WhatFailsForGoodIsThatRecordsError) {
+  MemoryVolume volume("broken", {.fault = [](const MemoryRequest& request) {
+                        return MemoryFault{.error_number = request.path == "17" ? EACCES : 0};
+                      }});
+  ReadAhead ahead(files_in(volume, 50), {true}, kShare);
+  ahead.start({[](int64_t sequence) { return sequence; }, 50});
+  RecordData data;
+  for (int64_t i = 0; i < 50; ++i) {
+    ahead.give_back(ahead.fetch(i, i, data, true));
+    EXPECT_EQ(data.result.has_value(), i != 17);
+    if (!data.result) EXPECT_EQ(data.result.error().code->id, "HR0202");
+    if (!data.result) EXPECT_EQ(data.result.error().where.record, 17);
+  }
+  EXPECT_EQ(ahead.held_bytes(), 0u);
+}
+
+TEST(ReadAheadLater, NeighboursInAFileBecomeOneRead) {
+  MemoryVolume volume("neighbours", {.latency_seconds = 0.002});
+  constexpr int64_t kRecords = 4000;
+  constexpr size_t kBytes = 500;
+  std::vector<uint8_t> all;
+  for (int64_t i = 0; i < kRecords; ++i) {
+    const std::vector<uint8_t> one = content_of(i, kBytes);
+    all.insert(all.end(), one.begin(), one.end());
+  }
+  FileArray array{.shape = {static_cast<int64_t>(kBytes)}};
+  Result<File> file = File::open(volume.write("array", all));
+  ASSERT_TRUE(file);
+  array.parts.push_back(
+      {.file = std::make_shared<const File>(std::move(*file)), .count = kRecords});
+  std::vector<Column> columns;
+  columns.push_back({.name = "data", .values = std::move(array)});
+  const SourcePtr source = records(std::move(columns));
+  ReadAhead ahead(source, {true}, kShare);
+  const int64_t before = volume.requests();
+  ahead.start({[](int64_t sequence) { return sequence; }, kRecords});
+  RecordData data;
+  for (int64_t i = 0; i < kRecords; ++i) {
+    ahead.give_back(ahead.fetch(i, i, data, true));
+    int64_t got = -1;
+    std::memcpy(&got, data.fields[0].bytes.data(), 8);
+    ASSERT_EQ(got, i);
+  }
+  EXPECT_LE(volume.requests() - before, kRecords / 4);
+  EXPECT_EQ(ahead.held_bytes(), 0u);
+}
+
+TEST(ReadAheadLater, OfTheStreamThatGoesOnNothingIsReadTwice) {
+  MemoryVolume volume("goes_on", {.latency_seconds = 0.002});
+  ReadAhead ahead(files_in(volume, 300), {true}, kShare);
+  ahead.start(order_of(300, 300));
+  fetch_all(ahead, 300, 1);
+  const int64_t begun = volume.requests();
+  EXPECT_GE(begun, 300 + 16) << "the first reads of the next stream are under way";
+  EXPECT_GT(ahead.held_bytes(), 0u);
+  ahead.stop();
+  EXPECT_GT(ahead.held_bytes(), 0u);
+  ahead.start(order_of(300, 0, /*goes_on=*/true));
+  fetch_all(ahead, 300, 2);
+  EXPECT_EQ(volume.requests(), 600);
+  EXPECT_EQ(ahead.held_bytes(), 0u);
+}
+
+TEST(ReadAheadLater, AnotherStreamGetsItsOwnRecords) {
+  MemoryVolume volume("another", {.latency_seconds = 0.002});
+  ReadAhead ahead(files_in(volume, 300), {true}, kShare);
+  ahead.start(order_of(300, 300));
+  fetch_all(ahead, 300, 1);
+  ahead.stop();
+  ahead.start({[](int64_t sequence) { return 299 - sequence; }, 300});
+  RecordData data;
+  for (int64_t i = 0; i < 300; ++i) {
+    ahead.give_back(ahead.fetch(i, 299 - i, data, true));
+    int64_t got = -1;
+    std::memcpy(&got, data.fields[0].bytes.data(), 8);
+    ASSERT_EQ(got, 299 - i);
+  }
+  ahead.stop();
+  while (ahead.held_bytes() > 0) std::this_thread::yield();  // what was on its way has arrived
+}
+
+TEST(ReadAheadLater, StaysInsideItsShareOfMemory) {
+  MemoryVolume volume("share", {.latency_seconds = 0.01});
+  constexpr size_t kBytes = 40'000;
+  ReadAhead ahead(files_in(volume, 600, kBytes), {true}, kShare);
+  ahead.start(order_of(600));
+  const size_t most = fetch_all(ahead, 600, 2);
+  EXPECT_LE(most, kShare + 4 * kBytes) << "and what the workers are given while they read it";
+  EXPECT_GE(most, kShare / 4);
+}
+
+TEST(ReadAheadLater, OneGiantDoesNotThrottleTheSmallOnesAfterIt) {
+  MemoryVolume volume("giant", {.latency_seconds = 0.01});
+  const SourcePtr source = files_in(volume, 1000, 2000);
+  volume.write("500", content_of(500, size_t{6} << 20));  // more than the share
+  ReadAhead ahead(source, {true}, kShare);
+  ahead.start({[](int64_t sequence) { return sequence; }, 1000});
+  RecordData data, giant;
+  size_t lent = 0;
+  for (int64_t i = 0; i < 1000; ++i) {
+    RecordData& into = i == 500 ? giant : data;
+    const size_t bytes = ahead.fetch(i, i, into, true);
+    ASSERT_TRUE(into.result);
+    if (i == 500) {
+      EXPECT_EQ(giant.fields[0].bytes.size(), size_t{6} << 20);
+      lent = bytes;  // it is decoded for long
+      volume.behave({.latency_seconds = 0.01});
+    } else {
+      ahead.give_back(bytes);
+    }
+  }
+  EXPECT_EQ(lent, ahead.counted(size_t{6} << 20));
+  EXPECT_GE(volume.most_under_way(), 32);
+  ahead.give_back(lent);
+}
+
+TEST(ReadAheadLater, MayGoWhileReadsAreUnderWay) {
+  MemoryVolume volume("leaving", {.latency_seconds = 0.05});
+  SourcePtr source = files_in(volume, 300);
+  {
+    ReadAhead ahead(std::move(source), {true}, kShare);
+    ahead.start(order_of(300));
+    EXPECT_GT(volume.requests(), 0);
+  }
+  volume.remove("1");
+}
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading ahead by threads: of local files, when a device turns out to be slow, and of sources in
+// Python.
+#include <algorithm>
+#include <chrono>
+#include <new>
+
+#include "headrace/base/clock.h"
+#include "headrace/executor/read_ahead_parts.h"
+#include "headrace/executor/thread_pool.h"
+
+namespace headrace {
+namespace {
+
+// Enough to keep a disk's queue busy; readers sleep while the page cache answers.
+constexpr int kReaders = 8;
+constexpr size_t kPythonChunk = 32;  // records for each time that Python's lock is taken
+// Records ahead: what a disk of 10 ms needs for 5,000 records a second; more would only hold
+// memory.
+constexpr int64_t kMaxDepth = 64, kMaxPythonDepth = 1024;
+
+}  // namespace
+
+void ReadAhead::start_readers() {
+  const size_t wanted = python_ ? 1 : kReaders;
+  try {
+    readers_.reserve(wanted);
+    while (readers_.size() < wanted) readers_.push_back(start_thread([this] { read_loop(); }));
+  } catch (const std::exception&) {
+    ahead_ = !readers_.empty();
+  }
+}
+
+bool ReadAhead::may_read_on() const {
+  if (!ahead_ || stopped_ || next_ >= end()) return false;
+  if (awaited_ >= next_) return true;
+  if (static_cast<int64_t>(entries_.size()) >= (python_ ? kMaxPythonDepth : kMaxDepth))
+    return false;
+  return (entries_.empty() && lent_ == 0) || fits(expected_bytes());
+}
+
+void ReadAhead::note_read(double seconds, size_t bytes) {
+  expected_.add(bytes);
+  mean_seconds_ += (seconds - mean_seconds_) / 16;
+  if (memory_ || later_) return;
+  if (!ahead_ && (python_ || mean_seconds_ > kSlowSeconds)) {
+    ahead_ = true;
+    start_readers();
+    changed_.notify_all();
+  } else if (ahead_ && !python_ && mean_seconds_ < kFastSeconds) {
+    ahead_ = false;
+  }
+}
+
+void ReadAhead::read_loop() {
+  std::vector<int64_t> indices;
+  std::vector<RecordData> data;
+  mutex_.lock();
+  while (!closing_) {
+    if (!may_read_on()) {
+      changed_.wait(mutex_);
+      continue;
+    }
+    const int64_t first = next_;
+    if (!begin_reads(indices, data)) continue;
+    mutex_.unlock();
+    const long waits = waits_of_this_thread();
+    const double begin = now();
+    bool read = true;
+    try {
+      source_->read(indices, wanted_, data);
+    } catch (const std::exception&) {
+      read = false;
+    }
+    double seconds = (now() - begin) / static_cast<double>(data.size());
+    if (waits_of_this_thread() == waits) seconds = 0;
+    mutex_.lock();
+    if (!read) {
+      give_up_reads(first, data.size());
+      continue;
+    }
+    for (size_t i = 0; i < data.size(); ++i) {
+      const size_t bytes = bytes_of(data[i]);
+      --reading_;
+      if (put(first + static_cast<int64_t>(i), std::move(data[i]))) note_read(seconds, bytes);
+    }
+    changed_.notify_all();
+  }
+  mutex_.unlock();
+}
+
+// What a reader has read. Not kept where it was dropped meanwhile, or is larger than what may be
+// read ahead: then whoever fetches it reads it.
+bool ReadAhead::put(int64_t number, RecordData data) {
+  const auto found = entries_.find(number);
+  if (found == entries_.end()) return false;
+  const bool left = !data.result && data.max_bytes < max_bytes_ &&
+                    data.result.error().code->kind == ErrorKind::kResource;
+  if (left) {
+    entries_.erase(found);
+    return false;
+  }
+  Entry& entry = found->second;
+  entry.bytes = counted(bytes_of(data));
+  held_ += entry.bytes;
+  entry.data = std::move(data);
+  entry.ready = true;
+  return true;
+}
+
+// Claims the records to be read next. False when memory is refused: the readers rest until a record
+// was read without them.
+bool ReadAhead::begin_reads(std::vector<int64_t>& indices, std::vector<RecordData>& data) {
+  const int64_t first = next_;
+  indices.clear();
+  data.clear();
+  try {
+    do {
+      const int64_t index = index_of_(next_ - base_);
+      entries_[next_].index = index;
+      ++next_;
+      ++reading_;
+      indices.push_back(index);
+      data.push_back(take_spare());
+      data.back().max_bytes = python_ ? max_bytes_ : std::min(max_bytes_, allowance());
+    } while (python_ && data.size() < kPythonChunk && may_read_on());
+    return true;
+  } catch (const std::exception&) {
+    give_up_reads(first, static_cast<size_t>(next_ - first));
+    return false;
+  }
+}
+
+// Whoever fetches these records reads them.
+void ReadAhead::give_up_reads(int64_t first, size_t count) {
+  for (size_t i = 0; i < count; ++i) entries_.erase(first + static_cast<int64_t>(i));
+  reading_ -= count;
+  ahead_ = false;
+  changed_.notify_all();
+}
+
+// Until a reader has read it, where one has begun to or will.
+void ReadAhead::wait_for_entry(int64_t number) {
+  auto found = entries_.find(number);
+  const auto will_be_read = [&]() REQUIRES_LOCK(mutex_) {
+    return python_ && ahead_ && !closing_ && number >= next_ && number < end();
+  };
+  if (found == entries_.end() && will_be_read()) {
+    // Python's reader comes to it; several threads asking for its lock would not help.
+    awaited_ = std::max(awaited_, number);
+    changed_.notify_all();
+    while (!entries_.contains(number) && will_be_read()) changed_.wait(mutex_);
+  }
+  while ((found = entries_.find(number)) != entries_.end() && !found->second.ready) {
+    changed_.wait(mutex_);
+  }
+}
+
+size_t ReadAhead::take(int64_t number, RecordData& out) {
+  auto found = entries_.find(number);
+  std::swap(out, found->second.data);
+  const size_t bytes = counted(bytes_of(out));
+  held_ -= found->second.bytes;
+  lent_ += bytes;
+  keep_spare(std::move(found->second.data));
+  entries_.erase(found);
+  changed_.notify_all();
+  return bytes;
+}
+
+RecordData ReadAhead::take_spare() {
+  if (spare_.empty()) return {};
+  RecordData data = std::move(spare_.back());
+  spare_.pop_back();
+  spare_bytes_ -= bytes_of(data);
+  return data;
+}
+
+void ReadAhead::keep_spare(RecordData data) {
+  const size_t bytes = bytes_of(data);
+  if (spare_.size() == spare_.capacity() || spare_bytes_ + bytes > share_ / 8 || !fits(bytes)) {
+    return;
+  }
+  spare_bytes_ += bytes;
+  spare_.push_back(std::move(data));
+}
+
+}  // namespace headrace

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many records are to be read or ready ahead of those that are taken: as many as are taken
+// while one read is under way (latency times rate), twice over, so that the rate may grow. Where
+// reads keep the consumer waiting the depth doubles with each latency; where they do not it stays.
+// Belongs to whoever guards it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace headrace {
+
+class ReadDepth {
+ public:
+  static constexpr int64_t kLeast = 16, kMost = 1 << 14;
+
+  // A read has arrived, so many seconds after it was submitted.
+  void arrived(double latency_seconds) {
+    latency_ += (latency_seconds - latency_) / (latency_ > 0 ? 16 : 1);
+  }
+  // A record was taken, at that second.
+  void taken(double now) {
+    if (begin_ < 0) begin_ = now;
+    ++taken_;
+    const double seconds = now - begin_;
+    if (seconds < std::max(latency_, kShortest)) return;
+    // A pause of the consumer's must not make the next burst wait: what was once wanted is
+    // forgotten slowly.
+    rate_ = std::max(static_cast<double>(taken_) / seconds, rate_ * 0.9);
+    begin_ = now;
+    taken_ = 0;
+  }
+  int64_t records() const {
+    const double wanted = 2 * latency_ * rate_;
+    return std::min(kLeast + static_cast<int64_t>(wanted), kMost);
+  }
+
+ private:
+  static constexpr double kShortest = 5e-3;  // seconds that a rate is taken over
+  double latency_ = 0, rate_ = 0, begin_ = -1;
+  int64_t taken_ = 0;
+};
+
+}  // namespace headrace
