@@ -96,13 +96,13 @@ def measure(name: str, volume: Any, path: str, options: argparse.Namespace) -> N
             pause = 0.6 * options.batch_size / rates[latency]
             epoch_of(loader, pause)
             first, *rest = epoch_of(loader, pause)[1]
-            goal = f"  goal {GOALS[latency]:,}" if latency in GOALS else ""
+            goal = f" (goal {GOALS[latency]:,})" if latency in GOALS else ""
+            peak = loader.stats()["memory_peak"] / 2**20
             print(
-                f"{name:7} shuffle={shuffle!s:5} {latency:3} ms: {rates[latency]:8,.0f} records/s"
-                f" ({rates[latency] / rates[0]:4.0%} of no latency){goal};"
-                f" first wait of an epoch {first:5.1f} ms, median {statistics.median(rest):5.1f} ms;"
-                f" {requests:.2f} requests a record;"
-                f" peak {loader.stats()['memory_peak'] / 2**20 if 'memory_peak' in loader.stats() else 0:.0f} MiB"
+                f"{name:7} shuffle={shuffle!s:5} {latency:3} ms: {rates[latency]:7,.0f} records/s"
+                f"{goal}, {rates[latency] / rates[0]:4.0%} of no latency;"
+                f" first wait {first:5.1f} ms, median {statistics.median(rest):4.1f} ms;"
+                f" {requests:.2f} requests a record; peak {peak:.0f} MiB"
             )
             loader.close()
 
