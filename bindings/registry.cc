@@ -33,6 +33,7 @@ nb::dict operators() {
     entry["doc"] = op->doc;
     entry["params"] = describe_all(op->params);
     entry["oracle"] = op->oracle;
+    entry["example"] = example_text(*op);
     entry["scope"] = kScopeNames[static_cast<int>(op->scope)];
     entry["random"] = op->random;
     entry["structural"] = op->expand != nullptr;

@@ -174,6 +174,12 @@ def test_signatures_come_from_the_registry() -> None:
         assert record["doc"] in cls.__doc__ and record["oracle"] in cls.__doc__
 
 
+def test_every_operators_example_is_python_that_makes_it() -> None:
+    for name, record in _core.operators().items():
+        step = eval(record["example"], dict(vars(T)))
+        assert type(step).__name__ == name, record["example"]
+
+
 @pytest.mark.parametrize(
     "name", ["Resize", "CenterCrop", "RandomResizedCrop", "Normalize", "ToDtype"]
 )

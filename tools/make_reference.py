@@ -69,7 +69,8 @@ def operators_page(operators: dict[str, Record]) -> str:
     for name, record in sorted(operators.items()):
         traits = "random; " if record["random"] else ""
         oracle = f"*{traits}equals: {record['oracle']}*" if record["oracle"] else ""
-        parts += [f"## {name}", record["doc"], params_table(record["params"]), oracle]
+        example = f"```python\n{record['example']}\n```"
+        parts += [f"## {name}", record["doc"], example, params_table(record["params"]), oracle]
     return joined(*parts)
 
 

@@ -63,6 +63,7 @@ const OpRecord kCenterCrop{
                 .min_count = 1,
                 .max_count = 2}},
     .oracle = "torchvision v2's CenterCrop, bit for bit",
+    .example = {{"size", std::vector<int64_t>{3, 4}}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<CenterCrop>(size_from(arguments.integers("size")));
     }};

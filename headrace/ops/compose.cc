@@ -16,6 +16,7 @@ const OpRecord kCompose{
                 .doc = "The transforms.",
                 .required = true}},
     .oracle = "the list itself",
+    .example = {{"transforms", std::vector<Branch>{{"", {{"RandomVerticalFlip", {{"p", 1.0}}}}}}}},
     .expand = [](const Arguments& arguments, const Spec&, PlanBuilder& builder) {
       const std::vector<Branch>& lists = arguments.branches("transforms");
       if (!lists.empty()) builder.append(lists.front().transforms);

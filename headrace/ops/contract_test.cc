@@ -6,28 +6,14 @@
 namespace headrace::op_test {
 namespace {
 
-// What every operator promises, for all that are registered. A parameter that is required, or is a
-// size that may be None, gets one of these values.
-Given plain_arguments(const OpRecord& record) {
-  Given given;
-  for (const Param& param : record.params) {
-    const bool open_size = param.type == ParamType::kInts && param.fallback.index() == 0;
-    if (!param.required && !open_size) continue;
-    switch (param.type) {
-      case ParamType::kInts:
-        given.emplace(param.name, int64_t{3});
-        break;
-      case ParamType::kFloats:
-        given.emplace(param.name, 0.5);
-        break;
-      case ParamType::kDType:
-        given.emplace(param.name, DType::kFloat32);
-        break;
-      default:
-        ADD_FAILURE() << record.name << ": the contract tests have no value for " << param.name;
-    }
-  }
-  return given;
+// What every operator promises, for all that are registered, with the arguments of its example.
+
+// Whether this default usually does nothing, so that what it is for is never met.
+bool is_neutral(const ParamValue& value) {
+  if (const auto* flag = std::get_if<bool>(&value)) return !*flag;
+  if (const auto* number = std::get_if<int64_t>(&value)) return *number == 0;
+  if (const auto* number = std::get_if<double>(&value)) return *number == 0;
+  return value.index() == 0;  // None
 }
 
 // Runs the call for every operator with a step of its own, on the dtype that it accepts.
@@ -36,7 +22,7 @@ void for_each_step(Call&& call) {
   for (const OpRecord* record : Registry<OpRecord>::all()) {
     if (!record->make) continue;
     SCOPED_TRACE(record->name);
-    const std::unique_ptr<Op> op = make_op(std::string(record->name), plain_arguments(*record));
+    const std::unique_ptr<Op> op = make_op(std::string(record->name), record->example);
     FieldState state = image_state({3, 5, 7});
     const bool floats = refusal([&] { planned(*op, state); }) != "accepted";
     call(*record, *op, floats);
@@ -55,7 +41,8 @@ TEST(EveryOperator, IsDocumented) {
     SCOPED_TRACE(record->name);
     EXPECT_GT(record->doc.size(), 30u);
     EXPECT_FALSE(record->oracle.empty());
-    EXPECT_NE(record->make == nullptr, record->expand == nullptr) << "exactly one of the two";
+    EXPECT_EQ(!!record->make + !!record->make_batch + !!record->expand, 1) << "exactly one";
+    EXPECT_EQ(record->scope == OpScope::kBatch, record->make_batch != nullptr);
   }
 }
 
@@ -73,8 +60,59 @@ TEST(EveryParameter, HasADocAndADefaultUnlessItIsRequired) {
   }
 }
 
-TEST(EveryOperator, DefaultsPassItsOwnChecks) {
-  for_each_step([](const OpRecord&, const Op& op, bool) { EXPECT_NE(&op, nullptr); });
+TEST(EveryOperator, HasAnExampleUnlessItsDefaultsDoSomething) {
+  for (const OpRecord* record : Registry<OpRecord>::all()) {
+    for (const Param& param : record->params) {
+      SCOPED_TRACE(std::string(record->name) + "." + std::string(param.name));
+      const auto given = record->example.find(std::string(param.name));
+      const bool has_one = given != record->example.end();
+      EXPECT_TRUE(has_one || !param.required) << "is required: OpRecord::example gives it";
+      EXPECT_TRUE(has_one || !is_neutral(param.fallback))
+          << "does nothing by default: OpRecord::example gives it another value";
+      if (has_one) EXPECT_FALSE(is_neutral(given->second));
+    }
+    EXPECT_NO_THROW(Arguments(record->name, record->params, record->example));
+  }
+}
+
+TEST(EveryOperator, ItsExampleActs) {
+  const Picture picture{recipe_test::random_grid(3, 13, 17, 8)};
+  for_each_step([&](const OpRecord& record, const Op& op, bool floats) {
+    TestRecord untouched({picture});
+    if (floats) untouched.apply(*make_op("ToDtype", {{"dtype", DType::kFloat32}, {"scale", true}}));
+    const Grid before = untouched.grid();
+    bool acts = false;
+    for (int64_t position = 0; position < 20; ++position) {
+      acts |= run(op, floats, {picture}, 5, position) != before;
+    }
+    EXPECT_TRUE(acts) << record.name << ": no record is changed by " << example_text(record);
+  });
+}
+
+TEST(EveryOperator, ItsScopeIsWhatItMakes) {
+  for_each_step([](const OpRecord& record, const Op& op, bool) {
+    EXPECT_EQ(record.scope == OpScope::kPartners, op.partners() > 0);
+  });
+  for (const OpRecord* record : Registry<OpRecord>::all()) {
+    if (!record->make_batch) continue;
+    const Arguments arguments(record->name, record->params, record->example);
+    EXPECT_GE(record->make_batch(arguments)->group(), 1) << record->name;
+  }
+}
+
+TEST(EveryStructuralOperator, ExpandsItsExample) {
+  for (const OpRecord* record : Registry<OpRecord>::all()) {
+    if (!record->expand || record->params.empty()) continue;
+    EXPECT_NE(written(std::string(record->name), record->example), "") << record->name;
+  }
+}
+
+TEST(EveryOperator, ItsExampleIsShownAsItIsWritten) {
+  const auto shown = [](const char* name) { return example_text(*Registry<OpRecord>::find(name)); };
+  EXPECT_EQ(shown("Grayscale"), "Grayscale()");
+  EXPECT_EQ(shown("ToDtype"), "ToDtype(dtype=\"float32\", scale=True)");
+  EXPECT_EQ(shown("Fork"), "Fork(field=\"image\", one=[RandomVerticalFlip()], two=[])");
+  EXPECT_EQ(shown("RandomApply"), "RandomApply(transforms=[RandomVerticalFlip(p=1)])");
 }
 
 TEST(EveryOperator, GivesWhatItsPlanSaysForOddSizesAndOnePixel) {

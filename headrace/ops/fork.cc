@@ -24,6 +24,8 @@ const OpRecord kFork{
                 .required = true,
                 .min_count = 1}},
     .oracle = "the same list alone, on the same draws",
+    .example = {{"field", std::string("image")},
+                {"branches", std::vector<Branch>{{"one", {{"RandomVerticalFlip"}}}, {"two", {}}}}},
     .expand = [](const Arguments& arguments, const Spec&, PlanBuilder& builder) {
       builder.fork(arguments.text("field"), arguments.branches("branches"));
     }};

@@ -81,6 +81,9 @@ const OpRecord kNormalize{
                 .doc = "Accepted as torchvision has it; without effect.",
                 .fallback = false}},
     .oracle = "torchvision v2's normalize on tensors of the same dtype, bit for bit",
+    .example = {{"mean", std::vector<double>{0.485, 0.456, 0.406}},
+                {"std", std::vector<double>{0.229, 0.224, 0.225}},
+                {"inplace", true}},
     .make = make};
 const Register<OpRecord> registered_normalize(kNormalize);
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -126,6 +127,9 @@ struct OpRecord {
   std::string_view doc;   // what it does; shapes, dtypes, ranges
   std::vector<Param> params;
   std::string_view oracle;  // whose result it equals, and the bound
+  // Arguments with which it does something, for tests that meet every operator, and for its page.
+  // What would do nothing by its default (None, False, 0) is given here, or was never met.
+  std::map<std::string, ParamValue> example = {};
   OpScope scope = OpScope::kRecord;
   bool random = false;
   // Exactly one of the three.
@@ -133,6 +137,9 @@ struct OpRecord {
   std::unique_ptr<BatchOp> (*make_batch)(const Arguments& arguments) = nullptr;
   void (*expand)(const Arguments& arguments, const Spec& spec, PlanBuilder& builder) = nullptr;
 };
+
+// The example as a user writes it: RandomCrop(size=[28, 28], padding=4).
+std::string example_text(const OpRecord& record);
 
 // Does a step on a recipe; materializes first where the recipe says that it does not fit.
 // `step(recipe)` returns bool, like Recipe's members.

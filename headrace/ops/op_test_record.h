@@ -85,6 +85,8 @@ class TestRecord {
   Result<void> try_apply(const Op& op, uint64_t seed = 0, uint64_t key = 1) {
     OpContext context{record_, numbers_,
                       Draws(seed, 0, static_cast<uint64_t>(record_.position), key), renderer_};
+    std::vector<Record> partners(static_cast<size_t>(op.partners()), record_);
+    context.partners = partners;
     return op.apply(context);
   }
   TestRecord& apply(const Op& op, uint64_t seed = 0, uint64_t key = 1) {

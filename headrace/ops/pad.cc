@@ -58,6 +58,7 @@ const OpRecord kPad{
                 .fallback = std::string("constant"),
                 .choices = {"constant"}}},
     .oracle = "Pillow's ImageOps.expand, bit for bit",
+    .example = {{"padding", std::vector<int64_t>{1, 2, 0, 3}}, {"fill", int64_t{7}}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<Pad>(borders_from("Pad", arguments.integers("padding")),
                                    arguments.numbers("fill"));

@@ -24,6 +24,7 @@ const OpRecord kRandomApply{
                 .minimum = 0,
                 .maximum = 1}},
     .oracle = "torchvision v2's RandomApply, in distribution",
+    .example = {{"transforms", std::vector<Branch>{{"", {{"RandomVerticalFlip", {{"p", 1.0}}}}}}}},
     .random = true,
     .expand = [](const Arguments& arguments, const Spec&, PlanBuilder& builder) {
       builder.append_with_probability(arguments.number("p"),

@@ -121,6 +121,10 @@ const OpRecord kRandomCrop{
     .oracle =
         "Pillow's ImageOps.expand and crop, bit for bit; places as torchvision v2's in "
         "distribution",
+    .example = {{"size", std::vector<int64_t>{4, 3}},
+                {"padding", int64_t{2}},
+                {"pad_if_needed", true},
+                {"fill", int64_t{7}}},
     .random = true,
     .make = make_random_crop};
 const Register<OpRecord> registered_random_crop(kRandomCrop);

@@ -114,6 +114,7 @@ const OpRecord kRandomErasing{
                 .doc = "Accepted as torchvision has it; without effect.",
                 .fallback = false}},
     .oracle = "torchvision v2's erase on tensors, bit for bit; rectangles in distribution",
+    .example = {{"p", 0.9}, {"value", int64_t{9}}, {"inplace", true}},
     .random = true,
     .make = make_random_erasing};
 const Register<OpRecord> registered_random_erasing(kRandomErasing);

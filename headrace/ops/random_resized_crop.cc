@@ -83,6 +83,7 @@ const OpRecord kRandomResizedCrop{
                interpolation_param(),
                antialias_param()},
     .oracle = "Pillow's crop and resize, bit for bit; windows as torchvision v2's in distribution",
+    .example = {{"size", std::vector<int64_t>{3, 4}}},
     .random = true,
     .make = make_random_resized_crop};
 const Register<OpRecord> registered_random_resized_crop(kRandomResizedCrop);

@@ -147,6 +147,7 @@ const OpRecord kResize{
                 .maximum = 1 << 16},
                antialias_param()},
     .oracle = "Pillow's resize, bit for bit; sizes as torchvision v2's",
+    .example = {{"size", int64_t{4}}, {"max_size", int64_t{5}}},
     .make = make_resize};
 const Register<OpRecord> registered_resize(kResize);
 

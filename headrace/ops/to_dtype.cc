@@ -66,6 +66,7 @@ const OpRecord kToDtype{
                 .doc = "Whether values are scaled from the old dtype's range to the new one's.",
                 .fallback = false}},
     .oracle = "torchvision v2's to_dtype on tensors, bit for bit",
+    .example = {{"dtype", DType::kFloat32}, {"scale", true}},
     .make = make_to_dtype};
 const Register<OpRecord> registered_to_dtype(kToDtype);
 

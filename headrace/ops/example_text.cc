@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <variant>
+
+#include "headrace/ops/op.h"
+
+namespace headrace {
+namespace {
+
+std::string call(const std::string& name, const std::string& arguments) {
+  return name + "(" + arguments + ")";
+}
+
+std::string text_of_arguments(const std::map<std::string, ParamValue>& arguments);
+
+// "[RandomHorizontalFlip(p=1)]"
+std::string text_of(const std::vector<Spec>& transforms) {
+  std::string out;
+  for (const Spec& spec : transforms) {
+    out += (out.empty() ? "" : ", ") + call(spec.name, text_of_arguments(spec.arguments));
+  }
+  return "[" + out + "]";
+}
+
+// name=value; branches are arguments of their own names.
+std::string text_of_argument(const std::string& name, const ParamValue& value) {
+  if (const auto* dtype = std::get_if<DType>(&value)) {
+    return name + "=\"" + std::string(name_of(*dtype)) + "\"";
+  }
+  const auto* branches = std::get_if<std::vector<Branch>>(&value);
+  if (!branches) return name + "=" + headrace::text_of(value);
+  std::string out;
+  for (const Branch& branch : *branches) {
+    out += (out.empty() ? "" : ", ") + (branch.name.empty() ? name : branch.name) + "=" +
+           text_of(branch.transforms);
+  }
+  return out;
+}
+
+std::string text_of_arguments(const std::map<std::string, ParamValue>& arguments) {
+  std::string out;
+  for (const auto& [name, value] : arguments) {
+    out += (out.empty() ? "" : ", ") + text_of_argument(name, value);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string example_text(const OpRecord& record) {
+  std::string arguments;  // in the order in which they are declared
+  for (const Param& param : record.params) {
+    const auto given = record.example.find(std::string(param.name));
+    if (given == record.example.end()) continue;
+    arguments += (arguments.empty() ? "" : ", ") + text_of_argument(given->first, given->second);
+  }
+  return call(std::string(record.name), arguments);
+}
+
+}  // namespace headrace
