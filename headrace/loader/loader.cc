@@ -1,29 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
+// The loader over its parts: options (resolved_options.h), what is read (read_path.h), who makes
+// the batches (batch_maker.h) and where the consumer stands (position.h).
 #include "headrace/loader.h"
 
-#include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <new>
 #include <utility>
 
 #include "headrace/base/clock.h"
-#include "headrace/executor/engine.h"
-#include "headrace/executor/resources.h"
 #include "headrace/kernels/dispatch.h"
+#include "headrace/loader/position.h"
+#include "headrace/loader/read_path.h"
+#include "headrace/loader/resident_batches.h"
+#include "headrace/loader/resolved_options.h"
+#include "headrace/loader/streaming_batches.h"
 #include "headrace/sampling/shuffled_by_source.h"
 
 namespace headrace {
 namespace {
-
-const ErrorCode kBadOption{
-    "HR0710", ErrorKind::kConfig, "bad loader option",
-    "A loader's options must make sense together; the message says which does not and what would."};
-
-const ErrorCode kOtherState{
-    "HR0711", ErrorKind::kConfig, "state of another run",
-    "A state resumes only the run that it was taken from: the same records in the same order, the "
-    "same sampler and the same global batch. The number of threads and of ranks may differ."};
 
 const ErrorCode kNothingLeft{
     "HR0785", ErrorKind::kData, "nothing left of an epoch",
@@ -33,50 +27,6 @@ const ErrorCode kNothingLeft{
 
 const ErrorCode kOutOfRange{"HR0712", ErrorKind::kConfig, "no such batch",
                             "Batches of an epoch are numbered from 0 to len(loader) - 1."};
-
-int64_t global_batch_of(const LoaderOptions& options) {
-  if ((options.batch_size > 0) == (options.global_batch_size > 0)) {
-    raise(kBadOption, "give exactly one of batch_size (per rank) and global_batch_size, positive",
-          "Loader(..., batch_size=256)");
-  }
-  constexpr int64_t kMost = int64_t{1} << 31;  // times a rank it fits into 64 bits
-  const int64_t times = options.global_batch_size > 0 ? 1 : options.world_size;
-  const int64_t records = std::max(options.global_batch_size, options.batch_size);
-  if (records > kMost / times) {
-    raise(kBadOption, "a batch of " + std::to_string(records) + " records" +
-                          (times > 1 ? " on each of " + std::to_string(times) + " ranks" : "") +
-                          " is more than 2^31 together");
-  }
-  return records * times;
-}
-
-void check(const LoaderOptions& options, const Source& source) {
-  if (options.world_size < 1 || options.rank < 0 || options.rank >= options.world_size) {
-    raise(kBadOption, "rank " + std::to_string(options.rank) + " of world size " +
-                          std::to_string(options.world_size) + " does not exist");
-  }
-  if (options.threads < 0) {
-    raise(kBadOption, "threads must be positive (got " + std::to_string(options.threads) + ")");
-  }
-  if (options.on_error == OnError::kSkip && options.world_size > 1) {
-    raise(kBadOption, "on_error=\"skip\" shortens batches, and several ranks must stay in step",
-          "on_error=\"substitute\" keeps every batch full");
-  }
-  if (options.shuffle_window < 0 || (options.shuffle_window > 0 && !options.shuffle)) {
-    raise(kBadOption, "shuffle_window=" + std::to_string(options.shuffle_window) +
-                          " is a number of blocks, with shuffle=\"blocks\"");
-  }
-  if (options.shuffle && options.sampler) {
-    raise(kBadOption, "shuffle=True and sampler= both decide the order", "give one of them");
-  }
-  if (source.size() == 0) raise(kBadOption, "the source has no records: " + source.description());
-}
-
-std::string text_of(const RowIndexStats& stats) {
-  if (stats.file.empty()) return stats.note.empty() ? "off" : "none (" + stats.note + ")";
-  return std::to_string(stats.entries) + " of " + std::to_string(stats.pictures) + " pictures (" +
-         (stats.learns ? "grows, " : "") + stats.file + ")";
-}
 
 SamplerPtr sampler_of(const LoaderOptions& options, const SourcePtr& source) {
   if (options.sampler) return options.sampler;
@@ -89,151 +39,99 @@ SamplerPtr sampler_of(const LoaderOptions& options, const SourcePtr& source) {
 }  // namespace
 
 class Loader::Impl {
-  // What the consumer receives next; of the epoch up to there, the bad records, and whether there
-  // was a good one.
-  struct Position {
-    int64_t epoch = 0, batch = 0, bad_records = 0;
-    bool received = false;
-  };
-
  public:
-  Impl(SourcePtr source, const Pipeline& pipeline, LoaderOptions options)
-      : options_(resolve(std::move(options), *source)),
-        plan_(make_plan(source->schema(), pipeline, options_.plan)),
-        cache_(with_record_cache(source, plan_->wanted(), options_.cache)),
-        row_index_(with_row_index(cache_.source, options_.row_index, options_.row_index_file)),
-        source_(row_index_.source),
-        sampler_(sampler_of(options_, source)),
-        layout_(sampler_->size(), global_batch_of(options_), options_.rank, options_.world_size,
-                options_.last_batch, plan_->batch_group()),
-        bad_records_(options_.error_budget, options_.error_rate, options_.quarantine),
-        fingerprint_(mix64(mix64(source_->fingerprint(), sampler_->fingerprint()),
-                           static_cast<uint64_t>(options_.last_batch))),
-        residence_(resident_question(source, pipeline)),
-        seed_(options_.seed) {
+  Impl(SourcePtr source, const Pipeline& pipeline, LoaderOptions given)
+      : resolved_(resolve(std::move(given), *source)),
+        plan_(make_plan(source->schema(), pipeline, options().plan)),
+        path_(source, plan_->wanted(), options()),
+        sampler_(sampler_of(options(), source)),
+        layout_(sampler_->size(), global_batch_of(options()), options().rank, options().world_size,
+                options().last_batch, plan_->batch_group()),
+        bad_records_(options().error_budget, options().error_rate, options().quarantine),
+        maker_(make_maker(source, pipeline)),
+        position_(options().seed, layout_, options().world_size,
+                  mix64(mix64(path_.source()->fingerprint(), sampler_->fingerprint()),
+                        static_cast<uint64_t>(options().last_batch))) {
+    simd_level();  // throws here, not on a thread, where HEADRACE_SIMD names none
+  }
+
+  // Who makes the batches. Throws Exception where the memory is too small, now rather than at the
+  // first batch.
+  std::unique_ptr<BatchMaker> make_maker(const SourcePtr& source, const Pipeline& pipeline) {
     if (layout_.batches() == 0 && sampler_->size() > 0) {
-      raise(kBadOption,
+      raise(kBadLoaderOption,
             "last_batch=\"drop\" leaves no batch: an epoch has " +
                 std::to_string(sampler_->size()) + " records, a batch " +
                 std::to_string(layout_.global_batch()),
             "a smaller batch_size, or last_batch=\"keep\"");
     }
-    simd_level();  // throws here, not on a thread, where HEADRACE_SIMD names none
-    // Throws now rather than at the first batch.
-    divide_memory(engine_memory(), batch_bytes(*plan_, layout_.rank_batch()), options_.threads,
-                  source_->read_style() != ReadStyle::kMemory);
+    EngineOptions engine{path_.source(),
+                         plan_,
+                         sampler_,
+                         layout_,
+                         options().seed,
+                         options().threads,
+                         options().python_workers,
+                         options().on_error,
+                         options().memory_limit - path_.cache_bytes(),
+                         options().warn,
+                         options().device,
+                         options().patience_seconds};
+    auto residence =
+        std::make_unique<Residence>(resident_question(source, pipeline, engine.memory_limit));
+    divide_memory(engine.memory_limit - residence->bytes(),
+                  batch_bytes(*plan_, layout_.rank_batch()), options().threads,
+                  path_.source()->read_style() != ReadStyle::kMemory);
+    if (!residence->is_on()) {
+      return std::make_unique<StreamingBatches>(std::move(engine), bad_records_, residence->text());
+    }
+    return std::make_unique<ResidentBatches>(std::move(residence), std::move(engine), bad_records_);
   }
 
-  LoaderOptions resolve(LoaderOptions options, const Source& source) {
-    check(options, source);
-    threads_origin_ = "given";
-    memory_origin_ = "given";
-    if (options.threads == 0) {
-      const ResolvedThreads found = default_threads();
-      options.threads = found.threads;
-      threads_origin_ = found.origin;
-    }
-    if (options.memory_limit == 0) {
-      const ResolvedMemory found = default_memory_limit();
-      options.memory_limit = found.bytes;
-      memory_origin_ = found.origin;
-    }
-    if (options.cache >= options.memory_limit) {
-      raise(kBadOption,
-            "the cache of " + std::to_string(options.cache >> 20) + " MiB leaves nothing of " +
-                std::to_string(options.memory_limit >> 20) + " MiB of memory_limit (" +
-                memory_origin_ + ")",
-            "a smaller cache=, or a memory_limit= that holds it and the batches");
-    }
-    return options;
-  }
-
-  ResidenceQuestion resident_question(const SourcePtr& source, const Pipeline& pipeline) const {
+  ResidenceQuestion resident_question(const SourcePtr& source, const Pipeline& pipeline,
+                                      size_t memory_limit) const {
     std::string no_view;
     if (!sampler_->in_order()) no_view = "the order is " + sampler_->description();
-    if (options_.last_batch == LastBatch::kPad) no_view = "last_batch=\"pad\" repeats records";
-    return {.use = options_.resident,
+    if (options().last_batch == LastBatch::kPad) no_view = "last_batch=\"pad\" repeats records";
+    return {.use = options().resident,
             .source = source,
             .pipeline = pipeline,
             .plan = plan_,
             .sampler = sampler_,
             .layout = layout_,
-            .threads = options_.threads,
-            .memory_limit = options_.memory_limit - (cache_.cache ? options_.cache : 0),
-            .view = options_.view,
+            .threads = options().threads,
+            .memory_limit = memory_limit,
+            .view = options().view,
             .why_no_view = no_view,
-            .device = options_.resident_on_device ? options_.device : nullptr,
-            .fraction = options_.fraction};
+            .device = options().resident_on_device ? options().device : nullptr,
+            .fraction = options().fraction};
   }
 
-  // shared: with a call of another thread's that is under way when the engine goes.
-  std::shared_ptr<Engine> engine() {
-    MutexLock lock(mutex_);
-    if (!engine_) {
-      const std::shared_ptr<const ResidentSource> resident = residence_.source();
-      const SourcePtr source = resident ? SourcePtr(resident) : source_;
-      engine_ = std::make_shared<Engine>(
-          EngineOptions{source, resident ? residence_.plan() : plan_, sampler_, layout_,
-                        options_.seed, options_.threads, options_.python_workers, options_.on_error,
-                        engine_memory(), options_.warn, options_.device, options_.patience_seconds},
-          bad_records_);
-    }
-    return engine_;
-  }
-  std::shared_ptr<Engine> engine_if_any() const {
-    MutexLock lock(mutex_);
-    return engine_;
-  }
-  void drop_engine() {
-    std::shared_ptr<Engine> dropped;  // without the lock: its threads may take a while
-    MutexLock lock(mutex_);
-    dropped.swap(engine_);
+  void prepare() { maker_->prepare(); }
+  bool settle(const Interrupted& interrupted) {
+    const bool on_device = maker_->settle(interrupted);
+    if (!std::exchange(settled_, true)) path_.keep();  // all records may have been read for it
+    return on_device;
   }
 
-  // Makes the records that are to stay in memory; what the engine has is streaming then.
-  void prepare(const std::function<void()>& interrupted) {
-    if (!residence_.is_on() || residence_.is_prepared()) return;
-    drop_engine();
-    residence_.prepare(source_, options_.warn, interrupted);
-    keep_row_index();
-  }
-  bool settle(const std::function<void()>& interrupted) {
-    prepare(interrupted);
-    return residence_.is_on_device();
+  void begin(const Interrupted& interrupted) {
+    const ConsumerPosition::Place at = position_.place();
+    last_next_ = now();
+    settle(interrupted);
+    maker_->start(at.epoch, at.batch, interrupted);
+    bad_records_.begin_epoch(at.bad_records);
+    repaired_before_ = maker_->stats().repaired;
+    started_ = true;
   }
 
-  // The next batch of data that is cut without an engine, as far as that goes.
-  std::optional<Batch> cut(const std::function<void()>& interrupted) {
-    const Position at = position();
-    if (at.batch >= layout_.batches()) return std::nullopt;
-    const double begin = now();
-    std::optional<Batch> batch =
-        residence_.cut(options_.seed, static_cast<uint64_t>(at.epoch), at.batch);
-    if (!batch) {
-      engine()->start(at.epoch, at.batch, interrupted);
-      return engine()->next(interrupted);
-    }
-    cut_seconds_ = cut_seconds_ + now() - begin;
-    ++cut_batches_;
-    cut_records_ += batch->size;
-    return batch;
-  }
-
-  std::optional<Batch> next(const std::function<void()>& interrupted) {
-    before_ = position();
-    if (started_ && !residence_.cuts() && !engine()->delivers()) started_ = false;
-    if (!started_) {
-      last_next_ = now();
-      prepare(interrupted);
-      if (!residence_.cuts()) engine()->start(before_.epoch, before_.batch, interrupted);
-      bad_records_.begin_epoch(before_.bad_records);
-      repaired_before_ = repaired_so_far();
-      started_ = true;
-    }
+  std::optional<Batch> next(const Interrupted& interrupted) {
+    position_.remember();
+    if (started_ && !maker_->delivers()) started_ = false;
+    if (!started_) begin(interrupted);
     std::optional<Batch> batch;
     do {
       try {
-        batch = residence_.cuts() ? cut(interrupted) : engine()->next(interrupted);
+        batch = maker_->next(interrupted);
       } catch (const Exception&) {
         not_received(interrupted);
         throw;
@@ -246,39 +144,33 @@ class Loader::Impl {
       wall_seconds_ = wall_seconds_ + time - std::exchange(last_next_, time);
       if (!batch) {
         end_epoch(interrupted);
-        keep_row_index();
+        path_.keep();
         return std::nullopt;
       }
-      set_position({batch->epoch, batch->index + 1, bad_records_.in_epoch(),
-                    position().received || batch->size > 0});
+      position_.receive(*batch, bad_records_.in_epoch());
     } while (batch->size == 0);  // every record of it was skipped
     return batch;
   }
 
   // What is worth a word goes with the end of the epoch.
-  void end_epoch(const std::function<void()>& interrupted) {
-    const Position at = position();
+  void end_epoch(const Interrupted& interrupted) {
+    const ConsumerPosition::Place at = position_.place();
     if (!at.received && at.bad_records > 0) {
       halt(interrupted);
       throw Exception(nothing_left(at));
     }
-    const int64_t before = std::exchange(repaired_before_, repaired_so_far());
+    const int64_t before = std::exchange(repaired_before_, maker_->stats().repaired);
     const int64_t its = repaired_before_ - before;
-    if (its > 0 && options_.warn) {  // where it throws, the next call finds the end again
-      options_.warn(std::to_string(its) + (its == 1 ? " picture" : " pictures") + " of epoch " +
-                    std::to_string(at.epoch) +
-                    " had damage that the decoder repaired (`headrace scan --strict` lists them; "
-                    "strict=True makes it an error)");
+    if (its > 0 && options().warn) {  // where it throws, the next call finds the end again
+      options().warn(std::to_string(its) + (its == 1 ? " picture" : " pictures") + " of epoch " +
+                     std::to_string(at.epoch) +
+                     " had damage that the decoder repaired (`headrace scan --strict` lists them; "
+                     "strict=True makes it an error)");
     }
     set_epoch(at.epoch + 1, interrupted);
   }
 
-  int64_t repaired_so_far() const {
-    const std::shared_ptr<Engine> engine = engine_if_any();
-    return engine ? engine->stats().repaired : 0;
-  }
-
-  Error nothing_left(const Position& at) const {
+  Error nothing_left(const ConsumerPosition::Place& at) const {
     Error error{.code = &kNothingLeft,
                 .what = "all " + std::to_string(at.bad_records) + " records of epoch " +
                         std::to_string(at.epoch) + " are bad, and on_error=\"skip\" left them out",
@@ -289,215 +181,123 @@ class Loader::Impl {
   }
 
   // The next call tries it again.
-  void not_received(const std::function<void()>& interrupted) {
+  void not_received(const Interrupted& interrupted) {
     halt(interrupted);
-    MutexLock lock(mutex_);
-    position_.bad_records = std::min(position_.bad_records, bad_records_.in_epoch());
+    position_.fail(bad_records_.in_epoch());
   }
-
   void take_back() {
     started_ = false;
-    set_position(before_);
+    position_.take_back();
   }
 
-  void set_epoch(int64_t epoch, const std::function<void()>& interrupted) {
-    if (epoch < 0)
-      raise(kBadOption, "epoch must not be negative (got " + std::to_string(epoch) + ")");
+  void set_epoch(int64_t epoch, const Interrupted& interrupted) {
+    if (epoch < 0) {
+      raise(kBadLoaderOption, "epoch must not be negative (got " + std::to_string(epoch) + ")");
+    }
     halt(interrupted);
-    set_position({epoch, 0, 0, false});
+    position_.begin_epoch(epoch);
   }
-
-  void restart(const std::function<void()>& interrupted) {
-    const Position at = position();
+  void restart(const Interrupted& interrupted) {
+    const ConsumerPosition::Place at = position_.place();
     set_epoch(at.batch > 0 ? at.epoch + 1 : at.epoch, interrupted);
   }
-
-  LoaderState state() const {
-    MutexLock lock(mutex_);
-    return {seed_,
-            position_.epoch,
-            position_.batch,
-            layout_.global_batch(),
-            layout_.positions(),
-            position_.bad_records,
-            fingerprint_};
-  }
-
-  void load_state(const LoaderState& state, const std::function<void()>& interrupted) {
-    if (state.global_batch != layout_.global_batch()) {
-      raise(kOtherState,
-            "the state was taken with a global batch of " + std::to_string(state.global_batch) +
-                ", this loader's is " + std::to_string(layout_.global_batch()) + " (" +
-                std::to_string(layout_.rank_batch()) + " x " + std::to_string(options_.world_size) +
-                " ranks)",
-            "global_batch_size=" + std::to_string(state.global_batch));
-    }
-    if (state.records != layout_.positions() || state.fingerprint != fingerprint_) {
-      raise(kOtherState,
-            "the state is of other records or another order: " + std::to_string(state.records) +
-                " records an epoch there, " + std::to_string(layout_.positions()) +
-                " here, fingerprints " + (state.fingerprint == fingerprint_ ? "equal" : "differ"),
-            "open the same source with the same sampler= and last_batch=");
-    }
-    if (state.epoch < 0 || state.batch < 0 || state.batch > layout_.batches()) {
-      raise(kOtherState, "epoch " + std::to_string(state.epoch) + ", batch " +
-                             std::to_string(state.batch) + " does not exist here");
-    }
-    if (state.bad_records < 0) {  // which would widen the budget
-      raise(kOtherState, std::to_string(state.bad_records) + " bad records are no number of them");
-    }
+  void load_state(const LoaderState& state, const Interrupted& interrupted) {
+    position_.check(state);
     halt(interrupted);
-    if (state.seed != options_.seed) {
-      options_.seed = state.seed;
-      drop_engine();
-    }
-    set_position({state.epoch, state.batch, state.bad_records, state.batch > 0});
-    MutexLock lock(mutex_);
-    seed_ = state.seed;
+    if (state.seed != position_.seed()) maker_->reseed(state.seed);
+    position_.load(state);
   }
 
   Batch make(int64_t epoch, int64_t index) {
     check_batch(epoch, index);
-    return engine()->make(epoch, index);
+    return maker_->make(epoch, index);
   }
-
   std::vector<int64_t> indices(int64_t epoch, int64_t index) const {
     check_batch(epoch, index);
     std::vector<int64_t> out;
+    const uint64_t seed = position_.seed();
     const BatchRange range = layout_.range(index);
     for (int64_t p = range.begin; p < range.end; ++p) {
-      out.push_back(
-          sampler_->index(options_.seed, static_cast<uint64_t>(epoch), p % layout_.positions()));
+      out.push_back(sampler_->index(seed, static_cast<uint64_t>(epoch), p % layout_.positions()));
     }
     return out;
   }
 
   LoaderStats stats() const {
+    const MakerStats made = maker_->stats();
     LoaderStats out;
-    out.row_index = row_index_stats();
-    if (cache_.cache) out.cache = cache_.cache->counts();
-    out.threads = options_.threads;
-    out.memory_limit = options_.memory_limit;
+    out.row_index = path_.row_index();
+    out.cache = path_.cache();
+    out.threads = options().threads;
+    out.memory_limit = options().memory_limit;
     out.bad_records = bad_records_.total();
-    const std::shared_ptr<Engine> engine = engine_if_any();
-    const EngineStats stats = engine ? engine->stats() : EngineStats{};
-    const ResidentStats resident = residence_.stats();
     out.wall_seconds = wall_seconds_;
-    out.batches = stats.batches + cut_batches_;
-    out.records = stats.records + cut_records_;
-    out.warnings = stats.warnings;
-    out.repaired = stats.repaired;
-    out.copies = stats.copies + resident.beyond;
-    out.wait_seconds = stats.wait_seconds + cut_seconds_;
-    out.memory_wait_seconds = stats.memory_wait_seconds;
-    out.stages = stats.stages;
-    out.resident_bytes = residence_.source() ? residence_.bytes() : 0;
-    const size_t held = out.cache.bytes + out.resident_bytes + resident.batch_bytes;
-    out.memory_used = stats.memory_used + held;
-    out.memory_peak = stats.memory_peak + held;
+    out.batches = made.batches;
+    out.records = made.records;
+    out.warnings = made.warnings;
+    out.repaired = made.repaired;
+    out.copies = made.copies;
+    out.wait_seconds = made.wait_seconds;
+    out.memory_wait_seconds = made.memory_wait_seconds;
+    out.stages = made.stages;
+    out.resident_bytes = made.resident_bytes;
+    out.memory_used = made.memory_used + out.cache.bytes;
+    out.memory_peak = made.memory_peak + out.cache.bytes;
     return out;
   }
 
   std::string resolved(std::string_view option) const {
-    if (option == "threads") return std::to_string(options_.threads) + " (" + threads_origin_ + ")";
-    if (option == "memory_limit") {
-      return std::to_string(options_.memory_limit >> 20) + " MiB (" + memory_origin_ + ")";
+    if (option == "threads") {
+      return std::to_string(options().threads) + " (" + resolved_.threads_origin + ")";
     }
-    if (option == "row_index") return text_of(row_index_stats());
-    if (option == "resident") return residence_.text();
+    if (option == "memory_limit") {
+      return std::to_string(options().memory_limit >> 20) + " MiB (" + resolved_.memory_origin +
+             ")";
+    }
+    if (option == "row_index") return text_of(path_.row_index());
+    if (option == "resident") return maker_->resident_text();
     if (option == "order") return sampler_->description();
     return {};
   }
 
-  void halt(const std::function<void()>& interrupted) {
+  void halt(const Interrupted& interrupted) {
     started_ = false;
-    if (const std::shared_ptr<Engine> engine = engine_if_any()) engine->stop(interrupted);
+    maker_->stop(interrupted);
   }
   void close() {
     started_ = false;
-    drop_engine();
-    residence_.drop();
-    keep_row_index();
-  }
-  void keep_row_index() {
-    if (row_index_.index && row_index_.index->learns()) row_index_.index->keep();
+    maker_->close();
+    path_.keep();
   }
 
   const Plan& plan() const { return *plan_; }
-  const LoaderOptions& options() const { return options_; }
+  const LoaderOptions& options() const { return resolved_.options; }
   const BatchLayout& layout() const { return layout_; }
-  int64_t epoch() const { return position().epoch; }
+  int64_t epoch() const { return position_.place().epoch; }
+  LoaderState state() const { return position_.state(); }
   std::vector<BadRecord> quarantine() const { return bad_records_.list(); }
 
  private:
-  Position position() const {
-    MutexLock lock(mutex_);
-    return position_;
-  }
-  void set_position(Position position) {
-    MutexLock lock(mutex_);
-    position_ = position;
-  }
-
-  size_t engine_memory() const {
-    return options_.memory_limit - (cache_.cache ? options_.cache : 0) - residence_.bytes();
-  }
   void check_batch(int64_t epoch, int64_t index) const {
     if (epoch >= 0 && index >= 0 && index < layout_.batches()) return;
     raise(kOutOfRange, "batch " + std::to_string(index) + " of epoch " + std::to_string(epoch) +
                            "; an epoch has " + std::to_string(layout_.batches()) + " batches");
   }
 
-  RowIndexStats row_index_stats() const {
-    RowIndexStats out;
-    out.note = row_index_.note;
-    if (!row_index_.index) return out;
-    const IndexedSource& index = *row_index_.index;
-    out.file = index.file().path();
-    out.learns = index.learns() && !index.file().failed();
-    if (index.file().failed()) out.note = "it cannot be written any more: is the disk full?";
-    out.pictures = IndexedFields(index).key().slots();
-    const IndexedSource::Counts counts = index.counts();
-    MutexLock lock(counting_);
-    if (counts.learned != counted_at_) {  // the whole table is read for it
-      counted_at_ = counts.learned;
-      entries_ = index.file().contents().entries;
-    }
-    out.entries = entries_;
-    out.used = counts.used;
-    out.stale = counts.stale;
-    out.learned = counts.learned;
-    return out;
-  }
-
-  std::string threads_origin_, memory_origin_;
-  LoaderOptions options_;
-  std::shared_ptr<const Plan> plan_;
-  WithRecordCache cache_;
-  WithRowIndex row_index_;
-  mutable Mutex counting_;
-  // Of the row index, when so much was learned.
-  mutable int64_t entries_ GUARDED_BY(counting_) = 0, counted_at_ GUARDED_BY(counting_) = -1;
-  SourcePtr source_;  // through both
-  SamplerPtr sampler_;
-  BatchLayout layout_;
+  const ResolvedOptions resolved_;
+  const std::shared_ptr<const Plan> plan_;  // shared: batches under way outlive a closed loader
+  ReadPath path_;
+  const SamplerPtr sampler_;
+  const BatchLayout layout_;
   BadRecords bad_records_;
-  uint64_t fingerprint_;
-  Residence residence_;
-  // Read by stats() while the prefetcher's thread takes batches.
-  std::atomic<double> cut_seconds_ = 0;
-  std::atomic<int64_t> cut_batches_ = 0, cut_records_ = 0;
-  Position before_;              // the last call of next()
+  const std::unique_ptr<BatchMaker> maker_;
+  ConsumerPosition position_;
   int64_t repaired_before_ = 0;  // pictures, when the iteration began
+  bool settled_ = false;
+  // stats() and rest() are called by other threads, too.
   std::atomic<bool> started_ = false;
-  std::atomic<double> wall_seconds_ = 0;  // stats() may be asked for by another thread
+  std::atomic<double> wall_seconds_ = 0;
   double last_next_ = 0;
-  // stats(), state() and batch() are asked for by other threads, too.
-  mutable Mutex mutex_;
-  uint64_t seed_ GUARDED_BY(mutex_);  // of options_
-  Position position_ GUARDED_BY(mutex_);
-  // Made at the first batch: a loader that only plans has no threads.
-  std::shared_ptr<Engine> engine_ GUARDED_BY(mutex_);
 };
 
 Loader::Loader(SourcePtr source, const Pipeline& pipeline, const LoaderOptions& options)
@@ -509,7 +309,7 @@ Loader::~Loader() {
   if (forked_from_running_engine()) (void)impl_.release();
 }
 
-void Loader::prepare() { impl_->engine(); }
+void Loader::prepare() { impl_->prepare(); }
 void Loader::take_back() { impl_->take_back(); }
 
 std::optional<Batch> Loader::next(const std::function<void()>& interrupted) {

@@ -30,7 +30,6 @@ Set into(Member member) {
 template <class Enum, class Member>
 LoaderOption one_of(Param param, std::string_view group, Member member,
                     std::vector<std::pair<std::string_view, Enum>> words) {
-  param.type = ParamType::kString;
   for (const auto& [word, value] : words) param.choices.push_back(word);
   return {std::move(param), group,
           [member, words](LoaderOptions& options, const ParamValue& value) {
@@ -60,6 +59,7 @@ std::vector<LoaderOption> batch_options() {
        into([](auto& o) -> auto& { return o.global_batch_size; })},
       one_of<LastBatch>(
           {.name = "last_batch",
+           .type = ParamType::kString,
            .doc = "\"keep\", \"drop\" or \"pad\" the incomplete batch of an epoch; the field "
                   "valid then says which records count.",
            .fallback = std::string("keep")},
@@ -73,12 +73,14 @@ std::vector<LoaderOption> batch_options() {
        into([](auto& o) -> auto& { return o.plan.fields; })},
       one_of<MemoryFormat>(
           {.name = "memory_format",
+           .type = ParamType::kString,
            .doc = "\"channels_first\" or \"channels_last\" in memory; the shape is (B, C, H, W).",
            .fallback = std::string("channels_first")},
           kBatches, [](auto& o) -> auto& { return o.plan.memory_format; },
           {{"channels_first", MemoryFormat::kChannelsFirst},
            {"channels_last", MemoryFormat::kChannelsLast}}),
       one_of<Ragged>({.name = "ragged",
+                      .type = ParamType::kString,
                       .doc = "What becomes of fields whose records differ in shape: \"list\" "
                              "delivers them as lists. None refuses them."},
                      kBatches, [](auto& o) -> auto& { return o.plan.ragged; },
@@ -99,7 +101,7 @@ std::vector<LoaderOption> order_options() {
       {{.name = "shuffle_window",
         .type = ParamType::kInt,
         .doc = "With shuffle=\"blocks\": how many blocks are mixed with one another.",
-        .fallback = int64_t{32},
+        .fallback = int64_t{0},
         .minimum = 0,
         .maximum = kInt32},
        kOrder,
@@ -145,6 +147,7 @@ std::vector<LoaderOption> speed_options() {
        into([](auto& o) -> auto& { return o.cache; })},
       one_of<ResidentUse>(
           {.name = "resident",
+           .type = ParamType::kString,
            .doc = "Keep all records in memory as the steps before the first random one leave them "
                   "(uint8), inside memory_limit: the same batches, decoded once. \"auto\": where "
                   "they take at most half of memory_limit. They are made when the first batch is "
@@ -154,6 +157,7 @@ std::vector<LoaderOption> speed_options() {
           {{"off", ResidentUse::kOff}, {"auto", ResidentUse::kAuto}, {"on", ResidentUse::kOn}}),
       one_of<RowIndexUse>(
           {.name = "index",
+           .type = ParamType::kString,
            .doc = "Where in each JPEG its rows begin, for less decoding and the same pixels. "
                   "\"use\" the one that headrace.index made, if it did; \"auto\": also note it "
                   "while decoding, so that the next epochs are faster; a path of one made "
@@ -200,6 +204,7 @@ std::vector<LoaderOption> bad_data_options() {
   return {
       one_of<OnError>(
           {.name = "on_error",
+           .type = ParamType::kString,
            .doc = "What a bad record does: \"raise\" ends the run, \"substitute\" puts another "
                   "record in its row, \"skip\" leaves the row out of its batch.",
            .fallback = std::string("raise")},
@@ -225,6 +230,7 @@ std::vector<LoaderOption> bad_data_options() {
        into([](auto& o) -> auto& { return o.quarantine; })},
       one_of<bool>(
           {.name = "damaged",
+           .type = ParamType::kString,
            .doc = "\"refuse\": a JPEG that lacks rows which are wanted is a bad record, as "
                   "every PNG that does; other damage is repaired as libjpeg does it, "
                   "counted in stats() and said once an epoch. \"repair\" delivers grey "
@@ -239,6 +245,7 @@ std::vector<LoaderOption> bad_data_options() {
        kBadData,
        into([](auto& o) -> auto& { return o.plan.strict; })},
       one_of<SixteenBit>({.name = "sixteen_bit",
+                          .type = ParamType::kString,
                           .doc = "Grey pictures of 16 bits are refused; \"high_byte\" delivers "
                                  "value / 256, \"clip\" min(value, 255), as Pillow's convert() "
                                  "does.",

@@ -38,6 +38,7 @@ WIDER = {
     "fields": Wider("str | Sequence[str] | None"),
     "memory_format": Wider("Any"),
     "shuffle": Wider("bool | str"),
+    "shuffle_window": Wider("int", 32),
     "memory_limit": Wider("int | str | None"),
     "cache": Wider("int | str | None"),
     "resident": Wider("bool | str", False),

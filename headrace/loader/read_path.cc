@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/loader/read_path.h"
+
+namespace headrace {
+
+ReadPath::ReadPath(const SourcePtr& source, const std::vector<bool>& wanted,
+                   const LoaderOptions& options)
+    : cache_limit_(options.cache),
+      cache_(with_record_cache(source, wanted, options.cache)),
+      row_index_(with_row_index(cache_.source, options.row_index, options.row_index_file)) {}
+
+RecordCache::Counts ReadPath::cache() const {
+  return cache_.cache ? cache_.cache->counts() : RecordCache::Counts{};
+}
+
+RowIndexStats ReadPath::row_index() const {
+  RowIndexStats out;
+  out.note = row_index_.note;
+  if (!row_index_.index) return out;
+  const IndexedSource& index = *row_index_.index;
+  out.file = index.file().path();
+  out.learns = index.learns() && !index.file().failed();
+  if (index.file().failed()) out.note = "it cannot be written any more: is the disk full?";
+  out.pictures = IndexedFields(index).key().slots();
+  const IndexedSource::Counts counts = index.counts();
+  MutexLock lock(mutex_);
+  if (counts.learned != counted_at_) {  // the whole table is read for it
+    counted_at_ = counts.learned;
+    entries_ = index.file().contents().entries;
+  }
+  out.entries = entries_;
+  out.used = counts.used;
+  out.stale = counts.stale;
+  out.learned = counts.learned;
+  return out;
+}
+
+void ReadPath::keep() {
+  if (row_index_.index && row_index_.index->learns()) row_index_.index->keep();
+}
+
+std::string text_of(const RowIndexStats& stats) {
+  if (stats.file.empty()) return stats.note.empty() ? "off" : "none (" + stats.note + ")";
+  return std::to_string(stats.entries) + " of " + std::to_string(stats.pictures) + " pictures (" +
+         (stats.learns ? "grows, " : "") + stats.file + ")";
+}
+
+}  // namespace headrace

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The dataset as a loader reads it: through the record cache and the row index, where they are in
+// use.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headrace/base/mutex.h"
+#include "headrace/loader.h"
+
+namespace headrace {
+
+class ReadPath {
+ public:
+  // wanted: the fields that will be read. Throws what with_row_index() throws.
+  ReadPath(const SourcePtr& source, const std::vector<bool>& wanted, const LoaderOptions& options);
+
+  const SourcePtr& source() const { return row_index_.source; }
+  // Of the loader's memory limit, for records as they are stored.
+  size_t cache_bytes() const { return cache_.cache ? cache_limit_ : 0; }
+  RecordCache::Counts cache() const;
+  RowIndexStats row_index() const EXCLUDES_LOCK(mutex_);
+  // Writes what was learned of the row index since.
+  void keep();
+
+ private:
+  const size_t cache_limit_;
+  WithRecordCache cache_;
+  WithRowIndex row_index_;
+  mutable Mutex mutex_;
+  // Of the row index, when so much was learned.
+  mutable int64_t entries_ GUARDED_BY(mutex_) = 0, counted_at_ GUARDED_BY(mutex_) = -1;
+};
+
+// "1,200 of 1,300 pictures (grows, /…/rows.hri)"
+std::string text_of(const RowIndexStats& stats);
+
+}  // namespace headrace

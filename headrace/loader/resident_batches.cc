@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/loader/resident_batches.h"
+
+#include <utility>
+
+#include "headrace/base/clock.h"
+
+namespace headrace {
+
+ResidentBatches::ResidentBatches(std::unique_ptr<Residence> residence, EngineOptions options,
+                                 BadRecords& bad_records)
+    : residence_(std::move(residence)),
+      options_(std::move(options)),
+      bad_records_(bad_records),
+      by_engine_(streaming()) {}
+
+std::shared_ptr<StreamingBatches> ResidentBatches::by_engine() const {
+  MutexLock lock(mutex_);
+  return by_engine_;
+}
+
+// By the engine, of what there is now.
+std::shared_ptr<StreamingBatches> ResidentBatches::streaming() const {
+  EngineOptions options = options_;
+  options.memory_limit -= residence_->bytes();
+  if (const std::shared_ptr<const ResidentSource> records = residence_->source()) {
+    options.source = records;
+    options.plan = residence_->plan();
+  }
+  return std::make_shared<StreamingBatches>(std::move(options), bad_records_, std::string());
+}
+
+bool ResidentBatches::settle(const Interrupted& interrupted) {
+  if (residence_->is_on() && !residence_->is_prepared()) {
+    by_engine()->close();  // it has the memory that the records are to have
+    residence_->prepare(options_.source, options_.warn, interrupted);
+    replace(streaming());
+  }
+  return residence_->is_on_device();
+}
+
+void ResidentBatches::start(int64_t epoch, int64_t batch, const Interrupted& interrupted) {
+  settle(interrupted);
+  epoch_ = epoch;
+  batch_ = batch;
+  if (!residence_->cuts()) by_engine()->start(epoch, batch, interrupted);
+}
+
+std::optional<Batch> ResidentBatches::next(const Interrupted& interrupted) {
+  if (!residence_->cuts()) return by_engine()->next(interrupted);
+  if (batch_ >= options_.layout.batches()) return std::nullopt;
+  const double begin = now();
+  std::optional<Batch> batch =
+      residence_->cut(options_.seed, static_cast<uint64_t>(epoch_), batch_);
+  if (!batch) {
+    by_engine()->start(epoch_, batch_, interrupted);
+    return by_engine()->next(interrupted);
+  }
+  ++batch_;
+  cut_seconds_ = cut_seconds_ + now() - begin;
+  ++cut_batches_;
+  cut_records_ += batch->size;
+  return batch;
+}
+
+void ResidentBatches::reseed(uint64_t seed) {
+  options_.seed = seed;
+  by_engine()->reseed(seed);
+}
+
+MakerStats ResidentBatches::stats() const {
+  MakerStats out = by_engine()->stats();
+  const ResidentStats cut = residence_->stats();
+  out.batches += cut_batches_;
+  out.records += cut_records_;
+  out.copies += cut.beyond;
+  out.wait_seconds += cut_seconds_;
+  out.resident_bytes = residence_->source() ? residence_->bytes() : 0;
+  out.memory_used += out.resident_bytes + cut.batch_bytes;
+  out.memory_peak += out.resident_bytes + cut.batch_bytes;
+  return out;
+}
+
+void ResidentBatches::close() {
+  by_engine()->close();
+  residence_->drop();
+  replace(streaming());  // which held the records
+}
+
+void ResidentBatches::replace(std::shared_ptr<StreamingBatches> by_engine) {
+  MutexLock lock(mutex_);
+  by_engine_.swap(by_engine);  // the one before goes without the lock
+}
+
+}  // namespace headrace

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batches of records that stay in memory (delivery/residence.h): cut on the host or on a device,
+// as far as that goes; else by the engine, which runs the rest of the pipeline on them.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "headrace/delivery/residence.h"
+#include "headrace/loader/streaming_batches.h"
+
+namespace headrace {
+
+class ResidentBatches final : public BatchMaker {
+ public:
+  // options: of an engine that streams; its memory limit is the loader's, what stays included.
+  // bad_records: as for StreamingBatches.
+  ResidentBatches(std::unique_ptr<Residence> residence, EngineOptions options,
+                  BadRecords& bad_records);
+
+  void prepare() override { by_engine()->prepare(); }
+  bool settle(const Interrupted& interrupted) override;
+  void start(int64_t epoch, int64_t batch, const Interrupted& interrupted) override;
+  std::optional<Batch> next(const Interrupted& interrupted) override;
+  bool delivers() override { return residence_->cuts() || by_engine()->delivers(); }
+  void stop(const Interrupted& interrupted) override { by_engine()->stop(interrupted); }
+  Batch make(int64_t epoch, int64_t batch) override { return by_engine()->make(epoch, batch); }
+  void reseed(uint64_t seed) override;
+  MakerStats stats() const override;
+  std::string resident_text() const override { return residence_->text(); }
+  void close() override;
+
+ private:
+  std::shared_ptr<StreamingBatches> by_engine() const EXCLUDES_LOCK(mutex_);
+  std::shared_ptr<StreamingBatches> streaming() const;
+  void replace(std::shared_ptr<StreamingBatches> by_engine) EXCLUDES_LOCK(mutex_);
+
+  const std::unique_ptr<Residence> residence_;
+  EngineOptions options_;
+  BadRecords& bad_records_;
+  int64_t epoch_ = 0, batch_ = 0;  // to be cut next
+  // Read by stats() meanwhile.
+  std::atomic<double> cut_seconds_ = 0;
+  std::atomic<int64_t> cut_batches_ = 0, cut_records_ = 0;
+  mutable Mutex mutex_;
+  // Over the source, and over the records that stay once they are there. shared: with calls of
+  // other threads that are under way then.
+  std::shared_ptr<StreamingBatches> by_engine_ GUARDED_BY(mutex_);
+};
+
+}  // namespace headrace

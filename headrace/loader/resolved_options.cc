@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/loader/resolved_options.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "headrace/executor/resources.h"
+
+namespace headrace {
+
+const ErrorCode kBadLoaderOption{
+    "HR0710", ErrorKind::kConfig, "bad loader option",
+    "A loader's options must make sense together; the message says which does not and what would."};
+
+namespace {
+
+void check(const LoaderOptions& options, const Source& source) {
+  if (options.world_size < 1 || options.rank < 0 || options.rank >= options.world_size) {
+    raise(kBadLoaderOption, "rank " + std::to_string(options.rank) + " of world size " +
+                                std::to_string(options.world_size) + " does not exist");
+  }
+  if (options.threads < 0) {
+    raise(kBadLoaderOption,
+          "threads must be positive (got " + std::to_string(options.threads) + ")");
+  }
+  if (options.on_error == OnError::kSkip && options.world_size > 1) {
+    raise(kBadLoaderOption,
+          "on_error=\"skip\" shortens batches, and several ranks must stay in step",
+          "on_error=\"substitute\" keeps every batch full");
+  }
+  if (options.shuffle_window < 0 || (options.shuffle_window > 0 && !options.shuffle)) {
+    raise(kBadLoaderOption, "shuffle_window=" + std::to_string(options.shuffle_window) +
+                                " is a number of blocks, with shuffle=\"blocks\"");
+  }
+  if (options.shuffle && options.sampler) {
+    raise(kBadLoaderOption, "shuffle=True and sampler= both decide the order", "give one of them");
+  }
+  if (source.size() == 0)
+    raise(kBadLoaderOption, "the source has no records: " + source.description());
+}
+
+}  // namespace
+
+int64_t global_batch_of(const LoaderOptions& options) {
+  if ((options.batch_size > 0) == (options.global_batch_size > 0)) {
+    raise(kBadLoaderOption,
+          "give exactly one of batch_size (per rank) and global_batch_size, positive",
+          "Loader(..., batch_size=256)");
+  }
+  constexpr int64_t kMost = int64_t{1} << 31;  // times a rank it fits into 64 bits
+  const int64_t times = options.global_batch_size > 0 ? 1 : options.world_size;
+  const int64_t records = std::max(options.global_batch_size, options.batch_size);
+  if (records > kMost / times) {
+    raise(kBadLoaderOption,
+          "a batch of " + std::to_string(records) + " records" +
+              (times > 1 ? " on each of " + std::to_string(times) + " ranks" : "") +
+              " is more than 2^31 together");
+  }
+  return records * times;
+}
+
+ResolvedOptions resolve(LoaderOptions options, const Source& source) {
+  check(options, source);
+  ResolvedOptions out;
+  if (options.threads == 0) {
+    const ResolvedThreads found = default_threads();
+    options.threads = found.threads;
+    out.threads_origin = found.origin;
+  }
+  if (options.memory_limit == 0) {
+    const ResolvedMemory found = default_memory_limit();
+    options.memory_limit = found.bytes;
+    out.memory_origin = found.origin;
+  }
+  if (options.cache >= options.memory_limit) {
+    raise(kBadLoaderOption,
+          "the cache of " + std::to_string(options.cache >> 20) + " MiB leaves nothing of " +
+              std::to_string(options.memory_limit >> 20) + " MiB of memory_limit (" +
+              out.memory_origin + ")",
+          "a smaller cache=, or a memory_limit= that holds it and the batches");
+  }
+  out.options = std::move(options);
+  return out;
+}
+
+}  // namespace headrace

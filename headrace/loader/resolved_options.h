@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loader's options, checked together, with every default resolved. Misuse throws here, before a
+// thread starts.
+#pragma once
+
+#include <string>
+
+#include "headrace/loader.h"
+
+namespace headrace {
+
+extern const ErrorCode kBadLoaderOption;  // HR0710
+
+struct ResolvedOptions {
+  LoaderOptions options;
+  std::string threads_origin = "given", memory_origin = "given";
+};
+
+// Throws Exception HR0710 for options that make no sense together or with this source.
+ResolvedOptions resolve(LoaderOptions options, const Source& source);
+
+// Records a batch of all ranks together has. Throws Exception HR0710.
+int64_t global_batch_of(const LoaderOptions& options);
+
+}  // namespace headrace

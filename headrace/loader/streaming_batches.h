@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batches by the engine, which reads, decodes and transforms each record when its turn comes.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "headrace/base/mutex.h"
+#include "headrace/loader/batch_maker.h"
+
+namespace headrace {
+
+class StreamingBatches final : public BatchMaker {
+ public:
+  // bad_records: the loader's, which outlives it. why_not_resident: what resident_text() says.
+  StreamingBatches(EngineOptions options, BadRecords& bad_records, std::string why_not_resident);
+
+  void prepare() override { engine(); }
+  bool settle(const Interrupted&) override { return false; }
+  void start(int64_t epoch, int64_t batch, const Interrupted& interrupted) override {
+    engine()->start(epoch, batch, interrupted);
+  }
+  std::optional<Batch> next(const Interrupted& interrupted) override {
+    return engine()->next(interrupted);
+  }
+  bool delivers() override { return engine()->delivers(); }
+  void stop(const Interrupted& interrupted) override;
+  Batch make(int64_t epoch, int64_t batch) override { return engine()->make(epoch, batch); }
+  void reseed(uint64_t seed) override EXCLUDES_LOCK(mutex_);
+  MakerStats stats() const override;
+  std::string resident_text() const override { return why_not_resident_; }
+  void close() override EXCLUDES_LOCK(mutex_);
+
+ private:
+  std::shared_ptr<Engine> engine() EXCLUDES_LOCK(mutex_);
+  std::shared_ptr<Engine> engine_if_any() const EXCLUDES_LOCK(mutex_);
+
+  BadRecords& bad_records_;
+  const std::string why_not_resident_;
+  mutable Mutex mutex_;
+  EngineOptions options_ GUARDED_BY(mutex_);
+  // Made at the first batch: a loader that only plans has no threads. shared: with a call of
+  // another thread's that is under way when the engine goes.
+  std::shared_ptr<Engine> engine_ GUARDED_BY(mutex_);
+};
+
+}  // namespace headrace
