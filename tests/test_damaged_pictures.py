@@ -318,7 +318,7 @@ def test_scan_gave_up_where_four_bombs_met(tmp_path: Path) -> None:
         "from headrace.cli.scan import find_bad_records\n"
         "original = hr.Loader\n"
         "hr.Loader = lambda *a, **k: original(*a, memory_limit='192 MiB', **k)\n"
-        "bad, _ = find_bad_records(hr.open(sys.argv[1]), False, 2, quiet=True)\n"
+        'bad, _ = find_bad_records(hr.open(sys.argv[1]), {"threads": 2}, quiet=True)\n'
         "print([(entry['record'], entry['code']) for entry in bad])\n"
     )
     done = subprocess.run(

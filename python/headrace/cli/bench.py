@@ -13,7 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from headrace.cli import output
-from headrace.cli.preset import ON_ERROR, ON_ERROR_HELP, PRESETS, loader_of
+from headrace.cli.loader_options import DECODING, Kinds, kinds_from, loader_options
+from headrace.cli.preset import PRESETS, loader_of
 
 STAGES = ("read", "entropy", "transform", "resample", "store", "python", "wait")
 
@@ -32,6 +33,7 @@ EXAMPLES = (
 
 
 @output.command
+@loader_options("on_error", *DECODING, "exif_orientation", on_error="substitute")
 def run(
     source: Annotated[
         str, typer.Argument(metavar="SOURCE", help="A path, as headrace.open takes it.")
@@ -64,10 +66,9 @@ def run(
     limit: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Use the first N records.")
     ] = None,
-    on_error: Annotated[
-        str, typer.Option(**output.one_of(ON_ERROR), help=ON_ERROR_HELP)
-    ] = "substitute",
+    kinds: Kinds = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    **keywords: Any,
 ) -> int:
     """Measure images per second, CPU seconds, memory and stages.
 
@@ -76,9 +77,9 @@ def run(
     The rate is the median of the timed epochs that follow.
     """
     start = time.perf_counter()
-    loader, records = make_loader(
-        source, preset, size, dtype.value, batch_size, threads, repeat, seed, limit, on_error
-    )
+    opened = output.open_source(source, **kinds_from(kinds))
+    keywords.update(batch_size=batch_size, threads=threads, seed=seed)
+    loader, records = make_loader(opened, preset, size, dtype.value, repeat, limit, keywords)
     with output.progress("measuring", (epochs + 1) * records, quiet=json) as done:
         result = measure(loader, records, epochs, start, done)
     loader.close()
@@ -92,23 +93,19 @@ def run(
 
 
 def make_loader(
-    path: str,
+    source: Any,
     preset: str,
     size: int,
     dtype: str,
-    batch_size: int,
-    threads: int | None,
     repeat: int,
-    seed: int,
     limit: int | None,
-    on_error: str = "raise",
+    keywords: dict[str, Any],
 ) -> tuple[Any, int]:
-    """The loader under test and how many records an epoch has."""
+    """The loader under test and how many records an epoch has. keywords: of Loader."""
     import numpy as np
 
     import headrace
 
-    source = output.open_source(path)
     indices = np.arange(min(len(source), limit or len(source)))
     if repeat > 1 or limit:
         source = headrace.subset(source, np.tile(indices, repeat))
@@ -116,18 +113,9 @@ def make_loader(
         from headrace import _core
         from headrace.cli.raw import RawReader
 
-        return RawReader(source, batch_size, threads or _core.allowed_cores()), len(source)
-    loader = loader_of(
-        source,
-        preset,
-        size,
-        dtype,
-        batch_size=batch_size,
-        seed=seed,
-        threads=threads,
-        on_error=on_error,
-    )
-    return loader.numpy(), len(source)
+        threads = keywords["threads"] or _core.allowed_cores()
+        return RawReader(source, keywords["batch_size"], threads), len(source)
+    return loader_of(source, preset, size, dtype, **keywords).numpy(), len(source)
 
 
 def measure(loader: Any, records: int, epochs: int, start: float, done: Any) -> dict[str, Any]:

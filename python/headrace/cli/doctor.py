@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headrace.cli import doctor_files, doctor_script, named, output
-from headrace.cli.preset import ON_ERROR, ON_ERROR_HELP, PRESETS, loader_of
+from headrace.cli.loader_options import DECODING, Kinds, kinds_from, loader_options
+from headrace.cli.preset import PRESETS, loader_of
 
 if TYPE_CHECKING:
     from headrace.doctor.reports.report import Report
@@ -23,6 +24,7 @@ EXAMPLES = (
 
 
 @output.command
+@loader_options("on_error", *DECODING, "exif_orientation", on_error="substitute")
 def run(
     source: Annotated[
         list[str] | None,
@@ -86,9 +88,7 @@ def run(
         str | None,
         typer.Option(metavar="RATE", help="How fast batches reach the stand-in: 12GB/s."),
     ] = None,
-    on_error: Annotated[
-        str, typer.Option(**output.one_of(ON_ERROR), help=f"{ON_ERROR_HELP} Of a SOURCE.")
-    ] = "substitute",
+    kinds: Kinds = None,
     skip: Annotated[
         list[str] | None, typer.Option(help="An experiment to leave out; may be given again.")
     ] = None,
@@ -119,6 +119,7 @@ def run(
         Path | None,
         typer.Option(metavar="FILE", help="Put the trace into this one of PyTorch's profiler."),
     ] = None,
+    **keywords: Any,
 ) -> int:
     """Find what training waits for, and what would help.
 
@@ -149,16 +150,13 @@ def run(
     if source is None or len(source) != 1:
         output.fail("headrace: doctor takes one SOURCE, or --script FILE.py", output.USAGE)
     called = step_named(step, device_copy)
-    options: dict[str, Any] = {
-        "batch_size": batch_size,
-        "threads": threads,
-        "on_error": on_error,
-    }
+    opened = output.open_source(source[0], **kinds_from(kinds))
+    keywords.update(batch_size=batch_size, threads=threads)
     if pipeline is not None:
         transforms = named.transforms("--pipeline", pipeline)
-        loader = Loader(output.open_source(source[0]), transforms, shuffle=True, **options)
+        loader = Loader(opened, transforms, shuffle=True, **keywords)
     else:
-        loader = loader_of(output.open_source(source[0]), preset, size, **options)
+        loader = loader_of(opened, preset, size, **keywords)
     with output.progress("examining", len(EXPERIMENTS), quiet=json) as done:
         report = doctor(
             loader,

@@ -6,11 +6,6 @@ from __future__ import annotations
 from typing import Any
 
 PRESETS = ("imagenet-train", "imagenet-eval", "decode")
-ON_ERROR = ("raise", "skip", "substitute")
-ON_ERROR_HELP = (
-    "What a bad record does: ends it, is left out of its batch, or is replaced by another one, and "
-    "counted."
-)
 
 
 def loader_of(source: Any, preset: str, size: int, dtype: str = "float32", **options: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from headrace.cli import output
+from headrace.cli.loader_options import DECODING, Kinds, kinds_from, loader_options
 
 BATCH = 32  # small: whole pictures are held, whatever their size
 SHOWN = 20
@@ -22,6 +23,7 @@ EXAMPLES = (
 
 
 @output.command
+@loader_options(*DECODING)
 def run(
     source: Annotated[
         str, typer.Argument(metavar="SOURCE", help="A path, as headrace.open takes it.")
@@ -29,16 +31,15 @@ def run(
     out: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write all bad records (JSON lines).")
     ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Damage that decoders repair is bad too.")
-    ] = False,
     recover: Annotated[
         bool, typer.Option("--recover", help="Of a pack that was cut off, scan what is whole.")
     ] = False,
     threads: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Default: the allowed cores.")
     ] = None,
+    kinds: Kinds = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    **keywords: Any,
 ) -> int:
     """Decode every record whole and list those that are bad.
 
@@ -46,10 +47,12 @@ def run(
     anything bad.
     """
     output.writable("--output", out)
-    opened = output.open_source(source, recover=True) if recover else output.open_source(source)
+    opened = output.open_source(
+        source, **kinds_from(kinds), **({"recover": True} if recover else {})
+    )
     begin = time.perf_counter()
     damage = "" if recover else index_damage(source)
-    bad, repaired = find_bad_records(opened, strict, threads, quiet=json)
+    bad, repaired = find_bad_records(opened, {**keywords, "threads": threads}, quiet=json)
     seconds = time.perf_counter() - begin
     if out:
         out.write_text("".join(jsonlib.dumps(entry) + "\n" for entry in bad))
@@ -61,7 +64,7 @@ def run(
             "bad": len(bad),
             "repaired": repaired,
             "seconds": round(seconds, 3),
-            "strict": strict,
+            "strict": keywords["strict"],
             "bad_records": bad,
         }
         if damage:
@@ -94,12 +97,15 @@ def index_damage(path: str) -> str:
 
 
 def find_bad_records(
-    source: Any, strict: bool, threads: int | None, quiet: bool = False
+    source: Any, keywords: dict[str, Any], quiet: bool = False
 ) -> tuple[list[dict[str, Any]], int]:
-    """What is wrong with which record, in order of the records; pictures with repaired damage."""
+    """What is wrong with which record, in order of the records; pictures with repaired damage.
+
+    keywords: of Loader.
+    """
     bad: list[dict[str, Any]] = []
     with output.progress("scanning", len(source), quiet) as done:
-        scan = Scan(source, strict, threads, bad, done)
+        scan = Scan(source, keywords, bad, done)
         first = 0
         while first < len(source):
             first = scan.run(first, len(source), BATCH)
@@ -116,11 +122,11 @@ class Scan:
     ALL_BAD = "HR0785"
 
     def __init__(
-        self, source: Any, strict: bool, threads: int | None, bad: list[dict[str, Any]], done: Any
+        self, source: Any, keywords: dict[str, Any], bad: list[dict[str, Any]], done: Any
     ) -> None:
         self.source, self.bad, self.done = source, bad, done
         self.repaired = 0
-        self.options: dict[str, Any] = {"strict": strict, "threads": threads}
+        self.keywords = keywords  # of Loader
 
     def run(self, begin: int, end: int, size: int) -> int:
         """Up to ``end``, or to the first batch that is too large; one record alone is then bad."""
@@ -135,8 +141,7 @@ class Scan:
                 on_error="skip",
                 error_budget=len(self.source) + 1,
                 ragged="list",
-                exif_orientation=False,
-                **self.options,
+                **self.keywords,
             ).numpy()
             stopped = None
             try:

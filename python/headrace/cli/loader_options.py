@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of commands that are the loader's own: from its table, with its words and choices."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from headrace.cli import output
+from headrace.loader.options import KEYWORDS
+
+# What becomes of pictures, for commands that decode them.
+DECODING = ("damaged", "strict", "sixteen_bit", "max_pixels")
+
+_Body = TypeVar("_Body", bound=Callable[..., Any])
+
+Kinds = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FIELD=KIND",
+        help="What a field means, where the container does not know it: seg=mask. May be given "
+        "again.",
+    ),
+]
+
+
+def loader_options(*names: str, **defaults: Any) -> Callable[[_Body], _Body]:
+    """Puts these keywords of Loader in the place of a command's ``**keywords``.
+
+    defaults: where a command has another one than Loader.
+    """
+
+    def with_options(body: _Body) -> _Body:
+        signature = inspect.signature(body, eval_str=True)
+        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        added = [_parameter(name, defaults) for name in names]
+        keyword_only = [p.replace(kind=p.KEYWORD_ONLY) for p in own]
+        body.__signature__ = signature.replace(  # type: ignore[attr-defined]
+            parameters=[*keyword_only, *added]
+        )
+        return body
+
+    return with_options
+
+
+def _parameter(name: str, defaults: dict[str, Any]) -> inspect.Parameter:
+    keyword = KEYWORDS[name]
+    types: dict[str, Any] = {"str": str, "bool": bool, "int | None": int | None}
+    told: dict[str, Any] = {"help": keyword.doc.replace("None:", "Default:")}
+    if keyword.choices:
+        told |= output.one_of(keyword.choices)
+    elif keyword.annotation != "bool":
+        told |= {"metavar": "N", "min": 1}
+    flag = "--" + name.replace("_", "-")  # alone: there is no --no-strict
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=defaults.get(name, keyword.default),
+        annotation=Annotated[types[keyword.annotation], typer.Option(flag, **told)],
+    )
+
+
+def kinds_from(given: list[str] | None) -> dict[str, Any]:
+    """What ``headrace.open`` is told of ``--kinds``."""
+    if not given:
+        return {}
+    kinds = {}
+    for text in given:
+        name, equals, kind = text.partition("=")
+        if not (name and equals and kind):
+            output.fail(f"headrace: --kinds {text}: write FIELD=KIND, as in seg=mask", output.USAGE)
+        kinds[name] = kind
+    return {"kinds": kinds}
