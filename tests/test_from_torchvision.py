@@ -247,6 +247,25 @@ def test_coco_is_read_from_its_file(pictures: Path, tmp_path: Path) -> None:
     assert [len(box) for box in boxes] == [len(target) for _, target in dataset]
 
 
+def test_coco_with_absolute_names_is_read_on_the_users_word(pictures: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pycocotools")
+    images = [
+        {"id": number, "file_name": str(path.absolute()), "width": 1000, "height": 1000}
+        for number, path in enumerate(files_of(pictures))
+    ]
+    file = tmp_path / "absolute.json"
+    box = {"id": 1, "image_id": 0, "category_id": 7, "bbox": [1, 1, 2, 3], "area": 6, "iscrowd": 0}
+    named = {"annotations": [box], "categories": [{"id": 7, "name": "c"}]}
+    file.write_text(json.dumps({"images": images, **named}))
+    dataset = tv.datasets.CocoDetection(str(tmp_path), str(file), tv.transforms.ToTensor())
+    dataloader = DataLoader(dataset, batch_size=4, collate_fn=first_of)
+    given: dict[str, Any] = {"collate": "default", "annotations": file}
+    with pytest.raises(hr.ConfigError, match=r"HR0276[^\0]*outside=True"):
+        translated(dataloader, **given)
+    loader = translated(dataloader, **given, outside=True)
+    assert loader.report.records_checked == 23
+
+
 def test_overridden_datasets_are_asked_themselves(pictures: Path) -> None:
     class Marked(tv.datasets.ImageFolder):  # type: ignore[misc, name-defined]
         def __getitem__(self, index: int) -> Any:

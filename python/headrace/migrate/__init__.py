@@ -14,7 +14,7 @@ from headrace.loader import Loader
 from headrace.loader.dataloader_keywords import KEYWORDS
 from headrace.migrate import check as comparison
 from headrace.migrate import dataset as datasets
-from headrace.migrate.dataset import REFUSED, Dataset
+from headrace.migrate.dataset import REFUSED, Dataset, Told
 from headrace.migrate.order import keywords_from
 from headrace.migrate.originals import OnTarget, described, name_of, seeded, value_crossing
 from headrace.migrate.report import ADVICE, CHANGED, DROPPED, NATIVE, PYTHON, Report
@@ -34,6 +34,7 @@ def from_dataloader(
     python_workers: int = 0,
     collate: str = "same",
     annotations: Any = None,
+    outside: bool = False,
     verbose: bool = True,
     **changes: Any,
 ) -> MigratedLoader:
@@ -51,6 +52,8 @@ def from_dataloader(
         check: compare 32 records of both, without what is random.
         collate: "default" leaves a collate_fn of the user's out.
         annotations: CocoDetection's file.
+        outside: read pictures that it names outside of their folder, too (absolute names, or
+            with ".."): of datasets that you trust.
         verbose: print the report, which is also ``loader.report``.
         changes: keywords of Loader that replace what was found, such as ``sampler=``.
 
@@ -65,7 +68,7 @@ def from_dataloader(
         )
     report = Report(f"DataLoader over {type(dataloader.dataset).__name__}")
     _check_collate(dataloader, collate, report)
-    dataset = datasets.translate(dataloader.dataset, annotations)
+    dataset = datasets.translate(dataloader.dataset, Told(annotations, outside))
     if (wanted := changes.get("fields")) is not None:
         # What is not delivered need not be compared, or move along.
         wanted = (wanted,) if isinstance(wanted, str) else wanted

@@ -7,7 +7,7 @@ import copy
 import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,7 +60,14 @@ class NoFormat(Exception):
     """The dataset has to be asked record by record; the message says why."""
 
 
-def translate(dataset: Any, annotations: Any = None) -> Dataset:
+class Told(NamedTuple):
+    """What a dataset does not know of itself, and its user does."""
+
+    annotations: Any = None  # CocoDetection's file
+    outside: bool = False  # it may name files outside of its folder
+
+
+def translate(dataset: Any, told: Told) -> Dataset:
     """The dataset, or a torch Subset of one. ConfigError where its records have no fields."""
     base, rows = _opened(dataset)
     if not hasattr(base, "__getitem__") or not hasattr(base, "__len__") or not len(base):
@@ -69,7 +76,7 @@ def translate(dataset: Any, annotations: Any = None) -> Dataset:
             hint="hr.prefetch(dataloader, device) feeds a GPU from any iterable",
         )
     try:
-        out = _maker_of(base)(base, annotations)
+        out = _maker_of(base)(base, told)
     except NoFormat as reason:
         return _fetched(base, rows, str(reason))
     out.name = type(base).__name__
@@ -91,7 +98,7 @@ def _opened(dataset: Any) -> tuple[Any, Any]:
     return dataset, rows
 
 
-def _maker_of(dataset: Any) -> Callable[[Any, Any], Dataset]:
+def _maker_of(dataset: Any) -> Callable[[Any, Told], Dataset]:
     for base in type(dataset).__mro__:
         known = _MAKERS.get(base.__name__)
         if known is None or base.__module__.partition(".")[0] not in ("torch", "torchvision"):
@@ -139,7 +146,7 @@ def _labelled(column: Any, labels: Any, dataset: Any) -> Source:
     return Source(columns.source())
 
 
-def _folder(dataset: Any, _: Any) -> Dataset:
+def _folder(dataset: Any, _: Told) -> Dataset:
     loader = dataset.loader
     if loader.__module__ != "torchvision.datasets.folder" or "accimage" in loader.__name__:
         raise NoFormat("it has a loader= of its own")
@@ -150,22 +157,23 @@ def _folder(dataset: Any, _: Any) -> Dataset:
     return _pictures(dataset, _labelled(paths, [label for _, label in dataset.samples], dataset))
 
 
-def _cifar(dataset: Any, _: Any) -> Dataset:
+def _cifar(dataset: Any, _: Told) -> Dataset:
     images = np.ascontiguousarray(np.asarray(dataset.data).transpose(0, 3, 1, 2))
     return _pictures(dataset, _labelled(images, dataset.targets, dataset), fixed=True)
 
 
-def _mnist(dataset: Any, _: Any) -> Dataset:
+def _mnist(dataset: Any, _: Told) -> Dataset:
     images = np.ascontiguousarray(dataset.data)[:, None]
     return _pictures(dataset, _labelled(images, dataset.targets, dataset), fixed=True)
 
 
-def _svhn(dataset: Any, _: Any) -> Dataset:
+def _svhn(dataset: Any, _: Told) -> Dataset:
     images = np.ascontiguousarray(dataset.data)
     return _pictures(dataset, _labelled(images, dataset.labels, dataset), fixed=True)
 
 
-def _coco(dataset: Any, annotations: Any) -> Dataset:
+def _coco(dataset: Any, told: Told) -> Dataset:
+    annotations = told.annotations
     if annotations is None:
         raise REFUSED.error(
             "CocoDetection does not keep the name of its file",
@@ -181,6 +189,7 @@ def _coco(dataset: Any, annotations: Any) -> Dataset:
         boxes="xywh",
         category_ids="keep",
         captions=False,
+        outside=told.outside,
     )
     if len(source) != len(dataset.ids):
         raise REFUSED.error(
@@ -207,7 +216,7 @@ def _coco(dataset: Any, annotations: Any) -> Dataset:
     )
 
 
-def _tensors(dataset: Any, _: Any) -> Dataset:
+def _tensors(dataset: Any, _: Told) -> Dataset:
     columns = [np.asarray(array_of("a tensor", tensor)) for tensor in dataset.tensors]
     names: list[str] = []
     for column in columns:
@@ -227,7 +236,7 @@ def _tensors(dataset: Any, _: Any) -> Dataset:
     )
 
 
-_MAKERS: dict[str, Callable[[Any, Any], Dataset]] = {
+_MAKERS: dict[str, Callable[[Any, Told], Dataset]] = {
     "DatasetFolder": _folder,
     "CIFAR10": _cifar,  # CIFAR100 is one, as are MNIST's four sisters of MNIST
     "MNIST": _mnist,
