@@ -110,7 +110,4 @@ class JsonReader {
   std::optional<Error> refill_error_;
 };
 
-// A JSON string, quoted and escaped, appended. REQUIRES: UTF-8.
-void append_json_string(std::string_view text, std::string& out);
-
 }  // namespace headrace

@@ -30,7 +30,8 @@ std::string told(JsonReader& json) {
           kinds += '[';
           break;
         case JsonReader::Type::kString:
-          headrace::append_json_string(json.string(), out);
+          out += json.string();
+          out += '"';
           break;
         case JsonReader::Type::kNumber: {
           const headrace::JsonNumber number = json.number();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "headrace/base/json_reader.h"
+#include "headrace/base/utf8.h"
 
 namespace headrace {
 namespace {
@@ -24,42 +25,6 @@ const char* plain_end(const char* at, const char* end) {
   }
   while (at < end && *at >= 0x20 && *at != '"' && *at != '\\') ++at;
   return at;
-}
-
-void append_utf8(unsigned code, std::string& out) {
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += static_cast<char>(0xC0 | code >> 6);
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    out += static_cast<char>(0xE0 | code >> 12);
-    out += static_cast<char>(0x80 | (code >> 6 & 0x3F));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  } else {
-    out += static_cast<char>(0xF0 | code >> 18);
-    out += static_cast<char>(0x80 | (code >> 12 & 0x3F));
-    out += static_cast<char>(0x80 | (code >> 6 & 0x3F));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  }
-}
-
-// Bytes of the character that begins with `first`, and the range of its second
-// (Unicode 15, table 3-7, which leaves out surrogates and overlong forms). 0:
-// none begins so.
-struct Multibyte {
-  int bytes;
-  unsigned char low, high;
-};
-Multibyte multibyte_of(unsigned char first) {
-  if (first >= 0xC2 && first <= 0xDF) return {2, 0x80, 0xBF};
-  if (first == 0xE0) return {3, 0xA0, 0xBF};
-  if (first == 0xED) return {3, 0x80, 0x9F};
-  if (first >= 0xE1 && first <= 0xEF) return {3, 0x80, 0xBF};
-  if (first == 0xF0) return {4, 0x90, 0xBF};
-  if (first >= 0xF1 && first <= 0xF3) return {4, 0x80, 0xBF};
-  if (first == 0xF4) return {4, 0x80, 0x8F};
-  return {0, 0, 0};
 }
 
 }  // namespace
@@ -105,15 +70,11 @@ std::string_view JsonReader::read_string() {
 }
 
 void JsonReader::read_multibyte() {
-  const Multibyte wanted = multibyte_of(static_cast<unsigned char>(*at_));
-  bool good = wanted.bytes > 0 && available(wanted.bytes);
-  if (good) {
-    const auto* bytes = reinterpret_cast<const unsigned char*>(at_);
-    good = bytes[1] >= wanted.low && bytes[1] <= wanted.high;
-    for (int i = 2; i < wanted.bytes; ++i) good &= bytes[i] >> 6 == 2;
+  const size_t length = utf8_length_from(static_cast<uint8_t>(*at_));
+  if (length == 0 || !available(length) || utf8_length({at_, length}) != length) {
+    return fail("a string is no UTF-8");
   }
-  if (!good) return fail("a string is no UTF-8");
-  at_ += wanted.bytes;
+  at_ += length;
 }
 
 // Four digits at at_.
@@ -158,26 +119,6 @@ void JsonReader::read_escape() {
     return fail("half of a surrogate pair in a string");
   }
   if (!failed_) append_utf8(code, text_);
-}
-
-void append_json_string(std::string_view text, std::string& out) {
-  out += '"';
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      constexpr char kHex[] = "0123456789abcdef";
-      out += "\\u00";
-      out += kHex[c >> 4];
-      out += kHex[c & 15];
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
 }
 
 }  // namespace headrace

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <fstream>
 
+#include "headrace/base/json_writer.h"
+
 namespace headrace {
 namespace {
 
@@ -24,56 +26,6 @@ const ErrorCode kBudgetSpent{
     "usually means a broken copy or a wrong path, and training on substitutes would hide it. "
     "`headrace scan` lists every bad record."};
 
-// How many bytes at the front are one character of UTF-8 (RFC 3629), beyond ASCII; 0 if none.
-size_t character_bytes(std::string_view text) {
-  const auto byte = [&](size_t i) -> unsigned {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
-  };
-  const auto is_tail = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
-  const unsigned first = byte(0), second = byte(1);
-  if (first >= 0xC2 && first <= 0xDF && is_tail(1)) return 2;
-  if (first >= 0xE0 && first <= 0xEF && is_tail(1) && is_tail(2)) {
-    const bool overlong = first == 0xE0 && second < 0xA0,
-               surrogate = first == 0xED && second > 0x9F;
-    return overlong || surrogate ? 0 : 3;
-  }
-  if (first >= 0xF0 && first <= 0xF4 && is_tail(1) && is_tail(2) && is_tail(3)) {
-    const bool overlong = first == 0xF0 && second < 0x90, beyond = first == 0xF4 && second > 0x8F;
-    return overlong || beyond ? 0 : 4;
-  }
-  return 0;
-}
-
-// Names of files are bytes. Those that are no UTF-8 are written as Python's os.fsdecode gives them,
-// \udc80 to \udcff, so that the line stays JSON and the name can be had again.
-void append_json_text(std::string& out, std::string_view text) {
-  const auto append_escaped = [&](unsigned code) {
-    char escaped[8];
-    std::snprintf(escaped, sizeof escaped, "\\u%04x", code);
-    out += escaped;
-  };
-  out += '"';
-  for (size_t i = 0; i < text.size();) {
-    const unsigned char c = static_cast<unsigned char>(text[i]);
-    size_t taken = 1;
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += text[i];
-    } else if (c < 0x20) {
-      append_escaped(c);
-    } else if (c < 0x80) {
-      out += text[i];
-    } else if (const size_t count = character_bytes(text.substr(i)); count > 0) {
-      out += text.substr(i, count);
-      taken = count;
-    } else {
-      append_escaped(0xDC00u + c);
-    }
-    i += taken;
-  }
-  out += '"';
-}
-
 }  // namespace
 
 void add_place(Error& error, const Source& source, int64_t record) {
@@ -91,24 +43,20 @@ void add_place(Error& error, const Source& source, int64_t record) {
 
 std::string json_of(const BadRecord& record) {
   const Error& error = record.error;
-  std::string out = "{\"epoch\": " + std::to_string(record.epoch) +
-                    ", \"position\": " + std::to_string(record.position) +
-                    ", \"record\": " + std::to_string(record.record) + ", \"key\": ";
-  append_json_text(out, record.key);
-  out += ", \"code\": ";
-  append_json_text(out, error.code ? error.code->id : "");
-  out += ", \"what\": ";
-  append_json_text(out, error.what);
-  out += ", \"file\": ";
-  append_json_text(out, error.where.file);
-  if (!error.where.member.empty()) {
-    out += ", \"member\": ";
-    append_json_text(out, error.where.member);
-  }
-  if (error.where.offset >= 0) out += ", \"offset\": " + std::to_string(error.where.offset);
-  out += ", \"action\": ";
-  append_json_text(out, record.action);
-  return out + "}";
+  JsonWriter json;
+  json.begin_object();
+  json.member("epoch", record.epoch);
+  json.member("position", record.position);
+  json.member("record", record.record);
+  json.member("key", record.key);
+  json.member("code", std::string_view(error.code ? error.code->id : ""));
+  json.member("what", error.what);
+  json.member("file", error.where.file);
+  if (!error.where.member.empty()) json.member("member", error.where.member);
+  if (error.where.offset >= 0) json.member("offset", error.where.offset);
+  json.member("action", record.action);
+  json.end_object();
+  return json.text();
 }
 
 BadRecords::BadRecords(int64_t budget, double rate, const std::string& path)

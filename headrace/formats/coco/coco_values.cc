@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "headrace/base/json_writer.h"
 #include "headrace/sources/wording.h"
 
 namespace headrace {
@@ -157,22 +158,20 @@ Result<int64_t> CocoValues::count_numbers(const JsonRange& range) const {
 
 Result<void> CocoValues::captions_into(std::span<const JsonRange> rows, bool all,
                                        Buffer& out) const {
-  std::string joined;
+  std::string first;
+  JsonWriter list;
   Buffer text;
   JsonReader json(std::string_view{});
-  if (all) joined += '[';
+  list.begin_array();
   for (size_t r = 0; r < (all ? rows.size() : std::min<size_t>(rows.size(), 1)); ++r) {
     if (Result<void> read = load(rows[r], text, json); !read) return read;
     const std::string_view caption = json.string();
     if (!json.ok()) return json.error(kBadCocoRecord, file_.path());
-    if (!all) {
-      joined += caption;
-    } else {
-      if (r > 0) joined += ", ";
-      append_json_string(caption, joined);
-    }
+    if (r == 0) first = caption;
+    list.value(caption);
   }
-  if (all) joined += ']';
+  list.end_array();
+  const std::string& joined = all ? list.text() : first;
   out.resize(joined.size());
   std::copy(joined.begin(), joined.end(), out.data());
   return {};

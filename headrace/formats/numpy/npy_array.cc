@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "headrace/base/utf8.h"
 #include "headrace/formats/arrays/array_errors.h"
 #include "headrace/sources/wording.h"
 
@@ -20,26 +21,6 @@ constexpr size_t kBlock = 64;  // records that are transposed side by side
   error.where.file = place.path;
   error.where.member = place.member;
   throw Exception(std::move(error));
-}
-
-void append_utf8(uint32_t code, std::string& out) {
-  if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) code = 0xFFFD;
-  const auto tail = [&](int shift) { out += static_cast<char>(0x80 | (code >> shift & 63)); };
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += static_cast<char>(0xC0 | code >> 6);
-    tail(0);
-  } else if (code < 0x10000) {
-    out += static_cast<char>(0xE0 | code >> 12);
-    tail(6);
-    tail(0);
-  } else {
-    out += static_cast<char>(0xF0 | code >> 18);
-    tail(12);
-    tail(6);
-    tail(0);
-  }
 }
 
 // Padded with zeros at the end, in UTF-32 where it is Unicode.
@@ -58,7 +39,9 @@ std::string text_from(std::span<const uint8_t> stored, const NpyType& type) {
   for (size_t i = 0; i < end; ++i) {
     uint32_t code = 0;
     std::memcpy(&code, &stored[i * 4], 4);
-    append_utf8(type.big_endian ? __builtin_bswap32(code) : code, out);
+    if (type.big_endian) code = __builtin_bswap32(code);
+    const bool is_none = code > 0x10FFFF || (code >= 0xD800 && code < 0xE000);
+    append_utf8(is_none ? 0xFFFD : code, out);
   }
   return out;
 }

@@ -3,26 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstring>
 
 namespace headrace {
 namespace {
-
-// Bytes of the UTF-8 character at the front; 0 when there is none (RFC 3629, section 4).
-size_t character_bytes(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const uint8_t first = byte(0);
-  if (first < 0x80) return 1;
-  const size_t count = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < count) return 0;
-  for (size_t i = 1; i < count; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  const bool overlong = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xF0 && byte(1) < 0x90);
-  const bool outside = (first == 0xED && byte(1) > 0x9F) || (first == 0xF4 && byte(1) > 0x8F);
-  return overlong || outside ? 0 : count;
-}
 
 std::string_view npy_type(DType dtype) {
   switch (dtype) {
@@ -101,25 +85,6 @@ bool folders_say_it_all(const OpenedPack& pack) {
     }
   }
   return std::find(used.begin(), used.end(), false) == used.end();
-}
-
-std::string json_text(std::string_view bytes) {
-  std::string out = "\"";
-  char escape[8];
-  while (!bytes.empty()) {
-    const size_t count = character_bytes(bytes);
-    const auto byte = static_cast<uint8_t>(bytes.front());
-    if (byte == '"' || byte == '\\') {
-      out += {'\\', bytes.front()};
-    } else if (count == 0 || byte < 0x20) {
-      std::snprintf(escape, sizeof escape, "\\u%04x", count == 0 ? 0xDC00 + byte : byte);
-      out += escape;
-    } else {
-      out += bytes.substr(0, count);
-    }
-    bytes.remove_prefix(count == 0 ? 1 : count);
-  }
-  return out + "\"";
 }
 
 std::vector<uint8_t> npy_header(DType dtype, const Shape& shape) {

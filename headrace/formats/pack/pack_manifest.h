@@ -17,9 +17,6 @@ namespace headrace {
 // same labels, so that nothing needs to be said beside them.
 bool folders_say_it_all(const OpenedPack& pack);
 
-// A JSON string. Bytes that are no UTF-8 become what Python's surrogateescape makes of them.
-std::string json_text(std::string_view bytes);
-
 // The header of a .npy file whose array has this shape.
 std::vector<uint8_t> npy_header(DType dtype, const Shape& shape);
 

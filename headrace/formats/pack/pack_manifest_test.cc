@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expected headers are those of numpy.lib.format; JSON is what Python's json.loads takes back.
+// Expected headers are those of numpy.lib.format.
 #include "headrace/formats/pack/pack_manifest.h"
 
 #include <gtest/gtest.h>
@@ -11,27 +11,6 @@
 
 namespace headrace {
 namespace {
-
-TEST(JsonText, EscapesWhatJsonDoesNotTake) {
-  EXPECT_EQ(json_text("a\"b\\c\x01\xC3\xA4\xE2\x82\xAC"),
-            "\"a\\\"b\\\\c\\u0001\xC3\xA4\xE2\x82\xAC\"");
-  EXPECT_EQ(json_text("\xC3"), "\"\\udcc3\"");
-  EXPECT_EQ(json_text("\xED\xA0\x80"), "\"\\udced\\udca0\\udc80\"");
-}
-
-TEST(JsonText, TakesUtf8OfAllLengthsAndNothingElse) {
-  for (const char* text : {"\x7F", "\xC2\x80", "\xE0\xA0\x80", "\xEF\xBF\xBF", "\xF0\x90\x80\x80",
-                           "\xF4\x8F\xBF\xBF"}) {
-    EXPECT_EQ(json_text(text), '"' + std::string(text) + '"');
-  }
-  // A continuation alone, overlong, beyond U+10FFFF, cut off, broken off by another character.
-  for (const char* text : {"\x80", "\xC1\xBF", "\xE0\x9F\xBF", "\xF0\x8F\xBF\xBF",
-                           "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xF0\x90\x80", "\xE2\x82z"}) {
-    const std::string out = json_text(text);
-    EXPECT_EQ(out.find_first_not_of("\"\\udc0123456789abcefz"), out.npos) << out;
-    EXPECT_EQ(out.find("\"\\udc"), 0u) << out;
-  }
-}
 
 TEST(NpyHeader, NamesTypesAsNumpyDoes) {
   const std::pair<DType, std::string> types[] = {

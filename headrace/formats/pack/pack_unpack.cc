@@ -10,6 +10,7 @@
 #include <string>
 
 #include "headrace/base/cores.h"
+#include "headrace/base/json_writer.h"
 #include "headrace/codecs/codec.h"
 #include "headrace/formats/pack/pack_manifest.h"
 #include "headrace/formats/pack/pack_output.h"
@@ -312,24 +313,27 @@ class Unpacking {
 
   Result<std::string> manifest_line(const PackFile& file, const PackTable& table, int64_t record,
                                     Buffer& buffer) const {
-    std::string line = "{\"key\": " + json_text(file.key(record));
+    JsonWriter json;
+    json.begin_object();
+    json.member("key", std::string_view(file.key(record)));
     for (size_t i = 0; i < header_.schema.size(); ++i) {
       const Field& field = header_.schema[i];
       if (is_number(field)) {
         const int64_t value = number(file, i, record);
-        line += ", " + json_text(field.name) + ": " + std::to_string(value);
+        json.member(field.name, value);
         if (field.kind == FieldKind::kLabel && value >= 0 &&
             value < static_cast<int64_t>(header_.classes.size())) {
-          line += ", \"class\": " + json_text(header_.classes[static_cast<size_t>(value)]);
+          json.member("class", header_.classes[static_cast<size_t>(value)]);
         }
       } else if (field.kind == FieldKind::kText) {
         Result<std::vector<uint8_t>> text = original(file, table, i, record, buffer);
         if (!text) return std::move(text.error());
-        line += ", " + json_text(field.name) + ": " +
-                json_text({reinterpret_cast<const char*>(text->data()), text->size()});
+        json.member(field.name,
+                    std::string_view(reinterpret_cast<const char*>(text->data()), text->size()));
       }
     }
-    return line + "}\n";
+    json.end_object();
+    return json.text() + "\n";
   }
 
   static void count(bool written, UnpackReport& report) {

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON as text, written from the front to the end: {"key": "cat/1.jpg", "sizes": [3, 4]}.
+//
+// Texts may hold any bytes, as names of files do. Those that are no UTF-8 are written as Python's
+// os.fsdecode gives them, \udc80 to \udcff: the line stays JSON, and the name can be had again.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace headrace {
+
+class JsonWriter {
+ public:
+  void begin_object() { begin('{'); }
+  void end_object() { end('}'); }
+  void begin_array() { begin('['); }
+  void end_array() { end(']'); }
+  void key(std::string_view name);  // in an object, before each value
+  void value(std::string_view text);
+  void value(int64_t number);
+
+  template <class Value>
+  void member(std::string_view name, const Value& content) {
+    key(name);
+    value(content);
+  }
+
+  const std::string& text() const { return text_; }
+
+ private:
+  void begin(char bracket);
+  void end(char bracket);
+  void separate();
+
+  std::string text_;
+  bool first_ = true;  // of what is open: nothing stands before it
+};
+
+}  // namespace headrace
