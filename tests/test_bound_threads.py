@@ -17,6 +17,7 @@ import json, os, time
 import numpy as np
 import torch  # whose OpenMP runtime binds the thread that loads it
 import headrace as hr
+from headrace.measure import machine
 
 def cores(x):
     return np.float32([len(os.sched_getaffinity(0))])
@@ -39,6 +40,7 @@ if __name__ == "__main__":
         workers = [int(count) for batch in loader for count in batch.x.ravel()]
     print(json.dumps({
         "main": before[os.getpid()], "batches": batches, "threads": threads, "workers": workers,
+        "machine": sorted(machine.core_numbers()),
     }))
 """
 
@@ -72,3 +74,4 @@ def test_a_bound_main_thread_does_not_keep_the_loader_on_its_core(
     assert seen["batches"] == 8
     assert seen["threads"] and set(seen["threads"]) == {len(cores)}
     assert set(seen["workers"]) == {len(cores)}
+    assert set(seen["machine"]) == cores

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import functools
-import json
-import math
 import os
 import sys
 import textwrap
@@ -18,6 +16,7 @@ from typing import Any, NoReturn, ParamSpec, cast
 
 import typer
 
+from headrace.plain_json import json_text
 from headrace.printable import printable
 
 PIPE_COLUMNS = 240
@@ -64,17 +63,7 @@ def use_color() -> bool:
 def print_json(value: object) -> None:
     """One JSON value on standard output: indented for people, one line for pipes."""
     indent = 2 if is_terminal() else None
-    text = json.dumps(finite(value), indent=indent, default=str, allow_nan=False)
-    sys.stdout.write(text + "\n")
-
-
-def finite(value: Any) -> Any:
-    """The value with None for infinities and NaN, which JSON has not."""
-    if isinstance(value, dict):
-        return {key: finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    sys.stdout.write(json_text(value, indent) + "\n")
 
 
 def fail(message: str, code: int) -> NoReturn:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import headrace
+from headrace import _core
 from headrace.demo import page, photos, terminal
 from headrace.demo.timing import Timing, time_loop
 from headrace.demo.training import has_torch, make_trainer
@@ -34,7 +35,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--build", type=Path, default=Path("build/demo"), help="where files go")
     parser.add_argument("--photos", type=int, default=3000, help="how many to make")
     parser.add_argument("--seconds", type=float, default=6.0, help="for each of the four timings")
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--threads", type=int, default=_core.allowed_cores())
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--alone", action="store_true", help="leave the DataLoader out")
     return parser.parse_args()

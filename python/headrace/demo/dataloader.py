@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import math
 import random
 import sys
@@ -20,6 +19,7 @@ import numpy as np
 
 from headrace.demo.timing import time_loop
 from headrace.demo.training import TorchTrainer
+from headrace.plain_json import json_text
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
@@ -120,7 +120,7 @@ def main() -> None:
         "feeding": feeding.to_json(),
         "training": training.to_json(),
     }
-    json.dump(result, sys.stdout)
+    sys.stdout.write(json_text(result))
 
 
 if __name__ == "__main__":

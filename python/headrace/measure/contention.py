@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from headrace.measure.machine import core_numbers
 from headrace.measure.process_sampler import Processes
 
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
@@ -80,7 +81,7 @@ class Crowd:
 
     def _cores(self) -> tuple[float, float] | None:
         """Computed and stolen seconds of the cores that this process may use."""
-        allowed = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+        allowed = {f"cpu{number}" for number in core_numbers()}
         computed = stolen = 0
         try:
             with open(f"{self._proc}/stat") as file:
@@ -118,5 +119,5 @@ def lost_to(others: float, own: float, before: Seen, after: Seen) -> float:
     """How many of the seconds that others computed this process would have used itself."""
     if before.queued is not None and after.queued is not None:
         return min(others, after.queued - before.queued)
-    room = len(os.sched_getaffinity(0)) * (after.wall - before.wall)
+    room = len(core_numbers()) * (after.wall - before.wall)
     return others if own + others >= _FULL * room else 0.0

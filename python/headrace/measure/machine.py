@@ -211,9 +211,14 @@ def numa_nodes(root: Path) -> dict[int, set[int]]:
     return found
 
 
+def core_numbers() -> set[int]:
+    """The cores that this process may use, whichever of them OpenMP keeps the calling thread to."""
+    return set(_core.cores_beyond_inherited()) or os.sched_getaffinity(0)
+
+
 def nodes_used(root: Path, cores: set[int] | None = None) -> list[int]:
-    """Nodes on which the process may run; ``cores``: default, those of its affinity."""
-    allowed = os.sched_getaffinity(0) if cores is None else cores
+    """Nodes on which the process may run; ``cores``: default, those that it may use."""
+    allowed = core_numbers() if cores is None else cores
     return [node for node, its in numa_nodes(root).items() if its & allowed]
 
 

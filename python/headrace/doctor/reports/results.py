@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import math
 from typing import TYPE_CHECKING, Any
 
 from headrace.doctor.model import Case
@@ -16,6 +14,7 @@ from headrace.measure.loop import Spread
 from headrace.measure.process_sampler import Vitals
 from headrace.measure.recording import Timeline
 from headrace.measure.regions import Region
+from headrace.plain_json import plain
 
 if TYPE_CHECKING:
     from headrace.doctor.probes.sample import Sample
@@ -104,13 +103,5 @@ class Results:
             "ranks": self.ranks,
             "verified": self.verified.json() if self.verified else None,
         }
-        plain: dict[str, Any] = json.loads(json.dumps(_finite(value), default=str))
-        return plain
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        as_json: dict[str, Any] = plain(value)
+        return as_json
