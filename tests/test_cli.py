@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import pty
 import shutil
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from processes import COMMAND, run_command, run_on_terminal
 
 pytest.importorskip("typer")
 pytest.importorskip("rich")
@@ -36,48 +36,13 @@ BENCH_KEYS = {
     "stages",
 }
 STAGES = {"read", "entropy", "transform", "resample", "store", "python", "wait"}
-COMMAND = [sys.executable, "-c", "from headrace.cli import main; main()"]
-
-
-def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, **environment},
-    )
 
 
 def run_json(*arguments: object) -> Any:
-    done = run(*arguments, "--json")
+    done = run_command(*arguments, "--json")
     assert done.returncode in (0, 1), done.stderr
     assert done.stderr == ""
     return json.loads(done.stdout)
-
-
-def run_on_terminal(*arguments: object, **environment: str) -> tuple[int, str]:
-    """What a person would see, colours and all."""
-    leader, follower = pty.openpty()
-    process = subprocess.Popen(
-        [*COMMAND, *map(str, arguments)],
-        stdout=follower,
-        stderr=follower,
-        stdin=follower,
-        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", **environment},
-    )
-    os.close(follower)
-    seen = b""
-    while True:
-        try:
-            part = os.read(leader, 65536)
-        except OSError:  # the other side is closed
-            break
-        if not part:
-            break
-        seen += part
-    os.close(leader)
-    return process.wait(60), seen.decode()
 
 
 @pytest.fixture
@@ -162,27 +127,27 @@ def test_info_names_records_fields_bytes_and_classes(folder: Path) -> None:
 
 def test_info_writes_the_picture_that_it_was_asked_for(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "picture.png"
-    assert run("info", folder, "--record", 1, "--picture", out).returncode == 0
+    assert run_command("info", folder, "--record", 1, "--picture", out).returncode == 0
     with Image.open(out) as written, Image.open(sorted((folder / "a").iterdir())[1]) as original:
         assert written.size == original.size
         assert np.array_equal(np.array(written.convert("RGB")), np.array(original.convert("RGB")))
 
 
 def test_info_of_a_record_that_is_not_there_is_a_usage_error(folder: Path) -> None:
-    done = run("info", folder, "--record", 8)
+    done = run_command("info", folder, "--record", 8)
     assert done.returncode == 2
     assert "0..7" in done.stderr
 
 
 def test_scan_is_content_with_good_pictures(folder: Path) -> None:
-    done = run("scan", folder)
+    done = run_command("scan", folder)
     assert done.returncode == 0
     assert "0 bad of 8 records" in done.stdout
 
 
 def test_scan_finds_the_bad_record_and_exits_with_1(damaged: Path, tmp_path: Path) -> None:
     out = tmp_path / "bad.jsonl"
-    done = run("scan", damaged, "-o", out)
+    done = run_command("scan", damaged, "-o", out)
     assert done.returncode == 1, done.stderr
     assert "1 bad of 9 records" in done.stdout
     (entry,) = [json.loads(line) for line in out.read_text().splitlines()]
@@ -203,19 +168,19 @@ def test_scan_strict_also_finds_damage_that_decoders_repair(folder: Path) -> Non
 
 def test_a_file_that_cannot_be_written_is_refused_before_the_work(folder: Path) -> None:
     for arguments in (("scan", folder, "-o"), ("info", folder, "-p")):
-        done = run(*arguments, "/nowhere/out")
+        done = run_command(*arguments, "/nowhere/out")
         assert (done.returncode, done.stdout) == (2, "")
         assert "/nowhere/out: no such folder" in done.stderr
-    assert run("scan", folder, "-o", folder).returncode == 2
-    assert run("index", folder, "-o", "/nowhere/out").returncode == 4
+    assert run_command("scan", folder, "-o", folder).returncode == 2
+    assert run_command("index", folder, "-o", "/nowhere/out").returncode == 4
 
 
 def test_counts_are_in_words_and_pipes_have_no_trailing_blanks(folder: Path) -> None:
-    assert "2 classes, 4 records each\n" in run("info", folder).stdout
+    assert "2 classes, 4 records each\n" in run_command("info", folder).stdout
     shutil.rmtree(folder / "b")
-    assert "1 class, 4 records each\n" in run("info", folder).stdout
+    assert "1 class, 4 records each\n" in run_command("info", folder).stdout
     for command in (("formats",), ("operators",), ("info", folder / "a")):
-        lines = run(*command).stdout.splitlines()
+        lines = run_command(*command).stdout.splitlines()
         assert [line for line in lines if len(line) > 100 and line != line.rstrip()] == []
 
 
@@ -223,7 +188,7 @@ def test_formats_lists_containers_and_codecs() -> None:
     listed = run_json("formats")
     assert "folder" in [record["name"] for record in listed["formats"]]
     assert {"jpeg", "png"} <= {record["name"] for record in listed["codecs"]}
-    assert "jpeg" in run("formats").stdout
+    assert "jpeg" in run_command("formats").stdout
 
 
 def test_operators_describes_one_with_its_parameters_and_its_oracle() -> None:
@@ -231,7 +196,7 @@ def test_operators_describes_one_with_its_parameters_and_its_oracle() -> None:
     assert record["name"] == "Resize"
     assert "size" in [param["name"] for param in record["params"]]
     assert record["oracle"]
-    text = run("operators", "Resize").stdout
+    text = run_command("operators", "Resize").stdout
     assert "size" in text and record["oracle"].split()[0] in text
     assert "Resize" in [record["name"] for record in run_json("operators")]
 
@@ -252,18 +217,18 @@ def test_operators_describes_one_with_its_parameters_and_its_oracle() -> None:
 def test_a_name_that_there_is_not_is_wrong_usage_and_says_what_to_write(
     command: str, name: str, told: str
 ) -> None:
-    done = run(command, name)
+    done = run_command(command, name)
     assert (done.returncode, done.stdout) == (2, "")
     assert name in done.stderr and told in done.stderr
-    assert run(command, name, "--json").stdout == ""
+    assert run_command(command, name, "--json").stdout == ""
 
 
 def test_formats_describes_one_with_its_parameters_and_an_example() -> None:
     record = run_json("formats", "webdataset")
     assert {"fields", "missing"} <= {param["name"] for param in record["params"]}
-    text = run("formats", "webdataset").stdout
+    text = run_command("formats", "webdataset").stdout
     assert record["example"] in text and "json_fields" in text
-    assert "libjpeg-turbo" in run("formats", "jpeg").stdout
+    assert "libjpeg-turbo" in run_command("formats", "jpeg").stdout
 
 
 def test_explain_says_what_every_code_means() -> None:
@@ -273,30 +238,30 @@ def test_explain_says_what_every_code_means() -> None:
         assert code["title"] and len(code["explanation"]) > 40, code
     first = codes[0]["id"]
     assert run_json("explain", first.lower())["id"] == first
-    assert codes[0]["title"] in run("explain", first).stdout
+    assert codes[0]["title"] in run_command("explain", first).stdout
 
 
 def test_exit_code_2_for_wrong_usage(folder: Path) -> None:
-    assert run("bench").returncode == 2
-    assert run("bench", folder, "--preset", "nonsense").returncode == 2
-    assert run("bench", folder, "--batch-size", 0).returncode == 2
-    assert run("nonsense").returncode == 2
+    assert run_command("bench").returncode == 2
+    assert run_command("bench", folder, "--preset", "nonsense").returncode == 2
+    assert run_command("bench", folder, "--batch-size", 0).returncode == 2
+    assert run_command("nonsense").returncode == 2
 
 
 def test_exit_code_3_for_data_that_is_not_there_or_not_readable(
     damaged: Path, tmp_path: Path
 ) -> None:
-    done = run("info", tmp_path / "nowhere")
+    done = run_command("info", tmp_path / "nowhere")
     assert done.returncode == 3
     assert "no such file or folder" in done.stderr
     (tmp_path / "data").rename(tmp_path / "train")
-    assert 'did you mean "' in run("info", tmp_path / "trian").stderr
+    assert 'did you mean "' in run_command("info", tmp_path / "trian").stderr
     (tmp_path / "train").rename(tmp_path / "data")
     (tmp_path / "noise").write_bytes(os.urandom(64))
-    assert run("info", tmp_path / "noise").returncode == 3
+    assert run_command("info", tmp_path / "noise").returncode == 3
     for command in (("bench", "--epochs", 1), ("doctor", "--seconds", 0.5)):
         name, *options = command
-        done = run(name, damaged, *options, "--on-error", "raise")
+        done = run_command(name, damaged, *options, "--on-error", "raise")
         assert done.returncode == 3, done.stdout
         assert "broken.jpg" in done.stderr or "HR0302" in done.stdout
         assert "Traceback" not in done.stderr
@@ -306,7 +271,7 @@ def test_one_bad_file_does_not_end_a_measurement(damaged: Path) -> None:
     for policy in ("skip", "substitute"):
         result = run_json("bench", damaged, "--epochs", 1, "--on-error", policy)
         assert result["images_per_second"] > 0 and result["bad_records"] == 1
-    assert "bad records 1" in run("bench", damaged, "--epochs", 1).stdout
+    assert "bad records 1" in run_command("bench", damaged, "--epochs", 1).stdout
     report = run_json("doctor", damaged, "--seconds", 1, "--batch-size", 2, "--skip", "remedies")
     assert report["rates"]["loader"] > 0 and not report["failed"]
     assert any("cannot be read or decoded: 1." in note for note in report["notes"])
@@ -318,14 +283,14 @@ def test_where_nothing_was_measured_the_exit_code_says_so(damaged: Path) -> None
     for command in (("bench", "--epochs", 1), ("doctor", "--seconds", 0.5)):
         name, *options = command
         for policy in ("raise", "skip", "substitute"):
-            done = run(name, damaged, *options, "--on-error", policy)
+            done = run_command(name, damaged, *options, "--on-error", policy)
             assert done.returncode == 3, (command, policy, done.stdout)
 
 
 def test_exit_code_4_names_the_extra_when_typer_is_missing(tmp_path: Path) -> None:
     (tmp_path / "typer.py").write_text("raise ModuleNotFoundError(name='typer')")
     path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
-    done = run("formats", PYTHONPATH=path)
+    done = run_command("formats", PYTHONPATH=path)
     assert done.returncode == 4
     assert done.stderr == ("headrace: the command line needs typer; run: pip install typer rich\n")
 
@@ -337,7 +302,7 @@ def test_there_is_no_colour_and_no_progress_bar_in_a_pipe(folder: Path) -> None:
         ("info", folder),
         ("formats",),
     ):
-        done = run(*arguments)
+        done = run_command(*arguments)
         assert "\x1b" not in done.stdout + done.stderr, arguments
         assert done.stderr == "", arguments
 
@@ -362,10 +327,10 @@ def test_a_closed_pipe_is_no_error() -> None:
 
 def test_options_of_a_few_words_name_them() -> None:
     for command, option, word in (("convert", "--to", "tfrecord"), ("pack", "--level", "dense")):
-        done = run(command, PICTURES, "-o", "x", option, "nothing")
+        done = run_command(command, PICTURES, "-o", "x", option, "nothing")
         assert (done.returncode, done.stdout) == (2, "")
         assert "'nothing' is not one of" in done.stderr and f"'{word}'" in done.stderr
-        assert f"|{word}|" in run(command, "--help").stdout
+        assert f"|{word}|" in run_command(command, "--help").stdout
 
 
 def test_help_does_not_wait_for_frameworks() -> None:

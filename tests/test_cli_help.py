@@ -7,10 +7,10 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from processes import COMMAND
 
 pytest.importorskip("rich")
 testing = pytest.importorskip("typer.testing")
@@ -18,7 +18,7 @@ testing = pytest.importorskip("typer.testing")
 from headrace.cli.app import app  # noqa: E402  (needs typer)
 
 PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
-COMMAND = [sys.executable, "-c", "from headrace.cli import main; main()"]
+
 SCRIPT = """
 import headrace as hr
 

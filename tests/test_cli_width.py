@@ -3,49 +3,27 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from processes import run_on_terminal
 
 pytest.importorskip("typer")
 pytest.importorskip("rich")
 
 PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
-COMMAND = [sys.executable, "-c", "from headrace.cli import main; main()"]
 LONG = "a_class_whose_name_is_" + "rather_" * 9 + "long"
 
 
 def seen(folder: Path, *arguments: str) -> list[str]:
     """The lines that a person sees, without the styles and without the progress bar."""
-    leader, follower = pty.openpty()
-    wide = {"COLUMNS": "80", "LINES": "24", "NO_COLOR": "1", "TERM": "xterm-256color"}
-    process = subprocess.Popen(
-        [*COMMAND, *arguments],
-        stdout=follower,
-        stderr=subprocess.DEVNULL,
-        stdin=follower,
-        cwd=folder,
-        env={**os.environ, **wide},
+    code, out = run_on_terminal(
+        *arguments, columns=80, folder=folder, with_errors=False, NO_COLOR="1"
     )
-    os.close(follower)
-    out = b""
-    while True:
-        try:
-            part = os.read(leader, 65536)
-        except OSError:  # the other side is closed
-            break
-        if not part:
-            break
-        out += part
-    os.close(leader)
-    assert process.wait(120) in (0, 1), out.decode()
-    return re.sub(r"\x1b\[[\d;]*m", "", out.decode()).splitlines()
+    assert code in (0, 1), out
+    return re.sub(r"\x1b\[[\d;]*m", "", out).splitlines()
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
-from test_cli import run, run_json, run_on_terminal
+from processes import run_command, run_on_terminal
+from test_cli import run_json
 from test_invariance import PIPELINES, RECORDS, make, write_photos
 from test_invariance import run as hashes_of
 
@@ -266,7 +267,7 @@ def test_what_a_kill_leaves_opens_when_asked_to(large: Path, tmp_path: Path) -> 
     assert f"records {len(recovered)} to 39 are missing" in repr(recovered)
     for i in range(len(recovered)):
         assert recovered.engine.read(i) == folder.engine.read(i)
-    assert run("info", partial).returncode == 3
+    assert run_command("info", partial).returncode == 3
     facts = run_json("info", partial, "--recover")
     assert facts["records"] == len(recovered)
     assert "are missing" in facts["pack"]["missing"]
@@ -280,7 +281,7 @@ def test_two_processes_do_not_write_one_pack(large: Path, tmp_path: Path) -> Non
 
     def progress(done: int, total: int) -> None:
         if not seen:
-            seen.append(run("pack", large, "-o", out))
+            seen.append(run_command("pack", large, "-o", out))
 
     hr.pack(large, out, level="none", progress=progress)
     assert seen[0].returncode == 4
@@ -311,7 +312,7 @@ def test_pack_and_info_report_levels_reasons_and_sizes(photos: Path, tmp_path: P
     ratio = result["pictures"]["stored_bytes"] / result["pictures"]["original_bytes"]
     assert facts["pack"]["ratio"] == pytest.approx(ratio, abs=1e-4)
     assert facts["fingerprint"] == result["fingerprint"] == hr.open(out).fingerprint
-    text = run("info", out).stdout
+    text = run_command("info", out).stdout
     assert "no JPEG but png" in text and "shards 2" in text
 
 
@@ -337,23 +338,23 @@ def test_scan_finds_what_a_disk_has_changed(photos: Path, tmp_path: Path) -> Non
 
 def test_exit_codes_of_pack_and_unpack(photos: Path, tmp_path: Path) -> None:
     out = tmp_path / "x"
-    assert run("pack", photos).returncode == 2
-    assert run("pack", photos, "-o", out, "--level", "tiny").returncode == 2
-    assert run("pack", tmp_path / "nothing", "-o", out).returncode == 3
-    assert run("pack", photos, "-o", tmp_path / "no folder" / "x").returncode == 4
-    assert run("pack", photos, "-o", out).returncode == 0
-    done = run("pack", photos, "-o", out)
+    assert run_command("pack", photos).returncode == 2
+    assert run_command("pack", photos, "-o", out, "--level", "tiny").returncode == 2
+    assert run_command("pack", tmp_path / "nothing", "-o", out).returncode == 3
+    assert run_command("pack", photos, "-o", tmp_path / "no folder" / "x").returncode == 4
+    assert run_command("pack", photos, "-o", out).returncode == 0
+    done = run_command("pack", photos, "-o", out)
     assert done.returncode == 2 and "--force" in done.stderr
-    assert run("pack", photos, "-o", out, "--force").returncode == 0
-    done = run("pack", photos, "-o", photos, "--force")
+    assert run_command("pack", photos, "-o", out, "--force").returncode == 0
+    done = run_command("pack", photos, "-o", photos, "--force")
     assert done.returncode == 2 and "no pack" in done.stderr
-    assert run("unpack", out, "-o", tmp_path / "files").returncode == 0
-    assert run("unpack", out, "-o", tmp_path / "files").returncode == 0  # it is all there
+    assert run_command("unpack", out, "-o", tmp_path / "files").returncode == 0
+    assert run_command("unpack", out, "-o", tmp_path / "files").returncode == 0  # it is all there
     next((tmp_path / "files").rglob("*.png")).write_bytes(b"mine")
-    done = run("unpack", out, "-o", tmp_path / "files")
+    done = run_command("unpack", out, "-o", tmp_path / "files")
     assert done.returncode == 2 and "HR0451" in done.stderr
-    assert run("unpack", out, "-o", tmp_path / "files", "--force").returncode == 0
-    assert run("unpack", photos, "-o", tmp_path / "files").returncode == 3
+    assert run_command("unpack", out, "-o", tmp_path / "files", "--force").returncode == 0
+    assert run_command("unpack", photos, "-o", tmp_path / "files").returncode == 3
 
 
 def test_a_terminal_gets_a_progress_bar(photos: Path, tmp_path: Path) -> None:

@@ -11,13 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
+from processes import run_code
 
 LIMIT = 60  # seconds; only a hang comes near it
-
-
-def run(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
 
 
 STUCK = """
@@ -96,7 +92,7 @@ def test_ctrl_c_ends_a_process_whose_step_hangs(use: str) -> None:
 @pytest.mark.parametrize("steps", ["[]", "[lambda image: image]"])
 @pytest.mark.parametrize("end", ["", "sys.exit(3)", "raise ValueError", "os._exit(0)"])
 def test_exit_with_a_live_iterator(pictures: Path, steps: str, end: str) -> None:
-    done = run(
+    done = run_code(
         "import sys, os, headrace as hr\n"
         "from headrace import transforms as T\n"
         f"steps = [T.Resize((8, 8)), *{steps}]\n"
@@ -126,7 +122,7 @@ assert sum(1 for _ in iteration) == 11
 
 
 def test_a_fork_that_does_not_touch_headrace_works(pictures: Path) -> None:
-    done = run(FORK.format(touch="del loader, iteration"), pictures)
+    done = run_code(FORK.format(touch="del loader, iteration"), pictures)
     assert done.returncode == 0, done.stderr
 
 
@@ -146,17 +142,17 @@ def test_a_fork_that_does_gets_a_clear_error(pictures: Path, use: str) -> None:
         "    except hr.ConfigError as error:\n"
         "        assert error.code == 'HR0701' and 'fork' in str(error)"
     )
-    done = run(FORK.format(touch=touch), pictures)
+    done = run_code(FORK.format(touch=touch), pictures)
     assert done.returncode == 0, done.stderr
 
 
 def test_a_child_that_exits_normally_does_not_hang(pictures: Path) -> None:
-    done = run(FORK.format(touch="sys.exit(0)"), pictures)
+    done = run_code(FORK.format(touch="sys.exit(0)"), pictures)
     assert done.returncode == 0, done.stderr
 
 
 def test_spawned_processes_work(pictures: Path) -> None:
-    done = run(
+    done = run_code(
         "import sys, multiprocessing as mp, headrace as hr\n"
         "assert len(list(hr.Loader(sys.argv[1], ragged='list', batch_size=4))) == 6\n"
         "with mp.get_context('spawn').Pool(1) as pool:\n"
@@ -167,7 +163,7 @@ def test_spawned_processes_work(pictures: Path) -> None:
 
 
 def test_loaders_leave_no_threads_after_close(pictures: Path) -> None:
-    done = run(
+    done = run_code(
         "import os, sys, headrace as hr\n"
         "from headrace import _core\n"
         "before = len(os.listdir('/proc/self/task'))  # NumPy brings threads of its own\n"

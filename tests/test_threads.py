@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from headrace.loader.turn import Turn
+from processes import run_code
 
 import headrace as hr
 from headrace import _core
@@ -381,9 +382,7 @@ time.sleep(0.2)
 )
 def test_a_daemon_thread_in_next_does_not_abort_the_end(loader: str) -> None:
     code = DAEMON.format(loader=loader, pause=0.01)
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT
-    )
+    done = run_code(code)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -410,9 +409,7 @@ for epoch in range(60):
 
 def test_an_iteration_that_is_stopped_between_two_stages_of_a_record_ends() -> None:
     """Its run was put aside, as if it lacked memory, and nobody took it up again."""
-    done = subprocess.run(
-        [sys.executable, "-c", STOPPED], capture_output=True, text=True, timeout=LIMIT
-    )
+    done = run_code(STOPPED)
     assert done.returncode == 0, done.stderr
 
 
@@ -447,9 +444,7 @@ except hr.ConfigError as error:
 
 
 def test_a_signals_handler_may_ask_for_the_state_and_close_the_loader() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", HANDLER], capture_output=True, text=True, timeout=LIMIT
-    )
+    done = run_code(HANDLER)
     assert done.stdout == "HR0161 [0]\n", done.stderr
 
 

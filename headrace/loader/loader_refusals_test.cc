@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "headrace/base/allocations_test_hook.h"
 #include "headrace/executor/read_ahead.h"
 #include "headrace/executor/record_stream.h"
 #include "headrace/executor/thread_pool.h"
@@ -30,28 +31,10 @@ bool is_refused() {
   return number >= first_refused && number <= last_refused;
 }
 
-void* allocate(size_t size, size_t alignment) {
-  if (is_refused()) throw std::bad_alloc();
-  void* memory = std::aligned_alloc(
-      alignment, (std::max<size_t>(size, 1) + alignment - 1) / alignment * alignment);
-  if (!memory) throw std::bad_alloc();
-  return memory;
-}
-
 }  // namespace
 
-void* operator new(size_t size) { return allocate(size, 16); }
-void* operator new(size_t size, std::align_val_t alignment) {
-  return allocate(size, std::max<size_t>(16, static_cast<size_t>(alignment)));
-}
-// Not inlined: g++ would see memory of `operator new` given to free, and warn.
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, size_t, std::align_val_t) noexcept {
-  std::free(memory);
+void headrace::before_allocation() {
+  if (is_refused()) throw std::bad_alloc();
 }
 
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,

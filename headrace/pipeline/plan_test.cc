@@ -9,33 +9,14 @@
 #include <cstdlib>
 #include <new>
 
+#include "headrace/base/allocations_test_hook.h"
 #include "headrace/pipeline/plan_test_records.h"
 
 namespace {
 thread_local long allocations = 0;
 }  // namespace
 
-// Counts what this test program and the library under it allocate. Not inlined: the compiler would
-// see new and free meet, and warn.
-[[gnu::noinline]] void* operator new(size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size ? size : 1)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void* operator new(size_t size, std::align_val_t align) {
-  ++allocations;
-  const size_t unit = static_cast<size_t>(align);
-  if (void* memory = std::aligned_alloc(unit, (size + unit - 1) / unit * unit)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
+void headrace::before_allocation() { ++allocations; }
 
 namespace headrace::plan_test {
 namespace {

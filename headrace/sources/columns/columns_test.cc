@@ -10,6 +10,7 @@
 #include <new>
 #include <numeric>
 
+#include "headrace/base/allocations_test_hook.h"
 #include "headrace/sources/source_test_reads.h"
 #include "headrace/storage/temporary_folder.h"
 
@@ -17,14 +18,7 @@ namespace {
 thread_local int64_t allocations = 0;
 }
 
-// Counts what a test allocates. Not inlined: g++ would see new without its delete, and warn.
-[[gnu::noinline]] void* operator new(size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size ? size : 1)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void headrace::before_allocation() { ++allocations; }
 
 namespace headrace {
 namespace {

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// A test program's own operator new: the test is asked before each allocation, its own and those of
+// the library under it. Included by one file of the program.
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+namespace headrace {
+
+// Defined by the test: counts the allocation, or refuses it by throwing std::bad_alloc.
+void before_allocation();
+
+inline void* allocate_for_test(size_t size, size_t alignment) {
+  before_allocation();
+  const size_t units = (std::max<size_t>(size, 1) + alignment - 1) / alignment;
+  if (void* memory = std::aligned_alloc(alignment, units * alignment)) return memory;
+  throw std::bad_alloc();
+}
+
+}  // namespace headrace
+
+// Not inlined: the compiler would see memory of `operator new` given to free, and warn.
+[[gnu::noinline]] void* operator new(size_t size) {
+  return headrace::allocate_for_test(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+}
+[[gnu::noinline]] void* operator new(size_t size, std::align_val_t alignment) {
+  return headrace::allocate_for_test(
+      size, std::max<size_t>(__STDCPP_DEFAULT_NEW_ALIGNMENT__, static_cast<size_t>(alignment)));
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
