@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from indexed_jpeg_reader import IndexedJpeg
+from dense_jpeg_reader import DenseJpeg
 from jpeg_reader import decode_baseline
 from pack_reader import PackReader
 from PIL import Image
@@ -56,7 +56,7 @@ FILES = {
 
 
 @pytest.fixture(scope="module")
-def dense(tmp_path_factory: pytest.TempPathFactory) -> dict[str, IndexedJpeg]:
+def dense(tmp_path_factory: pytest.TempPathFactory) -> dict[str, DenseJpeg]:
     place = tmp_path_factory.mktemp("dense")
     (place / "files").mkdir()
     for name, file in FILES.items():
@@ -68,28 +68,28 @@ def dense(tmp_path_factory: pytest.TempPathFactory) -> dict[str, IndexedJpeg]:
     for number, key in enumerate(pack.keys):
         assert pack.form(number, image) == 2, key
         stored = pack.record(number)[pack.fields[image].name]
-        out[Path(key.decode()).stem] = IndexedJpeg(stored)
+        out[Path(key.decode()).stem] = DenseJpeg(stored)
     assert out.keys() == FILES.keys()
     return out
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_original_follows_from_the_specification(
-    name: str, dense: dict[str, IndexedJpeg]
+    name: str, dense: dict[str, DenseJpeg]
 ) -> None:
     assert dense[name].original() == FILES[name]
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_jpeg_inside_has_the_pixels_of_the_original(
-    name: str, dense: dict[str, IndexedJpeg]
+    name: str, dense: dict[str, DenseJpeg]
 ) -> None:
     inside, original = (Image.open(io.BytesIO(data)) for data in (dense[name].jpeg, FILES[name]))
     assert inside.mode == original.mode
     assert np.array_equal(np.asarray(inside), np.asarray(original))
 
 
-def test_the_row_index_says_where_rows_begin(dense: dict[str, IndexedJpeg]) -> None:
+def test_the_row_index_says_where_rows_begin(dense: dict[str, DenseJpeg]) -> None:
     for name in ("large", "large and usual"):
         file = dense[name].jpeg
         begin = file.index(b"\xff\xda")

@@ -5,7 +5,7 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/micro/photos.h"
-#include "headrace/codecs/image/jpeg/indexed_jpeg.h"
+#include "headrace/codecs/image/jpeg/dense_jpeg.h"
 #include "headrace/codecs/image/jpeg/jpeg_parts.h"
 #include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
 
@@ -30,7 +30,7 @@ std::vector<Prepared> prepare(const char* folder, bool progressive) {
   std::vector<Prepared> prepared;
   for (Bytes& file : files) {
     Result<JpegParts> parts = split_jpeg(file);
-    Result<Bytes> dense = index_jpeg(file);
+    Result<Bytes> dense = dense_from_jpeg(file);
     if (parts && dense) prepared.push_back({std::move(file), std::move(*dense), std::move(*parts)});
   }
   return prepared;
@@ -73,10 +73,10 @@ void make_baseline(benchmark::State& state, Pictures pictures) {
   over_all(state, pictures, [](const Prepared& p) { return baseline_jpeg(p.parts); });
 }
 void make_dense(benchmark::State& state, Pictures pictures) {
-  over_all(state, pictures, [](const Prepared& p) { return index_jpeg(p.file); });
+  over_all(state, pictures, [](const Prepared& p) { return dense_from_jpeg(p.file); });
 }
 void undo_dense(benchmark::State& state, Pictures pictures) {
-  over_all(state, pictures, [](const Prepared& p) { return unindex_jpeg(p.dense); });
+  over_all(state, pictures, [](const Prepared& p) { return jpeg_from_dense(p.dense); });
 }
 
 #define FOR_BOTH(name)                     \

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <string>
 
-#include "headrace/codecs/image/jpeg/indexed_jpeg.h"
+#include "headrace/codecs/image/jpeg/dense_jpeg.h"
 #include "headrace/codecs/image/jpeg/jpeg_library.h"
 #include "headrace/codecs/image/jpeg/jpeg_row_index.h"
 #include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
@@ -270,7 +270,7 @@ TEST(JpegMissingRows, ArithmeticCodesEndWithTheFile) {
 TEST(JpegMissingRows, ThePacksFormsSayTheSame) {
   FileSpec spec{.width = 500, .height = 400};
   const Bytes whole = encode(spec), file = cut(whole, whole.size() / 2);
-  EXPECT_FALSE(index_jpeg(file)) << "a file that lacks rows is stored as it is";
+  EXPECT_FALSE(dense_from_jpeg(file)) << "a file that lacks rows is stored as it is";
   Decoder decoder;
   EXPECT_FALSE(decoder.coefficients(file));
 }

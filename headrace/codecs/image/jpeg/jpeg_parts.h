@@ -30,7 +30,7 @@ Result<JpegParts> read_jpeg_parts(std::span<const uint8_t> jpeg);
 Result<std::vector<uint8_t>> join_jpeg(const JpegParts& parts);
 
 // The same pixels as an ordinary baseline JPEG with Huffman tables made for it: for a store that
-// keeps pictures small and indexed, where the file itself is not baseline.
+// keeps pictures small and decodable from any row, where the file itself is not baseline.
 Result<std::vector<uint8_t>> baseline_jpeg(const JpegParts& parts);
 
 }  // namespace headrace

@@ -10,7 +10,7 @@
 #include <iterator>
 #include <map>
 
-#include "headrace/codecs/image/jpeg/indexed_jpeg.h"
+#include "headrace/codecs/image/jpeg/dense_jpeg.h"
 #include "headrace/codecs/image/jpeg/jpeg_parts.h"
 #include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
 
@@ -48,9 +48,9 @@ class JpegPartsCorpus : public testing::TestWithParam<Folder> {
     }
     const Result<Bytes> again = join_jpeg(*parts);
     ASSERT_TRUE(again && *again == file);
-    const Result<Bytes> dense = index_jpeg(file);
+    const Result<Bytes> dense = dense_from_jpeg(file);
     ASSERT_TRUE(dense);
-    const Result<Bytes> original = unindex_jpeg(*dense);
+    const Result<Bytes> original = jpeg_from_dense(*dense);
     ASSERT_TRUE(original && *original == file);
     bytes_ += file.size();
     dense_bytes_ += dense->size();

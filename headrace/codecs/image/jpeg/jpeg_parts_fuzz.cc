@@ -8,7 +8,7 @@
 #include "headrace/base/buffer.h"
 #include "headrace/base/registry.h"
 #include "headrace/codecs/codec.h"
-#include "headrace/codecs/image/jpeg/indexed_jpeg.h"
+#include "headrace/codecs/image/jpeg/dense_jpeg.h"
 #include "headrace/codecs/image/jpeg/jpeg_parts.h"
 #include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
 
@@ -88,11 +88,11 @@ void take_apart(const Bytes& file, jpeg_test::Draw& draw) {
 }
 
 // Bytes of the dense form with any index and any lengths: an error or pixels.
-void open_dense(const Bytes& indexed) {
-  (void)unindex_jpeg(indexed);
-  static const auto decoder = Registry<CodecRecord>::find("indexed_jpeg")->make();
-  Buffer padded(indexed.size());
-  std::ranges::copy(indexed, padded.data());
+void open_dense(const Bytes& stored) {
+  (void)jpeg_from_dense(stored);
+  static const auto decoder = Registry<CodecRecord>::find("dense_jpeg")->make();
+  Buffer padded(stored.size());
+  std::ranges::copy(stored, padded.data());
   const Result<ImageHeader> header = decoder->read_header(padded.bytes());
   if (!header || !check_limits(*header, {.max_pixels = 1 << 14})) return;
   for (const int top : {0, header->height / 2}) {
@@ -108,11 +108,11 @@ void open_dense(const Bytes& indexed) {
 }
 
 void make_dense(const Bytes& file, jpeg_test::Draw& draw) {
-  const Result<Bytes> indexed = index_jpeg(file);
-  if (!indexed) return;
-  const Result<Bytes> original = unindex_jpeg(*indexed);
+  const Result<Bytes> stored = dense_from_jpeg(file);
+  if (!stored) return;
+  const Result<Bytes> original = jpeg_from_dense(*stored);
   require(original && *original == file);
-  Bytes changed = *indexed;
+  Bytes changed = *stored;
   change(changed, draw);
   open_dense(changed);
 }
@@ -161,7 +161,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size > 2 && data[0] == 0xFF && data[1] == 0xD8) {
     take_apart(bytes, draw);
     make_dense(bytes, draw);
-  } else if (is_indexed_jpeg(bytes)) {
+  } else if (is_dense_jpeg(bytes)) {
     open_dense(bytes);
   } else {
     make_up(Input(bytes));

@@ -5,7 +5,7 @@
 #include <new>
 
 #include "headrace/base/buffer.h"
-#include "headrace/codecs/image/jpeg/indexed_jpeg.h"
+#include "headrace/codecs/image/jpeg/dense_jpeg.h"
 #include "headrace/codecs/image/jpeg/jpeg_markers.h"
 #include "headrace/codecs/image/jpeg/jpeg_parts.h"
 #include "headrace/codecs/image/jpeg/packed_jpeg_form.h"
@@ -63,14 +63,14 @@ Result<std::vector<uint8_t>> pack_fast(std::span<const uint8_t> jpeg) {
 
 Result<std::vector<uint8_t>> pack_jpeg(std::span<const uint8_t> jpeg, PackLevel level) {
   try {
-    return level == PackLevel::kFast ? pack_fast(jpeg) : index_jpeg(jpeg);
+    return level == PackLevel::kFast ? pack_fast(jpeg) : dense_from_jpeg(jpeg);
   } catch (const std::bad_alloc&) {
     return not_packed("no memory");
   }
 }
 
 Result<std::vector<uint8_t>> unpack_jpeg(std::span<const uint8_t> packed) {
-  if (is_indexed_jpeg(packed)) return unindex_jpeg(packed);
+  if (is_dense_jpeg(packed)) return jpeg_from_dense(packed);
   try {
     const Result<JpegParts> parts = parts_of(padded(packed).bytes());
     if (!parts) return Error(parts.error());
@@ -81,7 +81,7 @@ Result<std::vector<uint8_t>> unpack_jpeg(std::span<const uint8_t> packed) {
 }
 
 bool is_packed_jpeg(std::span<const uint8_t> first_bytes) {
-  return is_packed_picture(first_bytes) || is_indexed_jpeg(first_bytes);
+  return is_packed_picture(first_bytes) || is_dense_jpeg(first_bytes);
 }
 
 }  // namespace headrace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The dense form of a packed JPEG: an ordinary baseline file, with the row index that lets our
 // decoder start at the window, and what is needed to give back the file that it was made from
-// (docs/indexed-jpeg.md). As small as JPEG files are. Its decoder is the codec "indexed_jpeg".
+// (docs/dense-jpeg.md). As small as JPEG files are. Its decoder is the codec "dense_jpeg".
 // Any thread may call these.
 #pragma once
 
@@ -14,10 +14,10 @@
 namespace headrace {
 
 // Verified: the file was seen to come back. An error's `what` is a short reason to count by.
-Result<std::vector<uint8_t>> index_jpeg(std::span<const uint8_t> jpeg);
+Result<std::vector<uint8_t>> dense_from_jpeg(std::span<const uint8_t> jpeg);
 // The original file. The bytes may be hostile; HR0327 when they are damaged.
-Result<std::vector<uint8_t>> unindex_jpeg(std::span<const uint8_t> indexed);
-// Whether the bytes begin as index_jpeg()'s do. Needs the first 16.
-bool is_indexed_jpeg(std::span<const uint8_t> first_bytes);
+Result<std::vector<uint8_t>> jpeg_from_dense(std::span<const uint8_t> stored);
+// Whether the bytes begin as dense_from_jpeg()'s do. Needs the first 16.
+bool is_dense_jpeg(std::span<const uint8_t> first_bytes);
 
 }  // namespace headrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/image/jpeg/indexed_jpeg.h"
+#include "headrace/codecs/image/jpeg/dense_jpeg.h"
 
 #include <algorithm>
 #include <array>
@@ -20,16 +20,16 @@ namespace headrace {
 namespace {
 
 const ErrorCode kDamaged{
-    "HR0327", ErrorKind::kData, "damaged indexed JPEG",
+    "HR0327", ErrorKind::kData, "damaged dense JPEG",
     "This picture of a pack is in the dense form, and its lengths do not fit its bytes, or the "
     "original file cannot be made from it: the pack was damaged or cut off. `headrace scan` lists "
     "all such records. Pack the files again from their originals."};
 
 using Bytes = std::span<const uint8_t>;
 
-// docs/indexed-jpeg.md
-constexpr std::array<uint8_t, 4> kIndexedMagic = {0x8A, 'H', 'R', 'J'};
-constexpr uint8_t kIndexedVersion = 1;
+// docs/dense-jpeg.md
+constexpr std::array<uint8_t, 4> kDenseMagic = {0x8A, 'H', 'R', 'J'};
+constexpr uint8_t kDenseVersion = 1;
 constexpr uint8_t kRemade = 1, kCompressed = 2;  // flags; above them the orientation
 constexpr int kOrientationShift = 4;
 constexpr size_t kFixedBytes = 6;
@@ -43,7 +43,7 @@ constexpr size_t kMostGrowth = 1024, kAlwaysAllowed = 64 << 10;
 Error damaged(std::string what) { return {.code = &kDamaged, .what = std::move(what)}; }
 
 // What a blob consists of. Borrows its bytes.
-struct Indexed {
+struct DenseParts {
   uint8_t flags = 0;
   Bytes row_index = {};
   size_t remainder_bytes = 0;  // before compression
@@ -77,14 +77,14 @@ std::optional<Bytes> take_bytes(Bytes& in, std::optional<size_t> size) {
   return taken;
 }
 
-Result<Indexed> parse(Bytes bytes) {
-  if (!is_indexed_jpeg(bytes) || bytes.size() < kFixedBytes)
+Result<DenseParts> parse(Bytes bytes) {
+  if (!is_dense_jpeg(bytes) || bytes.size() < kFixedBytes)
     return damaged("its signature is cut off");
-  if (bytes[4] != kIndexedVersion) {
+  if (bytes[4] != kDenseVersion) {
     return damaged("it has version " + std::to_string(bytes[4]) + ", this program knows " +
-                   std::to_string(kIndexedVersion));
+                   std::to_string(kDenseVersion));
   }
-  Indexed parts;
+  DenseParts parts;
   parts.flags = bytes[5];
   Bytes in = bytes.subspan(kFixedBytes);
   const std::optional<Bytes> row_index = take_bytes(in, take_number(in));
@@ -102,12 +102,12 @@ Result<Indexed> parse(Bytes bytes) {
   return parts;
 }
 
-std::vector<uint8_t> blob(const Indexed& parts) {
+std::vector<uint8_t> blob(const DenseParts& parts) {
   std::vector<uint8_t> out;
   out.reserve(kFixedBytes + 20 + parts.row_index.size() + parts.remainder.size() +
               parts.jpeg.size());
-  out.assign(kIndexedMagic.begin(), kIndexedMagic.end());
-  out.push_back(kIndexedVersion);
+  out.assign(kDenseMagic.begin(), kDenseMagic.end());
+  out.push_back(kDenseVersion);
   out.push_back(parts.flags);
   const auto append = [&](Bytes bytes) { out.insert(out.end(), bytes.begin(), bytes.end()); };
   put_number(out, parts.row_index.size());
@@ -125,7 +125,7 @@ bool allowed_growth(size_t stored, size_t size) {
   return size <= kAlwaysAllowed || size / kMostGrowth <= stored;
 }
 
-Result<std::vector<uint8_t>> remainder_of(const Indexed& parts) {
+Result<std::vector<uint8_t>> remainder_of(const DenseParts& parts) {
   if (!(parts.flags & kCompressed)) {
     return std::vector<uint8_t>(parts.remainder.begin(), parts.remainder.end());
   }
@@ -184,12 +184,12 @@ bool is_ordinary(Bytes jpeg, const JpegParts& parts) {
   return (frame == 0xC0 || frame == 0xC1) && parts.frame.count <= 3;
 }
 
-class IndexedJpegDecoder final : public ImageDecoder {
+class DenseJpegDecoder final : public ImageDecoder {
  public:
-  IndexedJpegDecoder() : jpeg_(jpeg_decoder()) {}
+  DenseJpegDecoder() : jpeg_(jpeg_decoder()) {}
 
   Result<ImageHeader> read_header(Bytes bytes) override {
-    const Result<Indexed> parts = parse(bytes);
+    const Result<DenseParts> parts = parse(bytes);
     if (!parts) return Error(parts.error());
     Result<ImageHeader> header = jpeg_->read_header(parts->jpeg);
     if (header && parts->remade()) header->exif_orientation = parts->orientation();
@@ -199,7 +199,7 @@ class IndexedJpegDecoder final : public ImageDecoder {
   void decode(std::span<DecodeJob> jobs) override {
     inner_.clear();
     for (DecodeJob& job : jobs) {
-      const Result<Indexed> parts = parse(job.bytes);
+      const Result<DenseParts> parts = parse(job.bytes);
       job.warnings = 0;
       if (!parts) {
         job.result = Error(parts.error());
@@ -223,7 +223,7 @@ class IndexedJpegDecoder final : public ImageDecoder {
   int lanes() const override { return jpeg_->lanes(); }
 
   Result<std::vector<CoefficientPlane>> coefficients(Bytes bytes) override {
-    const Result<Indexed> parts = parse(bytes);
+    const Result<DenseParts> parts = parse(bytes);
     if (!parts) return Error(parts.error());
     return jpeg_->coefficients(parts->jpeg);
   }
@@ -234,25 +234,23 @@ class IndexedJpegDecoder final : public ImageDecoder {
   std::vector<DecodeJob*> outer_;
 };
 
-const CodecRecord kIndexedJpeg{
-    .name = "indexed_jpeg",
+const CodecRecord kDenseJpeg{
+    .name = "dense_jpeg",
     .doc = "The dense form of a packed JPEG: a baseline file with a row index in front of it",
     .oracle = "the file that was packed, decoded as JPEG",
     .suffixes = {},
-    .sniff = is_indexed_jpeg,
-    .make = []() -> std::unique_ptr<ImageDecoder> {
-      return std::make_unique<IndexedJpegDecoder>();
-    }};
-const Register<CodecRecord> registered_indexed_jpeg(kIndexedJpeg);
+    .sniff = is_dense_jpeg,
+    .make = []() -> std::unique_ptr<ImageDecoder> { return std::make_unique<DenseJpegDecoder>(); }};
+const Register<CodecRecord> registered_dense_jpeg(kDenseJpeg);
 
 }  // namespace
 
-bool is_indexed_jpeg(Bytes first_bytes) {
-  return first_bytes.size() >= kIndexedMagic.size() &&
-         std::equal(kIndexedMagic.begin(), kIndexedMagic.end(), first_bytes.begin());
+bool is_dense_jpeg(Bytes first_bytes) {
+  return first_bytes.size() >= kDenseMagic.size() &&
+         std::equal(kDenseMagic.begin(), kDenseMagic.end(), first_bytes.begin());
 }
 
-Result<std::vector<uint8_t>> index_jpeg(Bytes jpeg) {
+Result<std::vector<uint8_t>> dense_from_jpeg(Bytes jpeg) {
   const Result<JpegParts> parts = split_jpeg(jpeg);
   if (!parts) return Error(parts.error());
   const Result<Made> made = make(jpeg, *parts);
@@ -263,13 +261,13 @@ Result<std::vector<uint8_t>> index_jpeg(Bytes jpeg) {
                                    .remainder_bytes = parts->remainder.size(),
                                    .remainder = made->remainder,
                                    .jpeg = made->jpeg});
-  const Result<std::vector<uint8_t>> again = unindex_jpeg(out);
+  const Result<std::vector<uint8_t>> again = jpeg_from_dense(out);
   if (!again || !std::ranges::equal(*again, jpeg)) return kept(jpeg);
   return out;
 }
 
-Result<std::vector<uint8_t>> unindex_jpeg(Bytes indexed) {
-  const Result<Indexed> parts = parse(indexed);
+Result<std::vector<uint8_t>> jpeg_from_dense(Bytes stored) {
+  const Result<DenseParts> parts = parse(stored);
   if (!parts) return Error(parts.error());
   if (!parts->remade()) return std::vector<uint8_t>(parts->jpeg.begin(), parts->jpeg.end());
   Result<std::vector<uint8_t>> remainder = remainder_of(*parts);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Original JPEG files from their dense form, in plain Python.
 
-Written from docs/indexed-jpeg.md, docs/jpeg-remainder.md and ISO/IEC 10918-1 alone; it shares no
+Written from docs/dense-jpeg.md, docs/jpeg-remainder.md and ISO/IEC 10918-1 alone; it shares no
 code with Headrace. That it gives back every file which the tests pack proves that these suffice.
 """
 
@@ -306,7 +306,7 @@ def decompressed(frame: bytes, size: int) -> bytes:
     return out.raw
 
 
-class IndexedJpeg:
+class DenseJpeg:
     """The dense form: ``jpeg``, ``row_index``, ``remade``, ``orientation`` and ``original()``."""
 
     def __init__(self, data: bytes) -> None:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/image/jpeg/indexed_jpeg.h"
+#include "headrace/codecs/image/jpeg/dense_jpeg.h"
 
 #include <gtest/gtest.h>
 
@@ -84,17 +84,17 @@ class Opened {
   std::string_view name_;
 };
 
-TEST(IndexedJpeg, GivesTheFileBackAndTheSamePixels) {
+TEST(DenseJpeg, GivesTheFileBackAndTheSamePixels) {
   jpeg_test::Draw draw(5);
   for (const Bytes& file : pictures()) {
-    const Result<Bytes> indexed = index_jpeg(file);
-    ASSERT_TRUE(indexed) << indexed.error().message();
-    const Result<Bytes> original = unindex_jpeg(*indexed);
+    const Result<Bytes> stored = dense_from_jpeg(file);
+    ASSERT_TRUE(stored) << stored.error().message();
+    const Result<Bytes> original = jpeg_from_dense(*stored);
     ASSERT_TRUE(original) << original.error().message();
     ASSERT_EQ(*original, file);
 
-    Opened plain(file), dense(*indexed);
-    ASSERT_EQ(dense.codec(), "indexed_jpeg");
+    Opened plain(file), dense(*stored);
+    ASSERT_EQ(dense.codec(), "dense_jpeg");
     const Result<ImageHeader> expected = plain.header(), header = dense.header();
     ASSERT_TRUE(expected && header);
     EXPECT_EQ(header->width, expected->width);
@@ -116,23 +116,23 @@ TEST(IndexedJpeg, GivesTheFileBackAndTheSamePixels) {
   }
 }
 
-TEST(IndexedJpeg, IsAboutAsSmallAsTheFile) {
+TEST(DenseJpeg, IsAboutAsSmallAsTheFile) {
   for (const Bytes& file : pictures()) {
-    const Result<Bytes> indexed = index_jpeg(file);
-    ASSERT_TRUE(indexed);
-    EXPECT_LT(indexed->size(), file.size() * 108 / 100 + 64);
+    const Result<Bytes> stored = dense_from_jpeg(file);
+    ASSERT_TRUE(stored);
+    EXPECT_LT(stored->size(), file.size() * 108 / 100 + 64);
   }
 }
 
 // Tables made for the picture, and standard ones that nobody has to store.
-TEST(IndexedJpeg, ASmallFileGetsSmaller) {
+TEST(DenseJpeg, ASmallFileGetsSmaller) {
   const Bytes file = jpeg_test::encode({.width = 32, .height = 32});
-  EXPECT_LT(index_jpeg(file)->size(), file.size() * 5 / 6);
+  EXPECT_LT(dense_from_jpeg(file)->size(), file.size() * 5 / 6);
 }
 
-TEST(IndexedJpeg, CoefficientsAreThoseOfTheFile) {
+TEST(DenseJpeg, CoefficientsAreThoseOfTheFile) {
   const Bytes file = jpeg_test::encode({.progressive = true});
-  Opened plain(file), dense(*index_jpeg(file));
+  Opened plain(file), dense(*dense_from_jpeg(file));
   Buffer bytes;
   const auto of = [&](const Bytes& from) {
     bytes.resize(from.size());
@@ -140,7 +140,7 @@ TEST(IndexedJpeg, CoefficientsAreThoseOfTheFile) {
     return bytes.bytes();
   };
   const auto expected = plain.decoder().coefficients(of(file));
-  const auto got = dense.decoder().coefficients(of(*index_jpeg(file)));
+  const auto got = dense.decoder().coefficients(of(*dense_from_jpeg(file)));
   ASSERT_TRUE(expected && got);
   ASSERT_EQ(expected->size(), got->size());
   for (size_t c = 0; c < got->size(); ++c) {
@@ -149,21 +149,21 @@ TEST(IndexedJpeg, CoefficientsAreThoseOfTheFile) {
   }
 }
 
-TEST(IndexedJpeg, WhatCannotBeTakenApartIsRefusedByReason) {
+TEST(DenseJpeg, WhatCannotBeTakenApartIsRefusedByReason) {
   const Bytes file = jpeg_test::encode({});
   const auto reason = [](const Bytes& bytes) {
-    const Result<Bytes> indexed = index_jpeg(bytes);
-    return indexed ? "none" : indexed.error().what;
+    const Result<Bytes> stored = dense_from_jpeg(bytes);
+    return stored ? "none" : stored.error().what;
   };
   EXPECT_EQ(reason(jpeg_test::encode({.arithmetic = true})), "arithmetic coding");
   EXPECT_EQ(reason(Bytes(file.begin(), file.end() - 100)), "truncated");
   EXPECT_EQ(reason({}), "no JPEG");
 }
 
-TEST(IndexedJpeg, DecodesManyAtOnceAndDamageStaysWhereItIs) {
+TEST(DenseJpeg, DecodesManyAtOnceAndDamageStaysWhereItIs) {
   std::vector<Bytes> files;
   for (int width = 20; width < 300; width += 20) {
-    files.push_back(*index_jpeg(jpeg_test::encode({.width = width, .height = 90})));
+    files.push_back(*dense_from_jpeg(jpeg_test::encode({.width = width, .height = 90})));
   }
   files[3].resize(7);
   std::vector<std::unique_ptr<Opened>> opened;
@@ -188,15 +188,15 @@ TEST(IndexedJpeg, DecodesManyAtOnceAndDamageStaysWhereItIs) {
   }
 }
 
-TEST(IndexedJpeg, DamagedBytesAreAnErrorOrAnotherPictureAndNothingWorse) {
+TEST(DenseJpeg, DamagedBytesAreAnErrorOrAnotherPictureAndNothingWorse) {
   for (const bool progressive : {false, true}) {
     FileSpec spec{.width = 161, .height = 120, .progressive = progressive, .quality = 98};
-    const Result<Bytes> whole = index_jpeg(with_orientation(jpeg_test::encode(spec), 3));
+    const Result<Bytes> whole = dense_from_jpeg(with_orientation(jpeg_test::encode(spec), 3));
     ASSERT_TRUE(whole);
     const auto try_all = [](const Bytes& bytes) {
-      (void)unindex_jpeg(bytes);
+      (void)jpeg_from_dense(bytes);
       Opened damaged(bytes);
-      if (damaged.codec() != "indexed_jpeg") return;
+      if (damaged.codec() != "dense_jpeg") return;
       const Result<ImageHeader> header = damaged.header();
       if (!header || header->width > 2000 || header->height > 2000) return;
       Collector sink(header->width, header->height, 3);
@@ -215,12 +215,12 @@ TEST(IndexedJpeg, DamagedBytesAreAnErrorOrAnotherPictureAndNothingWorse) {
       try_all(Bytes(whole->begin(), whole->begin() + ptrdiff_t(whole->size() * part / 64)));
     }
     for (size_t size = 0; size < 6; ++size) {
-      EXPECT_FALSE(unindex_jpeg(Bytes(whole->begin(), whole->begin() + ptrdiff_t(size))));
+      EXPECT_FALSE(jpeg_from_dense(Bytes(whole->begin(), whole->begin() + ptrdiff_t(size))));
     }
     Bytes newer = *whole;
     newer[4] = 2;
-    ASSERT_FALSE(unindex_jpeg(newer));
-    EXPECT_EQ(unindex_jpeg(newer).error().code->id, "HR0327");
+    ASSERT_FALSE(jpeg_from_dense(newer));
+    EXPECT_EQ(jpeg_from_dense(newer).error().code->id, "HR0327");
   }
 }
 
