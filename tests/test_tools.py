@@ -228,6 +228,43 @@ def test_a_file_past_800_lines_is_refused_and_past_400_listed(tmp_path: Path) ->
     assert "headrace/base/longer.cc:1: 801 lines; 800 is the limit" in out
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "missing"),
+    [
+        ("docs/a.md", "See `ops/flop.cc`.", "there is no file `ops/flop.cc`"),
+        ("docs/a.md", "In `headrace/opera/`.", "there is no folder `headrace/opera/`"),
+        ("docs/a.md", "[here](../b.md)", "the link to `../b.md` leads nowhere"),
+        ("headrace/ops/op.h", "// As flop.h says.", "there is no file `flop.h`"),
+        ("tests/test_a.py", "# tests/seeds.py makes them", "there is no file `tests/seeds.py`"),
+        (
+            "tools/a.py",
+            '"""Of headrace.loader.torn."""',
+            "there is no module or name `headrace.loader.torn`",
+        ),
+    ],
+)
+def test_naming_what_is_not_there_is_refused(
+    tmp_path: Path, name: str, text: str, missing: str
+) -> None:
+    write(tmp_path, "headrace/ops/flip.cc", SPDX_CXX)
+    write_package(tmp_path, loader__turn="def take(): ...\n")
+    spdx = {".h": SPDX_CXX, ".py": SPDX_PY}.get(Path(name).suffix, "\n")
+    code, out = check(tmp_path, name, f"{spdx}{text}\n")
+    assert code == 1
+    assert f"{name}:2: {missing}" in out
+
+
+def test_naming_what_is_there_or_stands_for_any_is_clean(tmp_path: Path) -> None:
+    write(tmp_path, "headrace/ops/flip.cc", SPDX_CXX + "// As x_test.cc, ops/flip.cc, flip.cc.\n")
+    write_package(tmp_path, loader__turn="def take(): ...  # run by train.py\n")
+    text = (
+        "`headrace/ops/your_op.cc`, `headrace/ops/`, `fuzz/NAME/`, headrace.loader.turn.take;\n"
+        "[that](../headrace/ops/flip.cc), [b](a.md#part), [c](https://x.org/y.md), `*_test.cc`"
+    )
+    write(tmp_path, "docs/a.md", text)
+    assert run("check_layers.py", tmp_path) == (0, "2 files, 0 breaches\n")
+
+
 @pytest.mark.parametrize("stem", ["utils", "string_utils", "common", "helpers", "slot_manager"])
 def test_a_name_that_says_nothing_is_refused(tmp_path: Path, stem: str) -> None:
     code, out = check(tmp_path, f"headrace/base/{stem}.h", SPDX_CXX)

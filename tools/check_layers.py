@@ -8,6 +8,7 @@
   package imports a framework when it is itself imported.
 - Size: a source file past 800 lines is refused; past 400 it is listed.
 - Names: no file is called for what it is not (`utils`, `common`, `helpers`, ...).
+- Paths: files, folders and modules that documents and comments name are there (named_paths.py).
 - Licence: every source says SPDX-License-Identifier in its first two lines.
 
 Usage: check_layers.py [ROOT]. Exit 0 when clean, 1 otherwise.
@@ -22,6 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cxx_circles import check_circles
+from named_paths import check_named_paths
 from python_layers import check_package
 
 # Each may include those before it. The last names are files at the top of headrace/.
@@ -47,14 +49,14 @@ LISTED_LINES = 400
 INCLUDE = re.compile(r'^\s*#\s*include\s+"headrace/(?:([a-z_]+)/|([a-z]+)[a-z_]*\.h")')
 
 
-def sources(root: Path) -> Iterator[Path]:
-    """Every source below root, build outputs and caches left out."""
+def files(root: Path) -> Iterator[Path]:
+    """Every file below root, build outputs and caches left out."""
     for path in sorted(root.iterdir()):
         if path.is_dir():
             hidden = path.name.startswith(".") and path.name != ".ci"
             if not (path.name in SKIPPED or hidden or path.name.endswith(".egg-info")):
-                yield from sources(path)
-        elif path.suffix in SOURCES or path.name in SOURCE_NAMES:
+                yield from files(path)
+        else:
             yield path
 
 
@@ -141,16 +143,21 @@ def check_file(path: Path, text: str) -> Iterator[str]:
 def main(arguments: list[str]) -> int:
     root = Path(arguments[0] if arguments else Path(__file__).parent.parent)
     breaches, long_files, count = [], [], 0
-    cxx: dict[Path, str] = {}
-    for absolute in sources(root):
-        path, text = absolute.relative_to(root), absolute.read_text(encoding="utf-8")
+    texts: dict[Path, str] = {}
+    for absolute in files(root):
+        path = absolute.relative_to(root)
+        is_source = path.suffix in SOURCES or path.name in SOURCE_NAMES
+        texts[path] = text = (
+            absolute.read_text(encoding="utf-8") if is_source or path.suffix == ".md" else ""
+        )
+        if not is_source:
+            continue
         count += 1
         breaches += check_file(path, text)
-        if path.suffix in CXX:
-            cxx[path] = text
         if LISTED_LINES < (lines := text.count("\n")) <= REFUSED_LINES:
             long_files.append(f"{path}: {lines} lines; could it be two files?")
-    breaches += [*check_circles(cxx), *check_package(root)]
+    cxx = {path: text for path, text in texts.items() if path.suffix in CXX}
+    breaches += [*check_circles(cxx), *check_package(root), *check_named_paths(texts)]
     print("\n".join(long_files + breaches), end="\n" if long_files or breaches else "")
     print(f"{count} files, {len(breaches)} breaches")
     return 1 if breaches else 0

@@ -17,7 +17,7 @@
 
 namespace headrace {
 
-class PythonFunction;  // a step written in Python (formats/python_function.h)
+class PythonFunction;  // a step written in Python (sources/python_function.h)
 struct Spec;
 
 // One named branch of transforms (Fork), or the nested list of a RandomApply (name empty).

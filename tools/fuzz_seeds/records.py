@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records one behind the other: tar, RecordIO, TFRecord, LMDB, MDS."""
+"""Records one after the other: tar, RecordIO, TFRecord, LMDB, MDS."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our own decoder of ordinary JPEG files, several pictures side by side.
 //
-// Each lane holds one picture; walk() (kernels/huffman.h) follows the bits of all lanes at once and
+// Each lane holds one picture; walk() (kernels/jpeg/huffman.h) follows the bits of all lanes at once and
 // stops whenever one of them has finished a run of MCUs: a row, or what is left of a restart
 // interval. The lane then turns the run into coefficients of the window's blocks, these into
 // samples and, once a row of MCUs is whole, into rows for the sink; a finished picture makes room
