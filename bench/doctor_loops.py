@@ -176,7 +176,7 @@ def ours(stack: ExitStack, folder: Path, *steps: Any, **options: Any) -> Any:
 
 
 class FromDisk:
-    """Pictures behind a slow disk for a loader of ours: bytes, which it decodes."""
+    """Pictures after a slow disk for a loader of ours: bytes, which it decodes."""
 
     def __init__(self, folder: Path, disk: Disk) -> None:
         self.paths, self.disk = sorted(map(str, folder.glob("*/*.jpg"))), disk

@@ -22,7 +22,7 @@ BLOCK = 40 << 20  # of noise, of which records are pieces
 
 
 def noise_tar(path: Path, records: int, record_bytes: int) -> Path:
-    """A tar of samples with a .jpg, noise behind a JPEG's signature, and a .cls."""
+    """A tar of samples with a .jpg, noise after a JPEG's signature, and a .cls."""
     if path.exists():
         return path
     say(f"  making {path.name}: {records:,} records of {record_bytes:,} bytes")

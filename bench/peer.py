@@ -154,7 +154,7 @@ class _Process:
 
 
 class Peer(_Process):
-    """A running peer, built and with its first epoch behind it."""
+    """A running peer, built and with its first epoch after it."""
 
     def __init__(self, kind: PeerKind, job: dict[str, Any], cores: set[int]) -> None:
         super().__init__(kind, job, cores)

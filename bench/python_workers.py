@@ -58,7 +58,7 @@ def cpu_seconds() -> float:
 
 
 def measure(step: Any, side: int, workers: int, epochs: int) -> tuple[float, float]:
-    """Records/s, and CPU microseconds a record, of epochs behind a first one."""
+    """Records/s, and CPU microseconds a record, of epochs after a first one."""
     picture = np.random.default_rng(0).integers(0, 256, (3, side, side), dtype=np.uint8)
     source = hr.records(image=np.broadcast_to(picture, (RECORDS, *picture.shape)))
     loader = hr.Loader(source, [step], batch_size=64, python_workers=workers)

@@ -2,7 +2,7 @@
 // Arrays out of the engine: DLPack and the buffer protocol over leased memory.
 //
 // Note [Why the exporter is our own]: a framework drops the last view of a batch from any thread,
-// often while holding no GIL, and the slot behind it must return at once. The deleter here drops a
+// often while holding no GIL, and the slot after it must return at once. The deleter here drops a
 // shared_ptr and touches nothing of Python, so it neither waits for the GIL nor needs an
 // interpreter.
 #include <nanobind/stl/optional.h>

@@ -45,7 +45,7 @@ class ScanWriter:
         self.high, self.low = header[-1] >> 4, header[-1] & 15
         self.digits: list[str] = []
         self.run = 0
-        self.waiting = ""  # corrections behind the run
+        self.waiting = ""  # corrections after the run
         self.predictors = [0] * len(parts)
         self.dc: list[dict[int, str]] = []
         self.ac: list[dict[int, str]] = []

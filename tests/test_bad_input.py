@@ -108,7 +108,7 @@ def corpus(kind: str) -> dict[str, bytes]:
 
 
 class Mixed(NamedTuple):
-    """Suspicious records, with a good one behind each."""
+    """Suspicious records, with a good one after each."""
 
     source: hr.Source
     suspicious: list[str]  # names, by half the record's number

@@ -40,7 +40,7 @@ VOID = {"meta", "img", "br", "wbr"}
 
 
 def loop_of(waits: list[float], step: float = 0.008) -> Recording:
-    """Batches one behind the other, the first of them before the first window."""
+    """Batches one after the other, the first of them before the first window."""
     events, now = [], 50.0
     for number, wait in enumerate(waits):
         events.append(Event(number, min(0, number - 1), now, wait, step, 4, number == 0))

@@ -291,7 +291,7 @@ def test_other_pixels_are_an_error_that_names_record_and_step(pictures: Path) ->
     v1 = tv.transforms
     recipe = v1.Compose([v1.Resize((8, 8)), own.Counting(), v1.ToTensor()])
     dataloader = DataLoader(folder(pictures, recipe), batch_size=4)
-    with pytest.raises(hr.ConfigError, match="behind Counting") as caught:
+    with pytest.raises(hr.ConfigError, match="after Counting") as caught:
         translated(dataloader)
     assert caught.value.code == "HR0835" and "image of record 0 differs" in str(caught.value)
     assert translated(dataloader, check=False).report.records_checked == 0

@@ -133,7 +133,7 @@ def test_whole_pictures_and_resized_ones_are_the_same(photos: Path) -> None:
 
 
 def padded(content: bytes, size: int) -> bytes:
-    """The JPEG with so many bytes behind its end that it has this size."""
+    """The JPEG with so many bytes after its end that it has this size."""
     return content + bytes(size - len(content))
 
 

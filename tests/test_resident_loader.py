@@ -46,14 +46,14 @@ def speckle(image: Any, rng: Any) -> Any:
 
 
 PIPELINES: dict[str, Callable[[], Any]] = {
-    "crop and flip behind a resize": lambda: [
+    "crop and flip after a resize": lambda: [
         T.Resize(40),
         T.CenterCrop(32),
         T.RandomCrop(32, padding=4),
         T.RandomHorizontalFlip(),
         *to_float(),
     ],
-    "the same operator before and behind a random one": lambda: [
+    "the same operator before and after a random one": lambda: [
         T.CenterCrop(40),
         T.RandomCrop(36),
         T.CenterCrop(30),
@@ -118,7 +118,7 @@ def test_batches_are_those_of_streaming(photos: Path, name: str) -> None:
     ],
     ids=str,
 )
-@pytest.mark.parametrize("name", ["crop and flip behind a resize", "nothing random"])
+@pytest.mark.parametrize("name", ["crop and flip after a resize", "nothing random"])
 def test_batches_are_those_of_streaming_with(photos: Path, name: str, given: Any) -> None:
     streamed = hashes(make(photos, PIPELINES[name](), **given))
     assert hashes(make(photos, PIPELINES[name](), resident=True, **given)) == streamed
@@ -157,7 +157,7 @@ def test_an_error_behind_the_kept_steps_names_the_same_step(photos: Path) -> Non
     assert "step 2" in messages[0] or "HR03" in messages[0]
 
 
-@pytest.mark.parametrize("name", ["crop and flip behind a resize", "nothing random"])
+@pytest.mark.parametrize("name", ["crop and flip after a resize", "nothing random"])
 def test_a_state_goes_from_streaming_to_resident_and_back(photos: Path, name: str) -> None:
     whole = hashes(make(photos, PIPELINES[name]()))
     for first, second in ((False, True), (True, False), (True, True)):
@@ -191,7 +191,7 @@ def test_memory_is_counted_and_shown(photos: Path) -> None:
         kept = loader.stats()["resident_bytes"]
         assert kept == RECORDS * (3 * 32 * 32 + 8)
         assert kept <= loader.stats()["memory_used"] <= 200 * MIB
-        assert "0.1 MiB behind Resize" in repr(loader)
+        assert "0.1 MiB after Resize" in repr(loader)
     with make(photos, [T.Resize((32, 32))]) as loader:
         list(loader)
         assert loader.stats()["resident_bytes"] == 0
@@ -200,10 +200,10 @@ def test_memory_is_counted_and_shown(photos: Path) -> None:
 
 def test_what_does_not_fit_is_refused_with_the_numbers_or_streamed(photos: Path) -> None:
     transforms = [T.Resize((1200, 1200)), T.RandomCrop(32)]
-    with pytest.raises(hr.ConfigError, match=r"HR0890.*164\.8 MiB behind Resize.*120\.0 MiB"):
+    with pytest.raises(hr.ConfigError, match=r"HR0890.*164\.8 MiB after Resize.*120\.0 MiB"):
         make(photos, transforms, resident=True, memory_limit="120 MiB")
     loader = make(photos, transforms, resident="auto", memory_limit="120 MiB")
-    assert "streamed: the records take 164.8 MiB behind Resize(size=[1200, 1200])" in repr(loader)
+    assert "streamed: the records take 164.8 MiB after Resize(size=[1200, 1200])" in repr(loader)
     assert "60.0 MiB is half of memory_limit" in repr(loader)
     assert hashes(loader, 1) == hashes(make(photos, transforms, memory_limit="120 MiB"), 1)
 
@@ -242,7 +242,7 @@ def on_host(batch: Any) -> list[np.ndarray[Any, Any]]:
 
 
 def test_a_loaders_records_stay_on_the_device_that_its_batches_go_to(photos: Path) -> None:
-    steps = PIPELINES["crop and flip behind a resize"]
+    steps = PIPELINES["crop and flip after a resize"]
     good = {"on_error": "skip", "sampler": [0, 1, 2, 3, 4, 5, 6], "shuffle": False}
     streamed = [on_host(batch) for batch in make(photos, steps(), **good)]
     loader = make(hr.subset(photos, range(7)), steps(), resident=True, shuffle=False)

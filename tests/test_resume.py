@@ -135,7 +135,7 @@ def numbers(**changes: Any) -> hr.Loader:
 
 
 def stopped_behind(batches: int, **changes: Any) -> tuple[dict[str, int], list[list[int]]]:
-    """A state in epoch 1, and what comes behind it."""
+    """A state in epoch 1, and what comes after it."""
     first = numbers(**changes)
     first.set_epoch(1)
     iteration = iter(first)

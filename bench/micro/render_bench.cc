@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a picture costs after it is decoded: deinterleave, resample to 224 x 224, flip, normalize
 // and store, for random-resized-crop windows, on each SIMD level. "pass" is all of it, as the
-// renderer runs it behind a decoder that hands over hot blocks of 16 interleaved rows, into a batch
+// renderer runs it after a decoder that hands over hot blocks of 16 interleaved rows, into a batch
 // that is larger than the caches; the others are its parts, alone and warm. Sizes: those of
 // HEADRACE_TEST_DATA's photos/ where set, else 467 x 397.
 #include <benchmark/benchmark.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Owned, 64-byte aligned bytes that grow and are re-used. Contents are unspecified after a resize.
 //
-// A Buffer always has kPadding readable and writable bytes behind its size: vector loops and bit
+// A Buffer always has kPadding readable and writable bytes after its size: vector loops and bit
 // readers may read (never use) that far.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers and strings one behind another, as the files store them that we write and most that we
+// Numbers and strings one after another, as the files store them that we write and most that we
 // read: little-endian, unaligned.
 //
 // The reader checks bounds and may be let loose on anybody's bytes: after the first thing that is

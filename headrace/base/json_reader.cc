@@ -215,7 +215,7 @@ void JsonReader::skip() {
 }
 
 void JsonReader::end() {
-  if (peek() >= 0) fail("more text behind the end: " + shown(peek()));
+  if (peek() >= 0) fail("more text after the end: " + shown(peek()));
 }
 
 void JsonReader::word(std::string_view text) {
@@ -256,7 +256,7 @@ void JsonReader::read_digits(JsonDecimal& out, bool fraction) {
   } while (at_ == end_ && more());
 }
 
-// REQUIRES: at_ is behind the e.
+// REQUIRES: at_ is after the e.
 void JsonReader::read_exponent(JsonDecimal& out) {
   constexpr int64_t kMost = 1000000000;
   int c = now();

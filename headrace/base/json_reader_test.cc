@@ -158,7 +158,7 @@ TEST(JsonReader, MistakesHaveTheirOffset) {
   EXPECT_EQ(mistake("{1: 2}"), "a key in quotes was expected, not '1'\n  where: f.json, byte 1");
   EXPECT_EQ(mistake("[01]"), "a number that begins with 0\n  where: f.json, byte 2");
   EXPECT_EQ(mistake("[1.]"), "a digit was expected, not ']'\n  where: f.json, byte 3");
-  EXPECT_EQ(mistake("[]]"), "more text behind the end: ']'\n  where: f.json, byte 2");
+  EXPECT_EQ(mistake("[]]"), "more text after the end: ']'\n  where: f.json, byte 2");
   EXPECT_EQ(mistake("\"ab"),
             "it ends inside a string that begins at byte 0\n  where: f.json, byte 3");
   EXPECT_EQ(mistake(std::string_view("\"a\0\"", 4)),

@@ -89,7 +89,7 @@ enum class SixteenBit : uint8_t {
 };
 
 struct DecodeJob {
-  std::span<const uint8_t> bytes;  // REQUIRES: Buffer::kPadding readable bytes behind them
+  std::span<const uint8_t> bytes;  // REQUIRES: Buffer::kPadding readable bytes after them
   Window window;                   // REQUIRES: inside the header's width x height, not empty
   ColorMode color = ColorMode::kRGB;
   bool strict = false;  // decode all of it, and make damage an error

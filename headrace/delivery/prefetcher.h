@@ -134,7 +134,7 @@ class Prefetcher {
   std::deque<Ready> ready_ GUARDED_BY(mutex_);
   std::thread thread_ GUARDED_BY(mutex_);
   bool feeding_ GUARDED_BY(mutex_) = false;        // the thread is at work
-  std::exception_ptr failure_ GUARDED_BY(mutex_);  // comes behind what is ready
+  std::exception_ptr failure_ GUARDED_BY(mutex_);  // comes after what is ready
   bool stopping_ GUARDED_BY(mutex_) = false;
   bool running_ GUARDED_BY(mutex_) = false;
   bool consumer_waits_ GUARDED_BY(mutex_) = false;

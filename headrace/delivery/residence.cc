@@ -103,12 +103,12 @@ void Residence::decide(size_t limit, const std::string& why_not) {
   std::string why = why_not;
   const bool reads_ahead = asked_.source->read_style() != ReadStyle::kMemory;
   if (why.empty() && estimate_ > limit) {
-    why = "the records take " + mebibytes(estimate_) + " behind " + behind() + ", and " +
+    why = "the records take " + mebibytes(estimate_) + " after " + after() + ", and " +
           mebibytes(limit) + (is_auto ? " is half of memory_limit" : " is memory_limit");
   }
   std::string beside;
   if (why.empty() && !fits(asked_.memory_limit, estimate_, asked_, reads_ahead, beside)) {
-    why = "the records take " + mebibytes(estimate_) + " behind " + behind() + " of " +
+    why = "the records take " + mebibytes(estimate_) + " after " + after() + " of " +
           mebibytes(asked_.memory_limit) + ", and for the rest: " + beside;
   }
   if (!why.empty()) {
@@ -120,7 +120,7 @@ void Residence::decide(size_t limit, const std::string& why_not) {
   on_ = true;
   const bool any_list = std::ranges::any_of(first_->outputs(), is_list);
   most_ = any_list ? std::max(estimate_, is_auto ? limit : limit / 4 * 3) : estimate_;
-  text_ = mebibytes(estimate_) + " behind " + behind() +
+  text_ = mebibytes(estimate_) + " after " + after() +
           (is_auto ? ", at most " + mebibytes(limit) + " (half of memory_limit)" : "");
 }
 
@@ -157,7 +157,7 @@ void Residence::drop() {
   host_set.swap(host_set_);
 }
 
-std::string Residence::behind() const {
+std::string Residence::after() const {
   std::string names;
   for (const Step& step : first_->steps()) names += (names.empty() ? "" : ", ") + step.label;
   return names.empty() ? "decoding" : names;

@@ -52,7 +52,7 @@ class Residence {
   bool is_prepared() const { return prepared_; }
   // Of memory_limit, by estimate until they are there.
   size_t bytes() const EXCLUDES_LOCK(mutex_);
-  // "49.2 MiB behind Resize, CenterCrop (auto: at most 512 MiB, half of memory_limit)"
+  // "49.2 MiB after Resize, CenterCrop (auto: at most 512 MiB, half of memory_limit)"
   std::string text() const EXCLUDES_LOCK(mutex_);
 
   // Makes the records, once; `source` is the loader's, through its caches. Turns kAuto off where
@@ -77,7 +77,7 @@ class Residence {
   void decide(size_t limit, const std::string& limit_text);
   void turn_off(const std::string& why);
   void add_text(const std::string& more) EXCLUDES_LOCK(mutex_);
-  std::string behind() const;
+  std::string after() const;
   Schema schema_behind() const;
   bool lies_in_memory() const;
   size_t estimated_bytes() const;

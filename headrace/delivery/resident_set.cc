@@ -43,7 +43,7 @@ void queue(Stream& stream, const Kernel& kernel) {
 struct ResidentSet::Table {
   ResidentField field;
   const uint8_t* values = nullptr;  // of the records that are resident
-  uint8_t* streamed = nullptr;      // behind them: the rows of a batch that are not
+  uint8_t* streamed = nullptr;      // after them: the rows of a batch that are not
   // shared: views of the data use it, too. On a device alone.
   std::shared_ptr<DeviceLease> data;
   std::shared_ptr<DeviceRing> batches;
@@ -317,7 +317,7 @@ size_t ResidentSet::staged_bytes() const {
   return bytes;
 }
 
-// The numbers that the gather uses: of the resident rows, and of those behind them.
+// The numbers that the gather uses: of the resident rows, and of those after them.
 const int64_t* ResidentSet::stage_indices(uint8_t*& stage) {
   if (rows_.indices.empty()) return nullptr;
   auto* const places = reinterpret_cast<int64_t*>(stage);
@@ -332,8 +332,8 @@ const int64_t* ResidentSet::stage_indices(uint8_t*& stage) {
   return static_cast<const int64_t*>(device_indices_.get());
 }
 
-// The rows of the batch that are not resident, to behind those that are. The stream makes the next
-// batch's wait until this one's are gathered.
+// The rows of the batch that are not resident, moved to after those that are. The stream makes the
+// next batch's wait until this one's are gathered.
 void ResidentSet::stage_rows(const Table& table, uint8_t*& stage) {
   const size_t bytes = table.row_bytes();
   size_t streamed = 0;

@@ -36,7 +36,7 @@ class Stream {
  public:
   virtual ~Stream() = default;
   // Queues a copy between the host and the device, or within one of them. REQUIRES: neither range
-  // is reused before an event behind it is done.
+  // is reused before an event after it is done.
   virtual void copy(void* to, const void* from, size_t bytes) = 0;
   // Queues a function. On a CUDA device it is called at once, with the stream, and queues kernels
   // there; elsewhere it runs in its turn, with null. `cost` is for simulated clocks.

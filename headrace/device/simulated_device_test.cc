@@ -71,7 +71,7 @@ TEST(SimulatedDevice, MemoryThatIsGivenBackIsSpoilt) {
   auto memory = device.allocate(4096);
   auto* bytes = static_cast<uint8_t*>(memory.get());
   uint8_t read = 0;
-  // Whatever is queued behind this may be late.
+  // Whatever is queued after this may be late.
   StreamPtr other = device.make_stream();
   EventPtr never_before;
   stream->wait(never_before = other->record());

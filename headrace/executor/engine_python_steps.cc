@@ -24,7 +24,7 @@ int Engine::process_with_python(RecordRun& run, Renderer& renderer) {
     run.begun = true;
   }
   int settled = 0;
-  bool lacks_memory = false;  // then the rows behind wait as well
+  bool lacks_memory = false;  // then the rows after it wait as well
   for (int i = 0; i < run.rows; ++i) {
     InFlight& flight = run.flight[i];
     if (flight.settled() || (lacks_memory && flight.state != State::kAtPython)) continue;

@@ -36,7 +36,7 @@ struct PassJob {
   std::array<double, 4> fill{};             // of the rest, by stored channel, as the steps leave it
   bool flip_x_after = false, flip_y_after = false;  // of the canvas
   PixelSteps steps;
-  int stored_channels = 0;  // behind the steps
+  int stored_channels = 0;  // after the steps
   const PixelMap* map = nullptr;
   void* data = nullptr;
   MemoryFormat format = MemoryFormat::kChannelsFirst;
@@ -105,7 +105,7 @@ class FusedPass final : public RowSink {
   ResampleAxis x_, y_;
   Order order_ = Order::kHorizontalOnly;
   Buffer ring_, strip_, wide_;
-  Buffer computed_;  // a row behind the pixel steps
+  Buffer computed_;  // a row after the pixel steps
   std::vector<const uint8_t*> taps_;
   int ring_mask_ = 0;       // rows of the ring, a power of two, less one
   size_t ring_stride_ = 0;  // bytes of a ring row: channels * ring_plane_

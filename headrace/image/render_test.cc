@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rendering behind a decoder: what a decoder may do (layout and size of its row blocks, lanes,
+// Rendering after a decoder: what a decoder may do (layout and size of its row blocks, lanes,
 // errors) must not show in the pixels. The decoder here makes its pictures up, so every pixel of
 // them is known; the rules of recipes have recipe_test.cc.
 #include "headrace/image/render.h"
@@ -64,7 +64,7 @@ class TestDecoder final : public ImageDecoder {
     const int width = job.window.width;
     for (int y = 0; y < job.window.height; y += block_rows) {
       RowBlock block{.y = y, .count = std::min(block_rows, job.window.height - y)};
-      // Exactly what is allowed to be read: the rows, and 64 bytes behind them.
+      // Exactly what is allowed to be read: the rows, and 64 bytes after them.
       const ptrdiff_t plane = ptrdiff_t{width} * block.count + 64;
       std::vector<uint8_t> rows(plane * channels, 0xee);
       block.step = layout == Layout::kPlanar ? 1 : channels;

@@ -15,7 +15,7 @@ namespace headrace {
 inline constexpr float kLumaRed = 0.2989f, kLumaGreen = 0.587f, kLumaBlue = 0.114f;
 
 // Grey as torchvision v2 computes it on tensors: the weighted sum in float32, with the fused
-// multiply-adds that torch has there, and what is behind the point cut off.
+// multiply-adds that torch has there, and what is after the point cut off.
 void luma_from_rgb_rows(const uint8_t* const rgb[3], int count, uint8_t* gray);
 // The sum itself, of one pixel.
 inline float luma_of(float red, float green, float blue) {

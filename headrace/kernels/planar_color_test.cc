@@ -20,7 +20,7 @@
 namespace headrace {
 namespace {
 
-constexpr int kBehind = 63;  // what kernels may touch behind a row
+constexpr int kBehind = 63;  // what kernels may touch after a row
 using Row = std::vector<uint8_t>;
 using Rows = std::array<Row, 3>;
 

@@ -48,7 +48,7 @@ struct Axis {
   bool flip_input = false, flip_output = false;
 };
 
-// Rows as the kernels want them: padded, with a pattern behind them that must not matter.
+// Rows as the kernels want them: padded, with a pattern after them that must not matter.
 Buffer padded_rows(const Plane& plane, int low, int high, int stride) {
   Buffer rows(size_t(plane.height) * stride);
   std::fill_n(rows.data(), rows.size() + Buffer::kPadding, uint8_t{0xa5});

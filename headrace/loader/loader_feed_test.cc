@@ -43,7 +43,7 @@ struct Delivery {
     }
   }
 
-  // Labels of the parts of the next batch, one behind the other; nothing at the end.
+  // Labels of the parts of the next batch, one after the other; nothing at the end.
   std::optional<std::vector<int64_t>> next() {
     std::vector<int64_t> labels;
     bool any = false;

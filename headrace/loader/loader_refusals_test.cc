@@ -54,13 +54,13 @@ struct Spared {
 };
 
 // Calls `use` again and again while the first, second, third ... allocation is refused, with so
-// many behind it, until it needs no more. Far ones come in steps, for the test to end.
+// many after it, until it needs no more. Far ones come in steps, for the test to end.
 template <class Use>
-void refuse_each_allocation(int64_t behind, Use&& use) {
+void refuse_each_allocation(int64_t after, Use&& use) {
   for (int64_t at = 1; at < 100'000; at += 1 + at / 40) {
     allocations = 0;
     first_refused = at;
-    last_refused = at + behind;
+    last_refused = at + after;
     use();
     last_refused = 0;
     if (allocations < at) return;
@@ -102,9 +102,9 @@ TEST_P(Refusals, AnAllocationThatFailsCostsNoBatchAndNoProcess) {
     Loader loader(source, {}, refusal_options(OnError::kRaise));
     return epoch_of(loader);
   }();
-  for (int64_t behind : {0, 40}) {
+  for (int64_t after : {0, 40}) {
     int64_t failures = 0;
-    refuse_each_allocation(behind, [&] {
+    refuse_each_allocation(after, [&] {
       try {
         Loader loader(source, {}, refusal_options(OnError::kRaise));
         const auto got = patient_epoch_of(loader, failures);

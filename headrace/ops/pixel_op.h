@@ -24,7 +24,7 @@ class PixelOp : public Op {
  protected:
   // What an image becomes; usually the outcome of plan_step().
   virtual void plan_image(FieldState& image) const = 0;
-  // The image behind the step. HR0510 for channels that it does not take, and for floats where it
+  // The image after the step. HR0510 for channels that it does not take, and for floats where it
   // has no arithmetic for them.
   void plan_step(const PixelStep& step, FieldState& image) const;
   // The step in one image, at run time.

@@ -37,7 +37,7 @@ bool has_other_size(const FieldState& before, const FieldState& after) {
          (after.shape[2] >= 0 && after.shape[2] != before.shape[2]);
 }
 
-// Whether a picture that goes through a function is wanted behind it.
+// Whether a picture that goes through a function is wanted after it.
 bool gives_picture(const Step& step, const std::vector<bool>& live) {
   for (size_t i = 0; i < step.before.size(); ++i) {
     if (is_picture(step.before[i].kind) && live[step.fields[i]]) return true;

@@ -76,7 +76,7 @@ class PlanMaker final : public PlanBuilder {
 
   // See Note [What is left behind]. `random`: it draws.
   std::vector<int> left_behind(const Step& step, bool random) const;
-  // Keeps of them what is wanted behind the step; HR0180 when these are known to be wrong then.
+  // Keeps of them what is wanted after the step; HR0180 when these are known to be wrong then.
   std::optional<Error> misplaced_behind(Step& step, const std::vector<bool>& live) const;
 
   std::shared_ptr<Plan> plan_;

@@ -12,7 +12,7 @@
 namespace headrace {
 
 struct SplitPipeline {
-  Pipeline first;  // deterministic, and pictures are uint8 behind it
+  Pipeline first;  // deterministic, and pictures are uint8 after it
   Pipeline rest;
   std::string ends_at;  // the step that begins the rest; empty: none is left
 };

@@ -107,7 +107,7 @@ class ShuffledBlocks final : public Sampler {
     return made;
   }
 
-  std::vector<int64_t> ends_;  // of the blocks: number of the record behind each one's last
+  std::vector<int64_t> ends_;  // of the blocks: number of the record after each one's last
   int64_t window_;             // blocks
   uint64_t fingerprint_;
   mutable Mutex mutex_;

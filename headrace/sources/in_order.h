@@ -56,7 +56,7 @@ class InOrder {
   struct Run {
     std::vector<Item> items;
     size_t bytes = 0;
-    std::exception_ptr failure;  // of the number behind the items
+    std::exception_ptr failure;  // of the number after the items
   };
   struct Joiner {
     InOrder& owner;

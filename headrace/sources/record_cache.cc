@@ -16,7 +16,7 @@
 
 // Note [How a record is kept]: one piece of memory: the number of fields, for each field its bytes'
 // offset and count, its scalar and its shape, then the bytes, each field's at a multiple of 64, and
-// 64 readable bytes behind the last, which decoders may touch. It is written before its address is
+// 64 readable bytes after the last, which decoders may touch. It is written before its address is
 // published, and never changed.
 
 namespace headrace {

@@ -69,7 +69,7 @@ class Source {
     return nullptr;
   }
   // Blocks of neighbouring records that are cheap to read together, a few MiB each: the number of
-  // the record behind each one's last. Part of the order of shuffle="blocks".
+  // the record after each one's last. Part of the order of shuffle="blocks".
   virtual std::vector<int64_t> block_ends() const;
   // All records of [begin, end) will be read soon: storage may fetch them together.
   virtual void will_read(int64_t begin, int64_t end) const { (void)begin, (void)end; }

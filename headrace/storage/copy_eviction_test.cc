@@ -195,7 +195,7 @@ TEST_F(CopyEvictionTest, nothing_that_is_no_copy_of_ours_is_deleted) {
   kept.insert({"unpacked-2123456789abcdef", "unpacked-2123456789abcdef.about"});
   fs::create_directory(folder / "unpacked-3123456789abcdef");
   kept.insert("unpacked-3123456789abcdef");
-  const std::string mine = data.write("mine", plain('b'));  // behind a link with a copy's notes
+  const std::string mine = data.write("mine", plain('b'));  // after a link with a copy's notes
   fs::create_symlink(mine, folder / "unpacked-4123456789abcdef");
   fs::copy_file(b + ".about", folder / "unpacked-4123456789abcdef.about");
   kept.insert({"unpacked-4123456789abcdef", "unpacked-4123456789abcdef.about"});

@@ -50,7 +50,7 @@ class FileSet {
   }
 
   Result<void> read(size_t file, uint64_t offset, std::span<uint8_t> out) const;
-  // Into several places, one behind the other in the file.
+  // Into several places, one after the other in the file.
   Result<void> read(size_t file, uint64_t offset, std::span<const std::span<uint8_t>> parts) const;
   // Asks the system to have these bytes at hand soon; it may do nothing.
   void will_read(size_t file, uint64_t offset, uint64_t bytes) const;

@@ -115,7 +115,7 @@ std::optional<uint64_t> GrowingFile::append(std::span<const uint8_t> bytes) {
   MutexLock lock(mutex_);
   ssize_t put;
   do {
-    // Offset -1: the descriptor's position moves along, and stands behind the bytes afterwards,
+    // Offset -1: the descriptor's position moves along, and stands after the bytes afterwards,
     // wherever other processes have moved the file's end.
     put = ::pwritev2(descriptor_, &piece, 1, -1, RWF_APPEND);
   } while (put < 0 && errno == EINTR);

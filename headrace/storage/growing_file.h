@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file that several threads and processes add to while others read it. What is appended lands in
-// one piece behind what is there. Nothing is said about the order in which changes at given places
+// one piece after what is there. Nothing is said about the order in which changes at given places
 // become visible, so what is read must prove itself (by a checksum).
 //
 // Nothing here is an error worth words: a file that cannot be had, read or written is answered with

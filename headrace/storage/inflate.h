@@ -26,7 +26,7 @@ class Inflater {
 
   struct Step {
     size_t consumed = 0, produced = 0;
-    bool ended = false;  // with this stream; gzip files may hold another one behind it
+    bool ended = false;  // with this stream; gzip files may hold another one after it
   };
   // Goes on until `in` is used up, `out` is full, or the stream ends. HR0422 for damaged bytes,
   // checksums included; Where::offset is that in `in`.

@@ -20,7 +20,7 @@ std::string_view name_of(Packing packing);  // "gzip"
 // zlib are only two, "x^" among them), so whoever knows its plain format asks for that first.
 Packing packing_of(std::span<const uint8_t> first_bytes);
 
-// The streams of one file, one behind the other. Belongs to one thread.
+// The streams of one file, one after the other. Belongs to one thread.
 class Unpacker {
  public:
   virtual ~Unpacker() = default;

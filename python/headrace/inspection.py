@@ -33,7 +33,7 @@ class Stats(dict[str, Any]):
 
 
 class Stage:
-    """One record behind one step: ``stage.values["image"]``."""
+    """One record after one step: ``stage.values["image"]``."""
 
     def __init__(self, label: str, values: dict[str, Any], picture: Any) -> None:
         self.label = label
@@ -167,7 +167,7 @@ def _picture_of(record: dict[str, Any], steps: list[Any]) -> Any:
 _ADVICE = {
     "read": "reading: a pack, or a faster disk, is what helps",
     "entropy": "decoding of the files: `headrace pack` or more threads is what helps",
-    "transform": "decoding, behind the bits: fewer pixels or more threads is what helps",
+    "transform": "decoding, after the bits: fewer pixels or more threads is what helps",
     "resample": "resizing: a smaller source size or more threads is what helps",
     "store": "writing batches: a smaller dtype is what helps",
     "python": "the steps in Python: built-in transforms, or python_workers=, are what helps",

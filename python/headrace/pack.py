@@ -47,7 +47,7 @@ def pack(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Write a dataset, or several behind one another, as a pack; ``headrace.open(out)`` opens it.
+    """Write a dataset, or several one after another, as a pack; ``headrace.open(out)`` opens it.
 
     sources: a path, a Source, or a list of them with the same fields.
     level: how JPEG pictures are stored, losslessly: 'fast', 'dense', or 'none' for as they are.

@@ -33,7 +33,7 @@ constexpr Signature kSignatures[] = {
     {0, "\xFF\x4F\xFF\x51"sv, "a JPEG 2000 picture"},
     {0, "\0\0\0\x0CJXL \r\n\x87\n"sv, "a JPEG XL picture"},
     {0, "\xFF\x0A"sv, "a JPEG XL picture"},
-    {0, "\xFF\xD8"sv, "a file that begins like a JPEG (FF D8) and has no marker behind that"},
+    {0, "\xFF\xD8"sv, "a file that begins like a JPEG (FF D8) and has no marker after that"},
     {0, "8BPS"sv, "a Photoshop document"},
     {0, "qoif"sv, "a QOI picture"},
     {0, "v/1\x01"sv, "an OpenEXR picture"},

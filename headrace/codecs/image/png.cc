@@ -7,7 +7,7 @@
 //   is reduced: min(value, 255) is Pillow's rule for its mode I;16, and spoils depths, scans and
 //   ids without a word. All other 16-bit samples: the high byte, which is what Pillow opens them
 //   as.
-// - palettes: looked up; an index behind the palette's end is black.
+// - palettes: looked up; an index past the palette's end is black.
 // - alpha channels are dropped, tRNS and gamma (gAMA, cHRM, sRGB, iCCP) are ignored.
 // - colour to grey: (19595 R + 38470 G + 7471 B + 32768) / 65536, rounded down.
 // Stored: the same reductions to 8 bits, all channels kept, palette indices one to a byte.
@@ -47,7 +47,7 @@ const ErrorCode kTooMuchMemory{
 const ErrorCode kWarned{
     "HR0333", ErrorKind::kData, "PNG with anomalies",
     "The picture decodes, but libpng warned about the file: a damaged extra chunk, a wrong "
-    "checksum behind the last row, an index outside the palette. strict=True makes that an error; "
+    "checksum after the last row, an index outside the palette. strict=True makes that an error; "
     "without it the warnings are counted and the pixels used."};
 
 const ErrorCode kSixteenBit{
@@ -99,7 +99,7 @@ uint8_t luma(int r, int g, int b) {
   return uint8_t((r * 19595 + g * 38470 + b * 7471 + 0x8000) >> 16);
 }
 
-// Palette entries as they are delivered. Entries behind the palette's end are black.
+// Palette entries as they are delivered. Entries past the palette's end are black.
 class PaletteTable {
  public:
   void fill(std::span<const png_color> palette) {

@@ -50,7 +50,7 @@ class PngSession {
   // Reads the next `count` rows of the present pass, each to rows + i * stride; null skips them.
   // For interlaced pictures a pass goes over all rows and fills in its own pixels only.
   bool read_rows(uint8_t* rows, size_t stride, int64_t count);
-  // What stands behind the last row, to the end of the file.
+  // What stands after the last row, to the end of the file.
   bool read_end();
 
   const PngInfo& info() const { return info_; }

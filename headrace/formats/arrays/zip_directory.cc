@@ -40,10 +40,10 @@ Error damaged(const File& file, std::string what, uint64_t offset, std::string m
 
 struct Directory {
   uint64_t offset = 0, bytes = 0, members = 0;
-  uint64_t end = 0;  // where the records behind it begin
+  uint64_t end = 0;  // where the records after it begin
 };
 
-// The end record stands behind all, but for a comment of unknown length.
+// The end record stands after all, but for a comment of unknown length.
 Result<Directory> find_directory(const File& file) {
   const uint64_t size = file.size();
   const auto tail = static_cast<size_t>(std::min<uint64_t>(size, kEndBytes + kMostComment));
@@ -127,7 +127,7 @@ Result<void> find_bytes(const File& file, uint64_t local, uint64_t end, ZipMembe
   const auto name = in.number<uint16_t>(), extra = in.number<uint16_t>();
   member.offset = local + kLocalBytes + name + extra;
   if (member.offset > end || member.stored > end - member.offset) {
-    return outside("it ends behind the directory's begin");
+    return outside("it ends after the directory's begin");
   }
   return {};
 }

@@ -23,7 +23,7 @@ void CocoMaskPainter::fill(std::span<const uint32_t> edges, std::span<uint8_t> p
   std::array<size_t, kTileWidth> next;  // edge of each column at hand
   for (int64_t left = 0; left < width_; left += kTileWidth) {
     const int64_t columns = std::min(kTileWidth, width_ - left);
-    for (int64_t i = 0; i < columns; ++i) {  // the first that ends behind the column's begin
+    for (int64_t i = 0; i < columns; ++i) {  // the first that ends after the column's begin
       const auto begin = static_cast<uint32_t>((left + i) * height_);
       const auto at = std::upper_bound(edges.begin(), edges.end(), begin) - edges.begin();
       next[static_cast<size_t>(i)] = static_cast<size_t>(at) / 2 * 2;

@@ -38,7 +38,7 @@ const ErrorCode kNoPictures{
 const ErrorCode kEmptyClasses{
     "HR0407", ErrorKind::kConfig, "class without pictures",
     "A folder beside the class folders holds no picture. Counted as a class it would shift the "
-    "numbers of those behind it. Remove it, name the classes that are meant in classes=, or say "
+    "numbers of those after it. Remove it, name the classes that are meant in classes=, or say "
     "allow_empty=True to count it, as torchvision's ImageFolder does."};
 
 const ErrorCode kNoClassFolders{

@@ -109,7 +109,7 @@ class Hdf5Source final : public Source {
 
   void add_file(const std::string& path, const std::vector<std::string>* fields,
                 OpenBudget& budget) {
-    std::vector<std::string> same;  // datasets of the first file, for the ones behind it
+    std::vector<std::string> same;  // datasets of the first file, for the ones after it
     for (const Hdf5FieldPlan& plan : plans_) same.push_back(plan.path);
     inputs_.emplace_back(path, inputs_.empty() ? fields : &same, plans_, cache_, loaded_, budget);
     begins_.push_back(size_);

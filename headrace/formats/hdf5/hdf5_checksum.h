@@ -8,7 +8,7 @@
 
 namespace headrace {
 
-// Bob Jenkins' lookup3 ("hashlittle") with the start value zero: stands behind
+// Bob Jenkins' lookup3 ("hashlittle") with the start value zero: stands after
 // every structure that younger versions of the format write.
 uint32_t hdf5_metadata_checksum(std::span<const uint8_t> bytes);
 

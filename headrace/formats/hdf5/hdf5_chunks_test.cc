@@ -57,7 +57,7 @@ std::string old_node(const std::vector<OldChunk>& chunks, uint8_t level = 0) {
     out += u32(chunk.bytes) + u32(0) + u64(chunk.row) + u64(chunk.column) + u64(0) +
            u64(chunk.address);
   }
-  return out + zeros(32);  // the key behind the last
+  return out + zeros(32);  // the key after the last
 }
 std::string old_tree(const std::vector<OldChunk>& of_root, bool filtered = false) {
   TestFile file;

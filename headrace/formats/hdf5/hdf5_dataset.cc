@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kMostChunkBytes = uint64_t{256} << 20;
 constexpr uint64_t kMostRowBytes = uint64_t{2} << 30;
 // A file of zeros packs a thousandfold; what was never written takes no place
-// at all. More than this is a declaration that nothing stands behind.
+// at all. More than this is a declaration that nothing stands after.
 constexpr uint64_t kMostRatio = 4096;
 constexpr uint64_t kNeverTooMuch = uint64_t{64} << 20;
 

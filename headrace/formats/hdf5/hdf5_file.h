@@ -41,7 +41,7 @@ Error hdf5_leads_outside(const File& file, std::string what, std::string member 
 // last offset to try.
 bool find_hdf5_signature(const File& file, uint64_t most, uint64_t& offset);
 
-// Numbers one behind another, with the widths that the file's superblock names.
+// Numbers one after another, with the widths that the file's superblock names.
 class Hdf5Cursor {
  public:
   Hdf5Cursor(std::span<const uint8_t> bytes, int address_bytes, int length_bytes)

@@ -97,7 +97,7 @@ void unshuffle(std::span<const uint8_t> in, size_t element_bytes, std::span<uint
             out.begin() + static_cast<ptrdiff_t>(whole));
 }
 
-// --- fletcher32: a checksum behind the data
+// --- fletcher32: a checksum after the data
 // --------------------------------------------------------
 
 bool has_its_checksum(std::span<const uint8_t> stored) {

@@ -2,7 +2,7 @@
 // HDF5 files as hostile input: opened by default and dataset by dataset, all rows read.
 //
 // The input changes a sound file (which one, and how, stands in its first bytes), and checksums are
-// made right again, so that the fuzzer gets behind them; or it is a file itself.
+// made right again, so that the fuzzer gets past them; or it is a file itself.
 #include "headrace/formats/fuzz_format.h"
 #include "headrace/formats/hdf5/hdf5_test_damage.h"
 

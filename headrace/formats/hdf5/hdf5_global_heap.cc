@@ -55,7 +55,7 @@ Hdf5Reference hdf5_reference(const Hdf5File& file, std::span<const uint8_t> elem
 }
 
 // A value is mostly the first of its collection, and the first look holds all of it. Small ones
-// share collections that one look takes in; to one that stands behind large ones leads a walk over
+// share collections that one look takes in; to one that stands after large ones leads a walk over
 // their heads, which reads none of them.
 Result<std::span<uint8_t>> read_hdf5_value(const Hdf5File& file, const Hdf5Reference& reference,
                                            uint64_t bytes, Buffer& out, Hdf5Place& place) {

@@ -21,7 +21,7 @@ struct Hdf5Reference {
 };
 Hdf5Reference hdf5_reference(const Hdf5File& file, std::span<const uint8_t> element);
 
-// The place behind the value that was read last. What stands there is mostly what is wanted next,
+// The place after the value that was read last. What stands there is mostly what is wanted next,
 // and then one read has it. Of one thread; forgotten before its file is closed.
 struct Hdf5Place {
   const Hdf5File* file = nullptr;
@@ -30,7 +30,7 @@ struct Hdf5Place {
   uint64_t next = 0;     // where in it the next value's head begins
 };
 
-// Reads a value of so many bytes into `out`, where it stands somewhere, and moves `place` behind
+// Reads a value of so many bytes into `out`, where it stands somewhere, and moves `place` after
 // it.
 Result<std::span<uint8_t>> read_hdf5_value(const Hdf5File& file, const Hdf5Reference& reference,
                                            uint64_t bytes, Buffer& out, Hdf5Place& place);

@@ -62,7 +62,7 @@ TEST(Hdf5GlobalHeap, large_values_are_passed_unread_and_read_whole) {
   EXPECT_EQ(value(file, 1, large.size()), large);
   EXPECT_EQ(value(file, 2, other.size()), other);
   EXPECT_EQ(value(file, 3, 4), "last");
-  // Begins inside the first look, and ends behind it.
+  // Begins inside the first look, and ends after it.
   TestFile across;
   across.put(kCollection, collection(object(1, "a") + object(2, large)));
   EXPECT_EQ(value(across, 2, large.size()), large);
@@ -144,7 +144,7 @@ TEST(Hdf5GlobalHeap, collections_are_checked) {
   EXPECT_EQ(with(8, u64(sound.size() + 1)), no_begin);
   EXPECT_EQ(with(16 + 8, u64(9)), "HR0489: a value that does not fit into its collection");
   EXPECT_EQ(with(16 + 8, u64(UINT64_MAX)), "HR0489: a value that does not fit into its collection");
-  // The size of a value that another one stands behind, which ends past the collection.
+  // The size of a value that another one stands after, which ends past the collection.
   EXPECT_EQ(with(8, u64(16 + 16 + 5), 2), "HR0489: value 2 is not in its collection");
 }
 

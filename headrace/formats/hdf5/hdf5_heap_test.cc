@@ -23,7 +23,7 @@ std::string header_of(const Header& heap) {
          u16(heap.bits) + u16(1) + u64(heap.root) + u16(heap.rows);
 }
 
-// A block of `bytes`, whose text begins behind its head of 17 bytes.
+// A block of `bytes`, whose text begins after its head of 17 bytes.
 std::string direct_block(uint64_t begin, size_t bytes, const std::string& text) {
   std::string out = "FHDB" + u8(0) + u64(kHeap) + u32(begin) + text;
   out.resize(bytes);

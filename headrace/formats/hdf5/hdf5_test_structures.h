@@ -41,7 +41,7 @@ class TestFile {
     if (bytes_.size() < address + bytes.size()) bytes_.resize(address + bytes.size());
     bytes_.replace(address, bytes.size(), bytes);
   }
-  // The same, with its checksum behind it.
+  // The same, with its checksum after it.
   void put_checked(uint64_t address, const std::string& bytes) {
     put(address, with_checksum(bytes));
   }

@@ -85,7 +85,7 @@ TEST_F(LmdbDamageTest, a_leaf_is_not_read_twice) {
 
 TEST_F(LmdbDamageTest, overflow_pages_that_overlap_another_page_are_not_read) {
   const size_t node = node_at(child(3), 1);
-  set(node + 8 + 4, child(0));  // behind the key
+  set(node + 8 + 4, child(0));  // after the key
   expect_bad({7}, "overlaps another page", node);
 }
 

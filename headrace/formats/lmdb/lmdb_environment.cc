@@ -9,7 +9,7 @@
 #include "headrace/base/byte_stream.h"
 #include "headrace/sources/wording.h"
 
-// A meta page, behind the header of pages; all numbers are little-endian:
+// A meta page, after the header of pages; all numbers are little-endian:
 //   u32  signature   u32  version   u64, u64  where it was mapped, and how large
 //   a tree of free pages, whose first number is the bytes of a page, and the main one
 //   u64  the last page   u64  transaction

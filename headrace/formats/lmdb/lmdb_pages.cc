@@ -8,7 +8,7 @@
 #include "headrace/base/byte_stream.h"
 #include "headrace/sources/wording.h"
 
-// Behind the header of a branch or a leaf: u16 places of the nodes, up to `lower`; the nodes stand
+// After the header of a branch or a leaf: u16 places of the nodes, up to `lower`; the nodes stand
 // from `upper` on. A node: u16, u16, u16, u16 key's bytes; key; value. In a leaf the first two are
 // the value's bytes and the third its flags, in a branch all three are the number of the page
 // below.
@@ -185,13 +185,13 @@ std::string LmdbWalker::reach(uint64_t page) {
            std::to_string(environment_.last_page);
   }
   if (page >= file_.size() / environment_.page_bytes) {
-    return page_text(page) + " lies behind the end of the file, which has " +
+    return page_text(page) + " lies after the end of the file, which has " +
            grouped(static_cast<int64_t>(file_.size())) + " bytes";
   }
   return claim(page, 1) ? "" : page_text(page) + " is reached a second time";
 }
 
-// Reads on when pages are asked for one behind the other, more each time.
+// Reads on when pages are asked for one after the other, more each time.
 Result<void> LmdbWalker::read_page(uint64_t page) {
   const uint64_t bytes = environment_.page_bytes;
   if (page < window_first_ || page - window_first_ >= window_pages_) {

@@ -27,10 +27,9 @@ struct LmdbNode {
   std::span<const uint8_t> key;
   std::span<const uint8_t> value;  // where it stands in the leaf
   uint64_t value_bytes = 0;
-  uint64_t overflow_page =
-      0;                  // where its value stands in pages of its own, behind the header; or 0
-  bool database = false;  // the value is a named database
-  uint64_t offset = 0;    // of the node in the file
+  uint64_t overflow_page = 0;  // where its value stands in pages of its own, after the header; or 0
+  bool database = false;       // the value is a named database
+  uint64_t offset = 0;         // of the node in the file
 };
 
 // A leaf page. The bytes stay the caller's.

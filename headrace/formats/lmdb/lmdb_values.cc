@@ -30,7 +30,7 @@ bool begins(ValueBytes value, std::string_view text, size_t at = 0) {
          std::memcmp(value.data() + at, text.data(), text.size()) == 0;
 }
 
-// Pickle protocols 2 to 5: an opcode with the protocol in front, and STOP behind.
+// Pickle protocols 2 to 5: an opcode with the protocol in front, and STOP after.
 bool is_pickle(ValueBytes value) {
   return value.size() > 3 && value[0] == 0x80 && value[1] >= 2 && value[1] <= 5 &&
          value.back() == '.';

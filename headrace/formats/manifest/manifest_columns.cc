@@ -76,7 +76,7 @@ class ManifestMaker {
 
   std::vector<ManifestField> make() {
     if (table_.lines.empty()) {
-      bad_manifest_line(file_, 1, "no record behind the header", "one line for each");
+      bad_manifest_line(file_, 1, "no record after the header", "one line for each");
     }
     find_paths();
     find_label();

@@ -57,7 +57,7 @@ const char* split_record(char* at, char* end, char delimiter,
       }
       cells.emplace_back(begin, out - begin);
       ++at;
-      if (at < end && *at != delimiter) return "text behind a closing quote";
+      if (at < end && *at != delimiter) return "text after a closing quote";
     } else {
       auto* stop = static_cast<char*>(std::memchr(at, delimiter, end - at));
       if (!stop) stop = end;

@@ -28,7 +28,7 @@ class RecordWindow {
   bool at_end() const { return read_ == file_.size(); }        // the window ends with the file
   void take(size_t bytes) { begin_ += bytes; }
 
-  // More bytes behind end(), which may move everything. Throws Exception when they cannot be had;
+  // More bytes after end(), which may move everything. Throws Exception when they cannot be had;
   // false when a record has more than kMostRecordBytes. REQUIRES: !at_end().
   bool extend() {
     const size_t kept = end_ - begin_;

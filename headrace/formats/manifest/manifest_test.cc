@@ -157,11 +157,11 @@ TEST_F(Manifest, MissingValuesFollowThePolicy) {
 
 TEST_F(Manifest, MistakesAreRefusedWithTheirLine) {
   EXPECT_EQ(refusal("").what, "line 1: an empty file");
-  EXPECT_EQ(refusal("a,b,c\n").what, "line 1: no record behind the header");
+  EXPECT_EQ(refusal("a,b,c\n").what, "line 1: no record after the header");
   EXPECT_EQ(refusal("a,b,c\n1,2,3\n\n4,5\n").what, "line 4: 2 cells, and the header has 3");
   EXPECT_EQ(refusal("a,b,c\n\"x\ny\",2,3\n4\n").what, "line 4: 1 cell, and the header has 3");
   EXPECT_EQ(refusal("a,b,c\n\"x,2,3\n").what, "line 2: a quote that is not closed");
-  EXPECT_EQ(refusal("a,b,c\n\"x\"y,2,3\n").what, "line 2: text behind a closing quote");
+  EXPECT_EQ(refusal("a,b,c\n\"x\"y,2,3\n").what, "line 2: text after a closing quote");
   EXPECT_EQ(refusal("a,b,a\n").what, "line 1: two columns are named \"a\"");
   EXPECT_EQ(refusal("a,,c\n").what, "line 1: a column without a name");
   EXPECT_EQ(refusal(std::string_view("a,b,c\n1,\0,3\n", 12)).what, "line 2: a NUL byte");
@@ -175,7 +175,7 @@ TEST_F(Manifest, MistakesAreRefusedWithTheirLine) {
             "line 2: a value was expected, not '}'");
   EXPECT_EQ(refusal_of_lines("{\"a\": 1}\n[1]\n").what, "line 2: an object was expected, not '['");
   EXPECT_EQ(refusal_of_lines("{\"a\": 1} {\"a\": 2}\n").what,
-            "line 1: more text behind the end: '{'");
+            "line 1: more text after the end: '{'");
   EXPECT_EQ(refusal_of_lines("{\"a\": 1, \"a\": 2}\n").what, "line 1: the key \"a\" twice");
   EXPECT_EQ(refusal_of_lines("{\"a\": 9223372036854775808}\n").what,
             "line 1, column \"a\": 9223372036854775808 does not fit into 64 bits");

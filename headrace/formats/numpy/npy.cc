@@ -35,7 +35,7 @@ std::vector<NpyValues> values_of(const std::string& path) {
   return read_npy_array({.part = {.file = shared}, .size = shared->size(), .path = path});
 }
 
-// The records of `more` behind those that are there.
+// The records of `more` after those that are there.
 void append(std::vector<NpyValues>& all, std::vector<NpyValues> more, const std::string& path) {
   bool same = all.size() == more.size();
   for (size_t i = 0; same && i < all.size(); ++i) {

@@ -233,7 +233,7 @@ Result<void> PackFile::load_table() {
   return {};
 }
 
-// Blobs lie one behind another: by record, in each by field.
+// Blobs lie one after another: by record, in each by field.
 bool PackFile::place_blobs(const std::vector<std::vector<uint32_t>>& sizes, uint64_t end) {
   for (size_t page = 0; page < pages_.size(); ++page) {
     const bool last = page + 1 == pages_.size();

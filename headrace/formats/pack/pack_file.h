@@ -34,7 +34,7 @@ struct BlobPlace {
   uint32_t bytes = 0, sum = 0;
 };
 
-// The whole pages at the front of a file, with or without an index behind them.
+// The whole pages at the front of a file, with or without an index after them.
 struct ScannedPages {
   std::vector<PackPage> pages;
   PackTable table;

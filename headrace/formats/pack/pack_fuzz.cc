@@ -2,7 +2,7 @@
 // A pack as hostile input: opened both ways, all of it read, its pages compared with its index.
 //
 // The input changes a sound pack (which one, and how, stands in its first bytes), and checksums are
-// made right again, so that the fuzzer gets behind them; or it is a pack itself.
+// made right again, so that the fuzzer gets past them; or it is a pack itself.
 #include <filesystem>
 #include <fstream>
 #include <iterator>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is packed: one source, or several behind one another, with keys that can become file names.
+// What is packed: one source, or several one after another, with keys that can become file names.
 //
 // Const members may be called from any thread.
 #pragma once

@@ -109,7 +109,7 @@ bool read_metadata(ByteReader in, PackHeader& header) {
   for (uint32_t i = 0; i < classes; ++i) {
     header.classes.emplace_back(in.text(in.number<uint32_t>()));
   }
-  return in.good();  // what stands behind may be ignored: it is for later versions
+  return in.good();  // what stands after may be ignored: it is for later versions
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ inline constexpr uint8_t kUnusableBit = 0x80;  // no pixels came out of it when 
 
 // Bytes of one value where a field is stored as a column, 0 where as a blob.
 size_t column_bytes(const Field& field);
-// Whether a blob ends in its shape: rank 64-bit sizes behind the elements.
+// Whether a blob ends in its shape: rank 64-bit sizes after the elements.
 bool has_own_shape(const Field& field);
 
 struct PackHeader {
@@ -70,7 +70,7 @@ struct PageHeader {
   uint32_t records = 0;
   uint32_t table_bytes = 0;
   uint32_t data_offset = 0;  // from the page's begin to the first blob
-  uint32_t checksum = 0;     // of this header behind its first 8 bytes, and of the table
+  uint32_t checksum = 0;     // of this header after its first 8 bytes, and of the table
 };
 
 // The header of a page with this table, and its checksum.

@@ -30,7 +30,7 @@ const ErrorCode kLargeRecord{
 
 const ErrorCode kBadShape{
     "HR0456", ErrorKind::kData, "damaged shape in a pack",
-    "The shape that stands behind a record's elements does not fit them. The pack was written by "
+    "The shape that stands after a record's elements does not fit them. The pack was written by "
     "a program that does not follow its format; pack the dataset again."};
 
 bool is_pack_file(const std::string& path) {
@@ -230,7 +230,7 @@ class PackSource final : public Source {
     return bytes == data.bytes.size();
   }
 
-  // Splits the shape off that stands behind the elements.
+  // Splits the shape off that stands after the elements.
   static bool take_shape(const Field& field, FieldData& data) {
     const size_t tail = field.shape.size() * sizeof(int64_t);
     if (data.bytes.size() < tail) return false;
@@ -314,14 +314,14 @@ OpenedPack open_shards(const std::string& path, bool recover) {
         raise(kShards, what + ": " + name,
               "copy the whole folder again, or open what is there with recover=True (--recover)");
       }
-      pack.missing = what + ", it and those behind it are not used";
+      pack.missing = what + ", it and those after it are not used";
       break;
     }
     check_shard(*file, pack.files);
     shards = file->header().shards;
     if (file->lacks_records()) {
       pack.missing = name + ": " + file->missing();
-      if (i + 1 < shards) pack.missing += "; the shards behind it are not used";
+      if (i + 1 < shards) pack.missing += "; the shards after it are not used";
     }
     pack.files.push_back(std::move(*file));
   }

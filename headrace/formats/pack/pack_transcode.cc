@@ -51,7 +51,7 @@ Result<PackedValue> column_value(const Field& field, const FieldData& data, size
                                 ", not " + grouped(static_cast<int64_t>(width)));
 }
 
-// Dense elements, and behind them their shape where the schema leaves it open.
+// Dense elements, and after them their shape where the schema leaves it open.
 Result<PackedValue> tensor_value(const Field& field, const FieldData& data) {
   const Shape& shape = has_own_shape(field) ? data.shape : field.shape;
   if (shape.size() != field.shape.size() ||

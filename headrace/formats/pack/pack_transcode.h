@@ -20,7 +20,7 @@ class Transcoder {
   // No level: everything is stored as it is, and not looked at.
   explicit Transcoder(std::optional<PackLevel> level) : level_(level) {}
 
-  // A field's value for the pack. REQUIRES: kPadding readable bytes behind encoded pictures.
+  // A field's value for the pack. REQUIRES: kPadding readable bytes after encoded pictures.
   // Fails when the value is none of the field (HR0454) or has more than 4 GiB (HR0453).
   Result<PackedValue> value(const Field& field, const FieldData& data);
 

@@ -20,7 +20,7 @@ FieldData data_of(std::span<const uint8_t> bytes, Shape shape = {}) {
   return {.bytes = bytes, .shape = std::move(shape)};
 }
 
-// Bytes with the padding that pictures have behind them.
+// Bytes with the padding that pictures have after them.
 class Padded {
  public:
   explicit Padded(const std::string& text) : bytes_(text.begin(), text.end()), size_(text.size()) {

@@ -95,7 +95,7 @@ void write_fields(const std::string& path, bool keys_are_paths,
   writer.finish();
 }
 
-// The rows of a .npy, behind its header of 128 bytes.
+// The rows of a .npy, after its header of 128 bytes.
 std::string rows_of(const std::string& npy) { return npy.substr(npy.find('\n') + 1); }
 
 TEST(Unpack, GivesEveryFieldAFileOrAnArray) {

@@ -2,7 +2,7 @@
 // Writes one file of a pack, page by page, each with one write; the index comes last.
 //
 // What lies in the file after an interruption is whole pages and at most a piece of one. A writer
-// of the same header goes on behind the last whole page, so the result does not depend on
+// of the same header goes on after the last whole page, so the result does not depend on
 // interruptions. Used from one thread; throws Exception HR0447 and HR0448.
 #pragma once
 

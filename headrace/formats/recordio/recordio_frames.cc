@@ -155,7 +155,7 @@ class Scan {
       at += header.frame();
     } while (header.kind == kFirst || header.kind == kMiddle);
     if (at >= file_.size()) return file_.size();  // whose last zeros may be missing
-    // No begin behind it: its length may be wrong, or that which follows is damaged.
+    // No begin after it: its length may be wrong, or that which follows is damaged.
     Result<bool> sound = is_followed(at);
     if (!sound) return std::move(sound.error());
     if (*sound) return at;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of RecordIO files: what MXNet's IRHeader says, and what lies behind it.
+// The records of RecordIO files: what MXNet's IRHeader says, and what lies after it.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ struct IrHeader {
   float label = 0;
   uint64_t id = 0, id2 = 0;
   std::span<const uint8_t> labels;   // of flag > 0
-  std::span<const uint8_t> content;  // behind it all
+  std::span<const uint8_t> content;  // after it all
 };
 // Nothing where the data are too short for it.
 std::optional<IrHeader> parse_ir_header(std::span<const uint8_t> data);

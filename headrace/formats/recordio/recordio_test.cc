@@ -111,7 +111,7 @@ TEST(RecordIoFrames, damage_reaches_to_the_next_begin_of_a_record) {
   EXPECT_EQ(scan(folder, a + b + c).records.size(), 3);
   const ContainerIndex index = scan(folder, a + "junk" + b + c);
   ASSERT_EQ(index.damage.size(), 1u);
-  // Either the first's length or what follows is wrong: no header stands behind it.
+  // Either the first's length or what follows is wrong: no header stands after it.
   EXPECT_EQ(index.damage[0].record, 0);
   EXPECT_EQ(index.records.size(), 3);
   EXPECT_EQ(index.records[1].offset, a.size() + 4);

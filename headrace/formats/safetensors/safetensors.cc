@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// safetensors: a JSON header and behind it the tensors, without gaps.
+// safetensors: a JSON header and after it the tensors, without gaps.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -42,7 +42,7 @@ std::optional<DType> type_of(std::string_view name) {
 struct Tensor {
   std::string name, type;
   Shape shape;
-  uint64_t begin = 0, end = 0;  // behind the header
+  uint64_t begin = 0, end = 0;  // after the header
 };
 
 // {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}

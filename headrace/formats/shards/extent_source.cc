@@ -181,7 +181,7 @@ Result<void> ExtentSource::prepare(int64_t record, const Extent& extent, RecordD
   return {};
 }
 
-// Reads `out`, records whose bytes lie one behind the other from `first` on, and parses them.
+// Reads `out`, records whose bytes lie one after the other from `first` on, and parses them.
 void ExtentSource::read_run(const Extent& first, const std::vector<bool>& wanted,
                             std::span<RecordData> out) const {
   std::array<std::span<uint8_t>, kMostTogether> parts;

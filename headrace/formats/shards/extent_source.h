@@ -46,7 +46,7 @@ class ExtentSource : public Source {
 
  private:
   // Points out.fields (ready, empty) to the values of the wanted fields in `bytes`, which stand in
-  // out.owned[0], kPadding readable bytes behind them. What must be made anew goes to further
+  // out.owned[0], kPadding readable bytes after them. What must be made anew goes to further
   // elements of out.owned, which stay from record to record. Errors need no file and no record
   // number; an offset counts from the record's begin.
   virtual Result<void> parse(int64_t record, std::span<const uint8_t> bytes,

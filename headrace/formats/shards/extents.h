@@ -58,7 +58,7 @@ class Extents {
   static constexpr uint32_t kLong = UINT32_MAX;  // its length stands in long_
   std::vector<uint64_t> offsets_;
   std::vector<uint32_t> bytes_;
-  std::vector<int64_t> ends_;  // of the files: number of the record behind each one's last
+  std::vector<int64_t> ends_;  // of the files: number of the record after each one's last
   std::map<int64_t, uint64_t> long_;
 };
 

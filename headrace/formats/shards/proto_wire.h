@@ -20,7 +20,7 @@ namespace headrace {
 
 enum class ProtoType : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
-// Numbers one behind the other, seven bits a byte, as packed fields hold them.
+// Numbers one after the other, seven bits a byte, as packed fields hold them.
 class VarintReader {
  public:
   explicit VarintReader(std::span<const uint8_t> bytes) : rest_(bytes) {}

@@ -39,7 +39,7 @@ class NumberFinder {
   }
 
  private:
-  // The next field `wanted` of a message that is a message or bytes; goes on behind it.
+  // The next field `wanted` of a message that is a message or bytes; goes on after it.
   Result<bool> next(Piece& rest, uint32_t wanted, Piece& out) {
     Result<std::optional<uint32_t>> field = next(rest, out);
     while (field && *field && **field != wanted) field = next(rest, out);

@@ -66,7 +66,7 @@ class TfFeature {
   std::span<const uint8_t> first_bytes() const { return first_; }  // of kBytes with count > 0
   // Of kFloat and kInt64: count() values, 4 or 8 bytes each, to unaligned memory.
   void copy_numbers(uint8_t* out) const;
-  // Of kBytes: all values, one behind the other.
+  // Of kBytes: all values, one after the other.
   uint64_t total_bytes() const { return total_; }
   void copy_bytes(uint8_t* out) const;
   int64_t first_number() const;  // of kInt64 with count > 0

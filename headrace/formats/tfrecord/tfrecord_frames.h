@@ -31,7 +31,7 @@ Result<void> scan_tfrecord(const File& file, ContainerIndex& out,
 Result<std::span<const uint8_t>> tf_data(std::span<const uint8_t> frame, bool verify);
 
 // Adds the records that an index file in `text` names (lines "offset size", as tfrecord2idx writes
-// them), if they are those of the file: frames one behind the other, from its begin to its end, and
+// them), if they are those of the file: frames one after the other, from its begin to its end, and
 // 64 of them looked at. False: nothing was added.
 Result<bool> take_tfrecord_index(const File& file, std::string_view text, ContainerIndex& out);
 

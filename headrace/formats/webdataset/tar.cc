@@ -161,7 +161,7 @@ Result<bool> TarWalker::step(TarMember& out, bool& extended) {
       if (!rest) return std::move(rest.error());
       if (!is_zero(*rest)) return damaged("it ends in the middle of a header", at_);
     }
-    if (!alone) return damaged("it ends behind a header that tells of a next member", at_);
+    if (!alone) return damaged("it ends after a header that tells of a next member", at_);
     return false;
   }
   Result<std::span<const uint8_t>> block = input_.at(at_, kTarBlock);
@@ -169,7 +169,7 @@ Result<bool> TarWalker::step(TarMember& out, bool& extended) {
   std::copy(block->begin(), block->end(), header_.begin());
   const std::span<const uint8_t> header(header_);
   if (header_[0] == 0 && is_zero(header)) {
-    if (!alone) return damaged("it ends behind a header that tells of a next member", at_);
+    if (!alone) return damaged("it ends after a header that tells of a next member", at_);
     has_end_ = true;
     return false;
   }
@@ -206,9 +206,9 @@ Result<bool> TarWalker::step(TarMember& out, bool& extended) {
   if (file && (type == 'S' || pax_sparse_)) out.kind = TarKind::kSparse;
   out.data = at_ + kTarBlock;
   if (type == 'S') {
-    Result<uint64_t> behind = behind_sparse_map(header, at_);
-    if (!behind) return std::move(behind.error());
-    out.data = *behind;
+    Result<uint64_t> after = behind_sparse_map(header, at_);
+    if (!after) return std::move(after.error());
+    out.data = *after;
   }
   // As Python's tarfile: folders, links and devices have no data, whatever their size.
   const bool has_data = !link && !device && type != '5';
@@ -275,7 +275,7 @@ Result<void> TarWalker::take_pax_value(std::string_view key, std::string_view va
   if (global && (name || sparse || key == "size")) {
     return Error{
         .code = &kNotRead,
-        .what = "a global header sets \"" + std::string(key) + "\" of all members behind it",
+        .what = "a global header sets \"" + std::string(key) + "\" of all members after it",
         .where = {.offset = static_cast<int64_t>(offset)},
         .hint = "write the archive with `tar --format=ustar` or Python's tarfile"};
   }

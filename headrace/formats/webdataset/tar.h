@@ -64,7 +64,7 @@ class TarWalker {
   // what is not read, both with the offset. After an error of a member that is cut off, `out` has
   // its name; nothing comes after an error.
   Result<bool> next(TarMember& out);
-  // Behind the last member: whether zeros ended the archive, or it was over. Without them it may
+  // After the last member: whether zeros ended the archive, or it was over. Without them it may
   // have been cut off between two members; GNU tar and Python's tarfile read it all the same.
   bool has_end() const { return has_end_; }
 

@@ -2,7 +2,7 @@
 // A tar archive as hostile input: walked, opened as a WebDataset in several ways, all of it read.
 //
 // The first byte says how the archive is opened, and whether the checksums of its headers are made
-// right, so that the fuzzer gets behind them.
+// right, so that the fuzzer gets past them.
 #include "headrace/formats/fuzz_format.h"
 #include "headrace/formats/webdataset/tar.h"
 #include "headrace/formats/webdataset/tar_test_files.h"

@@ -163,10 +163,10 @@ TEST(Tar, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(error_of(tar_member("x", pax_record("size", "9223372036854775808"), 'x')),
             "HR0464 the size of a member is no number");
   EXPECT_EQ(error_of(tar_member("g", pax_record("path", "all"), 'g')),
-            "HR0465 a global header sets \"path\" of all members behind it");
+            "HR0465 a global header sets \"path\" of all members after it");
   EXPECT_EQ(walk(good + tar_member("g", pax_record("comment", "c"), 'g') + good).files.size(), 2u);
   EXPECT_EQ(walk(good + tar_member("L", "name", 'L')).error,
-            "HR0464 it ends behind a header that tells of a next member");
+            "HR0464 it ends after a header that tells of a next member");
 }
 
 TEST(Tar, SparseFilesAreNoFiles) {
@@ -200,7 +200,7 @@ TEST(Tar, CutOffOrChangedAnywhereEnds) {
     std::string bad = archive;
     bad[at] ^= char(1 << at % 8);
     (void)walk(bad);
-    set_tar_checksum(bad = bad.substr(at / 512 * 512, 512));  // behind the checksum, too
+    set_tar_checksum(bad = bad.substr(at / 512 * 512, 512));  // after the checksum, too
     (void)walk(archive.substr(0, at / 512 * 512) + bad + archive.substr(at / 512 * 512 + 512));
   }
 }

@@ -194,12 +194,12 @@ class Comparison {
     return {};
   }
 
-  // Behind the last component there may be folders and the like, and the end of the archive.
+  // After the last component there may be folders and the like, and the end of the archive.
   Why end() {
     TarWalker walker(tar_, end_);
     for (TarMember member;;) {
       const Result<bool> more = walker.next(member);
-      if (!more) return "what lies behind its last member makes no sense";
+      if (!more) return "what lies after its last member makes no sense";
       if (!*more) return {};
       if (Why why = pass(member)) return why;
     }

@@ -164,7 +164,7 @@ Result<void> wds_array(std::span<const uint8_t> bytes, const Field& field, Buffe
 void describe_wds_array(std::span<const std::vector<uint8_t>> samples, Field& field) {
   bool first = true;
   for (const std::vector<uint8_t>& sample : samples) {
-    // Its data may lie behind what was read of it.
+    // Its data may lie after what was read of it.
     const Result<NpyHeader> header = npy_header(sample, INT64_MAX);
     if (!header) continue;
     if (first) {

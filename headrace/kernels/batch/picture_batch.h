@@ -146,7 +146,7 @@ struct PictureBatch {
 // Throws Exception HR0862 where the numbers of channels, bytes or sizes are none that it can do.
 void check(const PictureBatch& batch);
 
-// The elements of the tables, one behind the other, as ElementMap::table wants them.
+// The elements of the tables, one after the other, as ElementMap::table wants them.
 // REQUIRES: tables of one dtype.
 std::vector<uint8_t> element_table(std::span<const StoreTable* const> tables);
 // The bits of what a channel's table makes of a sample; for ElementMap::padding and cut.

@@ -73,12 +73,12 @@ class HuffmanLane {
   HuffmanLane& operator=(HuffmanLane&&) noexcept;
 
   // Starts a stream of unstuffed bytes at a bit. `dc` and `ac` by component; they and the bytes
-  // must outlive the stream. REQUIRES: kStreamPadding bytes readable behind `bytes`.
+  // must outlive the stream. REQUIRES: kStreamPadding bytes readable after `bytes`.
   void open(std::span<const uint8_t> bytes, uint64_t bit, const McuPattern& pattern,
             const std::array<const HuffmanTable*, 4>& dc,
             const std::array<const HuffmanTable*, 4>& ac);
   // The next run: `mcus` whole MCUs. Forgets the notes of the run before. A stream that was opened
-  // behind its end is kSuspicious at once.
+  // after its end is kSuspicious at once.
   void begin(int mcus);
   State state() const;
   // Bits from the start of `bytes` to the end of the run. REQUIRES: kDone.

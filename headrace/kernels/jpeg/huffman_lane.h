@@ -26,7 +26,7 @@ struct HuffmanCursor {
   uint64_t bits = 0;  // the next of the stream, from the top
   uint64_t account = 0;
   uintptr_t table = 0;            // the walking address of the current step's
-  const uint8_t* next = nullptr;  // the byte behind those in `bits`
+  const uint8_t* next = nullptr;  // the byte after those in `bits`
 
   const uintptr_t* step() const {
     return reinterpret_cast<const uintptr_t*>(account >> kStepShift << 3);
@@ -53,7 +53,7 @@ struct HuffmanLane::Notes : HuffmanStream {
 
   McuPattern pattern;
   std::array<uintptr_t, 20> tables{};  // walking addresses by block of the MCU, DC and AC
-  bool beyond = false;                 // opened behind the end
+  bool beyond = false;                 // opened after the end
   int mcus = -1;                       // that `steps` lists
   size_t room = 0;                     // in blocks
   // Walking addresses in the order in which a run uses the tables, two a block, and last that of

@@ -32,11 +32,11 @@ void pairs(const uint32_t* singles, uint32_t* entries) {
     const __m256i may_lead =
         _mm256_and_si256(has_none(first, kRare | kEnd),
                          _mm256_and_si256(less_than(advance, 16 << 8), less_than(bits, kAcBits)));
-    const __m256i behind =
+    const __m256i after =
         _mm256_and_si256(_mm256_sllv_epi32(_mm256_add_epi32(iota, _mm256_set1_epi32(i)), bits),
                          _mm256_set1_epi32(kAcSize - 1));
     const __m256i second = _mm256_mask_i32gather_epi32(
-        _mm256_set1_epi32(kRare), reinterpret_cast<const int*>(singles), behind, may_lead, 4);
+        _mm256_set1_epi32(kRare), reinterpret_cast<const int*>(singles), after, may_lead, 4);
     const __m256i all = _mm256_add_epi32(bits, _mm256_and_si256(second, _mm256_set1_epi32(63)));
     const __m256i size = _mm256_and_si256(_mm256_srli_epi32(second, 16), _mm256_set1_epi32(15));
     const __m256i follows =

@@ -29,11 +29,11 @@ void pairs(const uint32_t* singles, uint32_t* entries) {
     const __mmask16 may_lead = _mm512_testn_epi32_mask(first, _mm512_set1_epi32(kRare | kEnd)) &
                                _mm512_cmplt_epi32_mask(advance, _mm512_set1_epi32(16 << 8)) &
                                _mm512_cmplt_epi32_mask(bits, lookup_bits);
-    const __m512i behind =
+    const __m512i after =
         _mm512_and_si512(_mm512_sllv_epi32(_mm512_add_epi32(iota, _mm512_set1_epi32(i)), bits),
                          _mm512_set1_epi32(kAcSize - 1));
     const __m512i second =
-        _mm512_mask_i32gather_epi32(_mm512_set1_epi32(kRare), may_lead, behind, singles, 4);
+        _mm512_mask_i32gather_epi32(_mm512_set1_epi32(kRare), may_lead, after, singles, 4);
     const __m512i all = _mm512_add_epi32(bits, _mm512_and_si512(second, _mm512_set1_epi32(63)));
     const __m512i size = _mm512_and_si512(_mm512_srli_epi32(second, 16), _mm512_set1_epi32(15));
     const __mmask16 follows = _mm512_testn_epi32_mask(second, _mm512_set1_epi32(kRare)) &

@@ -90,7 +90,7 @@ State settle_full_block(HuffmanCursor& c, uint64_t* note) {
 
 // Rounds that may follow unchecked; 0 when the lane went beyond its end.
 inline int64_t rounds_of(const uint8_t* next, const uint8_t* end) {
-  // Behind end + 8, bits that are not there were taken: at most 63 are left.
+  // After end + 8, bits that are not there were taken: at most 63 are left.
   return next > end + 8 ? 0 : (end + (kStreamPadding - 24) - next) / 12;
 }
 

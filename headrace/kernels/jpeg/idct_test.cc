@@ -96,7 +96,7 @@ std::vector<uint8_t> samples_of_headrace(const std::vector<Block>& blocks, const
                                          int run, int gap_blocks) {
   const size_t count = blocks.size();
   const size_t step = size_t{64} * (run + gap_blocks);
-  // Ends behind the last block, so that a sanitizer sees a read beyond.
+  // Ends after the last block, so that a sanitizer sees a read beyond.
   const size_t words = (count - 1) / run * step + ((count - 1) % run + 1) * 64;
   AlignedWords memory = aligned_words(words);
   std::fill_n(memory.get(), words, int16_t{-0x5555});

@@ -35,7 +35,7 @@ void pack_row(const int16_t* blocks, int count, const std::array<uint8_t, 64>& p
 // Bytes of a row before its payload.
 size_t packed_row_tables(int count);
 
-// A row whose tables lie inside it. REQUIRES for reading: kPackedReach readable bytes behind it.
+// A row whose tables lie inside it. REQUIRES for reading: kPackedReach readable bytes after it.
 struct PackedRow {
   const uint8_t* quads = nullptr;
   const uint8_t* groups = nullptr;
@@ -44,7 +44,7 @@ struct PackedRow {
   int count = 0;  // of blocks
   int shift = 0;  // streams are multiples of 1 << shift bytes long
 };
-// False where the bytes cannot be a row of `count` blocks. Reads no byte behind them.
+// False where the bytes cannot be a row of `count` blocks. Reads no byte after them.
 bool open_packed_row(std::span<const uint8_t> bytes, int count, PackedRow& row);
 
 // Bits of the magnitudes, then of the signs, of blocks side by side; a quad's are only meaningful

@@ -55,7 +55,7 @@ Coefficients blocks_of(const Kind& kind, int count, Draw& draw) {
   return blocks;
 }
 
-// A row with exactly what a decoder may read behind it.
+// A row with exactly what a decoder may read after it.
 struct Row {
   explicit Row(const Coefficients& blocks) : count(int(blocks.size() / 64)) {
     pack_row(blocks.data(), count, kZigzag, bytes);

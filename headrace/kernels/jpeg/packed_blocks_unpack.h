@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bits of a packed row -> planes. Included by each level's file between its target pragmas, behind
+// Bits of a packed row -> planes. Included by each level's file between its target pragmas, after
 // all other includes, so that every level compiles functions of its own; `Bits` is the level's way
 // to spread bits over a mask. Internal to kernels/.
 #pragma once
@@ -89,7 +89,7 @@ HEADRACE_INLINE uint64_t next_plane(BlockBits& b) {
 
 // Note [Four chains]
 // Each of a quad's blocks is a chain of looks, spreads and counts, in a stream of its own, so the
-// four could overlap. One behind another they hardly do: what waits for a block's chain fills the
+// four could overlap. One after another they hardly do: what waits for a block's chain fills the
 // scheduler before the next block's instructions come. So each step is taken for all four.
 #define HEADRACE_FOUR _Pragma("GCC unroll 4") for (int j = 0; j < 4; ++j)
 

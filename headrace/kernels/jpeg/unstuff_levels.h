@@ -9,7 +9,7 @@
 
 namespace headrace {
 
-// Does a prefix that ends before the first marker and not behind a 0xff; the scalar loop the rest.
+// Does a prefix that ends before the first marker and not after a 0xff; the scalar loop the rest.
 using UnstuffPrefix = Unstuffed (*)(const uint8_t* in, size_t size, uint8_t* out);
 
 // Null where the architecture has no such level.

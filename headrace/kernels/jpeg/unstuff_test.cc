@@ -18,7 +18,7 @@ class Unstuff : public testing::TestWithParam<SimdLevel> {
   void SetUp() override { set_simd_level(GetParam()); }
   void TearDown() override { set_simd_level(available_levels().back()); }
 
-  // Checks against B.1.1.5: a zero behind 0xff is not data, anything else behind it is a marker.
+  // Checks against B.1.1.5: a zero after 0xff is not data, anything else after it is a marker.
   // Input and output are heap blocks of exactly the promised size.
   void check(const std::vector<uint8_t>& in) {
     std::vector<uint8_t> data;

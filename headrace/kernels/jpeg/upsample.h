@@ -4,7 +4,7 @@
 // Named as in libjpeg: h2v1 doubles the width, h1v2 the height, h2v2 both.
 //
 // Any thread may call them. Those that double the width look at the samples before the first and
-// behind the last: at an edge of the component they must repeat the edge's sample. Vectors may read
+// after the last: at an edge of the component they must repeat the edge's sample. Vectors may read
 // 64 bytes in front of a row, and read and write 128 bytes past it.
 #pragma once
 

@@ -41,7 +41,7 @@ void store_halves(__m512i low, __m512i high, uint8_t* out) {
   _mm512_storeu_si512(out + 64, _mm512_permutex2var_epi64(low, second, high));
 }
 
-// Every byte's neighbour in front of it, and behind it, in two vectors that follow each other.
+// Every byte's neighbour in front of it, and after it, in two vectors that follow each other.
 struct Neighbours {
   alignas(64) uint8_t before[64]{}, after[64]{};
 };

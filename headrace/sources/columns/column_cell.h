@@ -25,7 +25,7 @@ struct Cell {
   std::string root;                // kFile: PathColumn's
   FileArray array;                 // kFileArray
   BlobColumn blobs;                // kBlob
-  std::vector<int64_t> part_ends;  // kBlob: numbers of the records behind the parts
+  std::vector<int64_t> part_ends;  // kBlob: numbers of the records after the parts
   size_t buffer = 0;             // kFile, kFileArray, kBlob: the first of its own among a record's
   std::vector<int64_t> numbers;  // kScalar: where they had to be converted
   std::shared_ptr<const void> owner;

@@ -80,7 +80,7 @@ struct Column {
 
 // `title`: how its description begins, "npy train.npy"; without one it lists the fields.
 // Throws Exception HR0420: no columns, unequal lengths, a name twice or no identifier, a kind that
-// does not fit the values, an array that ends behind its file; HR02xx when a file cannot be read;
+// does not fit the values, an array that ends after its file; HR02xx when a file cannot be read;
 // HR0276 when a path leads out of its root.
 SourcePtr records(std::vector<Column> columns, const std::string& title = {});
 

@@ -31,7 +31,7 @@ struct FilePart {
 };
 
 struct FileArray {
-  std::vector<FilePart> parts;  // one behind the other
+  std::vector<FilePart> parts;  // one after the other
   DType dtype = DType::kUInt8;
   Shape shape = {};     // of one record, as it is delivered
   uint64_t stride = 0;  // bytes from one record to the next; 0: they are dense
@@ -39,7 +39,7 @@ struct FileArray {
   bool channels_last = false;  // stored as (H, W, C), delivered as (C, H, W)
 
   int64_t count() const;
-  // What does not fit (sizes that overflow, records that overlap or end behind their file), or
+  // What does not fit (sizes that overflow, records that overlap or end after their file), or
   // nothing. REQUIRED before any of the following.
   std::string problem() const;
 
@@ -48,7 +48,7 @@ struct FileArray {
   const uint8_t* in_place() const;
   // One record in native order, densely. `scratch` is used where the channels have to move.
   Result<void> read(int64_t record, Buffer& out, Buffer& scratch) const;
-  // All records, one behind the other. REQUIRES: out.size() == count() * record_bytes().
+  // All records, one after the other. REQUIRES: out.size() == count() * record_bytes().
   Result<void> load(std::span<uint8_t> out) const;
   // Where the record lies, if that is in a storage that answers later.
   void add_piece(int64_t record, std::vector<FilePiece>& out) const;

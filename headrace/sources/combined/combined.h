@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources made of several sources: one behind the other, mixed by weight, or joined record by
+// Sources made of several sources: one after the other, mixed by weight, or joined record by
 // record. Each is a source like any other: random access, exact order, resumable, no copy of data.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace headrace {
 
-// The records of all, one source behind the other. All must have the same fields (in any order);
+// The records of all, one source after the other. All must have the same fields (in any order);
 // where shapes differ, the joint shape is open. Throws Exception HR0496: no source, fields or
 // classes that differ.
 SourcePtr concat(std::vector<SourcePtr> sources);

@@ -11,7 +11,7 @@ namespace {
 
 const ErrorCode kUnlike{
     "HR0496", ErrorKind::kConfig, "sources that do not go together",
-    "Sources can stand one behind the other when they have the same fields, of the same kinds and "
+    "Sources can stand one after the other when they have the same fields, of the same kinds and "
     "types, and the same classes: otherwise a label would mean two things. Open each with the same "
     "classes=[...], and with the same fields."};
 

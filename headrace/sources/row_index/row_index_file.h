@@ -2,7 +2,7 @@
 // One file a dataset that keeps the row indexes of its pictures (RowIndexSlot in codec.h), so that
 // a decoder can begin at the window. What an index says is the codec's; here it is bytes.
 //
-// The file is a table with one place for each picture, and entries behind it. It is only ever added
+// The file is a table with one place for each picture, and entries after it. It is only ever added
 // to: several processes may extend it at once, and one that is killed leaves what it had added. So
 // nothing of it is believed. An entry is used only for a picture whose bytes have the hash that
 // stands beside it, and only if its own checksum is right.

@@ -142,7 +142,7 @@ TEST(RowIndexFile, NeverGivesWhatWasNotAdded) {
   const auto put = [&](size_t at, const std::string& bytes) {
     ASSERT_TRUE(file->write(at, {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}));
   };
-  // Each byte of header and table, and every 61st behind.
+  // Each byte of header and table, and every 61st after.
   const size_t table = RowIndexFile::kHeaderBytes + RowIndexFile::kSlotBytes * kKey.slots();
   for (size_t at = 0; at < whole.size(); at += at < table ? 1 : 61) {
     for (int flip : {0x01, 0x80}) {

@@ -313,7 +313,7 @@ def device_of(device: Any) -> _core.Device:
 
 class _Made(NamedTuple):
     batch: Any  # transformed
-    ready: Any  # the event behind it
+    ready: Any  # the event after it
     error: BaseException | None
 
 

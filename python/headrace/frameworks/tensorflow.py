@@ -43,7 +43,7 @@ class TensorFlowBatches(Delivered):
 
         Tensors are the loader's own memory, as in plain iteration. A pass begins where an iteration
         of the loader would, so a state that was loaded holds; then the number of batches is only
-        known from the second pass on, and the cardinality is unknown. Put nothing behind it that
+        known from the second pass on, and the cardinality is unknown. Put nothing after it that
         reads ahead (``prefetch``) where the state must tell what was *used*: it counts what tf.data
         took. One pass at a time; a second iterator ends the first. UnsupportedError HR0804.
         """

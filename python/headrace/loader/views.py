@@ -85,7 +85,7 @@ class Delivered:
         return self.loader.state_dict()
 
     def load_state_dict(self, state: Mapping[str, int]) -> None:
-        """The next iteration begins behind the last batch that ``state`` has counted."""
+        """The next iteration begins after the last batch that ``state`` has counted."""
         self.loader.load_state_dict(state)
 
     def batch(self, epoch: int, index: int) -> Any:

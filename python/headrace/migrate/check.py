@@ -25,7 +25,7 @@ _DIFFERS = declare(
     "config",
     "the translation gives other values",
     "from_dataloader(check=True) compares records of the dataset with those of the loader, without "
-    "what is random in either. The message names the first record and the step behind which they "
+    "what is random in either. The message names the first record and the step after which they "
     "differ: for instance a picture that Pillow and libjpeg-turbo repair differently, or a "
     "transform that keeps state. check=False translates without comparing.",
 )
@@ -118,10 +118,10 @@ def _difference(ours: Any, theirs: Any) -> tuple[str, float]:
 def _first_step(
     dataset: Dataset, number: int, steps: list[Translated], said: Mapping[str, Any]
 ) -> str:
-    """The first step behind which the image differs."""
+    """The first step after which the image differs."""
     for count in range(len(steps) + 1):
         (ours,) = _records(dataset, [number], steps[:count], said)
         theirs = _expected(dataset, number, steps[:count], None)
         if _difference(ours["image"], theirs["image"])[0]:
-            return f" behind {' + '.join(steps[count - 1].names)}" if count else " as it is decoded"
+            return f" after {' + '.join(steps[count - 1].names)}" if count else " as it is decoded"
     return ""

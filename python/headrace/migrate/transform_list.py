@@ -178,7 +178,7 @@ def _native(transform: Any, form: Form) -> Translated | None:
     """None: nothing is left to do for it. Raises NoOperator."""
     name = known_name(transform)
     if form.kind == "other":
-        raise NoOperator("behind it the image is no picture any more")
+        raise NoOperator("after it the image is no picture any more")
     if name in _NOTHING:
         return None
     maker = _MAKERS.get(name)

@@ -18,7 +18,7 @@ from headrace.sources.source import Source, listed_kinds
 
 
 def concat(*sources: Any) -> Source:
-    """The records of all sources, one behind the other.
+    """The records of all sources, one after the other.
 
     sources: what ``open`` takes; they must have the same fields and classes. ConfigError HR0496.
     """

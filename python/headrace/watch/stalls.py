@@ -15,7 +15,7 @@ _MORE = 1.3  # by this factor a figure has changed
 _STAGES = {
     "read": "reading",
     "entropy": "entropy decoding",
-    "transform": "decoding behind the entropy stage",
+    "transform": "decoding after the entropy stage",
     "resample": "resizing",
     "store": "writing batches",
     "python": "steps in Python",

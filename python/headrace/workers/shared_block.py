@@ -19,7 +19,7 @@ from typing import Any
 _ALIGNMENT = 64
 _GROWTH = 1 << 16  # bytes that a block grows by at least
 _IN_PLACE = 512  # bytes; smaller arrays are not worth an entry of their own
-_FRAME = struct.Struct("<QQQ")  # arrays, where their table stands, bytes of the pickle behind it
+_FRAME = struct.Struct("<QQQ")  # arrays, where their table stands, bytes of the pickle after it
 
 
 class Block:

@@ -196,7 +196,7 @@ JpegBaselineDecoder::Lane::Progress JpegBaselineDecoder::Lane::advance() {
 // Note [Which rows a file has]
 // A row of MCUs is there when libjpeg finds data for all of it, whatever columns the window has:
 // libjpeg, which decodes whole rows, then says the same. A lane that stops at the window's last
-// column walks on to the end of that row, unless an index knows the row behind it, or as many bits
+// column walks on to the end of that row, unless an index knows the row after it, or as many bits
 // follow as the longest codes could take. What it misses there is libjpeg's to report.
 bool JpegBaselineDecoder::Lane::rest_exists() const {
   constexpr uint64_t kMostBitsOfBlock = 64 * 32;
@@ -262,7 +262,7 @@ void JpegBaselineDecoder::Lane::note_row() {
   index_.add(entry);
 }
 
-// Offsets into the unstuffed data -> offsets in the file: a zero was taken out behind every 0xFF.
+// Offsets into the unstuffed data -> offsets in the file: a zero was taken out after every 0xFF.
 void JpegBaselineDecoder::Lane::resolve_offsets() {
   size_t counted = 0, stuffed = 0;
   for (; unresolved_ < index_.size(); ++unresolved_) {

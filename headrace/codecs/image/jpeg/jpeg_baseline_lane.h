@@ -89,7 +89,7 @@ class JpegBaselineDecoder::Lane {
   Buffer coefficients_;              // of the window's part of one MCU row
   int mcu_first_ = 0, mcu_end_ = 0;  // columns of MCUs that the window needs
   int row_first_ = 0, row_end_ = 0;  // rows of MCUs
-  // Behind the window's last MCU, up to the end of its row: walked where it is not certain that the
+  // After the window's last MCU, up to the end of its row: walked where it is not certain that the
   // file has them (Note [Which rows a file has]).
   int64_t rest_end_ = 0;
   bool in_rest_ = false;

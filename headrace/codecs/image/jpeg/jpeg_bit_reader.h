@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Entropy-coded bytes of a JPEG scan -> bits, up to the next marker or the end.
-// Behind that it gives zeros and remembers that it did. Borrows the bytes; one
+// After that it gives zeros and remembers that it did. Borrows the bytes; one
 // thread.
 #pragma once
 
@@ -63,7 +63,7 @@ class JpegBitReader {
     if (left > 0) padding.bits = uint8_t(look(left));
     return padding;
   }
-  // Goes on behind a marker of two bytes that follows the padding. False when
+  // Goes on after a marker of two bytes that follows the padding. False when
   // it is another one.
   bool take_marker(uint8_t code) {
     if (end_ - at_ < 2 || at_[0] != 0xFF || at_[1] != code) return false;
@@ -94,7 +94,7 @@ class JpegBitReader {
   }
 
   const uint8_t *begin_, *at_, *end_;
-  uint64_t bits_ = 0;  // from the most significant bit; zeros behind the valid ones
+  uint64_t bits_ = 0;  // from the most significant bit; zeros after the valid ones
   int count_ = 0;      // valid bits
   int invented_ = 0;   // of them; the last ones
 };

@@ -18,7 +18,7 @@ bool is_frame(int marker) {
 }
 
 // What follows the name of a segment's kind; empty for another kind.
-std::span<const uint8_t> behind(std::string_view name, std::span<const uint8_t> body) {
+std::span<const uint8_t> after(std::string_view name, std::span<const uint8_t> body) {
   const bool is =
       body.size() > name.size() && std::memcmp(body.data(), name.data(), name.size()) == 0;
   return is ? body.subspan(name.size()) : std::span<const uint8_t>();
@@ -50,11 +50,11 @@ JpegMarkers read_jpeg_markers(std::span<const uint8_t> bytes) {
     if (is_frame(marker) && !found.frame) found.frame = marker;
     const auto body = bytes.subspan(at + 2, length - 2);
     if (marker == kApp1) {
-      if (const auto tiff = behind("Exif\0\0"sv, body); !tiff.empty() && !saw_exif) {
+      if (const auto tiff = after("Exif\0\0"sv, body); !tiff.empty() && !saw_exif) {
         saw_exif = true;
         by_exif = orientation_tag(tiff);
       }
-      const auto xmp = behind("http://ns.adobe.com/xap/1.0/\0"sv, body);
+      const auto xmp = after("http://ns.adobe.com/xap/1.0/\0"sv, body);
       if (!xmp.empty()) by_xmp = orientation_of_xmp(xmp);
     }
     at += length;

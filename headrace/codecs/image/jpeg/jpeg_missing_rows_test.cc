@@ -41,7 +41,7 @@ struct Laid {
   Bytes file;
   int mcu = 8, width = 0, height = 0;
   bool looks_down = false;
-  std::vector<size_t> row_ends;  // the first byte behind each row's data
+  std::vector<size_t> row_ends;  // the first byte after each row's data
 
   // Whether a file that is cut there has all rows that the window takes.
   bool has(const Window& window, size_t cut) const {
@@ -71,7 +71,7 @@ Laid laid(FileSpec spec) {
   for (int m = together; m < high; m += together) {
     const JpegRowEntry& next = index.row(m);
     size_t end = next.byte + (next.bit > 0);
-    // A stuffed zero belongs to the byte in front of it; behind a restart the row ended before.
+    // A stuffed zero belongs to the byte in front of it; after a restart the row ended before.
     if (spec.restart_interval > 0 && m * wide % spec.restart_interval == 0) end = next.byte - 2;
     out.row_ends.push_back(end);
   }

@@ -33,8 +33,8 @@ class RemainderWriter {
   void marker(int code, size_t fill);  // which stands alone
   void segment(int code, size_t fill, std::span<const uint8_t> body);
   void scan(size_t fill, std::span<const uint8_t> header, const ScanChoices& choices);
-  // The end marker, and what lies behind it.
-  void end(size_t fill, std::span<const uint8_t> behind);
+  // The end marker, and what lies after it.
+  void end(size_t fill, std::span<const uint8_t> after);
 
   std::vector<uint8_t> take() { return std::move(out_); }
 
@@ -57,7 +57,7 @@ class RemainderWriter {
 struct RemainderItem {
   int marker = 0;
   size_t fill = 0;
-  std::vector<uint8_t> body;  // of a segment; behind the end marker: the rest of the file
+  std::vector<uint8_t> body;  // of a segment; after the end marker: the rest of the file
   ScanChoices choices;        // of a scan
 };
 

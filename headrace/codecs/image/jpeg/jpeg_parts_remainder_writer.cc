@@ -160,9 +160,9 @@ void RemainderWriter::scan(size_t fill, Bytes header, const ScanChoices& choices
   }
 }
 
-void RemainderWriter::end(size_t fill, Bytes behind) {
+void RemainderWriter::end(size_t fill, Bytes after) {
   begin(kEoi, fill);
-  bytes(behind);
+  bytes(after);
 }
 
 }  // namespace headrace

@@ -30,7 +30,7 @@ using SymbolCounts = std::array<uint32_t, 256>;
 // alone, as libjpeg finds it (Annex K.2). At least one count must not be 0.
 HuffmanSpec optimal_spec(const SymbolCounts& counts);
 
-// A table as a DHT segment holds it, behind the byte that names its slot.
+// A table as a DHT segment holds it, after the byte that names its slot.
 std::vector<uint8_t> huffman_body(const HuffmanSpec& spec);
 
 // The tables K.3 to K.6 of ISO/IEC 10918-1: DC luminance, AC luminance, DC

@@ -172,9 +172,9 @@ TEST_F(JpegPartsTest, TablesThatAreSentTwiceComeBack) {
     file.insert(file.begin() + ptrdiff_t(at), segment.begin(), segment.end());
     file[at + 10] ^= 1;  // the first of the two is another table, and overridden
     if (marker == 0xDB) expect_round_trip(file);
-    const size_t behind = jpeg_test::marker_offsets(plain, 0xD9).back();
+    const size_t after = jpeg_test::marker_offsets(plain, 0xD9).back();
     file = plain;
-    file.insert(file.begin() + ptrdiff_t(behind), segment.begin(), segment.end());
+    file.insert(file.begin() + ptrdiff_t(after), segment.begin(), segment.end());
     expect_round_trip(file);
   }
 }
@@ -295,7 +295,7 @@ TEST_F(JpegPartsTest, WhatIsNotTakenApartHasAReasonToCountBy) {
 
   Bytes bad = file;
   bad.insert(bad.end() - 2, {0, 0, 0});
-  expect_reason(bad, "bytes behind a scan");
+  expect_reason(bad, "bytes after a scan");
   bad = file;
   bad.insert(bad.begin() + 2, {1, 2});
   expect_reason(bad, "bytes between segments");

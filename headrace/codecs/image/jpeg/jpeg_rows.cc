@@ -12,7 +12,7 @@ namespace headrace {
 namespace {
 
 constexpr int kGroup = 8;  // rows delivered at once: they stay in the first-level cache
-// Kernels read and write beyond a row's samples, up to 64 bytes in front and 128 behind.
+// Kernels read and write beyond a row's samples, up to 64 bytes in front and 128 after.
 constexpr int kBehind = 192, kInFront = 64;
 
 constexpr ptrdiff_t rounded_up(ptrdiff_t value, ptrdiff_t to) { return (value + to - 1) / to * to; }

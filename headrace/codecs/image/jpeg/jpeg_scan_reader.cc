@@ -73,7 +73,7 @@ class ScanBits {
     damaged = true;
     return 0;
   }
-  // A run of zeros and the number behind it; number 0 where the symbol stands
+  // A run of zeros and the number after it; number 0 where the symbol stands
   // for itself.
   struct Step {
     int run = 0, number = 0;
@@ -210,7 +210,7 @@ class ScanDecoder {
     const JpegBitReader::Padding padding = in_.bits.padding();
     if (in_.bits.overrun()) return "truncated";
     if (in_.damaged || run_ > 0) return "damaged scan";
-    if (!padding.ends_here) return "bytes behind a scan";
+    if (!padding.ends_here) return "bytes after a scan";
     note_padding(padding);
     predictor_.fill(0);
     usual_run_ = usual_waiting_ = 0;

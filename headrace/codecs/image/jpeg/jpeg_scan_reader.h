@@ -34,7 +34,7 @@ class ScanCodes {
   // And where its additional bits fit too: value << 16 | run << 8 | length of
   // all; else 0.
   std::array<int32_t, 1 << kLookup> number_;
-  std::array<int32_t, 18> end_{};     // by length: behind its last code, in 16 bits
+  std::array<int32_t, 18> end_{};     // by length: after its last code, in 16 bits
   std::array<int32_t, 17> offset_{};  // by length: from a code to the place of its symbol
 };
 

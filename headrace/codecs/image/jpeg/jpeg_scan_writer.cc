@@ -175,7 +175,7 @@ class ScanCoder {
     send(0, corrections_);
     corrections_ = 0;
   }
-  // The same while the current block has corrections of its own behind theirs,
+  // The same while the current block has corrections of its own after theirs,
   // from `own` on.
   size_t end_run_before(size_t own) {
     if (run_ == 0) return own;

@@ -115,9 +115,9 @@ void JpegSession::on_error(j_common_ptr cinfo) {
 // Note [When libjpeg makes rows up]
 // Where a scan ends too early, libjpeg fills what is left of it with zeros, which makes grey. It
 // ends at the file's end, where the library puts an end marker of its own, and at every marker but
-// the restarts that the file announced: behind those it goes on. The moment shows in two places:
+// the restarts that the file announced: after those it goes on. The moment shows in two places:
 // where bits are wanted in front of such a marker, and where a restart is looked for and another
-// marker is found. Arithmetic codes may go on behind their end, so only the file's own end counts.
+// marker is found. Arithmetic codes may go on after their end, so only the file's own end counts.
 void JpegSession::note_end_of_scan() {
   const int marker = cinfo_.unread_marker;
   const bool is_restart = marker >= JPEG_RST0 && marker <= JPEG_RST0 + 7;

@@ -71,7 +71,7 @@ inline Pixels oracle(const Bytes& bytes, J_COLOR_SPACE space = JCS_RGB) {
   return out;
 }
 
-// Copies rows, checks their order, and touches the bytes that a block promises behind its last row.
+// Copies rows, checks their order, and touches the bytes that a block promises after its last row.
 class Collector : public RowSink {
  public:
   Collector(int width, int height, int channels)
@@ -102,7 +102,7 @@ class Collector : public RowSink {
   int next_ = 0;
 };
 
-// A decoder with the caller's duties around it: padding behind the bytes, a sink, a job.
+// A decoder with the caller's duties around it: padding after the bytes, a sink, a job.
 class AnyDecoder {
  public:
   explicit AnyDecoder(const CodecRecord* codec) : decoder_(codec->make()) {}

@@ -48,11 +48,11 @@ Result<PackedPicture> parse_packed_jpeg(std::span<const uint8_t> bytes);
 // Finds a picture's rows.
 class PackedRows {
  public:
-  // REQUIRES: Buffer::kPadding readable bytes behind the picture's, which outlive the use.
+  // REQUIRES: Buffer::kPadding readable bytes after the picture's, which outlive the use.
   void begin(const PackedPicture& picture);
   // Block row y of component c, valid until the next open(). False where it cannot be a row.
   bool open(int c, int y, PackedRow& row);
-  // Its offset in the picture's bytes, and that of the byte behind it.
+  // Its offset in the picture's bytes, and that of the byte after it.
   size_t offset(int c, int y) const { return offsets_[number_of(c, y)]; }
   size_t end_offset(int c, int y) const { return offsets_[number_of(c, y) + 1]; }
   size_t held_bytes() const { return tail_.capacity() + offsets_.capacity() * sizeof(size_t); }
@@ -64,7 +64,7 @@ class PackedRows {
 
   const PackedPicture* picture_ = nullptr;
   std::vector<size_t> offsets_;  // of all rows and of their end
-  Buffer tail_;                  // a row near the end of the bytes, with room behind it
+  Buffer tail_;                  // a row near the end of the bytes, with room after it
 };
 
 Error damaged_row(const PackedRows& rows, int c, int y);

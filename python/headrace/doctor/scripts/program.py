@@ -30,7 +30,7 @@ DOES_NOT_RUN = declare(
     "config",
     "a script that does not run",
     "The script could not be compiled, or ended by an error before it had taken a single batch "
-    "from a loader. It is run as python would run it, with the arguments behind --.",
+    "from a loader. It is run as python would run it, with the arguments after --.",
 )
 
 

@@ -28,7 +28,7 @@ _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBL
 
 
 class RowGroups:
-    """The row groups of all files, one behind the other.
+    """The row groups of all files, one after the other.
 
     A value can stand in a few bytes of Parquet for every row of a group. So none may take more than
     ``memory``, or 64 times what it has in its file.
