@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from headrace.measure.contention import Crowd
-from headrace.measure.time_limit import Patience, Stuck
+from headrace.measure.contention import Contention
+from headrace.measure.time_limit import Stuck, TimeLimit
 
 TICK = 1 / os.sysconf("SC_CLK_TCK")
 
@@ -42,14 +42,14 @@ class Machine:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "schedstat").write_text(f"5 {1e9 * seconds:.0f} 3\n")
 
-    def crowd(self, **passes: Any) -> float:
+    def contention(self, **passes: Any) -> float:
         """What is seen of a stretch in which so much time passes."""
-        crowd = Crowd(str(self.root))
-        with crowd.watched():
+        contention = Contention(str(self.root))
+        with contention.watched():
             for name, value in passes.items():
                 setattr(self, name, value)
             self.write()
-        return crowd.share
+        return contention.share
 
 
 @pytest.fixture
@@ -58,22 +58,22 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 def test_time_in_line_behind_other_programs_is_lost(machine: Machine) -> None:
-    share = machine.crowd(wall=10, own=6.0, others=14.0, lines={"10": 4.0})
+    share = machine.contention(wall=10, own=6.0, others=14.0, lines={"10": 4.0})
     assert share == pytest.approx(0.4, abs=0.01)
 
 
 def test_a_machine_that_is_busy_elsewhere_or_politely_is_no_crowd(machine: Machine) -> None:
-    assert machine.crowd(wall=10, own=6.0, elsewhere=10.0) == 0
-    assert machine.crowd(wall=20, own=12.0, others=8.0, lines={"10": 0.001}) < 0.001
+    assert machine.contention(wall=10, own=6.0, elsewhere=10.0) == 0
+    assert machine.contention(wall=20, own=12.0, others=8.0, lines={"10": 0.001}) < 0.001
 
 
 def test_own_threads_that_wait_for_each_other_are_no_crowd(machine: Machine) -> None:
     lines = {"10": 4.0, "11": 8.0, "12": 8.0}
-    assert machine.crowd(wall=10, own=20.0, lines=lines) == 0
+    assert machine.contention(wall=10, own=20.0, lines=lines) == 0
 
 
 def test_what_the_hypervisor_took_is_lost(machine: Machine) -> None:
-    assert machine.crowd(wall=10, own=9.0, stolen=3.0) == pytest.approx(0.25, abs=0.01)
+    assert machine.contention(wall=10, own=9.0, stolen=3.0) == pytest.approx(0.25, abs=0.01)
 
 
 def test_where_nobody_counts_lines_full_cores_are_a_crowd(
@@ -81,15 +81,15 @@ def test_where_nobody_counts_lines_full_cores_are_a_crowd(
 ) -> None:
     machine = Machine(tmp_path, monkeypatch)
     (tmp_path / "proc" / "self" / "task" / "10" / "schedstat").unlink()
-    assert machine.crowd(wall=10, own=2.0, others=4.0, lines=None) == 0
-    assert machine.crowd(wall=20, own=12.0, others=14.0) == pytest.approx(0.5, abs=0.01)
+    assert machine.contention(wall=10, own=2.0, others=4.0, lines=None) == 0
+    assert machine.contention(wall=20, own=12.0, others=14.0) == pytest.approx(0.5, abs=0.01)
 
 
 def test_what_proc_does_not_tell_is_no_crowd(tmp_path: Path) -> None:
-    crowd = Crowd(str(tmp_path))
-    with crowd.watched():
+    contention = Contention(str(tmp_path))
+    with contention.watched():
         pass
-    assert crowd.share == 0
+    assert contention.share == 0
 
 
 def test_importing_does_not_use_up_the_patience(
@@ -100,11 +100,11 @@ def test_importing_does_not_use_up_the_patience(
         "import time\nstop = time.monotonic() + 1\nwhile time.monotonic() < stop: pass\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    with Patience(0.3) as patience:
+    with TimeLimit(0.3) as patience:
         patience.begin("The script has done nothing")
         import slow_to_import  # noqa: F401
 
-        assert not patience.rung
+        assert not patience.expired
         with pytest.raises(Stuck, match="has done nothing for"):
             time.sleep(60)
     del sys.modules["slow_to_import"]
@@ -115,8 +115,8 @@ def test_a_script_that_trains_while_it_is_imported_has_its_patience(
 ) -> None:
     (tmp_path / "trains_on_import.py").write_text(
         "import time\n"
-        "from headrace.measure.time_limit import Patience, Stuck\n"
-        "with Patience(0.3) as patience:\n"
+        "from headrace.measure.time_limit import TimeLimit, Stuck\n"
+        "with TimeLimit(0.3) as patience:\n"
         "    patience.begin('A step')\n"
         "    try:\n"
         "        time.sleep(60)\n"

@@ -20,7 +20,7 @@ from headrace.doctor.ranks import why
 from headrace.doctor.verdict import RankTimes, judge_ranks
 from headrace.measure.loop import Window
 from headrace.measure.pace import Pace
-from headrace.measure.rendezvous import Gone, Meeting, Place, place_from
+from headrace.measure.rendezvous import Gone, Place, Rendezvous, place_from
 
 # The verdict, on a virtual clock.
 
@@ -123,27 +123,27 @@ def test_the_place_is_that_of_the_launcher() -> None:
 
 
 def take_part(rank: int, count: int, run: str, turns: int, said: Any) -> None:
-    meeting = Meeting(place(rank, count, run), 60)
-    meeting.arrive()
+    rendezvous = Rendezvous(place(rank, count, run), 60)
+    rendezvous.arrive()
     values = []
     for turn in range(turns):
-        values.append(meeting.exchange([rank, turn]))
+        values.append(rendezvous.exchange([rank, turn]))
     try:
-        meeting.exchange("one more")
+        rendezvous.exchange("one more")
         values.append("nobody is gone")
     except Gone as gone:
         values.append(str(gone))
-    last, missing = meeting.gather(rank, 60)
+    last, missing = rendezvous.gather(rank, 60)
     said.put((rank, values, last, [str(gone) for gone in missing]))
-    meeting.leave("has ended")
-    meeting.clear()
+    rendezvous.leave("has ended")
+    rendezvous.clear()
 
 
 def take_part_and_die(rank: int, count: int, run: str, turns: int) -> None:
-    meeting = Meeting(place(rank, count, run), 60)
-    meeting.arrive()
+    rendezvous = Rendezvous(place(rank, count, run), 60)
+    rendezvous.arrive()
     for turn in range(turns):
-        meeting.exchange([rank, turn])
+        rendezvous.exchange([rank, turn])
     os._exit(9)
 
 
@@ -169,9 +169,9 @@ def test_ranks_exchange_values_and_notice_a_death(run_name: str) -> None:
 
 
 def test_who_never_arrives_is_said(run_name: str) -> None:
-    meeting = Meeting(place(0, 2, run_name), 0.2)
+    rendezvous = Rendezvous(place(0, 2, run_name), 0.2)
     with pytest.raises(Gone, match=r"rank 1 did not come within 0\.2 seconds"):
-        meeting.arrive()
+        rendezvous.arrive()
 
 
 def test_what_an_earlier_run_has_left_counts_for_nothing(run_name: str) -> None:
@@ -192,7 +192,7 @@ def test_what_an_earlier_run_has_left_counts_for_nothing(run_name: str) -> None:
 
 
 class Clocks:
-    """A meeting whose other rank is twice as slow as this one."""
+    """A rendezvous whose other rank is twice as slow as this one."""
 
     missing = None
 

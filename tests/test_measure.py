@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 from headrace.measure import machine
 from headrace.measure.process_sampler import (
-    Beat,
     Processes,
-    Pulse,
+    ProcessSampler,
+    Reading,
     Requests,
     Thinned,
     at,
@@ -114,19 +114,19 @@ def test_nonsense_is_refused(arguments: tuple[float, float]) -> None:
         _core.ask_for_gil(*arguments)
 
 
-# The pulse.
+# The sampler.
 
 
 def test_cpu_seconds_are_those_of_the_process() -> None:
-    with Pulse(every=0.05) as pulse:
-        begin, cpu = pulse.now(), time.process_time()
+    with ProcessSampler(every=0.05) as sampler:
+        begin, cpu = sampler.now(), time.process_time()
         while time.process_time() - cpu < 0.5:
             pass
-        spent, end = time.process_time() - cpu, pulse.now()
-    lived = pulse.between(begin, end)
+        spent, end = time.process_time() - cpu, sampler.now()
+    lived = sampler.between(begin, end)
     assert lived.cpu_seconds == pytest.approx(spent, rel=0.5)
     assert lived.seconds == pytest.approx(end - begin)
-    assert not any(thread.name == "headrace-pulse" for thread in threading.enumerate())
+    assert not any(thread.name == "headrace-sampler" for thread in threading.enumerate())
 
 
 BURN = "import time\nwhile time.process_time() < 0.6: pass\nprint('done', flush=True)\ninput()"
@@ -150,25 +150,27 @@ def test_processes_that_were_started_count_while_they_live_and_after() -> None:
 
 
 def test_memory_that_is_touched_shows() -> None:
-    with Pulse(every=0.05) as pulse:
-        begin = pulse.beats[0]
+    with ProcessSampler(every=0.05) as sampler:
+        begin = sampler.readings[0]
         held = np.ones(1 << 25)
-    assert pulse.beats[-1].resident_bytes - begin.resident_bytes > held.nbytes // 2
+    assert sampler.readings[-1].resident_bytes - begin.resident_bytes > held.nbytes // 2
 
 
-def beat(moment: float, cpu: float = 0.0, asked: float = 0.0, held: float = 0.0) -> Beat:
-    return Beat(moment, cpu, 0.0, 1000, 0, asked, held)
+def reading(moment: float, cpu: float = 0.0, asked: float = 0.0, held: float = 0.0) -> Reading:
+    return Reading(moment, cpu, 0.0, 1000, 0, asked, held)
 
 
 def test_between_two_beats_is_on_the_line_between_them() -> None:
-    pulse = Pulse()
-    for one in (beat(0), beat(10, 4.0, 100, 50), beat(20, 5.0, 200, 60)):
-        pulse._beats.add(one)
-    lived = pulse.between(5, 15)
+    sampler = ProcessSampler()
+    for one in (reading(0), reading(10, 4.0, 100, 50), reading(20, 5.0, 200, 60)):
+        sampler._readings.add(one)
+    lived = sampler.between(5, 15)
     assert lived.cpu_seconds == pytest.approx(2.5)
     assert lived.gil_share == pytest.approx((55 - 25) / 100)
-    assert at(pulse.beats, -1) == beat(0) and at(pulse.beats, 99) == beat(20, 5.0, 200, 60)
-    assert pulse.between(0, 0).gil_share is None
+    assert at(sampler.readings, -1) == reading(0) and at(sampler.readings, 99) == reading(
+        20, 5.0, 200, 60
+    )
+    assert sampler.between(0, 0).gil_share is None
 
 
 def test_the_list_stays_short_and_even_however_long_it_runs() -> None:
@@ -193,15 +195,15 @@ def test_growth_is_that_of_a_line_and_not_of_the_start() -> None:
 
 
 def test_vitals_of_a_loop_leave_its_start_out() -> None:
-    pulse = Pulse()
-    now = pulse.now()
+    sampler = ProcessSampler()
+    now = sampler.now()
     for number in range(41):
         moment = now - 4 + number / 10
         start = 30.0 if number >= 10 else 3.0 * number  # CPU of the start-up, in the first second
         cpu, asked = start + (moment - now + 4), float(number)
-        pulse._beats.add(Beat(moment, cpu, 0.0, 1000 + 100 * number, 500, asked, asked / 4))
+        sampler._readings.add(Reading(moment, cpu, 0.0, 1000 + 100 * number, 500, asked, asked / 4))
     loop = SimpleNamespace(first=1.0, batches=300, records=3000)
-    seen = vitals(pulse, now - 4, loop)
+    seen = vitals(sampler, now - 4, loop)
     assert seen.cpu_seconds_per_1000 == pytest.approx(1.0, rel=0.05)
     assert seen.gil_share == pytest.approx(0.25)
     assert seen.memory[0][1] == pytest.approx(2500, abs=150)

@@ -64,11 +64,11 @@ def doctor(
         verifying.check(verify)
     found = Findings(loader, step)
     if ranks:
-        found.meeting = meet(place_from(), found, patience)
+        found.rendezvous = meet(place_from(), found, patience)
     try:
         report = examine(found, names, seconds, tell, model, optimizer, patience)
-        if found.meeting is not None:
-            compare(found, found.meeting, patience + 2 * seconds)
+        if found.rendezvous is not None:
+            compare(found, found.rendezvous, patience + 2 * seconds)
         if verify and not report.interrupted:
             try:
                 with kept(found.ours, model, optimizer, report.notes):
@@ -76,7 +76,7 @@ def doctor(
             except KeyboardInterrupt:
                 report.interrupted = True
     finally:
-        if found.meeting is not None:
-            found.meeting.leave("has ended")
-            found.meeting.clear()
+        if found.rendezvous is not None:
+            found.rendezvous.leave("has ended")
+            found.rendezvous.clear()
     return report

@@ -15,7 +15,7 @@ from headrace.doctor.state import kept
 from headrace.doctor.worker_deaths import told_by_loaders_only
 from headrace.errors import declare, did_you_mean
 from headrace.measure.recording import Span
-from headrace.measure.time_limit import Patience, Stuck
+from headrace.measure.time_limit import Stuck, TimeLimit
 from headrace.measure.whereabouts import place_of, told
 
 BAD_SKIP = declare(
@@ -101,13 +101,13 @@ def examine(
 def _try(found: Findings, name: str, seconds: float, patience: float) -> None:
     begin = time.perf_counter()
     try:
-        with Patience(patience + 3 * seconds) as waiting:
+        with TimeLimit(patience + 3 * seconds) as waiting:
             waiting.begin(f"The experiment {name!r} has made no progress")
             try:
-                with found.crowd.watched():
+                with found.contention.watched():
                     EXPERIMENTS[name].run(found, seconds)
             finally:
-                found.stuck = waiting.rung > 0
+                found.stuck = waiting.expired > 0
     except Stuck as stuck:
         found.note(f"{told(stuck)}, so it was given up.")
     except Exception as error:

@@ -22,7 +22,7 @@ from headrace.measure import copying, file_reads, machine
 from headrace.measure.in_place import is_changed
 from headrace.measure.loop import Replay, bytes_in, copied, records_in, settle, time_loop
 from headrace.measure.pace import Pace
-from headrace.measure.process_sampler import Pulse, vitals
+from headrace.measure.process_sampler import ProcessSampler, vitals
 
 
 def look_at_host(found: Findings, seconds: float) -> None:
@@ -43,16 +43,16 @@ def find_ceiling(found: Findings, seconds: float) -> None:
     own = copied(found.kept[0])
     there = on_device(own, found.step)
     busy = time.process_time()
-    timed = time_loop(Replay([there]), found.step, seconds, meeting=found.meeting)
+    timed = time_loop(Replay([there]), found.step, seconds, rendezvous=found.rendezvous)
     if timed.failure and there is not own:  # a step that wants the host's batch
         busy, there = time.process_time(), own
-        timed = time_loop(Replay([own]), found.step, seconds, meeting=found.meeting)
+        timed = time_loop(Replay([own]), found.step, seconds, rendezvous=found.rendezvous)
     if is_changed(found.kept[0], there):
         found.anew = True
         found.note("The step changes its batches in place, so each time it was given a copy.")
         fresh = found.kept[0] if there is own else on_device(found.kept[0], found.step)
         busy = time.process_time()
-        timed = time_loop(Replay([fresh], True), found.step, seconds, meeting=found.meeting)
+        timed = time_loop(Replay([fresh], True), found.step, seconds, rendezvous=found.rendezvous)
         timed = timed.without_waits()
     found.ceiling = found.counted("ceiling", "the step", timed)
     found.step_cores = (time.process_time() - busy) / max(1, timed.records)
@@ -66,20 +66,20 @@ def run_for_real(found: Findings, seconds: float) -> None:
     with_step = found.step is not None
     part = 0.4 if with_step or found.real is not None else 1.0
     if not once or not with_step:
-        with Pulse() as pulse, _memory_watched(found):
-            begin = pulse.now()
+        with ProcessSampler() as sampler, _memory_watched(found):
+            begin = sampler.now()
             timed = time_loop(found.loader, None, part * seconds)
         found.alone = found.counted("loader", "the loader", timed)
         if timed.gave_up:
             return
         if found.real is None:
-            found.report.vitals = vitals(pulse, begin, timed)
+            found.report.vitals = vitals(sampler, begin, timed)
     if with_step:
-        with Pulse() as pulse:
-            begin = pulse.now()
-            timed = time_loop(found.loader, found.step, 0.6 * seconds, meeting=found.meeting)
+        with ProcessSampler() as sampler:
+            begin = sampler.now()
+            timed = time_loop(found.loader, found.step, 0.6 * seconds, rendezvous=found.rendezvous)
         found.real = found.counted("real", "the loop", timed)
-        found.report.vitals = vitals(pulse, begin, timed)
+        found.report.vitals = vitals(sampler, begin, timed)
 
 
 @contextlib.contextmanager
@@ -99,7 +99,7 @@ def replay(found: Findings, seconds: float) -> None:
     if found.step is None or found.cached is not None or not found.kept:
         return
     batches = Replay(found.kept, found.anew)
-    timed = time_loop(batches, found.step, seconds, meeting=found.meeting)
+    timed = time_loop(batches, found.step, seconds, rendezvous=found.rendezvous)
     if found.anew:
         timed = timed.without_waits()
     found.cached = found.counted("cached", "the step on batches from memory", timed)
@@ -113,7 +113,7 @@ def start_cold(found: Findings, seconds: float) -> None:
     if not file_reads.forget(found.paths):
         found.note("The files' cache could not be dropped, so all figures are warm ones.")
         return
-    start, records, pace = time.perf_counter(), 0, Pace(seconds, found.meeting)
+    start, records, pace = time.perf_counter(), 0, Pace(seconds, found.rendezvous)
     for steps, batch in enumerate(found.loader, 1):
         if found.step is not None:
             found.step(batch)

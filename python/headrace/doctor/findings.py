@@ -13,10 +13,10 @@ from headrace.doctor.reports.report import Report
 from headrace.doctor.stand_in import StandIn
 from headrace.loader import Loader
 from headrace.loader.views import Delivered
-from headrace.measure.contention import Crowd
+from headrace.measure.contention import Contention
 from headrace.measure.file_reads import Reads
 from headrace.measure.loop import Step, Timed, keep_some
-from headrace.measure.rendezvous import Meeting
+from headrace.measure.rendezvous import Rendezvous
 
 
 @dataclasses.dataclass
@@ -28,7 +28,7 @@ class Findings:
     model: Any = None  # whose step it is, where the user told them
     optimizer: Any = None
     report: Report = dataclasses.field(default_factory=Report)
-    meeting: Meeting | None = None  # of the ranks of this machine
+    rendezvous: Rendezvous | None = None  # of the ranks of this machine
     stuck: bool = False  # the loader or the step hangs
     kept: list[Any] = dataclasses.field(default_factory=list)  # batches, to be replayed
     anew: bool = False  # the step changes its batches, so it needs copies
@@ -40,7 +40,7 @@ class Findings:
     paths: list[str] = dataclasses.field(default_factory=list)  # files that hold the data
     reads: Reads | None = None
     anatomy: Anatomy | None = None
-    crowd: Crowd = dataclasses.field(default_factory=Crowd)  # while it was examined
+    contention: Contention = dataclasses.field(default_factory=Contention)  # while it was examined
     held_up: float = 0.0  # records that wait for memory within the limit, on average
     offers: list[Remedy] = dataclasses.field(default_factory=list)
 
@@ -69,7 +69,7 @@ class Findings:
     def crowding(self) -> float:
         """Of the time that the process wanted cores, what other programs had; other ranks of the
         same training are none, they are there whenever it runs."""
-        return self.crowd.share if self.meeting is None else 0.0
+        return self.contention.share if self.rendezvous is None else 0.0
 
     def note(self, text: str) -> None:
         if text not in self.report.notes:

@@ -11,14 +11,14 @@ from headrace import _core
 from headrace.doctor.findings import Findings
 from headrace.doctor.verdict import RankTimes, judge_ranks
 from headrace.measure.loop import Window
-from headrace.measure.rendezvous import SEVERAL_MACHINES, Gone, Meeting, Place
+from headrace.measure.rendezvous import SEVERAL_MACHINES, Gone, Place, Rendezvous
 
 _MUCH = 1.2  # times as long: worth saying
 
 _numbers = itertools.count()
 
 
-def meet(place: Place | None, found: Findings, patience: float) -> Meeting | None:
+def meet(place: Place | None, found: Findings, patience: float) -> Rendezvous | None:
     """The others, where there are some on this machine; who does not come becomes a note."""
     if place is None:
         return None
@@ -30,26 +30,26 @@ def meet(place: Place | None, found: Findings, patience: float) -> Meeting | Non
     if place.local_count < 2:
         found.note(f"Rank {place.rank} is alone on this machine, so no ranks were compared.")
         return None
-    meeting = Meeting(place, patience, next(_numbers))
+    rendezvous = Rendezvous(place, patience, next(_numbers))
     try:
-        meeting.arrive()
+        rendezvous.arrive()
     except Gone as gone:
         found.note(f"Ranks were not compared: {gone}.")
-        meeting.leave("went on alone")
+        rendezvous.leave("went on alone")
         return None
     except OSError as error:
         found.note(f"Ranks were not compared: {error}.")
         return None
-    return meeting
+    return rendezvous
 
 
-def compare(found: Findings, meeting: Meeting, patience: float, failure: str = "") -> None:
+def compare(found: Findings, rendezvous: Rendezvous, patience: float, failure: str = "") -> None:
     """The table of ranks, and the verdict "rank" where one of them holds up all others.
 
     ``failure``: how this one's script has failed. ``patience``: seconds to wait for the others.
     """
-    own = {**_row(found, meeting.place.rank), "failure": failure}
-    rows, missing = meeting.gather(own, patience)
+    own = {**_row(found, rendezvous.place.rank), "failure": failure}
+    rows, missing = rendezvous.gather(own, patience)
     for row in rows:
         if row["failure"] and row["rank"] != own["rank"]:
             found.note(f"Rank {row['rank']}: {row['failure']}")

@@ -39,15 +39,15 @@ def time_regions(found: Findings, seconds: float) -> None:
 def _step_seconds(found: Findings) -> float:
     """Of one step; with ranks, which decide alike, of the slowest."""
     own = found.ceiling.step.mean if found.ceiling is not None else 0.0
-    if found.meeting is None or found.meeting.missing is not None:
+    if found.rendezvous is None or found.rendezvous.missing is not None:
         return own
-    return float(max(found.meeting.exchange(own)))
+    return float(max(found.rendezvous.exchange(own)))
 
 
 def _run(found: Findings, recorder: Recorder, batch: Any, seconds: float) -> None:
     """Steps for so long; the first is not counted where there is time for another."""
     step, begin, count = found.step, time.perf_counter(), 0
-    pace = Pace(seconds, found.meeting)
+    pace = Pace(seconds, found.rendezvous)
     assert step is not None
     with recording(recorder), watched(recorder, found.model, found.optimizer):
         while True:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether other programs had the cores while something was measured, as the files under /proc tell.
 
-    crowd = Crowd()
-    with crowd.watched():
+    contention = Contention()
+    with contention.watched():
         ...
-    crowd.share  # 0.3: of the time that our threads wanted a core, 30 % went to others
+    contention.share  # 0.3: of the time that our threads wanted a core, 30 % went to others
 
 A busy machine alone spoils no measurement: what counts is the time that our threads could have run
 and did not. Where they also outnumber the cores they wait for each other, so no more of it is put
@@ -37,7 +37,7 @@ class Seen(NamedTuple):
     queued: float | None  # in which threads of ours could run and had no core; None: not told
 
 
-class Crowd:
+class Contention:
     """Adds up what it saw in each stretch that was watched."""
 
     def __init__(self, root: str | None = None) -> None:

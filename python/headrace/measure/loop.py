@@ -14,7 +14,7 @@ from headrace.delivery.nested import take_apart
 from headrace.measure import thread_clock
 from headrace.measure.pace import Pace
 from headrace.measure.recording import Recorder, Recording
-from headrace.measure.rendezvous import Meeting
+from headrace.measure.rendezvous import Rendezvous
 from headrace.measure.time_limit import Stuck
 from headrace.measure.whereabouts import told
 
@@ -130,16 +130,16 @@ def time_loop(
     step: Step | None,
     seconds: float,
     windows: int = WINDOWS,
-    meeting: Meeting | None = None,
+    rendezvous: Rendezvous | None = None,
 ) -> Timed:
     """Runs the loop for about ``seconds``, epoch after epoch, at least one batch a window.
 
-    With a ``meeting`` of ranks all of them do as many steps.
+    With a ``rendezvous`` of ranks all of them do as many steps.
 
     What ``batches`` or ``step`` raises ends it; the failure is told beside what was timed until
     then. Ctrl-C passes through.
     """
-    watch = _Watch(batches, step, seconds / windows, windows, meeting)
+    watch = _Watch(batches, step, seconds / windows, windows, rendezvous)
     try:
         watch.run()
     except Stuck as stuck:
@@ -220,9 +220,9 @@ class _Watch:
         step: Step | None,
         seconds: float,
         windows: int,
-        meeting: Meeting | None,
+        rendezvous: Rendezvous | None,
     ) -> None:
-        self._batches, self._step, self._meeting = batches, step, meeting
+        self._batches, self._step, self._rendezvous = batches, step, rendezvous
         self._seconds, self._count = seconds, windows
         self._ledger = Ledger(windows, step is not None)
         self.failure = ""
@@ -246,7 +246,7 @@ class _Watch:
 
     def _window(self, iterator: Iterator[Any]) -> Iterator[Any]:
         """A stretch of the loop; a window that an error ends is counted if it has a batch."""
-        pace = Pace(self._seconds, self._meeting)
+        pace = Pace(self._seconds, self._rendezvous)
         start = time.perf_counter()
         waited = 0.0
         records = steps = 0

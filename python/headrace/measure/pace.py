@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 
-from headrace.measure.rendezvous import Gone, Meeting
+from headrace.measure.rendezvous import Gone, Rendezvous
 
 _LATE = 6.0  # times the seconds: by then one step suffices
 
@@ -17,9 +17,13 @@ _LATE = 6.0  # times the seconds: by then one step suffices
 class Pace:
     """One stretch of ``seconds``, with at least ``least`` steps where these are not very long."""
 
-    def __init__(self, seconds: float, meeting: Meeting | None = None, least: int = 1) -> None:
+    def __init__(
+        self, seconds: float, rendezvous: Rendezvous | None = None, least: int = 1
+    ) -> None:
         self._seconds, self._least = seconds, least
-        self._meeting = meeting if meeting is not None and meeting.missing is None else None
+        self._rendezvous = (
+            rendezvous if rendezvous is not None and rendezvous.missing is None else None
+        )
         self._next_look = 1
         self.elapsed = 0.0  # on the slowest rank, when it was last compared
         self.steps = 0
@@ -27,16 +31,16 @@ class Pace:
 
     def over(self, elapsed: float, steps: int) -> bool:
         """Whether it is, ``elapsed`` seconds and ``steps`` steps after its begin."""
-        if self._meeting is None:
+        if self._rendezvous is None:
             self.elapsed, self.steps = elapsed, steps
             return self._enough()
         if steps < self._next_look:
             return False
         begin = time.perf_counter()
         try:
-            elapsed = max(self._meeting.exchange(elapsed))
+            elapsed = max(self._rendezvous.exchange(elapsed))
         except Gone:
-            self._meeting = None
+            self._rendezvous = None
         self.compared += time.perf_counter() - begin
         self.elapsed, self.steps = elapsed, steps
         if self._enough():

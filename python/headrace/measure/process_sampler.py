@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pulse of a process: memory, CPU seconds and the GIL's share, noted by a thread now and then.
+"""A process over time: memory, CPU seconds and the GIL's share, read by a thread now and then.
 
-    with Pulse() as pulse:
-        begin = pulse.now()
+    with ProcessSampler() as sampler:
+        begin = sampler.now()
         ...
-        lived = pulse.between(begin, pulse.now())
+        lived = sampler.between(begin, sampler.now())
 
 The thread sleeps in the engine, without the GIL, and asks for it at random moments to see whether
-it is held. The list of beats has a fixed length: when it is full, every second one goes and the
+it is held. The list of readings has a fixed length: when it is full, every second one goes and the
 next ones come half as often.
 """
 
@@ -28,14 +28,14 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from headrace import _core
 
 _ASK_EVERY = 0.02  # seconds, on average, between requests for the GIL
-_MOST = 512  # beats that are kept
+_MOST = 512  # readings that are kept
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 _Value = TypeVar("_Value")
 
 
-class Beat(NamedTuple):
+class Reading(NamedTuple):
     """One look at the process. Everything but the memory counts up."""
 
     at: float  # time.perf_counter()
@@ -103,7 +103,7 @@ class Vitals:
     memory_growth: float | None = None
 
 
-class Pulse:
+class ProcessSampler:
     """Beats every ``every`` seconds while the context is open; ``tell`` is called after each.
 
     ask_every: seconds between requests for the GIL, on average; None asks never.
@@ -121,24 +121,24 @@ class Pulse:
         self._tell = tell
         self._processes = Processes(root)
         self._asked = self._held = self._late = 0.0
-        self._beats: Thinned[Beat] = Thinned(_MOST)
+        self._readings: Thinned[Reading] = Thinned(_MOST)
         self._stop: tuple[int, int] | None = None  # a pipe; what is written wakes the thread
         self._thread: threading.Thread | None = None
 
     @property
-    def beats(self) -> list[Beat]:
-        """What is kept of the beats, the oldest first."""
-        return self._beats.all()
+    def readings(self) -> list[Reading]:
+        """What is kept of the readings, the oldest first."""
+        return self._readings.all()
 
     @property
     def requests(self) -> Requests:
         """For the GIL so far."""
         return Requests(self._asked, self._held, self._late)
 
-    def __enter__(self) -> Pulse:
-        self._beats.add(self._look())
+    def __enter__(self) -> ProcessSampler:
+        self._readings.add(self._look())
         self._stop = os.pipe()
-        self._thread = threading.Thread(target=self._run, name="headrace-pulse", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="headrace-sampler", daemon=True)
         self._thread.start()
         return self
 
@@ -150,15 +150,15 @@ class Pulse:
         thread.join()
         for file in self._stop:
             os.close(file)
-        self._beats.add(self._look())
+        self._readings.add(self._look())
 
     def now(self) -> float:
         return time.perf_counter()
 
     def between(self, begin: float, end: float) -> Lived:
-        """What happened from one moment to another, by the beats around them."""
-        beats = self.beats
-        first, last = at(beats, begin), at(beats, end)
+        """What happened from one moment to another, by the readings around them."""
+        readings = self.readings
+        first, last = at(readings, begin), at(readings, end)
         requests = Requests(
             last.asked - first.asked, last.held - first.held, last.late - first.late
         )
@@ -169,7 +169,7 @@ class Pulse:
     def _run(self) -> None:
         assert self._stop is not None
         stop = self._stop[0]
-        # Where nobody asks for the GIL, a gap that no random number makes as short as a beat.
+        # Where nobody asks for the GIL, a gap that no random number makes as short as a reading.
         gap = self._ask_every or 1e6 * self.every
         while True:
             asked, held, late = _core.ask_for_gil(self.every, gap, stop)
@@ -179,13 +179,13 @@ class Pulse:
                 self._asked += asked
                 self._held += held
                 self._late += late
-            self._beats.add(self._look())
+            self._readings.add(self._look())
             self._tell()
 
-    def _look(self) -> Beat:
+    def _look(self) -> Reading:
         memory, (child_seconds, child_bytes) = self._processes.memory(), self._processes.children()
         cpu = time.process_time()
-        return Beat(self.now(), cpu, child_seconds, memory, child_bytes, *self.requests)
+        return Reading(self.now(), cpu, child_seconds, memory, child_bytes, *self.requests)
 
 
 class Thinned(Generic[_Value]):
@@ -213,16 +213,16 @@ class Thinned(Generic[_Value]):
         return [*kept] if kept[-1:] == last else [*kept, *last]
 
 
-def at(beats: Sequence[Beat], moment: float) -> Beat:
-    """The beat of a moment, on the line between its neighbours. REQUIRES: at least one beat."""
-    after = bisect.bisect_left(beats, moment, key=lambda beat: beat.at)
-    if after == 0 or after == len(beats):
-        return beats[min(after, len(beats) - 1)]
-    left, right = beats[after - 1], beats[after]
+def at(readings: Sequence[Reading], moment: float) -> Reading:
+    """The reading at a moment, interpolated between its neighbours. REQUIRES: at least one."""
+    after = bisect.bisect_left(readings, moment, key=lambda reading: reading.at)
+    if after == 0 or after == len(readings):
+        return readings[min(after, len(readings) - 1)]
+    left, right = readings[after - 1], readings[after]
     part = (moment - left.at) / (right.at - left.at)
     values = [a + part * (b - a) for a, b in zip(left, right, strict=True)]
     moment, cpu, child, memory, child_memory, *requests = values
-    return Beat(moment, cpu, child, int(memory), int(child_memory), *requests)
+    return Reading(moment, cpu, child, int(memory), int(child_memory), *requests)
 
 
 def growth(counts: Sequence[float], sizes: Sequence[float]) -> float | None:
@@ -241,18 +241,18 @@ def growth(counts: Sequence[float], sizes: Sequence[float]) -> float | None:
     return (statistics.median(sizes[late]) - statistics.median(sizes[early])) / steps
 
 
-def vitals(pulse: Pulse, begin: float, loop: Loop) -> Vitals:
+def vitals(sampler: ProcessSampler, begin: float, loop: Loop) -> Vitals:
     """What a loop took that began at a moment and has ended just now."""
-    begin, end = begin + loop.first, pulse.now()
-    lived = pulse.between(begin, end)
-    seen = [beat for beat in pulse.beats if begin <= beat.at <= end]
-    sizes = [beat.resident_bytes + beat.child_bytes for beat in seen]
-    steps = [loop.batches * (beat.at - begin) / (end - begin) for beat in seen]
+    begin, end = begin + loop.first, sampler.now()
+    lived = sampler.between(begin, end)
+    seen = [reading for reading in sampler.readings if begin <= reading.at <= end]
+    sizes = [reading.resident_bytes + reading.child_bytes for reading in seen]
+    steps = [loop.batches * (reading.at - begin) / (end - begin) for reading in seen]
     return Vitals(
         lived.gil_share,
         lived.gil_error,
         1000 * lived.cpu_seconds / loop.records if loop.records else None,
-        tuple((beat.at - begin, size) for beat, size in zip(seen, sizes, strict=True)),
+        tuple((reading.at - begin, size) for reading, size in zip(seen, sizes, strict=True)),
         growth(steps, sizes),
     )
 

@@ -70,7 +70,7 @@ class Gone(Exception):
         super().__init__(f"rank {rank} {why}")
 
 
-class Meeting:
+class Rendezvous:
     """One examination on all ranks of a machine: they exchange values, each name once."""
 
     def __init__(self, place: Place, patience: float, number: int = 0) -> None:

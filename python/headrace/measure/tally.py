@@ -7,7 +7,7 @@ import time
 
 from headrace.measure.loop import WINDOWS, Ledger, Timed, settle
 from headrace.measure.pace import Pace
-from headrace.measure.rendezvous import Meeting
+from headrace.measure.rendezvous import Rendezvous
 
 _WARM = 0.15  # of a measurement's seconds: until then nothing is counted
 _LATE = 2.0  # times the seconds: by then fewer windows suffice
@@ -16,16 +16,18 @@ _LATE = 2.0  # times the seconds: by then fewer windows suffice
 class Tally:
     """One measurement of about ``seconds``: a warm-up, then windows. One thread."""
 
-    def __init__(self, seconds: float, least: int, warm: int, meeting: Meeting | None) -> None:
+    def __init__(
+        self, seconds: float, least: int, warm: int, rendezvous: Rendezvous | None
+    ) -> None:
         """``least``: windows that it takes at any rate. ``warm``: batches before the first."""
         self._seconds, self._least, self._warm = seconds, least, warm
-        self._meeting = meeting
+        self._rendezvous = rendezvous
         self._ledger = Ledger()
         self._elapsed = 0.0
         self._begin(_WARM * seconds if warm else seconds / WINDOWS, warm)
 
     def _begin(self, seconds: float, least: int = 1) -> None:
-        self._pace = Pace(seconds, self._meeting, least)
+        self._pace = Pace(seconds, self._rendezvous, least)
         self._active = self._waited = 0.0
         self._count = self._batches = 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A limit for how long one thing may take: who waits for longer is interrupted.
+"""A limit for how long one thing may take: a longer wait is interrupted.
 
 Importing modules is not waiting, however long it takes on a busy machine: the timer looks now and
 then at what goes on, and what it finds imported since it looked last does not count.
@@ -19,9 +19,9 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-_RINGS = 5
+_EXPIRIES = 5
 _AGAIN = 10.0  # seconds
-_LOOKS = 8  # while the patience lasts
+_LOOKS = 8  # within the limit
 _IMPORT: Any = importlib._bootstrap._find_and_load.__code__  # type: ignore[attr-defined]
 
 
@@ -32,13 +32,13 @@ class Stuck(BaseException):
         super().__init__(f"{what} for {seconds:g} seconds")
 
 
-class Patience:
-    """``with Patience(60) as patience``, and ``patience.begin("...")`` at each thing's begin."""
+class TimeLimit:
+    """``with TimeLimit(60) as limit``, and ``limit.begin("...")`` where each thing begins."""
 
     def __init__(self, seconds: float, leave: Callable[[], object] = lambda: None) -> None:
         """``leave`` is called where being interrupted again and again does not help."""
         self.seconds = seconds
-        self.rung = 0
+        self.expired = 0  # times: a program may swallow the interruption
         self.what = ""
         self._leave = leave
         self._looked = self._waited = 0.0
@@ -46,13 +46,13 @@ class Patience:
         self._working = False
         self._before: Any = None
 
-    def __enter__(self) -> Patience:
+    def __enter__(self) -> TimeLimit:
         on_main = threading.current_thread() is threading.main_thread()
         if on_main and self.seconds > 0:
             free = signal.getsignal(signal.SIGALRM) in (signal.SIG_DFL, signal.SIG_IGN, None)
             self._working = free and signal.getitimer(signal.ITIMER_REAL)[0] == 0
         if self._working:
-            self._before = signal.signal(signal.SIGALRM, self._ring)
+            self._before = signal.signal(signal.SIGALRM, self._expire)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -63,7 +63,7 @@ class Patience:
 
     def begin(self, what: str) -> None:
         """What begins now may take so many seconds; what began before has ended."""
-        if self._still_ours() and not self.rung:
+        if self._still_ours() and not self.expired:
             self.what = what
             self._looked, self._waited = time.monotonic(), 0.0
             self._imports = _imports_in(sys._getframe())
@@ -76,18 +76,18 @@ class Patience:
 
     def _still_ours(self) -> bool:
         """Whether the timer is; a program may take it for itself at any time."""
-        self._working = self._working and signal.getsignal(signal.SIGALRM) == self._ring
+        self._working = self._working and signal.getsignal(signal.SIGALRM) == self._expire
         return self._working
 
-    def _ring(self, number: int, frame: FrameType | None) -> None:
+    def _expire(self, number: int, frame: FrameType | None) -> None:
         before, self._looked = self._looked, time.monotonic()
-        if not self.rung:
+        if not self.expired:
             if _imports_in(frame) <= self._imports:
                 self._waited += self._looked - before
             if self._waited < 0.99 * self.seconds:
                 return
-        self.rung += 1
-        if self.rung > _RINGS:
+        self.expired += 1
+        if self.expired > _EXPIRIES:
             self._leave()
         # Again soon, for what catches it or waits for something else meanwhile.
         signal.setitimer(signal.ITIMER_REAL, min(self.seconds, _AGAIN))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headrace.measure.process_sampler import Beat
+from headrace.measure.process_sampler import Reading
 from headrace.watch.exposition import Family, Sample, histogram
 from headrace.watch.window import Snapshot
 
@@ -15,7 +15,7 @@ def families(
     name: str,
     now: Snapshot,
     recent: Snapshot,
-    beat: Beat,
+    reading: Reading,
     stalls: int,
     loader: Mapping[str, Any],
 ) -> list[Family]:
@@ -45,11 +45,11 @@ def families(
         one("gil_held_ratio", "gauge", "Share of recent time in which Python's GIL was held.",
             recent.gil_share),
         one("resident_memory_bytes", "gauge", "Resident memory of the process.",
-            beat.resident_bytes),
+            reading.resident_bytes),
         one("workers_resident_memory_bytes", "gauge", "Resident memory of processes it started.",
-            beat.child_bytes),
+            reading.child_bytes),
         one("cpu_seconds_total", "counter", "CPU seconds of the process since it began.",
-            beat.cpu_seconds),
+            reading.cpu_seconds),
         *_of_loader(label, loader),
     ]  # fmt: skip
 

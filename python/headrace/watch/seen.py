@@ -14,7 +14,7 @@ from headrace.delivery.prefetch import Prefetch
 from headrace.errors import declare, warn
 from headrace.loader import Loader
 from headrace.loader.iteration import live
-from headrace.measure.process_sampler import Beat, Pulse, Thinned, growth
+from headrace.measure.process_sampler import ProcessSampler, Reading, Thinned, growth
 from headrace.watch import stalls, tap
 from headrace.watch.exposition import render
 from headrace.watch.histogram import spread
@@ -81,7 +81,7 @@ class Watch:
         self._stalls = None if warn is None else stalls.Stalls(float(warn))
         self._address = None if port is None else (host, arguments.integer("port", port))
         self._endpoint: Any = None
-        self._pulse: Pulse | None = None
+        self._sampler: ProcessSampler | None = None
         self._process = os.getpid()
         self._tapped = self._entered = self._failed = False
         self._counted: Mapping[str, Any] = {}
@@ -96,13 +96,13 @@ class Watch:
             from headrace.watch.endpoint import Endpoint
 
             self._endpoint = Endpoint(*self._address, self.prometheus, self.status)
-        self._pulse = Pulse(_TICK, _ASK_EVERY, self._tick)
+        self._sampler = ProcessSampler(_TICK, _ASK_EVERY, self._tick)
         self._memory: Thinned[tuple[int, int]] = Thinned(_MOMENTS)
         self._begin = self._window_begin = self._snapshot()
         self._good: Snapshot | None = None  # the last window without a stall
         self._recent = Recent(self._window, self._begin)
-        self._pulse.__enter__()
-        self._first_beat = self._pulse.beats[0]
+        self._sampler.__enter__()
+        self._first_beat = self._sampler.readings[0]
         self._entered = True
         live.add(self)
         _open.add(self)
@@ -121,8 +121,8 @@ class Watch:
         tap.detach(self.loader, self._meter)
         if os.getpid() != self._process:
             return  # a forked child has none of the threads
-        assert self._pulse is not None
-        self._pulse.__exit__()
+        assert self._sampler is not None
+        self._sampler.__exit__()
         self._last_text = self.prometheus(), self.status()
         self._final = self.stats()
         if self._endpoint is not None:
@@ -132,8 +132,8 @@ class Watch:
     def _say_goodbye(self) -> None:
         figures = self._meter.figures().since(self._begin.figures)
         if self._writer is not None and figures.batches and _writes_lines():
-            beat = self._last_beat()
-            self._writer.write(line(figures, beat.resident_bytes, self.name))
+            reading = self._last_beat()
+            self._writer.write(line(figures, reading.resident_bytes, self.name))
             self._writer.end()
         if not figures.batches and not self._tapped:
             warn(
@@ -178,18 +178,18 @@ class Watch:
             return self._final
         self._require_open()
         now = self._snapshot()
-        whole, recent, beat = now.since(self._begin), self._recent.until(now), self._last_beat()
+        whole, recent, reading = now.since(self._begin), self._recent.until(now), self._last_beat()
         first, moments = self._first_beat, self._memory.all()
         grown = growth([batches for batches, _ in moments], [size for _, size in moments])
-        cpu = beat.cpu_seconds - first.cpu_seconds + beat.child_seconds - first.child_seconds
+        cpu = reading.cpu_seconds - first.cpu_seconds + reading.child_seconds - first.child_seconds
         return {
             "name": self.name,
             "seconds": whole.figures.at,
             **_loop(whole.figures),
             "first_batch_seconds": whole.figures.first_batch,
             "recent": {"seconds": recent.figures.at, **_loop(recent.figures)},
-            "resident_bytes": beat.resident_bytes,
-            "worker_bytes": beat.child_bytes,
+            "resident_bytes": reading.resident_bytes,
+            "worker_bytes": reading.child_bytes,
             "growth_bytes_per_1000_batches": None if grown is None else 1000 * grown,
             "cpu_seconds": cpu,
             "gil_share": whole.gil_share,
@@ -214,25 +214,25 @@ class Watch:
         recent = self._recent.until(now)
         count = self._stalls.count if self._stalls else 0
         name = self.name or type(tap.inner_loader(self.loader)).__name__
-        beat = self._last_beat()
-        return render(families(name, now.since(self._begin), recent, beat, count, self._counted))
+        reading = self._last_beat()
+        return render(families(name, now.since(self._begin), recent, reading, count, self._counted))
 
     def _require_open(self) -> None:
         if not self._entered:
             raise NOT_OPEN.error("it knows nothing", hint="with hr.watch(loader) as seen: ...")
 
-    def _last_beat(self) -> Beat:
-        assert self._pulse is not None
-        return self._pulse.beats[-1]
+    def _last_beat(self) -> Reading:
+        assert self._sampler is not None
+        return self._sampler.readings[-1]
 
     def _snapshot(self) -> Snapshot:
         counted = _stats_of(self.loader)
         self._counted = counted or self._counted
-        assert self._pulse is not None
+        assert self._sampler is not None
         figures = self._meter.figures()
-        return Snapshot(figures, counters_of(self._counted), self._pulse.requests)
+        return Snapshot(figures, counters_of(self._counted), self._sampler.requests)
 
-    # Once a second, on the pulse's thread.
+    # Once a second, on the sampler's thread.
 
     def _tick(self) -> None:
         if self._failed:
@@ -247,16 +247,16 @@ class Watch:
     def _look(self) -> None:
         now = self._snapshot()
         self._recent.add(now)
-        beat = self._last_beat()
+        reading = self._last_beat()
         batches = now.figures.batches - self._begin.figures.batches
-        self._memory.add((batches, beat.resident_bytes))
+        self._memory.add((batches, reading.resident_bytes))
         window = now.since(self._window_begin)
         if window.figures.at >= self._window:
             self._window_begin = now
             self._judge(window)
         if self._writer is not None and _writes_lines() and self._writer.due(now.figures.at):
             recent = self._recent.until(now).figures
-            self._writer.write(line(recent, beat.resident_bytes, self.name))
+            self._writer.write(line(recent, reading.resident_bytes, self.name))
 
     def _judge(self, window: Snapshot) -> None:
         if self._stalls is None:

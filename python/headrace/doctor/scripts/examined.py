@@ -34,9 +34,9 @@ from headrace.doctor.scripts.served import CACHED, ON_DEVICE, ONE, REAL, Loop, P
 from headrace.doctor.worker_deaths import told_by_loaders_only
 from headrace.errors import declare
 from headrace.loader import Loader
-from headrace.measure.process_sampler import Pulse
+from headrace.measure.process_sampler import ProcessSampler
 from headrace.measure.rendezvous import SEVERAL_MACHINES, Place, place_from
-from headrace.measure.time_limit import Patience, Stuck
+from headrace.measure.time_limit import Stuck, TimeLimit
 
 NO_LOADER = declare(
     "HR0905",
@@ -119,16 +119,16 @@ class _Examination:
         self._program, self._options, self._names = program, options, names
         self._leave = leave
         self._found = Findings([], None)
-        self._meeting = ranks.meet(place, self._found, options.patience)
+        self._rendezvous = ranks.meet(place, self._found, options.patience)
         share = options.seconds
         plan = Plan(
             0.6 * EXPERIMENTS["real"].share * share,
             EXPERIMENTS["cached"].share * share,
             EXPERIMENTS["ceiling"].share * share,
         )
-        self._patience = Patience(options.patience, self._leave_now)
-        self._pulse = Pulse()
-        self._running = Running(plan, self._patience, self._pulse, self._meeting, self._leave_now)
+        self._limit = TimeLimit(options.patience, self._leave_now)
+        self._sampler = ProcessSampler()
+        self._running = Running(plan, self._limit, self._sampler, self._rendezvous, self._leave_now)
         self._left = False
 
     def run(self) -> Report:
@@ -153,12 +153,12 @@ class _Examination:
             written = journal(folder, (folder,))
             around.callback(lambda: self._tell_of_writing(kept, stored))  # when it is put back
             kept = around.enter_context(written)
-            around.enter_context(self._pulse)
+            around.enter_context(self._sampler)
             around.enter_context(_no_bytecode())
             around.enter_context(self._running.attached())
-            around.enter_context(self._found.crowd.watched())
-            around.enter_context(self._patience)
-            self._patience.begin("The script has asked for no batch")
+            around.enter_context(self._found.contention.watched())
+            around.enter_context(self._limit)
+            self._limit.begin("The script has asked for no batch")
             return self._ended(namespace)
 
     def _ended(self, namespace: dict[str, Any]) -> End:
@@ -177,14 +177,14 @@ class _Examination:
         except KeyboardInterrupt:
             running.stopped = True
         except BaseException as error:
-            if not running.over and not self._patience.rung and not running.stopped:
+            if not running.over and not self._limit.expired and not running.stopped:
                 # What ended a worker would end this process, were it done here.
                 died = "DataLoader worker" in str(error)
                 end = End(f"{name} ended early, {_where(error)}.", failed=True, by_loader=died)
         if running.stopped:
             return End(stopped=True)
-        if self._patience.rung:
-            what = self._patience.what
+        if self._limit.expired:
+            what = self._limit.what
             waited = what.startswith(("The loader", "A loader"))
             text = f"{what} for {self._options.patience:g} seconds, so it was given up."
             return End(text, failed=True, by_loader=waited)
@@ -197,8 +197,8 @@ class _Examination:
         found, loop = self._found, self._running.chosen()
         if end.text:
             found.note(end.text)
-        if self._meeting is not None and (end.failed or end.stopped):
-            self._meeting.leave(f"has left: {end.text or 'it was interrupted'}")
+        if self._rendezvous is not None and (end.failed or end.stopped):
+            self._rendezvous.leave(f"has left: {end.text or 'it was interrupted'}")
         found.report.failed = end.failed
         names = [name for name in self._names if name not in ("ceiling", "cached")]
         if loop is not None:
@@ -215,11 +215,11 @@ class _Examination:
         if end.stopped:
             found.report.interrupted, names = True, []
         report = examine(found, names, self._options.seconds, self._options.tell)
-        if self._meeting is not None:
+        if self._rendezvous is not None:
             patience = 2 * self._options.seconds + self._options.patience
-            ranks.compare(found, self._meeting, patience, end.text if end.failed else "")
-            self._meeting.leave("has ended")
-            self._meeting.clear()
+            ranks.compare(found, self._rendezvous, patience, end.text if end.failed else "")
+            self._rendezvous.leave("has ended")
+            self._rendezvous.clear()
         return report
 
     def _take_over(self, loop: Loop, end: End) -> None:
@@ -255,13 +255,13 @@ class _Examination:
             found.note(note)
 
     def _nothing(self, end: End) -> Exception:
-        if self._meeting is not None:
-            self._meeting.leave(f"has left: {end.text or 'its script iterates no loader'}")
-        if end.failed and not self._patience.rung:
+        if self._rendezvous is not None:
+            self._rendezvous.leave(f"has left: {end.text or 'its script iterates no loader'}")
+        if end.failed and not self._limit.expired:
             return DOES_NOT_RUN.error(end.text.rstrip("."))
         text = f"{self._program.name} has ended" if not end.text else end.text
         hint = "hr.doctor(loader, step) takes any iterable"
-        if self._patience.rung:
+        if self._limit.expired:
             hint = f"--patience waits for longer; {hint}"
         return NO_LOADER.error(text.rstrip("."), hint=hint)
 
@@ -270,7 +270,7 @@ class _Examination:
         if self._left:
             return
         self._left = True
-        self._patience.__exit__()
+        self._limit.__exit__()
         self._running.ended = True
         name = self._program.name
         end = End(f"{name} catches what ends it, so the examination went on inside of it.")

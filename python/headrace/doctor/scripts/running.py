@@ -21,9 +21,9 @@ from headrace.loader import Loader
 from headrace.loader.views import Delivered
 from headrace.measure import thread_clock
 from headrace.measure.loop import records_in
-from headrace.measure.process_sampler import Pulse
-from headrace.measure.rendezvous import Meeting
-from headrace.measure.time_limit import Patience
+from headrace.measure.process_sampler import ProcessSampler
+from headrace.measure.rendezvous import Rendezvous
+from headrace.measure.time_limit import TimeLimit
 
 _HESITATION = 2.0  # times a loop's measurements: so long another loop may turn out to train
 _STUBBORN = 25  # times that a script may catch what ends it
@@ -45,14 +45,14 @@ class Running:
     def __init__(
         self,
         plan: Plan,
-        patience: Patience,
-        pulse: Pulse,
-        meeting: Meeting | None = None,
+        limit: TimeLimit,
+        sampler: ProcessSampler,
+        rendezvous: Rendezvous | None = None,
         leave: Callable[[], object] = lambda: None,
     ) -> None:
         """``leave`` is called, and does not return, where a script does not let itself be ended."""
-        self._plan, self._patience, self._pulse = plan, patience, pulse
-        self._meeting, self._leave = meeting, leave
+        self._plan, self._limit, self._sampler = plan, limit, sampler
+        self._rendezvous, self._leave = rendezvous, leave
         self._thread = threading.get_ident()
         self._pid = os.getpid()
         self.loops: list[Loop] = []
@@ -140,7 +140,7 @@ class Running:
             finally:
                 self._nested = False
 
-        self._patience.begin("A loader has been making its iterator")
+        self._limit.begin("A loader has been making its iterator")
         loop = self._loop_of(loader)
         loop.iterators += 1
         if loop.only is not None:  # next(iter(loader)), batch by batch
@@ -154,7 +154,7 @@ class Running:
             if loop.place == place and data_of(loop.loader) is data:
                 loop.loader = loader
                 return loop
-        self.loops.append(Loop(loader, place, self._plan, self._pulse))
+        self.loops.append(Loop(loader, place, self._plan, self._sampler))
         return self.loops[-1]
 
     # A batch.
@@ -174,7 +174,7 @@ class Running:
             batch, out = self._taken_from(served)
         served.count += 1
         served.loop.taken += 1
-        self._patience.begin("The script has been busy with one batch")
+        self._limit.begin("The script has been busy with one batch")
         served.out = out
         served.loop.only = out if served.count == 1 else None
         out.since = time.perf_counter()
@@ -187,27 +187,27 @@ class Running:
             loop.compare(out.batch, out.copy)
             out.batch = out.copy = None
         if self._backwards > out.backwards and not loop.trains:
-            loop.learn(self._meeting)
+            loop.learn(self._rendezvous)
         loop.among += self._taken > out.taken
         first = loop.batches == 0
         if first:
             loop.begins(out.waited)
         loop.count(
-            self._meeting, out.begin, out.waited, out.computed, now - out.since, out.records,
+            self._rendezvous, out.begin, out.waited, out.computed, now - out.since, out.records,
             out.restarted,
         )  # fmt: skip
         if not loop.phase:
             self._measured(loop)
 
     def _taken_from(self, served: Served) -> tuple[Any, Out]:
-        self._patience.begin("The loader has given no batch")
+        self._limit.begin("The loader has given no batch")
         begin = thread_clock.now()
         late, restarted, served.late = served.late, served.fresh, 0.0
         try:
             batch = next(served.inner)
         except StopIteration:
             if not served.loop.trains or not served.count:
-                self._patience.begin("The script has asked for no batch")
+                self._limit.begin("The script has asked for no batch")
                 raise
             served.again()
             restarted = True
@@ -241,15 +241,15 @@ class Running:
         self._hesitates_until = self._hesitates_until or now + _HESITATION * loop.seconds
         may_train = self._backwards or "torch" in sys.modules
         late = now > self._hesitates_until
-        self.over = loop.trains or late or not (may_train or self._meeting)
+        self.over = loop.trains or late or not (may_train or self._rendezvous)
 
     def _end_if_over(self) -> None:
-        if not (self.over or self._patience.rung or self.stopped):
+        if not (self.over or self._limit.expired or self.stopped):
             return
         self._raised += 1
         if self._raised > _STUBBORN:
             self._leave()
-        self._patience.begin("The script has not ended")
+        self._limit.begin("The script has not ended")
         raise Over
 
     def chosen(self) -> Loop | None:

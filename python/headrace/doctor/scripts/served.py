@@ -24,8 +24,8 @@ from headrace.delivery.nested import take_apart
 from headrace.loader.views import Delivered
 from headrace.measure import copying
 from headrace.measure.loop import KEPT_BYTES, Timed, bytes_in, copied, settle
-from headrace.measure.process_sampler import Pulse, Vitals, vitals
-from headrace.measure.rendezvous import Meeting
+from headrace.measure.process_sampler import ProcessSampler, Vitals, vitals
+from headrace.measure.rendezvous import Rendezvous
 from headrace.measure.tally import Tally
 
 _KEEP = 8  # batches
@@ -45,9 +45,9 @@ class Plan:
 class Loop:
     """One loader at one place of a script: its measurements, in their order."""
 
-    def __init__(self, loader: Any, place: str, plan: Plan, pulse: Pulse) -> None:
+    def __init__(self, loader: Any, place: str, plan: Plan, sampler: ProcessSampler) -> None:
         self.loader, self.place = loader, place
-        self._plan, self._pulse, self._born = plan, pulse, pulse.now()
+        self._plan, self._sampler, self._born = plan, sampler, sampler.now()
         self.vitals = Vitals()  # of the real loop
         self.trains = False
         self.batches = self.taken = self.iterators = 0
@@ -64,8 +64,8 @@ class Loop:
         self._warm, self._busy = 0, 0.0  # batches, and CPU seconds when they began
         self.step_cores = 0.0  # seconds of cores that the step keeps busy for a record
 
-    def _real(self, meeting: Meeting | None) -> Tally:
-        return Tally(self._plan.real, least=2, warm=2, meeting=meeting)
+    def _real(self, rendezvous: Rendezvous | None) -> Tally:
+        return Tally(self._plan.real, least=2, warm=2, rendezvous=rendezvous)
 
     @property
     def phase(self) -> str:
@@ -80,11 +80,11 @@ class Loop:
         """The loop's first batch came after so many seconds."""
         self._tally.first = seconds
 
-    def learn(self, meeting: Meeting | None) -> None:
+    def learn(self, rendezvous: Rendezvous | None) -> None:
         """It trains; with ranks, it does so on all of them."""
         self.trains = True
         if self._phase == REAL:
-            first, self._tally = self._tally.first, self._real(meeting)
+            first, self._tally = self._tally.first, self._real(rendezvous)
             self._tally.first = first
 
     def keep(self, batch: Any) -> Any:
@@ -108,7 +108,7 @@ class Loop:
 
     def count(
         self,
-        meeting: Meeting | None,
+        rendezvous: Rendezvous | None,
         begin: float,
         waited: float,
         computed: float,
@@ -124,18 +124,18 @@ class Loop:
         warming = self._tally.warming
         self._tally.add(begin, waited, computed, stepped, records, restarted)
         if warming and not self._tally.warming:
-            self._born = self._pulse.now()
+            self._born = self._sampler.now()
         if self._tally.over:
-            self._next_phase(meeting)
+            self._next_phase(rendezvous)
 
-    def _next_phase(self, meeting: Meeting | None) -> None:
+    def _next_phase(self, rendezvous: Rendezvous | None) -> None:
         order = [REAL, CACHED, ONE]
         if uses_gpu():
             order.append(ON_DEVICE)
         place = order.index(self._phase) + 1
         self._done(self._tally.timed())
         warm = 0 if self._tally.step_seconds > _LONG_STEP else 1
-        alone = meeting is not None and not self.trains  # other ranks may do something else
+        alone = rendezvous is not None and not self.trains  # other ranks may do something else
         if place == len(order) or not self.kept or alone:
             self._phase = ""
             return
@@ -145,14 +145,14 @@ class Loop:
         seconds = self._plan.cached if self._phase == CACHED else self._plan.ceiling
         if len(order) == 4 and self._phase in (ONE, ON_DEVICE):
             seconds /= 2
-        self._tally = Tally(seconds, least=1, warm=warm, meeting=meeting)
+        self._tally = Tally(seconds, least=1, warm=warm, rendezvous=rendezvous)
         settle()
         self._warm, self._busy = warm, time.process_time()
 
     def _done(self, timed: Timed) -> None:
         self._timed[self._phase] = timed
         if self._phase == REAL and timed.windows:
-            self.vitals = vitals(self._pulse, self._born, dataclasses.replace(timed, first=0.0))
+            self.vitals = vitals(self._sampler, self._born, dataclasses.replace(timed, first=0.0))
         if self._phase in (ONE, ON_DEVICE) and timed.batches:
             share = timed.batches / (timed.batches + self._warm)
             self.step_cores = share * (time.process_time() - self._busy) / max(1, timed.records)
