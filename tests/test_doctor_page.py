@@ -17,13 +17,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from headrace.charts import figure, svg
 from headrace.doctor.model import Case, Stage
 from headrace.doctor.probes import samples
 from headrace.doctor.probes.ours import Price
 from headrace.doctor.probes.sample import Sample
 from headrace.doctor.remedies.prediction import Prediction
 from headrace.doctor.remedies.verified import Verified
-from headrace.doctor.reports import charts, figure, page, style, svg, text, time_charts
+from headrace.doctor.reports import charts, page, style, text, time_charts
 from headrace.doctor.reports.report import Report
 from headrace.doctor.verdict import WORDS, Verdict
 from headrace.measure.loop import Spread

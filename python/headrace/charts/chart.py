@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
+
+from headrace.charts.svg import Drawing, Scale, clean
 
 WIDTH = 760
 SERIES = 7  # c0 .. c6
@@ -15,7 +15,7 @@ STYLE = """
 text{font:14px system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif;fill:var(--ink)}
 text.strong{font-weight:650}.faint{fill:var(--faint);font-size:12.5px}
 text.end{text-anchor:end}text.middle{text-anchor:middle}text.inside{fill:#fff}
-.track{fill:var(--track)}.axis{stroke:var(--track);stroke-width:1}
+.track{fill:var(--track)}.grid{stroke:var(--track);stroke-width:1}rect{rx:3px}
 .c0{fill:var(--c0)}.c1{fill:var(--c1)}.c2{fill:var(--c2)}.c3{fill:var(--c3)}
 .c4{fill:var(--c4)}.c5{fill:var(--c5)}.c6{fill:var(--c6)}
 .line{fill:none;stroke:var(--c0);stroke-width:2.2;stroke-linejoin:round;stroke-linecap:round}
@@ -54,37 +54,36 @@ def bar_chart(
     label_width, row, top = 210, 38, 30 if title else 6
     room = WIDTH - label_width - 150
     longest = longest or max([bar.high or bar.value for bar in bars], default=0) or 1.0
-    out = [_title(title, unit)] if title else []
+    drawing = _titled(title, unit)
     for i, bar in enumerate(bars):
         y = top + i * row
         length = max(2.0, room * bar.value / longest)
         kind, strong = ("c0", "strong") if bar.ours else ("c1", "")
-        out.append(_text(label_width - 12, y + 22, bar.label, f"end {strong}"))
-        out.append(_rect(kind, label_width, y + 6, length, 24))
+        drawing.text(label_width - 12, y + 22, bar.label, f"end {strong}".strip())
+        drawing.rect(kind, label_width, y + 6, length, 24)
         end = label_width + length
         if bar.low is not None and bar.high is not None:
             left, right = (label_width + room * v / longest for v in (bar.low, bar.high))
             end = max(end, right)
-            out.append(
-                f'<path class="whisker" d="M{left:.1f} {y + 18}H{right:.1f}'
-                f'M{left:.1f} {y + 13}v10M{right:.1f} {y + 13}v10"/>'
-            )
-        out.append(_text(end + 10, y + 22, bar.text or f"{bar.value:,.0f}", strong))
-    return _svg(top + len(bars) * row + 4, out, title)
+            drawing.line("whisker", left, y + 18, right, y + 18)
+            for edge in (left, right):
+                drawing.line("whisker", edge, y + 13, edge, y + 23)
+        drawing.text(end + 10, y + 22, bar.text or f"{bar.value:,.0f}", strong)
+    return _svg(drawing, top + len(bars) * row + 4, title)
 
 
 def share_chart(parts: Sequence[tuple[str, float]], title: str = "") -> str:
     """One bar of full width, divided in proportion, with a legend below it. Values are seconds."""
     top = 30 if title else 4
     total = sum(value for _, value in parts) or 1.0
-    out = [_title(title, "")] if title else []
+    drawing = _titled(title)
     x = 0.0
     for i, (_, value) in enumerate(parts):
         width = WIDTH * value / total
-        out.append(_rect(f"c{i % SERIES}", x, top, max(0.0, width - 1), 30))
+        drawing.rect(f"c{i % SERIES}", x, top, width - 1, 30)
         if width > 46:
             share = f"{100 * value / total:.0f} %"
-            out.append(_text(x + width / 2, top + 20, share, "middle inside"))
+            drawing.text(x + width / 2, top + 20, share, "middle inside")
         x += width
     x, y = 0.0, top + 54
     for i, (name, value) in enumerate(parts):
@@ -92,10 +91,10 @@ def share_chart(parts: Sequence[tuple[str, float]], title: str = "") -> str:
         width = 30 + 7.4 * len(text)
         if x + width > WIDTH:
             x, y = 0.0, y + 24
-        out.append(_rect(f"c{i % SERIES}", x, y - 11, 12, 12))
-        out.append(_text(x + 18, y, text))
+        drawing.rect(f"c{i % SERIES}", x, y - 11, 12, 12)
+        drawing.text(x + 18, y, text)
         x += width
-    return _svg(y + 12, out, title)
+    return _svg(drawing, y + 12, title)
 
 
 def line_chart(values: Sequence[float], title: str = "", x_label: str = "", smooth: int = 9) -> str:
@@ -103,29 +102,18 @@ def line_chart(values: Sequence[float], title: str = "", x_label: str = "", smoo
     height, top, left, bottom = 210, 34 if title else 10, 52, 30
     low, high = min(values, default=0.0), max(values, default=1.0)
     low, high = min(0.0, low), high if high > low else low + 1
-    plot_width, plot_height = WIDTH - left - 12, height - top - bottom
-
-    def place(i: float, value: float) -> tuple[float, float]:
-        x = left + plot_width * (i / max(1, len(values) - 1))
-        return x, top + plot_height * (1 - (value - low) / (high - low))
-
-    out = [_title(title, "")] if title else []
-    for tick in _ticks(low, high):
-        _, y = place(0, tick)
-        out.append(f'<path class="axis" d="M{left} {y:.1f}H{WIDTH - 12}"/>')
-        out.append(_text(left - 8, y + 4, f"{tick:g}", "faint end"))
-    for i, value in enumerate(values):
-        x, y = place(i, value)
-        out.append(f'<circle class="dots" cx="{x:.1f}" cy="{y:.1f}" r="2.6"/>')
+    across = Scale(0, max(1, len(values) - 1), left, WIDTH - 12)
+    up = Scale(low, high, height - bottom, top)
+    drawing = _titled(title)
+    drawing.axis_left(up, left, WIDTH - 12, lambda tick: f"{tick:g}")
     means = []
-    for i in range(len(values)):
+    for i, value in enumerate(values):
+        drawing.dot("dots", across(i), up(value), 2.6)
         near = values[max(0, i - smooth // 2) : i + smooth // 2 + 1]
-        x, y = place(i, sum(near) / len(near))
-        means.append(f"{x:.1f} {y:.1f}")
-    if means:
-        out.append(f'<path class="line" d="M{" L".join(means)}"/>')
-    out.append(_text(WIDTH - 12, height - 8, x_label, "faint end"))
-    return _svg(height, out, title)
+        means.append((across(i), up(sum(near) / len(near))))
+    drawing.path("line", means)
+    drawing.text(WIDTH - 12, height - 8, x_label, "faint end")
+    return _svg(drawing, height, title)
 
 
 def standalone(svg: str) -> str:
@@ -137,38 +125,26 @@ def standalone(svg: str) -> str:
     style = f":root{{{LIGHT}}}{dark}{STYLE}.paper{{fill:var(--paper)}}"
     inner = svg.split(">", 1)[1].rsplit("</svg>", 1)[0]
     width, height = width + 2 * pad, height + 2 * pad
+    paper = Drawing(width)
+    paper.rect("paper", -pad, -pad, width, height)
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" role="img" '
         f'viewBox="{-pad} {-pad} {width:g} {height:g}" width="{width:g}" height="{height:g}">'
-        f"<style>{style}</style>{_rect('paper', -pad, -pad, width, height)}{inner}</svg>\n"
+        f"<style>{style}</style>{''.join(paper.parts)}{inner}</svg>\n"
     )
 
 
-def _svg(height: float, parts: list[str], title: str) -> str:
-    label = f' aria-label="{escape(title)}"' if title else ""
-    return f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img"{label}>{"".join(parts)}</svg>'
+def _svg(drawing: Drawing, height: float, title: str) -> str:
+    label = f' aria-label="{clean(title)}"' if title else ""
+    parts = "".join(drawing.parts)
+    return f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img"{label}>{parts}</svg>'
 
 
-def _title(title: str, unit: str) -> str:
-    tail = f'<tspan class="faint" dx="10" font-weight="400">{escape(unit)}</tspan>' if unit else ""
-    return f'<text class="strong" x="0" y="16">{escape(title)}{tail}</text>'
-
-
-def _text(x: float, y: float, text: str, kind: str = "") -> str:
-    return f'<text class="{kind.strip()}" x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>'
-
-
-def _rect(kind: str, x: float, y: float, width: float, height: float) -> str:
-    place = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
-    return f'<rect class="{kind}" {place} rx="3"/>'
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """Three to six round numbers inside [low, high]."""
-    step = 10 ** math.floor(math.log10((high - low) / 2))
-    for factor in (1, 2, 5, 10):
-        if (high - low) / (step * factor) <= 5:
-            step *= factor
-            break
-    first = math.ceil(low / step - 1e-9)
-    return [round(i * step, 10) for i in range(first, math.floor(high / step + 1e-9) + 1)]
+def _titled(title: str, unit: str = "") -> Drawing:
+    """A drawing with its title above, and what the values are."""
+    drawing = Drawing(WIDTH)
+    if title:
+        tail = f'<tspan class="faint" dx="10" font-weight="400">{clean(unit)}</tspan>'
+        inner = clean(title) + (tail if unit else "")
+        drawing.parts.append(f'<text class="strong" x="0" y="16">{inner}</text>')
+    return drawing

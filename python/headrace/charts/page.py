@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 
 from headrace.charts.chart import DARK, LIGHT, STYLE
+from headrace.charts.svg import clean
 
 _PAGE_STYLE = """
 *{box-sizing:border-box}
@@ -36,6 +36,16 @@ pre{background:var(--track);padding:14px 16px;border-radius:8px;overflow-x:auto}
 """
 
 
+def document(title: str, style: str, body: str) -> str:
+    """A whole HTML file; ``body`` is markup."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>{clean(title)}</title><style>{style}</style></head>"
+        f"<body><main>{body}</main></body></html>\n"
+    )
+
+
 class Page:
     """A page under construction; `write` puts it into a file.
 
@@ -48,19 +58,19 @@ class Page:
 
     def __init__(self, title: str, lead: str = "") -> None:
         self._title = title
-        self._parts = [f"<h1>{escape(title)}</h1>"]
+        self._parts = [f"<h1>{clean(title)}</h1>"]
         if lead:
-            self._parts.append(f'<p class="lead">{escape(lead)}</p>')
+            self._parts.append(f'<p class="lead">{clean(lead)}</p>')
 
     def heading(self, text: str) -> None:
-        self._parts.append(f"<h2>{escape(text)}</h2>")
+        self._parts.append(f"<h2>{clean(text)}</h2>")
 
     def text(self, text: str, faint: bool = False) -> None:
         kind = ' class="faint"' if faint else ""
-        self._parts.append(f"<p{kind}>{escape(text)}</p>")
+        self._parts.append(f"<p{kind}>{clean(text)}</p>")
 
     def code(self, text: str) -> None:
-        self._parts.append(f"<pre>{escape(text)}</pre>")
+        self._parts.append(f"<pre>{clean(text)}</pre>")
 
     def chart(self, svg: str) -> None:
         """`svg` as chart.py makes it; it is not escaped."""
@@ -69,20 +79,20 @@ class Page:
     def facts(self, facts: Sequence[tuple[str, str]]) -> None:
         """Big numbers in a row: (number, what it is)."""
         boxes = (
-            f'<div class="fact"><b>{escape(number)}</b><span>{escape(name)}</span></div>'
+            f'<div class="fact"><b>{clean(number)}</b><span>{clean(name)}</span></div>'
             for number, name in facts
         )
         self._parts.append(f'<div class="facts">{"".join(boxes)}</div>')
 
     def terms(self, terms: Sequence[tuple[str, str]]) -> None:
         """What names mean: (name, meaning)."""
-        lines = (f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in terms)
+        lines = (f"<dt>{clean(name)}</dt><dd>{clean(text)}</dd>" for name, text in terms)
         self._parts.append(f"<dl>{''.join(lines)}</dl>")
 
     def picture(self, png: bytes, text: str) -> None:
         data = base64.b64encode(png).decode()
         self._parts.append(
-            f'<figure><img alt="{escape(text)}" src="data:image/png;base64,{data}"></figure>'
+            f'<figure><img alt="{clean(text)}" src="data:image/png;base64,{data}"></figure>'
         )
 
     def table(
@@ -90,10 +100,10 @@ class Page:
     ) -> None:
         """The first column is text, the others are numbers; row `ours` is emphasized."""
         kinds = ["", *[' class="number"'] * (len(header) - 1)]
-        head = "".join(f"<th{k}>{escape(h)}</th>" for k, h in zip(kinds, header, strict=True))
+        head = "".join(f"<th{k}>{clean(h)}</th>" for k, h in zip(kinds, header, strict=True))
         body = []
         for i, row in enumerate(rows):
-            cells = "".join(f"<td{k}>{escape(c)}</td>" for k, c in zip(kinds, row, strict=True))
+            cells = "".join(f"<td{k}>{clean(c)}</td>" for k, c in zip(kinds, row, strict=True))
             body.append(f'<tr class="ours">{cells}</tr>' if i == ours else f"<tr>{cells}</tr>")
         self._parts.append(
             f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
@@ -104,12 +114,7 @@ class Page:
             f":root{{{LIGHT};color-scheme:light dark}}"
             f"@media (prefers-color-scheme:dark){{:root{{{DARK}}}}}{STYLE}{_PAGE_STYLE}"
         )
-        return (
-            '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-            '<meta name="viewport" content="width=device-width,initial-scale=1">'
-            f"<title>{escape(self._title)}</title><style>{style}</style></head>"
-            f"<body><main>{''.join(self._parts)}</main></body></html>\n"
-        )
+        return document(self._title, style, "".join(self._parts))
 
     def write(self, path: str | Path) -> Path:
         """Writes the page, making its folder where needed, and returns the path."""

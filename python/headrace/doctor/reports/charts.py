@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from headrace.doctor.reports.figure import Chart, Rows
-from headrace.doctor.reports.svg import Drawing, Scale, finite
+from headrace.charts.figure import Chart, Rows
+from headrace.charts.svg import Drawing, Scale, finite
 from headrace.doctor.reports.wording import RESOURCES, duration, number, percent, swept
 
 if TYPE_CHECKING:

@@ -13,10 +13,12 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from headrace.doctor.reports import charts, figure, pictures, summary, text, time_charts
-from headrace.doctor.reports.figure import Chart
+from headrace.charts import figure
+from headrace.charts.figure import Chart
+from headrace.charts.page import document
+from headrace.charts.svg import clean
+from headrace.doctor.reports import charts, pictures, summary, text, time_charts
 from headrace.doctor.reports.style import STYLE
-from headrace.doctor.reports.svg import clean
 from headrace.doctor.reports.wording import (
     HOST,
     RATES,
@@ -38,14 +40,9 @@ def of(report: Results) -> str:
     body = _Body()
     for title, parts in _SECTIONS:
         body.section(title, [part(report) for part in parts])
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>Headrace doctor: {clean(report.verdict)}</title><style>{STYLE}</style></head>"
-        f"<body><main>{_header(report)}{''.join(body.parts)}"
-        "<footer>Made by Headrace's doctor. This file holds everything that it shows.</footer>"
-        "</main></body></html>\n"
-    )
+    footer = "<footer>Made by Headrace's doctor. This file holds everything that it shows.</footer>"
+    main = f"{_header(report)}{''.join(body.parts)}{footer}"
+    return document(f"Headrace doctor: {report.verdict}", STYLE, main)
 
 
 class _Body:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from headrace.charts.png import png_from_pixels
+from headrace.charts.svg import clean
 from headrace.doctor.probes.sample import Pixels, Sample
-from headrace.doctor.reports.svg import clean
 
 
 def grid(samples: Sequence[Sample]) -> str:

@@ -10,8 +10,8 @@ import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from headrace.doctor.reports.figure import Chart
-from headrace.doctor.reports.svg import Drawing, Scale, finite
+from headrace.charts.figure import Chart
+from headrace.charts.svg import Drawing, Scale, finite
 from headrace.doctor.reports.wording import duration, duration_tick, percent, size
 from headrace.measure.recording import Bin, Event, Recording
 

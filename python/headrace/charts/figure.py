@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from headrace.doctor.reports.svg import Drawing, clean
+from headrace.charts.svg import Drawing, clean
 
 WIDE, NARROW = 760, 360  # pixels; the page shows the one that suits the screen
 MOST_ROWS = 200  # of a table; what is left out is counted
