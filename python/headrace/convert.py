@@ -73,7 +73,7 @@ def convert(
         raise _WRONG_OPTION.error(f"shards must be positive (got {shards})")
     src = open_source(source)
     target = os.path.abspath(os.fspath(dest))
-    # Threads, hashes and paths: only who converts pays for them, not who imports Headrace.
+    # Threads, hashes and paths: conversions pay for them, importing Headrace does not.
     from headrace.write.conversion import Conversion, Told
     from headrace.write.verification import verify_all
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Text from datasets, made fit for a terminal.
 
-Names of files and classes come from whoever made them. An escape in one could clear the screen,
+Names of files and classes come with the data. An escape in one could clear the screen,
 set the title or answer for the user; a byte that is no UTF-8 could not be printed at all.
 
 >>> print(printable("a\\x1b[2Jb\\udcff.jpg"))

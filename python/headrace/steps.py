@@ -9,9 +9,9 @@ that they had; what does not is declared with ``headrace.transforms.Python``. In
 field the argument may have any name.
 
 A torchvision v2 transform and an Albumentations Compose act on ``image``, or together on the fields
-that ``T.Python(transform, fields=("image", "mask"))`` names. Whoever moves a picture must move what
-lies in its coordinates: a transform that is known to move the image alone is refused in a record
-that has a mask or boxes (HR0180), and so is a picture that comes back in another size.
+that ``T.Python(transform, fields=("image", "mask"))`` names. A function that moves a picture must
+move what lies in its coordinates: a transform that is known to move the image alone is refused in
+a record that has a mask or boxes (HR0180), and so is a picture that comes back in another size.
 
     >>> import numpy as np
     >>> def invert(image):

@@ -19,7 +19,7 @@ _numbers = itertools.count()
 
 
 def meet(place: Place | None, found: Findings, patience: float) -> Rendezvous | None:
-    """The others, where there are some on this machine; who does not come becomes a note."""
+    """The others, where there are some on this machine; one that does not come becomes a note."""
     if place is None:
         return None
     if not place.one_machine and found.step is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From numbers to one word: who limits the loop, by how much, and whether that is certain.
+"""From numbers to one word: what limits the loop, by how much, and whether that is certain.
 
 >>> from headrace.doctor.model import Case, Stage
 >>> case = Case((Stage("decode", "decode", 0.01),), workers=2, cores=2, step_seconds=0.001)
@@ -134,9 +134,9 @@ class RankTimes:
 def judge_ranks(ranks: Sequence[RankTimes]) -> Verdict | None:
     """The verdict "rank" where one rank's data holds up all others; None where none does.
 
-    Ranks that step together take the same time for a step, whoever is late: the others wait inside
-    of their step, for the gradients. So what tells is the time that a rank waits for its data; and
-    where all wait for theirs, it is chance who comes last, and no better without that rank.
+    Ranks that step together take the same time for a step, whichever is late: the others wait in
+    their step, for the gradients. So what tells is the time that a rank waits for its data; and
+    where all wait for theirs, it is chance which comes last, and no better without that rank.
 
     >>> slow, quick = Window(100, 0.8), Window(100, 0.1)
     >>> both = [RankTimes(0, (quick, quick), 0.002), RankTimes(1, (slow, slow), 0.008)]

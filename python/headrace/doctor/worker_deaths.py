@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who tells that a worker of torch's DataLoader has died: the loader, when it is asked for a batch.
+"""A worker of torch's DataLoader that dies is reported by its loader, when a batch is asked for.
 
 torch also has a handler of SIGCHLD, which raises RuntimeError in the main thread, wherever that is:
 in a loop that catches it, or in whatever the doctor does between two loops. A loader that waits

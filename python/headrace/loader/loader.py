@@ -261,7 +261,7 @@ class Loader(Outputs):
         )
 
     def bottleneck(self) -> str:
-        """One sentence: who waits for whom, and for what."""
+        """One sentence: whether the loop or the loader waits, and for what."""
         return inspection.bottleneck(self.stats())
 
     @property

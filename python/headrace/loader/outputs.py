@@ -31,7 +31,7 @@ class Outputs:
         """Batches as ``headrace.Array``, which every framework's ``from_dlpack`` takes.
 
         device: "cuda" or "cuda:1": ``depth`` batches are copied there ahead, on a stream of their
-        own; whoever takes an array says which stream uses it, and that stream waits for the copy.
+        own; a consumer of an array names the stream that uses it, which waits for the copy.
         A list of devices divides each batch by rows over them: a tuple of batches comes, one each.
         """
         targets = devices_named(device)

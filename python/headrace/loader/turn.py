@@ -35,9 +35,9 @@ CLOSED = declare(
 class Turn:
     """Whose turn it is.
 
-    A consumer takes its turn in __next__ and never waits for it. Whoever ends the iteration takes
-    the turn over: it counts ``number`` up, upon which a consumer that waits leaves. A signal's
-    handler may do so inside its own thread's __next__.
+    A consumer takes its turn in __next__ and never waits for it. A call that ends the iteration
+    takes the turn over: it counts ``number`` up, upon which a consumer that waits leaves. A
+    signal's handler may do so inside its own thread's __next__.
     """
 
     def __init__(self) -> None:

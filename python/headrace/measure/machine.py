@@ -235,7 +235,7 @@ def _cores_named(text: str) -> set[int]:
 
 
 def governor(root: Path) -> str | None:
-    """Who sets the cores' clock: "performance", "powersave", ...; several where they differ."""
+    """What sets the cores' clock: "performance", "powersave", ...; several where they differ."""
     files = root.glob("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor")
     names = sorted({name for name in map(_text, files) if name})
     return ", ".join(names) or None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """When a stretch of a loop is over: after so many seconds; with ranks, after the same step on all.
 
-Ranks whose steps talk to each other must stop after the same one: who has stopped is waited for in
-vain. They compare their clocks every few steps and go by the slowest.
+Ranks whose steps communicate must stop after the same one: the others would wait for one that has
+stopped. They compare their clocks every few steps and go by the slowest.
 """
 
 from __future__ import annotations

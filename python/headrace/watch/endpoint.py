@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small HTTP server on a thread of its own: /metrics for Prometheus, a line at /.
 
-Whoever connects has two seconds to say what is wanted, in at most 8 KiB; a few may do so at a time,
+A client has two seconds to say what is wanted, in at most 8 KiB; a few may do so at a time,
 and the rest is turned away. What goes wrong there never reaches the training loop.
 """
 

@@ -58,7 +58,7 @@ class Running:
         self.loops: list[Loop] = []
         self.elsewhere: list[Any] = []  # loaders that other threads iterate
         self.over = self.ended = False
-        self.stopped = False  # by Ctrl-C, or by whoever has started us
+        self.stopped = False  # by Ctrl-C, or by the process that started us
         self._raised = 0
         self._backwards = self._taken = 0
         self._nested = False
