@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source whose records come from a Python object. The Python side (python/headrace/sources/objects.py) maps the
-// object's values to fields; here they cross, many records for each time that the GIL is taken.
+// A source whose records come from a Python object. The Python side
+// (python/headrace/sources/objects.py) maps the object's values to fields; here they cross, many
+// records for each time that the GIL is taken.
 
 #include <cstring>
 
@@ -16,7 +17,8 @@ const ErrorCode kRecordFailed{"HR0611", ErrorKind::kData, "a Python source faile
                               "exception is in the message. on_error= decides what happens to "
                               "the record, as with any bad record."};
 
-// A value as python/headrace/sources/objects.py prepares it: int, str, bytes, or an array of the field's dtype.
+// A value as python/headrace/sources/objects.py prepares it: int, str, bytes, or an array of the
+// field's dtype.
 void take_value(nb::handle value, FieldData& field, RecordData& record) {
   if (value.is_none()) return;
   if (PyLong_Check(value.ptr())) {

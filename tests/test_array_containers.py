@@ -107,7 +107,7 @@ def test_epochs_are_those_of_the_arrays(pair: tuple[hr.Source, hr.Source]) -> No
         assert values_of(run) == values_of(other)
 
 
-def test_it_resumes_behind_every_batch(pair: tuple[hr.Source, hr.Source]) -> None:
+def test_it_resumes_after_every_batch(pair: tuple[hr.Source, hr.Source]) -> None:
     whole = values_of(loader(pair[0]))
     first = loader(pair[0])
     for number, _ in enumerate(first, 1):

@@ -21,7 +21,7 @@ def values(source: Any, **given: Any) -> list[int]:
     return [int(v) for batch in hr.Loader(source, **options) for v in batch.value]
 
 
-def test_concat_is_one_behind_the_other() -> None:
+def test_concat_is_one_after_the_other() -> None:
     source = hr.concat(numbers(10), numbers(5, 100), numbers(3, 200))
     assert values(source) == [*range(10), *range(100, 105), *range(200, 203)]
     assert source.column("value").tolist() == values(source)

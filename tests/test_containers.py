@@ -128,7 +128,7 @@ def test_epochs_are_those_of_the_folder(container: Path, folder: Path) -> None:
         assert values_of(run) == values_of(expected)
 
 
-def test_it_resumes_behind_every_batch(container: Path) -> None:
+def test_it_resumes_after_every_batch(container: Path) -> None:
     whole = values_of(loader(container))
     first = loader(container)
     for number, _ in enumerate(first, 1):

@@ -243,7 +243,7 @@ def test_pictures_that_no_codec_reads_were_listed_without_a_word(tmp_path: Path)
         source[3]
 
 
-def test_a_jpeg_without_a_marker_behind_its_first_is_refused_as_in_pillow(tmp_path: Path) -> None:
+def test_a_jpeg_without_a_marker_after_its_first_is_refused_as_in_pillow(tmp_path: Path) -> None:
     data = photo()
     pictures = folder(tmp_path / "d", {"a.jpg": data[:2] + b"\0" + data[2:]})
     with pytest.raises(OSError, match="cannot identify"):

@@ -190,7 +190,7 @@ def test_the_count_begins_anew_with_each_epoch(folders: Folders) -> None:
 def test_the_count_goes_on_after_a_resume(folders: Folders) -> None:
     first = loader(folders.damaged, shuffle=False)
     iteration = iter(first)
-    for _ in range(3):  # records 5, 6, 7 are behind it
+    for _ in range(3):  # records 5, 6, 7 come after it
         next(iteration)
     state = first.state_dict()
     assert state["bad_records"] == 3

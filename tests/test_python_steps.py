@@ -36,7 +36,7 @@ def test_a_value_alone_stands_for_the_only_field(pictures: Path) -> None:
     )
 
 
-def test_native_steps_go_on_behind_a_function(pictures: Path) -> None:
+def test_native_steps_go_on_after_a_function(pictures: Path) -> None:
     steps = [lambda image: image, SMALL, T.ToDtype("float32", scale=True)]
     image = next(iter(hr.Loader(pictures, steps, batch_size=1))).image[0]
     # torchvision's to_dtype multiplies by 1 / 255.

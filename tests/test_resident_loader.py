@@ -146,7 +146,7 @@ def test_bad_records_are_treated_by_the_same_policy(photos: Path) -> None:
     assert run(error_budget=1, resident=True) == spent
 
 
-def test_an_error_behind_the_kept_steps_names_the_same_step(photos: Path) -> None:
+def test_an_error_after_the_kept_steps_names_the_same_step(photos: Path) -> None:
     messages = []
     for use in (False, True):
         loader = make(photos, [T.Resize(20), T.RandomCrop(30)], on_error="raise", resident=use)

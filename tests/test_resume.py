@@ -134,7 +134,7 @@ def numbers(**changes: Any) -> hr.Loader:
     return hr.Loader(Numbers(60), **{**options, **changes})
 
 
-def stopped_behind(batches: int, **changes: Any) -> tuple[dict[str, int], list[list[int]]]:
+def stopped_after(batches: int, **changes: Any) -> tuple[dict[str, int], list[list[int]]]:
     """A state in epoch 1, and what comes after it."""
     first = numbers(**changes)
     first.set_epoch(1)
@@ -145,7 +145,7 @@ def stopped_behind(batches: int, **changes: Any) -> tuple[dict[str, int], list[l
 
 
 def test_set_epoch_with_the_epoch_of_a_loaded_state_stays_where_it_stands() -> None:
-    state, rest = stopped_behind(3)
+    state, rest = stopped_after(3)
     loader = numbers()
     loader.load_state_dict(state)
     seen = []
@@ -157,7 +157,7 @@ def test_set_epoch_with_the_epoch_of_a_loaded_state_stays_where_it_stands() -> N
 
 
 def test_set_epoch_with_another_epoch_begins_it() -> None:
-    state, _ = stopped_behind(3)
+    state, _ = stopped_after(3)
     loader = numbers()
     loader.load_state_dict(state)
     loader.set_epoch(0)
@@ -167,7 +167,7 @@ def test_set_epoch_with_another_epoch_begins_it() -> None:
 
 
 def test_set_epoch_may_come_behind_iter_as_in_the_hooks_of_frameworks() -> None:
-    state, rest = stopped_behind(3)
+    state, rest = stopped_after(3)
     loader = numbers()
     iteration = iter(loader)
     loader.set_epoch(0)
@@ -193,7 +193,7 @@ def test_set_epoch_may_come_behind_iter_as_in_the_hooks_of_frameworks() -> None:
 
 def test_an_iterator_from_which_nothing_came_does_not_take_the_position_along() -> None:
     """Frameworks make one to look at the loader, and another one to train."""
-    state, rest = stopped_behind(3)
+    state, rest = stopped_after(3)
     loader = numbers()
     loader.load_state_dict(state)
     iter(loader)
@@ -207,7 +207,7 @@ def test_an_iterator_from_which_nothing_came_does_not_take_the_position_along() 
 def test_a_state_of_the_last_batch_is_followed_by_the_next_epoch(hook: bool, looks: bool) -> None:
     """Lightning makes an iterator over the rest of the epoch, sees that none is left, and makes
     one for the next epoch; a plain loop passes over nothing once."""
-    state, rest = stopped_behind(10)
+    state, rest = stopped_after(10)
     assert (state["batch"], rest) == (10, [])
     loader = numbers()
     loader.load_state_dict(state)
@@ -224,7 +224,7 @@ def test_a_state_of_the_last_batch_is_followed_by_the_next_epoch(hook: bool, loo
 
 
 def test_looking_ahead_shows_the_loaded_seed() -> None:
-    state, rest = stopped_behind(3)
+    state, rest = stopped_after(3)
     loader = numbers(seed=8)
     loader.peek()
     loader.load_state_dict(state)
@@ -238,7 +238,7 @@ def test_looking_ahead_shows_the_loaded_seed() -> None:
 def test_a_state_may_be_loaded_before_the_ranks_are_there(
     size: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    state, rest = stopped_behind(3)
+    state, rest = stopped_after(3)
     loader = numbers(**size)
     loader.load_state_dict(state)
     assert loader.state_dict() == state
@@ -250,7 +250,7 @@ def test_a_state_may_be_loaded_before_the_ranks_are_there(
 
 
 def test_ranks_that_never_come_leave_no_place_for_their_state() -> None:
-    state, rest = stopped_behind(3)
+    state, rest = stopped_after(3)
     loader = numbers(batch_size=3)
     loader.load_state_dict(state)
     for look in (iter, hr.Loader.peek, hr.Loader.show):
@@ -279,7 +279,7 @@ def test_ranks_that_never_come_leave_no_place_for_their_state() -> None:
     ],
 )
 def test_numbers_that_are_none_are_refused_and_nothing_moves(name: str, value: Any) -> None:
-    state, rest = stopped_behind(3)
+    state, rest = stopped_after(3)
     loader = numbers()
     loader.load_state_dict(state)
     with pytest.raises(hr.ConfigError, match=f"HR0162.*{name} is"):
@@ -288,7 +288,7 @@ def test_numbers_that_are_none_are_refused_and_nothing_moves(name: str, value: A
 
 
 def test_a_state_survives_numpy_and_torch(pictures: Path) -> None:
-    state, rest = stopped_behind(3)
+    state, rest = stopped_after(3)
     loader = numbers()
     loader.load_state_dict({name: np.uint64(value) for name, value in state.items()})
     assert loader.state_dict() == state

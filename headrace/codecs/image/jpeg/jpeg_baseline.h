@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our own decoder of ordinary JPEG files, several pictures side by side.
 //
-// Each lane holds one picture; walk() (kernels/jpeg/huffman.h) follows the bits of all lanes at once and
-// stops whenever one of them has finished a run of MCUs: a row, or what is left of a restart
-// interval. The lane then turns the run into coefficients of the window's blocks, these into
-// samples and, once a row of MCUs is whole, into rows for the sink; a finished picture makes room
-// for the next. What is needed is found from the window: rows below it are not walked, rows above
-// it are walked without making coefficients, or not at all where a row index tells where to begin.
+// Each lane holds one picture; walk() (kernels/jpeg/huffman.h) follows the bits of all lanes at
+// once and stops whenever one of them has finished a run of MCUs: a row, or what is left of a
+// restart interval. The lane then turns the run into coefficients of the window's blocks, these
+// into samples and, once a row of MCUs is whole, into rows for the sink; a finished picture makes
+// room for the next. What is needed is found from the window: rows below it are not walked, rows
+// above it are walked without making coefficients, or not at all where a row index tells where to
+// begin.
 //
 // Anything suspicious ends a picture with kRefused; libjpeg then decodes it whole. Rows that went
 // to the sink before are right, and are not sent again (RemainingRows). For one thread.
