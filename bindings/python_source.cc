@@ -144,10 +144,7 @@ void set_opener(nb::object function) {
 }  // namespace
 
 FieldKind kind_from_name(std::string_view kind) {
-  for (int i = 0; i < kFieldKinds; ++i) {
-    const FieldKind known = static_cast<FieldKind>(i);
-    if (name_of(known) == kind) return known;
-  }
+  if (const KindRecord* known = find_kind(kind)) return known->kind;
   throw nb::value_error("no such kind of field");
 }
 

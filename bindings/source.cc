@@ -86,7 +86,7 @@ Array integer_column(const SourceHandle& self, std::string_view field) {
 
 nb::object value_of(const Field& field, const FieldData& data) {
   if (data.bytes.empty() && field.dtype == DType::kInt64 && field.shape.empty() &&
-      field.kind != FieldKind::kText && field.kind != FieldKind::kBytes)
+      !is_string(field.kind))
     return nb::cast(data.scalar);
   const char* text = reinterpret_cast<const char*>(data.bytes.data());
   if (field.kind == FieldKind::kText) return str_from_bytes({text, data.bytes.size()});
@@ -114,6 +114,11 @@ void bind_source(nb::module_& module) {
           nb::sig("def shape(self) -> tuple[int, ...]"),
           "Of a record's value, without the batch; -1 where records differ.")
       .def_ro("encoded", &Field::encoded, "Stored as an encoded picture.")
+      .def_prop_ro(
+          "box_format", [](const Field& self) { return name_of(self.box_format); },
+          "Of boxes: \"xyxy\", \"xywh\" or \"cxcywh\", in pixels; \"\" where nobody has said it.")
+      .def_ro("row_group", &Field::row_group,
+              "Fields whose rows are about the same objects have one number; 0: none.")
       .def("__repr__", [](const Field& self) {
         return nb::str("Field({!r}, {!r}, {!r}, {})")
             .format(self.name, name_of(self.kind), name_of(self.dtype),

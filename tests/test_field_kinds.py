@@ -79,12 +79,17 @@ def test_planes_of_class_ids_may_be_any_integer_that_fits() -> None:
 
 
 def test_a_map_over_the_picture_is_not_left_behind() -> None:
-    data = [{"image": np.zeros((3, 6, 8), np.uint8), "depth": np.ones((6, 8), np.float32)}] * 2
+    ramp = np.arange(48, dtype=np.float32).reshape(6, 8)
+    data = [{"image": np.zeros((3, 6, 8), np.uint8), "depth": ramp}] * 2
     assert hr.open(data).schema[1].kind == "masks"
+    flip = [T.RandomHorizontalFlip(1)]
+    followed = next(iter(hr.Loader(data, flip, batch_size=2))).depth
+    np.testing.assert_array_equal(followed[0], ramp[:, ::-1])
+    bytes_may_be_a_picture = [record | {"depth": ramp.astype(np.uint8)} for record in data]
     with pytest.raises(hr.ConfigError, match=r"would leave .depth"):
-        hr.Loader(data, [T.RandomHorizontalFlip()], batch_size=2)
+        hr.Loader(bytes_may_be_a_picture, flip, batch_size=2)
     said = hr.open(data, kinds={"depth": "tensor"})
-    assert next(iter(hr.Loader(said, [T.RandomHorizontalFlip()], batch_size=2))).depth.sum() == 96
+    np.testing.assert_array_equal(next(iter(hr.Loader(said, flip, batch_size=2))).depth[0], ramp)
 
 
 def test_normalize_never_touches_a_mask() -> None:

@@ -28,8 +28,8 @@ from python_layers import check_package
 
 # Each may include those before it. The last names are files at the top of headrace/.
 LAYERS = (
-    "base", "device", "storage", "kernels", "codecs", "image", "sources", "formats", "ops",
-    "sampling", "pipeline", "executor", "delivery", "doctor", "loader", "plugin", "bindings",
+    "base", "device", "storage", "kernels", "codecs", "image", "fields", "sources", "formats",
+    "ops", "sampling", "pipeline", "executor", "delivery", "doctor", "loader", "plugin", "bindings",
 )  # fmt: skip
 FRAMEWORKS = {
     "albumentations", "jax", "jaxlib", "matplotlib", "mxnet", "paddle", "ray", "tensorflow",

@@ -37,7 +37,13 @@ std::string DeviceSteps::first_misfit() {
   const int steps = static_cast<int>(plan_->steps().size());
   for (int end = 1; end <= steps; ++end) {
     const Step& step = plan_->steps()[size_t(end) - 1];
-    if (step.kind == Step::Kind::kPython || end - 1 == plan_->partner_step()) return step.label;
+    const auto is_moved_along = [&](int field) {
+      return !is_picture(plan_->inputs()[size_t(field)].kind);
+    };
+    if (step.kind == Step::Kind::kPython || end - 1 == plan_->partner_step() ||
+        std::ranges::any_of(step.fields, is_moved_along)) {
+      return step.label;
+    }
     for (int64_t position = 0; position < kTried; ++position) {
       if (!run(1, 0, position, end)) return step.label;
       for (const FieldValue& value : record_.fields) {

@@ -42,8 +42,7 @@ ResidentSource::ResidentSource(const ResidentFill& fill)
       continue;
     }
     held.places.resize(records);
-    const bool has_shape =
-        output.state.kind != FieldKind::kText && output.state.kind != FieldKind::kBytes;
+    const bool has_shape = !is_string(output.state.kind);
     if (has_shape) held.shapes.resize(records);
     bytes_ += records * (sizeof(held.places[0]) + (has_shape ? sizeof(Shape) + 32 : 0));
   }

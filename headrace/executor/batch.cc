@@ -59,8 +59,7 @@ BatchBuilder::BatchBuilder(const Plan& plan, const Source& source, int64_t epoch
     if (!output.as_list) {
       field.lease = memory(i, output.bytes_per_record * count);
       field.data = static_cast<uint8_t*>(field.lease.get());
-    } else if (output.origin == OutputOrigin::kKey || output.state.kind == FieldKind::kText ||
-               output.state.kind == FieldKind::kBytes) {
+    } else if (is_string(output.state.kind)) {
       field.strings.resize(count);
     } else {
       field.items.resize(count);

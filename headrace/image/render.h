@@ -76,4 +76,14 @@ class Renderer {
   int64_t repaired_ = 0;
 };
 
+// Does a step on a recipe; materializes first where the recipe says that it does not fit.
+// `step(recipe)` returns bool, like Recipe's members.
+template <class Step>
+Result<void> edit(Recipe& picture, Renderer& renderer, Step&& step) {
+  if (step(picture)) return {};
+  if (Result<void> made = renderer.materialize(picture); !made) return made;
+  step(picture);  // a fresh recipe takes any one step
+  return {};
+}
+
 }  // namespace headrace

@@ -21,22 +21,18 @@ class CenterCrop final : public PictureOp {
   explicit CenterCrop(Size size) : size_(size) {}
 
   Result<void> apply(OpContext& context) const override {
-    for (int field : context.fields) {
-      const Size size = context.record.fields[field].picture.size();
+    return follow_by_size(context, [&](Size size) -> Result<Geometry> {
       const int wide = std::max(0, size_.width - size.width);
       const int high = std::max(0, size_.height - size.height);
-      // The odd pixel of a border goes to the right and to the bottom.
-      if (Result<void> padded =
-              pad_field(context, field, wide / 2, high / 2, (wide + 1) / 2, (high + 1) / 2, kBlack);
-          !padded) {
-        return padded;
-      }
       const Window window{anchor(size.width + wide, size_.width),
                           anchor(size.height + high, size_.height), size_.width, size_.height};
-      const auto crop = [&](Recipe& picture) { return picture.crop(window); };
-      if (Result<void> cropped = edit(context, field, crop); !cropped) return cropped;
-    }
-    return {};
+      Geometry geometry;
+      // The odd pixel of a border goes to the right and to the bottom.
+      if (wide > 0 || high > 0) {
+        geometry.pad({wide / 2, high / 2, (wide + 1) / 2, (high + 1) / 2}, kBlack);
+      }
+      return geometry.crop(window);
+    });
   }
 
  private:

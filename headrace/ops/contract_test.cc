@@ -36,6 +36,23 @@ Grid run(const Op& op, bool floats, const std::vector<Picture>& pictures, uint64
   return record.apply(op, seed).grid();
 }
 
+// What is white in a picture.
+struct Rectangle {
+  int left = 1 << 20, top = 1 << 20, right = 0, bottom = 0;
+  bool empty() const { return right <= left; }
+};
+Rectangle rectangle_of(const Grid& grid) {
+  Rectangle out;
+  for (int y = 0; y < grid.height; ++y) {
+    for (int x = 0; x < grid.width; ++x) {
+      if (grid.at(0, y, x) != 255) continue;
+      out = {std::min(out.left, x), std::min(out.top, y), std::max(out.right, x + 1),
+             std::max(out.bottom, y + 1)};
+    }
+  }
+  return out;
+}
+
 TEST(EveryOperator, IsDocumented) {
   for (const OpRecord* record : Registry<OpRecord>::all()) {
     SCOPED_TRACE(record->name);
@@ -163,6 +180,38 @@ TEST(EveryOperator, GivesARecordTheSameAloneAndAfterOthers) {
     }
     EXPECT_EQ(run(op, floats, {picture}, 6, 3), alone);
     EXPECT_EQ(run(op, floats, {picture, picture}, 6, 3), alone) << "also beside another field";
+  });
+}
+
+// A white rectangle on black, and its box: after the step the box lies where the white is.
+TEST(EveryOperatorThatMovesPictures, MovesBoxesWithTheirPixels) {
+  for_each_step([](const OpRecord& record, const Op& op, bool) {
+    if (!op.moves()) return;
+    int compared = 0;
+    for (int64_t position = 0; position < 60; ++position) {
+      const Window object{4 + int(position % 5), 3, 6, 7};
+      const Grid grid = recipe_test::make_grid(1, 17, 19, [&](int, int y, int x) {
+        const bool inside = x >= object.x && x < object.x + object.width && y >= object.y &&
+                            y < object.y + object.height;
+        return inside ? 255 : 0;
+      });
+      TestRecord moved({{grid, FieldKind::kMask}}, position);
+      const int boxes =
+          moved.add_boxes({float(object.x), float(object.y), float(object.x + object.width),
+                           float(object.y + object.height)});
+      moved.apply(op, 7);
+      const std::vector<float> box = moved.boxes(boxes);
+      const Grid shown = moved.grid();
+      const Rectangle white = rectangle_of(shown);
+      if (white.empty()) continue;
+      ++compared;
+      // Resizing with the nearest pixel shows a whole one where its middle is white.
+      EXPECT_NEAR(box[0], white.left, 1) << record.name;
+      EXPECT_NEAR(box[1], white.top, 1) << record.name;
+      EXPECT_NEAR(box[2], white.right, 1) << record.name;
+      EXPECT_NEAR(box[3], white.bottom, 1) << record.name;
+    }
+    EXPECT_GE(compared, 5) << record.name;
   });
 }
 

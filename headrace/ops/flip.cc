@@ -6,16 +6,17 @@
 namespace headrace {
 namespace {
 
-// `mirror` is the member of Recipe that does it.
-template <bool (Recipe::*mirror)()>
+// `mirror` is the member of Geometry that says it.
+template <Geometry& (Geometry::*mirror)()>
 class RandomFlip final : public PictureOp {
  public:
   explicit RandomFlip(double p) : p_(p) {}
 
-  // One coin a record, so that its image and its mask stay together.
+  // One coin a record, so that its image, its mask and its boxes stay together.
   Result<void> apply(OpContext& context) const override {
     if (!context.draws.coin(p_)) return {};
-    return edit_all(context, [](Recipe& picture) { return (picture.*mirror)(); });
+    Geometry geometry;
+    return follow(context, (geometry.*mirror)());
   }
 
   static std::unique_ptr<Op> make(const Arguments& arguments) {
@@ -43,7 +44,7 @@ const OpRecord kRandomHorizontalFlip{
     .params = params(),
     .oracle = "Pillow's transpose(FLIP_LEFT_RIGHT), bit for bit",
     .random = true,
-    .make = RandomFlip<&Recipe::flip_horizontal>::make};
+    .make = RandomFlip<&Geometry::flip_horizontal>::make};
 const Register<OpRecord> registered_horizontal(kRandomHorizontalFlip);
 
 const OpRecord kRandomVerticalFlip{
@@ -54,7 +55,7 @@ const OpRecord kRandomVerticalFlip{
     .params = params(),
     .oracle = "Pillow's transpose(FLIP_TOP_BOTTOM), bit for bit",
     .random = true,
-    .make = RandomFlip<&Recipe::flip_vertical>::make};
+    .make = RandomFlip<&Geometry::flip_vertical>::make};
 const Register<OpRecord> registered_vertical(kRandomVerticalFlip);
 
 }  // namespace

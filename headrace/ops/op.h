@@ -9,25 +9,17 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "headrace/base/parameters.h"
 #include "headrace/base/random.h"
+#include "headrace/fields/kind.h"
+#include "headrace/fields/record.h"
 #include "headrace/image/render.h"
-#include "headrace/ops/record.h"
 #include "headrace/sources/python_function.h"
-#include "headrace/sources/schema.h"
 
 namespace headrace {
-
-// What is known of a field before any record is read. Pictures: shape is (C, H, W), -1 where open.
-struct FieldState {
-  std::string name;
-  FieldKind kind = FieldKind::kTensor;
-  DType dtype = DType::kUInt8;
-  Shape shape;
-  std::string left_open_by;  // who made the shape vary: the source, or an operator
-};
 
 // One record at one step.
 struct OpContext {
@@ -45,8 +37,8 @@ class Op {
   virtual ~Op() = default;
   // Whether it acts on this kind of field when `fields=` does not say.
   virtual bool takes(FieldKind kind) const = 0;
-  // Whether what a picture shows gets another place in it: a flip, a crop, another size. The fields
-  // in its coordinates that the step does not take would then be left behind.
+  // Whether what a picture shows gets another place in it: a flip, a crop, another size. The step
+  // then has the fields that follow (fields/kind.h) among its own; others would be left behind.
   virtual bool moves() const { return false; }
   // How many other records of the epoch it wants beside its own; see Note [Partner steps].
   virtual int partners() const { return 0; }
@@ -141,15 +133,10 @@ struct OpRecord {
 // The example as a user writes it: RandomCrop(size=[28, 28], padding=4).
 std::string example_text(const OpRecord& record);
 
-// Does a step on a recipe; materializes first where the recipe says that it does not fit.
-// `step(recipe)` returns bool, like Recipe's members.
+// Does a step on a field's recipe; materializes first where the recipe says that it does not fit.
 template <class Step>
 Result<void> edit(OpContext& context, int field, Step&& step) {
-  Recipe& picture = context.record.fields[field].picture;
-  if (step(picture)) return {};
-  if (Result<void> made = context.renderer.materialize(picture); !made) return made;
-  step(picture);  // a fresh recipe takes any one step
-  return {};
+  return edit(context.record.fields[field].picture, context.renderer, std::forward<Step>(step));
 }
 
 }  // namespace headrace

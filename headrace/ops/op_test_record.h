@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -95,6 +96,26 @@ class TestRecord {
     return *this;
   }
   Grid grid(int field = 0) { return recipe_test::render(record_.fields[field].picture, renderer_); }
+  // A further field of the step: boxes of float32, in xyxy. Returns its number.
+  int add_boxes(const std::vector<float>& corners) {
+    FieldValue value;
+    value.kind = FieldKind::kBoxes;
+    value.dtype = DType::kFloat32;
+    value.box_format = BoxFormat::kXYXY;
+    value.shape = {std::ssize(corners) / 4, 4};
+    Buffer bytes(corners.size() * sizeof(float));
+    std::memcpy(bytes.data(), corners.data(), bytes.size());
+    value.own(std::move(bytes));
+    record_.fields.push_back(std::move(value));
+    numbers_.push_back(static_cast<int>(numbers_.size()));
+    return numbers_.back();
+  }
+  std::vector<float> boxes(int field) const {
+    const std::span<const uint8_t> bytes = record_.fields[field].bytes;
+    std::vector<float> corners(bytes.size() / sizeof(float));
+    std::memcpy(corners.data(), bytes.data(), bytes.size());
+    return corners;
+  }
   Recipe& recipe(int field = 0) { return record_.fields[field].picture; }
   Renderer& renderer() { return renderer_; }
 

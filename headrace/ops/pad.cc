@@ -11,12 +11,7 @@ class Pad final : public PictureOp {
   Pad(Borders borders, std::vector<double> fill) : borders_(borders), fill_(std::move(fill)) {}
 
   Result<void> apply(OpContext& context) const override {
-    for (int field : context.fields) {
-      Result<void> done = pad_field(context, field, borders_.left, borders_.top, borders_.right,
-                                    borders_.bottom, fill_);
-      if (!done) return done;
-    }
-    return {};
+    return follow(context, Geometry().pad(borders_, fill_));
   }
 
  private:

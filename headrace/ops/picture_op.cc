@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/ops/picture_op.h"
 
-#include <array>
+#include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace headrace {
 namespace {
@@ -10,8 +11,9 @@ namespace {
 const ErrorCode kSizesDiffer{
     "HR0501", ErrorKind::kData, "pictures of a record differ in size",
     "A random crop takes the same window from every picture of a record (image and mask), so they "
-    "must have one size. A mask of another size is usually a mix-up of files. fields= narrows the "
-    "step, or a Resize((height, width)) before it makes the sizes equal."};
+    "must have one size; and boxes lie on one canvas, so that what they follow must have one, too. "
+    "A mask of another size is usually a mix-up of files. fields= narrows the step, or a "
+    "Resize((height, width)) before it makes the sizes equal."};
 
 const ErrorCode kTooSmall{
     "HR0502", ErrorKind::kData, "picture smaller than the crop",
@@ -48,33 +50,48 @@ bool PictureOp::takes(FieldKind kind) const { return is_picture(kind); }
 
 void PictureOp::plan(FieldState& field) const {
   if (!is_picture(field.kind)) {
-    raise(kNoPicture, "\"" + field.name + "\" is a " + std::string(name_of(field.kind)) +
-                          " field, and the step works on images and masks");
+    const KindRecord& kind = record_of(field.kind);
+    raise(kNoPicture,
+          "\"" + field.name + "\" is a " + std::string(kind.name) +
+              " field, and the step works on images and masks",
+          moves() && kind.wants ? kind.wants(field) : "");
   }
   plan_picture(field);
 }
 
 Result<Size> common_size(const OpContext& context) {
-  const Size size = context.record.fields[context.fields[0]].picture.size();
-  for (int field : context.fields.subspan(1)) {
-    const Size other = context.record.fields[field].picture.size();
-    if (other == size) continue;
+  std::optional<Size> size;
+  for (const int field : context.fields) {
+    const FieldValue& value = context.record.fields[field];
+    if (!is_picture(value.kind)) continue;
+    const Size other = value.picture.size();
+    if (!size) size = other;
+    if (other == *size) continue;
     return Error{
         .code = &kSizesDiffer,
-        .what = "one is " + text_of(size) + " (height x width), another " + text_of(other)};
+        .what = "one is " + text_of(*size) + " (height x width), another " + text_of(other)};
   }
-  return size;
+  return *size;
 }
 
-Result<void> pad_field(OpContext& context, int field, int left, int top, int right, int bottom,
-                       std::span<const double> fill) {
-  std::array<double, 4> values;
-  const int channels = context.record.fields[field].picture.channels();
-  for (int c = 0; c < 4; ++c)
-    values[c] = fill.size() == 1 ? fill[0] : c < int(fill.size()) ? fill[c] : 0;
-  return edit(context, field, [&](Recipe& picture) {
-    return picture.pad(left, top, right, bottom, std::span(values).first(channels));
-  });
+Result<Size> canvas_of(const OpContext& context) {
+  const bool pictures_alone = std::ranges::all_of(
+      context.fields, [&](int field) { return is_picture(context.record.fields[field].kind); });
+  return pictures_alone ? Size{} : common_size(context);
+}
+
+Result<void> follow(OpContext& context, int field, Size canvas, const Geometry& geometry) {
+  FieldValue& value = context.record.fields[field];
+  return record_of(value.kind).follow({geometry, canvas, context.renderer}, value);
+}
+
+Result<void> follow(OpContext& context, const Geometry& geometry) {
+  Result<Size> canvas = canvas_of(context);
+  if (!canvas) return std::move(canvas.error());
+  for (const int field : context.fields) {
+    if (Result<void> done = follow(context, field, *canvas, geometry); !done) return done;
+  }
+  return {};
 }
 
 void check_fill(std::string_view owner, const std::vector<double>& fill, const FieldState& picture,

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators on pictures share: one draw, then the same edit of every picture field.
+// What operators on pictures share: one draw, then the same of every picture of the record.
+//
+// A geometric operator decides on a Geometry, and `follow` lets every field of the step follow it:
+// pictures, and what lies in their coordinates (fields/kind.h).
 #pragma once
 
 #include <span>
 #include <vector>
 
+#include "headrace/fields/geometry.h"
 #include "headrace/ops/op.h"
 
 namespace headrace {
@@ -22,7 +26,33 @@ class PictureOp : public Op {
   virtual void plan_picture(FieldState& picture) const { (void)picture; }
 };
 
-// The same step on every field.
+// The size that all pictures of the step have; HR0501 when they differ.
+Result<Size> common_size(const OpContext& context);
+// The same where anything else follows them, which has one canvas; where nothing does, anything.
+Result<Size> canvas_of(const OpContext& context);
+
+// One field follows. `canvas`: what it lies on, if it is no picture.
+Result<void> follow(OpContext& context, int field, Size canvas, const Geometry& geometry);
+// Every field of the step follows. REQUIRES: the step has a picture.
+Result<void> follow(OpContext& context, const Geometry& geometry);
+
+// The same where what is done depends on a picture's size: `decide(size)` gives a Result<Geometry>.
+// Pictures may differ in size as long as nothing else is to follow them; else HR0501.
+template <class Decide>
+Result<void> follow_by_size(OpContext& context, Decide&& decide) {
+  Result<Size> canvas = canvas_of(context);
+  if (!canvas) return std::move(canvas.error());
+  for (const int field : context.fields) {
+    const FieldValue& value = context.record.fields[field];
+    const Size size = is_picture(value.kind) ? value.picture.size() : *canvas;
+    Result<Geometry> geometry = decide(size);
+    if (!geometry) return std::move(geometry.error());
+    if (Result<void> done = follow(context, field, size, *geometry); !done) return done;
+  }
+  return {};
+}
+
+// The same step on every field, all of them pictures.
 template <class Step>
 Result<void> edit_all(OpContext& context, Step&& step) {
   for (int field : context.fields) {
@@ -30,13 +60,6 @@ Result<void> edit_all(OpContext& context, Step&& step) {
   }
   return {};
 }
-
-// The size that all pictures of the step have; HR0501 when they differ.
-Result<Size> common_size(const OpContext& context);
-
-// Adds borders to one field. `fill` has one value, or one a channel.
-Result<void> pad_field(OpContext& context, int field, int left, int top, int right, int bottom,
-                       std::span<const double> fill);
 
 // HR0512 unless `fill` has one value or one a channel, and each is a value of the picture's dtype.
 // `name`: of the parameter.
@@ -47,17 +70,10 @@ void check_fill(std::string_view owner, const std::vector<double>& fill, const F
 Size size_from(const std::vector<int64_t>& size);
 
 // One number for all borders; left/right and top/bottom; or left, top, right, bottom.
-struct Borders {
-  int left = 0, top = 0, right = 0, bottom = 0;
-};
 Borders borders_from(std::string_view owner, const std::vector<int64_t>& padding);
 
-// The filter of the parameter `interpolation`, and the one that a field of this kind gets: masks
-// hold labels, which must not be mixed.
+// The filter of the parameter `interpolation`.
 Filter filter_from(std::string_view interpolation);
-inline Filter filter_for(FieldKind kind, Filter filter) {
-  return kind == FieldKind::kMask ? Filter::kNearest : filter;
-}
 
 // Parameters that several operators have.
 Param interpolation_param();

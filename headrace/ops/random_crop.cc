@@ -22,17 +22,11 @@ class RandomCrop final : public PictureOp {
     if (free_y < 0 || free_x < 0) return too_small("RandomCrop", *size, size_, kHint);
     const int y = static_cast<int>(context.draws.below(free_y + 1));
     const int x = static_cast<int>(context.draws.below(free_x + 1));
-    const Window window{x, y, size_.width, size_.height};
-    for (int field : context.fields) {
-      if (Result<void> padded = pad_field(context, field, borders.left, borders.top, borders.right,
-                                          borders.bottom, fill_);
-          !padded) {
-        return padded;
-      }
-      const auto crop = [&](Recipe& picture) { return picture.crop(window); };
-      if (Result<void> cropped = edit(context, field, crop); !cropped) return cropped;
-    }
-    return {};
+    // As in torchvision, boxes that nothing is cut off from are not clamped either.
+    Geometry geometry;
+    if (borders != Borders{}) geometry.pad(borders, fill_);
+    if (free_y > 0 || free_x > 0) geometry.crop({x, y, size_.width, size_.height});
+    return follow(context, geometry);
   }
 
  private:

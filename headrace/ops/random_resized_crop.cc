@@ -17,14 +17,7 @@ class RandomResizedCrop final : public PictureOp {
     Result<Size> size = common_size(context);
     if (!size) return std::move(size.error());
     const Window window = random_window(*size, law_, context.draws);
-    for (int field : context.fields) {
-      const Filter filter = filter_for(context.record.fields[field].kind, filter_);
-      const auto crop = [&](Recipe& picture) { return picture.crop(window); };
-      const auto resize = [&](Recipe& picture) { return picture.resize(size_, filter); };
-      if (Result<void> cropped = edit(context, field, crop); !cropped) return cropped;
-      if (Result<void> resized = edit(context, field, resize); !resized) return resized;
-    }
-    return {};
+    return follow(context, Geometry().crop(window).resize(size_, filter_));
   }
 
  private:

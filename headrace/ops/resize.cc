@@ -52,18 +52,11 @@ class Resize final : public PictureOp {
   Resize(Target target, Filter filter) : target_(target), filter_(filter) {}
 
   Result<void> apply(OpContext& context) const override {
-    for (int field : context.fields) {
-      const FieldValue& value = context.record.fields[field];
-      const Size size = value.picture.size();
+    return follow_by_size(context, [&](Size size) -> Result<Geometry> {
       const Extent to = target_size(target_, size.height, size.width);
       if (to.height * to.width > kMaxPixels) return too_large(size, to);
-      const Filter filter = filter_for(value.kind, filter_);
-      Result<void> done = edit(context, field, [&](Recipe& picture) {
-        return picture.resize({static_cast<int>(to.height), static_cast<int>(to.width)}, filter);
-      });
-      if (!done) return done;
-    }
-    return {};
+      return Geometry().resize({static_cast<int>(to.height), static_cast<int>(to.width)}, filter_);
+    });
   }
 
  private:

@@ -47,20 +47,12 @@ bool gives_picture(const Step& step, const std::vector<bool>& live) {
 
 // How the field could come along, if it can.
 std::string way_along(const Step& step, const FieldState& field) {
-  if (field.kind == FieldKind::kMasks && !is_floating(field.dtype)) {
-    const size_t axes = field.shape.size();
-    const int64_t channels = axes == 3 ? field.shape[0] : axes == 2 ? 1 : 0;
-    const bool color = channels == 3 || channels == 4;
-    if (color || channels == 1) {
-      return (field.dtype == DType::kUInt8 ? "" : "as uint8, and with ") + std::string("kinds={") +
-             quoted(field.name) + (color ? ": \"image\"}" : ": \"mask\"}") +
-             " of the source, if it is one; ";
-    }
-  }
   if (step.kind == Step::Kind::kPython) {
     return "a step that takes both can move both (fields=, or arguments of these names); ";
   }
-  return is_picture(field.kind) ? "one list for the whole record moves them together; " : "";
+  if (follows(field)) return "one list for the whole record moves them together; ";
+  const KindRecord& kind = record_of(field.kind);
+  return kind.follow ? kind.wants(field) + "; " : "";
 }
 
 bool declares_other_size(const Step& step) {
@@ -94,7 +86,12 @@ std::optional<Error> PlanMaker::misplaced_behind(Step& step, const std::vector<b
   std::erase_if(step.left_behind, [&](int field) { return !live[field]; });
   const bool unknown = in_python && step.function->geometry() == PythonGeometry::kUnknown;
   if (!step.left_behind.empty() && (!unknown || declares_other_size(step))) {
-    return plan_->left_behind_error(step, step.left_behind.front());
+    const int left = step.left_behind.front();
+    Error error = plan_->left_behind_error(step, left);
+    if (std::ranges::count(alone_, left)) {
+      error.note = "a picture has moved without it before, by fields= of that step";
+    }
+    return error;
   }
   // The rest shows when a record comes back; what the function takes may be what it leaves.
   if (unknown && !plan_->options_.looks && gives_picture(step, live)) {

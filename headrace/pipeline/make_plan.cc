@@ -55,7 +55,7 @@ const ErrorCode kBadSchema{
 constexpr std::string_view kSource = "the source, whose records differ in size";
 
 FieldState state_of(const Field& field) {
-  FieldState state{field.name, field.kind, field.dtype, field.shape, {}};
+  FieldState state{field.name, field.kind, field.dtype, field.shape, {}, field.box_format};
   if (is_picture(field.kind)) {
     if (field.encoded) {
       state.dtype = DType::kUInt8;
@@ -236,34 +236,73 @@ void PlanMaker::add_op(const OpRecord& record, const Spec& spec, const Arguments
   step.label = label_of(spec, record);
   step.key = next_key(spec.name);
   step.op = record.make(arguments);
-  step.fields = fields_of(spec, *step.op);
+  step.fields = fields_of(spec, [&](int field) { return acts_on(*step.op, field); });
   check_not_batched(step.fields, step.label);
   if (step.op->partners() > 0) check_partner_step(step);
-  for (int field : step.fields) {
+  const auto is_picture_field = [&](int field) { return is_picture(states_[field].kind); };
+  const auto follows_one = [&](int field) {
+    return !is_picture_field(field) && follows(states_[field]);
+  };
+  if (step.op->moves() && std::ranges::all_of(step.fields, follows_one)) {
+    raise(kNothingToDo,
+          "[" + spec.name + "] has no picture here that " + names_of(step.fields) + " could follow",
+          "one list for the whole record moves them together");
+  }
+  plan_fields(step);
+  const bool said = !spec.fields.empty() || !scope().narrowed.empty();
+  if (step.op->moves() && !said) step.left_behind = left_behind(step, record.random);
+  if (step.op->moves() && said) {
+    std::ranges::copy_if(scopes_.front().visible, std::back_inserter(alone_), [&](int field) {
+      return !is_picture_field(field) && is_spatial(states_[field].kind) &&
+             !std::ranges::count(step.fields, field);
+    });
+  }
+  plan_->steps_.push_back(std::move(step));
+}
+
+// What the operator takes; where it moves pictures, what follows them too, unless a picture has
+// moved without it before: then nobody knows where it lies.
+bool PlanMaker::acts_on(const Op& op, int field) const {
+  const FieldState& state = states_[field];
+  if (is_picture(state.kind) || !op.moves()) return op.takes(state.kind);
+  return follows(state) && !std::ranges::count(alone_, field);
+}
+
+void PlanMaker::plan_fields(Step& step) {
+  const FieldState* moved = nullptr;  // a picture of it
+  const auto plan_field = [&](int field, const auto& plan) {
     FieldState& state = states_[field];
     const Shape before = state.shape;
     const std::string opened_by = std::exchange(state.left_open_by, {});
-    step.op->plan(state);
+    plan(state);
     const bool open = std::ranges::count(state.shape, -1) > 0;
     if (!open) state.left_open_by.clear();
     if (open && state.left_open_by.empty()) {
       state.left_open_by = state.shape == before ? opened_by : step.label;
     }
-    step.after.push_back(state);
+  };
+  const bool moves = step.op->moves();
+  for (const int field : step.fields) {
+    if (moves && follows(states_[field]) && !is_picture(states_[field].kind)) continue;
+    plan_field(field, [&](FieldState& state) { step.op->plan(state); });
+    if (!moved) moved = &states_[field];
   }
-  const bool said = !spec.fields.empty() || !scope().narrowed.empty();
-  if (step.op->moves() && !said) step.left_behind = left_behind(step, record.random);
-  plan_->steps_.push_back(std::move(step));
+  for (const int field : step.fields) {
+    const KindRecord& kind = record_of(states_[field].kind);
+    if (moves && !is_picture(kind.kind) && kind.plan) {
+      plan_field(field, [&](FieldState& state) { kind.plan(state, *moved); });
+    }
+  }
+  for (const int field : step.fields) step.after.push_back(states_[field]);
 }
 
-template <class AnyOp>
-std::vector<int> PlanMaker::fields_of(const Spec& spec, const AnyOp& op) const {
+template <class Takes>
+std::vector<int> PlanMaker::fields_of(const Spec& spec, const Takes& takes) const {
   if (!spec.fields.empty()) return fields_named(spec.fields);
   const Scope& here = scopes_.back();
   const std::vector<int>& seen = here.narrowed.empty() ? here.visible : here.narrowed;
   std::vector<int> fields;
-  std::ranges::copy_if(seen, std::back_inserter(fields),
-                       [&](int field) { return op.takes(states_[field].kind); });
+  std::ranges::copy_if(seen, std::back_inserter(fields), takes);
   if (fields.empty()) {
     raise(kNothingToDo, "[" + spec.name + "] acts on none of the fields here: " + names_of(seen));
   }
@@ -278,7 +317,7 @@ void PlanMaker::add_batch_op(const OpRecord& record, const Spec& spec, const Arg
   }
   step.key = next_key(spec.name);
   step.op = record.make_batch(arguments);
-  step.fields = fields_of(spec, *step.op);
+  step.fields = fields_of(spec, [&](int field) { return step.op->takes(states_[field].kind); });
   for (int field : step.fields) step.op->plan(states_[field]);
   plan_->batch_steps_.push_back(std::move(step));
 }

@@ -80,6 +80,7 @@ void PlanMaker::add_python_outputs(Step& step) {
     if (known != step.output_names.end()) {
       const auto at = known - step.output_names.begin();
       state.name = step.after[at].name;
+      if (state.kind == step.after[at].kind) state.box_format = step.after[at].box_format;
       step.after[at] = states_[step.output_fields[at]] = state;
       continue;
     }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "headrace/fields/begin.h"
 #include "headrace/ops/op.h"
 
 namespace headrace {
@@ -23,16 +24,11 @@ struct Pipeline {
 
 enum class Ragged : uint8_t { kRefuse, kList };
 
-struct PlanOptions {
+struct PlanOptions : PictureOptions {
   std::vector<std::string>
       fields;  // outputs, in order; empty: all of the schema's (not id, key, valid)
   MemoryFormat memory_format = MemoryFormat::kChannelsFirst;
   Ragged ragged = Ragged::kRefuse;
-  bool exif_orientation = false;
-  // As DecodeJob has them.
-  bool strict = false, repair = false;
-  SixteenBit sixteen_bit = SixteenBit::kRefuse;
-  DecodeLimits limits;
   int steps_before = 0;  // of the user's pipeline, done elsewhere; for messages
   bool looks = false;    // somebody looks at the steps: fields that they leave behind may stay
 };
@@ -116,10 +112,7 @@ class Plan {
 
  private:
   friend class PlanMaker;
-  static constexpr size_t kOpenBytes = static_cast<size_t>(-1);
-  Result<void> begin_picture(int field, const FieldData& data, Record& record,
-                             Renderer& renderer) const;
-  Result<void> begin_tensor(int field, const FieldData& data, FieldValue& value) const;
+  Result<void> check_row_groups(const Record& record) const;
   Schema schema_;
   std::vector<FieldState> inputs_;
   std::vector<Step> steps_;
@@ -128,13 +121,10 @@ class Plan {
   int partner_step_ = -1;
   std::vector<Output> outputs_;
   std::vector<bool> wanted_;
-  std::vector<size_t> input_bytes_;  // of a schema field's tensor; kOpenBytes where records differ
+  std::vector<size_t>
+      input_bytes_;  // of a schema field's tensor; Beginning::kOpen where records differ
   PlanOptions options_;
 };
-
-// "uint8 (3, 224, ?)", as messages and plan() show it.
-std::string text_of(DType dtype, const Shape& shape);
-std::string text_of(const FieldState& state);
 
 // Throws Exception: unknown operator or field (with "did you mean"), bad parameter, impossible
 // order, ragged output (naming the operator that left it open).

@@ -62,8 +62,11 @@ class PlanMaker final : public PlanBuilder {
 
   Output output_named(const std::string& name) const;
   // The fields that a step acts on: those that it names, else what it takes of those in sight.
-  template <class AnyOp>
-  std::vector<int> fields_of(const Spec& spec, const AnyOp& op) const;
+  template <class Takes>
+  std::vector<int> fields_of(const Spec& spec, const Takes& takes) const;
+  bool acts_on(const Op& op, int field) const;
+  // Plans a step's fields: pictures first, then what follows them. Fills in step.after.
+  void plan_fields(Step& step);
   // HR0131 where a step that wants partners cannot stand.
   void check_partner_step(const Step& step) const;
   // HR0130 where a batch step stands before one of these fields' steps.
@@ -74,6 +77,9 @@ class PlanMaker final : public PlanBuilder {
   void refuse_ragged() const;
   void remove_dead_steps();
 
+  // Keeps a picture of the step wanted, where what follows it is.
+  void keep_canvas(const Step& step, std::vector<bool>& live) const;
+
   // See Note [What is left behind]. `random`: it draws.
   std::vector<int> left_behind(const Step& step, bool random) const;
   // Keeps of them what is wanted after the step; HR0180 when these are known to be wrong then.
@@ -83,6 +89,7 @@ class PlanMaker final : public PlanBuilder {
   std::vector<FieldState> states_;           // by field number, at the present step
   std::map<std::string, std::string> gone_;  // fields that are no more, and why
   std::vector<int> own_lists_;               // fields that have a list of a dictionary
+  std::vector<int> alone_;                   // fields that a picture has moved without, as was said
   std::vector<Scope> scopes_;                // the first sees all fields that live
 };
 

@@ -23,8 +23,6 @@ const ErrorCode kRagged{
 constexpr std::pair<std::string_view, OutputOrigin> kExtras[] = {
     {"id", OutputOrigin::kId}, {"key", OutputOrigin::kKey}, {"valid", OutputOrigin::kValid}};
 
-bool is_list_kind(FieldKind kind) { return kind == FieldKind::kText || kind == FieldKind::kBytes; }
-
 Output extra_output(std::string_view name, OutputOrigin origin) {
   Output output;
   output.name = name;
@@ -58,8 +56,8 @@ std::shared_ptr<const Plan> PlanMaker::finish() {
   if (plan_->options_.ragged == Ragged::kRefuse) refuse_ragged();
   for (size_t i = 0; i < plan_->schema_.size(); ++i) {
     const FieldState& state = plan_->inputs_[i];
-    const bool open = is_list_kind(state.kind) || std::ranges::count(state.shape, -1) > 0;
-    plan_->input_bytes_.push_back(open ? Plan::kOpenBytes
+    const bool open = is_string(state.kind) || std::ranges::count(state.shape, -1) > 0;
+    plan_->input_bytes_.push_back(open ? Beginning::kOpen
                                        : static_cast<size_t>(element_count(state.shape)) *
                                              size_of(state.dtype));
   }
@@ -86,7 +84,7 @@ void PlanMaker::add_outputs() {
     if (output.origin != OutputOrigin::kField) continue;
     const FieldState& state = output.state;
     const bool ragged = std::ranges::count(state.shape, -1) > 0;
-    output.as_list = ragged || is_list_kind(state.kind);
+    output.as_list = ragged || is_string(state.kind);
     if (!output.as_list) {
       output.bytes_per_record =
           static_cast<size_t>(element_count(state.shape)) * size_of(state.dtype);
@@ -131,6 +129,17 @@ void PlanMaker::refuse_ragged() const {
   }
 }
 
+// What follows a picture needs one to follow: where none is wanted, the step's first one is.
+void PlanMaker::keep_canvas(const Step& step, std::vector<bool>& live) const {
+  const auto is_wanted = [&](int field) { return static_cast<bool>(live[field]); };
+  const auto is_picture_field = [&](int field) { return is_picture(states_[field].kind); };
+  const auto picture = std::ranges::find_if(step.fields, is_picture_field);
+  if (!step.op->moves() || picture == step.fields.end()) return;
+  const bool has_one = std::ranges::any_of(
+      step.fields, [&](int field) { return is_wanted(field) && is_picture_field(field); });
+  if (!has_one && std::ranges::any_of(step.fields, is_wanted)) live[*picture] = true;
+}
+
 // From the end: a step stays where an output needs one of its fields; functions always stay.
 void PlanMaker::remove_dead_steps() {
   std::vector<bool> live(plan_->inputs_.size());
@@ -147,6 +156,7 @@ void PlanMaker::remove_dead_steps() {
     Step& step = steps[i];
     switch (step.kind) {
       case Step::Kind::kOp: {
+        keep_canvas(step, live);
         std::vector<int> fields;
         std::vector<FieldState> after;
         for (size_t f = 0; f < step.fields.size(); ++f) {

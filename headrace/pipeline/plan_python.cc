@@ -139,6 +139,8 @@ Buffer dense_bytes(PythonValue& value) {
 
 void store(PythonValue& value, const FieldState& promise, FieldValue& field) {
   field.kind = promise.kind;
+  field.dtype = promise.dtype;
+  field.box_format = promise.box_format;
   if (is_picture(promise.kind)) {
     auto picture = std::make_shared<Picture>();
     picture->channels = static_cast<int>(value.view.shape[0]);
@@ -149,11 +151,8 @@ void store(PythonValue& value, const FieldState& promise, FieldValue& field) {
     field.picture = Recipe(std::shared_ptr<const Picture>(std::move(picture)));
     return;
   }
-  field.shape = promise.kind == FieldKind::kText || promise.kind == FieldKind::kBytes
-                    ? Shape{}
-                    : value.view.shape;
-  field.owned = std::make_shared<const Buffer>(dense_bytes(value));
-  field.bytes = field.owned->bytes();
+  field.shape = is_string(promise.kind) ? Shape{} : value.view.shape;
+  field.own(dense_bytes(value));
   if (promise.dtype == DType::kInt64 && promise.shape.empty() && field.bytes.size() == 8) {
     std::memcpy(&field.scalar, field.bytes.data(), 8);
     field.bytes = {};

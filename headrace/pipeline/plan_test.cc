@@ -59,6 +59,25 @@ TEST(Begin, ValuesThatDoNotFitTheSchemaAreDataErrors) {
             "HR0120 \"x\" has 0 bytes as uint8 (1, 0, 5), the schema says uint8 (1, ?, ?)");
 }
 
+TEST(Begin, FieldsOfOneRowGroupHaveAsManyRowsAsOneAnother) {
+  Field boxes = tensor("boxes", {-1, 4}), areas = tensor("areas", {-1});
+  Field points = tensor("points", {-1, 2});
+  boxes.row_group = areas.row_group = 1;
+  points.row_group = 2;
+  const PlanPtr plan = plan_of({boxes, points, areas}, {}, lists());
+  const auto read = [](const std::vector<float>& of_areas) {
+    return Read()
+        .tensor<float>({1, 2, 3, 4}, {1, 4})
+        .tensor<float>({}, {0, 2})
+        .tensor<float>(of_areas, {std::ssize(of_areas)});
+  };
+  EXPECT_TRUE(Processed(plan, read({8})).result());
+  Processed run(plan, read({8, 9}));
+  ASSERT_FALSE(run.result());
+  EXPECT_EQ(run.result().error().code->id, "HR0123");
+  EXPECT_EQ(run.result().error().what, "\"areas\" has 2 rows, \"boxes\" 1");
+}
+
 TEST(Begin, BytesThatAreNoPictureAreARecordsError) {
   const PlanPtr plan = plan_of({files("image")}, {crop(8)});
   Processed run(plan, Read().text("not a picture at all, but long enough to be asked"));

@@ -3,7 +3,7 @@
 // blank picture, and a new pass begins where something had to be materialized.
 #include <algorithm>
 #include <cstring>
-#include <map>
+#include <iterator>
 
 #include "headrace/pipeline/plan.h"
 
@@ -50,20 +50,6 @@ std::string text_of_bytes(size_t bytes) {
 
 }  // namespace
 
-std::string text_of(DType dtype, const Shape& shape) {
-  std::string out = std::string(name_of(dtype)) + " (";
-  for (size_t i = 0; i < shape.size(); ++i) {
-    out += (i ? ", " : "") + (shape[i] < 0 ? "?" : std::to_string(shape[i]));
-  }
-  return out + (shape.size() == 1 ? ",)" : ")");
-}
-
-std::string text_of(const FieldState& state) {
-  if (state.kind == FieldKind::kText) return "text";
-  if (state.kind == FieldKind::kBytes) return "bytes";
-  return text_of(state.dtype, state.shape);
-}
-
 // By step: which rendering of its first picture it belongs to, from 1; 0 where that is unknown.
 std::vector<int> Plan::passes() const {
   std::vector<int> passes(steps_.size());
@@ -97,13 +83,18 @@ std::vector<int> Plan::passes() const {
       }
       continue;
     }
-    const Recipe before = record.fields[step.fields[0]].picture;
+    // What follows a picture has no value here.
+    std::vector<int> pictures;
+    std::ranges::copy_if(step.fields, std::back_inserter(pictures),
+                         [&](int field) { return is_picture(record.fields[field].kind); });
+    if (pictures.empty()) continue;
+    const Recipe before = record.fields[pictures[0]].picture;
     std::vector<Record> partners(size_t(step.op->partners()), record);
-    OpContext context{record, step.fields, Draws(0, 0, 0, step.key), renderer, partners};
+    OpContext context{record, pictures, Draws(0, 0, 0, step.key), renderer, partners};
     if (Result<void> done = step.op->apply(context); !done) break;  // too small a blank, say
-    const bool anew = !before.same_source(record.fields[step.fields[0]].picture);
-    for (int field : step.fields) pass[field] += anew;
-    if (is_picture(record.fields[step.fields[0]].kind)) passes[s] = pass[step.fields[0]];
+    const bool anew = !before.same_source(record.fields[pictures[0]].picture);
+    for (int field : pictures) pass[field] += anew;
+    passes[s] = pass[pictures[0]];
   }
   return passes;
 }

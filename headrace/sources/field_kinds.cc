@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <initializer_list>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -20,7 +21,9 @@ const ErrorCode kBadKinds{
     "kinds={\"seg\": \"mask\"} says what a field means to the steps. Encoded pictures and bytes "
     "may be \"image\", \"mask\" or \"bytes\"; uint8 arrays of (C, H, W) or (H, W) \"image\" or "
     "\"mask\"; numeric arrays \"boxes\" (..., 4), \"keypoints\" (..., 2 or more), \"masks\" (..., "
-    "H, W) or \"tensor\"; integers \"label\" or \"tensor\"; text is \"text\"."};
+    "H, W) or \"tensor\"; integers \"label\" or \"tensor\"; text is \"text\". Boxes of pixels "
+    "follow their picture where their format is said: \"boxes:xyxy\" (left, top, right, bottom), "
+    "\"boxes:xywh\" (left, top, width, height) or \"boxes:cxcywh\" (centre, width, height)."};
 
 const ErrorCode kMaskOrImage{
     "HR0182", ErrorKind::kConfig, "an image that is called a mask",
@@ -80,29 +83,35 @@ bool covers_a_picture(const Shape& shape, const Schema& record) {
   });
 }
 
-// The field as one of another kind; nothing where that cannot be.
-bool turn_into(FieldKind kind, Field& field) {
-  if (field.kind == kind) return true;
-  const bool words = field.kind == FieldKind::kText || field.kind == FieldKind::kBytes;
-  const size_t rank = field.shape.size();
-  if (field.encoded || field.kind == FieldKind::kBytes) {  // bytes of a file, one way or another
-    if (!is_picture(kind) && kind != FieldKind::kBytes) return false;
-    field.encoded = is_picture(kind);
-    field.shape = field.encoded ? Shape{-1, -1, -1} : Shape{};
-  } else if (words || kind == FieldKind::kText || kind == FieldKind::kBytes) {
-    return false;
-  } else if (is_picture(kind)) {
-    const bool plane = rank == 2;
-    if (field.dtype != DType::kUInt8 || (rank != 3 && !plane)) return false;
-    if (plane) field.shape.insert(field.shape.begin(), 1);
-    if (field.shape[0] < 1 || field.shape[0] > 4) return false;
-  } else if (kind == FieldKind::kLabel) {
-    if (field.dtype != DType::kInt64 || rank > 0) return false;
-  } else if (kind == FieldKind::kMasks && rank < 2) {
-    return false;
-  }
-  field.kind = kind;
-  return true;
+// "boxes:xyxy", as the user says it.
+std::optional<Meaning> meaning_from(std::string_view said) {
+  const size_t colon = said.find(':');
+  const KindRecord* const kind = find_kind(said.substr(0, colon));
+  if (!kind) return std::nullopt;
+  Meaning meaning(kind->kind);
+  if (colon == std::string_view::npos) return meaning;
+  meaning.box_format = box_format_from_name(said.substr(colon + 1));
+  const bool known = kind->kind == FieldKind::kBoxes && meaning.box_format != BoxFormat::kUnsaid;
+  return known ? std::optional(meaning) : std::nullopt;
+}
+
+std::string text_of(const Meaning& meaning) {
+  const std::string_view format = name_of(meaning.box_format);
+  return std::string(name_of(meaning.kind)) + (format.empty() ? "" : ":") + std::string(format);
+}
+
+std::string known_kinds() {
+  std::string out;
+  for (const KindRecord* kind : all_kinds()) out += std::string(kind->name) + ", ";
+  return out + "boxes:xyxy, boxes:xywh, boxes:cxcywh";
+}
+
+// The field as what is said that it means; false where that cannot be.
+bool turn_into(const Meaning& meaning, Field& field) {
+  if (field.kind != meaning.kind && !record_of(meaning.kind).take(field)) return false;
+  if (meaning.box_format == BoxFormat::kUnsaid) return true;
+  field.box_format = meaning.box_format;
+  return !field.shape.empty() && (field.shape.back() == 4 || field.shape.back() == -1);
 }
 
 class SourceWithKinds final : public SourceAround {
@@ -113,7 +122,8 @@ class SourceWithKinds final : public SourceAround {
     for (const Field& field : schema_) names.push_back(field.name);
     Fingerprint print;
     print.add(this->inner()->fingerprint());
-    for (const auto& [name, kind] : kinds) {
+    for (const auto& [name, meaning] : kinds) {
+      const FieldKind kind = meaning.kind;
       const auto field = std::ranges::find(schema_, name, &Field::name);
       if (field == schema_.end()) {
         const std::string_view near = nearest_name(name, names);
@@ -122,9 +132,9 @@ class SourceWithKinds final : public SourceAround {
                            : "did you mean \"" + std::string(near) + "\"?");
       }
       const Field before = *field;
-      if (!turn_into(kind, *field)) {
+      if (!turn_into(meaning, *field)) {
         raise(kBadKinds,
-              "kinds= says that \"" + name + "\" is \"" + std::string(name_of(kind)) +
+              "kinds= says that \"" + name + "\" is \"" + text_of(meaning) +
                   "\", and its values are of another form (" + std::string(name_of(before.kind)) +
                   ")",
               "`headrace explain HR0181` says which kind fits which values");
@@ -194,14 +204,13 @@ Kinds kinds_from(const std::vector<std::string>& said) {
   Kinds kinds;
   for (const std::string& each : said) {
     const size_t end = each.rfind('=');
-    const std::string_view name = std::string_view(each).substr(end + 1);
-    int kind = 0;
-    while (kind < kFieldKinds && name_of(static_cast<FieldKind>(kind)) != name) ++kind;
-    if (end == std::string::npos || kind == kFieldKinds) {
-      raise(kBadKinds, "kinds= says \"" + std::string(name) + "\", which is no kind",
-            "image, mask, boxes, keypoints, masks, label, tensor, text, bytes");
+    const std::string_view said = std::string_view(each).substr(end + 1);
+    const std::optional<Meaning> meaning = meaning_from(said);
+    if (end == std::string::npos || !meaning) {
+      raise(kBadKinds, "kinds= says \"" + std::string(said) + "\", which is no kind",
+            known_kinds());
     }
-    kinds[each.substr(0, end)] = static_cast<FieldKind>(kind);
+    kinds[each.substr(0, end)] = *meaning;
   }
   return kinds;
 }

@@ -10,9 +10,15 @@
 
 namespace headrace {
 
-using Kinds = std::map<std::string, FieldKind>;
+// What is said of a field: its kind, and of boxes what their numbers are.
+struct Meaning {
+  Meaning(FieldKind kind = FieldKind::kTensor) : kind(kind) {}
+  FieldKind kind;
+  BoxFormat box_format = BoxFormat::kUnsaid;
+};
+using Kinds = std::map<std::string, Meaning>;
 
-// {"seg=mask", "boxes=boxes"}: what kinds= says. Throws Exception HR0181: no such kind.
+// {"seg=mask", "boxes=boxes:xyxy"}: what kinds= says. Throws Exception HR0181: no such kind.
 Kinds kinds_from(const std::vector<std::string>& said);
 
 // The source with these fields of these kinds. Throws Exception HR0181: no such field, or values

@@ -150,6 +150,7 @@ SourcePtr open_coco(const std::string& path, const Arguments& arguments, const P
   }
   if (!arguments.flag("outside")) refuse_outside(data.file_names, path);
   convert_boxes(data.boxes, arguments.text("boxes"));
+  wanted.box_format = box_format_from_name(arguments.text("boxes"));
   std::string folder = arguments.is_none("images") ? find_folder(path, data.file_names)
                                                    : folder_argument(arguments.text("images"));
   return coco_source(std::move(*file), std::move(data), std::move(folder), wanted);

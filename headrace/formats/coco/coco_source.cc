@@ -27,6 +27,8 @@ enum class CocoField : uint8_t {
   kCaptions,
 };
 
+constexpr uint8_t kObjects = 1;  // the row group: an annotation is a row of each of its fields
+
 // Those that are wrong when a row of the picture is.
 bool is_of_rows(CocoField field) {
   return field != CocoField::kImage && field != CocoField::kImageId &&
@@ -51,24 +53,33 @@ class CocoSource final : public Source {
                             .shape = {-1, -1, -1},
                             .encoded = true});
     if (data_.has_boxes) {
-      add(CocoField::kBoxes,
-          {.name = "boxes", .kind = FieldKind::kBoxes, .dtype = DType::kFloat32, .shape = {-1, 4}});
-      add(CocoField::kLabels, {.name = "labels", .dtype = DType::kInt64, .shape = {-1}});
-      add(CocoField::kCrowd, {.name = "crowd", .dtype = DType::kUInt8, .shape = {-1}});
-      add(CocoField::kAreas, {.name = "areas", .dtype = DType::kFloat32, .shape = {-1}});
+      add(CocoField::kBoxes, {.name = "boxes",
+                              .kind = FieldKind::kBoxes,
+                              .dtype = DType::kFloat32,
+                              .shape = {-1, 4},
+                              .box_format = wanted_.box_format,
+                              .row_group = kObjects});
+      const auto add_column = [&](CocoField part, const char* name, DType dtype) {
+        add(part, {.name = name, .dtype = dtype, .shape = {-1}, .row_group = kObjects});
+      };
+      add_column(CocoField::kLabels, "labels", DType::kInt64);
+      add_column(CocoField::kCrowd, "crowd", DType::kUInt8);
+      add_column(CocoField::kAreas, "areas", DType::kFloat32);
     }
     add(CocoField::kImageId, {.name = "image_id", .dtype = DType::kInt64});
     if (wanted_.masks) {
       add(CocoField::kMasks, {.name = "masks",
                               .kind = FieldKind::kMasks,
                               .dtype = DType::kUInt8,
-                              .shape = {-1, -1, -1}});
+                              .shape = {-1, -1, -1},
+                              .row_group = kObjects});
     }
     if (wanted_.keypoints > 0) {
       add(CocoField::kKeypoints, {.name = "keypoints",
                                   .kind = FieldKind::kKeypoints,
                                   .dtype = DType::kFloat32,
-                                  .shape = {-1, wanted_.keypoints, 3}});
+                                  .shape = {-1, wanted_.keypoints, 3},
+                                  .row_group = kObjects});
     }
     if (wanted_.captions) {
       add(CocoField::kCaption, {.name = "caption", .kind = FieldKind::kText});

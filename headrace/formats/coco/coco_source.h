@@ -15,6 +15,7 @@ namespace headrace {
 struct CocoWanted {
   bool masks = false, captions = false;
   int64_t keypoints = 0;  // points of each
+  BoxFormat box_format = BoxFormat::kXYXY;
   bool keep_category_ids = false;
 };
 

@@ -103,30 +103,6 @@ std::vector<int64_t> Source::block_ends() const {
   return ends;
 }
 
-std::string_view name_of(FieldKind kind) {
-  switch (kind) {
-    case FieldKind::kImage:
-      return "image";
-    case FieldKind::kMask:
-      return "mask";
-    case FieldKind::kLabel:
-      return "label";
-    case FieldKind::kTensor:
-      return "tensor";
-    case FieldKind::kText:
-      return "text";
-    case FieldKind::kBytes:
-      return "bytes";
-    case FieldKind::kBoxes:
-      return "boxes";
-    case FieldKind::kKeypoints:
-      return "keypoints";
-    case FieldKind::kMasks:
-      return "masks";
-  }
-  return "?";
-}
-
 SourcePtr open_source(const std::string& path, const std::map<std::string, ParamValue>& arguments,
                       const Progress& progress) {
   simd_level();  // throws here, not on a thread, where HEADRACE_SIMD names none

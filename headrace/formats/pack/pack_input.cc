@@ -20,7 +20,7 @@ const ErrorCode kDoNotFit{
 bool same_fields(const Schema& a, const Schema& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Field& x, const Field& y) {
     return x.name == y.name && x.kind == y.kind && x.dtype == y.dtype && x.shape == y.shape &&
-           x.encoded == y.encoded;
+           x.encoded == y.encoded && x.box_format == y.box_format && x.row_group == y.row_group;
   });
 }
 

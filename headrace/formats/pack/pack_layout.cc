@@ -24,6 +24,8 @@ const ErrorCode kNewer{
 
 static_assert(static_cast<int>(FieldKind::kImage) == 0 && static_cast<int>(FieldKind::kMasks) == 8,
               "kinds stand in packs by number");
+static_assert(static_cast<int>(BoxFormat::kXYXY) == 1 && static_cast<int>(BoxFormat::kCXCYWH) == 3,
+              "formats of boxes stand in packs by number");
 static_assert(static_cast<int>(DType::kUInt8) == 0 && static_cast<int>(DType::kBool) == 12,
               "dtypes stand in packs by number");
 constexpr int kDTypes = 13, kMaxRank = 32;
@@ -46,9 +48,7 @@ std::optional<int64_t> fixed_bytes(const Field& field) {
   return bytes;
 }
 
-bool is_dense(const Field& field) {
-  return !field.encoded && field.kind != FieldKind::kText && field.kind != FieldKind::kBytes;
-}
+bool is_dense(const Field& field) { return !field.encoded && !is_string(field.kind); }
 
 void write_metadata(const PackHeader& header, ByteWriter& out) {
   out.number(static_cast<uint32_t>(header.schema.size()));
@@ -67,6 +67,26 @@ void write_metadata(const PackHeader& header, ByteWriter& out) {
     out.number(static_cast<uint32_t>(name.size()));
     out.bytes(name);
   }
+  const auto has_rows = [](const Field& field) {
+    return field.box_format != BoxFormat::kUnsaid || field.row_group > 0;
+  };
+  if (std::ranges::none_of(header.schema, has_rows)) return;  // and packs are what they were
+  for (const Field& field : header.schema) {
+    out.number(static_cast<uint8_t>(field.box_format));
+    out.number(field.row_group);
+  }
+}
+
+// What older packs do not have. A format that a later version knows is not said to this one.
+void read_rows(ByteReader& in, Schema& schema) {
+  if (in.left() < 2 * schema.size()) return;
+  for (Field& field : schema) {
+    const auto format = in.number<uint8_t>();
+    if (format <= static_cast<uint8_t>(BoxFormat::kCXCYWH)) {
+      field.box_format = static_cast<BoxFormat>(format);
+    }
+    field.row_group = in.number<uint8_t>();
+  }
 }
 
 bool read_field(ByteReader& in, Schema& schema, FieldNames& names) {
@@ -75,8 +95,9 @@ bool read_field(ByteReader& in, Schema& schema, FieldNames& names) {
   const auto kind = in.number<uint8_t>(), dtype = in.number<uint8_t>();
   const auto storage = in.number<uint8_t>(), encoded = in.number<uint8_t>();
   const auto rank = in.number<uint8_t>();
-  if (!in.good() || kind >= kFieldKinds || dtype >= kDTypes || storage > 1 || encoded > 1 ||
-      rank > kMaxRank || field.name.empty() || field.name.find('\0') != std::string::npos) {
+  if (!in.good() || !find_kind(static_cast<FieldKind>(kind)) || dtype >= kDTypes || storage > 1 ||
+      encoded > 1 || rank > kMaxRank || field.name.empty() ||
+      field.name.find('\0') != std::string::npos) {
     return false;
   }
   field.kind = static_cast<FieldKind>(kind);
@@ -109,6 +130,7 @@ bool read_metadata(ByteReader in, PackHeader& header) {
   for (uint32_t i = 0; i < classes; ++i) {
     header.classes.emplace_back(in.text(in.number<uint32_t>()));
   }
+  if (in.good()) read_rows(in, header.schema);
   return in.good();  // what stands after may be ignored: it is for later versions
 }
 

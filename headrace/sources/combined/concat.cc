@@ -46,6 +46,15 @@ std::vector<size_t> places_of(const Schema& schema, const Source& source, size_t
                 (same->shape.size() != field.shape.size() ? ", with other dimensions" : ""),
             "bring them to one form first");
     }
+    const bool both_said =
+        same->box_format != BoxFormat::kUnsaid && field.box_format != BoxFormat::kUnsaid;
+    if (both_said && same->box_format != field.box_format) {
+      raise(kUnlike,
+            "'" + field.name + "' of " + which + " is in " +
+                std::string(name_of(same->box_format)) + ", of source 0 in " +
+                std::string(name_of(field.box_format)),
+            "open both with the same format of boxes: boxes=\"xyxy\"");
+    }
     places.push_back(static_cast<size_t>(same - own.begin()));
   }
   return places;
@@ -61,7 +70,10 @@ class Concat final : public Source {
       Part part{.source = sources[i], .begin = size_, .places = places_of(schema_, source, i)};
       for (size_t field = 0; field < schema_.size(); ++field) {
         Shape& joint = schema_[field].shape;
-        const Shape& own = source.schema()[part.places[field]].shape;
+        const Field& theirs = source.schema()[part.places[field]];
+        const Shape& own = theirs.shape;
+        if (theirs.box_format == BoxFormat::kUnsaid) schema_[field].box_format = theirs.box_format;
+        if (theirs.row_group != schema_[field].row_group) schema_[field].row_group = 0;
         for (size_t axis = 0; axis < joint.size(); ++axis) {
           if (own[axis] != joint[axis]) joint[axis] = -1;
         }

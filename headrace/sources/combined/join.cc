@@ -169,8 +169,11 @@ class Join final : public Source {
               "rename={\"its name\": \"its new name\"}");
       }
     }
+    uint8_t groups = 0;  // of the left one's rows; the right one's are others
+    for (const Field& field : schema_) groups = std::max(groups, field.row_group);
     for (size_t i = 0; i < right_->schema().size(); ++i) {
       Field field = right_->schema()[i];
+      if (field.row_group > 0) field.row_group = static_cast<uint8_t>(field.row_group + groups);
       if (field.name == options.on) continue;  // the left one's value is the same
       if (const auto renamed = options.rename.find(field.name); renamed != options.rename.end()) {
         field.name = renamed->second;

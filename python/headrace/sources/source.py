@@ -96,8 +96,9 @@ class Source:
 
         kinds: of fields, by name. "mask": a picture of class ids, which are resized without mixing
         and never recoloured; "image"; "boxes", "keypoints", "masks": tensors in the coordinates of
-        the record's pictures, which no step may leave behind; "tensor"; "label". ConfigError HR0181
-        where the values cannot be of the kind.
+        the record's pictures, which no step may leave behind; "tensor"; "label". Boxes of pixels
+        follow the pictures where their format is said: "boxes:xyxy", "boxes:xywh" or
+        "boxes:cxcywh". ConfigError HR0181 where the values cannot be of the kind.
 
         >>> import headrace, numpy as np
         >>> pixels = np.zeros((3, 8, 8), np.uint8)
@@ -134,7 +135,7 @@ def described(source: Source) -> str:
 
 
 def _schema_text(field: _core.Field) -> str:
-    """ "image", "label int64", "boxes float32 (?, 4)", "story text"."""
+    """ "image", "label int64", "boxes float32 (?, 4) xyxy", "story text"."""
     words = [field.name]
     if field.kind in ("label", "tensor") or not (field.encoded or field.kind in ("text", "bytes")):
         words.append(str(field.dtype))
@@ -142,6 +143,8 @@ def _schema_text(field: _core.Field) -> str:
             words.append("(" + ", ".join("?" if n < 0 else str(n) for n in field.shape) + ")")
     if field.kind not in (field.name, "label", "tensor"):
         words.insert(1, str(field.kind))
+    if field.box_format:
+        words.append(field.box_format)
     return " ".join(words)
 
 

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "headrace/base/buffer.h"
+#include "headrace/fields/field.h"
 #include "headrace/image/recipe.h"
-#include "headrace/sources/schema.h"
 
 namespace headrace {
 
@@ -16,12 +18,21 @@ namespace headrace {
 // tensor, text or raw bytes, borrowed from the source, or owned once something produced it.
 struct FieldValue {
   FieldKind kind = FieldKind::kTensor;
+  // Of kinds that follow pictures: what `bytes` are.
+  DType dtype = DType::kUInt8;
+  BoxFormat box_format = BoxFormat::kUnsaid;
   Recipe picture;                  // kImage, kMask
   std::span<const uint8_t> bytes;  // the other kinds
   Shape shape;                     // of `bytes` as a tensor, where the plan leaves it open
   int64_t scalar = 0;              // an int64 scalar (bytes empty)
   // shared: branches of a Fork may point to the same produced value.
   std::shared_ptr<const Buffer> owned;
+
+  // Its value is what somebody made.
+  void own(Buffer made) {
+    owned = std::make_shared<const Buffer>(std::move(made));
+    bytes = owned->bytes();
+  }
 };
 
 struct Record {

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// A record's value on its way from the source into flight: what KindRecord::begin gets.
+#pragma once
+
+#include <memory>
+
+#include "headrace/fields/field.h"
+#include "headrace/fields/record.h"
+#include "headrace/image/render.h"
+
+namespace headrace {
+
+// How pictures are read.
+struct PictureOptions {
+  bool exif_orientation = false;
+  // As DecodeJob has them.
+  bool strict = false, repair = false;
+  SixteenBit sixteen_bit = SixteenBit::kRefuse;
+  DecodeLimits limits = {};
+};
+
+struct Beginning {
+  static constexpr size_t kOpen = static_cast<size_t>(-1);
+  const Field& field;       // of the source
+  const FieldState& state;  // of the plan, at its begin
+  size_t bytes;             // of the value, kOpen where records differ
+  const FieldData& data;
+  const PictureOptions& options;
+  Renderer& renderer;
+  std::shared_ptr<Picture>& pixels;  // memory of pictures that come as tensors
+};
+
+}  // namespace headrace

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Boxes: rows of four numbers, whose format is the field's, on the canvas of the record's pictures.
+//
+// They follow move by move in their own dtype, and are clamped where torchvision v2 clamps them:
+// after a crop and a pad, which cut boxes off, not after a flip or a resize. So a box that is cut
+// stays cut, however the picture is turned afterwards. Rows are never dropped: a box that has left
+// the picture has no area, and lies on its edge.
+#include <algorithm>
+
+#include "headrace/base/registry.h"
+#include "headrace/fields/coordinates.h"
+#include "headrace/fields/numbers.h"
+
+namespace headrace {
+namespace {
+
+template <class Number>
+class BoxMover {
+ public:
+  BoxMover(std::span<Number> boxes, BoxFormat format) : boxes_(boxes), format_(format) {}
+
+  void move(const Geometry::Move& by, Size canvas) {
+    std::visit(Cases{[&](const Geometry::Crop& crop) {
+                       shift(minus(Number{0}, Number(crop.window.x)),
+                             minus(Number{0}, Number(crop.window.y)));
+                       clamp({crop.window.height, crop.window.width});
+                     },
+                     [&](const Geometry::Pad& pad) {
+                       shift(Number(pad.borders.left), Number(pad.borders.top));
+                       clamp(canvas_after(pad, canvas));
+                     },
+                     [&](const Geometry::Resize& resize) { resize_to(resize.to, canvas); },
+                     [&](Geometry::FlipHorizontal) { flip(0, Number(canvas.width)); },
+                     [&](Geometry::FlipVertical) { flip(1, Number(canvas.height)); },
+                     [&](Geometry::Transpose) {
+                       each([](Number* box) {
+                         std::swap(box[0], box[1]);
+                         std::swap(box[2], box[3]);
+                       });
+                     }},
+               by);
+  }
+
+ private:
+  using Real = RealOf<Number>;
+
+  template <class Change>
+  void each(const Change& change) {
+    for (size_t at = 0; at + 4 <= boxes_.size(); at += 4) change(boxes_.data() + at);
+  }
+
+  void shift(Number x, Number y) {
+    const bool corners = format_ == BoxFormat::kXYXY;
+    each([&](Number* box) {
+      box[0] = plus(box[0], x);
+      box[1] = plus(box[1], y);
+      if (!corners) return;
+      box[2] = plus(box[2], x);
+      box[3] = plus(box[3], y);
+    });
+  }
+
+  void resize_to(Size to, Size canvas) {
+    if (to == canvas) return;
+    const float x = scale_of(to.width, canvas.width), y = scale_of(to.height, canvas.height);
+    each([&](Number* box) {
+      box[0] = scaled(box[0], x);
+      box[1] = scaled(box[1], y);
+      box[2] = scaled(box[2], x);
+      box[3] = scaled(box[3], y);
+    });
+  }
+
+  // Mirrors along one axis.
+  void flip(int axis, Number extent) {
+    each([&](Number* box) {
+      Number &low = box[axis], &other = box[axis + 2];
+      switch (format_) {
+        case BoxFormat::kXYXY:
+          low = minus(extent, std::exchange(other, minus(extent, low)));
+          break;
+        case BoxFormat::kXYWH:
+          low = minus(extent, plus(low, other));
+          break;
+        default:
+          low = minus(extent, low);
+      }
+    });
+  }
+
+  void clamp(Size canvas) {
+    const Real width = static_cast<Real>(canvas.width), height = static_cast<Real>(canvas.height);
+    each([&](Number* box) {
+      Real at[4];
+      for (int i = 0; i < 4; ++i) at[i] = static_cast<Real>(box[i]);
+      to_corners(at);
+      for (int i = 0; i < 4; ++i) {
+        const Real most = i % 2 == 0 ? width : height;
+        at[i] = at[i] < 0 ? 0 : at[i] > most ? most : at[i];  // NaN stays
+      }
+      from_corners(at);
+      for (int i = 0; i < 4; ++i) box[i] = number_from<Number>(at[i]);
+    });
+  }
+
+  void to_corners(Real* at) const {
+    if (format_ == BoxFormat::kXYXY) return;
+    for (int i = 0; i < 2; ++i) {
+      if (format_ == BoxFormat::kCXCYWH) at[i] -= at[i + 2] / 2;
+      at[i + 2] += at[i];
+    }
+  }
+  void from_corners(Real* at) const {
+    if (format_ == BoxFormat::kXYXY) return;
+    for (int i = 0; i < 2; ++i) {
+      at[i + 2] -= at[i];
+      if (format_ == BoxFormat::kCXCYWH) at[i] = (at[i] * 2 + at[i + 2]) / 2;
+    }
+  }
+
+  const std::span<Number> boxes_;
+  const BoxFormat format_;
+};
+
+std::string boxes_want(const FieldState& field) {
+  if (field.shape.empty() || field.shape.back() != 4) return "boxes of four numbers each follow it";
+  if (!is_movable(field.dtype)) return "boxes of float32, float64, int32 or int64 follow it";
+  if (field.box_format != BoxFormat::kUnsaid) return {};
+  return "boxes of pixels follow it where their format is said: kinds={\"" + field.name +
+         "\": \"boxes:xyxy\"} of the source, or xywh, cxcywh";
+}
+
+Result<void> boxes_follow(const Following& way, FieldValue& value) {
+  change_coordinates(value, [&](auto boxes) {
+    BoxMover mover(boxes, value.box_format);
+    Size canvas = way.canvas;
+    for (const Geometry::Move& move : way.geometry.moves()) {
+      mover.move(move, canvas);
+      canvas = canvas_after(move, canvas);
+    }
+  });
+  return {};
+}
+
+const KindRecord kBoxes{
+    .name = "boxes",
+    .doc =
+        "Rows of four numbers, or one coordinate of each box. Where their format is known (xyxy, "
+        "xywh or cxcywh, in pixels) they follow the record's pictures.",
+    .kind = FieldKind::kBoxes,
+    .spatial = true,
+    .take = [](Field& field) { return take_numbers(field, FieldKind::kBoxes); },
+    .begin = begin_rows,
+    .follow = boxes_follow,
+    .wants = boxes_want};
+const Register<KindRecord> registered_boxes(kBoxes);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arithmetic on coordinates as torchvision's functionals do it, for the kinds that are rows of
+// them: in the dtype of the field, except that a scale is a float32, and integers are scaled as
+// floats and truncated.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "headrace/fields/geometry.h"
+#include "headrace/fields/record.h"
+
+namespace headrace {
+
+// Whether coordinates of this dtype can be moved.
+inline bool is_movable(DType dtype) {
+  return dtype == DType::kFloat32 || dtype == DType::kFloat64 || dtype == DType::kInt32 ||
+         dtype == DType::kInt64;
+}
+
+// What scaling and clamping compute in.
+template <class Number>
+using RealOf = std::conditional_t<std::is_same_v<Number, double>, double, float>;
+
+// Sums of integers wrap: hostile values must not be undefined.
+template <class Number>
+Number plus(Number a, Number b) {
+  if constexpr (std::is_integral_v<Number>) {
+    using Unsigned = std::make_unsigned_t<Number>;
+    return static_cast<Number>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b));
+  } else {
+    return a + b;
+  }
+}
+template <class Number>
+Number minus(Number a, Number b) {
+  if constexpr (std::is_integral_v<Number>) {
+    using Unsigned = std::make_unsigned_t<Number>;
+    return static_cast<Number>(static_cast<Unsigned>(a) - static_cast<Unsigned>(b));
+  } else {
+    return a - b;
+  }
+}
+
+// To an integer by truncation; what has no place there is the smallest one, as on x86.
+template <class Number, class Real>
+Number number_from(Real value) {
+  if constexpr (std::is_integral_v<Number>) {
+    constexpr Real kEnd = -static_cast<Real>(std::numeric_limits<Number>::min());
+    if (!(value >= -kEnd && value < kEnd)) return std::numeric_limits<Number>::min();
+  }
+  return static_cast<Number>(value);
+}
+
+template <class Number>
+Number scaled(Number value, float scale) {
+  using Real = RealOf<Number>;
+  return number_from<Number>(static_cast<Real>(value) * static_cast<Real>(scale));
+}
+
+// What resizing multiplies by: torch takes the quotient in double, and keeps a float.
+inline float scale_of(int to, int from) {
+  return static_cast<float>(static_cast<double>(to) / static_cast<double>(from));
+}
+
+// Gives `change` a copy of the value's numbers as a span of their type; the copy is the value then.
+// REQUIRES: is_movable(value.dtype).
+template <class Change>
+void change_coordinates(FieldValue& value, const Change& change) {
+  Buffer made(value.bytes.size());
+  if (!value.bytes.empty()) std::memcpy(made.data(), value.bytes.data(), value.bytes.size());
+  const auto as = [&]<class Number>(Number) {
+    change(std::span(reinterpret_cast<Number*>(made.data()), made.size() / sizeof(Number)));
+  };
+  if (value.dtype == DType::kFloat32) as(float{});
+  if (value.dtype == DType::kFloat64) as(double{});
+  if (value.dtype == DType::kInt32) as(int32_t{});
+  if (value.dtype == DType::kInt64) as(int64_t{});
+  value.own(std::move(made));
+}
+
+}  // namespace headrace

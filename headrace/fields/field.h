@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fields: what the values of a record are called, mean and look like, before any record is read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/base/tensor.h"
+#include "headrace/codecs/codec.h"
+
+namespace headrace {
+
+// What a field means to the steps. One file of this folder a kind, whose KindRecord (kind.h) says
+// the rest. Packs store the numbers: a new kind takes the next one.
+enum class FieldKind : uint8_t {
+  kImage,
+  kMask,
+  kLabel,
+  kTensor,
+  kText,
+  kBytes,
+  kBoxes,
+  kKeypoints,
+  kMasks,
+};
+
+// What the four numbers of a box are, in pixels; named as torchvision names them. Packs store the
+// numbers.
+enum class BoxFormat : uint8_t {
+  kUnsaid,  // nobody has said it: such boxes cannot follow a picture
+  kXYXY,    // left, top, right, bottom
+  kXYWH,    // left, top, width, height
+  kCXCYWH,  // centre, width, height
+};
+std::string_view name_of(BoxFormat format);             // "xyxy"; "" where unsaid
+BoxFormat box_format_from_name(std::string_view name);  // kUnsaid where there is no such
+
+// One field of a source's records. Images and masks are encoded bytes, or (C, H, W) uint8 tensors.
+struct Field {
+  std::string name;
+  FieldKind kind = FieldKind::kTensor;
+  DType dtype = DType::kUInt8;
+  Shape shape = {};      // of a record's value, without the batch; -1 where records differ;
+                         // empty for a scalar, text and bytes
+  bool encoded = false;  // an image or mask whose shape is known only after its header is read
+  BoxFormat box_format = BoxFormat::kUnsaid;  // of boxes
+  // Fields whose rows are about the same objects (boxes, their labels, areas, masks) have one
+  // number, and as many rows as one another in every record. 0: the field's rows are its own.
+  uint8_t row_group = 0;
+};
+
+using Schema = std::vector<Field>;
+
+// What is known of a field at one point of a pipeline. Pictures: shape is (C, H, W), -1 where open.
+struct FieldState {
+  std::string name;
+  FieldKind kind = FieldKind::kTensor;
+  DType dtype = DType::kUInt8;
+  Shape shape;
+  std::string left_open_by;  // who made the shape vary: the source, or an operator
+  BoxFormat box_format = BoxFormat::kUnsaid;
+};
+
+// "uint8 (3, 224, ?)", as messages and plan() show it.
+std::string text_of(DType dtype, const Shape& shape);
+std::string text_of(const FieldState& state);
+
+// What a source delivers for one field of one record.
+struct FieldData {
+  std::span<const uint8_t>
+      bytes;           // encoded picture, UTF-8 text, bytes, or the tensor's dense elements
+  Shape shape;         // of a tensor that the schema leaves open; else empty
+  int64_t scalar = 0;  // where `bytes` is empty and the schema says int64 scalar
+  RowIndexSlot row_index = {};  // of an encoded picture
+};
+
+}  // namespace headrace

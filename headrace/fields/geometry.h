@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a geometric operator decides, once for a record: a short sequence of moves, which every
+// field that lies in the coordinates of the record's pictures follows in its own way (kind.h).
+//
+// The canvas is the size of these pictures at that moment. Warps (affine, perspective, a grid) will
+// be further moves: a kind that has no way to follow one refuses it when the plan is made.
+#pragma once
+
+#include <array>
+#include <cassert>
+#include <span>
+#include <variant>
+
+#include "headrace/image/recipe.h"
+
+namespace headrace {
+
+struct Borders {
+  int left = 0, top = 0, right = 0, bottom = 0;
+  bool operator==(const Borders&) const = default;
+};
+
+class Geometry {
+ public:
+  struct Crop {
+    Window window;  // inside the canvas, not empty
+  };
+  struct Resize {
+    Size to;
+    Filter filter;  // of images; masks and planes are resized with kNearest
+  };
+  struct Pad {
+    Borders borders;
+    std::span<const double> fill;  // one value, or one a channel; the operator's memory
+  };
+  struct FlipHorizontal {};
+  struct FlipVertical {};
+  struct Transpose {};  // swaps the axes
+  using Move = std::variant<Crop, Resize, Pad, FlipHorizontal, FlipVertical, Transpose>;
+
+  Geometry& crop(const Window& window) { return add(Crop{window}); }
+  Geometry& resize(Size to, Filter filter) { return add(Resize{to, filter}); }
+  Geometry& pad(const Borders& borders, std::span<const double> fill) {
+    return add(Pad{borders, fill});
+  }
+  Geometry& flip_horizontal() { return add(FlipHorizontal{}); }
+  Geometry& flip_vertical() { return add(FlipVertical{}); }
+  Geometry& transpose() { return add(Transpose{}); }
+
+  std::span<const Move> moves() const { return {moves_.data(), count_}; }
+
+ private:
+  static constexpr size_t kMost = 4;
+  Geometry& add(const Move& move) {
+    assert(count_ < kMost);
+    moves_[count_++] = move;
+    return *this;
+  }
+
+  std::array<Move, kMost> moves_;
+  size_t count_ = 0;
+};
+
+// What the canvas is after the move.
+Size canvas_after(const Geometry::Move& move, Size canvas);
+
+class Renderer;
+
+// A value on its way through a geometry: what KindRecord::follow gets.
+struct Following {
+  const Geometry& geometry;
+  Size canvas;  // of the record's pictures, before it
+  Renderer& renderer;
+};
+
+// Visits a variant's alternatives with one lambda each.
+template <class... Calls>
+struct Cases : Calls... {
+  using Calls::operator()...;
+};
+
+}  // namespace headrace

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keypoints: points of two numbers or more, x and y first, on the canvas of the record's pictures.
+//
+// They follow in their own dtype as torchvision v2's do: a flip maps the pixel x to W - 1 - x, and
+// nothing is clamped, so a point that has left the picture lies outside. What stands behind x and y
+// (visibility, depth) stays, and so does the order of the points: a left hand of a mirrored picture
+// is in the row of the left hand.
+#include "headrace/base/registry.h"
+#include "headrace/fields/coordinates.h"
+#include "headrace/fields/numbers.h"
+
+namespace headrace {
+namespace {
+
+template <class Number>
+void move_point(Number& x, Number& y, const Geometry::Move& by, Size canvas) {
+  std::visit(Cases{[&](const Geometry::Crop& crop) {
+                     x = minus(x, Number(crop.window.x));
+                     y = minus(y, Number(crop.window.y));
+                   },
+                   [&](const Geometry::Pad& pad) {
+                     x = plus(x, Number(pad.borders.left));
+                     y = plus(y, Number(pad.borders.top));
+                   },
+                   [&](const Geometry::Resize& resize) {
+                     if (resize.to == canvas) return;
+                     x = scaled(x, scale_of(resize.to.width, canvas.width));
+                     y = scaled(y, scale_of(resize.to.height, canvas.height));
+                   },
+                   [&](Geometry::FlipHorizontal) { x = minus(Number(canvas.width - 1), x); },
+                   [&](Geometry::FlipVertical) { y = minus(Number(canvas.height - 1), y); },
+                   [&](Geometry::Transpose) { std::swap(x, y); }},
+             by);
+}
+
+std::string keypoints_want(const FieldState& field) {
+  if (field.shape.empty() || field.shape.back() < 2) {
+    return "keypoints of two numbers or more each follow it";
+  }
+  return is_movable(field.dtype) ? "" : "keypoints of float32, float64, int32 or int64 follow it";
+}
+
+Result<void> keypoints_follow(const Following& way, FieldValue& value) {
+  const auto numbers = static_cast<size_t>(value.shape.back());  // of a point
+  change_coordinates(value, [&](auto points) {
+    Size canvas = way.canvas;
+    for (const Geometry::Move& move : way.geometry.moves()) {
+      for (size_t at = 0; at + numbers <= points.size(); at += numbers) {
+        move_point(points[at], points[at + 1], move, canvas);
+      }
+      canvas = canvas_after(move, canvas);
+    }
+  });
+  return {};
+}
+
+const KindRecord kKeypoints{
+    .name = "keypoints",
+    .doc =
+        "Points of two numbers or more, of which the first two are x and y in pixels. They "
+        "follow the record's pictures; the other numbers stay.",
+    .kind = FieldKind::kKeypoints,
+    .spatial = true,
+    .take = [](Field& field) { return take_numbers(field, FieldKind::kKeypoints); },
+    .begin = begin_rows,
+    .follow = keypoints_follow,
+    .wants = keypoints_want};
+const Register<KindRecord> registered_keypoints(kKeypoints);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Masks: pictures of one channel whose values are class ids, which no filter may mix.
+#include "headrace/base/registry.h"
+#include "headrace/fields/pictures.h"
+
+namespace headrace {
+namespace {
+
+const KindRecord kMask{
+    .name = "mask",
+    .doc =
+        "A picture of one channel whose values are class ids. It moves with the images, is "
+        "resized with the filter \"nearest\", and keeps its values.",
+    .kind = FieldKind::kMask,
+    .form = ValueForm::kPicture,
+    .spatial = true,
+    .take = [](Field& field) { return take_picture(field, FieldKind::kMask); },
+    .begin = [](const Beginning& from,
+                FieldValue& value) { return begin_picture(from, ColorMode::kStored, value); },
+    .follow = [](const Following& way,
+                 FieldValue& value) { return follow_picture(way, value, Filter::kNearest); }};
+const Register<KindRecord> registered_mask_kind(kMask);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Masks of instances: planes of (..., H, W) over the record's pictures, an instance each, or a map
+// such as depth. Any dtype: values are moved, never mixed.
+//
+// A geometry without warps takes each row from a row and each column from a column, so that what it
+// comes to is two lists of numbers, found on one axis at a time and applied once.
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "headrace/base/registry.h"
+#include "headrace/fields/geometry.h"
+#include "headrace/fields/numbers.h"
+#include "headrace/kernels/resample.h"
+
+namespace headrace {
+namespace {
+
+constexpr int kBorder = -1;
+
+const ErrorCode kOtherSize{
+    "HR0122", ErrorKind::kData, "planes of another size than the picture",
+    "Masks of (..., H, W) lie over the record's picture, and these have another height and width. "
+    "A step that moves the picture cannot move them along. fields= narrows the step to the "
+    "picture; kinds={\"masks\": \"tensor\"} says that they do not belong to it."};
+
+// For each place along an axis of what comes out, where it is taken from.
+using Places = std::vector<int32_t>;
+
+Places all_places(int extent) {
+  Places places(static_cast<size_t>(extent));
+  std::iota(places.begin(), places.end(), 0);
+  return places;
+}
+
+void cut(Places& places, int begin, int extent) {
+  places.erase(places.begin(), places.begin() + begin);
+  places.resize(static_cast<size_t>(extent));
+}
+
+void add_border(Places& places, int before, int after) {
+  places.insert(places.begin(), static_cast<size_t>(before), kBorder);
+  places.insert(places.end(), static_cast<size_t>(after), kBorder);
+}
+
+// As Pillow's and torchvision's "nearest".
+void resample(Places& places, int extent) {
+  if (static_cast<int>(places.size()) == extent) return;
+  Places to = nearest_samples(static_cast<int>(places.size()), extent);
+  for (int32_t& place : to) place = places[static_cast<size_t>(place)];
+  places = std::move(to);
+}
+
+struct Plane {
+  explicit Plane(Size size) : rows(all_places(size.height)), columns(all_places(size.width)) {}
+
+  void move(const Geometry::Move& by) {
+    std::visit(Cases{[&](const Geometry::Crop& crop) {
+                       cut(rows, crop.window.y, crop.window.height);
+                       cut(columns, crop.window.x, crop.window.width);
+                     },
+                     [&](const Geometry::Pad& pad) {
+                       add_border(rows, pad.borders.top, pad.borders.bottom);
+                       add_border(columns, pad.borders.left, pad.borders.right);
+                     },
+                     [&](const Geometry::Resize& resize) {
+                       resample(rows, resize.to.height);
+                       resample(columns, resize.to.width);
+                     },
+                     [&](Geometry::FlipHorizontal) { std::ranges::reverse(columns); },
+                     [&](Geometry::FlipVertical) { std::ranges::reverse(rows); },
+                     [&](Geometry::Transpose) {
+                       std::swap(rows, columns);
+                       transposed = !transposed;
+                     }},
+               by);
+  }
+
+  Places rows, columns;
+  bool transposed = false;  // rows are the source's columns
+};
+
+// Each plane of `in` (its rows of `width` items) as `plane` shows it. What lies beyond is 0.
+template <class Item>
+void show(const Plane& plane, std::span<const uint8_t> in, int64_t planes, Size size, Buffer& out) {
+  const size_t rows = plane.rows.size(), columns = plane.columns.size();
+  out.resize(static_cast<size_t>(planes) * rows * columns * sizeof(Item));
+  auto* to = reinterpret_cast<Item*>(out.data());
+  const size_t stride = static_cast<size_t>(size.width) * sizeof(Item);
+  const auto item = [&](const uint8_t* from, int32_t row, int32_t column) {
+    Item value{};
+    if (row == kBorder || column == kBorder) return value;
+    if (plane.transposed) std::swap(row, column);
+    std::memcpy(&value, from + size_t(row) * stride + size_t(column) * sizeof(Item), sizeof(Item));
+    return value;
+  };
+  for (int64_t at = 0; at < planes; ++at) {
+    const uint8_t* const from = in.data() + size_t(at) * size_t(size.height) * stride;
+    for (const int32_t row : plane.rows) {
+      for (const int32_t column : plane.columns) *to++ = item(from, row, column);
+    }
+  }
+}
+
+Result<void> masks_follow(const Following& way, FieldValue& value) {
+  Shape& shape = value.shape;
+  int64_t &height = shape[shape.size() - 2], &width = shape.back();
+  if (height != way.canvas.height || width != way.canvas.width) {
+    return Error{.code = &kOtherSize,
+                 .what = "the planes are " + std::to_string(height) + " x " +
+                         std::to_string(width) + " (height x width), the picture " +
+                         std::to_string(way.canvas.height) + " x " +
+                         std::to_string(way.canvas.width)};
+  }
+  Plane plane(way.canvas);
+  for (const Geometry::Move& move : way.geometry.moves()) plane.move(move);
+  const int64_t planes =
+      std::accumulate(shape.begin(), shape.end() - 2, int64_t{1}, std::multiplies<>());
+  Buffer made;
+  switch (size_of(value.dtype)) {
+    case 1:
+      show<uint8_t>(plane, value.bytes, planes, way.canvas, made);
+      break;
+    case 2:
+      show<uint16_t>(plane, value.bytes, planes, way.canvas, made);
+      break;
+    case 4:
+      show<uint32_t>(plane, value.bytes, planes, way.canvas, made);
+      break;
+    default:
+      show<uint64_t>(plane, value.bytes, planes, way.canvas, made);
+  }
+  height = static_cast<int64_t>(plane.rows.size());
+  width = static_cast<int64_t>(plane.columns.size());
+  value.own(std::move(made));
+  return {};
+}
+
+std::string masks_want(const FieldState& field) {
+  if (field.shape.size() < 2) return "planes of (..., H, W) follow it";
+  // Bytes may be a picture, or class ids, and nobody has said: a picture wants a filter.
+  const size_t axes = field.shape.size();
+  const int64_t channels = axes == 3 ? field.shape[0] : axes == 2 ? 1 : 0;
+  const bool colours = channels == 3 || channels == 4;
+  if (field.dtype != DType::kUInt8 || (!colours && channels != 1)) return {};
+  return "with kinds={\"" + field.name + "\": " + (colours ? "\"image\"" : "\"mask\"") +
+         "} of the source, if it is one";
+}
+
+void masks_plan(FieldState& field, const FieldState& picture) {
+  std::copy(picture.shape.end() - 2, picture.shape.end(), field.shape.end() - 2);
+}
+
+bool take_masks(Field& field) {
+  return field.shape.size() >= 2 && take_numbers(field, FieldKind::kMasks);
+}
+
+const KindRecord kMasks{
+    .name = "masks",
+    .doc =
+        "Planes of (..., H, W) over the record's pictures: an instance each, or a map such as "
+        "depth. They follow the pictures; nothing mixes their values, and borders are 0.",
+    .kind = FieldKind::kMasks,
+    .spatial = true,
+    .take = take_masks,
+    .begin = begin_rows,
+    .follow = masks_follow,
+    .wants = masks_want,
+    .plan = masks_plan};
+const Register<KindRecord> registered_masks(kMasks);
+
+}  // namespace
+}  // namespace headrace

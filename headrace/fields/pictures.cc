@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/fields/pictures.h"
+
+#include <cstring>
+
+#include "headrace/base/registry.h"
+#include "headrace/fields/numbers.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kColourMask{
+    "HR0121", ErrorKind::kData, "mask with several channels",
+    "A mask is a picture of one channel whose values are labels: grey, or with a palette. This "
+    "file "
+    "has colours. Read it as an image field if the colours are meant, or convert it once."};
+
+// EXIF 2.3, tag 274: how the stored picture must be turned to stand upright.
+void stand_upright(Recipe& picture, int orientation) {
+  if (orientation >= 5) picture.transpose();
+  if (orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7) {
+    picture.flip_horizontal();
+  }
+  if (orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8) {
+    picture.flip_vertical();
+  }
+}
+
+Result<void> begin_encoded(const Beginning& from, ColorMode color, Recipe& recipe) {
+  Result<EncodedPicture> opened = from.renderer.open(from.data.bytes, from.options.limits);
+  if (!opened) return std::move(opened.error());
+  opened->strict = from.options.strict;
+  opened->repair = from.options.repair;
+  opened->sixteen_bit = from.options.sixteen_bit;
+  opened->row_index = from.data.row_index;
+  opened->color = color;
+  if (channels_of(opened->color, opened->header) != from.state.shape[0]) {
+    return Error{.code = &kColourMask,
+                 .what = "\"" + from.state.name + "\" has " +
+                         std::to_string(opened->header.channels) + " channels"};
+  }
+  recipe = Recipe(*opened);
+  if (from.options.exif_orientation) stand_upright(recipe, opened->header.exif_orientation);
+  return {};
+}
+
+// The move on a recipe; false where it does not fit into it.
+bool edited(Recipe& picture, const Geometry::Move& move, std::optional<Filter> filter) {
+  return std::visit(Cases{[&](const Geometry::Crop& crop) { return picture.crop(crop.window); },
+                          [&](const Geometry::Resize& resize) {
+                            return picture.resize(resize.to, filter.value_or(resize.filter));
+                          },
+                          [&](const Geometry::Pad& pad) {
+                            std::array<double, 4> fill{};
+                            for (size_t c = 0; c < fill.size(); ++c) {
+                              if (pad.fill.size() == 1) fill[c] = pad.fill[0];
+                              if (pad.fill.size() > 1 && c < pad.fill.size()) fill[c] = pad.fill[c];
+                            }
+                            const Borders& add = pad.borders;
+                            return picture.pad(
+                                add.left, add.top, add.right, add.bottom,
+                                std::span(fill).first(static_cast<size_t>(picture.channels())));
+                          },
+                          [&](Geometry::FlipHorizontal) { return picture.flip_horizontal(); },
+                          [&](Geometry::FlipVertical) { return picture.flip_vertical(); },
+                          [&](Geometry::Transpose) { return picture.transpose(); }},
+                    move);
+}
+
+}  // namespace
+
+bool take_picture(Field& field, FieldKind kind) {
+  if (is_stored_bytes(field)) {
+    field.encoded = true;
+    field.shape = {-1, -1, -1};
+  } else {
+    const size_t rank = field.shape.size();
+    if (is_string(field.kind) || field.dtype != DType::kUInt8 || (rank != 3 && rank != 2)) {
+      return false;
+    }
+    if (rank == 2) field.shape.insert(field.shape.begin(), 1);
+    if (field.shape[0] < 1 || field.shape[0] > 4) return false;
+  }
+  field.kind = kind;
+  return true;
+}
+
+Result<void> begin_picture(const Beginning& from, ColorMode color, FieldValue& value) {
+  if (from.field.encoded) return begin_encoded(from, color, value.picture);
+  const FieldData& data = from.data;
+  const Shape& shape = data.shape.empty() ? from.state.shape : data.shape;
+  if (!allows(from.state.shape, shape) || element_count(shape) == 0 ||
+      data.bytes.size() != static_cast<size_t>(element_count(shape))) {
+    return wrong_value(from.state, data);
+  }
+  value.picture = Recipe();  // lets go of the pixels, which are then free for this record
+  std::shared_ptr<Picture>& memory = from.pixels;
+  if (!memory || memory.use_count() > 1) memory = std::make_shared<Picture>();
+  memory->channels = static_cast<int>(shape[0]);
+  memory->height = static_cast<int>(shape[1]);
+  memory->width = static_cast<int>(shape[2]);
+  memory->pixels.resize(data.bytes.size());
+  std::memcpy(memory->pixels.data(), data.bytes.data(), data.bytes.size());
+  value.picture = Recipe(std::shared_ptr<const Picture>(memory));
+  return {};
+}
+
+Result<void> follow_picture(const Following& way, FieldValue& value, std::optional<Filter> filter) {
+  for (const Geometry::Move& move : way.geometry.moves()) {
+    Result<void> done = edit(value.picture, way.renderer,
+                             [&](Recipe& picture) { return edited(picture, move, filter); });
+    if (!done) return done;
+  }
+  return {};
+}
+
+}  // namespace headrace
