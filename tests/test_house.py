@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Promise: an addition is as few files as CONTRIBUTING says, and nothing lists it. One of each,
+from tools/templates, is put into a copy of the checkout, found by the build, compiled against the
+engine that is installed, and passes its tests there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import headrace
+
+ROOT = Path(__file__).parent.parent
+TEMPLATES = ROOT / "tools" / "templates"
+KINDS = sorted(folder.name for folder in TEMPLATES.iterdir() if folder.is_dir())
+SCRATCH = ROOT / "build" / "house"  # always the same, so that a compiler cache knows it
+WHAT_IS_BUILT = ("CMakeLists.txt", "cmake", "headrace", "LICENSE", "pyproject.toml", "tools")
+INSTALLED = Path(headrace.__file__).parent
+
+
+def files_of(kind: str) -> list[Path]:
+    """Where they belong in the checkout; edits have the suffix .edit."""
+    folder = TEMPLATES / kind
+    return sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+
+
+def add(kinds: Iterable[str], checkout: Path) -> list[Path]:
+    """Puts the templates into a copy of the checkout; returns the files that are new."""
+    new = []
+    for kind in kinds:
+        for name in files_of(kind):
+            text = (TEMPLATES / kind / name).read_text()
+            target = checkout / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if name.suffix != ".edit":
+                assert not target.exists(), f"{name} is there already"
+                target.write_text(text)
+                new.append(name)
+                continue
+            target = target.with_suffix("")
+            before, _, more = text.partition("\n")
+            anchor = before.removeprefix("before: ")
+            whole = target.read_text()
+            assert whole.count(anchor) == 1, f"{name}: {anchor!r} stands not once in the file"
+            target.unlink()  # not the checkout's own, where the copy is a link to it
+            target.write_text(whole.replace(anchor, more + anchor))
+    return new
+
+
+def table_of_contributing() -> dict[str, int]:
+    """Kind of addition -> files, as the page says."""
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    rows = re.findall(r"^\| ([a-z ]+?) \| (\d+) \|", page, re.MULTILINE)
+    return {name.replace(" ", "_"): int(count) for name, count in rows}
+
+
+def test_an_addition_touches_as_many_files_as_contributing_says() -> None:
+    said = table_of_contributing()
+    assert said.pop("error_code") == 0, "it is declared in the file that raises it"
+    assert said == {kind: len(files_of(kind)) for kind in KINDS}
+
+
+def is_source(path: Path) -> bool:
+    return path.suffix == ".cc"
+
+
+def compile_commands(new: list[Path]) -> dict[Path, list[str]]:
+    """How the build compiles each of them, which it has found by itself."""
+    known = json.loads((SCRATCH / "build" / "compile_commands.json").read_text())
+    by_file = {Path(entry["file"]): shlex.split(entry["command"]) for entry in known}
+    commands = {}
+    for name in filter(is_source, new):
+        at = SCRATCH / name
+        if name.stem.endswith("_fuzz"):  # built with clang alone: compiled as its neighbour is
+            neighbour = at.with_name(name.stem.removesuffix("_fuzz") + ".cc")
+            commands[name] = [w.replace(str(neighbour), str(at)) for w in by_file[neighbour]]
+        else:
+            assert at in by_file, f"the build does not find {name}"
+            commands[name] = by_file[at]
+    return commands
+
+
+def run(command: list[str], folder: Path, **environment: str) -> str:
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, env={**os.environ, **environment}
+    )
+    assert done.returncode == 0, f"{shlex.join(command)}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def built() -> Path:
+    """The program of the additions and their tests, on the engine that is installed."""
+    if shutil.which("cmake") is None or not (INSTALLED / "libheadrace.so").exists():
+        pytest.skip("needs cmake, and an engine that was built here")
+    shutil.rmtree(SCRATCH, ignore_errors=True)
+    SCRATCH.mkdir(parents=True)
+    for name in WHAT_IS_BUILT:
+        whole = ROOT / name
+        copy = shutil.copytree if whole.is_dir() else shutil.copy2
+        copy(whole, SCRATCH / name)
+    new = add([kind for kind in KINDS if kind != "framework"], SCRATCH)
+    options = ["-DHEADRACE_TESTS=ON", "-DHEADRACE_TOGETHER=OFF", "-DCMAKE_BUILD_TYPE=Release"]
+    options += ["-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON", "-DCMAKE_CXX_FLAGS_RELEASE=-O0"]
+    if shutil.which("ccache"):
+        options.append("-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
+    run(["cmake", "-S", str(SCRATCH), "-B", str(SCRATCH / "build"), "-G", "Ninja", *options], ROOT)
+    commands = compile_commands(new)
+
+    def compiled(name: Path) -> str:
+        command, out = commands[name], str(SCRATCH / f"{name.stem}.o")
+        command[command.index("-o") + 1] = out
+        run(command, SCRATCH / "build")
+        return out
+
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
+        objects = list(threads.map(compiled, commands))
+    linked = [out for out in objects if not out.endswith("_fuzz.o")]
+    program = SCRATCH / "additions"
+    compiler = next(word for word in next(iter(commands.values())) if "ccache" not in word)
+    libraries = ["-lgtest_main", "-lgtest", "-ljpeg", "-lpthread", f"-Wl,-rpath,{INSTALLED}"]
+    engine = str(INSTALLED / "libheadrace.so")
+    run([compiler, "-o", str(program), *linked, engine, *libraries], SCRATCH)
+    return program
+
+
+def test_the_build_finds_each_addition_and_its_tests_pass(built: Path) -> None:
+    said = run([str(built), "--gtest_brief=0"], SCRATCH)
+    for kind in set(KINDS) - {"framework"}:
+        tests = [name for name in files_of(kind) if name.stem.endswith("_test")]
+        assert tests, f"the template {kind} has no test"
+    assert "[  PASSED  ] " in said and "FAILED" not in said, said
+
+
+def test_what_registers_itself_is_in_the_programs_lists(built: Path) -> None:
+    """Beside those of the engine: the program links it and nothing else."""
+    said = run([str(built), "--gtest_list_tests"], SCRATCH)
+    for kind in set(KINDS) - {"framework"}:
+        for name in files_of(kind):
+            for suite in re.findall(r"^TEST\((\w+),", (TEMPLATES / kind / name).read_text(), re.M):
+                assert f"{suite}." in said, f"{suite} of {name}"
+
+
+def test_a_framework_is_its_module_and_a_method(tmp_path: Path) -> None:
+    for name in ("python", "docs", "dev", "tests/frameworks", "examples/frameworks"):
+        whole, copy = ROOT / name, tmp_path / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        (shutil.copytree if whole.is_dir() else shutil.copy2)(whole, copy)
+    for binary in (*INSTALLED.glob("_core.*.so"), INSTALLED / "libheadrace.so"):
+        (tmp_path / "python" / "headrace" / binary.name).symlink_to(binary)
+    add(["framework"], tmp_path)
+    test = tmp_path / "tests" / "frameworks" / "test_template.py"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--noconftest"]
+    said = run([*command, str(test)], tmp_path, PYTHONPATH=str(tmp_path / "python"))
+    assert "1 passed" in said
+    train = [sys.executable, "examples/frameworks/train_template.py"]
+    photos = str(ROOT / "examples" / "pictures")
+    assert run([*train, photos], tmp_path, PYTHONPATH=str(tmp_path / "python")).strip().isdigit()
