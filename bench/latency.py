@@ -22,7 +22,7 @@ import numpy as np
 from PIL import Image
 
 import headrace as hr
-from headrace import _core
+from headrace import _core, transforms
 
 GOALS = {20: 4000, 100: 2000}  # records a second, by milliseconds of latency
 GIANT = 58_000_000  # bytes
@@ -69,7 +69,7 @@ def epoch_of(loader: hr.Loader, pause: float = 0.0) -> tuple[float, list[float]]
         if batch is None:
             break
         waits.append(1e3 * (time.perf_counter() - asked))
-        records += len(batch)
+        records += batch.size
         del batch
         time.sleep(pause)
     return records / (time.perf_counter() - begin), waits
@@ -83,7 +83,7 @@ def measure(name: str, volume: Any, path: str, options: argparse.Namespace) -> N
         for latency in (0, *GOALS):
             loader = hr.Loader(
                 source,
-                [hr.CenterCrop(64)],
+                [transforms.CenterCrop(64)],
                 batch_size=options.batch_size,
                 threads=options.threads,
                 shuffle=shuffle,
@@ -112,7 +112,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--records", type=int, default=8000)
     parser.add_argument("--batch-size", type=int, default=128)
-    parser.add_argument("--memory-limit", default="256MiB")
+    parser.add_argument("--memory-limit", default="512MiB")
     options = parser.parse_args()
     contents = pictures(options.records)
     for name, make in (("photos", photos), ("tar", shards)):

@@ -18,6 +18,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import headrace as hr
+from headrace import _core
 from headrace import transforms as T
 
 CLASSES, RECORDS, BATCH = ("ant", "bee", "cow"), 30, 4
@@ -126,6 +127,46 @@ def test_epochs_are_those_of_the_folder(container: Path, folder: Path) -> None:
     expected, run = loader(folder), loader(container, threads=3)
     for _epoch in range(2):
         assert values_of(run) == values_of(expected)
+
+
+def far(path: Path, **behavior: Any) -> tuple[Any, str]:
+    """Its files in a storage that answers late, and their path there."""
+    volume = _core.MemoryVolume("far", latency_ms=1, **behavior)
+    if path.is_dir():
+        volume.copy_from(str(path))
+        return volume, volume.root
+    return volume, volume.write(path.name, path.read_bytes())
+
+
+@pytest.mark.parametrize("faults", [{}, {"short_every": 3, "error_every": 31}])
+def test_epochs_from_a_far_storage_are_the_same(
+    container: Path, folder: Path, faults: dict[str, int]
+) -> None:
+    volume, path = far(container, **faults)
+    if container.suffix == ".parquet":
+        with pytest.raises(hr.UnsupportedError, match="HR0214"):
+            hr.open(path)
+        return
+    expected, run = loader(folder), loader(path, threads=3)
+    for _epoch in range(3):
+        assert values_of(run) == values_of(expected)
+    run.set_epoch(7)  # what was read of the fourth is dropped
+    expected.set_epoch(7)
+    assert values_of(run) == values_of(expected)
+    run.close()
+    del volume
+
+
+def test_a_folder_in_a_far_storage_is_the_same(folder: Path) -> None:
+    volume, path = far(folder)
+    expected, run = loader(folder), loader(path)
+    for _epoch in range(2):
+        assert values_of(run) == values_of(expected)
+    assert volume.most_under_way >= 8
+    state = run.state_dict()
+    assert {k: v for k, v in state.items() if k != "fingerprint"} == {
+        k: v for k, v in expected.state_dict().items() if k != "fingerprint"
+    }
 
 
 def test_it_resumes_after_every_batch(container: Path) -> None:

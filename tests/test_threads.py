@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import signal
 import subprocess
 import sys
@@ -526,3 +528,18 @@ def test_the_operators_time_is_counted() -> None:
     loader = hr.Loader(source, steps, batch_size=4)
     list(loader)
     assert loader.stats()["stages"]["transform"] > 0
+
+
+def test_threads_are_gone_when_64_loaders_are_closed() -> None:
+    def threads() -> int:
+        return len(os.listdir("/proc/self/task"))
+
+    gc.collect()  # loaders of other tests
+    before = threads()
+    loaders = [hr.Loader(list(range(100)), batch_size=10, threads=3) for _ in range(64)]
+    for each in loaders:
+        next(iter(each))
+    assert threads() > before
+    for each in loaders:
+        each.close()
+    assert threads() <= before + 1, "but for Python's own, which stays"

@@ -2,9 +2,11 @@
 #include "headrace/storage/cache_directory.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
@@ -34,12 +36,14 @@ bool write_all(int descriptor, std::span<const uint8_t> bytes) {
 
 // Writes a file under a name of its own. Where the file system allows it, the file has no name
 // until it is complete, so that a killed process leaves nothing.
-bool write_new(const std::string& folder, const std::string& path, std::span<const uint8_t> bytes) {
+bool write_new(const std::string& folder, const std::string& path,
+               std::span<const std::span<const uint8_t>> parts) {
   int descriptor = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
   const bool nameless = descriptor >= 0;
   if (!nameless) descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (descriptor < 0) return false;
-  bool good = write_all(descriptor, bytes);
+  bool good = true;
+  for (const std::span<const uint8_t>& part : parts) good = good && write_all(descriptor, part);
   if (good && nameless) {
     const std::string self = "/proc/self/fd/" + std::to_string(descriptor);
     good = ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) == 0;
@@ -84,13 +88,32 @@ bool CacheDirectory::read(const std::string& name, Buffer& out) const {
   return !path_.empty() && trusts(name) && read_file(path_of(name), out).has_value();
 }
 
-bool CacheDirectory::write(const std::string& name, std::span<const uint8_t> bytes) const {
+MappedEntry::~MappedEntry() { ::munmap(const_cast<uint8_t*>(data_), size_); }
+
+std::shared_ptr<const MappedEntry> CacheDirectory::map(const std::string& name,
+                                                       uint64_t least_bytes) const {
+  if (path_.empty() || !trusts(name)) return nullptr;
+  const int descriptor = ::open(path_of(name).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return nullptr;
+  struct stat status{};
+  void* data = MAP_FAILED;
+  const bool large = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
+                     static_cast<uint64_t>(status.st_size) >= std::max<uint64_t>(least_bytes, 1);
+  const auto size = static_cast<size_t>(status.st_size);
+  if (large) data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor, 0);
+  ::close(descriptor);
+  if (data == MAP_FAILED) return nullptr;
+  return std::make_shared<const MappedEntry>(static_cast<const uint8_t*>(data), size);
+}
+
+bool CacheDirectory::write(const std::string& name,
+                           std::span<const std::span<const uint8_t>> parts) const {
   if (path_.empty()) return false;
   make();
   static std::atomic<unsigned> counter{0};
   const std::string temporary = path_ + "/" + name + "." + std::to_string(::getpid()) + "." +
                                 std::to_string(counter.fetch_add(1)) + ".tmp";
-  if (!write_new(path_, temporary, bytes)) return false;
+  if (!write_new(path_, temporary, parts)) return false;
   if (::rename(temporary.c_str(), (path_ + "/" + name).c_str()) == 0) return true;
   ::unlink(temporary.c_str());
   return false;

@@ -8,12 +8,28 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
 #include "headrace/base/buffer.h"
 
 namespace headrace {
+
+// An entry's bytes for as long as it lives, also when the entry is replaced or deleted meanwhile:
+// entries are never written to (Note [Why a kept index is mapped]).
+class MappedEntry {
+ public:
+  MappedEntry(const uint8_t* data, size_t size) : data_(data), size_(size) {}
+  ~MappedEntry();
+  MappedEntry(const MappedEntry&) = delete;
+  MappedEntry& operator=(const MappedEntry&) = delete;
+  std::span<const uint8_t> bytes() const { return {data_, size_}; }
+
+ private:
+  const uint8_t* data_;
+  size_t size_;
+};
 
 class CacheDirectory {
  public:
@@ -35,8 +51,15 @@ class CacheDirectory {
   bool trusts(const std::string& name) const;
   // False when there is no such entry, or it is not to be had or trusted.
   bool read(const std::string& name, Buffer& out) const;
-  // Replaces the entry. False when that was not possible; nothing is left behind then.
-  bool write(const std::string& name, std::span<const uint8_t> bytes) const;
+  // A large entry, mapped: all processes of a machine that use it share its memory. Null where
+  // there is none of at least so many bytes, or it is not to be had or trusted.
+  std::shared_ptr<const MappedEntry> map(const std::string& name, uint64_t least_bytes) const;
+  // Replaces the entry by these parts, one after the other. False when that was not possible;
+  // nothing is left behind then.
+  bool write(const std::string& name, std::span<const std::span<const uint8_t>> parts) const;
+  bool write(const std::string& name, std::span<const uint8_t> bytes) const {
+    return write(name, std::span(&bytes, 1));
+  }
 
  private:
   std::string path_;

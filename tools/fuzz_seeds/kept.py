@@ -11,14 +11,22 @@ def container_index() -> Iterator[bytes]:
     def text(value: bytes) -> bytes:
         return struct.pack("<Q", len(value)) + value
 
-    damage = struct.pack("<qQ", 1, 600) + text(b"HR0401") + text(b"what") + text(b"hint")
-    tally = text(b"jpg") + struct.pack("<q", 3)
+    def index(damage: bytes, tallies: bytes, longs: bytes, records: list[tuple[int, int]]) -> bytes:
+        out = damage + tallies + longs + struct.pack("<Q", len(records))
+        out += bytes(-(names + len(out)) % 8)
+        out += b"".join(struct.pack("<Q", offset) for offset, _ in records)
+        return out + b"".join(struct.pack("<I", length) for _, length in records)
+
+    names = 40 + 3 * (56 + len("/tmp/headrace-123456/file0"))  # what the target writes before it
+    none = bytes(8)
+    one = struct.pack("<Q", 1)
+    damage = one + struct.pack("<qQ", 1, 600) + text(b"HR0401") + text(b"what") + text(b"hint")
+    tally = one + text(b"jpg") + struct.pack("<q", 3)
     records = [(0, 600), (600, 400), (0, 70)]
-    begin = b"\2\0\1\1" + struct.pack("<Q", 3)
-    some = begin + b"".join(struct.pack("<QQ", *record) for record in records)
-    yield some + struct.pack("<Q", 1) + damage + struct.pack("<Q", 1) + tally
-    yield some + bytes(16)
-    yield b"\0\0\0\1" + bytes(24)
+    yield b"\2\0\1\1" + index(damage, tally, none, records)
+    yield b"\2\0\1\1" + index(none, none, none, records)
+    yield b"\2\0\1\1" + index(none, none, one + struct.pack("<qQ", 1, 2**32), records)
+    yield b"\0\0\0\1" + index(none, none, none, [])
     yield b"\0\0\0\0HRCONTNR" + struct.pack("<Q", 1)
 
 

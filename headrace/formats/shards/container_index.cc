@@ -19,22 +19,61 @@
 //   text       kind
 //   u64        files;    files x   text path, u64 device, inode, size, i64 modified_ns,
 //                                  i64 status changed (shows a write in place), u64 records
-//   u64        records;  records x u64 offset, u64 bytes
 //   u64        damage;   damage x  i64 record, u64 offset, text code, what, hint
 //   u64        tallies;  tallies x text name, i64 count
+//   u64        longs;    longs x   i64 record, u64 bytes: of those whose length below is 2^32 - 1
+//   u64        records
+//   zeros      to a multiple of 8 bytes from the begin
+//   records x  u64 offset
+//   records x  u32 bytes
+//
+// Note [Why a kept index is mapped]: at 10^9 records it has 12 GB, which the processes of a machine
+// cannot each hold. A mapped file that is cut off ends the process with a signal, so no file of a
+// dataset is mapped. This one is the engine's own: complete before it gets its name, replaced and
+// never changed, in a folder or with an owner that CacheDirectory trusts.
 
 namespace headrace {
 namespace {
 
 constexpr std::string_view kMagic = "HRCONTNR";
-constexpr uint64_t kVersion = 2;
+constexpr uint64_t kVersion = 3;
 constexpr size_t kChecksumEnd = 20;
 // Looking through a small container is quicker than it is worth a file in the cache.
 constexpr int64_t kWorthKeeping = 1000;
+constexpr uint64_t kWorthMapping = uint64_t{1} << 20;  // bytes
 
 void write_text(std::string_view text, ByteWriter& out) {
   out.number(uint64_t{text.size()});
   out.bytes(text);
+}
+
+size_t padding_after(size_t bytes) { return (8 - bytes % 8) % 8; }
+
+template <class Number>
+std::span<const uint8_t> raw_bytes(std::span<const Number> numbers) {
+  return {reinterpret_cast<const uint8_t*>(numbers.data()), numbers.size_bytes()};
+}
+
+// Those that lie inside the files, each long one with its length; else nothing.
+std::optional<Extents> checked(Extents records, const FileSet& files) {
+  const std::span<const uint64_t> offsets = records.offsets();
+  const std::span<const uint32_t> lengths = records.lengths();
+  const std::map<int64_t, uint64_t>& longs = records.longs();
+  auto next_long = longs.begin();
+  for (size_t file = 0; file < files.size(); ++file) {
+    const uint64_t size = files.identity(file).size;
+    for (int64_t i = records.first_of(file); i < records.end_of(file); ++i) {
+      uint64_t bytes = lengths[static_cast<size_t>(i)];
+      if (bytes == Extents::kLong) {
+        if (next_long == longs.end() || next_long->first != i) return {};
+        bytes = (next_long++)->second;
+      }
+      const uint64_t offset = offsets[static_cast<size_t>(i)];
+      if (offset > size || bytes > size - offset) return {};
+    }
+  }
+  if (next_long != longs.end()) return {};
+  return records;
 }
 
 std::string read_text(ByteReader& in) { return std::string(in.text(in.number<uint64_t>())); }
@@ -126,10 +165,12 @@ std::string container_index_name(std::string_view kind, const FileSet& files) {
   return name;
 }
 
-std::vector<uint8_t> bytes_from_index(const ContainerIndex& index, std::string_view kind,
-                                      const FileSet& files) {
+namespace {
+
+// All before the records' own arrays, the checksum over these too.
+std::vector<uint8_t> front_of_index(const ContainerIndex& index, std::string_view kind,
+                                    const FileSet& files) {
   ByteWriter out;
-  out.out.reserve(static_cast<size_t>(index.records.size()) * 16 + 4096);
   out.bytes(kMagic);
   out.number(kVersion);
   out.number(uint32_t{0});
@@ -145,12 +186,6 @@ std::vector<uint8_t> bytes_from_index(const ContainerIndex& index, std::string_v
     out.number(status_changed_ns(files.path(i)));
     out.number(static_cast<uint64_t>(index.records.end_of(i) - index.records.first_of(i)));
   }
-  out.number(static_cast<uint64_t>(index.records.size()));
-  for (int64_t i = 0; i < index.records.size(); ++i) {
-    const Extent extent = index.records[i];
-    out.number(extent.offset);
-    out.number(extent.bytes);
-  }
   out.number(uint64_t{index.damage.size()});
   for (const Damage& damage : index.damage) {
     out.number(damage.record);
@@ -164,19 +199,72 @@ std::vector<uint8_t> bytes_from_index(const ContainerIndex& index, std::string_v
     write_text(name, out);
     out.number(count);
   }
-  const uint32_t sum = crc32c(std::span<const uint8_t>(out.out).subspan(kChecksumEnd));
+  out.number(uint64_t{index.records.longs().size()});
+  for (const auto& [record, bytes] : index.records.longs()) {
+    out.number(record);
+    out.number(bytes);
+  }
+  out.number(static_cast<uint64_t>(index.records.size()));
+  out.zeros(padding_after(out.out.size()));
+  uint32_t sum = crc32c(std::span<const uint8_t>(out.out).subspan(kChecksumEnd));
+  sum = crc32c(raw_bytes(index.records.offsets()), sum);
+  sum = crc32c(raw_bytes(index.records.lengths()), sum);
   std::memcpy(out.out.data() + kChecksumEnd - sizeof sum, &sum, sizeof sum);
   return std::move(out.out);
 }
 
+// The records of a kept index: borrowed from `owner`, or copied where there is none.
+std::optional<Extents> records_from(ByteReader& in, uint64_t count, std::vector<int64_t> ends,
+                                    std::map<int64_t, uint64_t> longs, const FileSet& files,
+                                    std::shared_ptr<const void> owner) {
+  if (count > in.left() / (sizeof(uint64_t) + sizeof(uint32_t))) return {};
+  const std::span<const uint8_t> offsets = in.bytes(count * sizeof(uint64_t));
+  const std::span<const uint8_t> lengths = in.bytes(count * sizeof(uint32_t));
+  if (!in.at_end()) return {};
+  if (!owner) {
+    struct Copies {
+      std::vector<uint64_t> offsets;
+      std::vector<uint32_t> lengths;
+    };
+    auto copies = std::make_shared<Copies>();
+    copies->offsets.resize(count);
+    copies->lengths.resize(count);
+    if (count > 0) std::memcpy(copies->offsets.data(), offsets.data(), offsets.size());
+    if (count > 0) std::memcpy(copies->lengths.data(), lengths.data(), lengths.size());
+    const std::span<const uint64_t> its_offsets = copies->offsets;
+    const std::span<const uint32_t> its_lengths = copies->lengths;
+    return checked(
+        Extents(its_offsets, its_lengths, std::move(ends), std::move(longs), std::move(copies)),
+        files);
+  }
+  return checked(Extents({reinterpret_cast<const uint64_t*>(offsets.data()), count},
+                         {reinterpret_cast<const uint32_t*>(lengths.data()), count},
+                         std::move(ends), std::move(longs), std::move(owner)),
+                 files);
+}
+
+}  // namespace
+
+std::vector<uint8_t> bytes_from_index(const ContainerIndex& index, std::string_view kind,
+                                      const FileSet& files) {
+  std::vector<uint8_t> out = front_of_index(index, kind, files);
+  for (const auto& part :
+       {raw_bytes(index.records.offsets()), raw_bytes(index.records.lengths())}) {
+    out.insert(out.end(), part.begin(), part.end());
+  }
+  return out;
+}
+
 std::optional<ContainerIndex> index_from_bytes(std::span<const uint8_t> bytes,
-                                               std::string_view kind, const FileSet& files) {
+                                               std::string_view kind, const FileSet& files,
+                                               std::shared_ptr<const void> owner) {
   ByteReader in(bytes);
   if (in.text(kMagic.size()) != kMagic || in.number<uint64_t>() != kVersion) return {};
   const auto sum = in.number<uint32_t>();
   if (!in.good() || sum != crc32c(bytes.subspan(kChecksumEnd))) return {};
   if (read_text(in) != kind || in.number<uint64_t>() != files.size()) return {};
-  std::vector<uint64_t> counts;
+  std::vector<int64_t> ends;
+  uint64_t total = 0;
   for (size_t i = 0; i < files.size(); ++i) {
     if (read_text(in) != files.path(i)) return {};
     FileIdentity file;
@@ -185,58 +273,76 @@ std::optional<ContainerIndex> index_from_bytes(std::span<const uint8_t> bytes,
     file.size = in.number<uint64_t>();
     file.modified_ns = in.number<int64_t>();
     if (in.number<int64_t>() != status_changed_ns(files.path(i))) return {};
-    counts.push_back(in.number<uint64_t>());
-    if (!in.good() || file != files.identity(i)) return {};
+    const auto count = in.number<uint64_t>();
+    if (!in.good() || file != files.identity(i) || count > bytes.size() - total) return {};
+    ends.push_back(static_cast<int64_t>(total += count));
   }
   ContainerIndex index;
-  auto left = in.number<uint64_t>();
-  if (!in.good() || left > in.left() / 16) return {};
-  for (size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] > left) return {};
-    const uint64_t size = files.identity(i).size;
-    for (uint64_t record = 0; record < counts[i]; ++record) {
-      const auto offset = in.number<uint64_t>(), length = in.number<uint64_t>();
-      if (offset > size || length > size - offset) return {};
-      index.records.add(offset, length);
-    }
-    index.records.end_file();
-    left -= counts[i];
-  }
-  if (left != 0) return {};
   for (auto damages = in.number<uint64_t>(); damages > 0 && in.good(); --damages) {
     Damage damage;
     damage.record = in.number<int64_t>();
     damage.offset = in.number<uint64_t>();
     for (std::string* text : {&damage.code, &damage.what, &damage.hint}) *text = read_text(in);
     const bool follows = index.damage.empty() || damage.record > index.damage.back().record;
-    if (!follows || damage.record < 0 || damage.record >= index.records.size()) return {};
+    if (!follows || damage.record < 0 || damage.record >= static_cast<int64_t>(total)) return {};
     index.damage.push_back(std::move(damage));
   }
   for (auto tallies = in.number<uint64_t>(); tallies > 0 && in.good(); --tallies) {
     const std::string name = read_text(in);
     index.tallies[name] = in.number<int64_t>();
   }
-  if (!in.good() || in.left() != 0) return {};
+  std::map<int64_t, uint64_t> longs;
+  for (auto count = in.number<uint64_t>(); count > 0 && in.good(); --count) {
+    const auto record = in.number<int64_t>();
+    const auto length = in.number<uint64_t>();
+    if (length < Extents::kLong || !longs.try_emplace(record, length).second) return {};
+  }
+  if (in.number<uint64_t>() != total) return {};
+  const std::span<const uint8_t> padding = in.bytes(padding_after(bytes.size() - in.left()));
+  if (!in.good() || std::ranges::any_of(padding, [](uint8_t byte) { return byte != 0; })) return {};
+  std::optional<Extents> records =
+      records_from(in, total, std::move(ends), std::move(longs), files, std::move(owner));
+  if (!records) return {};
+  index.records = std::move(*records);
   return index;
 }
 
+namespace {
+
+std::optional<ContainerIndex> kept_index(std::string_view kind, const FileSet& files,
+                                         const CacheDirectory& cache) {
+  const std::string name = container_index_name(kind, files);
+  if (std::shared_ptr<const MappedEntry> mapped = cache.map(name, kWorthMapping)) {
+    const std::span<const uint8_t> bytes = mapped->bytes();
+    return index_from_bytes(bytes, kind, files, std::move(mapped));
+  }
+  Buffer kept;
+  if (!cache.read(name, kept)) return {};
+  return index_from_bytes(kept.bytes(), kind, files);
+}
+
+}  // namespace
+
 ContainerIndex index_of(std::string_view kind, const FileSet& files, const ScanFile& scan,
                         const Progress& progress, const CacheDirectory& cache) {
-  const std::string name = container_index_name(kind, files);
-  Buffer kept;
-  if (cache.read(name, kept)) {
-    if (std::optional<ContainerIndex> index = index_from_bytes(kept.bytes(), kind, files)) {
-      return std::move(*index);
-    }
-  }
-  kept.free();
+  if (std::optional<ContainerIndex> kept = kept_index(kind, files, cache)) return std::move(*kept);
   const int64_t began_ns = now_ns();
   ContainerIndex index = scan_all(files, scan, progress);
   bool settled = index.records.size() >= kWorthKeeping;
   for (size_t i = 0; i < files.size() && settled; ++i) {
     settled = !changed_just_now(files.identity(i).modified_ns, began_ns);
   }
-  if (settled) cache.write(name, bytes_from_index(index, kind, files));
+  if (!settled) return index;
+  const std::vector<uint8_t> front = front_of_index(index, kind, files);
+  const std::span<const uint8_t> parts[] = {front, raw_bytes(index.records.offsets()),
+                                            raw_bytes(index.records.lengths())};
+  const bool kept = cache.write(container_index_name(kind, files), parts);
+  if (kept && index.records.lengths().size_bytes() >= kWorthMapping) {
+    // Who made it shares it, too.
+    if (std::optional<ContainerIndex> mapped = kept_index(kind, files, cache)) {
+      return std::move(*mapped);
+    }
+  }
   return index;
 }
 

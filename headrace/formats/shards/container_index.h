@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The index of a container: where each record lies, found by looking through its files once, on all
-// cores, and kept in the user's cache for as long as the files stay as they are.
+// cores, and kept in the user's cache for as long as the files stay as they are. A large one is
+// mapped from there, so that the processes of a machine hold it once.
 //
 // What a scan cannot read is not lost: from the place where a file makes no sense to its end is one
 // record, which is bad when it is read, so that on_error decides and len() shows it.
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -68,8 +70,10 @@ ContainerIndex index_of(std::string_view kind, const FileSet& files, const ScanF
 // lie inside the files, or none.
 std::vector<uint8_t> bytes_from_index(const ContainerIndex& index, std::string_view kind,
                                       const FileSet& files);
+// With an `owner`, which keeps the bytes where they are, the records are borrowed from them.
 std::optional<ContainerIndex> index_from_bytes(std::span<const uint8_t> bytes,
-                                               std::string_view kind, const FileSet& files);
+                                               std::string_view kind, const FileSet& files,
+                                               std::shared_ptr<const void> owner = nullptr);
 std::string container_index_name(std::string_view kind, const FileSet& files);
 
 }  // namespace headrace

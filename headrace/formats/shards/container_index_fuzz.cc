@@ -28,14 +28,15 @@ Begin begin_of(const FileSet& files) {
   ContainerIndex empty;
   for (size_t i = 0; i < files.size(); ++i) empty.records.end_file();
   Begin begin{.bytes = bytes_from_index(empty, kKind, files), .counts = {}};
-  begin.bytes.resize(begin.bytes.size() - 3 * sizeof(uint64_t));  // no record, damage, tally
   size_t at = 8 + 8 + 4 + 8 + kKind.size() + 8;
   for (size_t i = 0; i < files.size(); ++i) {
     at += 8 + files.path(i).size() + 5 * 8;
     begin.counts.push_back(at);
     at += 8;
   }
-  if (at != begin.bytes.size()) std::abort();
+  // Behind it no damage, no tally, no long record, no record; and zeros to a multiple of 8 bytes.
+  if ((at + 4 * sizeof(uint64_t) + 7) / 8 * 8 != begin.bytes.size()) std::abort();
+  begin.bytes.resize(at);
   return begin;
 }
 

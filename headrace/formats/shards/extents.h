@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace headrace {
@@ -15,12 +18,30 @@ struct Extent {
   uint64_t offset = 0, bytes = 0;
 };
 
+// Held here, or borrowed from whoever holds them: a kept index that is mapped, so that all
+// processes of a machine share its pages.
 class Extents {
  public:
-  int64_t size() const { return static_cast<int64_t>(offsets_.size()); }
-  size_t files() const { return ends_.size(); }
+  static constexpr uint32_t kLong = UINT32_MAX;  // a length that does not fit stands elsewhere
 
-  // A record of the file at hand. end_file() goes on to the next one.
+  Extents() = default;
+  // Complete, with the records of each file up to `ends`. `owner` keeps `offsets` and `bytes` where
+  // they are (shared: copies of an index borrow from one mapping). REQUIRES: `longs` has the length
+  // of each record whose `bytes` is kLong, and no other.
+  Extents(std::span<const uint64_t> offsets, std::span<const uint32_t> bytes,
+          std::vector<int64_t> ends, std::map<int64_t, uint64_t> longs,
+          std::shared_ptr<const void> owner)
+      : ends_(std::move(ends)),
+        long_(std::move(longs)),
+        owner_(std::move(owner)),
+        borrowed_offsets_(offsets),
+        borrowed_bytes_(bytes) {}
+
+  int64_t size() const { return static_cast<int64_t>(offsets().size()); }
+  size_t files() const { return ends_.size(); }
+  bool is_borrowed() const { return owner_ != nullptr; }
+
+  // A record of the file at hand. end_file() goes on to the next one. REQUIRES: it is not borrowed.
   void add(uint64_t offset, uint64_t bytes) {
     if (bytes >= kLong) long_[size()] = bytes;
     offsets_.push_back(offset);
@@ -40,26 +61,34 @@ class Extents {
 
   // REQUIRES: 0 <= record < size(), and every file was ended.
   Extent operator[](int64_t record) const {
-    const uint32_t bytes = bytes_[record];
+    const auto at = static_cast<size_t>(record);
+    const uint32_t bytes = lengths()[at];
     return {.file = static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), record) -
                                         ends_.begin()),
-            .offset = offsets_[record],
+            .offset = offsets()[at],
             .bytes = bytes == kLong ? long_.at(record) : bytes};
   }
   // Its place will be asked for soon: in a random order it is in no cache.
   void prefetch(int64_t record) const {
-    __builtin_prefetch(&offsets_[record]);
-    __builtin_prefetch(&bytes_[record]);
+    __builtin_prefetch(&offsets()[static_cast<size_t>(record)]);
+    __builtin_prefetch(&lengths()[static_cast<size_t>(record)]);
   }
   int64_t first_of(size_t file) const { return file == 0 ? 0 : ends_[file - 1]; }
   int64_t end_of(size_t file) const { return ends_[file]; }
 
+  // As they are kept.
+  std::span<const uint64_t> offsets() const { return owner_ ? borrowed_offsets_ : offsets_; }
+  std::span<const uint32_t> lengths() const { return owner_ ? borrowed_bytes_ : bytes_; }
+  const std::map<int64_t, uint64_t>& longs() const { return long_; }
+
  private:
-  static constexpr uint32_t kLong = UINT32_MAX;  // its length stands in long_
   std::vector<uint64_t> offsets_;
   std::vector<uint32_t> bytes_;
   std::vector<int64_t> ends_;  // of the files: number of the record after each one's last
   std::map<int64_t, uint64_t> long_;
+  std::shared_ptr<const void> owner_;
+  std::span<const uint64_t> borrowed_offsets_;
+  std::span<const uint32_t> borrowed_bytes_;
 };
 
 }  // namespace headrace
