@@ -69,7 +69,7 @@ def epoch_of(loader: hr.Loader, pause: float = 0.0) -> tuple[float, list[float]]
         if batch is None:
             break
         waits.append(1e3 * (time.perf_counter() - asked))
-        records += batch.size
+        records += len(batch.image)
         del batch
         time.sleep(pause)
     return records / (time.perf_counter() - begin), waits
@@ -95,7 +95,9 @@ def measure(name: str, volume: Any, path: str, options: argparse.Namespace) -> N
             requests = (volume.requests - before) / (3 * len(source))
             pause = 0.6 * options.batch_size / rates[latency]
             epoch_of(loader, pause)
-            first, *rest = epoch_of(loader, pause)[1]
+            turns = [epoch_of(loader, pause)[1] for _ in range(3)]
+            first = statistics.median(waits[0] for waits in turns)
+            rest = [wait for waits in turns for wait in waits[1:]]
             goal = f" (goal {GOALS[latency]:,})" if latency in GOALS else ""
             peak = loader.stats()["memory_peak"] / 2**20
             print(
