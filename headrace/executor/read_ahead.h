@@ -83,7 +83,7 @@ class ReadAhead {
     bool ready = false;
     int64_t index = -1;
     size_t bytes = 0;                      // held, or reserved for it
-    RecordData data;                       // by a reader
+    RecordData data = {};                  // by a reader
     std::vector<StagedPiece> pieces = {};  // from a storage that answers later
     int missing = 0;                       // of these
     bool failed = false;                   // one could not be read: whoever fetches it reads all
