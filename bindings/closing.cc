@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bindings/closing.h"
 
-#include <chrono>
 #include <memory>
 #include <system_error>
 #include <thread>
 #include <utility>
 
+#include "headrace/base/clock.h"
 #include "headrace/base/mutex.h"
 
 namespace headrace::python {
@@ -46,17 +46,15 @@ bool finish_within(double seconds, std::function<void()> work,
     return true;
   }
   work = {};
-  const auto begin = std::chrono::steady_clock::now();
-  const auto limit = std::chrono::duration<double>(seconds);
+  const double begin = now();
   while (true) {
     {
       MutexLock lock(progress->mutex);
-      if (!progress->done)
-        progress->changed.wait_for(progress->mutex, std::chrono::milliseconds(50));
+      if (!progress->done) progress->changed.wait_for(progress->mutex, kWaitSlice);
       if (progress->done) break;
     }
     if (interrupted) interrupted();
-    if (seconds > 0 && std::chrono::steady_clock::now() - begin > limit) return false;
+    if (seconds > 0 && now() - begin > seconds) return false;
   }
   closer.thread.join();
   return true;

@@ -7,13 +7,13 @@
 #include <nanobind/stl/optional.h>
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 #include <utility>
 
 #include "bindings/bindings.h"
 #include "bindings/closing.h"
 #include "bindings/loader_handle.h"
+#include "headrace/base/clock.h"
 #include "headrace/device/simulated_device.h"
 #include "headrace/executor/thread_pool.h"
 #include "headrace/loader/loader_feed.h"
@@ -178,11 +178,10 @@ void start_loader(const LoaderHandle& loader, const std::vector<PrefetcherHandle
 bool stop(PrefetcherHandle& self) {
   if (forked_from_running_engine()) return true;  // its thread is the parent's
   struct Late {};
-  const auto begin = std::chrono::steady_clock::now();
+  const double begin = now();
   const auto interrupted = [begin] {
     check_signals();
-    if (std::chrono::steady_clock::now() - begin > std::chrono::duration<double>(kPatience))
-      throw Late{};
+    if (now() - begin > kPatience) throw Late{};
   };
   try {
     self.with([&](Prefetcher& prefetcher) { prefetcher.stop(interrupted); });

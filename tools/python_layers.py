@@ -25,7 +25,7 @@ LAYERS = (
     ("_core",),
     ("errors", "printable", "plain_json", "dtypes"),
     ("charts",),
-    ("options", "arguments", "signatures", "absent"),
+    ("arguments", "signatures", "absent"),
     ("sampling",),
     ("steps", "library_steps", "transforms", "presets", "pipeline"),
     ("sources",),

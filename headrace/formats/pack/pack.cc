@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/formats/pack/pack.h"
 
-#include <chrono>
 #include <memory>
 
+#include "headrace/base/clock.h"
 #include "headrace/base/cores.h"
 #include "headrace/base/mutex.h"
 #include "headrace/formats/pack/pack_input.h"
@@ -120,7 +120,7 @@ class Packing {
 
 PackReport pack(const std::vector<SourcePtr>& sources, const std::string& given_out,
                 const PackOptions& options, const Progress& progress) {
-  const auto begin = std::chrono::steady_clock::now();
+  const double begin = now();
   Packing packing(PackInput(sources), options);
   const PackPlace place(given_out, options.shards, options.overwrite);
   PackReport report;
@@ -148,7 +148,7 @@ PackReport pack(const std::vector<SourcePtr>& sources, const std::string& given_
   report.summary.shards = options.shards;
   report.summary.fingerprint =
       pack_fingerprint(header.schema, header.classes, report.summary.records, content);
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  report.seconds = now() - begin;
   return report;
 }
 

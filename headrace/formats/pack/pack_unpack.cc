@@ -3,12 +3,12 @@
 #include "headrace/formats/pack/pack.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "headrace/base/clock.h"
 #include "headrace/base/cores.h"
 #include "headrace/base/json_writer.h"
 #include "headrace/codecs/codec.h"
@@ -360,14 +360,14 @@ class Unpacking {
 
 UnpackReport unpack(const std::string& path, const std::string& folder,
                     const UnpackOptions& options, const Progress& progress) {
-  const auto begin = std::chrono::steady_clock::now();
+  const double begin = now();
   const OpenedPack pack = open_pack(path, options.recover);
   OutputFolder output(folder, options.overwrite);
   UnpackReport report;
   report.missing = pack.missing;
   const int threads = options.threads > 0 ? options.threads : allowed_cores().count();
   Unpacking(pack, output).run(threads, progress, report);
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  report.seconds = now() - begin;
   return report;
 }
 
