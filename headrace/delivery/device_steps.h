@@ -27,7 +27,7 @@ class DeviceSteps {
     std::vector<PictureEdit> edits;  // by row of the batch
   };
 
-  // REQUIRES: no step of the host language.
+  // REQUIRES: no step in Python.
   explicit DeviceSteps(std::shared_ptr<const Plan> plan);
 
   // The first step that no kernel does, as the user wrote it; empty: there is none.

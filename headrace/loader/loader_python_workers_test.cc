@@ -20,10 +20,10 @@ namespace headrace {
 namespace {
 
 // Gives its input back once as many calls are inside as there are said to be.
-class Meeting final : public PythonFunction {
+class Rendezvous final : public PythonFunction {
  public:
-  explicit Meeting(int size) : size_(size) {}
-  std::string name() const override { return "meeting"; }
+  explicit Rendezvous(int size) : size_(size) {}
+  std::string name() const override { return "rendezvous"; }
   std::vector<std::string> inputs() const override { return {"number"}; }
   void call(std::span<PythonCall* const> calls) override {
     {
@@ -73,17 +73,17 @@ std::vector<int64_t> epoch_of(Loader& loader) {
 
 TEST(PythonWorkers, AsManyCallsAreUnderWayAtOnce) {
   std::vector<int64_t> values(96);
-  auto meeting = std::make_shared<Meeting>(3);
-  Loader loader(numbers(values), {{Spec{"meeting", {}, {}, meeting}}, {}, {}},
+  auto rendezvous = std::make_shared<Rendezvous>(3);
+  Loader loader(numbers(values), {{Spec{"rendezvous", {}, {}, rendezvous}}, {}, {}},
                 {.batch_size = 32, .threads = 1, .python_workers = 3});
   EXPECT_EQ(epoch_of(loader), values);
-  EXPECT_EQ(meeting->largest(), 3);
+  EXPECT_EQ(rendezvous->largest(), 3);
 }
 
 TEST(PythonWorkers, WithoutAnyOneCallIsUnderWay) {
   std::vector<int64_t> values(96);
-  auto alone = std::make_shared<Meeting>(1);
-  Loader loader(numbers(values), {{Spec{"meeting", {}, {}, alone}}, {}, {}},
+  auto alone = std::make_shared<Rendezvous>(1);
+  Loader loader(numbers(values), {{Spec{"rendezvous", {}, {}, alone}}, {}, {}},
                 {.batch_size = 32, .threads = 4});
   EXPECT_EQ(epoch_of(loader), values);
   EXPECT_EQ(alone->largest(), 1);

@@ -2,7 +2,7 @@
 // A step that is written in Python (a Python callable in the list of transforms).
 //
 // The executor calls it from its one Python thread, with all records that have reached it, so that
-// a host with a global lock takes that lock once for many records.
+// Python takes its global lock once for many records.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ from headrace.measure.pace import Pace
 from headrace.measure.process_sampler import ProcessSampler, vitals
 
 
-def look_at_host(found: Findings, seconds: float) -> None:
+def look_at_machine(found: Findings, seconds: float) -> None:
     """What this machine has, and where the data lies."""
     if found.ours is not None:
         found.paths = file_reads.named_by(found.ours.source, found.ours.source.path)
@@ -221,7 +221,7 @@ class Experiment:
 # In the order in which they are done: what matters most comes first, so that an interrupted
 # examination knows something.
 EXPERIMENTS = {
-    "host": Experiment(look_at_host, 0.0),
+    "host": Experiment(look_at_machine, 0.0),
     "ceiling": Experiment(find_ceiling, 0.10),
     "real": Experiment(run_for_real, 0.33),
     "cached": Experiment(replay, 0.05),

@@ -27,10 +27,10 @@ BAD_PORT = declare(
     "HR0911",
     "config",
     "a port that cannot be listened on",
-    "hr.watch(loader, port=...) opens a port on this host for Prometheus. It may be taken by "
-    "another process (another rank on the same host, or an earlier run), or need rights that this "
+    "hr.watch(loader, port=...) opens a port on this machine for Prometheus. It may be taken by "
+    "another process (another rank of this machine, or an earlier run), or need rights that this "
     "process lacks. port=0 takes any free one, which seen.port names; with several ranks on a "
-    "host, port=9400 + local_rank gives each its own.",
+    "machine, port=9400 + local_rank gives each its own.",
 )
 
 _SECONDS = 2.0  # that a client has, in all
