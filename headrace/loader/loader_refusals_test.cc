@@ -148,7 +148,7 @@ TEST(RefusedReadAhead, ARefusedAllocationLeavesNoBytesLentAndNobodyWaiting) {
   refuse_each_allocation(3, [&] {
     try {
       ReadAhead ahead(source, {true, true}, size_t{64} << 10);
-      ahead.start([](int64_t sequence) { return sequence; }, 60);
+      ahead.start({[](int64_t sequence) { return sequence; }, 60});
       RecordData data;
       for (int64_t sequence = 0; sequence < 60; ++sequence) {
         try {
