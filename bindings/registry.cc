@@ -10,6 +10,7 @@
 #include "bindings/python_step.h"
 #include "headrace/codecs/codec.h"
 #include "headrace/formats/format.h"
+#include "headrace/ops/doc_text.h"
 #include "headrace/ops/op.h"
 
 namespace headrace::python {
@@ -30,7 +31,7 @@ nb::dict operators() {
   for (const OpRecord* op : Registry<OpRecord>::all()) {
     nb::dict entry;
     entry["name"] = op->name;
-    entry["doc"] = op->doc;
+    entry["doc"] = doc_text(*op);
     entry["params"] = describe_all(op->params);
     entry["oracle"] = op->oracle;
     entry["example"] = example_text(*op);

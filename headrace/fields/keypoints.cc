@@ -2,7 +2,7 @@
 // Keypoints: points of two numbers or more, x and y first, on the canvas of the record's pictures.
 //
 // They follow in their own dtype as torchvision v2's do: a flip maps the pixel x to W - 1 - x, and
-// nothing is clamped, so a point that has left the picture lies outside. What stands behind x and y
+// nothing is clamped, so a point that has left the picture lies outside. What comes after x and y
 // (visibility, depth) stays, and so does the order of the points: a left hand of a mirrored picture
 // is in the row of the left hand.
 #include "headrace/base/registry.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "headrace/ops/doc_text.h"
 #include "headrace/ops/op_test_record.h"
 
 namespace headrace::op_test {
@@ -51,6 +52,13 @@ Rectangle rectangle_of(const Grid& grid) {
     }
   }
   return out;
+}
+
+TEST(EveryOperator, SaysInItsDocWhatFollowsThePicturesThatItMoves) {
+  const auto text = [](const char* name) { return doc_text(*Registry<OpRecord>::find(name)); };
+  EXPECT_NE(text("CenterCrop").find("follows them: boxes"), std::string::npos);
+  EXPECT_EQ(text("Normalize"), Registry<OpRecord>::find("Normalize")->doc);
+  EXPECT_EQ(text("Compose"), Registry<OpRecord>::find("Compose")->doc);
 }
 
 TEST(EveryOperator, IsDocumented) {

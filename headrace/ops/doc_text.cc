@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/ops/doc_text.h"
+
+namespace headrace {
+
+std::string doc_text(const OpRecord& record) {
+  std::string out(record.doc);
+  if (!record.make) return out;
+  const std::unique_ptr<Op> op = record.make(Arguments(record.name, record.params, record.example));
+  if (op->moves()) {
+    out +=
+        "\n\nWhat lies in the pictures follows them: boxes of a known format, keypoints, planes.";
+  }
+  return out;
+}
+
+}  // namespace headrace
