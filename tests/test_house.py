@@ -24,7 +24,7 @@ ROOT = Path(__file__).parent.parent
 TEMPLATES = ROOT / "tools" / "templates"
 KINDS = sorted(folder.name for folder in TEMPLATES.iterdir() if folder.is_dir())
 SCRATCH = ROOT / "build" / "house"  # always the same, so that a compiler cache knows it
-WHAT_IS_BUILT = ("CMakeLists.txt", "cmake", "headrace", "LICENSE", "pyproject.toml", "tools")
+WHAT_IS_NEEDED = ("CMakeLists.txt", "cmake", "headrace", "LICENSE", "tools", "docs")
 INSTALLED = Path(headrace.__file__).parent
 
 
@@ -48,12 +48,15 @@ def add(kinds: Iterable[str], checkout: Path) -> list[Path]:
                 new.append(name)
                 continue
             target = target.with_suffix("")
-            before, _, more = text.partition("\n")
-            anchor = before.removeprefix("before: ")
+            head, _, more = text.partition("\n")
+            where, _, line = head.partition(": ")
             whole = target.read_text()
-            assert whole.count(anchor) == 1, f"{name}: {anchor!r} stands not once in the file"
+            assert whole.count(line) == 1, f"{name}: {line!r} stands not once in the file"
+            at = (
+                whole.index(line) if where == "before" else whole.index("\n", whole.index(line)) + 1
+            )
             target.unlink()  # not the checkout's own, where the copy is a link to it
-            target.write_text(whole.replace(anchor, more + anchor))
+            target.write_text(whole[:at] + more + whole[at:])
     return new
 
 
@@ -105,7 +108,7 @@ def built() -> Path:
         pytest.skip("needs cmake, and an engine that was built here")
     shutil.rmtree(SCRATCH, ignore_errors=True)
     SCRATCH.mkdir(parents=True)
-    for name in WHAT_IS_BUILT:
+    for name in WHAT_IS_NEEDED:
         whole = ROOT / name
         copy = shutil.copytree if whole.is_dir() else shutil.copy2
         copy(whole, SCRATCH / name)

@@ -216,7 +216,8 @@ inline void expect_one_result(const std::function<SourcePtr(ReadStyle)>& source,
   ASSERT_GT(expected.size(), 3u);
   for (int threads = 1; threads <= 8; ++threads) {
     given.threads = threads;
-    for (ReadStyle style : {ReadStyle::kMemory, ReadStyle::kFiles, ReadStyle::kPython}) {
+    for (ReadStyle style :
+         {ReadStyle::kMemory, ReadStyle::kFiles, ReadStyle::kLater, ReadStyle::kPython}) {
       Loader loader(source(style), pipeline, given);
       loader.load_state(at_start);
       EXPECT_EQ(epoch_rows(loader), expected) << threads << " threads";
