@@ -120,6 +120,12 @@ bool ReadAhead::fits(size_t bytes) const {
   return held_ + dropped_ + lent_ + spare_bytes_ + reading_ * expected_bytes() + bytes <= share_;
 }
 
+// For a record that a worker reads itself. Where reads are submitted what is read ahead fills half
+// of the share on purpose, and must not keep it waiting.
+bool ReadAhead::has_room(size_t bytes) const {
+  return later_ ? lent_ + bytes <= share_ / 4 * 3 : fits(bytes);
+}
+
 void ReadAhead::read_now(int64_t index, RecordData& out) const {
   out.max_bytes = max_bytes_;
   source_->read({&index, 1}, wanted_, {&out, 1});
@@ -151,7 +157,7 @@ size_t ReadAhead::fetch_alone(int64_t number, int64_t index, RecordData& out, bo
         drop_one(found);
       }
       expected = expected_bytes();
-      if (!may_wait || lent_ == 0 || fits(expected)) break;
+      if (!may_wait || lent_ == 0 || has_room(expected)) break;
       ++wait_for_room_;
       changed_.wait(mutex_);
       --wait_for_room_;
@@ -192,9 +198,7 @@ void ReadAhead::room_changed() {
 bool ReadAhead::is_full() const {
   if (memory_) return false;
   MutexLock lock(mutex_);
-  // Where reads are submitted the share is full on purpose, of what the next fetches will take.
-  if (later_) return lent_ > share_ / 2;
-  return lent_ > 0 && !fits(expected_bytes());
+  return lent_ > 0 && !has_room(expected_bytes());
 }
 
 size_t ReadAhead::held_bytes() const {

@@ -98,6 +98,7 @@ class ReadAhead {
   void read_now(int64_t index, RecordData& out) const;
   size_t expected_bytes() const REQUIRES_LOCK(mutex_);
   bool fits(size_t bytes) const REQUIRES_LOCK(mutex_);
+  bool has_room(size_t bytes) const REQUIRES_LOCK(mutex_);
   void drop(int64_t below) REQUIRES_LOCK(mutex_);
   void drop_one(std::map<int64_t, Entry>::iterator entry, bool on_the_way = true)
       REQUIRES_LOCK(mutex_);

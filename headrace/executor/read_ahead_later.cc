@@ -54,7 +54,8 @@ bool ReadAhead::claim_read(bool needed, std::vector<Neighbours>& out) {
   large |= bytes > share_ / 2;
   if (large) pieces.clear();  // whoever fetches it reads it
   if (large) bytes = 0;
-  if (!needed && !fits(bytes)) return false;
+  // The other half is for what workers have, a giant among it.
+  if (!needed && !(fits(bytes) && held_ + dropped_ + bytes <= share_ / 2)) return false;
   Entry entry{.ready = pieces.empty(),
               .index = index,
               .bytes = bytes,
