@@ -188,3 +188,26 @@ def test_python_objects_that_are_held_to_the_end_leave_no_complaint() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr == ""
+
+
+def test_a_loader_over_a_class_of_the_script_leaves_no_complaint(tmp_path: Path) -> None:
+    """Its methods know the script's globals, among them the loader: a circle through the engine."""
+    script = tmp_path / "train.py"
+    script.write_text(
+        """
+import headrace as hr
+import numpy as np
+
+class Squares:
+    def __len__(self):
+        return 8
+    def __getitem__(self, number):
+        return {"x": np.full(3, number**2)}
+
+loader = hr.Loader(Squares(), batch_size=2)
+for batch in loader:
+    pass
+"""
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+    assert done.stderr == ""

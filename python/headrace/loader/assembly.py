@@ -121,9 +121,13 @@ class Assembly:
         if inspector is not None:
             inspector.close()
 
-    def close(self) -> None:
+    def close(self, for_good: bool = False) -> None:
+        """for_good: at the interpreter's end. A source in Python may lead back to the loader, by
+        its class, which knows the script's globals; the garbage collector does not see that."""
         self.workers.close()  # before the engine, which waits for their answers
         if self._engine is not None:
             self._engine.close()
         self.forget_inspector()
         self._engine = None
+        if for_good:
+            del self.source

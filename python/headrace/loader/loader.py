@@ -291,7 +291,7 @@ class Loader(Outputs):
     def _close(self) -> None:
         self._maker.close()
         self._maker = EngineBatches(self._assembly)
-        self._assembly.close()
+        self._assembly.close(for_good=exiting())
 
     def __enter__(self) -> Loader:
         return self
