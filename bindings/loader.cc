@@ -20,34 +20,18 @@ const ErrorCode kClosed{
     "close() frees what a loader holds, for good. Batches that were kept stay valid; to go on, "
     "make another loader, and let it begin where state_dict() says that this one stood."};
 
-constexpr double kPatience =
-    1;  // seconds; see Note [Why loaders are closed by a thread of their own]
-
 }  // namespace
 
 void raise_closed(const char* what) {
   raise(kClosed, what + std::string(" is closed"), "make another one");
 }
 
-std::shared_ptr<Loader> LoaderHandle::get() const {
-  if (!loader) raise_closed("this loader");
-  return loader;
-}
-
-std::shared_ptr<Loader> closed_patiently(std::unique_ptr<Loader> loader) {
-  return {loader.release(), [](Loader* last) {
-            const auto work = [last] { delete last; };
-            if (forked_from_running_engine()) return work();  // there is nothing to wait for
-            finish_within(kPatience, work);
-          }};
-}
-
 void LoaderHandle::close(const std::function<void()>& interrupted) {
-  std::shared_ptr<Loader> closing = std::move(loader);
+  std::shared_ptr<Loader> closing = std::move(held);
   if (!closing) return;
   ReleasedGil no_gil;
   // Whoever is in a call keeps it for so long, but its threads are to do no more.
-  const double patience = interrupted && exits_patiently() ? 0 : kPatience;
+  const double patience = interrupted && exits_patiently() ? 0 : kClosingPatience;
   if (!forked_from_running_engine())
     finish_within(patience, [closing] { closing->rest(); }, interrupted);
   closing.reset();
@@ -87,7 +71,7 @@ namespace {
 // At the interpreter's end. False: something hangs, and the process must end without it.
 bool shutdown(bool patient) {
   ReleasedGil no_gil;
-  return finish_within(patient ? 0 : kPatience, shutdown_threads, check_signals);
+  return finish_within(patient ? 0 : kClosingPatience, shutdown_threads, check_signals);
 }
 
 // (epoch, index, values by field)
@@ -246,7 +230,7 @@ void make_loader(LoaderHandle* self, const SourceHandle& source,
     loader =
         std::make_shared<Loader>(source.source, Pipeline{transforms, by_field, dropped}, options);
   }
-  new (self) LoaderHandle{std::move(loader)};
+  new (self) LoaderHandle{{std::move(loader), "this loader"}};
 }
 
 }  // namespace

@@ -7,31 +7,42 @@
 
 namespace headrace::python {
 
-struct LoaderHandle {
+// Throws Exception HR0792. `what`: "this loader".
+[[noreturn]] void raise_closed(const char* what);
+
+// Seconds; see Note [Why loaders are closed by a thread of their own].
+constexpr double kClosingPatience = 1;
+
+// A thing of the engine's with threads, as Python holds it until close(). The GIL guards it.
+template <class T>
+struct EngineHandle {
   // shared: with the thread that closes it, with one that takes its batches to a device, and with
-  // calls that are under way when somebody closes it. The GIL guards it.
-  std::shared_ptr<Loader> loader;
+  // calls that are under way when somebody closes it.
+  std::shared_ptr<T> held;
+  const char* what;  // "this loader"
 
   // Throws Exception HR0792 when it is closed. REQUIRES: the GIL.
-  std::shared_ptr<Loader> get() const;
-  // Calls `use` with the loader, without the GIL: the engine's locks may be held by a thread that
-  // waits for it. Where the loader goes with this call, that is without it, too.
+  std::shared_ptr<T> get() const {
+    if (!held) raise_closed(what);
+    return held;
+  }
+  // Calls `use` with it, without the GIL: the engine's locks may be held by a thread that waits for
+  // it. Where it goes with this call, that is without the GIL, too.
   template <class Use>
   auto with(Use&& use) const {
-    std::shared_ptr<Loader> got = get();
+    std::shared_ptr<T> got = get();
     ReleasedGil no_gil;
-    const std::shared_ptr<Loader> held = std::move(got);
-    return use(*held);
+    const std::shared_ptr<T> kept = std::move(got);
+    return use(*kept);
   }
+};
+
+struct LoaderHandle : EngineHandle<Loader> {
   // Where the interpreter ends in good order, it is waited for however long its threads take: they
   // may need the interpreter.
   void close(const std::function<void()>& interrupted = {});
   ~LoaderHandle() { close(); }
 };
-
-// Whoever drops it last waits a while for its threads; what is left goes on behind the caller's
-// back.
-std::shared_ptr<Loader> closed_patiently(std::unique_ptr<Loader> loader);
 
 // What `wait(interrupted)` returns; nothing where `ended()`, asked every 50 ms, turns true.
 template <class Wait>
@@ -48,9 +59,6 @@ auto unless_ended(const nb::callable& ended, Wait&& wait) {
     return decltype(wait(interrupted)){};
   }
 }
-
-// Throws Exception HR0792. `what`: "this loader".
-[[noreturn]] void raise_closed(const char* what);
 
 // An Array, or a list of values.
 nb::object values_of(BatchField& field);

@@ -99,41 +99,22 @@ class PythonFeed final : public BatchFeed {
   OwnedObject pull_;
 };
 
-constexpr double kPatience =
-    1;  // seconds; see Note [Why loaders are closed by a thread of their own]
-
-struct PrefetcherHandle {
-  // shared: with the thread that closes it, and with calls that are under way then. The GIL guards
-  // it.
-  std::shared_ptr<Prefetcher> prefetcher;
-
-  std::shared_ptr<Prefetcher> get() const {
-    if (!prefetcher) raise_closed("this prefetcher");
-    return prefetcher;
-  }
-  // Calls `use` with the prefetcher, without the GIL; where it goes with this call, likewise.
-  template <class Use>
-  auto with(Use&& use) const {
-    std::shared_ptr<Prefetcher> got = get();
-    ReleasedGil no_gil;
-    const std::shared_ptr<Prefetcher> held = std::move(got);
-    return use(*held);
-  }
+struct PrefetcherHandle : EngineHandle<Prefetcher> {
   // Its thread may wait for the GIL, or for a source that hangs.
   void close(const std::function<void()>& interrupted = {}) {
-    if (!prefetcher) return;
+    if (!held) return;
     // shared: std::function wants to be copied.
-    auto held = std::make_shared<std::shared_ptr<Prefetcher>>(std::move(prefetcher));
+    auto closing = std::make_shared<std::shared_ptr<Prefetcher>>(std::move(held));
     if (forked_from_running_engine()) {
-      new auto(std::move(held));  // its thread does not exist here, and cannot be joined
+      new auto(std::move(closing));  // its thread does not exist here, and cannot be joined
       return;
     }
-    const auto work = [held] {
-      (*held)->stop();  // whoever waits in next() leaves, and then it goes with the last of them
-      held->reset();
+    const auto work = [closing] {
+      (*closing)->stop();  // whoever waits in next() leaves, and then it goes with the last of them
+      closing->reset();
     };
     ReleasedGil no_gil;
-    finish_within(kPatience, work, interrupted);
+    finish_within(kClosingPatience, work, interrupted);
   }
   ~PrefetcherHandle() { close(); }
 };
@@ -151,7 +132,8 @@ void make_prefetcher(PrefetcherHandle* self, const DeviceHandle& device, int dep
                      size_t staging_limit, nb::object warn) {
   PrefetchOptions options{depth, patience, staging_limit, warning_by(std::move(warn))};
   ReleasedGil no_gil;
-  new (self) PrefetcherHandle{std::make_shared<Prefetcher>(device.device, std::move(options))};
+  new (self) PrefetcherHandle{
+      {std::make_shared<Prefetcher>(device.device, std::move(options)), "this prefetcher"}};
 }
 
 void start(PrefetcherHandle& self, nb::object pull) {
@@ -181,7 +163,7 @@ bool stop(PrefetcherHandle& self) {
   const double begin = now();
   const auto interrupted = [begin] {
     check_signals();
-    if (now() - begin > kPatience) throw Late{};
+    if (now() - begin > kClosingPatience) throw Late{};
   };
   try {
     self.with([&](Prefetcher& prefetcher) { prefetcher.stop(interrupted); });
