@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import mds_writer
 import pytest
 
 import headrace as hr
@@ -129,3 +130,15 @@ def test_relative_roots_are_roots(data: Path, monkeypatch: pytest.MonkeyPatch) -
         assert hr.open(coco(data, "good.png").relative_to(os.getcwd()))[1]["image"].any()
     monkeypatch.chdir(data)
     assert hr.open(table(data, "good.png", "arrow").name)[1]["image"].any()
+
+
+def test_shards_of_mds_elsewhere_are_read_on_the_users_word(data: Path) -> None:
+    folder = mds_writer.write(data / "mds", {"label": ("int", 8)}, [[bytes(8)]] * 3)
+    (data.parent / "elsewhere.mds").write_bytes((folder / "shard.00000.mds").read_bytes())
+    for name in ("../../elsewhere.mds", str(data.parent / "elsewhere.mds")):
+        index = json.loads((folder / "index.json").read_text())
+        index["shards"][0]["raw_data"]["basename"] = name
+        (folder / "index.json").write_text(json.dumps(index))
+        with pytest.raises(hr.DataError, match=r"HR0486[^\0]*outside=True"):
+            hr.open(folder)
+        assert len(hr.mds(folder, outside=True)) == 3

@@ -17,6 +17,7 @@
 #include "headrace/formats/shards/unpacked_files.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/labeled_files.h"
+#include "headrace/sources/named_files.h"
 #include "headrace/sources/wording.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/paths.h"
@@ -162,6 +163,11 @@ class MdsSource final : public ExtentSource {
 // --- Opening
 // --------------------------------------------------------------------------------------
 
+// An index may name files anywhere, where its user says that it may.
+std::string place_of(const std::string& root, const std::string& name) {
+  return name.starts_with('/') ? name : joined(root, name);
+}
+
 // The shards' files: plain ones where they are there, else copies of the packed ones.
 UnpackedFiles files_of(const std::string& root, const std::string& index_path,
                        const MdsIndex& index, const Progress& progress) {
@@ -169,7 +175,7 @@ UnpackedFiles files_of(const std::string& root, const std::string& index_path,
   std::vector<std::string> packed;
   std::vector<size_t> places;
   for (const MdsShard& shard : index.shards) {
-    const std::string raw = joined(root, shard.raw), zip = joined(root, shard.packed);
+    const std::string raw = place_of(root, shard.raw), zip = place_of(root, shard.packed);
     if (!shard.raw.empty() && is_file(raw)) {
       out.paths.push_back(raw);
     } else if (!shard.packed.empty() && is_file(zip)) {
@@ -247,7 +253,7 @@ SourcePtr open_mds(const std::string& path, const Arguments& arguments, const Pr
       raise_splits(root, splits, false);
     }
   }
-  const MdsIndex index = read_mds_index(index_path);
+  const MdsIndex index = read_mds_index(index_path, arguments.flag("outside"));
   const std::vector<std::string> chosen =
       arguments.is_none("columns") ? std::vector<std::string>() : arguments.texts("columns");
   auto columns = std::make_unique<MdsColumns>(index.columns, chosen);
@@ -274,7 +280,8 @@ const FormatRecord kMds{
     .params = {{.name = "columns",
                 .type = ParamType::kStrings,
                 .doc = "The columns that are wanted; default, all. Others are not looked at, so "
-                       "that they may be pickles."}},
+                       "that they may be pickles."},
+               outside_param()},
     .recognizes = is_mds,
     .open = open_mds};
 const Register<FormatRecord> registered_mds_format(kMds);

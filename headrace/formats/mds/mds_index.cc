@@ -27,7 +27,8 @@ const ErrorCode kNotRead{
 
 class IndexParser {
  public:
-  IndexParser(std::string_view text, const std::string& path) : json_(text), path_(path) {}
+  IndexParser(std::string_view text, const std::string& path, bool outside)
+      : json_(text), path_(path), outside_(outside) {}
 
   MdsIndex parse() {
     bool shards = false;
@@ -101,8 +102,11 @@ class IndexParser {
         json_.skip();
       }
     }
-    if (json_.ok() && !stays_inside(name)) {
-      json_.fail("a shard's file \"" + name + "\" does not lie in the folder", offset);
+    const bool names_one = !name.empty() && name.find('\0') == std::string::npos;
+    if (json_.ok() && !stays_inside(name) && !(outside_ && names_one)) {
+      json_.fail("a shard's file \"" + name + "\" does not lie in the folder" +
+                     (names_one ? " (outside=True reads it, if you trust the dataset)" : ""),
+                 offset);
     }
     return name;
   }
@@ -178,17 +182,18 @@ class IndexParser {
 
   JsonReader json_;
   const std::string& path_;
+  const bool outside_;
   MdsIndex index_;
   std::unordered_set<std::string> files_;  // of the shards so far
 };
 
 }  // namespace
 
-MdsIndex read_mds_index(const std::string& path) {
+MdsIndex read_mds_index(const std::string& path, bool outside) {
   Buffer bytes;
   if (Result<void> read = read_file(path, bytes); !read) throw Exception(std::move(read.error()));
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  return IndexParser(text, path).parse();
+  return IndexParser(text, path, outside).parse();
 }
 
 void mds_not_read(std::string what, std::string hint) {

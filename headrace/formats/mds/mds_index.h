@@ -30,7 +30,8 @@ struct MdsIndex {
 
 // Throws Exception: HR0486 when the index makes no sense or leads outside of its folder, HR0487
 // for other formats than MDS.
-MdsIndex read_mds_index(const std::string& path);
+// outside: shards may be named outside of the folder.
+MdsIndex read_mds_index(const std::string& path, bool outside);
 
 // HR0487: what is in the dataset, and not read.
 [[noreturn]] void mds_not_read(std::string what, std::string hint);
