@@ -76,9 +76,13 @@ class Exception : public std::exception {
   std::string text_;
 };
 
-// Whether the user's on_error policy decides what happens; otherwise the run ends.
+// Whether an error is one record's own, so that the user's on_error decides what happens; otherwise
+// the run ends. A storage that fails, or misuse, would show itself at the next record too, and
+// leaving them all out would hide it; what a function of the user's does with one record is that
+// record's own (ErrorCode::of_record).
 inline bool is_bad_record(const Error& error) {
-  return error.code->kind != ErrorKind::kStorage || error.code->of_record;
+  const ErrorKind kind = error.code->kind;
+  return error.code->of_record || (kind != ErrorKind::kStorage && kind != ErrorKind::kConfig);
 }
 
 [[noreturn]] void raise(const ErrorCode& code, std::string what, std::string hint = {});

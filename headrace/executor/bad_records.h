@@ -23,13 +23,6 @@ enum class OnError : uint8_t {
   kSkip,        // the row is left out; the batch is shorter
 };
 
-// Whether on_error decides about a record that failed so. Misuse ends the run: the next record
-// would show it too, and leaving them all out would hide it. What a function of the user's does
-// with one record is that record's own (ErrorCode::of_record).
-inline bool is_for_policy(const Error& error) {
-  return is_bad_record(error) && (error.code->kind != ErrorKind::kConfig || error.code->of_record);
-}
-
 struct BadRecord {
   int64_t epoch = 0, position = 0, record = 0;
   std::string key;

@@ -302,7 +302,7 @@ void Engine::write_records(RecordRun& run, int first, int count, Renderer& rende
 void Engine::fail(RecordRun& run, int i, Error error, Renderer& renderer, int64_t blamed) {
   InFlight& flight = run.flight[i];
   give_back(flight);
-  const bool bad_record = is_for_policy(error);
+  const bool bad_record = is_bad_record(error);
   if (!flight.failure) {
     flight.failure = RowFailure{.row = run.first_row + i,
                                 .record = blamed >= 0 ? blamed : flight.record.index,
@@ -372,7 +372,7 @@ bool Engine::substitute(OpenBatch& batch, int row, RowFailure& failure, Renderer
       failure.action = substituted_by(index);
       return true;
     }
-    if (is_for_policy(made.error())) continue;
+    if (is_bad_record(made.error())) continue;
     failure.error = std::move(made.error());
     return false;
   }

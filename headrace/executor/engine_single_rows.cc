@@ -15,7 +15,7 @@ Batch Engine::make(int64_t epoch, int64_t batch) {
     Result<void> made = make_row(open, row, 0, renderer, blamed);
     if (made) continue;
     RowFailure failure{.row = row, .record = blamed, .error = std::move(made.error())};
-    if (!is_for_policy(failure.error) || options_.on_error == OnError::kRaise) {
+    if (!is_bad_record(failure.error) || options_.on_error == OnError::kRaise) {
       failure.fatal = true;
     } else if (options_.on_error == OnError::kSkip) {
       open.builder.drop(row);
