@@ -62,6 +62,27 @@ def test_a_shuffled_mix_has_its_weights_in_every_stretch_too(world: int) -> None
     assert np.mean(epochs[0] == in_order) < 0.1
 
 
+VIEWS = {
+    "kinds": lambda mixed: mixed.with_kinds({"value": "tensor"}),
+    "subset": lambda mixed: hr.subset(mixed, [*range(3, 403), *range(420, 800)]),
+    "both": lambda mixed: hr.subset(mixed, range(900)).with_kinds({"value": "tensor"})[100:500],
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_of_a_mix_keeps_its_weights_when_it_is_shuffled(view: str) -> None:
+    """A plain shuffle would have the count of small ones stray by some ten."""
+    source = VIEWS[view](hr.mix(numbers(300), numbers(900, 1000), weights=[1, 3], seed=1))
+    order = values(source, shuffle=True, seed=3)
+    assert sorted(order) == sorted(values(source))
+    assert order != values(source)
+    small = np.cumsum([value < 1000 for value in order])
+    assert np.abs(small - np.arange(1, len(order) + 1) / 4).max() <= 2.5
+    again = values(source, shuffle=True, seed=4)
+    assert again != order
+    assert [v < 1000 for v in again] == [v < 1000 for v in order]  # each place keeps its source
+
+
 def test_a_source_of_a_shuffled_mix_gives_all_its_records_before_any_comes_again() -> None:
     source = hr.mix(numbers(40), numbers(1000, 1000), weights=[1, 1])
     seen = [value for value in values(source, shuffle=True) if value < 1000]

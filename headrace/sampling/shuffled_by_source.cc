@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "headrace/base/random.h"
-#include "headrace/sources/shuffles_itself.h"
 
 namespace headrace {
 namespace {
@@ -13,27 +12,24 @@ const uint64_t kSourceOrderKey = hash_name("order of the source");
 
 class ShuffledBySource final : public Sampler {
  public:
-  ShuffledBySource(SourcePtr source, const ShufflesItself& order)
-      : source_(std::move(source)), order_(order) {}
+  explicit ShuffledBySource(SourcePtr source) : source_(std::move(source)) {}
 
   int64_t size() const override { return source_->size(); }
   int64_t index(uint64_t seed, uint64_t epoch, int64_t position) const override {
-    return order_.shuffled(mix64(mix64(seed, epoch), kSourceOrderKey), position);
+    return source_->shuffled(mix64(mix64(seed, epoch), kSourceOrderKey), position);
   }
   uint64_t fingerprint() const override { return mix64(kSourceOrderKey, source_->fingerprint()); }
   std::string description() const override { return "shuffled, in the source's proportions"; }
 
  private:
   const SourcePtr source_;
-  const ShufflesItself& order_;  // the same object
 };
 
 }  // namespace
 
 SamplerPtr shuffled_by(const SourcePtr& source) {
-  const auto* order = dynamic_cast<const ShufflesItself*>(source.get());
-  if (order == nullptr) return shuffled(source->size());
-  return std::make_shared<ShuffledBySource>(source, *order);
+  if (!source->shuffles_itself()) return shuffled(source->size());
+  return std::make_shared<ShuffledBySource>(source);
 }
 
 }  // namespace headrace

@@ -7,7 +7,7 @@
 namespace headrace {
 
 // Each record once, in the order that the source itself makes of an epoch's key; of a source that
-// has nothing to say about it (sources/shuffles_itself.h), shuffled().
+// has nothing to say about it (Source::shuffles_itself), shuffled().
 SamplerPtr shuffled_by(const SourcePtr& source);
 
 }  // namespace headrace

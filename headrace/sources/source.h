@@ -71,6 +71,21 @@ class Source {
   // Blocks of neighbouring records that are cheap to read together, a few MiB each: the number of
   // the record after each one's last. Part of the order of shuffle="blocks".
   virtual std::vector<int64_t> block_ends() const;
+  // Whether its records are not all alike to a shuffle: in a mix every stretch has its proportions,
+  // and must have them still when the records are shuffled. Then the next two are called, from any
+  // thread.
+  virtual bool shuffles_itself() const { return false; }
+  // The record at a position of an order that is a function of the key and has each record once.
+  // REQUIRES: 0 <= position < size().
+  virtual int64_t shuffled(uint64_t key, int64_t position) const {
+    (void)key;
+    return position;
+  }
+  // A shuffle puts in a record's place only another one of its part.
+  virtual int64_t shuffle_part(int64_t index) const {
+    (void)index;
+    return 0;
+  }
   // All records of [begin, end) will be read soon: storage may fetch them together.
   virtual void will_read(int64_t begin, int64_t end) const { (void)begin, (void)end; }
   // Changes when the records change: part of every resume state.

@@ -36,6 +36,11 @@ class SourceAround : public Source {
   std::vector<std::string> classes() const override { return inner_->classes(); }
   const uint8_t* dense_values(size_t field) const override { return inner_->dense_values(field); }
   std::vector<int64_t> block_ends() const override { return inner_->block_ends(); }
+  bool shuffles_itself() const override { return inner_->shuffles_itself(); }
+  int64_t shuffled(uint64_t key, int64_t position) const override {
+    return inner_->shuffled(key, position);
+  }
+  int64_t shuffle_part(int64_t index) const override { return inner_->shuffle_part(index); }
   void will_read(int64_t begin, int64_t end) const override { inner_->will_read(begin, end); }
   uint64_t fingerprint() const override { return inner_->fingerprint(); }
   std::string description() const override { return inner_->description(); }

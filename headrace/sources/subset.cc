@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/sources/subset.h"
 
+#include <map>
+#include <mutex>
+
+#include "headrace/base/permutation.h"
+#include "headrace/base/random.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/view.h"
 #include "headrace/sources/wording.h"
@@ -33,10 +38,39 @@ class Subset final : public View {
     return grouped(size()) + " of " + base()->description();
   }
 
+  bool shuffles_itself() const override { return base()->shuffles_itself(); }
+  int64_t shuffle_part(int64_t index) const override { return base()->shuffle_part(viewed(index)); }
+  // Each place keeps its part; which of the part's records comes there is permuted.
+  int64_t shuffled(uint64_t key, int64_t position) const override {
+    const int64_t part = shuffle_part(position);
+    const std::vector<int64_t>& places = parts().places.at(part);
+    const Permutation mixed(static_cast<int64_t>(places.size()),
+                            mix64(key, static_cast<uint64_t>(part)));
+    return places[mixed(parts().number[position])];
+  }
+
  private:
   int64_t viewed(int64_t index) const override { return indices_[index]; }
 
+  // Where the base has parts: the places of each part's records, and which of these a place is.
+  struct Parts {
+    std::map<int64_t, std::vector<int64_t>> places;
+    std::vector<int64_t> number;
+  };
+  const Parts& parts() const {
+    std::call_once(parted_, [this] {
+      for (int64_t i = 0; i < size(); ++i) {
+        std::vector<int64_t>& places = parts_.places[shuffle_part(i)];
+        parts_.number.push_back(static_cast<int64_t>(places.size()));
+        places.push_back(i);
+      }
+    });
+    return parts_;
+  }
+
   std::vector<int64_t> indices_;
+  mutable std::once_flag parted_;
+  mutable Parts parts_;  // made by the first shuffle
   uint64_t fingerprint_ = 0;
 };
 

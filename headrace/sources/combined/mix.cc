@@ -6,7 +6,6 @@
 #include "headrace/base/random.h"
 #include "headrace/sources/combined/combined.h"
 #include "headrace/sources/fingerprint.h"
-#include "headrace/sources/shuffles_itself.h"
 #include "headrace/sources/view.h"
 #include "headrace/sources/wording.h"
 
@@ -45,7 +44,7 @@ std::vector<int64_t> counts_of(const std::vector<double>& shares, int64_t size) 
   return counts;
 }
 
-class Mix final : public View, public ShufflesItself {
+class Mix final : public View {
  public:
   Mix(SourcePtr all, const std::vector<SourcePtr>& sources, const std::vector<int64_t>& counts,
       uint64_t seed)
@@ -78,6 +77,10 @@ class Mix final : public View, public ShufflesItself {
     return out + ")";
   }
 
+  bool shuffles_itself() const override { return true; }
+  int64_t shuffle_part(int64_t index) const override {
+    return static_cast<int64_t>(place_of(index).part);
+  }
   int64_t shuffled(uint64_t key, int64_t position) const override {
     const auto [part, j] = place_of(position);
     return position_of(part, parts_[part].shuffled(mix64(key, part), j));
