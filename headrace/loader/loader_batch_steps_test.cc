@@ -174,6 +174,9 @@ TEST(BatchSteps, AreRefusedWhereTheyCannotBeDone) {
   };
   EXPECT_EQ(refused({mix(kGroup)}, options(18)),
             "HR0723 a batch of 18 records is no multiple of the 4 that a step mixes");
+  for (int64_t group : {int64_t{0}, int64_t{-4}, int64_t{1} << 62}) {
+    EXPECT_EQ(refused({mix(group)}, options(16)).substr(0, 26), "HR0130 MixOpposites(group=");
+  }
   LoaderOptions rank = options(6);
   rank.world_size = 2;
   EXPECT_EQ(refused({mix(kGroup)}, rank),

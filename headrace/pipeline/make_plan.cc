@@ -370,7 +370,13 @@ void PlanMaker::finish_batch_steps() {
   }
   std::erase_if(steps, [](const BatchStep& step) { return step.outputs.empty(); });
   for (const BatchStep& step : steps) {
-    plan_->batch_group_ = std::lcm(plan_->batch_group_, step.op->group());
+    constexpr int64_t kMost = int64_t{1} << 31;  // as records of a batch
+    const int64_t group = step.op->group();
+    if (group >= 1 && group <= kMost) plan_->batch_group_ = std::lcm(plan_->batch_group_, group);
+    if (group < 1 || group > kMost || plan_->batch_group_ > kMost) {
+      raise(kBatchedField, step.label + " mixes groups of " + std::to_string(group) +
+                               " records, which no batch has");
+    }
   }
 }
 
