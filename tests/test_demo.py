@@ -71,7 +71,7 @@ def test_the_page_explains_the_stages_and_draws_all_bars_to_one_scale(
     page = (demo[0] / "report.html").read_text()
     for stage in ("reading", "decoding", "resizing", "writing"):
         assert f"<dt>{stage}</dt><dd>" in page
-    bars = re.findall(r'<rect class="c[01]" x="210\.0"[^>]* width="([\d.]+)"', page)
+    bars = re.findall(r'<rect class="c[01]" x="210\.00"[^>]* width="([\d.]+)"', page)
     told = re.findall(r'<td class="number">([\d,]+)</td>', page)
     rates = [float(text.replace(",", "")) for text in told]
     sides = len(rates) // 2  # a row a side: feeding alone, with training
