@@ -45,8 +45,9 @@ class Form:
 
     def batch_of(self, fields: tuple[str, ...], parts: list[list[Any]]) -> Any:
         """The batch; where a list of devices was asked for, a tuple of their parts."""
-        batches = tuple(self.batch(fields, values) for values in parts)
-        return batches if self.devices and self.is_divided else batches[0]
+        if not self.devices or not self.is_divided:
+            return self.batch(fields, parts[0])
+        return tuple(self.batch(fields, values) for values in parts)
 
     def structure(self, fields: tuple[str, ...], values: Iterable[Any]) -> Any:
         """Values of the fields, as they are, in a batch."""
