@@ -111,7 +111,6 @@ void Engine::start(int64_t epoch, int64_t batch, const std::function<void()>& in
     next_sequence_ = 0;
     delivered_records_ =
         std::min(batch * options_.layout.global_batch(), options_.layout.positions());
-    running_ = true;
   }
   const int64_t reads = reads_from(batch);
   read_ahead_.start({.index_of =
@@ -122,6 +121,10 @@ void Engine::start(int64_t epoch, int64_t batch, const std::function<void()>& in
                      .count = reads,
                      .beyond = reads_from(0),
                      .goes_on = goes_on});
+  {
+    MutexLock lock(mutex_);
+    running_ = true;  // last: a worker that others have woken must find the new order
+  }
   ThreadPool::workers().wake(options_.threads);
 }
 
@@ -305,6 +308,7 @@ void Engine::break_off(std::unique_ptr<RecordRun> run) noexcept {
 bool Engine::work_on(std::unique_ptr<RecordRun>& run, Renderer& renderer) {
   run = claim();
   if (!run) return false;
+  renderer.allow_values(shares_.largest_record);
   if (run->first_row == 0 && !run->begun) announce(*run->batch);
   const StageSeconds before = renderer.seconds();
   const uint64_t freed = freed_;

@@ -89,13 +89,13 @@ void ReadAhead::read_loop() {
   mutex_.unlock();
 }
 
-// What a reader has read. Not kept where it was dropped meanwhile, or is larger than what may be
-// read ahead: then whoever fetches it reads it.
+// What a reader has read. Not kept where it was dropped meanwhile, or may be larger than what is
+// read ahead: then whoever fetches it reads it. Sources have errors of several kinds for that (too
+// many masks of a picture), so whatever fails under the smaller cap is read again without it.
 bool ReadAhead::put(int64_t number, RecordData data) {
   const auto found = entries_.find(number);
   if (found == entries_.end()) return false;
-  const bool left = !data.result && data.max_bytes < max_bytes_ &&
-                    data.result.error().code->kind == ErrorKind::kResource;
+  const bool left = !data.result && data.max_bytes < max_bytes_;
   if (left) {
     entries_.erase(found);
     return false;
@@ -143,7 +143,7 @@ void ReadAhead::give_up_reads(int64_t first, size_t count) {
 void ReadAhead::wait_for_entry(int64_t number) {
   auto found = entries_.find(number);
   const auto will_be_read = [&]() REQUIRES_LOCK(mutex_) {
-    return python_ && ahead_ && !closing_ && number >= next_ && number < end();
+    return python_ && ahead_ && !closing_ && !stopped_ && number >= next_ && number < end();
   };
   if (found == entries_.end() && will_be_read()) {
     // Python's reader comes to it; several threads asking for its lock would not help.
