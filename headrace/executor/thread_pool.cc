@@ -212,7 +212,6 @@ void ThreadPool::add(PoolClient& client) {
   std::list<std::thread> ended;
   {
     MutexLock lock(state_->mutex);
-    ended.swap(state_->ended);
     // Whatever may be refused comes first: a client that was not added must not stay known.
     state_->members.reserve(state_->members.size() + 1);
     const auto most = static_cast<size_t>(std::min(client.max_workers(), state_->max_threads));
@@ -226,6 +225,7 @@ void ThreadPool::add(PoolClient& client) {
     }
     state_->members.push_back({&client});
     state_->wake(most);
+    ended.swap(state_->ended);  // last: a list of threads that nobody joins ends the process
   }
   for (std::thread& thread : ended) thread.join();
 }
