@@ -60,12 +60,13 @@ ReadAhead::~ReadAhead() {
 void ReadAhead::start(ReadOrder order) {
   {
     MutexLock lock(mutex_);
-    // What goes on has its records under the numbers behind the last stream's. Another stream takes
+    // What goes on has its records under the numbers after the last stream's. Another stream takes
     // numbers that nothing was read for.
     const int64_t base = order.goes_on ? base_ + count_ : std::max(next_, base_ + count_);
     drop(order.goes_on ? base : INT64_MAX);
     base_ = base;
     next_ = std::max(next_, base_);
+    alone_.clear();
     index_of_ = std::move(order.index_of);
     count_ = order.count;
     beyond_ = order.beyond;
@@ -162,7 +163,8 @@ size_t ReadAhead::fetch_alone(int64_t number, int64_t index, RecordData& out, bo
       changed_.wait(mutex_);
       --wait_for_room_;
     }
-    next_ = std::max(next_, number + 1);
+    if (later_ && number > next_) alone_.insert(number);  // what lies between is read ahead yet
+    if (!later_ || number == next_) next_ = std::max(next_, number + 1);
     lent_ += expected;
   }
   const long waits = waits_of_this_thread();

@@ -27,6 +27,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -39,7 +40,7 @@
 
 namespace headrace {
 
-// What a stream delivers: the record of each sequence number from 0 to count, and behind these,
+// What a stream delivers: the record of each sequence number from 0 to count, and after these,
 // where it is known, the first `beyond` of the stream that will follow.
 struct ReadOrder {
   std::function<int64_t(int64_t)> index_of;
@@ -144,6 +145,7 @@ class ReadAhead {
   int64_t next_ GUARDED_BY(mutex_) = 0;      // first number that nobody has begun to read
   int64_t awaited_ GUARDED_BY(mutex_) = -1;  // last number that a worker waits for
   std::map<int64_t, Entry> entries_ GUARDED_BY(mutex_);
+  std::set<int64_t> alone_ GUARDED_BY(mutex_);        // beyond next_, fetched before there was room
   std::vector<RecordData> spare_ GUARDED_BY(mutex_);  // buffers to re-use
   size_t held_ GUARDED_BY(mutex_) = 0;                // by entries_, ready or reserved
   size_t dropped_ GUARDED_BY(mutex_) = 0;             // on the way for nobody

@@ -34,7 +34,11 @@ std::vector<ReadAhead::Neighbours> ReadAhead::claim_reads(int64_t needed) {
   const auto ahead = [&]() REQUIRES_LOCK(mutex_) { return static_cast<int64_t>(entries_.size()); };
   if (next_ > needed && ahead() > depth - std::max<int64_t>(1, depth / 4)) return out;
   while (next_ < end() && (next_ <= needed || ahead() < depth)) {
-    if (!claim_read(next_ <= needed, out)) break;
+    if (alone_.erase(next_) > 0) {
+      ++next_;
+    } else if (!claim_read(next_ == needed, out)) {
+      break;  // those before the needed one wait for room, too; it is read alone then
+    }
   }
   return out;
 }
@@ -68,8 +72,8 @@ bool ReadAhead::claim_read(bool needed, std::vector<Neighbours>& out) {
                    .max_bytes = std::min(max_bytes_, allowed),
                    .parts = {{.number = next_, .piece = piece, .reserved = reserved}}});
   }
-  held_ += bytes;
   entries_.emplace(next_++, std::move(entry));
+  held_ += bytes;
   return true;
 }
 
@@ -173,7 +177,11 @@ void ReadAhead::arrived(const Neighbours& neighbours, LaterRead read) {
                                      part.piece.offset - neighbours.whole.offset, part.piece.bytes);
       if (whole) entry.bytes += bytes.size() - part.reserved;
       if (whole) held_ += bytes.size() - part.reserved;
-      entry.pieces.push_back({.piece = part.piece, .bytes = bytes, .memory = memory});
+      try {
+        entry.pieces.push_back({.piece = part.piece, .bytes = bytes, .memory = memory});
+      } catch (const std::bad_alloc&) {
+        entry.failed = true;
+      }
     }
     entry.failed |= !memory;
     entry.ready = --entry.missing == 0;
@@ -215,6 +223,7 @@ size_t ReadAhead::fetch_later(int64_t number, int64_t index, RecordData& out, bo
     MutexLock lock(mutex_);
     held_ -= entry.bytes;
     lent_ -= reserved;
+    room_changed();
     throw;
   }
   const size_t bytes = bytes_of(out);

@@ -120,8 +120,9 @@ TEST(ReadAheadLater, WhatFailsForGoodIsThatRecordsError) {
   for (int64_t i = 0; i < 50; ++i) {
     ahead.give_back(ahead.fetch(i, i, data, true));
     EXPECT_EQ(data.result.has_value(), i != 17);
-    if (!data.result) EXPECT_EQ(data.result.error().code->id, "HR0202");
-    if (!data.result) EXPECT_EQ(data.result.error().where.record, 17);
+    if (data.result) continue;
+    EXPECT_EQ(data.result.error().code->id, "HR0202");
+    EXPECT_EQ(data.result.error().where.record, 17);
   }
   EXPECT_EQ(ahead.held_bytes(), 0u);
 }
@@ -135,7 +136,7 @@ TEST(ReadAheadLater, NeighboursInAFileBecomeOneRead) {
     const std::vector<uint8_t> one = content_of(i, kBytes);
     all.insert(all.end(), one.begin(), one.end());
   }
-  FileArray array{.shape = {static_cast<int64_t>(kBytes)}};
+  FileArray array{.parts = {}, .shape = {static_cast<int64_t>(kBytes)}};
   Result<File> file = File::open(volume.write("array", all));
   ASSERT_TRUE(file);
   array.parts.push_back(
@@ -199,6 +200,33 @@ TEST(ReadAheadLater, StaysInsideItsShareOfMemory) {
   const size_t most = fetch_all(ahead, 600, 2);
   EXPECT_LE(most, kShare + 4 * kBytes) << "and what the workers are given while they read it";
   EXPECT_GE(most, kShare / 4);
+}
+
+TEST(ReadAheadLater, AFetchFarAheadDoesNotClaimAllBeforeItBeyondTheShare) {
+  MemoryVolume volume("far", {.latency_seconds = 0.002});
+  constexpr size_t kBytes = 100'000;
+  const SourcePtr source = files_in(volume, 400, kBytes);
+  ReadAhead ahead(source, {true}, size_t{1} << 20);  // ten records
+  ahead.start({[](int64_t sequence) { return sequence; }, 400});
+  RecordData data;
+  size_t most = 0;
+  const auto fetch = [&](int64_t sequence) {
+    const size_t lent = ahead.fetch(sequence, sequence, data, true);
+    most = std::max(most, ahead.held_bytes());
+    int64_t got = -1;
+    std::memcpy(&got, data.fields[0].bytes.data(), 8);
+    EXPECT_EQ(got, sequence);
+    ahead.give_back(lent);
+  };
+  for (int64_t i = 0; i < 40; ++i) fetch(i);             // it knows their size now
+  for (int64_t begin = 40; begin < 400; begin += 120) {  // three workers with runs of forty
+    for (int64_t i = 0; i < 40; ++i) {
+      for (int64_t worker = 2; worker >= 0; --worker) fetch(begin + worker * 40 + i);
+    }
+  }
+  EXPECT_LE(most, (size_t{1} << 20) + 4 * kBytes);
+  EXPECT_LE(volume.requests(), 400 + 16) << "only before their size was known any was read twice";
+  EXPECT_EQ(ahead.held_bytes(), 0u);
 }
 
 TEST(ReadAheadLater, OneGiantDoesNotThrottleTheSmallOnesAfterIt) {

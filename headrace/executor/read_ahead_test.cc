@@ -128,6 +128,48 @@ TEST(ReadAhead, WaitsForRoomUntilWhatWasLentComesBack) {
   EXPECT_EQ(source->reads_, 3);
 }
 
+// A source whose large records break a cap with an error of the data, as masks of COCO do.
+class Capped final : public Source {
+ public:
+  int64_t size() const override { return 400; }
+  const Schema& schema() const override { return schema_; }
+  ReadStyle read_style() const override { return ReadStyle::kFiles; }
+  void read(std::span<const int64_t> indices, const std::vector<bool>&,
+            std::span<RecordData> out) const override {
+    static const ErrorCode kTooMany{"HR0995", ErrorKind::kData, "planted", "for tests"};
+    for (size_t i = 0; i < indices.size(); ++i) {
+      std::this_thread::sleep_for(std::chrono::microseconds(300));  // a slow disk: readers start
+      const size_t bytes = indices[i] % 9 == 8 ? 30'000 : 1000;
+      out[i].index = indices[i];
+      out[i].result = {};
+      out[i].owned.resize(1);
+      if (bytes > out[i].max_bytes) {
+        out[i].result = Error{.code = &kTooMany, .what = "more than memory is meant for"};
+      } else {
+        out[i].owned[0].resize(bytes);
+      }
+    }
+  }
+  std::string key(int64_t index) const override { return std::to_string(index); }
+  uint64_t fingerprint() const override { return 1; }
+  std::string description() const override { return "capped"; }
+
+ private:
+  Schema schema_{{.name = "data", .kind = FieldKind::kBytes}};
+};
+
+TEST(ReadAhead, ARecordIsNotBadForBeingLargerThanWhatIsReadAhead) {
+  ReadAhead ahead(std::make_shared<Capped>(), {true}, size_t{1} << 20);
+  ahead.start({[](int64_t sequence) { return sequence; }, 400});
+  RecordData data;
+  for (int64_t sequence = 0; sequence < 400; ++sequence) {
+    ahead.give_back(ahead.fetch(sequence, sequence, data, /*may_wait=*/true));
+    EXPECT_TRUE(data.result) << sequence;
+  }
+  ahead.stop();
+  EXPECT_EQ(ahead.held_bytes(), 0u);
+}
+
 // A worker that waits for Python's reader may hold what fills the share.
 TEST(ReadAhead, WhatAWorkerWaitsForIsReadBeyondTheShare) {
   auto source = std::make_shared<Numbered>(100, ReadStyle::kPython, std::chrono::microseconds(0));

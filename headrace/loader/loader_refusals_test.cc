@@ -17,6 +17,8 @@
 #include "headrace/executor/record_stream.h"
 #include "headrace/executor/thread_pool.h"
 #include "headrace/loader/loader_test_numbers.h"
+#include "headrace/sources/columns/columns.h"
+#include "headrace/storage/memory_files.h"
 
 namespace {
 
@@ -164,6 +166,42 @@ TEST(RefusedReadAhead, ARefusedAllocationLeavesNoBytesLentAndNobodyWaiting) {
   });
 }
 
+// Also on the storage's own thread, where answers arrive.
+TEST(RefusedReadAhead, AReadOfAFarStorageIsNeverLost) {
+  MemoryVolume volume("refused");
+  PathColumn paths;
+  for (int64_t i = 0; i < 40; ++i) {
+    paths.paths.push_back(volume.write("a/folder/with/a/long/name/" + std::to_string(i), "bytes"));
+  }
+  std::vector<Column> columns;
+  columns.push_back({.name = "data", .values = std::move(paths), .kind = FieldKind::kBytes});
+  const SourcePtr source = records(std::move(columns));
+  ASSERT_EQ(source->read_style(), ReadStyle::kLater);
+  for (int64_t after : {0, 40}) {
+    refuse_each_allocation(after, [&] {
+      try {
+        ReadAhead ahead(source, {true}, size_t{64} << 10);
+        ahead.start({[](int64_t sequence) { return sequence; }, 40});
+        RecordData data;
+        for (int64_t sequence = 0; sequence < 40; ++sequence) {
+          try {
+            const ReadLoan loan(ahead, ahead.fetch(sequence, sequence, data, /*may_wait=*/true));
+            if (data.result) {
+              EXPECT_EQ(data.fields[0].bytes.size(), 5u);
+            } else {
+              EXPECT_EQ(data.result.error().code->kind, ErrorKind::kResource);
+            }
+          } catch (const std::bad_alloc&) {
+          }
+        }
+        ahead.stop();
+        while (ahead.held_bytes() > 0) std::this_thread::yield();  // what was on its way arrives
+      } catch (const std::bad_alloc&) {
+      }
+    });
+  }
+}
+
 TEST(RefusedStream, ARefusedAllocationEndsTheEpochWithAnError) {
   const auto source = std::make_shared<Numbers>(60);
   std::vector<int64_t> order(60);
@@ -201,6 +239,48 @@ TEST(RefusedThreads, ALoaderWithoutThreadsIsAnErrorAndTheNextOneWorks) {
     Loader next(source, {}, options(16, 4));
     EXPECT_EQ(epoch_of(next), expected);
   }
+}
+
+// Busy until it is told to end.
+class Busy final : public PoolClient {
+ public:
+  explicit Busy(int most) : most_(most) {}
+  int max_workers() const override { return most_; }
+  bool work(Renderer&) override {
+    ++inside;
+    while (!released) std::this_thread::yield();
+    --inside;
+    return false;
+  }
+  std::atomic<int> inside{0};
+  std::atomic<bool> released{false};
+
+ private:
+  const int most_;
+};
+
+// Threads that nobody needs any more end when they have done what they are at, and are joined by
+// whoever comes next.
+TEST(RefusedThreads, ARefusalAfterThreadsHaveEndedIsAnErrorAndNotTheEndOfTheProcess) {
+  shutdown_threads();
+  ThreadPool& pool = ThreadPool::workers();
+  Busy large(6), one(3), other(3), next(8);
+  large.released = next.released = true;
+  pool.add(large);
+  pool.add(one);
+  pool.add(other);
+  while (one.inside < 3 || other.inside < 3) std::this_thread::yield();
+  pool.remove(large);  // three threads are wanted now, and six are at work
+  one.released = other.released = true;
+  while (pool.threads() > 3) std::this_thread::yield();
+  refuse_thread_at = 1;
+  EXPECT_THROW(pool.add(next), Exception);
+  EXPECT_EQ(refuse_thread_at, 0);
+  pool.add(next);
+  pool.remove(next);
+  pool.remove(one);
+  pool.remove(other);
+  EXPECT_EQ(pool.threads(), 0u);
 }
 
 TEST(RefusedThreads, ReadersThatAreRefusedAreDoneWithout) {

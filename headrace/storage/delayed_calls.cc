@@ -22,8 +22,8 @@ DelayedCalls::~DelayedCalls() {
 
 void DelayedCalls::at(double when, std::function<void()> call) {
   MutexLock lock(mutex_);
-  const auto added = calls_.emplace(when, std::move(call));
   if (!thread_.joinable() && !closing_) thread_ = std::thread([this] { run(); });
+  const auto added = calls_.emplace(when, std::move(call));  // last: what throws adds nothing
   if (added == calls_.begin()) changed_.notify_all();
 }
 

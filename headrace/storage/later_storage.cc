@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "headrace/base/mutex.h"
@@ -59,6 +60,25 @@ class LaterFile final : public OpenFile {
   const FileIdentity identity_;
 };
 
+void land(LaterRead& read, Result<void> result) {
+  read.result = std::move(result);
+  const auto done = std::move(read.done);
+  done(std::move(read));
+}
+
+// Each read is answered, or somebody would wait for it for ever: where there is no memory even for
+// the words, they are tried again.
+void land_without_memory(LaterRead& read) {
+  while (true) {
+    try {
+      return land(read, too_large_error(read.piece.path, read.bytes.size(),
+                                        "more than the memory that is left"));
+    } catch (const std::bad_alloc&) {
+      std::this_thread::yield();
+    }
+  }
+}
+
 }  // namespace
 
 // A read on its way.
@@ -68,28 +88,27 @@ struct LaterStorage::Flight {
   uint64_t begin = 0;
   bool sized = false;
 
-  void land(Result<void> result) {
-    read.result = std::move(result);
-    const auto done = std::move(read.done);
-    done(std::move(read));
-  }
+  void land(Result<void> result) { headrace::land(read, std::move(result)); }
 };
 
 void LaterStorage::submit(std::vector<LaterRead> reads) const {
   for (LaterRead& read : reads) {
-    auto flight = std::make_shared<Flight>();  // shared: std::function wants to be copied
-    flight->read = std::move(read);
-    flight->sized = flight->read.piece.bytes != FilePiece::kWhole;
+    std::shared_ptr<Flight> flight;  // shared: std::function wants to be copied
     try {
-      if (flight->sized) flight->read.bytes.resize(flight->read.piece.bytes);
-      go_on(flight);
+      const bool sized = read.piece.bytes != FilePiece::kWhole;
+      if (sized) read.bytes.resize(read.piece.bytes);
+      flight = std::make_shared<Flight>();
+      flight->sized = sized;
     } catch (const std::bad_alloc&) {
-      flight->land(too_large_error(flight->read.piece.path, flight->read.piece.bytes,
-                                   "more than the memory that is left"));
+      land_without_memory(read);
+      continue;
     }
+    flight->read = std::move(read);
+    go_on(std::move(flight));
   }
 }
 
+// Neither throws: their callers are the storage's threads.
 void LaterStorage::go_on(std::shared_ptr<Flight> flight) const {
   LaterRead& read = flight->read;
   const Request request{.piece = read.piece,
@@ -97,10 +116,22 @@ void LaterStorage::go_on(std::shared_ptr<Flight> flight) const {
                         .bytes = read.bytes,
                         .begin = flight->begin,
                         .sized = flight->sized};
-  ask(request, [this, flight](Answer answer) { arrived(flight, std::move(answer)); });
+  try {
+    ask(request, [this, flight](Answer answer) { arrived(flight, std::move(answer)); });
+  } catch (const std::exception&) {
+    land_without_memory(read);
+  }
 }
 
 void LaterStorage::arrived(std::shared_ptr<Flight> flight, Answer answer) const {
+  try {
+    take(flight, std::move(answer));
+  } catch (const std::exception&) {
+    land_without_memory(flight->read);
+  }
+}
+
+void LaterStorage::take(const std::shared_ptr<Flight>& flight, Answer answer) const {
   const FilePiece& piece = flight->read.piece;
   if (!answer.failure) return flight->land(std::move(answer.failure));
   if (answer.error_number != 0) {
@@ -123,7 +154,7 @@ void LaterStorage::arrived(std::shared_ptr<Flight> flight, Answer answer) const 
     return flight->land(
         ended_early_error(piece.path, piece.offset + wanted, piece.offset + flight->begin));
   }
-  go_on(std::move(flight));
+  go_on(flight);
 }
 
 LaterRead read_and_wait(const Storage& storage, LaterRead read) {

@@ -27,7 +27,7 @@ class LaterStorage : public Storage {
  protected:
   struct Answer {
     uint64_t size = 0;       // of the file, where nothing is wrong
-    size_t got = 0;          // bytes that were written behind those that were there
+    size_t got = 0;          // bytes that were written after those that were there
     int error_number = 0;    // as errno has it; 0 where nothing is wrong
     Result<void> failure{};  // wrong for good, in words of its own
   };
@@ -40,7 +40,8 @@ class LaterStorage : public Storage {
     uint64_t begin;  // how many are there already
     bool sized;
   };
-  // Sends it; all that it refers to lives until `answer` was called, once, from any thread.
+  // Sends it; all that it refers to lives until `answer` was called, once, from any thread. Where
+  // it throws, `answer` is not called.
   virtual void ask(const Request& request, std::function<void(Answer)> answer) const = 0;
   virtual void call_later(double seconds, std::function<void()> call) const = 0;
 
@@ -48,6 +49,7 @@ class LaterStorage : public Storage {
   struct Flight;
   void go_on(std::shared_ptr<Flight> flight) const;
   void arrived(std::shared_ptr<Flight> flight, Answer answer) const;
+  void take(const std::shared_ptr<Flight>& flight, Answer answer) const;
 };
 
 // Submits the read and waits for it.

@@ -221,7 +221,12 @@ void MemoryFiles::ask(const Request& request, std::function<void(Answer)> answer
     due = volume->due(now(), sent, fault.extra_seconds);
   }
   calls().at(due, [volume, request, rest, fault, answer = std::move(answer)] {
-    Answer out = answer_to(request, *volume, rest, fault);
+    Answer out;
+    try {
+      out = answer_to(request, *volume, rest, fault);
+    } catch (const std::bad_alloc&) {
+      out.error_number = ENOMEM;
+    }
     {
       MutexLock lock(volume->mutex);
       --volume->under_way;
