@@ -357,3 +357,24 @@ def test_a_python_step_may_stand_between(coco: Path) -> None:
         for before, after in zip(one.boxes, two.boxes, strict=True):
             x = np.clip(np.asarray(before)[:, [0, 2]] - 10, 0, None)
             np.testing.assert_array_equal(np.asarray(after)[:, [0, 2]], 10 - x[:, ::-1])
+
+
+def test_planes_that_grow_beyond_the_memory_limit_are_a_bad_record(tmp_path: Path) -> None:
+    """None of them is made: 400 of 32 x 32 would be 400 MiB after the step."""
+    images, annotations = [], []
+    for number, count in enumerate((3, 400, 2)):
+        Image.new("RGB", (32, 32)).save(tmp_path / f"{number}.png")
+        images.append({"id": number, "file_name": f"{number}.png", "width": 32, "height": 32})
+        for _ in range(count):
+            corners = {"bbox": [1, 1, 9, 9], "segmentation": [[1, 1, 9, 1, 9, 9, 1, 9]]}
+            common = {"image_id": number, "category_id": 1, "area": 64, "iscrowd": 0}
+            annotations.append({"id": len(annotations), **common, **corners})
+    instances = {"images": images, "annotations": annotations, "categories": [{"id": 1}]}
+    instances["categories"][0]["name"] = "square"
+    (tmp_path / "instances.json").write_text(json.dumps(instances))
+    source = hr.coco(tmp_path / "instances.json", masks=True)
+    keywords = {**LIST, "memory_limit": "256 MiB", "on_error": "skip", "error_budget": 1}
+    with hr.Loader(source, [T.Resize((1024, 1024))], **keywords) as loader:
+        planes = [len(masks) for batch in loader for masks in batch.masks]
+        assert planes == [3, 2]
+        assert [bad["code"] for bad in loader.quarantine] == ["HR0124"]

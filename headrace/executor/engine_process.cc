@@ -30,9 +30,16 @@ const ErrorCode kUnexpected{
     "that it knows. It counts as one of the record at hand, so on_error= applies; the message says "
     "what was thrown."};
 
-// Of pictures that come as tensors.
-size_t copied_bytes(const Record& record) {
+// What steps have made for fields that are no pictures.
+size_t made_bytes(const Record& record) {
   size_t bytes = 0;
+  for (const FieldValue& value : record.fields) bytes += value.owned ? value.owned->size() : 0;
+  return bytes;
+}
+
+// Of pictures that come as tensors, and of what steps have made.
+size_t copied_bytes(const Record& record) {
+  size_t bytes = made_bytes(record);
   for (const auto& picture : record.pixels) bytes += picture ? picture->pixels.size() : 0;
   return bytes;
 }
@@ -66,7 +73,7 @@ void note_attempts(RowFailure& failure) {
 }  // namespace
 
 size_t working_bytes(const Record& record) {
-  size_t bytes = 0;
+  size_t bytes = made_bytes(record);
   for (const FieldValue& value : record.fields) bytes += Renderer::working_bytes(value.picture);
   return bytes;
 }
@@ -350,7 +357,7 @@ void Engine::give_back(InFlight& flight) {
   });
   for (FieldValue& value : flight.record.fields) {
     if (pixels_.any) value.picture = Recipe();
-    if (pixels_.any) value.owned.reset();
+    if (pixels_.any || (value.owned && value.owned->capacity() > kKeptBuffer)) value.owned.reset();
   }
   for (auto& picture : flight.record.pixels) {
     if (picture && picture->pixels.capacity() > kKeptBuffer) picture.reset();

@@ -10,6 +10,7 @@ Batch Engine::make(int64_t epoch, int64_t batch) {
                                          options_.layout.range(batch), options_.layout.positions(),
                                          [](size_t, size_t bytes) { return make_pages(bytes); })};
   Renderer renderer;
+  renderer.allow_values(shares_.largest_record);
   for (int row = 0; row < open.builder.rows(); ++row) {
     int64_t blamed = -1;
     Result<void> made = make_row(open, row, 0, renderer, blamed);

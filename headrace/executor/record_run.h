@@ -64,7 +64,7 @@ struct InFlight {
   bool settled() const { return state == State::kSettled; }
 };
 
-// Of rendering all its pictures, as they are now.
+// Of rendering all its pictures, as they are now, and of what steps have made of its other fields.
 size_t working_bytes(const Record& record);
 // Of what was read, as far as it is not the source's own memory.
 size_t encoded_bytes(const RecordData& data);

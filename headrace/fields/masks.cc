@@ -27,6 +27,12 @@ const ErrorCode kOtherSize{
     "A step that moves the picture cannot move them along. fields= narrows the step to the "
     "picture; kinds={\"masks\": \"tensor\"} says that they do not belong to it."};
 
+const ErrorCode kTooLarge{
+    "HR0124", ErrorKind::kResource, "moved planes too large",
+    "Masks of (..., H, W) get the size that their picture gets, and these would take more than "
+    "memory_limit leaves for one record. Nothing was allocated. A smaller Resize, fewer instances a "
+    "record, or a higher memory_limit."};
+
 // For each place along an axis of what comes out, where it is taken from.
 using Places = std::vector<int32_t>;
 
@@ -119,6 +125,18 @@ Result<void> masks_follow(const Following& way, FieldValue& value) {
   for (const Geometry::Move& move : way.geometry.moves()) plane.move(move);
   const int64_t planes =
       std::accumulate(shape.begin(), shape.end() - 2, int64_t{1}, std::multiplies<>());
+  size_t bytes = size_of(value.dtype);
+  bool fits = true;
+  for (const size_t factor :
+       {static_cast<size_t>(planes), plane.rows.size(), plane.columns.size()}) {
+    fits = fits && !__builtin_mul_overflow(bytes, factor, &bytes);
+  }
+  if (!fits || bytes > way.renderer.largest_value()) {
+    return Error{.code = &kTooLarge,
+                 .what = std::to_string(planes) + " planes would become " +
+                         std::to_string(plane.rows.size()) + " x " +
+                         std::to_string(plane.columns.size()) + " (height x width)"};
+  }
   Buffer made;
   switch (size_of(value.dtype)) {
     case 1:

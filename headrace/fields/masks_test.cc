@@ -57,6 +57,21 @@ TEST(Planes, OfAnotherSizeThanThePictureAreRefused) {
   EXPECT_EQ(done.error().code->id, "HR0122");
 }
 
+TEST(Planes, ThatWouldTakeMoreThanARecordMayAreRefusedBeforeTheyAreMade) {
+  FieldValue value = value_of<uint8_t>(FieldKind::kMasks, std::vector<uint8_t>(90), {9, 1, 10});
+  Renderer renderer;
+  renderer.allow_values(9 * 64 * 640);
+  const auto resized = [&](int height) {
+    FieldValue copy = value;
+    const Geometry geometry = Geometry().resize({height, 640}, Filter::kNearest);
+    return record_of(value.kind).follow({geometry, {1, 10}, renderer}, copy);
+  };
+  EXPECT_TRUE(resized(64));
+  const Result<void> done = resized(65);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code->id, "HR0124");
+}
+
 TEST(Planes, WithoutRowsMoveToo) {
   FieldValue value = value_of<uint8_t>(FieldKind::kMasks, {}, {0, 41, 53});
   ASSERT_TRUE(follow(value, Geometry().crop({0, 0, 5, 4}), {41, 53}));

@@ -57,6 +57,10 @@ class Renderer {
   void trim(size_t keep_bytes);
   size_t held_bytes() const;
 
+  // What a step may allocate for one value beside pictures; whoever lends it out says so.
+  size_t largest_value() const { return largest_value_; }
+  void allow_values(size_t bytes) { largest_value_ = bytes; }
+
   StageSeconds& seconds() { return seconds_; }
   // Pictures since the last call whose damage their decoder repaired.
   int64_t take_repaired() { return std::exchange(repaired_, 0); }
@@ -74,6 +78,7 @@ class Renderer {
   std::unordered_map<const CodecRecord*, std::unique_ptr<ImageDecoder>> decoders_;
   StageSeconds seconds_;
   int64_t repaired_ = 0;
+  size_t largest_value_ = size_t{2} << 30;
 };
 
 // Does a step on a recipe; materializes first where the recipe says that it does not fit.
