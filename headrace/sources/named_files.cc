@@ -15,9 +15,9 @@ namespace {
 const ErrorCode kLeadsOutside{
     "HR0276", ErrorKind::kConfig, "dataset names files outside of its folder",
     "Names of files that stand in a dataset (COCO's file_name, the paths of Arrow and Parquet) are "
-    "relative to its folder. An absolute one, or one with '..' in it, could have any file of this "
-    "machine read, and written on by convert or pack. If you trust the dataset, or wrote it "
-    "yourself, say outside=True."};
+    "relative to its folder. An absolute one, one with '..' in it, or an address (scheme://...) "
+    "could have any file of this machine or its network read, and written on by convert or pack. "
+    "If you trust the dataset, or wrote it yourself, say outside=True."};
 
 const ErrorCode kNoPicture{
     "HR0278", ErrorKind::kData, "a file outside of the dataset that is no picture",
@@ -34,6 +34,7 @@ bool stays_inside(std::string_view name) {
   if (name.empty() || name.front() == '/' || name.find('\0') != std::string_view::npos) {
     return false;
   }
+  if (!scheme_of(name).empty()) return false;  // of another storage, where no folder comes before
   for (size_t begin = 0; begin <= name.size();) {
     const size_t end = std::min(name.find('/', begin), name.size());
     if (name.substr(begin, end - begin) == "..") return false;

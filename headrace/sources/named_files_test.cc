@@ -18,6 +18,16 @@ TEST(NamedFiles, LeadOutByRootsAndDotsOnly) {
   EXPECT_FALSE(stays_inside(std::string_view("a\0b", 3)));
 }
 
+TEST(NamedFiles, LeadToNoOtherStorage) {
+  for (const char* name : {"memory://volume/a.jpg", "https://host/a.jpg", "file:///etc/passwd"}) {
+    EXPECT_FALSE(stays_inside(name)) << name;
+    EXPECT_TRUE(lies_outside(name, ".")) << name;
+  }
+  EXPECT_TRUE(stays_inside("a:b/c.jpg"));
+  EXPECT_TRUE(stays_inside("a/b://c.jpg"));
+  EXPECT_FALSE(lies_outside("data/s3://bucket/a.jpg", "data"));
+}
+
 TEST(NamedFiles, LieBelowTheirRootHoweverItIsWritten) {
   const std::string here = std::filesystem::current_path().string();
   for (const std::string& root : {std::string("."), here, here + "/", std::string("./")}) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "headrace/storage/storage.h"
+
 namespace headrace {
 namespace {
 
@@ -18,6 +20,13 @@ TEST(Paths, OfFilesAreTheFileSystems) {
   EXPECT_EQ(absolute_path("/a/./b"), "/a/b");
   EXPECT_TRUE(is_relative_path("a/b"));
   EXPECT_FALSE(is_relative_path("/a"));
+}
+
+TEST(Paths, OfFoldersWhoseNamesEndInAColonAreTheFileSystems) {
+  EXPECT_EQ(scheme_of("/data/s3://bucket"), "");
+  EXPECT_EQ(absolute_path("data/s3://bucket"), current_folder() + "/data/s3:/bucket");
+  EXPECT_TRUE(is_relative_path("data/s3://bucket"));
+  EXPECT_EQ(scheme_of("s3://bucket"), "s3");
 }
 
 TEST(Paths, KeepTheirStorage) {

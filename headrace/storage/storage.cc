@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/storage/storage.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "headrace/base/registry.h"
+#include "headrace/base/text.h"
 #include "headrace/storage/local_files.h"
 
 namespace headrace {
@@ -40,7 +42,13 @@ void Storage::submit(std::vector<LaterRead> reads) const {
 std::string_view scheme_of(std::string_view path) {
   const size_t colon = path.find(':');
   if (colon == std::string_view::npos || !path.substr(colon).starts_with("://")) return {};
-  return path.substr(0, colon);
+  const std::string_view name = path.substr(0, colon);
+  // RFC 3986, 3.1: what has a "/" in it is a folder whose name ends in ":".
+  const bool is_name = std::ranges::all_of(name, [](char c) {
+    return (lower_case(c) >= 'a' && lower_case(c) <= 'z') || (c >= '0' && c <= '9') || c == '+' ||
+           c == '-' || c == '.';
+  });
+  return is_name ? name : std::string_view();
 }
 
 const Storage& storage_of(std::string_view path) {
