@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -88,6 +89,24 @@ bool CacheDirectory::read(const std::string& name, Buffer& out) const {
   return !path_.empty() && trusts(name) && read_file(path_of(name), out).has_value();
 }
 
+// A server forgets a file that another machine has replaced, and a page of it that is wanted then
+// ends the process with a signal.
+bool may_be_mapped(int64_t file_system) {
+  constexpr int64_t kElsewhere[] = {0x6969,       // NFS
+                                    0x517B,       // SMB
+                                    0xFE534D42,   // SMB2
+                                    0xFF534D42,   // CIFS
+                                    0x65735546,   // FUSE: whatever is behind it
+                                    0x0BD00BD0,   // Lustre
+                                    0x00C36400,   // Ceph
+                                    0x47504653,   // GPFS
+                                    0x19830326,   // BeeGFS
+                                    0x5346414F,   // AFS
+                                    0x73757245,   // Coda
+                                    0x01021997};  // 9P
+  return std::ranges::count(kElsewhere, file_system & 0xFFFFFFFF) == 0;
+}
+
 MappedEntry::~MappedEntry() { ::munmap(const_cast<uint8_t*>(data_), size_); }
 
 std::shared_ptr<const MappedEntry> CacheDirectory::map(const std::string& name,
@@ -96,8 +115,10 @@ std::shared_ptr<const MappedEntry> CacheDirectory::map(const std::string& name,
   const int descriptor = ::open(path_of(name).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return nullptr;
   struct stat status{};
+  struct statfs system{};
   void* data = MAP_FAILED;
-  const bool large = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
+  const bool here = ::fstatfs(descriptor, &system) == 0 && may_be_mapped(system.f_type);
+  const bool large = here && ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
                      static_cast<uint64_t>(status.st_size) >= std::max<uint64_t>(least_bytes, 1);
   const auto size = static_cast<size_t>(status.st_size);
   if (large) data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor, 0);

@@ -31,6 +31,9 @@ class MappedEntry {
   size_t size_;
 };
 
+// Whether files of this file system (statfs's f_type) may be mapped: those of a network may not.
+bool may_be_mapped(int64_t file_system);
+
 class CacheDirectory {
  public:
   // The user's, by the environment as it is now.
@@ -52,7 +55,8 @@ class CacheDirectory {
   // False when there is no such entry, or it is not to be had or trusted.
   bool read(const std::string& name, Buffer& out) const;
   // A large entry, mapped: all processes of a machine that use it share its memory. Null where
-  // there is none of at least so many bytes, or it is not to be had or trusted.
+  // there is none of at least so many bytes, or it is not to be had or trusted, or lies on a file
+  // system of a network.
   std::shared_ptr<const MappedEntry> map(const std::string& name, uint64_t least_bytes) const;
   // Replaces the entry by these parts, one after the other. False when that was not possible;
   // nothing is left behind then.

@@ -91,6 +91,14 @@ TEST(CacheDirectory, OfManyUsersGivesNobodyTheEntriesOfAnother) {
   EXPECT_TRUE(cache.read("a", buffer));
 }
 
+TEST(CacheDirectory, OnAFileSystemOfANetworkNothingIsMapped) {
+  EXPECT_FALSE(may_be_mapped(0x6969)) << "NFS";
+  EXPECT_FALSE(may_be_mapped(static_cast<int32_t>(0xFF534D42))) << "CIFS, where long has 32 bits";
+  EXPECT_FALSE(may_be_mapped(0x0BD00BD0)) << "Lustre";
+  EXPECT_TRUE(may_be_mapped(0xEF53)) << "ext4";
+  EXPECT_TRUE(may_be_mapped(0x01021994)) << "tmpfs";
+}
+
 TEST(CacheDirectory, ThatCannotBeWrittenIsNoCache) {
   TemporaryFolder folder;
   const CacheDirectory below_a_file(folder.write("file", "x") + "/cache");

@@ -30,7 +30,8 @@
 // Note [Why a kept index is mapped]: at 10^9 records it has 12 GB, which the processes of a machine
 // cannot each hold. A mapped file that is cut off ends the process with a signal, so no file of a
 // dataset is mapped. This one is the engine's own: complete before it gets its name, replaced and
-// never changed, in a folder or with an owner that CacheDirectory trusts.
+// never changed, in a folder or with an owner that CacheDirectory trusts, and on no file system of
+// a network, whose server forgets what another machine has replaced.
 
 namespace headrace {
 namespace {
