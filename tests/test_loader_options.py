@@ -163,3 +163,8 @@ def test_type_checkers_know_the_keywords(tmp_path: Path) -> None:
     told = checked("bad.py")
     assert 'Argument "batch_size"' in told
     assert '"batch_sise"' in told
+
+
+def test_a_wait_may_be_allowed_to_last_for_ever(pictures: Path) -> None:
+    with hr.Loader(pictures, [], **USUAL, patience=float("inf")) as loader:
+        assert len(list(loader)) == len(loader)

@@ -211,3 +211,14 @@ for batch in loader:
     )
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
     assert done.stderr == ""
+
+
+def test_a_loader_that_is_closed_again_at_the_end_says_nothing() -> None:
+    done = run_code(
+        "import atexit\n"
+        "atexit.register(lambda: loader.close())\n"  # called after Headrace's own
+        "import headrace as hr\n"
+        "loader = hr.Loader([(0, 1)] * 8, batch_size=4)\n"
+        "next(iter(loader))\n"
+    )
+    assert (done.returncode, done.stderr) == (0, "")

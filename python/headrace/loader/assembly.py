@@ -130,4 +130,4 @@ class Assembly:
         self.forget_inspector()
         self._engine = None
         if for_good:
-            del self.source
+            self.__dict__.pop("source", None)  # what ends later may close it again

@@ -5,6 +5,7 @@ engine. Which there are is declared elsewhere: loader/table.py."""
 from __future__ import annotations
 
 import enum
+import math
 import os
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -144,7 +145,7 @@ _FORMS: dict[str, Callable[[Any], Any]] = {
     "cache": _size("cache"),
     "resident": _resident,
     "seed": _seed,
-    "patience": lambda value: seconds("patience", value),
+    "patience": lambda value: 0.0 if seconds("patience", value) == math.inf else float(value),
     "fraction": lambda value: share("fraction", value),
     "quarantine": lambda value: None if value is None else os.fspath(value),
 }
