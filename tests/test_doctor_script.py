@@ -555,7 +555,7 @@ def test_a_worker_that_dies(tmp_path: Path) -> None:
         import os
         class Dies(Rows):
             def __getitem__(self, index):
-                if index >= 8:  # before the loop has been measured
+                if index >= 4:  # in the second batch, before the loop has been measured
                     os._exit(9)
                 return super().__getitem__(index)
         for x, y in DataLoader(Dies(), batch_size=4, num_workers=1):
@@ -573,7 +573,7 @@ def test_a_worker_that_dies_is_told_by_its_loader_alone(tmp_path: Path) -> None:
         import os, time
         class Dies(Rows):
             def __getitem__(self, index):
-                if index >= 8:
+                if index >= 4:
                     os._exit(9)
                 return super().__getitem__(index)
         batches = iter(DataLoader(Dies(), batch_size=4, num_workers=1))

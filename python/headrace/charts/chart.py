@@ -15,7 +15,7 @@ STYLE = """
 text{font:14px system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif;fill:var(--ink)}
 text.strong{font-weight:650}.faint{fill:var(--faint);font-size:12.5px}
 text.end{text-anchor:end}text.middle{text-anchor:middle}text.inside{fill:#fff}
-.track{fill:var(--track)}.grid{stroke:var(--track);stroke-width:1}rect{rx:3px}
+.track{fill:var(--track)}.grid{stroke:var(--track);stroke-width:1}
 .c0{fill:var(--c0)}.c1{fill:var(--c1)}.c2{fill:var(--c2)}.c3{fill:var(--c3)}
 .c4{fill:var(--c4)}.c5{fill:var(--c5)}.c6{fill:var(--c6)}
 .line{fill:none;stroke:var(--c0);stroke-width:2.2;stroke-linejoin:round;stroke-linecap:round}
