@@ -120,7 +120,7 @@ def main() -> None:
     for name, make in (("photos", photos), ("tar", shards)):
         volume = _core.MemoryVolume(f"bench-{name}")
         measure(name, volume, make(volume, contents), options)
-    # One file of 58 MB in the middle: a picture, with bytes behind its end that nobody decodes.
+    # One file of 58 MB in the middle: a picture, with bytes after its end that nobody decodes.
     contents[options.records // 2] += bytes(GIANT)
     volume = _core.MemoryVolume("bench-giant")
     measure("giant", volume, photos(volume, contents), options)

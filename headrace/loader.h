@@ -47,7 +47,7 @@ struct LoaderOptions {
   // of its own for a process that does the work; 0: one, on the thread that all loaders share.
   int python_workers = 0;
   size_t memory_limit = 0;  // bytes; 0: a quarter of what is available / LOCAL_WORLD_SIZE
-  // Whether records stay in memory behind the deterministic part of the pipeline, as part of
+  // Whether records stay in memory after the deterministic part of the pipeline, as part of
   // memory_limit: same batches, made without reading and decoding again.
   ResidentUse resident = ResidentUse::kOff;
   bool view = false;               // resident batches are slices of the data itself, not copies

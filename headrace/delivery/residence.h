@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the records of a loader stay in memory behind the deterministic part of its pipeline, and
+// Whether the records of a loader stay in memory after the deterministic part of its pipeline, and
 // how they are used there: cut into batches on the host (host_set.h) or on a device
 // (resident_set.h), where what is left of the pipeline is what these do; else by the engine, which
 // runs the rest of the pipeline on them for each epoch.

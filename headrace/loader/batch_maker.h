@@ -49,7 +49,7 @@ class BatchMaker {
   virtual void reseed(uint64_t seed) = 0;
 
   virtual MakerStats stats() const = 0;
-  // "off", "49.2 MiB behind Resize (auto: at most 512 MiB, half of memory_limit)"
+  // "off", "49.2 MiB after Resize (auto: at most 512 MiB, half of memory_limit)"
   virtual std::string resident_text() const = 0;
   // Frees what it holds; batches that are kept stay valid.
   virtual void close() = 0;

@@ -15,7 +15,7 @@ std::string absolute_path(std::string_view path);
 bool is_relative_path(std::string_view path);
 // The part before the last "/": empty where there is none.
 std::string parent_path(std::string_view path);
-// The part behind it, and the same without its last suffix.
+// The part after it, and the same without its last suffix.
 std::string_view last_name(std::string_view path);
 std::string_view stem_of(std::string_view path);
 // The folder that the process stands in, with which relative local paths begin.

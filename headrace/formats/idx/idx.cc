@@ -113,7 +113,7 @@ FileArray array_in(const std::string& path) {
     throw Exception(damaged_array(path,
                                   "its header says " + counted(part.count, "record") + " of " +
                                       tuple_text(array.shape) + ", which is not what the " +
-                                      std::to_string(left) + " bytes behind it are",
+                                      std::to_string(left) + " bytes after it are",
                                   static_cast<int64_t>(part.offset)));
   }
   array.parts.push_back(std::move(part));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stuffed zeros left out with AVX2: copies 32 bytes, and goes on behind the first 0xff of them.
+// Stuffed zeros left out with AVX2: copies 32 bytes, and goes on after the first 0xff of them.
 // Twin: the loop of unstuff.cc.
 #include "headrace/kernels/jpeg/unstuff_levels.h"
 

@@ -34,7 +34,7 @@ struct JoinOptions {
   std::vector<std::string> kinds = {};             // of fields: field_kinds.h, kinds_from()
 };
 
-// For each record of `left` that has a partner its fields, and behind them the partner's. Records
+// For each record of `left` that has a partner its fields, and after them the partner's. Records
 // without a partner are left out, and description() counts them. Several records of `left` may have
 // the same partner. Throws Exception HR0498: a name of both, a value that comes twice in `right`,
 // no such field, nothing in common; HR0182: an image that is renamed to a mask.

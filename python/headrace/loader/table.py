@@ -47,7 +47,7 @@ WIDER = {
     "quarantine": Wider("str | PathLike[str] | None"),
 }
 
-# Each behind the option that it follows on the page.
+# Each after the option that it follows on the page.
 PYTHONS_OWN = {
     "seed": (
         Keyword(

@@ -24,7 +24,7 @@ bool same_planes(const std::vector<CoefficientPlane>& a, const std::vector<Coeff
   });
 }
 
-// Coefficients and remainder of packed bytes that have padding behind them.
+// Coefficients and remainder of packed bytes that have padding after them.
 Result<JpegParts> parts_of(std::span<const uint8_t> padded) {
   const Result<PackedPicture> picture = parse_packed_jpeg(padded);
   if (!picture) return Error(picture.error());
