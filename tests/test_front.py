@@ -141,12 +141,20 @@ def test_memory_limits_are_sizes(text: Any, size: int) -> None:
     assert loader.stats()["memory_limit"] == size
 
 
+def test_repr_shows_every_option_that_is_not_the_default(pictures: Path) -> None:
+    given = {"damaged": "repair", "max_pixels": 10**6, "error_budget": (5, 0.5)}
+    with hr.Loader(pictures, [T.Resize((8, 8))], batch_size=4, **given) as loader:
+        lines = dict(line.split(maxsplit=1) for line in repr(loader).splitlines()[1:])
+    assert {name: lines[name] for name in given} == {n: repr(v) for n, v in given.items()}
+    assert "strict" not in lines
+
+
 def test_repr_shows_every_resolved_value_and_its_origin(pictures: Path) -> None:
     loader = hr.Loader(pictures, [T.Resize((8, 8))], batch_size=4, threads=2)
     text = repr(loader)
     for part in ("23 records", "Resize(size=", "4 a rank", "rank 0 of 1 (one process", "2 (given)"):
         assert part in text
-    assert "available" in text
+    assert "available" in text and "damaged" not in text
     loader.close()
     assert repr(loader) == "<Loader, closed>"
     with pytest.raises(hr.ConfigError, match="closed"):

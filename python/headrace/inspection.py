@@ -9,6 +9,7 @@ import numpy as np
 
 from headrace import _core
 from headrace.charts.grid import Grid, visible
+from headrace.loader.options import KEYWORDS
 from headrace.loader.viewed import ViewedLoader
 from headrace.sources.source import described
 
@@ -193,8 +194,12 @@ def bottleneck(stats: Stats) -> str:
     )
 
 
+# Keywords that stand on the line of another: "batch_size", "batches" or "order".
+_WITH_OTHERS = {"global_batch_size", "last_batch", "shuffle", "shuffle_window", "seed", "sampler"}
+
+
 def describe(loader: ViewedLoader) -> str:
-    """repr: every resolved value and where it came from."""
+    """repr: every resolved value and where it came from, then what else was given."""
     assembly = loader.assembly
     engine, given = assembly.present_engine, assembly.given
     if engine is None:
@@ -219,5 +224,8 @@ def describe(loader: ViewedLoader) -> str:
         "index": engine.resolved("row_index"),
         "on_error": repr(given["on_error"]),
     }
+    for name, keyword in KEYWORDS.items():
+        if name not in lines and name not in _WITH_OTHERS and given[name] != keyword.default:
+            lines[name] = repr(given[name])
     width = max(map(len, lines))
     return "Loader\n" + "\n".join(f"  {name:{width}}  {text}" for name, text in lines.items())
