@@ -146,7 +146,8 @@ size_t ReadAhead::fetch(int64_t sequence, int64_t index, RecordData& out, bool m
                 : fetch_alone(number, index, out, may_wait);
 }
 
-// What a reader has read, or will; else the caller reads.
+// What a reader has read, or will; else the caller reads. REQUIRES where reads are submitted:
+// nobody will submit this one (claim_alone).
 size_t ReadAhead::fetch_alone(int64_t number, int64_t index, RecordData& out, bool may_wait) {
   size_t expected = 0;
   {
@@ -163,8 +164,7 @@ size_t ReadAhead::fetch_alone(int64_t number, int64_t index, RecordData& out, bo
       changed_.wait(mutex_);
       --wait_for_room_;
     }
-    if (later_ && number > next_) alone_.insert(number);  // what lies between is read ahead yet
-    if (!later_ || number == next_) next_ = std::max(next_, number + 1);
+    if (!later_) next_ = std::max(next_, number + 1);
     lent_ += expected;
   }
   const long waits = waits_of_this_thread();

@@ -124,6 +124,7 @@ class ReadAhead {
       EXCLUDES_LOCK(mutex_);
   void submit(int64_t needed) EXCLUDES_LOCK(mutex_);
   std::vector<Neighbours> claim_reads(int64_t needed) REQUIRES_LOCK(mutex_);
+  void claim_alone(int64_t number) REQUIRES_LOCK(mutex_);
   void join_neighbours(std::vector<Neighbours>& reads) REQUIRES_LOCK(mutex_);
   void give_up_claims(int64_t begin, int64_t end) EXCLUDES_LOCK(mutex_);
   bool claim_read(bool needed, std::vector<Neighbours>& out) REQUIRES_LOCK(mutex_);

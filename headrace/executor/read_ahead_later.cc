@@ -77,6 +77,13 @@ bool ReadAhead::claim_read(bool needed, std::vector<Neighbours>& out) {
   return true;
 }
 
+// Nobody is to read ahead what is about to be fetched alone, not while that waits for room either.
+// What lies between may be read ahead yet.
+void ReadAhead::claim_alone(int64_t number) {
+  if (number == next_) ++next_;
+  if (number > next_) alone_.insert(number);
+}
+
 // Makes one read of several whose pieces lie side by side.
 void ReadAhead::join_neighbours(std::vector<Neighbours>& reads) {
   std::stable_sort(reads.begin(), reads.end(), [](const Neighbours& a, const Neighbours& b) {
@@ -210,6 +217,7 @@ size_t ReadAhead::fetch_later(int64_t number, int64_t index, RecordData& out, bo
     if (entry.failed || entry.index != index) entry.pieces.clear();
     if (entry.pieces.empty()) {
       held_ -= entry.bytes;
+      claim_alone(number);
     } else {
       lent_ += counted(entry.bytes);
     }

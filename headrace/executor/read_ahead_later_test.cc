@@ -256,6 +256,38 @@ TEST(ReadAheadLater, OneGiantDoesNotThrottleTheSmallOnesAfterIt) {
   EXPECT_EQ(ahead.held_bytes(), 0u);
 }
 
+TEST(ReadAheadLater, WhoWaitsForRoomIsNotOvertakenByAReadOfTheSameRecord) {
+  constexpr size_t kBytes = 100'000;
+  MemoryVolume volume("overtaken");
+  const SourcePtr source = files_in(volume, 32, kBytes);
+  for (int round = 0; round < 50; ++round) {
+    ReadAhead ahead(source, {true}, 10 * kBytes + kBytes / 2);
+    ahead.start({[](int64_t sequence) { return sequence; }, 32});
+    RecordData data;
+    std::vector<size_t> lent;
+    for (int64_t i = 0; i < 20; ++i) ahead.give_back(ahead.fetch(i, i, data));
+    for (int64_t i = 20; i < 30; ++i) lent.push_back(ahead.fetch(i, i, data));
+    std::atomic<bool> waits{false};
+    RecordData last;
+    std::thread worker([&] {
+      waits = true;
+      ahead.give_back(ahead.fetch(31, 31, last, /*may_wait=*/true));
+    });
+    while (!waits) std::this_thread::yield();
+    for (int i = 0; i < 100; ++i) std::this_thread::yield();
+    // Room for reads of the next two, but none for whoever waits.
+    for (size_t i = 0; i < 3; ++i) ahead.give_back(lent[i]);
+    lent.push_back(ahead.fetch(30, 30, data));
+    for (size_t i = 3; i < lent.size(); ++i) ahead.give_back(lent[i]);
+    worker.join();
+    ASSERT_TRUE(last.result);
+    ASSERT_EQ(last.fields.size(), 1u);
+    EXPECT_TRUE(std::ranges::equal(last.fields[0].bytes, content_of(31, kBytes)));
+    ahead.stop();
+    while (ahead.held_bytes() > 0) std::this_thread::yield();  // what was on its way has arrived
+  }
+}
+
 TEST(ReadAheadLater, MayGoWhileReadsAreUnderWay) {
   MemoryVolume volume("leaving", {.latency_seconds = 0.05});
   SourcePtr source = files_in(volume, 300);
