@@ -10,6 +10,7 @@
 #include "bindings/loader_handle.h"
 #include "bindings/python_step.h"
 #include "headrace/executor/thread_pool.h"
+#include "headrace/fields/kind.h"
 #include "headrace/loader/options.h"
 
 namespace headrace::python {
@@ -181,6 +182,7 @@ nb::list outputs_of(const LoaderHandle& self) {
     nb::dict entry;
     entry["name"] = output.name;
     entry["kind"] = name_of(output.state.kind);
+    entry["is_picture"] = is_picture(output.state.kind);
     entry["dtype"] = name_of(output.state.dtype);
     entry["shape"] = nb::tuple(nb::cast(output.state.shape));
     entry["list"] = output.as_list;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "bindings/bindings.h"
+#include "headrace/fields/kind.h"
 #include "headrace/formats/format.h"
 #include "headrace/formats/shards/shard_files.h"
 #include "headrace/image/render.h"
@@ -38,15 +39,16 @@ nb::dict read_record(const SourceHandle& self, int64_t index) {
   return out;
 }
 
-// Encoded bytes -> (C, H, W) uint8. `lenient`: as far as any of it can be shown.
-Array decode(const nb::bytes& encoded, bool as_stored, bool strict, bool lenient) {
+// Encoded bytes -> (C, H, W) uint8. `kind`: of the field. `lenient`: as far as any of it can be
+// shown.
+Array decode(const nb::bytes& encoded, std::string_view kind, bool strict, bool lenient) {
   Buffer bytes(encoded.size());  // decoders read ahead of the end, which a Buffer allows
   std::memcpy(bytes.data(), encoded.c_str(), encoded.size());
   ReleasedGil no_gil;
   Renderer renderer;
   Result<EncodedPicture> picture = renderer.open(bytes.bytes(), {});
   if (!picture) throw Exception(picture.error());
-  picture->color = as_stored ? ColorMode::kStored : ColorMode::kRGB;
+  picture->color = record_of(kind_from_name(kind)).color;
   picture->strict = strict;
   picture->repair = lenient;
   if (lenient) picture->sixteen_bit = SixteenBit::kHighByte;
@@ -114,6 +116,12 @@ void bind_source(nb::module_& module) {
           nb::sig("def shape(self) -> tuple[int, ...]"),
           "Of a record's value, without the batch; -1 where records differ.")
       .def_ro("encoded", &Field::encoded, "Stored as an encoded picture.")
+      .def_prop_ro(
+          "is_picture", [](const Field& self) { return is_picture(self.kind); },
+          "Whether its values are pictures: an image, a mask.")
+      .def_prop_ro(
+          "is_spatial", [](const Field& self) { return is_spatial(self.kind); },
+          "Whether its values lie in the coordinates of the record's pictures, or are these.")
       .def_prop_ro(
           "box_format", [](const Field& self) { return name_of(self.box_format); },
           "Of boxes: \"xyxy\", \"xywh\" or \"cxcywh\", in pixels; \"\" where nobody has said it.")
@@ -185,7 +193,17 @@ void bind_source(nb::module_& module) {
       "The files that a pattern means: braces, wildcards.");
   module.def("picture_error", &picture_error, nb::arg("encoded"),
              "Why the header of an encoded picture is none; empty where it is one.");
-  module.def("decode", &decode, nb::arg("encoded"), nb::arg("as_stored") = false,
+  module.def(
+      "picture_kinds",
+      [] {
+        std::vector<std::string_view> names;
+        for (const KindRecord* kind : all_kinds()) {
+          if (kind->form == ValueForm::kPicture) names.push_back(kind->name);
+        }
+        return names;
+      },
+      "The kinds of fields whose values are pictures.");
+  module.def("decode", &decode, nb::arg("encoded"), nb::arg("kind") = "image",
              nb::arg("strict") = false, nb::arg("lenient") = false,
              "An encoded picture as a (C, H, W) uint8 array.");
 }

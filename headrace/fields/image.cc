@@ -14,9 +14,9 @@ const KindRecord kImage{
     .kind = FieldKind::kImage,
     .form = ValueForm::kPicture,
     .spatial = true,
+    .color = ColorMode::kRGB,
     .take = [](Field& field) { return take_picture(field, FieldKind::kImage); },
-    .begin = [](const Beginning& from,
-                FieldValue& value) { return begin_picture(from, ColorMode::kRGB, value); },
+    .begin = begin_picture,
     .follow = [](const Following& way, FieldValue& value) { return follow_picture(way, value); }};
 const Register<KindRecord> registered_image(kImage);
 

@@ -31,6 +31,8 @@ struct KindRecord {
   ValueForm form = ValueForm::kNumbers;
   // Its values lie in the coordinates of the record's pictures: whoever moves these must move it.
   bool spatial = false;
+  // Of pictures: how encoded ones are decoded, and so how many channels they have.
+  ColorMode color = ColorMode::kRGB;
 
   // Makes the field one of this kind, when the user says that it is; false where its values cannot
   // be.

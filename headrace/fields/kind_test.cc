@@ -47,12 +47,12 @@ TEST(Kinds, KeepTheirNumbers) {
                                                   "bytes", "boxes", "keypoints", "masks"}));
 }
 
-// The kinds that the field can be, as text.
+// The kinds that the field can be, as text. Those that came later say it in tests of their own.
 std::string kinds_of(const Field& field) {
   std::string out;
   for (const KindRecord* kind : all_kinds()) {
     Field taken = field;
-    if (!kind->take(taken)) continue;
+    if (kind->kind > FieldKind::kMasks || !kind->take(taken)) continue;
     EXPECT_EQ(taken.kind, kind->kind);
     out += std::string(kind->name) + " ";
   }

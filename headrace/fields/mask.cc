@@ -14,9 +14,9 @@ const KindRecord kMask{
     .kind = FieldKind::kMask,
     .form = ValueForm::kPicture,
     .spatial = true,
+    .color = ColorMode::kStored,
     .take = [](Field& field) { return take_picture(field, FieldKind::kMask); },
-    .begin = [](const Beginning& from,
-                FieldValue& value) { return begin_picture(from, ColorMode::kStored, value); },
+    .begin = begin_picture,
     .follow = [](const Following& way,
                  FieldValue& value) { return follow_picture(way, value, Filter::kNearest); }};
 const Register<KindRecord> registered_mask_kind(kMask);

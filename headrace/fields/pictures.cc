@@ -26,14 +26,14 @@ void stand_upright(Recipe& picture, int orientation) {
   }
 }
 
-Result<void> begin_encoded(const Beginning& from, ColorMode color, Recipe& recipe) {
+Result<void> begin_encoded(const Beginning& from, Recipe& recipe) {
   Result<EncodedPicture> opened = from.renderer.open(from.data.bytes, from.options.limits);
   if (!opened) return std::move(opened.error());
   opened->strict = from.options.strict;
   opened->repair = from.options.repair;
   opened->sixteen_bit = from.options.sixteen_bit;
   opened->row_index = from.data.row_index;
-  opened->color = color;
+  opened->color = record_of(from.state.kind).color;
   if (channels_of(opened->color, opened->header) != from.state.shape[0]) {
     return Error{.code = &kColourMask,
                  .what = "\"" + from.state.name + "\" has " +
@@ -85,8 +85,10 @@ bool take_picture(Field& field, FieldKind kind) {
   return true;
 }
 
-Result<void> begin_picture(const Beginning& from, ColorMode color, FieldValue& value) {
-  if (from.field.encoded) return begin_encoded(from, color, value.picture);
+int channels_of(const KindRecord& kind) { return kind.color == ColorMode::kRGB ? 3 : 1; }
+
+Result<void> begin_picture(const Beginning& from, FieldValue& value) {
+  if (from.field.encoded) return begin_encoded(from, value.picture);
   const FieldData& data = from.data;
   const Shape& shape = data.shape.empty() ? from.state.shape : data.shape;
   if (!allows(from.state.shape, shape) || element_count(shape) == 0 ||

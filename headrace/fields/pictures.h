@@ -13,8 +13,12 @@ namespace headrace {
 // KindRecord::take of an image or mask.
 bool take_picture(Field& field, FieldKind kind);
 
-// Opens the encoded picture, or takes the pixels. HR0121 where it has not the channels of `state`.
-Result<void> begin_picture(const Beginning& from, ColorMode color, FieldValue& value);
+// KindRecord::begin of pictures: opens the encoded picture, or takes the pixels. HR0121 where it
+// has not the channels of `state`.
+Result<void> begin_picture(const Beginning& from, FieldValue& value);
+
+// Channels of the kind's encoded pictures.
+int channels_of(const KindRecord& kind);
 
 // Edits the recipe, and materializes where it does not fit. `filter`: of all resizes, in place of
 // the geometry's own.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "headrace/base/registry.h"
+#include "headrace/fields/pictures.h"
 #include "headrace/pipeline/plan_maker.h"
 
 namespace headrace {
@@ -59,7 +60,7 @@ FieldState state_of(const Field& field) {
   if (is_picture(field.kind)) {
     if (field.encoded) {
       state.dtype = DType::kUInt8;
-      state.shape = {field.kind == FieldKind::kMask ? 1 : 3, -1, -1};
+      state.shape = {channels_of(record_of(field.kind)), -1, -1};
     } else if (field.shape.size() != 3 || field.dtype != DType::kUInt8 || field.shape[0] < 1 ||
                field.shape[0] > 4) {
       raise(kBadSchema, "\"" + field.name + "\" (" + std::string(name_of(field.kind)) + ") is " +

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "headrace/base/registry.h"
+#include "headrace/fields/kind.h"
 
 namespace headrace {
 namespace {
@@ -11,10 +12,10 @@ namespace {
 // Whether the operator leaves pictures of 8 bits what they are, which is asked of the operator.
 bool keeps_bytes(const OpRecord& record, const Spec& spec) {
   const std::unique_ptr<Op> op = record.make(Arguments(record.name, record.params, spec.arguments));
-  for (FieldKind kind : {FieldKind::kImage, FieldKind::kMask}) {
-    if (!op->takes(kind)) continue;
+  for (const KindRecord* kind : all_kinds()) {
+    if (kind->form != ValueForm::kPicture || !op->takes(kind->kind)) continue;
     for (int64_t channels = 1; channels <= 4; ++channels) {
-      FieldState state{"picture", kind, DType::kUInt8, {channels, -1, -1}, {}};
+      FieldState state{"picture", kind->kind, DType::kUInt8, {channels, -1, -1}, {}};
       try {
         op->plan(state);
       } catch (const Exception&) {

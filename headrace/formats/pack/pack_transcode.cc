@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "headrace/base/byte_stream.h"
+#include "headrace/fields/kind.h"
 #include "headrace/sources/wording.h"
 #include "headrace/storage/crc32c.h"
 
@@ -131,7 +132,7 @@ std::string Transcoder::trial_decode(const Field& field, std::span<const uint8_t
   DecodeJob job;
   job.bytes = bytes;
   job.window = {.x = 0, .y = 0, .width = header->width, .height = header->height};
-  job.color = field.kind == FieldKind::kMask ? ColorMode::kStored : ColorMode::kRGB;
+  job.color = record_of(field.kind).color;
   job.repair = true;  // some pixels come out; whether they will do is the loader's to say
   job.sixteen_bit = SixteenBit::kHighByte;
   job.sink = &sink;

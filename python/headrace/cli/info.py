@@ -128,7 +128,7 @@ def picture_of(source: Any, record: int) -> Any:
 
     values = source[record]
     for field in source.schema:
-        value = np.asarray(values[field.name]) if str(field.kind) in ("image", "mask") else None
+        value = np.asarray(values[field.name]) if field.is_picture else None
         if value is not None and value.ndim == 3 and value.dtype == np.uint8:
             return value[:3] if value.shape[0] >= 3 else value[:1]
     return None

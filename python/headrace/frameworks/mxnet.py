@@ -189,7 +189,7 @@ def _description(name: str, field: Field, rows: int) -> Any:
     import mxnet
 
     layout = "N"
-    if field.kind in ("image", "mask") and len(field.shape) == 3:
+    if field.is_picture and len(field.shape) == 3:
         layout = "NCHW"
     elif field.shape:
         layout = "NT" + "C" * (len(field.shape) - 1)

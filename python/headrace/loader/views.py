@@ -24,6 +24,7 @@ class Field(NamedTuple):
     kind: str
     dtype: str
     shape: tuple[int, ...]
+    is_picture: bool
     is_list: bool  # text, bytes, keys, records of differing shape
 
 
@@ -33,9 +34,11 @@ def delivered_fields(loader: ViewedLoader) -> dict[str, Field]:
     fields = {}
     for output in loader.assembly.engine().outputs():
         shape = tuple(output["shape"])
-        if turned and output["kind"] in ("image", "mask") and len(shape) == 3:
+        if turned and output["is_picture"] and len(shape) == 3:
             shape = (*shape[1:], shape[0])
-        fields[output["name"]] = Field(output["kind"], output["dtype"], shape, output["list"])
+        fields[output["name"]] = Field(
+            output["kind"], output["dtype"], shape, output["is_picture"], output["list"]
+        )
     return fields
 
 

@@ -49,7 +49,7 @@ _WIDE_PICTURE = declare(
 )
 _NARROW = "scale it to uint8 in the object, or return an array under another name: a tensor"
 
-_PICTURES = ("image", "mask")
+_PICTURES = ("image", "mask")  # fields of these names
 
 
 def source_from_object(
@@ -264,20 +264,21 @@ def is_integer(value: Any) -> bool:
 
 def _kind_of(name: str, value: Any, said: str = "") -> str:
     """label, integer, text, encoded, bytes, picture or tensor: how its values cross."""
-    pictured = said in _PICTURES or (not said and name in _PICTURES)
+    picture_kinds = _core.picture_kinds()
+    pictured = said in picture_kinds or (not said and name in _PICTURES)
     if is_integer(value):
         return "label" if (said or name) == "label" else "integer"
     if isinstance(value, str):
         return "text"
     if isinstance(value, (bytes, bytearray, memoryview)):
         return "encoded" if pictured else "bytes"
-    if hasattr(value, "getbands") and said in ("", *_PICTURES):
+    if hasattr(value, "getbands") and said in ("", *picture_kinds):
         return "picture"
     if pictured and is_picture(value):
         return "picture"
     shape = tuple(getattr(value, "shape", ()))
     plane = len(shape) == 2 or (len(shape) == 3 and shape[0] == 1)
-    if plane and (said in _PICTURES or (not said and name == "mask")):
+    if plane and (said in picture_kinds or (not said and name == "mask")):
         return "picture"
     if isinstance(value, float) or hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
         return "tensor"

@@ -160,5 +160,5 @@ def listed_kinds(kinds: Mapping[str, str] | None) -> list[str]:
 def _delivered(field: _core.Field, value: Any) -> Any:
     """A stored value as people want to see it."""
     if field.encoded:
-        return np.asarray(_core.decode(value, field.kind == "mask"))
+        return np.asarray(_core.decode(value, str(field.kind)))
     return np.asarray(value) if isinstance(value, _core.Array) else value

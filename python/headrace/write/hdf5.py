@@ -50,7 +50,7 @@ class Hdf5Writer:
         self.records = self.rows = 0
         for field in schema:
             kind = str(field.kind)
-            blob = kind == "bytes" or (kind in ("image", "mask") and field.encoded)
+            blob = kind == "bytes" or (field.is_picture and field.encoded)
             shape = () if blob or kind == "text" else tuple(field.shape)
             dtype: Any = np.dtype(str(field.dtype))
             if blob:

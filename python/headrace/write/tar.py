@@ -28,7 +28,7 @@ def writer(
 
 def extension(field: _core.Field) -> str:
     """Of the field's members; of pictures, what stands before their own suffix."""
-    if field.kind in ("image", "mask"):
+    if field.is_picture:
         return "" if field.name == "image" else field.name
     if field.name == "label" and field.dtype == "int64" and field.shape == ():
         return "cls"
@@ -45,7 +45,7 @@ def fields(schema: Sequence[_core.Field]) -> dict[str, Any]:
     out = []
     for field in schema:
         name = extension(field)
-        if field.kind in ("image", "mask"):
+        if field.is_picture:
             before = f"{name}." if name else ""
             name = ";".join(before + suffix for suffix in _PICTURES.split(";"))
         out.append(f"{field.name}={name}")
@@ -63,7 +63,7 @@ class TarWriter:
     def add(self, number: int, key: str, values: Mapping[str, Any]) -> None:
         for field, name in self.fields:
             value = values[field.name]
-            if field.kind in ("image", "mask"):
+            if field.is_picture:
                 data = picture_bytes(value)
                 suffix = ".".join(part for part in (name, picture_suffix(data)) if part)
             else:

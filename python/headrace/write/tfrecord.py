@@ -76,7 +76,7 @@ def _masked(data: bytes) -> bytes:
 
 
 def _value(field: _core.Field, value: Any) -> bytes:
-    if field.kind in ("image", "mask"):
+    if field.is_picture:
         return _bytes_list([picture_bytes(value)])
     if isinstance(value, str):
         return _bytes_list([value.encode(errors="surrogateescape")])
