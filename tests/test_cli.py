@@ -205,7 +205,7 @@ def test_operators_describes_one_with_its_parameters_and_its_oracle() -> None:
     ("command", "name", "told"),
     [
         ("operators", "RandomFlipHorizontal", "did you mean 'RandomHorizontalFlip'?"),
-        ("operators", "ColorJitter", "runs as a step in Python: put v2.ColorJitter(...)"),
+        ("operators", "RandAugment", "runs as a step in Python: put v2.RandAugment(...)"),
         ("operators", "ToTensor", 'write ToDtype("float32", scale=True)'),
         ("operators", "Nonsense", "known: CenterCrop, "),
         ("formats", "webdatset", "did you mean 'webdataset'?"),

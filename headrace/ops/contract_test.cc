@@ -94,7 +94,7 @@ TEST(EveryOperator, HasAnExampleUnlessItsDefaultsDoSomething) {
       EXPECT_TRUE(has_one || !param.required) << "is required: OpRecord::example gives it";
       EXPECT_TRUE(has_one || !is_neutral(param.fallback))
           << "does nothing by default: OpRecord::example gives it another value";
-      if (has_one) EXPECT_FALSE(is_neutral(given->second));
+      EXPECT_FALSE(has_one && is_neutral(given->second));
     }
     EXPECT_NO_THROW(Arguments(record->name, record->params, record->example));
   }

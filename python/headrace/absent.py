@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is said of a name that no operator, format or error code has: what to write in its place.
 
-Of torchvision's transforms that no operator has, by name:
+Of torchvision's transforms, by name. These lists are asked when no operator has the name, so
+nothing is taken out of them when one comes:
 
 >>> print(instead_of("ColorJitter"))
 torchvision's own runs as a step in Python: put v2.ColorJitter(...) into the list

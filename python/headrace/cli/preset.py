@@ -27,7 +27,7 @@ def loader_of(source: Any, preset: str, size: int, dtype: str = "float32", **opt
 
 
 def _goes_along(field: Any) -> bool:
-    """Whether batches of resized pictures can have it: no boxes or points, nothing of differing shape."""
+    """Whether batches of resized pictures can have it: no boxes, nothing of differing shape."""
     if field.is_spatial and not field.is_picture:
         return False
     return field.is_picture or -1 not in field.shape
