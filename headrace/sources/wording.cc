@@ -6,10 +6,14 @@
 namespace headrace {
 
 std::string grouped(int64_t number) {
-  std::string digits = std::to_string(number);
-  const int first = number < 0 ? 1 : 0;
-  for (int at = static_cast<int>(digits.size()) - 3; at > first; at -= 3) digits.insert(at, ",");
-  return digits;
+  const std::string digits = std::to_string(number);
+  std::string out;
+  for (size_t at = 0; at < digits.size(); ++at) {
+    const bool begins_three = (digits.size() - at) % 3 == 0;
+    if (begins_three && at > (number < 0 ? 1u : 0u)) out += ',';
+    out += digits[at];
+  }
+  return out;
 }
 
 std::string counted(int64_t number, const std::string& singular, const std::string& plural) {
