@@ -85,6 +85,13 @@ def test_a_value_that_does_not_fit_is_refused_by_name(
         hr.Loader(pictures, [], **given)
 
 
+def test_ragged_has_a_word_for_what_it_does_by_default(pictures: Path) -> None:
+    given = USUAL | {"ragged": "refuse"}
+    with pytest.raises(hr.ConfigError, match="HR0114"):
+        hr.Loader(pictures, [], **given)
+    hr.Loader(pictures, [hr.transforms.Resize((8, 8))], **given).close()
+
+
 def test_a_seed_of_64_bits_stays_what_it_is(pictures: Path) -> None:
     with hr.Loader(pictures, [], seed=2**64 - 1, **USUAL) as loader:
         assert loader.state_dict()["seed"] == 2**64 - 1

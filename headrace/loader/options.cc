@@ -82,9 +82,9 @@ std::vector<LoaderOption> batch_options() {
       one_of<Ragged>({.name = "ragged",
                       .type = ParamType::kString,
                       .doc = "What becomes of fields whose records differ in shape: \"list\" "
-                             "delivers them as lists. None refuses them."},
+                             "delivers them as lists. None, or \"refuse\", refuses them."},
                      kBatches, [](auto& o) -> auto& { return o.plan.ragged; },
-                     {{"list", Ragged::kList}}),
+                     {{"refuse", Ragged::kRefuse}, {"list", Ragged::kList}}),
   };
 }
 
