@@ -128,12 +128,19 @@ def built() -> Path:
 
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
         objects = list(threads.map(compiled, commands))
-    linked = [out for out in objects if not out.endswith("_fuzz.o")]
-    program = SCRATCH / "additions"
     compiler = next(word for word in next(iter(commands.values())) if "ccache" not in word)
-    libraries = ["-lgtest_main", "-lgtest", "-ljpeg", "-lpthread", f"-Wl,-rpath,{INSTALLED}"]
-    engine = str(INSTALLED / "libheadrace.so")
-    run([compiler, "-o", str(program), *linked, engine, *libraries], SCRATCH)
+    engine = [str(INSTALLED / "libheadrace.so"), f"-Wl,-rpath,{INSTALLED}", "-ljpeg", "-lpthread"]
+    parts = [out for out in objects if not out.endswith(("_test.o", "_fuzz.o"))]
+    tests = [out for out in objects if out.endswith("_test.o")]
+    program = SCRATCH / "additions"
+    libraries = ["-lgtest_main", "-lgtest", *engine]
+    run([compiler, "-o", str(program), *parts, *tests, *libraries], SCRATCH)
+    for target in (out for out in objects if out.endswith("_fuzz.o")):
+        replay = ["-std=c++20", str(SCRATCH / "tools" / "replay_fuzz.cc"), target]
+        run(
+            [compiler, "-o", target.replace("_fuzz.o", "_replay"), *replay, *parts, *engine],
+            SCRATCH,
+        )
     return program
 
 
@@ -143,6 +150,17 @@ def test_the_build_finds_each_addition_and_its_tests_pass(built: Path) -> None:
         tests = [name for name in files_of(kind) if name.stem.endswith("_test")]
         assert tests, f"the template {kind} has no test"
     assert "[  PASSED  ] " in said and "FAILED" not in said, said
+
+
+def test_what_is_fuzzed_has_inputs_that_are_run_once_more(built: Path) -> None:
+    """As the build under the sanitizers does it, with the inputs below fuzz/NAME."""
+    targets = [
+        name.stem for kind in KINDS for name in files_of(kind) if name.stem.endswith("_fuzz")
+    ]
+    assert len(targets) >= 2
+    for target in targets:
+        kept = target.removesuffix("_fuzz")
+        assert "/000" in run([str(SCRATCH / f"{kept}_replay"), f"fuzz/{kept}"], SCRATCH)
 
 
 def test_what_registers_itself_is_in_the_programs_lists(built: Path) -> None:

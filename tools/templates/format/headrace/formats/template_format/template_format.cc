@@ -2,6 +2,7 @@
 // A file of bytes, each of which is a label.
 #include "headrace/base/registry.h"
 #include "headrace/formats/format.h"
+#include "headrace/sources/fingerprint.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {
@@ -26,7 +27,11 @@ class TemplateSource final : public Source {
     }
   }
   std::string key(int64_t index) const override { return path_ + "#" + std::to_string(index); }
-  uint64_t fingerprint() const override { return bytes_.size(); }
+  uint64_t fingerprint() const override {
+    Fingerprint records;
+    records.add({reinterpret_cast<const char*>(bytes_.data()), bytes_.size()});
+    return records.value();
+  }
   std::string description() const override { return "template " + path_; }
 
  private:
