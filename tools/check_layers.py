@@ -26,10 +26,10 @@ from cxx_circles import check_circles
 from named_paths import check_named_paths
 from python_layers import check_package
 
-# Each may include those before it. The last names are files at the top of headrace/.
+# Each may include those before it. loader.h stands at the top of headrace/, its parts in loader/.
 LAYERS = (
     "base", "device", "storage", "kernels", "codecs", "image", "fields", "sources", "formats",
-    "ops", "sampling", "pipeline", "executor", "delivery", "doctor", "loader", "plugin", "bindings",
+    "ops", "sampling", "pipeline", "executor", "delivery", "loader", "bindings",
 )  # fmt: skip
 FRAMEWORKS = {
     "albumentations", "jax", "jaxlib", "matplotlib", "mxnet", "paddle", "ray", "tensorflow",

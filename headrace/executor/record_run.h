@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A short run of consecutive rows of one batch: what a worker claims, and what waits for Python
-// thread when the pipeline has a step written in Python.
+// A short run of consecutive rows of one batch: what a worker claims, and what waits for the
+// thread of Python when the pipeline has a step written in Python.
 #pragma once
 
 #include <atomic>
