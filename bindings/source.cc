@@ -73,6 +73,14 @@ std::string picture_error(const nb::bytes& encoded) {
   return picture ? "" : std::string(picture.error().code->id) + " " + picture.error().what;
 }
 
+// Of the codec that reads it: "png"; empty where none does.
+std::string picture_suffix(const nb::bytes& first_bytes) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(first_bytes.c_str());
+  const CodecRecord* codec = codec_of({bytes, first_bytes.size()});
+  if (!codec || codec->suffixes.empty()) return {};
+  return std::string(codec->suffixes.front().substr(1));
+}
+
 Array integer_column(const SourceHandle& self, std::string_view field) {
   std::vector<int64_t> values;
   {
@@ -193,6 +201,8 @@ void bind_source(nb::module_& module) {
       "The files that a pattern means: braces, wildcards.");
   module.def("picture_error", &picture_error, nb::arg("encoded"),
              "Why the header of an encoded picture is none; empty where it is one.");
+  module.def("picture_suffix", &picture_suffix, nb::arg("first_bytes"),
+             "Of a picture that a codec of this build reads, \"png\"; else empty.");
   module.def(
       "picture_kinds",
       [] {

@@ -117,9 +117,7 @@ class AppendedFile:
         self.file.close()
 
 
-_SIGNATURES = (
-    (b"\xff\xd8\xff", "jpg"),
-    (b"\x89PNG\r\n\x1a\n", "png"),
+_SIGNATURES = (  # of pictures that no codec of the engine reads
     (b"GIF8", "gif"),
     (b"BM", "bmp"),
     (b"II*\0", "tif"),
@@ -131,6 +129,8 @@ _SIGNATURES = (
 
 def picture_suffix(data: bytes) -> str:
     """Of an encoded picture, by its first bytes; "bin" where they are no picture's."""
+    if suffix := _core.picture_suffix(data[:64]):
+        return suffix
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "webp"
     if data[4:12] in (b"ftypavif", b"ftypavis"):

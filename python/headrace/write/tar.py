@@ -17,7 +17,7 @@ SUFFIX = ".tar"
 FORMAT = "webdataset"
 RESUMES = True
 BESIDE = ()
-_PICTURES = "jpg;jpeg;png;webp;gif;bmp;tif;avif;ppm;pgm"
+_FOREIGN = ("webp", "gif", "bmp", "tif", "avif", "ppm", "pgm")  # that no codec need read
 
 
 def writer(
@@ -47,9 +47,14 @@ def fields(schema: Sequence[_core.Field]) -> dict[str, Any]:
         name = extension(field)
         if field.is_picture:
             before = f"{name}." if name else ""
-            name = ";".join(before + suffix for suffix in _PICTURES.split(";"))
+            name = ";".join(before + suffix for suffix in _picture_suffixes())
         out.append(f"{field.name}={name}")
     return {"fields": out}
+
+
+def _picture_suffixes() -> list[str]:
+    ours = [suffix[1:] for codec in _core.codecs().values() for suffix in codec["suffixes"]]
+    return list(dict.fromkeys([*ours, *_FOREIGN]))
 
 
 class TarWriter:
