@@ -112,21 +112,21 @@ SourcePtr open_arrow(const std::string& path, const Arguments& arguments, const 
   return open_in_python("arrow", files_of(path, arguments), python_arguments(arguments));
 }
 
-const FormatRecord kArrow{.name = "arrow",
-                          .doc =
-                              "Arrow files (.arrow, .feather, streams too), several of them, or "
-                              "the folder that Hugging Face's save_to_disk writes, through "
-                              "pyarrow, which maps them into memory. Columns are fields as with "
-                              "Parquet; names of classes come from the dataset's features.",
-                          .example = "hr.open(\"dataset/\", split=\"train\")",
-                          .params = {python_fields_param(),
-                                     outside_param(),
-                                     {.name = "split",
-                                      .type = ParamType::kString,
-                                      .doc = "Of a dataset with several, the one to open."}},
-                          .recognizes = is_arrow,
-                          .open = open_arrow,
-                          .shards = true};
+const FormatRecord kArrow{
+    .name = "arrow",
+    .doc =
+        "Arrow files (.arrow, .feather, streams too), several of them, or the folder that Hugging "
+        "Face's save_to_disk writes, through pyarrow; values are read when they are wanted. Columns "
+        "are fields as with Parquet; names of classes come from the dataset's features.",
+    .example = "hr.open(\"dataset/\", split=\"train\")",
+    .params = {python_fields_param(),
+               outside_param(),
+               {.name = "split",
+                .type = ParamType::kString,
+                .doc = "Of a dataset with several, the one to open."}},
+    .recognizes = is_arrow,
+    .open = open_arrow,
+    .shards = true};
 const Register<FormatRecord> registered_arrow_format(kArrow);
 
 }  // namespace
