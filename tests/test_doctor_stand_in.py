@@ -141,6 +141,7 @@ def examined(clock: VirtualClock, seconds: float, step: StandIn) -> Any:
 def test_a_slow_copy_is_found_without_a_gpu(clock: VirtualClock) -> None:
     report = examined(clock, 0.0001, StandIn(0.002, copy_bytes_per_second=2e6))
     assert report.verdict == "copy", report
+    assert not any("for real" in note for note in report.notes), "nothing of a stand-in's changes"
     assert report.rates["ceiling"] == pytest.approx(4 / 0.002, rel=0.05)
     assert report.rates["cached"] == pytest.approx(4 / 0.006, rel=0.05)
     assert report.case.copy_seconds == pytest.approx(0.001, rel=0.05)

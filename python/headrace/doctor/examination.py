@@ -11,6 +11,7 @@ from headrace.doctor.conclusion import conclude
 from headrace.doctor.experiments import EXPERIMENTS
 from headrace.doctor.findings import Findings
 from headrace.doctor.reports.report import Report
+from headrace.doctor.stand_in import StandIn
 from headrace.doctor.state import kept
 from headrace.doctor.worker_deaths import told_by_loaders_only
 from headrace.errors import declare, did_you_mean
@@ -73,9 +74,9 @@ def examine(
         raise NOT_ITERABLE.error(f"{type(found.loader).__name__} cannot be iterated")
     if not seconds > 0:
         raise BAD_SECONDS.error(f"seconds={seconds!r}")
-    if found.step is not None and model is None:
+    if found.step is not None and model is None and not isinstance(found.step, StandIn):
         found.note(
-            "The step ran for real: give model= and optimizer= to have their state put back."
+            "The step ran for real: hr.doctor(..., model=, optimizer=) puts their state back."
         )
     try:
         with (
