@@ -30,10 +30,9 @@ const ErrorCode kNothingThere{"HR0402", ErrorKind::kStorage, "no such file or fo
 
 // The last part of the path that exists, and a neighbour whose name is near.
 [[noreturn]] void nothing_there(const std::string& path) {
-  if (const std::string_view scheme = scheme_of(path);
-      !scheme.empty() && !Registry<StorageRecord>::find(scheme)) {
-    raise(kNothingThere,
-          "\"" + path + "\" is an address, and " + std::string(scheme) + ":// is no storage",
+  const std::string scheme(scheme_of(path));
+  if (!scheme.empty() && !Registry<StorageRecord>::find(scheme)) {
+    raise(kNothingThere, "\"" + path + "\" is an address, and " + scheme + ":// is no storage",
           "download it, or mount it as a folder");
   }
   if (path.starts_with('~')) {
@@ -47,8 +46,10 @@ const ErrorCode kNothingThere{"HR0402", ErrorKind::kStorage, "no such file or fo
     missing = parent;
     parent = parent_path(parent);
   }
+  const std::string root = scheme.empty() ? current_folder() : scheme + "://";
+  const std::string& folder = parent.empty() ? root : parent;
   std::vector<std::string> neighbours;
-  if (auto entries = folder_entries(parent.empty() ? "." : parent, 1000)) {  // else a hint less
+  if (auto entries = folder_entries(folder, 1000)) {  // else a hint less
     for (FolderEntry& entry : *entries) neighbours.push_back(std::move(entry.name));
   }
   const std::vector<std::string_view> names(neighbours.begin(), neighbours.end());
@@ -57,7 +58,7 @@ const ErrorCode kNothingThere{"HR0402", ErrorKind::kStorage, "no such file or fo
   std::string what = "nothing at \"" + path + "\"";
   if (is_relative_path(path)) what += " (from " + current_folder() + ")";
   raise(kNothingThere, what,
-        near.empty() ? "there is no " + name + " in " + (parent.empty() ? current_folder() : parent)
+        near.empty() ? "there is no " + name + " in " + folder
                      : "did you mean \"" + joined(parent, near) + "\"?");
 }
 

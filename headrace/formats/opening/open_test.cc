@@ -35,6 +35,11 @@ TEST(Open, AnAddressIsNoLocalPath) {
   EXPECT_NE(error.what.find("s3:// is no storage"), std::string::npos);
 }
 
+TEST(Open, OfAStorageNoLocalNeighbourIsSuggested) {
+  EXPECT_EQ(error_of([] { open_source("memory://elsewhere/train"); }).hint,
+            "there is no elsewhere in memory://");
+}
+
 TEST(Open, ATildeIsNotExpanded) {
   EXPECT_NE(error_of([] { open_source("~/train"); }).hint.find("expanduser"), std::string::npos);
 }
