@@ -100,6 +100,18 @@ def test_pictures_are_not_written_into_the_folder_that_they_come_from(data: Path
     assert len(hr.open(data / "photos")) == 23
 
 
+@pytest.mark.parametrize("dest", ["s3://bucket/train", "memory://volume/train"])
+@pytest.mark.parametrize("to", ["tar", "folder", "pack"])
+def test_an_address_is_not_taken_for_a_local_folder(
+    data: Path, dest: str, to: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(data)
+    before = tree(data)
+    with pytest.raises(hr.ConfigError, match=r"HR0414.*is an address"):
+        hr.convert(data / "photos", dest, to)
+    assert tree(data) == before
+
+
 def test_a_link_is_replaced_and_what_it_leads_to_is_not(data: Path) -> None:
     (data / "out.tar").symlink_to(data / "train.py")
     hr.convert(data / "photos", data / "out.tar", "tar", overwrite=True)

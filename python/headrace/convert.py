@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable
 from typing import Any
@@ -22,13 +23,15 @@ from headrace.sources import Progress, Source
 from headrace.sources import open as open_source
 
 FORMATS: tuple[str, ...] = (*write.NAMES, "pack")
+_ADDRESS = re.compile(r"[A-Za-z0-9+.-]+://")
 
 _WRONG_OPTION = declare(
     "HR0414",
     "config",
     "option of converting",
-    "convert() writes folder, tar (WebDataset), tfrecord, recordio, lmdb, hdf5 or pack. Not every "
-    "container can hold every field: a folder, RecordIO and LMDB have a picture and a label.",
+    "convert() writes folder, tar (WebDataset), tfrecord, recordio, lmdb, hdf5 or pack, to a local "
+    "path. Not every container can hold every field: a folder, RecordIO and LMDB have a picture "
+    "and a label.",
 )
 _NO_PACKAGE = declare(
     "HR0297",
@@ -71,6 +74,11 @@ def convert(
         raise _WRONG_OPTION.error(f"no container {to!r}", hint=did_you_mean(to, FORMATS))
     if shards < 1:
         raise _WRONG_OPTION.error(f"shards must be positive (got {shards})")
+    if _ADDRESS.match(os.fspath(dest)):  # else it would be a folder "s3:" here
+        raise _WRONG_OPTION.error(
+            f"{os.fspath(dest)!r} is an address, and no local path",
+            hint="write to a local folder, and copy what is there",
+        )
     src = open_source(source)
     target = os.path.abspath(os.fspath(dest))
     # Threads, hashes and paths: conversions pay for them, importing Headrace does not.
