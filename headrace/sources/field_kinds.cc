@@ -23,7 +23,8 @@ const ErrorCode kBadKinds{
     "\"mask\"; numeric arrays \"boxes\" (..., 4), \"keypoints\" (..., 2 or more), \"masks\" (..., "
     "H, W) or \"tensor\"; integers \"label\" or \"tensor\"; text is \"text\". Boxes of pixels "
     "follow their picture where their format is said: \"boxes:xyxy\" (left, top, right, bottom), "
-    "\"boxes:xywh\" (left, top, width, height) or \"boxes:cxcywh\" (centre, width, height)."};
+    "\"boxes:xywh\" (left, top, width, height) or \"boxes:cxcywh\" (centre, width, height). A format "
+    "that the source knows cannot be said otherwise: that would convert nothing."};
 
 const ErrorCode kMaskOrImage{
     "HR0182", ErrorKind::kConfig, "an image that is called a mask",
@@ -109,9 +110,17 @@ std::string known_kinds() {
 // The field as what is said that it means; false where that cannot be.
 bool turn_into(const Meaning& meaning, Field& field) {
   if (field.kind != meaning.kind && !record_of(meaning.kind).take(field)) return false;
+  if (meaning.kind != FieldKind::kBoxes) field.box_format = BoxFormat::kUnsaid;
   if (meaning.box_format == BoxFormat::kUnsaid) return true;
   field.box_format = meaning.box_format;
   return !field.shape.empty() && (field.shape.back() == 4 || field.shape.back() == -1);
+}
+
+// Saying another format converts nothing: boxes that are xyxy would be moved as if they were xywh.
+bool contradicts(const Meaning& meaning, const Field& before) {
+  constexpr BoxFormat kUnsaid = BoxFormat::kUnsaid;
+  return before.kind == FieldKind::kBoxes && before.box_format != kUnsaid &&
+         meaning.box_format != kUnsaid && meaning.box_format != before.box_format;
 }
 
 class SourceWithKinds final : public SourceAround {
@@ -132,6 +141,13 @@ class SourceWithKinds final : public SourceAround {
                            : "did you mean \"" + std::string(near) + "\"?");
       }
       const Field before = *field;
+      if (contradicts(meaning, before)) {
+        raise(kBadKinds,
+              "kinds= says that \"" + name + "\" is \"" + text_of(meaning) +
+                  "\", and the source says " + std::string(name_of(before.box_format)),
+              "leave the format out; COCO is delivered in another one by boxes=\"" +
+                  std::string(name_of(meaning.box_format)) + "\"");
+      }
       if (!turn_into(meaning, *field)) {
         raise(kBadKinds,
               "kinds= says that \"" + name + "\" is \"" + text_of(meaning) +

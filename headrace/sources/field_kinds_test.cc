@@ -93,6 +93,28 @@ TEST(WithKinds, WhatCannotBeIsRefused) {
             std::string::npos);
 }
 
+TEST(WithKinds, AFormatOfBoxesIsSaidOnce) {
+  const auto boxes_as = [](BoxFormat format) {
+    Meaning meaning(FieldKind::kBoxes);
+    meaning.box_format = format;
+    return meaning;
+  };
+  const Meaning xyxy = boxes_as(BoxFormat::kXYXY), xywh = boxes_as(BoxFormat::kXYWH);
+  const SourcePtr source = records({bytes("image", {3, 4, 5}), bytes("rows", {2, 4})});
+  const SourcePtr said = with_kinds(source, {{"rows", xyxy}});
+  EXPECT_EQ(field_of(*said, "rows").box_format, BoxFormat::kXYXY);
+  const auto said_again = [&](const Meaning& meaning) {
+    return failure([&] { with_kinds(said, {{"rows", meaning}}); });
+  };
+  EXPECT_EQ(said_again(xyxy), "accepted");
+  EXPECT_EQ(said_again(FieldKind::kBoxes), "accepted");
+  EXPECT_NE(said_again(xywh).find("\"boxes:xywh\", and the source says xyxy"), std::string::npos);
+  const SourcePtr tensor = with_kinds(said, {{"rows", FieldKind::kTensor}});
+  EXPECT_EQ(field_of(*tensor, "rows").box_format, BoxFormat::kUnsaid);
+  const SourcePtr anew = with_kinds(tensor, {{"rows", xywh}});
+  EXPECT_EQ(field_of(*anew, "rows").box_format, BoxFormat::kXYWH) << "whose source was wrong";
+}
+
 TEST(AnImageThatIsCalledAMask, IsAskedAbout) {
   const auto named = [](const std::string& name) {
     return records({{name, PathColumn{{"a.png", "b.png"}}}, bytes("image", {3, 4, 5})});
