@@ -86,9 +86,10 @@ void ReadAhead::claim_alone(int64_t number) {
 
 // Makes one read of several whose pieces lie side by side.
 void ReadAhead::join_neighbours(std::vector<Neighbours>& reads) {
-  std::stable_sort(reads.begin(), reads.end(), [](const Neighbours& a, const Neighbours& b) {
-    return std::tie(a.whole.path, a.whole.offset) < std::tie(b.whole.path, b.whole.offset);
-  });
+  const auto place = [](const Neighbours& read) {
+    return std::tie(read.whole.path, read.whole.offset, read.parts.front().number);
+  };
+  std::ranges::sort(reads, {}, place);  // not a stable sort, which allocates
   const uint64_t most = std::min<uint64_t>(kMostTogether, share_ / 8);
   size_t last = 0;
   for (size_t i = 1; i < reads.size(); ++i) {
