@@ -56,7 +56,8 @@ void render_floats(const Picture& picture, const Window& window, bool transpose,
     for (int c = 0; c < job.channels; ++c) {
       copy_range_row(planes[c], job, picture.dtype, y, rows.data() + size_t(c) * width);
     }
-    const PixelSteps::FloatPlanes out = job.steps.run(in, job.channels, width, scratch.data());
+    const PixelSteps::FloatPlanes out =
+        job.steps ? job.steps->run(in, job.channels, width, scratch.data()) : in;
     for (int c = 0; c < job.stored_channels; ++c) {
       for (int x = 0; x < width; ++x) {
         const double value = job.map->value(out[c][x], c);

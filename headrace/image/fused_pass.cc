@@ -110,7 +110,7 @@ void FusedPass::place_buffers() {
   ring_.resize(ring_rows * ring_stride_);
   strip_.resize(kStrip * row_bytes(channels, strip_plane_));
   wide_.resize(row_bytes(channels, wide_plane_));
-  if (!job_.steps.empty()) {
+  if (job_.steps) {
     computed_.resize(row_bytes(PixelSteps::kScratchPlanes, strip_plane_));
   }
   if (order_ != Order::kHorizontalOnly) taps_.resize(y_.row_pointers());
@@ -235,14 +235,14 @@ void FusedPass::finish_row(const uint8_t* planes, ptrdiff_t plane, int output) {
 // A finished row, as the pixel steps make it anew: it is stored while it is in the cache.
 PixelSteps::Planes FusedPass::computed(const PixelSteps::Planes& row) {
   const PixelSteps::Planes out =
-      job_.steps.run(row, job_.channels, job_.range.width, computed_.data(), strip_plane_);
+      job_.steps->run(row, job_.channels, job_.range.width, computed_.data(), strip_plane_);
   lap(pixel_seconds_);
   return out;
 }
 
 void FusedPass::store_finished() {
   lap(resample_seconds_);
-  const bool computes = !job_.steps.empty();
+  const bool computes = job_.steps != nullptr;
   const int x = stored_x(job_), y = stored_y(job_), width = job_.range.width;
   const int channels = job_.stored_channels;
   std::array<const StoreTable*, 4> tables{};
@@ -311,8 +311,7 @@ size_t FusedPass::working_bytes(const PassJob& job) {
     tables += 16 * taps(job.width, job.to_width) * (job.range.width + 16);
     tables += 16 * taps(job.height, job.to_height) * (job.range.height + 16);
   }
-  const size_t computed =
-      job.steps.empty() ? 0 : PixelSteps::kScratchPlanes * padded(job.range.width);
+  const size_t computed = !job.steps ? 0 : PixelSteps::kScratchPlanes * padded(job.range.width);
   return rows * widest + tables + computed;
 }
 

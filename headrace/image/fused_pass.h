@@ -35,8 +35,8 @@ struct PassJob {
   int range_x = 0, range_y = 0;             // where the range lies on the canvas
   std::array<double, 4> fill{};             // of the rest, by stored channel, as the steps leave it
   bool flip_x_after = false, flip_y_after = false;  // of the canvas
-  PixelSteps steps;
-  int stored_channels = 0;  // after the steps
+  const PixelSteps* steps = nullptr;                // the recipe's; null: none
+  int stored_channels = 0;                          // after the steps
   const PixelMap* map = nullptr;
   void* data = nullptr;
   MemoryFormat format = MemoryFormat::kChannelsFirst;

@@ -6,13 +6,14 @@
 namespace headrace {
 
 bool PixelSteps::add(const PixelStep& step) {
-  if (count_ == kMost) return false;
-  steps_[count_++] = step;
+  if (steps_.size() == kMost) return false;
+  if (steps_.empty()) steps_.reserve(kMost);
+  steps_.push_back(step);
   return true;
 }
 
 int PixelSteps::channels(int in) const {
-  for (const PixelStep& step : steps()) in = step.function->channels(step, in);
+  for (const PixelStep& step : steps_) in = step.function->channels(step, in);
   return in;
 }
 
@@ -20,7 +21,7 @@ PixelSteps::Planes PixelSteps::run(const Planes& in, int channels, int count, ui
                                    ptrdiff_t plane) const {
   Planes rows = in;
   uint8_t *to = scratch, *other = scratch + kScratchPlanes / 2 * plane;
-  for (const PixelStep& step : steps()) {
+  for (const PixelStep& step : steps_) {
     uint8_t* const out[] = {to, to + plane, to + 2 * plane, to + 3 * plane};
     step.function->bytes(step, rows.data(), channels, count, out);
     channels = step.function->channels(step, channels);
@@ -34,7 +35,7 @@ PixelSteps::FloatPlanes PixelSteps::run(const FloatPlanes& in, int channels, int
                                         float* scratch) const {
   FloatPlanes rows = in;
   float *to = scratch, *other = scratch + kScratchPlanes / 2 * ptrdiff_t{count};
-  for (const PixelStep& step : steps()) {
+  for (const PixelStep& step : steps_) {
     float* const out[] = {to, to + count, to + 2 * ptrdiff_t{count}, to + 3 * ptrdiff_t{count}};
     step.function->floats(step, rows.data(), channels, count, out);
     channels = step.function->channels(step, channels);

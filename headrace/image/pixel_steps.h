@@ -11,7 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <vector>
 
 #include "headrace/base/dtype.h"
 
@@ -43,7 +43,7 @@ class PixelSteps {
  public:
   static constexpr int kMost = 8;
 
-  bool empty() const { return count_ == 0; }
+  bool empty() const { return steps_.empty(); }
   // False, and nothing is changed, when there is no room.
   bool add(const PixelStep& step);
   // What comes out where `in` channels come in.
@@ -65,9 +65,7 @@ class PixelSteps {
                                  int channels) const;
 
  private:
-  std::span<const PixelStep> steps() const { return {steps_.data(), size_t(count_)}; }
-  std::array<PixelStep, kMost> steps_{};
-  int count_ = 0;
+  std::vector<PixelStep> steps_;  // most recipes have none, and stay small
 };
 
 }  // namespace headrace

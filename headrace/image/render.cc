@@ -122,7 +122,7 @@ PassJob Renderer::job_of(const Recipe& recipe, const RenderTarget& target) {
   job.canvas_height = recipe.canvas_.height;
   job.range_x = recipe.range_x_;
   job.range_y = recipe.range_y_;
-  job.steps = recipe.steps_;
+  if (!recipe.steps_.empty()) job.steps = &recipe.steps_;
   job.stored_channels = recipe.channels();
   const DType computed = recipe.map_->input();
   job.fill = recipe.steps_.of_pixel(recipe.fill_, computed, job.channels);
@@ -265,6 +265,7 @@ Result<void> Renderer::materialize(Recipe& recipe) {
 }
 
 size_t Renderer::working_bytes(const Recipe& recipe) {
+  if (std::holds_alternative<std::monostate>(recipe.source_)) return 0;  // a field without pixels
   const PassJob job = job_of(recipe, {});
   if (job.range.width == 0 || job.range.height == 0) return 0;
   size_t bytes = FusedPass::working_bytes(job);

@@ -35,9 +35,22 @@ void deinterleave_row(const uint8_t* in, int channels, int count, uint8_t* const
 }
 
 void mirror_row(const uint8_t* in, int count, uint8_t* out) {
+  constexpr int kWord = 8;
+  constexpr int kShort = 128;  // such rows are done before a level's kernel has begun
   int i = 0;
-  if (const RowKernels* simd = kernels()) i = simd->mirror(in, count, out);
-  for (; i < count; ++i) out[i] = in[count - 1 - i];
+  if (const RowKernels* simd = count > kShort ? kernels() : nullptr)
+    i = simd->mirror(in, count, out);
+  if (count < kWord) {
+    for (; i < count; ++i) out[i] = in[count - 1 - i];
+    return;
+  }
+  for (; i < count; i += kWord) {
+    const int at = std::min(i, count - kWord);  // the last one may overlap the one before
+    uint64_t word;
+    std::memcpy(&word, in + (count - kWord - at), kWord);
+    word = __builtin_bswap64(word);
+    std::memcpy(out + at, &word, kWord);
+  }
 }
 
 void transpose_plane(const uint8_t* in, ptrdiff_t stride, int width, int height, uint8_t* out,

@@ -13,20 +13,8 @@ namespace {
 constexpr size_t kStripBytes = 8192;  // of a channel: all of them stay in the first-level cache
 constexpr size_t kSlack = 256;        // vector code may read so far beyond a row
 
-// Rows of small pictures are so short that calls cost more than what they do.
-constexpr int kShort = 128, kNarrow = 8;
-
-void mirror(const uint8_t* in, int count, uint8_t* out) {
-  constexpr int kWord = 8;
-  if (count < kWord || count > kShort) return mirror_row(in, count, out);
-  for (int i = 0; i < count; i += kWord) {
-    const int at = std::min(i, count - kWord);  // the last one may overlap the one before
-    uint64_t word;
-    std::memcpy(&word, in + (count - kWord - at), kWord);
-    word = __builtin_bswap64(word);
-    std::memcpy(out + at, &word, kWord);
-  }
-}
+// Borders are so narrow that calls cost more than what they do.
+constexpr int kNarrow = 8;
 
 void pad_narrow(uint8_t* to, int count, uint8_t value) {
   if (count > kNarrow) {
@@ -106,7 +94,8 @@ class PictureEditor {
     const size_t shown_rows = size_t(shown_to - shown_from);
     if (edit.flip) {
       for (size_t row = 0; row < shown_rows; ++row) {
-        mirror(from + row * width + (first - end + 1), end - begin, shown + row * to_width + begin);
+        mirror_row(from + row * width + (first - end + 1), end - begin,
+                   shown + row * to_width + begin);
       }
     } else if (width == to_width) {  // rows end where the next begin: padding goes over them after
       std::memcpy(shown + begin, from + first + begin,
