@@ -6,6 +6,7 @@
 
 #include "headrace/kernels/color_rows_levels.h"
 #include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/planar_color.h"
 
 namespace headrace {
 namespace {
@@ -16,7 +17,54 @@ void luma_from_rgb(const uint8_t* const rgb[3], int count, uint8_t* gray) {
   }
 }
 
-constexpr ColorRowKernels kScalar{luma_from_rgb};
+void saturate(const uint8_t* const rgb[3], int count, float factor, float rest,
+              uint8_t* const out[3]) {
+  for (int i = 0; i < count; ++i) {
+    const float gray = std::floor(luma_of(rgb[0][i], rgb[1][i], rgb[2][i]));
+    for (int c = 0; c < 3; ++c) out[c][i] = blend_as_torch(rgb[c][i], gray, factor, rest);
+  }
+}
+
+void saturate_as_pillow(const uint8_t* const rgb[3], const uint8_t* gray, int count, float factor,
+                        uint8_t* const out[3]) {
+  for (int c = 0; c < 3; ++c) {
+    for (int i = 0; i < count; ++i) out[c][i] = blend_as_pillow(rgb[c][i], gray[i], factor);
+  }
+}
+
+float unit(float v) { return std::clamp(v, 0.0f, 1.0f); }
+
+// torchvision's _rgb_to_hsv, its hue turned, and _hsv_to_rgb, operation for operation.
+void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* const out[3]) {
+  for (int i = 0; i < count; ++i) {
+    const float r = rgb[0][i] * kUnit, g = rgb[1][i] * kUnit, b = rgb[2][i] * kUnit;
+    const float most = std::max(r, std::max(g, b)), least = std::min(r, std::min(g, b));
+    const bool is_gray = most == least;
+    const float range = most - least, divisor = is_gray ? 1.0f : range;
+    const float saturation = range / (is_gray ? 1.0f : most);
+    const float from_r = (most - r) / divisor, from_g = (most - g) / divisor,
+                from_b = (most - b) / divisor;
+    float hue = from_g + 4.0f - from_r;
+    if (most == g) hue = from_r + 2.0f - from_b;
+    if (most == r) hue = from_b - from_g;
+    hue = hue * kSixth + 1.0f;
+    hue -= std::trunc(hue);
+    hue += share;
+    hue -= std::trunc(hue);
+    if (hue < 0) hue += 1.0f;
+    const float sixths = hue * 6.0f, sector = std::floor(sixths), within = sixths - sector;
+    const float part = saturation * within, rest = 1.0f - saturation;
+    const float p = unit(rest * most), q = unit((1.0f - part) * most),
+                t = unit((part + rest) * most);
+    const float turned[6][3] = {{most, t, p}, {q, most, p}, {p, most, t},
+                                {p, q, most}, {t, p, most}, {most, p, q}};
+    for (int c = 0; c < 3; ++c) {
+      out[c][i] = static_cast<uint8_t>(turned[static_cast<int>(sector) % 6][c] * kBytes);
+    }
+  }
+}
+
+constexpr ColorRowKernels kScalar{luma_from_rgb, saturate, saturate_as_pillow, turn_hue};
 
 const ColorRowKernels& kernels() {
   static const std::array<const ColorRowKernels*, 3> by_level{&kScalar, color_row_kernels_avx2(),
@@ -24,10 +72,100 @@ const ColorRowKernels& kernels() {
   return *by_level[static_cast<size_t>(simd_level())];
 }
 
+struct Hsv {
+  uint8_t hue, saturation, value;
+};
+
+// Pillow's rgb2hsv_row: its mixture of float and double is part of the result.
+Hsv hsv_as_pillow(int r, int g, int b) {
+  const int most = std::max(r, std::max(g, b)), least = std::min(r, std::min(g, b));
+  if (most == least) return {0, 0, static_cast<uint8_t>(most)};
+  const auto range = static_cast<float>(most - least);
+  const float saturation = range / static_cast<float>(most);
+  const float from_r = static_cast<float>(most - r) / range,
+              from_g = static_cast<float>(most - g) / range,
+              from_b = static_cast<float>(most - b) / range;
+  float hue;
+  if (r == most) {
+    hue = from_b - from_g;
+  } else if (g == most) {
+    hue = static_cast<float>(2.0 + from_r - from_b);
+  } else {
+    hue = static_cast<float>(4.0 + from_g - from_r);
+  }
+  const double turns = hue / 6.0 + 1.0;
+  hue = static_cast<float>(turns - static_cast<int>(turns));
+  return {static_cast<uint8_t>(static_cast<int>(hue * 255.0)),
+          static_cast<uint8_t>(static_cast<int>(saturation * 255.0)), static_cast<uint8_t>(most)};
+}
+
+// Pillow's hsv2rgb for one hue: which sixth of the circle it lies in, and where in it.
+struct PillowSector {
+  int number;
+  float within;
+};
+
+std::array<PillowSector, 256> make_pillow_sectors() {
+  std::array<PillowSector, 256> sectors;
+  for (size_t hue = 0; hue < sectors.size(); ++hue) {
+    const double sixths = static_cast<float>(hue) * 6.0 / 255.0;
+    const int number = static_cast<int>(sixths);
+    sectors[hue] = {number % 6, static_cast<float>(sixths - number)};
+  }
+  return sectors;
+}
+
+// Pillow's round(): of products of these widths, adding a half is the same.
+uint8_t shade(int value, double weight) {
+  return static_cast<uint8_t>(static_cast<int>(static_cast<float>(value) * weight + 0.5));
+}
+
 }  // namespace
 
 void luma_from_rgb_rows(const uint8_t* const rgb[3], int count, uint8_t* gray) {
   kernels().luma_from_rgb(rgb, count, gray);
+}
+
+void saturate_rows(const uint8_t* const rgb[3], int count, float factor, float rest,
+                   uint8_t* const out[3]) {
+  kernels().saturate(rgb, count, factor, rest, out);
+}
+
+void saturate_rows_as_pillow(const uint8_t* const rgb[3], int count, float factor,
+                             uint8_t* const out[3]) {
+  constexpr int kPart = 1024;
+  uint8_t gray[kPart + 63];
+  for (int first = 0; first < count; first += kPart) {
+    const int part = std::min(kPart, count - first);
+    const uint8_t* const from[] = {rgb[0] + first, rgb[1] + first, rgb[2] + first};
+    uint8_t* const to[] = {out[0] + first, out[1] + first, out[2] + first};
+    gray_from_rgb_rows(from, part, gray);
+    kernels().saturate_as_pillow(from, gray, part, factor, to);
+  }
+}
+
+void turn_hue_rows(const uint8_t* const rgb[3], int count, float share, uint8_t* const out[3]) {
+  kernels().turn_hue(rgb, count, share, out);
+}
+
+void turn_hue_rows_as_pillow(const uint8_t* const rgb[3], int count, int hues,
+                             uint8_t* const out[3]) {
+  static const std::array<PillowSector, 256> sectors = make_pillow_sectors();
+  for (int i = 0; i < count; ++i) {
+    const Hsv hsv = hsv_as_pillow(rgb[0][i], rgb[1][i], rgb[2][i]);
+    const int v = hsv.value;
+    if (hsv.saturation == 0) {
+      for (int c = 0; c < 3; ++c) out[c][i] = hsv.value;
+      continue;
+    }
+    const PillowSector& sector = sectors[static_cast<size_t>(hsv.hue + hues) & 255];
+    const float saturation = static_cast<float>(hsv.saturation / 255.0);
+    const uint8_t p = shade(v, 1.0 - saturation), q = shade(v, 1.0 - saturation * sector.within),
+                  t = shade(v, 1.0 - saturation * (1.0 - sector.within));
+    const uint8_t turned[6][3] = {{hsv.value, t, p}, {q, hsv.value, p}, {p, hsv.value, t},
+                                  {p, q, hsv.value}, {t, p, hsv.value}, {hsv.value, p, q}};
+    for (int c = 0; c < 3; ++c) out[c][i] = turned[sector.number][c];
+  }
 }
 
 }  // namespace headrace

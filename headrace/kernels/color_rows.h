@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What colour operators compute from planar rows of 8 bits, as their oracles do it, to the last
-// bit. What decoders convert is planar_color.h's.
+// bit. What decoders convert is planar_color.h's; what treats each sample by its value alone is a
+// table (table_rows.h).
 //
 // Any thread may call them. They may read and write up to 63 bytes past `count` samples of each
 // row. In and out must not overlap.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -21,5 +23,31 @@ void luma_from_rgb_rows(const uint8_t* const rgb[3], int count, uint8_t* gray);
 inline float luma_of(float red, float green, float blue) {
   return std::fma(blue, kLumaBlue, std::fma(green, kLumaGreen, red * kLumaRed));
 }
+
+// What blends share, brightness and contrast among them: a value and another one of weight
+// 1 - factor, cut off to 0 to 255. As torch computes it, `rest` being float(1.0 - factor),
+inline uint8_t blend_as_torch(float value, float other, float factor, float rest) {
+  return static_cast<uint8_t>(std::clamp(std::fma(other, rest, value * factor), 0.0f, 255.0f));
+}
+// and as Pillow does.
+inline uint8_t blend_as_pillow(int value, int other, float factor) {
+  const float blended = static_cast<float>(other) + factor * static_cast<float>(value - other);
+  return static_cast<uint8_t>(std::clamp(blended, 0.0f, 255.0f));
+}
+
+// Each pixel blended with its grey: adjust_saturation of torchvision v2 on tensors (`rest`: as
+// above),
+void saturate_rows(const uint8_t* const rgb[3], int count, float factor, float rest,
+                   uint8_t* const out[3]);
+// and ImageEnhance.Color of Pillow.
+void saturate_rows_as_pillow(const uint8_t* const rgb[3], int count, float factor,
+                             uint8_t* const out[3]);
+
+// Hues turned by a share of the circle, -0.5 to 0.5: adjust_hue of torchvision v2 on tensors, by
+// way of HSV in float32,
+void turn_hue_rows(const uint8_t* const rgb[3], int count, float share, uint8_t* const out[3]);
+// and on Pillow's pictures, by way of HSV of 8 bits: by so many of 256 hues.
+void turn_hue_rows_as_pillow(const uint8_t* const rgb[3], int count, int hues,
+                             uint8_t* const out[3]);
 
 }  // namespace headrace

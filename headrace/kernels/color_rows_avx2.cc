@@ -40,7 +40,97 @@ void luma_from_rgb(const uint8_t* const rgb[3], int count, uint8_t* gray) {
   }
 }
 
-constexpr ColorRowKernels kKernels{luma_from_rgb};
+// Clamped to 0 to 255, then cut off. Packing does the rest: it saturates.
+void store(uint8_t* to, __m256 values) {
+  const __m256i numbers = _mm256_cvttps_epi32(_mm256_min_ps(values, _mm256_set1_ps(255)));
+  const __m128i words =
+      _mm_packs_epi32(_mm256_castsi256_si128(numbers), _mm256_extracti128_si256(numbers, 1));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packus_epi16(words, words));
+}
+
+void saturate(const uint8_t* const rgb[3], int count, float factor, float rest,
+              uint8_t* const out[3]) {
+  const __m256 own = _mm256_set1_ps(factor), other = _mm256_set1_ps(rest);
+  for (int i = 0; i < count; i += 8) {
+    const __m256 r = floats_at(rgb[0] + i), g = floats_at(rgb[1] + i), b = floats_at(rgb[2] + i);
+    __m256 gray = _mm256_mul_ps(r, _mm256_set1_ps(kLumaRed));
+    gray = _mm256_fmadd_ps(g, _mm256_set1_ps(kLumaGreen), gray);
+    gray = _mm256_fmadd_ps(b, _mm256_set1_ps(kLumaBlue), gray);
+    gray = _mm256_floor_ps(gray);
+    store(out[0] + i, _mm256_fmadd_ps(gray, other, _mm256_mul_ps(r, own)));
+    store(out[1] + i, _mm256_fmadd_ps(gray, other, _mm256_mul_ps(g, own)));
+    store(out[2] + i, _mm256_fmadd_ps(gray, other, _mm256_mul_ps(b, own)));
+  }
+}
+
+void saturate_as_pillow(const uint8_t* const rgb[3], const uint8_t* gray, int count, float factor,
+                        uint8_t* const out[3]) {
+  const __m256 own = _mm256_set1_ps(factor);
+  for (int i = 0; i < count; i += 8) {
+    const __m256 other = floats_at(gray + i);
+    for (int c = 0; c < 3; ++c) {
+      const __m256 difference = _mm256_sub_ps(floats_at(rgb[c] + i), other);
+      store(out[c] + i, _mm256_add_ps(other, _mm256_mul_ps(own, difference)));
+    }
+  }
+}
+
+__m256 without_integer(__m256 v) {
+  return _mm256_sub_ps(v, _mm256_round_ps(v, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
+}
+
+__m256 unit(__m256 v) {
+  return _mm256_min_ps(_mm256_max_ps(v, _mm256_setzero_ps()), _mm256_set1_ps(1));
+}
+__m256 equal(__m256 a, __m256 b) { return _mm256_cmp_ps(a, b, _CMP_EQ_OQ); }
+
+void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* const out[3]) {
+  const __m256 one = _mm256_set1_ps(1), zero = _mm256_setzero_ps(), to_unit = _mm256_set1_ps(kUnit),
+               to_bytes = _mm256_set1_ps(kBytes);
+  for (int i = 0; i < count; i += 8) {
+    const __m256 r = _mm256_mul_ps(floats_at(rgb[0] + i), to_unit);
+    const __m256 g = _mm256_mul_ps(floats_at(rgb[1] + i), to_unit);
+    const __m256 b = _mm256_mul_ps(floats_at(rgb[2] + i), to_unit);
+    const __m256 most = _mm256_max_ps(r, _mm256_max_ps(g, b));
+    const __m256 least = _mm256_min_ps(r, _mm256_min_ps(g, b));
+    const __m256 is_gray = equal(most, least);
+    const __m256 range = _mm256_sub_ps(most, least);
+    const __m256 divisor = _mm256_blendv_ps(range, one, is_gray);
+    const __m256 saturation = _mm256_div_ps(range, _mm256_blendv_ps(most, one, is_gray));
+    const __m256 from_r = _mm256_div_ps(_mm256_sub_ps(most, r), divisor);
+    const __m256 from_g = _mm256_div_ps(_mm256_sub_ps(most, g), divisor);
+    const __m256 from_b = _mm256_div_ps(_mm256_sub_ps(most, b), divisor);
+    __m256 hue = _mm256_sub_ps(_mm256_add_ps(from_g, _mm256_set1_ps(4)), from_r);
+    const __m256 of_green = _mm256_sub_ps(_mm256_add_ps(from_r, _mm256_set1_ps(2)), from_b);
+    hue = _mm256_blendv_ps(hue, of_green, equal(most, g));
+    hue = _mm256_blendv_ps(hue, _mm256_sub_ps(from_b, from_g), equal(most, r));
+    hue = _mm256_add_ps(_mm256_mul_ps(hue, _mm256_set1_ps(kSixth)), one);
+    hue = without_integer(_mm256_add_ps(without_integer(hue), _mm256_set1_ps(share)));
+    const __m256 is_negative = _mm256_cmp_ps(hue, zero, _CMP_LT_OQ);
+    hue = _mm256_add_ps(hue, _mm256_and_ps(is_negative, one));
+    const __m256 sixths = _mm256_mul_ps(hue, _mm256_set1_ps(6));
+    const __m256 sector = _mm256_floor_ps(sixths);  // 6: a hue that was rounded up to 1
+    const __m256 part = _mm256_mul_ps(saturation, _mm256_sub_ps(sixths, sector));
+    const __m256 rest = _mm256_sub_ps(one, saturation);
+    const __m256 p = unit(_mm256_mul_ps(rest, most));
+    const __m256 q = unit(_mm256_mul_ps(_mm256_sub_ps(one, part), most));
+    const __m256 t = unit(_mm256_mul_ps(_mm256_add_ps(part, rest), most));
+    const auto is = [&](float number) { return equal(sector, _mm256_set1_ps(number)); };
+    const __m256 in0 = _mm256_or_ps(is(0), is(6)), in1 = is(1), in2 = is(2), in3 = is(3),
+                 in4 = is(4), in5 = is(5);
+    __m256 red = _mm256_blendv_ps(most, q, in1), green = most, blue = most;
+    red = _mm256_blendv_ps(_mm256_blendv_ps(red, p, _mm256_or_ps(in2, in3)), t, in4);
+    green = _mm256_blendv_ps(_mm256_blendv_ps(green, t, in0), q, in3);
+    green = _mm256_blendv_ps(green, p, _mm256_or_ps(in4, in5));
+    blue = _mm256_blendv_ps(_mm256_blendv_ps(blue, p, _mm256_or_ps(in0, in1)), t, in2);
+    blue = _mm256_blendv_ps(blue, q, in5);
+    store(out[0] + i, _mm256_mul_ps(red, to_bytes));
+    store(out[1] + i, _mm256_mul_ps(green, to_bytes));
+    store(out[2] + i, _mm256_mul_ps(blue, to_bytes));
+  }
+}
+
+constexpr ColorRowKernels kKernels{luma_from_rgb, saturate, saturate_as_pillow, turn_hue};
 
 }  // namespace
 

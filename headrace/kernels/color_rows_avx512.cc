@@ -36,7 +36,94 @@ void luma_from_rgb(const uint8_t* const rgb[3], int count, uint8_t* gray) {
   }
 }
 
-constexpr ColorRowKernels kKernels{luma_from_rgb};
+// Clamped to 0 to 255, then cut off.
+void store(uint8_t* to, __m512 values) {
+  values = _mm512_max_ps(_mm512_min_ps(values, _mm512_set1_ps(255)), _mm512_setzero_ps());
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
+                   _mm512_cvtepi32_epi8(_mm512_cvttps_epi32(values)));
+}
+
+void saturate(const uint8_t* const rgb[3], int count, float factor, float rest,
+              uint8_t* const out[3]) {
+  const __m512 own = _mm512_set1_ps(factor), other = _mm512_set1_ps(rest);
+  for (int i = 0; i < count; i += 16) {
+    const __m512 r = floats_at(rgb[0] + i), g = floats_at(rgb[1] + i), b = floats_at(rgb[2] + i);
+    __m512 gray = _mm512_mul_ps(r, _mm512_set1_ps(kLumaRed));
+    gray = _mm512_fmadd_ps(g, _mm512_set1_ps(kLumaGreen), gray);
+    gray = _mm512_fmadd_ps(b, _mm512_set1_ps(kLumaBlue), gray);
+    gray = _mm512_roundscale_ps(gray, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+    store(out[0] + i, _mm512_fmadd_ps(gray, other, _mm512_mul_ps(r, own)));
+    store(out[1] + i, _mm512_fmadd_ps(gray, other, _mm512_mul_ps(g, own)));
+    store(out[2] + i, _mm512_fmadd_ps(gray, other, _mm512_mul_ps(b, own)));
+  }
+}
+
+void saturate_as_pillow(const uint8_t* const rgb[3], const uint8_t* gray, int count, float factor,
+                        uint8_t* const out[3]) {
+  const __m512 own = _mm512_set1_ps(factor);
+  for (int i = 0; i < count; i += 16) {
+    const __m512 other = floats_at(gray + i);
+    for (int c = 0; c < 3; ++c) {
+      const __m512 difference = _mm512_sub_ps(floats_at(rgb[c] + i), other);
+      store(out[c] + i, _mm512_add_ps(other, _mm512_mul_ps(own, difference)));
+    }
+  }
+}
+
+__m512 without_integer(__m512 v) {
+  return _mm512_sub_ps(v, _mm512_roundscale_ps(v, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
+}
+
+void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* const out[3]) {
+  const __m512 one = _mm512_set1_ps(1), zero = _mm512_setzero_ps(), to_unit = _mm512_set1_ps(kUnit),
+               to_bytes = _mm512_set1_ps(kBytes);
+  const auto unit = [&](__m512 v) { return _mm512_min_ps(_mm512_max_ps(v, zero), one); };
+  for (int i = 0; i < count; i += 16) {
+    const __m512 r = _mm512_mul_ps(floats_at(rgb[0] + i), to_unit);
+    const __m512 g = _mm512_mul_ps(floats_at(rgb[1] + i), to_unit);
+    const __m512 b = _mm512_mul_ps(floats_at(rgb[2] + i), to_unit);
+    const __m512 most = _mm512_max_ps(r, _mm512_max_ps(g, b));
+    const __m512 least = _mm512_min_ps(r, _mm512_min_ps(g, b));
+    const __mmask16 is_gray = _mm512_cmp_ps_mask(most, least, _CMP_EQ_OQ);
+    const __m512 range = _mm512_sub_ps(most, least);
+    const __m512 divisor = _mm512_mask_mov_ps(range, is_gray, one);
+    const __m512 saturation = _mm512_div_ps(range, _mm512_mask_mov_ps(most, is_gray, one));
+    const __m512 from_r = _mm512_div_ps(_mm512_sub_ps(most, r), divisor);
+    const __m512 from_g = _mm512_div_ps(_mm512_sub_ps(most, g), divisor);
+    const __m512 from_b = _mm512_div_ps(_mm512_sub_ps(most, b), divisor);
+    __m512 hue = _mm512_sub_ps(_mm512_add_ps(from_g, _mm512_set1_ps(4)), from_r);
+    hue = _mm512_mask_sub_ps(hue, _mm512_cmp_ps_mask(most, g, _CMP_EQ_OQ),
+                             _mm512_add_ps(from_r, _mm512_set1_ps(2)), from_b);
+    hue = _mm512_mask_sub_ps(hue, _mm512_cmp_ps_mask(most, r, _CMP_EQ_OQ), from_b, from_g);
+    hue = _mm512_add_ps(_mm512_mul_ps(hue, _mm512_set1_ps(kSixth)), one);
+    hue = without_integer(_mm512_add_ps(without_integer(hue), _mm512_set1_ps(share)));
+    hue = _mm512_mask_add_ps(hue, _mm512_cmp_ps_mask(hue, zero, _CMP_LT_OQ), hue, one);
+    const __m512 sixths = _mm512_mul_ps(hue, _mm512_set1_ps(6));
+    const __m512 floor = _mm512_roundscale_ps(sixths, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+    const __m512i sector = _mm512_cvttps_epi32(floor);  // 6: a hue that was rounded up to 1
+    const __m512 part = _mm512_mul_ps(saturation, _mm512_sub_ps(sixths, floor));
+    const __m512 rest = _mm512_sub_ps(one, saturation);
+    const __m512 p = unit(_mm512_mul_ps(rest, most));
+    const __m512 q = unit(_mm512_mul_ps(_mm512_sub_ps(one, part), most));
+    const __m512 t = unit(_mm512_mul_ps(_mm512_add_ps(part, rest), most));
+    const auto is = [&](int number) {
+      return _mm512_cmpeq_epi32_mask(sector, _mm512_set1_epi32(number));
+    };
+    const __mmask16 in0 = is(0) | is(6), in1 = is(1), in2 = is(2), in3 = is(3), in4 = is(4),
+                    in5 = is(5);
+    __m512 red = _mm512_mask_mov_ps(most, in1, q), green = most, blue = most;
+    red = _mm512_mask_mov_ps(_mm512_mask_mov_ps(red, in2 | in3, p), in4, t);
+    green = _mm512_mask_mov_ps(_mm512_mask_mov_ps(green, in0, t), in3, q);
+    green = _mm512_mask_mov_ps(green, in4 | in5, p);
+    blue = _mm512_mask_mov_ps(_mm512_mask_mov_ps(blue, in0 | in1, p), in2, t);
+    blue = _mm512_mask_mov_ps(blue, in5, q);
+    store(out[0] + i, _mm512_mul_ps(red, to_bytes));
+    store(out[1] + i, _mm512_mul_ps(green, to_bytes));
+    store(out[2] + i, _mm512_mul_ps(blue, to_bytes));
+  }
+}
+
+constexpr ColorRowKernels kKernels{luma_from_rgb, saturate, saturate_as_pillow, turn_hue};
 
 }  // namespace
 

@@ -8,7 +8,19 @@ namespace headrace {
 
 struct ColorRowKernels {
   void (*luma_from_rgb)(const uint8_t* const rgb[3], int count, uint8_t* gray);
+  // `rest`: of the grey, float(1.0 - factor).
+  void (*saturate)(const uint8_t* const rgb[3], int count, float factor, float rest,
+                   uint8_t* const out[3]);
+  // `gray`: Pillow's, of each pixel.
+  void (*saturate_as_pillow)(const uint8_t* const rgb[3], const uint8_t* gray, int count,
+                             float factor, uint8_t* const out[3]);
+  void (*turn_hue)(const uint8_t* const rgb[3], int count, float share, uint8_t* const out[3]);
 };
+
+// torchvision's constants, as float32 has them: from 8 bits to 0 to 1, and back to just below 256.
+inline constexpr float kUnit = static_cast<float>(1.0 / 255);
+inline constexpr float kBytes = static_cast<float>(255 + 1.0 - 1e-3);
+inline constexpr float kSixth = static_cast<float>(1.0 / 6);
 
 // Null where the architecture has no such level.
 const ColorRowKernels* color_row_kernels_avx2();

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -56,6 +57,45 @@ TEST_P(ColorRows, LumaIsTorchsSumForEveryColor) {
       std::fill_n(green.begin(), 256, static_cast<uint8_t>(g));
       luma_from_rgb_rows(in, 256, gray.data());
       for (int b = 0; b < 256; ++b) ASSERT_EQ(gray[b], torch_luma(r, g, b));
+    }
+  }
+}
+
+// Every level gives what the scalar twin does, which tests/test_colors.py holds against the
+// libraries, and both end where a row ends.
+TEST_P(ColorRows, ColorsOfEveryLengthAreTheTwins) {
+  std::mt19937 random(4);
+  using Change = std::function<void(const uint8_t* const*, int, uint8_t* const*)>;
+  const std::vector<Change> changes{
+      [](auto in, int n, auto out) { saturate_rows(in, n, 1.7f, float(1.0 - 1.7), out); },
+      [](auto in, int n, auto out) { saturate_rows(in, n, 1e9f, float(1.0 - 1e9), out); },
+      [](auto in, int n, auto out) { saturate_rows_as_pillow(in, n, 0.3f, out); },
+      [](auto in, int n, auto out) { saturate_rows_as_pillow(in, n, 2.4f, out); },
+      [](auto in, int n, auto out) { turn_hue_rows(in, n, -0.31f, out); },
+      [](auto in, int n, auto out) { turn_hue_rows(in, n, 0.5f, out); },
+      [](auto in, int n, auto out) { turn_hue_rows_as_pillow(in, n, -40, out); },
+  };
+  for (int count = 1; count <= 130; ++count) {
+    Row rgb[3], made[3], wanted[3];
+    for (int c = 0; c < 3; ++c) {
+      rgb[c].resize(count + kBeyond);
+      made[c].resize(count + kBeyond);
+      wanted[c].resize(count + kBeyond);
+      for (uint8_t& sample : rgb[c]) sample = static_cast<uint8_t>(random() % (count + 1) * 37);
+    }
+    const uint8_t* const in[] = {rgb[0].data(), rgb[1].data(), rgb[2].data()};
+    uint8_t* const out[] = {made[0].data(), made[1].data(), made[2].data()};
+    uint8_t* const twin[] = {wanted[0].data(), wanted[1].data(), wanted[2].data()};
+    for (const Change& change : changes) {
+      set_simd_level(GetParam());
+      change(in, count, out);
+      set_simd_level(SimdLevel::kScalar);
+      change(in, count, twin);
+      for (int c = 0; c < 3; ++c) {
+        for (int i = 0; i < count; ++i) {
+          ASSERT_EQ(made[c][i], wanted[c][i]) << &change - changes.data() << ": " << count;
+        }
+      }
     }
   }
 }

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What colour operators measure in rows of 8 bits before they know what to do. Any thread may call
+// them.
+#pragma once
+
+#include <cstdint>
+
+namespace headrace {
+
+uint64_t sum_of_row(const uint8_t* row, int64_t count);
+// Widens the range of values by those of the row.
+void extend_by_row(const uint8_t* row, int64_t count, uint8_t& least, uint8_t& most);
+// Adds how often each value occurs.
+void count_row(const uint8_t* row, int64_t count, int64_t histogram[256]);
+
+}  // namespace headrace

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables with AVX2. Twin: the loop of table_rows.cc.
+//
+// Note [A table of 256 by shuffles of 16]: a shuffle looks up in 16 values, and gives zero where
+// the index has its highest bit. Part k of the table is stored as its difference (exclusive or)
+// from part k - 1, and the index falls by 16 from part to part, saturating at below zero: so each
+// byte adds up the parts up to its own, which is the value that it looks for.
+#include "headrace/kernels/table_rows_levels.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2")
+#endif
+
+namespace headrace {
+namespace {
+
+// Looks up in half of the table. A byte that counts has its place in the half, 0 to 127; the others
+// are negative, and get zero.
+__m256i in_half(const __m256i part[8], __m256i place) {
+  const __m256i step = _mm256_set1_epi8(16);
+  // Above its own part a place has gone below zero. Beyond 15 only the low four bits count.
+  __m256i sum = _mm256_shuffle_epi8(part[0], place);
+#pragma GCC unroll 8
+  for (int k = 1; k < 8; ++k) {
+    place = _mm256_subs_epi8(place, step);
+    sum = _mm256_xor_si256(sum, _mm256_shuffle_epi8(part[k], place));
+  }
+  return sum;
+}
+
+void look_up(const uint8_t table[256], const uint8_t* in, int count, uint8_t* out) {
+  __m256i part[16];
+  for (int k = 0; k < 16; ++k) {
+    part[k] = _mm256_broadcastsi128_si256(
+        _mm_loadu_si128(reinterpret_cast<const __m128i*>(table + 16 * k)));
+  }
+  for (int k = 15; k > 0; --k) {
+    if (k != 8) part[k] = _mm256_xor_si256(part[k], part[k - 1]);
+  }
+  const __m256i top = _mm256_set1_epi8(-128);
+  for (int i = 0; i < count; i += 32) {
+    const __m256i index = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + i));
+    const __m256i low = in_half(part, index),
+                  high = in_half(part + 8, _mm256_xor_si256(index, top));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i), _mm256_xor_si256(low, high));
+  }
+}
+
+}  // namespace
+
+LookUpRow look_up_row_avx2() { return look_up; }
+
+}  // namespace headrace
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+#else
+
+namespace headrace {
+LookUpRow look_up_row_avx2() { return nullptr; }
+}  // namespace headrace
+
+#endif

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each SIMD level implements for table_rows.cc. Internal to kernels/.
+#pragma once
+
+#include <cstdint>
+
+namespace headrace {
+
+using LookUpRow = void (*)(const uint8_t table[256], const uint8_t* in, int count, uint8_t* out);
+
+// Null where the architecture has no such level.
+LookUpRow look_up_row_avx2();
+LookUpRow look_up_row_avx512();
+
+}  // namespace headrace
