@@ -3,9 +3,36 @@
 
 #include <utility>
 
+#include "headrace/kernels/table_rows.h"
+
 namespace headrace {
+namespace {
+
+constexpr PixelFunction kTable{[](const PixelStep&, int in) { return in == 1 || in == 3 ? in : 0; },
+                               [](const PixelStep& step, const uint8_t* const in[], int channels,
+                                  int count, uint8_t* const out[]) {
+                                 for (int c = 0; c < channels; ++c) {
+                                   look_up_row(step.table->of[size_t(c)].data(), in[c], count,
+                                               out[c]);
+                                 }
+                               },
+                               nullptr};
+
+}  // namespace
+
+PixelStep table_step(const ColorTable& table) {
+  return {&kTable, {}, std::make_shared<const ColorTable>(table)};
+}
 
 bool PixelSteps::add(const PixelStep& step) {
+  if (step.table && !steps_.empty() && steps_.back().table) {
+    ColorTable both = *steps_.back().table;
+    for (size_t c = 0; c < both.of.size(); ++c) {
+      for (uint8_t& value : both.of[c]) value = step.table->of[c][value];
+    }
+    steps_.back() = table_step(both);
+    return true;
+  }
   if (steps_.size() == kMost) return false;
   if (steps_.empty()) steps_.reserve(kMost);
   steps_.push_back(step);

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "headrace/base/dtype.h"
@@ -33,10 +34,21 @@ struct PixelFunction {
                  float* const out[]);
 };
 
+// What becomes of each value of a channel; a picture of one channel has the first.
+struct ColorTable {
+  std::array<std::array<uint8_t, 256>, 3> of{};
+};
+
 struct PixelStep {
   const PixelFunction* function = nullptr;
   std::array<float, 3> values{};  // what they mean is the function's own
+  // shared: recipes are copied. Of a step that is a table and nothing else (table_step).
+  std::shared_ptr<const ColorTable> table = {};
 };
+
+// Each sample becomes what its channel's table has for it; pictures of one or three channels, of 8
+// bits.
+PixelStep table_step(const ColorTable& table);
 
 // Up to kMost steps, in order. A value: recipes are copied.
 class PixelSteps {
@@ -44,7 +56,7 @@ class PixelSteps {
   static constexpr int kMost = 8;
 
   bool empty() const { return steps_.empty(); }
-  // False, and nothing is changed, when there is no room.
+  // False, and nothing is changed, when there is no room. Two tables in a row become one.
   bool add(const PixelStep& step);
   // What comes out where `in` channels come in.
   int channels(int in) const;

@@ -147,5 +147,24 @@ TEST(PixelSteps, ReadNoByteOfAnotherRow) {  // widths around the vectors'
   }
 }
 
+TEST(Tables, TwoInARowAreOneStepAndDoBoth) {
+  ColorTable first, second;
+  for (int c = 0; c < 3; ++c) {
+    for (int v = 0; v < 256; ++v) {
+      first.of[size_t(c)][size_t(v)] = static_cast<uint8_t>(v * 3 + c);
+      second.of[size_t(c)][size_t(v)] = static_cast<uint8_t>(255 - v / 2);
+    }
+  }
+  PixelSteps both, many;
+  for (int i = 0; i < 2 * PixelSteps::kMost; ++i) EXPECT_TRUE(many.add(table_step(first)));
+  ASSERT_TRUE(both.add(table_step(first)));
+  ASSERT_TRUE(both.add(table_step(second)));
+  const auto pixel = both.of_pixel({10, 20, 30, 0}, DType::kUInt8, 3);
+  EXPECT_EQ(pixel[0], 255 - 30 / 2);
+  EXPECT_EQ(pixel[1], 255 - 61 / 2);
+  EXPECT_EQ(pixel[2], 255 - 92 / 2);
+  EXPECT_EQ(both.of_pixel({10, 0, 0, 0}, DType::kUInt8, 1)[0], 255 - 30 / 2);
+}
+
 }  // namespace
 }  // namespace headrace
