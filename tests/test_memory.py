@@ -52,6 +52,8 @@ STEPS = {
     "fused": [T.Resize((64, 64))],
     "between": [T.Resize((1200, 1800)), T.Resize((64, 64))],
     "tiny between": [T.Resize((48, 48)), T.Resize((32, 32))],
+    "measured": [T.RandomEqualize(0.3), T.Resize((64, 64))],
+    "seldom between": [T.RandomGrayscale(0.3), T.Resize((64, 64))],
     "python": [untouched, T.Resize((64, 64))],
 }
 case = json.loads(sys.argv[1])
@@ -167,10 +169,20 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         (160, {"options": {"threads": 2}, "records": 30}),
         (160, {"options": {"threads": 8}, "records": 18}),
         (160, {"steps": "between", "records": 12}),
+        (160, {"steps": "measured", "options": {"threads": 8}, "records": 18}),
+        (160, {"steps": "seldom between", "options": {"threads": 8}, "records": 18}),
         (224, {"steps": "python", "records": 12}),
         (160, {"object": True, "records": 12}),
     ],
-    ids=["two threads", "eight threads", "pixels in between", "python step", "python object"],
+    ids=[
+        "two threads",
+        "eight threads",
+        "pixels in between",
+        "measured",
+        "seldom",
+        "python step",
+        "python object",
+    ],
 )
 def test_the_process_stays_inside_the_limit(
     limit_mib: int, case: dict[str, Any], camera: list[str], tiny: list[str]

@@ -22,18 +22,36 @@ uint64_t hash_name(std::string_view name);
 class Draws {
  public:
   Draws(uint64_t seed, uint64_t epoch, uint64_t position, uint64_t op_key);
+  // To see what a step does at most: each coin falls on its head, however improbable that is.
+  static Draws for_rehearsal(uint64_t op_key) {
+    Draws draws(0, 0, 0, op_key);
+    draws.heads_ = true;
+    return draws;
+  }
 
   uint32_t bits();
   double uniform();                         // [0, 1), 53 bits
   double uniform(double low, double high);  // [low, high)
   int64_t below(int64_t n);                 // 0 .. n-1, unbiased. REQUIRES: n > 0
-  bool coin(double probability) { return uniform() < probability; }
+  bool coin(double probability) { return uniform() < probability || (heads_ && probability > 0); }
+  // 0 to n-1 in an order of which each is as probable.
+  template <size_t n>
+  std::array<int, n> permutation() {
+    std::array<int, n> order;
+    for (size_t i = 0; i < n; ++i) {
+      const auto at = static_cast<size_t>(below(static_cast<int64_t>(i) + 1));
+      order[i] = order[at];
+      order[at] = static_cast<int>(i);
+    }
+    return order;
+  }
 
  private:
   std::array<uint32_t, 2> key_;
   std::array<uint32_t, 4> counter_;
   std::array<uint32_t, 4> block_{};
   int used_ = 4;
+  bool heads_ = false;
 };
 
 // exp and log whose results do not depend on the C library (error below 2 ulp for |x| < 700).

@@ -95,7 +95,7 @@ PixelsBetween pixels_between(const Plan& plan) {
       pass[step.fields[1]] = pass[step.fields[0]];
       continue;
     }
-    if (step.op && step.op->partners() > 0) {  // it works on pixels, and gives some
+    if (step.op && (step.op->partners() > 0 || step.op->measures())) {  // it works on pixels
       out.any = true;
       for (int field : step.fields) count(states[field]);
       for (const FieldState& state : step.after) count(state);

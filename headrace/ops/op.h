@@ -40,6 +40,9 @@ class Op {
   // Whether what a picture shows gets another place in it: a flip, a crop, another size. The step
   // then has the fields that follow (fields/kind.h) among its own; others would be left behind.
   virtual bool moves() const { return false; }
+  // Whether it may look at pixels before it decides (pixels_now): they are in memory then, which is
+  // reserved for them before the record is begun.
+  virtual bool measures() const { return false; }
   // How many other records of the epoch it wants beside its own; see Note [Partner steps].
   virtual int partners() const { return 0; }
   // Plan time: what a field becomes. Throws Exception where the step makes no sense.

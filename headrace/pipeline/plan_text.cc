@@ -90,9 +90,10 @@ std::vector<int> Plan::passes() const {
     if (pictures.empty()) continue;
     const Recipe before = record.fields[pictures[0]].picture;
     std::vector<Record> partners(size_t(step.op->partners()), record);
-    OpContext context{record, pictures, Draws(0, 0, 0, step.key), renderer, partners};
+    OpContext context{record, pictures, Draws::for_rehearsal(step.key), renderer, partners};
     if (Result<void> done = step.op->apply(context); !done) break;  // too small a blank, say
-    const bool anew = !before.same_source(record.fields[pictures[0]].picture);
+    const bool anew =
+        step.op->measures() || !before.same_source(record.fields[pictures[0]].picture);
     for (int field : pictures) pass[field] += anew;
     passes[s] = pass[pictures[0]];
   }
