@@ -84,16 +84,234 @@ def test_masks_keep_their_labels_beside_a_gray_image(tmp_path: Path) -> None:
     np.testing.assert_array_equal(batch.mask, masks)
 
 
+def through_each(images: Array, tmp_path: Path, *steps: Any) -> Array:
+    """Each picture is measured alone, whatever batch it is in."""
+    return np.concatenate(
+        [through(images[i : i + 1], tmp_path, *steps) for i in range(len(images))]
+    )
+
+
+def by_pillow(function: Any, images: Array) -> Array:
+    pictures = (Image.fromarray(image.transpose(1, 2, 0)) for image in images)
+    return np.stack([np.asarray(function(picture)).transpose(2, 0, 1) for picture in pictures])
+
+
+def by_torch(function: Any, images: Array) -> Array:
+    made = [function(torch.from_numpy(image)).numpy() for image in images]
+    return np.stack(made)
+
+
+SATURATIONS = (0.0, 0.37, 1.0, 1.43, 3.0, 1e9)
+HUES = (-0.5, -0.13, 0.0, 0.021, 0.1, 0.5)
+
+
+@pytest.mark.parametrize("factor", SATURATIONS)
+def test_every_color_is_saturated_as_by_torchvision(factor: float, tmp_path: Path) -> None:
+    images = all_colors()[int(factor * 7) % 4 :: 4]
+    wanted = by_torch(lambda image: F.adjust_saturation(image, factor), images)
+    ours = through(images, tmp_path, T.AdjustSaturation(factor))
+    np.testing.assert_array_equal(ours, wanted)
+
+
+@needs_pillow
+@pytest.mark.parametrize("factor", SATURATIONS)
+def test_every_color_is_saturated_as_by_pillow(factor: float, tmp_path: Path) -> None:
+    images = all_colors()[int(factor * 7) % 4 :: 4]
+    wanted = by_pillow(lambda image: F.adjust_saturation(image, factor), images)
+    ours = through(images, tmp_path, T.AdjustSaturation(factor, arithmetic="pillow"))
+    np.testing.assert_array_equal(ours, wanted)
+
+
+@pytest.mark.parametrize("share", HUES)
+def test_the_hue_of_every_color_is_turned_as_by_torchvision(share: float, tmp_path: Path) -> None:
+    images = all_colors()[int(abs(share) * 70) % 4 :: 4]
+    wanted = by_torch(lambda image: F.adjust_hue(image, share), images)
+    np.testing.assert_array_equal(through(images, tmp_path, T.AdjustHue(share)), wanted)
+
+
+@needs_pillow
+@pytest.mark.parametrize("share", HUES)
+def test_the_hue_of_every_color_is_turned_as_by_pillow(share: float, tmp_path: Path) -> None:
+    images = all_colors()[int(abs(share) * 70) % 4 :: 4]
+    wanted = by_pillow(lambda image: F.adjust_hue(image, share), images)
+    ours = through(images, tmp_path, T.AdjustHue(share, arithmetic="pillow"))
+    np.testing.assert_array_equal(ours, wanted)
+
+
+def pictures_of_many_kinds(seed: int) -> list[Array]:
+    """Of 1 x 1 to 300 pixels; noise, few values, one value, not all of the range."""
+    random = np.random.default_rng(seed)
+    out = []
+    for _ in range(25):
+        height, width = random.integers(1, 300, 2)
+        low, high = np.sort(random.integers(0, 257, 2))
+        shape = (1, random.choice([1, 3]), min(height, 200), width)
+        noise = random.integers(low, max(high, low + 1), shape).astype(np.uint8)
+        out.append(noise if random.random() < 0.8 else noise // 100 * 100)
+    return out
+
+
+EXACT = {
+    "brightness": (lambda f: T.AdjustBrightness(2 * f), lambda i, f: F.adjust_brightness(i, 2 * f)),
+    "invert": (lambda f: T.RandomInvert(1.0), lambda i, f: F.invert(i)),
+    "solarize": (lambda f: T.RandomSolarize(255 * f, 1.0), lambda i, f: F.solarize(i, 255 * f)),
+    "posterize": (
+        lambda f: T.RandomPosterize(1 + int(7.99 * f), 1.0),
+        lambda i, f: F.posterize(i, 1 + int(7.99 * f)),
+    ),
+    "equalize": (lambda f: T.RandomEqualize(1.0), lambda i, f: F.equalize(i)),
+}
+OF_A_LIBRARY = {
+    "contrast": (
+        lambda f, **whose: T.AdjustContrast(3 * f, **whose),
+        lambda i, f: F.adjust_contrast(i, 3 * f),
+    ),
+    "autocontrast": (
+        lambda f, **whose: T.RandomAutocontrast(1.0, **whose),
+        lambda i, f: F.autocontrast(i),
+    ),
+    "gray": (
+        lambda f, **whose: T.RandomGrayscale(1.0, **whose),
+        lambda i, f: F.rgb_to_grayscale(i, len(i.getbands()) if hasattr(i, "getbands") else len(i)),
+    ),
+}
+
+
+@needs_pillow
+@pytest.mark.parametrize("name", [*EXACT, *OF_A_LIBRARY])
+@pytest.mark.parametrize("whose", ["torch", "pillow"])
+def test_tables_and_measured_colors_are_the_librarys(name: str, whose: str, tmp_path: Path) -> None:
+    random = np.random.default_rng(9)
+    for image in pictures_of_many_kinds(seed=5):
+        factor = random.random()
+        if name in EXACT:
+            make, original = EXACT[name]
+            step = make(factor)
+        else:
+            make, original = OF_A_LIBRARY[name]
+            step = make(factor, arithmetic=whose)
+        ours = through(image, tmp_path, step)
+        if whose == "torch":
+            wanted = by_torch(lambda i, o=original, f=factor: o(i, f), image)
+        else:
+            picture = Image.fromarray(
+                image[0].transpose(1, 2, 0).squeeze(-1 if len(image[0]) == 1 else ())
+            )
+            made = np.asarray(original(picture, factor))
+            wanted = np.atleast_3d(made).transpose(2, 0, 1)[None]
+        np.testing.assert_array_equal(ours, wanted)
+
+
+@needs_pillow
+@pytest.mark.parametrize(
+    "gamma, gain", [(0.5, 1.0), (2.2, 1.0), (0.7, 1.3), (0.0, 1.0), (1.0, 2.0)]
+)
+def test_gamma_is_pillows_and_torchs_to_one_level(
+    gamma: float, gain: float, tmp_path: Path
+) -> None:
+    values = np.arange(256, dtype=np.uint8).reshape(1, 1, 16, 16).repeat(3, axis=1)
+    ours = through(values, tmp_path, T.AdjustGamma(gamma, gain, arithmetic="pillow"))
+    wanted = by_pillow(lambda image: F.adjust_gamma(image, gamma, gain), values)
+    np.testing.assert_array_equal(ours, wanted)
+    ours = through(values, tmp_path, T.AdjustGamma(gamma, gain))
+    wanted = by_torch(lambda image: F.adjust_gamma(image, gamma, gain), values)
+    assert np.abs(ours.astype(int) - wanted.astype(int)).max() <= 1
+    assert np.count_nonzero(ours != wanted) <= 3
+
+
+def test_each_step_starts_from_bytes_as_the_library_does(tmp_path: Path) -> None:
+    """Random chains: fused tables, measured steps between others, and all of them after a crop."""
+    random = np.random.default_rng(12)
+    single = {
+        "b": (T.AdjustBrightness, F.adjust_brightness, (0.2, 2.0)),
+        "c": (T.AdjustContrast, F.adjust_contrast, (0.2, 2.0)),
+        "s": (T.AdjustSaturation, F.adjust_saturation, (0.0, 2.0)),
+        "h": (T.AdjustHue, F.adjust_hue, (-0.5, 0.5)),
+    }
+    for _ in range(60):
+        image = random.integers(0, 256, (1, 3, *random.integers(9, 90, 2)), dtype=np.uint8)
+        steps: list[Any] = [T.CenterCrop(8)]
+        wanted = F.center_crop(torch.from_numpy(image), [8, 8])
+        for name in random.choice(list(single), random.integers(1, 11)):
+            make, original, (low, high) = single[name]
+            factor = float(random.uniform(low, high))
+            steps.append(make(factor))
+            wanted = original(wanted, factor)
+        np.testing.assert_array_equal(through(image, tmp_path, *steps), wanted.numpy())
+
+
+def drawn(tmp_path: Path, step: Any, count: int = 600) -> Array:
+    """What becomes of one pixel of (100, 60, 20), in so many records."""
+    images = np.broadcast_to(np.uint8([100, 60, 20])[:, None, None], (count, 3, 1, 1))
+    return through(np.ascontiguousarray(images), tmp_path, step)[:, :, 0, 0]
+
+
+def test_what_is_drawn_is_spread_as_torchvision_spreads_it(tmp_path: Path) -> None:
+    bright = drawn(tmp_path, T.ColorJitter(brightness=0.5))[:, 0] / 100
+    edges = np.histogram(bright, bins=5, range=(0.5, 1.5))[0]
+    assert edges.sum() == 600 and (edges > 80).all(), edges
+    orders, counts = np.unique(
+        drawn(tmp_path, T.RandomChannelPermutation()), axis=0, return_counts=True
+    )
+    assert len(orders) == 6 and (counts > 65).all(), counts
+    gray = (drawn(tmp_path, T.RandomGrayscale(0.3)) == 67).all(axis=1).mean()
+    assert 0.22 < gray < 0.38
+    changed = (drawn(tmp_path, T.RandomPhotometricDistort(hue=(0.2, 0.3))) != (100, 60, 20)).any(
+        axis=1
+    )
+    assert 0.9 < changed.mean() < 1.0  # 1 - 1 / 32
+
+
+def test_the_order_of_a_jitter_is_drawn(tmp_path: Path) -> None:
+    """Brightness cuts off at 255, so grey after it is another grey than before it."""
+    step = T.ColorJitter(brightness=(2.5, 2.5), saturation=(0.0, 0.0))
+    grays = drawn(tmp_path, step)
+    values, counts = np.unique(grays, axis=0, return_counts=True)
+    pixel = torch.tensor([100, 60, 20], dtype=torch.uint8).reshape(3, 1, 1)
+    bright_first = F.adjust_saturation(F.adjust_brightness(pixel, 2.5), 0.0)
+    gray_first = F.adjust_brightness(F.adjust_saturation(pixel, 0.0), 2.5)
+    wanted = {tuple(made.flatten().tolist()) for made in (bright_first, gray_first)}
+    assert {tuple(value) for value in values.tolist()} == wanted
+    assert (counts > 240).all()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: T.ColorJitter(brightness=-1),
+        lambda: T.ColorJitter(brightness=(1.2, 0.8)),
+        lambda: T.ColorJitter(hue=0.6),
+        lambda: T.RandomPhotometricDistort(contrast=(2, 1)),
+        lambda: T.AdjustHue(0.7),
+        lambda: T.RandomPosterize(9),
+        lambda: T.RandomSolarize(300),
+        lambda: T.ColorJitter(arithmetic="opencv"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(make: Any, tmp_path: Path) -> None:
+    with pytest.raises(hr.ConfigError):
+        through(np.zeros((1, 3, 4, 4), np.uint8), tmp_path, make())
+
+
+def test_colors_of_floats_are_refused_with_the_way_out(tmp_path: Path) -> None:
+    steps = [T.ToDtype("float32", scale=True), T.ColorJitter(0.4)]
+    with pytest.raises(hr.ConfigError, match=r"(?s)HR0510.*float32 here.*before ToDtype"):
+        through(np.zeros((1, 3, 4, 4), np.uint8), tmp_path, *steps)
+
+
 ON_A_LEVEL = """
 import hashlib, sys
 import headrace as hr
 from headrace import transforms as T
 
 digest = hashlib.sha256()
-for arithmetic in ("torchvision", "pillow"):
+for arithmetic in ("torch", "pillow"):
     for memory_format in ("channels_first", "channels_last"):
         steps = [T.RandomResizedCrop((33, 31)), T.RandomHorizontalFlip(), T.Pad(1, fill=9)]
-        steps += [T.Grayscale(3, arithmetic=arithmetic), T.RandomCrop(29), T.ToDtype("float32")]
+        steps += [T.ColorJitter(0.4, 0.4, 0.4, 0.1, arithmetic=arithmetic)]
+        steps += [T.RandomEqualize(), T.RandomPosterize(5), T.RandomAutocontrast()]
+        steps += [T.RandomGrayscale(0.2, arithmetic=arithmetic), T.RandomCrop(29)]
+        steps += [T.ToDtype("float32")]
         loader = hr.Loader(sys.argv[1], steps, batch_size=4, memory_format=memory_format)
         for batch in loader:
             digest.update(bytes(batch.image.copy().tobytes()))

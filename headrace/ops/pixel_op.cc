@@ -62,6 +62,23 @@ Result<void> PixelOp::compute_all(OpContext& context, const PixelStep& step) con
   return {};
 }
 
+Result<void> RandomPixelOp::apply(OpContext& context) const {
+  if (!context.draws.coin(p_)) return {};
+  for (int field : context.fields) {
+    if (Result<void> done = change(context, field); !done) return done;
+  }
+  return {};
+}
+
+Param probability_param(std::string_view doc, double fallback) {
+  return {.name = "p",
+          .type = ParamType::kFloat,
+          .doc = doc,
+          .fallback = fallback,
+          .minimum = 0,
+          .maximum = 1};
+}
+
 Result<std::shared_ptr<const Picture>> pixels_now(OpContext& context, int field) {
   Recipe& picture = context.record.fields[field].picture;
   if (Result<void> made = context.renderer.materialize(picture); !made) {

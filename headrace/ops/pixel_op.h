@@ -37,6 +37,23 @@ class PixelOp : public Op {
   const std::string_view name_;
 };
 
+// A step that each record takes with a probability: the name's "Random".
+class RandomPixelOp : public PixelOp {
+ public:
+  RandomPixelOp(std::string_view name, double p) : PixelOp(name), p_(p) {}
+  Result<void> apply(OpContext& context) const final;
+
+ protected:
+  // In one image of a record that takes it.
+  virtual Result<void> change(OpContext& context, int field) const = 0;
+
+ private:
+  const double p_;
+};
+
+// The parameter p of these.
+Param probability_param(std::string_view doc, double fallback = 0.5);
+
 // An image's pixels as they are now, for what has to be measured before the step is known.
 Result<std::shared_ptr<const Picture>> pixels_now(OpContext& context, int field);
 

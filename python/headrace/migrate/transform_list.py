@@ -319,16 +319,85 @@ def _random_erasing(transform: Any, form: Form) -> Made:
     return [ours], [], lambda value: value  # nothing that is not random is left
 
 
+def _arithmetic(transform: Any, form: Form) -> str:
+    """Whose colours the original computes."""
+    if form.kind == "pil":
+        return "pillow"
+    if type(transform).__module__.startswith("torchvision.transforms.v2"):
+        return "torch"
+    raise NoOperator("torchvision's first transforms compute colours of tensors in another way")
+
+
 def _grayscale(transform: Any, form: Form) -> Made:
-    if form.kind != "pil" and not type(transform).__module__.startswith(
-        "torchvision.transforms.v2"
-    ):
-        raise NoOperator("torchvision's first transforms round the sum of tensors differently")
-    ours = T.Grayscale(
-        int(transform.num_output_channels),
-        arithmetic="pillow" if form.kind == "pil" else "torchvision",
-    )
+    arithmetic = _arithmetic(transform, form)
+    ours = T.Grayscale(int(transform.num_output_channels), arithmetic=arithmetic)
     return [ours], [ours], transform
+
+
+def _random_grayscale(transform: Any, form: Form) -> Made:
+    arithmetic = _arithmetic(transform, form)
+    return _with_chance(transform, lambda p: T.RandomGrayscale(p, arithmetic=arithmetic), form)
+
+
+def _color_jitter(transform: Any, form: Form) -> Made:
+    _refuse_floats(form)
+    arithmetic = _arithmetic(transform, form)
+    factors: dict[str, Any] = {}
+    for name in ("brightness", "contrast", "saturation", "hue"):
+        value = getattr(transform, name)
+        if value is not None:
+            factors[name] = _numbers(value)
+    ours = T.ColorJitter(**factors, arithmetic=arithmetic)
+    return [ours], [], lambda value: value  # nothing that is not random is left
+
+
+def _photometric_distort(transform: Any, form: Form) -> Made:
+    _refuse_floats(form)
+    arithmetic = _arithmetic(transform, form)
+    ranges = {n: _numbers(getattr(transform, n)) for n in ("brightness", "contrast", "saturation")}
+    hue = _numbers(transform.hue)
+    p = float(transform.p)
+    ours = T.RandomPhotometricDistort(**ranges, hue=hue, p=p, arithmetic=arithmetic)
+    return [ours], [], lambda value: value
+
+
+def _channel_permutation(transform: Any, form: Form) -> Made:
+    return [T.RandomChannelPermutation()], [], lambda value: value
+
+
+def _posterize(transform: Any, form: Form) -> Made:
+    return _with_chance(transform, lambda p: T.RandomPosterize(int(transform.bits), p=p), form)
+
+
+def _solarize(transform: Any, form: Form) -> Made:
+    threshold = float(transform.threshold)
+    return _with_chance(transform, lambda p: T.RandomSolarize(threshold, p=p), form)
+
+
+def _invert(transform: Any, form: Form) -> Made:
+    return _with_chance(transform, T.RandomInvert, form)
+
+
+def _equalize(transform: Any, form: Form) -> Made:
+    return _with_chance(transform, T.RandomEqualize, form)
+
+
+def _autocontrast(transform: Any, form: Form) -> Made:
+    arithmetic = _arithmetic(transform, form)
+    return _with_chance(transform, lambda p: T.RandomAutocontrast(p, arithmetic=arithmetic), form)
+
+
+def _with_chance(transform: Any, kind: Callable[[float], Any], form: Form) -> Made:
+    """A step that a picture takes with probability ``p``; to compare, both always take it."""
+    _refuse_floats(form)
+    always = copy.copy(transform)
+    always.p = 1.0
+    return [kind(float(transform.p))], [kind(1.0)], always
+
+
+def _refuse_floats(form: Form) -> None:
+    if form.kind != "pil" and form.dtype != "uint8":
+        raise NoOperator("Headrace computes these colours on uint8, and here come floats")
 
 
 def _normalize(transform: Any, form: Form) -> Made:
@@ -382,6 +451,15 @@ _MAKERS: dict[str, Callable[[Any, Form], Made]] = {
     "RandomVerticalFlip": _flip,
     "RandomErasing": _random_erasing,
     "Grayscale": _grayscale,
+    "RandomGrayscale": _random_grayscale,
+    "ColorJitter": _color_jitter,
+    "RandomPhotometricDistort": _photometric_distort,
+    "RandomChannelPermutation": _channel_permutation,
+    "RandomPosterize": _posterize,
+    "RandomSolarize": _solarize,
+    "RandomInvert": _invert,
+    "RandomEqualize": _equalize,
+    "RandomAutocontrast": _autocontrast,
     "Normalize": _normalize,
     "ToTensor": _to_tensor,
     "ToDtype": _to_dtype,

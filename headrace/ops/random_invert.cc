@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// RandomInvert: the negative of a picture, with probability p.
+#include "headrace/base/registry.h"
+#include "headrace/ops/color_steps.h"
+
+namespace headrace {
+namespace {
+
+class RandomInvert final : public RandomPixelOp {
+ public:
+  RandomInvert(double p)
+      : RandomPixelOp("RandomInvert", p),
+        step_(table_step(color_table([](int, int value) { return 255 - value; }))) {}
+
+ private:
+  void plan_image(FieldState& image) const override { plan_step(step_, image); }
+  Result<void> change(OpContext& context, int field) const override {
+    return compute(context, field, step_);
+  }
+  const PixelStep step_;
+};
+
+const OpRecord kRandomInvert{
+    .name = "RandomInvert",
+    .doc =
+        "Turns images into their negatives, with probability p.\n\n"
+        "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks "
+        "are left as they are.",
+    .params = {probability_param("How probable it is that a record's images are inverted.")},
+    .oracle = "torchvision v2's invert, bit for bit",
+    .example = {{"p", 0.9}},
+    .random = true,
+    .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
+      return std::make_unique<RandomInvert>(arguments.number("p"));
+    }};
+const Register<OpRecord> registered_random_invert(kRandomInvert);
+
+}  // namespace
+}  // namespace headrace

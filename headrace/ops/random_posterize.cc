@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// RandomPosterize: only the highest bits of each value stay, with probability p.
+#include "headrace/base/registry.h"
+#include "headrace/ops/color_steps.h"
+
+namespace headrace {
+namespace {
+
+class RandomPosterize final : public RandomPixelOp {
+ public:
+  RandomPosterize(double p, int64_t bits)
+      : RandomPixelOp("RandomPosterize", p),
+        step_(table_step(color_table([&](int, int value) { return value & (0xff00 >> bits); }))) {}
+
+ private:
+  void plan_image(FieldState& image) const override { plan_step(step_, image); }
+  Result<void> change(OpContext& context, int field) const override {
+    return compute(context, field, step_);
+  }
+  const PixelStep step_;
+};
+
+const OpRecord kRandomPosterize{
+    .name = "RandomPosterize",
+    .doc =
+        "Keeps the highest bits of each value, with probability p.\n\n"
+        "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks "
+        "are left as they are.",
+    .params = {{.name = "bits",
+                .type = ParamType::kInt,
+                .doc = "How many of a value's 8 bits stay.",
+                .required = true,
+                .minimum = 0,
+                .maximum = 8},
+               probability_param("How probable it is that a record's images are posterized.")},
+    .oracle = "torchvision v2's posterize, bit for bit",
+    .example = {{"bits", int64_t{3}}, {"p", 0.9}},
+    .random = true,
+    .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
+      return std::make_unique<RandomPosterize>(arguments.number("p"), arguments.integer("bits"));
+    }};
+const Register<OpRecord> registered_random_posterize(kRandomPosterize);
+
+}  // namespace
+}  // namespace headrace
