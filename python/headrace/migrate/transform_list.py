@@ -354,10 +354,14 @@ def _color_jitter(transform: Any, form: Form) -> Made:
 def _photometric_distort(transform: Any, form: Form) -> Made:
     _refuse_floats(form)
     arithmetic = _arithmetic(transform, form)
-    ranges = {n: _numbers(getattr(transform, n)) for n in ("brightness", "contrast", "saturation")}
-    hue = _numbers(transform.hue)
-    p = float(transform.p)
-    ours = T.RandomPhotometricDistort(**ranges, hue=hue, p=p, arithmetic=arithmetic)
+    ours = T.RandomPhotometricDistort(
+        brightness=_numbers(transform.brightness),
+        contrast=_numbers(transform.contrast),
+        saturation=_numbers(transform.saturation),
+        hue=_numbers(transform.hue),
+        p=float(transform.p),
+        arithmetic=arithmetic,
+    )
     return [ours], [], lambda value: value
 
 
