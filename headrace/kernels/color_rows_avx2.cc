@@ -75,13 +75,12 @@ void saturate_as_pillow(const uint8_t* const rgb[3], const uint8_t* gray, int co
   }
 }
 
+// Of numbers between -1 and 2.
 __m256 without_integer(__m256 v) {
-  return _mm256_sub_ps(v, _mm256_round_ps(v, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
+  const __m256 one = _mm256_set1_ps(1);
+  return _mm256_sub_ps(v, _mm256_and_ps(_mm256_cmp_ps(v, one, _CMP_GE_OQ), one));
 }
 
-__m256 unit(__m256 v) {
-  return _mm256_min_ps(_mm256_max_ps(v, _mm256_setzero_ps()), _mm256_set1_ps(1));
-}
 __m256 equal(__m256 a, __m256 b) { return _mm256_cmp_ps(a, b, _CMP_EQ_OQ); }
 
 void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* const out[3]) {
@@ -112,9 +111,10 @@ void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* cons
     const __m256 sector = _mm256_floor_ps(sixths);  // 6: a hue that was rounded up to 1
     const __m256 part = _mm256_mul_ps(saturation, _mm256_sub_ps(sixths, sector));
     const __m256 rest = _mm256_sub_ps(one, saturation);
-    const __m256 p = unit(_mm256_mul_ps(rest, most));
-    const __m256 q = unit(_mm256_mul_ps(_mm256_sub_ps(one, part), most));
-    const __m256 t = unit(_mm256_mul_ps(_mm256_add_ps(part, rest), most));
+    // torch clamps these to 0 to 1, where they lie: no factor is greater than 1.
+    const __m256 p = _mm256_mul_ps(rest, most);
+    const __m256 q = _mm256_mul_ps(_mm256_sub_ps(one, part), most);
+    const __m256 t = _mm256_mul_ps(_mm256_add_ps(part, rest), most);
     const auto is = [&](float number) { return equal(sector, _mm256_set1_ps(number)); };
     const __m256 in0 = _mm256_or_ps(is(0), is(6)), in1 = is(1), in2 = is(2), in3 = is(3),
                  in4 = is(4), in5 = is(5);

@@ -70,14 +70,30 @@ void saturate_as_pillow(const uint8_t* const rgb[3], const uint8_t* gray, int co
   }
 }
 
+// Values that lie in the range already, cut off.
+void store_within(uint8_t* to, __m512 values) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
+                   _mm512_cvtepi32_epi8(_mm512_cvttps_epi32(values)));
+}
+
+// Of numbers between -1 and 2.
 __m512 without_integer(__m512 v) {
-  return _mm512_sub_ps(v, _mm512_roundscale_ps(v, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
+  const __m512 one = _mm512_set1_ps(1);
+  return _mm512_mask_sub_ps(v, _mm512_cmp_ps_mask(v, one, _CMP_GE_OQ), v, one);
+}
+
+// Note [Three quotients by one division]: divisions of 16 lanes take the divider as long as all
+// else here takes (those of 8 do not, and are faster as they are). A product with the rounded
+// inverse, corrected by its exact remainder, is the rounded quotient (Markstein) for all numerators
+// and divisors that 8 bits can give, which Quotients.ByTheInverseAreTheRoundedOnes goes through.
+__m512 quotient(__m512 number, __m512 divisor, __m512 inverse) {
+  const __m512 near = _mm512_mul_ps(number, inverse);
+  return _mm512_fmadd_ps(_mm512_fnmadd_ps(near, divisor, number), inverse, near);
 }
 
 void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* const out[3]) {
   const __m512 one = _mm512_set1_ps(1), zero = _mm512_setzero_ps(), to_unit = _mm512_set1_ps(kUnit),
                to_bytes = _mm512_set1_ps(kBytes);
-  const auto unit = [&](__m512 v) { return _mm512_min_ps(_mm512_max_ps(v, zero), one); };
   for (int i = 0; i < count; i += 16) {
     const __m512 r = _mm512_mul_ps(floats_at(rgb[0] + i), to_unit);
     const __m512 g = _mm512_mul_ps(floats_at(rgb[1] + i), to_unit);
@@ -88,9 +104,10 @@ void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* cons
     const __m512 range = _mm512_sub_ps(most, least);
     const __m512 divisor = _mm512_mask_mov_ps(range, is_gray, one);
     const __m512 saturation = _mm512_div_ps(range, _mm512_mask_mov_ps(most, is_gray, one));
-    const __m512 from_r = _mm512_div_ps(_mm512_sub_ps(most, r), divisor);
-    const __m512 from_g = _mm512_div_ps(_mm512_sub_ps(most, g), divisor);
-    const __m512 from_b = _mm512_div_ps(_mm512_sub_ps(most, b), divisor);
+    const __m512 inverse = _mm512_div_ps(one, divisor);
+    const __m512 from_r = quotient(_mm512_sub_ps(most, r), divisor, inverse);
+    const __m512 from_g = quotient(_mm512_sub_ps(most, g), divisor, inverse);
+    const __m512 from_b = quotient(_mm512_sub_ps(most, b), divisor, inverse);
     __m512 hue = _mm512_sub_ps(_mm512_add_ps(from_g, _mm512_set1_ps(4)), from_r);
     hue = _mm512_mask_sub_ps(hue, _mm512_cmp_ps_mask(most, g, _CMP_EQ_OQ),
                              _mm512_add_ps(from_r, _mm512_set1_ps(2)), from_b);
@@ -99,13 +116,14 @@ void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* cons
     hue = without_integer(_mm512_add_ps(without_integer(hue), _mm512_set1_ps(share)));
     hue = _mm512_mask_add_ps(hue, _mm512_cmp_ps_mask(hue, zero, _CMP_LT_OQ), hue, one);
     const __m512 sixths = _mm512_mul_ps(hue, _mm512_set1_ps(6));
-    const __m512 floor = _mm512_roundscale_ps(sixths, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-    const __m512i sector = _mm512_cvttps_epi32(floor);  // 6: a hue that was rounded up to 1
-    const __m512 part = _mm512_mul_ps(saturation, _mm512_sub_ps(sixths, floor));
+    const __m512i sector = _mm512_cvttps_epi32(sixths);  // 6: a hue that was rounded up to 1
+    const __m512 within = _mm512_sub_ps(sixths, _mm512_cvtepi32_ps(sector));
+    const __m512 part = _mm512_mul_ps(saturation, within);
     const __m512 rest = _mm512_sub_ps(one, saturation);
-    const __m512 p = unit(_mm512_mul_ps(rest, most));
-    const __m512 q = unit(_mm512_mul_ps(_mm512_sub_ps(one, part), most));
-    const __m512 t = unit(_mm512_mul_ps(_mm512_add_ps(part, rest), most));
+    // torch clamps these to 0 to 1, where they lie: no factor is greater than 1.
+    const __m512 p = _mm512_mul_ps(rest, most);
+    const __m512 q = _mm512_mul_ps(_mm512_sub_ps(one, part), most);
+    const __m512 t = _mm512_mul_ps(_mm512_add_ps(part, rest), most);
     const auto is = [&](int number) {
       return _mm512_cmpeq_epi32_mask(sector, _mm512_set1_epi32(number));
     };
@@ -117,9 +135,9 @@ void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* cons
     green = _mm512_mask_mov_ps(green, in4 | in5, p);
     blue = _mm512_mask_mov_ps(_mm512_mask_mov_ps(blue, in0 | in1, p), in2, t);
     blue = _mm512_mask_mov_ps(blue, in5, q);
-    store(out[0] + i, _mm512_mul_ps(red, to_bytes));
-    store(out[1] + i, _mm512_mul_ps(green, to_bytes));
-    store(out[2] + i, _mm512_mul_ps(blue, to_bytes));
+    store_within(out[0] + i, _mm512_mul_ps(red, to_bytes));
+    store_within(out[1] + i, _mm512_mul_ps(green, to_bytes));
+    store_within(out[2] + i, _mm512_mul_ps(blue, to_bytes));
   }
 }
 

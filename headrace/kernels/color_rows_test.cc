@@ -61,6 +61,22 @@ TEST_P(ColorRows, LumaIsTorchsSumForEveryColor) {
   }
 }
 
+// Note [Three quotients by one division]
+TEST(Quotients, ByTheInverseAreTheRoundedOnes) {
+  float unit[256];
+  for (int i = 0; i < 256; ++i) unit[i] = static_cast<float>(i) * static_cast<float>(1.0 / 255);
+  for (int most = 1; most < 256; ++most) {
+    for (int least = 0; least < most; ++least) {
+      const float divisor = unit[most] - unit[least], inverse = 1.0f / divisor;
+      for (int value = least; value <= most; ++value) {
+        const float number = unit[most] - unit[value], near = number * inverse;
+        const float made = std::fma(std::fma(-near, divisor, number), inverse, near);
+        ASSERT_EQ(made, number / divisor) << most << ", " << least << ", " << value;
+      }
+    }
+  }
+}
+
 // Every level gives what the scalar twin does, which tests/test_colors.py holds against the
 // libraries, and both end where a row ends.
 TEST_P(ColorRows, ColorsOfEveryLengthAreTheTwins) {
