@@ -166,6 +166,10 @@ OF_A_LIBRARY = {
         lambda f, **whose: T.AdjustContrast(3 * f, **whose),
         lambda i, f: F.adjust_contrast(i, 3 * f),
     ),
+    "sharpness": (
+        lambda f, **whose: T.RandomAdjustSharpness(3 * f, 1.0, **whose),
+        lambda i, f: F.adjust_sharpness(i, 3 * f),
+    ),
     "autocontrast": (
         lambda f, **whose: T.RandomAutocontrast(1.0, **whose),
         lambda i, f: F.autocontrast(i),
@@ -310,6 +314,7 @@ for arithmetic in ("torch", "pillow"):
         steps = [T.RandomResizedCrop((33, 31)), T.RandomHorizontalFlip(), T.Pad(1, fill=9)]
         steps += [T.ColorJitter(0.4, 0.4, 0.4, 0.1, arithmetic=arithmetic)]
         steps += [T.RandomEqualize(), T.RandomPosterize(5), T.RandomAutocontrast()]
+        steps += [T.RandomAdjustSharpness(1.8, arithmetic=arithmetic)]
         steps += [T.RandomGrayscale(0.2, arithmetic=arithmetic), T.RandomCrop(29)]
         steps += [T.ToDtype("float32")]
         loader = hr.Loader(sys.argv[1], steps, batch_size=4, memory_format=memory_format)

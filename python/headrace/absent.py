@@ -54,7 +54,7 @@ _OTHERWISE = {
 # fmt: off
 _PICTURES = frozenset((  # of one picture: runs as it is
     "AugMix", "AutoAugment", "ElasticTransform", "GaussianBlur", "GaussianNoise",
-    "JPEG", "LinearTransformation", "RandAugment", "RandomAdjustSharpness",
+    "JPEG", "LinearTransformation", "RandAugment", 
     "RandomAffine", "RandomChoice",
     "RandomOrder", "RandomPerspective",
     "RandomResize", "RandomRotation",

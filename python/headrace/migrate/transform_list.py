@@ -382,6 +382,14 @@ def _invert(transform: Any, form: Form) -> Made:
     return _with_chance(transform, T.RandomInvert, form)
 
 
+def _sharpness(transform: Any, form: Form) -> Made:
+    arithmetic = _arithmetic(transform, form)
+    factor = float(transform.sharpness_factor)
+    return _with_chance(
+        transform, lambda p: T.RandomAdjustSharpness(factor, p, arithmetic=arithmetic), form
+    )
+
+
 def _equalize(transform: Any, form: Form) -> Made:
     return _with_chance(transform, T.RandomEqualize, form)
 
@@ -462,6 +470,7 @@ _MAKERS: dict[str, Callable[[Any, Form], Made]] = {
     "RandomPosterize": _posterize,
     "RandomSolarize": _solarize,
     "RandomInvert": _invert,
+    "RandomAdjustSharpness": _sharpness,
     "RandomEqualize": _equalize,
     "RandomAutocontrast": _autocontrast,
     "Normalize": _normalize,
