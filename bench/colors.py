@@ -42,6 +42,8 @@ OURS: dict[str, Any] = {
     "Equalize": T.RandomEqualize(1.0),
     "Posterize": T.RandomPosterize(4, 1.0),
     "Grayscale": T.Grayscale(3),
+    "Sharpness": T.RandomAdjustSharpness(1.7, 1.0),
+    "GaussianBlur": T.GaussianBlur(23),
 }
 
 
@@ -58,6 +60,8 @@ def torchvisions() -> dict[str, Callable[[Any], Any]]:
         "Equalize": F.equalize,
         "Posterize": lambda x: F.posterize(x, 4),
         "Grayscale": lambda x: F.rgb_to_grayscale(x, 3),
+        "Sharpness": lambda x: F.adjust_sharpness(x, 1.7),
+        "GaussianBlur": v2.GaussianBlur(23),
     }
 
 
@@ -69,6 +73,7 @@ def albumentations() -> dict[str, Callable[[Any], Any]]:
         "ColorJitter": A.ColorJitter(**ranges, hue=(-0.1, 0.1), p=1.0),
         "Equalize": A.Equalize(p=1.0),
         "Posterize": A.Posterize(4, p=1.0),
+        "GaussianBlur": A.GaussianBlur(blur_limit=(23, 23), sigma_limit=(0.1, 2.0), p=1.0),
     }
     return {name: lambda x, step=step: step(image=x)["image"] for name, step in steps.items()}
 

@@ -223,6 +223,48 @@ def test_gamma_is_pillows_and_torchs_to_one_level(
     assert np.count_nonzero(ours != wanted) <= 3
 
 
+@pytest.mark.parametrize("kernel", [3, 23, (5, 11)])
+@pytest.mark.parametrize("sigma", [0.1, 0.73, 2.0, 9.0])
+def test_a_blur_is_torchvisions_but_for_the_order_of_its_sums(
+    kernel: Any, sigma: float, tmp_path: Path
+) -> None:
+    random = np.random.default_rng(2)
+    noise = random.integers(0, 256, (4, 3, 150, 203), dtype=np.uint8)
+    smooth = np.clip(np.cumsum(random.integers(-4, 5, noise.shape), axis=-1) + 128, 0, 255)
+    for images in (noise, smooth.astype(np.uint8), noise[:, :1, :13, :14]):
+        ours = through(images, tmp_path, T.GaussianBlur(kernel, sigma)).astype(int)
+        size = [kernel, kernel] if isinstance(kernel, int) else list(kernel)
+        wanted = F.gaussian_blur(torch.from_numpy(images), size, [sigma, sigma]).numpy()
+        differs = np.abs(ours - wanted.astype(int))
+        assert differs.max() <= 1
+        assert np.count_nonzero(differs) <= max(1, 1e-4 * images.size)
+
+
+def test_a_blur_needs_a_picture_that_it_can_mirror(tmp_path: Path) -> None:
+    with pytest.raises(hr.ConfigError, match="larger than twice"):
+        through(np.zeros((1, 3, 9, 11), np.uint8), tmp_path, T.GaussianBlur(23))
+    with pytest.raises(hr.ConfigError, match="odd"):
+        through(np.zeros((1, 3, 9, 11), np.uint8), tmp_path, T.GaussianBlur(4))
+    Image.new("RGB", (9, 30)).save(tmp_path / "small.png")
+    loader = hr.Loader(
+        hr.records(image=[str(tmp_path / "small.png")]),
+        [T.GaussianBlur(23)],
+        batch_size=1,
+        ragged="list",
+    )
+    with pytest.raises(hr.DataError, match="HR0504"):
+        next(iter(loader))
+
+
+def test_the_width_of_a_blur_is_drawn(tmp_path: Path) -> None:
+    images = np.zeros((300, 1, 9, 9), np.uint8)
+    images[:, :, 4, 4] = 255
+    peaks = through(images, tmp_path, T.GaussianBlur(9, (0.5, 1.0)))[:, 0, 4, 4] / 255
+    widths = np.sqrt(1 / (2 * np.pi * peaks))  # of a normal distribution with this peak
+    assert 0.45 < widths.min() < 0.56 and 0.9 < widths.max() < 1.1
+    assert 0.35 < (widths < 0.75).mean() < 0.65
+
+
 def test_each_step_starts_from_bytes_as_the_library_does(tmp_path: Path) -> None:
     """Random chains: fused tables, measured steps between others, and all of them after a crop."""
     random = np.random.default_rng(12)
@@ -314,6 +356,7 @@ for arithmetic in ("torch", "pillow"):
         steps = [T.RandomResizedCrop((33, 31)), T.RandomHorizontalFlip(), T.Pad(1, fill=9)]
         steps += [T.ColorJitter(0.4, 0.4, 0.4, 0.1, arithmetic=arithmetic)]
         steps += [T.RandomEqualize(), T.RandomPosterize(5), T.RandomAutocontrast()]
+        steps += [T.GaussianBlur((5, 3), (0.3, 1.5))]
         steps += [T.RandomAdjustSharpness(1.8, arithmetic=arithmetic)]
         steps += [T.RandomGrayscale(0.2, arithmetic=arithmetic), T.RandomCrop(29)]
         steps += [T.ToDtype("float32")]

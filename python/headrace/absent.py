@@ -53,7 +53,7 @@ _OTHERWISE = {
 }
 # fmt: off
 _PICTURES = frozenset((  # of one picture: runs as it is
-    "AugMix", "AutoAugment", "ElasticTransform", "GaussianBlur", "GaussianNoise",
+    "AugMix", "AutoAugment", "ElasticTransform", "GaussianNoise",
     "JPEG", "LinearTransformation", "RandAugment", 
     "RandomAffine", "RandomChoice",
     "RandomOrder", "RandomPerspective",

@@ -382,6 +382,19 @@ def _invert(transform: Any, form: Form) -> Made:
     return _with_chance(transform, T.RandomInvert, form)
 
 
+def _blur(transform: Any, form: Form) -> Made:
+    _refuse_floats(form)
+    size = [int(extent) for extent in transform.kernel_size]
+    sigma = _numbers(transform.sigma)
+    ours = T.GaussianBlur(size, sigma)
+    if sigma[0] == sigma[-1]:
+        return [ours], [ours], transform
+    middle = (sigma[0] + sigma[-1]) / 2
+    fixed = copy.copy(transform)
+    fixed.sigma = (middle, middle)
+    return [ours], [T.GaussianBlur(size, middle)], fixed
+
+
 def _sharpness(transform: Any, form: Form) -> Made:
     arithmetic = _arithmetic(transform, form)
     factor = float(transform.sharpness_factor)
@@ -471,6 +484,7 @@ _MAKERS: dict[str, Callable[[Any, Form], Made]] = {
     "RandomSolarize": _solarize,
     "RandomInvert": _invert,
     "RandomAdjustSharpness": _sharpness,
+    "GaussianBlur": _blur,
     "RandomEqualize": _equalize,
     "RandomAutocontrast": _autocontrast,
     "Normalize": _normalize,
