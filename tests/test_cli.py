@@ -207,7 +207,7 @@ def test_operators_describes_one_with_its_parameters_and_its_oracle() -> None:
         ("operators", "RandomFlipHorizontal", "did you mean 'RandomHorizontalFlip'?"),
         ("operators", "RandAugment", "runs as a step in Python: put v2.RandAugment(...)"),
         ("operators", "ToTensor", 'write ToDtype("float32", scale=True)'),
-        ("operators", "Nonsense", "known: CenterCrop, "),
+        ("operators", "Nonsense", "known: AdjustBrightness, "),
         ("formats", "webdatset", "did you mean 'webdataset'?"),
         ("formats", "jpg", "did you mean 'jpeg'?"),
         ("explain", "HR035", "did you mean HR"),
