@@ -41,49 +41,59 @@ std::vector<float> gaussian(int size, double sigma) {
 // Mirrored at the ends without repeating them.
 int mirrored(int at, int size) { return at < 0 ? -at : at >= size ? 2 * (size - 1) - at : at; }
 
+// Holds as many rows as the blur is high, whatever the picture is.
 class Blur {
  public:
   Blur(Size size, double sigma, Size kernel)
       : size_(size),
         weights_x_(gaussian(kernel.width, sigma)),
         weights_y_(gaussian(kernel.height, sigma)),
+        half_x_(static_cast<int>(weights_x_.size()) / 2),
+        half_y_(static_cast<int>(weights_y_.size()) / 2),
         stride_(size_t(size.width) + kBeyond),
         padded_(size_t(size.width) + weights_x_.size() + kBeyond),
-        rows_(stride_ * size_t(size.height)),
-        taps_(weights_y_.size()) {}
+        ring_(stride_ * weights_y_.size()),
+        taps_(weights_y_.size()),
+        finished_(stride_) {}
 
   void plane(const uint8_t* in, uint8_t* out) {
-    const int half_x = int(weights_x_.size()) / 2, half_y = int(weights_y_.size()) / 2;
+    int ready = 0;  // rows that are in the ring, or were
     for (int y = 0; y < size_.height; ++y) {
-      float* const row = padded_.data() + half_x;
-      floats_from_bytes(in + size_t(y) * size_t(size_.width), size_.width, row);
-      for (int x = 1; x <= half_x; ++x) {
-        row[-x] = row[mirrored(-x, size_.width)];
-        row[size_.width - 1 + x] = row[mirrored(size_.width - 1 + x, size_.width)];
+      for (; ready < std::min(y + half_y_ + 1, size_.height); ++ready) {
+        blur_along(in + size_t(ready) * size_t(size_.width), row_at(ready));
       }
-      convolve_along(padded_.data(), weights_x_.data(), int(weights_x_.size()), size_.width,
-                     row_at(y));
-    }
-    std::vector<uint8_t> finished(stride_);
-    for (int y = 0; y < size_.height; ++y) {
-      for (int t = 0; t < int(taps_.size()); ++t) {
-        taps_[size_t(t)] = row_at(mirrored(y + t - half_y, size_.height));
+      for (size_t t = 0; t < taps_.size(); ++t) {
+        taps_[t] = row_at(mirrored(y + static_cast<int>(t) - half_y_, size_.height));
       }
-      convolve_across(taps_.data(), weights_y_.data(), int(taps_.size()), size_.width,
-                      finished.data());
-      std::copy_n(finished.data(), size_.width, out + size_t(y) * size_t(size_.width));
+      convolve_across(taps_.data(), weights_y_.data(), static_cast<int>(taps_.size()), size_.width,
+                      finished_.data());
+      std::copy_n(finished_.data(), size_.width, out + size_t(y) * size_t(size_.width));
     }
   }
 
  private:
   static constexpr size_t kBeyond = 64;  // more than kernels touch past a row
-  float* row_at(int y) { return rows_.data() + stride_ * size_t(y); }
+
+  float* row_at(int y) { return ring_.data() + stride_ * (size_t(y) % taps_.size()); }
+
+  void blur_along(const uint8_t* in, float* out) {
+    float* const row = padded_.data() + half_x_;
+    floats_from_bytes(in, size_.width, row);
+    for (int x = 1; x <= half_x_; ++x) {
+      row[-x] = row[mirrored(-x, size_.width)];
+      row[size_.width - 1 + x] = row[mirrored(size_.width - 1 + x, size_.width)];
+    }
+    convolve_along(padded_.data(), weights_x_.data(), static_cast<int>(weights_x_.size()),
+                   size_.width, out);
+  }
 
   const Size size_;
   const std::vector<float> weights_x_, weights_y_;
+  const int half_x_, half_y_;
   const size_t stride_;
-  std::vector<float> padded_, rows_;
+  std::vector<float> padded_, ring_;
   std::vector<const float*> taps_;
+  std::vector<uint8_t> finished_;
 };
 
 class GaussianBlur final : public PixelOp {
