@@ -82,9 +82,9 @@ struct ThreadPool::State {
   uint64_t shutdowns GUARDED_BY(mutex) = 0;  // each ends the threads that were begun before it
   size_t turn GUARDED_BY(mutex) = 0;
 
-  // The client that is `steps` further on than the present turn, if it may have one more worker.
-  PoolClient* enter(size_t steps) REQUIRES_LOCK(mutex) {
-    Member& member = members[(turn + steps) % members.size()];
+  // The client at this place, counted round, if it may have one more worker.
+  PoolClient* enter(size_t place) REQUIRES_LOCK(mutex) {
+    Member& member = members[place % members.size()];
     if (member.leaving || member.inside >= member.client->max_workers()) return nullptr;
     ++member.inside;
     ++inside;
@@ -131,9 +131,9 @@ struct ThreadPool::State {
     while (shutdowns == begun && threads.size() <= wanted) {
       const uint64_t seen = wakes;
       bool worked = false;
-      ++turn;
+      const size_t first = ++turn;  // which others move on while this one is inside a client
       for (size_t tried = 0; tried < members.size() && !worked && shutdowns == begun; ++tried) {
-        PoolClient* client = enter(tried);
+        PoolClient* client = enter(first + tried);
         if (!client) continue;
         mutex.unlock();
         // Stay with a client while it has work; fairness comes from the others' own workers.
@@ -244,6 +244,7 @@ void ThreadPool::remove(PoolClient& client) {
     find()->leaving = true;
     while (find()->inside > 0) state.worker_left.wait(state.mutex);
     state.members.erase(find());
+    ++state.wakes;  // the places of the others have changed: whoever goes round starts again
     state.want();
     const auto too_many = [&]() REQUIRES_LOCK(state.mutex) {
       return state.threads.size() > std::max(state.wanted, state.inside);

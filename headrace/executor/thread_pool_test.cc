@@ -61,7 +61,10 @@ class Counted final : public PoolClient {
   int max_workers() const override { return most_; }
   bool work(Renderer&) override {
     ++visits;
-    return pieces > 0 && pieces-- > 0;
+    int left = pieces;
+    while (left > 0 && !pieces.compare_exchange_weak(left, left - 1)) {
+    }
+    return left > 0;
   }
   std::atomic<int> visits{0}, pieces{0};
 
