@@ -15,63 +15,25 @@
 #pragma GCC target("avx2,fma")
 #endif
 
+#include "headrace/kernels/float_lanes_avx2.h"
+// After its lanes:
+#include "headrace/kernels/color_rows_loops.h"
+
 namespace headrace {
 namespace {
 
-__m256 floats_at(const uint8_t* from) {
-  return _mm256_cvtepi32_ps(
-      _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
-}
-
-__m256i luma_at(const uint8_t* const rgb[3], int i) {
-  __m256 sum = _mm256_mul_ps(floats_at(rgb[0] + i), _mm256_set1_ps(kLumaRed));
-  sum = _mm256_fmadd_ps(floats_at(rgb[1] + i), _mm256_set1_ps(kLumaGreen), sum);
-  sum = _mm256_fmadd_ps(floats_at(rgb[2] + i), _mm256_set1_ps(kLumaBlue), sum);
-  return _mm256_cvttps_epi32(sum);
+__m256i cut_off_luma_at(const uint8_t* const rgb[3], int i) {
+  return _mm256_cvttps_epi32(luma_at(rgb, i));
 }
 
 void luma_from_rgb(const uint8_t* const rgb[3], int count, uint8_t* gray) {
   const __m256i in_order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
   for (int i = 0; i < count; i += 32) {
-    const __m256i low = _mm256_packus_epi32(luma_at(rgb, i), luma_at(rgb, i + 8));
-    const __m256i high = _mm256_packus_epi32(luma_at(rgb, i + 16), luma_at(rgb, i + 24));
+    const __m256i low = _mm256_packus_epi32(cut_off_luma_at(rgb, i), cut_off_luma_at(rgb, i + 8));
+    const __m256i high =
+        _mm256_packus_epi32(cut_off_luma_at(rgb, i + 16), cut_off_luma_at(rgb, i + 24));
     const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(low, high), in_order);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(gray + i), bytes);
-  }
-}
-
-// Clamped to 0 to 255, then cut off. Packing does the rest: it saturates.
-void store(uint8_t* to, __m256 values) {
-  const __m256i numbers = _mm256_cvttps_epi32(_mm256_min_ps(values, _mm256_set1_ps(255)));
-  const __m128i words =
-      _mm_packs_epi32(_mm256_castsi256_si128(numbers), _mm256_extracti128_si256(numbers, 1));
-  _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packus_epi16(words, words));
-}
-
-void saturate(const uint8_t* const rgb[3], int count, float factor, float rest,
-              uint8_t* const out[3]) {
-  const __m256 own = _mm256_set1_ps(factor), other = _mm256_set1_ps(rest);
-  for (int i = 0; i < count; i += 8) {
-    const __m256 r = floats_at(rgb[0] + i), g = floats_at(rgb[1] + i), b = floats_at(rgb[2] + i);
-    __m256 gray = _mm256_mul_ps(r, _mm256_set1_ps(kLumaRed));
-    gray = _mm256_fmadd_ps(g, _mm256_set1_ps(kLumaGreen), gray);
-    gray = _mm256_fmadd_ps(b, _mm256_set1_ps(kLumaBlue), gray);
-    gray = _mm256_floor_ps(gray);
-    store(out[0] + i, _mm256_fmadd_ps(gray, other, _mm256_mul_ps(r, own)));
-    store(out[1] + i, _mm256_fmadd_ps(gray, other, _mm256_mul_ps(g, own)));
-    store(out[2] + i, _mm256_fmadd_ps(gray, other, _mm256_mul_ps(b, own)));
-  }
-}
-
-void saturate_as_pillow(const uint8_t* const rgb[3], const uint8_t* gray, int count, float factor,
-                        uint8_t* const out[3]) {
-  const __m256 own = _mm256_set1_ps(factor);
-  for (int i = 0; i < count; i += 8) {
-    const __m256 other = floats_at(gray + i);
-    for (int c = 0; c < 3; ++c) {
-      const __m256 difference = _mm256_sub_ps(floats_at(rgb[c] + i), other);
-      store(out[c] + i, _mm256_add_ps(other, _mm256_mul_ps(own, difference)));
-    }
   }
 }
 
@@ -124,9 +86,9 @@ void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* cons
     green = _mm256_blendv_ps(green, p, _mm256_or_ps(in4, in5));
     blue = _mm256_blendv_ps(_mm256_blendv_ps(blue, p, _mm256_or_ps(in0, in1)), t, in2);
     blue = _mm256_blendv_ps(blue, q, in5);
-    store(out[0] + i, _mm256_mul_ps(red, to_bytes));
-    store(out[1] + i, _mm256_mul_ps(green, to_bytes));
-    store(out[2] + i, _mm256_mul_ps(blue, to_bytes));
+    store_cut_off(out[0] + i, _mm256_mul_ps(red, to_bytes));
+    store_cut_off(out[1] + i, _mm256_mul_ps(green, to_bytes));
+    store_cut_off(out[2] + i, _mm256_mul_ps(blue, to_bytes));
   }
 }
 

@@ -18,62 +18,17 @@
 #pragma GCC target("avx512f,avx512bw,avx512vl")
 #endif
 
+#include "headrace/kernels/float_lanes_avx512.h"
+// After its lanes:
+#include "headrace/kernels/color_rows_loops.h"
+
 namespace headrace {
 namespace {
 
-__m512 floats_at(const uint8_t* from) {
-  return _mm512_cvtepi32_ps(
-      _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
-}
-
 void luma_from_rgb(const uint8_t* const rgb[3], int count, uint8_t* gray) {
-  for (int i = 0; i < count; i += 16) {
-    __m512 sum = _mm512_mul_ps(floats_at(rgb[0] + i), _mm512_set1_ps(kLumaRed));
-    sum = _mm512_fmadd_ps(floats_at(rgb[1] + i), _mm512_set1_ps(kLumaGreen), sum);
-    sum = _mm512_fmadd_ps(floats_at(rgb[2] + i), _mm512_set1_ps(kLumaBlue), sum);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(gray + i),
-                     _mm512_cvtepi32_epi8(_mm512_cvttps_epi32(sum)));
+  for (int i = 0; i < count; i += kLanes) {
+    store_bytes(gray + i, _mm512_cvttps_epi32(luma_at(rgb, i)));
   }
-}
-
-// Clamped to 0 to 255, then cut off.
-void store(uint8_t* to, __m512 values) {
-  values = _mm512_max_ps(_mm512_min_ps(values, _mm512_set1_ps(255)), _mm512_setzero_ps());
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
-                   _mm512_cvtepi32_epi8(_mm512_cvttps_epi32(values)));
-}
-
-void saturate(const uint8_t* const rgb[3], int count, float factor, float rest,
-              uint8_t* const out[3]) {
-  const __m512 own = _mm512_set1_ps(factor), other = _mm512_set1_ps(rest);
-  for (int i = 0; i < count; i += 16) {
-    const __m512 r = floats_at(rgb[0] + i), g = floats_at(rgb[1] + i), b = floats_at(rgb[2] + i);
-    __m512 gray = _mm512_mul_ps(r, _mm512_set1_ps(kLumaRed));
-    gray = _mm512_fmadd_ps(g, _mm512_set1_ps(kLumaGreen), gray);
-    gray = _mm512_fmadd_ps(b, _mm512_set1_ps(kLumaBlue), gray);
-    gray = _mm512_roundscale_ps(gray, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-    store(out[0] + i, _mm512_fmadd_ps(gray, other, _mm512_mul_ps(r, own)));
-    store(out[1] + i, _mm512_fmadd_ps(gray, other, _mm512_mul_ps(g, own)));
-    store(out[2] + i, _mm512_fmadd_ps(gray, other, _mm512_mul_ps(b, own)));
-  }
-}
-
-void saturate_as_pillow(const uint8_t* const rgb[3], const uint8_t* gray, int count, float factor,
-                        uint8_t* const out[3]) {
-  const __m512 own = _mm512_set1_ps(factor);
-  for (int i = 0; i < count; i += 16) {
-    const __m512 other = floats_at(gray + i);
-    for (int c = 0; c < 3; ++c) {
-      const __m512 difference = _mm512_sub_ps(floats_at(rgb[c] + i), other);
-      store(out[c] + i, _mm512_add_ps(other, _mm512_mul_ps(own, difference)));
-    }
-  }
-}
-
-// Values that lie in the range already, cut off.
-void store_within(uint8_t* to, __m512 values) {
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
-                   _mm512_cvtepi32_epi8(_mm512_cvttps_epi32(values)));
 }
 
 // Of numbers between -1 and 2.
@@ -135,9 +90,9 @@ void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* cons
     green = _mm512_mask_mov_ps(green, in4 | in5, p);
     blue = _mm512_mask_mov_ps(_mm512_mask_mov_ps(blue, in0 | in1, p), in2, t);
     blue = _mm512_mask_mov_ps(blue, in5, q);
-    store_within(out[0] + i, _mm512_mul_ps(red, to_bytes));
-    store_within(out[1] + i, _mm512_mul_ps(green, to_bytes));
-    store_within(out[2] + i, _mm512_mul_ps(blue, to_bytes));
+    store_bytes(out[0] + i, _mm512_cvttps_epi32(_mm512_mul_ps(red, to_bytes)));
+    store_bytes(out[1] + i, _mm512_cvttps_epi32(_mm512_mul_ps(green, to_bytes)));
+    store_bytes(out[2] + i, _mm512_cvttps_epi32(_mm512_mul_ps(blue, to_bytes)));
   }
 }
 

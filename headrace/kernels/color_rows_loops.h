@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops of color_rows.cc that both levels have in the same lanes. Included by each level's file
+// after its lanes (float_lanes_avx2.h, float_lanes_avx512.h), between its target pragmas. Internal
+// to kernels/.
+#pragma once
+
+#include "headrace/kernels/color_rows.h"
+#include "headrace/kernels/color_rows_levels.h"
+
+namespace headrace {
+namespace {
+
+Floats luma_at(const uint8_t* const rgb[3], int i) {
+  const Floats red = product(floats_at(rgb[0] + i), all(kLumaRed));
+  const Floats two = fused(floats_at(rgb[1] + i), all(kLumaGreen), red);
+  return fused(floats_at(rgb[2] + i), all(kLumaBlue), two);
+}
+
+void saturate(const uint8_t* const rgb[3], int count, float factor, float rest,
+              uint8_t* const out[3]) {
+  const Floats own = all(factor), other = all(rest);
+  for (int i = 0; i < count; i += kLanes) {
+    const Floats gray = floor_of(luma_at(rgb, i));
+    for (int c = 0; c < 3; ++c) {
+      store_cut_off(out[c] + i, fused(gray, other, product(floats_at(rgb[c] + i), own)));
+    }
+  }
+}
+
+void saturate_as_pillow(const uint8_t* const rgb[3], const uint8_t* gray, int count, float factor,
+                        uint8_t* const out[3]) {
+  const Floats own = all(factor);
+  for (int i = 0; i < count; i += kLanes) {
+    const Floats other = floats_at(gray + i);
+    for (int c = 0; c < 3; ++c) {
+      const Floats away = difference(floats_at(rgb[c] + i), other);
+      store_cut_off(out[c] + i, sum(other, product(own, away)));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headrace

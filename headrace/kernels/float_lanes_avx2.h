@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// AVX2 and FMA: 8 numbers of a row of bytes at a time, as 32 bits. Included by each file of
+// this level between its target pragmas, after all other includes, so that each compiles functions
+// of its own; the loops that are written with them (..._loops.h) are the same for both levels.
+// Internal to kernels/.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+namespace headrace {
+namespace {
+
+using Floats = __m256;
+using Numbers = __m256i;
+constexpr int kLanes = 8;
+
+inline Numbers numbers_at(const uint8_t* from) {
+  return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
+}
+inline Floats floats_of(Numbers v) { return _mm256_cvtepi32_ps(v); }
+inline Floats floats_at(const uint8_t* from) { return floats_of(numbers_at(from)); }
+inline Floats load(const float* from) { return _mm256_loadu_ps(from); }
+inline void store(float* to, Floats v) { _mm256_storeu_ps(to, v); }
+
+inline Floats all(float v) { return _mm256_set1_ps(v); }
+inline Numbers all(int v) { return _mm256_set1_epi32(v); }
+inline Numbers sum(Numbers a, Numbers b) { return _mm256_add_epi32(a, b); }
+inline Numbers product(Numbers a, Numbers b) { return _mm256_mullo_epi32(a, b); }
+template <int bits>
+Numbers shifted_down(Numbers v) {
+  return _mm256_srli_epi32(v, bits);
+}
+
+inline Floats sum(Floats a, Floats b) { return _mm256_add_ps(a, b); }
+inline Floats difference(Floats a, Floats b) { return _mm256_sub_ps(a, b); }
+inline Floats product(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
+// a * b + c, rounded once
+inline Floats fused(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
+inline Floats floor_of(Floats v) { return _mm256_floor_ps(v); }
+
+// Below 0 and above 255 they are cut to these: packing saturates.
+inline void store_bytes(uint8_t* to, Numbers v) {
+  const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packus_epi16(words, words));
+}
+// Clamped to 0 to 255, then cut off.
+inline void store_cut_off(uint8_t* to, Floats v) {
+  store_bytes(to, _mm256_cvttps_epi32(_mm256_min_ps(v, all(255.0f))));
+}
+
+// Rounded to the nearest, then clamped.
+inline void store_rounded(uint8_t* to, Floats v) { store_bytes(to, _mm256_cvtps_epi32(v)); }
+
+}  // namespace
+}  // namespace headrace

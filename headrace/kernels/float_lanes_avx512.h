@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// AVX-512: 16 numbers of a row of bytes at a time, as 32 bits. Included by each file of
+// this level between its target pragmas, after all other includes, so that each compiles functions
+// of its own; the loops that are written with them (..._loops.h) are the same for both levels.
+// Internal to kernels/.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+namespace headrace {
+namespace {
+
+using Floats = __m512;
+using Numbers = __m512i;
+constexpr int kLanes = 16;
+
+inline Numbers numbers_at(const uint8_t* from) {
+  return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+}
+inline Floats floats_of(Numbers v) { return _mm512_cvtepi32_ps(v); }
+inline Floats floats_at(const uint8_t* from) { return floats_of(numbers_at(from)); }
+inline Floats load(const float* from) { return _mm512_loadu_ps(from); }
+inline void store(float* to, Floats v) { _mm512_storeu_ps(to, v); }
+
+inline Floats all(float v) { return _mm512_set1_ps(v); }
+inline Numbers all(int v) { return _mm512_set1_epi32(v); }
+inline Numbers sum(Numbers a, Numbers b) { return _mm512_add_epi32(a, b); }
+inline Numbers product(Numbers a, Numbers b) { return _mm512_mullo_epi32(a, b); }
+template <int bits>
+Numbers shifted_down(Numbers v) {
+  return _mm512_srli_epi32(v, bits);
+}
+
+inline Floats sum(Floats a, Floats b) { return _mm512_add_ps(a, b); }
+inline Floats difference(Floats a, Floats b) { return _mm512_sub_ps(a, b); }
+inline Floats product(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
+// a * b + c, rounded once
+inline Floats fused(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
+inline Floats floor_of(Floats v) {
+  return _mm512_roundscale_ps(v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+
+inline void store_bytes(uint8_t* to, Numbers v) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(v));
+}
+// Clamped to 0 to 255, then cut off.
+inline void store_cut_off(uint8_t* to, Floats v) {
+  v = _mm512_max_ps(_mm512_min_ps(v, all(255.0f)), _mm512_setzero_ps());
+  store_bytes(to, _mm512_cvttps_epi32(v));
+}
+
+// Rounded to the nearest, then clamped.
+inline void store_rounded(uint8_t* to, Floats v) {
+  const Numbers numbers = _mm512_max_epi32(_mm512_cvtps_epi32(v), _mm512_setzero_si512());
+  store_bytes(to, _mm512_min_epi32(numbers, all(255)));
+}
+
+}  // namespace
+}  // namespace headrace
