@@ -6,17 +6,6 @@
 namespace headrace {
 namespace {
 
-class AdjustBrightness final : public PixelOp {
- public:
-  explicit AdjustBrightness(const PixelStep& step) : PixelOp("AdjustBrightness"), step_(step) {}
-
-  Result<void> apply(OpContext& context) const override { return compute_all(context, step_); }
-
- private:
-  void plan_image(FieldState& image) const override { plan_step(step_, image); }
-  const PixelStep step_;
-};
-
 const OpRecord kAdjustBrightness{
     .name = "AdjustBrightness",
     .doc =
@@ -31,8 +20,8 @@ const OpRecord kAdjustBrightness{
     .oracle = "torchvision v2's adjust_brightness on tensors and on Pillow's pictures, bit for bit",
     .example = {{"brightness_factor", 1.3}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
-      return std::make_unique<AdjustBrightness>(
-          brightness_step(arguments.number("brightness_factor")));
+      return std::make_unique<FixedPixelOp>("AdjustBrightness",
+                                            brightness_step(arguments.number("brightness_factor")));
     }};
 const Register<OpRecord> registered_adjust_brightness(kAdjustBrightness);
 

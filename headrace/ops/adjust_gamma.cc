@@ -23,17 +23,6 @@ ColorTable gamma_table(double gamma, double gain, Arithmetic arithmetic) {
   });
 }
 
-class AdjustGamma final : public PixelOp {
- public:
-  explicit AdjustGamma(const PixelStep& step) : PixelOp("AdjustGamma"), step_(step) {}
-
-  Result<void> apply(OpContext& context) const override { return compute_all(context, step_); }
-
- private:
-  void plan_image(FieldState& image) const override { plan_step(step_, image); }
-  const PixelStep step_;
-};
-
 const OpRecord kAdjustGamma{
     .name = "AdjustGamma",
     .doc =
@@ -57,8 +46,9 @@ const OpRecord kAdjustGamma{
         "level in 1 of 50,000 entries",
     .example = {{"gamma", 0.7}, {"gain", 1.1}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
-      return std::make_unique<AdjustGamma>(table_step(gamma_table(
-          arguments.number("gamma"), arguments.number("gain"), arithmetic_from(arguments))));
+      return std::make_unique<FixedPixelOp>(
+          "AdjustGamma", table_step(gamma_table(arguments.number("gamma"), arguments.number("gain"),
+                                                arithmetic_from(arguments))));
     }};
 const Register<OpRecord> registered_adjust_gamma(kAdjustGamma);
 

@@ -6,17 +6,6 @@
 namespace headrace {
 namespace {
 
-class AdjustHue final : public PixelOp {
- public:
-  explicit AdjustHue(const PixelStep& step) : PixelOp("AdjustHue"), step_(step) {}
-
-  Result<void> apply(OpContext& context) const override { return compute_all(context, step_); }
-
- private:
-  void plan_image(FieldState& image) const override { plan_step(step_, image); }
-  const PixelStep step_;
-};
-
 const OpRecord kAdjustHue{
     .name = "AdjustHue",
     .doc =
@@ -35,8 +24,8 @@ const OpRecord kAdjustHue{
     .oracle = "torchvision v2's adjust_hue on tensors, or on Pillow's pictures, bit for bit",
     .example = {{"hue_factor", 0.2}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
-      return std::make_unique<AdjustHue>(
-          hue_step(arguments.number("hue_factor"), arithmetic_from(arguments)));
+      return std::make_unique<FixedPixelOp>(
+          "AdjustHue", hue_step(arguments.number("hue_factor"), arithmetic_from(arguments)));
     }};
 const Register<OpRecord> registered_adjust_hue(kAdjustHue);
 

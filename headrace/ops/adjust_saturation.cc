@@ -6,17 +6,6 @@
 namespace headrace {
 namespace {
 
-class AdjustSaturation final : public PixelOp {
- public:
-  explicit AdjustSaturation(const PixelStep& step) : PixelOp("AdjustSaturation"), step_(step) {}
-
-  Result<void> apply(OpContext& context) const override { return compute_all(context, step_); }
-
- private:
-  void plan_image(FieldState& image) const override { plan_step(step_, image); }
-  const PixelStep step_;
-};
-
 const OpRecord kAdjustSaturation{
     .name = "AdjustSaturation",
     .doc =
@@ -32,7 +21,8 @@ const OpRecord kAdjustSaturation{
     .oracle = "torchvision v2's adjust_saturation on tensors, or on Pillow's pictures, bit for bit",
     .example = {{"saturation_factor", 1.7}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
-      return std::make_unique<AdjustSaturation>(
+      return std::make_unique<FixedPixelOp>(
+          "AdjustSaturation",
           saturation_step(arguments.number("saturation_factor"), arithmetic_from(arguments)));
     }};
 const Register<OpRecord> registered_adjust_saturation(kAdjustSaturation);

@@ -7,22 +7,11 @@
 namespace headrace {
 namespace {
 
-class Grayscale final : public PixelOp {
- public:
-  explicit Grayscale(const PixelStep& step) : PixelOp("Grayscale"), step_(step) {}
-
-  Result<void> apply(OpContext& context) const override { return compute_all(context, step_); }
-
- private:
-  void plan_image(FieldState& image) const override { plan_step(step_, image); }
-  const PixelStep step_;
-};
-
 std::unique_ptr<Op> make_grayscale(const Arguments& arguments) {
   const int64_t channels = arguments.integer("num_output_channels");
   if (channels == 2) raise_misfit("Grayscale", "num_output_channels must be 1 or 3 (got 2)");
-  return std::make_unique<Grayscale>(
-      gray_step(static_cast<int>(channels), arithmetic_from(arguments)));
+  return std::make_unique<FixedPixelOp>(
+      "Grayscale", gray_step(static_cast<int>(channels), arithmetic_from(arguments)));
 }
 
 const OpRecord kGrayscale{

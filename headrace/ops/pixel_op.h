@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "headrace/ops/op.h"
 
@@ -37,6 +38,17 @@ class PixelOp : public Op {
   const std::string_view name_;
 };
 
+// The same step for every record.
+class FixedPixelOp final : public PixelOp {
+ public:
+  FixedPixelOp(std::string_view name, PixelStep step) : PixelOp(name), step_(std::move(step)) {}
+  Result<void> apply(OpContext& context) const override { return compute_all(context, step_); }
+
+ private:
+  void plan_image(FieldState& image) const override { plan_step(step_, image); }
+  const PixelStep step_;
+};
+
 // A step that each record takes with a probability: the name's "Random".
 class RandomPixelOp : public PixelOp {
  public:
@@ -49,6 +61,20 @@ class RandomPixelOp : public PixelOp {
 
  private:
   const double p_;
+};
+
+// The same step for every record that takes it.
+class RandomFixedPixelOp final : public RandomPixelOp {
+ public:
+  RandomFixedPixelOp(std::string_view name, double p, PixelStep step)
+      : RandomPixelOp(name, p), step_(std::move(step)) {}
+
+ private:
+  void plan_image(FieldState& image) const override { plan_step(step_, image); }
+  Result<void> change(OpContext& context, int field) const override {
+    return compute(context, field, step_);
+  }
+  const PixelStep step_;
 };
 
 // The parameter p of these.

@@ -6,20 +6,6 @@
 namespace headrace {
 namespace {
 
-class RandomInvert final : public RandomPixelOp {
- public:
-  RandomInvert(double p)
-      : RandomPixelOp("RandomInvert", p),
-        step_(table_step(color_table([](int, int value) { return 255 - value; }))) {}
-
- private:
-  void plan_image(FieldState& image) const override { plan_step(step_, image); }
-  Result<void> change(OpContext& context, int field) const override {
-    return compute(context, field, step_);
-  }
-  const PixelStep step_;
-};
-
 const OpRecord kRandomInvert{
     .name = "RandomInvert",
     .doc =
@@ -31,7 +17,9 @@ const OpRecord kRandomInvert{
     .example = {{"p", 0.9}},
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
-      return std::make_unique<RandomInvert>(arguments.number("p"));
+      return std::make_unique<RandomFixedPixelOp>(
+          "RandomInvert", arguments.number("p"),
+          table_step(color_table([](int, int value) { return 255 - value; })));
     }};
 const Register<OpRecord> registered_random_invert(kRandomInvert);
 

@@ -6,20 +6,6 @@
 namespace headrace {
 namespace {
 
-class RandomPosterize final : public RandomPixelOp {
- public:
-  RandomPosterize(double p, int64_t bits)
-      : RandomPixelOp("RandomPosterize", p),
-        step_(table_step(color_table([&](int, int value) { return value & (0xff00 >> bits); }))) {}
-
- private:
-  void plan_image(FieldState& image) const override { plan_step(step_, image); }
-  Result<void> change(OpContext& context, int field) const override {
-    return compute(context, field, step_);
-  }
-  const PixelStep step_;
-};
-
 const OpRecord kRandomPosterize{
     .name = "RandomPosterize",
     .doc =
@@ -37,7 +23,11 @@ const OpRecord kRandomPosterize{
     .example = {{"bits", int64_t{3}}, {"p", 0.9}},
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
-      return std::make_unique<RandomPosterize>(arguments.number("p"), arguments.integer("bits"));
+      const int64_t bits = arguments.integer("bits");
+      const ColorTable table =
+          color_table([&](int, int value) { return value & (0xff00 >> bits); });
+      return std::make_unique<RandomFixedPixelOp>("RandomPosterize", arguments.number("p"),
+                                                  table_step(table));
     }};
 const Register<OpRecord> registered_random_posterize(kRandomPosterize);
 

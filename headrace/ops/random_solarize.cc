@@ -6,21 +6,6 @@
 namespace headrace {
 namespace {
 
-class RandomSolarize final : public RandomPixelOp {
- public:
-  RandomSolarize(double p, double threshold)
-      : RandomPixelOp("RandomSolarize", p), step_(table_step(color_table([&](int, int value) {
-          return static_cast<double>(value) >= threshold ? 255 - value : value;
-        }))) {}
-
- private:
-  void plan_image(FieldState& image) const override { plan_step(step_, image); }
-  Result<void> change(OpContext& context, int field) const override {
-    return compute(context, field, step_);
-  }
-  const PixelStep step_;
-};
-
 const OpRecord kRandomSolarize{
     .name = "RandomSolarize",
     .doc =
@@ -38,7 +23,11 @@ const OpRecord kRandomSolarize{
     .example = {{"threshold", 128.0}, {"p", 0.9}},
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
-      return std::make_unique<RandomSolarize>(arguments.number("p"), arguments.number("threshold"));
+      const double threshold = arguments.number("threshold");
+      const ColorTable table =
+          color_table([&](int, int value) { return value >= threshold ? 255 - value : value; });
+      return std::make_unique<RandomFixedPixelOp>("RandomSolarize", arguments.number("p"),
+                                                  table_step(table));
     }};
 const Register<OpRecord> registered_random_solarize(kRandomSolarize);
 
