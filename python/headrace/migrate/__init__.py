@@ -18,7 +18,8 @@ from headrace.migrate.dataset import REFUSED, Dataset, Told
 from headrace.migrate.order import keywords_from
 from headrace.migrate.originals import OnTarget, described, name_of, seeded, value_crossing
 from headrace.migrate.report import ADVICE, CHANGED, DROPPED, NATIVE, PYTHON, Report
-from headrace.migrate.transform_list import Form, Translated, shown, translate
+from headrace.migrate.transform_list import translate
+from headrace.migrate.translations.registry import Form, Translated, shown
 
 
 class MigratedLoader(Loader):

@@ -17,7 +17,7 @@ from headrace.loader import Loader
 from headrace.migrate.dataset import Dataset
 from headrace.migrate.originals import value_crossing
 from headrace.migrate.report import Report
-from headrace.migrate.transform_list import Translated
+from headrace.migrate.translations.registry import Translated
 from headrace.sources import subset
 
 _DIFFERS = declare(

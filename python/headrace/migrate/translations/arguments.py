@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the translations of several topics read from torchvision's objects."""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from headrace.migrate.translations.registry import Form, Made, NoOperator
+
+
+def sibling(transform: Any, name: str) -> Any:
+    """Another class of the module that the transform's class comes from."""
+    return getattr(sys.modules[type(transform).__module__], name)
+
+
+def size_of(size: Any) -> Any:
+    return size if size is None or isinstance(size, int) else [int(extent) for extent in size]
+
+
+def fill_of(fill: Any) -> Any:
+    """A colour of torchvision's as numbers."""
+    if fill is None:
+        return 0
+    if isinstance(fill, dict) or callable(fill):
+        raise NoOperator("its fill differs by type")
+    return fill
+
+
+def antialias_of(transform: Any, form: Form) -> bool:
+    """Pillow always widens its filter, whatever torchvision was told."""
+    return True if form.kind == "pil" else bool(getattr(transform, "antialias", True))
+
+
+def arithmetic_of(transform: Any, form: Form) -> str:
+    """Whose colours the original computes."""
+    if form.kind == "pil":
+        return "pillow"
+    if type(transform).__module__.startswith("torchvision.transforms.v2"):
+        return "torch"
+    raise NoOperator("torchvision's first transforms compute colours of tensors in another way")
+
+
+def with_chance(transform: Any, kind: Callable[[float], Any], form: Form) -> Made:
+    """A step that a picture takes with probability ``p``; to compare, both always take it."""
+    refuse_floats(form)
+    always = copy.copy(transform)
+    always.p = 1.0
+    return [kind(float(transform.p))], [kind(1.0)], always
+
+
+def refuse_floats(form: Form) -> None:
+    if form.kind != "pil" and form.dtype != "uint8":
+        raise NoOperator("Headrace computes these colours on uint8, and here come floats")
+
+
+def numbers_of(values: Any) -> list[float]:
+    values = values.tolist() if hasattr(values, "tolist") else values
+    return [float(value) for value in (values if isinstance(values, Iterable) else [values])]

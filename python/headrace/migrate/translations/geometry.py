@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sizes, crops, flips, and what sets a part of a picture."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from headrace import transforms as T
+from headrace.migrate.translations.arguments import (
+    antialias_of,
+    fill_of,
+    numbers_of,
+    sibling,
+    size_of,
+)
+from headrace.migrate.translations.registry import Form, Made, NoOperator, translation
+
+
+@translation("Resize", resamples=True)
+def resize(transform: Any, form: Form) -> Made:
+    ours = T.Resize(
+        size_of(transform.size),
+        interpolation=transform.interpolation,
+        max_size=transform.max_size,
+        antialias=antialias_of(transform, form),
+    )
+    short_edge = (
+        transform.size is None or isinstance(transform.size, int) or len(transform.size) == 1
+    )
+    form.fixed = not short_edge
+    return [ours], [ours], transform
+
+
+@translation("RandomResizedCrop", resamples=True, sizes=True)
+def random_resized_crop(transform: Any, form: Form) -> Made:
+    how = {"interpolation": transform.interpolation, "antialias": antialias_of(transform, form)}
+    size = size_of(transform.size)
+    ours = T.RandomResizedCrop(size, scale=transform.scale, ratio=transform.ratio, **how)
+    whole = [size, size] if isinstance(size, int) else size
+    original = sibling(transform, "Resize")(whole, interpolation=transform.interpolation)
+    return [ours], [T.Resize(whole, **how)], original
+
+
+@translation("CenterCrop", sizes=True)
+def center_crop(transform: Any, form: Form) -> Made:
+    ours = T.CenterCrop(size_of(transform.size))
+    return [ours], [ours], transform
+
+
+@translation("Pad")
+def pad(transform: Any, form: Form) -> Made:
+    padding = transform.padding if isinstance(transform.padding, int) else list(transform.padding)
+    ours = T.Pad(padding, fill=fill_of(transform.fill), padding_mode=transform.padding_mode)
+    return [ours], [ours], transform
+
+
+@translation("RandomCrop", sizes=True)
+def random_crop(transform: Any, form: Form) -> Made:
+    size, fill, mode = size_of(transform.size), fill_of(transform.fill), transform.padding_mode
+    padding = transform.padding
+    padding = padding if padding is None or isinstance(padding, int) else list(padding)
+    ours = T.RandomCrop(
+        size,
+        padding=padding,
+        pad_if_needed=transform.pad_if_needed,
+        fill=fill,
+        padding_mode=mode,
+    )
+    crop = sibling(transform, "CenterCrop")(transform.size)
+    if not padding:
+        return [ours], [T.CenterCrop(size)], crop
+    pad = sibling(transform, "Pad")(padding, fill=transform.fill, padding_mode=mode)
+    steady = [T.Pad(padding, fill=fill, padding_mode=mode), T.CenterCrop(size)]
+    return [ours], steady, lambda value: crop(pad(value))
+
+
+@translation("RandomHorizontalFlip", "RandomVerticalFlip")
+def flip(transform: Any, form: Form) -> Made:
+    kind = T.__dict__[type(transform).__name__]
+    always = copy.copy(transform)
+    always.p = 1.0
+    return [kind(p=float(transform.p))], [kind(p=1.0)], always
+
+
+@translation("RandomErasing")
+def random_erasing(transform: Any, form: Form) -> Made:
+    if form.kind == "pil":
+        raise NoOperator("torchvision does not erase in pictures of Pillow")
+    value = transform.value
+    if value is None or isinstance(value, str):
+        raise NoOperator('value="random": Headrace\'s RandomErasing sets numbers that are given')
+    ours = T.RandomErasing(
+        p=float(transform.p),
+        scale=numbers_of(transform.scale),
+        ratio=numbers_of(transform.ratio),
+        value=numbers_of(value),
+    )
+    return [ours], [], lambda value: value  # nothing that is not random is left

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torchvision's classes that have an operator here, by name: each topic's file adds its own.
+
+Classes are recognized by name and module, so nothing is imported that is not there already.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from headrace.errors import Error
+from headrace.migrate.originals import name_of, pixels_from_value, value_from_pixels
+
+
+@dataclasses.dataclass
+class Translated:
+    """One step: ours as it runs, ours without randomness, and the original without it."""
+
+    names: list[str]
+    step: list[Any]
+    steady: list[Any]
+    original: Callable[[Any], Any]
+    native: bool
+    note: str = ""
+    # Of a step in Python: the originals, and what stood before them.
+    transforms: list[Any] = dataclasses.field(default_factory=list)
+    before: Form | None = None
+
+
+@dataclasses.dataclass
+class Form:
+    """What an image is between two of the original's transforms."""
+
+    kind: str  # "pil", "image" (torchvision's), "tensor", or "other": no longer a picture
+    dtype: str
+    fixed: bool  # whether all records have one size
+    probes: list[Any]  # values of some records there
+
+
+class NoOperator(Exception):
+    """There is none that gives the same; the message says why."""
+
+
+# Ours, ours without randomness, and the original without it.
+Made = tuple[list[Any], list[Any], Callable[[Any], Any]]
+Maker = Callable[[Any, Form], Made]
+
+
+@dataclasses.dataclass(frozen=True)
+class Translation:
+    """How the transforms of a class become ours."""
+
+    make: Maker
+    resamples: bool  # tensors: by torch's filters, where ours are Pillow's
+    sizes: bool  # all records have one size afterwards
+
+
+_translations: dict[str, Translation] = {}
+_nothing: set[str] = set()
+
+
+def translation(
+    *names: str, resamples: bool = False, sizes: bool = False
+) -> Callable[[Maker], Maker]:
+    """Of torchvision's classes with these names, v1's and v2's."""
+
+    def register(make: Maker) -> Maker:
+        _translations.update({name: Translation(make, resamples, sizes) for name in names})
+        return make
+
+    return register
+
+
+def nothing(*names: str) -> None:
+    """These change nothing that the engine knows of."""
+    _nothing.update(names)
+
+
+def native(transform: Any, form: Form) -> Translated | None:
+    """None: nothing is left to do for it. Raises NoOperator."""
+    name = known_name(transform)
+    if form.kind == "other":
+        raise NoOperator("after it the image is no picture any more")
+    if name in _nothing:
+        return None
+    known = _translations.get(name)
+    if known is None:
+        raise NoOperator("Headrace has no operator for it" if name else "a callable of your own")
+    through_pillow = known.resamples and form.kind != "pil"
+    if through_pillow:
+        _check_resampling(transform, form)
+    try:
+        ours, steady, original = known.make(transform, form)
+    except Error as refused:
+        raise NoOperator(str(refused).splitlines()[0]) from None
+    note = ""
+    if through_pillow:
+        note = "Pillow's filter in place of torch's on tensors: up to 1 of 255 apart"
+        original = _through_pillow(original)
+    if known.sizes:
+        form.fixed = True
+    return Translated([shown(transform)], ours, steady, original, True, note)
+
+
+def _check_resampling(transform: Any, form: Form) -> None:
+    """Of tensors: torch's filters are near Pillow's only where both antialias bytes."""
+    if form.dtype != "uint8":
+        raise NoOperator("torch resamples numbers of floating point, Headrace those of pictures")
+    how = str(getattr(transform.interpolation, "value", transform.interpolation))
+    if how not in ("bilinear", "bicubic"):
+        raise NoOperator(f"torch's \"{how}\" on tensors takes other pixels than Pillow's")
+
+
+def _through_pillow(transform: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def call(value: Any) -> Any:
+        if hasattr(value, "getbands"):
+            return transform(value)
+        picture = value_from_pixels(pixels_from_value(value), "pil")
+        form = "image" if type(value).__name__ == "Image" else "tensor"
+        return value_from_pixels(pixels_from_value(transform(picture)), form)
+
+    return call
+
+
+def opened(transform: Any) -> list[Any]:
+    """The entries of Compose and Sequential, nested ones opened."""
+    if transform is None:
+        return []
+    if isinstance(transform, (list, tuple)):
+        return [each for entry in transform for each in opened(entry)]
+    if known_name(transform) == "Compose":
+        return opened(transform.transforms)
+    if type(transform).__name__ == "Sequential" and _home(transform) == "torch":
+        return opened(list(transform))
+    return [transform]
+
+
+def known_name(value: Any) -> str:
+    """The class's name where it is torchvision's own, else nothing."""
+    return type(value).__name__ if _home(value) == "torchvision" else ""
+
+
+def shown(transform: Any) -> str:
+    """Its repr where that is one line."""
+    text = repr(transform)
+    return text if "\n" not in text and " at 0x" not in text else name_of(transform)
+
+
+def _home(value: Any) -> str:
+    return type(value).__module__.partition(".")[0]
