@@ -11,6 +11,7 @@
 #include <span>
 #include <variant>
 
+#include "headrace/image/padding.h"
 #include "headrace/image/recipe.h"
 
 namespace headrace {
@@ -31,7 +32,8 @@ class Geometry {
   };
   struct Pad {
     Borders borders;
-    std::span<const double> fill;  // one value, or one a channel; the operator's memory
+    std::span<const double> fill;          // one value, or one a channel; the operator's memory
+    Padding padding = Padding::kConstant;  // otherwise without a fill, and of pictures alone
   };
   struct FlipHorizontal {};
   struct FlipVertical {};
@@ -40,8 +42,9 @@ class Geometry {
 
   Geometry& crop(const Window& window) { return add(Crop{window}); }
   Geometry& resize(Size to, Filter filter) { return add(Resize{to, filter}); }
-  Geometry& pad(const Borders& borders, std::span<const double> fill) {
-    return add(Pad{borders, fill});
+  Geometry& pad(const Borders& borders, std::span<const double> fill,
+                Padding padding = Padding::kConstant) {
+    return add(Pad{borders, fill, padding});
   }
   Geometry& flip_horizontal() { return add(FlipHorizontal{}); }
   Geometry& flip_vertical() { return add(FlipVertical{}); }

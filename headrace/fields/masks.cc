@@ -47,7 +47,16 @@ void cut(Places& places, int begin, int extent) {
   places.resize(static_cast<size_t>(extent));
 }
 
-void add_border(Places& places, int before, int after) {
+void add_border(Places& places, int before, int after, Padding padding) {
+  if (padding != Padding::kConstant) {
+    const int size = static_cast<int>(places.size());
+    Places to;
+    for (int at = -before; at < size + after; ++at) {
+      to.push_back(places[static_cast<size_t>(padded_place(padding, at, size))]);
+    }
+    places = std::move(to);
+    return;
+  }
   places.insert(places.begin(), static_cast<size_t>(before), kBorder);
   places.insert(places.end(), static_cast<size_t>(after), kBorder);
 }
@@ -69,8 +78,8 @@ struct Plane {
                        cut(columns, crop.window.x, crop.window.width);
                      },
                      [&](const Geometry::Pad& pad) {
-                       add_border(rows, pad.borders.top, pad.borders.bottom);
-                       add_border(columns, pad.borders.left, pad.borders.right);
+                       add_border(rows, pad.borders.top, pad.borders.bottom, pad.padding);
+                       add_border(columns, pad.borders.left, pad.borders.right, pad.padding);
                      },
                      [&](const Geometry::Resize& resize) {
                        resample(rows, resize.to.height);

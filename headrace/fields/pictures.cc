@@ -67,6 +67,20 @@ bool edited(Recipe& picture, const Geometry::Move& move, std::optional<Filter> f
                     move);
 }
 
+// No recipe holds such borders. Only what a crop leaves of them is made.
+Result<void> pad_with_itself(Renderer& renderer, const Geometry::Pad& pad,
+                             const Geometry::Crop* crop, Recipe& picture) {
+  const Borders& add = pad.borders;
+  const Size size = picture.size();
+  Window part{0, 0, size.width + add.left + add.right, size.height + add.top + add.bottom};
+  if (crop) part = crop->window;
+  part.x -= add.left;
+  part.y -= add.top;
+  if (Result<void> made = renderer.materialize(picture); !made) return made;
+  picture = Recipe(padded_part(*picture.pixels(), pad.padding, part));
+  return {};
+}
+
 }  // namespace
 
 bool take_picture(Field& field, FieldKind kind) {
@@ -108,9 +122,19 @@ Result<void> begin_picture(const Beginning& from, FieldValue& value) {
 }
 
 Result<void> follow_picture(const Following& way, FieldValue& value, std::optional<Filter> filter) {
-  for (const Geometry::Move& move : way.geometry.moves()) {
-    Result<void> done = edit(value.picture, way.renderer,
-                             [&](Recipe& picture) { return edited(picture, move, filter); });
+  const std::span<const Geometry::Move> moves = way.geometry.moves();
+  for (size_t i = 0; i < moves.size(); ++i) {
+    const auto* const pad = std::get_if<Geometry::Pad>(&moves[i]);
+    Result<void> done;
+    if (pad && pad->padding != Padding::kConstant) {
+      const auto* const crop =
+          i + 1 < moves.size() ? std::get_if<Geometry::Crop>(&moves[i + 1]) : nullptr;
+      done = pad_with_itself(way.renderer, *pad, crop, value.picture);
+      if (crop) ++i;
+    } else {
+      done = edit(value.picture, way.renderer,
+                  [&](Recipe& picture) { return edited(picture, moves[i], filter); });
+    }
     if (!done) return done;
   }
   return {};

@@ -300,7 +300,8 @@ void FusedPass::free() {
 size_t FusedPass::working_bytes(const PassJob& job) {
   const auto taps = [&](int input, int output) {
     const double scale = std::max(1.0, double(input) / std::max(output, 1));
-    return static_cast<size_t>(4 * scale) + 5;  // bicubic's
+    const int widest = job.filter == Filter::kLanczos ? 6 : 4;
+    return static_cast<size_t>(widest * scale) + 5;
   };
   const size_t widest = padded(std::max(job.width, job.range.width)) * job.channels;
   const size_t rows =

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <numbers>
 
 #include "headrace/kernels/resample_levels.h"
 
@@ -12,7 +14,17 @@ namespace {
 // Pillow takes boxes as float32, so sizes above 2^24 round as they do there.
 double as_box(int size) { return static_cast<float>(size); }
 
-double support_of(Filter filter) { return filter == Filter::kBicubic ? 2.0 : 1.0; }
+double support_of(Filter filter) {
+  if (filter == Filter::kBox) return 0.5;
+  if (filter == Filter::kBicubic) return 2.0;
+  return filter == Filter::kLanczos ? 3.0 : 1.0;
+}
+
+double sinc(double x) {
+  if (x == 0.0) return 1.0;
+  x *= std::numbers::pi;
+  return std::sin(x) / x;
+}
 
 const ResampleKernels& kernels_of(SimdLevel level) {
   static const std::array<const ResampleKernels*, 3> by_level{
@@ -54,8 +66,13 @@ FilterSpan FilterScale::span(int output) const {
 }
 
 double filter_weight(Filter filter, double x) {
+  if (filter == Filter::kBox) return x > -0.5 && x <= 0.5 ? 1.0 : 0.0;
+  if (filter == Filter::kLanczos) return x >= -3.0 && x < 3.0 ? sinc(x) * sinc(x / 3) : 0.0;
   x = x < 0.0 ? -x : x;
   if (filter == Filter::kBilinear) return x < 1.0 ? 1.0 - x : 0.0;
+  if (filter == Filter::kHamming) {  // of Pillow's float constants
+    return x < 1.0 ? sinc(x) * (0.54f + 0.46f * std::cos(x * std::numbers::pi)) : 0.0;
+  }
   constexpr double a = -0.5;
   if (x < 1.0) return ((a + 2.0) * x - (a + 3.0)) * x * x + 1;
   if (x < 2.0) return (((x - 5) * x + 8) * x - 4) * a;

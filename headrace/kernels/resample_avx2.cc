@@ -88,8 +88,10 @@ void weigh_with(const WeighJob& job) {
 void weigh(const WeighJob& job) {
   if (job.filter == Filter::kBilinear) {
     weigh_with<Filter::kBilinear>(job);
-  } else {
+  } else if (job.filter == Filter::kBicubic) {
     weigh_with<Filter::kBicubic>(job);
+  } else {  // seldom used, and of sines
+    resample_kernels_scalar()->weigh(job);
   }
 }
 

@@ -40,6 +40,12 @@ class Op {
   // Whether what a picture shows gets another place in it: a flip, a crop, another size. The step
   // then has the fields that follow (fields/kind.h) among its own; others would be left behind.
   virtual bool moves() const { return false; }
+  // Plan time: why a field that lies in the pictures' coordinates, and is none, cannot follow what
+  // this operator does; "" where it can.
+  virtual std::string cannot_move(const FieldState& follower) const {
+    (void)follower;
+    return {};
+  }
   // Whether it may look at pixels before it decides (pixels_now): they are in memory then, which is
   // reserved for them before the record is begun.
   virtual bool measures() const { return false; }

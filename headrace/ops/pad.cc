@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pad: adds borders of one colour.
+// Pad: adds borders, of one colour or of what the picture shows.
 #include "headrace/base/registry.h"
 #include "headrace/ops/picture_op.h"
 
@@ -8,10 +8,15 @@ namespace {
 
 class Pad final : public PictureOp {
  public:
-  Pad(Borders borders, std::vector<double> fill) : borders_(borders), fill_(std::move(fill)) {}
+  Pad(Borders borders, std::vector<double> fill, Padding padding)
+      : borders_(borders), fill_(std::move(fill)), padding_(padding) {}
+  bool measures() const override { return padding_ != Padding::kConstant; }
+  std::string cannot_move(const FieldState& follower) const override {
+    return why_not_padded(padding_, follower);
+  }
 
   Result<void> apply(OpContext& context) const override {
-    return follow(context, Geometry().pad(borders_, fill_));
+    return follow(context, Geometry().pad(borders_, fill_, padding_));
   }
 
  private:
@@ -23,6 +28,7 @@ class Pad final : public PictureOp {
 
   const Borders borders_;
   const std::vector<double> fill_;
+  const Padding padding_;
 };
 
 const OpRecord kPad{
@@ -47,16 +53,13 @@ const OpRecord kPad{
                 .fallback = int64_t{0},
                 .min_count = 1,
                 .max_count = 4},
-               {.name = "padding_mode",
-                .type = ParamType::kString,
-                .doc = "How the border is made. Only \"constant\" is offered.",
-                .fallback = std::string("constant"),
-                .choices = {"constant"}}},
-    .oracle = "Pillow's ImageOps.expand, bit for bit",
+               padding_mode_param()},
+    .oracle = "Pillow's ImageOps.expand, or numpy.pad's modes, bit for bit; as torchvision v2's",
     .example = {{"padding", std::vector<int64_t>{1, 2, 0, 3}}, {"fill", int64_t{7}}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<Pad>(borders_from("Pad", arguments.integers("padding")),
-                                   arguments.numbers("fill"));
+                                   arguments.numbers("fill"),
+                                   padding_from(arguments.text("padding_mode")));
     }};
 const Register<OpRecord> registered_pad(kPad);
 

@@ -55,8 +55,9 @@ TEST(Pad, WhatMakesNoSenseIsRefused) {
             "top/bottom; or left, top, right, bottom");
   EXPECT_EQ(refusal("Pad", {{"padding", int64_t{-1}}}),
             "HR0104 [Pad] padding must be from 0 to 65536 (got -1)");
-  EXPECT_EQ(refusal("Pad", {{"padding", int64_t{1}}, {"padding_mode", std::string("reflect")}}),
-            "HR0104 [Pad] padding_mode must be \"constant\" (got \"reflect\")");
+  EXPECT_EQ(refusal("Pad", {{"padding", int64_t{1}}, {"padding_mode", std::string("mirror")}}),
+            "HR0104 [Pad] padding_mode must be one of \"constant\", \"edge\", \"reflect\", "
+            "\"symmetric\" (got \"mirror\")");
   EXPECT_EQ(
       plan_refusal("Pad", {{"padding", int64_t{1}}, {"fill", 0.5}}, image_state()),
       "HR0512 [Pad] fill must be a whole number from 0 to 255, as \"image\" is uint8 here (got "

@@ -130,19 +130,49 @@ Borders borders_from(std::string_view owner, const std::vector<int64_t>& padding
                "all borders; left/right and top/bottom; or left, top, right, bottom");
 }
 
+Param padding_mode_param() {
+  return {.name = "padding_mode",
+          .type = ParamType::kString,
+          .doc =
+              "\"constant\" gives a border the fill; \"edge\" repeats the outermost pixel, "
+              "\"reflect\" mirrors the picture at it, and \"symmetric\" behind it. With these "
+              "pixels are computed before the step, and boxes and keypoints are refused.",
+          .fallback = std::string("constant"),
+          .choices = {"constant", "edge", "reflect", "symmetric"}};
+}
+
+Padding padding_from(std::string_view padding_mode) {
+  if (padding_mode == "edge") return Padding::kEdge;
+  if (padding_mode == "reflect") return Padding::kReflect;
+  return padding_mode == "symmetric" ? Padding::kSymmetric : Padding::kConstant;
+}
+
+std::string why_not_padded(Padding padding, const FieldState& follower) {
+  if (padding == Padding::kConstant || follower.kind == FieldKind::kMasks) return {};
+  return "\"" + follower.name +
+         "\" cannot follow: a border that repeats the picture repeats its objects, and "
+         "padding_mode=\"constant\" alone moves " +
+         std::string(name_of(follower.kind));
+}
+
 Filter filter_from(std::string_view interpolation) {
-  if (interpolation == "nearest") return Filter::kNearest;
-  return interpolation == "bicubic" ? Filter::kBicubic : Filter::kBilinear;
+  if (interpolation == "bicubic") return Filter::kBicubic;
+  if (interpolation == "box") return Filter::kBox;
+  if (interpolation == "hamming") return Filter::kHamming;
+  if (interpolation == "lanczos") return Filter::kLanczos;
+  return interpolation == "bilinear" ? Filter::kBilinear : Filter::kNearest;
 }
 
 Param interpolation_param() {
-  return {.name = "interpolation",
-          .type = ParamType::kString,
-          .doc =
-              "The filter for images. Masks are always resized with \"nearest\", so that no new "
-              "label appears.",
-          .fallback = std::string("bilinear"),
-          .choices = {"nearest", "bilinear", "bicubic"}};
+  return {
+      .name = "interpolation",
+      .type = ParamType::kString,
+      .doc =
+          "The filter for images. Pillow's nearest takes the pixel in the middle, so that "
+          "\"nearest-exact\" is another word for it. Masks are always resized with it: no new "
+          "label appears.",
+      .fallback = std::string("bilinear"),
+      .choices = {"nearest", "nearest-exact", "bilinear", "bicubic", "box", "hamming", "lanczos"}};
 }
 
 Param antialias_param() {

@@ -72,6 +72,13 @@ Size size_from(const std::vector<int64_t>& size);
 // One number for all borders; left/right and top/bottom; or left, top, right, bottom.
 Borders borders_from(std::string_view owner, const std::vector<int64_t>& padding);
 
+// The parameter `padding_mode`.
+Param padding_mode_param();
+Padding padding_from(std::string_view padding_mode);
+// What Op::cannot_move says of it: as in torchvision, boxes and points have no place in a border
+// that repeats the picture.
+std::string why_not_padded(Padding padding, const FieldState& follower);
+
 // The filter of the parameter `interpolation`.
 Filter filter_from(std::string_view interpolation);
 

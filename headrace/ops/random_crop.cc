@@ -10,8 +10,17 @@ namespace {
 
 class RandomCrop final : public PictureOp {
  public:
-  RandomCrop(Size size, Borders borders, bool pad_if_needed, std::vector<double> fill)
-      : size_(size), borders_(borders), pad_if_needed_(pad_if_needed), fill_(std::move(fill)) {}
+  RandomCrop(Size size, Borders borders, bool pad_if_needed, std::vector<double> fill,
+             Padding padding)
+      : size_(size),
+        borders_(borders),
+        pad_if_needed_(pad_if_needed),
+        fill_(std::move(fill)),
+        padding_(padding) {}
+  bool measures() const override { return padding_ != Padding::kConstant; }
+  std::string cannot_move(const FieldState& follower) const override {
+    return why_not_padded(padding_, follower);
+  }
 
   Result<void> apply(OpContext& context) const override {
     Result<Size> size = common_size(context);
@@ -24,7 +33,7 @@ class RandomCrop final : public PictureOp {
     const int x = static_cast<int>(context.draws.below(free_x + 1));
     // As in torchvision, boxes that nothing is cut off from are not clamped either.
     Geometry geometry;
-    if (borders != Borders{}) geometry.pad(borders, fill_);
+    if (borders != Borders{}) geometry.pad(borders, fill_, padding_);
     if (free_y > 0 || free_x > 0) geometry.crop({x, y, size_.width, size_.height});
     return follow(context, geometry);
   }
@@ -62,6 +71,7 @@ class RandomCrop final : public PictureOp {
   const Borders borders_;
   const bool pad_if_needed_;
   const std::vector<double> fill_;
+  const Padding padding_;
 };
 
 std::unique_ptr<Op> make_random_crop(const Arguments& arguments) {
@@ -69,7 +79,8 @@ std::unique_ptr<Op> make_random_crop(const Arguments& arguments) {
                               ? Borders{}
                               : borders_from("RandomCrop", arguments.integers("padding"));
   return std::make_unique<RandomCrop>(size_from(arguments.integers("size")), borders,
-                                      arguments.flag("pad_if_needed"), arguments.numbers("fill"));
+                                      arguments.flag("pad_if_needed"), arguments.numbers("fill"),
+                                      padding_from(arguments.text("padding_mode")));
 }
 
 const OpRecord kRandomCrop{
@@ -107,13 +118,9 @@ const OpRecord kRandomCrop{
                 .fallback = int64_t{0},
                 .min_count = 1,
                 .max_count = 4},
-               {.name = "padding_mode",
-                .type = ParamType::kString,
-                .doc = "How the borders are made. Only \"constant\" is offered.",
-                .fallback = std::string("constant"),
-                .choices = {"constant"}}},
+               padding_mode_param()},
     .oracle =
-        "Pillow's ImageOps.expand and crop, bit for bit; places as torchvision v2's in "
+        "Pillow's ImageOps.expand and crop, or numpy.pad's modes, bit for bit; places as torchvision v2's in "
         "distribution",
     .example = {{"size", std::vector<int64_t>{4, 3}},
                 {"padding", int64_t{2}},

@@ -26,6 +26,12 @@ const ErrorCode kNothingToDo{
     "None of the fields at this point is of a kind that the transform acts on, so it would do "
     "nothing."};
 
+const ErrorCode kCannotFollow{
+    "HR0186", ErrorKind::kConfig, "a field cannot follow a step",
+    "What the step does to a picture has no counterpart for a field that lies in it: a border that "
+    "mirrors the picture shows its objects twice, and a box lies in one place. fields= of the step "
+    "names the pictures that move alone, where the field is not wanted any more; or another "
+    "parameter of the step moves all of them (padding_mode=\"constant\")."};
 const ErrorCode kPathsDiffer{
     "HR0115", ErrorKind::kConfig, "records would differ in dtype",
     "A RandomApply that some records take must leave dtype, kind and number of dimensions as they "
@@ -284,7 +290,11 @@ void PlanMaker::plan_fields(Step& step) {
   };
   const bool moves = step.op->moves();
   for (const int field : step.fields) {
-    if (moves && follows(states_[field]) && !is_picture(states_[field].kind)) continue;
+    if (moves && follows(states_[field]) && !is_picture(states_[field].kind)) {
+      const std::string reason = step.op->cannot_move(states_[field]);
+      if (!reason.empty()) raise(kCannotFollow, "[" + step.label + "] " + reason);
+      continue;
+    }
     plan_field(field, [&](FieldState& state) { step.op->plan(state); });
     if (!moved) moved = &states_[field];
   }
