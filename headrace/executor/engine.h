@@ -144,19 +144,18 @@ class Engine final : public PoolClient {
 
   // Processing (engine_process.cc).
   int process(RecordRun& run, Renderer& renderer);
-  int process_group(RecordRun& run, int first, Renderer& renderer);
   void begin_record(RecordRun& run, int i, Renderer& renderer, bool may_wait);
   int64_t record_at(const OpenBatch& batch, int row, int attempt) const;
   void read_record(const OpenBatch& batch, int row, InFlight& flight, bool may_wait);
   void read_alone(int64_t index, RecordData& data);
   Result<int> apply_steps(int step, Record& record, Renderer& renderer, uint64_t epoch,
                           int end = -1);
-  void reserve_early(RecordRun& run, int i, Renderer& renderer);
-  void advance_record(RecordRun& run, int i, Renderer& renderer);
+  bool reserve_early(RecordRun& run, int i);
+  void advance_record(RecordRun& run, int i, Renderer& renderer, bool together = false);
   void write_records(RecordRun& run, int first, int count, Renderer& renderer);
-  void fail_by_exception(RecordRun& run, int first, int count, Renderer& renderer);
+  void fail_by_exception(RecordRun& run, int first, int count);
   // `blamed`: the record that is bad, where it is not the row's own.
-  void fail(RecordRun& run, int i, Error error, Renderer& renderer, int64_t blamed = -1);
+  void fail(RecordRun& run, int i, Error error, int64_t blamed = -1);
   void settle(RecordRun& run, int i);
   void give_back(InFlight& flight);
   size_t bytes_to_write(const InFlight& flight) const;
@@ -164,6 +163,12 @@ class Engine final : public PoolClient {
   int64_t index_at(int64_t epoch, int64_t position) const;
   int64_t reads_from(int64_t batch) const;
   int64_t index_of_read(int64_t epoch, int64_t first_batch, int64_t read) const;
+
+  // Groups (engine_groups.cc).
+  int process_group(RecordRun& run, int first, Renderer& renderer);
+  int begin_group(RecordRun& group, Renderer& renderer);
+  void advance_group(RecordRun& group, int taken, Renderer& renderer);
+  void substitute_bad(RecordRun& group, int taken, Renderer& renderer);
 
   // Partners (engine_partners.cc).
   int64_t reads_a_row() const { return 1 + partners_; }
@@ -191,8 +196,8 @@ class Engine final : public PoolClient {
   // Python steps (engine_python_steps.cc).
   int process_with_python(RecordRun& run, Renderer& renderer);
   void go_on_with_python(RecordRun& run, int i, Renderer& renderer);
-  void return_from_python(RecordRun& run, int i, Renderer& renderer);
-  bool reserve_now(RecordRun& run, int i, Renderer& renderer);
+  void return_from_python(RecordRun& run, int i);
+  bool reserve_now(RecordRun& run, int i);
   std::vector<std::unique_ptr<RecordRun>> take_python_share() EXCLUDES_LOCK(mutex_);
   void call_python(int step, std::span<PythonCall* const> calls);
   ThreadPool& python_threads() const;

@@ -10,10 +10,6 @@
 namespace headrace {
 namespace {
 
-// Records that are taken together where there is nothing to decode; else their decoder's lanes say
-// how many. Their encoded bytes are held together, so large ones go alone.
-constexpr int kGroup = 16;
-constexpr size_t kGroupBytes = size_t{2} << 20;
 // Read buffers above this are given back, so that a worker keeps at most a group times as much.
 constexpr size_t kKeptBuffer = size_t{256} << 10;
 constexpr int kAttempts = 100;  // substitutes to try for one bad record
@@ -30,37 +26,6 @@ const ErrorCode kUnexpected{
     "that it knows. It counts as one of the record at hand, so on_error= applies; the message says "
     "what was thrown."};
 
-// What steps have made for fields that are no pictures.
-size_t made_bytes(const Record& record) {
-  size_t bytes = 0;
-  for (const FieldValue& value : record.fields) bytes += value.owned ? value.owned->size() : 0;
-  return bytes;
-}
-
-// Of pictures that come as tensors, and of what steps have made.
-size_t copied_bytes(const Record& record) {
-  size_t bytes = made_bytes(record);
-  for (const auto& picture : record.pixels) bytes += picture ? picture->pixels.size() : 0;
-  return bytes;
-}
-
-// How many records like this one gain from company. Pictures that gain nothing are decoded one by
-// one, while their bytes are in the cache.
-int largest_group(const Record& record, Renderer& renderer) {
-  int lanes = 0;
-  for (const FieldValue& value : record.fields) {
-    const int its = renderer.lanes(value.picture);
-    if (its > 0) lanes = lanes > 0 ? std::min(lanes, its) : its;
-  }
-  return lanes > 0 ? lanes : kGroup;
-}
-
-// The first of equal parts: none is small at the end.
-int equal_part(int count, int most) {
-  const int parts = (count + most - 1) / most;
-  return (count + parts - 1) / parts;
-}
-
 std::string substituted_by(int64_t index) {
   return "substituted by record " + std::to_string(index);
 }
@@ -71,6 +36,12 @@ void note_attempts(RowFailure& failure) {
 }
 
 }  // namespace
+
+size_t made_bytes(const Record& record) {
+  size_t bytes = 0;
+  for (const FieldValue& value : record.fields) bytes += value.owned ? value.owned->size() : 0;
+  return bytes;
+}
 
 size_t working_bytes(const Record& record) {
   size_t bytes = made_bytes(record);
@@ -103,51 +74,20 @@ int Engine::process(RecordRun& run, Renderer& renderer) {
   for (int first = 0; first < run.rows && !stopping_;) {
     first += process_group(run, first, renderer);
   }
+  for (InFlight& flight : run.flight) {  // one that a stop has left: its place is used again
+    if (flight.state != InFlight::State::kBegun) continue;
+    give_back(flight);
+    flight.state = InFlight::State::kIdle;
+  }
   return run.rows;
-}
-
-// Returns how many records it took.
-int Engine::process_group(RecordRun& run, int first, Renderer& renderer) {
-  const int left = run.rows - first;
-  RecordRun group{.batch = run.batch,
-                  .first_row = run.first_row + first,
-                  .rows = left,
-                  .own_activity = {},
-                  .activity = run.activity,
-                  .flight = std::move(run.flight),
-                  .sources = std::move(run.sources)};
-  int most = pixels_.any ? 1 : left;  // several would wait for each other's memory
-  size_t bytes = 0;
-  int taken = 0;
-  while (taken < most && (taken == 0 || (bytes < kGroupBytes && !read_ahead_.is_full()))) {
-    const int i = taken++;
-    if (static_cast<int>(group.flight.size()) < taken) group.flight.resize(taken);
-    try {
-      // Only the first one may wait for the others' bytes to be given back: it holds none itself.
-      begin_record(group, i, renderer, /*may_wait=*/bytes == 0);
-      if (pixels_.any && !group.flight[i].settled()) reserve_early(group, i, renderer);
-      if (!group.flight[i].settled()) advance_record(group, i, renderer);
-    } catch (const std::exception&) {
-      fail_by_exception(group, i, 1, renderer);
-    }
-    bytes += group.flight[i].lent.bytes() + copied_bytes(group.flight[i].record);
-    most = std::min(most, equal_part(left, largest_group(group.flight[i].record, renderer)));
-  }
-  try {
-    write_records(group, 0, taken, renderer);
-  } catch (const std::exception&) {
-    fail_by_exception(group, 0, taken, renderer);
-  }
-  run.flight = std::move(group.flight);
-  run.sources = std::move(group.sources);
-  return taken;
 }
 
 // What is thrown, memory that the system refuses above all, is the fault of the records at hand,
 // not the end of the worker. REQUIRES: a catch block.
-void Engine::fail_by_exception(RecordRun& run, int first, int count, Renderer& renderer) {
+void Engine::fail_by_exception(RecordRun& run, int first, int count) {
   for (int i = first; i < first + count; ++i) {
-    if (!run.flight[i].settled()) fail(run, i, error_in_hand(), renderer);
+    const InFlight& flight = run.flight[i];
+    if (!flight.settled() && !flight.bad()) fail(run, i, error_in_hand());
   }
 }
 
@@ -166,12 +106,12 @@ void Engine::begin_record(RecordRun& run, int i, Renderer& renderer, bool may_wa
   const double end = timed ? now() : 0;
   run.activity->begin(RunActivity::Kind::kMakes, flight.record.index, end);
   renderer.seconds().read += end - begin;
-  if (!flight.data.result) return fail(run, i, std::move(flight.data.result.error()), renderer);
+  if (!flight.data.result) return fail(run, i, std::move(flight.data.result.error()));
   Result<void> begun = options_.plan->begin(flight.data, flight.record, renderer);
-  if (!begun) return fail(run, i, std::move(begun.error()), renderer);
+  if (!begun) return fail(run, i, std::move(begun.error()));
   int64_t blamed = -1;
   begun = begin_partners(flight.partners, flight.record, renderer, blamed);
-  if (!begun) return fail(run, i, std::move(begun.error()), renderer, blamed);
+  if (!begun) return fail(run, i, std::move(begun.error()), blamed);
 }
 
 // The record that stands there, or its substitute.
@@ -207,34 +147,45 @@ Result<int> Engine::apply_steps(int step, Record& record, Renderer& renderer, ui
   return stopped;
 }
 
-// To the end of the plan (kReady), or to a Python step (kAtPython).
-void Engine::advance_record(RecordRun& run, int i, Renderer& renderer) {
+// To the end of the plan (kReady), to a Python step (kAtPython), or, where it goes together with
+// others, to a step that asks for pixels (kBegun).
+void Engine::advance_record(RecordRun& run, int i, Renderer& renderer, bool together) {
   InFlight& flight = run.flight[i];
   const Plan& plan = *options_.plan;
   const uint64_t epoch = static_cast<uint64_t>(run.batch->builder.epoch());
   int64_t blamed = -1;
   if (flight.step == 0) {
     Result<void> ready = advance_partners(flight.record, renderer, epoch, blamed);
-    if (!ready) return fail(run, i, std::move(ready.error()), renderer, blamed);
+    if (!ready) return fail(run, i, std::move(ready.error()), blamed);
   }
-  flight.state = InFlight::State::kReady;
-  Result<int> stopped = apply_steps(flight.step, flight.record, renderer, epoch);
-  if (!stopped) return fail(run, i, std::move(stopped.error()), renderer);
+  Result<int> stopped = [&] {
+    const Collecting collecting(renderer, together ? &flight.requests : nullptr);
+    return apply_steps(flight.step, flight.record, renderer, epoch);
+  }();
+  if (!stopped) return fail(run, i, std::move(stopped.error()));
   flight.step = *stopped;
+  if (flight.requests.waits) return;
+  flight.state = InFlight::State::kReady;
   if (flight.step == static_cast<int>(plan.steps().size())) return;
   Result<PythonCall> call =
       plan.python_call(flight.step, flight.record, renderer, options_.seed, epoch);
-  if (!call) return fail(run, i, std::move(call.error()), renderer);
+  if (!call) return fail(run, i, std::move(call.error()));
   flight.call = std::move(*call);
   flight.state = InFlight::State::kAtPython;
 }
 
-void Engine::reserve_early(RecordRun& run, int i, Renderer& renderer) {
+// Waits for the first record of a group; false where another one would have to.
+bool Engine::reserve_early(RecordRun& run, int i) {
   InFlight& flight = run.flight[i];
   const size_t bytes = bytes_until_written(flight.record);
-  if (gate_.refuses(bytes)) return fail(run, i, gate_.refusal(bytes), renderer);
+  if (gate_.refuses(bytes)) {
+    fail(run, i, gate_.refusal(bytes));
+    return true;
+  }
   const int64_t sequence = run.batch->first_sequence + run.first_row + i;
-  flight.reserved = *gate_.acquire(sequence, bytes);
+  std::optional<GateHold> hold = i == 0 ? gate_.acquire(sequence, bytes) : gate_.try_acquire(bytes);
+  if (hold) flight.reserved = std::move(*hold);
+  return hold.has_value();
 }
 
 // Decoding happens once, to the first pixels. Afterwards a step's input and output are held at
@@ -262,11 +213,11 @@ void Engine::write_records(RecordRun& run, int first, int count, Renderer& rende
   size_t bytes = 0;
   for (int i = first; i < first + count; ++i) {
     InFlight& flight = run.flight[i];
-    if (flight.settled()) continue;
+    if (flight.settled() || flight.bad()) continue;
     if (!pixels_.any) {  // else it has what it needs
       const size_t whole = working_bytes(flight.record) + encoded_bytes(flight.data);
       if (gate_.refuses(whole)) {
-        fail(run, i, gate_.refusal(whole), renderer);
+        fail(run, i, gate_.refusal(whole));
         continue;
       }
       bytes += bytes_to_write(flight);
@@ -290,7 +241,7 @@ void Engine::write_records(RecordRun& run, int first, int count, Renderer& rende
     list_bytes += source.list_bytes;
     const int i = source.row - run.first_row;
     if (!source.result) {
-      fail(run, i, std::move(source.result.error()), renderer);
+      fail(run, i, std::move(source.result.error()));
     } else {
       settle(run, i);
     }
@@ -305,8 +256,9 @@ void Engine::write_records(RecordRun& run, int first, int count, Renderer& rende
   progress_.notify_all();
 }
 
-// Leaves the record settled; with Python steps, or ready to be begun again as a substitute.
-void Engine::fail(RecordRun& run, int i, Error error, Renderer& renderer, int64_t blamed) {
+// Leaves the record settled; or bad, to be substituted when its group is done; or, with Python
+// steps, ready to be begun again as a substitute.
+void Engine::fail(RecordRun& run, int i, Error error, int64_t blamed) {
   InFlight& flight = run.flight[i];
   give_back(flight);
   const bool bad_record = is_bad_record(error);
@@ -327,8 +279,11 @@ void Engine::fail(RecordRun& run, int i, Error error, Renderer& renderer, int64_
     ++flight.attempt;
     flight.state = InFlight::State::kIdle;
     return;
+  } else if (!has_python_steps_) {
+    flight.state = InFlight::State::kBad;
+    return;
   } else {
-    failure.fatal = has_python_steps_ || !substitute(*run.batch, failure.row, failure, renderer);
+    failure.fatal = true;
   }
   settle(run, i);
 }
@@ -351,6 +306,7 @@ void Engine::settle(RecordRun& run, int i) {
 // What a record holds, as far as it is not small enough to be kept for the next one.
 void Engine::give_back(InFlight& flight) {
   flight.reserved.release();
+  flight.requests.clear();
   flight.call.reset();
   flight.data.each_buffer([&](Buffer& buffer) {
     if (has_python_steps_ || buffer.capacity() > kKeptBuffer) buffer.free();
@@ -368,8 +324,8 @@ void Engine::give_back(InFlight& flight) {
   ++freed_;
 }
 
-// A substitute is tried at once, with all that the worker has; with Python steps, where records of
-// the run may wait with memory of their own, it takes the usual way instead (fail).
+// A substitute is tried with all that the worker has, when no other record of the group holds
+// memory; with Python steps, where some may, it takes the usual way instead (fail).
 bool Engine::substitute(OpenBatch& batch, int row, RowFailure& failure, Renderer& renderer) {
   for (int attempt = 1; attempt <= kAttempts; ++attempt) {
     const int64_t index = substitute_index(batch, row, attempt);

@@ -31,7 +31,7 @@ int Engine::process_with_python(RecordRun& run, Renderer& renderer) {
     try {
       go_on_with_python(run, i, renderer);
     } catch (const std::exception&) {
-      fail_by_exception(run, i, 1, renderer);
+      fail_by_exception(run, i, 1);
     }
     settled += flight.settled();
     lacks_memory |= !flight.settled() && flight.state != State::kAtPython;
@@ -44,7 +44,7 @@ int Engine::process_with_python(RecordRun& run, Renderer& renderer) {
 void Engine::go_on_with_python(RecordRun& run, int i, Renderer& renderer) {
   InFlight& flight = run.flight[i];
   if (stopping_) return settle(run, i);  // the batch will not be handed over
-  if (flight.state == State::kAtPython) return_from_python(run, i, renderer);
+  if (flight.state == State::kAtPython) return_from_python(run, i);
   while (!stopping_) {
     switch (flight.state) {
       case State::kIdle:
@@ -52,13 +52,14 @@ void Engine::go_on_with_python(RecordRun& run, int i, Renderer& renderer) {
         begin_record(run, i, renderer, /*may_wait=*/false);
         break;
       case State::kBegun:
-        if (!reserve_now(run, i, renderer)) return;
+        if (!reserve_now(run, i)) return;
         break;
       case State::kReady:
         advance_record(run, i, renderer);
         if (flight.state == State::kReady) write_records(run, i, 1, renderer);
         break;
       case State::kAtPython:
+      case State::kBad:
       case State::kSettled:
         return;
     }
@@ -67,24 +68,24 @@ void Engine::go_on_with_python(RecordRun& run, int i, Renderer& renderer) {
   if (flight.state != State::kAtPython && !flight.settled()) settle(run, i);
 }
 
-void Engine::return_from_python(RecordRun& run, int i, Renderer& renderer) {
+void Engine::return_from_python(RecordRun& run, int i) {
   InFlight& flight = run.flight[i];
   flight.state = State::kReady;
   PythonCall call = std::move(*flight.call);
   flight.call.reset();
-  if (!call.result) return fail(run, i, std::move(call.result.error()), renderer);
+  if (!call.result) return fail(run, i, std::move(call.result.error()));
   Result<void> returned = options_.plan->python_return(flight.step, call, flight.record);
-  if (!returned) return fail(run, i, std::move(returned.error()), renderer);
+  if (!returned) return fail(run, i, std::move(returned.error()));
   ++flight.step;
 }
 
 // Everything up to the end is reserved at once: while it waits at a Python step a record must not
 // ask for more. False when the memory is not free now.
-bool Engine::reserve_now(RecordRun& run, int i, Renderer& renderer) {
+bool Engine::reserve_now(RecordRun& run, int i) {
   InFlight& flight = run.flight[i];
   const size_t bytes = bytes_until_written(flight.record);
   if (gate_.refuses(bytes)) {
-    fail(run, i, gate_.refusal(bytes), renderer);
+    fail(run, i, gate_.refusal(bytes));
     return true;
   }
   std::optional<GateHold> hold = gate_.try_acquire(bytes);

@@ -46,24 +46,28 @@ struct PartnerRead {
 
 // One record of a run, between being read and being written.
 struct InFlight {
-  // kIdle: to be read. kBegun: its header is read; with Python steps, its memory is not yet
-  // reserved. kReady: may go on. kAtPython: it waits at a Python step. kSettled: written, dropped
-  // or failed.
-  enum class State : uint8_t { kIdle, kBegun, kReady, kAtPython, kSettled };
+  // kIdle: to be read. kBegun: its header is read; its memory is perhaps not yet reserved, and it
+  // may stand at a step that waits for pixels. kReady: may go on. kAtPython: it waits at a Python
+  // step. kBad: another one shall stand in for it. kSettled: written, dropped or failed.
+  enum class State : uint8_t { kIdle, kBegun, kReady, kAtPython, kBad, kSettled };
   State state = State::kIdle;
   RecordData data;
   ReadLoan lent;  // for `data`
   Record record;  // with its partners
   std::vector<PartnerRead> partners;
-  int step = 0;       // where it stands in the plan
-  GateHold reserved;  // from its header to its end, where it may wait for Python
+  int step = 0;            // where it stands in the plan
+  PixelRequests requests;  // of that step, while it waits for its group
+  GateHold reserved;       // from its header to its end, where it may wait for Python
   std::optional<PythonCall> call;
   std::optional<RowFailure> failure;  // of the record that stood here first
   int attempt = 0;                    // at a substitute for it
 
   bool settled() const { return state == State::kSettled; }
+  bool bad() const { return state == State::kBad; }
 };
 
+// What steps have made for fields that are no pictures.
+size_t made_bytes(const Record& record);
 // Of rendering all its pictures, as they are now, and of what steps have made of its other fields.
 size_t working_bytes(const Record& record);
 // Of what was read, as far as it is not the source's own memory.

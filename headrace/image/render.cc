@@ -54,6 +54,15 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+std::shared_ptr<Picture> picture_for(const Recipe& recipe) {
+  const Size size = recipe.size();
+  return std::make_shared<Picture>(recipe.channels(), size.height, size.width, recipe.dtype());
+}
+
+RenderTask task_for(const Recipe& recipe, Picture& into) {
+  return {.recipe = &recipe, .target = {.data = into.pixels.data(), .batch = false}, .result = {}};
+}
+
 // The part of the stored picture that holds `needed` of the oriented window.
 Window stored_part(const Window& window, const Window& needed, bool transpose) {
   if (transpose) return {window.x + needed.y, window.y + needed.x, needed.height, needed.width};
@@ -253,15 +262,35 @@ void Renderer::render_picture(Lane& lane, const Recipe& recipe, const Picture& p
 
 Result<void> Renderer::materialize(Recipe& recipe) {
   if (recipe.pixels()) return {};
-  const Size size = recipe.size();
-  auto picture =
-      std::make_shared<Picture>(recipe.channels(), size.height, size.width, recipe.dtype());
-  RenderTask task{
-      .recipe = &recipe, .target = {.data = picture->pixels.data(), .batch = false}, .result = {}};
+  if (requests_ && lanes(recipe) > 1) {
+    std::vector<Recipe>& pictures = requests_->pictures;
+    if (requests_->answered == pictures.size()) {
+      pictures.push_back(recipe);
+      requests_->waits = true;
+      return Error{};
+    }
+    recipe = pictures[requests_->answered++];
+    if (recipe.pixels()) return {};  // else it could not be decoded: here is who hears why
+  }
+  const std::shared_ptr<Picture> picture = picture_for(recipe);
+  RenderTask task = task_for(recipe, *picture);
   render({&task, 1});
   if (!task.result) return std::move(task.result);
-  recipe = Recipe(std::shared_ptr<const Picture>(std::move(picture)));
+  recipe = Recipe(picture);
   return {};
+}
+
+void Renderer::materialize(std::span<Recipe* const> recipes) {
+  std::vector<std::shared_ptr<Picture>> pictures;
+  std::vector<RenderTask> tasks;
+  for (const Recipe* recipe : recipes) {
+    pictures.push_back(picture_for(*recipe));
+    tasks.push_back(task_for(*recipe, *pictures.back()));
+  }
+  render(tasks);
+  for (size_t i = 0; i < recipes.size(); ++i) {
+    if (tasks[i].result) *recipes[i] = Recipe(std::move(pictures[i]));
+  }
 }
 
 size_t Renderer::working_bytes(const Recipe& recipe) {

@@ -34,6 +34,16 @@ struct RenderTask {
   int warnings = 0;
 };
 
+// Pixels that a step has asked for and that are decoded with those of other records, in the order
+// in which it asks: Note [Pixels together] in executor/engine_groups.cc.
+struct PixelRequests {
+  std::vector<Recipe> pictures;  // of pixels once they are answered
+  size_t answered = 0;           // of them, since the step began
+  bool waits = false;            // the last one is not answered yet
+
+  void clear() { *this = {}; }
+};
+
 // What one thread keeps between pictures: decoders, resample tables, row buffers. Not thread-safe.
 class Renderer {
  public:
@@ -48,8 +58,13 @@ class Renderer {
   int lanes(const Recipe& recipe);
   // Fills in result and warnings of each task. After an error its target holds anything.
   void render(std::span<RenderTask> tasks);
-  // Renders to a Picture, which starts a new recipe.
+  // Renders to a Picture, which starts a new recipe. Where requests are collected the error may
+  // mean no more than that this one has to wait: then `waits` is set.
   Result<void> materialize(Recipe& recipe);
+  // The same for several at once. One that cannot be rendered stays as it is.
+  void materialize(std::span<Recipe* const> recipes);
+  // Where requests for pictures that would be decoded go now; null: nowhere.
+  PixelRequests* requests() { return requests_; }
   // Bytes that rendering it may need beside the target, buffers of this object included; for the
   // memory budget.
   static size_t working_bytes(const Recipe& recipe);
@@ -66,6 +81,7 @@ class Renderer {
   int64_t take_repaired() { return std::exchange(repaired_, 0); }
 
  private:
+  friend class Collecting;
   struct Lane;
   struct Scratch;
   ImageDecoder& decoder(const CodecRecord& codec);
@@ -79,6 +95,22 @@ class Renderer {
   StageSeconds seconds_;
   int64_t repaired_ = 0;
   size_t largest_value_ = size_t{2} << 30;
+  PixelRequests* requests_ = nullptr;
+};
+
+// While it lives, requests for pictures that would be decoded go to `requests`, unless null.
+class Collecting {
+ public:
+  Collecting(Renderer& renderer, PixelRequests* requests) : renderer_(renderer) {
+    renderer_.requests_ = requests;
+    if (requests) requests->waits = false;
+  }
+  ~Collecting() { renderer_.requests_ = nullptr; }
+  Collecting(const Collecting&) = delete;
+  Collecting& operator=(const Collecting&) = delete;
+
+ private:
+  Renderer& renderer_;
 };
 
 // Does a step on a recipe; materializes first where the recipe says that it does not fit.

@@ -18,6 +18,35 @@ const ErrorCode kRowsDiffer{
     "each object, and in this record some have more rows than others: the file is damaged, or was "
     "written by a program with a mistake."};
 
+// A step's fields as they are before it, where it may have to wait for pixels
+// (Note [Pixels together] in executor/engine_groups.cc).
+class FieldsBefore {
+ public:
+  explicit FieldsBefore(const OpContext& context)
+      : context_(context), requests_(context.renderer.requests()) {
+    if (!requests_) return;
+    requests_->answered = 0;
+    for (const int field : context.fields) values_.push_back(context.record.fields[field]);
+  }
+  // After the step: then its fields are again what they were.
+  bool must_wait() const {
+    if (!requests_) return false;
+    if (!requests_->waits) {
+      requests_->clear();
+      return false;
+    }
+    for (size_t i = 0; i < values_.size(); ++i) {
+      context_.record.fields[context_.fields[i]] = values_[i];
+    }
+    return true;
+  }
+
+ private:
+  const OpContext& context_;
+  PixelRequests* const requests_;
+  std::vector<FieldValue> values_;
+};
+
 }  // namespace
 
 Result<void> Plan::begin(const RecordData& data, Record& record, Renderer& renderer) const {
@@ -81,7 +110,10 @@ Result<int> Plan::advance(int at, Record& record, Renderer& renderer, uint64_t s
         if (std::ssize(record.partners) < step.op->partners()) {
           raise(kNoPartners, step.label + " takes other records of an epoch beside its own");
         }
-        if (Result<void> done = step.op->apply(context); !done) {
+        const FieldsBefore before(context);
+        Result<void> done = step.op->apply(context);
+        if (before.must_wait()) return at;
+        if (!done) {
           Error error = std::move(done.error());
           if (error.note.empty())
             error.note =

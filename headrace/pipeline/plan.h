@@ -95,8 +95,8 @@ class Plan {
 
   // A record as read -> in flight: opens the pictures. Errors are the record's.
   Result<void> begin(const RecordData& data, Record& record, Renderer& renderer) const;
-  // Runs steps from `step` to the end (or before step `end`) or to the next Python step; returns
-  // the step it stopped at.
+  // Runs steps from `step` to the end (or before step `end`), to the next Python step, or to one
+  // that waits for pixels (Collecting, image/render.h); returns the step it stopped at.
   Result<int> advance(int step, Record& record, Renderer& renderer, uint64_t seed, uint64_t epoch,
                       int end = -1) const;
   // Crossing to Python and back, for a record that stands at a Python step.
