@@ -178,14 +178,23 @@ LoaderState state_from_dict(const nb::dict& state) {
 
 nb::list outputs_of(const LoaderHandle& self) {
   nb::list out;
-  for (const Output& output : self.with([](Loader& loader) { return loader.plan().outputs(); })) {
+  const std::vector<Output> outputs =
+      self.with([](Loader& loader) { return loader.plan().outputs(); });
+  for (const Output& output : outputs) {
     nb::dict entry;
     entry["name"] = output.name;
     entry["kind"] = name_of(output.state.kind);
     entry["is_picture"] = is_picture(output.state.kind);
     entry["dtype"] = name_of(output.state.dtype);
     entry["shape"] = nb::tuple(nb::cast(output.state.shape));
-    entry["list"] = output.as_list;
+    entry["list"] = output.as_list && !output.is_assembled();
+    entry["ragged"] = !output.is_assembled()          ? ""
+                      : output.ragged == Ragged::kPad ? "pad"
+                                                      : "packed";
+    entry["companion"] = output.companion < 0 ? "" : outputs[size_t(output.companion)].name;
+    entry["is_companion"] = output.origin == OutputOrigin::kLengths ||
+                            output.origin == OutputOrigin::kMask ||
+                            output.origin == OutputOrigin::kOffsets;
     out.append(entry);
   }
   return out;

@@ -32,7 +32,7 @@ LAYERS = (
     ("formats",),
     ("write", "pack", "convert", "index"),
     ("workers",),
-    ("batch", "inspection", "loader"),
+    ("batch", "inspection", "loader", "per_record"),
     ("frameworks",),
     ("delivery",),
     ("migrate",),

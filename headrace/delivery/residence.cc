@@ -72,6 +72,7 @@ Residence::Residence(const ResidenceQuestion& question) : asked_(question) {
   options.fields.push_back("id");
   options.memory_format = MemoryFormat::kChannelsFirst;
   options.ragged = Ragged::kList;
+  options.pad_values.clear();
   first_ = make_plan(schema, parts_.first, options);
   schema_ = schema_behind();
   options = asked_.plan->options();

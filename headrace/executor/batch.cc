@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "headrace/base/pages.h"
+#include "headrace/executor/ragged.h"
 #include "headrace/executor/slots.h"
 
 namespace headrace {
@@ -19,14 +19,26 @@ const ErrorCode kShapeDiffers{
     "Every record of a dense field must have the shape that the pipeline promises. A source whose "
     "records differ needs ragged=\"list\" or a step that makes them equal."};
 
-// What frameworks want that take memory as it is (XLA, Eigen); slots are aligned to pages.
-constexpr std::align_val_t kItemAlignment{64};
+const ErrorCode kTooLargeTogether{
+    "HR0706", ErrorKind::kConfig, "ragged batch larger than the memory limit",
+    "ragged=\"pad\" makes one tensor that is as large as if every record were the longest, and one "
+    "batch of such fields has to fit into its share of memory_limit. ragged=\"packed\" and \"list\" "
+    "take what the records have. Otherwise a smaller batch, a higher limit, or a step that shortens "
+    "the longest records."};
 
-// Memory of one ragged item.
-std::shared_ptr<void> make_item(size_t bytes) {
-  if (bytes >= kLargeBytes) return make_pages(bytes);  // Note [Why large memory is mapped]
-  return {::operator new(std::max<size_t>(bytes, 1), kItemAlignment),
-          [](void* p) { ::operator delete(p, kItemAlignment); }};
+const ErrorCode kRowsDifferAtEnd{
+    "HR0125", ErrorKind::kData, "rows that belong together differ in number",
+    "Fields of one row group (boxes, their labels and areas) share their lengths or offsets in a "
+    "batch, so that each record has as many rows in one as in the others. A step has changed the "
+    "rows of one of them alone: a function that drops rows has to take all of the group."};
+
+// What the output's memory is made of, once the batch is full.
+RaggedValues values_of(const Output& output, std::span<const TensorView> items,
+                       MemoryFormat format) {
+  return {.items = items,
+          .dtype = output.state.dtype,
+          .promised = output.state.shape,
+          .channels_last = is_picture(output.state.kind) && format == MemoryFormat::kChannelsLast};
 }
 
 bool is_picture(const Output& output) {
@@ -59,6 +71,8 @@ BatchBuilder::BatchBuilder(const Plan& plan, const Source& source, int64_t epoch
     if (!output.as_list) {
       field.lease = memory(i, output.bytes_per_record * count);
       field.data = static_cast<uint8_t*>(field.lease.get());
+    } else if (output.origin == OutputOrigin::kMask || output.origin == OutputOrigin::kOffsets) {
+      // made of another's items
     } else if (is_string(output.state.kind)) {
       field.strings.resize(count);
     } else {
@@ -88,8 +102,14 @@ void BatchBuilder::write(std::span<RowSource> sources, Renderer& renderer) {
       const Size size = task.recipe->size();
       const size_t bytes = size_t(size.height) * size.width * task.recipe->channels() *
                            size_of(task.recipe->dtype());
+      if (output.is_assembled()) {
+        source.result =
+            check_ragged(output, task.recipe->dtype(),
+                         {task.recipe->channels(), size.height, size.width}, *source.record);
+        if (!source.result) continue;
+      }
       if (output.as_list) {
-        field.item_memory[source.row] = make_item(bytes);
+        field.item_memory[source.row] = make_values(bytes);
         source.list_bytes += bytes;
         task.target.data = field.item_memory[source.row].get();
         field.items[source.row] = {task.target.data,
@@ -133,7 +153,14 @@ Result<void> BatchBuilder::write_value(const Output& output, FieldMemory& field,
     case OutputOrigin::kValid:
       *to = position < epoch_size_;
       return {};
+    case OutputOrigin::kLengths: {
+      const Shape extents = extents_of(output, *source.record);
+      std::memcpy(to, extents.data(), extents.size() * sizeof(int64_t));
+      return {};
+    }
     case OutputOrigin::kKey:
+    case OutputOrigin::kMask:
+    case OutputOrigin::kOffsets:
       return {};
     case OutputOrigin::kField:
       break;
@@ -153,8 +180,47 @@ Result<void> BatchBuilder::write_value(const Output& output, FieldMemory& field,
   return {};
 }
 
+// The record's own extents on the open axes of the field that `lengths` is about.
+Shape BatchBuilder::extents_of(const Output& lengths, const Record& record) const {
+  const FieldValue& value = record.fields[lengths.field];
+  const Shape& promised = plan_.outputs()[lengths.companion].state.shape;
+  Shape shape = value.shape;
+  if (is_picture(value.kind)) {
+    const Size size = value.picture.size();
+    shape = {value.picture.channels(), size.height, size.width};
+  }
+  Shape open;
+  for (size_t axis = 0; axis < promised.size(); ++axis) {
+    if (promised[axis] < 0) open.push_back(axis < shape.size() ? shape[axis] : 0);
+  }
+  return open;
+}
+
+// What is to become one tensor has to have the shape that the others have, but for the open axes,
+// and as many rows as the rest of its row group.
+Result<void> BatchBuilder::check_ragged(const Output& output, DType dtype, const Shape& shape,
+                                        const Record& record) const {
+  const Shape& promised = output.state.shape;
+  const auto fits = [](int64_t wanted, int64_t is) {
+    return is >= 0 && (wanted < 0 || wanted == is);
+  };
+  if (dtype != output.state.dtype || !std::ranges::equal(promised, shape, fits)) {
+    return Error{.code = &kShapeDiffers,
+                 .what = output.name + " is " + text_of(dtype, shape) + ", the pipeline promises " +
+                         text_of(output.state)};
+  }
+  const Output& leader = plan_.outputs()[plan_.outputs()[output.companion].companion];
+  const Shape& rows = record.fields[leader.field].shape;
+  if (&leader == &output || is_picture(output) || rows.empty() || rows[0] == shape[0]) return {};
+  return Error{.code = &kRowsDifferAtEnd,
+               .what = "\"" + output.name + "\" has " + std::to_string(shape[0]) + " rows, \"" +
+                       leader.name + "\" " + std::to_string(rows[0]),
+               .hint = "ragged=\"list\" takes them as they are"};
+}
+
 Result<void> BatchBuilder::write_list_value(const Output& output, FieldMemory& field,
                                             RowSource& source) {
+  if (output.origin == OutputOrigin::kMask || output.origin == OutputOrigin::kOffsets) return {};
   if (output.origin == OutputOrigin::kKey) {
     field.strings[source.row] = source_.key(source.record->index);
     return {};
@@ -166,14 +232,18 @@ Result<void> BatchBuilder::write_list_value(const Output& output, FieldMemory& f
     source.list_bytes += value.bytes.size();
     return {};
   }
+  const Shape& shape = value.shape.empty() ? output.state.shape : value.shape;
+  if (output.is_assembled()) {
+    if (Result<void> fits = check_ragged(output, output.state.dtype, shape, *source.record); !fits)
+      return fits;
+  }
   const bool scalar = value.bytes.empty() && output.state.shape.empty();
   const size_t bytes = scalar ? 8 : value.bytes.size();
-  std::shared_ptr<void> memory = make_item(bytes);
+  std::shared_ptr<void> memory = make_values(bytes);
   source.list_bytes += bytes;
   const void* from = scalar ? static_cast<const void*>(&value.scalar) : value.bytes.data();
   if (bytes > 0) std::memcpy(memory.get(), from, bytes);
-  field.items[source.row] = {
-      memory.get(), output.state.dtype, value.shape.empty() ? output.state.shape : value.shape, {}};
+  field.items[source.row] = {memory.get(), output.state.dtype, shape, {}};
   field.item_memory[source.row] = std::move(memory);
   return {};
 }
@@ -183,7 +253,7 @@ TensorView BatchBuilder::view_of(const Output& output, const FieldMemory& field,
   TensorView view{field.data, output.state.dtype, {rows}, {}};
   if (output.origin == OutputOrigin::kId) view.dtype = DType::kInt64;
   if (output.origin == OutputOrigin::kValid) view.dtype = DType::kBool;
-  if (output.origin != OutputOrigin::kField) return view;
+  if (output.origin != OutputOrigin::kField && output.origin != OutputOrigin::kLengths) return view;
   const Shape& shape = output.state.shape;
   view.shape.insert(view.shape.end(), shape.begin(), shape.end());
   if (is_picture(output) && plan_.options().memory_format == MemoryFormat::kChannelsLast) {
@@ -211,20 +281,68 @@ int64_t BatchBuilder::close_gaps() {
   return kept;
 }
 
-Batch BatchBuilder::finish() {
+// HR0706 where the tensors that are made of lists would take more than `limit` bytes.
+void BatchBuilder::check_assembled(size_t limit) const {
+  size_t all = 0;
+  for (size_t i = 0; i < fields_.size(); ++i) {
+    const Output& output = plan_.outputs()[i];
+    if (!output.is_assembled() || output.origin != OutputOrigin::kField) continue;
+    const RaggedValues values = values_of(output, fields_[i].items, plan_.options().memory_format);
+    Shape shape = padded_shape(values, plan_.options().pad_multiple);
+    if (output.ragged == Ragged::kPacked) {
+      shape.erase(shape.begin());
+      shape[0] = starts_of(values).back();
+    }
+    const size_t bytes = tensor_bytes(shape, output.state.dtype);
+    if (__builtin_add_overflow(all, bytes, &all) || all > limit) {
+      raise(kTooLargeTogether,
+            "batch " + std::to_string(index_) + ": \"" + output.name + "\" would be " +
+                text_of(output.state.dtype, shape) + ", memory_limit leaves " +
+                std::to_string(limit >> 20) + " MiB for such fields",
+            output.ragged == Ragged::kPad ? "ragged=\"packed\" or \"list\" does not pad; or raise "
+                                            "memory_limit, or use a smaller batch_size"
+                                          : "raise memory_limit, or use a smaller batch_size");
+    }
+  }
+}
+
+BatchField BatchBuilder::assembled(size_t i) const {
+  const Output& output = plan_.outputs()[i];
+  const bool is_own = output.origin == OutputOrigin::kField;
+  const size_t of = is_own ? i : static_cast<size_t>(output.companion);
+  const RaggedValues values =
+      values_of(plan_.outputs()[of], fields_[of].items, plan_.options().memory_format);
+  const int64_t multiple = plan_.options().pad_multiple;
+  BatchField out;
+  Assembled made;
+  if (output.ragged == Ragged::kPacked) {
+    out.starts = starts_of(values);
+    out.is_offsets = !is_own;
+    made = is_own ? pack(values) : tensor_of(out.starts);
+  } else {
+    made = is_own ? pad(values, multiple, output.padding) : mask_of(values, multiple);
+  }
+  out.view = std::move(made.view);
+  out.lease = std::move(made.memory);
+  return out;
+}
+
+Batch BatchBuilder::finish(size_t most_assembled) {
   const int64_t kept = close_gaps();
+  for (FieldMemory& field : fields_) {
+    field.strings.resize(field.strings.empty() ? 0 : kept);
+    field.items.resize(field.items.empty() ? 0 : kept);
+  }
+  check_assembled(most_assembled);
   Batch batch{epoch_, index_, kept, {}};
   for (size_t i = 0; i < fields_.size(); ++i) {
     const Output& output = plan_.outputs()[i];
     FieldMemory& field = fields_[i];
     BatchField out;
-    out.name = output.name;
-    out.is_list = output.as_list;
-    out.is_text = output.origin == OutputOrigin::kKey || output.state.kind == FieldKind::kText;
-    out.is_bytes = output.state.kind == FieldKind::kBytes;
-    if (output.as_list) {
-      field.strings.resize(field.strings.empty() ? 0 : kept);
-      field.items.resize(field.items.empty() ? 0 : kept);
+    if (output.is_assembled()) {
+      out = assembled(i);
+    } else if (output.as_list) {
+      out.is_list = true;
       out.strings = std::move(field.strings);
       out.items = std::move(field.items);
       // shared: any item's view keeps all items of the batch, as one lease does for dense fields
@@ -234,6 +352,9 @@ Batch BatchBuilder::finish() {
       out.view = view_of(output, field, kept);
       out.lease = std::move(field.lease);
     }
+    out.name = output.name;
+    out.is_text = output.origin == OutputOrigin::kKey || output.state.kind == FieldKind::kText;
+    out.is_bytes = output.state.kind == FieldKind::kBytes;
     batch.fields.push_back(std::move(out));
   }
   return batch;

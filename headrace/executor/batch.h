@@ -20,12 +20,14 @@ namespace headrace {
 struct BatchField {
   std::string name;
   TensorView view;       // (B, ...); unused where `is_list`
-  bool is_list = false;  // text, bytes, keys, ragged tensors
+  bool is_list = false;  // text, bytes, keys, ragged tensors that stay apart
   bool is_text = false, is_bytes = false;
   bool is_pinned = false;            // a device copies from it by itself
   bool is_on_device = false;         // then the lease is a DeviceLease (delivery/)
   std::vector<std::string> strings;  // text, bytes, keys
   std::vector<TensorView> items;     // ragged tensors
+  std::vector<int64_t> starts;       // of packed rows, by record, and where the last one ends
+  bool is_offsets = false;           // `view` is these numbers
   std::shared_ptr<void> lease;       // shared: views of the field outlive the batch
 };
 
@@ -66,8 +68,9 @@ class BatchBuilder {
   // REQUIRES: whole groups of all steps (Plan::batch_group), whose rows are written or dropped.
   Result<void> run_batch_steps(int64_t first, int64_t count, uint64_t seed);
 
-  // Closes gaps left by dropped rows. REQUIRES: all rows are written or dropped.
-  Batch finish();
+  // Closes gaps left by dropped rows, and makes one tensor of each ragged field that is to be one;
+  // these may take `most_assembled` bytes (HR0706). REQUIRES: all rows are written or dropped.
+  Batch finish(size_t most_assembled = SIZE_MAX);
 
  private:
   struct FieldMemory {
@@ -79,6 +82,11 @@ class BatchBuilder {
   };
   Result<void> write_value(const Output& output, FieldMemory& field, RowSource& source);
   Result<void> write_list_value(const Output& output, FieldMemory& field, RowSource& source);
+  Shape extents_of(const Output& lengths, const Record& record) const;
+  Result<void> check_ragged(const Output& output, DType dtype, const Shape& shape,
+                            const Record& record) const;
+  void check_assembled(size_t limit) const;
+  BatchField assembled(size_t output) const;
   TensorView view_of(const Output& output, const FieldMemory& field, int64_t rows) const;
   Result<void> run_batch_step(const BatchStep& step, int64_t first, int64_t count, uint64_t seed);
   int64_t close_gaps();

@@ -50,6 +50,10 @@ bool delivers_lists(const Plan& plan) {
   });
 }
 
+bool assembles(const Plan& plan) {
+  return std::ranges::any_of(plan.outputs(), &Output::is_assembled);
+}
+
 size_t batch_bytes(const Plan& plan, int64_t rows) {
   size_t bytes = 0;
   for (const Output& output : plan.outputs()) bytes += output.bytes_per_record * size_t(rows);
@@ -73,6 +77,10 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
       spares_memory_(shares_.slots / shares_.depth >= kLargeBatch &&
                      options_.layout.rank_batch() >= kManyRows * options_.threads) {
   throw_if_forked();
+  if (assembles(*options_.plan)) {  // while a tensor is made, the values are there, too
+    shares_.lists /= 2;
+    shares_.assembled = shares_.lists;
+  }
   spare_.reserve(kSpareRuns);
   for (const Output& output : options_.plan->outputs()) {
     const size_t bytes = output.bytes_per_record * size_t(options_.layout.rank_batch());

@@ -39,6 +39,7 @@ struct MemoryShares {
   size_t threads = 0;  // what every worker keeps between records
   size_t records = 0;  // the memory gate
   size_t lists = 0;    // fields delivered as lists, of batches that are not yet handed over
+  size_t assembled = SIZE_MAX;  // what one batch makes of its lists: padded and packed fields
   // What one record may need there, and what its file may have: the same for every number of
   // threads.
   size_t largest_record = 0, largest_file = SIZE_MAX;
@@ -52,8 +53,9 @@ MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool r
 
 // Of one batch's dense fields.
 size_t batch_bytes(const Plan& plan, int64_t rows);
-// Whether a field is delivered as a list of values of any size.
+// Whether a field is delivered as a list of values of any size, or made of one.
 bool delivers_lists(const Plan& plan);
+bool assembles(const Plan& plan);
 
 // What pictures hold that must have pixels before they are written: at a Python step, or where a
 // step does not fit the recipe. Then a record asks for its memory as soon as its header is read.

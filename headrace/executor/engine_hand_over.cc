@@ -106,10 +106,13 @@ Batch Engine::hand_over(OpenBatch& open) {
     delivered_records_ = std::min(end, layout.positions());
     stats_.warnings += open.warnings;
     stats_.repaired += open.repaired;
-    list_bytes_ -= open.list_bytes;
   }
   account_failures(open);
-  Batch batch = open.builder.finish();
+  Batch batch = open.builder.finish(shares_.assembled);
+  {
+    MutexLock lock(mutex_);
+    list_bytes_ -= open.list_bytes;
+  }
   copy_slots_that_run_out(batch, open);
   MutexLock lock(mutex_);
   ++stats_.batches;

@@ -31,7 +31,7 @@ Batch Engine::make(int64_t epoch, int64_t batch) {
     Result<void> done = open.builder.run_batch_steps(0, open.builder.rows(), options_.seed);
     if (!done) throw Exception(std::move(done.error()));
   }
-  return open.builder.finish();
+  return open.builder.finish(shares_.assembled);
 }
 
 // The record that stands there, or that substitute for it; on an error `blamed` is the one that is

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/executor/slots.h"
 
+#include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "headrace/base/pages.h"
 #include "headrace/executor/thread_pool.h"
@@ -66,6 +68,13 @@ void SlotRing::give_back(void* memory) {
   free_.push_back(memory);  // has room, see take()
   // Under the lock, so that detach() returns only when no call is under way.
   if (on_return_) on_return_();
+}
+
+std::shared_ptr<void> make_values(size_t bytes) {
+  constexpr std::align_val_t kAlignment{64};
+  if (bytes >= kLargeBytes) return make_pages(bytes);
+  return {::operator new(std::max<size_t>(bytes, 1), kAlignment),
+          [](void* p) { ::operator delete(p, kAlignment); }};
 }
 
 std::shared_ptr<void> make_pages(size_t bytes) {

@@ -49,6 +49,9 @@ class SlotRing : public std::enable_shared_from_this<SlotRing> {
 
 // Page-aligned memory that belongs to whoever holds the pointer.
 std::shared_ptr<void> make_pages(size_t bytes);
+// What frameworks want that take memory as it is (XLA, Eigen): aligned to 64 bytes at least. Large
+// memory is pages, see Note [Why large memory is mapped]. Not zeroed.
+std::shared_ptr<void> make_values(size_t bytes);
 // Fills memory with a pattern that shows, in builds with HEADRACE_POISON.
 void poison(void* memory, size_t bytes);
 

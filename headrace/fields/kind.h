@@ -20,8 +20,8 @@ struct Following;   // geometry.h
 
 // What a value is while its record is in flight, and so how it comes into a slot: a picture is
 // rendered there; numbers are copied, into a fixed place where all records have one shape, else as
-// an item of a list; a string is an item always. (Lists that are padded to one shape, or packed one
-// after another with their offsets, will be further ways for numbers.)
+// an item of a list, from which a batch may make one tensor (Note [Ragged outputs] in
+// pipeline/plan_ragged.cc); a string is an item always.
 enum class ValueForm : uint8_t { kPicture, kNumbers, kString };
 
 struct KindRecord {

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
 #include <utility>
 
 #include "headrace/base/clock.h"
+#include "headrace/executor/ragged.h"
 
 namespace headrace {
 namespace {
@@ -23,6 +25,19 @@ BatchField rows_of(const BatchField& field, int64_t first, int64_t last) {
     cut(part.strings);
     cut(part.items);
     return part;
+  }
+  if (!field.starts.empty()) {
+    const std::span<const int64_t> starts(field.starts.data() + first, size_t(last - first) + 1);
+    part.starts.assign(starts.begin(), starts.end());
+    for (int64_t& start : part.starts) start -= starts.front();
+    if (field.is_offsets) {
+      Assembled offsets = tensor_of(part.starts);
+      part.view = std::move(offsets.view);
+      part.lease = std::move(offsets.memory);
+      return part;
+    }
+    first = starts.front();
+    last = starts.back();
   }
   const int64_t row = field.view.shape[0] == 0 ? 0 : field.view.elements() / field.view.shape[0];
   part.view.shape[0] = last - first;

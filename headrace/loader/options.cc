@@ -82,9 +82,28 @@ std::vector<LoaderOption> batch_options() {
       one_of<Ragged>({.name = "ragged",
                       .type = ParamType::kString,
                       .doc = "What becomes of fields whose records differ in shape: \"list\" "
-                             "delivers them as lists. None, or \"refuse\", refuses them."},
+                             "delivers them as lists, \"pad\" as one tensor with lengths and a "
+                             "mask, \"packed\" as rows one after another with offsets. None, or "
+                             "\"refuse\", refuses them."},
                      kBatches, [](auto& o) -> auto& { return o.plan.ragged; },
-                     {{"refuse", Ragged::kRefuse}, {"list", Ragged::kList}}),
+                     {{"refuse", Ragged::kRefuse},
+                      {"list", Ragged::kList},
+                      {"pad", Ragged::kPad},
+                      {"packed", Ragged::kPacked}}),
+      {{.name = "pad_value",
+        .type = ParamType::kStrings,
+        .doc = "With ragged=\"pad\": a number for fields by name. Elsewhere signed integers are "
+               "padded with -1, class ids of a mask with the dtype's -1, all else with 0."},
+       kBatches,
+       into([](auto& o) -> auto& { return o.plan.pad_values; })},
+      {{.name = "pad_to_multiple_of",
+        .type = ParamType::kInt,
+        .doc = "With ragged=\"pad\": extents are rounded up to a multiple of it.",
+        .fallback = int64_t{1},
+        .minimum = 1,
+        .maximum = kInt32},
+       kBatches,
+       into([](auto& o) -> auto& { return o.plan.pad_multiple; })},
   };
 }
 

@@ -24,6 +24,8 @@ TEST(LoaderOptionsTest, WhatIsNotGivenIsAsTheStructHasIt) {
   EXPECT_EQ(made.row_index, plain.row_index);
   EXPECT_EQ(made.patience_seconds, plain.patience_seconds);
   EXPECT_EQ(made.plan.ragged, plain.plan.ragged);
+  EXPECT_EQ(made.plan.pad_multiple, plain.plan.pad_multiple);
+  EXPECT_EQ(made.plan.pad_values, plain.plan.pad_values);
   EXPECT_EQ(made.plan.sixteen_bit, plain.plan.sixteen_bit);
   EXPECT_EQ(made.plan.limits.max_pixels, plain.plan.limits.max_pixels);
 }

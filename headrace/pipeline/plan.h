@@ -22,27 +22,49 @@ struct Pipeline {
   std::vector<std::string> dropped;
 };
 
-enum class Ragged : uint8_t { kRefuse, kList };
+// What a field becomes in a batch whose records differ in shape: one value a record, one tensor
+// with the longest record's extents, or the records' rows one after another. Note [Ragged outputs]
+// in plan_ragged.cc.
+enum class Ragged : uint8_t { kRefuse, kList, kPad, kPacked };
 
 struct PlanOptions : PictureOptions {
   std::vector<std::string>
       fields;  // outputs, in order; empty: all of the schema's (not id, key, valid)
   MemoryFormat memory_format = MemoryFormat::kChannelsFirst;
   Ragged ragged = Ragged::kRefuse;
-  int steps_before = 0;  // of the user's pipeline, done elsewhere; for messages
-  bool looks = false;    // somebody looks at the steps: fields that they leave behind may stay
+  int64_t pad_multiple = 1;             // kPad: extents are rounded up to a multiple of it
+  std::vector<std::string> pad_values;  // kPad: "labels=-100", of fields for which 0 or -1 is wrong
+  int steps_before = 0;                 // of the user's pipeline, done elsewhere; for messages
+  bool looks = false;  // somebody looks at the steps: fields that they leave behind may stay
 };
 
 // Where an output comes from.
-enum class OutputOrigin : uint8_t { kField, kId, kKey, kValid };
+enum class OutputOrigin : uint8_t {
+  kField,
+  kId,
+  kKey,
+  kValid,
+  // Of a ragged output: each record's extents, where padding begins, where records begin.
+  kLengths,
+  kMask,
+  kOffsets,
+};
 
 struct Output {
   std::string name;
   OutputOrigin origin = OutputOrigin::kField;
-  int field = -1;               // kField: the plan's field number
+  int field = -1;               // the plan's field number; of a ragged output's companions, too
   FieldState state;             // final kind, dtype, shape
-  bool as_list = false;         // text, bytes, and ragged fields delivered as lists
+  bool as_list = false;         // text, bytes, ragged fields: it has no place in a slot
   size_t bytes_per_record = 0;  // 0 for lists
+  // kPad, kPacked: the list becomes one tensor when the batch is full.
+  Ragged ragged = Ragged::kList;
+  std::vector<uint8_t> padding = {};  // kPad: one element
+  // Of a ragged tensor: the output with its records' extents (kPad) or their places (kPacked). Of
+  // these: the first output that they are about.
+  int companion = -1;
+
+  bool is_assembled() const { return as_list && ragged != Ragged::kList; }
 };
 
 struct Step {

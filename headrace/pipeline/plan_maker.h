@@ -73,6 +73,10 @@ class PlanMaker final : public PlanBuilder {
   void check_not_batched(const std::vector<int>& fields, const std::string& label) const;
 
   void add_outputs();
+  void add_ragged_outputs();
+  bool add_announced(const std::string& name);
+  void add_companion(OutputOrigin origin, int of);
+  void set_paddings();
   void finish_batch_steps();
   void refuse_ragged() const;
   void remove_dead_steps();

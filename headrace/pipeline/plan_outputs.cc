@@ -17,7 +17,8 @@ const ErrorCode kRagged{
     "HR0114", ErrorKind::kConfig, "records differ in shape",
     "A batch is one tensor, so its records must have one shape. Resize((height, width)), "
     "CenterCrop or RandomCrop make pictures equal; a function can declare the shape that it "
-    "returns; ragged=\"list\" delivers one tensor a record instead."};
+    "returns; ragged=\"list\" delivers one tensor a record instead, \"pad\" one that is padded to the "
+    "longest record, \"packed\" all rows one after another."};
 
 // What every source has beside its fields.
 constexpr std::pair<std::string_view, OutputOrigin> kExtras[] = {
@@ -70,7 +71,7 @@ void PlanMaker::add_outputs() {
     if (std::ranges::count(wanted, name) > 1) {
       raise(kUnknownOutput, "fields= names \"" + name + "\" more than once");
     }
-    plan_->outputs_.push_back(output_named(name));
+    if (!add_announced(name)) plan_->outputs_.push_back(output_named(name));
   }
   if (wanted.empty()) {
     for (int field : scopes_.front().visible) {
@@ -90,6 +91,7 @@ void PlanMaker::add_outputs() {
           static_cast<size_t>(element_count(state.shape)) * size_of(state.dtype);
     }
   }
+  add_ragged_outputs();
 }
 
 Output PlanMaker::output_named(const std::string& name) const {

@@ -132,9 +132,12 @@ std::string Plan::text() const {
   out += rows.size() == 1 ? "  none\n" : table(rows);
   rows = {{"output", "from", "what", "per record"}};
   for (const Output& output : outputs_) {
-    rows.push_back(
-        {output.name, output.field >= 0 ? std::string(name_of(output.state.kind)) : "record",
-         text_of(output.state), output.as_list ? "list" : text_of_bytes(output.bytes_per_record)});
+    rows.push_back({output.name,
+                    output.field >= 0 ? std::string(name_of(output.state.kind)) : "record",
+                    text_of(output.state),
+                    output.is_assembled() ? output.ragged == Ragged::kPad ? "padded" : "packed"
+                    : output.as_list      ? "list"
+                                          : text_of_bytes(output.bytes_per_record)});
   }
   return out + "Outputs:\n" + table(rows);
 }

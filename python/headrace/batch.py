@@ -4,10 +4,12 @@
 The class's base is exactly ``tuple`` and it has ``_fields``, which is what frameworks look for when
 they walk nested batches; a plain ``collections.namedtuple`` cannot index by name.
 
-    >>> cls = batch_class(("image", "label"))
+    >>> cls = batch_class(Layout(("image", "label")))
     >>> b = cls._make([1, 2])
     >>> b["label"], b.image, tuple(b)
     (2, 1, (1, 2))
+
+``per_record`` of a batch gives torchvision's targets: a list of dictionaries, one a record.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from operator import itemgetter
 from typing import Any
 
 from headrace.errors import did_you_mean
+from headrace.per_record import Layout, per_record
 
 
 def _new(cls: type, values: Iterable[Any]) -> Any:
@@ -64,33 +67,45 @@ def _replace(self: Any, **named: Any) -> Any:
     return type(self)._make(values)
 
 
-def _rebuild(fields: tuple[str, ...], values: tuple[Any, ...], state: dict[str, Any] | None) -> Any:
-    batch = batch_class(fields, inspected=state is not None)._make(values)
+def _per_record(self: Any, *fields: str) -> list[dict[str, Any]]:
+    """A dictionary a record of these fields, or of all: torchvision's targets.
+
+    What was padded or packed comes as the record's own part, a view where the framework has views.
+    On a device this waits for the lengths or offsets. ConfigError HR0743 for an unknown field.
+    """
+    return per_record(type(self)._layout, _asdict(self), fields)
+
+
+def _rebuild(layout: Layout, values: tuple[Any, ...], state: dict[str, Any] | None) -> Any:
+    batch = batch_class(layout, inspected=state is not None)._make(values)
     if state:
         batch.__dict__.update(state)
     return batch
 
 
 def _reduce(self: Any) -> tuple[Any, ...]:
-    return (_rebuild, (self._fields, tuple(self), getattr(self, "__dict__", None)))
+    return (_rebuild, (self._layout, tuple(self), getattr(self, "__dict__", None)))
 
 
-def batch_class(fields: tuple[str, ...], inspected: bool = False) -> Any:
-    """The class of batches with these fields. ``inspected``: with room for ``id`` and ``key``."""
-    return _made_class(fields, inspected)
+def batch_class(layout: Layout, inspected: bool = False) -> Any:
+    """The class of batches of this layout. ``inspected``: with room for ``id`` and ``key``."""
+    return _made_class(layout, inspected)
 
 
 @functools.cache
-def _made_class(fields: tuple[str, ...], inspected: bool) -> Any:
+def _made_class(layout: Layout, inspected: bool) -> Any:
+    fields = layout.fields
     members: dict[str, Any] = {
         "__doc__": f"A batch: {', '.join(fields)}.",
         "_fields": fields,
         "_field_defaults": {},
+        "_layout": layout,
         "__match_args__": fields,
         "__new__": _construct,
         "_make": classmethod(_new),
         "_asdict": _asdict,
         "_replace": _replace,
+        "per_record": _per_record,
         "__getitem__": _getitem,
         "__repr__": _repr,
         "__reduce__": _reduce,

@@ -80,6 +80,7 @@ _ONE_RECORD = {
     "fields": None,
     "looks": True,  # at fields that the loader does not deliver, too
     "ragged": "list",
+    "pad_value": None,
     "last_batch": "keep",
     "quarantine": None,
     "index": False,

@@ -182,6 +182,11 @@ def _divided(
             raise _NOT_IN_A_BATCH.error(
                 f"{name!r} comes as a list", hint="leave it out with fields= or data="
             )
+        if -1 in fields[name].shape:
+            raise _NOT_IN_A_BATCH.error(
+                f"the shape of {name!r} is another in each batch",
+                hint="leave it out with fields= or data=",
+            )
     return tuple(data), tuple(label)
 
 

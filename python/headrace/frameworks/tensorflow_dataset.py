@@ -35,13 +35,14 @@ def make_dataset(view: Delivered) -> Any:
     fields = delivered_fields(loader)
     specs = {name: _spec(loader, name, field) for name, field in fields.items()}
     dtypes = [spec.dtype for spec in specs.values()]
+    layout = loader.assembly.layout()
     passing = _Pass(view)
 
     def batch(_: Any) -> Any:
         tensors = tf.py_function(passing.take, [], dtypes)
         for tensor, spec in zip(tensors, specs.values(), strict=True):
             tensor.set_shape(spec.shape)
-        return view.form.structure(tuple(specs), tensors)
+        return view.form.structure(layout, tensors)
 
     def begin(_: Any) -> Any:
         return tf.data.Dataset.range(tf.py_function(passing.begin, [], tf.int64))
@@ -94,4 +95,5 @@ def _spec(loader: ViewedLoader, name: str, field: Field) -> Any:
     rows = None if given["last_batch"] == "keep" else loader.batch_size
     if field.is_list:
         return tf.TensorSpec((rows,), tf.string)
-    return tf.TensorSpec((rows, *field.shape), tf.as_dtype(field.dtype))
+    shape = [None if size < 0 else size for size in field.shape]
+    return tf.TensorSpec(shape if field.is_packed else [rows, *shape], tf.as_dtype(field.dtype))

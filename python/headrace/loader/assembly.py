@@ -16,6 +16,7 @@ from headrace.errors import warn
 from headrace.loader.options import engine_options
 from headrace.loader.shard import ALONE, resolve_shard
 from headrace.loader.turn import CLOSED
+from headrace.per_record import Layout
 from headrace.pipeline import Pipeline
 from headrace.sampling import engine_sampler
 from headrace.sources import open as open_source
@@ -104,6 +105,10 @@ class Assembly:
     def field_names(self) -> tuple[str, ...]:
         """What is delivered, in order."""
         return tuple(output["name"] for output in self.engine().outputs())
+
+    def layout(self) -> Layout:
+        """Of a batch: its fields, and how each record's part of them is found."""
+        return Layout.of(self.engine().outputs())
 
     def inspector(self) -> _core.Loader:
         """Makes single batches apart from the iteration, with their ids and keys."""

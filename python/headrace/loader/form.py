@@ -9,6 +9,7 @@ from typing import Any
 from headrace import _core
 from headrace.arguments import integer, one_of
 from headrace.batch import batch_class
+from headrace.per_record import Layout
 
 Devices = _core.Device | Sequence[_core.Device]
 
@@ -40,25 +41,27 @@ class Form:
         self.depth = integer("depth", depth, 1)  # batches that are copied ahead
         self.as_dict = one_of("batch", batch, ("tuple", "dict")) == "dict"
 
-    def batch(self, fields: tuple[str, ...], values: list[Any]) -> Any:
-        return self.structure(fields, [each(self.convert, value) for value in values])
+    def batch(self, layout: Layout, values: list[Any]) -> Any:
+        return self.structure(layout, [each(self.convert, value) for value in values])
 
-    def batch_of(self, fields: tuple[str, ...], parts: list[list[Any]]) -> Any:
+    def batch_of(self, layout: Layout, parts: list[list[Any]]) -> Any:
         """The batch; where a list of devices was asked for, a tuple of their parts."""
         if not self.devices or not self.is_divided:
-            return self.batch(fields, parts[0])
-        return tuple(self.batch(fields, values) for values in parts)
+            return self.batch(layout, parts[0])
+        return tuple(self.batch(layout, values) for values in parts)
 
-    def structure(self, fields: tuple[str, ...], values: Iterable[Any]) -> Any:
+    def structure(self, layout: Layout, values: Iterable[Any]) -> Any:
         """Values of the fields, as they are, in a batch."""
         if self.as_dict:
-            return dict(zip(fields, values, strict=True))
-        return batch_class(fields)._make(values)
+            return dict(zip(layout.fields, values, strict=True))
+        return batch_class(layout)._make(values)
 
-    def inspected(self, fields: tuple[str, ...], values: Mapping[str, Any]) -> Any:
-        """A namedtuple of ``fields`` with the other values as attributes."""
+    def inspected(self, layout: Layout, values: Mapping[str, Any]) -> Any:
+        """A namedtuple of the fields with the other values as attributes."""
         converted = {name: each(self.convert, value) for name, value in values.items()}
-        batch = batch_class(fields, inspected=True)._make(converted.pop(name) for name in fields)
+        batch = batch_class(layout, inspected=True)._make(
+            converted.pop(name) for name in layout.fields
+        )
         batch.__dict__.update(converted)
         return batch
 

@@ -22,6 +22,7 @@ from headrace.loader.loaded_state import LoadedState
 from headrace.loader.numpy_arrays import hand_over
 from headrace.loader.outputs import Outputs
 from headrace.loader.turn import Turn
+from headrace.per_record import Layout
 from headrace.sources import Source
 
 if TYPE_CHECKING:
@@ -153,15 +154,15 @@ class Loader(Outputs):
         if parts is None:
             return None
         try:
-            return iteration.form.batch_of(self._fields, parts)
+            return iteration.form.batch_of(self._layout, parts)
         except BaseException:
             if not ended():
                 maker.take_back()
             raise
 
     @functools.cached_property
-    def _fields(self) -> tuple[str, ...]:
-        return self._assembly.field_names()
+    def _layout(self) -> Layout:
+        return self._assembly.layout()
 
     # State.
 
@@ -222,7 +223,7 @@ class Loader(Outputs):
         inspector = self._assembly.inspector()
         _, _, values = inspector.batch(integer("epoch", epoch), integer("index", index))
         names = (output["name"] for output in inspector.outputs())
-        return form.inspected(self._fields, dict(zip(names, values, strict=True)))
+        return form.inspected(self._layout, dict(zip(names, values, strict=True)))
 
     def peek(self) -> Any:
         """The batch that comes next, without taking it."""

@@ -115,6 +115,16 @@ def output_fields(fields: Any) -> list[str] | None:
     return names
 
 
+def _pad_value(given: Any) -> list[str] | None:
+    """{"labels": -100} as the engine has it: ["labels=-100"]."""
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        raise BAD_VALUE.error(f'pad_value is a dictionary, {{"labels": -100}} (got {given!r})')
+    values = numbers("pad_value", list(given.values()))
+    return [f"{name}={value!r}" for name, value in zip(given, values, strict=True)]
+
+
 def memory_format(value: Any) -> str:
     """ "channels_last", or torch.channels_last."""
     if not isinstance(value, (str, enum.Enum)):
@@ -141,6 +151,7 @@ def _seed(value: Any) -> int:
 _FORMS: dict[str, Callable[[Any], Any]] = {
     "fields": output_fields,
     "memory_format": memory_format,
+    "pad_value": _pad_value,
     "memory_limit": _size("memory_limit"),
     "cache": _size("cache"),
     "resident": _resident,

@@ -26,6 +26,7 @@ class Field(NamedTuple):
     shape: tuple[int, ...]
     is_picture: bool
     is_list: bool  # text, bytes, keys, records of differing shape
+    is_packed: bool  # no axis for the records: rows of all of them, or where each one's begin
 
 
 def delivered_fields(loader: ViewedLoader) -> dict[str, Field]:
@@ -34,10 +35,13 @@ def delivered_fields(loader: ViewedLoader) -> dict[str, Field]:
     fields = {}
     for output in loader.assembly.engine().outputs():
         shape = tuple(output["shape"])
+        is_packed = output["ragged"] == "packed"
+        if is_packed and output["is_companion"]:
+            shape = (-1,)
         if turned and output["is_picture"] and len(shape) == 3:
             shape = (*shape[1:], shape[0])
         fields[output["name"]] = Field(
-            output["kind"], output["dtype"], shape, output["is_picture"], output["list"]
+            output["kind"], output["dtype"], shape, output["is_picture"], output["list"], is_packed
         )
     return fields
 

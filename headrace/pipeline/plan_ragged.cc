@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ragged outputs: what records of differing shape become in a batch that is one tensor a field.
+//
+// Note [Ragged outputs]
+// ragged="pad" makes one tensor with the longest record's extents on every open axis, "packed" the
+// records' rows one after another, of fields whose first axis alone is open. Neither is silent: a
+// companion comes along, the records' extents and a mask of what is real, or the offsets at which
+// records begin. Companions are named after their field, and stand behind all fields unless fields=
+// places them. Fields of one row group share them, where their first axis alone is open: such
+// fields have as many rows as one another in every record, which is checked when a row is written.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "headrace/kernels/half.h"
+#include "headrace/pipeline/plan_maker.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kBadRagged{
+    "HR0119", ErrorKind::kConfig, "ragged output that cannot be",
+    "ragged=\"pad\" and \"packed\" deliver companions of a field (boxes_lengths, boxes_mask, "
+    "boxes_offsets), which come with it and need their names; pad_value= gives numbers, which the "
+    "field's dtype can hold, to fields that are padded."};
+
+struct Companion {
+  OutputOrigin origin;
+  Ragged of;
+  std::string_view suffix;
+};
+constexpr Companion kCompanions[] = {{OutputOrigin::kLengths, Ragged::kPad, "_lengths"},
+                                     {OutputOrigin::kMask, Ragged::kPad, "_mask"},
+                                     {OutputOrigin::kOffsets, Ragged::kPacked, "_offsets"}};
+
+const Companion& companion_of(OutputOrigin origin) {
+  return *std::ranges::find(kCompanions, origin, &Companion::origin);
+}
+
+bool is_companion(const Output& output) {
+  return std::ranges::count(kCompanions, output.origin, &Companion::origin) > 0;
+}
+
+bool has_open_rows(const FieldState& state) {
+  return !is_picture(state.kind) && !state.shape.empty() && state.shape[0] < 0 &&
+         std::ranges::count(state.shape, -1) == 1;
+}
+
+template <class T>
+std::vector<uint8_t> bytes_of(T value) {
+  std::vector<uint8_t> bytes(sizeof(T));
+  std::memcpy(bytes.data(), &value, sizeof(T));
+  return bytes;
+}
+
+// The number as an element of an integer dtype; nothing where it is none.
+template <class T>
+std::vector<uint8_t> integer_bytes(double value) {
+  if (value != std::floor(value) || value < static_cast<double>(std::numeric_limits<T>::min()) ||
+      value >= std::ldexp(1.0, std::numeric_limits<T>::digits)) {
+    return {};
+  }
+  return bytes_of(static_cast<T>(value));
+}
+
+std::vector<uint8_t> element_of(DType dtype, double value) {
+  switch (dtype) {
+    case DType::kUInt8:
+      return integer_bytes<uint8_t>(value);
+    case DType::kInt8:
+      return integer_bytes<int8_t>(value);
+    case DType::kInt16:
+      return integer_bytes<int16_t>(value);
+    case DType::kInt32:
+      return integer_bytes<int32_t>(value);
+    case DType::kInt64:
+      return integer_bytes<int64_t>(value);
+    case DType::kUInt16:
+      return integer_bytes<uint16_t>(value);
+    case DType::kUInt32:
+      return integer_bytes<uint32_t>(value);
+    case DType::kUInt64:
+      return integer_bytes<uint64_t>(value);
+    case DType::kFloat16:
+      return bytes_of(float16_from_float32(static_cast<float>(value)));
+    case DType::kBFloat16:
+      return bytes_of(bfloat16_from_float32(static_cast<float>(value)));
+    case DType::kFloat32:
+      return bytes_of(static_cast<float>(value));
+    case DType::kFloat64:
+      return bytes_of(value);
+    case DType::kBool:
+      return value == 0 || value == 1 ? bytes_of(static_cast<uint8_t>(value))
+                                      : std::vector<uint8_t>{};
+  }
+  return {};
+}
+
+// What is no class, no index and no count: -1 of integers that have it, all bits set in a mask's
+// class ids, which is the 255 that losses are told to ignore. Coordinates and pixels get 0.
+std::vector<uint8_t> usual_padding(const FieldState& state) {
+  constexpr std::array kSigned = {DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64};
+  const bool ids = state.kind == FieldKind::kTensor || state.kind == FieldKind::kLabel;
+  const bool below_zero = ids && std::ranges::count(kSigned, state.dtype) > 0;
+  const bool mask = state.kind == FieldKind::kMask && !is_floating(state.dtype);
+  return std::vector<uint8_t>(size_of(state.dtype), below_zero || mask ? 0xFF : 0);
+}
+
+}  // namespace
+
+// A companion that fields= names: its place is kept, what it is comes later.
+bool PlanMaker::add_announced(const std::string& name) {
+  for (const Companion& each : kCompanions) {
+    if (each.of != plan_->options_.ragged || !name.ends_with(each.suffix)) continue;
+    const std::string of = name.substr(0, name.size() - each.suffix.size());
+    const auto is_it = [&](const std::string& field) {
+      return std::ranges::any_of(scopes_.front().visible,
+                                 [&](int seen) { return states_[seen].name == field; });
+    };
+    if (is_it(name) || !is_it(of)) continue;
+    Output output;
+    output.name = name;
+    output.origin = each.origin;
+    plan_->outputs_.push_back(std::move(output));
+    return true;
+  }
+  return false;
+}
+
+void PlanMaker::add_ragged_outputs() {
+  const Ragged ragged = plan_->options_.ragged;
+  std::vector<Output>& outputs = plan_->outputs_;
+  std::map<uint8_t, int> leaders;  // of row groups
+  const auto count = static_cast<int>(outputs.size());
+  for (int i = 0; i < count && (ragged == Ragged::kPad || ragged == Ragged::kPacked); ++i) {
+    const FieldState& state = outputs[i].state;
+    const bool numbers = outputs[i].origin == OutputOrigin::kField && !is_string(state.kind);
+    const bool rows = has_open_rows(state);
+    if (!numbers || !outputs[i].as_list || (ragged == Ragged::kPacked && !rows)) continue;
+    outputs[i].ragged = ragged;
+    const auto field = static_cast<size_t>(outputs[i].field);
+    const uint8_t group =
+        rows && field < plan_->schema_.size() ? plan_->schema_[field].row_group : 0;
+    const int leader = group ? leaders.emplace(group, i).first->second : i;
+    if (leader != i) {
+      outputs[i].companion = outputs[leader].companion;
+      continue;
+    }
+    for (const Companion& each : kCompanions) {
+      if (each.of == ragged) add_companion(each.origin, i);
+    }
+  }
+  for (const Output& output : outputs) {
+    if (!is_companion(output) || output.companion >= 0) continue;
+    const std::string_view suffix = companion_of(output.origin).suffix;
+    const std::string of = output.name.substr(0, output.name.size() - suffix.size());
+    raise(kBadRagged, "fields= names \"" + output.name + "\", which no batch has",
+          "it would come with \"" + of +
+              "\", if that is delivered, differs in rows and is the first of its row group");
+  }
+  set_paddings();
+}
+
+void PlanMaker::add_companion(OutputOrigin origin, int of) {
+  std::vector<Output>& outputs = plan_->outputs_;
+  const std::string name = outputs[of].name + std::string(companion_of(origin).suffix);
+  auto made = std::ranges::find(outputs, name, &Output::name);
+  if (made != outputs.end() && made->origin != origin) {
+    raise(kBadRagged,
+          "\"" + name + "\" is a field of the records, and would come with \"" + outputs[of].name +
+              "\"",
+          "leave it out with fields=, or take ragged=\"list\"");
+  }
+  if (made == outputs.end()) {
+    Output output;
+    output.name = name;
+    output.origin = origin;
+    made = outputs.insert(made, std::move(output));
+  }
+  const int number = static_cast<int>(made - outputs.begin());
+  const Output& about = outputs[of];
+  made->field = about.field;
+  made->companion = of;
+  made->state.name = name;
+  const auto open = std::ranges::count(about.state.shape, -1);
+  if (origin == OutputOrigin::kLengths) {
+    made->state.dtype = DType::kInt64;
+    if (open > 1) made->state.shape = {open};
+    made->bytes_per_record = sizeof(int64_t) * static_cast<size_t>(open);
+  } else {
+    made->state.dtype = origin == OutputOrigin::kMask ? DType::kBool : DType::kInt64;
+    if (origin == OutputOrigin::kMask) made->state.shape.assign(static_cast<size_t>(open), -1);
+    made->as_list = true;
+    made->ragged = plan_->options_.ragged;
+  }
+  if (origin != OutputOrigin::kMask) outputs[of].companion = number;
+}
+
+void PlanMaker::set_paddings() {
+  for (Output& output : plan_->outputs_) {
+    if (output.is_assembled() && output.ragged == Ragged::kPad) {
+      output.padding = usual_padding(output.state);
+    }
+  }
+  for (const std::string& given : plan_->options_.pad_values) {
+    const size_t equals = std::min(given.rfind('='), given.size());
+    const std::string name = given.substr(0, equals);
+    const auto output = std::ranges::find(plan_->outputs_, name, &Output::name);
+    if (output == plan_->outputs_.end() || output->padding.empty() || is_companion(*output)) {
+      raise(kBadRagged, "pad_value= names \"" + name + "\", which is not padded",
+            "ragged=\"pad\" pads what is delivered and differs in shape");
+    }
+    double value = 0;
+    const char *begin = given.data() + std::min(equals + 1, given.size()),
+               *end = given.data() + given.size();
+    const auto read = std::from_chars(begin, end, value);
+    const bool is_number = read.ec == std::errc() && read.ptr == end;
+    output->padding = is_number ? element_of(output->state.dtype, value) : std::vector<uint8_t>{};
+    if (output->padding.empty()) {
+      raise(kBadRagged, "pad_value= gives \"" + name + "\" the value " + std::string(begin, end) +
+                            ", which " + std::string(name_of(output->state.dtype)) +
+                            " cannot hold");
+    }
+  }
+}
+
+}  // namespace headrace

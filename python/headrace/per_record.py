@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``batch.per_record("boxes", "labels")``: a batch taken apart, a dictionary a record.
+
+What a record has of a field is found by how the field is batched, which the loader knows: an item
+of a list, a row of a tensor, the part of a padded row that is its own, rows between two offsets.
+Parts are views where the framework has views.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from headrace.errors import declare, did_you_mean
+
+_NO_ROWS = declare(
+    "HR0743",
+    "config",
+    "a field that cannot be taken apart",
+    "per_record() gives each record's part of fields of the batch: those named, or all. A padded "
+    "or packed field needs its companion (boxes_lengths, boxes_offsets), which comes with it.",
+)
+
+
+class Rows(NamedTuple):
+    """How the records of a field lie in a batch."""
+
+    how: str = "stack"  # also "list", "pad", "packed"
+    companion: str = ""  # the field with their extents or places
+    shape: tuple[int, ...] = ()  # of a record's value, -1 where records differ
+    is_companion: bool = False
+
+
+class Layout(NamedTuple):
+    """A batch's fields in order, and how their records lie in it."""
+
+    fields: tuple[str, ...]
+    rows: tuple[Rows, ...] = ()  # empty: one row a record in each
+
+    @classmethod
+    def of(cls, outputs: Sequence[Mapping[str, Any]]) -> Layout:
+        """Of the engine's outputs."""
+        rows = (
+            Rows(
+                "list" if output["list"] else output["ragged"] or "stack",
+                output["companion"],
+                tuple(output["shape"]),
+                output["is_companion"],
+            )
+            for output in outputs
+        )
+        return cls(tuple(output["name"] for output in outputs), tuple(rows))
+
+
+def per_record(layout: Layout, values: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
+    """A dictionary a record: of the fields ``names``, or of all but companions."""
+    rows = dict(zip(layout.fields, layout.rows or (Rows(),) * len(layout.fields), strict=True))
+    for name in names:
+        if name not in rows or rows[name].is_companion:
+            hint = "it says where another field's records are" if name in rows else ""
+            raise _NO_ROWS.error(f"{name!r}", hint=hint or did_you_mean(name, rows))
+    names = names or [name for name in layout.fields if not rows[name].is_companion]
+    parts = {name: _parts(values[name], rows[name], values) for name in names}
+    return [dict(zip(parts, each, strict=True)) for each in zip(*parts.values(), strict=True)]
+
+
+def _parts(value: Any, rows: Rows, values: Mapping[str, Any]) -> list[Any]:
+    if rows.how == "list":
+        return list(value)
+    if rows.how == "packed":
+        starts = _numbers(values[rows.companion])
+        return [value[a:b] for a, b in pairwise(starts)]
+    if rows.how == "stack":
+        return [value[row] for row in range(len(value))]
+    lengths = _numbers(values[rows.companion])
+    own = [(row, *_own(value, rows, of)) for row, of in enumerate(lengths)]
+    return [value[place] for place in own]
+
+
+def _own(value: Any, rows: Rows, lengths: Any) -> list[slice]:
+    """The part of a padded row that is the record's."""
+    extents = iter(lengths if isinstance(lengths, list) else [lengths])
+    own = [slice(next(extents)) if size < 0 else slice(None) for size in rows.shape]
+    # Frameworks without strides have a picture's axes as memory has them: (H, W, C).
+    if len(own) == 3 and rows.shape[0] > 0 and value.shape[1] != rows.shape[0] == value.shape[3]:
+        own = [*own[1:], own[0]]
+    return own
+
+
+def _numbers(value: Any) -> list[Any]:
+    """Of any framework's array; on a device this waits for it."""
+    if not hasattr(value, "tolist"):
+        value = value.numpy() if hasattr(value, "numpy") else np.asarray(value)
+    numbers: list[Any] = value.tolist()
+    return numbers
