@@ -2,10 +2,11 @@
 // Boxes: rows of four numbers, whose format is the field's, on the canvas of the record's pictures.
 //
 // They follow move by move in their own dtype, and are clamped where torchvision v2 clamps them:
-// after a crop and a pad, which cut boxes off, not after a flip or a resize. So a box that is cut
-// stays cut, however the picture is turned afterwards. Rows are never dropped: a box that has left
-// the picture has no area, and lies on its edge.
+// after a crop, a pad and a warp, which cut boxes off, not after a flip or a resize. So a box that
+// is cut stays cut, however the picture is turned afterwards. Rows are never dropped: a box that
+// has left the picture has no area, and lies on its edge.
 #include <algorithm>
+#include <limits>
 
 #include "headrace/base/registry.h"
 #include "headrace/fields/coordinates.h"
@@ -37,7 +38,8 @@ class BoxMover {
                          std::swap(box[0], box[1]);
                          std::swap(box[2], box[3]);
                        });
-                     }},
+                     },
+                     [&](const Warp& warp) { warp_to(warp, canvas); }},
                by);
   }
 
@@ -89,18 +91,45 @@ class BoxMover {
   }
 
   void clamp(Size canvas) {
-    const Real width = static_cast<Real>(canvas.width), height = static_cast<Real>(canvas.height);
+    each_as_corners([&](Real* at) { clamp_corners(at, canvas); });
+  }
+
+  // The box about where its corners go.
+  void warp_to(const Warp& warp, Size canvas) {
+    const PointMap<Real> map(warp, canvas);
+    each_as_corners([&](Real* at) {
+      constexpr Real kEnd = std::numeric_limits<Real>::infinity();
+      Real range[4] = {kEnd, kEnd, -kEnd, -kEnd};
+      for (int corner = 0; corner < 4; ++corner) {
+        const auto to = map(at[corner % 2 * 2], at[corner / 2 * 2 + 1]);
+        for (size_t i = 0; i < 2; ++i) {  // NaN stays
+          if (range[i] == range[i] && !(to[i] >= range[i])) range[i] = to[i];
+          if (range[i + 2] == range[i + 2] && !(to[i] <= range[i + 2])) range[i + 2] = to[i];
+        }
+      }
+      std::copy_n(range, 4, at);
+      clamp_corners(at, warp.to);
+    });
+  }
+
+  // What is done to integers is done to floats, and cut off.
+  template <class Change>
+  void each_as_corners(const Change& change) {
     each([&](Number* box) {
       Real at[4];
       for (int i = 0; i < 4; ++i) at[i] = static_cast<Real>(box[i]);
       to_corners(at);
-      for (int i = 0; i < 4; ++i) {
-        const Real most = i % 2 == 0 ? width : height;
-        at[i] = at[i] < 0 ? 0 : at[i] > most ? most : at[i];  // NaN stays
-      }
+      change(at);
       from_corners(at);
       for (int i = 0; i < 4; ++i) box[i] = number_from<Number>(at[i]);
     });
+  }
+
+  static void clamp_corners(Real* at, Size canvas) {
+    for (int i = 0; i < 4; ++i) {
+      const Real most = static_cast<Real>(i % 2 == 0 ? canvas.width : canvas.height);
+      at[i] = at[i] < 0 ? 0 : at[i] > most ? most : at[i];  // NaN stays
+    }
   }
 
   void to_corners(Real* at) const {

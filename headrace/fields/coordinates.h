@@ -4,6 +4,9 @@
 // floats and truncated.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -66,6 +69,46 @@ Number scaled(Number value, float scale) {
 inline float scale_of(int to, int from) {
   return static_cast<float>(static_cast<double>(to) / static_cast<double>(from));
 }
+
+// Where a warp takes points. Real: what their dtype computes in. torch's matrix product, as it is
+// of 16 points or more: of fewer it adds up in other orders, whose results differ in the last bits.
+template <class Real>
+class PointMap {
+ public:
+  PointMap(const Warp& warp, Size canvas) : divides_(warp.map == Warp::Map::kPerspective) {
+    for (size_t i = 0; i < by_.size(); ++i) by_[i] = static_cast<Real>(warp.points[i]);
+    if (!warp.grows) return;
+    least_ = {std::numeric_limits<Real>::infinity(), std::numeric_limits<Real>::infinity()};
+    for (const int x : {0, canvas.width}) {
+      for (const int y : {0, canvas.height}) {
+        const Real px = static_cast<Real>(x), py = static_cast<Real>(y);
+        least_[0] = std::min(least_[0], of_corner(px, py, 0));
+        least_[1] = std::min(least_[1], of_corner(px, py, 3));
+      }
+    }
+  }
+  std::array<Real, 2> operator()(Real x, Real y) const {
+    Real to_x = std::fma(y, by_[1], x * by_[0]) + by_[2];
+    Real to_y = std::fma(y, by_[4], x * by_[3]) + by_[5];
+    if (divides_) {
+      const Real by = std::fma(y, by_[7], x * by_[6]) + Real{1};
+      to_x /= by;
+      to_y /= by;
+    }
+    return {to_x - least_[0], to_y - least_[1]};
+  }
+
+ private:
+  // In torch's order for four points.
+  Real of_corner(Real x, Real y, size_t row) const {
+    if (std::is_same_v<Real, double>) return std::fma(y, by_[row + 1], x * by_[row]) + by_[row + 2];
+    return (x * by_[row] + by_[row + 2]) + y * by_[row + 1];
+  }
+
+  const bool divides_;
+  std::array<Real, 8> by_{};
+  std::array<Real, 2> least_{};  // of the canvas's corners, where the outcome holds all of it
+};
 
 // Gives `change` a copy of the value's numbers as a span of their type; the copy is the value then.
 // REQUIRES: is_movable(value.dtype).

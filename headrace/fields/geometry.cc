@@ -13,7 +13,7 @@ Size canvas_after(const Geometry::Move& move, Size canvas) {
                           canvas.width + add.left + add.right};
             },
             [&](Geometry::Transpose) { return Size{canvas.width, canvas.height}; },
-            [&](auto) { return canvas; }},  // flips
+            [](const Warp& warp) { return warp.to; }, [&](auto) { return canvas; }},  // flips
       move);
 }
 

@@ -2,8 +2,7 @@
 // What a geometric operator decides, once for a record: a short sequence of moves, which every
 // field that lies in the coordinates of the record's pictures follows in its own way (kind.h).
 //
-// The canvas is the size of these pictures at that moment. Warps (affine, perspective, a grid) will
-// be further moves: a kind that has no way to follow one refuses it when the plan is made.
+// The canvas is the size of these pictures at that moment.
 #pragma once
 
 #include <array>
@@ -13,6 +12,7 @@
 
 #include "headrace/image/padding.h"
 #include "headrace/image/recipe.h"
+#include "headrace/image/warp.h"
 
 namespace headrace {
 
@@ -38,7 +38,7 @@ class Geometry {
   struct FlipHorizontal {};
   struct FlipVertical {};
   struct Transpose {};  // swaps the axes
-  using Move = std::variant<Crop, Resize, Pad, FlipHorizontal, FlipVertical, Transpose>;
+  using Move = std::variant<Crop, Resize, Pad, FlipHorizontal, FlipVertical, Transpose, Warp>;
 
   Geometry& crop(const Window& window) { return add(Crop{window}); }
   Geometry& resize(Size to, Filter filter) { return add(Resize{to, filter}); }
@@ -49,6 +49,7 @@ class Geometry {
   Geometry& flip_horizontal() { return add(FlipHorizontal{}); }
   Geometry& flip_vertical() { return add(FlipVertical{}); }
   Geometry& transpose() { return add(Transpose{}); }
+  Geometry& warp(const Warp& warp) { return add(warp); }
 
   std::span<const Move> moves() const { return {moves_.data(), count_}; }
 

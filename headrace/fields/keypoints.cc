@@ -29,7 +29,14 @@ void move_point(Number& x, Number& y, const Geometry::Move& by, Size canvas) {
                    },
                    [&](Geometry::FlipHorizontal) { x = minus(Number(canvas.width - 1), x); },
                    [&](Geometry::FlipVertical) { y = minus(Number(canvas.height - 1), y); },
-                   [&](Geometry::Transpose) { std::swap(x, y); }},
+                   [&](Geometry::Transpose) { std::swap(x, y); },
+                   [&](const Warp& warp) {
+                     using Real = RealOf<Number>;
+                     const PointMap<Real> map(warp, canvas);
+                     const auto to = map(static_cast<Real>(x), static_cast<Real>(y));
+                     x = number_from<Number>(to[0]);
+                     y = number_from<Number>(to[1]);
+                   }},
              by);
 }
 

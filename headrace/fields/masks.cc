@@ -2,12 +2,15 @@
 // Masks of instances: planes of (..., H, W) over the record's pictures, an instance each, or a map
 // such as depth. Any dtype: values are moved, never mixed.
 //
-// A geometry without warps takes each row from a row and each column from a column, so that what it
-// comes to is two lists of numbers, found on one axis at a time and applied once.
+// What is no warp takes each row from a row and each column from a column, so that a geometry comes
+// to two lists of numbers, found on one axis at a time and applied once. A warp takes each place
+// from a place of its own. What lies beyond is 0, whatever a warp's mask_fill is: that is a class
+// id, which instances and depths have none of.
 #include <algorithm>
 #include <cstring>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -90,7 +93,8 @@ struct Plane {
                      [&](Geometry::Transpose) {
                        std::swap(rows, columns);
                        transposed = !transposed;
-                     }},
+                     },
+                     [](const Warp&) {}},  // not one of rows and columns
                by);
   }
 
@@ -120,9 +124,95 @@ void show(const Plane& plane, std::span<const uint8_t> in, int64_t planes, Size 
   }
 }
 
+// Each place of each plane from the source's place that the warp says.
+template <class Item>
+void show_warped(const Warp& warp, std::span<const uint8_t> in, int64_t planes, Size size,
+                 Buffer& out) {
+  const size_t width = size_t(warp.to.width), area = size_t(size.height) * size_t(size.width);
+  out.resize(size_t(planes) * size_t(warp.to.height) * width * sizeof(Item));
+  std::vector<int32_t> offsets(width + 16);
+  NearestOffsets rows(warp, size);
+  for (int y = 0; y < warp.to.height; ++y) {
+    rows.next_row(offsets.data());
+    for (size_t plane = 0; plane < size_t(planes); ++plane) {
+      const uint8_t* const from = in.data() + plane * area * sizeof(Item);
+      const size_t row = plane * size_t(warp.to.height) + size_t(y);
+      auto* const to = reinterpret_cast<Item*>(out.data()) + row * width;
+      for (size_t x = 0; x < width; ++x) {
+        Item value{};
+        if (offsets[x] >= 0) {
+          std::memcpy(&value, from + size_t(offsets[x]) * sizeof(Item), sizeof(Item));
+        }
+        to[x] = value;
+      }
+    }
+  }
+}
+
+// Planes on their way: what moves them is one call for each dtype's width.
+class MovingPlanes {
+ public:
+  MovingPlanes(FieldValue& value, const Renderer& renderer)
+      : value_(value), most_(renderer.largest_value()) {
+    const Shape& shape = value.shape;
+    count_ = std::accumulate(shape.begin(), shape.end() - 2, int64_t{1}, std::multiplies<>());
+  }
+
+  Result<void> show_plane(const Plane& plane, Size size) {
+    const Size to{static_cast<int>(plane.rows.size()), static_cast<int>(plane.columns.size())};
+    return make(to, [&]<class Item>(Item, Buffer& made) {
+      show<Item>(plane, value_.bytes, count_, size, made);
+    });
+  }
+  Result<void> warp(const Warp& by, Size size) {
+    return make(by.to, [&]<class Item>(Item, Buffer& made) {
+      show_warped<Item>(by, value_.bytes, count_, size, made);
+    });
+  }
+
+ private:
+  // `fill(Item, buffer)` makes planes of the size.
+  template <class Fill>
+  Result<void> make(Size to, const Fill& fill) {
+    size_t bytes = size_of(value_.dtype);
+    bool fits = true;
+    for (const int64_t factor : {count_, int64_t{to.height}, int64_t{to.width}}) {
+      fits = fits && !__builtin_mul_overflow(bytes, static_cast<size_t>(factor), &bytes);
+    }
+    if (!fits || bytes > most_) {
+      return Error{.code = &kTooLarge,
+                   .what = std::to_string(count_) + " planes would become " +
+                           std::to_string(to.height) + " x " + std::to_string(to.width) +
+                           " (height x width)"};
+    }
+    Buffer made;
+    switch (size_of(value_.dtype)) {
+      case 1:
+        fill(uint8_t{}, made);
+        break;
+      case 2:
+        fill(uint16_t{}, made);
+        break;
+      case 4:
+        fill(uint32_t{}, made);
+        break;
+      default:
+        fill(uint64_t{}, made);
+    }
+    Shape& shape = value_.shape;
+    shape[shape.size() - 2] = to.height;
+    shape.back() = to.width;
+    value_.own(std::move(made));
+    return {};
+  }
+
+  FieldValue& value_;
+  const size_t most_;
+  int64_t count_;
+};
+
 Result<void> masks_follow(const Following& way, FieldValue& value) {
-  Shape& shape = value.shape;
-  int64_t &height = shape[shape.size() - 2], &width = shape.back();
+  const int64_t height = value.shape[value.shape.size() - 2], width = value.shape.back();
   if (height != way.canvas.height || width != way.canvas.width) {
     return Error{.code = &kOtherSize,
                  .what = "the planes are " + std::to_string(height) + " x " +
@@ -130,40 +220,28 @@ Result<void> masks_follow(const Following& way, FieldValue& value) {
                          std::to_string(way.canvas.height) + " x " +
                          std::to_string(way.canvas.width)};
   }
-  Plane plane(way.canvas);
-  for (const Geometry::Move& move : way.geometry.moves()) plane.move(move);
-  const int64_t planes =
-      std::accumulate(shape.begin(), shape.end() - 2, int64_t{1}, std::multiplies<>());
-  size_t bytes = size_of(value.dtype);
-  bool fits = true;
-  for (const size_t factor :
-       {static_cast<size_t>(planes), plane.rows.size(), plane.columns.size()}) {
-    fits = fits && !__builtin_mul_overflow(bytes, factor, &bytes);
+  MovingPlanes planes(value, way.renderer);
+  Size canvas = way.canvas;
+  std::optional<Plane> plane;  // of the moves since the last warp
+  const auto show_moved = [&]() -> Result<void> {
+    if (!plane) return {};
+    Result<void> done = planes.show_plane(*plane, canvas);
+    canvas = {static_cast<int>(plane->rows.size()), static_cast<int>(plane->columns.size())};
+    plane.reset();
+    return done;
+  };
+  for (const Geometry::Move& move : way.geometry.moves()) {
+    const Warp* const warp = std::get_if<Warp>(&move);
+    if (!warp) {
+      if (!plane) plane.emplace(canvas);
+      plane->move(move);
+      continue;
+    }
+    if (Result<void> done = show_moved(); !done) return done;
+    if (Result<void> done = planes.warp(*warp, canvas); !done) return done;
+    canvas = warp->to;
   }
-  if (!fits || bytes > way.renderer.largest_value()) {
-    return Error{.code = &kTooLarge,
-                 .what = std::to_string(planes) + " planes would become " +
-                         std::to_string(plane.rows.size()) + " x " +
-                         std::to_string(plane.columns.size()) + " (height x width)"};
-  }
-  Buffer made;
-  switch (size_of(value.dtype)) {
-    case 1:
-      show<uint8_t>(plane, value.bytes, planes, way.canvas, made);
-      break;
-    case 2:
-      show<uint16_t>(plane, value.bytes, planes, way.canvas, made);
-      break;
-    case 4:
-      show<uint32_t>(plane, value.bytes, planes, way.canvas, made);
-      break;
-    default:
-      show<uint64_t>(plane, value.bytes, planes, way.canvas, made);
-  }
-  height = static_cast<int64_t>(plane.rows.size());
-  width = static_cast<int64_t>(plane.columns.size());
-  value.own(std::move(made));
-  return {};
+  return show_moved();
 }
 
 std::string masks_want(const FieldState& field) {

@@ -44,7 +44,16 @@ Result<void> begin_encoded(const Beginning& from, Recipe& recipe) {
   return {};
 }
 
-// The move on a recipe; false where it does not fit into it.
+// A warp that is none mixes no pixels, and is an edit like any other.
+bool turned(Recipe& picture, const Warp& warp) {
+  const int turns = *warp.quarter_turns;
+  if (turns % 2) picture.transpose();
+  if (turns == 2 || turns == 3) picture.flip_horizontal();
+  if (turns == 1 || turns == 2) picture.flip_vertical();
+  return true;
+}
+
+// The move on a recipe; false where it does not fit into it. REQUIRES: no warp but a turn.
 bool edited(Recipe& picture, const Geometry::Move& move, std::optional<Filter> filter) {
   return std::visit(Cases{[&](const Geometry::Crop& crop) { return picture.crop(crop.window); },
                           [&](const Geometry::Resize& resize) {
@@ -63,7 +72,8 @@ bool edited(Recipe& picture, const Geometry::Move& move, std::optional<Filter> f
                           },
                           [&](Geometry::FlipHorizontal) { return picture.flip_horizontal(); },
                           [&](Geometry::FlipVertical) { return picture.flip_vertical(); },
-                          [&](Geometry::Transpose) { return picture.transpose(); }},
+                          [&](Geometry::Transpose) { return picture.transpose(); },
+                          [&](const Warp& warp) { return turned(picture, warp); }},
                     move);
 }
 
@@ -78,6 +88,12 @@ Result<void> pad_with_itself(Renderer& renderer, const Geometry::Pad& pad,
   part.y -= add.top;
   if (Result<void> made = renderer.materialize(picture); !made) return made;
   picture = Recipe(padded_part(*picture.pixels(), pad.padding, part));
+  return {};
+}
+
+Result<void> warp_pixels(Renderer& renderer, const Warp& warp, bool is_mask, Recipe& picture) {
+  if (Result<void> made = renderer.materialize(picture); !made) return made;
+  picture = Recipe(std::make_shared<Picture>(warped(*picture.pixels(), warp, is_mask)));
   return {};
 }
 
@@ -125,12 +141,15 @@ Result<void> follow_picture(const Following& way, FieldValue& value, std::option
   const std::span<const Geometry::Move> moves = way.geometry.moves();
   for (size_t i = 0; i < moves.size(); ++i) {
     const auto* const pad = std::get_if<Geometry::Pad>(&moves[i]);
+    const Warp* const warp = std::get_if<Warp>(&moves[i]);
     Result<void> done;
     if (pad && pad->padding != Padding::kConstant) {
       const auto* const crop =
           i + 1 < moves.size() ? std::get_if<Geometry::Crop>(&moves[i + 1]) : nullptr;
       done = pad_with_itself(way.renderer, *pad, crop, value.picture);
       if (crop) ++i;
+    } else if (warp && !warp->quarter_turns) {
+      done = warp_pixels(way.renderer, *warp, filter.has_value(), value.picture);
     } else {
       done = edit(value.picture, way.renderer,
                   [&](Recipe& picture) { return edited(picture, moves[i], filter); });

@@ -10,13 +10,12 @@
 #include <cstdint>
 #include <utility>
 
+#include "headrace/image/arithmetic.h"
 #include "headrace/image/picture.h"
 #include "headrace/image/pixel_steps.h"
 #include "headrace/ops/pixel_op.h"
 
 namespace headrace {
-
-enum class Arithmetic : uint8_t { kTorch, kPillow };
 
 // The parameter `arithmetic` of colour operators.
 Param arithmetic_param();

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/image/affine.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace headrace {
+namespace {
+
+using Matrix = std::array<double, 6>;
+
+double radians(double degrees) { return degrees * (M_PI / 180); }
+
+// torchvision's _get_inverse_affine_matrix, operation by operation.
+Matrix matrix_of(const AffineArguments& by, const std::array<double, 2>& center, bool inverted) {
+  const double turn = radians(by.angle), sx = radians(by.shear[0]), sy = radians(by.shear[1]);
+  const double cx = center[0], cy = center[1];
+  const double moved_x = cx + by.translate[0], moved_y = cy + by.translate[1];
+  const double tan_sx = std::tan(sx), cos_sy = std::cos(sy);
+  const double a = std::cos(turn - sy) / cos_sy, b = -(a * tan_sx + std::sin(turn));
+  const double c = std::sin(turn - sy) / cos_sy, d = std::cos(turn) - c * tan_sx;
+  if (inverted) {
+    Matrix m{d / by.scale, -b / by.scale, 0, -c / by.scale, a / by.scale, 0};
+    m[2] += cx - m[0] * moved_x - m[1] * moved_y;
+    m[5] += cy - m[3] * moved_x - m[4] * moved_y;
+    return m;
+  }
+  Matrix m{a * by.scale, b * by.scale, 0, c * by.scale, d * by.scale, 0};
+  m[2] += moved_x - m[0] * cx - m[1] * cy;
+  m[5] += moved_y - m[3] * cx - m[4] * cy;
+  return m;
+}
+
+// Python's round(value, 15).
+double rounded(double value) {
+  char text[48];
+  const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, 15);
+  double out = value;
+  std::from_chars(text, end.ptr, out);
+  return out;
+}
+
+std::array<double, 2> applied(const Matrix& m, double x, double y) {
+  return {m[0] * x + m[1] * y + m[2], m[3] * x + m[4] * y + m[5]};
+}
+
+// From the smallest to the largest of the corners' places.
+template <class Place>
+std::array<double, 4> range_of_corners(const Place& place) {
+  std::array<double, 4> range{};  // left, right, top, bottom
+  for (int corner = 0; corner < 4; ++corner) {
+    const std::array<double, 2> at = place(corner % 2, corner / 2);
+    for (size_t axis = 0; axis < 2; ++axis) {
+      double &low = range[2 * axis], &high = range[2 * axis + 1];
+      low = corner ? std::min(low, at[axis]) : at[axis];
+      high = corner ? std::max(high, at[axis]) : at[axis];
+    }
+  }
+  return range;
+}
+
+// An extent that is not allocated, but compared with what may be.
+int extent_from(double value) { return static_cast<int>(std::clamp(value, 0.0, double(1 << 30))); }
+
+// torchvision's _compute_affine_output_size_tensor, in float32.
+Size grown_as_torch(const Matrix& lookup, Size canvas) {
+  const float half_w = static_cast<float>(0.5 * canvas.width);
+  const float half_h = static_cast<float>(0.5 * canvas.height);
+  const auto at = [&](int x, int y, size_t row, float half) {
+    const float px = x ? half_w : -half_w, py = y ? half_h : -half_h;
+    const float a = static_cast<float>(lookup[row]), b = static_cast<float>(lookup[row + 1]);
+    // torch's order for so few rows.
+    return double{((px * a + static_cast<float>(lookup[row + 2])) + py * b) + half};
+  };
+  const std::array<double, 4> range = range_of_corners([&](int x, int y) -> std::array<double, 2> {
+    return {at(x, y, 0, half_w), at(x, y, 3, half_h)};
+  });
+  const auto cut = [](double value) {  // to 1e-4, so that a hair above a pixel is none
+    return std::trunc(static_cast<float>(value) * static_cast<float>(1 / 1e-4)) *
+           static_cast<float>(1e-4);
+  };
+  return {extent_from(std::ceil(cut(range[3])) - std::floor(cut(range[2]))),
+          extent_from(std::ceil(cut(range[1])) - std::floor(cut(range[0])))};
+}
+
+// Image.rotate of Pillow: its matrix, and the size where it grows.
+Size turn_as_pillow(double angle, bool grows, const std::array<double, 2>& center, Size canvas,
+                    Matrix& m) {
+  const double turn = -radians(angle);
+  m = {rounded(std::cos(turn)),  rounded(std::sin(turn)), 0,
+       rounded(-std::sin(turn)), rounded(std::cos(turn)), 0};
+  const std::array<double, 2> moved = applied(m, -center[0] - 0, -center[1] - 0);
+  m[2] = moved[0] + center[0];
+  m[5] = moved[1] + center[1];
+  if (!grows) return canvas;
+  const std::array<double, 4> range = range_of_corners([&](int x, int y) {
+    return applied(m, x * double(canvas.width), y * double(canvas.height));
+  });
+  const Size to{extent_from(std::ceil(range[3]) - std::floor(range[2])),
+                extent_from(std::ceil(range[1]) - std::floor(range[0]))};
+  const std::array<double, 2> shifted =
+      applied(m, -(to.width - canvas.width) / 2.0, -(to.height - canvas.height) / 2.0);
+  m[2] = shifted[0];
+  m[5] = shifted[1];
+  return to;
+}
+
+void put(const Matrix& from, std::array<double, 8>& to) { std::ranges::copy(from, to.begin()); }
+
+std::array<double, 2> middle_of(Size canvas) { return {canvas.width * 0.5, canvas.height * 0.5}; }
+
+// torch's lookup is about the middle of both pictures.
+std::array<double, 2> from_middle(const std::optional<std::array<double, 2>>& center, Size canvas) {
+  if (!center) return {0, 0};
+  const std::array<double, 2> middle = middle_of(canvas);
+  return {(*center)[0] - middle[0], (*center)[1] - middle[1]};
+}
+
+}  // namespace
+
+Warp affine_warp(const AffineArguments& by, Size canvas, const WarpStyle& style) {
+  Warp warp{.style = style, .to = canvas};
+  const std::array<double, 2> center = by.center.value_or(middle_of(canvas));
+  const bool torch = style.arithmetic == Arithmetic::kTorch;
+  put(matrix_of(by, torch ? from_middle(by.center, canvas) : center, true), warp.lookup);
+  put(matrix_of(by, center, false), warp.points);
+  const std::array<double, 2> none{};
+  if (by.angle == 0 && by.translate == none && by.scale == 1 && by.shear == none) {
+    warp.quarter_turns = 0;
+  }
+  return warp;
+}
+
+Warp rotation_warp(double angle, bool grows, const std::optional<std::array<double, 2>>& center,
+                   Size canvas, const WarpStyle& style) {
+  Warp warp{.style = style, .to = canvas, .grows = grows};
+  const std::array<double, 2> about = center.value_or(middle_of(canvas));
+  put(matrix_of({.angle = -angle}, about, false), warp.points);
+  // Python's angle % 360.
+  double turn = std::fmod(angle, 360.0);
+  if (turn < 0) turn += 360.0;
+  const bool square = grows || canvas.width == canvas.height;
+  if (!center && (turn == 0 || turn == 180 || (square && (turn == 90 || turn == 270)))) {
+    warp.quarter_turns = static_cast<int>(turn / 90);
+    if (*warp.quarter_turns % 2) std::swap(warp.to.width, warp.to.height);
+    return warp;
+  }
+  Matrix lookup;
+  if (style.arithmetic == Arithmetic::kTorch) {
+    lookup = matrix_of({.angle = -turn}, from_middle(center, canvas), true);
+    if (grows) warp.to = grown_as_torch(lookup, canvas);
+  } else {
+    warp.to = turn_as_pillow(turn, grows, about, canvas, lookup);
+  }
+  put(lookup, warp.lookup);
+  if (grows && center) {
+    // torchvision counts the rows as if all of the picture were shown, which about another centre
+    // it is not. They stay where the pixels are.
+    warp.grows = false;
+    warp.points[2] += (warp.to.width - canvas.width) / 2.0;
+    warp.points[5] += (warp.to.height - canvas.height) / 2.0;
+  }
+  return warp;
+}
+
+}  // namespace headrace

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// A warp: each pixel of a new picture is looked up in the old one, at a place that is not a
+// pixel's.
+//
+// A warp works on pixels that exist and gives pixels; so what comes before it is rendered first,
+// and what comes after starts a new recipe. Identity and quarter turns never get here: they are
+// edits of the recipe (fields/pictures.cc). How a warp is made of an angle is in affine.h.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "headrace/image/arithmetic.h"
+#include "headrace/image/picture.h"
+#include "headrace/image/recipe.h"
+#include "headrace/kernels/filter.h"
+
+namespace headrace {
+
+// How pixels are made, the same whatever the warp is.
+struct WarpStyle {
+  Filter interpolation = Filter::kNearest;  // of images; masks always take the nearest pixel
+  Arithmetic arithmetic = Arithmetic::kTorch;
+  // Of images, where nothing of the source is: one value, or one a channel. None: black, into which
+  // torchvision's bilinear edges do not fade. The operator's memory.
+  std::span<const double> fill = {};
+  double mask_fill = 0;
+};
+
+// Displacements of each pixel of a picture, as torchvision's elastic has them: shares of half its
+// width and height.
+struct WarpField {
+  Size size;
+  std::vector<float> x, y;  // size.height * size.width of each
+};
+
+struct Warp {
+  enum class Map : uint8_t { kAffine, kPerspective, kField };
+  Map map = Map::kAffine;
+  WarpStyle style;
+  Size to;  // of what comes out
+  // From a place of the outcome to one of the source: six numbers of an affine map, eight of a
+  // perspective one. torch's affine map is about the middle of both pictures, Pillow's about their
+  // corners.
+  std::array<double, 8> lookup{};
+  // Where points of the source go, about its corner: six or eight numbers likewise.
+  std::array<double, 8> points{};
+  bool grows = false;  // the outcome is as large as it must be: points are counted from its corner
+  // It is that many quarter turns against the clock, and no pixel is mixed.
+  std::optional<int> quarter_turns = {};
+  const WarpField* field = nullptr;  // the operator's memory
+};
+
+// Offsets of the nearest pixels, row by row from the top: y * width + x of the source, or -1.
+class NearestOffsets {
+ public:
+  // REQUIRES: both outlive it.
+  NearestOffsets(const Warp& warp, Size from);
+  ~NearestOffsets();
+  // REQUIRES: room for warp.to.width + 15, and no more rows than the outcome has.
+  void next_row(int32_t* offsets);
+
+  class Rows;
+
+ private:
+  std::unique_ptr<Rows> rows_;
+};
+
+// The warped picture. REQUIRES: 8 bits; `fill` has no value, one, or one a channel.
+Picture warped(const Picture& source, const Warp& warp, bool is_mask);
+
+// What warped() holds beside the two pictures.
+size_t warp_working_bytes(Size from);
+
+}  // namespace headrace

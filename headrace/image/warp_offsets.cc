@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nearest pixels of a warp: torch has one way to find them, Pillow four, which differ at some.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "headrace/image/warp_places.h"
+
+namespace headrace {
+
+class NearestOffsets::Rows {
+ public:
+  virtual ~Rows() = default;
+  virtual void next(int32_t* offsets) = 0;
+};
+
+namespace {
+
+class TorchRows final : public NearestOffsets::Rows {
+ public:
+  TorchRows(const Warp& warp, Size from)
+      : places_(warp, from), from_(from), width_(warp.to.width), x_(size_t(width_) + kBeyondRow) {
+    y_.resize(x_.size());
+  }
+  void next(int32_t* offsets) override {
+    places_.row(row_++, x_.data(), y_.data());
+    nearest_offsets(x_.data(), y_.data(), width_, from_.width, from_.height, offsets);
+  }
+
+ private:
+  TorchPlaces places_;
+  const Size from_;
+  const int width_;
+  int row_ = 0;
+  std::vector<float> x_, y_;
+};
+
+int32_t cut_off(double at, int extent) {
+  return at >= 0 && at < extent ? static_cast<int32_t>(at) : kOutside;
+}
+
+// Axes that stay axes: each has its places, sums of steps.
+class ScaledRows final : public NearestOffsets::Rows {
+ public:
+  ScaledRows(const Warp& warp, Size from)
+      : from_(from), step_(warp.lookup[4]), at_(warp.lookup[5] + warp.lookup[4] * 0.5) {
+    double x = warp.lookup[2] + warp.lookup[0] * 0.5;
+    for (int i = 0; i < warp.to.width; ++i) {
+      columns_.push_back(cut_off(std::exchange(x, x + warp.lookup[0]), from.width));
+    }
+  }
+  void next(int32_t* offsets) override {
+    const int32_t row = cut_off(std::exchange(at_, at_ + step_), from_.height);
+    std::ranges::transform(columns_, offsets, [&](int32_t column) {
+      return row == kOutside || column == kOutside ? kOutside : row * from_.width + column;
+    });
+  }
+
+ private:
+  const Size from_;
+  const double step_;
+  double at_;
+  std::vector<int32_t> columns_;
+};
+
+// A number in 16.16 fixed point; where it does not fit, as on x86.
+int32_t fixed_from(double value) {
+  const double scaled = std::floor(value * 65536.0 + 0.5);
+  const bool fits = scaled >= std::numeric_limits<int32_t>::min() &&
+                    scaled <= std::numeric_limits<int32_t>::max();
+  return fits ? static_cast<int32_t>(scaled) : std::numeric_limits<int32_t>::min();
+}
+
+bool fits_fixed(const std::array<double, 8>& a, Size to) {
+  for (const double x : {0.0, double(to.width)}) {
+    for (const double y : {0.0, double(to.height)}) {
+      if (!(std::abs(x * a[0] + y * a[1] + a[2]) < 32768.0)) return false;
+      if (!(std::abs(x * a[3] + y * a[4] + a[5]) < 32768.0)) return false;
+    }
+  }
+  return true;
+}
+
+class FixedRows final : public NearestOffsets::Rows {
+ public:
+  FixedRows(const Warp& warp, Size from) : from_(from), width_(warp.to.width) {
+    const auto& a = warp.lookup;
+    row_ = {fixed_from(a[2] + a[0] * 0.5 + a[1] * 0.5), fixed_from(a[5] + a[3] * 0.5 + a[4] * 0.5),
+            fixed_from(a[0]), fixed_from(a[3])};
+    down_x_ = static_cast<uint32_t>(fixed_from(a[1]));
+    down_y_ = static_cast<uint32_t>(fixed_from(a[4]));
+  }
+  void next(int32_t* offsets) override {
+    fixed_offsets(row_, width_, from_.width, from_.height, offsets);
+    row_.x = static_cast<int32_t>(static_cast<uint32_t>(row_.x) + down_x_);
+    row_.y = static_cast<int32_t>(static_cast<uint32_t>(row_.y) + down_y_);
+  }
+
+ private:
+  const Size from_;
+  const int width_;
+  FixedRow row_;
+  uint32_t down_x_, down_y_;
+};
+
+// What is too far for fixed point: sums of doubles; and a perspective, which is computed anew.
+class DoubleRows final : public NearestOffsets::Rows {
+ public:
+  DoubleRows(const Warp& warp, Size from)
+      : warp_(warp), from_(from), x_(size_t(warp.to.width) + kBeyondRow), y_(x_.size()) {
+    const auto& a = warp.lookup;
+    at_x_ = a[2] + a[1] * 0.5 + a[0] * 0.5;
+    at_y_ = a[5] + a[4] * 0.5 + a[3] * 0.5;
+  }
+  void next(int32_t* offsets) override {
+    const auto& a = warp_.lookup;
+    const int width = warp_.to.width;
+    if (warp_.map == Warp::Map::kPerspective) {
+      pillow_places(a.data(), true, row_++, width, x_.data(), y_.data());
+    } else {
+      double x = at_x_, y = at_y_;
+      for (size_t i = 0; i < size_t(width); ++i) {
+        x_[i] = std::exchange(x, x + a[0]);
+        y_[i] = std::exchange(y, y + a[3]);
+      }
+      at_x_ += a[1];
+      at_y_ += a[4];
+    }
+    cut_off_offsets(x_.data(), y_.data(), width, from_.width, from_.height, offsets);
+  }
+
+ private:
+  const Warp& warp_;
+  const Size from_;
+  int row_ = 0;
+  double at_x_, at_y_;
+  std::vector<double> x_, y_;
+};
+
+// A turn takes pixels as they are.
+class TurnedRows final : public NearestOffsets::Rows {
+ public:
+  TurnedRows(const Warp& warp, Size from)
+      : turns_(*warp.quarter_turns), from_(from), to_(warp.to) {}
+  void next(int32_t* offsets) override {
+    for (int x = 0; x < to_.width; ++x) {
+      const int back_x = to_.width - 1 - x, back_y = to_.height - 1 - row_;
+      const int row = turns_ == 0 ? row_ : turns_ == 1 ? x : turns_ == 2 ? back_y : back_x;
+      const int column = turns_ == 0 ? x : turns_ == 1 ? back_y : turns_ == 2 ? back_x : row_;
+      offsets[x] = row * from_.width + column;
+    }
+    ++row_;
+  }
+
+ private:
+  const int turns_;
+  const Size from_, to_;
+  int row_ = 0;
+};
+
+std::unique_ptr<NearestOffsets::Rows> rows_of(const Warp& warp, Size from) {
+  if (warp.quarter_turns) return std::make_unique<TurnedRows>(warp, from);
+  if (warp.style.arithmetic == Arithmetic::kTorch || warp.field) {
+    return std::make_unique<TorchRows>(warp, from);
+  }
+  if (warp.map == Warp::Map::kAffine) {
+    if (warp.lookup[1] == 0 && warp.lookup[3] == 0) return std::make_unique<ScaledRows>(warp, from);
+    if (fits_fixed(warp.lookup, warp.to)) return std::make_unique<FixedRows>(warp, from);
+  }
+  return std::make_unique<DoubleRows>(warp, from);
+}
+
+}  // namespace
+
+NearestOffsets::NearestOffsets(const Warp& warp, Size from) : rows_(rows_of(warp, from)) {}
+NearestOffsets::~NearestOffsets() = default;
+void NearestOffsets::next_row(int32_t* offsets) { rows_->next(offsets); }
+
+}  // namespace headrace

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/image/warp_places.h"
+
+namespace headrace {
+namespace {
+
+float half_of(int extent) { return static_cast<float>(0.5 * extent); }
+
+// torch multiplies the grid's matrices without fused operations where they are that small.
+bool is_fused(Size to) { return 6 * int64_t{to.height} * to.width >= 400; }
+
+TorchGrid grid_of(const Warp& warp, Size from) {
+  const bool affine = warp.map == Warp::Map::kAffine;
+  const Size of = affine ? from : warp.to;
+  TorchGrid grid;
+  for (size_t i = 0; i < 3; ++i) {
+    grid.x[i] = static_cast<float>(warp.lookup[i]) / half_of(of.width);
+    grid.y[i] = static_cast<float>(warp.lookup[i + 3]) / half_of(of.height);
+  }
+  grid.w = {static_cast<float>(warp.lookup[6]), static_cast<float>(warp.lookup[7])};
+  grid.divides = !affine;
+  grid.fused = is_fused(warp.to);
+  grid.first_column = affine ? half_of(1 - warp.to.width) : 0.5f;
+  grid.first_row = affine ? half_of(1 - warp.to.height) : 0.5f;
+  grid.half_width = half_of(from.width);
+  grid.half_height = half_of(from.height);
+  return grid;
+}
+
+// What torch's linspace((1 - n) / n, (n - 1) / n, n) has at i: counted from the nearer end.
+float identity_at(int i, int n) {
+  const auto first = static_cast<float>((1.0 - n) / n), last = static_cast<float>((n - 1.0) / n);
+  if (n == 1) return first;
+  const float step = (last - first) / static_cast<float>(n - 1);
+  return i < n / 2 ? first + step * static_cast<float>(i)
+                   : last - step * static_cast<float>(n - 1 - i);
+}
+
+}  // namespace
+
+TorchPlaces::TorchPlaces(const Warp& warp, Size from) : warp_(warp), grid_(grid_of(warp, from)) {
+  if (!warp.field) return;
+  for (int x = 0; x < from.width; ++x) identity_x_.push_back(identity_at(x, from.width));
+  grid_x_.resize(identity_x_.size());
+  grid_y_.resize(identity_x_.size());
+}
+
+void TorchPlaces::row(int y, float* x, float* y_of) {
+  const int width = warp_.to.width;
+  if (!warp_.field) return torch_places(grid_, y, width, x, y_of);
+  const size_t begin = size_t(y) * size_t(width);
+  const float identity_y = identity_at(y, warp_.to.height);
+  for (size_t i = 0; i < grid_x_.size(); ++i) {
+    grid_x_[i] = identity_x_[i] + warp_.field->x[begin + i];
+    grid_y_[i] = identity_y + warp_.field->y[begin + i];
+  }
+  torch_places_of(grid_x_.data(), grid_y_.data(), grid_.half_width, grid_.half_height, width, x,
+                  y_of);
+}
+
+}  // namespace headrace

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of a warped picture: where each of its pixels lies in the source, and what is found there.
+// torchvision's grids are computed in float32 with the fused operations that torch has on AVX2 and
+// better, Pillow's in doubles and 16.16 fixed point. Any thread may call them.
+//
+// Places are in pixels of the source. torch's have the middle of the first pixel at 0, Pillow's at
+// 0.5. Offsets are y * width + x, or kOutside. Functions may write up to 15 elements past `count`.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace headrace {
+
+inline constexpr int32_t kOutside = -1;
+
+// A picture as one word a pixel, channel c in byte c, so that a pixel is one load.
+struct PixelWords {
+  const uint32_t* pixels = nullptr;
+  int width = 0, height = 0;
+};
+
+// From planes of 8 bits. REQUIRES: 1 <= channels <= 4, and 63 readable bytes past each plane.
+void pack_pixels(const uint8_t* const planes[], int channels, int64_t count, uint32_t* pixels);
+
+// torchvision's affine_grid and _perspective_grid, and the way from a grid to pixels.
+struct TorchGrid {
+  // Of the output's column x and row y: x0 * x + x1 * y + x2 and so on; where `divides`, both are
+  // divided by w0 * x + w1 * y + 1 and then lose 1.
+  std::array<float, 3> x{}, y{};
+  std::array<float, 2> w{};
+  bool divides = false;
+  bool fused = true;  // torch multiplies matrices of few rows without fused operations
+  float first_column = 0, first_row = 0;  // what the output's first pixel is called
+  float half_width = 0, half_height = 0;  // of the source
+};
+void torch_places(const TorchGrid& grid, int row, int count, float* x, float* y);
+// The same where the grid itself is given: values from -1 to 1.
+void torch_places_of(const float* grid_x, const float* grid_y, float half_width, float half_height,
+                     int count, float* x, float* y);
+
+// The nearest pixel of each place: grid_sample's "nearest".
+void nearest_offsets(const float* x, const float* y, int count, int width, int height,
+                     int32_t* offsets);
+// grid_sample's "bilinear", rounded, of each channel. `fill` has a value a channel: it is blended
+// by the share of a pixel that lies outside. Null: that share is black.
+void bilinear_as_torch(const PixelWords& source, const float* x, const float* y, int count,
+                       const float* fill, int channels, uint8_t* const out[]);
+
+// Image.transform of Pillow: AFFINE has six coefficients, PERSPECTIVE eight.
+void pillow_places(const double coefficients[8], bool divides, int row, int count, double* x,
+                   double* y);
+void cut_off_offsets(const double* x, const double* y, int count, int width, int height,
+                     int32_t* offsets);
+void bilinear_as_pillow(const PixelWords& source, const double* x, const double* y, int count,
+                        uint32_t fill, int channels, uint8_t* const out[]);
+void bicubic_as_pillow(const PixelWords& source, const double* x, const double* y, int count,
+                       uint32_t fill, int channels, uint8_t* const out[]);
+// A row of an affine warp in 16.16 fixed point: of its first pixel, and what each further one adds.
+struct FixedRow {
+  int32_t x, y, step_x, step_y;
+};
+void fixed_offsets(const FixedRow& row, int count, int width, int height, int32_t* offsets);
+
+// The pixels at these offsets; `fill` outside.
+void take_pixels(const uint32_t* pixels, const int32_t* offsets, int count, uint32_t fill,
+                 int channels, uint8_t* const out[]);
+
+}  // namespace headrace

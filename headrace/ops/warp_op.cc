@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/ops/warp_op.h"
+
+#include <string>
+
+#include "headrace/ops/color_steps.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kWarpedTooLarge{
+    "HR0507", ErrorKind::kResource, "warped picture too large",
+    "With expand=True a picture that is turned becomes as large as it must be to be shown whole, "
+    "and this one, a very long one usually, would have more than 268 million pixels. Nothing was "
+    "allocated. Resize or crop it first, or leave expand out."};
+constexpr int64_t kMostPixels = int64_t{1} << 28;
+
+std::string text_of_extent(Size size) {
+  return std::to_string(size.height) + " x " + std::to_string(size.width);
+}
+
+}  // namespace
+
+WarpOp::WarpOp(std::string_view name, const Arguments& arguments)
+    : name_(name),
+      interpolation_(filter_from(arguments.text("interpolation"))),
+      arithmetic_(arithmetic_from(arguments)),
+      fill_(arguments.is_none("fill") ? std::vector<double>{} : arguments.numbers("fill")),
+      mask_fill_(static_cast<double>(arguments.integer("mask_fill"))) {}
+
+WarpStyle WarpOp::style() const {
+  return {.interpolation = interpolation_,
+          .arithmetic = arithmetic_,
+          .fill = fill_,
+          .mask_fill = mask_fill_};
+}
+
+Result<Geometry> WarpOp::geometry_of(const Warp& warp, Size canvas) const {
+  if (int64_t{warp.to.height} * warp.to.width <= kMostPixels) return Geometry().warp(warp);
+  return Error{.code = &kWarpedTooLarge,
+               .what = "[" + std::string(name_) + "] " + text_of_extent(canvas) +
+                       " pixels (height x width) would become " + text_of_extent(warp.to),
+               .hint = "a Resize before it"};
+}
+
+void WarpOp::plan_picture(FieldState& picture) const {
+  if (picture.dtype != DType::kUInt8) {
+    raise_misfit(name_,
+                 "works on uint8, and \"" + picture.name + "\" is " +
+                     std::string(name_of(picture.dtype)) + " here",
+                 "put it before ToDtype");
+  }
+  if (picture.kind == FieldKind::kMask) return;
+  if (!fill_.empty()) check_fill(name_, fill_, picture);
+  const int64_t channels = picture.shape[0];
+  if (arithmetic_ == Arithmetic::kPillow && interpolation_ != Filter::kNearest && channels >= 0 &&
+      channels % 2 == 0) {
+    raise_misfit(name_,
+                 "\"" + picture.name + "\" has " + std::to_string(channels) +
+                     " channels, of which Pillow multiplies the last into the others",
+                 "arithmetic=\"torch\" treats all channels alike, and so does "
+                 "interpolation=\"nearest\"");
+  }
+}
+
+std::vector<Param> with_warp_params(std::vector<Param> own, std::string_view interpolation) {
+  own.push_back({.name = "interpolation",
+                 .type = ParamType::kString,
+                 .doc = "How a pixel of an image is made of those about its place. Masks always "
+                        "take the nearest, so that no new label appears.",
+                 .fallback = std::string(interpolation),
+                 .choices = {"nearest", "bilinear"}});
+  own.push_back({.name = "fill",
+                 .type = ParamType::kFloats,
+                 .doc = "Of images, where nothing of the picture is: one number, or one a channel, "
+                        "from 0 to 255.",
+                 .fallback = int64_t{0},
+                 .min_count = 1,
+                 .max_count = 4});
+  own.push_back({.name = "mask_fill",
+                 .type = ParamType::kInt,
+                 .doc = "The same of masks: a class id.",
+                 .fallback = int64_t{0},
+                 .minimum = 0,
+                 .maximum = 255});
+  own.push_back(arithmetic_param());
+  return own;
+}
+
+std::array<double, 2> angles_from(std::string_view owner, std::string_view name,
+                                  const std::vector<double>& given) {
+  if (given.size() == 1) {
+    if (given[0] < 0) {
+      raise_misfit(owner, std::string(name) + ": a single number must not be negative",
+                   "(smallest, largest) may have any sign");
+    }
+    return {-given[0], given[0]};
+  }
+  if (given[0] > given[1]) {
+    raise_misfit(owner, std::string(name) + " must be one number, or (smallest, largest)");
+  }
+  return {given[0], given[1]};
+}
+
+std::optional<std::array<double, 2>> center_from(const Arguments& arguments) {
+  if (arguments.is_none("center")) return {};
+  const std::vector<double>& given = arguments.numbers("center");
+  return std::array<double, 2>{given[0], given[1]};
+}
+
+Param center_param() {
+  return {.name = "center",
+          .type = ParamType::kFloats,
+          .doc =
+              "What stays where it is, (x, y) in pixels from the left upper corner; None: the "
+              "picture's middle.",
+          .minimum = -1e6,
+          .maximum = 1e6,
+          .min_count = 2,
+          .max_count = 2};
+}
+
+}  // namespace headrace
