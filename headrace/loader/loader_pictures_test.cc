@@ -211,6 +211,37 @@ TEST(Pictures, OfSeveralLoadersAtOnceAreThoseOfEachAlone) {
   for (std::thread& consumer : consumers) consumer.join();
 }
 
+// Pictures that steps look at are decoded together, as far as there is memory for several.
+TEST(Pictures, ThatAreLookedAtFinishWhereMemoryIsScarce) {
+  const Photos photos(40, {3, 17, 20}, /*scale=*/12);
+  const Specs transforms{resize(300), {"RandomEqualize", {{"p", 0.7}}, {}, {}}, resize(16)};
+  LoaderOptions o = options(1);
+  o.on_error = OnError::kSubstitute;
+  const auto expected = epoch_of(photos.source(), transforms, o);
+  for (int threads : {2, 4}) {
+    o.threads = threads;
+    for (size_t beside : {8, 24}) {
+      o.memory_limit = (size_t{12} * threads + beside) << 20;
+      Loader loader(photos.source(), {transforms, {}, {}}, o);
+      EXPECT_EQ(epoch_of(loader), expected);
+      EXPECT_EQ(loader.quarantine().size(), 3u);
+    }
+  }
+}
+
+TEST(Pictures, ThatAreLookedAtEndInTheMiddleAndBeginAnew) {
+  const Photos photos(40, {5});
+  const Specs transforms{crop(40), {"RandomEqualize", {{"p", 0.7}}, {}, {}}, resize(16)};
+  LoaderOptions o = options(3);
+  o.on_error = OnError::kSubstitute;
+  const auto expected = epoch_of(photos.source(), transforms, o);
+  Loader loader(photos.source(), {transforms, {}, {}}, o);
+  for (int round = 0; round < 20; ++round) {
+    loader.set_epoch(0);
+    for (int i = 0; i < round % 4; ++i) EXPECT_EQ(hash_of(*loader.next()), expected[i]);
+  }
+}
+
 TEST(PythonSteps, RunOnOneThreadAlsoForSubstitutes) {
   const Photos photos(40, {3, 17, 20});
   auto function = std::make_shared<Negative>(std::set<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
