@@ -25,7 +25,19 @@ from peer import PeerKind
 from picture_sets import PictureSet, open_set, sets_of
 from rounds import Contest, say
 
-WORKLOADS = ("imagenet-train", "cifar10")
+WORKLOADS = tuple(results.DOES)
+# Who else is measured, where it is not everybody.
+AUGMENTED = (
+    "DALI, fused",
+    "DataLoader, tensors",
+    "DataLoader, Pillow",
+    "DataLoader, Albumentations",
+)
+OTHERS = {
+    "cifar10": ("DALI, fused", "DataLoader, tensors", "DataLoader, Pillow"),  # its two are one here
+    "color-jitter": AUGMENTED,
+    "trivial-augment": AUGMENTED,
+}
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -56,7 +68,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--peers", default="", help="only those whose name contains one of these (a,b)"
     )
-    for package in ("torch", "dali", "tf", "ffcv", "spdl"):
+    for package in ("torch", "albumentations", "dali", "tf", "ffcv", "spdl"):
         parser.add_argument(
             f"--python-{package}",
             default=sys.executable,
@@ -118,6 +130,14 @@ def other_kinds(args: argparse.Namespace) -> list[PeerKind]:
             "DataLoader, Pillow", "torch_dataloader.py", "pil", "torchvision", args.python_torch
         ),
         PeerKind(
+            "DataLoader, Albumentations",
+            "albumentations_dataloader.py",
+            "",
+            "albumentations",
+            args.python_albumentations,
+            differs="OpenCV's filters and colours",
+        ),
+        PeerKind(
             "tf.data",
             "tf_data.py",
             "",
@@ -148,9 +168,8 @@ def other_kinds(args: argparse.Namespace) -> list[PeerKind]:
         ),
         PeerKind("SPDL", "spdl_pipeline.py", "", "spdl.io", args.python_spdl, "spdl", differs=spdl),
     ]
-    if args.workload == "cifar10":  # for tiny pictures DALI's two variants are one
-        kinds = [kinds[0], *kinds[2:4]]
-    return kinds
+    those = OTHERS.get(args.workload)
+    return [kind for kind in kinds if not those or kind.name in those]
 
 
 def available(args: argparse.Namespace) -> dict[PeerKind, str]:
@@ -184,9 +203,7 @@ def compare(
 ) -> dict[str, Any]:
     """One set of pictures."""
     # An epoch of some 200 MB, or of fifty thousand tiny pictures.
-    wanted = (
-        2e8 / pictures.bytes if args.workload == "imagenet-train" else 5e4 / len(pictures.files)
-    )
+    wanted = 5e4 / len(pictures.files) if args.workload == "cifar10" else 2e8 / pictures.bytes
     repeat = args.repeat or math.ceil(wanted)
     say(f"{pictures.name}: {len(pictures.files)} pictures, listed {repeat} times")
     job = {
@@ -208,7 +225,8 @@ def compare(
             "repeat": repeat,
             "peers": [measured.to_json() for measured in contest.values()],
             "failed": contest.failed,
-            "batch_hashes": contest.hashes(),
+            # The command line makes the batches, with the preset of this workload.
+            "batch_hashes": contest.hashes() if args.workload == "imagenet-train" else {},
         }
 
 

@@ -15,6 +15,10 @@ import tables
 
 DOES = {
     "imagenet-train": "decode, random resized crop to 224, flip, normalize, float32",
+    "color-jitter": "decode, random resized crop to 224, flip, ColorJitter(.4, .4, .4, .1), "
+    "normalize, float32",
+    "trivial-augment": "decode, random resized crop to 224, flip, TrivialAugmentWide, normalize, "
+    "float32, RandomErasing(.1)",
     "cifar10": "decode 32x32, random crop with 4 pixels of padding, flip, normalize, float32",
 }
 

@@ -113,6 +113,8 @@ def packing(report: dict[str, Any], name: str) -> str:
 def hashes(report: dict[str, Any], name: str) -> str:
     """Whether our forms of a set gave the same batches."""
     found = set_of(report, name)["batch_hashes"]
+    if not found:
+        return ""
     if len(set(found.values())) == 1:
         return f"{', '.join(found)}: one batch hash, `{next(iter(found.values()))}`."
     return "**The forms gave different batches**: " + str(found)

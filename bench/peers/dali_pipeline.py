@@ -31,6 +31,31 @@ def shifted(jpeg):
     )
 
 
+def augmented(x, workload):
+    """Before the flip, which commutes with all of it but what TrivialAugment turns."""
+    if workload == "color-jitter":
+        uniform = fn.random.uniform
+        x = fn.color_twist(
+            x,
+            brightness=uniform(range=[0.6, 1.4]),
+            contrast=uniform(range=[0.6, 1.4]),
+            saturation=uniform(range=[0.6, 1.4]),
+            hue=uniform(range=[-36.0, 36.0]),
+        )
+    if workload == "trivial-augment":
+        from nvidia.dali.auto_aug import trivial_augment
+
+        x = trivial_augment.trivial_augment_wide(x, shape=[224, 224])
+    return x
+
+
+def erased(x):
+    """RandomErasing(.1), as far as DALI's erase has it: the side is drawn, not area and ratio."""
+    side = fn.random.uniform(range=[0.14, 0.57], shape=[2]) * fn.random.coin_flip(probability=0.1)
+    anchor = fn.random.uniform(range=[0.0, 1.0], shape=[2]) * (1.0 - side)
+    return fn.erase(x, anchor=anchor, shape=side, axis_names="HW", normalized=True, fill_value=0.0)
+
+
 def make_batches(job):
     @pipeline_def(
         batch_size=job.batch_size, num_threads=job.threads, device_id=None, prefetch_queue_depth=2
@@ -44,6 +69,7 @@ def make_batches(job):
             name="reader",
         )
         x = random_window(jpeg, job.variant == "fused") if job.crop == 224 else shifted(jpeg)
+        x = augmented(x, job.workload)
         x = fn.crop_mirror_normalize(
             x,
             dtype=types.FLOAT,
@@ -52,6 +78,8 @@ def make_batches(job):
             mean=[255 * m for m in job.mean],
             std=[255 * s for s in job.std],
         )
+        if job.workload == "trivial-augment":
+            x = erased(x)
         return x, label
 
     pipe = pipeline()

@@ -42,13 +42,25 @@ def open_source(job):
     return source
 
 
+def augmented(workload, recipe):
+    from headrace import transforms as T
+
+    moved, stored = recipe[:2], recipe[2:]
+    if workload == "color-jitter":
+        return [*moved, T.ColorJitter(0.4, 0.4, 0.4, 0.1), *stored]
+    if workload == "trivial-augment":
+        steps = [T.TrivialAugmentWide(interpolation="bilinear")]
+        return [*moved, *steps, *stored, T.RandomErasing(0.1)]
+    return recipe
+
+
 def make_batches(job):
     source = open_source(job)
     import headrace
     from headrace import transforms as T
 
     if job.crop == 224:
-        transforms = headrace.presets.imagenet_train(224)
+        transforms = augmented(job.workload, headrace.presets.imagenet_train(224))
     else:
         transforms = [
             T.RandomCrop(32, padding=4),

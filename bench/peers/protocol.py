@@ -16,7 +16,7 @@ CIFAR_MEAN, CIFAR_STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 
 
 class Job:
-    """What to do: `workload` ("imagenet-train", "cifar10", "records"), `variant`, `files`, ...
+    """What to do: `workload` (results.py says what each does), `variant`, `files`, ...
 
     `originals` are the pictures, each once; `files` lists them `repeat` times. `prepared` is a
     folder of this peer's own. For "records", `photos` is a container that is to be read in the
@@ -36,7 +36,7 @@ class Job:
         self.originals = fields["files"]
         self.files = [path for path, _ in self.originals] * self.repeat
         self.labels = [label for _, label in self.originals] * self.repeat
-        self.crop = 224 if self.workload == "imagenet-train" else 32
+        self.crop = 32 if self.workload in ("cifar10", "records") else 224
         self.mean, self.std = (MEAN, STD) if self.crop == 224 else (CIFAR_MEAN, CIFAR_STD)
 
 

@@ -18,9 +18,15 @@ class Photos(torch.utils.data.Dataset):
             steps = [v2.RandomResizedCrop(224, antialias=True), v2.RandomHorizontalFlip()]
         else:
             steps = [v2.RandomCrop(32, padding=4), v2.RandomHorizontalFlip()]
+        if job.workload == "color-jitter":
+            steps.append(v2.ColorJitter(0.4, 0.4, 0.4, 0.1))
+        if job.workload == "trivial-augment":
+            steps.append(v2.TrivialAugmentWide(v2.InterpolationMode.BILINEAR))
         if self.pil:
             steps.append(v2.PILToTensor())
         steps += [v2.ToDtype(torch.float32, scale=True), v2.Normalize(job.mean, job.std)]
+        if job.workload == "trivial-augment":
+            steps.append(v2.RandomErasing(0.1))
         self.transforms = v2.Compose(steps)
 
     def __len__(self):
