@@ -108,6 +108,7 @@ class Check {
         if (is_empty_list(given)) return std::vector<int64_t>{};
         return as_is<std::vector<int64_t>>(given);
       case ParamType::kFloats:
+        if (!param_.choices.empty() && std::holds_alternative<std::string>(given)) return given;
         return numbers(given);
       case ParamType::kStrings:
         if (is_empty_list(given)) return std::vector<std::string>{};
@@ -307,6 +308,9 @@ const ParamValue& Arguments::value(std::string_view name) const {
 }
 
 bool Arguments::is_none(std::string_view name) const { return value(name).index() == 0; }
+bool Arguments::is_text(std::string_view name) const {
+  return std::holds_alternative<std::string>(value(name));
+}
 bool Arguments::flag(std::string_view name) const { return std::get<bool>(value(name)); }
 int64_t Arguments::integer(std::string_view name) const { return std::get<int64_t>(value(name)); }
 double Arguments::number(std::string_view name) const { return std::get<double>(value(name)); }

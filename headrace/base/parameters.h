@@ -71,7 +71,7 @@ enum class ParamType {
   kString,
   kDType,
   kInts,        // one int, or a list of them
-  kFloats,      // one number, or a list of them
+  kFloats,      // one number, or a list of them; or one of the choices, where it has some
   kTransforms,  // a list of transforms
   kBranches,    // keyword arguments, each a list of transforms
   kStrings,     // a list of strings
@@ -85,7 +85,7 @@ struct Param {
   bool required = false;
   double minimum = -std::numeric_limits<double>::infinity();
   double maximum = std::numeric_limits<double>::infinity();
-  std::vector<std::string_view> choices = {};  // for kString
+  std::vector<std::string_view> choices = {};  // for kString, kFloats
   int min_count = 0, max_count = 1 << 20;      // for lists
 };
 
@@ -98,6 +98,7 @@ class Arguments {
             const std::map<std::string, ParamValue>& given);
 
   bool is_none(std::string_view name) const;
+  bool is_text(std::string_view name) const;
   bool flag(std::string_view name) const;
   int64_t integer(std::string_view name) const;
   double number(std::string_view name) const;

@@ -34,6 +34,11 @@ class Draws {
   double uniform(double low, double high);  // [low, high)
   int64_t below(int64_t n);                 // 0 .. n-1, unbiased. REQUIRES: n > 0
   bool coin(double probability) { return uniform() < probability || (heads_ && probability > 0); }
+  // For numbers of places (kernels/noise_rows.h).
+  uint64_t key() {
+    const uint64_t high = bits();
+    return high << 32 | bits();
+  }
   // 0 to n-1 in an order of which each is as probable.
   template <size_t n>
   std::array<int, n> permutation() {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rectangle of a finished picture that is set to one value a channel.
+// A rectangle of a finished picture that is set to one value a channel, or to noise.
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <optional>
 
 #include "headrace/base/dtype.h"
 #include "headrace/codecs/codec.h"
@@ -12,6 +14,9 @@ namespace headrace {
 struct Erased {
   Window window;  // of the picture as it is stored; inside it
   std::array<double, 4> values{};
+  // Instead: normal noise of mean 0 and deviation 1, a number of each of its places. It belongs to
+  // this rectangle of this picture, and nothing moves it.
+  std::optional<uint64_t> noise = {};
 };
 
 // Overwrites the rectangle in a dense (C, H, W) or (H, W, C) picture.

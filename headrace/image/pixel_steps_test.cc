@@ -114,10 +114,12 @@ TEST(PixelSteps, DoNotFollowAMapOrAnErasedRectangle) {
   ASSERT_TRUE(to_float()(mapped));
   EXPECT_FALSE(affine(3, 1)(mapped));
   Recipe erased = recipe_of(random_grid(3, 20, 20, 7));
-  ASSERT_TRUE(erased.erase({1, 1, 2, 2}, kRed));
+  ASSERT_TRUE(erased.erase({.window = {1, 1, 2, 2}, .values = {200, 1, 2}}));
   EXPECT_FALSE(affine(3, 1)(erased));
   const Recipe recipe = recipe_of(random_grid(3, 20, 20, 8));
-  const Step erase = [](Recipe& recipe) { return recipe.erase({1, 1, 9, 2}, kRed); };
+  const Step erase = [](Recipe& recipe) {
+    return recipe.erase({.window = {1, 1, 9, 2}, .values = {200, 1, 2}});
+  };
   expect_equal_to_step_by_step(recipe, {affine(3, 1), erase, flipped(), cropped()});
 }
 

@@ -32,7 +32,7 @@ int Recipe::source_channels() const {
 std::shared_ptr<const Picture> Recipe::pixels() const {
   const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&source_);
   if (!picture || resized_or_padded() || transpose_ || flip_x_before_ || flip_y_before_ ||
-      !steps_.empty() || !map_->is_identity() || erased_ ||
+      !steps_.empty() || !map_->is_identity() || !erased_.empty() ||
       window_ != Window{0, 0, (*picture)->width, (*picture)->height}) {
     return nullptr;
   }
@@ -49,8 +49,9 @@ bool Recipe::same_source(const Recipe& other) const {
 }
 
 bool Recipe::crop(const Window& window) {
+  if (has_noise()) return false;
   crop_pixels(window);
-  if (erased_) move_erased(window);
+  crop_erased(window);
   return true;
 }
 
@@ -81,46 +82,51 @@ void Recipe::crop_pixels(const Window& window) {
   drop_empty_canvas();
 }
 
-// To where it lies in the cropped picture, as far as it does.
-void Recipe::move_erased(const Window& window) {
-  Window& part = erased_->window;
-  const int left = std::max(part.x, window.x), top = std::max(part.y, window.y);
-  const int right = std::min(part.x + part.width, window.x + window.width);
-  const int bottom = std::min(part.y + part.height, window.y + window.height);
-  part = {left - window.x, top - window.y, right - left, bottom - top};
-  if (part.width <= 0 || part.height <= 0) erased_.reset();
+// To where they lie in the cropped picture, as far as they do.
+void Recipe::crop_erased(const Window& window) {
+  std::erase_if(erased_, [&](Erased& erased) {
+    Window& part = erased.window;
+    const int left = std::max(part.x, window.x), top = std::max(part.y, window.y);
+    const int right = std::min(part.x + part.width, window.x + window.width);
+    const int bottom = std::min(part.y + part.height, window.y + window.height);
+    part = {left - window.x, top - window.y, right - left, bottom - top};
+    return part.width <= 0 || part.height <= 0;
+  });
 }
 
-bool Recipe::erase(const Window& window, std::span<const double> values) {
-  if (erased_) return false;
-  erased_ = Erased{window, {}};
-  std::copy_n(values.begin(), std::min(values.size(), erased_->values.size()),
-              erased_->values.begin());
+bool Recipe::has_noise() const {
+  return std::ranges::any_of(erased_, [](const Erased& part) { return part.noise.has_value(); });
+}
+
+bool Recipe::erase(const Erased& part) {
+  erased_.push_back(part);
   return true;
 }
 
 bool Recipe::flip_horizontal() {
+  if (has_noise()) return false;
   bool& flip = resized_or_padded() ? flip_x_after_ : flip_x_before_;
   flip = !flip;
-  if (erased_) {
-    Window& part = erased_->window;
+  for (Erased& erased : erased_) {
+    Window& part = erased.window;
     part.x = canvas_.width - part.x - part.width;
   }
   return true;
 }
 
 bool Recipe::flip_vertical() {
+  if (has_noise()) return false;
   bool& flip = resized_or_padded() ? flip_y_after_ : flip_y_before_;
   flip = !flip;
-  if (erased_) {
-    Window& part = erased_->window;
+  for (Erased& erased : erased_) {
+    Window& part = erased.window;
     part.y = canvas_.height - part.y - part.height;
   }
   return true;
 }
 
 bool Recipe::transpose() {
-  if (resized_or_padded() || erased_) return false;
+  if (resized_or_padded() || !erased_.empty()) return false;
   transpose_ = !transpose_;
   std::swap(flip_x_before_, flip_y_before_);  // transposing a mirrored row mirrors a column
   take_all();
@@ -129,7 +135,9 @@ bool Recipe::transpose() {
 
 bool Recipe::resize(Size to, Filter filter) {
   if (to == size()) return true;
-  if (resized_or_padded() || !steps_.empty() || !map_->is_identity() || erased_) return false;
+  if (resized_or_padded() || !steps_.empty() || !map_->is_identity() || !erased_.empty()) {
+    return false;
+  }
   resize_ = Resize{to, filter};
   take_all();
   return true;
@@ -137,7 +145,7 @@ bool Recipe::resize(Size to, Filter filter) {
 
 bool Recipe::pad(int left, int top, int right, int bottom, std::span<const double> fill) {
   if (left == 0 && top == 0 && right == 0 && bottom == 0) return true;
-  if (!steps_.empty() || !map_->is_identity() || erased_) return false;
+  if (!steps_.empty() || !map_->is_identity() || !erased_.empty()) return false;
   std::array<double, 4> wanted{};
   std::copy_n(fill.begin(), std::min(fill.size(), wanted.size()), wanted.begin());
   if (padded_ && wanted != fill_) return false;
@@ -152,12 +160,12 @@ bool Recipe::pad(int left, int top, int right, int bottom, std::span<const doubl
 }
 
 bool Recipe::compute(const PixelStep& step) {
-  return map_->is_identity() && !erased_ && steps_.add(step);
+  return map_->is_identity() && erased_.empty() && steps_.add(step);
 }
 
 bool Recipe::map(const MapStep& step) {
   const PixelMap* const map = map_->then(step);
-  if (erased_ && map != map_) return false;
+  if (!erased_.empty() && map != map_) return false;
   map_ = map;
   return true;
 }

@@ -5,7 +5,7 @@
 //
 //   source -> window -> orientation (transpose, then flips) -> at most one resize
 //          -> range of the resized picture, placed on a canvas with a fill -> flips after
-//          -> pixel steps -> pixel map -> store -> at most one rectangle erased
+//          -> pixel steps -> pixel map -> store -> rectangles erased
 //
 // Operators edit it through the members below. Each member either changes the recipe so that
 // rendering it equals rendering the old one and then doing the step (bit for bit, against Pillow),
@@ -24,8 +24,8 @@
 //    map, does not; a crop that cuts every border off undoes them;
 //  - geometry commutes with pixel steps and the pixel map, so crops and flips may follow them;
 //  - a pixel step does not follow a pixel map; it works on a border's fill too;
-//  - a rectangle is erased last: crops and flips move it along, nothing else may follow it, and no
-//    second one;
+//  - rectangles are erased last: crops and flips move them along, others may follow, and nothing
+//    else; after one of noise no move may;
 //  - EXIF orientations 5-8 swap the axes before the resize, and so choose its pass order.
 #pragma once
 
@@ -88,9 +88,9 @@ class Recipe {
   // where the dtype is one.
   bool compute(const PixelStep& step);
   bool map(const MapStep& step);
-  // Sets a part of the picture to one value a channel, in the present dtype's range. REQUIRES:
-  // inside size().
-  bool erase(const Window& window, std::span<const double> values);
+  // Sets a part of the picture to one value a channel, in the present dtype's range, or to noise.
+  // REQUIRES: inside size(), not empty.
+  bool erase(const Erased& part);
 
   // The pixels, where nothing is left to do to them; else null.
   std::shared_ptr<const Picture> pixels() const;
@@ -108,7 +108,8 @@ class Recipe {
   int source_channels() const;
   bool resized_or_padded() const { return resize_.has_value() || padded_; }
   void crop_pixels(const Window& window);
-  void move_erased(const Window& window);
+  void crop_erased(const Window& window);
+  bool has_noise() const;
   Size oriented() const;                        // of the window, after the orientation
   void narrow(Window window);                   // of the oriented window
   void take_all();                              // range and canvas = all of what precedes them
@@ -128,7 +129,7 @@ class Recipe {
   bool flip_x_after_ = false, flip_y_after_ = false;
   PixelSteps steps_;
   const PixelMap* map_ = PixelMap::identity(DType::kUInt8);
-  std::optional<Erased> erased_;
+  std::vector<Erased> erased_;  // in order; most recipes have none
 };
 
 }  // namespace headrace

@@ -33,7 +33,8 @@ std::optional<int> first_place(const Axis& axis) {
 std::optional<RecipeEdit> edit_of(const Recipe& recipe, const Picture& source) {
   const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&recipe.source_);
   if (!picture || picture->get() != &source || recipe.resize_ || recipe.transpose_ ||
-      !recipe.steps_.empty() || recipe.flip_y_before_ != recipe.flip_y_after_) {
+      !recipe.steps_.empty() || recipe.erased_.size() > 1 || recipe.has_noise() ||
+      recipe.flip_y_before_ != recipe.flip_y_after_) {
     return std::nullopt;
   }
   const Window &window = recipe.window_, &range = recipe.range_;
@@ -51,13 +52,13 @@ std::optional<RecipeEdit> edit_of(const Recipe& recipe, const Picture& source) {
       .fill = recipe.fill_,
       .is_filled = recipe.padded_,
       .erased = {}};
-  if (recipe.erased_) {
-    const Window& cut = recipe.erased_->window;
+  if (!recipe.erased_.empty()) {
+    const Window& cut = recipe.erased_.front().window;
     out.edit.cut_top = cut.y;
     out.edit.cut_left = cut.x;
     out.edit.cut_bottom = cut.y + cut.height;
     out.edit.cut_right = cut.x + cut.width;
-    out.erased = recipe.erased_->values;
+    out.erased = recipe.erased_.front().values;
   }
   return out;
 }

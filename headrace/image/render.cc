@@ -181,10 +181,11 @@ void Renderer::render(std::span<RenderTask> tasks) {
   finish_streaming();
   for (const RenderTask& task : tasks) {
     const Recipe& recipe = *task.recipe;
-    if (!recipe.erased_) continue;
-    store_erased(*recipe.erased_, recipe.channels(), recipe.canvas_.height, recipe.canvas_.width,
-                 recipe.dtype(), task.target.format == MemoryFormat::kChannelsLast,
-                 task.target.data);
+    for (const Erased& erased : recipe.erased_) {
+      store_erased(erased, recipe.channels(), recipe.canvas_.height, recipe.canvas_.width,
+                   recipe.dtype(), task.target.format == MemoryFormat::kChannelsLast,
+                   task.target.data);
+    }
   }
 }
 

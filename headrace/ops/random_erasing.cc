@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomErasing: a random rectangle of an image is set to one value (also known as cutout).
+// RandomErasing: a random rectangle of an image is set to one value (also known as cutout), or to
+// noise.
 #include <array>
 #include <cmath>
 #include <optional>
@@ -15,6 +16,7 @@ constexpr std::string_view kName = "RandomErasing";
 
 class RandomErasing final : public PictureOp {
  public:
+  // Without values: noise.
   RandomErasing(double p, const WindowLaw& law, std::vector<double> values)
       : p_(p), law_(law), values_(std::move(values)) {}
 
@@ -27,14 +29,22 @@ class RandomErasing final : public PictureOp {
     if (!context.draws.coin(p_)) return {};
     const std::optional<Window> window = draw(*size, context.draws);
     if (!window) return {};
-    std::array<double, 4> values;
-    for (size_t c = 0; c < values.size(); ++c) values[c] = values_[c < values_.size() ? c : 0];
-    return edit_all(context, [&](Recipe& picture) { return picture.erase(*window, values); });
+    Erased part{.window = *window};
+    for (size_t c = 0; c < part.values.size() && !values_.empty(); ++c) {
+      part.values[c] = values_[c < values_.size() ? c : 0];
+    }
+    if (values_.empty()) part.noise = context.draws.key();
+    return edit_all(context, [&](Recipe& picture) { return picture.erase(part); });
   }
 
  private:
   void plan_picture(FieldState& picture) const override {
-    check_fill(kName, values_, picture, "value");
+    if (!values_.empty()) return check_fill(kName, values_, picture, "value");
+    if (picture.dtype != DType::kUInt8) return;
+    raise_misfit(kName,
+                 "value=\"random\" is noise around 0 of deviation 1, and \"" + picture.name +
+                     "\" is uint8 here",
+                 "put it after ToDtype and Normalize, where such noise looks like a picture");
   }
 
   // Ten tries for a rectangle that is smaller than the picture in both directions, else none.
@@ -66,15 +76,16 @@ std::unique_ptr<Op> make_random_erasing(const Arguments& arguments) {
   const std::vector<double>&scale = arguments.numbers("scale"), &ratio = arguments.numbers("ratio");
   if (scale[0] > scale[1]) raise_misfit(kName, "scale must be (smallest, largest)");
   if (ratio[0] > ratio[1]) raise_misfit(kName, "ratio must be (smallest, largest)");
-  return std::make_unique<RandomErasing>(arguments.number("p"),
-                                         WindowLaw({scale[0], scale[1]}, {ratio[0], ratio[1]}),
-                                         arguments.numbers("value"));
+  return std::make_unique<RandomErasing>(
+      arguments.number("p"), WindowLaw({scale[0], scale[1]}, {ratio[0], ratio[1]}),
+      arguments.is_text("value") ? std::vector<double>() : arguments.numbers("value"));
 }
 
 const OpRecord kRandomErasing{
     .name = "RandomErasing",
     .doc =
-        "Sets a random rectangle of a record's images to one value, with probability p.\n\n"
+        "Sets a random rectangle of a record's images to one value or to noise, with probability "
+        "p.\n\n"
         "Images, (C, H, W), any dtype; shape and dtype stay, and masks stay as they are. The "
         "rectangle's share of the area is uniform in scale, its height / width log-uniform in "
         "ratio; after ten draws that do not fit, nothing is erased. It costs least as the last "
@@ -104,16 +115,18 @@ const OpRecord kRandomErasing{
                {.name = "value",
                 .type = ParamType::kFloats,
                 .doc = "What the rectangle is set to: one number, or one a channel, in the range "
-                       "of the picture's dtype at this point (0 to 255 for uint8). torchvision's "
-                       "\"random\" is not offered.",
+                       "of the picture's dtype at this point (0 to 255 for uint8). \"random\", for "
+                       "floats: normal noise of mean 0 and deviation 1, in each pixel another.",
                 .fallback = int64_t{0},
+                .choices = {"random"},
                 .min_count = 1,
                 .max_count = 4},
                {.name = "inplace",
                 .type = ParamType::kBool,
                 .doc = "Accepted as torchvision has it; without effect.",
                 .fallback = false}},
-    .oracle = "torchvision v2's erase on tensors, bit for bit; rectangles in distribution",
+    .oracle =
+        "torchvision v2's erase on tensors, bit for bit; rectangles and noise in distribution",
     .example = {{"p", 0.9}, {"value", int64_t{9}}, {"inplace", true}},
     .random = true,
     .make = make_random_erasing};

@@ -174,8 +174,12 @@ TEST(RandomErasing, WhatMakesNoSenseIsRefused) {
   EXPECT_EQ(plan_refusal("RandomErasing", {{"value", 0.5}}, image_state()),
             "HR0512 [RandomErasing] value must be a whole number from 0 to 255, as \"image\" is "
             "uint8 here (got 0.500000)");
-  EXPECT_NE(refusal("RandomErasing", {{"value", std::string("random")}}).find("value must be"),
-            std::string::npos);
+  EXPECT_EQ(refusal("RandomErasing", {{"value", std::string("noise")}}),
+            "HR0104 [RandomErasing] value must be \"random\" (got \"noise\")");
+  EXPECT_EQ(plan_refusal("RandomErasing", {{"value", std::string("random")}}, image_state()),
+            "HR0510 [RandomErasing] value=\"random\" is noise around 0 of deviation 1, and "
+            "\"image\" is uint8 here | put it after ToDtype and Normalize, where such noise looks "
+            "like a picture");
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ def annotation(param: Mapping[str, Any]) -> str:
     """A parameter's type as the signature shows it."""
     text = _ANNOTATIONS[param["type"]]
     if param["choices"]:
-        text = "str | Enum"
+        text = f"str | {text}" if param["type"] == "floats" else "str | Enum"
     if param["default"] is None and not param["required"] and text != "Any":
         text += " | None"
     return text

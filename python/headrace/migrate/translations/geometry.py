@@ -88,12 +88,13 @@ def random_erasing(transform: Any, form: Form) -> Made:
     if form.kind == "pil":
         raise NoOperator("torchvision does not erase in pictures of Pillow")
     value = transform.value
-    if value is None or isinstance(value, str):
-        raise NoOperator('value="random": Headrace\'s RandomErasing sets numbers that are given')
+    noise = value is None or isinstance(value, str)
+    if noise and form.dtype == "uint8":
+        raise NoOperator('value="random" is noise around 0, which bytes cannot hold')
     ours = T.RandomErasing(
         p=float(transform.p),
         scale=numbers_of(transform.scale),
         ratio=numbers_of(transform.ratio),
-        value=numbers_of(value),
+        value="random" if noise else numbers_of(value),
     )
     return [ours], [], lambda value: value  # nothing that is not random is left

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random numbers of places: what stands at (key, row, column) depends on nothing else, so rows may
+// be made in any order, by any thread and at any SIMD level.
+//
+// Any thread may call them. They work in tiles of kNoiseTile: rows of random numbers have room for
+// the last one.
+#pragma once
+
+#include <cstdint>
+
+namespace headrace {
+
+inline constexpr int kNoiseTile = 64;
+inline constexpr int noise_room(int count) {
+  return (count + kNoiseTile - 1) / kNoiseTile * kNoiseTile;
+}
+
+// 32 random bits each. REQUIRES: room for noise_room(count) numbers.
+void random_row(uint64_t key, uint32_t row, int count, uint32_t* out);
+// Of the standard normal distribution, between -5.8 and 5.8; the same room.
+void normal_row(uint64_t key, uint32_t row, int count, float* out);
+
+// What torchvision adds to 8 bits: mean + noise * sigma, cut off to a whole number; then clipped to
+// 0 to 255, or taken modulo 256. May read and write up to 63 numbers past `count`.
+struct ByteNoise {
+  float mean = 0, sigma = 0;
+  bool clip = true;
+};
+void add_noise_row(const uint8_t* in, const float* noise, int count, const ByteNoise& how,
+                   uint8_t* out);
+
+}  // namespace headrace

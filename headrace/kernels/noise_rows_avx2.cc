@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random numbers with AVX2 and FMA. Twin: the loops of noise_rows.cc.
+#include "headrace/kernels/noise_rows_levels.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+#endif
+
+#include "headrace/kernels/float_lanes_avx2.h"
+
+namespace headrace {
+namespace {
+
+inline Numbers ascending() { return _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7); }
+inline Numbers negated(Numbers v) { return _mm256_sub_epi32(_mm256_setzero_si256(), v); }
+inline Numbers differing(Numbers a, Numbers b) { return _mm256_xor_si256(a, b); }
+inline Numbers common(Numbers a, Numbers b) { return _mm256_and_si256(a, b); }
+// The upper 32 bits of a product without signs.
+inline Numbers high_product(Numbers a, Numbers b) {
+  const Numbers even = _mm256_srli_epi64(_mm256_mul_epu32(a, b), 32);
+  const Numbers odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), b);
+  return _mm256_blend_epi32(even, odd, 0xAA);
+}
+inline Numbers bits_of(Floats v) { return _mm256_castps_si256(v); }
+inline Floats with_bits(Numbers v) { return _mm256_castsi256_ps(v); }
+inline Floats root(Floats v) { return _mm256_sqrt_ps(v); }
+inline Numbers cut_off(Floats v) { return _mm256_cvttps_epi32(v); }
+inline Numbers to_bytes(Numbers v) {
+  return _mm256_min_epi32(_mm256_max_epi32(v, _mm256_setzero_si256()), all(255));
+}
+inline void store(uint32_t* to, Numbers v) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), v);
+}
+
+}  // namespace
+}  // namespace headrace
+
+// After its lanes:
+#include "headrace/kernels/noise_rows_loops.h"
+
+namespace headrace {
+
+const NoiseKernels* noise_kernels_avx2() { return &kKernels; }
+
+}  // namespace headrace
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+#else
+
+namespace headrace {
+const NoiseKernels* noise_kernels_avx2() { return nullptr; }
+}  // namespace headrace
+
+#endif

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random numbers with AVX-512. Twin: the loops of noise_rows.cc.
+#include "headrace/kernels/noise_rows_levels.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl"))), \
+                             apply_to = function)
+#else
+// The intrinsics' own "undefined" operands set this off (GCC bug 105593).
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512vl")
+#endif
+
+#include "headrace/kernels/float_lanes_avx512.h"
+
+namespace headrace {
+namespace {
+
+inline Numbers ascending() {
+  return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+inline Numbers negated(Numbers v) { return _mm512_sub_epi32(_mm512_setzero_si512(), v); }
+inline Numbers differing(Numbers a, Numbers b) { return _mm512_xor_si512(a, b); }
+inline Numbers common(Numbers a, Numbers b) { return _mm512_and_si512(a, b); }
+// The upper 32 bits of a product without signs.
+inline Numbers high_product(Numbers a, Numbers b) {
+  const Numbers even = _mm512_srli_epi64(_mm512_mul_epu32(a, b), 32);
+  const Numbers odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), b);
+  return _mm512_mask_mov_epi32(even, 0xAAAA, odd);
+}
+inline Numbers bits_of(Floats v) { return _mm512_castps_si512(v); }
+inline Floats with_bits(Numbers v) { return _mm512_castsi512_ps(v); }
+inline Floats root(Floats v) { return _mm512_sqrt_ps(v); }
+inline Numbers cut_off(Floats v) { return _mm512_cvttps_epi32(v); }
+inline Numbers to_bytes(Numbers v) {
+  return _mm512_min_epi32(_mm512_max_epi32(v, _mm512_setzero_si512()), all(255));
+}
+inline void store(uint32_t* to, Numbers v) { _mm512_storeu_si512(to, v); }
+
+}  // namespace
+}  // namespace headrace
+
+// After its lanes:
+#include "headrace/kernels/noise_rows_loops.h"
+
+namespace headrace {
+
+const NoiseKernels* noise_kernels_avx512() { return &kKernels; }
+
+}  // namespace headrace
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+#else
+
+namespace headrace {
+const NoiseKernels* noise_kernels_avx512() { return nullptr; }
+}  // namespace headrace
+
+#endif

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What CoarseDropout and GridDropout share: a record's rectangles, which are drawn once, set to one
+// value in its images, and in its masks where a value for these is given.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "headrace/ops/picture_op.h"
+
+namespace headrace {
+
+struct DropoutFill {
+  explicit DropoutFill(const Arguments& arguments);
+  std::vector<double> image;
+  std::optional<double> mask;  // none: masks stay as they are
+};
+
+// The parameters `fill`, `fill_mask` and `p` of these.
+Param dropout_fill_param();
+Param dropout_mask_param();
+Param dropout_chance_param();
+
+class DropoutOp : public Op {
+ public:
+  DropoutOp(std::string_view name, const Arguments& arguments)
+      : name_(name), fill_(arguments), p_(arguments.number("p")) {}
+  bool takes(FieldKind kind) const final {
+    return kind == FieldKind::kImage || (kind == FieldKind::kMask && fill_.mask);
+  }
+  void plan(FieldState& field) const final;
+  Result<void> apply(OpContext& context) const final;
+
+ protected:
+  // Inside a picture of this size; empty ones are left out.
+  virtual std::vector<Window> holes(Size picture, Draws& draws) const = 0;
+
+ private:
+  const std::string_view name_;
+  const DropoutFill fill_;
+  const double p_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What operators share that make a new picture of the pixels that there are: noise, and filters
+// that need neighbours. They are given 8 bits, or float32 where they say so, at their present size.
+#pragma once
+
+#include "headrace/ops/pixel_op.h"
+
+namespace headrace {
+
+class RemadeOp : public PixelOp {
+ public:
+  using PixelOp::PixelOp;
+  bool measures() const final { return true; }
+
+ protected:
+  // Every image of the record, by `remake(in, out)`, which fills `out` of the same form.
+  template <class Remake>
+  Result<void> remake_all(OpContext& context, Remake&& remake) const {
+    for (const int field : context.fields) {
+      const auto pixels = pixels_now(context, field);
+      if (!pixels) return pixels.error();
+      const Picture& in = **pixels;
+      auto out = std::make_shared<Picture>(in.channels, in.height, in.width, in.dtype);
+      if (Result<void> done = remake(in, *out); !done) return done;
+      context.record.fields[field].picture = Recipe(std::move(out));
+    }
+    return {};
+  }
+};
+
+}  // namespace headrace

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Noise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace import transforms as T
+from headrace.migrate.translations.registry import Form, Made, NoOperator, translation
+
+
+@translation("GaussianNoise")
+def gaussian_noise(transform: Any, form: Form) -> Made:
+    if form.kind == "pil":
+        raise NoOperator("torchvision adds no noise to pictures of Pillow")
+    if form.dtype not in ("uint8", "float32"):
+        raise NoOperator("Headrace adds noise to uint8 and float32")
+    ours = T.GaussianNoise(float(transform.mean), float(transform.sigma), bool(transform.clip))
+    return [ours], [], lambda value: value  # nothing that is not random is left
