@@ -184,6 +184,7 @@ nb::list outputs_of(const LoaderHandle& self) {
     nb::dict entry;
     entry["name"] = output.name;
     entry["kind"] = name_of(output.state.kind);
+    entry["box_format"] = name_of(output.state.box_format);
     entry["is_picture"] = is_picture(output.state.kind);
     entry["dtype"] = name_of(output.state.dtype);
     entry["shape"] = nb::tuple(nb::cast(output.state.shape));

@@ -32,7 +32,7 @@ LAYERS = (
     ("formats",),
     ("write", "pack", "convert", "index"),
     ("workers",),
-    ("batch", "inspection", "loader", "per_record"),
+    ("batch", "inspection", "loader", "overlays", "per_record"),
     ("frameworks",),
     ("delivery",),
     ("migrate",),

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 from headrace import _core
+from headrace.charts.drawn import draw
 from headrace.charts.grid import Grid, visible
 from headrace.loader.options import KEYWORDS
 from headrace.loader.viewed import ViewedLoader
+from headrace.overlays import can_be_drawn, overlay_of
+from headrace.per_record import Layout, per_record
 from headrace.sources.source import described
 
 
@@ -109,26 +112,31 @@ def trace(loader: ViewedLoader, position: int) -> Trace:
     return stages
 
 
-def show(loader: ViewedLoader, count: int) -> Grid:
+def show(loader: ViewedLoader, count: int, draws: bool = True) -> Grid:
     """See Loader.show."""
     loader.place()
     state = loader.present_state()
     pictures: list[Any] = []
     mean_std = _normalization(loader.assembly.pipeline.all_steps())
+    inspector = loader.assembly.inspector()
+    outputs = {output["name"]: output for output in inspector.outputs()}
+    image = next((name for name, output in outputs.items() if output["kind"] == "image"), None)
+    if image is None:
+        raise ValueError("show() needs a field that is an image")
+    over = [n for n, output in outputs.items() if draws and can_be_drawn(output)]
+    classes = getattr(loader.source, "classes", None)
     batches = len(loader)
     for number in range(state["batch"], state["batch"] + batches):
         epochs, index = divmod(number, batches)
-        _, _, values = loader.assembly.inspector().batch(state["epoch"] + epochs, index)
-        outputs = loader.assembly.inspector().outputs()
-        for output, value in zip(outputs, values, strict=True):
-            if output["kind"] == "image" and len(pictures) < count:
-                pictures += [visible(_readable(image), *mean_std) for image in value_rows(value)]
-                break
-        if len(pictures) >= count:
-            break
-    if not pictures:
-        raise ValueError("show() needs a field that is an image")
-    return Grid(pictures[:count])
+        _, _, values = inspector.batch(state["epoch"] + epochs, index)
+        readable = {name: _readable(value) for name, value in zip(outputs, values, strict=True)}
+        for record in per_record(Layout.of([*outputs.values()]), readable, [image, *over]):
+            fields = {name: _readable(value) for name, value in record.items()}
+            picture = visible(fields.pop(image), *mean_std)
+            pictures.append(draw(picture, overlay_of(fields, outputs, classes)))
+            if len(pictures) == count:
+                return Grid(pictures)
+    return Grid(pictures)
 
 
 def value_rows(value: Any) -> list[Any]:

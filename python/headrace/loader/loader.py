@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace import inspection
-from headrace.arguments import integer
+from headrace.arguments import integer, switch
 from headrace.charts.grid import Grid
 from headrace.loader import options, resume_state, table
 from headrace.loader.assembly import Assembly
@@ -238,9 +238,13 @@ class Loader(Outputs):
             return self.batch_as(state["epoch"] + 1, 0, form)
         return self.batch_as(state["epoch"], state["batch"], form)
 
-    def show(self, n: int = 16) -> Grid:
-        """The next ``n`` pictures as a grid: notebooks show it, ``.save(path)`` writes a PNG."""
-        return inspection.show(self, integer("n", n, 1))
+    def show(self, n: int = 16, draw: bool = True) -> Grid:
+        """The next ``n`` pictures as a grid: notebooks show it, ``.save(path)`` writes a PNG.
+
+        A Normalize is undone for the eye. draw: over each picture what lies in it: boxes whose
+        format is known, with the names of their labels, masks, keypoints.
+        """
+        return inspection.show(self, integer("n", n, 1), switch("draw", draw))
 
     def trace(self, index: int = 0) -> inspection.Trace:
         """The record at a position of the present epoch, after each step of the pipeline."""
