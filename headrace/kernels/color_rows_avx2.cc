@@ -45,50 +45,52 @@ __m256 without_integer(__m256 v) {
 
 __m256 equal(__m256 a, __m256 b) { return _mm256_cmp_ps(a, b, _CMP_EQ_OQ); }
 
+// `a` where the mask is set, else `b`: AVX2's own blend takes as many steps on some CPUs.
+__m256 chosen(__m256 mask, __m256 a, __m256 b) {
+  return _mm256_or_ps(_mm256_and_ps(mask, a), _mm256_andnot_ps(mask, b));
+}
+
 void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* const out[3]) {
   const __m256 one = _mm256_set1_ps(1), zero = _mm256_setzero_ps(), to_unit = _mm256_set1_ps(kUnit),
                to_bytes = _mm256_set1_ps(kBytes);
+  __m256 of_saturation[3], of_part[3];
+  for (int c = 0; c < 3; ++c) {
+    of_saturation[c] = _mm256_loadu_ps(kHueSectors[c].of_saturation);
+    of_part[c] = _mm256_loadu_ps(kHueSectors[c].of_part);
+  }
   for (int i = 0; i < count; i += 8) {
     const __m256 r = _mm256_mul_ps(floats_at(rgb[0] + i), to_unit);
     const __m256 g = _mm256_mul_ps(floats_at(rgb[1] + i), to_unit);
     const __m256 b = _mm256_mul_ps(floats_at(rgb[2] + i), to_unit);
     const __m256 most = _mm256_max_ps(r, _mm256_max_ps(g, b));
     const __m256 least = _mm256_min_ps(r, _mm256_min_ps(g, b));
-    const __m256 is_gray = equal(most, least);
     const __m256 range = _mm256_sub_ps(most, least);
-    const __m256 divisor = _mm256_blendv_ps(range, one, is_gray);
-    const __m256 saturation = _mm256_div_ps(range, _mm256_blendv_ps(most, one, is_gray));
+    // Where it is 0 all that is divided is 0; and no other is as small.
+    const __m256 divisor = _mm256_max_ps(range, _mm256_set1_ps(kUnit / 2));
+    const __m256 saturation = _mm256_div_ps(range, _mm256_max_ps(most, _mm256_set1_ps(kUnit / 2)));
     const __m256 from_r = _mm256_div_ps(_mm256_sub_ps(most, r), divisor);
     const __m256 from_g = _mm256_div_ps(_mm256_sub_ps(most, g), divisor);
     const __m256 from_b = _mm256_div_ps(_mm256_sub_ps(most, b), divisor);
-    __m256 hue = _mm256_sub_ps(_mm256_add_ps(from_g, _mm256_set1_ps(4)), from_r);
+    const __m256 of_blue = _mm256_sub_ps(_mm256_add_ps(from_g, _mm256_set1_ps(4)), from_r);
     const __m256 of_green = _mm256_sub_ps(_mm256_add_ps(from_r, _mm256_set1_ps(2)), from_b);
-    hue = _mm256_blendv_ps(hue, of_green, equal(most, g));
-    hue = _mm256_blendv_ps(hue, _mm256_sub_ps(from_b, from_g), equal(most, r));
+    const __m256 of_red = _mm256_sub_ps(from_b, from_g);
+    __m256 hue = chosen(equal(most, r), of_red, chosen(equal(most, g), of_green, of_blue));
     hue = _mm256_add_ps(_mm256_mul_ps(hue, _mm256_set1_ps(kSixth)), one);
     hue = without_integer(_mm256_add_ps(without_integer(hue), _mm256_set1_ps(share)));
     const __m256 is_negative = _mm256_cmp_ps(hue, zero, _CMP_LT_OQ);
     hue = _mm256_add_ps(hue, _mm256_and_ps(is_negative, one));
     const __m256 sixths = _mm256_mul_ps(hue, _mm256_set1_ps(6));
-    const __m256 sector = _mm256_floor_ps(sixths);  // 6: a hue that was rounded up to 1
-    const __m256 part = _mm256_mul_ps(saturation, _mm256_sub_ps(sixths, sector));
-    const __m256 rest = _mm256_sub_ps(one, saturation);
-    // torch clamps these to 0 to 1, where they lie: no factor is greater than 1.
-    const __m256 p = _mm256_mul_ps(rest, most);
-    const __m256 q = _mm256_mul_ps(_mm256_sub_ps(one, part), most);
-    const __m256 t = _mm256_mul_ps(_mm256_add_ps(part, rest), most);
-    const auto is = [&](float number) { return equal(sector, _mm256_set1_ps(number)); };
-    const __m256 in0 = _mm256_or_ps(is(0), is(6)), in1 = is(1), in2 = is(2), in3 = is(3),
-                 in4 = is(4), in5 = is(5);
-    __m256 red = _mm256_blendv_ps(most, q, in1), green = most, blue = most;
-    red = _mm256_blendv_ps(_mm256_blendv_ps(red, p, _mm256_or_ps(in2, in3)), t, in4);
-    green = _mm256_blendv_ps(_mm256_blendv_ps(green, t, in0), q, in3);
-    green = _mm256_blendv_ps(green, p, _mm256_or_ps(in4, in5));
-    blue = _mm256_blendv_ps(_mm256_blendv_ps(blue, p, _mm256_or_ps(in0, in1)), t, in2);
-    blue = _mm256_blendv_ps(blue, q, in5);
-    store_cut_off(out[0] + i, _mm256_mul_ps(red, to_bytes));
-    store_cut_off(out[1] + i, _mm256_mul_ps(green, to_bytes));
-    store_cut_off(out[2] + i, _mm256_mul_ps(blue, to_bytes));
+    const __m256i sector = _mm256_cvttps_epi32(sixths);
+    const __m256 within = _mm256_sub_ps(sixths, _mm256_cvtepi32_ps(sector));
+    const __m256 part = _mm256_mul_ps(saturation, within);
+    for (int c = 0; c < 3; ++c) {  // Note [Sectors of the hue]
+      const __m256 base =
+          _mm256_fnmadd_ps(saturation, _mm256_permutevar8x32_ps(of_saturation[c], sector), one);
+      const __m256 factor =
+          _mm256_fmadd_ps(part, _mm256_permutevar8x32_ps(of_part[c], sector), base);
+      const __m256 value = _mm256_mul_ps(_mm256_mul_ps(factor, most), to_bytes);
+      store_bytes(out[c] + i, _mm256_cvttps_epi32(value));
+    }
   }
 }
 

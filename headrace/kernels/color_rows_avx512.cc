@@ -49,16 +49,21 @@ __m512 quotient(__m512 number, __m512 divisor, __m512 inverse) {
 void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* const out[3]) {
   const __m512 one = _mm512_set1_ps(1), zero = _mm512_setzero_ps(), to_unit = _mm512_set1_ps(kUnit),
                to_bytes = _mm512_set1_ps(kBytes);
+  __m512 of_saturation[3], of_part[3];  // sectors are below 8
+  for (int c = 0; c < 3; ++c) {
+    of_saturation[c] = _mm512_maskz_loadu_ps(0xFF, kHueSectors[c].of_saturation);
+    of_part[c] = _mm512_maskz_loadu_ps(0xFF, kHueSectors[c].of_part);
+  }
   for (int i = 0; i < count; i += 16) {
     const __m512 r = _mm512_mul_ps(floats_at(rgb[0] + i), to_unit);
     const __m512 g = _mm512_mul_ps(floats_at(rgb[1] + i), to_unit);
     const __m512 b = _mm512_mul_ps(floats_at(rgb[2] + i), to_unit);
     const __m512 most = _mm512_max_ps(r, _mm512_max_ps(g, b));
     const __m512 least = _mm512_min_ps(r, _mm512_min_ps(g, b));
-    const __mmask16 is_gray = _mm512_cmp_ps_mask(most, least, _CMP_EQ_OQ);
     const __m512 range = _mm512_sub_ps(most, least);
-    const __m512 divisor = _mm512_mask_mov_ps(range, is_gray, one);
-    const __m512 saturation = _mm512_div_ps(range, _mm512_mask_mov_ps(most, is_gray, one));
+    // Where it is 0 all that is divided is 0; and no other is as small.
+    const __m512 divisor = _mm512_max_ps(range, _mm512_set1_ps(kUnit / 2));
+    const __m512 saturation = _mm512_div_ps(range, _mm512_max_ps(most, _mm512_set1_ps(kUnit / 2)));
     const __m512 inverse = _mm512_div_ps(one, divisor);
     const __m512 from_r = quotient(_mm512_sub_ps(most, r), divisor, inverse);
     const __m512 from_g = quotient(_mm512_sub_ps(most, g), divisor, inverse);
@@ -71,28 +76,16 @@ void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* cons
     hue = without_integer(_mm512_add_ps(without_integer(hue), _mm512_set1_ps(share)));
     hue = _mm512_mask_add_ps(hue, _mm512_cmp_ps_mask(hue, zero, _CMP_LT_OQ), hue, one);
     const __m512 sixths = _mm512_mul_ps(hue, _mm512_set1_ps(6));
-    const __m512i sector = _mm512_cvttps_epi32(sixths);  // 6: a hue that was rounded up to 1
+    const __m512i sector = _mm512_cvttps_epi32(sixths);
     const __m512 within = _mm512_sub_ps(sixths, _mm512_cvtepi32_ps(sector));
     const __m512 part = _mm512_mul_ps(saturation, within);
-    const __m512 rest = _mm512_sub_ps(one, saturation);
-    // torch clamps these to 0 to 1, where they lie: no factor is greater than 1.
-    const __m512 p = _mm512_mul_ps(rest, most);
-    const __m512 q = _mm512_mul_ps(_mm512_sub_ps(one, part), most);
-    const __m512 t = _mm512_mul_ps(_mm512_add_ps(part, rest), most);
-    const auto is = [&](int number) {
-      return _mm512_cmpeq_epi32_mask(sector, _mm512_set1_epi32(number));
-    };
-    const __mmask16 in0 = is(0) | is(6), in1 = is(1), in2 = is(2), in3 = is(3), in4 = is(4),
-                    in5 = is(5);
-    __m512 red = _mm512_mask_mov_ps(most, in1, q), green = most, blue = most;
-    red = _mm512_mask_mov_ps(_mm512_mask_mov_ps(red, in2 | in3, p), in4, t);
-    green = _mm512_mask_mov_ps(_mm512_mask_mov_ps(green, in0, t), in3, q);
-    green = _mm512_mask_mov_ps(green, in4 | in5, p);
-    blue = _mm512_mask_mov_ps(_mm512_mask_mov_ps(blue, in0 | in1, p), in2, t);
-    blue = _mm512_mask_mov_ps(blue, in5, q);
-    store_bytes(out[0] + i, _mm512_cvttps_epi32(_mm512_mul_ps(red, to_bytes)));
-    store_bytes(out[1] + i, _mm512_cvttps_epi32(_mm512_mul_ps(green, to_bytes)));
-    store_bytes(out[2] + i, _mm512_cvttps_epi32(_mm512_mul_ps(blue, to_bytes)));
+    for (int c = 0; c < 3; ++c) {  // Note [Sectors of the hue]
+      const __m512 base =
+          _mm512_fnmadd_ps(saturation, _mm512_permutexvar_ps(sector, of_saturation[c]), one);
+      const __m512 factor = _mm512_fmadd_ps(part, _mm512_permutexvar_ps(sector, of_part[c]), base);
+      const __m512 value = _mm512_mul_ps(_mm512_mul_ps(factor, most), to_bytes);
+      store_bytes(out[c] + i, _mm512_cvttps_epi32(value));
+    }
   }
 }
 
