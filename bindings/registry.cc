@@ -16,8 +16,9 @@
 namespace headrace::python {
 namespace {
 
-constexpr std::string_view kTypeNames[] = {"bool", "int",    "float",      "string",   "dtype",
-                                           "ints", "floats", "transforms", "branches", "strings"};
+constexpr std::string_view kTypeNames[] = {"bool",     "int",     "float",  "string",
+                                           "dtype",    "ints",    "floats", "transforms",
+                                           "branches", "strings", "lists"};
 constexpr std::string_view kScopeNames[] = {"record", "batch", "partners"};
 
 nb::list describe_all(const std::vector<Param>& params) {

@@ -372,3 +372,20 @@ def test_fields_are_said_as_to_a_loader(pictures: Path, fields: Any) -> None:
     dataloader = DataLoader(folder(pictures, tv.transforms.Compose(recipe)), batch_size=1)
     loader = hr.from_dataloader(dataloader, verbose=False, fields=fields)
     assert next(iter(loader))._fields == (("image", "label") if fields is None else ("image",))
+
+
+def test_choices_and_orders_are_native(pictures: Path) -> None:
+    from torchvision.transforms import v2
+
+    recipe = [
+        v2.RandomResizedCrop(16, antialias=True),
+        v2.RandomChoice(
+            [v2.Grayscale(3), v2.Compose([v2.RandomHorizontalFlip(), v2.ColorJitter(0.4)])],
+            p=[1, 3],
+        ),
+        v2.RandomOrder([v2.RandomInvert(0.5), v2.RandomPosterize(3)]),
+        v2.ToImage(),
+    ]
+    loader = translated(DataLoader(folder(pictures, v2.Compose(recipe)), batch_size=4))
+    assert not loader.report.python, loader.report
+    assert loader.report.records_checked == 23

@@ -67,6 +67,8 @@ std::string_view name_of(ParamType type) {
       return "lists of transforms, each with a name";
     case ParamType::kStrings:
       return "a list of strings";
+    case ParamType::kLists:
+      return "a list of transforms, or of lists of them";
   }
   return "?";
 }
@@ -98,6 +100,9 @@ class Check {
         return as_is<std::string>(given);
       case ParamType::kTransforms:
       case ParamType::kBranches:
+        return as_is<std::vector<Branch>>(given);
+      case ParamType::kLists:
+        if (is_empty_list(given)) return std::vector<Branch>{};
         return as_is<std::vector<Branch>>(given);
       case ParamType::kFloat:
         return number(given);

@@ -20,7 +20,8 @@ namespace headrace {
 class PythonFunction;  // a step written in Python (sources/python_function.h)
 struct Spec;
 
-// One named branch of transforms (Fork), or the nested list of a RandomApply (name empty).
+// One named branch of transforms (Fork), the nested list of a RandomApply, or one of those of a
+// RandomChoice (name empty).
 struct Branch {
   std::string name;
   std::vector<Spec> transforms;
@@ -75,6 +76,7 @@ enum class ParamType {
   kTransforms,  // a list of transforms
   kBranches,    // keyword arguments, each a list of transforms
   kStrings,     // a list of strings
+  kLists,       // a list whose entries are transforms, or lists of them
 };
 
 struct Param {

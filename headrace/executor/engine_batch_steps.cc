@@ -35,15 +35,21 @@ Result<void> BatchBuilder::run_batch_step(const BatchStep& step, int64_t first, 
     }
   }
   if (positions.empty()) return {};
+  // By the group's first position, whichever of its rows there are.
+  const auto draws = [&](uint64_t key) {
+    return Draws(seed, static_cast<uint64_t>(epoch_), static_cast<uint64_t>(range_.begin + first),
+                 key);
+  };
+  for (const BatchCondition& condition : step.conditions) {
+    const std::vector<int> taken = condition.selection.draw(draws(condition.key));
+    if (!std::ranges::count(taken, condition.list)) return {};
+  }
   for (size_t i = 0; i < fields.size(); ++i) {
     const Output& output = plan_.outputs()[step.outputs[i]];
     fields[i].state = &output.state;
     fields[i].row_bytes = output.bytes_per_record;
   }
-  // By the group's first position, whichever of its rows there are.
-  GroupContext context{fields, positions, plan_.options().memory_format,
-                       Draws(seed, static_cast<uint64_t>(epoch_),
-                             static_cast<uint64_t>(range_.begin + first), step.key)};
+  GroupContext context{fields, positions, plan_.options().memory_format, draws(step.key)};
   return step.op->apply(context);
 }
 

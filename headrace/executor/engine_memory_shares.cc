@@ -65,6 +65,7 @@ MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool r
 PixelsBetween pixels_between(const Plan& plan) {
   PixelsBetween out;
   std::vector<FieldState> states = plan.inputs();
+  std::vector<std::vector<FieldState>> outside;  // of the selections that a step stands under
   std::vector<int> pass(states.size(), 1);
   const std::vector<int> passes = plan.passes();
   const auto count = [&](const FieldState& state) {
@@ -89,6 +90,11 @@ PixelsBetween pixels_between(const Plan& plan) {
         states[step.output_fields[i]] = step.after[i];
       }
       continue;
+    }
+    if (step.kind == Step::Kind::kSelect) outside.push_back(states);
+    if (step.kind == Step::Kind::kNext) {  // another list begins where this one did
+      states = outside.back();
+      if (step.list + 1 == std::ssize(plan.steps()[step.select].lists)) outside.pop_back();
     }
     if (step.kind == Step::Kind::kCopy) {
       states[step.fields[1]] = states[step.fields[0]];

@@ -161,6 +161,30 @@ TEST(BatchSteps, AreLeftOutWhereNobodyGetsTheirField) {
   EXPECT_EQ(epoch_rows(loader).size(), 4u);
 }
 
+// A group takes one of them, whatever runs the loader.
+TEST(BatchSteps, AreChosenByGroup) {
+  const Spec choice{"RandomChoice",
+                    {{"transforms", std::vector<Branch>{{"", {mix(2)}}, {"", {mix(kGroup)}}}}},
+                    {},
+                    {}};
+  const Spec sometimes{
+      "RandomApply", {{"p", 0.7}, {"transforms", std::vector<Branch>{{"", {choice}}}}}, {}, {}};
+  const auto source = [](ReadStyle style) { return numbers(150, {}, style); };
+  expect_one_result(source, steps({sometimes}), options(32));
+  Loader plain(numbers(150), {}, options(32)),
+      chosen(numbers(150), steps({sometimes}), options(32));
+  int groups = 0, untouched = 0;
+  while (auto batch = chosen.next()) {
+    const std::optional<Batch> before = plain.next();
+    for (int64_t row = 0; row < batch->size; row += kGroup, ++groups) {
+      untouched += value_of(*batch, row) == value_of(*before, row);
+    }
+  }
+  EXPECT_EQ(groups, 38);
+  EXPECT_GT(untouched, 3);  // 11.4 of them
+  EXPECT_LT(untouched, 20);
+}
+
 TEST(BatchSteps, AreShownInThePlan) {
   Loader loader(numbers(60), steps({mix(kGroup)}), options(16));
   const std::string text = loader.plan().text();
@@ -209,12 +233,18 @@ TEST(BatchSteps, AreRefusedWhereTheyCannotBeDone) {
   EXPECT_EQ(refusal([&] { Loader(std::make_shared<Ragged>(), steps({mix(kGroup)}), lists); }),
             "HR0130 MixOpposites(group=4) mixes rows of one shape, and \"value\" is delivered as a "
             "list");
-  const Spec sometimes{"RandomApply",
-                       {{"p", 0.5}, {"transforms", std::vector<Branch>{{"", {mix(kGroup)}}}}},
-                       {},
-                       {}};
-  EXPECT_EQ(refused({sometimes}, options(16)),
-            "HR0130 MixOpposites(group=4) cannot stand inside a RandomApply");
+  const auto sometimes = [](std::vector<Spec> list) {
+    return Spec{
+        "RandomApply", {{"p", 0.5}, {"transforms", std::vector<Branch>{{"", list}}}}, {}, {}};
+  };
+  EXPECT_EQ(refused({sometimes({unchanged(), mix(kGroup)})}, options(16)),
+            "HR0130 RandomApply(p=0.5) has MixOpposites(group=4), which groups of records take, "
+            "beside steps that records take");
+  const Spec in_any_order{
+      "RandomOrder", {{"transforms", std::vector<Branch>{{"", {mix(2)}}, {"", {mix(4)}}}}}, {}, {}};
+  EXPECT_EQ(refused({in_any_order}, options(16)),
+            "HR0130 MixOpposites(group=2) cannot stand in a list that has another order for each "
+            "record");
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <variant>
 
 #include "headrace/ops/op.h"
@@ -28,7 +29,16 @@ std::string text_of_argument(const std::string& name, const ParamValue& value) {
   }
   const auto* branches = std::get_if<std::vector<Branch>>(&value);
   if (!branches) return name + "=" + headrace::text_of(value);
+  const bool named = std::ranges::none_of(*branches, &std::string::empty, &Branch::name);
   std::string out;
+  if (branches->size() > 1 && !named) {  // lists, of which each is an entry
+    for (const Branch& branch : *branches) {
+      const std::string list = text_of(branch.transforms);
+      const bool alone = branch.transforms.size() == 1;
+      out += (out.empty() ? "" : ", ") + (alone ? list.substr(1, list.size() - 2) : list);
+    }
+    return name + "=[" + out + "]";
+  }
   for (const Branch& branch : *branches) {
     out += (out.empty() ? "" : ", ") + (branch.name.empty() ? name : branch.name) + "=" +
            text_of(branch.transforms);

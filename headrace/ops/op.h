@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@
 #include "headrace/fields/kind.h"
 #include "headrace/fields/record.h"
 #include "headrace/image/render.h"
+#include "headrace/ops/selection.h"
 #include "headrace/sources/python_function.h"
 
 namespace headrace {
@@ -73,7 +75,11 @@ class Op {
 // (BatchLayout), and a group is complete on one rank whatever the world is. The epoch's last group
 // may have fewer rows, and so has one with records that on_error="skip" left out; rows of a padded
 // batch take part. After a batch step nothing else is done to its fields, they are delivered dense,
-// and keep their shape and dtype (HR0130).
+// and keep their shape and dtype (HR0130): where one has to be something else to be mixed, a label
+// a row with a value a class, each record makes it that before (BatchOp::beforehand).
+//
+// Under a RandomApply or a RandomChoice it is the group that takes the step or does not, by a draw
+// of its own; what is done beforehand is done to every record, so that all are of one shape.
 
 // One field of a group's rows, as they lie in the slot.
 struct GroupField {
@@ -97,8 +103,20 @@ class BatchOp {
   virtual ~BatchOp() = default;
   // As Op has it.
   virtual bool takes(FieldKind kind) const = 0;
+  // Whether a field of this kind, delivered beside those that it works on, would no longer belong
+  // to them: it is refused then (HR0133), unless the user has said which fields the step has.
+  virtual bool separates(FieldKind kind) const {
+    (void)kind;
+    return false;
+  }
   // Positions of a group, at least one. A constant of the operator's or a parameter.
   virtual int64_t group() const = 0;
+  // Plan time: the transform that makes a field, as it is at the end of the pipeline, what can be
+  // mixed; nothing where it can be already. Throws Exception where no transform can.
+  virtual std::optional<Spec> beforehand(const FieldState& field) const {
+    (void)field;
+    return {};
+  }
   // Plan time. Throws Exception for a field that it cannot work on.
   virtual void plan(const FieldState& field) const = 0;
   // Run time. An error ends the run: it is no record's own.
@@ -113,6 +131,9 @@ class PlanBuilder {
   virtual void append(const std::vector<Spec>& transforms) = 0;
   // The same, but each record takes them with this probability only.
   virtual void append_with_probability(double p, const std::vector<Spec>& transforms) = 0;
+  // Lists of which each record takes some. `name`: of the operator, for messages and keys.
+  virtual void choose(std::string_view name, const Selection& selection,
+                      const std::vector<Branch>& alternatives) = 0;
   // Replaces a field by independent copies of it, each with transforms of its own.
   virtual void fork(const std::string& field, const std::vector<Branch>& branches) = 0;
 };

@@ -142,6 +142,14 @@ class WrittenPlan final : public PlanBuilder {
   void append_with_probability(double p, const std::vector<Spec>& transforms) override {
     text += "p=" + text_of(ParamValue(p)) + " " + names(transforms);
   }
+  void choose(std::string_view name, const Selection& selection,
+              const std::vector<Branch>& lists) override {
+    text += std::string(name) + " " + std::to_string(selection.count) +
+            (selection.shuffled ? " in any order" : "") + " of";
+    for (size_t i = 0; i < lists.size(); ++i) {
+      text += " " + text_of(ParamValue(selection.weights[i])) + names(lists[i].transforms);
+    }
+  }
   void fork(const std::string& field, const std::vector<Branch>& branches) override {
     text += "fork " + field;
     for (const Branch& branch : branches) text += " " + branch.name + names(branch.transforms);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "headrace/base/registry.h"
@@ -32,21 +31,11 @@ const ErrorCode kCannotFollow{
     "mirrors the picture shows its objects twice, and a box lies in one place. fields= of the step "
     "names the pictures that move alone, where the field is not wanted any more; or another "
     "parameter of the step moves all of them (padding_mode=\"constant\")."};
-const ErrorCode kPathsDiffer{
-    "HR0115", ErrorKind::kConfig, "records would differ in dtype",
-    "A RandomApply that some records take must leave dtype, kind and number of dimensions as they "
-    "were, since all records of a batch have the same. Move the conversion out of it."};
 
 const ErrorCode kBadFork{
     "HR0116", ErrorKind::kConfig, "impossible Fork",
     "A Fork replaces one field by new ones, for every record alike. It cannot stand inside a "
-    "RandomApply, and each new name must be free."};
-
-const ErrorCode kBatchedField{
-    "HR0130", ErrorKind::kConfig, "impossible batch step",
-    "A step that mixes rows of a batch runs when the batch is filled, for every record alike. So "
-    "nothing can be done to its fields after it, it cannot stand inside a RandomApply, and its "
-    "fields are delivered as one tensor of one shape, not as lists."};
+    "RandomApply or another list that only some records take, and each new name must be free."};
 
 const ErrorCode kPartnerStep{
     "HR0131", ErrorKind::kConfig, "impossible partner step",
@@ -77,7 +66,8 @@ FieldState state_of(const Field& field) {
   return state;
 }
 
-// "RandomCrop(size=32, padding=4)".
+}  // namespace
+
 std::string label_of(const Spec& spec, const OpRecord& record) {
   std::string arguments;
   for (const Param& param : record.params) {
@@ -87,8 +77,6 @@ std::string label_of(const Spec& spec, const OpRecord& record) {
   }
   return spec.name + "(" + arguments + ")";
 }
-
-}  // namespace
 
 PlanMaker::PlanMaker(const Schema& schema, const PlanOptions& options)
     : plan_(std::make_shared<Plan>()), scopes_(1) {
@@ -109,55 +97,6 @@ void PlanMaker::append(const std::vector<Spec>& transforms) {
                      (path.empty() ? "" : " of " + path.substr(0, path.size() - 1));
       }
       throw Exception(std::move(error));
-    }
-  }
-}
-
-void PlanMaker::append_with_probability(double p, const std::vector<Spec>& transforms) {
-  int ordinal = 0;
-  Step coin;
-  coin.kind = Step::Kind::kCoin;
-  coin.key = next_key("RandomApply", &ordinal);
-  coin.probability = p;
-  coin.label = "RandomApply(p=" + text_of(ParamValue(p)) + ")";
-  const bool always = p >= 1;
-  const std::vector<FieldState> untouched = states_;
-  const size_t at = plan_->steps_.size();
-  const std::string label = coin.label;
-  if (!always) plan_->steps_.push_back(std::move(coin));
-
-  Scope inner = scope();
-  inner.path += "RandomApply#" + std::to_string(ordinal) + "/";
-  inner.conditional |= !always;
-  inner.ordinals.clear();
-  scopes_.push_back(std::move(inner));
-  append(transforms);
-  if (always) {  // a Fork in it may have changed what is seen
-    scopes_[scopes_.size() - 2].visible = scope().visible;
-    scopes_.pop_back();
-    return;
-  }
-  scopes_.pop_back();
-  plan_->steps_[at].jump = static_cast<int>(plan_->steps_.size());
-  merge_paths(untouched, label);
-}
-
-// After the coin a field is what it is on both paths, and open where they differ.
-void PlanMaker::merge_paths(const std::vector<FieldState>& untouched, const std::string& label) {
-  for (size_t i = 0; i < untouched.size(); ++i) {
-    const FieldState& skipped = untouched[i];
-    FieldState& taken = states_[i];
-    if (taken.kind != skipped.kind || taken.dtype != skipped.dtype ||
-        taken.shape.size() != skipped.shape.size()) {
-      raise(kPathsDiffer,
-            "[RandomApply] \"" + taken.name + "\" would be " + text_of(taken) +
-                " in some records and " + text_of(skipped) + " in the others",
-            "move what changes the dtype out of the RandomApply");
-    }
-    for (size_t axis = 0; axis < taken.shape.size(); ++axis) {
-      if (taken.shape[axis] == skipped.shape[axis]) continue;
-      taken.shape[axis] = -1;
-      taken.left_open_by = label + ", since only some records take it";
     }
   }
 }
@@ -307,8 +246,8 @@ void PlanMaker::plan_fields(Step& step) {
   for (const int field : step.fields) step.after.push_back(states_[field]);
 }
 
-template <class Takes>
-std::vector<int> PlanMaker::fields_of(const Spec& spec, const Takes& takes) const {
+std::vector<int> PlanMaker::fields_of(const Spec& spec,
+                                      const std::function<bool(int)>& takes) const {
   if (!spec.fields.empty()) return fields_named(spec.fields);
   const Scope& here = scopes_.back();
   const std::vector<int>& seen = here.narrowed.empty() ? here.visible : here.narrowed;
@@ -318,31 +257,6 @@ std::vector<int> PlanMaker::fields_of(const Spec& spec, const Takes& takes) cons
     raise(kNothingToDo, "[" + spec.name + "] acts on none of the fields here: " + names_of(seen));
   }
   return fields;
-}
-
-void PlanMaker::add_batch_op(const OpRecord& record, const Spec& spec, const Arguments& arguments) {
-  BatchStep step;
-  step.label = label_of(spec, record);
-  if (scope().conditional) {
-    raise(kBatchedField, step.label + " cannot stand inside a RandomApply");
-  }
-  step.key = next_key(spec.name);
-  step.op = record.make_batch(arguments);
-  step.fields = fields_of(spec, [&](int field) { return step.op->takes(states_[field].kind); });
-  for (int field : step.fields) step.op->plan(states_[field]);
-  plan_->batch_steps_.push_back(std::move(step));
-}
-
-void PlanMaker::check_not_batched(const std::vector<int>& fields, const std::string& label) const {
-  for (const BatchStep& step : plan_->batch_steps_) {
-    for (int field : fields) {
-      if (!std::ranges::count(step.fields, field)) continue;
-      raise(kBatchedField,
-            label + " stands after " + step.label + ", which is done to \"" + states_[field].name +
-                "\" when the batch is filled",
-            "put it before that step");
-    }
-  }
 }
 
 void PlanMaker::check_partner_step(const Step& step) const {
@@ -358,35 +272,6 @@ void PlanMaker::check_partner_step(const Step& step) const {
       raise(
           kPartnerStep,
           step.label + " would be the second step that takes other records, after " + before.label);
-    }
-  }
-}
-
-// What is delivered of their fields, which must lie in the slot.
-void PlanMaker::finish_batch_steps() {
-  std::vector<BatchStep>& steps = plan_->batch_steps_;
-  for (BatchStep& step : steps) {
-    for (size_t i = 0; i < plan_->outputs_.size(); ++i) {
-      const Output& output = plan_->outputs_[i];
-      if (output.field < 0 || !std::ranges::count(step.fields, output.field)) continue;
-      if (output.as_list) {
-        raise(kBatchedField,
-              step.label + " mixes rows of one shape, and \"" + output.name +
-                  "\" is delivered as a list",
-              is_picture(output.state.kind) ? "add Resize((height, width)) or CenterCrop(size)"
-                                            : "fields= of the step leaves it out");
-      }
-      step.outputs.push_back(static_cast<int>(i));
-    }
-  }
-  std::erase_if(steps, [](const BatchStep& step) { return step.outputs.empty(); });
-  for (const BatchStep& step : steps) {
-    constexpr int64_t kMost = int64_t{1} << 31;  // as records of a batch
-    const int64_t group = step.op->group();
-    if (group >= 1 && group <= kMost) plan_->batch_group_ = std::lcm(plan_->batch_group_, group);
-    if (group < 1 || group > kMost || plan_->batch_group_ > kMost) {
-      raise(kBatchedField, step.label + " mixes groups of " + std::to_string(group) +
-                               " records, which no batch has");
     }
   }
 }

@@ -101,6 +101,14 @@ Result<int> Plan::advance(int at, Record& record, Renderer& renderer, uint64_t s
           continue;
         }
         break;
+      case Step::Kind::kSelect:
+        at = step.after_list(-1, Draws(seed, epoch, position, step.key));
+        continue;
+      case Step::Kind::kNext: {
+        const Step& select = steps_[step.select];
+        at = select.after_list(step.list, Draws(seed, epoch, position, select.key));
+        continue;
+      }
       case Step::Kind::kCopy:
         record.fields[step.fields[1]] = record.fields[step.fields[0]];
         break;

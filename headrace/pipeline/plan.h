@@ -68,7 +68,8 @@ struct Output {
 };
 
 struct Step {
-  enum class Kind : uint8_t { kOp, kPython, kCoin, kCopy } kind = Kind::kOp;
+  // kSelect draws which of the lists behind it a record takes; each of them ends at a kNext.
+  enum class Kind : uint8_t { kOp, kPython, kCoin, kCopy, kSelect, kNext } kind = Kind::kOp;
   std::string label;                         // as the user wrote it, for errors and plan()
   std::vector<int> fields;                   // kOp, kPython: its fields. kCopy: {from, to}
   uint64_t key = 0;                          // of its draws
@@ -84,7 +85,21 @@ struct Step {
   // where it comes not back and a picture does in another size.
   std::vector<int> left_behind;
   double probability = 1;  // kCoin: below it go on, else jump
-  int jump = 0;            // kCoin: step number
+  int jump = 0;            // kCoin, kSelect: step number
+  Selection selection;     // kSelect
+  std::vector<int> lists;  // kSelect: of each its first step
+  int select = 0;          // kNext: its kSelect
+  int list = 0;            // kNext: which of the lists ends here
+
+  // kSelect: the step to go on at after this list (-1: where it begins).
+  int after_list(int list, const Draws& draws) const;
+};
+
+// A batch step under a RandomApply or a RandomChoice: a group takes it if the list is drawn.
+struct BatchCondition {
+  uint64_t key = 0;
+  Selection selection;
+  int list = 0;
 };
 
 // A step over rows of the filled slot; these come last.
@@ -94,6 +109,8 @@ struct BatchStep {
   std::vector<int> outputs;  // the same as numbers of outputs, once these are known
   uint64_t key = 0;          // of its draws
   std::unique_ptr<BatchOp> op;
+  std::vector<BatchCondition> conditions;  // all of which hold where it is done
+  bool said = false;                       // its fields are those that the user has named
 };
 
 class Plan {

@@ -3,6 +3,7 @@
 // and the steps. Used by make_plan() alone, from one thread.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,12 +15,17 @@
 
 namespace headrace {
 
+// "RandomCrop(size=32, padding=4)".
+std::string label_of(const Spec& spec, const OpRecord& record);
+
 class PlanMaker final : public PlanBuilder {
  public:
   PlanMaker(const Schema& schema, const PlanOptions& options);
 
   void append(const std::vector<Spec>& transforms) override;
   void append_with_probability(double p, const std::vector<Spec>& transforms) override;
+  void choose(std::string_view name, const Selection& selection,
+              const std::vector<Branch>& alternatives) override;
   void fork(const std::string& field, const std::vector<Branch>& branches) override;
 
   // A list of transforms for one field alone.
@@ -39,7 +45,9 @@ class PlanMaker final : public PlanBuilder {
     std::string alias;                    // what the forked field was called
     std::vector<int> apart;               // branches of the Fork that it belongs to
     bool of_one_field = false;            // a list of a dictionary
-    bool conditional = false;             // under a RandomApply
+    bool conditional = false;             // under a RandomApply or a choice
+    bool in_any_order = false;            // under a RandomOrder
+    std::vector<BatchCondition> chances;  // of batch steps here
     std::map<std::string, int> ordinals;  // operators of each name so far
   };
 
@@ -49,7 +57,24 @@ class PlanMaker final : public PlanBuilder {
   void add_python(const Spec& spec);
   void add_python_outputs(Step& step);
   void add_copy(int from, int to, const std::string& label);
-  void merge_paths(const std::vector<FieldState>& untouched, const std::string& label);
+
+  // Lists of which records take some (plan_structure.cc).
+  struct Written {  // how much of the plan there was
+    size_t steps = 0, batch_steps = 0;
+    std::vector<FieldState> states;
+    std::vector<int> alone;
+    std::map<std::string, std::string> gone;
+  };
+  Written written() const;
+  void rewind(const Written& to);
+  Scope scope_of_list(const std::string& path) const;
+  std::vector<FieldState> append_list(const std::vector<Spec>& transforms, Scope list,
+                                      const std::vector<FieldState>& states);
+  std::vector<std::vector<FieldState>> append_lists(
+      const Scope& scope, const Step& select, const std::vector<Branch>& lists,
+      const std::vector<std::vector<FieldState>>& before);
+  // HR0130 where a list has steps of records and batch steps.
+  void refuse_mixture(const Written& before, const std::string& label) const;
 
   Scope& scope() { return scopes_.back(); }
   // The number of a field that the present list sees; HR0111 with "did you mean" otherwise.
@@ -62,8 +87,7 @@ class PlanMaker final : public PlanBuilder {
 
   Output output_named(const std::string& name) const;
   // The fields that a step acts on: those that it names, else what it takes of those in sight.
-  template <class Takes>
-  std::vector<int> fields_of(const Spec& spec, const Takes& takes) const;
+  std::vector<int> fields_of(const Spec& spec, const std::function<bool(int)>& takes) const;
   bool acts_on(const Op& op, int field) const;
   // Plans a step's fields: pictures first, then what follows them. Fills in step.after.
   void plan_fields(Step& step);
@@ -77,10 +101,15 @@ class PlanMaker final : public PlanBuilder {
   bool add_announced(const std::string& name);
   void add_companion(OutputOrigin origin, int of);
   void set_paddings();
+  // What batch steps want of their fields beforehand.
+  void prepare_batch_steps();
   void finish_batch_steps();
+  // HR0133 where a field is delivered that the step should have had.
+  void refuse_separation(const BatchStep& step) const;
   void refuse_ragged() const;
   void remove_dead_steps();
 
+  void keep_ends(size_t select, std::vector<bool>& kept) const;
   // Keeps a picture of the step wanted, where what follows it is.
   void keep_canvas(const Step& step, std::vector<bool>& live) const;
 

@@ -47,6 +47,7 @@ Output extra_output(std::string_view name, OutputOrigin origin) {
 }  // namespace
 
 std::shared_ptr<const Plan> PlanMaker::finish() {
+  prepare_batch_steps();
   add_outputs();
   remove_dead_steps();
   for (size_t i = 0; i < plan_->steps_.size(); ++i) {
@@ -142,6 +143,16 @@ void PlanMaker::keep_canvas(const Step& step, std::vector<bool>& live) const {
   if (!has_one && std::ranges::any_of(step.fields, is_wanted)) live[*picture] = true;
 }
 
+// A selection's lists end where they did.
+void PlanMaker::keep_ends(size_t select, std::vector<bool>& kept) const {
+  const std::vector<Step>& steps = plan_->steps_;
+  if (steps[select].kind != Step::Kind::kSelect || !kept[select]) return;
+  for (int i = static_cast<int>(select) + 1; i < steps[select].jump; ++i) {
+    const bool ends = steps[i].kind == Step::Kind::kNext && steps[i].select == int(select);
+    if (ends) kept[i] = true;
+  }
+}
+
 // From the end: a step stays where an output needs one of its fields; functions always stay.
 void PlanMaker::remove_dead_steps() {
   std::vector<bool> live(plan_->inputs_.size());
@@ -182,8 +193,12 @@ void PlanMaker::remove_dead_steps() {
         if (kept[i]) live[step.fields[0]] = true;
         break;
       case Step::Kind::kCoin:  // decides about the steps up to its jump
+      case Step::Kind::kSelect:
         kept[i] = std::any_of(kept.begin() + i + 1, kept.begin() + step.jump,
                               [](bool keep) { return keep; });
+        keep_ends(i, kept);
+        break;
+      case Step::Kind::kNext:  // as its kSelect is
         break;
     }
   }
@@ -194,6 +209,8 @@ void PlanMaker::remove_dead_steps() {
   for (size_t i = 0; i < steps.size(); ++i) {
     if (!kept[i]) continue;
     steps[i].jump = number[steps[i].jump];
+    steps[i].select = number[steps[i].select];
+    for (int& list : steps[i].lists) list = number[list];
     rest.push_back(std::move(steps[i]));
   }
   steps = std::move(rest);

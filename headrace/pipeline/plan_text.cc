@@ -64,9 +64,17 @@ std::vector<int> Plan::passes() const {
       record.fields[i].picture = blank(inputs_[i], {kBlankHeight, kBlankWidth});
     }
   }
+  std::vector<std::vector<FieldValue>> outside;  // of the selections that a step stands under
   for (size_t s = 0; s < steps_.size(); ++s) {
     const Step& step = steps_[s];
     if (step.kind == Step::Kind::kCoin) continue;
+    if (step.kind == Step::Kind::kSelect) outside.push_back(record.fields);
+    if (step.kind == Step::Kind::kNext) {  // another list begins where this one did
+      const bool last = step.list + 1 == std::ssize(steps_[step.select].lists);
+      if (!last) record.fields = outside.back();
+      if (last) outside.pop_back();
+    }
+    if (step.kind == Step::Kind::kSelect || step.kind == Step::Kind::kNext) continue;
     if (step.kind == Step::Kind::kCopy) {
       record.fields[step.fields[1]] = record.fields[step.fields[0]];
       pass[step.fields[1]] = pass[step.fields[0]];
@@ -107,8 +115,10 @@ std::string Plan::text() const {
   for (size_t s = 0; s < steps_.size(); ++s) {
     const Step& step = steps_[s];
     std::erase_if(ends, [&](int end) { return end <= static_cast<int>(s); });
-    const std::string indent(2 * ends.size(), ' ');
-    if (step.kind == Step::Kind::kCoin) ends.push_back(step.jump);
+    const bool ends_list = step.kind == Step::Kind::kNext;
+    const std::string indent(2 * (ends.size() - ends_list), ' ');
+    const bool begins = step.kind == Step::Kind::kCoin || step.kind == Step::Kind::kSelect;
+    if (begins) ends.push_back(step.jump);
     std::string fields, after;
     const bool copy = step.kind == Step::Kind::kCopy;
     for (int field : step.kind == Step::Kind::kPython ? step.output_fields : step.fields) {

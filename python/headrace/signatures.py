@@ -21,6 +21,7 @@ _ANNOTATIONS = {
     "transforms": "Sequence[Any]",
     "branches": "Sequence[Any]",
     "strings": "Sequence[str]",
+    "lists": "Sequence[Any]",
 }
 
 

@@ -124,7 +124,17 @@ def _bind(
     for param in params:
         if param["type"] == "transforms" and param["name"] in bound:
             bound[param["name"]] = flatten(bound[param["name"]])
+        if param["type"] == "lists" and param["name"] in bound:
+            bound[param["name"]] = _lists(record["name"], bound[param["name"]])
     return bound
+
+
+def _lists(name: str, entries: Any) -> list[Any]:
+    """What a record can take: transforms, or lists of them, which stay lists."""
+    if not isinstance(entries, (list, tuple)):
+        raise _WRONG_CALL.error(f"[{name}] chooses from a list of transforms (got {entries!r})")
+    lists = [flatten(entry) for entry in entries]
+    return [steps[0] if len(steps) == 1 else steps for steps in lists]
 
 
 def _to_engine(value: Any, kind: str, runner: steps.Runner | None) -> Any:
@@ -133,6 +143,8 @@ def _to_engine(value: Any, kind: str, runner: steps.Runner | None) -> Any:
         return [(name, [step.spec(runner) for step in steps]) for name, steps in value.items()]
     if kind == "transforms":
         return [("", [step.spec(runner) for step in value])]
+    if kind == "lists":
+        return [("", [step.spec(runner) for step in flatten(entry)]) for entry in value]
     if kind == "dtype":
         return _core.DType.__members__.get(dtype_name(value), dtype_name(value))
     if kind == "string" and isinstance(value, enum.Enum):

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of several lists of transforms a record takes, and in which order: what RandomChoice,
+// RandomOrder, OneOf and SomeOf draw.
+#pragma once
+
+#include <vector>
+
+#include "headrace/base/random.h"
+
+namespace headrace {
+
+struct Selection {
+  std::vector<double> weights;  // of each list, not negative, with a positive sum
+  int count = 1;                // of different lists that are taken, by one weight after the other
+  bool shuffled = false;        // they come as they are drawn, else in their own order
+
+  // The numbers of the lists, in the order in which they are done. One draw for each.
+  std::vector<int> draw(Draws draws) const;
+};
+
+}  // namespace headrace

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lists that only some records take, or each in another order.
+//
+// Note [Lists that records take]
+// A plan is flat. RandomApply is a coin that jumps over its list. Of several lists (RandomChoice,
+// RandomOrder, SomeOf) a kSelect draws which a record takes and in which order, and goes to the
+// first; each list ends at a kNext, which makes the same draw again and goes to the list after its
+// own, or behind them all: so a record that comes back from Python knows its way without a memory.
+// What stands in a list draws with a key that is made of the list's number, so that a list that is
+// added at the end changes no other's draws.
+//
+// A field is after them what it is by every way: where ways differ in an axis it is open, where
+// they differ in kind or dtype that is HR0115. Where several lists are taken, each of them may find
+// what another has made, and is planned for that too.
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "headrace/pipeline/plan_maker.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kPathsDiffer{
+    "HR0115", ErrorKind::kConfig, "records would differ in dtype",
+    "A list that some records take and others do not (RandomApply, RandomChoice, SomeOf) must "
+    "leave dtype, kind and number of dimensions as the others have them, since all records of a "
+    "batch have the same. Move the conversion out of it."};
+
+using States = std::vector<FieldState>;
+
+// Ways through a list, or past it, that end here.
+struct Ways {
+  std::string name;   // of the operator
+  std::string label;  // as the user wrote it, and why they differ
+};
+
+// `state` where it is what `other` is, and open where they differ.
+void merge(FieldState& state, const FieldState& other, const Ways& ways) {
+  if (state.kind != other.kind || state.dtype != other.dtype ||
+      state.shape.size() != other.shape.size()) {
+    raise(kPathsDiffer,
+          "[" + ways.name + "] \"" + state.name + "\" would be " + text_of(state) +
+              " in some records and " + text_of(other) + " in the others",
+          "move what changes the dtype out of the " + ways.name);
+  }
+  for (size_t axis = 0; axis < state.shape.size(); ++axis) {
+    if (state.shape[axis] == other.shape[axis]) continue;
+    state.shape[axis] = -1;
+    state.left_open_by = ways.label;
+  }
+}
+
+void merge(States& states, const States& others, const Ways& ways) {
+  for (size_t i = 0; i < states.size(); ++i) merge(states[i], others[i], ways);
+}
+
+bool is_same(const FieldState& a, const FieldState& b) {
+  return a.kind == b.kind && a.dtype == b.dtype && a.shape == b.shape;
+}
+bool are_same(const States& a, const States& b) { return std::ranges::equal(a, b, is_same); }
+
+Selection coin_selection(double p) { return {.weights = {p, 1 - p}}; }
+
+}  // namespace
+
+int Step::after_list(int list, const Draws& draws) const {
+  const std::vector<int> taken = selection.draw(draws);
+  const auto at = list < 0 ? taken.begin() : std::ranges::find(taken, list) + 1;
+  return at == taken.end() ? jump : lists[size_t(*at)];
+}
+
+PlanMaker::Written PlanMaker::written() const {
+  return {plan_->steps_.size(), plan_->batch_steps_.size(), states_, alone_, gone_};
+}
+
+void PlanMaker::rewind(const Written& to) {
+  plan_->steps_.erase(plan_->steps_.begin() + std::ptrdiff_t(to.steps), plan_->steps_.end());
+  plan_->batch_steps_.erase(plan_->batch_steps_.begin() + std::ptrdiff_t(to.batch_steps),
+                            plan_->batch_steps_.end());
+  states_ = to.states;
+  alone_ = to.alone;
+  gone_ = to.gone;
+}
+
+PlanMaker::Scope PlanMaker::scope_of_list(const std::string& path) const {
+  Scope list = scopes_.back();
+  list.path += path;
+  list.ordinals.clear();
+  return list;
+}
+
+void PlanMaker::append_with_probability(double p, const std::vector<Spec>& transforms) {
+  int ordinal = 0;
+  Step coin;
+  coin.kind = Step::Kind::kCoin;
+  coin.key = next_key("RandomApply", &ordinal);
+  coin.probability = p;
+  coin.label = "RandomApply(p=" + text_of(ParamValue(p)) + ")";
+  const bool always = p >= 1;
+  const Written before = written();
+  const std::string label = coin.label;
+
+  Scope inner = scope_of_list("RandomApply#" + std::to_string(ordinal) + "/");
+  inner.conditional |= !always;
+  if (!always) inner.chances.push_back({coin.key, coin_selection(p), 0});
+  if (!always) plan_->steps_.push_back(std::move(coin));
+  scopes_.push_back(std::move(inner));
+  append(transforms);
+  if (always) {  // a Fork in it may have changed what is seen
+    scopes_[scopes_.size() - 2].visible = scope().visible;
+    scopes_.pop_back();
+    return;
+  }
+  scopes_.pop_back();
+  plan_->steps_[before.steps].jump = static_cast<int>(plan_->steps_.size());
+  refuse_mixture(before, label);
+  merge(states_, before.states, {"RandomApply", label + ", since only some records take it"});
+}
+
+// A list as it is done to fields that are as given; returns what they become.
+States PlanMaker::append_list(const std::vector<Spec>& transforms, Scope list,
+                              const States& states) {
+  states_ = states;
+  scopes_.push_back(std::move(list));
+  append(transforms);
+  scopes_.pop_back();
+  return states_;
+}
+
+// All lists behind their kSelect, each with its kNext.
+std::vector<States> PlanMaker::append_lists(const Scope& scope, const Step& select,
+                                            const std::vector<Branch>& lists,
+                                            const std::vector<States>& before) {
+  std::vector<States> after;
+  const int at = static_cast<int>(plan_->steps_.size());
+  plan_->steps_.emplace_back();
+  plan_->steps_.back().kind = Step::Kind::kSelect;
+  plan_->steps_.back().label = select.label;
+  plan_->steps_.back().key = select.key;
+  plan_->steps_.back().selection = select.selection;
+  for (size_t i = 0; i < lists.size(); ++i) {
+    Scope list = scope;
+    list.path += std::to_string(i) + "/";
+    if (!list.in_any_order) {
+      list.chances.push_back({select.key, select.selection, static_cast<int>(i)});
+    }
+    plan_->steps_[size_t(at)].lists.push_back(static_cast<int>(plan_->steps_.size()));
+    after.push_back(append_list(lists[i].transforms, std::move(list), before[i]));
+    Step next;
+    next.kind = Step::Kind::kNext;
+    next.label = i + 1 < lists.size() ? (select.selection.count > 1 ? "and" : "or") : "end";
+    next.select = at;
+    next.list = static_cast<int>(i);
+    plan_->steps_.push_back(std::move(next));
+  }
+  plan_->steps_[size_t(at)].jump = static_cast<int>(plan_->steps_.size());
+  return after;
+}
+
+void PlanMaker::choose(std::string_view name, const Selection& selection,
+                       const std::vector<Branch>& lists) {
+  int ordinal = 0;
+  Step select;
+  select.key = next_key(std::string(name), &ordinal);
+  select.selection = selection;
+  select.label = std::string(name) + "(" + std::to_string(selection.count) + " of " +
+                 std::to_string(lists.size()) + ")";
+  Scope scope = scope_of_list(std::string(name) + "#" + std::to_string(ordinal) + "/");
+  scope.conditional = true;
+  scope.in_any_order |= selection.shuffled && selection.count > 1;
+
+  const Ways ways{std::string(name),
+                  select.label + (scope.in_any_order ? ", since records differ in the order"
+                                                     : ", since records take different ones")};
+  const Written before = written();
+  std::vector<States> found(lists.size(), before.states);
+  std::vector<States> after = append_lists(scope, select, lists, found);
+  // Whether a list changes what the fields are.
+  std::vector<bool> changes;
+  for (const States& each : after) changes.push_back(!are_same(each, before.states));
+  if (selection.count > 1 && std::ranges::count(changes, true)) {
+    for (size_t i = 0; i < lists.size(); ++i) {
+      for (size_t other = 0; other < lists.size(); ++other) {
+        if (other != i) merge(found[i], after[other], ways);
+      }
+    }
+    rewind(before);
+    after = append_lists(scope, select, lists, found);
+  }
+  refuse_mixture(before, select.label);
+
+  const bool all = selection.count == std::ssize(lists);
+  if (all && std::ranges::count(changes, true) == 1) {  // which is all that happens to them
+    states_ = after[size_t(std::ranges::find(changes, true) - changes.begin())];
+  } else {
+    states_ = after[0];
+    for (const States& each : after) merge(states_, each, ways);
+    if (selection.count > 1) merge(states_, before.states, ways);
+  }
+  // For who goes through the steps one after the other, and comes out of the last list.
+  Step& end = plan_->steps_.back();
+  for (size_t i = 0; i < states_.size(); ++i) {
+    if (is_same(states_[i], after.back()[i])) continue;
+    end.fields.push_back(static_cast<int>(i));
+    end.after.push_back(states_[i]);
+  }
+}
+
+}  // namespace headrace
