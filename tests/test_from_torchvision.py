@@ -389,3 +389,11 @@ def test_choices_and_orders_are_native(pictures: Path) -> None:
     loader = translated(DataLoader(folder(pictures, v2.Compose(recipe)), batch_size=4))
     assert not loader.report.python, loader.report
     assert loader.report.records_checked == 23
+
+
+def test_a_jpeg_is_native_and_compared(pictures: Path) -> None:
+    v2 = tv.transforms.v2
+    steps = [v2.Resize((40, 40)), v2.JPEG((30, 60)), v2.PILToTensor()]
+    dataset = folder(pictures, v2.Compose(steps))
+    with translated(DataLoader(dataset, batch_size=4)) as loader:
+        assert not loader.report.python and loader.report.records_checked == 23

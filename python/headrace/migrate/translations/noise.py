@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Noise."""
+"""Noise, and what storing leaves."""
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from headrace import transforms as T
@@ -17,3 +18,12 @@ def gaussian_noise(transform: Any, form: Form) -> Made:
         raise NoOperator("Headrace adds noise to uint8 and float32")
     ours = T.GaussianNoise(float(transform.mean), float(transform.sigma), bool(transform.clip))
     return [ours], [], lambda value: value  # nothing that is not random is left
+
+
+@translation("JPEG")
+def jpeg(transform: Any, form: Form) -> Made:
+    low, high = (int(quality) for quality in transform.quality)
+    middle = (low + high) // 2
+    fixed = copy.copy(transform)
+    fixed.quality = [middle, middle]
+    return [T.JPEG([low, high])], [T.JPEG(middle)], fixed

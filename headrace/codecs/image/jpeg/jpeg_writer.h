@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pixels -> the bytes of a baseline JPEG, by libjpeg-turbo with its defaults, which are Pillow's
+// and torchvision's too: 4:2:0, the standard's Huffman tables, the accurate transform.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "headrace/base/error.h"
+
+namespace headrace {
+
+struct PlanarBytes {
+  const uint8_t* plane[3] = {};
+  int channels = 3;  // 1 or 3
+  int width = 0, height = 0;
+};
+
+// `quality`: 1 to 100. HR0389 for a picture that no JPEG can hold. Any thread may call it.
+Result<std::vector<uint8_t>> jpeg_from_planes(const PlanarBytes& picture, int quality);
+
+}  // namespace headrace
