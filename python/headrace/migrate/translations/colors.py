@@ -7,6 +7,7 @@ import copy
 from typing import Any
 
 from headrace import transforms as T
+from headrace.migrate.originals import pixels_from_value
 from headrace.migrate.translations.arguments import (
     arithmetic_of,
     numbers_of,
@@ -21,6 +22,13 @@ def grayscale(transform: Any, form: Form) -> Made:
     arithmetic = arithmetic_of(transform, form)
     ours = T.Grayscale(int(transform.num_output_channels), arithmetic=arithmetic)
     return [ours], [ours], transform
+
+
+@translation("RGB")
+def rgb(transform: Any, form: Form) -> Made:
+    channels = {pixels_from_value(value).shape[0] for value in form.probes}
+    ours = [T.Grayscale(3)] if channels == {1} else []  # three equal channels of the one
+    return ours, ours, transform
 
 
 @translation("RandomGrayscale")
