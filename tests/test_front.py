@@ -267,6 +267,7 @@ def test_show_is_a_png_of_the_next_pictures(pictures: Path) -> None:
 
     picture = np.asarray(Image.open(io.BytesIO(grid._repr_png_())))
     np.testing.assert_array_equal(picture[:8, :8].transpose(2, 0, 1), loader.peek().image[0])
+    assert loader.show(4, columns=4).pixels.shape[1:] == (8, 4 * 8 + 3 * 4)
     assert loader.show(40).pixels.shape[0] == 3, "more than a batch, more than an epoch"
 
 

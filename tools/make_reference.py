@@ -17,6 +17,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import draw_operators
+
 ROOT = Path(__file__).resolve().parent.parent
 STYLE = """body{font:16px/1.55 system-ui,sans-serif;max-width:54rem;margin:2rem auto;padding:0 1rem}
 code,pre{font-family:ui-monospace,monospace;font-size:.9em;background:#8881;border-radius:3px}
@@ -193,18 +195,19 @@ def main(output: Path) -> int:
     from headrace import _core, errors
 
     output = output.resolve()
+    output.mkdir(parents=True, exist_ok=True)
     pages = guides(output) | {
         "operators.md": operators_page(_core.operators()),
+        "transforms.md": draw_operators.write_pages(output, _core.operators()),
         "formats.md": formats_page(_core.formats(), _core.codecs()),
         "errors.md": errors_page(errors.all_codes()),
         "api.md": api_page(headrace),
     }
     links = "".join(
         f"- [{pages[name].partition(chr(10))[0].lstrip('# ')}]({name})\n"
-        for name in ("api.md", "operators.md", "formats.md", "errors.md")
+        for name in ("api.md", "operators.md", "transforms.md", "formats.md", "errors.md")
     )
     pages["index.md"] += "\n## Reference\n\n" + links
-    output.mkdir(parents=True, exist_ok=True)
     for name, text in pages.items():
         (output / name).parent.mkdir(parents=True, exist_ok=True)
         (output / name).write_text(text)

@@ -112,7 +112,7 @@ def trace(loader: ViewedLoader, position: int) -> Trace:
     return stages
 
 
-def show(loader: ViewedLoader, count: int, draws: bool = True) -> Grid:
+def show(loader: ViewedLoader, count: int, draws: bool = True, columns: int | None = None) -> Grid:
     """See Loader.show."""
     loader.place()
     state = loader.present_state()
@@ -135,8 +135,8 @@ def show(loader: ViewedLoader, count: int, draws: bool = True) -> Grid:
             picture = visible(fields.pop(image), *mean_std)
             pictures.append(draw(picture, overlay_of(fields, outputs, classes)))
             if len(pictures) == count:
-                return Grid(pictures)
-    return Grid(pictures)
+                return Grid(pictures, columns)
+    return Grid(pictures, columns)
 
 
 def value_rows(value: Any) -> list[Any]:

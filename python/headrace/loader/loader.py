@@ -238,13 +238,15 @@ class Loader(Outputs):
             return self.batch_as(state["epoch"] + 1, 0, form)
         return self.batch_as(state["epoch"], state["batch"], form)
 
-    def show(self, n: int = 16, draw: bool = True) -> Grid:
+    def show(self, n: int = 16, draw: bool = True, columns: int | None = None) -> Grid:
         """The next ``n`` pictures as a grid: notebooks show it, ``.save(path)`` writes a PNG.
 
         A Normalize is undone for the eye. draw: over each picture what lies in it: boxes whose
-        format is known, with the names of their labels, masks, keypoints.
+        format is known, with the names of their labels, masks, keypoints. columns: of the grid;
+        default, as many as rows.
         """
-        return inspection.show(self, integer("n", n, 1), switch("draw", draw))
+        wide = None if columns is None else integer("columns", columns, 1)
+        return inspection.show(self, integer("n", n, 1), switch("draw", draw), wide)
 
     def trace(self, index: int = 0) -> inspection.Trace:
         """The record at a position of the present epoch, after each step of the pipeline."""

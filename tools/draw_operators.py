@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Draws what each operator does to the example pictures, with boxes and labels, and the page of it.
+
+Used by make_reference.py. A row of pictures is what a loader's ``show()`` gives, so it is what
+training would get.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples" / "pictures"
+HEIGHT, WIDTH = 150, 200
+
+# Of each picture, in its own pixels: left, top, right, bottom, and what it is.
+BOXES: dict[str, list[tuple[float, float, float, float, str]]] = {
+    "cat": [(132, 84, 207, 147, "eye"), (298, 108, 346, 162, "eye")],
+    "astronaut": [(150, 14, 304, 179, "head"), (362, 0, 478, 282, "shuttle")],
+    "coffee": [(166, 16, 410, 270, "cup")],
+    "rocket": [(305, 132, 337, 405, "rocket")],
+}
+CLASSES = sorted({box[4] for boxes in BOXES.values() for box in boxes})
+
+# By section: the steps that show an operator, as they would be written.
+PICTURED: dict[str, dict[str, str]] = {
+    "Size and place": {
+        "Resize": "T.Resize((90, 180))",
+        "CenterCrop": "T.CenterCrop((120, 120))",
+        "RandomCrop": "T.RandomCrop((120, 150))",
+        "RandomResizedCrop": "T.RandomResizedCrop((150, 150))",
+        "Pad": 'T.Pad(24, padding_mode="constant", fill=90)',
+        "RandomHorizontalFlip": "T.RandomHorizontalFlip(1.0)",
+        "RandomVerticalFlip": "T.RandomVerticalFlip(1.0)",
+    },
+    "Warps": {
+        "RandomRotation": "T.RandomRotation((20, 30))",
+        "RandomAffine": 'T.RandomAffine(15, scale=(0.7, 1.1), shear=15, interpolation="bilinear")',
+    },
+    "Colours": {
+        "ColorJitter": "T.ColorJitter(0.4, 0.4, 0.4, 0.1)",
+        "RandomPhotometricDistort": "T.RandomPhotometricDistort(p=0.9)",
+        "AdjustBrightness": "T.AdjustBrightness(1.5)",
+        "AdjustContrast": "T.AdjustContrast(1.8)",
+        "AdjustSaturation": "T.AdjustSaturation(2.0)",
+        "AdjustHue": "T.AdjustHue(0.2)",
+        "AdjustGamma": "T.AdjustGamma(0.5)",
+        "Grayscale": "T.Grayscale(3)",
+        "RandomGrayscale": "T.RandomGrayscale(1.0)",
+        "RandomInvert": "T.RandomInvert(1.0)",
+        "RandomSolarize": "T.RandomSolarize(128, p=1.0)",
+        "RandomPosterize": "T.RandomPosterize(2, p=1.0)",
+        "RandomAutocontrast": "T.RandomAutocontrast(1.0)",
+        "RandomEqualize": "T.RandomEqualize(1.0)",
+        "RandomChannelPermutation": "T.RandomChannelPermutation()",
+    },
+    "Sharpness, blur and noise": {
+        "RandomAdjustSharpness": "T.RandomAdjustSharpness(5.0, p=1.0)",
+        "GaussianBlur": "T.GaussianBlur(15, 3.0)",
+    },
+    "Holes": {
+        "RandomErasing": "T.RandomErasing(p=1.0, value=90)",
+    },
+}
+
+# Those that a picture does not show, and why.
+UNSEEN = {
+    "Compose": "a list",
+    "Fork": "more fields of one: [kinds of outputs](steps.md)",
+    "RandomApply": "a list that some records take",
+    "ToImage": "it changes nothing",
+    "ToDtype": "numbers of another type",
+    "Normalize": "show() undoes it for the eye",
+}
+
+
+def records() -> Any:
+    """The example pictures as a source, with boxes and labels."""
+    import headrace as hr
+
+    rows = []
+    for name, boxes in BOXES.items():
+        corners = np.float32([box[:4] for box in boxes])
+        labels = np.int64([CLASSES.index(box[4]) for box in boxes])
+        encoded = (EXAMPLES / f"{name}.jpg").read_bytes()
+        rows.append({"image": encoded, "boxes": corners, "labels": labels})
+    shapes = {"boxes": (-1, 4), "labels": (-1,)}
+    return hr.open(rows, kinds={"boxes": "boxes:xyxy"}, shapes=shapes)
+
+
+def pictures_of(step: str | None) -> Any:
+    """What ``show()`` gives of the example pictures after the step: a grid."""
+    import headrace as hr
+    from headrace import transforms as T
+
+    source = records()
+    steps = [T.Resize((HEIGHT, WIDTH))]
+    if step:
+        steps.append(eval(step, {"T": T}))
+    options = {"batch_size": len(source), "ragged": "list", "shuffle": False, "seed": 4}
+    with hr.Loader(source, steps, **options) as loader:
+        return loader.show(len(source), columns=len(source))
+
+
+def write_pages(folder: Path, operators: dict[str, dict[str, Any]]) -> str:
+    """Draws all into ``folder``/images/transforms; returns the page."""
+    drawn = folder / "images" / "transforms"
+    drawn.mkdir(parents=True, exist_ok=True)
+    pictures_of(None).save(drawn / "before.png")
+    parts = [
+        "# What each transform does",
+        "Every operator on the same four pictures, as `loader.show()` shows what training would "
+        "get. What is random is drawn anew for each picture. [Operators](operators.md) has all "
+        "parameters.",
+        "![before](images/transforms/before.png)",
+    ]
+    for section, steps in PICTURED.items():
+        parts.append(f"## {section}")
+        for name, step in steps.items():
+            pictures_of(step).save(drawn / f"{name}.png")
+            first = operators[name]["doc"].partition("\n")[0]
+            picture = f"![{name}](images/transforms/{name}.png)"
+            parts += [f"### [{name}](operators.md#{name.lower()})", f"{first} `{step}`", picture]
+    parts.append("## Not shown")
+    parts += [f"- `{name}`: {why}." for name, why in sorted(UNSEEN.items())]
+    return "\n\n".join(parts) + "\n"
