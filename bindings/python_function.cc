@@ -52,7 +52,22 @@ nb::tuple arguments_of(PythonCall& call) {
   return nb::make_tuple(values, words);
 }
 
+// (name, kind, format of boxes, shape, row group): steps.Taken
+nb::list described(std::span<const Field> fields) {
+  nb::list out;
+  for (const Field& field : fields) {
+    out.append(nb::make_tuple(field.name, name_of(field.kind), name_of(field.box_format),
+                              nb::tuple(nb::cast(field.shape)), int{field.row_group}));
+  }
+  return out;
+}
+
 }  // namespace
+
+std::vector<std::string> PythonStep::chosen(const std::vector<Field>& seen) const {
+  nb::gil_scoped_acquire gil;
+  return nb::cast<std::vector<std::string>>(chosen_.get()(described(seen)));
+}
 
 void PythonStep::fail(PythonCall& call, std::string what) const {
   call.result = Error{.code = &kStepFailed, .what = "[" + name_ + "] " + std::move(what)};
@@ -76,10 +91,11 @@ void PythonStep::take_result(nb::handle result, PythonCall& call) const {
 void PythonStep::call(std::span<PythonCall* const> calls) {
   nb::gil_scoped_acquire gil;
   try {
-    nb::list asked, kinds;  // those of the first record's fields are those of all
+    nb::list asked;
     for (PythonCall* call : calls) asked.append(arguments_of(*call));
-    for (const PythonValue& value : calls.front()->inputs) kinds.append(name_of(value.kind));
-    const nb::list results = nb::borrow<nb::list>(run_.get()(asked, kinds));
+    // The first record's fields are those of all.
+    const nb::list fields = described(calls.front()->fields);
+    const nb::list results = nb::borrow<nb::list>(run_.get()(asked, fields));
     for (size_t i = 0; i < calls.size(); ++i) take_result(results[i], *calls[i]);
   } catch (const std::exception& failure) {
     rethrow_keyboard_interrupt(failure);
@@ -103,12 +119,13 @@ void bind_python_function(nb::module_& module) {
       .value("alone", PythonGeometry::kAlone);
   nb::class_<PythonStep>(module, "PythonStep", "A function in the list of transforms.")
       .def(nb::init<std::string, std::vector<std::string>, std::vector<Field>, PythonGeometry,
-                    nb::object>(),
+                    nb::object, nb::object>(),
            nb::arg("name"), nb::arg("inputs"), nb::arg("returns"), nb::arg("geometry"),
-           nb::arg("run"),
-           "run: list of (values, words of randomness), a pair a record, and the kinds of the "
-           "fields -> list of dictionaries of the fields that come back, or of texts that say what "
-           "went wrong.");
+           nb::arg("run"), nb::arg("chosen"),
+           "run: list of (values, words of randomness), a pair a record, and what the fields are "
+           "-> list of dictionaries of the fields that come back, or of texts that say what went "
+           "wrong. chosen: what the fields in sight are -> names of those that it takes. A field "
+           "is (name, kind, format of boxes, shape, row group).");
 }
 
 }  // namespace headrace::python

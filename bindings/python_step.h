@@ -17,14 +17,16 @@ namespace headrace::python {
 class PythonStep final : public PythonFunction {
  public:
   PythonStep(std::string name, std::vector<std::string> inputs, std::vector<Field> returns,
-             PythonGeometry geometry, nb::object run)
+             PythonGeometry geometry, nb::object run, nb::object chosen)
       : name_(std::move(name)),
         inputs_(std::move(inputs)),
         returns_(std::move(returns)),
         geometry_(geometry),
-        run_(std::move(run)) {}
+        run_(std::move(run)),
+        chosen_(std::move(chosen)) {}
   std::string name() const override { return name_; }
   std::vector<std::string> inputs() const override { return inputs_; }
+  std::vector<std::string> chosen(const std::vector<Field>& seen) const override;
   std::vector<Field> returns() const override { return returns_; }
   PythonGeometry geometry() const override { return geometry_; }
   void call(std::span<PythonCall* const> calls) override;
@@ -36,7 +38,7 @@ class PythonStep final : public PythonFunction {
   const std::vector<std::string> inputs_;
   const std::vector<Field> returns_;
   const PythonGeometry geometry_;
-  const OwnedObject run_;
+  const OwnedObject run_, chosen_;
 };
 
 }  // namespace headrace::python

@@ -25,13 +25,17 @@ void PlanMaker::add_python(const Spec& spec) {
     raise(kBadStep, "[" + name + "] takes no fields=", "its argument names are its fields");
   }
   std::string inputs;
-  for (const std::string& input : spec.function->inputs()) {
+  std::vector<Field> seen;
+  for (const int field : scopes_.back().visible) seen.push_back(as_field(field));
+  for (const std::string& input : spec.function->chosen(seen)) {
     const int field = argument_named(input, *spec.function);
     if (std::ranges::count(step.fields, field)) {
       raise(kBadStep, "[" + name + "] names the field \"" + states_[field].name + "\" twice");
     }
     step.fields.push_back(field);
     step.before.push_back(states_[field]);
+    step.taken.push_back(as_field(field));
+    step.taken.back().name = input;
     step.output_names.push_back(input);
     step.output_fields.push_back(field);
     step.after.push_back(states_[field]);
@@ -45,6 +49,19 @@ void PlanMaker::add_python(const Spec& spec) {
   }
   add_python_outputs(step);
   plan_->steps_.push_back(std::move(step));
+}
+
+// A field at this point, as a function is told what it is given.
+Field PlanMaker::as_field(int field) const {
+  const FieldState& state = states_[field];
+  const auto number = static_cast<size_t>(field);
+  return {
+      .name = state.name,
+      .kind = state.kind,
+      .dtype = state.dtype,
+      .shape = state.shape,
+      .box_format = state.box_format,
+      .row_group = number < plan_->schema_.size() ? plan_->schema_[number].row_group : uint8_t{0}};
 }
 
 // The field that an argument means. With one field and one argument there is no doubt.

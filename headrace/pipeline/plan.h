@@ -79,6 +79,7 @@ struct Step {
   std::vector<std::string> output_names;
   std::vector<int> output_fields;
   std::vector<FieldState> before;  // kPython: what its inputs are when they cross
+  std::vector<Field> taken;        // the same, as the function is told
   // What the step makes of its fields; for kPython what each of output_names must come back as.
   std::vector<FieldState> after;
   // What lies in the coordinates of pictures that the step moves, and stays; kPython: what would,

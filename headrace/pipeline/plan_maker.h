@@ -81,6 +81,7 @@ class PlanMaker final : public PlanBuilder {
   int field_named(const std::string& name) const;
   std::vector<int> fields_named(const std::vector<std::string>& names) const;
   std::string names_of(const std::vector<int>& fields) const;
+  Field as_field(int field) const;
   int argument_named(const std::string& input, const PythonFunction& function) const;
   int add_field(FieldState state);
   uint64_t next_key(const std::string& name, int* ordinal = nullptr);

@@ -165,6 +165,7 @@ Result<PythonCall> Plan::python_call(int at, Record& record, Renderer& renderer,
                                      uint64_t epoch) const {
   const Step& step = steps_[at];
   PythonCall call{.inputs = {},
+                  .fields = step.taken,
                   .output_names = {},
                   .outputs = {},
                   .draws = Draws(seed, epoch, static_cast<uint64_t>(record.position), step.key),

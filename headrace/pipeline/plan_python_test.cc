@@ -268,5 +268,39 @@ TEST(PythonStep, UnderACoinItIsCalledForSomeRecordsOnly) {
   EXPECT_NEAR(calls, 500, 70);
 }
 
+// One that takes all that lies in the picture.
+class Joint final : public PythonFunction {
+ public:
+  std::string name() const override { return "joint"; }
+  std::vector<std::string> inputs() const override { return {"image"}; }
+  std::vector<std::string> chosen(const std::vector<Field>& seen) const override {
+    std::vector<std::string> names;
+    for (const Field& field : seen) {
+      if (is_spatial(field.kind) || field.row_group > 0) names.push_back(field.name);
+    }
+    return names;
+  }
+  PythonGeometry geometry() const override { return PythonGeometry::kMoves; }
+  void call(std::span<PythonCall* const>) override {}
+};
+
+TEST(PythonSteps, OneMayChooseItsFieldsAndIsToldWhatTheyAre) {
+  Schema schema = {pixels("image", {3, 8, 8}), tensor("boxes", {-1, 4}), tensor("labels", {-1}),
+                   label()};
+  schema[1].kind = FieldKind::kBoxes;
+  schema[1].box_format = BoxFormat::kXYWH;
+  schema[1].row_group = schema[2].row_group = 3;
+  PlanOptions options;
+  options.ragged = Ragged::kList;
+  const PlanPtr plan =
+      plan_of(schema, {{.name = "joint", .function = std::make_shared<Joint>()}}, options);
+  const std::vector<Field>& taken = plan->steps()[0].taken;
+  ASSERT_EQ(taken.size(), 3u);
+  EXPECT_EQ(taken[1].name, "boxes");
+  EXPECT_EQ(taken[1].box_format, BoxFormat::kXYWH);
+  EXPECT_EQ(taken[2].row_group, 3);
+  EXPECT_EQ(taken[2].shape, (Shape{-1}));
+}
+
 }  // namespace
 }  // namespace headrace::plan_test

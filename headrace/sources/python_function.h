@@ -28,7 +28,8 @@ struct PythonValue {
 };
 
 struct PythonCall {
-  std::vector<PythonValue> inputs;  // in the order of PythonFunction::inputs()
+  std::vector<PythonValue> inputs;  // in the order of PythonFunction::chosen()
+  std::span<const Field> fields;    // what they are; the plan's
   // Filled in by Python: fields that it gives back; the others stay as they are. Without names
   // the outputs are the inputs' fields in their order.
   std::vector<std::string> output_names;
@@ -50,6 +51,10 @@ class PythonFunction {
   virtual std::string name() const = 0;
   // Fields that it takes, by its argument names ("rng" excepted).
   virtual std::vector<std::string> inputs() const = 0;
+  // The same where they depend on the fields in sight. Throws where it cannot take what it should.
+  virtual std::vector<std::string> chosen(const std::vector<Field>& /*seen*/) const {
+    return inputs();
+  }
   // What it gives back other than it came: fields with another kind, dtype or shape (-1 where
   // records differ), and new fields. All its other fields are taken to come back as they went in;
   // a record for which that is not so fails with HR0601.

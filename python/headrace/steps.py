@@ -8,10 +8,11 @@ where it takes one field. Pictures are (C, H, W) arrays. Fields come back with t
 that they had; what does not is declared with ``headrace.transforms.Python``. In a record of one
 field the argument may have any name.
 
-A torchvision v2 transform and an Albumentations Compose act on ``image``, or together on the fields
-that ``T.Python(transform, fields=("image", "mask"))`` names. A function that moves a picture must
-move what lies in its coordinates: a transform that is known to move the image alone is refused in
-a record that has a mask or boxes (HR0180), and so is a picture that comes back in another size.
+A torchvision v2 transform and an Albumentations Compose that move things get all that lies in the
+picture (headrace.library_steps), others ``image``; ``T.Python(transform, fields=("image",
+"mask"))`` names the fields instead. A function that moves a picture must move what lies in its
+coordinates: a transform that is known to move the image alone is refused in a record that has a
+mask or boxes (HR0180), and so is a picture that comes back in another size.
 
     >>> import numpy as np
     >>> def invert(image):
@@ -35,7 +36,7 @@ import numpy as np
 from headrace import _core, library_steps
 from headrace.dtypes import dtype_name
 from headrace.errors import declare
-from headrace.library_steps import Kinds, Words
+from headrace.library_steps import Kinds, Taken, Words
 
 _WRONG_FUNCTION = declare(
     "HR0613",
@@ -70,17 +71,24 @@ class Step:
     def run(self, records: list[tuple[list[Any], Words]], kinds: Kinds = ()) -> list[Any]:
         """For each record its new values, or the text of what went wrong; called by the engine.
 
-        kinds: of the fields. ConfigError where the step cannot take such fields.
+        kinds: what the fields are. ConfigError where the step cannot take such fields.
         """
         self.check(kinds)
-        return [self._one(values, kinds, words) for values, words in records]
+        fields = [Taken(*field) for field in kinds]
+        return [self._one(values, fields, words) for values, words in records]
+
+    def chosen(self, seen: Kinds) -> list[str]:
+        """Names of the fields that it takes, of those in sight where it stands; called by the
+        engine. ConfigError where it cannot take what it should."""
+        return self.inputs
 
     def check(self, kinds: Kinds) -> None:
-        """ConfigError where the step cannot take fields of these kinds."""
+        """ConfigError where the step cannot take these fields."""
 
     def _one(self, values: list[Any], kinds: Kinds, words: Words) -> Any:
+        names = [field.name for field in kinds] or self.inputs
         try:
-            arrays = [_from_engine(n, value) for n, value in zip(self.inputs, values, strict=True)]
+            arrays = [_from_engine(n, value) for n, value in zip(names, values, strict=True)]
             returned = self._call(arrays, kinds, words)
             return {str(name): _to_engine(str(name), value) for name, value in returned.items()}
         except KeyboardInterrupt:
@@ -91,7 +99,9 @@ class Step:
     def spec(self, runner: Callable[[Step], Run] | None = None) -> _core.Spec:
         """The engine's form; ``runner(step)`` is what it calls, if not the step's own ``run``."""
         run = runner(self) if runner else self.run
-        step = _core.PythonStep(self.name, self.inputs, self.returns, self.geometry, run)
+        step = _core.PythonStep(
+            self.name, self.inputs, self.returns, self.geometry, run, self.chosen
+        )
         return _core.Spec(self.name, {}, [], step)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -142,7 +152,7 @@ def _wrapped(
 ) -> Step:
     name = getattr(function, "__name__", type(function).__name__)
     if library_steps.home_of(function):
-        return LibraryStep(function, name, list(fields) or ["image"], returns)
+        return LibraryStep(function, name, list(fields), returns)
     arguments, takes_rng = _arguments_of(function, name)
     inputs = list(fields) or arguments
     if len(inputs) != len(arguments):
@@ -161,21 +171,31 @@ class LibraryStep(Step):
     """A transform of torchvision or Albumentations, over all its fields in one call."""
 
     def __init__(
-        self, transform: Any, name: str, inputs: list[str], returns: Mapping[str, Any] | None
+        self, transform: Any, name: str, fields: list[str], returns: Mapping[str, Any] | None
     ) -> None:
-        adapted = library_steps.adapted(transform)
+        self._adapter = library_steps.adapter_of(transform)
+        adapted = self._adapter.adapted(transform)
 
         def call(values: list[Any], kinds: Kinds, words: Words) -> Returned:
-            return dict(zip(inputs, adapted(values, kinds, words), strict=True))
+            back = adapted(values, kinds, words)
+            return {field.name: value for field, value in zip(kinds, back, strict=True)}
 
-        super().__init__(name, inputs, call, returns)
+        super().__init__(name, fields or ["image"], call, returns)
         self.natively = library_steps.native_names(transform)
-        self._transform = transform
+        self._transform, self._fields = transform, fields
         if library_steps.moves(transform):
             self.geometry = _core.PythonGeometry.moves
 
+    def chosen(self, seen: Kinds) -> list[str]:
+        fields = [Taken(*field) for field in seen]
+        names = self._fields or self._adapter.chosen(self._transform, fields)
+        taken = [field for name in names for field in fields if field.name == name]
+        if len(taken) == len(names):  # else the engine says what is missing
+            self.check(taken)
+        return names
+
     def check(self, kinds: Kinds) -> None:
-        library_steps.check(self._transform, kinds)
+        self._adapter.check(self._transform, [Taken(*field) for field in kinds])
 
 
 def generator(words: Words) -> np.random.Generator:

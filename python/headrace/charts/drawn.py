@@ -52,7 +52,7 @@ def draw(picture: Pixels, over: Overlay) -> Pixels:
         return picture
     scale = max(1, round(_LEAST_SIDE / max(1, min(picture.shape[1:]))))
     scale = min(scale, 8)
-    canvas = picture.copy()
+    canvas: Pixels = picture.copy()
     for ids in over.ids:
         _lay(canvas, ids, (ids != _BACKGROUND) & (ids != _IGNORED))
     for planes in over.masks:

@@ -37,4 +37,5 @@ def written(text: str, scale: int = 1) -> np.ndarray:
     cells = np.zeros((len(codes), WIDTH), np.uint8)
     cells[:, :-1] = _LETTERS[codes]
     bits = np.unpackbits(cells.reshape(-1, 1), axis=1, bitorder="little").T.astype(bool)
-    return bits.repeat(scale, 0).repeat(scale, 1)
+    large: np.ndarray = bits.repeat(scale, 0).repeat(scale, 1)
+    return large

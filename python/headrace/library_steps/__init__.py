@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transforms of torchvision and Albumentations as steps.
+
+A transform that only colours takes ``image``. One that moves, cuts or resizes gets everything that
+lies in the picture, in one call with one draw, each as its kind is moved, and the rows that belong
+to it; how, say the adapters. ``T.Python(transform, fields=...)`` names the fields instead.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace import _core
+from headrace.library_steps import albumentations, torchvision
+from headrace.library_steps.adapter import Adapter, Kinds, Taken, Words, home_of, opened
+
+__all__ = ["Kinds", "Taken", "Words", "adapter_of", "home_of", "moves", "native_names", "opened"]
+
+_ADAPTERS = {"torchvision": torchvision.ADAPTER, "albumentations": albumentations.ADAPTER}
+
+
+def adapter_of(transform: Any) -> Adapter:
+    """REQUIRES: it has a home."""
+    return _ADAPTERS[home_of(transform)]
+
+
+def moves(transform: Any) -> bool:
+    """Whether it is known to change where things are in a picture."""
+    return bool(home_of(transform)) and adapter_of(transform).moves(transform)
+
+
+def native_names(transform: Any) -> list[str]:
+    """Those in it that headrace.transforms has as well."""
+    known = _core.operators()
+    names = [type(each).__name__ for each in opened(transform) if home_of(each) == "torchvision"]
+    return sorted({name for name in names if name in known})

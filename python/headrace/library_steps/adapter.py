@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the adapters of libraries share: the fields that they are told of, and what is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from headrace.errors import declare
+
+CANNOT_TAKE = declare(
+    "HR0680",
+    "config",
+    "fields that a library's transform cannot take",
+    "A transform of torchvision.transforms.v2 takes images, masks, boxes whose format is known, "
+    "keypoints, and beside them the rows that belong to these, as tensors. An Albumentations "
+    "Compose takes one image, one mask, masks, and with bbox_params and keypoint_params boxes and "
+    "keypoints. A transform of torchvision's first version takes one image. For anything else "
+    "write a function that takes the fields: def step(image, boxes).",
+)
+Words = Sequence[int]  # of randomness: steps.Words
+
+
+class Taken(NamedTuple):
+    """A field, as a step is told what it takes; ``shape`` is a record's, -1 where they differ."""
+
+    name: str
+    kind: str
+    box_format: str = ""
+    shape: tuple[int, ...] = ()
+    row_group: int = 0
+
+    @property
+    def is_picture(self) -> bool:
+        return self.kind in ("image", "mask")
+
+    @property
+    def has_open_rows(self) -> bool:
+        """Whether it is numbers, a row for each of something."""
+        return self.kind not in _NO_ROWS and self.shape[:1] == (-1,)
+
+
+_NO_ROWS = ("image", "mask", "text", "bytes")
+Kinds = Sequence[Taken]
+Adapted = Callable[[list[Any], Kinds, Words], list[Any]]
+
+
+class Adapter(NamedTuple):
+    """How the transforms of one library are called."""
+
+    adapted: Callable[[Any], Adapted]  # what calls it with the values of fields
+    moves: Callable[[Any], bool]  # whether it is known to change where things are in a picture
+    chosen: Callable[[Any, Kinds], list[str]]  # of the fields in sight, in the order of the call
+    check: Callable[[Any, Kinds], None]  # ConfigError HR0680 where it cannot take these
+
+
+def home_of(transform: Any) -> str:
+    """The library that the transform comes from, or is derived from; "" where none is known."""
+    homes = (base.__module__.partition(".")[0] for base in type(transform).__mro__)
+    return next((home for home in homes if home in ("torchvision", "albumentations")), "")
+
+
+def opened(transform: Any) -> Iterator[Any]:
+    """It, or what is in it: Compose, RandomApply, OneOf and their like have ``transforms``."""
+    inner: Any = getattr(transform, "transforms", None)
+    if home_of(transform) and hasattr(inner, "__iter__"):
+        for each in inner:
+            yield from opened(each)
+    else:
+        yield transform
+
+
+def refuse(transform: Any, fields: Iterable[Taken], why: str = "", hint: str = "") -> Exception:
+    """HR0680."""
+    given = ", ".join(f"{field.name} ({field.kind})" for field in fields)
+    return CANNOT_TAKE.error(
+        f"[{type(transform).__name__}] is given {given}" + (f": {why}" if why else ""),
+        hint=hint or "def step(image, boxes): ... takes any fields by the names of its arguments",
+    )
+
+
+def mates(of: Taken, fields: Kinds) -> list[Taken]:
+    """The other fields whose rows are about the same objects, as far as somebody has said it."""
+    same = [f for f in fields if f.row_group == of.row_group and f.kind not in _NO_ROWS]
+    return [f for f in same if of.row_group and f.name != of.name]
+
+
+def check_rows(fields: Kinds, before: list[Any], after: list[Any], hint: str) -> None:
+    """ValueError where rows of one field were dropped, and not those of its mates: labels would be
+    those of other boxes. Nobody has said of fields without a row group what they belong to; those
+    that had as many rows count as mates."""
+    rows = [f for f in fields if f.kind not in _NO_ROWS]
+    changed = [
+        (f, len(b), len(a))
+        for f, b, a in zip(fields, before, after, strict=True)
+        if f in rows and np.ndim(b) > 0 and np.ndim(a) > 0
+    ]
+    for field, count, left in changed:
+        if left == count:
+            continue
+        for other, of_other, left_of_other in changed:
+            if (other.row_group, of_other) == (field.row_group, count) and left_of_other != left:
+                raise ValueError(
+                    f'it gave "{field.name}" back with {left} of {count} rows and "{other.name}" '
+                    f"with {left_of_other}; {hint}"
+                )

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A transform of torchvision as a step.
+
+One of ``torchvision.transforms.v2`` gets the record as a dictionary by the fields' names: images
+and masks as tv_tensors, boxes as BoundingBoxes with their format and the picture as canvas, the x
+and y of keypoints as KeyPoints, and the rows that belong to boxes (labels, areas) as plain tensors,
+which it leaves alone or, as SanitizeBoundingBoxes does, drops with the boxes.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from headrace.library_steps.adapter import (
+    Adapted,
+    Adapter,
+    Kinds,
+    Taken,
+    Words,
+    check_rows,
+    mates,
+    opened,
+    refuse,
+)
+
+_FORMATS = {"xyxy": "XYXY", "xywh": "XYWH", "cxcywh": "CXCYWH"}
+_TV_KINDS = ("image", "mask", "masks", "boxes", "keypoints")
+_WITH_ROWS = (
+    "SanitizeBoundingBoxes(labels_getter=lambda record: (record['labels'], record['areas'])) drops "
+    "rows of all that it names; headrace.transforms.SanitizeBoundingBoxes of the whole row group"
+)
+# Those of torchvision.transforms (v1), where all classes are in one module.
+_GEOMETRY_OF_V1 = {
+    "CenterCrop",
+    "ElasticTransform",
+    "FiveCrop",
+    "Pad",
+    "RandomAffine",
+    "RandomCrop",
+    "RandomHorizontalFlip",
+    "RandomPerspective",
+    "RandomResizedCrop",
+    "RandomRotation",
+    "RandomVerticalFlip",
+    "Resize",
+    "TenCrop",
+}
+
+
+def _is_v2(transform: Any) -> bool:
+    return any(
+        base.__module__.startswith("torchvision.transforms.v2") for base in type(transform).__mro__
+    )
+
+
+def _moves(transform: Any) -> bool:
+    return any(map(_moves_itself, opened(transform)))
+
+
+def _moves_itself(transform: Any) -> bool:
+    kind, place = type(transform), type(transform).__module__
+    if not place.startswith("torchvision.transforms"):
+        return False  # a class of the user's: nobody knows
+    named = place.endswith(".transforms") and kind.__name__ in _GEOMETRY_OF_V1
+    return named or place.endswith(("._geometry", "._auto_augment", ".autoaugment"))
+
+
+def _is_joint(transform: Any) -> bool:
+    """Whether it does something to more than colours, or may."""
+    if not _is_v2(transform):
+        return False
+    return _moves(transform) or any(
+        type(each).__module__.endswith("._meta")
+        or type(each).__name__.startswith("Sanitize")
+        or not type(each).__module__.startswith("torchvision")
+        for each in opened(transform)
+    )
+
+
+def _chosen(transform: Any, seen: Kinds) -> list[str]:
+    lying = [f for f in seen if f.kind in _TV_KINDS and _can_follow(f)]
+    if not _is_joint(transform) or not any(f.kind == "image" for f in lying):
+        return ["image"]
+    rows = [f for f in lying if not f.is_picture]
+    with_rows = {f.name for field in rows for f in mates(field, seen)}
+    if any(f.row_group == 0 for f in rows):  # nobody has said what belongs to them
+        with_rows |= {f.name for f in seen if f.has_open_rows and f.row_group == 0}
+    wanted = {f.name for f in lying} | {
+        f.name for f in seen if f.name in with_rows and f.kind not in _TV_KINDS
+    }
+    return [f.name for f in seen if f.name in wanted]
+
+
+def _can_follow(field: Taken) -> bool:
+    return field.kind != "boxes" or field.box_format in _FORMATS
+
+
+def _check(transform: Any, fields: Kinds) -> None:
+    kinds = [f.kind for f in fields]
+    if kinds in (["image"], ["tensor"]):
+        return
+    if not _is_v2(transform):
+        raise refuse(transform, fields, "it takes one image")
+    for field in fields:
+        if field.kind in ("text", "bytes"):
+            raise refuse(transform, fields, f'"{field.name}" is no number')
+        if not _can_follow(field):
+            raise refuse(
+                transform,
+                fields,
+                f'the format of "{field.name}" is {field.box_format or "not known"}',
+                'hr.open(..., kinds={"boxes": "boxes:xyxy"}) says it, in pixels',
+            )
+    if not {"image", "mask", "masks"} & set(kinds):
+        raise refuse(
+            transform,
+            fields,
+            "there is no picture whose size says where boxes and points lie",
+            'fields=("image", "boxes")',
+        )
+    if "image" not in kinds and not set(kinds) <= set(_TV_KINDS):
+        raise refuse(transform, fields, "without an image it takes the first tensor for one")
+    _check_format(transform, fields)
+
+
+def _check_format(transform: Any, fields: Kinds) -> None:
+    """Where the list ends in another format of boxes than it began with."""
+    last = [t for t in opened(transform) if type(t).__name__ == "ConvertBoundingBoxFormat"][-1:]
+    said = [str(getattr(t.format, "value", t.format)) for t in last]
+    for field in fields:
+        if field.kind == "boxes" and said not in ([], [_FORMATS[field.box_format]]):
+            raise refuse(
+                transform,
+                fields,
+                f'"{field.name}" is {field.box_format} and would come back as {said[0].lower()}',
+                "headrace.transforms.ConvertBoundingBoxFormat changes what the field is",
+            )
+
+
+def _adapted(transform: Any) -> Adapted:
+    """torchvision draws from torch's global generator: seeded for the record, then put back."""
+
+    def call(values: list[Any], fields: Kinds, words: Words) -> list[Any]:
+        torch = sys.modules["torch"]
+        given = [torch.from_numpy(value) for value in values]
+        if _is_v2(transform):
+            canvas = _canvas(fields, given)
+            alone = len(given) == 1  # a tensor alone counts as a picture
+            given = [
+                _wrapped(f._replace(kind="image") if alone and f.kind == "tensor" else f, v, canvas)
+                for f, v in zip(fields, given, strict=True)
+            ]
+        state = torch.random.get_rng_state()
+        torch.random.default_generator.manual_seed(words[0] | words[1] << 32)
+        try:
+            if len(given) == 1:
+                return [transform(given[0])]
+            record = {f.name: value for f, value in zip(fields, given, strict=True)}
+            returned = transform(record)
+        finally:
+            torch.random.set_rng_state(state)
+        out = [returned[f.name] for f in fields]
+        _check_together(fields, given, out)
+        check_rows(fields, values, out, _WITH_ROWS)
+        parts = zip(fields, values, out, strict=True)
+        return [_unwrapped(f, before, after) for f, before, after in parts]
+
+    return call
+
+
+def _canvas(fields: Kinds, values: list[Any]) -> tuple[int, int]:
+    for field, value in zip(fields, values, strict=True):
+        if hasattr(value, "getbands"):  # a picture of Pillow
+            return value.height, value.width
+        if field.kind in ("image", "mask", "masks"):
+            return int(value.shape[-2]), int(value.shape[-1])
+    return 0, 0
+
+
+def _wrapped(field: Taken, value: Any, canvas: tuple[int, int]) -> Any:
+    tv_tensors = sys.modules["torchvision.tv_tensors"]
+    if field.kind == "image":
+        return tv_tensors.Image(value)
+    if field.kind in ("mask", "masks"):
+        return tv_tensors.Mask(value)
+    if field.kind == "boxes":
+        shaped = value if value.ndim > 1 else value[None]
+        return tv_tensors.BoundingBoxes(
+            shaped, format=_FORMATS[field.box_format], canvas_size=canvas
+        )
+    if field.kind == "keypoints":
+        return tv_tensors.KeyPoints(value[..., :2].contiguous(), canvas_size=canvas)
+    return value
+
+
+def _check_together(fields: Kinds, given: list[Any], out: list[Any]) -> None:
+    """ValueError where boxes are of another format than they were, or anything of another picture.
+    What has no rows is nowhere; torchvision turns the picture and not the canvas of no boxes."""
+    canvas, now = _canvas(fields, given), _canvas(fields, out)
+    for field, before, after in zip(fields, given, out, strict=True):
+        if field.kind == "boxes" and hasattr(after, "canvas_size"):
+            if after.format != before.format:
+                raise ValueError(
+                    f'"{field.name}" came back as {after.format.value}, and is '
+                    f"{before.format.value}: end with "
+                    f"v2.ConvertBoundingBoxFormat({before.format.value!r})"
+                )
+            lies, before_it = tuple(after.canvas_size), canvas
+        elif field.kind in ("image", "mask", "masks") and getattr(after, "ndim", 0) > 2:
+            lies, before_it = tuple(after.shape[-2:]), tuple(before.shape[-2:])
+        else:
+            continue
+        if before_it == canvas and lies != now and after.numel() > 0:
+            raise ValueError(
+                f'"{field.name}" came back for a picture of {lies}, and the picture is {now}: one '
+                "of them was moved alone"
+            )
+
+
+def _unwrapped(field: Taken, before: Any, after: Any) -> Any:
+    torch = sys.modules["torch"]
+    if field.kind == "boxes" and before.ndim == 1 and after.ndim == 2 and len(after) == 1:
+        return after[0]
+    if field.kind == "keypoints" and before.shape[-1] > 2:
+        if after.shape[:-1] != before.shape[:-1]:
+            raise ValueError(
+                f'"{field.name}" came back as {tuple(after.shape)}, and what a point has beside x '
+                f"and y cannot follow from {before.shape}: keep all points"
+            )
+        rest = torch.from_numpy(before[..., 2:]).to(after.dtype)
+        return torch.cat([after.as_subclass(torch.Tensor), rest], -1)
+    return after
+
+
+ADAPTER = Adapter(_adapted, _moves, _chosen, _check)

@@ -1,0 +1,377 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transforms of torchvision v2 and Albumentations get all that lies in a picture, in one call, and
+what they return goes back to the fields; what would part is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import headrace as hr
+from headrace import transforms as T
+
+v2 = pytest.importorskip("torchvision.transforms.v2", exc_type=Exception)
+tv_tensors = pytest.importorskip("torchvision.tv_tensors", exc_type=Exception)
+pytestmark = pytest.mark.filterwarnings("ignore::headrace.Warning")
+
+HEIGHT, WIDTH = 24, 32
+OPEN = {"image": ("uint8", (3, -1, -1)), "mask": ("uint8", (1, -1, -1))}
+
+
+def record(index: int, rows: int, box_format: str = "xyxy") -> dict[str, Any]:
+    random = np.random.default_rng(index)
+    low = random.uniform(0, (WIDTH - 8, HEIGHT - 8), (rows, 2))
+    size = random.uniform(3, 8, (rows, 2))
+    sides = {"xyxy": (low, low + size), "xywh": (low, size), "cxcywh": (low + size / 2, size)}
+    return {
+        "image": random.integers(0, 256, (3, HEIGHT, WIDTH), np.uint8),
+        "mask": random.integers(0, 9, (1, HEIGHT, WIDTH), np.uint8),
+        "boxes": np.concatenate(sides[box_format], 1).astype(np.float32),
+        "labels": random.integers(0, 90, rows),
+        "masks": random.integers(0, 2, (rows, HEIGHT, WIDTH), np.uint8),
+        "points": random.uniform(0, 24, (rows, 5, 3)).astype(np.float32),
+    }
+
+
+ROWS = (3, 0, 1, 5)
+
+
+def opened(fields: tuple[str, ...] | None = None, box_format: str = "xyxy") -> tuple[Any, Any]:
+    """A source, and its records."""
+    records = [record(index, rows, box_format) for index, rows in enumerate(ROWS)]
+    if fields:
+        records = [{name: each[name] for name in fields} for each in records]
+    kinds = {
+        "mask": "mask",
+        "boxes": f"boxes:{box_format}",
+        "masks": "masks",
+        "points": "keypoints",
+    }
+    shapes = {
+        name: (-1, *value.shape[1:])
+        for name, value in records[0].items()
+        if name not in ("image", "mask")
+    }
+    said = {name: kind for name, kind in kinds.items() if name in records[0]}
+    return hr.open(records, kinds=said, shapes=shapes), records
+
+
+def through(source: Any, steps: Any, **options: Any) -> list[dict[str, Any]]:
+    given = {"batch_size": 2, "ragged": "list", "seed": 3, **options}
+    with hr.Loader(source, steps, **given) as loader:
+        return [target for batch in loader for target in batch.per_record()]
+
+
+def as_tv(each: dict[str, Any], box_format: str = "xyxy") -> dict[str, Any]:
+    size = (HEIGHT, WIDTH)
+    out: dict[str, Any] = {name: torch.from_numpy(value) for name, value in each.items()}
+    out["image"] = tv_tensors.Image(out["image"])
+    for name in ("mask", "masks"):
+        if name in out:
+            out[name] = tv_tensors.Mask(out[name])
+    if "boxes" in out:
+        out["boxes"] = tv_tensors.BoundingBoxes(
+            out["boxes"], format=box_format.upper(), canvas_size=size
+        )
+    if "points" in out:
+        out["visible"] = out["points"][..., 2:]
+        out["points"] = tv_tensors.KeyPoints(out["points"][..., :2].clone(), canvas_size=size)
+    return out
+
+
+def assert_same(got: dict[str, Any], expected: dict[str, Any]) -> None:
+    for name, value in got.items():
+        wanted = expected[name]
+        if name == "points":
+            wanted = torch.cat([wanted, expected["visible"]], -1)
+        np.testing.assert_array_equal(value, wanted, name)
+
+
+STEADY = [
+    v2.RandomHorizontalFlip(1),
+    v2.Compose([v2.RandomVerticalFlip(1), v2.Pad((1, 2, 3, 4)), v2.CenterCrop((20, 25))]),
+    v2.Resize((30, 20)),
+    v2.RandomAffine((30, 30)),
+    v2.RandomApply([v2.RandomRotation((90, 90), expand=True)], p=1),
+]
+
+
+@pytest.mark.parametrize("box_format", ["xyxy", "xywh", "cxcywh"])
+@pytest.mark.parametrize("step", STEADY, ids=lambda step: type(step).__name__)
+def test_a_transform_gets_all_fields_as_tv_tensors(step: Any, box_format: str) -> None:
+    torch.manual_seed(0)
+    source, records = opened(box_format=box_format)
+    steps = [T.Python(step, returns=_masks(OPEN))]
+    for got, each in zip(through(source, steps), records, strict=True):
+        assert list(got) == list(each)
+        assert_same(got, step(as_tv(each, box_format)))
+
+
+def _masks(returns: dict[str, Any]) -> dict[str, Any]:
+    return returns | {"masks": ("uint8", (-1, -1, -1), "masks")}
+
+
+def test_one_draw_moves_all_and_is_the_records_own() -> None:
+    source, _ = opened()
+    step = T.Python(v2.RandomCrop((16, 16)), returns=_masks({
+        "image": ("uint8", (3, 16, 16)), "mask": ("uint8", (1, 16, 16))}))  # fmt: skip
+    same = [{**each, "masks": np.repeat(each["image"][:1], len(each["boxes"]), 0),
+             "mask": each["image"][:1]} for each in opened()[1]]  # fmt: skip
+    kinds = {"mask": "mask", "boxes": "boxes:xyxy", "masks": "masks", "points": "keypoints"}
+    shapes = {n: (-1, *same[0][n].shape[1:]) for n in ("boxes", "labels", "masks", "points")}
+    source = hr.open(same, kinds=kinds, shapes=shapes)
+    first = through(source, [step], threads=1)
+    for target in first:
+        np.testing.assert_array_equal(target["mask"], target["image"][:1])
+        for plane in target["masks"]:
+            np.testing.assert_array_equal(plane, target["image"][0])
+    for a, b in zip(first, through(source, [step], threads=3), strict=True):
+        for name, value in a.items():
+            np.testing.assert_array_equal(value, b[name])
+
+
+def test_what_only_colours_takes_the_image_alone() -> None:
+    source, records = opened()
+    for got, each in zip(through(source, [v2.RandomInvert(1)]), records, strict=True):
+        np.testing.assert_array_equal(got["image"], 255 - each["image"])
+        np.testing.assert_array_equal(got["mask"], each["mask"])
+
+
+SMALL = v2.Compose([v2.CenterCrop((12, 12)), v2.SanitizeBoundingBoxes(min_size=2.5)])
+CUT = {n: ("uint8", (c, 12, 12)) for n, c in (("image", 3), ("mask", 1))}
+
+
+def test_rows_that_are_dropped_go_with_their_labels() -> None:
+    source, records = opened(("image", "boxes", "labels", "masks"))
+    returns = {"image": CUT["image"], "masks": ("uint8", (-1, 12, 12), "masks")}
+    got = through(source, [T.Python(SMALL, returns=returns)])
+    dropped = 0
+    for target, each in zip(got, records, strict=True):
+        expected = SMALL(as_tv(each))
+        assert_same(target, expected)
+        dropped += len(each["boxes"]) - len(target["boxes"])
+        assert len(target["boxes"]) == len(target["labels"]) == len(target["masks"])
+    assert dropped > 0
+
+
+def test_rows_that_would_lose_their_boxes_are_found_out() -> None:
+    records = [each | {"areas": np.ones(len(each["boxes"]), np.float32)} for each in opened()[1]]
+    names = ("image", "boxes", "labels", "areas")
+    records = [{name: each[name] for name in names} for each in records]
+    shapes = {"boxes": (-1, 4), "labels": (-1,), "areas": (-1,)}
+    source = hr.open(records, kinds={"boxes": "boxes:xyxy"}, shapes=shapes)
+    steps = [T.Python(SMALL, returns={"image": CUT["image"]})]
+    with pytest.raises(hr.DataError, match=r'gave "boxes" back with . of . rows and "areas" with'):
+        through(source, steps)
+    both = v2.SanitizeBoundingBoxes(2.5, labels_getter=lambda r: (r["labels"], r["areas"]))
+    steps = [T.Python(v2.Compose([v2.CenterCrop((12, 12)), both]), returns={"image": CUT["image"]})]
+    for target in through(source, steps):
+        assert len(target["boxes"]) == len(target["labels"]) == len(target["areas"])
+
+
+class Mirror(v2.Transform):
+    """A transform of a user's."""
+
+    def __init__(self, keeps: str = "") -> None:
+        super().__init__()
+        self.keeps = keeps
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        if type(inpt).__name__ == self.keeps:
+            return inpt
+        return v2.functional.horizontal_flip(inpt)
+
+
+def test_a_transform_of_the_users_own_is_torchvisions_too() -> None:
+    source, records = opened()
+    for got, each in zip(through(source, [Mirror()]), records, strict=True):
+        assert_same(got, v2.RandomHorizontalFlip(1)(as_tv(each)))
+
+
+class Widen(v2.Transform):
+    """Moves the image, and says nothing of it to the boxes."""
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        is_image = isinstance(inpt, tv_tensors.Image)
+        return v2.functional.pad(inpt, [2, 0, 2, 0]) if is_image else inpt
+
+
+def test_boxes_of_another_canvas_or_format_are_found_out() -> None:
+    source, _ = opened(("image", "boxes"))
+    step = T.Python(Widen(), returns={"image": OPEN["image"]})
+    with pytest.raises(hr.DataError, match=r"came back for a picture of \(24, 32\), and the"):
+        through(source, [step])
+    with pytest.raises(hr.ConfigError, match="would come back as xywh") as raised:
+        hr.Loader(source, [v2.ConvertBoundingBoxFormat("XYWH")], batch_size=1, ragged="list")
+    assert raised.value.code == "HR0680"
+    there_and_back = [v2.ConvertBoundingBoxFormat("XYWH"), v2.ConvertBoundingBoxFormat("XYXY")]
+    through(source, [v2.Compose(there_and_back)])
+
+
+@pytest.mark.parametrize(
+    ("fields", "kinds", "text"),
+    [
+        (("image", "boxes"), {"boxes": "boxes"}, "format of .boxes. is not known"),
+        (("boxes",), {"boxes": "boxes:xyxy"}, "no picture whose size"),
+        (("mask", "boxes", "labels"), {"boxes": "boxes:xyxy"}, "first tensor for one"),
+        (("image", "name"), {}, ".name. is no number"),
+    ],
+)
+def test_what_it_cannot_take_is_refused_before_a_thread_starts(
+    fields: tuple[str, ...], kinds: dict[str, str], text: str
+) -> None:
+    each = record(0, 2) | {"name": "a picture"}
+    data = [{name: each[name] for name in ("image", "mask", "boxes", "labels", "name")}]
+    source = hr.open(data, kinds={"mask": "mask", **kinds})
+    step = T.Python(v2.RandomHorizontalFlip(1), fields=fields)
+    with pytest.raises(hr.ConfigError, match=text) as raised:
+        hr.Loader(source, [step], batch_size=1, fields=("image", "mask"))
+    assert raised.value.code == "HR0680"
+
+
+def test_boxes_of_no_format_are_left_behind_and_refused() -> None:
+    data = [{"image": each["image"], "boxes": each["boxes"][:1]} for each in opened()[1][2:]]
+    with pytest.raises(hr.ConfigError, match="HR0180"):
+        hr.Loader(data, [v2.RandomHorizontalFlip(1)], batch_size=1)
+
+
+def test_one_box_and_integers_keep_their_form() -> None:
+    data = [{"image": np.zeros((3, 8, 10), np.uint8), "box": np.int64([1, 2, 4, 6])}]
+    source = hr.open(data, kinds={"box": "boxes:xyxy"})
+    (target,) = through(source, [v2.RandomHorizontalFlip(1)])
+    assert target["box"].dtype == np.int64 and target["box"].tolist() == [6, 2, 9, 6]
+
+
+def test_the_iou_crop_of_torchvision_sees_the_boxes() -> None:
+    records = opened(("image", "boxes", "labels"))[1]
+    crop = v2.Compose([v2.RandomIoUCrop(), v2.SanitizeBoundingBoxes()])
+    step = T.Python(crop, returns={"image": OPEN["image"]})
+    with_boxes = hr.open(
+        [each for each in records if len(each["boxes"])],
+        kinds={"boxes": "boxes:xyxy"},
+        shapes={"boxes": (-1, 4), "labels": (-1,)},
+    )
+    for seed in range(4):
+        for target in through(with_boxes, [step], seed=seed):
+            height, width = target["image"].shape[1:]
+            assert (target["boxes"] <= (width, height, width, height)).all()
+            assert len(target["boxes"]) == len(target["labels"])
+
+
+def test_a_fork_and_a_list_of_one_field_give_it_what_they_show() -> None:
+    source, records = opened(("image", "mask"))
+    views = T.Fork("image", a=[v2.RandomHorizontalFlip(1)], b=[])
+    got = through(source, [views], fields=("a", "b"))
+    np.testing.assert_array_equal(got[0]["a"], records[0]["image"][:, :, ::-1])
+    np.testing.assert_array_equal(got[0]["b"], records[0]["image"])
+
+
+# Albumentations is in no environment of the tests; by hand, with it on PYTHONPATH.
+
+
+def albumentations() -> Any:
+    return pytest.importorskip("albumentations")
+
+
+def composed(A: Any, *steps: Any, **params: Any) -> Any:
+    given = {
+        "bbox_params": A.BboxParams("pascal_voc", **params),
+        "keypoint_params": A.KeypointParams("xy", remove_invisible=False),
+    }
+    return A.Compose(list(steps), **given)
+
+
+def test_albumentations_gets_boxes_masks_and_points() -> None:
+    A = albumentations()
+    source, records = opened()
+    step = composed(A, A.HorizontalFlip(p=1))
+    for got, each in zip(through(source, [step]), records, strict=True):
+        expected = step(
+            image=each["image"].transpose(1, 2, 0),
+            mask=each["mask"][0],
+            bboxes=each["boxes"],
+            keypoints=each["points"].reshape(-1, 3)[:, :2],
+        )
+        np.testing.assert_array_equal(got["image"].transpose(1, 2, 0), expected["image"])
+        np.testing.assert_array_equal(got["mask"][0], expected["mask"])
+        np.testing.assert_allclose(got["boxes"], expected["bboxes"].reshape(-1, 4), atol=1e-4)
+        np.testing.assert_allclose(
+            got["points"][..., :2].reshape(-1, 2), expected["keypoints"].reshape(-1, 2), atol=1e-4
+        )
+        np.testing.assert_array_equal(got["points"][..., 2], each["points"][..., 2])
+        np.testing.assert_array_equal(got["masks"], each["masks"][:, :, ::-1])
+        np.testing.assert_array_equal(got["labels"], each["labels"])
+
+
+def test_albumentations_drops_rows_with_their_labels() -> None:
+    A = albumentations()
+    source, records = opened(("image", "boxes", "labels"))
+    step = composed(A, A.CenterCrop(12, 12), label_fields=["labels"], min_visibility=0.3)
+    dropped = 0
+    for target, each in zip(
+        through(source, [T.Python(step, {"image": CUT["image"]})]), records, strict=True
+    ):
+        plain = A.Compose(
+            [A.CenterCrop(12, 12)],
+            bbox_params=A.BboxParams("pascal_voc", label_fields=["labels"], min_visibility=0.3),
+        )
+        expected = plain(
+            image=each["image"].transpose(1, 2, 0), bboxes=each["boxes"], labels=each["labels"]
+        )
+        np.testing.assert_allclose(target["boxes"], expected["bboxes"].reshape(-1, 4), atol=1e-4)
+        assert target["labels"].tolist() == [int(label) for label in expected["labels"]]
+        assert target["labels"].dtype == np.int64
+        dropped += len(each["boxes"]) - len(target["boxes"])
+    assert dropped > 0
+
+
+def test_albumentations_drops_rows_of_a_whole_group(tmp_path: Any) -> None:
+    A = albumentations()
+    from test_ragged import coco
+
+    step = composed(A, A.Crop(0, 0, 4, 8), min_visibility=0.5)
+    returns = {"image": ("uint8", (3, 8, 4))}
+    names = ("image", "boxes", "labels", "areas", "crowd")
+    got = through(hr.coco(coco(tmp_path)), [T.Python(step, returns)], fields=names)
+    assert [len(target["boxes"]) for target in got] == [1, 0, 1]
+    for target in got:
+        assert len({len(target[name]) for name in names[1:]}) == 1
+    assert got[0]["labels"].tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("params", "kinds", "text"),
+    [
+        ({"bbox": "coco"}, {}, "pascal_voc"),
+        ({"bbox": "pascal_voc", "label_fields": ["label"]}, {}, "is no field"),
+        ({"points": "xya"}, {}, "remove_invisible=False"),
+        ({"points": "xy", "remove_invisible": True}, {}, "remove_invisible=False"),
+    ],
+)
+def test_albumentations_is_refused_by_what_is_missing(
+    params: dict[str, Any], kinds: dict[str, str], text: str
+) -> None:
+    A = albumentations()
+    given: dict[str, Any] = {}
+    if "bbox" in params:
+        given["bbox_params"] = A.BboxParams(params["bbox"], label_fields=params.get("label_fields"))
+    if "points" in params:
+        given["keypoint_params"] = A.KeypointParams(
+            params["points"], remove_invisible=params.get("remove_invisible", False)
+        )
+    source, _ = opened()
+    with pytest.raises(hr.ConfigError, match=text) as raised:
+        hr.Loader(source, [A.Compose([A.HorizontalFlip()], **given)], batch_size=1, ragged="list")
+    assert raised.value.code == "HR0680"
+
+
+def test_albumentations_without_params_leaves_boxes_behind() -> None:
+    A = albumentations()
+    source, _ = opened(("image", "boxes"))
+    with pytest.raises(hr.ConfigError, match="HR0180"):
+        hr.Loader(source, [A.HorizontalFlip(p=1)], batch_size=1, ragged="list")
+    colour = A.Compose([A.RandomBrightnessContrast(p=1)])
+    assert len(through(source, [colour])) == len(ROWS)
