@@ -4,6 +4,7 @@
 
 #include "bindings/bindings.h"
 #include "headrace/sources/field_kinds.h"
+#include "headrace/sources/row_groups.h"
 #include "headrace/sources/subset.h"
 
 namespace headrace::python {
@@ -81,6 +82,12 @@ void bind_combined(nb::module_& module) {
         return SourceHandle{with_kinds(source.source, kinds_from(kinds))};
       },
       nb::arg("source"), nb::arg("kinds"), "kinds: [\"seg=mask\"].");
+  module.def(
+      "with_row_group",
+      [](const SourceHandle& source, const std::vector<std::string>& fields) {
+        return SourceHandle{with_row_group(source.source, fields)};
+      },
+      nb::arg("source"), nb::arg("fields"));
   module.def(
       "with_evident_kinds",
       [](const SourceHandle& source, const std::vector<std::string>& kinds) {

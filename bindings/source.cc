@@ -132,7 +132,8 @@ void bind_source(nb::module_& module) {
           "Whether its values lie in the coordinates of the record's pictures, or are these.")
       .def_prop_ro(
           "box_format", [](const Field& self) { return name_of(self.box_format); },
-          "Of boxes: \"xyxy\", \"xywh\" or \"cxcywh\", in pixels; \"\" where nobody has said it.")
+          "Of boxes: \"xyxy\", \"xywh\" or \"cxcywh\", in pixels, or such with \"_normalized\", in "
+          "shares of the picture; \"\" where nobody has said it.")
       .def_ro("row_group", &Field::row_group,
               "Fields whose rows are about the same objects have one number; 0: none.")
       .def("__repr__", [](const Field& self) {

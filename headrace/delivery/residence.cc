@@ -60,6 +60,13 @@ Residence::Residence(const ResidenceQuestion& question) : asked_(question) {
   }
   const Schema& schema = asked_.source->schema();
   parts_ = split_pipeline(asked_.pipeline);
+  if (std::ranges::any_of(asked_.plan->inputs(), &FieldState::keeps_shares)) {
+    Pipeline rest = asked_.pipeline;
+    rest.dropped.clear();  // by the first part
+    parts_ = {.first = {{}, {}, asked_.pipeline.dropped},
+              .rest = std::move(rest),
+              .ends_at = "a step that asks what cuts have left of boxes"};
+  }
   PlanOptions options = asked_.plan->options();
   options.fields.clear();
   for (size_t i = 0; i < schema.size(); ++i) {
@@ -174,6 +181,8 @@ Schema Residence::schema_behind() const {
     if (made == first_->outputs().end()) continue;  // nobody asks for it
     kept.dtype = made->state.dtype;
     kept.shape = made->state.shape;
+    kept.box_format = made->state.box_format;
+    kept.clamps = made->state.clamps;
     kept.encoded = false;
   }
   return out;

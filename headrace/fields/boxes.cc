@@ -4,12 +4,14 @@
 // They follow move by move in their own dtype, and are clamped where torchvision v2 clamps them:
 // after a crop, a pad and a warp, which cut boxes off, not after a flip or a resize. So a box that
 // is cut stays cut, however the picture is turned afterwards. Rows are never dropped: a box that
-// has left the picture has no area, and lies on its edge.
+// has left the picture has no area, and lies on its edge. (Row steps drop them: ops/row_op.h.)
+#include "headrace/fields/boxes.h"
+
 #include <algorithm>
 #include <limits>
 
 #include "headrace/base/registry.h"
-#include "headrace/fields/coordinates.h"
+#include "headrace/fields/box_format.h"
 #include "headrace/fields/numbers.h"
 
 namespace headrace {
@@ -18,7 +20,9 @@ namespace {
 template <class Number>
 class BoxMover {
  public:
-  BoxMover(std::span<Number> boxes, BoxFormat format) : boxes_(boxes), format_(format) {}
+  // Multiplies `shares`, where there are some, by what clamping leaves of each box.
+  BoxMover(std::span<Number> boxes, BoxFormat format, bool clamps, std::span<float> shares)
+      : boxes_(boxes), format_(format), clamps_(clamps), shares_(shares) {}
 
   void move(const Geometry::Move& by, Size canvas) {
     std::visit(Cases{[&](const Geometry::Crop& crop) {
@@ -41,6 +45,11 @@ class BoxMover {
                      },
                      [&](const Warp& warp) { warp_to(warp, canvas); }},
                by);
+  }
+
+  void clamp(Size canvas) {
+    if (!clamps_) return;
+    each_as_corners([&](Real* at, size_t row) { clamp_corners(at, row, canvas); });
   }
 
  private:
@@ -90,14 +99,10 @@ class BoxMover {
     });
   }
 
-  void clamp(Size canvas) {
-    each_as_corners([&](Real* at) { clamp_corners(at, canvas); });
-  }
-
   // The box about where its corners go.
   void warp_to(const Warp& warp, Size canvas) {
     const PointMap<Real> map(warp, canvas);
-    each_as_corners([&](Real* at) {
+    each_as_corners([&](Real* at, size_t row) {
       constexpr Real kEnd = std::numeric_limits<Real>::infinity();
       Real range[4] = {kEnd, kEnd, -kEnd, -kEnd};
       for (int corner = 0; corner < 4; ++corner) {
@@ -108,52 +113,61 @@ class BoxMover {
         }
       }
       std::copy_n(range, 4, at);
-      clamp_corners(at, warp.to);
+      if (clamps_) clamp_corners(at, row, warp.to);
     });
   }
 
   // What is done to integers is done to floats, and cut off.
   template <class Change>
   void each_as_corners(const Change& change) {
+    size_t row = 0;
     each([&](Number* box) {
       Real at[4];
       for (int i = 0; i < 4; ++i) at[i] = static_cast<Real>(box[i]);
-      to_corners(at);
-      change(at);
-      from_corners(at);
+      convert_box(at, format_, BoxFormat::kXYXY);
+      change(at, row++);
+      convert_box(at, BoxFormat::kXYXY, format_);
       for (int i = 0; i < 4; ++i) box[i] = number_from<Number>(at[i]);
     });
   }
 
-  static void clamp_corners(Real* at, Size canvas) {
+  void clamp_corners(Real* at, size_t row, Size canvas) {
+    const Real whole = area(at);
     for (int i = 0; i < 4; ++i) {
       const Real most = static_cast<Real>(i % 2 == 0 ? canvas.width : canvas.height);
       at[i] = at[i] < 0 ? 0 : at[i] > most ? most : at[i];  // NaN stays
     }
+    if (row < shares_.size() && whole > 0) {
+      shares_[row] = static_cast<float>(shares_[row] * (area(at) / whole));
+    }
   }
 
-  void to_corners(Real* at) const {
-    if (format_ == BoxFormat::kXYXY) return;
-    for (int i = 0; i < 2; ++i) {
-      if (format_ == BoxFormat::kCXCYWH) at[i] -= at[i + 2] / 2;
-      at[i + 2] += at[i];
-    }
-  }
-  void from_corners(Real* at) const {
-    if (format_ == BoxFormat::kXYXY) return;
-    for (int i = 0; i < 2; ++i) {
-      at[i + 2] -= at[i];
-      if (format_ == BoxFormat::kCXCYWH) at[i] = (at[i] * 2 + at[i + 2]) / 2;
-    }
+  static Real area(const Real* corners) {
+    return std::max(Real{0}, corners[2] - corners[0]) * std::max(Real{0}, corners[3] - corners[1]);
   }
 
   const std::span<Number> boxes_;
   const BoxFormat format_;
+  const bool clamps_;
+  const std::span<float> shares_;
 };
+
+Result<void> begin_boxes(const Beginning& from, FieldValue& value) {
+  Result<void> begun = begin_numbers(from, value);
+  value.box_format = from.state.box_format;
+  value.clamps = from.state.clamps;
+  const auto rows = value.shape.size() > 1 ? static_cast<size_t>(value.shape[0]) : 0;
+  value.shares.assign(begun && from.state.keeps_shares ? rows : 0, 1.0f);
+  return begun;
+}
 
 std::string boxes_want(const FieldState& field) {
   if (field.shape.empty() || field.shape.back() != 4) return "boxes of four numbers each follow it";
   if (!is_movable(field.dtype)) return "boxes of float32, float64, int32 or int64 follow it";
+  if (is_normalized(field.box_format)) {
+    return "boxes of pixels follow it: ConvertBoundingBoxFormat(\"" +
+           std::string(name_of(of_pixels(field.box_format))) + "\") before it makes them so";
+  }
   if (field.box_format != BoxFormat::kUnsaid) return {};
   return "boxes of pixels follow it where their format is said: kinds={\"" + field.name +
          "\": \"boxes:xyxy\"} of the source, or xywh, cxcywh";
@@ -161,7 +175,7 @@ std::string boxes_want(const FieldState& field) {
 
 Result<void> boxes_follow(const Following& way, FieldValue& value) {
   change_coordinates(value, [&](auto boxes) {
-    BoxMover mover(boxes, value.box_format);
+    BoxMover mover(boxes, value.box_format, value.clamps, value.shares);
     Size canvas = way.canvas;
     for (const Geometry::Move& move : way.geometry.moves()) {
       mover.move(move, canvas);
@@ -179,10 +193,17 @@ const KindRecord kBoxes{
     .kind = FieldKind::kBoxes,
     .spatial = true,
     .take = [](Field& field) { return take_numbers(field, FieldKind::kBoxes); },
-    .begin = begin_rows,
+    .begin = begin_boxes,
     .follow = boxes_follow,
     .wants = boxes_want};
 const Register<KindRecord> registered_boxes(kBoxes);
 
 }  // namespace
+
+void clamp_boxes(FieldValue& value, Size canvas) {
+  change_coordinates(value, [&](auto boxes) {
+    BoxMover(boxes, value.box_format, /*clamps=*/true, value.shares).clamp(canvas);
+  });
+}
+
 }  // namespace headrace

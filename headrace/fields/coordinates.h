@@ -13,6 +13,7 @@
 #include <span>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "headrace/fields/geometry.h"
 #include "headrace/fields/record.h"
@@ -46,6 +47,16 @@ Number minus(Number a, Number b) {
     return static_cast<Number>(static_cast<Unsigned>(a) - static_cast<Unsigned>(b));
   } else {
     return a - b;
+  }
+}
+
+template <class Number>
+Number times(Number a, Number b) {
+  if constexpr (std::is_integral_v<Number>) {
+    using Unsigned = std::make_unsigned_t<Number>;
+    return static_cast<Number>(static_cast<Unsigned>(a) * static_cast<Unsigned>(b));
+  } else {
+    return a * b;
   }
 }
 
@@ -109,6 +120,20 @@ class PointMap {
   std::array<Real, 8> by_{};
   std::array<Real, 2> least_{};  // of the canvas's corners, where the outcome holds all of it
 };
+// Gives `look` a copy of the value's numbers as a vector of their type.
+// REQUIRES: is_movable(value.dtype).
+template <class Look>
+void look_at_coordinates(const FieldValue& value, const Look& look) {
+  const auto as = [&]<class Number>(Number) {
+    std::vector<Number> numbers(value.bytes.size() / sizeof(Number));
+    if (!numbers.empty()) std::memcpy(numbers.data(), value.bytes.data(), value.bytes.size());
+    look(numbers);
+  };
+  if (value.dtype == DType::kFloat32) as(float{});
+  if (value.dtype == DType::kFloat64) as(double{});
+  if (value.dtype == DType::kInt32) as(int32_t{});
+  if (value.dtype == DType::kInt64) as(int64_t{});
+}
 
 // Gives `change` a copy of the value's numbers as a span of their type; the copy is the value then.
 // REQUIRES: is_movable(value.dtype).

@@ -7,7 +7,8 @@
 namespace headrace {
 
 namespace {
-constexpr std::array<std::string_view, 4> kBoxFormats = {"", "xyxy", "xywh", "cxcywh"};
+constexpr std::array<std::string_view, 7> kBoxFormats = {
+    "", "xyxy", "xywh", "cxcywh", "xyxy_normalized", "xywh_normalized", "cxcywh_normalized"};
 }  // namespace
 
 std::string_view name_of(BoxFormat format) { return kBoxFormats[static_cast<size_t>(format)]; }

@@ -28,14 +28,19 @@ enum class FieldKind : uint8_t {
   kMasks,
 };
 
-// What the four numbers of a box are, in pixels; named as torchvision names them. Packs store the
-// numbers.
+// What the four numbers of a box are; named as torchvision names them. Packs store the numbers.
 enum class BoxFormat : uint8_t {
   kUnsaid,  // nobody has said it: such boxes cannot follow a picture
-  kXYXY,    // left, top, right, bottom
-  kXYWH,    // left, top, width, height
-  kCXCYWH,  // centre, width, height
+  kXYXY,    // left, top, right, bottom, in pixels
+  kXYWH,    // left, top, width, height, in pixels
+  kCXCYWH,  // centre, width, height, in pixels
+  // The same as shares of the picture's width and height, 0 to 1: how files and losses have them.
+  // No step moves such boxes; ConvertBoundingBoxFormat leads to pixels and back.
+  kXYXYNormalized,
+  kXYWHNormalized,
+  kCXCYWHNormalized,
 };
+inline bool is_normalized(BoxFormat format) { return format >= BoxFormat::kXYXYNormalized; }
 std::string_view name_of(BoxFormat format);             // "xyxy"; "" where unsaid
 BoxFormat box_format_from_name(std::string_view name);  // kUnsaid where there is no such
 
@@ -48,6 +53,7 @@ struct Field {
                          // empty for a scalar, text and bytes
   bool encoded = false;  // an image or mask whose shape is known only after its header is read
   BoxFormat box_format = BoxFormat::kUnsaid;  // of boxes
+  bool clamps = true;                         // of boxes: a step that cuts clamps them
   // Fields whose rows are about the same objects (boxes, their labels, areas, masks) have one
   // number, and as many rows as one another in every record. 0: the field's rows are its own.
   uint8_t row_group = 0;
@@ -63,6 +69,11 @@ struct FieldState {
   Shape shape;
   std::string left_open_by;  // who made the shape vary: the source, or an operator
   BoxFormat box_format = BoxFormat::kUnsaid;
+  // Of boxes: whether a step that cuts the picture clamps them to it (SetClampingMode).
+  bool clamps = true;
+  // Of boxes: whether a later step asks which share of each cuts have left.
+  bool keeps_shares = false;
+  uint8_t row_group = 0;  // as Field has it
 };
 
 // "uint8 (3, 224, ?)", as messages and plan() show it.

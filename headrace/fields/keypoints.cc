@@ -69,7 +69,7 @@ const KindRecord kKeypoints{
     .kind = FieldKind::kKeypoints,
     .spatial = true,
     .take = [](Field& field) { return take_numbers(field, FieldKind::kKeypoints); },
-    .begin = begin_rows,
+    .begin = begin_numbers,
     .follow = keypoints_follow,
     .wants = keypoints_want};
 const Register<KindRecord> registered_keypoints(kKeypoints);

@@ -271,7 +271,7 @@ const KindRecord kMasks{
     .kind = FieldKind::kMasks,
     .spatial = true,
     .take = take_masks,
-    .begin = begin_rows,
+    .begin = begin_numbers,
     .follow = masks_follow,
     .wants = masks_want,
     .plan = masks_plan};

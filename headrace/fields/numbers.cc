@@ -44,6 +44,8 @@ Result<void> begin_numbers(const Beginning& from, FieldValue& value) {
   const FieldState& state = from.state;
   const FieldData& data = from.data;
   borrow(data, value);
+  value.dtype = state.dtype;
+  if (value.shape.empty()) value.shape.assign(state.shape.begin(), state.shape.end());
   if (from.bytes == Beginning::kOpen) {
     const bool fits = allows(state.shape, data.shape) &&
                       data.bytes.size() == size_t(element_count(data.shape)) * size_of(state.dtype);
@@ -51,14 +53,6 @@ Result<void> begin_numbers(const Beginning& from, FieldValue& value) {
   }
   const bool scalar = data.bytes.empty() && state.shape.empty() && state.dtype == DType::kInt64;
   return scalar || data.bytes.size() == from.bytes ? Result<void>() : wrong_value(state, data);
-}
-
-Result<void> begin_rows(const Beginning& from, FieldValue& value) {
-  Result<void> begun = begin_numbers(from, value);
-  value.dtype = from.state.dtype;
-  value.box_format = from.state.box_format;
-  if (value.shape.empty()) value.shape.assign(from.state.shape.begin(), from.state.shape.end());
-  return begun;
 }
 
 Result<void> begin_string(const Beginning& from, FieldValue& value) {

@@ -19,10 +19,8 @@ bool allows(const Shape& schema, const Shape& shape);
 // HR0120: another size or shape than the schema says.
 Error wrong_value(const FieldState& state, const FieldData& data);
 
-// KindRecord::begin of dense numbers; of those that follow pictures, whose value says what it is;
-// and of strings.
+// KindRecord::begin of dense numbers, and of strings.
 Result<void> begin_numbers(const Beginning& from, FieldValue& value);
-Result<void> begin_rows(const Beginning& from, FieldValue& value);
 Result<void> begin_string(const Beginning& from, FieldValue& value);
 
 }  // namespace headrace

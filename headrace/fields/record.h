@@ -18,12 +18,15 @@ namespace headrace {
 // tensor, text or raw bytes, borrowed from the source, or owned once something produced it.
 struct FieldValue {
   FieldKind kind = FieldKind::kTensor;
-  // Of kinds that follow pictures: what `bytes` are.
+  // What `bytes` are, of numbers.
   DType dtype = DType::kUInt8;
   BoxFormat box_format = BoxFormat::kUnsaid;
-  Recipe picture;                  // kImage, kMask
+  bool clamps = true;         // of boxes, as FieldState has it
+  std::vector<float> shares;  // of boxes: the part of each row's area that cuts have left; empty
+                              // where nobody asks
+  Recipe picture;             // kImage, kMask
   std::span<const uint8_t> bytes;  // the other kinds
-  Shape shape;                     // of `bytes` as a tensor, where the plan leaves it open
+  Shape shape;                     // of `bytes` as a tensor
   int64_t scalar = 0;              // an int64 scalar (bytes empty)
   // shared: branches of a Fork may point to the same produced value.
   std::shared_ptr<const Buffer> owned;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "headrace/fields/numbers.h"
 #include "headrace/ops/doc_text.h"
 #include "headrace/ops/op_test_record.h"
 
@@ -17,7 +18,8 @@ bool is_neutral(const ParamValue& value) {
   return value.index() == 0;  // None
 }
 
-// Runs the call for every operator with a step of its own, on the dtype that it accepts.
+// Runs the call for every operator with a step of its own on pictures, on the dtype that it
+// accepts.
 template <class Call>
 void for_each_step(Call&& call) {
   for (const OpRecord* record : Registry<OpRecord>::all()) {
@@ -35,6 +37,11 @@ Grid run(const Op& op, bool floats, const std::vector<Picture>& pictures, uint64
          int64_t position = 0) {
   TestRecord record(pictures, position);
   if (floats) record.apply(*make_op("ToDtype", {{"dtype", DType::kFloat32}, {"scale", true}}));
+  if (op.decides_by(FieldKind::kBoxes)) {
+    const Grid& grid = pictures[0].grid;
+    record.add_boxes(
+        {0.2f * grid.width, 0.2f * grid.height, 0.8f * grid.width, 0.8f * grid.height});
+  }
   return record.apply(op, seed).grid();
 }
 
@@ -200,6 +207,38 @@ TEST(EveryOperator, GivesARecordTheSameAloneAndAfterOthers) {
     EXPECT_EQ(run(op, floats, {picture}, 6, 3), alone);
     EXPECT_EQ(run(op, floats, {picture, picture}, 6, 3), alone) << "also beside another field";
   });
+}
+
+// Of what acts on rows alone, and looks at pictures at most.
+TEST(EveryOperatorOnRows, ChangesTheRowsOfItsExampleAndNothingElse) {
+  int met = 0;
+  for (const OpRecord* record : Registry<OpRecord>::all()) {
+    if (!record->make) continue;
+    const std::unique_ptr<Op> op = make_op(std::string(record->name), record->example);
+    if (op->takes(FieldKind::kImage) || op->partners() > 0) continue;
+    if (!op->takes(FieldKind::kBoxes) && !op->takes(FieldKind::kKeypoints)) continue;
+    SCOPED_TRACE(record->name);
+    ++met;
+    const Picture picture{recipe_test::random_grid(3, 23, 27, 9)};
+    TestRecord changed({picture});
+    const int boxes = changed.add_boxes({-3, 2, 9, 12, 5, 5, 5.5, 6, 8, 8, 26, 30});
+    const int points = changed.add_rows(FieldKind::kKeypoints, {3, 2}, {1, 2, 40, 3, -5, 30});
+    const int labels = changed.add_rows(FieldKind::kTensor, {3}, {1, 2, 3});
+    const std::vector<float> boxes_before = changed.boxes(boxes);
+    const std::vector<float> points_before = changed.numbers(points);
+    changed.apply(*op);
+    EXPECT_EQ(changed.grid(), picture.grid);
+    const bool acts = changed.boxes(boxes) != boxes_before ||
+                      changed.numbers(points) != points_before ||
+                      changed.value(boxes).clamps != FieldValue().clamps;
+    EXPECT_TRUE(acts) << example_text(*record);
+    const int64_t rows = changed.value(boxes).shape[0];
+    for (const int field : {boxes, points, labels}) {
+      EXPECT_EQ(changed.value(field).shape[0], op->changes_rows() ? rows : 3);
+      EXPECT_EQ(size_t(element_count(changed.value(field).shape)), changed.numbers(field).size());
+    }
+  }
+  EXPECT_GE(met, 6);
 }
 
 // A white rectangle on black, and its box: after the step the box lies where the white is.

@@ -31,6 +31,8 @@ struct OpContext {
   Renderer& renderer;           // for what must have pixels now
   // A partner step's: other records as they stand before it, for it to use up. Op::partners() many.
   std::span<Record> partners = {};
+  // A row step's: those of `fields` that lose rows together, all of one row count.
+  std::span<const int> rows = {};
 };
 
 // A step over fields with its parameters bound. Immutable: any thread may apply it.
@@ -51,6 +53,23 @@ class Op {
   // Whether it may look at pixels before it decides (pixels_now): they are in memory then, which is
   // reserved for them before the record is begun.
   virtual bool measures() const { return false; }
+  // Whether it takes rows out of fields, or makes others of them; see Note [Row steps].
+  virtual bool changes_rows() const { return false; }
+  // How many rows it leaves, where that is always the same.
+  virtual int64_t rows_after() const { return -1; }
+  // Whether what it does depends on such fields, also where nobody wants them afterwards.
+  virtual bool decides_by(FieldKind kind) const {
+    (void)kind;
+    return false;
+  }
+  // Whether it needs to know how large the pictures are that this field lies on. A step that moves
+  // them has them among its fields anyway.
+  virtual bool wants_canvas(const FieldState& field) const {
+    (void)field;
+    return false;
+  }
+  // Whether it asks which share of each box cuts have left (FieldValue::shares).
+  virtual bool wants_shares() const { return false; }
   // How many other records of the epoch it wants beside its own; see Note [Partner steps].
   virtual int partners() const { return 0; }
   // Plan time: what a field becomes. Throws Exception where the step makes no sense.
@@ -58,6 +77,13 @@ class Op {
   // Run time. Errors are this record's own.
   virtual Result<void> apply(OpContext& context) const = 0;
 };
+
+// Note [Row steps]
+// Fields whose rows are about the same objects (Field::row_group) are a row step's together: what
+// it drops of the one field that it decides by (boxes, or keypoints) goes from all of them. One
+// that is wanted afterwards and would keep its rows is an error (HR0183); where no group is known,
+// so is every field that has as many rows, unless fields= says which they are. A step whose fields
+// lie on a canvas has the pictures among its fields, to be looked at.
 
 // Note [Partner steps]
 // A partner step (mosaic, paste) asks for records of other positions of the epoch, which are drawn

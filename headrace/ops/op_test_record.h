@@ -88,6 +88,7 @@ class TestRecord {
                       Draws(seed, 0, static_cast<uint64_t>(record_.position), key), renderer_};
     std::vector<Record> partners(static_cast<size_t>(op.partners()), record_);
     context.partners = partners;
+    context.rows = rows_;
     return op.apply(context);
   }
   TestRecord& apply(const Op& op, uint64_t seed = 0, uint64_t key = 1) {
@@ -98,30 +99,39 @@ class TestRecord {
   Grid grid(int field = 0) { return recipe_test::render(record_.fields[field].picture, renderer_); }
   // A further field of the step: boxes of float32, in xyxy. Returns its number.
   int add_boxes(const std::vector<float>& corners) {
+    const int field = add_rows(FieldKind::kBoxes, {std::ssize(corners) / 4, 4}, corners);
+    record_.fields[field].box_format = BoxFormat::kXYXY;
+    record_.fields[field].shares.assign(corners.size() / 4, 1.0f);
+    return field;
+  }
+  // The same of float32 in any shape; all such fields are one row group.
+  int add_rows(FieldKind kind, Shape shape, const std::vector<float>& numbers) {
     FieldValue value;
-    value.kind = FieldKind::kBoxes;
+    value.kind = kind;
     value.dtype = DType::kFloat32;
-    value.box_format = BoxFormat::kXYXY;
-    value.shape = {std::ssize(corners) / 4, 4};
-    Buffer bytes(corners.size() * sizeof(float));
-    std::memcpy(bytes.data(), corners.data(), bytes.size());
+    value.shape = std::move(shape);
+    Buffer bytes(numbers.size() * sizeof(float));
+    std::memcpy(bytes.data(), numbers.data(), bytes.size());
     value.own(std::move(bytes));
     record_.fields.push_back(std::move(value));
     numbers_.push_back(static_cast<int>(numbers_.size()));
+    rows_.push_back(numbers_.back());
     return numbers_.back();
   }
-  std::vector<float> boxes(int field) const {
+  std::vector<float> numbers(int field) const {
     const std::span<const uint8_t> bytes = record_.fields[field].bytes;
-    std::vector<float> corners(bytes.size() / sizeof(float));
-    std::memcpy(corners.data(), bytes.data(), bytes.size());
-    return corners;
+    std::vector<float> numbers(bytes.size() / sizeof(float));
+    std::memcpy(numbers.data(), bytes.data(), bytes.size());
+    return numbers;
   }
+  std::vector<float> boxes(int field) const { return numbers(field); }
+  const FieldValue& value(int field) const { return record_.fields[field]; }
   Recipe& recipe(int field = 0) { return record_.fields[field].picture; }
   Renderer& renderer() { return renderer_; }
 
  private:
   Record record_;
-  std::vector<int> numbers_;
+  std::vector<int> numbers_, rows_;
   Renderer renderer_;
 };
 

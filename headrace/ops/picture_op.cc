@@ -20,6 +20,12 @@ const ErrorCode kTooSmall{
     "A crop of a fixed size needs a picture that has it. Pad it (pad_if_needed=True), or resize it "
     "first; CenterCrop pads by itself."};
 
+const ErrorCode kTooLarge{
+    "HR0503", ErrorKind::kResource, "resized picture too large",
+    "A very long and narrow picture, resized by its shorter edge, or a large one on a larger "
+    "canvas, would become larger than 268 million pixels. Nothing was allocated. max_size= of "
+    "Resize bounds the longer edge."};
+
 const ErrorCode kMisfit{
     "HR0510", ErrorKind::kConfig, "operator does not fit",
     "The operator's parameters contradict each other, or make no sense for the pictures that reach "
@@ -82,6 +88,7 @@ Result<Size> canvas_of(const OpContext& context) {
 
 Result<void> follow(OpContext& context, int field, Size canvas, const Geometry& geometry) {
   FieldValue& value = context.record.fields[field];
+  if (!is_spatial(value.kind)) return {};  // of a row group
   return record_of(value.kind).follow({geometry, canvas, context.renderer}, value);
 }
 
@@ -196,6 +203,35 @@ void require_antialias(std::string_view owner, const Arguments& arguments) {
 
 void raise_misfit(std::string_view owner, const std::string& what, const std::string& hint) {
   raise(kMisfit, "[" + std::string(owner) + "] " + what, hint);
+}
+
+Param mask_fill_param() {
+  return {.name = "mask_fill",
+          .type = ParamType::kFloat,
+          .doc = "The value of masks around the picture: often 255, which losses ignore.",
+          .fallback = 0.0,
+          .minimum = 0,
+          .maximum = 255};
+}
+
+void check_border(std::string_view owner, const std::vector<double>& fill,
+                  const std::vector<double>& mask_fill, const FieldState& picture) {
+  const bool mask = picture.kind == FieldKind::kMask;
+  check_fill(owner, mask ? mask_fill : fill, picture, mask ? "mask_fill" : "fill");
+}
+
+std::span<const double> border_of(FieldKind kind, std::span<const double> fill,
+                                  std::span<const double> mask_fill) {
+  return kind == FieldKind::kMask ? mask_fill : fill;
+}
+
+Error grown_too_large(std::string_view owner, Size from, int64_t height, int64_t width,
+                      std::string hint) {
+  return {.code = &kTooLarge,
+          .what = "[" + std::string(owner) + "] " + text_of(from) +
+                  " pixels (height x width) would become " + std::to_string(height) + " x " +
+                  std::to_string(width),
+          .hint = std::move(hint)};
 }
 
 Error too_small(std::string_view owner, Size picture, Size needed, std::string hint) {

@@ -88,6 +88,21 @@ Param antialias_param();
 // Throws HR0513 for antialias=False.
 void require_antialias(std::string_view owner, const Arguments& arguments);
 
+// The value of masks around a picture that an operator puts on a larger canvas.
+Param mask_fill_param();
+// HR0512 as check_fill, of images for `fill` and of masks for `mask_fill`.
+void check_border(std::string_view owner, const std::vector<double>& fill,
+                  const std::vector<double>& mask_fill, const FieldState& picture);
+// `fill` or `mask_fill`, as the field is one.
+std::span<const double> border_of(FieldKind kind, std::span<const double> fill,
+                                  std::span<const double> mask_fill);
+
+// Whether so many pixels are more than a step may make.
+inline bool too_large(int64_t height, int64_t width) { return height * width > int64_t{1} << 28; }
+// A record's own error. HR0503.
+Error grown_too_large(std::string_view owner, Size from, int64_t height, int64_t width,
+                      std::string hint = {});
+
 // Throws HR0510: parameters that do not fit together, or do not fit the picture.
 [[noreturn]] void raise_misfit(std::string_view owner, const std::string& what,
                                const std::string& hint = {});

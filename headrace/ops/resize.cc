@@ -9,12 +9,6 @@
 namespace headrace {
 namespace {
 
-const ErrorCode kTooLarge{
-    "HR0503", ErrorKind::kResource, "resized picture too large",
-    "A very long and narrow picture, resized by its shorter edge, would become larger than 268 "
-    "million pixels. Nothing was allocated. max_size= bounds the longer edge."};
-constexpr int64_t kMaxPixels = int64_t{1} << 28;
-
 // What size= and max_size= say: a fixed size, or the wanted edges with 0 for "not given".
 struct Target {
   std::optional<Size> fixed;
@@ -54,20 +48,15 @@ class Resize final : public PictureOp {
   Result<void> apply(OpContext& context) const override {
     return follow_by_size(context, [&](Size size) -> Result<Geometry> {
       const Extent to = target_size(target_, size.height, size.width);
-      if (to.height * to.width > kMaxPixels) return too_large(size, to);
+      if (too_large(to.height, to.width)) {
+        return grown_too_large("Resize", size, to.height, to.width,
+                               "max_size= bounds the longer edge");
+      }
       return Geometry().resize({static_cast<int>(to.height), static_cast<int>(to.width)}, filter_);
     });
   }
 
  private:
-  static Error too_large(Size from, Extent to) {
-    return {.code = &kTooLarge,
-            .what = "[Resize] " + std::to_string(from.height) + " x " + std::to_string(from.width) +
-                    " pixels (height x width) would become " + std::to_string(to.height) + " x " +
-                    std::to_string(to.width),
-            .hint = "max_size= bounds the longer edge"};
-  }
-
   void plan_picture(FieldState& picture) const override {
     int64_t &height = picture.shape[1], &width = picture.shape[2];
     if (target_.fixed) {

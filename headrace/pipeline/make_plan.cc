@@ -51,7 +51,8 @@ const ErrorCode kBadSchema{
 constexpr std::string_view kSource = "the source, whose records differ in size";
 
 FieldState state_of(const Field& field) {
-  FieldState state{field.name, field.kind, field.dtype, field.shape, {}, field.box_format};
+  FieldState state{field.name,       field.kind,   field.dtype, field.shape,    {},
+                   field.box_format, field.clamps, false,       field.row_group};
   if (is_picture(field.kind)) {
     if (field.encoded) {
       state.dtype = DType::kUInt8;
@@ -183,11 +184,15 @@ void PlanMaker::add_op(const OpRecord& record, const Spec& spec, const Arguments
   step.key = next_key(spec.name);
   step.op = record.make(arguments);
   step.fields = fields_of(spec, [&](int field) { return acts_on(*step.op, field); });
+  const std::vector<int> named = !spec.fields.empty() ? step.fields : scope().narrowed;
+  add_row_group(step, named);
+  add_canvas(step);
   check_not_batched(step.fields, step.label);
   if (step.op->partners() > 0) check_partner_step(step);
   const auto is_picture_field = [&](int field) { return is_picture(states_[field].kind); };
   const auto follows_one = [&](int field) {
-    return !is_picture_field(field) && follows(states_[field]);
+    return !is_picture_field(field) &&
+           (follows(states_[field]) || std::ranges::count(step.rows, field));
   };
   if (step.op->moves() && std::ranges::all_of(step.fields, follows_one)) {
     raise(kNothingToDo,
@@ -229,9 +234,12 @@ void PlanMaker::plan_fields(Step& step) {
   };
   const bool moves = step.op->moves();
   for (const int field : step.fields) {
-    if (moves && follows(states_[field]) && !is_picture(states_[field].kind)) {
+    const bool along = !is_picture(states_[field].kind) && follows(states_[field]);
+    if (moves && along) {
       const std::string reason = step.op->cannot_move(states_[field]);
       if (!reason.empty()) raise(kCannotFollow, "[" + step.label + "] " + reason);
+    }
+    if (moves && (along || std::ranges::count(step.rows, field))) {
       continue;
     }
     plan_field(field, [&](FieldState& state) { step.op->plan(state); });
@@ -242,6 +250,9 @@ void PlanMaker::plan_fields(Step& step) {
     if (moves && !is_picture(kind.kind) && kind.plan) {
       plan_field(field, [&](FieldState& state) { kind.plan(state, *moved); });
     }
+  }
+  for (const int field : step.rows) {
+    plan_field(field, [&](FieldState& state) { state.shape[0] = step.op->rows_after(); });
   }
   for (const int field : step.fields) step.after.push_back(states_[field]);
 }

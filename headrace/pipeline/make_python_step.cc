@@ -97,7 +97,11 @@ void PlanMaker::add_python_outputs(Step& step) {
     if (known != step.output_names.end()) {
       const auto at = known - step.output_names.begin();
       state.name = step.after[at].name;
-      if (state.kind == step.after[at].kind) state.box_format = step.after[at].box_format;
+      if (state.kind == step.after[at].kind) {
+        state.box_format = step.after[at].box_format;
+        state.clamps = step.after[at].clamps;
+        state.row_group = step.after[at].row_group;
+      }
       step.after[at] = states_[step.output_fields[at]] = state;
       continue;
     }

@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "headrace/fields/rows.h"
+
 namespace headrace {
 namespace {
 
@@ -47,6 +49,12 @@ class FieldsBefore {
   std::vector<FieldValue> values_;
 };
 
+Error rows_differ(const std::string& name, int64_t rows, const std::string& other, int64_t others) {
+  return {.code = &kRowsDiffer,
+          .what = "\"" + name + "\" has " + std::to_string(rows) + " rows, \"" + other + "\" " +
+                  std::to_string(others)};
+}
+
 }  // namespace
 
 Result<void> Plan::begin(const RecordData& data, Record& record, Renderer& renderer) const {
@@ -79,9 +87,18 @@ Result<void> Plan::check_row_groups(const Record& record) const {
     const size_t with = first.emplace(group, i).first->second;
     const int64_t rows = record.fields[with].shape[0];
     if (shape[0] == rows) continue;
-    return Error{.code = &kRowsDiffer,
-                 .what = "\"" + schema_[i].name + "\" has " + std::to_string(shape[0]) +
-                         " rows, \"" + schema_[with].name + "\" " + std::to_string(rows)};
+    return rows_differ(schema_[i].name, shape[0], schema_[with].name, rows);
+  }
+  return {};
+}
+
+// A function may have made rows of one field alone.
+Result<void> Plan::check_rows(const Step& step, const Record& record) const {
+  for (const int field : step.rows) {
+    const int64_t rows = row_count(record.fields[field]);
+    const int64_t first = row_count(record.fields[step.rows.front()]);
+    if (rows != first)
+      return rows_differ(inputs_[field].name, rows, inputs_[step.rows[0]].name, first);
   }
   return {};
 }
@@ -113,11 +130,12 @@ Result<int> Plan::advance(int at, Record& record, Renderer& renderer, uint64_t s
         record.fields[step.fields[1]] = record.fields[step.fields[0]];
         break;
       case Step::Kind::kOp: {
-        OpContext context{record, step.fields, Draws(seed, epoch, position, step.key), renderer,
-                          record.partners};
+        OpContext context{record,   step.fields,     Draws(seed, epoch, position, step.key),
+                          renderer, record.partners, step.rows};
         if (std::ssize(record.partners) < step.op->partners()) {
           raise(kNoPartners, step.label + " takes other records of an epoch beside its own");
         }
+        if (Result<void> rows = check_rows(step, record); !rows) return std::move(rows.error());
         const FieldsBefore before(context);
         Result<void> done = step.op->apply(context);
         if (before.must_wait()) return at;

@@ -82,6 +82,9 @@ struct Step {
   std::vector<Field> taken;        // the same, as the function is told
   // What the step makes of its fields; for kPython what each of output_names must come back as.
   std::vector<FieldState> after;
+  std::vector<int> rows;         // of a row step: those of `fields` that lose rows together
+  std::vector<int> looked_at;    // of `fields`: pictures whose size alone it wants to know
+  std::vector<int> rows_behind;  // of a row step: fields that would keep theirs
   // What lies in the coordinates of pictures that the step moves, and stays; kPython: what would,
   // where it comes not back and a picture does in another size.
   std::vector<int> left_behind;
@@ -153,6 +156,7 @@ class Plan {
  private:
   friend class PlanMaker;
   Result<void> check_row_groups(const Record& record) const;
+  Result<void> check_rows(const Step& step, const Record& record) const;
   Schema schema_;
   std::vector<FieldState> inputs_;
   std::vector<Step> steps_;

@@ -92,6 +92,12 @@ class PlanMaker final : public PlanBuilder {
   bool acts_on(const Op& op, int field) const;
   // Plans a step's fields: pictures first, then what follows them. Fills in step.after.
   void plan_fields(Step& step);
+  // HR0185 where what a step decides by is not one field.
+  int deciding_field(const Step& step) const;
+  // Of a row step: its row group joins its fields. See Note [Row steps].
+  void add_row_group(Step& step, const std::vector<int>& named);
+  // Of a step that wants one: the pictures that its fields lie on join them, to be looked at.
+  void add_canvas(Step& step);
   // HR0131 where a step that wants partners cannot stand.
   void check_partner_step(const Step& step) const;
   // HR0130 where a batch step stands before one of these fields' steps.
@@ -111,6 +117,12 @@ class PlanMaker final : public PlanBuilder {
   void remove_dead_steps();
 
   void keep_ends(size_t select, std::vector<bool>& kept) const;
+  // Whether somebody wants what the step does.
+  bool is_wanted(const Step& step, const std::vector<bool>& live) const;
+  // Keeps wanted what a step decides by.
+  void keep_deciding(const Step& step, std::vector<bool>& live) const;
+  // HR0183 where a field that is wanted after a row step would keep its rows.
+  std::optional<Error> rows_left_behind(const Step& step, const std::vector<bool>& live) const;
   // Keeps a picture of the step wanted, where what follows it is.
   void keep_canvas(const Step& step, std::vector<bool>& live) const;
 

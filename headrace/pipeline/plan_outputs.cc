@@ -169,6 +169,9 @@ void PlanMaker::remove_dead_steps() {
     Step& step = steps[i];
     switch (step.kind) {
       case Step::Kind::kOp: {
+        if (!is_wanted(step, live)) break;
+        if (step.op->changes_rows()) note(rows_left_behind(step, live));
+        keep_deciding(step, live);
         keep_canvas(step, live);
         std::vector<int> fields;
         std::vector<FieldState> after;
@@ -178,6 +181,7 @@ void PlanMaker::remove_dead_steps() {
           after.push_back(std::move(step.after[f]));
         }
         step.fields = std::move(fields);
+        std::erase_if(step.rows, [&](int field) { return !live[field]; });
         step.after = std::move(after);
         kept[i] = !step.fields.empty();
         if (kept[i]) note(misplaced_behind(step, live));

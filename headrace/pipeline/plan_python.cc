@@ -141,6 +141,7 @@ void store(PythonValue& value, const FieldState& promise, FieldValue& field) {
   field.kind = promise.kind;
   field.dtype = promise.dtype;
   field.box_format = promise.box_format;
+  field.clamps = promise.clamps;
   if (is_picture(promise.kind)) {
     auto picture = std::make_shared<Picture>();
     picture->channels = static_cast<int>(value.view.shape[0]);
@@ -203,7 +204,11 @@ Result<void> Plan::python_return(int at, PythonCall& call, Record& record) const
     }
     returned.push_back(step.output_fields[index]);
     moves |= !step.left_behind.empty() && moved(step, index, call.outputs[i], record);
-    store(call.outputs[i], step.after[index], record.fields[step.output_fields[index]]);
+    FieldValue& field = record.fields[step.output_fields[index]];
+    store(call.outputs[i], step.after[index], field);
+    const bool keeps_shares = inputs_[step.output_fields[index]].keeps_shares;
+    const bool has_rows = keeps_shares && !field.shape.empty();
+    field.shares.assign(has_rows ? static_cast<size_t>(field.shape[0]) : 0, 1.0f);  // they are new
   }
   for (int field : step.left_behind) {
     if (moves && !std::ranges::count(returned, field)) return left_behind_error(step, field);

@@ -35,14 +35,24 @@ struct Ways {
   std::string label;  // as the user wrote it, and why they differ
 };
 
+// With what else all records of a batch have alike.
+std::string merged_text_of(const FieldState& state) {
+  const std::string format(name_of(state.box_format));
+  return text_of(state) + (format.empty() ? "" : " " + format) +
+         (state.clamps ? "" : " that is not clamped");
+}
+
 // `state` where it is what `other` is, and open where they differ.
 void merge(FieldState& state, const FieldState& other, const Ways& ways) {
   if (state.kind != other.kind || state.dtype != other.dtype ||
-      state.shape.size() != other.shape.size()) {
+      state.shape.size() != other.shape.size() || state.box_format != other.box_format ||
+      state.clamps != other.clamps) {
     raise(kPathsDiffer,
-          "[" + ways.name + "] \"" + state.name + "\" would be " + text_of(state) +
-              " in some records and " + text_of(other) + " in the others",
-          "move what changes the dtype out of the " + ways.name);
+          "[" + ways.name + "] \"" + state.name + "\" would be " + merged_text_of(state) +
+              " in some records and " + merged_text_of(other) + " in the others",
+          std::string("move what changes the ") +
+              (state.box_format == other.box_format ? "dtype" : "format") + " out of the " +
+              ways.name);
   }
   for (size_t axis = 0; axis < state.shape.size(); ++axis) {
     if (state.shape[axis] == other.shape[axis]) continue;
@@ -56,7 +66,8 @@ void merge(States& states, const States& others, const Ways& ways) {
 }
 
 bool is_same(const FieldState& a, const FieldState& b) {
-  return a.kind == b.kind && a.dtype == b.dtype && a.shape == b.shape;
+  return a.kind == b.kind && a.dtype == b.dtype && a.shape == b.shape &&
+         a.box_format == b.box_format && a.clamps == b.clamps;
 }
 bool are_same(const States& a, const States& b) { return std::ranges::equal(a, b, is_same); }
 

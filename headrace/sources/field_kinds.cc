@@ -23,8 +23,10 @@ const ErrorCode kBadKinds{
     "\"mask\"; numeric arrays \"boxes\" (..., 4), \"keypoints\" (..., 2 or more), \"masks\" (..., "
     "H, W) or \"tensor\"; integers \"label\" or \"tensor\"; text is \"text\". Boxes of pixels "
     "follow their picture where their format is said: \"boxes:xyxy\" (left, top, right, bottom), "
-    "\"boxes:xywh\" (left, top, width, height) or \"boxes:cxcywh\" (centre, width, height). A format "
-    "that the source knows cannot be said otherwise: that would convert nothing."};
+    "\"boxes:xywh\" (left, top, width, height) or \"boxes:cxcywh\" (centre, width, height); boxes of "
+    "shares of the picture are \"boxes:cxcywh_normalized\" and the like, and become pixels by a "
+    "ConvertBoundingBoxFormat. A format that the source knows cannot be said otherwise: that would "
+    "convert nothing."};
 
 const ErrorCode kMaskOrImage{
     "HR0182", ErrorKind::kConfig, "an image that is called a mask",
@@ -104,7 +106,7 @@ std::string text_of(const Meaning& meaning) {
 std::string known_kinds() {
   std::string out;
   for (const KindRecord* kind : all_kinds()) out += std::string(kind->name) + ", ";
-  return out + "boxes:xyxy, boxes:xywh, boxes:cxcywh";
+  return out + "boxes:xyxy, boxes:xywh, boxes:cxcywh; or boxes:xyxy_normalized and the like";
 }
 
 // The field as what is said that it means; false where that cannot be.

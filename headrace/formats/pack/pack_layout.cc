@@ -24,7 +24,8 @@ const ErrorCode kNewer{
 
 static_assert(static_cast<int>(FieldKind::kImage) == 0 && static_cast<int>(FieldKind::kMasks) == 8,
               "kinds stand in packs by number");
-static_assert(static_cast<int>(BoxFormat::kXYXY) == 1 && static_cast<int>(BoxFormat::kCXCYWH) == 3,
+static_assert(static_cast<int>(BoxFormat::kXYXY) == 1 &&
+                  static_cast<int>(BoxFormat::kCXCYWHNormalized) == 6,
               "formats of boxes stand in packs by number");
 static_assert(static_cast<int>(DType::kUInt8) == 0 && static_cast<int>(DType::kBool) == 12,
               "dtypes stand in packs by number");
@@ -82,7 +83,7 @@ void read_rows(ByteReader& in, Schema& schema) {
   if (in.left() < 2 * schema.size()) return;
   for (Field& field : schema) {
     const auto format = in.number<uint8_t>();
-    if (format <= static_cast<uint8_t>(BoxFormat::kCXCYWH)) {
+    if (format <= static_cast<uint8_t>(BoxFormat::kCXCYWHNormalized)) {
       field.box_format = static_cast<BoxFormat>(format);
     }
     field.row_group = in.number<uint8_t>();

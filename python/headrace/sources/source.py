@@ -98,7 +98,9 @@ class Source:
         and never recoloured; "image"; "boxes", "keypoints", "masks": tensors in the coordinates of
         the record's pictures, which no step may leave behind; "tensor"; "label". Boxes of pixels
         follow the pictures where their format is said: "boxes:xyxy", "boxes:xywh" or
-        "boxes:cxcywh". ConfigError HR0181 where the values cannot be of the kind.
+        "boxes:cxcywh"; of boxes in shares of the picture ("boxes:cxcywh_normalized" and the like)
+        ConvertBoundingBoxFormat makes pixels. ConfigError HR0181 where the values cannot be of the
+        kind.
 
         >>> import headrace, numpy as np
         >>> pixels = np.zeros((3, 8, 8), np.uint8)
@@ -107,6 +109,26 @@ class Source:
         <Source list (1 records); fields image uint8 (3, 8, 8), seg mask uint8 (1, 8, 8)>
         """
         return Source(_core.with_kinds(self.engine, listed_kinds(kinds)), self.path, made_of=[self])
+
+    def with_row_group(self, *fields: str) -> Source:
+        """The same records, with fields whose rows are about the same objects.
+
+        fields: arrays with one row for each object along their first axis: boxes and their labels,
+        areas, masks, keypoints. A step that drops rows drops them from all of these. COCO and packs
+        of it know their group. ConfigError HR0186 where a field has no rows, or a group already.
+
+        >>> import headrace, numpy as np
+        >>> from headrace import transforms as T
+        >>> boxes, labels = np.float32([[1, 1, 5, 6], [3, 3, 3, 3]]), np.int64([7, 8])
+        >>> record = {"image": np.zeros((3, 8, 8), np.uint8), "boxes": boxes, "labels": labels}
+        >>> src = headrace.open([record], kinds={"boxes": "boxes:xyxy"})
+        >>> src = src.with_row_group("boxes", "labels")
+        >>> steps = [T.SanitizeBoundingBoxes()]
+        >>> next(iter(headrace.Loader(src, steps, batch_size=1, ragged="list"))).labels
+        [array([7])]
+        """
+        engine = _core.with_row_group(self.engine, list(fields))
+        return Source(engine, self.path, made_of=[self])
 
     def key(self, index: int) -> str:
         """What names the record for a person: a path, a member."""

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// One format of boxes as another, as torchvision v2's convert_bounding_box_format computes it, in
+// the dtype of the boxes: halves of integers are floored, except that a centre becomes corners by
+// way of floats, truncated.
+#pragma once
+
+#include "headrace/fields/coordinates.h"
+#include "headrace/fields/field.h"
+
+namespace headrace {
+
+// Half a number; of integers the floor.
+template <class Number>
+Number half_of(Number value) {
+  if constexpr (std::is_integral_v<Number>) return value >> 1;
+  return value / 2;
+}
+
+template <class Number>
+void corners_from_centre(Number* box) {
+  using Real = RealOf<Number>;
+  for (int i = 0; i < 2; ++i) {
+    const Real extent = static_cast<Real>(box[i + 2]);
+    const Real low = static_cast<Real>(box[i]) - extent / 2;
+    box[i] = number_from<Number>(low);
+    box[i + 2] = number_from<Number>(extent + low);
+  }
+}
+
+// REQUIRES: both formats are said, and of pixels.
+template <class Number>
+void convert_box(Number* box, BoxFormat from, BoxFormat to) {
+  if (from == to) return;
+  if (from == BoxFormat::kXYWH && to == BoxFormat::kCXCYWH) {
+    for (int i = 0; i < 2; ++i) box[i] = plus(box[i], half_of(box[i + 2]));
+    return;
+  }
+  if (from == BoxFormat::kCXCYWH && to == BoxFormat::kXYWH) {
+    if constexpr (!std::is_integral_v<Number>) {  // as torchvision: the extent stays to the last
+                                                  // bit
+      for (int i = 0; i < 2; ++i) box[i] -= box[i + 2] / 2;
+      return;
+    }
+  }
+  if (from == BoxFormat::kXYWH) {
+    for (int i = 0; i < 2; ++i) box[i + 2] = plus(box[i + 2], box[i]);
+  }
+  if (from == BoxFormat::kCXCYWH) corners_from_centre(box);
+  if (to == BoxFormat::kXYXY) return;
+  for (int i = 0; i < 2; ++i) {
+    box[i + 2] = minus(box[i + 2], box[i]);
+    if (to == BoxFormat::kCXCYWH) box[i] = half_of(plus(plus(box[i], box[i]), box[i + 2]));
+  }
+}
+
+// The format of pixels that a normalized one is a share of; any other as it is.
+inline BoxFormat of_pixels(BoxFormat format) {
+  if (!is_normalized(format)) return format;
+  constexpr int kApart =
+      static_cast<int>(BoxFormat::kXYXYNormalized) - static_cast<int>(BoxFormat::kXYXY);
+  return static_cast<BoxFormat>(static_cast<int>(format) - kApart);
+}
+
+}  // namespace headrace

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that belong together: boxes, their labels, areas, masks and points, a row for each object.
+// Whoever takes a row out of one takes it out of all of them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "headrace/fields/record.h"
+
+namespace headrace {
+
+// How many rows the value has. REQUIRES: it has a first axis.
+inline int64_t row_count(const FieldValue& value) { return value.shape[0]; }
+
+// The value's rows with these numbers, in this order; -1 is a row of zeros.
+// REQUIRES: its bytes are dense rows; numbers below row_count.
+void take_rows(FieldValue& value, const std::vector<int64_t>& rows);
+
+}  // namespace headrace

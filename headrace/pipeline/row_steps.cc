@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Planning of row steps, and of what looks at the pictures that boxes lie on: Note [Row steps] in
+// ops/op.h.
+#include <algorithm>
+
+#include "headrace/pipeline/plan_maker.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kRowsBehind{
+    "HR0183", ErrorKind::kConfig, "rows would be dropped from some fields only",
+    "Boxes, labels, areas and masks have a row for each object, and a step that drops rows must "
+    "drop them from all of these, or every row after a dropped one would belong to another object. "
+    "COCO and packs of it know which fields belong together. Elsewhere "
+    "source.with_row_group(\"boxes\", \"labels\") says it, or fields= of the step: "
+    "T.SanitizeBoundingBoxes(fields=(\"boxes\", \"labels\")). A field that nobody wants is left out of "
+    "the batch, by fields= of the loader."};
+
+const ErrorCode kNoCanvas{
+    "HR0184", ErrorKind::kConfig, "boxes without their picture",
+    "The step needs the size of the picture that boxes or points lie on, and at this point there is "
+    "no such picture, or it was moved without them. One list of transforms for the whole record "
+    "keeps them together."};
+
+const ErrorCode kSeveralGroups{
+    "HR0185", ErrorKind::kConfig, "several fields to decide by",
+    "A step that drops rows looks at one field of boxes or of keypoints, and drops what belongs to "
+    "it. Where a record has several such fields, fields= of the step says which is meant, with the "
+    "labels and masks that have its rows."};
+
+bool has_rows(const FieldState& state) {
+  return !is_picture(state.kind) && !is_string(state.kind) && !state.shape.empty();
+}
+
+}  // namespace
+
+int PlanMaker::deciding_field(const Step& step) const {
+  const auto decides = [&](int field) { return step.op->decides_by(states_[field].kind); };
+  std::vector<int> found;
+  std::ranges::copy_if(step.fields, std::back_inserter(found), decides);
+  if (found.size() == 1 && states_[found[0]].shape.size() >= 2) return found[0];
+  std::string hint = "fields= of the step names one of them, and what has its rows";
+  for (const int field : scopes_.back().visible) {
+    const KindRecord& kind = record_of(states_[field].kind);
+    if (found.empty() && decides(field) && kind.wants) hint = kind.wants(states_[field]);
+  }
+  raise(kSeveralGroups,
+        found.empty() ? step.label + " has no boxes or points to decide by, that follow a picture"
+                      : step.label + " would decide by " + names_of(found),
+        hint);
+}
+
+void PlanMaker::add_row_group(Step& step, const std::vector<int>& named) {
+  const bool decides_at_all = std::ranges::any_of(
+      all_kinds(), [&](const KindRecord* kind) { return step.op->decides_by(kind->kind); });
+  if (!decides_at_all) return;
+  const int deciding = deciding_field(step);
+  if (!step.op->changes_rows()) return;
+  const FieldState& decides = states_[deciding];
+  const auto is_of_its_group = [&](int field) {
+    return field == deciding ||
+           (decides.row_group > 0 && states_[field].row_group == decides.row_group);
+  };
+  const bool said = !named.empty();
+  for (const int field : said ? named : scope().visible) {
+    const bool by_word = said && states_[field].row_group == 0;
+    if (!has_rows(states_[field]) || (!is_of_its_group(field) && !by_word)) continue;
+    step.rows.push_back(field);
+    if (!std::ranges::count(step.fields, field)) step.fields.push_back(field);
+  }
+  for (const int field : scopes_.front().visible) {
+    if (std::ranges::count(step.rows, field)) continue;
+    const bool may_belong = !said && decides.row_group == 0 && has_rows(states_[field]) &&
+                            states_[field].row_group == 0 &&
+                            states_[field].shape[0] == decides.shape[0];
+    if (is_of_its_group(field) || may_belong) step.rows_behind.push_back(field);
+  }
+}
+
+void PlanMaker::add_canvas(Step& step) {
+  const auto wants = std::ranges::find_if(
+      step.fields, [&](int field) { return step.op->wants_canvas(states_[field]); });
+  if (step.op->wants_shares()) {
+    for (const int field : step.fields) plan_->inputs_[field].keeps_shares = true;
+  }
+  if (wants == step.fields.end()) return;
+  const int wanting = *wants;  // the fields grow below
+  const auto is_picture_field = [&](int field) { return is_picture(states_[field].kind); };
+  const bool alone = std::ranges::count(alone_, wanting) > 0;
+  const auto look_at = [&](const std::vector<int>& fields) {
+    std::ranges::copy_if(fields, std::back_inserter(step.looked_at), is_picture_field);
+  };
+  look_at(step.fields);
+  if (step.looked_at.empty()) {
+    look_at(scope().visible);
+    std::ranges::copy(step.looked_at, std::back_inserter(step.fields));
+  }
+  if (alone || step.looked_at.empty()) {
+    raise(kNoCanvas,
+          step.label + " needs the picture that " + names_of({wanting}) + " lies on, and " +
+              (alone ? "it has moved without that field before" : "there is none here"),
+          "one list for the whole record moves them together");
+  }
+}
+
+bool PlanMaker::is_wanted(const Step& step, const std::vector<bool>& live) const {
+  return std::ranges::any_of(step.fields, [&](int field) {
+    return live[field] && !std::ranges::count(step.looked_at, field);
+  });
+}
+
+void PlanMaker::keep_deciding(const Step& step, std::vector<bool>& live) const {
+  for (const int field : step.fields) {
+    if (step.op->decides_by(states_[field].kind)) live[field] = true;
+  }
+  const bool has_canvas =
+      std::ranges::any_of(step.looked_at, [&](int field) { return bool(live[field]); });
+  if (!has_canvas && !step.looked_at.empty()) live[step.looked_at.front()] = true;
+}
+
+std::optional<Error> PlanMaker::rows_left_behind(const Step& step,
+                                                 const std::vector<bool>& live) const {
+  for (const int field : step.rows_behind) {
+    if (!live[field]) continue;
+    const std::string name = "\"" + states_[field].name + "\"";
+    std::string all = "\"" + states_[step.rows.front()].name + "\"";
+    for (size_t i = 1; i < step.rows.size(); ++i) all += ", \"" + states_[step.rows[i]].name + "\"";
+    const bool known = states_[field].row_group > 0;
+    return Error{.code = &kRowsBehind,
+                 .what = step.label + " would drop rows of " + all + " and keep those of " + name +
+                         (known ? ", which are about the same objects"
+                                : ", which may be about the same objects"),
+                 .hint = (known ? "" : "source.with_row_group(" + all + ", " + name + "), or ") +
+                         std::string("fields=(") + all + ", " + name +
+                         ") of the step, drops them together" +
+                         (known ? "" : "; fields=(" + all + ",) says that they are unrelated") +
+                         "; or leave " + name + " out: fields= of the loader without it"};
+  }
+  return {};
+}
+
+}  // namespace headrace

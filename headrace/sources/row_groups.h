@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which fields have a row for each object, where the container does not know it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headrace/sources/source.h"
+
+namespace headrace {
+
+// The source with these fields as one row group (Field::row_group), in which nothing loses rows
+// alone. Throws Exception HR0186: no such field, one without rows, or one of another group.
+SourcePtr with_row_group(SourcePtr source, const std::vector<std::string>& fields);
+
+}  // namespace headrace
