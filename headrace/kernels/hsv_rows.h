@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hue, saturation and value of 8 bits as OpenCV has them (hue from 0 to 179), changed on rows of
+// RGB.
+//
+// Any thread may call it. It may read and write up to 63 bytes past `count` samples of each row. In
+// and out must not overlap.
+#pragma once
+
+#include <cstdint>
+
+namespace headrace {
+
+// hue + hue_add modulo 180; saturation and value times a gain, plus a number, cut off to 0 to 255.
+// What is grey stays so.
+struct HsvChange {
+  int hue_add = 0;  // 0 to 179
+  float saturation_gain = 1, saturation_add = 0;
+  float value_gain = 1, value_add = 0;
+};
+
+void change_hsv_rows(const uint8_t* const rgb[3], int count, const HsvChange& change,
+                     uint8_t* const out[3]);
+
+}  // namespace headrace
