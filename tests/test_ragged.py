@@ -387,3 +387,13 @@ def test_devices_get_the_same_rows(ragged: str, devices: int) -> None:
 def test_the_plan_says_what_is_padded() -> None:
     text = str(loader(ragged="pad").plan())
     assert "boxes_lengths" in text and "padded" in text
+
+
+@pytest.mark.parametrize("ragged", ["pad", "packed", "list"])
+@pytest.mark.parametrize("fields", [("boxes",), ("boxes", "image"), ("number", "boxes")], ids=str)
+def test_records_are_counted_whatever_their_rows(ragged: str, fields: tuple[str, ...]) -> None:
+    from headrace.measure.loop import records_in
+
+    with loader(ragged=ragged, fields=fields, batch_size=3) as each, hr.watch(each) as seen:
+        assert [records_in(batch) for batch in each] == [3, 3, 3, 2]
+        assert seen.stats()["records"] == 11

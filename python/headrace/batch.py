@@ -20,7 +20,34 @@ from operator import itemgetter
 from typing import Any
 
 from headrace.errors import did_you_mean
-from headrace.per_record import Layout, per_record
+from headrace.per_record import Layout, Rows, per_record
+
+
+def field_of_records(batch: Any) -> int | None:
+    """The number of a field with one entry a record; None where there is none, and for what is no
+    batch of a loader."""
+    layout = getattr(type(batch), "_layout", None)
+    if not isinstance(layout, Layout):
+        return None
+    rows = layout.rows or (Rows(),) * len(layout.fields)
+    return next((number for number, each in enumerate(rows) if each.how != "packed"), None)
+
+
+def records_in(batch: Any) -> int | None:
+    """How many records a loader's batch has; None for what is none."""
+    number = field_of_records(batch)
+    if number is not None:
+        return _length(batch[number])
+    layout = getattr(type(batch), "_layout", None)
+    if not isinstance(layout, Layout) or not layout.rows:
+        return None
+    first = layout.rows[0]
+    return _length(batch[0 if first.is_companion else first.companion]) - 1
+
+
+def _length(value: Any) -> int:
+    shape = getattr(value, "shape", None)  # an engine's array has no len()
+    return int(shape[0]) if shape is not None else len(value)
 
 
 def _new(cls: type, values: Iterable[Any]) -> Any:

@@ -78,12 +78,13 @@ KEYWORDS = {
         (
             (
                 "`collate_fn`",
-                'HR0834; `collate="default"` leaves it out. Fields are stacked, or lists with '
-                '`ragged="list"`',
+                'HR0834; `collate="default"` leaves it out. Fields are stacked; those that '
+                "differ in shape are padded, packed or lists by `ragged=`, and "
+                '`batch.per_record("boxes", "labels")` is a list of dictionaries',
             ),
         ),
-        'not needed, batches are assembled in place; ragged="list" delivers fields that differ in '
-        "shape, and a function in the list of transforms changes records",
+        'not needed, batches are assembled in place; ragged="pad", "packed" or "list" delivers '
+        "fields that differ in shape, and a function in the list of transforms changes records",
     ),
     "num_workers": DataLoaderKeyword(
         (

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from headrace.batch import records_in as records_in_batch
 from headrace.delivery.nested import take_apart
 from headrace.measure import thread_clock
 from headrace.measure.pace import Pace
@@ -86,6 +87,9 @@ class Timed:
 
 def records_in(batch: Any) -> int:
     """How many records a batch has: the length of the first thing in it that has one."""
+    known = records_in_batch(batch)
+    if known is not None:
+        return known
     value = batch
     while True:
         if isinstance(value, Mapping) and value:

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from operator import add, sub
 from typing import Any
 
+from headrace.batch import field_of_records
+from headrace.batch import records_in as batch_records
 from headrace.measure.loop import records_in
 from headrace.watch.histogram import BOUNDS, SIZE
 
@@ -301,6 +303,11 @@ def _path_to_records(batch: Any, number: int) -> tuple[tuple[Any, ...] | None, b
     """Keys that lead to an array (True) or a sequence of ``number``; None: there is no such way."""
     path: tuple[Any, ...] = ()
     value: Any = batch
+    known = field_of_records(batch)
+    if known is not None:
+        return (known,), hasattr(batch[known], "shape")
+    if batch_records(batch) is not None:
+        return None, False
     for _ in range(8):
         if hasattr(value, "shape"):
             fits = len(value.shape) > 0 and value.shape[0] == number
