@@ -8,6 +8,7 @@
 #include "headrace/fields/boxes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "headrace/base/registry.h"
@@ -103,6 +104,10 @@ class BoxMover {
   void warp_to(const Warp& warp, Size canvas) {
     const PointMap<Real> map(warp, canvas);
     each_as_corners([&](Real* at, size_t row) {
+      // torchvision's perspective finds corners of integers in integers, its affine in floats.
+      if (std::is_integral_v<Number> && warp.map != Warp::Map::kAffine) {
+        for (int i = 0; i < 4; ++i) at[i] = std::trunc(at[i]);
+      }
       constexpr Real kEnd = std::numeric_limits<Real>::infinity();
       Real range[4] = {kEnd, kEnd, -kEnd, -kEnd};
       for (int corner = 0; corner < 4; ++corner) {

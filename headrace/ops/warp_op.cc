@@ -26,7 +26,13 @@ WarpOp::WarpOp(std::string_view name, const Arguments& arguments)
       interpolation_(filter_from(arguments.text("interpolation"))),
       arithmetic_(arithmetic_from(arguments)),
       fill_(arguments.is_none("fill") ? std::vector<double>{} : arguments.numbers("fill")),
-      mask_fill_(static_cast<double>(arguments.integer("mask_fill"))) {}
+      mask_fill_(static_cast<double>(arguments.integer("mask_fill"))) {
+  if (interpolation_ == Filter::kBicubic && arithmetic_ == Arithmetic::kTorch) {
+    raise_misfit(name_,
+                 "interpolation=\"bicubic\" is Pillow's alone: torchvision has none for tensors",
+                 "arithmetic=\"pillow\"");
+  }
+}
 
 WarpStyle WarpOp::style() const {
   return {.interpolation = interpolation_,
@@ -67,9 +73,10 @@ std::vector<Param> with_warp_params(std::vector<Param> own, std::string_view int
   own.push_back({.name = "interpolation",
                  .type = ParamType::kString,
                  .doc = "How a pixel of an image is made of those about its place. Masks always "
-                        "take the nearest, so that no new label appears.",
+                        "take the nearest, so that no new label appears. \"bicubic\" is for "
+                        "arithmetic=\"pillow\".",
                  .fallback = std::string(interpolation),
-                 .choices = {"nearest", "bilinear"}});
+                 .choices = {"nearest", "bilinear", "bicubic"}});
   own.push_back({.name = "fill",
                  .type = ParamType::kFloats,
                  .doc = "Of images, where nothing of the picture is: one number, or one a channel, "
