@@ -21,6 +21,7 @@ from torchvision import tv_tensors  # noqa: E402
 from torchvision.transforms.v2 import InterpolationMode  # noqa: E402
 from torchvision.transforms.v2 import functional as F  # noqa: E402
 
+torch.set_num_threads(1)  # its threads spin where there is little to do
 Array = np.ndarray[Any, Any]
 needs_pillow = pytest.mark.skipif(PIL.__version__.split(".")[0] != "13", reason="needs Pillow 13")
 ROWS = 16  # torch adds up in another order where there are fewer points; see PointMap

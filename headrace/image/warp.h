@@ -35,7 +35,7 @@ struct WarpStyle {
 // width and height.
 struct WarpField {
   Size size;
-  std::vector<float> x, y;  // size.height * size.width of each
+  std::vector<float> x, y;  // size.height * size.width of each, and 16 more
 };
 
 struct Warp {

@@ -41,21 +41,20 @@ float identity_at(int i, int n) {
 TorchPlaces::TorchPlaces(const Warp& warp, Size from) : warp_(warp), grid_(grid_of(warp, from)) {
   if (!warp.field) return;
   for (int x = 0; x < from.width; ++x) identity_x_.push_back(identity_at(x, from.width));
-  grid_x_.resize(identity_x_.size());
-  grid_y_.resize(identity_x_.size());
+  identity_x_.resize(identity_x_.size() + kBeyondRow);
 }
 
 void TorchPlaces::row(int y, float* x, float* y_of) {
   const int width = warp_.to.width;
   if (!warp_.field) return torch_places(grid_, y, width, x, y_of);
   const size_t begin = size_t(y) * size_t(width);
-  const float identity_y = identity_at(y, warp_.to.height);
-  for (size_t i = 0; i < grid_x_.size(); ++i) {
-    grid_x_[i] = identity_x_[i] + warp_.field->x[begin + i];
-    grid_y_[i] = identity_y + warp_.field->y[begin + i];
-  }
-  torch_places_of(grid_x_.data(), grid_y_.data(), grid_.half_width, grid_.half_height, width, x,
-                  y_of);
+  displaced_places({.identity_x = identity_x_.data(),
+                    .identity_y = identity_at(y, warp_.to.height),
+                    .by_x = warp_.field->x.data() + begin,
+                    .by_y = warp_.field->y.data() + begin,
+                    .half_width = grid_.half_width,
+                    .half_height = grid_.half_height},
+                   width, x, y_of);
 }
 
 }  // namespace headrace

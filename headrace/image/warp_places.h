@@ -20,7 +20,7 @@ class TorchPlaces {
  private:
   const Warp& warp_;
   const TorchGrid grid_;
-  std::vector<float> identity_x_, grid_x_, grid_y_;  // where a field is given
+  std::vector<float> identity_x_;  // where a field is given
 };
 
 }  // namespace headrace

@@ -5,8 +5,18 @@
 #include <cmath>
 #include <cstddef>
 
+#include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/warp_rows_levels.h"
+
 namespace headrace {
 namespace {
+
+// Null for the scalar level.
+const WarpKernels* kernels() {
+  static const std::array<const WarpKernels*, 3> by_level{nullptr, warp_kernels_avx2(),
+                                                          warp_kernels_avx512()};
+  return by_level[static_cast<size_t>(simd_level())];
+}
 
 uint32_t byte_of(uint32_t pixel, int channel) { return (pixel >> (8 * channel)) & 0xff; }
 
@@ -58,6 +68,7 @@ void as_pillow(const PixelWords& source, const double* x, const double* y, int c
 }  // namespace
 
 void pack_pixels(const uint8_t* const planes[], int channels, int64_t count, uint32_t* pixels) {
+  if (const WarpKernels* simd = kernels()) return simd->pack(planes, channels, count, pixels);
   for (int64_t i = 0; i < count; ++i) {
     uint32_t pixel = 0;
     for (int c = 0; c < channels; ++c) pixel |= uint32_t{planes[c][i]} << (8 * c);
@@ -66,6 +77,7 @@ void pack_pixels(const uint8_t* const planes[], int channels, int64_t count, uin
 }
 
 void torch_places(const TorchGrid& grid, int row, int count, float* x, float* y) {
+  if (const WarpKernels* simd = kernels()) return simd->torch_places(grid, row, count, x, y);
   const float at_y = grid.first_row + static_cast<float>(row);
   for (int i = 0; i < count; ++i) {
     const float at_x = grid.first_column + static_cast<float>(i);
@@ -80,16 +92,18 @@ void torch_places(const TorchGrid& grid, int row, int count, float* x, float* y)
   }
 }
 
-void torch_places_of(const float* grid_x, const float* grid_y, float half_width, float half_height,
-                     int count, float* x, float* y) {
+void displaced_places(const DisplacedRow& row, int count, float* x, float* y) {
+  if (const WarpKernels* simd = kernels()) return simd->displaced_places(row, count, x, y);
   for (int i = 0; i < count; ++i) {
-    x[i] = std::fma(grid_x[i] + 1.0f, half_width, -0.5f);
-    y[i] = std::fma(grid_y[i] + 1.0f, half_height, -0.5f);
+    x[i] = std::fma(row.identity_x[i] + row.by_x[i] + 1.0f, row.half_width, -0.5f);
+    y[i] = std::fma(row.identity_y + row.by_y[i] + 1.0f, row.half_height, -0.5f);
   }
 }
 
 void nearest_offsets(const float* x, const float* y, int count, int width, int height,
                      int32_t* offsets) {
+  if (const WarpKernels* simd = kernels())
+    return simd->nearest_offsets(x, y, count, width, height, offsets);
   for (int i = 0; i < count; ++i) {
     const float column = std::nearbyint(x[i]), row = std::nearbyint(y[i]);
     offsets[i] = within(column, row, width, height)
@@ -100,6 +114,8 @@ void nearest_offsets(const float* x, const float* y, int count, int width, int h
 
 void bilinear_as_torch(const PixelWords& source, const float* x, const float* y, int count,
                        const float* fill, int channels, uint8_t* const out[]) {
+  if (const WarpKernels* simd = kernels())
+    return simd->bilinear_as_torch(source, x, y, count, fill, channels, out);
   for (int i = 0; i < count; ++i) {
     const float left = std::floor(x[i]), top = std::floor(y[i]);
     const float west = x[i] - left, east = 1.0f - west, north = y[i] - top, south = 1.0f - north;
@@ -131,6 +147,8 @@ void bilinear_as_torch(const PixelWords& source, const float* x, const float* y,
 
 void pillow_places(const double coefficients[8], bool divides, int row, int count, double* x,
                    double* y) {
+  if (const WarpKernels* simd = kernels())
+    return simd->pillow_places(coefficients, divides, row, count, x, y);
   const double* const a = coefficients;
   const double at_y = row + 0.5;
   for (int i = 0; i < count; ++i) {
@@ -155,6 +173,8 @@ void cut_off_offsets(const double* x, const double* y, int count, int width, int
 
 void bilinear_as_pillow(const PixelWords& source, const double* x, const double* y, int count,
                         uint32_t fill, int channels, uint8_t* const out[]) {
+  if (const WarpKernels* simd = kernels())
+    return simd->bilinear_as_pillow(source, x, y, count, fill, channels, out);
   as_pillow(source, x, y, count, fill, channels, out,
             [](const Neighbours& near, double dx, double dy, int c) {
               const auto along = [&](int row) {
@@ -180,6 +200,8 @@ void bicubic_as_pillow(const PixelWords& source, const double* x, const double* 
 }
 
 void fixed_offsets(const FixedRow& row, int count, int width, int height, int32_t* offsets) {
+  if (const WarpKernels* simd = kernels())
+    return simd->fixed_offsets(row, count, width, height, offsets);
   auto x = static_cast<uint32_t>(row.x), y = static_cast<uint32_t>(row.y);
   for (int i = 0; i < count; ++i) {
     const int32_t column = static_cast<int32_t>(x) >> 16, at = static_cast<int32_t>(y) >> 16;
@@ -192,6 +214,8 @@ void fixed_offsets(const FixedRow& row, int count, int width, int height, int32_
 
 void take_pixels(const uint32_t* pixels, const int32_t* offsets, int count, uint32_t fill,
                  int channels, uint8_t* const out[]) {
+  if (const WarpKernels* simd = kernels())
+    return simd->take(pixels, offsets, count, fill, channels, out);
   for (int i = 0; i < count; ++i) {
     const uint32_t pixel = offsets[i] == kOutside ? fill : pixels[offsets[i]];
     for (int c = 0; c < channels; ++c) out[c][i] = static_cast<uint8_t>(byte_of(pixel, c));

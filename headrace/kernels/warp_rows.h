@@ -4,7 +4,8 @@
 // better, Pillow's in doubles and 16.16 fixed point. Any thread may call them.
 //
 // Places are in pixels of the source. torch's have the middle of the first pixel at 0, Pillow's at
-// 0.5. Offsets are y * width + x, or kOutside. Functions may write up to 15 elements past `count`.
+// 0.5. Offsets are y * width + x, or kOutside. Functions may read and write up to 15
+// elements past `count`, of which those of offsets must be 0 or some picture's.
 #pragma once
 
 #include <array>
@@ -13,6 +14,7 @@
 namespace headrace {
 
 inline constexpr int32_t kOutside = -1;
+inline constexpr int32_t kMostOffset = 0x7fffffff;  // pictures have fewer pixels
 
 // A picture as one word a pixel, channel c in byte c, so that a pixel is one load.
 struct PixelWords {
@@ -35,9 +37,15 @@ struct TorchGrid {
   float half_width = 0, half_height = 0;  // of the source
 };
 void torch_places(const TorchGrid& grid, int row, int count, float* x, float* y);
-// The same where the grid itself is given: values from -1 to 1.
-void torch_places_of(const float* grid_x, const float* grid_y, float half_width, float half_height,
-                     int count, float* x, float* y);
+// A row of a grid that is moved about: grids go from -1 to 1. The arrays are read up to 15 elements
+// past `count`.
+struct DisplacedRow {
+  const float* identity_x = nullptr;
+  float identity_y = 0;
+  const float *by_x = nullptr, *by_y = nullptr;
+  float half_width = 0, half_height = 0;  // of the source
+};
+void displaced_places(const DisplacedRow& row, int count, float* x, float* y);
 
 // The nearest pixel of each place: grid_sample's "nearest".
 void nearest_offsets(const float* x, const float* y, int count, int width, int height,

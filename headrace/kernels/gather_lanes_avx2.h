@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// AVX2: pixels from places that lanes name, and doubles. Beside float_lanes_avx2.h, and included
+// after it in the same way. Internal to kernels/.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+#include <cstring>
+
+namespace headrace {
+namespace {
+
+using Mask = __m256i;
+
+inline Numbers lane_numbers() { return _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7); }
+inline Numbers load(const int32_t* from) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+}
+inline void store(int32_t* to, Numbers v) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), v);
+}
+// From 0 up to it. REQUIRES: end > 0.
+inline Mask below(Numbers v, int end) {
+  return _mm256_cmpeq_epi32(_mm256_min_epu32(v, all(end - 1)), v);
+}
+inline Mask both(Mask a, Mask b) { return _mm256_and_si256(a, b); }
+inline Numbers chosen(Mask where, Numbers a, Numbers otherwise) {
+  return _mm256_blendv_epi8(otherwise, a, where);
+}
+inline Floats kept(Mask where, Floats v) { return _mm256_and_ps(_mm256_castsi256_ps(where), v); }
+inline Numbers gathered(const uint32_t* from, Numbers at, Mask where, Numbers otherwise) {
+  return _mm256_mask_i32gather_epi32(otherwise, reinterpret_cast<const int*>(from), at, where, 4);
+}
+inline Numbers nearest(Floats v) { return _mm256_cvtps_epi32(v); }
+inline Numbers cut_off(Floats v) { return _mm256_cvttps_epi32(v); }
+inline Floats quotient(Floats a, Floats b) { return _mm256_div_ps(a, b); }
+inline Numbers joined(Numbers a, Numbers b) { return _mm256_or_si256(a, b); }
+inline Numbers shifted_up(Numbers v, int bits) { return _mm256_slli_epi32(v, bits); }
+inline Numbers shifted_down(Numbers v, int bits) { return _mm256_srli_epi32(v, bits); }
+inline Numbers shifted_down_signed(Numbers v, int bits) { return _mm256_srai_epi32(v, bits); }
+inline Numbers low_bytes(Numbers v) { return _mm256_and_si256(v, all(255)); }
+// The lowest byte of each.
+inline void store_low_bytes(uint8_t* to, Numbers v) { store_bytes(to, low_bytes(v)); }
+
+// As many as there are doubles in a register.
+using Doubles = __m256d;
+using Few = __m128i;
+using FewMask = __m128i;
+constexpr int kDoubles = 4;
+
+inline Doubles all(double v) { return _mm256_set1_pd(v); }
+inline Few few(int v) { return _mm_set1_epi32(v); }
+inline Doubles lane_doubles() { return _mm256_setr_pd(0, 1, 2, 3); }
+inline Doubles load(const double* from) { return _mm256_loadu_pd(from); }
+inline void store(double* to, Doubles v) { _mm256_storeu_pd(to, v); }
+inline Doubles sum(Doubles a, Doubles b) { return _mm256_add_pd(a, b); }
+inline Doubles difference(Doubles a, Doubles b) { return _mm256_sub_pd(a, b); }
+inline Doubles product(Doubles a, Doubles b) { return _mm256_mul_pd(a, b); }
+inline Doubles quotient(Doubles a, Doubles b) { return _mm256_div_pd(a, b); }
+inline Doubles floor_of(Doubles v) { return _mm256_floor_pd(v); }
+inline Few cut_off(Doubles v) { return _mm256_cvttpd_epi32(v); }
+inline Doubles doubles_of(Few v) { return _mm256_cvtepi32_pd(v); }
+// From 0 up to it.
+inline FewMask below(Doubles v, double end) {
+  const Doubles inside = _mm256_and_pd(_mm256_cmp_pd(v, _mm256_setzero_pd(), _CMP_GE_OQ),
+                                       _mm256_cmp_pd(v, all(end), _CMP_LT_OQ));
+  const __m256i pairs = _mm256_castpd_si256(inside);  // the upper half of each is like the lower
+  return _mm256_castsi256_si128(
+      _mm256_permutevar8x32_epi32(pairs, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6)));
+}
+inline FewMask both(FewMask a, FewMask b) { return _mm_and_si128(a, b); }
+inline Few chosen(FewMask where, Few a, Few otherwise) {
+  return _mm_blendv_epi8(otherwise, a, where);
+}
+inline Few gathered(const uint32_t* from, Few at, FewMask where, Few otherwise) {
+  return _mm_mask_i32gather_epi32(otherwise, reinterpret_cast<const int*>(from), at, where, 4);
+}
+inline Few clamped(Few v, int most) {
+  return _mm_max_epi32(_mm_min_epi32(v, few(most)), _mm_setzero_si128());
+}
+inline Few sum(Few a, Few b) { return _mm_add_epi32(a, b); }
+inline Few product(Few a, Few b) { return _mm_mullo_epi32(a, b); }
+inline Few low_bytes(Few v, int shift) { return _mm_and_si128(_mm_srli_epi32(v, shift), few(255)); }
+inline void store(int32_t* to, Few v) { _mm_storeu_si128(reinterpret_cast<__m128i*>(to), v); }
+inline void store_low_bytes(uint8_t* to, Few v) {
+  const __m128i packed = _mm_shuffle_epi8(
+      v, _mm_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1));
+  const int bytes = _mm_cvtsi128_si32(packed);
+  std::memcpy(to, &bytes, sizeof bytes);
+}
+
+}  // namespace
+}  // namespace headrace

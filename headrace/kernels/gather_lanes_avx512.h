@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// AVX-512: pixels from places that lanes name, and doubles. Beside float_lanes_avx512.h, and
+// included after it in the same way. Internal to kernels/.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+namespace headrace {
+namespace {
+
+using Mask = __mmask16;
+
+inline Numbers lane_numbers() {
+  return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+inline Numbers load(const int32_t* from) { return _mm512_loadu_si512(from); }
+inline void store(int32_t* to, Numbers v) { _mm512_storeu_si512(to, v); }
+// From 0 up to it. REQUIRES: end > 0.
+inline Mask below(Numbers v, int end) { return _mm512_cmplt_epu32_mask(v, all(end)); }
+inline Mask both(Mask a, Mask b) { return _kand_mask16(a, b); }
+inline Numbers chosen(Mask where, Numbers a, Numbers otherwise) {
+  return _mm512_mask_mov_epi32(otherwise, where, a);
+}
+inline Floats kept(Mask where, Floats v) { return _mm512_maskz_mov_ps(where, v); }
+inline Numbers gathered(const uint32_t* from, Numbers at, Mask where, Numbers otherwise) {
+  return _mm512_mask_i32gather_epi32(otherwise, where, at, from, 4);
+}
+inline Numbers nearest(Floats v) { return _mm512_cvtps_epi32(v); }
+inline Numbers cut_off(Floats v) { return _mm512_cvttps_epi32(v); }
+inline Floats quotient(Floats a, Floats b) { return _mm512_div_ps(a, b); }
+inline Numbers joined(Numbers a, Numbers b) { return _mm512_or_si512(a, b); }
+inline Numbers shifted_up(Numbers v, int bits) {
+  return _mm512_slli_epi32(v, static_cast<unsigned>(bits));
+}
+inline Numbers shifted_down(Numbers v, int bits) {
+  return _mm512_srli_epi32(v, static_cast<unsigned>(bits));
+}
+inline Numbers shifted_down_signed(Numbers v, int bits) {
+  return _mm512_srai_epi32(v, static_cast<unsigned>(bits));
+}
+inline Numbers low_bytes(Numbers v) { return _mm512_and_si512(v, all(255)); }
+// The lowest byte of each.
+inline void store_low_bytes(uint8_t* to, Numbers v) { store_bytes(to, v); }
+
+// As many as there are doubles in a register.
+using Doubles = __m512d;
+using Few = __m256i;
+using FewMask = __mmask8;
+constexpr int kDoubles = 8;
+
+inline Doubles all(double v) { return _mm512_set1_pd(v); }
+inline Few few(int v) { return _mm256_set1_epi32(v); }
+inline Doubles lane_doubles() { return _mm512_setr_pd(0, 1, 2, 3, 4, 5, 6, 7); }
+inline Doubles load(const double* from) { return _mm512_loadu_pd(from); }
+inline void store(double* to, Doubles v) { _mm512_storeu_pd(to, v); }
+inline Doubles sum(Doubles a, Doubles b) { return _mm512_add_pd(a, b); }
+inline Doubles difference(Doubles a, Doubles b) { return _mm512_sub_pd(a, b); }
+inline Doubles product(Doubles a, Doubles b) { return _mm512_mul_pd(a, b); }
+inline Doubles quotient(Doubles a, Doubles b) { return _mm512_div_pd(a, b); }
+inline Doubles floor_of(Doubles v) {
+  return _mm512_roundscale_pd(v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+inline Few cut_off(Doubles v) { return _mm512_cvttpd_epi32(v); }
+inline Doubles doubles_of(Few v) { return _mm512_cvtepi32_pd(v); }
+// From 0 up to it.
+inline FewMask below(Doubles v, double end) {
+  return static_cast<FewMask>(_mm512_cmp_pd_mask(v, _mm512_setzero_pd(), _CMP_GE_OQ) &
+                              _mm512_cmp_pd_mask(v, all(end), _CMP_LT_OQ));
+}
+inline FewMask both(FewMask a, FewMask b) { return static_cast<FewMask>(a & b); }
+inline Few chosen(FewMask where, Few a, Few otherwise) {
+  return _mm256_mask_mov_epi32(otherwise, where, a);
+}
+inline Few gathered(const uint32_t* from, Few at, FewMask where, Few otherwise) {
+  return _mm256_mmask_i32gather_epi32(otherwise, where, at, from, 4);
+}
+inline Few clamped(Few v, int most) {
+  return _mm256_max_epi32(_mm256_min_epi32(v, few(most)), _mm256_setzero_si256());
+}
+inline Few sum(Few a, Few b) { return _mm256_add_epi32(a, b); }
+inline Few product(Few a, Few b) { return _mm256_mullo_epi32(a, b); }
+inline Few low_bytes(Few v, int shift) {
+  return _mm256_and_si256(_mm256_srli_epi32(v, shift), few(255));
+}
+inline void store(int32_t* to, Few v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), v); }
+inline void store_low_bytes(uint8_t* to, Few v) {
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm256_cvtepi32_epi8(v));
+}
+
+}  // namespace
+}  // namespace headrace

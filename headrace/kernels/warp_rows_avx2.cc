@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Warps with AVX2 and FMA. Twin: the loops of warp_rows.cc.
+#include "headrace/kernels/warp_rows_levels.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+#endif
+
+#include "headrace/kernels/float_lanes_avx2.h"
+#include "headrace/kernels/gather_lanes_avx2.h"
+// After its lanes:
+#include "headrace/kernels/warp_rows_loops.h"
+
+namespace headrace {
+
+const WarpKernels* warp_kernels_avx2() { return &kWarpKernels; }
+
+}  // namespace headrace
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+#else
+
+namespace headrace {
+const WarpKernels* warp_kernels_avx2() { return nullptr; }
+}  // namespace headrace
+
+#endif
