@@ -10,6 +10,7 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/image/padding.h"
+#include "headrace/kernels/mean_rows.h"
 #include "headrace/ops/blur_limit.h"
 #include "headrace/ops/color_steps.h"
 #include "headrace/ops/picture_op.h"
@@ -45,31 +46,23 @@ std::set<std::pair<int, int>> points_of(const Line& line, int size) {
   return points;
 }
 
-// The mean of so many, from the middle between two to the even one; no quotient comes so near the
-// middle that a float would miss it.
-void divide_row(const uint16_t* sums, int n, int width, uint8_t* out) {
-  const auto count = static_cast<float>(n);
-  for (int x = 0; x < width; ++x) {
-    out[x] = static_cast<uint8_t>(std::lrint(static_cast<float>(sums[x]) / count));
-  }
-}
-
 void blur_along(const std::set<std::pair<int, int>>& points, int size, const Picture& in,
                 Picture& out) {
+  constexpr int kBeyond = 64;  // more than the kernel touches past a row
   const int half = size / 2;
-  const auto padded =
-      padded_part(in, Padding::kReflect, {-half, -half, in.width + 2 * half, in.height + 2 * half});
+  const auto padded = padded_part(
+      in, Padding::kReflect, {-half, -half, in.width + 2 * half + kBeyond, in.height + 2 * half});
   const size_t width = size_t(in.width), stride = size_t(padded->width);
-  std::vector<uint16_t> sums(width);
+  std::vector<const uint8_t*> rows(points.size());
+  std::vector<uint8_t> made(width + kBeyond);
   for (int c = 0; c < in.channels; ++c) {
     for (int y = 0; y < in.height; ++y) {
-      std::fill(sums.begin(), sums.end(), uint16_t{0});
-      for (const auto& [row, column] : points) {
-        const uint8_t* const from = padded->plane(c) + stride * size_t(y + row) + size_t(column);
-        for (size_t x = 0; x < width; ++x) sums[x] = static_cast<uint16_t>(sums[x] + from[x]);
-      }
-      divide_row(sums.data(), static_cast<int>(points.size()), in.width,
-                 out.plane(c) + width * size_t(y));
+      const uint8_t* const corner = padded->plane(c) + stride * size_t(y);
+      std::transform(points.begin(), points.end(), rows.begin(), [&](const auto& point) {
+        return corner + stride * size_t(point.first) + size_t(point.second);
+      });
+      mean_row(rows.data(), static_cast<int>(rows.size()), in.width, made.data());
+      std::copy_n(made.data(), width, out.plane(c) + width * size_t(y));
     }
   }
 }
