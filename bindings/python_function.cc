@@ -52,12 +52,13 @@ nb::tuple arguments_of(PythonCall& call) {
   return nb::make_tuple(values, words);
 }
 
-// (name, kind, format of boxes, shape, row group): steps.Taken
+// (name, kind, format of boxes, shape, row group, whether boxes are clamped): Taken
 nb::list described(std::span<const Field> fields) {
   nb::list out;
   for (const Field& field : fields) {
     out.append(nb::make_tuple(field.name, name_of(field.kind), name_of(field.box_format),
-                              nb::tuple(nb::cast(field.shape)), int{field.row_group}));
+                              nb::tuple(nb::cast(field.shape)), int{field.row_group},
+                              field.clamps));
   }
   return out;
 }
@@ -125,7 +126,7 @@ void bind_python_function(nb::module_& module) {
            "run: list of (values, words of randomness), a pair a record, and what the fields are "
            "-> list of dictionaries of the fields that come back, or of texts that say what went "
            "wrong. chosen: what the fields in sight are -> names of those that it takes. A field "
-           "is (name, kind, format of boxes, shape, row group).");
+           "is (name, kind, format of boxes, shape, row group, whether boxes are clamped).");
 }
 
 }  // namespace headrace::python

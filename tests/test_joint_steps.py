@@ -172,6 +172,14 @@ def test_rows_that_would_lose_their_boxes_are_found_out() -> None:
         assert len(target["boxes"]) == len(target["labels"]) == len(target["areas"])
 
 
+def test_boxes_that_are_not_clamped_stay_beyond_the_picture() -> None:
+    source, records = opened(("image", "boxes"))
+    steps = [T.SetClampingMode("none"), T.Python(v2.CenterCrop((12, 12)), {"image": CUT["image"]})]
+    for target, each in zip(through(source, steps), records, strict=True):
+        expected = each["boxes"] - np.float32([10, 6, 10, 6])
+        np.testing.assert_allclose(target["boxes"], expected, atol=1e-5)
+
+
 class Mirror(v2.Transform):
     """A transform of a user's."""
 
@@ -326,6 +334,21 @@ def test_albumentations_drops_rows_with_their_labels() -> None:
         assert target["labels"].dtype == np.int64
         dropped += len(each["boxes"]) - len(target["boxes"])
     assert dropped > 0
+
+
+def test_albumentations_drops_rows_of_a_group_that_is_said_and_of_no_other() -> None:
+    A = albumentations()
+    source, records = opened(("image", "boxes", "labels", "masks", "points"))
+    crop = composed(A, A.CenterCrop(12, 12), min_visibility=0.3)
+    step = T.Python(crop, {"image": CUT["image"], "masks": ("uint8", (-1, 12, 12), "masks")})
+    with pytest.raises(hr.DataError, match="with_row_group"):
+        through(source, [step])
+    said = source.with_row_group("boxes", "labels", "masks", "points")
+    for target, each in zip(through(said, [step]), records, strict=True):
+        kept = [label in target["labels"] for label in each["labels"]]
+        np.testing.assert_array_equal(target["labels"], each["labels"][kept])
+        np.testing.assert_array_equal(target["masks"], each["masks"][kept][:, 6:18, 10:22])
+        np.testing.assert_array_equal(target["points"][..., 2], each["points"][kept][..., 2])
 
 
 def test_albumentations_drops_rows_of_a_whole_group(tmp_path: Any) -> None:

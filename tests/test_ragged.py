@@ -135,6 +135,15 @@ def test_a_row_group_shares_its_companions(tmp_path: Any) -> None:
     assert [len(each["areas"]) for each in batch.per_record()] == [2, 0, 1]
 
 
+def test_a_row_group_that_is_said_shares_its_companions_too() -> None:
+    grouped = source().with_row_group("boxes", "labels", "points", "masks")
+    with hr.Loader(grouped, batch_size=4, ragged="packed") as packed:
+        batch = next(iter(packed))
+    assert batch._fields == ("image", *RAGGED, "number", "boxes_offsets")
+    for target, expected in zip(batch.per_record(*RAGGED), RECORDS[:4], strict=True):
+        assert_same(target, expected)
+
+
 def test_a_step_that_drops_rows_of_one_field_of_a_group_is_found_out(tmp_path: Any) -> None:
     def thin(boxes: Any) -> Any:
         return boxes[:1]

@@ -36,7 +36,12 @@ def is_color(pixels: Any, color: tuple[int, int, int]) -> Any:
 
 @pytest.mark.parametrize(
     ("box_format", "box"),
-    [("xyxy", (40, 60, 140, 200)), ("xywh", (40, 60, 100, 140)), ("cxcywh", (90, 130, 100, 140))],
+    [
+        ("xyxy", (40, 60, 140, 200)),
+        ("xywh", (40, 60, 100, 140)),
+        ("cxcywh", (90, 130, 100, 140)),
+        ("cxcywh_normalized", (90 / 320, 130 / 240, 100 / 320, 140 / 240)),
+    ],
 )
 def test_a_box_is_an_outline_at_its_edges(box_format: str, box: tuple[int, ...]) -> None:
     pixels = shown({"boxes": f"boxes:{box_format}"}, boxes=np.float32([box]))

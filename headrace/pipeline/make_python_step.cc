@@ -54,14 +54,13 @@ void PlanMaker::add_python(const Spec& spec) {
 // A field at this point, as a function is told what it is given.
 Field PlanMaker::as_field(int field) const {
   const FieldState& state = states_[field];
-  const auto number = static_cast<size_t>(field);
-  return {
-      .name = state.name,
-      .kind = state.kind,
-      .dtype = state.dtype,
-      .shape = state.shape,
-      .box_format = state.box_format,
-      .row_group = number < plan_->schema_.size() ? plan_->schema_[number].row_group : uint8_t{0}};
+  return {.name = state.name,
+          .kind = state.kind,
+          .dtype = state.dtype,
+          .shape = state.shape,
+          .box_format = state.box_format,
+          .clamps = state.clamps,
+          .row_group = state.row_group};
 }
 
 // The field that an argument means. With one field and one argument there is no doubt.

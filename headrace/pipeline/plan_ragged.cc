@@ -143,9 +143,7 @@ void PlanMaker::add_ragged_outputs() {
     const bool rows = has_open_rows(state);
     if (!numbers || !outputs[i].as_list || (ragged == Ragged::kPacked && !rows)) continue;
     outputs[i].ragged = ragged;
-    const auto field = static_cast<size_t>(outputs[i].field);
-    const uint8_t group =
-        rows && field < plan_->schema_.size() ? plan_->schema_[field].row_group : 0;
+    const uint8_t group = rows ? state.row_group : 0;
     const int leader = group ? leaders.emplace(group, i).first->second : i;
     if (leader != i) {
       outputs[i].companion = outputs[leader].companion;

@@ -133,7 +133,7 @@ def show(loader: ViewedLoader, count: int, draws: bool = True, columns: int | No
         for record in per_record(Layout.of([*outputs.values()]), readable, [image, *over]):
             fields = {name: _readable(value) for name, value in record.items()}
             picture = visible(fields.pop(image), *mean_std)
-            pictures.append(draw(picture, overlay_of(fields, outputs, classes)))
+            pictures.append(draw(picture, overlay_of(fields, outputs, picture.shape[1:], classes)))
             if len(pictures) == count:
                 return Grid(pictures, columns)
     return Grid(pictures, columns)

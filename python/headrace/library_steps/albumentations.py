@@ -25,7 +25,12 @@ from headrace.library_steps.adapter import (
 )
 
 # What Albumentations calls a format of ours.
-_FORMATS = {"xyxy": "pascal_voc", "xywh": "coco"}
+_FORMATS = {
+    "xyxy": "pascal_voc",
+    "xywh": "coco",
+    "xyxy_normalized": "albumentations",
+    "cxcywh_normalized": "yolo",
+}
 
 
 def _moves(transform: Any) -> bool:
@@ -110,7 +115,7 @@ def _check_boxes(transform: Any, fields: Kinds, field: Taken, params: Any) -> No
             transform,
             fields,
             f'the format of "{field.name}" is {field.box_format or "not known"}',
-            'it takes boxes in pixels: kinds={"boxes": "boxes:xyxy"} or "boxes:xywh"',
+            f'it takes one of {", ".join(_FORMATS)}: kinds={{"boxes": "boxes:xyxy"}}',
         )
     if getattr(params, "format", None) != format_:
         raise refuse(
@@ -139,7 +144,7 @@ def _adapted(transform: Any) -> Adapted:
         out = transform(**given)
         back = _Back(out, fields, len(given.get("bboxes", ())))
         returned = [back.value(f, value) for f, value in zip(fields, values, strict=True)]
-        hint = "they need a row group, or to be named in label_fields= of BboxParams"
+        hint = "source.with_row_group() says what belongs together, label_fields= names labels"
         check_rows(fields, values, returned, hint)
         return returned
 

@@ -186,8 +186,9 @@ def _wrapped(field: Taken, value: Any, canvas: tuple[int, int]) -> Any:
         return tv_tensors.Mask(value)
     if field.kind == "boxes":
         shaped = value if value.ndim > 1 else value[None]
+        how = {} if field.clamps else {"clamping_mode": None}
         return tv_tensors.BoundingBoxes(
-            shaped, format=_FORMATS[field.box_format], canvas_size=canvas
+            shaped, format=_FORMATS[field.box_format], canvas_size=canvas, **how
         )
     if field.kind == "keypoints":
         return tv_tensors.KeyPoints(value[..., :2].contiguous(), canvas_size=canvas)
