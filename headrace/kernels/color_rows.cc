@@ -72,54 +72,6 @@ const ColorRowKernels& kernels() {
   return *by_level[static_cast<size_t>(simd_level())];
 }
 
-struct Hsv {
-  uint8_t hue, saturation, value;
-};
-
-// Pillow's rgb2hsv_row: its mixture of float and double is part of the result.
-Hsv hsv_as_pillow(int r, int g, int b) {
-  const int most = std::max(r, std::max(g, b)), least = std::min(r, std::min(g, b));
-  if (most == least) return {0, 0, static_cast<uint8_t>(most)};
-  const auto range = static_cast<float>(most - least);
-  const float saturation = range / static_cast<float>(most);
-  const float from_r = static_cast<float>(most - r) / range,
-              from_g = static_cast<float>(most - g) / range,
-              from_b = static_cast<float>(most - b) / range;
-  float hue;
-  if (r == most) {
-    hue = from_b - from_g;
-  } else if (g == most) {
-    hue = static_cast<float>(2.0 + from_r - from_b);
-  } else {
-    hue = static_cast<float>(4.0 + from_g - from_r);
-  }
-  const double turns = hue / 6.0 + 1.0;
-  hue = static_cast<float>(turns - static_cast<int>(turns));
-  return {static_cast<uint8_t>(static_cast<int>(hue * 255.0)),
-          static_cast<uint8_t>(static_cast<int>(saturation * 255.0)), static_cast<uint8_t>(most)};
-}
-
-// Pillow's hsv2rgb for one hue: which sixth of the circle it lies in, and where in it.
-struct PillowSector {
-  int number;
-  float within;
-};
-
-std::array<PillowSector, 256> make_pillow_sectors() {
-  std::array<PillowSector, 256> sectors;
-  for (size_t hue = 0; hue < sectors.size(); ++hue) {
-    const double sixths = static_cast<float>(hue) * 6.0 / 255.0;
-    const int number = static_cast<int>(sixths);
-    sectors[hue] = {number % 6, static_cast<float>(sixths - number)};
-  }
-  return sectors;
-}
-
-// Pillow's round(): of products of these widths, adding a half is the same.
-uint8_t shade(int value, double weight) {
-  return static_cast<uint8_t>(static_cast<int>(static_cast<float>(value) * weight + 0.5));
-}
-
 }  // namespace
 
 void luma_from_rgb_rows(const uint8_t* const rgb[3], int count, uint8_t* gray) {
@@ -146,26 +98,6 @@ void saturate_rows_as_pillow(const uint8_t* const rgb[3], int count, float facto
 
 void turn_hue_rows(const uint8_t* const rgb[3], int count, float share, uint8_t* const out[3]) {
   kernels().turn_hue(rgb, count, share, out);
-}
-
-void turn_hue_rows_as_pillow(const uint8_t* const rgb[3], int count, int hues,
-                             uint8_t* const out[3]) {
-  static const std::array<PillowSector, 256> sectors = make_pillow_sectors();
-  for (int i = 0; i < count; ++i) {
-    const Hsv hsv = hsv_as_pillow(rgb[0][i], rgb[1][i], rgb[2][i]);
-    const int v = hsv.value;
-    if (hsv.saturation == 0) {
-      for (int c = 0; c < 3; ++c) out[c][i] = hsv.value;
-      continue;
-    }
-    const PillowSector& sector = sectors[static_cast<size_t>(hsv.hue + hues) & 255];
-    const float saturation = static_cast<float>(hsv.saturation / 255.0);
-    const uint8_t p = shade(v, 1.0 - saturation), q = shade(v, 1.0 - saturation * sector.within),
-                  t = shade(v, 1.0 - saturation * (1.0 - sector.within));
-    const uint8_t turned[6][3] = {{hsv.value, t, p}, {q, hsv.value, p}, {p, hsv.value, t},
-                                  {p, q, hsv.value}, {t, p, hsv.value}, {hsv.value, p, q}};
-    for (int c = 0; c < 3; ++c) out[c][i] = turned[sector.number][c];
-  }
 }
 
 }  // namespace headrace
