@@ -397,3 +397,17 @@ def test_a_jpeg_is_native_and_compared(pictures: Path) -> None:
     dataset = folder(pictures, v2.Compose(steps))
     with translated(DataLoader(dataset, batch_size=4)) as loader:
         assert not loader.report.python and loader.report.records_checked == 23
+
+
+def test_random_sizes_and_canvases_are_native(pictures: Path) -> None:
+    v2 = tv.transforms.v2
+    for transform in (
+        v2.RandomResize(20, 40),
+        v2.RandomShortestSize([20, 31], 50),
+        v2.ScaleJitter((30, 40), (0.5, 2)),
+        v2.RandomZoomOut(fill=[1, 2, 3]),
+    ):
+        dataset = folder(pictures, v2.Compose([transform, v2.CenterCrop(24), v2.ToImage()]))
+        with translated(DataLoader(dataset, batch_size=6)) as loader:
+            assert not loader.report.python, loader.report
+            next(iter(loader))

@@ -35,6 +35,16 @@ PICTURED: dict[str, dict[str, str]] = {
         "RandomHorizontalFlip": "T.RandomHorizontalFlip(1.0)",
         "RandomVerticalFlip": "T.RandomVerticalFlip(1.0)",
     },
+    "Detection": {
+        "RandomIoUCrop": "T.RandomIoUCrop(sampler_options=[0.1, 0.3, 0.5])",
+        "RandomSizedBBoxSafeCrop": "T.RandomSizedBBoxSafeCrop((120, 160))",
+        "RandomZoomOut": "T.RandomZoomOut(114, side_range=(1.5, 2.5), p=1.0)",
+        "RandomShortestSize": "T.RandomShortestSize([60, 90, 120, 150])",
+        "RandomResize": "T.RandomResize(60, 180)",
+        "ScaleJitter": "T.ScaleJitter((200, 200), (0.4, 1.2))",
+        "Letterbox": "T.Letterbox((150, 150))",
+        "Mosaic": "T.Mosaic((100, 130))",
+    },
     "Warps": {
         "RandomRotation": "T.RandomRotation((20, 30))",
         "RandomAffine": 'T.RandomAffine(15, scale=(0.7, 1.1), shear=15, interpolation="bilinear")',
@@ -71,6 +81,13 @@ UNSEEN = {
     "Fork": "more fields of one: [kinds of outputs](steps.md)",
     "RandomApply": "a list that some records take",
     "ToImage": "it changes nothing",
+    "SanitizeBoundingBoxes": "rows that go: [detection](detection.md)",
+    "SanitizeKeyPoints": "rows that go: [detection](detection.md)",
+    "ClampBoundingBoxes": "boxes alone: [detection](detection.md)",
+    "ClampKeyPoints": "points alone: [detection](detection.md)",
+    "SetClampingMode": "boxes alone: [detection](detection.md)",
+    "ConvertBoundingBoxFormat": "boxes alone: [detection](detection.md)",
+    "EncodeBoxes": "boxes as a network's targets: [detection](detection.md)",
     "ToDtype": "numbers of another type",
     "Normalize": "show() undoes it for the eye",
 }
@@ -87,7 +104,8 @@ def records() -> Any:
         encoded = (EXAMPLES / f"{name}.jpg").read_bytes()
         rows.append({"image": encoded, "boxes": corners, "labels": labels})
     shapes = {"boxes": (-1, 4), "labels": (-1,)}
-    return hr.open(rows, kinds={"boxes": "boxes:xyxy"}, shapes=shapes)
+    source = hr.open(rows, kinds={"boxes": "boxes:xyxy"}, shapes=shapes)
+    return source.with_row_group("boxes", "labels")
 
 
 def pictures_of(step: str | None) -> Any:

@@ -26,4 +26,26 @@ void take_rows(FieldValue& value, const std::vector<int64_t>& rows) {
   value.own(std::move(made));
 }
 
+void join_rows(const std::vector<FieldValue*>& parts) {
+  FieldValue& out = *parts.front();
+  size_t bytes = 0;
+  int64_t rows = 0;
+  for (const FieldValue* part : parts) {
+    bytes += part->bytes.size();
+    rows += row_count(*part);
+  }
+  Buffer made(bytes);
+  uint8_t* to = made.data();
+  std::vector<float> shares;
+  for (const FieldValue* part : parts) {
+    if (!part->bytes.empty()) std::memcpy(to, part->bytes.data(), part->bytes.size());
+    to += part->bytes.size();
+    shares.insert(shares.end(), part->shares.begin(), part->shares.end());
+  }
+  out.shape[0] = rows;
+  out.shares = std::move(shares);
+  out.own(std::move(made));
+  for (size_t i = 1; i < parts.size(); ++i) parts[i]->owned.reset();
+}
+
 }  // namespace headrace

@@ -17,4 +17,8 @@ inline int64_t row_count(const FieldValue& value) { return value.shape[0]; }
 // REQUIRES: its bytes are dense rows; numbers below row_count.
 void take_rows(FieldValue& value, const std::vector<int64_t>& rows);
 
+// The rows of all parts, one after the other, as the first one's. The others are used up.
+// REQUIRES: shapes that differ in rows alone; never empty.
+void join_rows(const std::vector<FieldValue*>& parts);
+
 }  // namespace headrace

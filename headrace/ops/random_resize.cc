@@ -116,8 +116,10 @@ class ScaleJitter final : public RandomSizeOp {
   Size resized(Size before, double drawn) const override {
     const double wide = static_cast<double>(target_[0]) / before.width;
     const double high = static_cast<double>(target_[1]) / before.height;
-    const double scale = std::min(wide, high) * drawn;
-    return {pixels(before.height * scale), pixels(before.width * scale)};
+    // As torch, where the draw is a float32, and so is what it is multiplied by.
+    const float scale = static_cast<float>(std::min(wide, high)) * static_cast<float>(drawn);
+    return {pixels(static_cast<float>(before.height) * scale),
+            pixels(static_cast<float>(before.width) * scale)};
   }
   const std::vector<int64_t> target_;
   const std::vector<double> range_;

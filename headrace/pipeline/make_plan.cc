@@ -74,7 +74,10 @@ std::string label_of(const Spec& spec, const OpRecord& record) {
   for (const Param& param : record.params) {
     const auto given = spec.arguments.find(std::string(param.name));
     if (given == spec.arguments.end()) continue;
-    arguments += (arguments.empty() ? "" : ", ") + given->first + "=" + text_of(given->second);
+    std::string text = text_of(given->second);
+    constexpr size_t kMost = 200;  // thousands of anchors, say
+    if (text.size() > kMost) text = text.substr(0, kMost / 2) + " ...]";
+    arguments += (arguments.empty() ? "" : ", ") + given->first + "=" + text;
   }
   return spec.name + "(" + arguments + ")";
 }

@@ -69,6 +69,15 @@ void PlanMaker::add_row_group(Step& step, const std::vector<int>& named) {
     step.rows.push_back(field);
     if (!std::ranges::count(step.fields, field)) step.fields.push_back(field);
   }
+  for (const int field : step.fields) {  // partners' rows join those of the group alone
+    const FieldState& state = states_[field];
+    if (step.op->partners() == 0 || is_picture(state.kind) || !is_spatial(state.kind)) continue;
+    if (std::ranges::count(step.rows, field)) continue;
+    raise(kSeveralGroups,
+          step.label + " joins rows of several records, and \"" + state.name +
+              "\" is not known to belong to \"" + decides.name + "\"",
+          "source.with_row_group(\"" + decides.name + "\", \"" + state.name + "\")");
+  }
   for (const int field : scopes_.front().visible) {
     if (std::ranges::count(step.rows, field)) continue;
     const bool may_belong = !said && decides.row_group == 0 && has_rows(states_[field]) &&

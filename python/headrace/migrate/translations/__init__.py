@@ -1,6 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """One file a topic; importing it registers its translations."""
 
-from headrace.migrate.translations import choices, colors, dtypes, geometry, noise, structure
+from headrace.migrate.translations import (
+    choices,
+    colors,
+    detection,
+    dtypes,
+    geometry,
+    noise,
+    structure,
+)
 
-__all__ = ["choices", "colors", "dtypes", "geometry", "noise", "structure"]
+__all__ = ["choices", "colors", "detection", "dtypes", "geometry", "noise", "structure"]

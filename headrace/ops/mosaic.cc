@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mosaic: four records on one canvas (YOLOv4). Each picture is decoded only where it shows.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "headrace/base/registry.h"
+#include "headrace/fields/rows.h"
+#include "headrace/ops/row_op.h"
+
+namespace headrace {
+namespace {
+
+constexpr int kTiles = 4;
+
+const ErrorCode kTilesDiffer{
+    "HR0514", ErrorKind::kData, "records that cannot lie side by side",
+    "A mosaic joins the rows of four records, and in one of these the fields of a row group differ "
+    "in rows. The record is bad by itself too."};
+
+const ErrorCode kRowsTooLarge{
+    "HR0516", ErrorKind::kResource, "joined rows too large",
+    "A mosaic joins the rows of four records, and masks of instances over its whole canvas are more "
+    "than memory_limit leaves for one record. A smaller size, or a higher memory_limit."};
+
+// Where a picture lies, and what of it shows there.
+struct Tile {
+  Size to;           // the picture is resized
+  Window shown;      // of the resized picture
+  int x = 0, y = 0;  // of the canvas, where `shown` begins
+};
+
+// One axis of a tile that ends (`before`) or begins at the centre.
+struct Span {
+  int place, begin, extent;
+};
+Span span_of(bool before, int centre, int length, int canvas) {
+  if (!before) return {centre, 0, std::min(length, canvas - centre)};
+  const int extent = std::min(length, centre);
+  return {centre - extent, length - extent, extent};
+}
+
+class Mosaic final : public PictureOp {
+ public:
+  Mosaic(Size size, std::array<double, 2> range, std::vector<double> fill, double mask_fill,
+         Filter filter)
+      : size_(size),
+        range_(range),
+        fill_(std::move(fill)),
+        mask_fill_{mask_fill},
+        filter_(filter) {}
+  int partners() const override { return kTiles - 1; }
+  bool changes_rows() const override { return true; }
+  bool decides_by(FieldKind kind) const override { return kind == FieldKind::kBoxes; }
+
+  Result<void> apply(OpContext& context) const override {
+    const int x = centre(context.draws, size_.width), y = centre(context.draws, size_.height);
+    std::array<Record*, kTiles> records = {&context.record};
+    for (size_t i = 1; i < kTiles; ++i) records[i] = &context.partners[i - 1];
+    std::array<Tile, kTiles> tiles;
+    for (size_t i = 0; i < kTiles; ++i) {
+      OpContext one{*records[i], context.fields, context.draws, context.renderer, {}, context.rows};
+      Result<void> placed = place(one, static_cast<int>(i), x, y, tiles[i]);
+      if (!placed) return placed;
+    }
+    for (const int field : context.fields) {
+      if (!is_picture(context.record.fields[field].kind)) continue;
+      Result<void> pasted = paste(context, field, records, tiles);
+      if (!pasted) return pasted;
+    }
+    for (const int field : context.rows) {
+      std::vector<FieldValue*> parts;
+      size_t bytes = 0;
+      for (Record* record : records) {
+        parts.push_back(&record->fields[field]);
+        bytes += parts.back()->bytes.size();
+      }
+      if (bytes > context.renderer.largest_value()) {
+        return Error{.code = &kRowsTooLarge,
+                     .what = "they take " + std::to_string(bytes) + " bytes"};
+      }
+      join_rows(parts);
+    }
+    return {};
+  }
+
+ private:
+  Size canvas() const { return {2 * size_.height, 2 * size_.width}; }
+
+  int centre(Draws& draws, int length) const {
+    const double drawn = draws.uniform(range_[0], range_[1]) * length;
+    return std::clamp(static_cast<int>(drawn), 1, 2 * length - 1);
+  }
+
+  void plan_picture(FieldState& picture) const override {
+    check_border("Mosaic", fill_, mask_fill_, picture);
+    if (picture.dtype != DType::kUInt8) {
+      raise_misfit("Mosaic", "works on uint8, and \"" + picture.name + "\" is " + text_of(picture),
+                   "put it before ToDtype");
+    }
+    picture.shape = {picture.shape[0], canvas().height, canvas().width};
+  }
+
+  // Everything of a record goes to its place; pictures without the canvas around them.
+  Result<void> place(OpContext& one, int number, int x, int y, Tile& tile) const {
+    for (const int field : one.rows) {
+      const FieldValue& first = one.record.fields[one.rows.front()];
+      if (row_count(one.record.fields[field]) == row_count(first)) continue;
+      return Error{.code = &kTilesDiffer,
+                   .what = "one has " + std::to_string(row_count(first)) + " and " +
+                           std::to_string(row_count(one.record.fields[field])) + " rows"};
+    }
+    Result<Size> size = common_size(one);
+    if (!size) return std::move(size.error());
+    tile = tile_of(number, x, y, *size);
+    Geometry seen = Geometry().resize(tile.to, filter_).crop(tile.shown);
+    const Borders around{tile.x, tile.y, canvas().width - tile.x - tile.shown.width,
+                         canvas().height - tile.y - tile.shown.height};
+    const Geometry placed = Geometry(seen).pad(around, mask_fill_);
+    for (const int field : one.fields) {
+      const bool picture = is_picture(one.record.fields[field].kind);
+      Result<void> done = follow(one, field, *size, picture ? seen : placed);
+      if (!done) return done;
+    }
+    return {};
+  }
+
+  Tile tile_of(int number, int x, int y, Size picture) const {
+    const double scale = std::min(static_cast<double>(size_.height) / picture.height,
+                                  static_cast<double>(size_.width) / picture.width);
+    const auto scaled = [&](int edge, int most) {
+      return std::clamp(static_cast<int>(edge * scale + 0.5), 1, most);
+    };
+    const Size to{scaled(picture.height, size_.height), scaled(picture.width, size_.width)};
+    const Span across = span_of(number % 2 == 0, x, to.width, canvas().width);
+    const Span down = span_of(number / 2 == 0, y, to.height, canvas().height);
+    return {to, {across.begin, down.begin, across.extent, down.extent}, across.place, down.place};
+  }
+
+  Result<void> paste(OpContext& context, int field, std::span<Record* const> records,
+                     std::span<const Tile> tiles) const {
+    Recipe& out = context.record.fields[field].picture;
+    const std::span<const double> fill =
+        border_of(context.record.fields[field].kind, fill_, mask_fill_);
+    const Size whole = canvas();
+    auto joined =
+        std::make_shared<Picture>(out.channels(), whole.height, whole.width, DType::kUInt8);
+    for (int c = 0; c < joined->channels; ++c) {
+      const double value = fill.size() == 1 ? fill[0] : fill[size_t(c)];
+      std::memset(joined->plane(c), static_cast<int>(value), joined->plane_bytes());
+    }
+    for (size_t i = 0; i < tiles.size(); ++i) {
+      Recipe& recipe = records[i]->fields[field].picture;
+      if (Result<void> made = context.renderer.materialize(recipe); !made) return made;
+      const std::shared_ptr<const Picture> part = recipe.pixels();
+      for (int c = 0; c < joined->channels; ++c) {
+        for (int row = 0; row < part->height; ++row) {
+          std::memcpy(joined->plane(c) + size_t(tiles[i].y + row) * whole.width + tiles[i].x,
+                      part->plane(c) + size_t(row) * part->width, size_t(part->width));
+        }
+      }
+      if (i > 0) recipe = Recipe();
+    }
+    out = Recipe(std::shared_ptr<const Picture>(std::move(joined)));
+    return {};
+  }
+
+  const Size size_;
+  const std::array<double, 2> range_;
+  const std::vector<double> fill_, mask_fill_;
+  const Filter filter_;
+};
+
+std::unique_ptr<Op> make_mosaic(const Arguments& arguments) {
+  require_antialias("Mosaic", arguments);
+  const std::vector<double>& range = arguments.numbers("center_range");
+  if (range[0] > range[1]) raise_misfit("Mosaic", "center_range must be (smallest, largest)");
+  return std::make_unique<Mosaic>(size_from(arguments.integers("size")),
+                                  std::array{range[0], range[1]}, arguments.numbers("fill"),
+                                  arguments.number("mask_fill"),
+                                  filter_from(arguments.text("interpolation")));
+}
+
+const OpRecord kMosaic{
+    .name = "Mosaic",
+    .doc =
+        "Puts a record and three others of the epoch on one canvas, around a centre that is "
+        "drawn: YOLO's mosaic.\n\n"
+        "Images and masks, (C, H, W), uint8, become (C, 2 size[0], 2 size[1]): the record's own "
+        "above left of the centre, the others above right, below left and below right, each as "
+        "large as it fits into size, touching the centre, cut at the canvas. Boxes, (rows, 4), "
+        "follow theirs, and rows of all four are joined, with those of their row group; other "
+        "fields are the record's own. A RandomAffine or a crop behind it makes the usual size "
+        "again. Each picture is decoded only where it shows.",
+    .params = {{.name = "size",
+                .type = ParamType::kInts,
+                .doc = "Pixels that one picture has at most: one number for a square, or (height, "
+                       "width). The canvas is twice as high and wide.",
+                .fallback = int64_t{640},
+                .minimum = 1,
+                .maximum = 1 << 13,
+                .min_count = 1,
+                .max_count = 2},
+               {.name = "center_range",
+                .type = ParamType::kFloats,
+                .doc = "Where the centre lies, in multiples of size; 1 is the middle.",
+                .fallback = std::vector<double>{0.5, 1.5},
+                .minimum = 0,
+                .maximum = 2,
+                .min_count = 2,
+                .max_count = 2},
+               {.name = "fill",
+                .type = ParamType::kFloats,
+                .doc = "The value of images where nothing lies: one number, or one a channel, of "
+                       "0 to 255.",
+                .fallback = int64_t{114},
+                .min_count = 1,
+                .max_count = 4},
+               mask_fill_param(),
+               interpolation_param(),
+               antialias_param()},
+    .oracle =
+        "Pillow's resize, crop and paste, bit for bit; places as mmdetection's and Ultralytics' "
+        "Mosaic, in distribution",
+    .example = {{"size", std::vector<int64_t>{24, 32}}, {"mask_fill", 7.0}},
+    .scope = OpScope::kPartners,
+    .random = true,
+    .make = make_mosaic};
+const Register<OpRecord> registered_mosaic(kMosaic);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random sizes and canvases, as detection has them. What looks at boxes is no transform of a
+picture alone."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from headrace import transforms as T
+from headrace.migrate.translations.arguments import antialias_of, fill_of, sibling
+from headrace.migrate.translations.registry import Form, Made, translation
+
+
+@translation("RandomResize", resamples=True)
+def random_resize(transform: Any, form: Form) -> Made:
+    how = {"interpolation": transform.interpolation, "antialias": antialias_of(transform, form)}
+    form.fixed = False
+    ours = T.RandomResize(transform.min_size, transform.max_size, **how)
+    steady = T.Resize(transform.min_size, **how)
+    original = sibling(transform, "Resize")(transform.min_size, transform.interpolation)
+    return [ours], [steady], original
+
+
+@translation("RandomShortestSize", resamples=True)
+def random_shortest_size(transform: Any, form: Form) -> Made:
+    how = {"interpolation": transform.interpolation, "antialias": antialias_of(transform, form)}
+    form.fixed = False
+    first = copy.copy(transform)
+    first.min_size = list(transform.min_size[:1])
+    ours, steady = (
+        T.RandomShortestSize(list(each.min_size), each.max_size, **how)
+        for each in (transform, first)
+    )
+    return [ours], [steady], first
+
+
+@translation("ScaleJitter", resamples=True)
+def scale_jitter(transform: Any, form: Form) -> Made:
+    how = {"interpolation": transform.interpolation, "antialias": antialias_of(transform, form)}
+    form.fixed = False
+    as_it_fits = copy.copy(transform)
+    as_it_fits.scale_range = (1.0, 1.0)
+    ours, steady = (
+        T.ScaleJitter(list(each.target_size), list(each.scale_range), **how)
+        for each in (transform, as_it_fits)
+    )
+    return [ours], [steady], as_it_fits
+
+
+@translation("RandomZoomOut")
+def random_zoom_out(transform: Any, form: Form) -> Made:
+    fill = fill_of(transform.fill)
+    form.fixed = False
+    as_it_is = copy.copy(transform)
+    as_it_is.side_range, as_it_is.p = (1.0, 1.0), 1.0
+    ours, steady = (
+        T.RandomZoomOut(fill, side_range=list(each.side_range), p=float(each.p))
+        for each in (transform, as_it_is)
+    )
+    return [ours], [steady], as_it_is

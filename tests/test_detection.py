@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Windows, canvases and sizes are drawn as torchvision draws them; what is placed there is Pillow's
+to the last bit; anchors and mosaics are what their definitions say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import headrace as hr
+from headrace import transforms as T
+
+BOXES = np.float32([[10, 10, 40, 60], [50, 20, 90, 70], [20, 60, 30, 75]])
+HEIGHT, WIDTH, DRAWS = 80, 100, 1500
+PROBE = np.float64([[0, 0], [1000, 1000]])
+
+
+def distance(one: Any, two: Any) -> float:
+    """Kolmogorov and Smirnov's, in units of what chance alone exceeds once in a thousand."""
+    one, two = np.sort(one), np.sort(two)
+    at = np.concatenate([one, two])
+    apart = np.abs(
+        np.searchsorted(one, at, "right") / len(one) - np.searchsorted(two, at, "right") / len(two)
+    ).max()
+    return float(apart / (1.95 * np.sqrt((len(one) + len(two)) / (len(one) * len(two)))))
+
+
+def ours(step: Any) -> list[dict[str, Any]]:
+    """What the step makes of many records that are alike."""
+    image = np.zeros((1, HEIGHT, WIDTH), np.uint8)
+    data = [{"image": image, "boxes": BOXES, "probe": PROBE}] * DRAWS
+    source = hr.open(data, kinds={"boxes": "boxes:xyxy", "probe": "keypoints"})
+    names = ("image", "boxes", "probe")
+    options = {"batch_size": 100, "ragged": "list", "seed": 11, "fields": names}
+    return [
+        {name: batch[name][i] for name in names}
+        for batch in hr.Loader(source.with_row_group("boxes"), [step], **options)
+        for i in range(100)
+    ]
+
+
+def theirs(transform: Any) -> list[dict[str, Any]]:
+    import torch
+    from torchvision import tv_tensors
+
+    image = tv_tensors.Image(torch.zeros(1, HEIGHT, WIDTH, dtype=torch.uint8))
+    boxes = tv_tensors.BoundingBoxes(
+        torch.from_numpy(BOXES), format="XYXY", canvas_size=(HEIGHT, WIDTH)
+    )
+    torch.manual_seed(3)
+    return [transform.make_params([image, boxes]) for _ in range(DRAWS)]
+
+
+@pytest.fixture(scope="module")
+def v2() -> Any:
+    return pytest.importorskip("torchvision.transforms.v2", exc_type=Exception)
+
+
+def test_iou_windows_are_drawn_as_torchvisions(v2: Any) -> None:
+    found = ours(T.RandomIoUCrop(outside="zero"))
+    window = [(*record["probe"][0], *record["image"].shape[1:]) for record in found]
+    drawn = theirs(v2.RandomIoUCrop())
+    names = ("left", "top", "height", "width")
+    whole = {"left": 0, "top": 0, "height": HEIGHT, "width": WIDTH}
+    for i, name in enumerate(names):
+        sign = -1 if i < 2 else 1
+        expected = [(each or whole)[name] for each in drawn]
+        assert distance([sign * w[i] for w in window], expected) < 1, name
+    kept = [int((record["boxes"].any(1)).sum()) for record in found]
+    expected = [int(each["is_within_crop_area"].sum()) if each else len(BOXES) for each in drawn]
+    assert distance(kept, expected) < 1
+
+
+def test_canvases_and_sizes_are_drawn_as_torchvisions(v2: Any) -> None:
+    zoomed = [r for r in ours(T.RandomZoomOut()) if r["image"].shape[2] > WIDTH]
+    paddings = [params["padding"] for params in theirs(v2.RandomZoomOut(p=1))]
+    assert 0.42 < len(zoomed) / DRAWS < 0.58
+    assert distance([r["probe"][0][0] for r in zoomed], [p[0] for p in paddings]) < 1
+    assert distance([r["probe"][0][1] for r in zoomed], [p[1] for p in paddings]) < 1
+    widths = [p[0] + p[2] + WIDTH for p in paddings]
+    assert distance([r["image"].shape[2] for r in zoomed], widths) < 1
+    for step, transform in (
+        (T.RandomShortestSize([20, 50, 61], 70), v2.RandomShortestSize([20, 50, 61], 70)),
+        (T.ScaleJitter((60, 90)), v2.ScaleJitter((60, 90))),
+    ):
+        found = ours(step)
+        sizes = {tuple(r["image"].shape[1:]) for r in found}
+        drawn = [params["size"] for params in theirs(transform)]
+        if len(sizes) == 3:
+            assert sizes == set(drawn)
+        for axis in (0, 1):
+            got = [r["image"].shape[1 + axis] for r in found]
+            assert distance(got, [size[axis] for size in drawn]) < 1, step
+    sizes = [min(r["image"].shape[1:]) for r in ours(T.RandomResize(20, 25))]
+    assert set(sizes) == {20, 21, 22, 23, 24}
+    assert distance(sizes, [p["size"][0] for p in theirs(v2.RandomResize(20, 25))]) < 1
+
+
+def test_a_safe_crop_holds_all_boxes() -> None:
+    for record in ours(T.RandomSizedBBoxSafeCrop((40, 50))):
+        (left, top), (right, bottom) = record["probe"]
+        scale = np.float64([right - left, bottom - top]) / 1000
+        before = (record["boxes"].reshape(-1, 2) - (left, top)) / scale
+        np.testing.assert_allclose(before.reshape(-1, 4), BOXES, atol=1e-3)
+        assert record["image"].shape == (1, 40, 50)
+
+
+@pytest.mark.parametrize("size", [(64, 96), (96, 64), (33, 40), (200, 150)])
+@pytest.mark.parametrize("how", [{}, {"stride": 32}, {"scaleup": False}, {"center": False}])
+def test_a_letterbox_is_pillows_resize_on_a_canvas(size: Any, how: dict[str, Any]) -> None:
+    rng = np.random.default_rng(size[0])
+    pixels = rng.integers(0, 256, (*size, 3), np.uint8)
+    mask = rng.integers(0, 5, size, np.uint8)
+    data = [
+        {"image": pixels.transpose(2, 0, 1), "mask": mask, "boxes": np.float32([[4, 6, 20, 30]])}
+    ]
+    source = hr.open(data, kinds={"boxes": "boxes:xyxy", "mask": "mask"})
+    step = T.Letterbox((128, 160), mask_fill=255, **how)
+    batch = next(iter(hr.Loader(source, [step], batch_size=1, ragged="list")))
+    # Ultralytics' LetterBox.
+    scale = min(128 / size[0], 160 / size[1])
+    scale = min(scale, 1.0) if how.get("scaleup") is False else scale
+    high, wide = round(size[0] * scale), round(size[1] * scale)
+    free_x, free_y = 160 - wide, 128 - high
+    if "stride" in how:
+        free_x, free_y = free_x % 32, free_y % 32
+    half_x, half_y = (free_x / 2, free_y / 2) if how.get("center", True) else (0, 0)
+    left, top = (round(half_x - 0.1), round(half_y - 0.1)) if how.get("center", True) else (0, 0)
+    expected = np.full((high + free_y, wide + free_x, 3), 114, np.uint8)
+    resized = Image.fromarray(pixels).resize((wide, high), Image.Resampling.BILINEAR)
+    expected[top : top + high, left : left + wide] = np.asarray(resized)
+    np.testing.assert_array_equal(batch.image[0].transpose(1, 2, 0), expected)
+    classes = np.full((high + free_y, wide + free_x), 255, np.uint8)
+    nearest = Image.fromarray(mask).resize((wide, high), Image.Resampling.NEAREST)
+    classes[top : top + high, left : left + wide] = np.asarray(nearest)
+    np.testing.assert_array_equal(batch.mask[0][0], classes)
+    factor = np.float32([wide / size[1], high / size[0]])
+    corners = np.float32([[4, 6], [20, 30]]) * factor + np.float32([left, top])
+    np.testing.assert_allclose(batch.boxes[0].reshape(2, 2), corners, rtol=1e-6)
+
+
+def encoded(boxes: Any, labels: Any, anchors: Any, offset: bool, stds: Any) -> Any:
+    """DALI's box_encoder, by its rules, in float32."""
+    f32 = np.float32
+    low = np.maximum(boxes[:, None, :2], anchors[None, :, :2])
+    high = np.minimum(boxes[:, None, 2:], anchors[None, :, 2:])
+    common = np.maximum(high - low, f32(0)).prod(2, dtype=f32)
+    area = lambda b: (b[:, 2] - b[:, 0]) * (b[:, 3] - b[:, 1])  # noqa: E731
+    iou = common / (area(boxes)[:, None] + area(anchors)[None] - common)
+    for row in range(len(boxes)):
+        iou[row, np.flatnonzero(iou[row] == iou[row].max())[-1]] = 2
+    centre = lambda b: np.concatenate([f32(0.5) * (b[:, :2] + b[:, 2:]), b[:, 2:] - b[:, :2]], 1)  # noqa: E731
+    of, out = centre(anchors), np.zeros_like(anchors) if offset else centre(anchors)
+    classes = np.zeros(len(anchors), np.int64)
+    for at in range(len(anchors)):
+        best = np.flatnonzero(iou[:, at] == iou[:, at].max())[-1] if len(boxes) else None
+        if best is None or not iou[best, at] > 0.5:
+            continue
+        classes[at] = labels[best]
+        box = centre(boxes[best : best + 1])[0]
+        if offset:
+            box[:2] = (box[:2] - of[at, :2]) / of[at, 2:]
+            box[2:] = np.log(box[2:] / of[at, 2:])
+            box /= f32(stds)
+        out[at] = box
+    return out, classes
+
+
+@pytest.mark.parametrize("offset", [False, True])
+def test_each_anchor_gets_the_box_that_dali_gives_it(offset: bool) -> None:
+    rng = np.random.default_rng(2)
+    corners = np.sort(rng.uniform(0, 1, (60, 2, 2)), 1).astype("f4")
+    anchors = np.concatenate([corners.reshape(60, 4), corners[:4].reshape(4, 4)])  # some equal
+    data = []
+    for rows in (0, 1, 3, 12):
+        boxes = np.sort(rng.uniform(0, 1, (rows, 2, 2)), 1).astype("f4").reshape(-1, 4)
+        boxes[rows // 2 :] = anchors[rng.integers(0, 60, rows - rows // 2)]
+        data.append({"image": np.zeros((3, 8, 8), np.uint8), "boxes": boxes})
+        data[-1]["labels"] = np.arange(1, rows + 1)
+    shapes = {"boxes": (-1, 4), "labels": (-1,)}
+    source = hr.open(data, kinds={"boxes": "boxes:xyxy_normalized"}, shapes=shapes)
+    stds = [0.1, 0.1, 0.2, 0.2]
+    step = T.EncodeBoxes(anchors.ravel().tolist(), offset=offset, stds=stds)
+    loader = hr.Loader(
+        source.with_row_group("boxes", "labels"), [step], batch_size=4, shuffle=False
+    )
+    batch = next(iter(loader))
+    assert batch.boxes.shape == (4, 64, 4) and batch.labels.shape == (4, 64)
+    for i, record in enumerate(data):
+        boxes, labels = encoded(record["boxes"], record["labels"], anchors, offset, stds)
+        np.testing.assert_array_equal(batch.labels[i], labels)
+        np.testing.assert_allclose(batch.boxes[i], boxes, rtol=3e-7, atol=1e-7)
+    with pytest.raises(hr.ConfigError, match="no area"):
+        hr.Loader(source, [T.EncodeBoxes([0.5, 0.5, 0.5, 0.9])], batch_size=2)
+
+
+def tiles(**more: Any) -> Any:
+    """Pictures of one colour each, which their only box covers and their label names."""
+    rng = np.random.default_rng(6)
+    data = []
+    for number in range(24):
+        height, width = (int(x) for x in rng.integers(20, 90, 2))
+        image = np.full((3, height, width), number + 1, np.uint8)
+        boxes = np.float32([[0, 0, width, height]])
+        masks = np.ones((1, height, width), bool)
+        data.append({"image": image, "boxes": boxes, "labels": np.int64([number]), "masks": masks})
+    shapes = {"image": (3, -1, -1), "masks": (1, -1, -1)}
+    source = hr.open(data, kinds={"boxes": "boxes:xyxy", "masks": "masks"}, shapes=shapes)
+    options = {"batch_size": 6, "ragged": "list", "seed": 2} | more
+    steps = [T.Mosaic((40, 60), fill=0)]
+    return hr.Loader(source.with_row_group("boxes", "labels", "masks"), steps, **options)
+
+
+def test_a_mosaic_shows_each_of_four_where_its_boxes_say() -> None:
+    met = set()
+    for batch in tiles():
+        for i in range(6):
+            image, boxes, labels = batch.image[i], np.rint(batch.boxes[i]), batch.labels[i]
+            assert image.shape == (3, 80, 120) and len(boxes) == len(labels) == 4
+            expected = np.zeros((80, 120), np.uint8)
+            for box, label, mask in zip(boxes.astype(int), labels, batch.masks[i], strict=True):
+                part = expected[box[1] : box[3], box[0] : box[2]]
+                assert part.size and not part.any(), "they touch, and do not overlap"
+                part[:] = label + 1
+                inside = np.zeros((80, 120), bool)
+                inside[box[1] : box[3], box[0] : box[2]] = True
+                np.testing.assert_array_equal(mask, inside)
+            for channel in image:
+                np.testing.assert_array_equal(channel, expected)
+            centre = boxes[0][2:]
+            assert (centre == boxes[3][:2]).all() and (20 <= centre[1] < 60)
+            assert (centre == (boxes[1][0], boxes[1][3])).all() and 30 <= centre[0] < 90
+            met.update(labels.tolist())
+    assert len(met) > 20
+
+
+def test_a_mosaic_is_the_same_on_any_thread_and_after_a_resume() -> None:
+    batches = list(tiles(threads=1))
+    loader = tiles(threads=4)
+    iterator = iter(loader)
+    next(iterator)
+    state = loader.state_dict()
+    rest = tiles(threads=2)
+    rest.load_state_dict(state)
+    for expected, got in ((batches, list(tiles(threads=4))), (batches[1:], list(rest))):
+        assert len(expected) == len(got)
+        for one, two in zip(expected, got, strict=True):
+            for name in ("image", "boxes", "labels", "masks"):
+                for a, b in zip(one[name], two[name], strict=True):
+                    np.testing.assert_array_equal(a, b, name)
+
+
+def test_a_mosaic_refuses_what_it_cannot_join() -> None:
+    image = np.zeros((3, 20, 20), np.uint8)
+    record = {"image": image, "boxes": BOXES, "points": np.zeros((3, 2), "f4")}
+    source = hr.open([record] * 4, kinds={"boxes": "boxes:xyxy", "points": "keypoints"})
+    with pytest.raises(hr.ConfigError, match=r"HR0185.*not known to belong"):
+        hr.Loader(source, [T.Mosaic(16)], batch_size=2, ragged="list")
+    plain = hr.open([{"image": image}] * 4)
+    with pytest.raises(hr.ConfigError, match="HR0185"):
+        hr.Loader(plain, [T.Mosaic(16)], batch_size=2)
+    grouped = source.with_row_group("boxes", "points")
+    with pytest.raises(hr.ConfigError, match="before ToDtype"):
+        hr.Loader(grouped, [T.ToDtype("float32"), T.Mosaic(16)], batch_size=2, ragged="list")
+
+
+def test_only_the_window_is_decoded(tmp_path: Any) -> None:
+    """A JPEG whose lower half is missing gives the upper half's windows without an error."""
+    rng = np.random.default_rng(1)
+    pixels = rng.integers(0, 256, (320, 320, 3), np.uint8)
+    path = tmp_path / "a.jpg"
+    Image.fromarray(pixels).save(path, quality=90)
+    data = path.read_bytes()
+    cut = data[: int(len(data) * 0.7)]
+    boxes = np.float32([[10, 10, 90, 90]])
+    kinds = {"boxes": "boxes:xyxy"}
+    options = dict(max_scale=0.4, sampler_options=[0.0])
+    results = []
+    for each in (data, cut):
+        source = hr.open([{"image": each, "boxes": boxes}] * 4, kinds=kinds | {"image": "image"})
+        steps = [T.RandomIoUCrop(**options), T.Resize((32, 32))]
+        grouped = source.with_row_group("boxes")
+        loader = hr.Loader(grouped, steps, batch_size=4, ragged="list")
+        results.append(next(iter(loader)).image)
+    np.testing.assert_array_equal(*results)
