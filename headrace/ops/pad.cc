@@ -8,26 +8,31 @@ namespace {
 
 class Pad final : public PictureOp {
  public:
-  Pad(Borders borders, std::vector<double> fill, Padding padding)
-      : borders_(borders), fill_(std::move(fill)), padding_(padding) {}
+  Pad(Borders borders, std::vector<double> fill, std::vector<double> mask_fill, Padding padding)
+      : borders_(borders),
+        fill_(std::move(fill)),
+        mask_fill_(std::move(mask_fill)),
+        padding_(padding) {}
   bool measures() const override { return padding_ != Padding::kConstant; }
   std::string cannot_move(const FieldState& follower) const override {
     return why_not_padded(padding_, follower);
   }
 
   Result<void> apply(OpContext& context) const override {
-    return follow(context, Geometry().pad(borders_, fill_, padding_));
+    return follow_by_kind(context, [&](FieldKind kind) {
+      return Geometry().pad(borders_, border_of(kind, fill_, mask_fill_), padding_);
+    });
   }
 
  private:
   void plan_picture(FieldState& picture) const override {
-    check_fill("Pad", fill_, picture);
+    check_border("Pad", fill_, mask_fill_, picture);
     if (picture.shape[1] >= 0) picture.shape[1] += borders_.top + borders_.bottom;
     if (picture.shape[2] >= 0) picture.shape[2] += borders_.left + borders_.right;
   }
 
   const Borders borders_;
-  const std::vector<double> fill_;
+  const std::vector<double> fill_, mask_fill_;
   const Padding padding_;
 };
 
@@ -53,12 +58,15 @@ const OpRecord kPad{
                 .fallback = int64_t{0},
                 .min_count = 1,
                 .max_count = 4},
+               own_mask_fill_param(),
                padding_mode_param()},
     .oracle = "Pillow's ImageOps.expand, or numpy.pad's modes, bit for bit; as torchvision v2's",
-    .example = {{"padding", std::vector<int64_t>{1, 2, 0, 3}}, {"fill", int64_t{7}}},
+    .example = {{"padding", std::vector<int64_t>{1, 2, 0, 3}},
+                {"fill", int64_t{7}},
+                {"mask_fill", int64_t{3}}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<Pad>(borders_from("Pad", arguments.integers("padding")),
-                                   arguments.numbers("fill"),
+                                   arguments.numbers("fill"), own_mask_fill(arguments),
                                    padding_from(arguments.text("padding_mode")));
     }};
 const Register<OpRecord> registered_pad(kPad);

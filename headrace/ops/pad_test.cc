@@ -66,9 +66,9 @@ TEST(Pad, WhatMakesNoSenseIsRefused) {
             "HR0512 [Pad] fill must have one value, or one for each of the 3 channels of \"image\" "
             "(got 2)");
   EXPECT_EQ(plan_refusal("Pad", {{"padding", int64_t{1}}, {"fill", Ints{1, 2, 3}}}, mask_state()),
-            "HR0512 [Pad] fill must have one value, or one for each of the 1 channels of \"mask\" "
-            "(got 3) | a mask has one channel: give the step twice, with fields=\"image\" and "
-            "fields=\"mask\"");
+            "HR0512 [Pad] mask_fill must have one value, or one for each of the 1 channels of "
+            "\"mask\" (got 3) | a mask has one channel: mask_fill=0, or another number, is for "
+            "masks alone");
 }
 
 }  // namespace

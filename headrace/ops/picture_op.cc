@@ -109,10 +109,11 @@ void check_fill(std::string_view owner, const std::vector<double>& fill, const F
           subject + "must have one value, or one for each of the " +
               std::to_string(picture.shape[0]) + " channels of \"" + picture.name + "\" (got " +
               std::to_string(fill.size()) + ")",
-          picture.kind == FieldKind::kMask
-              ? "a mask has one channel: give the step twice, with fields=\"image\" and fields=\"" +
-                    picture.name + "\""
-              : "");
+          picture.kind != FieldKind::kMask ? ""
+          : name == "mask_fill"
+              ? "a mask has one channel: mask_fill=0, or another number, is for masks alone"
+              : "a mask has one channel: give the step twice, with fields=\"image\" and fields=\"" +
+                    picture.name + "\"");
   }
   for (double value : fill) {
     const bool fits = picture.dtype != DType::kUInt8 ||
@@ -212,6 +213,19 @@ Param mask_fill_param() {
           .fallback = 0.0,
           .minimum = 0,
           .maximum = 255};
+}
+
+Param own_mask_fill_param() {
+  return {.name = "mask_fill",
+          .type = ParamType::kFloat,
+          .doc = "The value of masks there, often 255, which losses ignore. None: that of fill.",
+          .minimum = 0,
+          .maximum = 255};
+}
+
+std::vector<double> own_mask_fill(const Arguments& arguments) {
+  if (arguments.is_none("mask_fill")) return arguments.numbers("fill");
+  return {arguments.number("mask_fill")};
 }
 
 void check_border(std::string_view owner, const std::vector<double>& fill,

@@ -36,6 +36,18 @@ Result<void> follow(OpContext& context, int field, Size canvas, const Geometry& 
 // Every field of the step follows. REQUIRES: the step has a picture.
 Result<void> follow(OpContext& context, const Geometry& geometry);
 
+// The same where what is done depends on the field's kind: `decide(kind)` gives a Geometry.
+template <class Decide>
+Result<void> follow_by_kind(OpContext& context, Decide&& decide) {
+  Result<Size> canvas = canvas_of(context);
+  if (!canvas) return std::move(canvas.error());
+  for (const int field : context.fields) {
+    const Geometry geometry = decide(context.record.fields[field].kind);
+    if (Result<void> done = follow(context, field, *canvas, geometry); !done) return done;
+  }
+  return {};
+}
+
 // The same where what is done depends on a picture's size: `decide(size)` gives a Result<Geometry>.
 // Pictures may differ in size as long as nothing else is to follow them; else HR0501.
 template <class Decide>
@@ -90,6 +102,9 @@ void require_antialias(std::string_view owner, const Arguments& arguments);
 
 // The value of masks around a picture that an operator puts on a larger canvas.
 Param mask_fill_param();
+// The same where masks get the value of `fill` unless it is given.
+Param own_mask_fill_param();
+std::vector<double> own_mask_fill(const Arguments& arguments);
 // HR0512 as check_fill, of images for `fill` and of masks for `mask_fill`.
 void check_border(std::string_view owner, const std::vector<double>& fill,
                   const std::vector<double>& mask_fill, const FieldState& picture);

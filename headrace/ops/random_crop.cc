@@ -11,11 +11,12 @@ namespace {
 class RandomCrop final : public PictureOp {
  public:
   RandomCrop(Size size, Borders borders, bool pad_if_needed, std::vector<double> fill,
-             Padding padding)
+             std::vector<double> mask_fill, Padding padding)
       : size_(size),
         borders_(borders),
         pad_if_needed_(pad_if_needed),
         fill_(std::move(fill)),
+        mask_fill_(std::move(mask_fill)),
         padding_(padding) {}
   bool measures() const override { return padding_ != Padding::kConstant; }
   std::string cannot_move(const FieldState& follower) const override {
@@ -32,10 +33,14 @@ class RandomCrop final : public PictureOp {
     const int y = static_cast<int>(context.draws.below(free_y + 1));
     const int x = static_cast<int>(context.draws.below(free_x + 1));
     // As in torchvision, boxes that nothing is cut off from are not clamped either.
-    Geometry geometry;
-    if (borders != Borders{}) geometry.pad(borders, fill_, padding_);
-    if (free_y > 0 || free_x > 0) geometry.crop({x, y, size_.width, size_.height});
-    return follow(context, geometry);
+    return follow_by_kind(context, [&](FieldKind kind) {
+      Geometry geometry;
+      if (borders != Borders{}) {
+        geometry.pad(borders, border_of(kind, fill_, mask_fill_), padding_);
+      }
+      if (free_y > 0 || free_x > 0) geometry.crop({x, y, size_.width, size_.height});
+      return geometry;
+    });
   }
 
  private:
@@ -56,7 +61,7 @@ class RandomCrop final : public PictureOp {
   }
 
   void plan_picture(FieldState& picture) const override {
-    check_fill("RandomCrop", fill_, picture);
+    check_border("RandomCrop", fill_, mask_fill_, picture);
     const int64_t height = picture.shape[1], width = picture.shape[2];
     const bool too_low = height >= 0 && height + borders_.top + borders_.bottom < size_.height;
     const bool too_narrow = width >= 0 && width + borders_.left + borders_.right < size_.width;
@@ -70,7 +75,7 @@ class RandomCrop final : public PictureOp {
   const Size size_;
   const Borders borders_;
   const bool pad_if_needed_;
-  const std::vector<double> fill_;
+  const std::vector<double> fill_, mask_fill_;
   const Padding padding_;
 };
 
@@ -80,6 +85,7 @@ std::unique_ptr<Op> make_random_crop(const Arguments& arguments) {
                               : borders_from("RandomCrop", arguments.integers("padding"));
   return std::make_unique<RandomCrop>(size_from(arguments.integers("size")), borders,
                                       arguments.flag("pad_if_needed"), arguments.numbers("fill"),
+                                      own_mask_fill(arguments),
                                       padding_from(arguments.text("padding_mode")));
 }
 
@@ -118,6 +124,7 @@ const OpRecord kRandomCrop{
                 .fallback = int64_t{0},
                 .min_count = 1,
                 .max_count = 4},
+               own_mask_fill_param(),
                padding_mode_param()},
     .oracle =
         "Pillow's ImageOps.expand and crop, or numpy.pad's modes, bit for bit; places as torchvision v2's in "
@@ -125,7 +132,8 @@ const OpRecord kRandomCrop{
     .example = {{"size", std::vector<int64_t>{4, 3}},
                 {"padding", int64_t{2}},
                 {"pad_if_needed", true},
-                {"fill", int64_t{7}}},
+                {"fill", int64_t{7}},
+                {"mask_fill", int64_t{3}}},
     .random = true,
     .make = make_random_crop};
 const Register<OpRecord> registered_random_crop(kRandomCrop);
