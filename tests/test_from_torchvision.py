@@ -300,6 +300,70 @@ def test_coco_is_read_from_its_file(pictures: Path, tmp_path: Path) -> None:
     assert [len(box) for box in boxes] == [len(target) for _, target in dataset]
 
 
+def detection(pictures: Path, tmp_path: Path, transforms: Any, keys: Any = None) -> Any:
+    """CocoDetection as torchvision's references wrap it; some pictures have no boxes."""
+    images, annotations = [], []
+    for number, path in enumerate(files_of(pictures)):
+        with Image.open(path) as picture:
+            width, height = picture.size
+        name = str(path.relative_to(pictures))
+        images.append({"id": number, "file_name": name, "width": width, "height": height})
+        for box in range(number % 3):
+            row = {"id": len(annotations) + 1, "image_id": number, "category_id": 7 + box}
+            place = [box, 1, width / 2, height / 3]
+            annotations.append({**row, "bbox": place, "area": 6, "iscrowd": 0})
+    file = tmp_path / "boxes.json"
+    named = {"categories": [{"id": i, "name": f"c{i}"} for i in range(7, 9)]}
+    file.write_text(json.dumps({"images": images, "annotations": annotations, **named}))
+    dataset = tv.datasets.CocoDetection(str(pictures), str(file), transforms=transforms)
+    return tv.datasets.wrap_dataset_for_transforms_v2(dataset, keys), file
+
+
+def test_transforms_of_image_and_boxes_together(pictures: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pycocotools")
+    v2 = tv.transforms.v2
+    recipe = v2.Compose(
+        [
+            v2.RandomPhotometricDistort(),
+            v2.RandomHorizontalFlip(0.5),
+            v2.Resize((30, 40)),
+            v2.ToImage(),
+            v2.ToDtype(torch.float32, scale=True),
+            v2.ToPureTensor(),
+        ]
+    )
+    dataset, file = detection(pictures, tmp_path, recipe)
+    dataloader = DataLoader(dataset, batch_size=4, collate_fn=first_of)
+    loader = translated(dataloader, collate="default", annotations=file)
+    assert not loader.report.python
+    assert loader.report.records_checked == 23
+    assert loader.report.differences == dict.fromkeys(("image", "boxes", "labels", "image_id"), 0)
+    flipped = sum(
+        bool(len(ours)) and not np.allclose(ours, theirs["boxes"])
+        for (_, theirs), ours in zip(
+            (dataset[i] for i in range(23)),
+            (b for batch in loader for b in batch.boxes),
+            strict=True,
+        )
+        if "boxes" in theirs
+    )
+    assert 0 < flipped < 16, "they are flipped apart from ours, and so are their boxes"
+    dataset, file = detection(pictures, tmp_path, recipe, ["boxes", "labels"])
+    dataloader = DataLoader(dataset, batch_size=4, collate_fn=first_of)
+    given: dict[str, Any] = {"collate": "default", "annotations": file}
+    batch = next(iter(translated(dataloader, **given)))
+    assert batch._fields == ("image", "boxes", "labels")
+
+
+def test_what_cannot_move_boxes_natively_is_refused(pictures: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pycocotools")
+    dataset, file = detection(pictures, tmp_path, lambda image, target: (image, target))
+    dataloader = DataLoader(dataset, batch_size=4, collate_fn=first_of)
+    given: dict[str, Any] = {"collate": "default", "annotations": file}
+    with pytest.raises(hr.ConfigError, match=r"HR0834.*together.*callable of your own"):
+        translated(dataloader, **given)
+
+
 def test_coco_with_absolute_names_is_read_on_the_users_word(pictures: Path, tmp_path: Path) -> None:
     pytest.importorskip("pycocotools")
     images = [

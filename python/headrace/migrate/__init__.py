@@ -19,7 +19,7 @@ from headrace.migrate.order import keywords_from
 from headrace.migrate.originals import OnTarget, described, name_of, seeded, value_crossing
 from headrace.migrate.report import ADVICE, CHANGED, DROPPED, NATIVE, PYTHON, Report
 from headrace.migrate.transform_list import translate
-from headrace.migrate.translations.registry import Form, Translated, shown
+from headrace.migrate.translations.registry import Form, NoOperator, Translated, shown
 
 
 class MigratedLoader(Loader):
@@ -134,8 +134,16 @@ def _image_steps(dataset: Dataset) -> list[Translated]:
     if dataset.transform is None:
         return []
     numbers = (0, len(dataset.source) // 2, len(dataset.source) - 1)
-    probes = [dataset.raw(i)["image"] for i in numbers]
-    return translate(dataset.transform, Form("pil", "uint8", dataset.fixed, probes))
+    records = [dataset.raw(i) for i in numbers]
+    probes = records if dataset.together else [record["image"] for record in records]
+    try:
+        return translate(dataset.transform, Form("pil", "uint8", dataset.fixed, probes))
+    except NoOperator as reason:
+        raise REFUSED.error(
+            f"its transforms take image and target together, and {reason}",
+            hint="hr.Loader(hr.coco(...), [...]) takes torchvision's own transforms, as steps in "
+            "Python that get whole records",
+        ) from None
 
 
 def _label_step(dataset: Dataset) -> Translated | None:

@@ -89,7 +89,10 @@ def _expected(
 ) -> dict[str, Any]:
     values = dataset.raw(number)
     for part in image_steps:
-        values["image"] = part.original(values["image"])
+        if dataset.together:
+            values = part.original(values)
+        else:
+            values["image"] = part.original(values["image"])
     if label_step:
         values["label"] = label_step.original(values["label"])
     return {name: value_crossing(value) for name, value in values.items()}

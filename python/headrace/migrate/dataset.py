@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import importlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -49,6 +50,7 @@ class Dataset:
     steps: list[Any] = dataclasses.field(default_factory=list)  # that make the fields
     steady: list[Any] = dataclasses.field(default_factory=list)
     transform: Any = None
+    together: bool = False  # it takes the whole record
     target_transform: Any = None
     fixed: bool = False  # whether all pictures have one size
     ragged: bool = False
@@ -99,6 +101,8 @@ def _opened(dataset: Any) -> tuple[Any, Any]:
 
 
 def _maker_of(dataset: Any) -> Callable[[Any, Told], Dataset]:
+    if is_wrapped(dataset):
+        return _wrapped_coco
     for base in type(dataset).__mro__:
         known = _MAKERS.get(base.__name__)
         if known is None or base.__module__.partition(".")[0] not in ("torch", "torchvision"):
@@ -172,21 +176,18 @@ def _svhn(dataset: Any, _: Told) -> Dataset:
     return _pictures(dataset, _labelled(images, dataset.labels, dataset), fixed=True)
 
 
-def _coco(dataset: Any, told: Told) -> Dataset:
+def _coco_source(dataset: Any, told: Told, boxes: str) -> Source:
     annotations = told.annotations
     if annotations is None:
         raise REFUSED.error(
             "CocoDetection does not keep the name of its file",
             hint='from_dataloader(..., annotations="instances_train2017.json")',
         )
-    together = dataset.transforms
-    if getattr(together, "target_transform", None) is not None:
-        raise NoFormat("its target_transform takes COCO's list of dictionaries")
     source = open_source(
         annotations,
         format="coco",
         images=os.fspath(dataset.root),
-        boxes="xywh",
+        boxes=boxes,
         category_ids="keep",
         captions=False,
         outside=told.outside,
@@ -195,6 +196,16 @@ def _coco(dataset: Any, told: Told) -> Dataset:
         raise REFUSED.error(
             f"{annotations} lists {len(source)} pictures, the dataset has {len(dataset.ids)}"
         )
+    return source
+
+
+_COCO_TARGETS = ("boxes", "labels", "image_id")
+
+
+def _coco(dataset: Any, told: Told) -> Dataset:
+    together = dataset.transforms
+    if getattr(together, "target_transform", None) is not None:
+        raise NoFormat("its target_transform takes COCO's list of dictionaries")
     plain = _untransformed(dataset)
 
     def raw(i: int) -> dict[str, Any]:
@@ -206,14 +217,62 @@ def _coco(dataset: Any, told: Told) -> Dataset:
 
     return Dataset(
         "",
-        source,
-        ("image", "boxes", "labels", "image_id"),
+        _coco_source(dataset, told, "xywh"),
+        ("image", *_COCO_TARGETS),
         raw,
         transform=getattr(together, "transform", None),
         ragged=True,
         note="targets are the fields boxes (x, y, w, h) and labels (ids of categories), not a "
         "list of dictionaries; hr.coco() has masks, keypoints and other boxes",
     )
+
+
+def is_wrapped(dataset: Any) -> bool:
+    """By torchvision's wrap_dataset_for_transforms_v2."""
+    return any(base.__name__ == "VisionDatasetTVTensorWrapper" for base in type(dataset).__mro__)
+
+
+def _wrapped_coco(dataset: Any, told: Told) -> Dataset:
+    """CocoDetection whose transforms take the image and its boxes together."""
+    inner = type(dataset).__mro__[2]  # after the wrapped class and the wrapper
+    if inner.__name__ != "CocoDetection" or not inner.__module__.startswith("torchvision."):
+        raise NoFormat("of torchvision's wrapped datasets Headrace knows CocoDetection")
+    wanted = dataset._target_keys or _COCO_TARGETS
+    if wanted == "all" or not set(wanted) <= set(_COCO_TARGETS):
+        raise NoFormat("its targets have more than boxes, labels and image_id: see hr.coco()")
+    together = dataset.transforms
+    if type(together).__name__ == "StandardTransform":
+        raise NoFormat("its transform= takes the image alone, and boxes would stay behind")
+    plain = copy.copy(dataset)
+    plain.transforms = None
+
+    def raw(i: int) -> dict[str, Any]:
+        image, target = plain[i]
+        boxes = _boxes_on(image, target.get("boxes", np.zeros((0, 4))))  # without objects: none
+        labels = target["labels"] if "labels" in target else boxes.new_zeros(0).long()
+        number = np.int64(dataset.ids[i])
+        return {"image": image, "boxes": boxes, "labels": labels, "image_id": number}
+
+    return Dataset(
+        "",
+        _coco_source(dataset, told, "xyxy"),
+        ("image", *(name for name in _COCO_TARGETS if name in wanted)),
+        raw,
+        transform=together,
+        together=True,
+        ragged=True,
+        note="targets are the fields boxes (left, top, right, bottom, float32) and labels",
+    )
+
+
+def _boxes_on(image: Any, boxes: Any) -> Any:
+    """torchvision's boxes, as float32."""
+    import torch
+
+    tv_tensors = importlib.import_module("torchvision.tv_tensors")
+    rows = torch.as_tensor(boxes, dtype=torch.float32)
+    size = (image.height, image.width)
+    return tv_tensors.BoundingBoxes(rows, format="XYXY", canvas_size=size)
 
 
 def _tensors(dataset: Any, _: Told) -> Dataset:

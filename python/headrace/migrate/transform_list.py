@@ -19,6 +19,7 @@ from headrace.migrate.translations.registry import (
     Form,
     NoOperator,
     Translated,
+    image_of,
     native,
     opened,
     shown,
@@ -26,12 +27,17 @@ from headrace.migrate.translations.registry import (
 
 
 def translate(transform: Any, form: Form) -> list[Translated]:
-    """The steps of a dataset's ``transform``; ``form`` is changed to what comes out."""
+    """The steps of a dataset's ``transform``; ``form`` is changed to what comes out.
+
+    What has no operator becomes a step in Python; NoOperator where transforms take whole records.
+    """
     out: list[Translated] = []
     for each in opened(transform):
         try:
             step = native(each, form)
         except NoOperator as reason:
+            if isinstance(form.probes[0], dict):
+                raise NoOperator(f"{shown(each)}: {reason}") from None
             step = Translated([shown(each)], [], [], each, False, str(reason))
         if step is None:  # it changes nothing that the engine knows of
             step = Translated([shown(each)], [], [], each, True)
@@ -48,7 +54,7 @@ def _advance(form: Form, step: Translated, transform: Any) -> None:
     before = copy.copy(form)
     with seeded(0):
         form.probes = [transform(value) for value in before.probes]
-    value = form.probes[0]
+    value = image_of(form.probes[0])
     pixels = pixels_from_value(value)
     if hasattr(value, "getbands"):
         form.kind = "pil"

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from headrace.migrate.translations.registry import Form, Made, NoOperator
+from headrace.migrate.translations.registry import Form, Made, NoOperator, image_of
 
 
 def sibling(transform: Any, name: str) -> Any:
@@ -20,13 +20,18 @@ def size_of(size: Any) -> Any:
     return size if size is None or isinstance(size, int) else [int(extent) for extent in size]
 
 
-def fill_of(fill: Any) -> Any:
-    """A colour of torchvision's as numbers."""
-    if fill is None:
-        return 0
-    if isinstance(fill, dict) or callable(fill):
-        raise NoOperator("its fill differs by type")
-    return fill
+def fill_of(fill: Any, form: Form) -> Any:
+    """What torchvision gives images there, as numbers: v2 may have one for each type."""
+    if isinstance(fill, dict):
+        image = type(image_of(form.probes[0]))
+        own = [key for key in fill if isinstance(key, type) and issubclass(image, key)]
+        try:
+            fill = fill[own[0] if own else "others"]  # or a defaultdict's
+        except KeyError:
+            raise NoOperator("its fill says nothing of images") from None
+    if callable(fill):
+        raise NoOperator("its fill is computed")
+    return 0 if fill is None else fill
 
 
 def antialias_of(transform: Any, form: Form) -> bool:

@@ -51,13 +51,17 @@ def center_crop(transform: Any, form: Form) -> Made:
 @translation("Pad")
 def pad(transform: Any, form: Form) -> Made:
     padding = transform.padding if isinstance(transform.padding, int) else list(transform.padding)
-    ours = T.Pad(padding, fill=fill_of(transform.fill), padding_mode=transform.padding_mode)
+    ours = T.Pad(padding, fill=fill_of(transform.fill, form), padding_mode=transform.padding_mode)
     return [ours], [ours], transform
 
 
 @translation("RandomCrop", sizes=True)
 def random_crop(transform: Any, form: Form) -> Made:
-    size, fill, mode = size_of(transform.size), fill_of(transform.fill), transform.padding_mode
+    size, fill, mode = (
+        size_of(transform.size),
+        fill_of(transform.fill, form),
+        transform.padding_mode,
+    )
     padding = transform.padding
     padding = padding if padding is None or isinstance(padding, int) else list(padding)
     ours = T.RandomCrop(

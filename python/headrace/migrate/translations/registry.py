@@ -36,7 +36,8 @@ class Form:
     kind: str  # "pil", "image" (torchvision's), "tensor", or "other": no longer a picture
     dtype: str
     fixed: bool  # whether all records have one size
-    probes: list[Any]  # values of some records there
+    # Values of some records there: images, or dictionaries where transforms take whole records.
+    probes: list[Any]
 
 
 class NoOperator(Exception):
@@ -113,13 +114,25 @@ def _check_resampling(transform: Any, form: Form) -> None:
         raise NoOperator(f"torch's \"{how}\" on tensors takes other pixels than Pillow's")
 
 
+def image_of(value: Any) -> Any:
+    """The image of a probe."""
+    return value["image"] if isinstance(value, dict) else value
+
+
+def with_image(value: Any, image: Any) -> Any:
+    """The probe with another image."""
+    return {**value, "image": image} if isinstance(value, dict) else image
+
+
 def _through_pillow(transform: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def call(value: Any) -> Any:
-        if hasattr(value, "getbands"):
+        image = image_of(value)
+        if hasattr(image, "getbands"):
             return transform(value)
-        picture = value_from_pixels(pixels_from_value(value), "pil")
-        form = "image" if type(value).__name__ == "Image" else "tensor"
-        return value_from_pixels(pixels_from_value(transform(picture)), form)
+        form = "image" if type(image).__name__ == "Image" else "tensor"
+        picture = value_from_pixels(pixels_from_value(image), "pil")
+        done = transform(with_image(value, picture))
+        return with_image(done, value_from_pixels(pixels_from_value(image_of(done)), form))
 
     return call
 
