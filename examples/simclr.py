@@ -8,18 +8,10 @@ import sys
 from pathlib import Path
 
 import headrace as hr
-from headrace import transforms as T
-
-view = [T.RandomResizedCrop(96), *hr.presets.normalized("float32")]
-flipped_view = [
-    T.RandomResizedCrop(96),
-    T.RandomHorizontalFlip(),
-    *hr.presets.normalized("float32"),
-]
 
 loader = hr.Loader(
     sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent / "pictures",
-    [T.Fork("image", view1=view, view2=flipped_view)],
+    hr.presets.simclr(96),
     fields=("view1", "view2"),
     batch_size=4,
     shuffle=True,

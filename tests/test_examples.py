@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+EXAMPLES = sorted([*(ROOT / "examples").glob("*.py"), *(ROOT / "examples/recipes").glob("*.py")])
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)

@@ -56,3 +56,86 @@ def imagenet_eval(
         T.CenterCrop(size),
         *normalized(dtype),
     ]
+
+
+def simclr_view(size: int = 224, *, strength: float = 1.0, dtype: Any = "float32") -> list[Any]:
+    """One view of SimCLR's: crop, flip, colours, grey, blur. ``strength``: of the colours."""
+    colors = T.ColorJitter(0.8 * strength, 0.8 * strength, 0.8 * strength, 0.2 * strength)
+    return [
+        T.RandomResizedCrop(size),
+        T.RandomHorizontalFlip(),
+        T.RandomApply([colors], p=0.8),
+        T.RandomGrayscale(0.2),
+        T.RandomApply([T.GaussianBlur(max(3, size // 20 * 2 + 1), (0.1, 2.0))], p=0.5),
+        *normalized(dtype),
+    ]
+
+
+def simclr(size: int = 224, *, strength: float = 1.0, dtype: Any = "float32") -> list[T.Transform]:
+    """Two views of each ``image``, drawn apart: the fields ``view1`` and ``view2``."""
+    view = simclr_view(size, strength=strength, dtype=dtype)
+    return [T.Fork("image", view1=view, view2=view)]
+
+
+def dino(
+    size: int = 224,
+    *,
+    small: int = 96,
+    locals: int = 8,
+    global_scale: tuple[float, float] = (0.4, 1.0),
+    local_scale: tuple[float, float] = (0.05, 0.4),
+    dtype: Any = "float32",
+) -> list[T.Transform]:
+    """DINO's crops of each ``image``: the fields ``global1``, ``global2``, ``local1`` and so on."""
+
+    def view(extent: int, scale: Any, blur: float, solarize: float = 0.0) -> list[Any]:
+        return [
+            T.RandomResizedCrop(extent, scale=scale, interpolation="bicubic"),
+            T.RandomHorizontalFlip(),
+            T.RandomApply([T.ColorJitter(0.4, 0.4, 0.2, 0.1)], p=0.8),
+            T.RandomGrayscale(0.2),
+            T.RandomApply([T.GaussianBlur(13, (0.1, 2.0))], p=blur),
+            *([T.RandomSolarize(128, p=solarize)] if solarize else []),
+            *normalized(dtype),
+        ]
+
+    views = {
+        "global1": view(size, global_scale, blur=1.0),
+        "global2": view(size, global_scale, blur=0.1, solarize=0.2),
+    }
+    views |= {f"local{i + 1}": view(small, local_scale, blur=0.5) for i in range(locals)}
+    return [T.Fork("image", **views)]
+
+
+def detection_ssd(
+    size: int | tuple[int, int] = 300, *, fill: Any = (123, 117, 104), dtype: Any = "float32"
+) -> list[T.Transform]:
+    """torchvision's SSD recipe: colours, zoom out, IoU crop, flip; boxes and their rows follow.
+
+    Boxes of less than a pixel are left out, with their labels. ``fill``: around a picture that
+    becomes smaller.
+    """
+    return [
+        T.RandomPhotometricDistort(),
+        T.RandomZoomOut(fill=fill),
+        T.RandomIoUCrop(),
+        T.RandomHorizontalFlip(),
+        T.Resize((size, size) if isinstance(size, int) else size),
+        T.SanitizeBoundingBoxes(),
+        *([] if dtype_name(dtype) == "uint8" else [T.ToDtype(dtype, scale=True)]),
+    ]
+
+
+def segmentation_train(
+    crop: int = 480, *, base: int = 520, dtype: Any = "float32", ignore: int = 255
+) -> list[T.Transform]:
+    """torchvision's recipe for segmentation: random size, flip, crop; masks follow.
+
+    ``ignore``: what a mask has where a crop reaches beyond its picture.
+    """
+    return [
+        T.RandomResize(base // 2, base * 2),
+        T.RandomHorizontalFlip(),
+        T.RandomCrop(crop, pad_if_needed=True, mask_fill=ignore),
+        *normalized(dtype),
+    ]
