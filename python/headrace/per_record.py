@@ -74,20 +74,21 @@ def _parts(value: Any, rows: Rows, values: Mapping[str, Any]) -> list[Any]:
         starts = _numbers(values[rows.companion])
         return [value[a:b] for a, b in pairwise(starts)]
     if rows.how == "stack":
-        return [value[row] for row in range(len(value))]
+        return list(value)
     lengths = _numbers(values[rows.companion])
-    own = [(row, *_own(value, rows, of)) for row, of in enumerate(lengths)]
-    return [value[place] for place in own]
+    return [own[_part(value, rows, of)] for own, of in zip(value, lengths, strict=True)]
 
 
-def _own(value: Any, rows: Rows, lengths: Any) -> list[slice]:
-    """The part of a padded row that is the record's."""
+def _part(value: Any, rows: Rows, lengths: Any) -> Any:
+    """The part of a record's padded value that is its own."""
+    if not isinstance(lengths, list) and rows.shape[0] < 0:
+        return slice(lengths)
     extents = iter(lengths if isinstance(lengths, list) else [lengths])
     own = [slice(next(extents)) if size < 0 else slice(None) for size in rows.shape]
     # Frameworks without strides have a picture's axes as memory has them: (H, W, C).
     if len(own) == 3 and rows.shape[0] > 0 and value.shape[1] != rows.shape[0] == value.shape[3]:
         own = [*own[1:], own[0]]
-    return own
+    return tuple(own)
 
 
 def _numbers(value: Any) -> list[Any]:

@@ -213,6 +213,15 @@ class NamedBatches(Contract):
             assert tuple(image.shape) == array.shape
             assert array.data_ptr % 64 == 0, "as XLA and Eigen want it"
 
+    @pytest.mark.parametrize("ragged", ["pad", "packed", "list"])
+    def test_rows_of_a_record_are_found_again_in_a_batch(self, ragged: str) -> None:
+        counts = [2, 0, 3, 1]
+        records = [{"x": np.full((rows, 2), rows, np.float32)} for rows in counts]
+        source = hr.open(records, shapes={"x": (-1, 2)})
+        batch = next(iter(self.deliver(hr.Loader(source, batch_size=4, ragged=ragged))))
+        for part, record in zip(batch.per_record("x"), records, strict=True):
+            np.testing.assert_array_equal(self.as_numpy(part["x"]), record["x"])
+
     def test_a_batch_can_be_looked_at_without_being_taken(self) -> None:
         view = self.deliver(hr.Loader(Numbers(23), batch_size=4, shuffle=True))
         peeked, looked = view.peek(), view.batch(0, 0)

@@ -141,6 +141,16 @@ def test_an_error_of_a_record_reaches_the_loop() -> None:
         next(batches)
 
 
+@pytest.mark.parametrize(("ragged", "shape"), [("pad", (None, None, 2)), ("packed", (None, 2))])
+def test_a_dataset_has_open_shapes_for_ragged_fields(ragged: str, shape: tuple[Any, ...]) -> None:
+    records = [{"x": np.full((rows, 2), rows, np.float32)} for rows in (2, 0, 3, 1)]
+    source = hr.open(records, shapes={"x": (-1, 2)})
+    dataset = hr.Loader(source, batch_size=2, ragged=ragged).tensorflow().as_dataset()
+    assert tuple(dataset.element_spec.x.shape) == shape
+    parts = [part["x"].numpy() for batch in dataset for part in batch.per_record("x")]
+    assert [part.tolist() for part in parts] == [record["x"].tolist() for record in records]
+
+
 @pytest.mark.parametrize("options", [{"on_error": "skip"}, {"ragged": "list"}], ids=str)
 def test_what_a_dataset_cannot_describe_is_refused(pictures: Path, options: dict[str, Any]) -> None:
     steps = LARGE if "on_error" in options else []
