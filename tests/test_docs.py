@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import inspect
 import json
@@ -173,3 +174,15 @@ def test_every_error_code_that_is_written_somewhere_is_explained() -> None:
     command = [sys.executable, "-c", "from headrace.cli import main; main()", "explain", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert written - {record["id"] for record in json.loads(done.stdout)} == set()
+
+
+def test_every_operator_is_drawn_or_says_why_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    from headrace import _core
+
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    drawn = importlib.import_module("draw_operators")
+    pictured = [name for steps in drawn.PICTURED.values() for name in steps]
+    assert sorted([*pictured, *drawn.UNSEEN]) == sorted(_core.operators())
+    assert all(
+        step.startswith(f"T.{name}(") for s in drawn.PICTURED.values() for name, step in s.items()
+    )

@@ -48,6 +48,7 @@ PICTURED: dict[str, dict[str, str]] = {
     "Warps": {
         "RandomRotation": "T.RandomRotation((20, 30))",
         "RandomAffine": 'T.RandomAffine(15, scale=(0.7, 1.1), shear=15, interpolation="bilinear")',
+        "RandomPerspective": "T.RandomPerspective(0.5, p=1.0)",
     },
     "Colours": {
         "ColorJitter": "T.ColorJitter(0.4, 0.4, 0.4, 0.1)",
@@ -65,13 +66,35 @@ PICTURED: dict[str, dict[str, str]] = {
         "RandomAutocontrast": "T.RandomAutocontrast(1.0)",
         "RandomEqualize": "T.RandomEqualize(1.0)",
         "RandomChannelPermutation": "T.RandomChannelPermutation()",
+        "HueSaturationValue": "T.HueSaturationValue(40, 60, 40, p=1.0)",
+        "RandomHSV": "T.RandomHSV(0.1, 0.7, 0.4)",
+        "PCALighting": "T.PCALighting(0.5)",
+        "CLAHE": "T.CLAHE(4.0, p=1.0)",
     },
     "Sharpness, blur and noise": {
         "RandomAdjustSharpness": "T.RandomAdjustSharpness(5.0, p=1.0)",
         "GaussianBlur": "T.GaussianBlur(15, 3.0)",
+        "MotionBlur": "T.MotionBlur((9, 15), p=1.0)",
+        "MedianBlur": "T.MedianBlur((7, 9), p=1.0)",
+        "GaussianNoise": "T.GaussianNoise(0.0, 0.2)",
+        "SaltAndPepper": "T.SaltAndPepper(0.1, p=1.0)",
+        "JPEG": "T.JPEG((3, 10))",
     },
     "Holes": {
         "RandomErasing": "T.RandomErasing(p=1.0, value=90)",
+        "CoarseDropout": "T.CoarseDropout((4, 8), (12, 30), (12, 30), fill=90, p=1.0)",
+        "GridDropout": "T.GridDropout(unit_size_range=(24, 32), fill=90, p=1.0)",
+    },
+    "Choices": {
+        "RandomChoice": "T.RandomChoice([T.RandomInvert(1.0), T.RandomVerticalFlip(1.0)])",
+        "OneOf": "T.OneOf([T.RandomInvert(1.0), T.RandomVerticalFlip(1.0)], p=0.8)",
+        "SomeOf": "T.SomeOf([T.RandomInvert(1.0), T.RandomVerticalFlip(1.0), "
+        "T.RandomHorizontalFlip(1.0)], n=2, p=1.0)",
+        "RandomOrder": "T.RandomOrder([T.RandomPosterize(2, p=1.0), T.RandomInvert(1.0)])",
+    },
+    "Of a batch": {
+        "MixUp": "T.MixUp(num_classes=4, group=4, uint8=True)",
+        "CutMix": "T.CutMix(num_classes=4, group=4, uint8=True)",
     },
 }
 
@@ -81,6 +104,7 @@ UNSEEN = {
     "Fork": "more fields of one: [kinds of outputs](steps.md)",
     "RandomApply": "a list that some records take",
     "ToImage": "it changes nothing",
+    "OneHot": "labels alone: [policies](policies.md)",
     "SanitizeBoundingBoxes": "rows that go: [detection](detection.md)",
     "SanitizeKeyPoints": "rows that go: [detection](detection.md)",
     "ClampBoundingBoxes": "boxes alone: [detection](detection.md)",
@@ -93,10 +117,17 @@ UNSEEN = {
 }
 
 
-def records() -> Any:
-    """The example pictures as a source, with boxes and labels."""
+# Rows of a batch are mixed with their labels; boxes could not be.
+MIXED = ("MixUp", "CutMix")
+
+
+def records(mixed: bool) -> Any:
+    """The example pictures as a source, with boxes and labels; or a label each, to be mixed."""
     import headrace as hr
 
+    if mixed:
+        paths = [str(EXAMPLES / f"{name}.jpg") for name in BOXES]
+        return hr.records(image=paths, label=list(range(len(paths))))
     rows = []
     for name, boxes in BOXES.items():
         corners = np.float32([box[:4] for box in boxes])
@@ -113,7 +144,7 @@ def pictures_of(step: str | None) -> Any:
     import headrace as hr
     from headrace import transforms as T
 
-    source = records()
+    source = records(step is not None and step.partition("(")[0].removeprefix("T.") in MIXED)
     steps = [T.Resize((HEIGHT, WIDTH))]
     if step:
         steps.append(eval(step, {"T": T}))
