@@ -25,8 +25,12 @@ Numbers ascending() { return 0; }
 Numbers sum(Numbers a, Numbers b) { return number(word(a) + word(b)); }
 Numbers negated(Numbers v) { return number(0 - word(v)); }
 Numbers product(Numbers a, Numbers b) { return number(word(a) * word(b)); }
-Numbers high_product(Numbers a, Numbers b) {
-  return number(static_cast<uint32_t>(uint64_t{word(a)} * word(b) >> 32));
+struct WideProduct {
+  Numbers high, low;
+};
+WideProduct wide_product(Numbers a, Numbers b) {
+  const uint64_t whole = uint64_t{word(a)} * word(b);
+  return {number(static_cast<uint32_t>(whole >> 32)), number(static_cast<uint32_t>(whole))};
 }
 Numbers differing(Numbers a, Numbers b) { return a ^ b; }
 Numbers common(Numbers a, Numbers b) { return a & b; }
@@ -45,6 +49,7 @@ Numbers cut_off(Floats v) { return static_cast<Numbers>(v); }
 Numbers to_bytes(Numbers v) { return std::clamp(v, 0, 255); }
 Numbers numbers_at(const uint8_t* from) { return *from; }
 Floats load(const float* from) { return *from; }
+Numbers load(const uint32_t* from) { return number(*from); }
 void store(float* to, Floats v) { *to = v; }
 void store(uint32_t* to, Numbers v) { *to = word(v); }
 void store_bytes(uint8_t* to, Numbers v) { *to = static_cast<uint8_t>(v); }
@@ -72,6 +77,11 @@ void random_row(uint64_t key, uint32_t row, int count, uint32_t* out) {
 
 void normal_row(uint64_t key, uint32_t row, int count, float* out) {
   noise_kernels().normal(key, row, count, out);
+}
+
+void sprinkle_row(const uint8_t* in, const uint32_t* numbers, int count, int32_t white,
+                  int32_t either, uint8_t* out) {
+  noise_kernels().sprinkle(in, numbers, count, white, either, out);
 }
 
 void add_noise_row(const uint8_t* in, const float* noise, int count, const ByteNoise& how,

@@ -20,6 +20,12 @@ void random_row(uint64_t key, uint32_t row, int count, uint32_t* out);
 // Of the standard normal distribution, between -5.8 and 5.8; the same room.
 void normal_row(uint64_t key, uint32_t row, int count, float* out);
 
+// A row of 8 bits where some samples become 255 and some 0: those whose number, without its lowest
+// bit, is less than `white`, and those of the rest below `either`. May read and write up to 63
+// numbers past `count`.
+void sprinkle_row(const uint8_t* in, const uint32_t* numbers, int count, int32_t white,
+                  int32_t either, uint8_t* out);
+
 // What torchvision adds to 8 bits: mean + noise * sigma, cut off to a whole number; then clipped to
 // 0 to 255, or taken modulo 256. May read and write up to 63 numbers past `count`.
 struct ByteNoise {

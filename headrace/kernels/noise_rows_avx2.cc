@@ -22,11 +22,18 @@ inline Numbers ascending() { return _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7); }
 inline Numbers negated(Numbers v) { return _mm256_sub_epi32(_mm256_setzero_si256(), v); }
 inline Numbers differing(Numbers a, Numbers b) { return _mm256_xor_si256(a, b); }
 inline Numbers common(Numbers a, Numbers b) { return _mm256_and_si256(a, b); }
-// The upper 32 bits of a product without signs.
-inline Numbers high_product(Numbers a, Numbers b) {
-  const Numbers even = _mm256_srli_epi64(_mm256_mul_epu32(a, b), 32);
+// Both halves of the products without signs.
+struct WideProduct {
+  Numbers high, low;
+};
+inline WideProduct wide_product(Numbers a, Numbers b) {
+  const Numbers even = _mm256_mul_epu32(a, b);
   const Numbers odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), b);
-  return _mm256_blend_epi32(even, odd, 0xAA);
+  return {_mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xAA),
+          _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA)};
+}
+inline Numbers load(const uint32_t* from) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
 }
 inline Numbers bits_of(Floats v) { return _mm256_castps_si256(v); }
 inline Floats with_bits(Numbers v) { return _mm256_castsi256_ps(v); }

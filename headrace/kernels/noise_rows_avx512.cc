@@ -28,12 +28,17 @@ inline Numbers ascending() {
 inline Numbers negated(Numbers v) { return _mm512_sub_epi32(_mm512_setzero_si512(), v); }
 inline Numbers differing(Numbers a, Numbers b) { return _mm512_xor_si512(a, b); }
 inline Numbers common(Numbers a, Numbers b) { return _mm512_and_si512(a, b); }
-// The upper 32 bits of a product without signs.
-inline Numbers high_product(Numbers a, Numbers b) {
-  const Numbers even = _mm512_srli_epi64(_mm512_mul_epu32(a, b), 32);
+// Both halves of the products without signs.
+struct WideProduct {
+  Numbers high, low;
+};
+inline WideProduct wide_product(Numbers a, Numbers b) {
+  const Numbers even = _mm512_mul_epu32(a, b);
   const Numbers odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), b);
-  return _mm512_mask_mov_epi32(even, 0xAAAA, odd);
+  return {_mm512_mask_mov_epi32(_mm512_srli_epi64(even, 32), 0xAAAA, odd),
+          _mm512_mask_mov_epi32(even, 0xAAAA, _mm512_slli_epi64(odd, 32))};
 }
+inline Numbers load(const uint32_t* from) { return _mm512_loadu_si512(from); }
 inline Numbers bits_of(Floats v) { return _mm512_castps_si512(v); }
 inline Floats with_bits(Numbers v) { return _mm512_castsi512_ps(v); }
 inline Floats root(Floats v) { return _mm512_sqrt_ps(v); }

@@ -9,6 +9,8 @@ namespace headrace {
 struct NoiseKernels {
   void (*random)(uint64_t key, uint32_t row, int count, uint32_t* out);
   void (*normal)(uint64_t key, uint32_t row, int count, float* out);
+  void (*sprinkle)(const uint8_t* in, const uint32_t* numbers, int count, int32_t white,
+                   int32_t either, uint8_t* out);
   void (*add)(const uint8_t* in, const float* noise, int count, const ByteNoise& how, uint8_t* out);
 };
 

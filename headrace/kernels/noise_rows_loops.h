@@ -22,12 +22,11 @@ NoiseWords words_of(uint64_t key, uint32_t row, Numbers block) {
   auto k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
   const Numbers m0 = all(static_cast<int>(0xD2511F53)), m1 = all(static_cast<int>(0xCD9E8D57));
   for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9, k1 += 0xBB67AE85) {
-    const Numbers high0 = high_product(c0, m0), low0 = product(c0, m0);
-    const Numbers high1 = high_product(c2, m1), low1 = product(c2, m1);
-    c0 = differing(differing(high1, c1), all(static_cast<int>(k0)));
-    c1 = low1;
-    c2 = differing(differing(high0, c3), all(static_cast<int>(k1)));
-    c3 = low0;
+    const WideProduct p0 = wide_product(c0, m0), p1 = wide_product(c2, m1);
+    c0 = differing(differing(p1.high, c1), all(static_cast<int>(k0)));
+    c1 = p1.low;
+    c2 = differing(differing(p0.high, c3), all(static_cast<int>(k1)));
+    c3 = p0.low;
   }
   return {{c0, c1, c2, c3}};
 }
@@ -113,7 +112,22 @@ void add_noise(const uint8_t* in, const float* noise, int count, const ByteNoise
   }
 }
 
-constexpr NoiseKernels kKernels{random_numbers, normal_numbers, add_noise};
+// All bits where a < b, of numbers without a sign bit.
+Numbers where_below(Numbers a, Numbers b) { return negated(shifted_down<31>(sum(a, negated(b)))); }
+
+void sprinkle(const uint8_t* in, const uint32_t* numbers, int count, int32_t white, int32_t either,
+              uint8_t* out) {
+  for (int i = 0; i < count; i += kLanes) {
+    const Numbers number = shifted_down<1>(load(numbers + i));
+    const Numbers changes = where_below(number, all(either));
+    const Numbers whitens = where_below(number, all(white));
+    const Numbers value = numbers_at(in + i);
+    const Numbers kept = differing(value, common(value, changes));
+    store_bytes(out + i, differing(kept, common(whitens, all(255))));
+  }
+}
+
+constexpr NoiseKernels kKernels{random_numbers, normal_numbers, sprinkle, add_noise};
 
 }  // namespace
 }  // namespace headrace

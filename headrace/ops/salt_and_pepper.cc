@@ -40,20 +40,16 @@ class SaltAndPepper final : public RemadeOp {
     const auto either = static_cast<int32_t>(amount * 0x7fffffff);
     return remake_all(context, [&](const Picture& in, Picture& out) -> Result<void> {
       const uint64_t key = context.draws.key();
+      constexpr size_t kBeyond = kNoiseTile;
+      const size_t width = size_t(in.width);
       std::vector<uint32_t> numbers(size_t(noise_room(in.width)));
-      std::vector<uint8_t> keep(size_t(in.width)), set(size_t(in.width));
+      std::vector<uint8_t> from(width + kBeyond), to(width + kBeyond);
       for (int y = 0; y < in.height; ++y) {
         random_row(key, static_cast<uint32_t>(y), in.width, numbers.data());
-        for (size_t x = 0; x < keep.size(); ++x) {
-          const auto number = static_cast<int32_t>(numbers[x] >> 1);
-          keep[x] = number < either ? 0 : 255;
-          set[x] = number < white ? 255 : 0;
-        }
         for (int c = 0; c < in.channels; ++c) {
-          const size_t row = size_t(y) * keep.size();
-          const uint8_t* const from = in.plane(c) + row;
-          uint8_t* const to = out.plane(c) + row;
-          for (size_t x = 0; x < keep.size(); ++x) to[x] = (from[x] & keep[x]) | set[x];
+          std::copy_n(in.plane(c) + width * size_t(y), width, from.data());
+          sprinkle_row(from.data(), numbers.data(), in.width, white, either, to.data());
+          std::copy_n(to.data(), width, out.plane(c) + width * size_t(y));
         }
       }
       return {};
