@@ -475,3 +475,24 @@ def test_random_sizes_and_canvases_are_native(pictures: Path) -> None:
         with translated(DataLoader(dataset, batch_size=6)) as loader:
             assert not loader.report.python, loader.report
             next(iter(loader))
+
+
+def test_policies_are_native_in_the_arithmetic_of_the_pipeline(pictures: Path) -> None:
+    from torchvision.transforms import v2
+
+    policies = [
+        v2.AutoAugment(v2.AutoAugmentPolicy.SVHN),
+        v2.RandAugment(3, 7, fill=[1.0, 2.0, 3.0]),
+        v2.TrivialAugmentWide(interpolation=v2.InterpolationMode.BILINEAR),
+        v2.AugMix(),
+    ]
+    for first, arithmetic in ((v2.Identity(), "pillow"), (v2.ToImage(), "torch")):
+        recipe = [v2.CenterCrop(16), first, *policies, v2.ToImage()]
+        loader = translated(DataLoader(folder(pictures, v2.Compose(recipe)), batch_size=4))
+        assert not loader.report.python, loader.report
+        plan = str(loader.plan())
+        wanted = 3 if arithmetic == "pillow" else 4  # AugMix is torch's in both
+        assert plan.count(f'arithmetic="{arithmetic}"') == wanted, plan
+    first = [tv.transforms.TrivialAugmentWide(), tv.transforms.CenterCrop(16), v2.ToImage()]
+    loader = translated(DataLoader(folder(pictures, tv.transforms.Compose(first)), batch_size=4))
+    assert not loader.report.python, loader.report

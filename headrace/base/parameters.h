@@ -99,6 +99,7 @@ class Arguments {
   Arguments(std::string_view owner, const std::vector<Param>& params,
             const std::map<std::string, ParamValue>& given);
 
+  bool has(std::string_view name) const { return values_.contains(name); }  // is declared
   bool is_none(std::string_view name) const;
   bool is_text(std::string_view name) const;
   bool flag(std::string_view name) const;

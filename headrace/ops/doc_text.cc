@@ -7,7 +7,8 @@ std::string doc_text(const OpRecord& record) {
   std::string out(record.doc);
   if (!record.make) return out;
   const std::unique_ptr<Op> op = record.make(Arguments(record.name, record.params, record.example));
-  if (op->moves()) {
+  const FieldState boxes{"boxes", FieldKind::kBoxes, DType::kFloat32, {-1, 4}, {}};
+  if (op->moves() && op->cannot_move(boxes).empty()) {
     out +=
         "\n\nWhat lies in the pictures follows them: boxes of a known format, keypoints, planes.";
   }

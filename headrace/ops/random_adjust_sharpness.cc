@@ -1,32 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // RandomAdjustSharpness: a picture drawn towards its blur, or away from it, with probability p.
-#include <cstring>
 #include <memory>
 
 #include "headrace/base/registry.h"
-#include "headrace/kernels/sharpen_rows.h"
-#include "headrace/ops/color_steps.h"
 #include "headrace/ops/picture_op.h"
+#include "headrace/ops/tone_steps.h"
 
 namespace headrace {
 namespace {
-
-// The border stays, as in both libraries.
-void sharpen_plane(const uint8_t* in, int width, int height, double factor, Arithmetic arithmetic,
-                   uint8_t* out) {
-  std::memcpy(out, in, size_t(width) * size_t(height));
-  const auto own = static_cast<float>(factor), rest = static_cast<float>(1.0 - factor);
-  for (int y = 1; y < height - 1; ++y) {
-    const uint8_t* const row = in + size_t(y) * size_t(width);
-    const ThreeRows rows{row - width, row, row + width};
-    uint8_t* const to = out + size_t(y) * size_t(width);
-    if (arithmetic == Arithmetic::kPillow) {
-      sharpen_row_as_pillow(rows, width, own, to);
-    } else {
-      sharpen_row(rows, width, rest, to);
-    }
-  }
-}
 
 class RandomAdjustSharpness final : public RandomPixelOp {
  public:
@@ -39,12 +20,8 @@ class RandomAdjustSharpness final : public RandomPixelOp {
   Result<void> change(OpContext& context, int field) const override {
     const auto pixels = pixels_now(context, field);
     if (!pixels) return pixels.error();
-    const Picture& in = **pixels;
-    auto out = std::make_shared<Picture>(in.channels, in.height, in.width, in.dtype);
-    for (int c = 0; c < in.channels; ++c) {
-      sharpen_plane(in.plane(c), in.width, in.height, factor_, arithmetic_, out->plane(c));
-    }
-    context.record.fields[field].picture = Recipe(std::move(out));
+    context.record.fields[field].picture =
+        Recipe(std::make_shared<const Picture>(sharpened(**pixels, factor_, arithmetic_)));
     return {};
   }
   const double factor_;

@@ -1,29 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // RandomEqualize: each channel's values are spread evenly, with probability p.
-#include <algorithm>
-#include <numeric>
-
 #include "headrace/base/registry.h"
-#include "headrace/ops/color_steps.h"
+#include "headrace/ops/tone_steps.h"
 
 namespace headrace {
 namespace {
-
-// Pillow's scheme: pixels below a value, in steps of a 255th of all but those of the largest.
-void equalize(const Histogram& counts, std::array<uint8_t, 256>& table) {
-  std::iota(table.begin(), table.end(), uint8_t{0});
-  const int64_t pixels = std::accumulate(counts.begin(), counts.end(), int64_t{0});
-  const auto largest =
-      std::find_if(counts.rbegin(), counts.rend(), [](int64_t n) { return n > 0; });
-  if (largest == counts.rend()) return;
-  const int64_t step = (pixels - *largest) / 255;
-  if (step == 0) return;
-  int64_t below = step / 2;
-  for (size_t value = 0; value < table.size(); ++value) {
-    table[value] = static_cast<uint8_t>(std::min<int64_t>(below / step, 255));
-    below += counts[value];
-  }
-}
 
 class RandomEqualize final : public RandomPixelOp {
  public:
@@ -35,11 +16,7 @@ class RandomEqualize final : public RandomPixelOp {
   Result<void> change(OpContext& context, int field) const override {
     const auto pixels = pixels_now(context, field);
     if (!pixels) return pixels.error();
-    ColorTable table;
-    for (int c = 0; c < std::min((*pixels)->channels, 3); ++c) {
-      equalize(histogram_of(**pixels, c), table.of[size_t(c)]);
-    }
-    return compute(context, field, table_step(table));
+    return compute(context, field, equalize_step(**pixels));
   }
 };
 

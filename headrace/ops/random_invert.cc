@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RandomInvert: the negative of a picture, with probability p.
 #include "headrace/base/registry.h"
-#include "headrace/ops/color_steps.h"
+#include "headrace/ops/tone_steps.h"
 
 namespace headrace {
 namespace {
@@ -17,9 +17,8 @@ const OpRecord kRandomInvert{
     .example = {{"p", 0.9}},
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
-      return std::make_unique<RandomFixedPixelOp>(
-          "RandomInvert", arguments.number("p"),
-          table_step(color_table([](int, int value) { return 255 - value; })));
+      return std::make_unique<RandomFixedPixelOp>("RandomInvert", arguments.number("p"),
+                                                  invert_step());
     }};
 const Register<OpRecord> registered_random_invert(kRandomInvert);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RandomPosterize: only the highest bits of each value stay, with probability p.
 #include "headrace/base/registry.h"
-#include "headrace/ops/color_steps.h"
+#include "headrace/ops/tone_steps.h"
 
 namespace headrace {
 namespace {
@@ -23,11 +23,9 @@ const OpRecord kRandomPosterize{
     .example = {{"bits", int64_t{3}}, {"p", 0.9}},
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
-      const int64_t bits = arguments.integer("bits");
-      const ColorTable table =
-          color_table([&](int, int value) { return value & (0xff00 >> bits); });
+      const int bits = static_cast<int>(arguments.integer("bits"));
       return std::make_unique<RandomFixedPixelOp>("RandomPosterize", arguments.number("p"),
-                                                  table_step(table));
+                                                  posterize_step(bits));
     }};
 const Register<OpRecord> registered_random_posterize(kRandomPosterize);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RandomSolarize: values from a threshold on are inverted, with probability p.
 #include "headrace/base/registry.h"
-#include "headrace/ops/color_steps.h"
+#include "headrace/ops/tone_steps.h"
 
 namespace headrace {
 namespace {
@@ -23,11 +23,9 @@ const OpRecord kRandomSolarize{
     .example = {{"threshold", 128.0}, {"p", 0.9}},
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
-      const double threshold = arguments.number("threshold");
-      const ColorTable table =
-          color_table([&](int, int value) { return value >= threshold ? 255 - value : value; });
-      return std::make_unique<RandomFixedPixelOp>("RandomSolarize", arguments.number("p"),
-                                                  table_step(table));
+      return std::make_unique<RandomFixedPixelOp>(
+          "RandomSolarize", arguments.number("p"),
+          solarize_step(arguments.number("threshold"), Arithmetic::kTorch));
     }};
 const Register<OpRecord> registered_random_solarize(kRandomSolarize);
 

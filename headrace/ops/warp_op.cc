@@ -26,7 +26,8 @@ WarpOp::WarpOp(std::string_view name, const Arguments& arguments)
       interpolation_(filter_from(arguments.text("interpolation"))),
       arithmetic_(arithmetic_from(arguments)),
       fill_(arguments.is_none("fill") ? std::vector<double>{} : arguments.numbers("fill")),
-      mask_fill_(static_cast<double>(arguments.integer("mask_fill"))) {
+      mask_fill_(arguments.has("mask_fill") ? static_cast<double>(arguments.integer("mask_fill"))
+                                            : 0) {
   if (interpolation_ == Filter::kBicubic && arithmetic_ == Arithmetic::kTorch) {
     raise_misfit(name_,
                  "interpolation=\"bicubic\" is Pillow's alone: torchvision has none for tensors",

@@ -8,7 +8,8 @@ from headrace.migrate.translations import (
     dtypes,
     geometry,
     noise,
+    policies,
     structure,
 )
 
-__all__ = ["choices", "colors", "detection", "dtypes", "geometry", "noise", "structure"]
+__all__ = ["choices", "colors", "detection", "dtypes", "geometry", "noise", "policies", "structure"]

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/ops/tone_steps.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "headrace/kernels/sharpen_rows.h"
+
+namespace headrace {
+namespace {
+
+// Of a channel with these values at its ends; one of a single value stays.
+struct Stretch {
+  int least, most;
+  Arithmetic arithmetic;
+
+  uint8_t of(int value) const {
+    if (least == most) return static_cast<uint8_t>(value);
+    if (arithmetic == Arithmetic::kPillow) {
+      const double scale = 255.0 / (most - least), offset = -least * scale;
+      return static_cast<uint8_t>(std::clamp(std::trunc(value * scale + offset), 0.0, 255.0));
+    }
+    const float unit = static_cast<float>(most - least) * static_cast<float>(1.0 / 255);
+    const float stretched = static_cast<float>(value - least) / unit;
+    return static_cast<uint8_t>(std::clamp(stretched, 0.0f, 255.0f));
+  }
+};
+
+// Pillow's scheme: pixels below a value, in steps of a 255th of all but those of the largest.
+void equalize(const Histogram& counts, std::array<uint8_t, 256>& table) {
+  std::iota(table.begin(), table.end(), uint8_t{0});
+  const int64_t pixels = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  const auto largest =
+      std::find_if(counts.rbegin(), counts.rend(), [](int64_t n) { return n > 0; });
+  if (largest == counts.rend()) return;
+  const int64_t step = (pixels - *largest) / 255;
+  if (step == 0) return;
+  int64_t below = step / 2;
+  for (size_t value = 0; value < table.size(); ++value) {
+    table[value] = static_cast<uint8_t>(std::min<int64_t>(below / step, 255));
+    below += counts[value];
+  }
+}
+
+// The border stays, as in both libraries.
+void sharpen_plane(const uint8_t* in, int width, int height, double factor, Arithmetic arithmetic,
+                   uint8_t* out) {
+  std::memcpy(out, in, size_t(width) * size_t(height));
+  const auto own = static_cast<float>(factor), rest = static_cast<float>(1.0 - factor);
+  for (int y = 1; y < height - 1; ++y) {
+    const uint8_t* const row = in + size_t(y) * size_t(width);
+    const ThreeRows rows{row - width, row, row + width};
+    uint8_t* const to = out + size_t(y) * size_t(width);
+    if (arithmetic == Arithmetic::kPillow) {
+      sharpen_row_as_pillow(rows, width, own, to);
+    } else {
+      sharpen_row(rows, width, rest, to);
+    }
+  }
+}
+
+}  // namespace
+
+PixelStep invert_step() {
+  return table_step(color_table([](int, int value) { return 255 - value; }));
+}
+
+PixelStep posterize_step(int bits) {
+  return table_step(color_table([&](int, int value) { return value & (0xff00 >> bits); }));
+}
+
+PixelStep solarize_step(double threshold, Arithmetic arithmetic) {
+  if (arithmetic == Arithmetic::kTorch) threshold = static_cast<float>(threshold);
+  return table_step(
+      color_table([&](int, int value) { return value >= threshold ? 255 - value : value; }));
+}
+
+PixelStep equalize_step(const Picture& picture) {
+  ColorTable table;
+  for (int c = 0; c < std::min(picture.channels, 3); ++c) {
+    equalize(histogram_of(picture, c), table.of[size_t(c)]);
+  }
+  return table_step(table);
+}
+
+PixelStep autocontrast_step(const Picture& picture, Arithmetic arithmetic) {
+  ColorTable table;
+  for (int c = 0; c < std::min(picture.channels, 3); ++c) {
+    const auto [least, most] = extremes_of(picture, c);
+    const Stretch stretch{least, most, arithmetic};
+    for (int value = 0; value < 256; ++value) {
+      table.of[size_t(c)][size_t(value)] = stretch.of(value);
+    }
+  }
+  return table_step(table);
+}
+
+Picture sharpened(const Picture& picture, double factor, Arithmetic arithmetic) {
+  Picture out(picture.channels, picture.height, picture.width, picture.dtype);
+  for (int c = 0; c < picture.channels; ++c) {
+    sharpen_plane(picture.plane(c), picture.width, picture.height, factor, arithmetic,
+                  out.plane(c));
+  }
+  return out;
+}
+
+}  // namespace headrace
