@@ -269,6 +269,32 @@ def test_the_iou_crop_of_torchvision_sees_the_boxes() -> None:
             assert len(target["boxes"]) == len(target["labels"])
 
 
+def test_masks_of_another_size_and_boxes_that_are_nan_harm_one_record() -> None:
+    records = opened(("image", "boxes", "masks"))[1][2:]
+    records[0]["masks"] = np.ones((1, 5, 6), np.uint8)
+    records[1]["boxes"][0] = np.nan
+    source = hr.open(
+        records,
+        kinds={"boxes": "boxes:xyxy", "masks": "masks"},
+        shapes={"boxes": (-1, 4), "masks": (-1, -1, -1)},
+    )
+    with pytest.raises(hr.DataError, match="HR0612"):
+        through(source, [v2.RandomHorizontalFlip(1)])
+    (target,) = through(source, [v2.RandomHorizontalFlip(1)], on_error="skip", error_budget=9)
+    assert np.isnan(target["boxes"][0]).all() and np.isfinite(target["boxes"][1:]).all()
+    np.testing.assert_array_equal(target["masks"], records[1]["masks"][:, :, ::-1])
+
+
+def test_the_plan_and_a_trace_say_what_it_takes() -> None:
+    source, records = opened(("image", "boxes", "labels"))
+    with hr.Loader(source, [v2.RandomHorizontalFlip(1)], batch_size=2, ragged="list") as loader:
+        assert "RandomHorizontalFlip(image, boxes, labels)" in str(loader.plan())
+        stages = loader.trace(0)
+    np.testing.assert_array_equal(stages[0].values["boxes"], records[0]["boxes"])
+    assert stages[1].label == "RandomHorizontalFlip()"
+    assert (stages[1].values["boxes"] != records[0]["boxes"]).any()
+
+
 def test_a_fork_and_a_list_of_one_field_give_it_what_they_show() -> None:
     source, records = opened(("image", "mask"))
     views = T.Fork("image", a=[v2.RandomHorizontalFlip(1)], b=[])

@@ -298,6 +298,10 @@ def test_one_record_with_many_rows_meets_the_memory_limit_not_the_machine() -> N
         assert raised.value.code == "HR0706"
         with pytest.raises(hr.ConfigError, match="packed"):
             padded.batch(0, 0)
+        there = padded.torch([_core.simulated_device(1)])
+        for view in (padded, there, padded):  # again, and as often as it is asked
+            with pytest.raises(hr.ConfigError, match="HR0706"):
+                next(iter(view))
     with loader(ragged="packed", **options) as packed:
         assert next(iter(packed)).boxes.shape == (100_127, 4)
 
@@ -378,6 +382,18 @@ def test_bad_records_are_skipped_with_their_rows(ragged: str) -> None:
     assert len(got) == len(kept)
     for mine, theirs in zip(got, kept, strict=True):
         assert_same(mine, theirs)
+
+
+def test_text_and_views_of_a_fork_stand_beside_padded_pictures() -> None:
+    records = [{"image": each["image"], "caption": "x" * i} for i, each in enumerate(PICTURES)]
+    views = T.Fork("image", a=[T.RandomHorizontalFlip(1)], b=[T.ToDtype("bfloat16", scale=True)])
+    with hr.Loader(records, [views], batch_size=5, ragged="pad", pad_value={"b": 0.5}) as padded:
+        batch = next(iter(padded.torch()))
+    assert batch._fields[:3] == ("a", "b", "caption") and batch.caption[2] == "xx"
+    assert batch.b.dtype == torch.bfloat16 and batch.b[0, 0, -1, -1] == 0.5
+    for target, each in zip(batch.per_record("a", "caption"), records, strict=True):
+        np.testing.assert_array_equal(target["a"], each["image"][:, :, ::-1])
+        assert target["caption"] == each["caption"]
 
 
 @pytest.mark.parametrize("ragged", ["pad", "packed"])

@@ -194,6 +194,9 @@ class LibraryStep(Step):
             self.check(taken)
         return names
 
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(self._fields)})"  # else whatever lies in the picture
+
     def check(self, kinds: Kinds) -> None:
         self._adapter.check(self._transform, [Taken(*field) for field in kinds])
 

@@ -43,6 +43,7 @@ class Taken(NamedTuple):
         return self.kind not in _NO_ROWS and self.shape[:1] == (-1,)
 
 
+LYING_PIXELS = ("image", "mask", "masks")  # kinds whose values have a height and a width
 _NO_ROWS = ("image", "mask", "text", "bytes")
 Kinds = Sequence[Taken]
 Adapted = Callable[[list[Any], Kinds, Words], list[Any]]
@@ -86,6 +87,26 @@ def mates(of: Taken, fields: Kinds) -> list[Taken]:
     """The other fields whose rows are about the same objects, as far as somebody has said it."""
     same = [f for f in fields if f.row_group == of.row_group and f.kind not in _NO_ROWS]
     return [f for f in same if of.row_group and f.name != of.name]
+
+
+def canvas_of(fields: Kinds, values: list[Any]) -> tuple[int, int]:
+    """Height and width of the first picture, over which the others lie."""
+    for field, value in zip(fields, values, strict=True):
+        if hasattr(value, "getbands"):  # a picture of Pillow
+            return value.height, value.width
+        if field.kind in LYING_PIXELS:
+            return int(value.shape[-2]), int(value.shape[-1])
+    return 0, 0
+
+
+def check_sizes(fields: Kinds, values: list[Any]) -> None:
+    """ValueError where rows lie over pictures of several sizes: nobody knows which they mean."""
+    if not {"boxes", "keypoints", "masks"} & {f.kind for f in fields}:
+        return
+    canvas = canvas_of(fields, values)
+    for field, value in zip(fields, values, strict=True):
+        if field.kind in LYING_PIXELS and value.size > 0 and value.shape[-2:] != canvas:
+            raise ValueError(f'"{field.name}" is {value.shape[-2:]}, and the picture is {canvas}')
 
 
 def check_rows(fields: Kinds, before: list[Any], after: list[Any], hint: str) -> None:

@@ -19,6 +19,7 @@ from headrace.library_steps.adapter import (
     Taken,
     Words,
     check_rows,
+    check_sizes,
     mates,
     opened,
     refuse,
@@ -132,6 +133,7 @@ def _adapted(transform: Any) -> Adapted:
     def call(values: list[Any], fields: Kinds, words: Words) -> list[Any]:
         if hasattr(transform, "set_random_seed"):
             transform.set_random_seed(words[0])
+        check_sizes(fields, values)
         labels = getattr(_params(transform, "bboxes"), "label_fields", None) or ()
         given: dict[str, Any] = {}
         for field, value in zip(fields, values, strict=True):

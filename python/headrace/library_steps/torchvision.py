@@ -13,12 +13,15 @@ import sys
 from typing import Any
 
 from headrace.library_steps.adapter import (
+    LYING_PIXELS,
     Adapted,
     Adapter,
     Kinds,
     Taken,
     Words,
+    canvas_of,
     check_rows,
+    check_sizes,
     mates,
     opened,
     refuse,
@@ -143,9 +146,10 @@ def _adapted(transform: Any) -> Adapted:
 
     def call(values: list[Any], fields: Kinds, words: Words) -> list[Any]:
         torch = sys.modules["torch"]
+        check_sizes(fields, values)
         given = [torch.from_numpy(value) for value in values]
         if _is_v2(transform):
-            canvas = _canvas(fields, given)
+            canvas = canvas_of(fields, given)
             alone = len(given) == 1  # a tensor alone counts as a picture
             given = [
                 _wrapped(f._replace(kind="image") if alone and f.kind == "tensor" else f, v, canvas)
@@ -169,15 +173,6 @@ def _adapted(transform: Any) -> Adapted:
     return call
 
 
-def _canvas(fields: Kinds, values: list[Any]) -> tuple[int, int]:
-    for field, value in zip(fields, values, strict=True):
-        if hasattr(value, "getbands"):  # a picture of Pillow
-            return value.height, value.width
-        if field.kind in ("image", "mask", "masks"):
-            return int(value.shape[-2]), int(value.shape[-1])
-    return 0, 0
-
-
 def _wrapped(field: Taken, value: Any, canvas: tuple[int, int]) -> Any:
     tv_tensors = sys.modules["torchvision.tv_tensors"]
     if field.kind == "image":
@@ -198,7 +193,7 @@ def _wrapped(field: Taken, value: Any, canvas: tuple[int, int]) -> Any:
 def _check_together(fields: Kinds, given: list[Any], out: list[Any]) -> None:
     """ValueError where boxes are of another format than they were, or anything of another picture.
     What has no rows is nowhere; torchvision turns the picture and not the canvas of no boxes."""
-    canvas, now = _canvas(fields, given), _canvas(fields, out)
+    canvas, now = canvas_of(fields, given), canvas_of(fields, out)
     for field, before, after in zip(fields, given, out, strict=True):
         if field.kind == "boxes" and hasattr(after, "canvas_size"):
             if after.format != before.format:
@@ -208,7 +203,7 @@ def _check_together(fields: Kinds, given: list[Any], out: list[Any]) -> None:
                     f"v2.ConvertBoundingBoxFormat({before.format.value!r})"
                 )
             lies, before_it = tuple(after.canvas_size), canvas
-        elif field.kind in ("image", "mask", "masks") and getattr(after, "ndim", 0) > 2:
+        elif field.kind in LYING_PIXELS and getattr(after, "ndim", 0) > 2:
             lies, before_it = tuple(after.shape[-2:]), tuple(before.shape[-2:])
         else:
             continue
