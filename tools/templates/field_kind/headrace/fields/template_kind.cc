@@ -34,7 +34,7 @@ const KindRecord kTemplateDirections{
     .kind = FieldKind::kTemplateDirections,
     .spatial = true,
     .take = [](Field& field) { return take_numbers(field, FieldKind::kTemplateDirections); },
-    .begin = begin_rows,
+    .begin = begin_numbers,
     .follow = directions_follow,
     .wants = directions_want};
 const Register<KindRecord> registered_template_directions(kTemplateDirections);
