@@ -50,7 +50,7 @@ def scale_jitter(transform: Any, form: Form) -> Made:
 
 @translation("RandomZoomOut")
 def random_zoom_out(transform: Any, form: Form) -> Made:
-    fill = fill_of(transform.fill)
+    fill = fill_of(transform.fill, form)
     form.fixed = False
     as_it_is = copy.copy(transform)
     as_it_is.side_range, as_it_is.p = (1.0, 1.0), 1.0
