@@ -253,6 +253,37 @@ def test_a_mosaic_is_the_same_on_any_thread_and_after_a_resume() -> None:
                     np.testing.assert_array_equal(a, b, name)
 
 
+def test_a_mosaic_is_the_same_on_two_ranks() -> None:
+    whole = list(tiles(threads=1))
+    for rank in (0, 1):
+        options = {"batch_size": 3, "shard": (rank, 2)}
+        for one, part in zip(whole, tiles(**options), strict=True):
+            for name in ("image", "boxes", "labels"):
+                for a, b in zip(one[name][rank * 3 : rank * 3 + 3], part[name], strict=True):
+                    np.testing.assert_array_equal(a, b, name)
+
+
+def test_boxes_that_are_none_leave_a_picture_as_it_is() -> None:
+    image = np.zeros((1, 40, 60), np.uint8)
+    nothing = np.float32([[np.nan, 0, 9, 9], [-90, -90, -10, -10], [0, np.inf, 5, np.inf]])
+    boxes = {"boxes": np.repeat(nothing, 20000, 0)}
+    source = hr.open([{"image": image} | boxes] * 4, kinds={"boxes": "boxes:xyxy"})
+    source = source.with_row_group("boxes")
+    for options in ([0.0, 0.5], None):
+        step = T.RandomIoUCrop(**({"sampler_options": options} if options else {}))
+        for batch in hr.Loader(source, [step], batch_size=4, ragged="list"):
+            assert all(each.shape == (1, 40, 60) for each in batch.image)
+    # An endless box does not make others unsafe.
+    mixed = np.float32([[-np.inf, 5, np.inf, 9], [20, 0, 59, 39], [np.nan] * 4])
+    source = hr.open([{"image": image, "boxes": mixed}] * 50, kinds={"boxes": "boxes:xyxy"})
+    for batch in hr.Loader(source, [T.RandomSizedBBoxSafeCrop((40, 60))], batch_size=5, seed=3):
+        assert (batch.boxes[:, 0, [0, 2]] == [0, 60]).all()
+        inner = batch.boxes[:, 1]
+        assert (inner[:, 2] - inner[:, 0] >= 38.9).all() and (
+            inner[:, 3] - inner[:, 1] >= 38.9
+        ).all()
+
+
 def test_a_mosaic_refuses_what_it_cannot_join() -> None:
     image = np.zeros((3, 20, 20), np.uint8)
     record = {"image": image, "boxes": BOXES, "points": np.zeros((3, 2), "f4")}

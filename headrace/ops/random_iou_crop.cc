@@ -74,7 +74,8 @@ std::optional<IoUWindow> tried_window(const std::vector<Number>& corners, Size p
 template <class Number>
 std::optional<IoUWindow> drawn_window(const std::vector<Number>& corners, Size picture,
                                       const IoULaw& law, Draws& draws) {
-  if (corners.empty()) return {};
+  // No window has a box whose centre lies nowhere in the picture (NaN): do not try for ever.
+  if (!boxes_inside(corners, {0, 0, picture.width, picture.height}, 0)) return {};
   for (int option = 0; option < kMostOptions; ++option) {
     const double least = law.options[size_t(draws.below(std::ssize(law.options)))];
     if (least >= 1) return {};

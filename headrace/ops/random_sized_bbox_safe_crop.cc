@@ -17,8 +17,8 @@ struct Corners {
   double left, top, right, bottom;
 };
 
-// What all boxes lie in, without those that are none.
-std::optional<Corners> union_of(const FieldValue& boxes) {
+// What all boxes lie in, as far as the picture shows them, without those that are none.
+std::optional<Corners> union_of(const FieldValue& boxes, Size picture) {
   std::optional<Corners> all;
   look_at_coordinates(boxes, [&](auto numbers) {
     for (size_t at = 0; at + 4 <= numbers.size(); at += 4) {
@@ -26,6 +26,10 @@ std::optional<Corners> union_of(const FieldValue& boxes) {
       std::array<double, 4> box;
       for (size_t i = 0; i < 4; ++i) box[i] = static_cast<double>(numbers[at + i]);
       if (!(box[2] >= box[0]) || !(box[3] >= box[1])) continue;
+      for (size_t i = 0; i < 4; ++i) {
+        const int extent = i % 2 == 0 ? picture.width : picture.height;
+        box[i] = std::clamp(box[i], 0.0, static_cast<double>(extent));
+      }
       if (!all) all = Corners{box[0], box[1], box[2], box[3]};
       all->left = std::min(all->left, box[0]);
       all->top = std::min(all->top, box[1]);
@@ -59,7 +63,7 @@ class RandomSizedBBoxSafeCrop final : public PictureOp {
     std::array<double, 4> drawn;
     for (double& each : drawn) each = context.draws.uniform();
     const FieldValue* const boxes = deciding_rows(context, FieldKind::kBoxes);
-    std::optional<Corners> all = boxes ? union_of(*boxes) : std::nullopt;
+    std::optional<Corners> all = boxes ? union_of(*boxes, *size) : std::nullopt;
     if (all) all = eroded(*all);
     const Window window = all ? window_around(*all, *size, drawn) : any_window(*size, drawn);
     return follow(context, Geometry().crop(window).resize(size_, filter_));
