@@ -116,6 +116,20 @@ def test_a_normalization_is_undone_and_drawing_can_be_left() -> None:
         assert is_color(loader.show(1).pixels, ORANGE).any()
 
 
+def test_a_trace_draws_each_stage_at_one_scale() -> None:
+    boxes = np.float32([[4, 6, 14, 20]])
+    records = [{"image": np.full((3, 24, 32), GRAY, np.uint8), "boxes": boxes}] * 2
+    source = hr.open(records, kinds={"boxes": "boxes:xyxy"})
+    steps = [T.RandomHorizontalFlip(1), T.CenterCrop((12, 16))]
+    with hr.Loader(source, steps, batch_size=2) as loader:
+        stages = loader.trace(0)
+    assert [stage.picture.shape for stage in stages] == [(3, 192, 256)] * 2 + [(3, 96, 128)]
+    for stage, left in zip(stages[:2], (4, 18), strict=True):
+        _, xs = np.nonzero(is_color(stage.picture, ORANGE))
+        assert abs(xs.min() - 8 * left) <= 2
+    np.testing.assert_array_equal(stages[0].values["image"], records[0]["image"])
+
+
 def test_small_pictures_are_enlarged_by_a_whole_number_where_something_is_drawn() -> None:
     image = np.arange(3 * 16 * 20, dtype=np.uint8).reshape(3, 16, 20)
     drawn = draw(image, Overlay(points=[np.zeros((0, 1, 2))]))

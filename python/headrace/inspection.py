@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace import _core
-from headrace.charts.drawn import draw
+from headrace.charts.drawn import draw, enlargement
 from headrace.charts.grid import Grid, visible
 from headrace.loader.options import KEYWORDS
 from headrace.loader.viewed import ViewedLoader
@@ -67,7 +67,7 @@ class Trace(list[Stage]):
 
     @property
     def pictures(self) -> Grid:
-        """The images of all stages, as one picture."""
+        """The images of all stages, as one picture, with what lies in them drawn over."""
         return Grid([stage.picture for stage in self if stage.picture is not None])
 
     def _repr_png_(self) -> bytes:
@@ -99,16 +99,24 @@ def trace(loader: ViewedLoader, position: int) -> Trace:
     epoch = loader.epoch
     steps = loader.assembly.pipeline.all_steps()
     stages = Trace()
+    classes = getattr(loader.source, "classes", None)
+    scale = 0
     for count in range(len(steps) + 1):
         engine = loader.assembly.make(
             pipeline=loader.assembly.pipeline.prefix(count), **_ONE_RECORD
         )
-        names = [output["name"] for output in engine.outputs()]
+        outputs = {output["name"]: output for output in engine.outputs()}
         _, _, values = engine.batch(epoch, position)
         engine.close()
-        record = {n: _first(value) for n, value in zip(names, values, strict=True)}
+        record = {n: _first(value) for n, value in zip(outputs, values, strict=True)}
         label = repr(steps[count - 1]) if count else f"record {position} of epoch {epoch}"
-        stages.append(Stage(label, record, _picture_of(record, steps[:count])))
+        picture = _picture_of(record, steps[:count])
+        if picture is not None:
+            scale = scale or enlargement(picture)  # one, so that sizes can be compared
+            fields = {n: value for n, value in record.items() if can_be_drawn(outputs[n])}
+            over = overlay_of(fields, outputs, picture.shape[1:], classes)
+            picture = draw(picture, over, scale)
+        stages.append(Stage(label, record, picture))
     return stages
 
 

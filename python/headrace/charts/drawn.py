@@ -46,12 +46,17 @@ class Overlay(NamedTuple):
         return any((self.boxes, self.masks, self.ids, self.points))
 
 
-def draw(picture: Pixels, over: Overlay) -> Pixels:
-    """A copy with all of it, enlarged by a whole number where the picture is small."""
+def enlargement(picture: Pixels) -> int:
+    """How many times as large a small picture is drawn."""
+    side = max(1, int(min(picture.shape[1:])))
+    return min(8, max(1, round(_LEAST_SIDE / side)))
+
+
+def draw(picture: Pixels, over: Overlay, scale: int | None = None) -> Pixels:
+    """A copy with all of it, enlarged ``scale`` times, by default as much as a small one needs."""
     if not over:
         return picture
-    scale = max(1, round(_LEAST_SIDE / max(1, min(picture.shape[1:]))))
-    scale = min(scale, 8)
+    scale = scale or enlargement(picture)
     canvas: Pixels = picture.copy()
     for ids in over.ids:
         _lay(canvas, ids, (ids != _BACKGROUND) & (ids != _IGNORED))
