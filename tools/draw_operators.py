@@ -85,6 +85,12 @@ PICTURED: dict[str, dict[str, str]] = {
         "CoarseDropout": "T.CoarseDropout((4, 8), (12, 30), (12, 30), fill=90, p=1.0)",
         "GridDropout": "T.GridDropout(unit_size_range=(24, 32), fill=90, p=1.0)",
     },
+    "Policies": {
+        "AutoAugment": "T.AutoAugment()",
+        "RandAugment": "T.RandAugment(2, 15)",
+        "TrivialAugmentWide": "T.TrivialAugmentWide()",
+        "AugMix": "T.AugMix(5)",
+    },
     "Choices": {
         "RandomChoice": "T.RandomChoice([T.RandomInvert(1.0), T.RandomVerticalFlip(1.0)])",
         "OneOf": "T.OneOf([T.RandomInvert(1.0), T.RandomVerticalFlip(1.0)], p=0.8)",
@@ -117,8 +123,8 @@ UNSEEN = {
 }
 
 
-# Rows of a batch are mixed with their labels; boxes could not be.
-MIXED = ("MixUp", "CutMix")
+# Pictures that are mixed with others, or with themselves elsewhere: boxes could not follow.
+MIXED = ("MixUp", "CutMix", "AugMix")
 
 
 def records(mixed: bool) -> Any:

@@ -58,6 +58,27 @@ def imagenet_eval(
     ]
 
 
+def imagenet_reference(
+    size: int = 176, *, num_classes: int = 1000, dtype: Any = "float32", group: int = 8
+) -> list[T.Transform]:
+    """torchvision's recipe for ResNet-50: crop, flip, TrivialAugment, erasing, MixUp or CutMix.
+
+    Labels become float32 rows of ``num_classes``. A rank's batch is a multiple of ``group``.
+    """
+    mixes = [
+        T.MixUp(alpha=0.2, num_classes=num_classes, group=group),
+        T.CutMix(alpha=1.0, num_classes=num_classes, group=group),
+    ]
+    return [
+        T.RandomResizedCrop(size),
+        T.RandomHorizontalFlip(),
+        T.TrivialAugmentWide(),
+        *normalized(dtype),
+        T.RandomErasing(p=0.1),
+        T.RandomChoice(mixes),
+    ]
+
+
 def simclr_view(size: int = 224, *, strength: float = 1.0, dtype: Any = "float32") -> list[Any]:
     """One view of SimCLR's: crop, flip, colours, grey, blur. ``strength``: of the colours."""
     colors = T.ColorJitter(0.8 * strength, 0.8 * strength, 0.8 * strength, 0.2 * strength)
@@ -122,6 +143,28 @@ def detection_ssd(
         T.RandomHorizontalFlip(),
         T.Resize((size, size) if isinstance(size, int) else size),
         T.SanitizeBoundingBoxes(),
+        *([] if dtype_name(dtype) == "uint8" else [T.ToDtype(dtype, scale=True)]),
+    ]
+
+
+def detection_mosaic(
+    size: int = 640,
+    *,
+    scale: tuple[float, float] = (0.5, 1.5),
+    min_visibility: float = 0.1,
+    dtype: Any = "float32",
+) -> list[T.Transform]:
+    """YOLO's recipe: four records on one canvas, moved and scaled, colours, flip.
+
+    Boxes of which less than ``min_visibility`` is left are left out, with their labels.
+    """
+    return [
+        T.Mosaic(size),
+        T.RandomAffine(0, translate=(0.05, 0.05), scale=scale, interpolation="bilinear", fill=114),
+        T.CenterCrop(size),
+        T.RandomHSV(0.015, 0.7, 0.4),
+        T.RandomHorizontalFlip(),
+        T.SanitizeBoundingBoxes(min_size=2, min_visibility=min_visibility),
         *([] if dtype_name(dtype) == "uint8" else [T.ToDtype(dtype, scale=True)]),
     ]
 
