@@ -63,6 +63,12 @@ def test_a_jpeg_leaves_what_torchvision_leaves() -> None:
         np.testing.assert_array_equal(through(image, T.JPEG(quality)), wanted)
 
 
+def test_a_picture_that_no_jpeg_holds_is_a_bad_record() -> None:
+    images = np.zeros((1, 1, 1, 65_501), np.uint8)
+    with pytest.raises(hr.DataError, match=r"HR0389.*1 x 65501"):
+        through(images, T.JPEG(50))
+
+
 def test_the_quality_is_drawn_with_both_ends() -> None:
     image = np.random.default_rng(3).integers(0, 256, (1, 3, 24, 24), dtype=np.uint8)
     fixed = [through(image, T.JPEG(quality))[0].tobytes() for quality in (10, 11, 12)]

@@ -41,26 +41,31 @@ void cut_at(int limit, std::array<int, 256>& counts) {
 // The table of each tile of one channel. Where tiles do not fit, the picture is mirrored at its
 // right and lower border until they do, as in OpenCV: by another whole tile's worth where one edge
 // fits and the other does not.
-std::vector<TileTable> tables_of(const Picture& picture, double clip_limit, Size tiles,
+std::vector<TileTable> tables_of(const uint8_t* plane, Size picture, double clip_limit, Size tiles,
                                  TileGrid& grid) {
-  Size size{picture.height, picture.width};
+  Size size = picture;
   if (size.height % tiles.height != 0 || size.width % tiles.width != 0) {
     size.height += tiles.height - size.height % tiles.height;
     size.width += tiles.width - size.width % tiles.width;
   }
   grid = {tiles, {size.height / tiles.height, size.width / tiles.width}};
-  const auto padded = padded_part(picture, Padding::kReflect, {0, 0, size.width, size.height});
+  std::vector<int> columns(size_t(size.width));
+  for (int x = 0; x < size.width; ++x) {
+    columns[size_t(x)] = padded_place(Padding::kReflect, x, picture.width);
+  }
   const int pixels = grid.tile.height * grid.tile.width;
   const int limit = clip_limit > 0 ? std::max(static_cast<int>(clip_limit * pixels / 256), 1) : 0;
   const float scale = 255.0f / static_cast<float>(pixels);
   std::vector<TileTable> tables(size_t(tiles.height) * size_t(tiles.width));
   for (size_t t = 0; t < tables.size(); ++t) {
-    const size_t top = t / size_t(tiles.width) * size_t(grid.tile.height);
-    const size_t left = t % size_t(tiles.width) * size_t(grid.tile.width);
+    const int top = static_cast<int>(t) / tiles.width * grid.tile.height;
+    const int* const left = columns.data() + t % size_t(tiles.width) * size_t(grid.tile.width);
     std::array<int, 256> counts{};
-    for (size_t y = top; y < top + size_t(grid.tile.height); ++y) {
-      const uint8_t* const row = padded->plane(0) + y * size_t(size.width) + left;
-      for (int x = 0; x < grid.tile.width; ++x) ++counts[row[x]];
+    for (int y = top; y < top + grid.tile.height; ++y) {
+      const uint8_t* const row =
+          plane +
+          size_t(padded_place(Padding::kReflect, y, picture.height)) * size_t(picture.width);
+      for (int x = 0; x < grid.tile.width; ++x) ++counts[row[left[x]]];
     }
     if (limit > 0) cut_at(limit, counts);
     int sum = 0;
@@ -91,13 +96,13 @@ std::vector<Between> places_between(int extent, int tile, int tiles) {
   return out;
 }
 
-// One channel, (1, H, W).
-void equalize_tiles(const Picture& in, double clip_limit, Size tiles, uint8_t* out) {
+// One channel. `out` may be `in`.
+void equalize_tiles(const uint8_t* in, Size size, double clip_limit, Size tiles, uint8_t* out) {
   TileGrid grid;
-  const std::vector<TileTable> tables = tables_of(in, clip_limit, tiles, grid);
-  const auto columns = places_between(in.width, grid.tile.width, tiles.width);
-  const auto rows = places_between(in.height, grid.tile.height, tiles.height);
-  const uint8_t* from = in.plane(0);
+  const std::vector<TileTable> tables = tables_of(in, size, clip_limit, tiles, grid);
+  const auto columns = places_between(size.width, grid.tile.width, tiles.width);
+  const auto rows = places_between(size.height, grid.tile.height, tiles.height);
+  const uint8_t* from = in;
   for (const Between& row : rows) {
     const TileTable* const upper = tables.data() + size_t(row.first) * size_t(tiles.width);
     const TileTable* const lower = tables.data() + size_t(row.second) * size_t(tiles.width);
@@ -110,6 +115,13 @@ void equalize_tiles(const Picture& in, double clip_limit, Size tiles, uint8_t* o
       const float both = blend(upper) * (1.0f - row.weight) + blend(lower) * row.weight;
       *out++ = static_cast<uint8_t>(std::clamp(std::nearbyint(both), 0.0f, 255.0f));
     }
+  }
+}
+
+void add_clamped(const uint8_t* in, const std::vector<int16_t>& gained, uint8_t* out) {
+  for (size_t x = 0; x < gained.size(); ++x) {
+    const int sum = in[x] + gained[x];
+    out[x] = static_cast<uint8_t>(std::min(std::max(sum, 0), 255));
   }
 }
 
@@ -143,35 +155,31 @@ class Clahe final : public RemadeOp {
   void plan_image(FieldState& image) const override { plan_step(table_step({}), image); }
 
   void of_each(const Picture& in, double limit, Picture& out) const {
-    Picture channel(1, in.height, in.width, in.dtype);
     for (int c = 0; c < in.channels; ++c) {
-      std::copy_n(in.plane(c), in.plane_bytes(), channel.plane(0));
-      equalize_tiles(channel, limit, tiles_, out.plane(c));
+      equalize_tiles(in.plane(c), {in.height, in.width}, limit, tiles_, out.plane(c));
     }
   }
 
+  // The grey, and what it becomes, lie in the outcome's own memory until it is known.
   void of_luma(const Picture& in, double limit, Picture& out) const {
     constexpr size_t kBeyond = 63;
-    Picture luma(1, in.height, in.width, in.dtype);
-    std::vector<uint8_t> rgb(3 * (size_t(in.width) + kBeyond)), gray(size_t(in.width) + kBeyond);
-    const uint8_t* const from[] = {rgb.data(), rgb.data() + gray.size(),
-                                   rgb.data() + 2 * gray.size()};
+    const size_t width = size_t(in.width), room = width + kBeyond;
+    std::vector<uint8_t> rgb(3 * room), gray(room);
+    const uint8_t* const from[] = {rgb.data(), rgb.data() + room, rgb.data() + 2 * room};
     for (size_t y = 0; y < size_t(in.height); ++y) {
-      const size_t first = y * size_t(in.width);
       for (int c = 0; c < 3; ++c) {
-        std::copy_n(in.plane(c) + first, in.width, rgb.data() + size_t(c) * gray.size());
+        std::copy_n(in.plane(c) + y * width, width, rgb.data() + size_t(c) * room);
       }
       gray_from_rgb_rows(from, in.width, gray.data());
-      std::copy_n(gray.data(), in.width, luma.plane(0) + first);
+      std::copy_n(gray.data(), width, out.plane(0) + y * width);
     }
-    std::vector<uint8_t> spread(luma.plane_bytes());
-    equalize_tiles(luma, limit, tiles_, spread.data());
-    for (int c = 0; c < 3; ++c) {
-      const uint8_t *const values = in.plane(c), *const old = luma.plane(0);
-      uint8_t* const to = out.plane(c);
-      for (size_t i = 0; i < spread.size(); ++i) {
-        to[i] = static_cast<uint8_t>(std::clamp(values[i] + spread[i] - old[i], 0, 255));
-      }
+    equalize_tiles(out.plane(0), {in.height, in.width}, limit, tiles_, out.plane(1));
+    std::vector<int16_t> gained(width);
+    for (size_t y = 0; y < size_t(in.height); ++y) {
+      const uint8_t *const old = out.plane(0) + y * width, *const now = out.plane(1) + y * width;
+      for (size_t x = 0; x < width; ++x) gained[x] = static_cast<int16_t>(now[x] - old[x]);
+      for (int c = 0; c < 3; ++c)
+        add_clamped(in.plane(c) + y * width, gained, out.plane(c) + y * width);
     }
   }
 

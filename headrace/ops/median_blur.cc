@@ -6,69 +6,47 @@
 #include <vector>
 
 #include "headrace/base/registry.h"
-#include "headrace/image/padding.h"
 #include "headrace/kernels/median_rows.h"
 #include "headrace/ops/blur_limit.h"
 #include "headrace/ops/color_steps.h"
+#include "headrace/ops/padded_rows.h"
 #include "headrace/ops/picture_op.h"
 #include "headrace/ops/remade_op.h"
 
 namespace headrace {
 namespace {
 
-// Up to kWidestMedian by sorting networks, row by row.
-void small_medians(const Picture& in, int size, Picture& out) {
-  constexpr size_t kBeyond = 64 + kWidestMedian;
-  const int half = size / 2;
-  const size_t width = size_t(in.width), stride = width + size_t(size) + kBeyond;
-  std::vector<uint8_t> ring(stride * size_t(size)), made(width + kBeyond);
-  std::array<const uint8_t*, kWidestMedian> rows{};
-  for (int c = 0; c < in.channels; ++c) {
-    const auto fill = [&](int y) {
-      const uint8_t* const from =
-          in.plane(c) + width * size_t(padded_place(Padding::kEdge, y, in.height));
-      uint8_t* to = ring.data() + stride * size_t((y + half) % size);
-      to = std::fill_n(to, half, from[0]);
-      to = std::copy_n(from, width, to);
-      std::fill_n(to, half, from[width - 1]);
-    };
-    for (int y = -half; y < half; ++y) fill(y);
-    for (int y = 0; y < in.height; ++y) {
-      fill(y + half);
-      for (int r = 0; r < size; ++r) rows[size_t(r)] = ring.data() + stride * size_t(r);
-      median_row(rows.data(), size, in.width, made.data());
-      std::copy_n(made.data(), width, out.plane(c) + width * size_t(y));
+// A histogram that moves along the row, and the place of the median in it (Huang et al., 1979).
+void large_median_row(const uint8_t* const rows[], int size, int width, uint8_t* out) {
+  const int wanted = size * size / 2;
+  std::array<int, 256> counts{};
+  for (int r = 0; r < size; ++r) {
+    for (int x = 0; x < size; ++x) ++counts[rows[r][x]];
+  }
+  int median = 0, below = 0;
+  for (int x = 0; x < width; ++x) {
+    for (int r = 0; x > 0 && r < size; ++r) {
+      const uint8_t goes = rows[r][x - 1], comes = rows[r][x + size - 1];
+      --counts[goes];
+      below -= goes < median;
+      ++counts[comes];
+      below += comes < median;
     }
+    while (below > wanted) below -= counts[size_t(--median)];
+    while (below + counts[size_t(median)] <= wanted) below += counts[size_t(median++)];
+    out[x] = static_cast<uint8_t>(median);
   }
 }
 
-// A histogram that moves along a row, and the place of the median in it (Huang et al., 1979).
-void large_medians(const Picture& in, int size, Picture& out) {
-  const int half = size / 2, wanted = size * size / 2;
-  const auto padded =
-      padded_part(in, Padding::kEdge, {-half, -half, in.width + 2 * half, in.height + 2 * half});
-  const size_t stride = size_t(padded->width);
+void blur_by_medians(const Picture& in, int size, Picture& out) {
+  const auto median = size <= kWidestMedian ? median_row : large_median_row;
+  const size_t width = size_t(in.width);
+  PaddedRows rows(in, size, Padding::kEdge);
+  std::vector<uint8_t> made(width + 64);
   for (int c = 0; c < in.channels; ++c) {
-    uint8_t* to = out.plane(c);
     for (int y = 0; y < in.height; ++y) {
-      const uint8_t* const rows = padded->plane(c) + stride * size_t(y);
-      std::array<int, 256> counts{};
-      for (int r = 0; r < size; ++r) {
-        for (int x = 0; x < size; ++x) ++counts[rows[stride * size_t(r) + size_t(x)]];
-      }
-      int median = 0, below = 0;
-      for (int x = 0; x < in.width; ++x) {
-        for (int r = 0; x > 0 && r < size; ++r) {
-          const uint8_t* const row = rows + stride * size_t(r) + x;
-          --counts[row[-1]];
-          below -= row[-1] < median;
-          ++counts[row[size - 1]];
-          below += row[size - 1] < median;
-        }
-        while (below > wanted) below -= counts[size_t(--median)];
-        while (below + counts[size_t(median)] <= wanted) below += counts[size_t(median++)];
-        *to++ = static_cast<uint8_t>(median);
-      }
+      median(rows.around(c, y), size, in.width, made.data());
+      std::copy_n(made.data(), width, out.plane(c) + width * size_t(y));
     }
   }
 }
@@ -81,7 +59,7 @@ class MedianBlur final : public RemadeOp {
     if (!context.draws.coin(p_)) return {};
     const int size = limit_.draw(context.draws);
     return remake_all(context, [&](const Picture& in, Picture& out) -> Result<void> {
-      (size <= kWidestMedian ? small_medians : large_medians)(in, size, out);
+      blur_by_medians(in, size, out);
       return {};
     });
   }

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "headrace/base/registry.h"
-#include "headrace/image/padding.h"
 #include "headrace/kernels/mean_rows.h"
 #include "headrace/ops/blur_limit.h"
 #include "headrace/ops/color_steps.h"
+#include "headrace/ops/padded_rows.h"
 #include "headrace/ops/picture_op.h"
 #include "headrace/ops/remade_op.h"
 
@@ -48,19 +48,15 @@ std::set<std::pair<int, int>> points_of(const Line& line, int size) {
 
 void blur_along(const std::set<std::pair<int, int>>& points, int size, const Picture& in,
                 Picture& out) {
-  constexpr int kBeyond = 64;  // more than the kernel touches past a row
-  const int half = size / 2;
-  const auto padded = padded_part(
-      in, Padding::kReflect, {-half, -half, in.width + 2 * half + kBeyond, in.height + 2 * half});
-  const size_t width = size_t(in.width), stride = size_t(padded->width);
+  const size_t width = size_t(in.width);
+  PaddedRows around(in, size, Padding::kReflect);
   std::vector<const uint8_t*> rows(points.size());
-  std::vector<uint8_t> made(width + kBeyond);
+  std::vector<uint8_t> made(width + 64);
   for (int c = 0; c < in.channels; ++c) {
     for (int y = 0; y < in.height; ++y) {
-      const uint8_t* const corner = padded->plane(c) + stride * size_t(y);
-      std::transform(points.begin(), points.end(), rows.begin(), [&](const auto& point) {
-        return corner + stride * size_t(point.first) + size_t(point.second);
-      });
+      const uint8_t* const* const from = around.around(c, y);
+      std::transform(points.begin(), points.end(), rows.begin(),
+                     [&](const auto& point) { return from[point.first] + point.second; });
       mean_row(rows.data(), static_cast<int>(rows.size()), in.width, made.data());
       std::copy_n(made.data(), width, out.plane(c) + width * size_t(y));
     }
