@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -353,6 +354,32 @@ def test_transforms_of_image_and_boxes_together(pictures: Path, tmp_path: Path) 
     given: dict[str, Any] = {"collate": "default", "annotations": file}
     batch = next(iter(translated(dataloader, **given)))
     assert batch._fields == ("image", "boxes", "labels")
+
+
+def test_torchvisions_recipe_for_ssd_has_no_step_in_python(pictures: Path, tmp_path: Path) -> None:
+    """As its reference script writes it for pictures of Pillow."""
+    pytest.importorskip("pycocotools")
+    v2, mask = tv.transforms.v2, tv.tv_tensors.Mask
+    recipe = v2.Compose(
+        [
+            v2.RandomPhotometricDistort(),
+            v2.RandomZoomOut(fill=defaultdict(lambda: (123.0, 117.0, 104.0), {mask: 0})),
+            v2.RandomIoUCrop(),
+            v2.RandomHorizontalFlip(p=0.5),
+            v2.ToImage(),
+            v2.ToDtype(torch.float, scale=True),
+            v2.ConvertBoundingBoxFormat(tv.tv_tensors.BoundingBoxFormat.XYXY),
+            v2.SanitizeBoundingBoxes(),
+            v2.ToPureTensor(),
+        ]
+    )
+    dataset, file = detection(pictures, tmp_path, recipe)
+    dataloader = DataLoader(dataset, batch_size=4, collate_fn=first_of)
+    loader = translated(dataloader, collate="default", annotations=file)
+    assert not loader.report.python
+    assert loader.report.records_checked == 23
+    for batch in loader:
+        assert [len(rows) for rows in batch.boxes] == [len(rows) for rows in batch.labels]
 
 
 def test_what_cannot_move_boxes_natively_is_refused(pictures: Path, tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random sizes and canvases, as detection has them. What looks at boxes is no transform of a
-picture alone."""
+"""Random sizes and canvases, and what looks at boxes."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from typing import Any
 
 from headrace import transforms as T
 from headrace.migrate.translations.arguments import antialias_of, fill_of, sibling
-from headrace.migrate.translations.registry import Form, Made, translation
+from headrace.migrate.translations.registry import Form, Made, NoOperator, translation
 
 
 @translation("RandomResize", resamples=True)
@@ -59,3 +58,47 @@ def random_zoom_out(transform: Any, form: Form) -> Made:
         for each in (transform, as_it_is)
     )
     return [ours], [steady], as_it_is
+
+
+@translation("RandomIoUCrop")
+def random_iou_crop(transform: Any, form: Form) -> Made:
+    _refuse_images_alone(form)
+    form.fixed = False
+    ours = T.RandomIoUCrop(
+        min_scale=float(transform.min_scale),
+        max_scale=float(transform.max_scale),
+        min_aspect_ratio=float(transform.min_aspect_ratio),
+        max_aspect_ratio=float(transform.max_aspect_ratio),
+        sampler_options=[float(option) for option in transform.options],
+        trials=int(transform.trials),
+        outside="zero",
+    )
+    return [ours], [], lambda value: value  # nothing that is not random is left
+
+
+@translation("SanitizeBoundingBoxes")
+def sanitize_bounding_boxes(transform: Any, form: Form) -> Made:
+    _refuse_images_alone(form)
+    if transform.labels_getter != "default":
+        raise NoOperator("its labels_getter is a callable of your own")
+    ours = T.SanitizeBoundingBoxes(float(transform.min_size), float(transform.min_area))
+    return [ours], [ours], transform
+
+
+@translation("ClampBoundingBoxes")
+def clamp_bounding_boxes(transform: Any, form: Form) -> Made:
+    _refuse_images_alone(form)
+    return [T.ClampBoundingBoxes()], [T.ClampBoundingBoxes()], transform
+
+
+@translation("ConvertBoundingBoxFormat")
+def convert_bounding_box_format(transform: Any, form: Form) -> Made:
+    _refuse_images_alone(form)
+    given = transform.format
+    ours = T.ConvertBoundingBoxFormat(str(getattr(given, "value", given)).lower())
+    return [ours], [ours], transform
+
+
+def _refuse_images_alone(form: Form) -> None:
+    if not isinstance(form.probes[0], dict):
+        raise NoOperator("it is for boxes, and this dataset transforms images alone")
