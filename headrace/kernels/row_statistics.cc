@@ -2,6 +2,7 @@
 #include "headrace/kernels/row_statistics.h"
 
 #include <algorithm>
+#include <cstring>
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -24,34 +25,44 @@ uint64_t sum_of_row(const uint8_t* row, int64_t count) {
   return sum;
 }
 
-// In lanes: compilers keep each in a register.
 void extend_by_row(const uint8_t* row, int64_t count, uint8_t& least, uint8_t& most) {
-  constexpr int kLanes = 64;
-  uint8_t low[kLanes], high[kLanes];
-  std::fill_n(low, kLanes, least);
-  std::fill_n(high, kLanes, most);
   int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (int lane = 0; lane < kLanes; ++lane) low[lane] = std::min(low[lane], row[i + lane]);
-    for (int lane = 0; lane < kLanes; ++lane) high[lane] = std::max(high[lane], row[i + lane]);
+#if defined(__SSE2__)
+  constexpr int kLanes = 16;
+  __m128i low[2], high[2];  // two of each: one would wait for itself
+  std::fill_n(low, 2, _mm_set1_epi8(static_cast<char>(least)));
+  std::fill_n(high, 2, _mm_set1_epi8(static_cast<char>(most)));
+  for (; i + 2 * kLanes <= count; i += 2 * kLanes) {
+    for (int part = 0; part < 2; ++part) {
+      const void* const from = row + i + part * kLanes;
+      const __m128i bytes = _mm_loadu_si128(static_cast<const __m128i*>(from));
+      low[part] = _mm_min_epu8(low[part], bytes);
+      high[part] = _mm_max_epu8(high[part], bytes);
+    }
   }
+  uint8_t lows[kLanes], highs[kLanes];
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(lows), _mm_min_epu8(low[0], low[1]));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(highs), _mm_max_epu8(high[0], high[1]));
+  least = *std::min_element(lows, lows + kLanes);
+  most = *std::max_element(highs, highs + kLanes);
+#endif
   for (; i < count; ++i) {
-    low[0] = std::min(low[0], row[i]);
-    high[0] = std::max(high[0], row[i]);
+    least = std::min(least, row[i]);
+    most = std::max(most, row[i]);
   }
-  least = *std::min_element(low, low + kLanes);
-  most = *std::max_element(high, high + kLanes);
 }
 
-// Four counters a value: a row of one colour would wait for its own last increment.
+// Eight counters a value: a row of few colours would wait for its own last increment.
 void count_row(const uint8_t* row, int64_t count, int64_t histogram[256]) {
   constexpr int64_t kPart = int64_t{1} << 30;
   for (int64_t first = 0; first < count; first += kPart) {
-    uint32_t counts[4][256] = {};
+    uint32_t counts[8][256] = {};
     const int64_t last = std::min(count, first + kPart);
     int64_t i = first;
-    for (; i + 4 <= last; i += 4) {
-      for (int lane = 0; lane < 4; ++lane) ++counts[lane][row[i + lane]];
+    for (; i + 8 <= last; i += 8) {
+      uint64_t eight;  // one load for eight values
+      std::memcpy(&eight, row + i, sizeof eight);
+      for (int lane = 0; lane < 8; ++lane) ++counts[lane][uint8_t(eight >> (8 * lane))];
     }
     for (; i < last; ++i) ++counts[0][row[i]];
     for (int value = 0; value < 256; ++value) {

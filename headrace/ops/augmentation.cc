@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/ops/augmentation.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <string>
@@ -120,11 +121,42 @@ Result<Geometry> AugmentOp::geometry(const DrawnAugmentation& drawn, Size canvas
   return geometry_of(affine_warp(by, canvas, style()), canvas);
 }
 
+// By whole pixels, of images that take the nearest one: a crop and a border, which no pass is
+// needed for.
+std::optional<Geometry> AugmentOp::shift(const OpContext& context, const DrawnAugmentation& drawn,
+                                         Size canvas) const {
+  const Kind kind = drawn.augmentation->kind;
+  const bool is_image = std::ranges::all_of(context.fields, [&](int field) {
+    return context.record.fields[field].kind == FieldKind::kImage;
+  });
+  if (kind != Kind::kTranslateX && kind != Kind::kTranslateY) return {};
+  if (!is_image || style().interpolation != Filter::kNearest) return {};
+  const bool along_x = kind == Kind::kTranslateX;
+  const int extent = along_x ? canvas.width : canvas.height;
+  const double size = std::trunc(magnitude_of(*drawn.augmentation, drawn.bins, drawn.bin, canvas));
+  if (size < 1) return Geometry();
+  if (size >= extent) return {};
+  const int by = static_cast<int>(size), first = drawn.negated ? by : 0;
+  Window window{0, 0, canvas.width, canvas.height};
+  Borders borders;
+  (along_x ? window.x : window.y) = first;
+  (along_x ? window.width : window.height) = extent - by;
+  (along_x ? (drawn.negated ? borders.right : borders.left)
+           : (drawn.negated ? borders.bottom : borders.top)) = by;
+  static constexpr double kBlack[] = {0};
+  const std::span<const double> fill = style().fill;
+  return Geometry().crop(window).pad(borders,
+                                     fill.empty() ? std::span<const double>(kBlack) : fill);
+}
+
 Result<void> AugmentOp::augment(OpContext& context, const DrawnAugmentation& drawn) const {
   const Kind kind = drawn.augmentation->kind;
   if (kind == Kind::kIdentity) return {};
   if (is_geometric(kind)) {
-    return follow_by_size(context, [&](Size canvas) { return geometry(drawn, canvas); });
+    return follow_by_size(context, [&](Size canvas) -> Result<Geometry> {
+      if (const std::optional<Geometry> moved = shift(context, drawn, canvas)) return *moved;
+      return geometry(drawn, canvas);
+    });
   }
   const double size = magnitude_of(*drawn.augmentation, drawn.bins, drawn.bin, {});
   for (const int field : context.fields) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -77,6 +78,8 @@ class AugmentOp : public WarpOp {
  private:
   Result<void> recolor(OpContext& context, int field, Augmentation::Kind kind,
                        double magnitude) const;
+  std::optional<Geometry> shift(const OpContext& context, const DrawnAugmentation& drawn,
+                                Size canvas) const;
   Result<Geometry> geometry(const DrawnAugmentation& drawn, Size canvas) const;
   const Arithmetic arithmetic_;
 };
