@@ -63,8 +63,10 @@ void fill(uint8_t* to, size_t bytes, std::span<const uint8_t> element) {
 
 Assembled made(Shape shape, DType dtype) {
   const size_t bytes = tensor_bytes(shape, dtype);
-  Assembled out{{nullptr, dtype, std::move(shape), {}}, make_values(bytes)};
-  out.view.data = out.memory.get();
+  // One after the other: g++ 12 frees the members of an aggregate twice when a later one throws.
+  Assembled out;
+  out.memory = make_values(bytes);
+  out.view = {out.memory.get(), dtype, std::move(shape), {}};
   if (bytes < kLargeBytes) std::memset(out.view.data, 0, bytes);  // else pages, which are
   return out;
 }

@@ -145,6 +145,64 @@ INSTANTIATE_TEST_SUITE_P(ReadStyles, Refusals,
                                                                     : "Python";
                          });
 
+// Records of index % 3 rows, which are the index.
+class Rows final : public Source {
+ public:
+  int64_t size() const override { return 40; }
+  const Schema& schema() const override { return schema_; }
+  ReadStyle read_style() const override { return ReadStyle::kMemory; }
+  void read(std::span<const int64_t> indices, const std::vector<bool>&,
+            std::span<RecordData> out) const override {
+    for (size_t i = 0; i < indices.size(); ++i) {
+      RecordData& data = out[i];
+      data.index = indices[i];
+      data.result = {};
+      const int64_t rows = indices[i] % 3;
+      data.owned.resize(1);
+      data.owned[0].resize(static_cast<size_t>(rows) * 8);
+      auto* values = reinterpret_cast<int64_t*>(data.owned[0].data());
+      std::fill(values, values + rows, indices[i]);
+      data.fields.resize(2);
+      data.fields[0] = {.bytes = data.owned[0].bytes(), .shape = {rows}};
+      data.fields[1] = {.bytes = {}, .shape = {}, .scalar = indices[i]};
+    }
+  }
+  std::string key(int64_t index) const override { return std::to_string(index); }
+  uint64_t fingerprint() const override { return 1; }
+  std::string description() const override { return "rows"; }
+
+ private:
+  Schema schema_ = {
+      {.name = "rows", .kind = FieldKind::kTensor, .dtype = DType::kInt64, .shape = {-1}},
+      {.name = "label", .kind = FieldKind::kLabel, .dtype = DType::kInt64}};
+};
+
+TEST(RefusedRaggedBatches, ATensorThatIsRefusedCostsNoBatch) {
+  const auto source = std::make_shared<Rows>();
+  for (const Ragged ragged : {Ragged::kList, Ragged::kPad, Ragged::kPacked}) {
+    LoaderOptions given = refusal_options(OnError::kRaise);
+    given.plan.ragged = ragged;
+    int64_t failures = 0;
+    Loader whole(source, {}, given);
+    const auto expected = patient_epoch_of(whole, failures);
+    ASSERT_EQ(failures, 0);
+    refuse_each_allocation(0, [&] {
+      try {
+        Loader loader(source, {}, given);
+        const auto got = patient_epoch_of(loader, failures);
+        const Spared test;
+        EXPECT_EQ(got, expected);
+      } catch (const Exception& failure) {  // of the constructor
+        const Spared test;
+        EXPECT_EQ(failure.error().code->kind, ErrorKind::kResource) << failure.what();
+      } catch (const std::bad_alloc&) {
+        ++failures;
+      }
+    });
+    EXPECT_GT(failures, 0);
+  }
+}
+
 TEST(RefusedReadAhead, ARefusedAllocationLeavesNoBytesLentAndNobodyWaiting) {
   const auto source = std::make_shared<Numbers>(60, std::set<int64_t>{}, ReadStyle::kPython);
   refuse_each_allocation(3, [&] {
