@@ -21,6 +21,7 @@ import headrace as hr
 
 torch = pytest.importorskip("torch")
 tv = pytest.importorskip("torchvision")
+pytest.importorskip("torchvision.transforms.v2")  # so that tv has it
 from torch.utils.data import DataLoader, Subset  # noqa: E402
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
@@ -523,3 +524,20 @@ def test_policies_are_native_in_the_arithmetic_of_the_pipeline(pictures: Path) -
     first = [tv.transforms.TrivialAugmentWide(), tv.transforms.CenterCrop(16), v2.ToImage()]
     loader = translated(DataLoader(folder(pictures, tv.transforms.Compose(first)), batch_size=4))
     assert not loader.report.python, loader.report
+
+
+def test_padding_modes_and_filters_are_native_and_compared(pictures: Path) -> None:
+    from torchvision.transforms import v2
+
+    lanczos, box = v2.InterpolationMode.LANCZOS, v2.InterpolationMode.BOX
+    steps = [
+        v2.Resize((30, 34), interpolation=lanczos),
+        v2.Pad([1, 2, 3, 4], padding_mode="reflect"),
+        v2.RandomResizedCrop(24, interpolation=box),
+        v2.RandomCrop(24, padding=3, padding_mode="symmetric"),
+        v2.RGB(),
+        v2.PILToTensor(),
+    ]
+    loader = translated(DataLoader(folder(pictures, v2.Compose(steps)), batch_size=4))
+    assert not loader.report.python, loader.report
+    assert loader.report.records_checked == 23

@@ -115,6 +115,12 @@ def test_boxes_and_points_are_refused_as_torchvision_does(
         hr.Loader(boxed(tmp_path, kind), [step], batch_size=2)
 
 
+def test_boxes_follow_a_crop_that_adds_no_border(tmp_path: Path) -> None:
+    step = T.RandomCrop((9, 8), padding_mode="reflect")
+    batch = next(iter(hr.Loader(boxed(tmp_path, "boxes"), [step], batch_size=2)))
+    np.testing.assert_array_equal(batch.boxes, np.float32([[[1, 2, 5, 6]], [[0, 0, 8, 9]]]))
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_planes_get_the_border_of_their_picture(mode: Any, tmp_path: Path) -> None:
     source = boxed(tmp_path, "planes")

@@ -18,9 +18,9 @@ class RandomCrop final : public PictureOp {
         fill_(std::move(fill)),
         mask_fill_(std::move(mask_fill)),
         padding_(padding) {}
-  bool measures() const override { return padding_ != Padding::kConstant; }
+  bool measures() const override { return repeats(); }
   std::string cannot_move(const FieldState& follower) const override {
-    return why_not_padded(padding_, follower);
+    return repeats() ? why_not_padded(padding_, follower) : std::string();
   }
 
   Result<void> apply(OpContext& context) const override {
@@ -44,6 +44,11 @@ class RandomCrop final : public PictureOp {
   }
 
  private:
+  // Whether it may add borders that repeat the picture.
+  bool repeats() const {
+    return padding_ != Padding::kConstant && (pad_if_needed_ || borders_ != Borders{});
+  }
+
   static constexpr const char* kHint =
       "pad_if_needed=True pads such pictures; Resize before the crop makes them larger";
 
