@@ -138,6 +138,12 @@ def test_a_grid_is_regular() -> None:
     assert {unit for unit, _, _ in seen} == {6, 7, 8, 9, 10} and len(seen) > 100
 
 
+def test_a_grid_of_too_many_holes_is_a_bad_record() -> None:
+    images = np.zeros((1, 1, 600, 600), np.uint8)
+    with pytest.raises(hr.DataError, match=r"HR0509.*holes in a picture of 600 x 600"):
+        through(images, T.GridDropout(unit_size_range=2, p=1.0))
+
+
 def with_mask(tmp_path: Path) -> Any:
     from PIL import Image
 

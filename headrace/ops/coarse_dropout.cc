@@ -44,7 +44,7 @@ class CoarseDropout final : public DropoutOp {
   }
 
  private:
-  std::vector<Window> holes(Size picture, Draws& draws) const override {
+  Result<std::vector<Window>> holes(Size picture, Draws& draws) const override {
     std::vector<Window> out;
     for (int64_t left = fewest_ + draws.below(most_ - fewest_ + 1); left > 0; --left) {
       const int height = height_.draw(picture.height, draws);

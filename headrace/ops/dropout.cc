@@ -53,7 +53,9 @@ Result<void> DropoutOp::apply(OpContext& context) const {
   Result<Size> size = common_size(context);
   if (!size) return std::move(size.error());
   if (!context.draws.coin(p_)) return {};
-  for (const Window& hole : holes(*size, context.draws)) {
+  const Result<std::vector<Window>> drawn = holes(*size, context.draws);
+  if (!drawn) return drawn.error();
+  for (const Window& hole : *drawn) {
     if (hole.width <= 0 || hole.height <= 0) continue;
     for (const int field : context.fields) {
       const bool is_mask = context.record.fields[field].kind == FieldKind::kMask;

@@ -33,8 +33,8 @@ class DropoutOp : public Op {
   Result<void> apply(OpContext& context) const final;
 
  protected:
-  // Inside a picture of this size; empty ones are left out.
-  virtual std::vector<Window> holes(Size picture, Draws& draws) const = 0;
+  // Inside a picture of this size; empty ones are left out. Errors are the record's.
+  virtual Result<std::vector<Window>> holes(Size picture, Draws& draws) const = 0;
 
  private:
   const std::string_view name_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GridDropout: holes in a regular grid are set to one value (GridMask).
 #include <algorithm>
+#include <string>
 
 #include "headrace/base/registry.h"
 #include "headrace/ops/dropout.h"
@@ -9,6 +10,12 @@ namespace headrace {
 namespace {
 
 constexpr std::string_view kGrid = "GridDropout";
+
+const ErrorCode kTooManyHoles{
+    "HR0509", ErrorKind::kData, "too many holes in a picture",
+    "A grid of small units over a large picture has more holes than are kept for a record, 65,536. "
+    "Larger units, or a Resize before the step, make fewer."};
+constexpr int64_t kMostHoles = 1 << 16;
 
 class GridDropout final : public DropoutOp {
  public:
@@ -24,7 +31,7 @@ class GridDropout final : public DropoutOp {
   }
 
  private:
-  std::vector<Window> holes(Size picture, Draws& draws) const override {
+  Result<std::vector<Window>> holes(Size picture, Draws& draws) const override {
     const int longest = std::max({picture.height, picture.width, 2});
     int unit = std::max(2, std::min(picture.height, picture.width) / 10);
     if (most_ > 0) {
@@ -33,6 +40,16 @@ class GridDropout final : public DropoutOp {
     const int hole = std::clamp(static_cast<int>(unit * ratio_ + 0.5), 1, unit - 1);
     const int up = random_offset_ ? static_cast<int>(draws.below(unit)) : 0;
     const int aside = random_offset_ ? static_cast<int>(draws.below(unit)) : 0;
+    const int64_t rows = (picture.height + up + unit - 1) / unit;
+    const int64_t columns = (picture.width + aside + unit - 1) / unit;
+    if (rows * columns > kMostHoles) {
+      return Error{.code = &kTooManyHoles,
+                   .what = "[GridDropout] " + std::to_string(rows) + " x " +
+                           std::to_string(columns) + " holes in a picture of " +
+                           std::to_string(picture.height) + " x " + std::to_string(picture.width) +
+                           " (height x width)",
+                   .hint = "a larger unit_size_range, or Resize before it"};
+    }
     std::vector<Window> out;
     for (int top = -up; top < picture.height; top += unit) {
       for (int left = -aside; left < picture.width; left += unit) {
