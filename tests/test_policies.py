@@ -319,3 +319,24 @@ def test_what_cannot_be_done_is_refused_before_anything_runs() -> None:
     ):
         with pytest.raises(hr.Error, match="HR0104"):
             call()
+
+
+@pytest.mark.parametrize("vertical", [False, True])
+def test_five_and_ten_crops_are_torchvisions(vertical: bool) -> None:
+    images = np.stack([picture(3, 31, 26, seed=n) for n in range(6)])
+    data = hr.records(image=images, label=np.arange(6))
+    for size in (9, [31, 25], [12, 26]):
+        for step, theirs in (
+            (T.FiveCrop(size), v2.FiveCrop(size)),
+            (T.TenCrop(size, vertical_flip=vertical), v2.TenCrop(size, vertical_flip=vertical)),
+        ):
+            batch = next(iter(hr.Loader(data, [step], batch_size=6)))
+            wanted = theirs(torch.from_numpy(images))
+            names = ["top_left", "top_right", "bottom_left", "bottom_right", "center"]
+            names += [name + "_mirrored" for name in names[: len(wanted) - 5]]
+            for name, crops in zip(names, wanted, strict=True):
+                np.testing.assert_array_equal(batch[name], crops.numpy())
+    with pytest.raises(hr.Error, match=r"HR0510.*larger than"):
+        hr.Loader(data, [T.FiveCrop(27)], batch_size=2)
+    with pytest.raises(hr.Error, match="HR0111"):
+        hr.Loader(data, [T.FiveCrop(9, field="picture")], batch_size=2)

@@ -56,8 +56,8 @@ _PICTURES = frozenset((  # of one picture: runs as it is
     "RGB", "ScaleJitter",
 ))
 _MORE = frozenset((  # gives several pictures, or is about boxes and points
-    "ClampBoundingBoxes", "ClampKeyPoints", "ConvertBoundingBoxFormat", "FiveCrop",
-    "RandomIoUCrop", "SanitizeBoundingBoxes", "SanitizeKeyPoints", "SetClampingMode", "TenCrop",
+    "ClampBoundingBoxes", "ClampKeyPoints", "ConvertBoundingBoxFormat",
+    "RandomIoUCrop", "SanitizeBoundingBoxes", "SanitizeKeyPoints", "SetClampingMode",
     "UniformTemporalSubsample",
 ))
 # fmt: on
