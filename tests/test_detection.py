@@ -253,6 +253,16 @@ def test_a_mosaic_is_the_same_on_any_thread_and_after_a_resume() -> None:
                     np.testing.assert_array_equal(a, b, name)
 
 
+def test_an_order_in_which_a_size_is_drawn_last_leaves_it_open() -> None:
+    data = [{"image": np.zeros((3, 40 + i, 50), np.uint8)} for i in range(4)]
+    source = hr.open(data, shapes={"image": (3, -1, -1)})
+    crop = T.CenterCrop((56, 36))
+    with pytest.raises(hr.ConfigError, match="HR0114"):
+        hr.Loader(source, [T.RandomOrder([T.RandomResize(12, 60), crop])], batch_size=2)
+    steps = [T.RandomOrder([T.RandomHorizontalFlip(), crop])]
+    assert next(iter(hr.Loader(source, steps, batch_size=2))).image.shape == (2, 3, 56, 36)
+
+
 def test_a_mosaic_is_the_same_on_two_ranks() -> None:
     whole = list(tiles(threads=1))
     for rank in (0, 1):

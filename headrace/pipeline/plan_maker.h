@@ -70,6 +70,10 @@ class PlanMaker final : public PlanBuilder {
   Scope scope_of_list(const std::string& path) const;
   std::vector<FieldState> append_list(const std::vector<Spec>& transforms, Scope list,
                                       const std::vector<FieldState>& states);
+  void find_changes_of_known_sizes(const Scope& scope, const Step& select,
+                                   const std::vector<Branch>& lists,
+                                   const std::vector<std::vector<FieldState>>& after,
+                                   const Written& before, std::vector<bool>& changes);
   std::vector<std::vector<FieldState>> append_lists(
       const Scope& scope, const Step& select, const std::vector<Branch>& lists,
       const std::vector<std::vector<FieldState>>& before);

@@ -169,6 +169,27 @@ std::vector<States> PlanMaker::append_lists(const Scope& scope, const Step& sele
   return after;
 }
 
+// What a list does to a size shows only where the size is known: behind the list that fixes it.
+void PlanMaker::find_changes_of_known_sizes(const Scope& scope, const Step& select,
+                                            const std::vector<Branch>& lists,
+                                            const std::vector<States>& after, const Written& before,
+                                            std::vector<bool>& changes) {
+  const auto one = size_t(std::ranges::find(changes, true) - changes.begin());
+  std::vector<States> found(lists.size(), after[one]);
+  found[one] = before.states;
+  const std::vector<Scope> scopes = scopes_;
+  rewind(before);
+  try {
+    const std::vector<States> then = append_lists(scope, select, lists, found);
+    for (size_t i = 0; i < lists.size(); ++i) {
+      if (i != one) changes[i] = !are_same(then[i], after[one]);
+    }
+  } catch (const Exception&) {  // what is wrong is said by the plan of all orders
+    scopes_ = scopes;
+    changes.assign(changes.size(), true);
+  }
+}
+
 void PlanMaker::choose(std::string_view name, const Selection& selection,
                        const std::vector<Branch>& lists) {
   int ordinal = 0;
@@ -190,6 +211,9 @@ void PlanMaker::choose(std::string_view name, const Selection& selection,
   // Whether a list changes what the fields are.
   std::vector<bool> changes;
   for (const States& each : after) changes.push_back(!are_same(each, before.states));
+  if (selection.count > 1 && std::ranges::count(changes, true) == 1) {
+    find_changes_of_known_sizes(scope, select, lists, after, before, changes);
+  }
   if (selection.count > 1 && std::ranges::count(changes, true)) {
     for (size_t i = 0; i < lists.size(); ++i) {
       for (size_t other = 0; other < lists.size(); ++other) {
