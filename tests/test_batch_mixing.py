@@ -308,3 +308,15 @@ def test_targets_that_are_rows_already_are_mixed_where_they_are_named() -> None:
     rolled = np.roll(target[:16], 1, axis=0)
     lam = ((ours - rolled) / (target[:16] - rolled)).mean()
     np.testing.assert_allclose(ours, lam * target[:16] + (1 - lam) * rolled, atol=1e-5)
+
+
+def test_a_record_is_traced_up_to_where_it_is_mixed() -> None:
+    mixing = [T.MixUp(num_classes=CLASSES, uint8=True), T.CutMix(num_classes=CLASSES, uint8=True)]
+    inside = T.RandomApply([T.RandomChoice(mixing)], p=0.5)
+    choice = T.RandomChoice([T.RandomInvert(1.0), [T.RandomSolarize(3, 1.0)]])
+    loader = hr.Loader(source(), [choice, inside], batch_size=16)
+    images, _ = groups(epoch(source(), [choice]), 16).__next__()
+    for position in range(4):
+        stages = loader.trace(position)
+        assert len(stages) == 2
+        np.testing.assert_array_equal(np.array(stages[-1].values["image"]), images[position])

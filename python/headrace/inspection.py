@@ -94,10 +94,23 @@ _ONE_RECORD = {
 }
 
 
+def mixes_records(step: Any) -> bool:
+    """Whether it is a batch step, or a choice of such."""
+    record = getattr(step, "record", {})
+    inner = getattr(step, "arguments", {}).get("transforms", ())
+    return record.get("scope") == "batch" or any(
+        mixes_records(each)
+        for entry in inner
+        for each in (entry if isinstance(entry, list) else [entry])
+    )
+
+
 def trace(loader: ViewedLoader, position: int) -> Trace:
     """See Loader.trace. The draws are the run's own: keyed by position, not by batch."""
     epoch = loader.epoch
     steps = loader.assembly.pipeline.all_steps()
+    while steps and mixes_records(steps[-1]):  # what is alone has nobody to be mixed with
+        steps.pop()
     stages = Trace()
     classes = getattr(loader.source, "classes", None)
     scale = 0
