@@ -38,7 +38,8 @@ def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 def limits(param: Record) -> str:
     """What a parameter's value may be: "one of ...", "0 to 1", "at least 1"."""
     if param["choices"]:
-        return "one of " + ", ".join(f"`{choice}`" for choice in param["choices"])
+        either = "or one of " if param["type"] == "floats" else "one of "
+        return either + ", ".join(f"`{choice}`" for choice in param["choices"])
     low, high = param["minimum"], param["maximum"]
     if low == float("-inf"):
         return "" if high == float("inf") else f"at most {high:g}"

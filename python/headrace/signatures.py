@@ -39,6 +39,14 @@ def annotation(param: Mapping[str, Any]) -> str:
     return text
 
 
+def words(param: Mapping[str, Any]) -> str:
+    """The words that a parameter's value may be; what is a number may be one of them, too."""
+    if not param["choices"]:
+        return ""
+    either = "Or one" if param["type"] == "floats" else "One"
+    return f" {either} of {', '.join(map(repr, param['choices']))}."
+
+
 def _shown(default: Any) -> Any:
     return tuple(default) if isinstance(default, list) else default
 
@@ -72,9 +80,7 @@ def docstring(record: Mapping[str, Any]) -> str:
     if record["params"]:
         lines.append("Args:")
         for param in record["params"]:
-            text = param["doc"]
-            if param["choices"]:
-                text += f" One of {', '.join(map(repr, param['choices']))}."
+            text = param["doc"] + words(param)
             lines.append(f"    {param['name']}: {text}")
         lines.append("")
     if record["oracle"]:
@@ -127,9 +133,7 @@ def format_docstring(record: Mapping[str, Any]) -> str:
     several = ", a pattern of several, or a list of paths" if record["shards"] else ""
     lines.append(f"    path: Where it lies{several}.")
     for param in record["params"]:
-        text = param["doc"]
-        if param["choices"]:
-            text += f" One of {', '.join(map(repr, param['choices']))}."
+        text = param["doc"] + words(param)
         lines.append(f"    {param['name']}: {text}")
     lines.append("    kinds: What fields mean, see Source.with_kinds: {'seg': 'mask'}.")
     lines.append("    progress: Called with (done, total or -1) while its records are looked for.")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headrace.cli import output
+from headrace.signatures import words
 
 Record = Mapping[str, Any]
 
@@ -36,9 +37,7 @@ def print_one(record: Record, *facts: tuple[str, str]) -> None:
         table.add_column()
         for param in record["params"]:
             default = "required" if param["required"] else f"= {param['default']!r}"
-            text = param["doc"]
-            if param["choices"]:
-                text += f" One of {', '.join(map(repr, param['choices']))}."
+            text = param["doc"] + words(param)
             kind = escape(f"{param['type']}, {default}")
             table.add_row(f"  {param['name']}", kind, escape(text))
         console.print(table)
