@@ -107,6 +107,9 @@ PICTURED: dict[str, dict[str, str]] = {
 # Those that a picture does not show, and why.
 UNSEEN = {
     "Compose": "a list",
+    "CornerCrop": "one of those of FiveCrop, into a field",
+    "FiveCrop": "more fields of one: [kinds of outputs](steps.md)",
+    "TenCrop": "more fields of one: [kinds of outputs](steps.md)",
     "Fork": "more fields of one: [kinds of outputs](steps.md)",
     "RandomApply": "a list that some records take",
     "ToImage": "it changes nothing",
