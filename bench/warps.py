@@ -29,6 +29,7 @@ OURS: dict[str, Any] = {
     "affine, bilinear": T.RandomAffine(30, **AFFINE, shear=10, interpolation="bilinear"),
     "rotation, bilinear": T.RandomRotation(30, interpolation="bilinear"),
     "perspective, bilinear": T.RandomPerspective(0.5, 1.0),
+    "elastic": T.ElasticTransform(),
     "affine, nearest, Pillow's": T.RandomAffine(30, **AFFINE, shear=10, **PILLOW),
     "affine, bilinear, Pillow's": T.RandomAffine(
         30, **AFFINE, shear=10, interpolation="bilinear", **PILLOW
@@ -46,6 +47,7 @@ def torchvisions() -> dict[str, Callable[[Any], Any]]:
         "affine, bilinear": v2.RandomAffine(30, **AFFINE, shear=10, interpolation=bilinear),
         "rotation, bilinear": v2.RandomRotation(30, interpolation=bilinear),
         "perspective, bilinear": v2.RandomPerspective(0.5, 1.0),
+        "elastic": v2.ElasticTransform(),
     }
     pillows = {f"{name}, Pillow's": step for name, step in steps.items() if "affine" in name}
     return {**steps, **pillows}
@@ -67,6 +69,7 @@ def albumentations() -> dict[str, Callable[[Any], Any]]:
         "affine, bilinear": A.Affine(**affine, interpolation=linear, p=1.0),
         "rotation, bilinear": A.Rotate((-30, 30), interpolation=linear, p=1.0),
         "perspective, bilinear": A.Perspective((0.05, 0.25), interpolation=linear, p=1.0),
+        "elastic": A.ElasticTransform(50.0, 5.0, interpolation=linear, p=1.0),
     }
     steps |= {f"{name}, Pillow's": step for name, step in steps.items() if "affine" in name}
     return {name: lambda x, step=step: step(image=x)["image"] for name, step in steps.items()}

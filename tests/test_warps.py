@@ -18,14 +18,16 @@ from headrace import transforms as T
 torch = pytest.importorskip("torch")
 pytest.importorskip("torchvision")
 from torchvision import tv_tensors  # noqa: E402
+from torchvision.transforms import v2  # noqa: E402
 from torchvision.transforms.v2 import InterpolationMode  # noqa: E402
 from torchvision.transforms.v2 import functional as F  # noqa: E402
+from torchvision.transforms.v2.functional._geometry import _create_identity_grid  # noqa: E402
 
 torch.set_num_threads(1)  # its threads spin where there is little to do
 Array = np.ndarray[Any, Any]
 needs_pillow = pytest.mark.skipif(PIL.__version__.split(".")[0] != "13", reason="needs Pillow 13")
 ROWS = 16  # torch adds up in another order where there are fewer points; see PointMap
-KINDS = {"mask": "mask", "boxes": "boxes:xyxy", "masks": "masks"}
+KINDS = {"points": "keypoints", "mask": "mask", "boxes": "boxes:xyxy", "masks": "masks"}
 MODES = {
     "nearest": InterpolationMode.NEAREST,
     "bilinear": InterpolationMode.BILINEAR,
@@ -64,7 +66,12 @@ def random_record(rng: np.random.Generator, channels: int) -> dict[str, Array]:
 def warped(records: list[dict[str, Array]], step: Any, **options: Any) -> list[dict[str, Array]]:
     kinds = {name: kind for name, kind in KINDS.items() if name in records[0]}
     options = {"batch_size": len(records), "ragged": "list", "threads": 1, **options}
-    source = hr.open(records, kinds=kinds, shapes={"masks": (2, -1, -1)})
+    shapes = {"masks": (2, -1, -1), "keypoints": (-1, 2), "boxes": (-1, 4)}
+    source = hr.open(
+        records,
+        kinds=kinds,
+        shapes={name: shape for name, shape in shapes.items() if name in records[0]},
+    )
     batch = next(iter(hr.Loader(source, [step], **options)))
     return [
         {name: np.asarray(getattr(batch, name)[i]) for name in record}
@@ -243,3 +250,83 @@ def test_every_field_is_warped_as_of_pillows_pictures(operator: Any, part: int) 
         how = {"fill": 0, "interpolation": nearest}
         made = np.concatenate([by_pillow(call, plane[None], **how) for plane in planes])
         expect_same(ours, {**wanted, "masks": made.astype(np.float32)}, text)
+
+
+def displacement_of(moved: Array, height: int, width: int) -> Any:
+    """The field that was drawn, from what became of a point on each pixel."""
+    exact = _create_identity_grid((height, width), torch.device("cpu"), torch.float64)[0]
+    extents = torch.tensor([width, height], dtype=torch.float64)
+    points = torch.from_numpy(moved.reshape(height, width, 2))
+    return (exact - ((points + 0.5) / (0.5 * extents) - 1)).float()[None]
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_pictures_and_rows_bend_as_by_torchvision_in_the_same_field(part: int) -> None:
+    for seed in range(part * 100, part * 100 + 100):
+        rng = np.random.default_rng(seed)
+        fill, mask_fill = random_fill(rng, 3), int(rng.integers(0, 256))
+        mode = str(rng.choice(["nearest", "bilinear"]))
+        step = T.ElasticTransform(
+            alpha=[float(a) for a in rng.uniform(0, 200, 2)],
+            sigma=[float(s) for s in rng.uniform(0.3, 6, 2)] if rng.random() < 0.9 else 0.0,
+            interpolation=mode,
+            fill=fill,
+            mask_fill=mask_fill,
+            arithmetic=str(rng.choice(["torch", "pillow"])),
+        )
+        records = [random_record(rng, 3) for _ in range(5)]
+        for record in records:
+            height, width = record["image"].shape[1:]
+            rows, columns = np.indices((height, width))
+            record["keypoints"] = np.stack([columns, rows], -1).reshape(-1, 2).astype("float64")
+            record["points"] = rng.uniform(-5, 60, (ROWS, 2)).astype("float32")
+        for record, ours in zip(records, warped(records, step), strict=True):
+            height, width = record["image"].shape[1:]
+            field = displacement_of(ours["keypoints"], height, width)
+            wanted = by_torchvision(
+                record,
+                lambda value, field=field, **how: F.elastic(value, field, **how),
+                fill,
+                mask_fill,
+                MODES[mode],
+            )
+            points = tv_tensors.KeyPoints(
+                torch.from_numpy(record["points"]), canvas_size=(height, width)
+            )
+            wanted["points"] = F.elastic(points, field).numpy()
+            expect_same(ours, wanted, f"{step}, {record['image'].shape}")
+
+
+DRAWN: list[tuple[Any, Any]] = [
+    (T.RandomRotation((-20, 70)), v2.RandomRotation((-20, 70))),
+    (
+        T.RandomAffine(15, translate=(0.1, 0.3), scale=(0.5, 1.5), shear=(-5, 9, -20, 2)),
+        v2.RandomAffine(15, translate=(0.1, 0.3), scale=(0.5, 1.5), shear=(-5, 9, -20, 2)),
+    ),
+    (T.RandomAffine((3, 40), shear=8), v2.RandomAffine((3, 40), shear=8)),
+    (T.RandomPerspective(0.6, 1.0), v2.RandomPerspective(0.6, 1.0)),
+    (T.RandomPerspective(0.4, 0.3), v2.RandomPerspective(0.4, 0.3)),
+    (T.ElasticTransform((30.0, 60.0), (4.0, 2.0)), v2.ElasticTransform([30.0, 60.0], [4.0, 2.0])),
+]
+
+
+@pytest.mark.parametrize("pair", DRAWN, ids=lambda pair: pair[0].name)
+def test_what_is_drawn_has_torchvisions_distribution(pair: tuple[Any, Any]) -> None:
+    """Of each coordinate of points in the middle and on the edges, by Kolmogorov and Smirnov."""
+    count, height, width = 1500, 30, 44
+    points = np.array([[0, 0], [43, 0], [20, 15], [3, 29], [31, 8]], "float64")
+    images = np.zeros((count, 1, height, width), np.uint8)
+    source = hr.records(image=images, keypoints=np.stack([points] * count))
+    batch = next(iter(hr.Loader(source, [pair[0]], batch_size=count, seed=5)))
+    ours = np.asarray(batch.keypoints)
+    torch.manual_seed(5)
+    given = tv_tensors.KeyPoints(torch.from_numpy(points), canvas_size=(height, width))
+    theirs = np.stack([pair[1](given).numpy() for _ in range(count)])
+    for point in range(len(points)):
+        for axis in range(2):
+            one, other = np.sort(ours[:, point, axis]), np.sort(theirs[:, point, axis])
+            # Draws of either that are the same number differ in their last bits.
+            one, other = one.round(6), other.round(6)
+            every = np.concatenate([one, other])
+            share = np.searchsorted(one, every, "right") - np.searchsorted(other, every, "right")
+            assert np.abs(share).max() / count < 2.2 * (2 / count) ** 0.5, (point, axis)

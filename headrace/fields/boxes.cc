@@ -107,6 +107,8 @@ class BoxMover {
       // torchvision's perspective finds corners of integers in integers, its affine in floats.
       if (std::is_integral_v<Number> && warp.map != Warp::Map::kAffine) {
         for (int i = 0; i < 4; ++i) at[i] = std::trunc(at[i]);
+      } else if (warp.field) {
+        for (int i = 0; i < 4; ++i) at[i] = std::ceil(at[i]);
       }
       constexpr Real kEnd = std::numeric_limits<Real>::infinity();
       Real range[4] = {kEnd, kEnd, -kEnd, -kEnd};
@@ -118,6 +120,9 @@ class BoxMover {
         }
       }
       std::copy_n(range, 4, at);
+      if (std::is_integral_v<Number> && warp.field) {
+        for (int i = 0; i < 4; ++i) at[i] = std::trunc(at[i]);
+      }
       if (clamps_) clamp_corners(at, row, warp.to);
     });
   }

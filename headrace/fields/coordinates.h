@@ -86,7 +86,8 @@ inline float scale_of(int to, int from) {
 template <class Real>
 class PointMap {
  public:
-  PointMap(const Warp& warp, Size canvas) : divides_(warp.map == Warp::Map::kPerspective) {
+  PointMap(const Warp& warp, Size canvas)
+      : divides_(warp.map == Warp::Map::kPerspective), field_(warp.field) {
     for (size_t i = 0; i < by_.size(); ++i) by_[i] = static_cast<Real>(warp.points[i]);
     if (!warp.grows) return;
     least_ = {std::numeric_limits<Real>::infinity(), std::numeric_limits<Real>::infinity()};
@@ -99,6 +100,7 @@ class PointMap {
     }
   }
   std::array<Real, 2> operator()(Real x, Real y) const {
+    if (field_) return {displaced(x, y, 0), displaced(x, y, 1)};
     Real to_x = std::fma(y, by_[1], x * by_[0]) + by_[2];
     Real to_y = std::fma(y, by_[4], x * by_[3]) + by_[5];
     if (divides_) {
@@ -116,7 +118,22 @@ class PointMap {
     return (x * by_[row] + by_[row + 2]) + y * by_[row + 1];
   }
 
+  // torchvision takes the displacement where the point is, for that where it comes from.
+  Real displaced(Real x, Real y, int axis) const {
+    const auto cut_to = [](Real at, int extent) {
+      return at >= static_cast<Real>(extent) ? extent - 1 : at > 0 ? static_cast<int>(at) : 0;
+    };
+    const Size size = field_->size;
+    const int column = cut_to(x, size.width), row = cut_to(y, size.height);
+    const size_t at = size_t(row) * size_t(size.width) + size_t(column);
+    const int extent = axis ? size.height : size.width;
+    const Real identity = identity_at<Real>(axis ? row : column, extent);
+    const Real from = identity - static_cast<Real>((axis ? field_->y : field_->x)[at]);
+    return (from + Real{1}) * (Real{0.5} * static_cast<Real>(extent)) - Real{0.5};
+  }
+
   const bool divides_;
+  const WarpField* const field_;
   std::array<Real, 8> by_{};
   std::array<Real, 2> least_{};  // of the canvas's corners, where the outcome holds all of it
 };

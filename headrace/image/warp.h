@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -37,6 +38,16 @@ struct WarpField {
   Size size;
   std::vector<float> x, y;  // size.height * size.width of each, and 16 more
 };
+
+// What torch's linspace((1 - n) / n, (n - 1) / n, n) has at i: counted from the nearer end.
+template <class Real>
+Real identity_at(int i, int n) {
+  const auto first = static_cast<Real>((1.0 - n) / n), last = static_cast<Real>((n - 1.0) / n);
+  if (n == 1) return first;
+  const Real step = (last - first) / static_cast<Real>(n - 1);
+  return i < n / 2 ? std::fma(step, static_cast<Real>(i), first)
+                   : std::fma(-step, static_cast<Real>(n - 1 - i), last);
+}
 
 struct Warp {
   enum class Map : uint8_t { kAffine, kPerspective, kField };

@@ -27,20 +27,11 @@ TorchGrid grid_of(const Warp& warp, Size from) {
   return grid;
 }
 
-// What torch's linspace((1 - n) / n, (n - 1) / n, n) has at i: counted from the nearer end.
-float identity_at(int i, int n) {
-  const auto first = static_cast<float>((1.0 - n) / n), last = static_cast<float>((n - 1.0) / n);
-  if (n == 1) return first;
-  const float step = (last - first) / static_cast<float>(n - 1);
-  return i < n / 2 ? first + step * static_cast<float>(i)
-                   : last - step * static_cast<float>(n - 1 - i);
-}
-
 }  // namespace
 
 TorchPlaces::TorchPlaces(const Warp& warp, Size from) : warp_(warp), grid_(grid_of(warp, from)) {
   if (!warp.field) return;
-  for (int x = 0; x < from.width; ++x) identity_x_.push_back(identity_at(x, from.width));
+  for (int x = 0; x < from.width; ++x) identity_x_.push_back(identity_at<float>(x, from.width));
   identity_x_.resize(identity_x_.size() + kBeyondRow);
 }
 
@@ -49,7 +40,7 @@ void TorchPlaces::row(int y, float* x, float* y_of) {
   if (!warp_.field) return torch_places(grid_, y, width, x, y_of);
   const size_t begin = size_t(y) * size_t(width);
   displaced_places({.identity_x = identity_x_.data(),
-                    .identity_y = identity_at(y, warp_.to.height),
+                    .identity_y = identity_at<float>(y, warp_.to.height),
                     .by_x = warp_.field->x.data() + begin,
                     .by_y = warp_.field->y.data() + begin,
                     .half_width = grid_.half_width,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headrace/base/registry.h"
+#include "headrace/image/gaussian.h"
 #include "headrace/kernels/convolve_rows.h"
 #include "headrace/ops/color_steps.h"
 #include "headrace/ops/picture_op.h"
@@ -19,25 +20,6 @@ const ErrorCode kTooSmallToBlur{
     "At its borders a picture is mirrored, by half of the blur's kernel_size at most, which so must "
     "be smaller than the picture, as in torchvision. Resize before the blur, or a smaller kernel."};
 
-// What the taps beyond add up to changes no byte (5.8 sigma: 255 times the weight is below 2^-16).
-constexpr double kReach = 5.8;
-
-// Weights of the taps that count, of an odd number; they add up to 1 with those left out.
-std::vector<float> gaussian(int size, double sigma) {
-  const int half = size / 2;
-  const int reach = std::min(half, static_cast<int>(std::ceil(kReach * sigma)));
-  double sum = 0;
-  std::vector<double> weights;
-  for (int at = -half; at <= half; ++at) {
-    const double weight = portable_exp(std::max(-0.5 * at * at / (sigma * sigma), -600.0));
-    sum += weight;
-    if (std::abs(at) <= reach) weights.push_back(weight);
-  }
-  std::vector<float> out;
-  for (const double weight : weights) out.push_back(static_cast<float>(weight / sum));
-  return out;
-}
-
 // Mirrored at the ends without repeating them.
 int mirrored(int at, int size) { return at < 0 ? -at : at >= size ? 2 * (size - 1) - at : at; }
 
@@ -46,8 +28,8 @@ class Blur {
  public:
   Blur(Size size, double sigma, Size kernel)
       : size_(size),
-        weights_x_(gaussian(kernel.width, sigma)),
-        weights_y_(gaussian(kernel.height, sigma)),
+        weights_x_(gaussian_taps(kernel.width, sigma)),
+        weights_y_(gaussian_taps(kernel.height, sigma)),
         half_x_(static_cast<int>(weights_x_.size()) / 2),
         half_y_(static_cast<int>(weights_y_.size()) / 2),
         stride_(size_t(size.width) + kBeyond),

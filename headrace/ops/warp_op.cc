@@ -10,9 +10,9 @@ namespace {
 
 const ErrorCode kWarpedTooLarge{
     "HR0507", ErrorKind::kResource, "warped picture too large",
-    "With expand=True a picture that is turned becomes as large as it must be to be shown whole, "
-    "and this one, a very long one usually, would have more than 268 million pixels. Nothing was "
-    "allocated. Resize or crop it first, or leave expand out."};
+    "A warp needs a picture's pixels and those of its outcome in memory, and one of them would have "
+    "more than 268 million. With expand=True a very long picture that is turned becomes that "
+    "large. Nothing was allocated. Resize or crop it first, or leave expand out."};
 constexpr int64_t kMostPixels = int64_t{1} << 28;
 
 std::string text_of_extent(Size size) {
@@ -42,12 +42,19 @@ WarpStyle WarpOp::style() const {
           .mask_fill = mask_fill_};
 }
 
-Result<Geometry> WarpOp::geometry_of(const Warp& warp, Size canvas) const {
-  if (int64_t{warp.to.height} * warp.to.width <= kMostPixels) return Geometry().warp(warp);
+Result<void> WarpOp::check_size(Size size) const {
+  if (int64_t{size.height} * size.width <= kMostPixels) return {};
   return Error{.code = &kWarpedTooLarge,
-               .what = "[" + std::string(name_) + "] " + text_of_extent(canvas) +
-                       " pixels (height x width) would become " + text_of_extent(warp.to),
+               .what = "[" + std::string(name_) + "] a picture of " + text_of_extent(size) +
+                       " pixels (height x width)",
                .hint = "a Resize before it"};
+}
+
+Result<Geometry> WarpOp::geometry_of(const Warp& warp, Size canvas) const {
+  for (const Size size : {canvas, warp.to}) {
+    if (Result<void> fits = check_size(size); !fits) return std::move(fits.error());
+  }
+  return Geometry().warp(warp);
 }
 
 void WarpOp::plan_picture(FieldState& picture) const {

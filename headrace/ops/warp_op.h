@@ -23,8 +23,10 @@ class WarpOp : public PictureOp {
   std::string_view name() const { return name_; }
   // Borrows from this operator.
   WarpStyle style() const;
-  // HR0503 where the outcome would be too large; otherwise what lets a record follow the warp.
+  // HR0507 where the picture, or its outcome, would be too large; otherwise what lets a record
+  // follow the warp.
   Result<Geometry> geometry_of(const Warp& warp, Size canvas) const;
+  Result<void> check_size(Size size) const;
   void plan_picture(FieldState& picture) const override;
 
  private:
