@@ -30,8 +30,9 @@ class RandomField {
     values_.resize(area());
     for (int x = 0; x < size.width; ++x) {
       random_row(key, static_cast<uint32_t>(x), size.height, bits.data());
-      std::transform(bits.data(), bits.data() + size.height, row(x, size.height),
-                     [](uint32_t word) { return float(word >> 8) * 0x1p-23f - 1.0f; });
+      std::transform(
+          bits.data(), bits.data() + size.height, row(x, size.height),
+          [](uint32_t word) { return float(static_cast<int32_t>(word >> 8)) * 0x1p-23f - 1.0f; });
     }
   }
 
@@ -39,8 +40,9 @@ class RandomField {
   std::vector<float> blurred(int taps, double sigma_x, double sigma_y, float scale) && {
     if (taps) along(gaussian_taps(taps, sigma_y), size_.width, size_.height);
     transpose();
-    if (taps) along(gaussian_taps(taps, sigma_x), size_.height, size_.width);
-    for (float& value : values_) value *= scale;
+    std::vector<float> last = taps ? gaussian_taps(taps, sigma_x) : std::vector<float>{1.0f};
+    for (float& weight : last) weight *= scale;
+    along(last, size_.height, size_.width);
     return std::move(values_);
   }
 
@@ -54,9 +56,15 @@ class RandomField {
     for (int y = 0; y < rows; ++y) {
       float* const values = row(y, width);
       std::copy_n(values, width, padded.data() + half);
-      for (int x = 1; x <= half; ++x) {
-        padded[size_t(half - x)] = values[reflected(-x, width)];
-        padded[size_t(half + width - 1 + x)] = values[reflected(width - 1 + x, width)];
+      if (half < width) {  // as reflected() has it, without its divisions
+        std::reverse_copy(values + 1, values + 1 + half, padded.data());
+        std::reverse_copy(values + width - 1 - half, values + width - 1,
+                          padded.data() + half + width);
+      } else {
+        for (int x = 1; x <= half; ++x) {
+          padded[size_t(half - x)] = values[reflected(-x, width)];
+          padded[size_t(half + width - 1 + x)] = values[reflected(width - 1 + x, width)];
+        }
       }
       convolve_along(padded.data(), weights.data(), static_cast<int>(weights.size()), width,
                      out.data());
