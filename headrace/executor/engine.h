@@ -61,9 +61,13 @@ bool assembles(const Plan& plan);
 // step does not fit the recipe. Then a record asks for its memory as soon as its header is read.
 struct PixelsBetween {
   bool any = false;
-  size_t largest = 0;      // bytes, where the size is known
-  size_t open_factor = 0;  // bytes a sample, where the size is the record's own
+  size_t largest = 0;            // bytes, where the size is known
+  size_t open_factor = 0;        // bytes a sample, where the size is the record's own
+  size_t scratch_per_pixel = 0;  // of the step that holds most beside
+  size_t known_pixels = 0;       // of the largest picture whose size is known
   size_t bytes_of(const Recipe& picture) const;
+  // What a step holds beside the picture and its outcome.
+  size_t scratch_bytes(const Recipe& picture) const;
 };
 PixelsBetween pixels_between(const Plan& plan);
 

@@ -78,6 +78,8 @@ PixelsBetween pixels_between(const Plan& plan) {
       out.open_factor = std::max(out.open_factor, sample);
     } else {
       out.largest = std::max(out.largest, size_t(element_count(state.shape)) * sample);
+      out.known_pixels =
+          std::max(out.known_pixels, size_t(state.shape[1]) * size_t(state.shape[2]));
     }
   };
   for (size_t s = 0; s < plan.steps().size(); ++s) {
@@ -103,6 +105,7 @@ PixelsBetween pixels_between(const Plan& plan) {
     }
     if (step.op && (step.op->partners() > 0 || step.op->measures())) {  // it works on pixels
       out.any = true;
+      out.scratch_per_pixel = std::max(out.scratch_per_pixel, step.op->scratch_per_pixel());
       for (int field : step.fields) count(states[field]);
       for (const FieldState& state : step.after) count(state);
     }
@@ -114,6 +117,12 @@ PixelsBetween pixels_between(const Plan& plan) {
     }
   }
   return out;
+}
+
+size_t PixelsBetween::scratch_bytes(const Recipe& picture) const {
+  const Size size = picture.size();
+  return scratch_per_pixel *
+         std::max(known_pixels, open_factor ? size_t(size.height) * size_t(size.width) : 0);
 }
 
 size_t PixelsBetween::bytes_of(const Recipe& picture) const {

@@ -196,7 +196,8 @@ size_t Engine::bytes_until_written(const Record& record) const {
     if (value.picture.channels() == 0) continue;
     const size_t pixels = pixels_.bytes_of(value.picture);
     const size_t copies = has_python_steps_ ? 4 : 2;
-    bytes += std::max(copies * pixels, pixels + Renderer::working_bytes(value.picture));
+    bytes += std::max(copies * pixels + pixels_.scratch_bytes(value.picture),
+                      pixels + Renderer::working_bytes(value.picture));
   }
   for (const Record& partner : record.partners) bytes += bytes_until_written(partner);
   return bytes;

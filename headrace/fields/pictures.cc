@@ -91,8 +91,26 @@ Result<void> pad_with_itself(Renderer& renderer, const Geometry::Pad& pad,
   return {};
 }
 
+const ErrorCode kTooMuchToWarp{
+    "HR0126", ErrorKind::kResource, "warped picture exceeds the memory",
+    "A warp that makes room for all of a turned picture makes long ones far larger, and this one "
+    "would take more than memory_limit leaves for one record. Nothing was allocated. A Resize or a "
+    "crop before it, no expand=True, or a higher memory_limit."};
+
+// Room for an outcome that grows is not reserved, and may not take more than one record may have.
+bool outgrows(const Warp& warp, const Picture& from, const Renderer& renderer) {
+  const size_t before = size_t(from.height) * size_t(from.width);
+  const size_t after = size_t(warp.to.height) * size_t(warp.to.width);
+  return after > before && after * size_t(from.channels) > renderer.largest_value();
+}
+
 Result<void> warp_pixels(Renderer& renderer, const Warp& warp, bool is_mask, Recipe& picture) {
   if (Result<void> made = renderer.materialize(picture); !made) return made;
+  if (outgrows(warp, *picture.pixels(), renderer)) {
+    return Error{.code = &kTooMuchToWarp,
+                 .what = "it would be " + std::to_string(warp.to.height) + " x " +
+                         std::to_string(warp.to.width) + " (height x width)"};
+  }
   picture = Recipe(std::make_shared<Picture>(warped(*picture.pixels(), warp, is_mask)));
   return {};
 }

@@ -12,7 +12,8 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kBeyondField = 16;  // elements that kernels touch past a row
+constexpr size_t kFieldBytes = 4 * sizeof(float);  // of a pixel
+constexpr size_t kBeyondField = 16;                // elements that kernels touch past a row
 
 // Mirrored at the ends without repeating them, as often as it takes.
 int reflected(int at, int size) {
@@ -103,6 +104,9 @@ class ElasticTransform final : public WarpOp {
       raise_misfit(name(), "sigma must be positive along both axes, or 0 along both");
     }
   }
+
+  // Two fields, and one more while it is transposed.
+  size_t scratch_per_pixel() const override { return WarpOp::scratch_per_pixel() + kFieldBytes; }
 
   Result<void> apply(OpContext& context) const override {
     // One key for each axis; pictures of a size share their field.

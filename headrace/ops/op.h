@@ -53,6 +53,8 @@ class Op {
   // Whether it may look at pixels before it decides (pixels_now): they are in memory then, which is
   // reserved for them before the record is begun.
   virtual bool measures() const { return false; }
+  // Of such a step: bytes that it holds beside a picture and its outcome, for each pixel of it.
+  virtual size_t scratch_per_pixel() const { return 0; }
   // Whether it takes rows out of fields, or makes others of them; see Note [Row steps].
   virtual bool changes_rows() const { return false; }
   // How many rows it leaves, where that is always the same.

@@ -16,6 +16,7 @@ class WarpOp : public PictureOp {
  public:
   // Its pixels are in memory, before and after.
   bool measures() const final { return true; }
+  size_t scratch_per_pixel() const override { return 4; }  // warp_picture's words
 
  protected:
   // From the parameters below. `name`: the operator's.

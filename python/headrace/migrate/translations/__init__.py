@@ -10,6 +10,17 @@ from headrace.migrate.translations import (
     noise,
     policies,
     structure,
+    warps,
 )
 
-__all__ = ["choices", "colors", "detection", "dtypes", "geometry", "noise", "policies", "structure"]
+__all__ = [
+    "choices",
+    "colors",
+    "detection",
+    "dtypes",
+    "geometry",
+    "noise",
+    "policies",
+    "structure",
+    "warps",
+]
