@@ -330,3 +330,15 @@ def test_what_is_drawn_has_torchvisions_distribution(pair: tuple[Any, Any]) -> N
             every = np.concatenate([one, other])
             share = np.searchsorted(one, every, "right") - np.searchsorted(other, every, "right")
             assert np.abs(share).max() / count < 2.2 * (2 / count) ** 0.5, (point, axis)
+
+
+def test_a_strip_that_is_turned_does_not_outgrow_the_memory_limit() -> None:
+    strip = np.zeros((1, 3, 20, 6000), np.uint8)
+    options: dict[str, Any] = {"batch_size": 1, "threads": 1}
+    # Where the plan knows the size it is reserved, else seen when the angle is drawn.
+    for degrees, code in (((45, 45), "HR0703"), ((44, 45), "HR0126")):
+        steps = [T.RandomRotation(degrees, expand=True), T.CenterCrop(30)]
+        with pytest.raises(hr.Error, match=code):
+            next(iter(hr.Loader(hr.records(image=strip), steps, memory_limit="64 MiB", **options)))
+        more = hr.Loader(hr.records(image=strip), steps, memory_limit="1 GiB", **options)
+        assert next(iter(more)).image.shape == (1, 3, 30, 30)
