@@ -58,7 +58,11 @@ def erased(x):
 
 def make_batches(job):
     @pipeline_def(
-        batch_size=job.batch_size, num_threads=job.threads, device_id=None, prefetch_queue_depth=2
+        batch_size=job.batch_size,
+        num_threads=job.threads,
+        device_id=None,
+        prefetch_queue_depth=2,
+        enable_conditionals=job.workload == "trivial-augment",  # it chooses a step for a picture
     )
     def pipeline():
         jpeg, label = fn.readers.file(

@@ -21,7 +21,7 @@ class Photos(torch.utils.data.Dataset):
         if job.workload == "color-jitter":
             steps.append(v2.ColorJitter(0.4, 0.4, 0.4, 0.1))
         if job.workload == "trivial-augment":
-            steps.append(v2.TrivialAugmentWide(v2.InterpolationMode.BILINEAR))
+            steps.append(v2.TrivialAugmentWide(interpolation=v2.InterpolationMode.BILINEAR))
         if self.pil:
             steps.append(v2.PILToTensor())
         steps += [v2.ToDtype(torch.float32, scale=True), v2.Normalize(job.mean, job.std)]
