@@ -51,11 +51,7 @@ train = hr.Loader(
     shuffle=True,
     ragged="packed",  # boxes of all records one after another: what a device likes
 )
-boxes = 0
 for batch in train:
     targets = batch.per_record("boxes", "labels")  # a dictionary for each record
-    assert len(targets) == len(batch.image)
-    for target in targets:
-        assert len(target["boxes"]) == len(target["labels"])
-        boxes += len(target["boxes"])
-print(f"{len(train)} batches of {batch.image.shape}, {boxes} boxes are left")
+    assert all(len(target["boxes"]) == len(target["labels"]) for target in targets)
+    print(f"{batch.image.shape}, boxes left of each: {[len(t['boxes']) for t in targets]}")

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is said of a name that no operator, format or error code has: what to write in its place.
 
-Of torchvision's transforms, by name. These lists are asked when no operator has the name, so
-nothing is taken out of them when one comes:
+Of torchvision's transforms, by name, where no operator has it:
 
->>> print(instead_of("ColorJitter"))
-torchvision's own runs as a step in Python: put v2.ColorJitter(...) into the list
+>>> print(instead_of("LinearTransformation"))
+torchvision's own runs as a step in Python: put v2.LinearTransformation(...) into the list
 >>> instead_of("RandomHorizontalFlop") is None
 True
 """
@@ -49,18 +48,9 @@ _OTHERWISE = {
     "Identity": "leave it out",
     "Lambda": "put the function itself into the list; its arguments are names of fields",
 }
-# fmt: off
-_PICTURES = frozenset((  # of one picture: runs as it is
-    "ElasticTransform", "GaussianNoise", "JPEG", "LinearTransformation", "RandomAffine",
-    "RandomPerspective", "RandomResize", "RandomRotation", "RandomShortestSize", "RandomZoomOut",
-    "RGB", "ScaleJitter",
-))
-_MORE = frozenset((  # gives several pictures, or is about boxes and points
-    "ClampBoundingBoxes", "ClampKeyPoints", "ConvertBoundingBoxFormat",
-    "RandomIoUCrop", "SanitizeBoundingBoxes", "SanitizeKeyPoints", "SetClampingMode",
-    "UniformTemporalSubsample",
-))
-# fmt: on
+# Of one picture: runs as it is.
+_PICTURES = frozenset(("LinearTransformation", "RGB"))
+_MORE = frozenset(("UniformTemporalSubsample",))  # of more than a picture
 NAMES = _PICTURES | _MORE | set(_OTHERWISE)
 
 

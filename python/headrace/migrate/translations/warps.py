@@ -50,7 +50,7 @@ def _still(values: Any) -> float | None:
 @translation("RandomRotation")
 def random_rotation(transform: Any, form: Form) -> Made:
     degrees = numbers_of(transform.degrees)
-    more = {"expand": bool(transform.expand), "center": _center(transform)}
+    more: dict[str, Any] = {"expand": bool(transform.expand), "center": _center(transform)}
     ours = T.RandomRotation(degrees, **more, **_shared(transform, form))
     form.fixed = form.fixed and (not transform.expand or _still(degrees) is not None)
     if _still(degrees) is None:
@@ -61,7 +61,7 @@ def random_rotation(transform: Any, form: Form) -> Made:
 @translation("RandomAffine")
 def random_affine(transform: Any, form: Form) -> Made:
     degrees = numbers_of(transform.degrees)
-    drawn = {
+    drawn: dict[str, Any] = {
         name: numbers_of(value)
         for name in ("translate", "scale", "shear")
         if (value := getattr(transform, name)) is not None
