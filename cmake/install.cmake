@@ -9,12 +9,15 @@ set_target_properties(headrace PROPERTIES
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 
 install(TARGETS headrace EXPORT headrace)
-# Not those of tests, and not those behind which another library stands.
+# Not those of tests, not those behind which another library stands, and not what the files of an
+# instruction set include between their target pragmas.
 install(DIRECTORY headrace DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h"
         PATTERN "*_test_*" EXCLUDE
         PATTERN "*_session.h" EXCLUDE
-        PATTERN "*_library.h" EXCLUDE)
+        PATTERN "*_library.h" EXCLUDE
+        PATTERN "*_rows_loops.h" EXCLUDE
+        PATTERN "*_lanes_avx*.h" EXCLUDE)
 
 # All dependencies are the library's own, so the exported target is the whole configuration.
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/headrace)

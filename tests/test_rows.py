@@ -341,11 +341,11 @@ def test_what_a_row_step_cannot_do_is_refused_with_a_way_out() -> None:
     assert refused(opened(), sometimes).startswith("HR0115")
     sometimes = [T.RandomApply([T.SetClampingMode("none")])]
     assert refused(opened(), sometimes).startswith("HR0115")
-    with pytest.raises(hr.ConfigError, match=r"(?s)HR0186.*did you mean"):
+    with pytest.raises(hr.ConfigError, match=r"(?s)HR0187.*did you mean"):
         opened().with_row_group("boxes", "label")
-    with pytest.raises(hr.ConfigError, match=r"(?s)HR0186.*no rows"):
+    with pytest.raises(hr.ConfigError, match=r"(?s)HR0187.*no rows"):
         opened().with_row_group("boxes", "image")
-    with pytest.raises(hr.ConfigError, match=r"(?s)HR0186.*already"):
+    with pytest.raises(hr.ConfigError, match=r"(?s)HR0187.*already"):
         opened().with_row_group("boxes", "labels").with_row_group("labels")
 
 

@@ -12,7 +12,7 @@ namespace headrace {
 namespace {
 
 const ErrorCode kBadRowGroup{
-    "HR0186", ErrorKind::kConfig, "fields that are no row group",
+    "HR0187", ErrorKind::kConfig, "fields that are no row group",
     "with_row_group(\"boxes\", \"labels\", \"masks\") says that the rows of these fields are about the "
     "same objects: each has one row for each, along its first axis. It takes arrays, of as many "
     "rows as one another, that belong to no other group."};

@@ -10,7 +10,7 @@
 namespace headrace {
 
 // The source with these fields as one row group (Field::row_group), in which nothing loses rows
-// alone. Throws Exception HR0186: no such field, one without rows, or one of another group.
+// alone. Throws Exception HR0187: no such field, one without rows, or one of another group.
 SourcePtr with_row_group(SourcePtr source, const std::vector<std::string>& fields);
 
 }  // namespace headrace

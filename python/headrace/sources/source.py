@@ -115,7 +115,7 @@ class Source:
 
         fields: arrays with one row for each object along their first axis: boxes and their labels,
         areas, masks, keypoints. A step that drops rows drops them from all of these. COCO and packs
-        of it know their group. ConfigError HR0186 where a field has no rows, or a group already.
+        of it know their group. ConfigError HR0187 where a field has no rows, or a group already.
 
         >>> import headrace, numpy as np
         >>> from headrace import transforms as T
