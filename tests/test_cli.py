@@ -205,7 +205,11 @@ def test_operators_describes_one_with_its_parameters_and_its_oracle() -> None:
     ("command", "name", "told"),
     [
         ("operators", "RandomFlipHorizontal", "did you mean 'RandomHorizontalFlip'?"),
-        ("operators", "RandAugment", "runs as a step in Python: put v2.RandAugment(...)"),
+        (
+            "operators",
+            "LinearTransformation",
+            "runs as a step in Python: put v2.LinearTransformation(...)",
+        ),
         ("operators", "ToTensor", 'write ToDtype("float32", scale=True)'),
         ("operators", "Nonsense", "known: AdjustBrightness, "),
         ("formats", "webdatset", "did you mean 'webdataset'?"),

@@ -111,7 +111,7 @@ class TestRecord {
     value.dtype = DType::kFloat32;
     value.shape = std::move(shape);
     Buffer bytes(numbers.size() * sizeof(float));
-    std::memcpy(bytes.data(), numbers.data(), bytes.size());
+    if (!numbers.empty()) std::memcpy(bytes.data(), numbers.data(), bytes.size());
     value.own(std::move(bytes));
     record_.fields.push_back(std::move(value));
     numbers_.push_back(static_cast<int>(numbers_.size()));
@@ -121,7 +121,7 @@ class TestRecord {
   std::vector<float> numbers(int field) const {
     const std::span<const uint8_t> bytes = record_.fields[field].bytes;
     std::vector<float> numbers(bytes.size() / sizeof(float));
-    std::memcpy(numbers.data(), bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(numbers.data(), bytes.data(), bytes.size());
     return numbers;
   }
   std::vector<float> boxes(int field) const { return numbers(field); }
