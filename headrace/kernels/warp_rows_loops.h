@@ -127,9 +127,11 @@ void pillow_places_in_lanes(const double coefficients[8], bool divides, int row,
 void bilinear_as_pillow_in_lanes(const PixelWords& source, const double* x, const double* y,
                                  int count, uint32_t fill, int channels, uint8_t* const out[]) {
   const Few width = few(source.width);
+  const auto right_end = static_cast<double>(source.width),
+             low_end = static_cast<double>(source.height);
   for (int i = 0; i < count; i += kDoubles) {
     Doubles at_x = load(x + i), at_y = load(y + i);
-    const FewMask inside = both(below(at_x, source.width), below(at_y, source.height));
+    const FewMask inside = both(below(at_x, right_end), below(at_y, low_end));
     at_x = difference(at_x, all(0.5));
     at_y = difference(at_y, all(0.5));
     const Doubles left = floor_of(at_x), top = floor_of(at_y);
