@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from awaited_warning import ended_by_warning
 from conftest import Numbers, files_of, pixels_of, resized
 from PIL import Image
 
@@ -258,8 +259,7 @@ def test_a_long_wait_says_which_stage_it_waits_for() -> None:
         return image
 
     loader = hr.Loader([np.zeros((3, 4, 4), np.uint8)], [slow], batch_size=1, patience=0.1)
-    threading.Timer(0.4, release.set).start()
-    with pytest.warns(hr.Warning, match="still waits for a Python step"):
+    with ended_by_warning("still waits for a Python step", release.set):
         list(loader)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from awaited_warning import ended_by_warning
 from headrace.loader.turn import Turn
 from processes import run_code
 
@@ -493,12 +494,8 @@ def test_the_watchdog_names_the_record_and_the_step() -> None:
         return gate(x) if x == 2 else x
 
     loader = hr.Loader(records(4), [pass_slowly], batch_size=1, patience=0.2)
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        threading.Timer(1.5, gate.open.set).start()
+    with ended_by_warning("a Python step, pass_slowly(x), to return record 2", gate.open.set):
         assert len(list(loader)) == 4
-    (text,) = [str(warning.message) for warning in seen]
-    assert "pass_slowly" in text and "record" in text and " 2" in text, text
 
 
 def test_the_watchdog_names_the_record_that_is_not_read() -> None:
@@ -514,12 +511,8 @@ def test_the_watchdog_names_the_record_that_is_not_read() -> None:
             return {"x": i}
 
     loader = hr.Loader(Source(), batch_size=3, patience=0.2)
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        threading.Timer(1.5, gate.open.set).start()
+    with ended_by_warning("to be read", gate.open.set):
         assert len(list(loader)) == 1
-    (text,) = [str(warning.message) for warning in seen]
-    assert "to be read" in text and "record" in text, text
 
 
 def test_the_operators_time_is_counted() -> None:
