@@ -7,13 +7,9 @@
 #include <immintrin.h>
 
 #include "headrace/kernels/color_rows.h"
+#include "headrace/kernels/target.h"
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
-#endif
+HEADRACE_TARGET("avx2,fma");
 
 #include "headrace/kernels/float_lanes_avx2.h"
 // After its lanes:
@@ -102,11 +98,7 @@ const ColorRowKernels* color_row_kernels_avx2() { return &kKernels; }
 
 }  // namespace headrace
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+HEADRACE_TARGET_END;
 
 #else
 

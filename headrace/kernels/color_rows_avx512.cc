@@ -7,16 +7,9 @@
 #include <immintrin.h>
 
 #include "headrace/kernels/color_rows.h"
+#include "headrace/kernels/target.h"
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl"))), \
-                             apply_to = function)
-#else
-// The intrinsics' own "undefined" operands set this off (GCC bug 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl")
-#endif
+HEADRACE_TARGET("avx512f,avx512bw,avx512vl");
 
 #include "headrace/kernels/float_lanes_avx512.h"
 // After its lanes:
@@ -97,11 +90,7 @@ const ColorRowKernels* color_row_kernels_avx512() { return &kKernels; }
 
 }  // namespace headrace
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+HEADRACE_TARGET_END;
 
 #else
 

@@ -11,12 +11,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2")
-#endif
+#include "headrace/kernels/target.h"
+
+HEADRACE_TARGET("avx2");
 
 #define XXH_INLINE_ALL
 #define XXH_VECTOR XXH_AVX2
@@ -30,10 +27,6 @@ uint64_t content_hash_avx2(const uint8_t* bytes, size_t count, uint64_t seed) {
 
 }  // namespace headrace
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+HEADRACE_TARGET_END;
 
 #endif

@@ -6,16 +6,9 @@
 
 #include <immintrin.h>
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl"))), \
-                             apply_to = function)
-#else
-// The intrinsics' own "undefined" operands set this off (GCC bug 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl")
-#endif
+#include "headrace/kernels/target.h"
+
+HEADRACE_TARGET("avx512f,avx512bw,avx512vl");
 
 namespace headrace {
 namespace {
@@ -40,11 +33,7 @@ const MedianKernels* median_kernels_avx512() { return &kKernels; }
 
 }  // namespace headrace
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+HEADRACE_TARGET_END;
 
 #else
 

@@ -8,12 +8,9 @@
 
 #include <cstring>
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
-#endif
+#include "headrace/kernels/target.h"
+
+HEADRACE_TARGET("avx2,fma");
 
 namespace headrace {
 namespace {
@@ -78,11 +75,7 @@ TurnPillowHue pillow_hue_avx2() { return turn_pillow_hue; }
 
 }  // namespace headrace
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+HEADRACE_TARGET_END;
 
 #else
 

@@ -6,15 +6,9 @@
 
 #include <immintrin.h>
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni"))), \
-                             apply_to = function)
-#else
-// The intrinsics' own "undefined" operands set this off (GCC bug 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512vnni")
-#endif
+#include "headrace/kernels/target.h"
+
+HEADRACE_TARGET("avx512f,avx512bw,avx512vl,avx512vnni");
 
 namespace headrace {
 namespace {
@@ -85,11 +79,7 @@ const ColorKernels* color_kernels_avx512() { return &kKernels; }
 
 }  // namespace headrace
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+HEADRACE_TARGET_END;
 
 #else
 

@@ -13,12 +13,9 @@
 #include <algorithm>
 #include <cstring>
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,bmi2"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,bmi2")
-#endif
+#include "headrace/kernels/target.h"
+
+HEADRACE_TARGET("avx2,bmi2");
 
 namespace headrace {
 namespace {
@@ -293,11 +290,7 @@ const ResampleKernels* resample_kernels_avx2() { return &kKernels; }
 
 }  // namespace headrace
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+HEADRACE_TARGET_END;
 
 #else
 

@@ -14,16 +14,9 @@
 #include <algorithm>
 #include <cstring>
 
-#if defined(__clang__)
-#pragma clang attribute push(                                                                 \
-    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni,bmi2"))), \
-    apply_to = function)
-#else
-// The intrinsics' own "undefined" operands set this off (GCC bug 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni,bmi2")
-#endif
+#include "headrace/kernels/target.h"
+
+HEADRACE_TARGET("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni,bmi2");
 
 namespace headrace {
 namespace {
@@ -413,11 +406,7 @@ const ResampleKernels* resample_kernels_avx512() { return &kKernels; }
 
 }  // namespace headrace
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+HEADRACE_TARGET_END;
 
 #else
 

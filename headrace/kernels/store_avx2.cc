@@ -6,12 +6,9 @@
 
 #include <immintrin.h>
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c")
-#endif
+#include "headrace/kernels/target.h"
+
+HEADRACE_TARGET("avx2,fma,f16c");
 
 namespace headrace {
 namespace {
@@ -61,11 +58,7 @@ const StoreKernels* store_kernels_avx2() { return &kKernels; }
 
 }  // namespace headrace
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+HEADRACE_TARGET_END;
 
 #else
 

@@ -11,12 +11,9 @@
 #include <array>
 #include <cstddef>
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,bmi,bmi2,popcnt"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,bmi,bmi2,popcnt")
-#endif
+#include "headrace/kernels/target.h"
+
+HEADRACE_TARGET("avx2,bmi,bmi2,popcnt");
 
 namespace headrace {
 namespace {
@@ -240,11 +237,7 @@ const HuffmanKernels* huffman_kernels_avx2() { return &kKernels; }
 
 }  // namespace headrace
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+HEADRACE_TARGET_END;
 
 #else
 

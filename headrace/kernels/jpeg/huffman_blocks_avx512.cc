@@ -11,17 +11,9 @@
 #include <array>
 #include <cstddef>
 
-#if defined(__clang__)
-#pragma clang attribute push(                                                          \
-    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2," \
-                          "avx512vnni,bmi,bmi2,popcnt"))),                             \
-    apply_to = function)
-#else
-#pragma GCC diagnostic ignored "-Wuninitialized"  // g++ 12, of its own headers
-#pragma GCC push_options
-#pragma GCC target( \
-    "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vnni,bmi,bmi2,popcnt")
-#endif
+#include "headrace/kernels/target.h"
+
+HEADRACE_TARGET("avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vnni,bmi,bmi2,popcnt");
 
 namespace headrace {
 namespace {
@@ -285,11 +277,7 @@ const HuffmanKernels* huffman_kernels_avx512() { return &kKernels; }
 
 }  // namespace headrace
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+HEADRACE_TARGET_END;
 
 #else
 

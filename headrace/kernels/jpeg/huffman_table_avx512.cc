@@ -6,13 +6,9 @@
 
 #include <immintrin.h>
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f"))), apply_to = function)
-#else
-#pragma GCC diagnostic ignored "-Wuninitialized"  // g++ 12, of its own headers
-#pragma GCC push_options
-#pragma GCC target("avx512f")
-#endif
+#include "headrace/kernels/target.h"
+
+HEADRACE_TARGET("avx512f");
 
 namespace headrace {
 namespace {
@@ -53,11 +49,7 @@ HuffmanPairs huffman_pairs_avx512() { return pairs; }
 
 }  // namespace headrace
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+HEADRACE_TARGET_END;
 
 #else
 

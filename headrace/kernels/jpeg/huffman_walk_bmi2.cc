@@ -2,15 +2,11 @@
 // The same loop with BMI2, whose shifts take their count from any register. Twin: huffman_walk.cc.
 #include "headrace/kernels/jpeg/huffman_lane.h"
 #include "headrace/kernels/jpeg/huffman_levels.h"
+#include "headrace/kernels/target.h"
 
 #if defined(__x86_64__)
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("bmi,bmi2"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("bmi,bmi2")
-#endif
+HEADRACE_TARGET("bmi,bmi2");
 
 #include "headrace/kernels/jpeg/huffman_walk_loop.h"
 
@@ -20,11 +16,7 @@ HuffmanWalk huffman_walk_bmi2() { return walk_any; }
 
 }  // namespace headrace
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+HEADRACE_TARGET_END;
 
 #else
 

@@ -16,12 +16,9 @@
 
 #include <type_traits>
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2")
-#endif
+#include "headrace/kernels/target.h"
+
+HEADRACE_TARGET("avx2");
 
 namespace headrace {
 namespace {
@@ -171,10 +168,6 @@ using IdctTwos = IdctStream<IdctTwo, IdctTwoRows>;
 }  // namespace
 }  // namespace headrace
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+HEADRACE_TARGET_END;
 
 #endif

@@ -17,14 +17,9 @@
 
 #include <type_traits>
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl," \
-                                                   "avx512vbmi,avx512vnni"))),           \
-                             apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")
-#endif
+#include "headrace/kernels/target.h"
+
+HEADRACE_TARGET("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni");
 
 namespace headrace {
 namespace {
@@ -175,10 +170,6 @@ using IdctQuads = IdctStream<IdctQuad, IdctQuadRows>;
 }  // namespace
 }  // namespace headrace
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+HEADRACE_TARGET_END;
 
 #endif

@@ -8,12 +8,9 @@
 
 #include <immintrin.h>
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("bmi,bmi2,popcnt,lzcnt"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("bmi,bmi2,popcnt,lzcnt")
-#endif
+#include "headrace/kernels/target.h"
+
+HEADRACE_TARGET("bmi,bmi2,popcnt,lzcnt");
 
 #include "headrace/kernels/jpeg/packed_blocks_unpack.h"
 
@@ -32,11 +29,7 @@ UnpackQuads unpack_quads_bmi2() { return unpack_quads<Bits>; }
 
 }  // namespace headrace
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+HEADRACE_TARGET_END;
 
 #else
 

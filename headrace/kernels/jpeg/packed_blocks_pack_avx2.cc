@@ -6,13 +6,9 @@
 
 #include <immintrin.h>
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,bmi,bmi2,popcnt,lzcnt"))), \
-                             apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,bmi,bmi2,popcnt,lzcnt")
-#endif
+#include "headrace/kernels/target.h"
+
+HEADRACE_TARGET("avx2,bmi,bmi2,popcnt,lzcnt");
 
 #include "headrace/kernels/jpeg/packed_blocks_pack.h"
 
@@ -69,11 +65,7 @@ PackGroup pack_group_avx2() { return pack_group<Bits>; }
 
 }  // namespace headrace
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+HEADRACE_TARGET_END;
 
 #else
 

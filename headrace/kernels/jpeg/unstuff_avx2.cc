@@ -7,12 +7,9 @@
 
 #include <immintrin.h>
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,bmi"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,bmi")
-#endif
+#include "headrace/kernels/target.h"
+
+HEADRACE_TARGET("avx2,bmi");
 
 namespace headrace {
 namespace {
@@ -45,11 +42,7 @@ UnstuffPrefix unstuff_avx2() { return prefix; }
 
 }  // namespace headrace
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+HEADRACE_TARGET_END;
 
 #else
 

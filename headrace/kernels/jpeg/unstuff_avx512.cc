@@ -6,13 +6,9 @@
 
 #include <immintrin.h>
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vbmi2,popcnt"))), \
-                             apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vbmi2,popcnt")
-#endif
+#include "headrace/kernels/target.h"
+
+HEADRACE_TARGET("avx512f,avx512bw,avx512vbmi2,popcnt");
 
 namespace headrace {
 namespace {
@@ -41,11 +37,7 @@ UnstuffPrefix unstuff_avx512() { return prefix; }
 
 }  // namespace headrace
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+HEADRACE_TARGET_END;
 
 #else
 

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiles what stands between HEADRACE_TARGET("avx2,fma"); and HEADRACE_TARGET_END; for CPUs with
+// these features, so that one build runs on every CPU and chooses as it runs (dispatch.h). Other
+// headers come before it: what they define would be compiled for these CPUs alone.
+#pragma once
+
+#define HEADRACE_PRAGMA(...) _Pragma(#__VA_ARGS__)
+
+#if defined(__clang__)
+
+#define HEADRACE_TARGET(features)                                                               \
+  HEADRACE_PRAGMA(clang attribute push(__attribute__((target(features))), apply_to = function)) \
+  static_assert(true)
+#define HEADRACE_TARGET_END HEADRACE_PRAGMA(clang attribute pop) static_assert(true)
+
+#else
+
+// The intrinsics' own "undefined" operands set both warnings off (GCC bug 105593).
+#define HEADRACE_TARGET(features)                                 \
+  HEADRACE_PRAGMA(GCC diagnostic push)                            \
+  HEADRACE_PRAGMA(GCC diagnostic ignored "-Wuninitialized")       \
+  HEADRACE_PRAGMA(GCC diagnostic ignored "-Wmaybe-uninitialized") \
+  HEADRACE_PRAGMA(GCC push_options)                               \
+  HEADRACE_PRAGMA(GCC target(features))                           \
+  static_assert(true)
+#define HEADRACE_TARGET_END        \
+  HEADRACE_PRAGMA(GCC pop_options) \
+  HEADRACE_PRAGMA(GCC diagnostic pop) static_assert(true)
+
+#endif
