@@ -4,6 +4,7 @@
 // Called from the engine's Python thread; takes the GIL once for all records of a call.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <utility>
@@ -17,10 +18,11 @@ namespace headrace::python {
 class PythonStep final : public PythonFunction {
  public:
   PythonStep(std::string name, std::vector<std::string> inputs, std::vector<Field> returns,
-             PythonGeometry geometry, nb::object run, nb::object chosen)
+             std::vector<std::string> guessed, PythonGeometry geometry, nb::object run, nb::object chosen)
       : name_(std::move(name)),
         inputs_(std::move(inputs)),
         returns_(std::move(returns)),
+        guessed_(std::move(guessed)),
         geometry_(geometry),
         run_(std::move(run)),
         chosen_(std::move(chosen)) {}
@@ -28,6 +30,9 @@ class PythonStep final : public PythonFunction {
   std::vector<std::string> inputs() const override { return inputs_; }
   std::vector<std::string> chosen(const std::vector<Field>& seen) const override;
   std::vector<Field> returns() const override { return returns_; }
+  bool says_kind(const std::string& field) const override {
+    return std::ranges::find(guessed_, field) == guessed_.end();
+  }
   PythonGeometry geometry() const override { return geometry_; }
   void call(std::span<PythonCall* const> calls) override;
 
@@ -37,6 +42,7 @@ class PythonStep final : public PythonFunction {
   const std::string name_;
   const std::vector<std::string> inputs_;
   const std::vector<Field> returns_;
+  const std::vector<std::string> guessed_;  // of these, whose kind follows from the name
   const PythonGeometry geometry_;
   const OwnedObject run_, chosen_;
 };

@@ -240,3 +240,37 @@ def test_what_moves_alone_by_the_users_word_is_the_same_resident() -> None:
     for streamed, kept in zip(*runs, strict=True):
         np.testing.assert_array_equal(streamed.image, kept.image)
         np.testing.assert_array_equal(streamed.boxes, kept.boxes)
+
+
+def test_what_a_function_returns_without_a_kind_stays_what_it_was() -> None:
+    """Its name says nothing of it: as a plain tensor every later step would leave it behind."""
+    planes = np.zeros((2, 10, 20), bool)
+    planes[:, :, :5] = True
+    record = {
+        "picture": np.tile(np.arange(20, dtype=np.uint8), (3, 10, 1)),
+        "seg": np.tile(np.arange(20, dtype=np.uint8), (1, 10, 1)),
+        "objects": np.float32([[0, 0, 5, 10]] * 2),
+        "joints": np.float32([[[0, 3, 1]]] * 2),
+        "masks": planes,
+    }
+    kinds = {"picture": "image", "seg": "mask", "objects": "boxes:xyxy", "joints": "keypoints"}
+    source = hr.open([record], kinds=kinds | {"masks": "masks"})
+    returns = {name: (str(value.dtype), value.shape) for name, value in record.items()}
+
+    def same(picture: Any, seg: Any, objects: Any, joints: Any, masks: Any) -> Any:
+        values = (picture, seg, objects, joints, masks)
+        return dict(zip(record, values, strict=True))
+
+    flip = T.RandomHorizontalFlip(1)
+    steps: list[list[Any]] = [[flip], [same, flip], [T.Python(same, returns), flip]]
+    expected, *others = [next(iter(hr.Loader(source, each, batch_size=1))) for each in steps]
+    assert expected.objects[0].tolist() == [[15, 0, 20, 10]] * 2
+    for batch in others:
+        for name in record:
+            np.testing.assert_array_equal(batch[name], expected[name], name)
+    # Said otherwise, or of a form that cannot be it, it is a tensor, which stays.
+    for form in (("bool", (2, 10, 20), "tensor"), ("bool", (2,))):
+        shape = (2, 10, 20) if len(form[1]) == 3 else (2,)
+        made = T.Python(lambda masks, s=shape: np.ones(s, bool), {"masks": form}, fields="masks")
+        batch = next(iter(hr.Loader(source, [made, flip], batch_size=1)))
+        assert batch.masks.shape == (1, *shape) and batch.masks.all()

@@ -342,3 +342,33 @@ def test_a_strip_that_is_turned_does_not_outgrow_the_memory_limit() -> None:
             next(iter(hr.Loader(hr.records(image=strip), steps, memory_limit="64 MiB", **options)))
         more = hr.Loader(hr.records(image=strip), steps, memory_limit="1 GiB", **options)
         assert next(iter(more)).image.shape == (1, 3, 30, 30)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        [T.Resize((9, 14))],
+        [T.Pad([1, 2, 3, 0], fill=7, mask_fill=7)],
+        [T.RandomErasing(1.0, value=9, fields="image")],
+        [T.RandomErasing(1.0, value=9, fields="image"), T.RandomHorizontalFlip(1.0)],
+        [T.Resize((9, 14)), T.Pad(2), T.CenterCrop((8, 12)), T.RandomVerticalFlip(1.0)],
+        [T.RandomInvert(1.0), T.Resize(9)],
+    ],
+    ids=lambda steps: "-".join(step.name for step in steps),
+)
+def test_quarter_turns_behind_steps_that_are_not_done_yet(before: list[Any]) -> None:
+    """A recipe with a resize, a border or a hole in it cannot swap its axes."""
+    rng = np.random.default_rng(2)
+    record = {
+        "image": rng.integers(0, 256, (3, 12, 17), dtype=np.uint8),
+        "mask": rng.integers(0, 256, (1, 12, 17), dtype=np.uint8),
+        "masks": rng.integers(0, 2, (2, 12, 17)).astype("float32"),
+    }
+    source = hr.open([record], kinds={"mask": "mask", "masks": "masks"})
+    still = next(iter(hr.Loader(source, before, batch_size=1)))
+    for quarters in (1, 2, 3, -1):
+        turn = T.RandomRotation((90.0 * quarters, 90.0 * quarters), expand=True)
+        batch = next(iter(hr.Loader(source, [*before, turn], batch_size=1)))
+        for name in record:
+            expected = np.rot90(still[name], quarters, (-2, -1))
+            np.testing.assert_array_equal(batch[name], expected, f"{name} {quarters}")

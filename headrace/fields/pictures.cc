@@ -44,13 +44,13 @@ Result<void> begin_encoded(const Beginning& from, Recipe& recipe) {
   return {};
 }
 
-// A warp that is none mixes no pixels, and is an edit like any other.
+// A warp that is none mixes no pixels, and is an edit like any other. A recipe that takes the first
+// of these takes the second, so one that does not fit stays as it was.
 bool turned(Recipe& picture, const Warp& warp) {
   const int turns = *warp.quarter_turns;
-  if (turns % 2) picture.transpose();
-  if (turns == 2 || turns == 3) picture.flip_horizontal();
-  if (turns == 1 || turns == 2) picture.flip_vertical();
-  return true;
+  if (turns % 2 && !picture.transpose()) return false;
+  if ((turns == 2 || turns == 3) && !picture.flip_horizontal()) return false;
+  return (turns != 1 && turns != 2) || picture.flip_vertical();
 }
 
 // The move on a recipe; false where it does not fit into it. REQUIRES: no warp but a turn.

@@ -13,6 +13,16 @@ const ErrorCode kBadStep{
     "A function takes fields by its argument names; it may declare fields that it returns in "
     "another form, and new ones. New fields cannot come from inside a RandomApply."};
 
+// Whether values of a shape can be what lies in the pictures. Those that could be and are not would
+// be left behind by every step that moves a picture.
+bool can_stay(FieldKind kind, const Shape& shape) {
+  const int64_t last = shape.empty() ? 0 : shape.back();
+  if (is_picture(kind)) return shape.size() == 3 && shape[0] <= (kind == FieldKind::kMask ? 1 : 4);
+  if (kind == FieldKind::kBoxes) return last == -1 || last == 4;
+  if (kind == FieldKind::kKeypoints) return last == -1 || last >= 2;
+  return kind == FieldKind::kMasks && shape.size() >= 2;
+}
+
 }  // namespace
 
 void PlanMaker::add_python(const Spec& spec) {
@@ -85,14 +95,18 @@ int PlanMaker::argument_named(const std::string& input, const PythonFunction& fu
 void PlanMaker::add_python_outputs(Step& step) {
   for (const Field& declared : step.function->returns()) {
     FieldState state{declared.name, declared.kind, declared.dtype, declared.shape, {}};
-    if (is_picture(declared.kind) && declared.shape.size() != 3) {
+    const auto known = std::ranges::find(step.output_names, declared.name);
+    if (known != step.output_names.end() && !step.function->says_kind(declared.name)) {
+      const FieldKind before = step.after[known - step.output_names.begin()].kind;
+      if (can_stay(before, declared.shape)) state.kind = before;
+    }
+    if (is_picture(state.kind) && declared.shape.size() != 3) {
       raise(kBadStep,
             "[" + step.function->name() + "] declares the picture \"" + declared.name + "\" as " +
                 text_of(declared.dtype, declared.shape),
             "pictures are (C, H, W), with -1 where records differ");
     }
     if (std::ranges::count(state.shape, -1)) state.left_open_by = step.label;
-    const auto known = std::ranges::find(step.output_names, declared.name);
     if (known != step.output_names.end()) {
       const auto at = known - step.output_names.begin();
       state.name = step.after[at].name;

@@ -64,6 +64,7 @@ class Step:
         self.name = name
         self.inputs = inputs
         self.returns = [_declared(name, field, form) for field, form in (returns or {}).items()]
+        self.guessed = [field for field, form in (returns or {}).items() if len(form) == 2]
         self.home = ""  # the module that the callable comes from
         self._call = call
         self._made_from: tuple[Any, ...] = ()
@@ -100,7 +101,13 @@ class Step:
         """The engine's form; ``runner(step)`` is what it calls, if not the step's own ``run``."""
         run = runner(self) if runner else self.run
         step = _core.PythonStep(
-            self.name, self.inputs, self.returns, self.geometry, run, self.chosen
+            self.name,
+            self.inputs,
+            self.returns,
+            self.guessed,
+            self.geometry,
+            run,
+            self.chosen,
         )
         return _core.Spec(self.name, {}, [], step)
 
@@ -123,7 +130,8 @@ def Python(
     """A step in Python that says more about itself than a bare function in the list.
 
     returns: fields that come back with another dtype or shape, and fields that it adds:
-    (dtype, shape) with -1 where records differ, or (dtype, shape, kind).
+    (dtype, shape) with -1 where records differ, or (dtype, shape, kind). Without a kind, what lies
+    in a picture stays what it was where its new shape can be that; anything else goes by its name.
     fields: those that it takes, in the order of its arguments; default, the arguments' names. They
     are also your word that nothing else moves: fields="image" of a crop leaves a mask as it is.
 
