@@ -119,14 +119,15 @@ void bind_python_function(nb::module_& module) {
       .value("moves", PythonGeometry::kMoves)
       .value("alone", PythonGeometry::kAlone);
   nb::class_<PythonStep>(module, "PythonStep", "A function in the list of transforms.")
-      .def(nb::init<std::string, std::vector<std::string>, std::vector<Field>,
-                    std::vector<std::string>, PythonGeometry, nb::object, nb::object>(),
-           nb::arg("name"), nb::arg("inputs"), nb::arg("returns"), nb::arg("guessed"), nb::arg("geometry"),
-           nb::arg("run"), nb::arg("chosen"),
-           "run: list of (values, words of randomness), a pair a record, and what the fields are "
-           "-> list of dictionaries of the fields that come back, or of texts that say what went "
-           "wrong. chosen: what the fields in sight are -> names of those that it takes. "
-           "guessed: fields of returns whose kind follows from the name alone. A field is (name, kind, format of boxes, shape, row group, whether boxes are clamped).");
+      .def(
+          nb::init<std::string, std::vector<std::string>, std::vector<Field>,
+                   std::vector<std::string>, PythonGeometry, nb::object, nb::object>(),
+          nb::arg("name"), nb::arg("inputs"), nb::arg("returns"), nb::arg("guessed"),
+          nb::arg("geometry"), nb::arg("run"), nb::arg("chosen"),
+          "run: list of (values, words of randomness), a pair a record, and what the fields are "
+          "-> list of dictionaries of the fields that come back, or of texts that say what went "
+          "wrong. chosen: what the fields in sight are -> names of those that it takes. "
+          "guessed: fields of returns whose kind follows from the name alone. A field is (name, kind, format of boxes, shape, row group, whether boxes are clamped).");
 }
 
 }  // namespace headrace::python

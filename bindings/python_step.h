@@ -18,7 +18,8 @@ namespace headrace::python {
 class PythonStep final : public PythonFunction {
  public:
   PythonStep(std::string name, std::vector<std::string> inputs, std::vector<Field> returns,
-             std::vector<std::string> guessed, PythonGeometry geometry, nb::object run, nb::object chosen)
+             std::vector<std::string> guessed, PythonGeometry geometry, nb::object run,
+             nb::object chosen)
       : name_(std::move(name)),
         inputs_(std::move(inputs)),
         returns_(std::move(returns)),

@@ -59,8 +59,8 @@ class PythonFunction {
   // records differ), and new fields. All its other fields are taken to come back as they went in;
   // a record for which that is not so fails with HR0601.
   virtual std::vector<Field> returns() const { return {}; }
-  // Whether somebody has said the kind that returns() has. One that only follows from the name gives
-  // way to what the field was, where values of the new form can be that.
+  // Whether somebody has said the kind that returns() has. One that only follows from the name
+  // gives way to what the field was, where values of the new form can be that.
   virtual bool says_kind(const std::string& /*field*/) const { return true; }
   virtual PythonGeometry geometry() const { return PythonGeometry::kUnknown; }
   virtual void call(std::span<PythonCall* const> calls) = 0;
