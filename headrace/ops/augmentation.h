@@ -44,6 +44,16 @@ struct Augmentation {
   bool has_sign = false;
 };
 
+// What RandAugment and TrivialAugmentWide choose from, in torchvision's order.
+inline constexpr Augmentation::Kind kFourteenKinds[] = {
+    Augmentation::Kind::kIdentity,     Augmentation::Kind::kShearX,
+    Augmentation::Kind::kShearY,       Augmentation::Kind::kTranslateX,
+    Augmentation::Kind::kTranslateY,   Augmentation::Kind::kRotate,
+    Augmentation::Kind::kBrightness,   Augmentation::Kind::kColor,
+    Augmentation::Kind::kContrast,     Augmentation::Kind::kSharpness,
+    Augmentation::Kind::kPosterize,    Augmentation::Kind::kSolarize,
+    Augmentation::Kind::kAutoContrast, Augmentation::Kind::kEqualize};
+
 // The tables of torchvision, in its order. `largest`: of shear, of turns, of colours' change; what
 // moves by is a share of the size, or pixels.
 struct AugmentationScale {

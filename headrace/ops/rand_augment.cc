@@ -6,14 +6,6 @@
 namespace headrace {
 namespace {
 
-constexpr Augmentation::Kind kRandKinds[] = {
-    Augmentation::Kind::kIdentity,     Augmentation::Kind::kShearX,
-    Augmentation::Kind::kShearY,       Augmentation::Kind::kTranslateX,
-    Augmentation::Kind::kTranslateY,   Augmentation::Kind::kRotate,
-    Augmentation::Kind::kBrightness,   Augmentation::Kind::kColor,
-    Augmentation::Kind::kContrast,     Augmentation::Kind::kSharpness,
-    Augmentation::Kind::kPosterize,    Augmentation::Kind::kSolarize,
-    Augmentation::Kind::kAutoContrast, Augmentation::Kind::kEqualize};
 constexpr AugmentationScale kRandScale{.shear = 0.3,
                                        .degrees = 30,
                                        .color = 0.9,
@@ -28,7 +20,7 @@ class RandAugment final : public AugmentOp {
         count_(static_cast<int>(arguments.integer("num_ops"))),
         bins_(static_cast<int>(arguments.integer("num_magnitude_bins"))),
         bin_(static_cast<int>(arguments.integer("magnitude"))),
-        space_(augmentations(kRandKinds, kRandScale)) {
+        space_(augmentations(kFourteenKinds, kRandScale)) {
     if (bin_ >= bins_) {
       raise_misfit(name(), "magnitude is " + std::to_string(bin_) + ", and there are " +
                                std::to_string(bins_) + " of them, from 0");

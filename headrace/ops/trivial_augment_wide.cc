@@ -6,14 +6,6 @@
 namespace headrace {
 namespace {
 
-constexpr Augmentation::Kind kWideKinds[] = {
-    Augmentation::Kind::kIdentity,     Augmentation::Kind::kShearX,
-    Augmentation::Kind::kShearY,       Augmentation::Kind::kTranslateX,
-    Augmentation::Kind::kTranslateY,   Augmentation::Kind::kRotate,
-    Augmentation::Kind::kBrightness,   Augmentation::Kind::kColor,
-    Augmentation::Kind::kContrast,     Augmentation::Kind::kSharpness,
-    Augmentation::Kind::kPosterize,    Augmentation::Kind::kSolarize,
-    Augmentation::Kind::kAutoContrast, Augmentation::Kind::kEqualize};
 constexpr AugmentationScale kWideScale{.shear = 0.99,
                                        .degrees = 135,
                                        .color = 0.99,
@@ -27,7 +19,7 @@ class TrivialAugmentWide final : public AugmentOp {
   explicit TrivialAugmentWide(const Arguments& arguments)
       : AugmentOp("TrivialAugmentWide", arguments),
         bins_(static_cast<int>(arguments.integer("num_magnitude_bins"))),
-        space_(augmentations(kWideKinds, kWideScale)) {}
+        space_(augmentations(kFourteenKinds, kWideScale)) {}
 
   Result<void> apply(OpContext& context) const override {
     Draws& draws = context.draws;
