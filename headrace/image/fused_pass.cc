@@ -234,14 +234,14 @@ void FusedPass::finish_row(const uint8_t* planes, ptrdiff_t plane, int output) {
 
 // A finished row, as the pixel steps make it anew: it is stored while it is in the cache.
 PixelSteps::Planes FusedPass::computed(const PixelSteps::Planes& row) {
-  const PixelSteps::Planes out =
-      job_.steps->run(row, job_.channels, job_.range.width, computed_.data(), strip_plane_);
-  lap(pixel_seconds_);
-  return out;
+  return job_.steps->run(row, job_.channels, job_.range.width, computed_.data(), strip_plane_);
 }
 
 void FusedPass::store_finished() {
   lap(resample_seconds_);
+  // Where rows are computed too, the strip's first one says how its time divides: to read the clock
+  // twice a row would cost as much as a table.
+  double computing = 0, storing = 0;
   const bool computes = job_.steps != nullptr;
   const int x = stored_x(job_), y = stored_y(job_), width = job_.range.width;
   const int channels = job_.stored_channels;
@@ -250,6 +250,7 @@ void FusedPass::store_finished() {
   const size_t plane = size_t(job_.canvas_height) * job_.canvas_width * size_of(job_.map->output());
   for (int i = 0; i < finished_count_; ++i) {
     const PixelSteps::Planes row = computes ? computed(finished_[i].plane) : finished_[i].plane;
+    if (computes && i == 0) lap(computing);
     uint8_t* const to = element_at(job_, 0, y + finished_[i].output, x);
     if (job_.format == MemoryFormat::kChannelsLast) {
       store_row_interleaved(tables.data(), row.data(), channels, width, to, job_.stream);
@@ -258,10 +259,14 @@ void FusedPass::store_finished() {
         store_row(*tables[c], row[c], width, to + c * plane, job_.stream);
       }
     }
-    if (computes) lap(store_seconds_);
+    if (computes && i == 0) lap(storing);
   }
   finished_count_ = 0;
-  lap(store_seconds_);
+  double rest = 0;
+  lap(rest);
+  const double share = computing > 0 ? computing / (computing + storing) : 0;
+  pixel_seconds_ += computing + rest * share;
+  store_seconds_ += storing + rest * (1 - share);
 }
 
 // Reading the clock costs as much as a small row, so a block is measured after so many rows without
