@@ -26,19 +26,48 @@ inline void store(float* to, Floats v) { _mm256_storeu_ps(to, v); }
 
 inline Floats all(float v) { return _mm256_set1_ps(v); }
 inline Numbers all(int v) { return _mm256_set1_epi32(v); }
+inline Numbers lane_numbers() { return _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7); }
 inline Numbers sum(Numbers a, Numbers b) { return _mm256_add_epi32(a, b); }
+inline Numbers difference(Numbers a, Numbers b) { return _mm256_sub_epi32(a, b); }
 inline Numbers product(Numbers a, Numbers b) { return _mm256_mullo_epi32(a, b); }
+inline Numbers most_of(Numbers a, Numbers b) { return _mm256_max_epi32(a, b); }
+inline Numbers least_of(Numbers a, Numbers b) { return _mm256_min_epi32(a, b); }
+inline Numbers common(Numbers a, Numbers b) { return _mm256_and_si256(a, b); }
+inline Numbers joined(Numbers a, Numbers b) { return _mm256_or_si256(a, b); }
+inline Numbers differing(Numbers a, Numbers b) { return _mm256_xor_si256(a, b); }
 template <int bits>
 Numbers shifted_down(Numbers v) {
   return _mm256_srli_epi32(v, bits);
+}
+template <int bits>
+Numbers shifted_down_signed(Numbers v) {
+  return _mm256_srai_epi32(v, bits);
+}
+inline Numbers to_bytes(Numbers v) { return most_of(least_of(v, all(255)), all(0)); }
+inline Numbers looked_up(const int32_t* table, Numbers at) {
+  return _mm256_i32gather_epi32(table, at, 4);
 }
 
 inline Floats sum(Floats a, Floats b) { return _mm256_add_ps(a, b); }
 inline Floats difference(Floats a, Floats b) { return _mm256_sub_ps(a, b); }
 inline Floats product(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
+inline Floats quotient(Floats a, Floats b) { return _mm256_div_ps(a, b); }
 // a * b + c, rounded once
 inline Floats fused(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
 inline Floats floor_of(Floats v) { return _mm256_floor_ps(v); }
+inline Numbers cut_off(Floats v) { return _mm256_cvttps_epi32(v); }
+
+// Which lanes: all bits of each.
+using Mask = __m256i;
+inline Mask equal(Numbers a, Numbers b) { return _mm256_cmpeq_epi32(a, b); }
+inline Mask below(Numbers a, Numbers b) { return _mm256_cmpgt_epi32(b, a); }
+inline Mask both(Mask a, Mask b) { return _mm256_and_si256(a, b); }
+inline Numbers chosen(Mask where, Numbers a, Numbers otherwise) {
+  return _mm256_blendv_epi8(otherwise, a, where);
+}
+inline Floats chosen(Mask where, Floats a, Floats otherwise) {
+  return _mm256_blendv_ps(otherwise, a, _mm256_castsi256_ps(where));
+}
 
 // Below 0 and above 255 they are cut to these: packing saturates.
 inline void store_bytes(uint8_t* to, Numbers v) {

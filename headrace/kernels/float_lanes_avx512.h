@@ -26,20 +26,51 @@ inline void store(float* to, Floats v) { _mm512_storeu_ps(to, v); }
 
 inline Floats all(float v) { return _mm512_set1_ps(v); }
 inline Numbers all(int v) { return _mm512_set1_epi32(v); }
+inline Numbers lane_numbers() {
+  return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
 inline Numbers sum(Numbers a, Numbers b) { return _mm512_add_epi32(a, b); }
+inline Numbers difference(Numbers a, Numbers b) { return _mm512_sub_epi32(a, b); }
 inline Numbers product(Numbers a, Numbers b) { return _mm512_mullo_epi32(a, b); }
+inline Numbers most_of(Numbers a, Numbers b) { return _mm512_max_epi32(a, b); }
+inline Numbers least_of(Numbers a, Numbers b) { return _mm512_min_epi32(a, b); }
+inline Numbers common(Numbers a, Numbers b) { return _mm512_and_si512(a, b); }
+inline Numbers joined(Numbers a, Numbers b) { return _mm512_or_si512(a, b); }
+inline Numbers differing(Numbers a, Numbers b) { return _mm512_xor_si512(a, b); }
 template <int bits>
 Numbers shifted_down(Numbers v) {
   return _mm512_srli_epi32(v, bits);
+}
+template <int bits>
+Numbers shifted_down_signed(Numbers v) {
+  return _mm512_srai_epi32(v, bits);
+}
+inline Numbers to_bytes(Numbers v) { return most_of(least_of(v, all(255)), all(0)); }
+inline Numbers looked_up(const int32_t* table, Numbers at) {
+  return _mm512_i32gather_epi32(at, table, 4);
 }
 
 inline Floats sum(Floats a, Floats b) { return _mm512_add_ps(a, b); }
 inline Floats difference(Floats a, Floats b) { return _mm512_sub_ps(a, b); }
 inline Floats product(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
+inline Floats quotient(Floats a, Floats b) { return _mm512_div_ps(a, b); }
 // a * b + c, rounded once
 inline Floats fused(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
 inline Floats floor_of(Floats v) {
   return _mm512_roundscale_ps(v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+inline Numbers cut_off(Floats v) { return _mm512_cvttps_epi32(v); }
+
+// Which lanes: a bit of each.
+using Mask = __mmask16;
+inline Mask equal(Numbers a, Numbers b) { return _mm512_cmpeq_epi32_mask(a, b); }
+inline Mask below(Numbers a, Numbers b) { return _mm512_cmplt_epi32_mask(a, b); }
+inline Mask both(Mask a, Mask b) { return _kand_mask16(a, b); }
+inline Numbers chosen(Mask where, Numbers a, Numbers otherwise) {
+  return _mm512_mask_mov_epi32(otherwise, where, a);
+}
+inline Floats chosen(Mask where, Floats a, Floats otherwise) {
+  return _mm512_mask_mov_ps(otherwise, where, a);
 }
 
 inline void store_bytes(uint8_t* to, Numbers v) {

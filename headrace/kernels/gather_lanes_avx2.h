@@ -11,9 +11,6 @@
 namespace headrace {
 namespace {
 
-using Mask = __m256i;
-
-inline Numbers lane_numbers() { return _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7); }
 inline Numbers load(const int32_t* from) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
 }
@@ -24,18 +21,11 @@ inline void store(int32_t* to, Numbers v) {
 inline Mask below(Numbers v, int end) {
   return _mm256_cmpeq_epi32(_mm256_min_epu32(v, all(end - 1)), v);
 }
-inline Mask both(Mask a, Mask b) { return _mm256_and_si256(a, b); }
-inline Numbers chosen(Mask where, Numbers a, Numbers otherwise) {
-  return _mm256_blendv_epi8(otherwise, a, where);
-}
 inline Floats kept(Mask where, Floats v) { return _mm256_and_ps(_mm256_castsi256_ps(where), v); }
 inline Numbers gathered(const uint32_t* from, Numbers at, Mask where, Numbers otherwise) {
   return _mm256_mask_i32gather_epi32(otherwise, reinterpret_cast<const int*>(from), at, where, 4);
 }
 inline Numbers nearest(Floats v) { return _mm256_cvtps_epi32(v); }
-inline Numbers cut_off(Floats v) { return _mm256_cvttps_epi32(v); }
-inline Floats quotient(Floats a, Floats b) { return _mm256_div_ps(a, b); }
-inline Numbers joined(Numbers a, Numbers b) { return _mm256_or_si256(a, b); }
 inline Numbers shifted_up(Numbers v, int bits) { return _mm256_slli_epi32(v, bits); }
 inline Numbers shifted_down(Numbers v, int bits) { return _mm256_srli_epi32(v, bits); }
 inline Numbers shifted_down_signed(Numbers v, int bits) { return _mm256_srai_epi32(v, bits); }

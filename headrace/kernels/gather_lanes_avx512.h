@@ -10,27 +10,15 @@
 namespace headrace {
 namespace {
 
-using Mask = __mmask16;
-
-inline Numbers lane_numbers() {
-  return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-}
 inline Numbers load(const int32_t* from) { return _mm512_loadu_si512(from); }
 inline void store(int32_t* to, Numbers v) { _mm512_storeu_si512(to, v); }
 // From 0 up to it. REQUIRES: end > 0.
 inline Mask below(Numbers v, int end) { return _mm512_cmplt_epu32_mask(v, all(end)); }
-inline Mask both(Mask a, Mask b) { return _kand_mask16(a, b); }
-inline Numbers chosen(Mask where, Numbers a, Numbers otherwise) {
-  return _mm512_mask_mov_epi32(otherwise, where, a);
-}
 inline Floats kept(Mask where, Floats v) { return _mm512_maskz_mov_ps(where, v); }
 inline Numbers gathered(const uint32_t* from, Numbers at, Mask where, Numbers otherwise) {
   return _mm512_mask_i32gather_epi32(otherwise, where, at, from, 4);
 }
 inline Numbers nearest(Floats v) { return _mm512_cvtps_epi32(v); }
-inline Numbers cut_off(Floats v) { return _mm512_cvttps_epi32(v); }
-inline Floats quotient(Floats a, Floats b) { return _mm512_div_ps(a, b); }
-inline Numbers joined(Numbers a, Numbers b) { return _mm512_or_si512(a, b); }
 inline Numbers shifted_up(Numbers v, int bits) {
   return _mm512_slli_epi32(v, static_cast<unsigned>(bits));
 }

@@ -6,7 +6,10 @@
 
 namespace headrace {
 
-// OpenCV's quotients by a value or a range, times 2^12: of 255, and of 30 (a sixth of the circle).
+constexpr int kHsvBits = 12;  // of the quotients' fractions
+
+// OpenCV's quotients by a value or a range, times 2^kHsvBits: of 255, and of 30 (a sixth of the
+// circle).
 struct HsvQuotients {
   int32_t of_saturation[256], of_hue[256];
 };

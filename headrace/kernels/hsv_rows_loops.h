@@ -17,21 +17,22 @@ Floats changed(Numbers value, float gain, float add) {
 void change_hsv(const uint8_t* const rgb[3], int count, const HsvChange& change,
                 const HsvQuotients& quotients, uint8_t* const out[3]) {
   const Floats one = all(1.0f), white = all(255.0f);
-  const Numbers half = all(1 << 11);
+  const Numbers half = all(1 << (kHsvBits - 1));
   for (int i = 0; i < count; i += kLanes) {
     const Numbers r = numbers_at(rgb[0] + i), g = numbers_at(rgb[1] + i),
                   b = numbers_at(rgb[2] + i);
-    const Numbers v = most_of(r, most_of(g, b)), range = subtracted(v, least_of(r, least_of(g, b)));
-    const Numbers saturation =
-        scaled_down(sum(product(range, looked_up(quotients.of_saturation, v)), half));
+    const Numbers v = most_of(r, most_of(g, b)), range = difference(v, least_of(r, least_of(g, b)));
+    const Numbers saturation = shifted_down_signed<kHsvBits>(
+        sum(product(range, looked_up(quotients.of_saturation, v)), half));
     const Numbers twice = sum(range, range);
-    Numbers away = sum(subtracted(r, g), sum(twice, twice));
-    away = chosen(equal(v, g), sum(subtracted(b, r), twice), away);
-    away = chosen(equal(v, r), subtracted(g, b), away);
-    Numbers hue = scaled_down(sum(product(away, looked_up(quotients.of_hue, range)), half));
+    Numbers away = sum(difference(r, g), sum(twice, twice));
+    away = chosen(equal(v, g), sum(difference(b, r), twice), away);
+    away = chosen(equal(v, r), difference(g, b), away);
+    Numbers hue =
+        shifted_down_signed<kHsvBits>(sum(product(away, looked_up(quotients.of_hue, range)), half));
     hue = sum(hue, all(change.hue_add));
     hue = chosen(below(hue, all(0)), sum(hue, all(180)), hue);
-    hue = chosen(below(hue, all(180)), hue, subtracted(hue, all(180)));
+    hue = chosen(below(hue, all(180)), hue, difference(hue, all(180)));
     const Floats value = changed(v, change.value_gain, change.value_add);
     const Floats share = chosen(equal(saturation, all(0)), all(0.0f),
                                 changed(saturation, change.saturation_gain, change.saturation_add));

@@ -11,17 +11,6 @@
 HEADRACE_TARGET("avx2,fma");
 
 #include "headrace/kernels/float_lanes_avx2.h"
-
-namespace headrace {
-namespace {
-
-inline Numbers subtracted(Numbers a, Numbers b) { return _mm256_sub_epi32(a, b); }
-inline Numbers least_of(Numbers a, Numbers b) { return _mm256_min_epu32(a, b); }
-inline Numbers common(Numbers a, Numbers b) { return _mm256_and_si256(a, b); }
-
-}  // namespace
-}  // namespace headrace
-
 // After its lanes:
 #include "headrace/kernels/mean_rows_loops.h"
 

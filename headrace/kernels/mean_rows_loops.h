@@ -18,9 +18,9 @@ void mean_of(const uint8_t* const rows[], int n, int count, uint8_t* out) {
     for (int r = 1; r < n; ++r) total = sum(total, numbers_at(rows[r] + i));
     const Numbers of = sum(sum(total, total), all(n));
     const Numbers mean = shifted_down<kShift>(product(of, factor));
-    const Numbers rest = subtracted(of, product(mean, twice));
-    const Numbers was_middle = subtracted(all(1), least_of(rest, all(1)));
-    store_bytes(out + i, subtracted(mean, common(was_middle, mean)));
+    const Numbers rest = difference(of, product(mean, twice));
+    const Numbers was_middle = difference(all(1), least_of(rest, all(1)));
+    store_bytes(out + i, difference(mean, common(was_middle, mean)));
   }
 }
 

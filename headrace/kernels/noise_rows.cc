@@ -8,22 +8,11 @@
 #include <cstddef>
 
 #include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/float_lanes_scalar.h"
 
 namespace headrace {
 namespace {
 
-// Lanes of one number, for the loops below.
-using Floats = float;
-using Numbers = int32_t;
-constexpr int kLanes = 1;
-
-uint32_t word(Numbers v) { return static_cast<uint32_t>(v); }
-Numbers number(uint32_t v) { return static_cast<Numbers>(v); }
-Floats all(float v) { return v; }
-Numbers all(int v) { return v; }
-Numbers ascending() { return 0; }
-Numbers sum(Numbers a, Numbers b) { return number(word(a) + word(b)); }
-Numbers negated(Numbers v) { return number(0 - word(v)); }
 struct WideProduct {
   Numbers high, low;
 };
@@ -31,27 +20,11 @@ WideProduct wide_product(Numbers a, Numbers b) {
   const uint64_t whole = uint64_t{word(a)} * word(b);
   return {number(static_cast<uint32_t>(whole >> 32)), number(static_cast<uint32_t>(whole))};
 }
-Numbers differing(Numbers a, Numbers b) { return a ^ b; }
-Numbers common(Numbers a, Numbers b) { return a & b; }
-template <int bits>
-Numbers shifted_down(Numbers v) {
-  return number(word(v) >> bits);
-}
+Numbers load(const uint32_t* from) { return number(*from); }
+void store(uint32_t* to, Numbers v) { *to = word(v); }
 Numbers bits_of(Floats v) { return std::bit_cast<Numbers>(v); }
 Floats with_bits(Numbers v) { return std::bit_cast<Floats>(v); }
-Floats floats_of(Numbers v) { return static_cast<Floats>(v); }
-Floats sum(Floats a, Floats b) { return a + b; }
-Floats difference(Floats a, Floats b) { return a - b; }
-Floats product(Floats a, Floats b) { return a * b; }
 Floats root(Floats v) { return std::sqrt(v); }
-Numbers cut_off(Floats v) { return static_cast<Numbers>(v); }
-Numbers to_bytes(Numbers v) { return std::clamp(v, 0, 255); }
-Numbers numbers_at(const uint8_t* from) { return *from; }
-Floats load(const float* from) { return *from; }
-Numbers load(const uint32_t* from) { return number(*from); }
-void store(float* to, Floats v) { *to = v; }
-void store(uint32_t* to, Numbers v) { *to = word(v); }
-void store_bytes(uint8_t* to, Numbers v) { *to = static_cast<uint8_t>(v); }
 
 }  // namespace
 }  // namespace headrace

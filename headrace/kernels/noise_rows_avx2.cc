@@ -15,10 +15,6 @@ HEADRACE_TARGET("avx2,fma");
 namespace headrace {
 namespace {
 
-inline Numbers ascending() { return _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7); }
-inline Numbers negated(Numbers v) { return _mm256_sub_epi32(_mm256_setzero_si256(), v); }
-inline Numbers differing(Numbers a, Numbers b) { return _mm256_xor_si256(a, b); }
-inline Numbers common(Numbers a, Numbers b) { return _mm256_and_si256(a, b); }
 // Both halves of the products without signs.
 struct WideProduct {
   Numbers high, low;
@@ -35,10 +31,6 @@ inline Numbers load(const uint32_t* from) {
 inline Numbers bits_of(Floats v) { return _mm256_castps_si256(v); }
 inline Floats with_bits(Numbers v) { return _mm256_castsi256_ps(v); }
 inline Floats root(Floats v) { return _mm256_sqrt_ps(v); }
-inline Numbers cut_off(Floats v) { return _mm256_cvttps_epi32(v); }
-inline Numbers to_bytes(Numbers v) {
-  return _mm256_min_epi32(_mm256_max_epi32(v, _mm256_setzero_si256()), all(255));
-}
 inline void store(uint32_t* to, Numbers v) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), v);
 }

@@ -15,12 +15,6 @@ HEADRACE_TARGET("avx512f,avx512bw,avx512vl");
 namespace headrace {
 namespace {
 
-inline Numbers ascending() {
-  return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-}
-inline Numbers negated(Numbers v) { return _mm512_sub_epi32(_mm512_setzero_si512(), v); }
-inline Numbers differing(Numbers a, Numbers b) { return _mm512_xor_si512(a, b); }
-inline Numbers common(Numbers a, Numbers b) { return _mm512_and_si512(a, b); }
 // Both halves of the products without signs.
 struct WideProduct {
   Numbers high, low;
@@ -35,10 +29,6 @@ inline Numbers load(const uint32_t* from) { return _mm512_loadu_si512(from); }
 inline Numbers bits_of(Floats v) { return _mm512_castps_si512(v); }
 inline Floats with_bits(Numbers v) { return _mm512_castsi512_ps(v); }
 inline Floats root(Floats v) { return _mm512_sqrt_ps(v); }
-inline Numbers cut_off(Floats v) { return _mm512_cvttps_epi32(v); }
-inline Numbers to_bytes(Numbers v) {
-  return _mm512_min_epi32(_mm512_max_epi32(v, _mm512_setzero_si512()), all(255));
-}
 inline void store(uint32_t* to, Numbers v) { _mm512_storeu_si512(to, v); }
 
 }  // namespace

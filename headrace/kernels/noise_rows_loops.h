@@ -12,6 +12,8 @@ namespace {
 constexpr int kBlocks = kNoiseTile / 4;  // of four numbers; a tile has the first of each, then the
                                          // second ones, and so on
 
+Numbers negated(Numbers v) { return difference(all(0), v); }
+
 struct NoiseWords {
   Numbers of[4];
 };
@@ -84,7 +86,7 @@ void store_normal(Numbers of_radius, Numbers of_angle, float* one, float* other)
 void random_numbers(uint64_t key, uint32_t row, int count, uint32_t* out) {
   for (int tile = 0; tile * kNoiseTile < count; ++tile) {
     for (int lane = 0; lane < kBlocks; lane += kLanes) {
-      const NoiseWords words = words_of(key, row, sum(ascending(), all(tile * kBlocks + lane)));
+      const NoiseWords words = words_of(key, row, sum(lane_numbers(), all(tile * kBlocks + lane)));
       uint32_t* const to = out + tile * kNoiseTile + lane;
       for (int k = 0; k < 4; ++k) store(to + k * kBlocks, words.of[k]);
     }
@@ -94,7 +96,7 @@ void random_numbers(uint64_t key, uint32_t row, int count, uint32_t* out) {
 void normal_numbers(uint64_t key, uint32_t row, int count, float* out) {
   for (int tile = 0; tile * kNoiseTile < count; ++tile) {
     for (int lane = 0; lane < kBlocks; lane += kLanes) {
-      const NoiseWords words = words_of(key, row, sum(ascending(), all(tile * kBlocks + lane)));
+      const NoiseWords words = words_of(key, row, sum(lane_numbers(), all(tile * kBlocks + lane)));
       float* const to = out + tile * kNoiseTile + lane;
       store_normal(words.of[0], words.of[1], to, to + kBlocks);
       store_normal(words.of[2], words.of[3], to + 2 * kBlocks, to + 3 * kBlocks);

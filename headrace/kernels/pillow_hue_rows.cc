@@ -6,47 +6,23 @@
 
 #include "headrace/kernels/color_rows.h"
 #include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/float_lanes_scalar.h"
 #include "headrace/kernels/pillow_hue_rows_levels.h"
 
 namespace headrace {
 namespace {
 
-// Lanes of one number, for the loop below.
-using Floats = float;
 using Doubles = double;
-using Numbers = int32_t;
-constexpr int kLanes = 1;
 
-Numbers all(int v) { return v; }
 Doubles all(double v) { return v; }
-Numbers numbers_at(const uint8_t* from) { return *from; }
-Numbers sum(Numbers a, Numbers b) { return a + b; }
-Numbers subtracted(Numbers a, Numbers b) { return a - b; }
-Numbers common(Numbers a, Numbers b) { return a & b; }
-Numbers most_of(Numbers a, Numbers b) { return std::max(a, b); }
-Numbers least_of(Numbers a, Numbers b) { return std::min(a, b); }
-bool equal(Numbers a, Numbers b) { return a == b; }
-template <class Value>
-Value chosen(bool first, Value a, Value b) {
-  return first ? a : b;
-}
-Floats floats_of(Numbers v) { return static_cast<Floats>(v); }
 Floats floats_of(Doubles v) { return static_cast<Floats>(v); }
 Doubles doubles_of(Floats v) { return v; }
 Numbers cut_off(Doubles v) { return static_cast<Numbers>(v); }
 Doubles whole_of(Doubles v) { return std::trunc(v); }
-Floats difference(Floats a, Floats b) { return a - b; }
-Floats product(Floats a, Floats b) { return a * b; }
-Floats quotient(Floats a, Floats b) { return a / b; }
 Doubles sum(Doubles a, Doubles b) { return a + b; }
 Doubles difference(Doubles a, Doubles b) { return a - b; }
 Doubles product(Doubles a, Doubles b) { return a * b; }
 Doubles quotient(Doubles a, Doubles b) { return a / b; }
-template <class Value>
-Value looked_up(const Value* table, Numbers at) {
-  return table[at];
-}
-void store_bytes(uint8_t* to, Numbers v) { *to = static_cast<uint8_t>(v); }
 
 }  // namespace
 }  // namespace headrace

@@ -29,14 +29,14 @@ inline Numbers numbers_at(const uint8_t* from) {
   return _mm_cvtepu8_epi32(_mm_cvtsi32_si128(four));
 }
 inline Numbers sum(Numbers a, Numbers b) { return _mm_add_epi32(a, b); }
-inline Numbers subtracted(Numbers a, Numbers b) { return _mm_sub_epi32(a, b); }
+inline Numbers difference(Numbers a, Numbers b) { return _mm_sub_epi32(a, b); }
 inline Numbers common(Numbers a, Numbers b) { return _mm_and_si128(a, b); }
 inline Numbers most_of(Numbers a, Numbers b) { return _mm_max_epi32(a, b); }
 inline Numbers least_of(Numbers a, Numbers b) { return _mm_min_epi32(a, b); }
-using Chosen = __m128i;
-inline Chosen equal(Numbers a, Numbers b) { return _mm_cmpeq_epi32(a, b); }
-inline Numbers chosen(Chosen first, Numbers a, Numbers b) { return _mm_blendv_epi8(b, a, first); }
-inline Floats chosen(Chosen first, Floats a, Floats b) {
+using Mask = __m128i;
+inline Mask equal(Numbers a, Numbers b) { return _mm_cmpeq_epi32(a, b); }
+inline Numbers chosen(Mask first, Numbers a, Numbers b) { return _mm_blendv_epi8(b, a, first); }
+inline Floats chosen(Mask first, Floats a, Floats b) {
   return _mm_blendv_ps(b, a, _mm_castsi128_ps(first));
 }
 inline Floats floats_of(Numbers v) { return _mm_cvtepi32_ps(v); }

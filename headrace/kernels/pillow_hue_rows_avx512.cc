@@ -25,16 +25,16 @@ inline Numbers numbers_at(const uint8_t* from) {
   return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
 }
 inline Numbers sum(Numbers a, Numbers b) { return _mm256_add_epi32(a, b); }
-inline Numbers subtracted(Numbers a, Numbers b) { return _mm256_sub_epi32(a, b); }
+inline Numbers difference(Numbers a, Numbers b) { return _mm256_sub_epi32(a, b); }
 inline Numbers common(Numbers a, Numbers b) { return _mm256_and_si256(a, b); }
 inline Numbers most_of(Numbers a, Numbers b) { return _mm256_max_epi32(a, b); }
 inline Numbers least_of(Numbers a, Numbers b) { return _mm256_min_epi32(a, b); }
-using Chosen = __mmask8;
-inline Chosen equal(Numbers a, Numbers b) { return _mm256_cmpeq_epi32_mask(a, b); }
-inline Numbers chosen(Chosen first, Numbers a, Numbers b) {
+using Mask = __mmask8;
+inline Mask equal(Numbers a, Numbers b) { return _mm256_cmpeq_epi32_mask(a, b); }
+inline Numbers chosen(Mask first, Numbers a, Numbers b) {
   return _mm256_mask_mov_epi32(b, first, a);
 }
-inline Floats chosen(Chosen first, Floats a, Floats b) { return _mm256_mask_mov_ps(b, first, a); }
+inline Floats chosen(Mask first, Floats a, Floats b) { return _mm256_mask_mov_ps(b, first, a); }
 inline Floats floats_of(Numbers v) { return _mm256_cvtepi32_ps(v); }
 inline Floats floats_of(Doubles v) { return _mm512_cvtpd_ps(v); }
 inline Doubles doubles_of(Floats v) { return _mm512_cvtps_pd(v); }

@@ -20,10 +20,10 @@ void turn_pillow_hue(const uint8_t* const rgb[3], int count, int hues, const Pil
                   b = numbers_at(rgb[2] + i);
     const Numbers most = most_of(r, most_of(g, b)), least = least_of(r, least_of(g, b));
     const auto is_gray = equal(most, least);
-    const Floats range = floats_of(chosen(is_gray, all(1), subtracted(most, least)));
-    const Floats from_r = quotient(floats_of(subtracted(most, r)), range);
-    const Floats from_g = quotient(floats_of(subtracted(most, g)), range);
-    const Floats from_b = quotient(floats_of(subtracted(most, b)), range);
+    const Floats range = floats_of(chosen(is_gray, all(1), difference(most, least)));
+    const Floats from_r = quotient(floats_of(difference(most, r)), range);
+    const Floats from_g = quotient(floats_of(difference(most, g)), range);
+    const Floats from_b = quotient(floats_of(difference(most, b)), range);
     const auto from = [&](double start, Floats plus, Floats minus) {
       return floats_of(difference(sum(all(start), doubles_of(plus)), doubles_of(minus)));
     };
