@@ -4,33 +4,17 @@
 
     python bench/colors.py [--runs N] [--step NAME]
 
-Pictures are uint8 in memory. Headrace's time is a loader's with the step less the same loader's
-without it, on one thread; the others' is their function's, called on the same pictures in this
-process, on one thread. Rounds alternate; what is printed are medians, and ratios within a round. A
-library that is not installed is left out.
+bench/step_cost.py measures it.
 """
 
 from __future__ import annotations
 
-import argparse
-import statistics
-import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
+import step_cost
 
-import headrace as hr
 from headrace import transforms as T
-
-COUNT = 128
-
-
-def pictures() -> Any:
-    """Smooth, as photos are: noise alone would have no hues worth turning."""
-    steps = np.random.default_rng(1).integers(-3, 4, (COUNT, 3, 224, 224))
-    return np.clip(np.cumsum(steps, axis=-1) + 128, 0, 255).astype(np.uint8)
-
 
 JITTER = (0.4, 0.4, 0.4, 0.1)
 OURS: dict[str, Any] = {
@@ -104,85 +88,5 @@ def albumentations() -> dict[str, Callable[[Any], Any]]:
     return {name: lambda x, step=step: step(image=x)["image"] for name, step in steps.items()}
 
 
-def others(images: Any) -> dict[str, tuple[list[Any], dict[str, Callable[[Any], Any]]]]:
-    """By library: the pictures as it takes them, and its functions."""
-    found: dict[str, tuple[list[Any], dict[str, Callable[[Any], Any]]]] = {}
-    try:
-        import torch
-        from PIL import Image
-
-        torch.set_num_threads(1)
-        functions = torchvisions()
-        rows = [np.ascontiguousarray(image.transpose(1, 2, 0)) for image in images]
-        found["torchvision, tensors"] = ([torch.from_numpy(image) for image in images], functions)
-        found["torchvision, Pillow"] = ([Image.fromarray(image) for image in rows], functions)
-    except (ImportError, RuntimeError) as error:
-        print(f"without torchvision: {error}")
-    try:
-        import cv2
-
-        cv2.setNumThreads(1)
-        rows = [np.ascontiguousarray(image.transpose(1, 2, 0)) for image in images]
-        found["Albumentations"] = (rows, albumentations())
-    except ImportError as error:
-        print(f"without Albumentations: {error}")
-    return found
-
-
-def microseconds(call: Callable[[], Any], count: int) -> float:
-    """CPU time of all threads, a picture."""
-    begin = time.process_time()
-    call()
-    return (time.process_time() - begin) / count * 1e6
-
-
-def epoch(loader: hr.Loader) -> Callable[[], None]:
-    def run() -> None:
-        for _ in loader:
-            pass
-
-    run()  # the first one starts threads
-    return run
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--runs", type=int, default=7)
-    parser.add_argument("--step", choices=OURS, action="append")
-    arguments = parser.parse_args()
-    images = pictures()
-    theirs = others(images)
-    source = hr.records(image=np.concatenate([images] * 4))
-    options: dict[str, Any] = {"batch_size": 64, "threads": 1}
-    plain = epoch(hr.Loader(source, [], **options))
-    for name in arguments.step or OURS:
-        ours = epoch(hr.Loader(source, [OURS[name]], **options))
-        times: dict[str, list[float]] = {"Headrace": []}
-        for _ in range(arguments.runs):
-            with_it = microseconds(ours, len(source))
-            times["Headrace"].append(with_it - microseconds(plain, len(source)))
-            for library, (values, functions) in theirs.items():
-                if name not in functions:
-                    continue
-                call = functions[name]
-                try:
-                    call(values[0])
-                except (RuntimeError, ValueError):  # not for such pictures, or not in this build
-                    continue
-                spent = microseconds(lambda v=values, c=call: [c(value) for value in v], COUNT)
-                times.setdefault(library, []).append(spent)
-        line = f"{name:17} Headrace {statistics.median(times['Headrace']):7.1f} us"
-        for library, spent in times.items():
-            if library == "Headrace":
-                continue
-            ratios = [a / b for a, b in zip(spent, times["Headrace"], strict=True)]
-            line += (
-                f"; {library} {statistics.median(spent):8.1f} us, {statistics.median(ratios):.1f}x"
-            )
-        print(line, flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    step_cost.run(__doc__, OURS, torchvisions, albumentations)

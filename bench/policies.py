@@ -12,13 +12,11 @@ ratios within a round.
 
 from __future__ import annotations
 
-import argparse
-import statistics
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from colors import COUNT, epoch, microseconds, pictures
+from step_cost import COUNT, arguments_of, epoch, line_of, microseconds, pictures
 
 import headrace as hr
 from headrace import transforms as T
@@ -68,22 +66,11 @@ def report(
         spent.append(with_it - microseconds(plain, records))
         if theirs:
             others.append(microseconds(theirs, COUNT))
-    line = f"{name:28} Headrace {statistics.median(spent):7.1f} us"
-    if theirs:
-        ratios = [a / b for a, b in zip(others, spent, strict=True)]
-        line += (
-            f"; torchvision {statistics.median(others):8.1f} us, {statistics.median(ratios):.1f}x"
-        )
-    print(line, flush=True)
+    print(line_of(name, spent, {"torchvision": others} if theirs else {}), flush=True)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--runs", type=int, default=7)
-    parser.add_argument("--step", choices=[*POLICIES, *MIXING], action="append")
-    arguments = parser.parse_args()
+    arguments = arguments_of(__doc__, {**POLICIES, **MIXING})
     try:
         theirs = torchvisions()
     except (ImportError, RuntimeError) as error:
@@ -96,7 +83,7 @@ def main() -> None:
     plain = epoch(hr.Loader(data, [], **options))
     to_float = T.ToDtype("float32", scale=True)
     plain_float = epoch(hr.Loader(data, [to_float], **options))
-    for name in arguments.step or [*POLICIES, *MIXING]:
+    for name in arguments.step:
         if name in MIXING:
             ours = epoch(hr.Loader(data, [to_float, MIXING[name]], **options))
             report(name, ours, plain_float, theirs.get(name), arguments.runs)
