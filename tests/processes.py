@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from headrace import _core
+
 COMMAND = [sys.executable, "-c", "from headrace.cli import main; main()"]
 LIMIT = 120  # seconds; only a hang comes near it
 
@@ -17,6 +19,22 @@ def run_code(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     """Python code in an interpreter of its own."""
     command = [sys.executable, "-c", code, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
+
+
+def printed_at_each_simd_level(code: str, *arguments: object) -> set[str]:
+    """The lines that Python code prints at the levels that this CPU has, each once."""
+    lines: set[str] = set()
+    for level in _core.simd_levels():
+        done = subprocess.run(
+            [sys.executable, "-c", code, *map(str, arguments)],
+            env={**os.environ, "HEADRACE_SIMD": level},
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+        )
+        assert done.returncode == 0, f"{level}: {done.stderr}"
+        lines.update(done.stdout.splitlines())
+    return lines
 
 
 def run_command(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
