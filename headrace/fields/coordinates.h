@@ -87,7 +87,7 @@ template <class Real>
 class PointMap {
  public:
   PointMap(const Warp& warp, Size canvas)
-      : divides_(warp.map == Warp::Map::kPerspective), field_(warp.field) {
+      : divides_(warp.map == Warp::Map::kPerspective), field_(warp.field.get()) {
     for (size_t i = 0; i < by_.size(); ++i) by_[i] = static_cast<Real>(warp.points[i]);
     if (!warp.grows) return;
     least_ = {std::numeric_limits<Real>::infinity(), std::numeric_limits<Real>::infinity()};

@@ -131,7 +131,7 @@ void show_warped(const Warp& warp, std::span<const uint8_t> in, int64_t planes, 
   const size_t width = size_t(warp.to.width), area = size_t(size.height) * size_t(size.width);
   out.resize(size_t(planes) * size_t(warp.to.height) * width * sizeof(Item));
   std::vector<int32_t> offsets(width + 16);
-  NearestOffsets rows(warp, size);
+  NearestOffsets rows(warp, size, {0, 0, warp.to.width, warp.to.height});
   for (int y = 0; y < warp.to.height; ++y) {
     rows.next_row(offsets.data());
     for (size_t plane = 0; plane < size_t(planes); ++plane) {

@@ -111,7 +111,7 @@ Result<void> warp_pixels(Renderer& renderer, const Warp& warp, bool is_mask, Rec
                  .what = "it would be " + std::to_string(warp.to.height) + " x " +
                          std::to_string(warp.to.width) + " (height x width)"};
   }
-  picture = Recipe(std::make_shared<Picture>(warped(*picture.pixels(), warp, is_mask)));
+  picture = Recipe(std::make_shared<const WarpedPicture>(picture.pixels(), warp, is_mask));
   return {};
 }
 

@@ -9,6 +9,11 @@
 
 namespace headrace {
 
+struct Size {
+  int height = 0, width = 0;
+  bool operator==(const Size&) const = default;
+};
+
 struct Picture {
   int channels = 0, height = 0, width = 0;
   DType dtype = DType::kUInt8;  // uint8, float32, float16 or bfloat16

@@ -17,6 +17,12 @@ Recipe::Recipe(std::shared_ptr<const Picture> picture)
   take_all();
 }
 
+Recipe::Recipe(std::shared_ptr<const WarpedPicture> picture)
+    : window_{0, 0, picture->warp.to.width, picture->warp.to.height} {
+  source_ = std::move(picture);
+  take_all();
+}
+
 Size Recipe::size() const { return canvas_; }
 
 int Recipe::channels() const { return steps_.channels(source_channels()); }
@@ -25,8 +31,15 @@ int Recipe::source_channels() const {
   if (const auto* encoded = std::get_if<EncodedPicture>(&source_)) {
     return channels_of(encoded->color, encoded->header);
   }
+  if (const auto* warped = std::get_if<std::shared_ptr<const WarpedPicture>>(&source_)) {
+    return (*warped)->from->channels;
+  }
   const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&source_);
   return picture ? (*picture)->channels : 0;
+}
+
+bool Recipe::is_warped() const {
+  return std::holds_alternative<std::shared_ptr<const WarpedPicture>>(source_);
 }
 
 std::shared_ptr<const Picture> Recipe::pixels() const {
@@ -43,6 +56,10 @@ bool Recipe::same_source(const Recipe& other) const {
   if (source_.index() != other.source_.index()) return false;
   if (const auto* encoded = std::get_if<EncodedPicture>(&source_)) {
     return encoded->bytes.data() == std::get<EncodedPicture>(other.source_).bytes.data();
+  }
+  if (is_warped()) {
+    return std::get<std::shared_ptr<const WarpedPicture>>(source_) ==
+           std::get<std::shared_ptr<const WarpedPicture>>(other.source_);
   }
   const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&source_);
   return !picture || *picture == std::get<std::shared_ptr<const Picture>>(other.source_);

@@ -3,7 +3,8 @@
 //
 // A recipe is a normal form, and its fields stand in the order in which rendering applies them:
 //
-//   source -> window -> orientation (transpose, then flips) -> at most one resize
+//   source (encoded, pixels, or a warp of pixels)
+//          -> window -> orientation (transpose, then flips) -> at most one resize
 //          -> range of the resized picture, placed on a canvas with a fill -> flips after
 //          -> pixel steps -> pixel map -> store -> rectangles erased
 //
@@ -42,14 +43,10 @@
 #include "headrace/image/picture.h"
 #include "headrace/image/pixel_map.h"
 #include "headrace/image/pixel_steps.h"
+#include "headrace/image/warp.h"
 #include "headrace/kernels/filter.h"
 
 namespace headrace {
-
-struct Size {
-  int height = 0, width = 0;
-  bool operator==(const Size&) const = default;
-};
 
 // Encoded bytes and what their header said. `bytes` is borrowed from the record that is in flight.
 struct EncodedPicture {
@@ -71,6 +68,8 @@ class Recipe {
   explicit Recipe(EncodedPicture picture);
   // Shared: branches of a Fork start from the same pixels.
   explicit Recipe(std::shared_ptr<const Picture> picture);
+  // Of what comes out. shared: branches, until one of them is made.
+  explicit Recipe(std::shared_ptr<const WarpedPicture> picture);
 
   // The present size, i.e. what rendering would give now.
   Size size() const;
@@ -97,6 +96,8 @@ class Recipe {
   // Whether `other` starts from the same encoded bytes or the same pixels: between the two nothing
   // was materialized.
   bool same_source(const Recipe& other) const;
+  // Whether a warp is still to be computed: what several want of it is materialized first.
+  bool is_warped() const;
 
  private:
   friend class Renderer;
@@ -116,7 +117,9 @@ class Recipe {
   Window unflipped_after(Window window) const;  // from the present picture to the canvas
   void drop_empty_canvas();
 
-  std::variant<std::monostate, EncodedPicture, std::shared_ptr<const Picture>> source_;
+  std::variant<std::monostate, EncodedPicture, std::shared_ptr<const Picture>,
+               std::shared_ptr<const WarpedPicture>>
+      source_;
   Window window_;                                       // in the source's stored coordinates
   bool transpose_ = false;                              // of the window
   bool flip_x_before_ = false, flip_y_before_ = false;  // of the (transposed) window

@@ -9,6 +9,7 @@
 #include "headrace/base/registry.h"
 #include "headrace/codecs/image/foreign_pictures.h"
 #include "headrace/image/float_pass.h"
+#include "headrace/image/warp_pass.h"
 #include "headrace/image/window_buffer.h"
 
 namespace headrace {
@@ -82,6 +83,7 @@ struct Renderer::Lane {
 
 struct Renderer::Scratch {
   std::vector<std::unique_ptr<Lane>> lanes;
+  WarpPass warp;
   std::vector<Lane*> group;  // of pictures to decode together
   std::vector<DecodeJob> jobs;
   size_t decoder_bytes = 0;  // the most that a decoder was asked to hold
@@ -167,6 +169,10 @@ void Renderer::render(std::span<RenderTask> tasks) {
     if (job.range.width == 0 || job.range.height == 0) continue;
     if (const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&recipe.source_)) {
       render_picture(lane(group.size()), recipe, **picture, job);
+      continue;
+    }
+    if (const auto* warped = std::get_if<std::shared_ptr<const WarpedPicture>>(&recipe.source_)) {
+      render_warped(lane(group.size()), recipe, **warped, job);
       continue;
     }
     const CodecRecord* const its_codec = std::get<EncodedPicture>(recipe.source_).codec;
@@ -256,6 +262,30 @@ void Renderer::render_picture(Lane& lane, const Recipe& recipe, const Picture& p
     block = lane.window.transposed();
   }
   pass.rows(block);
+  take_seconds(pass);
+}
+
+// The outcome's rows are made where they are wanted, and go into the pass as a decoder's do.
+void Renderer::render_warped(Lane& lane, const Recipe& recipe, const WarpedPicture& picture,
+                             const PassJob& job) {
+  const Clock::time_point start = Clock::now();
+  const double before = seconds_.resample + seconds_.transform + seconds_.store;
+  FusedPass& pass = lane.pass;
+  pass.begin(job);
+  const Window part = stored_part(recipe.window_, pass.needed(), recipe.transpose_);
+  if (recipe.transpose_) {
+    lane.window.begin(recipe.source_channels(), part.width, part.height);
+    scratch_->warp.run(picture, part, lane.window);
+    pass.rows(lane.window.transposed());
+  } else {
+    scratch_->warp.run(picture, part, pass);
+  }
+  take_seconds(pass);
+  const double counted = seconds_.resample + seconds_.transform + seconds_.store - before;
+  seconds_.transform += std::max(seconds_since(start) - counted, 0.0);
+}
+
+void Renderer::take_seconds(FusedPass& pass) {
   seconds_.resample += pass.take_resample_seconds();
   seconds_.transform += pass.take_pixel_seconds();
   seconds_.store += pass.take_store_seconds();
@@ -303,6 +333,9 @@ size_t Renderer::working_bytes(const Recipe& recipe) {
   if (const auto* encoded = std::get_if<EncodedPicture>(&recipe.source_)) {
     return bytes + encoded->header.working_bytes;
   }
+  if (const auto* warped = std::get_if<std::shared_ptr<const WarpedPicture>>(&recipe.source_)) {
+    return bytes + WarpPass::working_bytes(**warped);
+  }
   const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&recipe.source_);
   if (picture && (*picture)->dtype != DType::kUInt8) return float_working_bytes(job);
   return bytes;
@@ -314,6 +347,7 @@ void Renderer::trim(size_t keep_bytes) {
     lane->pass.free();
     lane->window.free();
   }
+  scratch_->warp.free();
   if (scratch_->decoder_bytes > keep_bytes) {  // decoders keep their scratch while they live
     decoders_.clear();
     scratch_->decoder_bytes = 0;
@@ -321,7 +355,7 @@ void Renderer::trim(size_t keep_bytes) {
 }
 
 size_t Renderer::held_bytes() const {
-  size_t bytes = scratch_->decoder_bytes;
+  size_t bytes = scratch_->decoder_bytes + scratch_->warp.held_bytes();
   for (const std::unique_ptr<Lane>& lane : scratch_->lanes) {
     bytes += lane->pass.held_bytes() + lane->window.held_bytes();
   }

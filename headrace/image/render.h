@@ -86,6 +86,9 @@ class Renderer {
   struct Scratch;
   ImageDecoder& decoder(const CodecRecord& codec);
   static PassJob job_of(const Recipe& recipe, const RenderTarget& target);
+  void render_warped(Lane& lane, const Recipe& recipe, const WarpedPicture& picture,
+                     const PassJob& job);
+  void take_seconds(FusedPass& pass);
   void render_picture(Lane& lane, const Recipe& recipe, const Picture& picture, const PassJob& job);
   void begin_lane(Lane& lane, RenderTask& task);
   void decode(const CodecRecord& codec, std::span<Lane*> lanes);

@@ -2,8 +2,9 @@
 // A warp: each pixel of a new picture is looked up in the old one, at a place that is not a
 // pixel's.
 //
-// A warp works on pixels that exist and gives pixels; so what comes before it is rendered first,
-// and what comes after starts a new recipe. Identity and quarter turns never get here: they are
+// A warp works on pixels that exist; so what comes before it is rendered first. What comes after
+// starts a new recipe, of which the warp is the source: so only what is wanted in the end is ever
+// computed, and goes straight into the pass. Identity and quarter turns never get here: they are
 // edits of the recipe (fields/pictures.cc). How a warp is made of an angle is in affine.h.
 #pragma once
 
@@ -15,9 +16,9 @@
 #include <span>
 #include <vector>
 
+#include "headrace/codecs/codec.h"
 #include "headrace/image/arithmetic.h"
 #include "headrace/image/picture.h"
-#include "headrace/image/recipe.h"
 #include "headrace/kernels/filter.h"
 
 namespace headrace {
@@ -63,16 +64,26 @@ struct Warp {
   bool grows = false;  // the outcome is as large as it must be: points are counted from its corner
   // It is that many quarter turns against the clock, and no pixel is mixed.
   std::optional<int> quarter_turns = {};
-  const WarpField* field = nullptr;  // the operator's memory
+  // shared: by the pictures of a size, until they are rendered
+  std::shared_ptr<const WarpField> field = {};
 };
 
-// Offsets of the nearest pixels, row by row from the top: y * width + x of the source, or -1.
+// What a warp will make of a picture. `from` has 8 bits; the style's fill has no value, one, or one
+// a channel.
+struct WarpedPicture {
+  std::shared_ptr<const Picture> from;  // shared: with whoever else begins there
+  Warp warp;
+  bool is_mask = false;
+};
+
+// Offsets of the nearest pixels, row by row from the part's top: y * width + x of the source, or
+// -1.
 class NearestOffsets {
  public:
-  // REQUIRES: both outlive it.
-  NearestOffsets(const Warp& warp, Size from);
+  // REQUIRES: the warp outlives it, and the part is inside of warp.to.
+  NearestOffsets(const Warp& warp, Size from, const Window& part);
   ~NearestOffsets();
-  // REQUIRES: room for warp.to.width + 15, and no more rows than the outcome has.
+  // REQUIRES: room for part.width + 15, and no more rows than the part has.
   void next_row(int32_t* offsets);
 
   class Rows;
@@ -80,11 +91,5 @@ class NearestOffsets {
  private:
   std::unique_ptr<Rows> rows_;
 };
-
-// The warped picture. REQUIRES: 8 bits; `fill` has no value, one, or one a channel.
-Picture warped(const Picture& source, const Warp& warp, bool is_mask);
-
-// What warped() holds beside the two pictures.
-size_t warp_working_bytes(Size from);
 
 }  // namespace headrace

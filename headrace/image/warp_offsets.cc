@@ -19,8 +19,11 @@ namespace {
 
 class TorchRows final : public NearestOffsets::Rows {
  public:
-  TorchRows(const Warp& warp, Size from)
-      : places_(warp, from), from_(from), width_(warp.to.width), x_(size_t(width_) + kBeyondRow) {
+  TorchRows(const Warp& warp, Size from, const Window& part)
+      : places_(warp, from, part),
+        from_(from),
+        width_(part.width),
+        x_(size_t(width_) + kBeyondRow) {
     y_.resize(x_.size());
   }
   void next(int32_t* offsets) override {
@@ -43,12 +46,15 @@ int32_t cut_off(double at, int extent) {
 // Axes that stay axes: each has its places, sums of steps.
 class ScaledRows final : public NearestOffsets::Rows {
  public:
-  ScaledRows(const Warp& warp, Size from)
+  ScaledRows(const Warp& warp, Size from, const Window& part)
       : from_(from), step_(warp.lookup[4]), at_(warp.lookup[5] + warp.lookup[4] * 0.5) {
     double x = warp.lookup[2] + warp.lookup[0] * 0.5;
-    for (int i = 0; i < warp.to.width; ++i) {
+    // Sums of steps are counted from the outcome's edge.
+    for (int i = 0; i < part.x; ++i) x += warp.lookup[0];
+    for (int i = 0; i < part.width; ++i) {
       columns_.push_back(cut_off(std::exchange(x, x + warp.lookup[0]), from.width));
     }
+    for (int i = 0; i < part.y; ++i) at_ += step_;
   }
   void next(int32_t* offsets) override {
     const int32_t row = cut_off(std::exchange(at_, at_ + step_), from_.height);
@@ -84,12 +90,18 @@ bool fits_fixed(const std::array<double, 8>& a, Size to) {
 
 class FixedRows final : public NearestOffsets::Rows {
  public:
-  FixedRows(const Warp& warp, Size from) : from_(from), width_(warp.to.width) {
+  FixedRows(const Warp& warp, Size from, const Window& part) : from_(from), width_(part.width) {
     const auto& a = warp.lookup;
     row_ = {fixed_from(a[2] + a[0] * 0.5 + a[1] * 0.5), fixed_from(a[5] + a[3] * 0.5 + a[4] * 0.5),
             fixed_from(a[0]), fixed_from(a[3])};
     down_x_ = static_cast<uint32_t>(fixed_from(a[1]));
     down_y_ = static_cast<uint32_t>(fixed_from(a[4]));
+    // It wraps around, as sums of so many steps do.
+    const auto right = static_cast<uint32_t>(part.x), down = static_cast<uint32_t>(part.y);
+    row_.x = static_cast<int32_t>(static_cast<uint32_t>(row_.x) + down * down_x_ +
+                                  right * static_cast<uint32_t>(row_.step_x));
+    row_.y = static_cast<int32_t>(static_cast<uint32_t>(row_.y) + down * down_y_ +
+                                  right * static_cast<uint32_t>(row_.step_y));
   }
   void next(int32_t* offsets) override {
     fixed_offsets(row_, width_, from_.width, from_.height, offsets);
@@ -107,19 +119,32 @@ class FixedRows final : public NearestOffsets::Rows {
 // What is too far for fixed point: sums of doubles; and a perspective, which is computed anew.
 class DoubleRows final : public NearestOffsets::Rows {
  public:
-  DoubleRows(const Warp& warp, Size from)
-      : warp_(warp), from_(from), x_(size_t(warp.to.width) + kBeyondRow), y_(x_.size()) {
+  DoubleRows(const Warp& warp, Size from, const Window& part)
+      : warp_(warp),
+        from_(from),
+        part_(part),
+        row_(part.y),
+        x_(size_t(part.width) + kBeyondRow),
+        y_(x_.size()) {
     const auto& a = warp.lookup;
     at_x_ = a[2] + a[1] * 0.5 + a[0] * 0.5;
     at_y_ = a[5] + a[4] * 0.5 + a[3] * 0.5;
+    for (int i = 0; i < part.y; ++i) {
+      at_x_ += a[1];
+      at_y_ += a[4];
+    }
   }
   void next(int32_t* offsets) override {
     const auto& a = warp_.lookup;
-    const int width = warp_.to.width;
+    const int width = part_.width;
     if (warp_.map == Warp::Map::kPerspective) {
-      pillow_places(a.data(), true, row_++, width, x_.data(), y_.data());
+      pillow_places(a.data(), true, part_.x, row_++, width, x_.data(), y_.data());
     } else {
       double x = at_x_, y = at_y_;
+      for (int i = 0; i < part_.x; ++i) {
+        x += a[0];
+        y += a[3];
+      }
       for (size_t i = 0; i < size_t(width); ++i) {
         x_[i] = std::exchange(x, x + a[0]);
         y_[i] = std::exchange(y, y + a[3]);
@@ -133,7 +158,8 @@ class DoubleRows final : public NearestOffsets::Rows {
  private:
   const Warp& warp_;
   const Size from_;
-  int row_ = 0;
+  const Window part_;
+  int row_;
   double at_x_, at_y_;
   std::vector<double> x_, y_;
 };
@@ -141,14 +167,15 @@ class DoubleRows final : public NearestOffsets::Rows {
 // A turn takes pixels as they are.
 class TurnedRows final : public NearestOffsets::Rows {
  public:
-  TurnedRows(const Warp& warp, Size from)
-      : turns_(*warp.quarter_turns), from_(from), to_(warp.to) {}
+  TurnedRows(const Warp& warp, Size from, const Window& part)
+      : turns_(*warp.quarter_turns), from_(from), to_(warp.to), part_(part), row_(part.y) {}
   void next(int32_t* offsets) override {
-    for (int x = 0; x < to_.width; ++x) {
+    for (int i = 0; i < part_.width; ++i) {
+      const int x = part_.x + i;
       const int back_x = to_.width - 1 - x, back_y = to_.height - 1 - row_;
       const int row = turns_ == 0 ? row_ : turns_ == 1 ? x : turns_ == 2 ? back_y : back_x;
       const int column = turns_ == 0 ? x : turns_ == 1 ? back_y : turns_ == 2 ? back_x : row_;
-      offsets[x] = row * from_.width + column;
+      offsets[i] = row * from_.width + column;
     }
     ++row_;
   }
@@ -156,24 +183,28 @@ class TurnedRows final : public NearestOffsets::Rows {
  private:
   const int turns_;
   const Size from_, to_;
-  int row_ = 0;
+  const Window part_;
+  int row_;
 };
 
-std::unique_ptr<NearestOffsets::Rows> rows_of(const Warp& warp, Size from) {
-  if (warp.quarter_turns) return std::make_unique<TurnedRows>(warp, from);
+std::unique_ptr<NearestOffsets::Rows> rows_of(const Warp& warp, Size from, const Window& part) {
+  if (warp.quarter_turns) return std::make_unique<TurnedRows>(warp, from, part);
   if (warp.style.arithmetic == Arithmetic::kTorch || warp.field) {
-    return std::make_unique<TorchRows>(warp, from);
+    return std::make_unique<TorchRows>(warp, from, part);
   }
   if (warp.map == Warp::Map::kAffine) {
-    if (warp.lookup[1] == 0 && warp.lookup[3] == 0) return std::make_unique<ScaledRows>(warp, from);
-    if (fits_fixed(warp.lookup, warp.to)) return std::make_unique<FixedRows>(warp, from);
+    if (warp.lookup[1] == 0 && warp.lookup[3] == 0) {
+      return std::make_unique<ScaledRows>(warp, from, part);
+    }
+    if (fits_fixed(warp.lookup, warp.to)) return std::make_unique<FixedRows>(warp, from, part);
   }
-  return std::make_unique<DoubleRows>(warp, from);
+  return std::make_unique<DoubleRows>(warp, from, part);
 }
 
 }  // namespace
 
-NearestOffsets::NearestOffsets(const Warp& warp, Size from) : rows_(rows_of(warp, from)) {}
+NearestOffsets::NearestOffsets(const Warp& warp, Size from, const Window& part)
+    : rows_(rows_of(warp, from, part)) {}
 NearestOffsets::~NearestOffsets() = default;
 void NearestOffsets::next_row(int32_t* offsets) { rows_->next(offsets); }
 

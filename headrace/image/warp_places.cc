@@ -9,7 +9,7 @@ float half_of(int extent) { return static_cast<float>(0.5 * extent); }
 // torch multiplies the grid's matrices without fused operations where they are that small.
 bool is_fused(Size to) { return 6 * int64_t{to.height} * to.width >= 400; }
 
-TorchGrid grid_of(const Warp& warp, Size from) {
+TorchGrid grid_of(const Warp& warp, Size from, const Window& part) {
   const bool affine = warp.map == Warp::Map::kAffine;
   const Size of = affine ? from : warp.to;
   TorchGrid grid;
@@ -20,8 +20,8 @@ TorchGrid grid_of(const Warp& warp, Size from) {
   grid.w = {static_cast<float>(warp.lookup[6]), static_cast<float>(warp.lookup[7])};
   grid.divides = !affine;
   grid.fused = is_fused(warp.to);
-  grid.first_column = affine ? half_of(1 - warp.to.width) : 0.5f;
-  grid.first_row = affine ? half_of(1 - warp.to.height) : 0.5f;
+  grid.first_column = (affine ? half_of(1 - warp.to.width) : 0.5f) + static_cast<float>(part.x);
+  grid.first_row = (affine ? half_of(1 - warp.to.height) : 0.5f) + static_cast<float>(part.y);
   grid.half_width = half_of(from.width);
   grid.half_height = half_of(from.height);
   return grid;
@@ -29,23 +29,26 @@ TorchGrid grid_of(const Warp& warp, Size from) {
 
 }  // namespace
 
-TorchPlaces::TorchPlaces(const Warp& warp, Size from) : warp_(warp), grid_(grid_of(warp, from)) {
+TorchPlaces::TorchPlaces(const Warp& warp, Size from, const Window& part)
+    : warp_(warp), part_(part), grid_(grid_of(warp, from, part)) {
   if (!warp.field) return;
-  for (int x = 0; x < from.width; ++x) identity_x_.push_back(identity_at<float>(x, from.width));
+  for (int x = part.x; x < part.x + part.width; ++x) {
+    identity_x_.push_back(identity_at<float>(x, from.width));
+  }
   identity_x_.resize(identity_x_.size() + kBeyondRow);
 }
 
 void TorchPlaces::row(int y, float* x, float* y_of) {
-  const int width = warp_.to.width;
-  if (!warp_.field) return torch_places(grid_, y, width, x, y_of);
-  const size_t begin = size_t(y) * size_t(width);
+  if (!warp_.field) return torch_places(grid_, y, part_.width, x, y_of);
+  y += part_.y;
+  const size_t begin = size_t(y) * size_t(warp_.to.width) + size_t(part_.x);
   displaced_places({.identity_x = identity_x_.data(),
                     .identity_y = identity_at<float>(y, warp_.to.height),
                     .by_x = warp_.field->x.data() + begin,
                     .by_y = warp_.field->y.data() + begin,
                     .half_width = grid_.half_width,
                     .half_height = grid_.half_height},
-                   width, x, y_of);
+                   part_.width, x, y_of);
 }
 
 }  // namespace headrace

@@ -14,11 +14,13 @@ inline constexpr size_t kBeyondRow = 16;  // elements that kernels may write pas
 class TorchPlaces {
  public:
   // REQUIRES: the warp outlives it.
-  TorchPlaces(const Warp& warp, Size from);
+  TorchPlaces(const Warp& warp, Size from, const Window& part);
+  // Of the part.
   void row(int y, float* x, float* y_of);
 
  private:
   const Warp& warp_;
+  const Window part_;
   const TorchGrid grid_;
   std::vector<float> identity_x_;  // where a field is given
 };

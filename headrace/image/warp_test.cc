@@ -9,6 +9,7 @@
 
 #include "headrace/image/affine.h"
 #include "headrace/image/perspective.h"
+#include "headrace/image/render.h"
 #include "headrace/kernels/dispatch.h"
 
 namespace headrace {
@@ -35,20 +36,43 @@ WarpField displacements(Size size, uint32_t seed) {
   return field;
 }
 
-std::vector<uint8_t> bytes_at(SimdLevel level, const Picture& picture, const Warp& warp) {
+std::vector<uint8_t> bytes_at(SimdLevel level, const std::shared_ptr<const Picture>& picture,
+                              const Warp& warp, std::optional<Window> part = {}) {
   set_simd_level(level);
-  const Picture out = warped(picture, warp, false);
+  Recipe recipe(std::make_shared<const WarpedPicture>(picture, warp));
+  if (part) recipe.crop(*part);
+  Renderer renderer;
+  EXPECT_TRUE(renderer.materialize(recipe));
   set_simd_level(available_levels().back());
-  return {out.pixels.data(), out.pixels.data() + out.pixels.size()};
+  const Buffer& pixels = recipe.pixels()->pixels;
+  return {pixels.data(), pixels.data() + pixels.size()};
 }
 
-TEST(Warped, IsTheSameOnEveryLevel) {
+Window random_part(Size size, std::mt19937& random) {
+  const int x = int(random() % unsigned(size.width)), y = int(random() % unsigned(size.height));
+  return {x, y, 1 + int(random() % unsigned(size.width - x)),
+          1 + int(random() % unsigned(size.height - y))};
+}
+
+std::vector<uint8_t> cut(const std::vector<uint8_t>& planes, int channels, Size size,
+                         const Window& part) {
+  std::vector<uint8_t> out;
+  for (int row = 0; row < channels * size.height; ++row) {
+    const int y = row % size.height;
+    if (y < part.y || y >= part.y + part.height) continue;
+    const auto from = planes.begin() + ptrdiff_t{row} * size.width + part.x;
+    out.insert(out.end(), from, from + part.width);
+  }
+  return out;
+}
+
+TEST(Warped, IsTheSameOnEveryLevelAndInParts) {
   std::mt19937 random(3);
   for (uint32_t seed = 0; seed < 150; ++seed) {
     const Size size{1 + int(random() % 40), 1 + int(random() % 70)};
     const int channels = 1 + int(seed % 4);
-    const Picture picture = noise(channels, size, seed);
-    const WarpField field = displacements(size, seed);
+    const auto picture = std::make_shared<const Picture>(noise(channels, size, seed));
+    const auto field = std::make_shared<const WarpField>(displacements(size, seed));
     const std::vector<double> fill(random() % 2 ? size_t(channels) : 0, double(random() % 256));
     for (const Filter filter : {Filter::kNearest, Filter::kBilinear, Filter::kBicubic}) {
       for (const Arithmetic arithmetic : {Arithmetic::kTorch, Arithmetic::kPillow}) {
@@ -59,11 +83,14 @@ TEST(Warped, IsTheSameOnEveryLevel) {
                         size, style)};
         const Corners ends{{{1, 0}, {size.width, 2}, {size.width - 2, size.height}, {0, 3}}};
         if (const auto seen = perspective_warp(ends, size, style)) warps.push_back(*seen);
-        warps.push_back({.map = Warp::Map::kField, .style = style, .to = size, .field = &field});
+        warps.push_back({.map = Warp::Map::kField, .style = style, .to = size, .field = field});
         for (const Warp& warp : warps) {
           const auto wanted = bytes_at(SimdLevel::kScalar, picture, warp);
+          const Window part = random_part(warp.to, random);
+          const auto wanted_part = cut(wanted, channels, warp.to, part);
           for (const SimdLevel level : available_levels()) {
             EXPECT_EQ(bytes_at(level, picture, warp), wanted) << name_of(level) << ", " << seed;
+            EXPECT_EQ(bytes_at(level, picture, warp, part), wanted_part) << name_of(level);
           }
         }
       }
@@ -71,9 +98,20 @@ TEST(Warped, IsTheSameOnEveryLevel) {
   }
 }
 
+TEST(Warped, WaitsForWhatFollowsBeforeItIsComputed) {
+  const auto picture = std::make_shared<const Picture>(noise(3, {9, 11}, 1));
+  Recipe recipe(
+      std::make_shared<const WarpedPicture>(picture, rotation_warp(20, true, {}, {9, 11}, {})));
+  EXPECT_TRUE(recipe.crop({3, 2, 4, 5}));
+  EXPECT_TRUE(recipe.flip_horizontal());
+  EXPECT_TRUE(recipe.is_warped());
+  EXPECT_EQ(recipe.size(), (Size{5, 4}));
+  EXPECT_EQ(recipe.pixels(), nullptr);
+}
+
 // What is read from a file or drawn may be anything; pixels are then black or the fill's.
 TEST(Warped, ReadsNoPixelThatIsNotThere) {
-  const Picture picture = noise(3, {9, 11}, 1);
+  const auto picture = std::make_shared<const Picture>(noise(3, {9, 11}, 1));
   const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
   for (const double bad : {nan, inf, -inf, 1e300, -1e300, 1e19, 2147483648.0, -2147483649.0}) {
     for (const SimdLevel level : available_levels()) {

@@ -145,14 +145,14 @@ void bilinear_as_torch(const PixelWords& source, const float* x, const float* y,
   }
 }
 
-void pillow_places(const double coefficients[8], bool divides, int row, int count, double* x,
-                   double* y) {
+void pillow_places(const double coefficients[8], bool divides, int first, int row, int count,
+                   double* x, double* y) {
   if (const WarpKernels* simd = kernels())
-    return simd->pillow_places(coefficients, divides, row, count, x, y);
+    return simd->pillow_places(coefficients, divides, first, row, count, x, y);
   const double* const a = coefficients;
   const double at_y = row + 0.5;
   for (int i = 0; i < count; ++i) {
-    const double at_x = i + 0.5;
+    const double at_x = first + i + 0.5;
     x[i] = a[0] * at_x + a[1] * at_y + a[2];
     y[i] = a[3] * at_x + a[4] * at_y + a[5];
     if (!divides) continue;

@@ -55,9 +55,10 @@ void nearest_offsets(const float* x, const float* y, int count, int width, int h
 void bilinear_as_torch(const PixelWords& source, const float* x, const float* y, int count,
                        const float* fill, int channels, uint8_t* const out[]);
 
-// Image.transform of Pillow: AFFINE has six coefficients, PERSPECTIVE eight.
-void pillow_places(const double coefficients[8], bool divides, int row, int count, double* x,
-                   double* y);
+// Image.transform of Pillow, from column `first` on: AFFINE has six coefficients, PERSPECTIVE
+// eight.
+void pillow_places(const double coefficients[8], bool divides, int first, int row, int count,
+                   double* x, double* y);
 void cut_off_offsets(const double* x, const double* y, int count, int width, int height,
                      int32_t* offsets);
 void bilinear_as_pillow(const PixelWords& source, const double* x, const double* y, int count,

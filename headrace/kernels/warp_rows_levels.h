@@ -15,8 +15,8 @@ struct WarpKernels {
                           int32_t* offsets);
   void (*bilinear_as_torch)(const PixelWords& source, const float* x, const float* y, int count,
                             const float* fill, int channels, uint8_t* const out[]);
-  void (*pillow_places)(const double coefficients[8], bool divides, int row, int count, double* x,
-                        double* y);
+  void (*pillow_places)(const double coefficients[8], bool divides, int first, int row, int count,
+                        double* x, double* y);
   void (*bilinear_as_pillow)(const PixelWords& source, const double* x, const double* y, int count,
                              uint32_t fill, int channels, uint8_t* const out[]);
   void (*fixed_offsets)(const FixedRow& row, int count, int width, int height, int32_t* offsets);

@@ -104,15 +104,15 @@ void bilinear_as_torch_in_lanes(const PixelWords& source, const float* x, const 
   }
 }
 
-void pillow_places_in_lanes(const double coefficients[8], bool divides, int row, int count,
-                            double* x, double* y) {
+void pillow_places_in_lanes(const double coefficients[8], bool divides, int first, int row,
+                            int count, double* x, double* y) {
   const double* const a = coefficients;
   const double at_y = row + 0.5;
   const auto dot = [&](const double* by, double last, Doubles at_x) {
     return sum(sum(product(all(by[0]), at_x), all(by[1] * at_y)), all(last));
   };
   for (int i = 0; i < count; i += kDoubles) {
-    const Doubles at_x = sum(all(i + 0.5), lane_doubles());
+    const Doubles at_x = sum(all(first + i + 0.5), lane_doubles());
     Doubles to_x = dot(a, a[2], at_x), to_y = dot(a + 3, a[5], at_x);
     if (divides) {
       const Doubles by = dot(a + 6, 1.0, at_x);

@@ -111,12 +111,14 @@ class ElasticTransform final : public WarpOp {
   Result<void> apply(OpContext& context) const override {
     // One key for each axis; pictures of a size share their field.
     const std::array<uint64_t, 2> keys{word(context.draws), word(context.draws)};
-    std::optional<WarpField> field;
+    std::shared_ptr<const WarpField> field;  // shared: with each picture that it bends
     return follow_by_size(context, [&](Size canvas) -> Result<Geometry> {
       if (Result<void> fits = check_size(canvas); !fits) return std::move(fits.error());
-      if (!field || field->size != canvas) field = field_of(keys, canvas);
-      return geometry_of(
-          {.map = Warp::Map::kField, .style = style(), .to = canvas, .field = &*field}, canvas);
+      if (!field || field->size != canvas) {
+        field = std::make_shared<const WarpField>(field_of(keys, canvas));
+      }
+      return geometry_of({.map = Warp::Map::kField, .style = style(), .to = canvas, .field = field},
+                         canvas);
     });
   }
 

@@ -127,6 +127,12 @@ Result<int> Plan::advance(int at, Record& record, Renderer& renderer, uint64_t s
         continue;
       }
       case Step::Kind::kCopy:
+        // A warp is computed once, and not again for what each copy wants of it.
+        if (Recipe& picture = record.fields[step.fields[0]].picture; picture.is_warped()) {
+          if (Result<void> made = renderer.materialize(picture); !made) {
+            return std::move(made.error());
+          }
+        }
         record.fields[step.fields[1]] = record.fields[step.fields[0]];
         break;
       case Step::Kind::kOp: {
