@@ -25,13 +25,6 @@ void saturate(const uint8_t* const rgb[3], int count, float factor, float rest,
   }
 }
 
-void saturate_as_pillow(const uint8_t* const rgb[3], const uint8_t* gray, int count, float factor,
-                        uint8_t* const out[3]) {
-  for (int c = 0; c < 3; ++c) {
-    for (int i = 0; i < count; ++i) out[c][i] = blend_as_pillow(rgb[c][i], gray[i], factor);
-  }
-}
-
 float unit(float v) { return std::clamp(v, 0.0f, 1.0f); }
 
 // torchvision's _rgb_to_hsv, its hue turned, and _hsv_to_rgb, operation for operation.
@@ -64,7 +57,7 @@ void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* cons
   }
 }
 
-constexpr ColorRowKernels kScalar{luma_from_rgb, saturate, saturate_as_pillow, turn_hue};
+constexpr ColorRowKernels kScalar{luma_from_rgb, saturate, turn_hue};
 
 const ColorRowKernels& kernels() {
   static const std::array<const ColorRowKernels*, 3> by_level{&kScalar, color_row_kernels_avx2(),
@@ -83,7 +76,7 @@ void saturate_rows(const uint8_t* const rgb[3], int count, float factor, float r
   kernels().saturate(rgb, count, factor, rest, out);
 }
 
-void saturate_rows_as_pillow(const uint8_t* const rgb[3], int count, float factor,
+void saturate_rows_as_pillow(const uint8_t* const rgb[3], int count, const PillowBlend& blend,
                              uint8_t* const out[3]) {
   constexpr int kPart = 1024;
   uint8_t gray[kPart + 63];
@@ -92,7 +85,7 @@ void saturate_rows_as_pillow(const uint8_t* const rgb[3], int count, float facto
     const uint8_t* const from[] = {rgb[0] + first, rgb[1] + first, rgb[2] + first};
     uint8_t* const to[] = {out[0] + first, out[1] + first, out[2] + first};
     gray_from_rgb_rows(from, part, gray);
-    kernels().saturate_as_pillow(from, gray, part, factor, to);
+    for (int c = 0; c < 3; ++c) blend_row_as_pillow(from[c], gray, part, blend, to[c]);
   }
 }
 

@@ -11,6 +11,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "headrace/kernels/blend_rows.h"
+
 namespace headrace {
 
 // torchvision's weights of grey, which add up to 0.9999.
@@ -25,14 +27,10 @@ inline float luma_of(float red, float green, float blue) {
 }
 
 // What blends share, brightness and contrast among them: a value and another one of weight
-// 1 - factor, cut off to 0 to 255. As torch computes it, `rest` being float(1.0 - factor),
+// 1 - factor, cut off to 0 to 255. As torch computes it, `rest` being float(1.0 - factor); Pillow's
+// is blend_rows.h's.
 inline uint8_t blend_as_torch(float value, float other, float factor, float rest) {
   return static_cast<uint8_t>(std::clamp(std::fma(other, rest, value * factor), 0.0f, 255.0f));
-}
-// and as Pillow does.
-inline uint8_t blend_as_pillow(int value, int other, float factor) {
-  const float blended = static_cast<float>(other) + factor * static_cast<float>(value - other);
-  return static_cast<uint8_t>(std::clamp(blended, 0.0f, 255.0f));
 }
 
 // Each pixel blended with its grey: adjust_saturation of torchvision v2 on tensors (`rest`: as
@@ -40,7 +38,7 @@ inline uint8_t blend_as_pillow(int value, int other, float factor) {
 void saturate_rows(const uint8_t* const rgb[3], int count, float factor, float rest,
                    uint8_t* const out[3]);
 // and ImageEnhance.Color of Pillow.
-void saturate_rows_as_pillow(const uint8_t* const rgb[3], int count, float factor,
+void saturate_rows_as_pillow(const uint8_t* const rgb[3], int count, const PillowBlend& blend,
                              uint8_t* const out[3]);
 
 // Hues turned by a share of the circle, -0.5 to 0.5: adjust_hue of torchvision v2 on tensors, by

@@ -90,7 +90,7 @@ void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* cons
   }
 }
 
-constexpr ColorRowKernels kKernels{luma_from_rgb, saturate, saturate_as_pillow, turn_hue};
+constexpr ColorRowKernels kKernels{luma_from_rgb, saturate, turn_hue};
 
 }  // namespace
 

@@ -11,9 +11,6 @@ struct ColorRowKernels {
   // `rest`: of the grey, float(1.0 - factor).
   void (*saturate)(const uint8_t* const rgb[3], int count, float factor, float rest,
                    uint8_t* const out[3]);
-  // `gray`: Pillow's, of each pixel.
-  void (*saturate_as_pillow)(const uint8_t* const rgb[3], const uint8_t* gray, int count,
-                             float factor, uint8_t* const out[3]);
   void (*turn_hue)(const uint8_t* const rgb[3], int count, float share, uint8_t* const out[3]);
 };
 

@@ -27,17 +27,5 @@ void saturate(const uint8_t* const rgb[3], int count, float factor, float rest,
   }
 }
 
-void saturate_as_pillow(const uint8_t* const rgb[3], const uint8_t* gray, int count, float factor,
-                        uint8_t* const out[3]) {
-  const Floats own = all(factor);
-  for (int i = 0; i < count; i += kLanes) {
-    const Floats other = floats_at(gray + i);
-    for (int c = 0; c < 3; ++c) {
-      const Floats away = difference(floats_at(rgb[c] + i), other);
-      store_cut_off(out[c] + i, sum(other, product(own, away)));
-    }
-  }
-}
-
 }  // namespace
 }  // namespace headrace

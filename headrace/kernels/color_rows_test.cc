@@ -85,8 +85,8 @@ TEST_P(ColorRows, ColorsOfEveryLengthAreTheTwins) {
   const std::vector<Change> changes{
       [](auto in, int n, auto out) { saturate_rows(in, n, 1.7f, float(1.0 - 1.7), out); },
       [](auto in, int n, auto out) { saturate_rows(in, n, 1e9f, float(1.0 - 1e9), out); },
-      [](auto in, int n, auto out) { saturate_rows_as_pillow(in, n, 0.3f, out); },
-      [](auto in, int n, auto out) { saturate_rows_as_pillow(in, n, 2.4f, out); },
+      [](auto in, int n, auto out) { saturate_rows_as_pillow(in, n, pillow_blend(0.3f), out); },
+      [](auto in, int n, auto out) { saturate_rows_as_pillow(in, n, pillow_blend(2.4f), out); },
       [](auto in, int n, auto out) { turn_hue_rows(in, n, -0.31f, out); },
       [](auto in, int n, auto out) { turn_hue_rows(in, n, 0.5f, out); },
       [](auto in, int n, auto out) { turn_hue_rows_as_pillow(in, n, -40, out); },

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstddef>
 
-#include "headrace/kernels/color_rows.h"
 #include "headrace/kernels/dispatch.h"
 #include "headrace/kernels/sharpen_rows_levels.h"
 
@@ -27,22 +26,40 @@ int blur_at(const ThreeRows& in, int x) {
   return (2 * sum + 13) / 26;
 }
 
-}  // namespace
-
-void sharpen_row(const ThreeRows& in, int width, float rest, uint8_t* out) {
-  int x = 1;
-  if (const SharpenKernels* simd = kernels()) x = simd->as_torch(in, width, rest, out);
-  for (; x < width - 1; ++x) {
-    const auto value = static_cast<float>(in.row[x]);
-    const float difference = static_cast<float>(blur_at(in, x)) - value;
-    out[x] = static_cast<uint8_t>(std::clamp(std::fma(difference, rest, value), 0.0f, 255.0f));
+// Calls blend(value, blur, count, out) for the inner columns, in parts whose blur stays in the
+// first-level cache.
+template <class Blend>
+void with_blur(const ThreeRows& in, int width, uint8_t* out, Blend&& blend) {
+  constexpr int kColumns = 1024;
+  uint8_t blur[kColumns + 63];
+  for (int x = 1; x < width - 1; x += kColumns) {
+    const int count = std::min(kColumns, width - 1 - x);
+    const ThreeRows part{in.above + x - 1, in.row + x - 1, in.below + x - 1};
+    const SharpenKernels* const simd = kernels();
+    if (!simd || !simd->blur(part, count + 2, blur)) {
+      for (int i = 0; i < count; ++i) blur[i] = static_cast<uint8_t>(blur_at(part, 1 + i));
+    }
+    blend(in.row + x, blur, count, out + x);
   }
 }
 
-void sharpen_row_as_pillow(const ThreeRows& in, int width, float factor, uint8_t* out) {
-  int x = 1;
-  if (const SharpenKernels* simd = kernels()) x = simd->as_pillow(in, width, factor, out);
-  for (; x < width - 1; ++x) out[x] = blend_as_pillow(in.row[x], blur_at(in, x), factor);
+}  // namespace
+
+void sharpen_row(const ThreeRows& in, int width, float rest, uint8_t* out) {
+  with_blur(in, width, out, [&](const uint8_t* row, const uint8_t* blur, int count, uint8_t* to) {
+    if (const SharpenKernels* simd = kernels()) return simd->draw_away(row, blur, count, rest, to);
+    for (int i = 0; i < count; ++i) {
+      const auto value = static_cast<float>(row[i]);
+      const float difference = static_cast<float>(blur[i]) - value;
+      to[i] = static_cast<uint8_t>(std::clamp(std::fma(difference, rest, value), 0.0f, 255.0f));
+    }
+  });
+}
+
+void sharpen_row_as_pillow(const ThreeRows& in, int width, const PillowBlend& blend, uint8_t* out) {
+  with_blur(in, width, out, [&](const uint8_t* row, const uint8_t* blur, int count, uint8_t* to) {
+    blend_row_as_pillow(row, blur, count, blend, to);
+  });
 }
 
 }  // namespace headrace

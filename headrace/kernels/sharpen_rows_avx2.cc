@@ -11,6 +11,7 @@
 HEADRACE_TARGET("avx2,fma");
 
 #include "headrace/kernels/float_lanes_avx2.h"
+#include "headrace/kernels/word_lanes_avx2.h"
 // After its lanes:
 #include "headrace/kernels/sharpen_rows_loops.h"
 

@@ -11,6 +11,7 @@
 HEADRACE_TARGET("avx512f,avx512bw,avx512vl");
 
 #include "headrace/kernels/float_lanes_avx512.h"
+#include "headrace/kernels/word_lanes_avx512.h"
 // After its lanes:
 #include "headrace/kernels/sharpen_rows_loops.h"
 

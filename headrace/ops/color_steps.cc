@@ -27,7 +27,9 @@ void saturate(const PixelStep& step, const uint8_t* const in[3], int count, uint
 }
 void saturate_as_pillow(const PixelStep& step, const uint8_t* const in[3], int count,
                         uint8_t* const out[3]) {
-  saturate_rows_as_pillow(in, count, step.values[0], out);
+  const auto [factor, slope, offset] = step.values;
+  saturate_rows_as_pillow(in, count,
+                          {factor, static_cast<int32_t>(slope), static_cast<int32_t>(offset)}, out);
 }
 void turn_hue(const PixelStep& step, const uint8_t* const in[3], int count, uint8_t* const out[3]) {
   turn_hue_rows(in, count, step.values[0], out);
@@ -148,9 +150,10 @@ PixelStep gray_step(int channels, Arithmetic arithmetic) {
 }
 
 PixelStep saturation_step(double factor, Arithmetic arithmetic) {
-  const bool pillow = arithmetic == Arithmetic::kPillow;
-  return {pillow ? &kPillowSaturation : &kSaturation,
-          {static_cast<float>(factor), rest_of(factor), 0}};
+  const auto own = static_cast<float>(factor);
+  if (arithmetic == Arithmetic::kTorch) return {&kSaturation, {own, rest_of(factor), 0}};
+  const PillowBlend blend = pillow_blend(own);  // of numbers that float32 holds
+  return {&kPillowSaturation, {own, float(blend.slope), float(blend.offset)}};
 }
 
 PixelStep hue_step(double share, Arithmetic arithmetic) {

@@ -45,19 +45,17 @@ void equalize(const Histogram& counts, std::array<uint8_t, 256>& table) {
 }
 
 // The border stays, as in both libraries.
-void sharpen_plane(const uint8_t* in, int width, int height, double factor, Arithmetic arithmetic,
-                   uint8_t* out) {
-  std::memcpy(out, in, size_t(width) * size_t(height));
-  const auto own = static_cast<float>(factor), rest = static_cast<float>(1.0 - factor);
-  for (int y = 1; y < height - 1; ++y) {
-    const uint8_t* const row = in + size_t(y) * size_t(width);
-    const ThreeRows rows{row - width, row, row + width};
-    uint8_t* const to = out + size_t(y) * size_t(width);
-    if (arithmetic == Arithmetic::kPillow) {
-      sharpen_row_as_pillow(rows, width, own, to);
-    } else {
-      sharpen_row(rows, width, rest, to);
+template <class SharpenRow>
+void sharpen_plane(const uint8_t* in, int width, int height, uint8_t* out, SharpenRow&& sharpen) {
+  const auto bytes = static_cast<size_t>(width);
+  for (int y = 0; y < height; ++y, in += width, out += width) {
+    if (y == 0 || y == height - 1 || width < 3) {
+      std::memcpy(out, in, bytes);
+      continue;
     }
+    sharpen(ThreeRows{in - width, in, in + width}, out);  // and what follows, which comes next
+    out[0] = in[0];
+    out[width - 1] = in[width - 1];
   }
 }
 
@@ -99,9 +97,15 @@ PixelStep autocontrast_step(const Picture& picture, Arithmetic arithmetic) {
 
 Picture sharpened(const Picture& picture, double factor, Arithmetic arithmetic) {
   Picture out(picture.channels, picture.height, picture.width, picture.dtype);
+  const auto rest = static_cast<float>(1.0 - factor);
+  const PillowBlend blend = pillow_blend(static_cast<float>(factor));
+  const int width = picture.width;
   for (int c = 0; c < picture.channels; ++c) {
-    sharpen_plane(picture.plane(c), picture.width, picture.height, factor, arithmetic,
-                  out.plane(c));
+    sharpen_plane(picture.plane(c), width, picture.height, out.plane(c),
+                  [&](const ThreeRows& rows, uint8_t* to) {
+                    if (arithmetic == Arithmetic::kTorch) return sharpen_row(rows, width, rest, to);
+                    sharpen_row_as_pillow(rows, width, blend, to);
+                  });
   }
   return out;
 }

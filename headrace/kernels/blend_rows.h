@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of 8 bits blended with rows of 8 bits as Pillow blends (Image.blend, ImageEnhance): colours
+// with their grey, pictures with their blur. Any thread may call them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace headrace {
+
+// A value and another one of weight 1 - factor, in float32, cut off to 0 to 255.
+inline uint8_t blend_as_pillow(int value, int other, float factor) {
+  const float blended = static_cast<float>(other) + factor * static_cast<float>(value - other);
+  return static_cast<uint8_t>(std::clamp(blended, 0.0f, 255.0f));
+}
+
+// A factor, and whole numbers that blend as it does, where there are any:
+// other + floor((slope * (value - other) + offset) / 2^21). Note [Whole numbers that blend as
+// floats].
+struct PillowBlend {
+  float factor = 1;
+  int32_t slope = 0, offset = kNone;
+  static constexpr int32_t kNone = -1;
+};
+PillowBlend pillow_blend(float factor);
+
+// May read and write up to 63 bytes past `count` samples of each row. `out` may be either row.
+void blend_row_as_pillow(const uint8_t* value, const uint8_t* other, int count,
+                         const PillowBlend& blend, uint8_t* out);
+
+}  // namespace headrace
