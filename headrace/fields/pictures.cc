@@ -168,9 +168,15 @@ Result<void> follow_picture(const Following& way, FieldValue& value, std::option
       if (crop) ++i;
     } else if (warp && !warp->quarter_turns) {
       done = warp_pixels(way.renderer, *warp, filter.has_value(), value.picture);
-    } else {
-      done = edit(value.picture, way.renderer,
-                  [&](Recipe& picture) { return edited(picture, moves[i], filter); });
+    } else if (!edited(value.picture, moves[i], filter)) {
+      // A resize keeps the border for itself, which would be many pixels.
+      const bool resizes = std::holds_alternative<Geometry::Resize>(moves[i]);
+      done = resizes ? way.renderer.materialize_shown(value.picture)
+                     : way.renderer.materialize(value.picture);
+      if (done && !edited(value.picture, moves[i], filter)) {
+        done = way.renderer.materialize(value.picture);
+        if (done) edited(value.picture, moves[i], filter);
+      }
     }
     if (!done) return done;
   }

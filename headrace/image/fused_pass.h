@@ -26,7 +26,7 @@ enum class MemoryFormat : uint8_t { kChannelsFirst, kChannelsLast };
 // What is done to a window of pixels, in this order; see Recipe. Sizes are those after a transpose.
 struct PassJob {
   int channels = 0;           // of the window
-  int width = 0, height = 0;  // of the window
+  int width = 0, height = 0;  // of the window, or of the frame around it
   bool flip_x_before = false, flip_y_before = false;
   std::optional<Filter> filter;             // of the resize, where there is one
   int to_width = 0, to_height = 0;          // after it

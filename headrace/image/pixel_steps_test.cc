@@ -101,12 +101,19 @@ TEST(PixelSteps, MayChangeTheChannels) {
   expect_equal_to_step_by_step(fresh, {padded(), cropped(), first(), flipped()});
 }
 
-TEST(PixelSteps, AreNotFollowedByAResizeOrAPad) {
+TEST(PixelSteps, AreNotFollowedByAResize) {
   Recipe recipe = recipe_of(random_grid(3, 20, 20, 5));
   ASSERT_TRUE(affine(3, 1)(recipe));
   EXPECT_FALSE(resized()(recipe));
-  EXPECT_FALSE(padded()(recipe));
   EXPECT_EQ(recipe.size(), (Size{20, 20}));
+}
+
+TEST(PixelSteps, ChangeABorderThatIsThereAndNoneThatComesAfterThem) {
+  const Recipe fresh = recipe_of(random_grid(3, 23, 29, 5));
+  expect_equal_to_step_by_step(fresh, {affine(3, 1), padded(), cropped(), flipped(), to_float()});
+  expect_equal_to_step_by_step(fresh, {padded(), affine(3, 1), padded(), affine(1, 9), to_float()});
+  expect_equal_to_step_by_step(fresh, {affine(3, 1), padded(), resized(), affine(2, 1), padded()});
+  expect_equal_to_step_by_step(fresh, {padded(), affine(3, 1), padded(), first(), to_float()});
 }
 
 TEST(PixelSteps, DoNotFollowAMapOrAnErasedRectangle) {
@@ -135,7 +142,7 @@ TEST(PixelSteps, PicturesOfFloatsTakeThemToo) {
   ASSERT_TRUE(to_float()(recipe));
   ASSERT_TRUE(renderer.materialize(recipe));
   expect_equal_to_step_by_step(recipe, {resized(), padded(), affine(3, 0.3f), affine(0.1f, 1),
-                                        flipped(), cropped(), first(), normalize()});
+                                        flipped(), cropped(), first(), to_float()});
 }
 
 TEST(PixelSteps, ReadNoByteOfAnotherRow) {  // widths around the vectors'

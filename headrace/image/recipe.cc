@@ -4,7 +4,40 @@
 #include <algorithm>
 #include <utility>
 
+#include "headrace/kernels/resample.h"
+
 namespace headrace {
+namespace {
+
+struct Part {
+  int begin = 0, end = 0;
+};
+
+// The outputs of an axis that read any of the inputs [low, high).
+Part outputs_of(Filter filter, int input, int output, int low, int high) {
+  const auto reads = [&](int first, int count) { return first < high && first + count > low; };
+  Part part{output, 0};
+  const auto note = [&](int at) {
+    part.begin = std::min(part.begin, at);
+    part.end = at + 1;
+  };
+  if (input == output) return {low, high};
+  if (filter == Filter::kNearest) {
+    const std::vector<int32_t> samples = nearest_samples(input, output);
+    for (int at = 0; at < output; ++at) {
+      if (reads(samples[size_t(at)], 1)) note(at);
+    }
+    return part;
+  }
+  const FilterScale scale(filter, input, output);
+  for (int at = 0; at < output; ++at) {
+    const FilterSpan span = scale.span(at);
+    if (reads(span.first, span.count)) note(at);
+  }
+  return part;
+}
+
+}  // namespace
 
 Recipe::Recipe(EncodedPicture picture)
     : source_(picture), window_{0, 0, picture.header.width, picture.header.height} {
@@ -152,17 +185,51 @@ bool Recipe::transpose() {
 
 bool Recipe::resize(Size to, Filter filter) {
   if (to == size()) return true;
-  if (resized_or_padded() || !steps_.empty() || !map_->is_identity() || !erased_.empty()) {
-    return false;
+  if (resize_ || !steps_.empty() || !map_->is_identity() || !erased_.empty()) return false;
+  if (padded_ && map_->input() != DType::kUInt8) return false;
+  if (padded_ && range_.width == 0) {  // border alone
+    canvas_ = to;
+  } else if (padded_) {
+    frame_and_resize(to, filter);
+  } else {
+    resize_ = Resize{to, filter};
+    take_all();
   }
-  resize_ = Resize{to, filter};
-  take_all();
   return true;
+}
+
+// The border becomes the frame, and of the outcome what none of the picture's pixels reach becomes
+// border: Pillow's weights leave one colour as it is.
+void Recipe::frame_and_resize(Size to, Filter filter) {
+  flip_x_before_ ^= flip_x_after_;
+  flip_y_before_ ^= flip_y_after_;
+  const auto mirrored = [](bool mirror, int at, int extent, int whole) {
+    return mirror ? whole - at - extent : at;
+  };
+  Frame frame{canvas_, 0, 0, {}};
+  // Where the picture lies in what is resized; the frame's own place is that before the flips.
+  const int x =
+      mirrored(std::exchange(flip_x_after_, false), range_x_, range_.width, canvas_.width);
+  const int y =
+      mirrored(std::exchange(flip_y_after_, false), range_y_, range_.height, canvas_.height);
+  frame.x = mirrored(flip_x_before_, x, range_.width, canvas_.width);
+  frame.y = mirrored(flip_y_before_, y, range_.height, canvas_.height);
+  for (size_t c = 0; c < fill_.size(); ++c) frame.fill[c] = static_cast<uint8_t>(fill_[c]);
+  const Part across = outputs_of(filter, canvas_.width, to.width, x, x + range_.width);
+  const Part down = outputs_of(filter, canvas_.height, to.height, y, y + range_.height);
+  frame_ = frame;
+  resize_ = Resize{to, filter};
+  canvas_ = to;
+  range_ = {across.begin, down.begin, across.end - across.begin, down.end - down.begin};
+  if (range_.width <= 0 || range_.height <= 0) range_ = {0, 0, 0, 0};
+  range_x_ = range_.x;
+  range_y_ = range_.y;
+  drop_empty_canvas();
 }
 
 bool Recipe::pad(int left, int top, int right, int bottom, std::span<const double> fill) {
   if (left == 0 && top == 0 && right == 0 && bottom == 0) return true;
-  if (!steps_.empty() || !map_->is_identity() || !erased_.empty()) return false;
+  if (!map_->is_identity() || !erased_.empty()) return false;
   std::array<double, 4> wanted{};
   std::copy_n(fill.begin(), std::min(fill.size(), wanted.size()), wanted.begin());
   if (padded_ && wanted != fill_) return false;
@@ -176,8 +243,19 @@ bool Recipe::pad(int left, int top, int right, int bottom, std::span<const doubl
   return true;
 }
 
+std::optional<Recipe::Shown> Recipe::shown() const {
+  if (!padded_ || !map_->is_identity() || !erased_.empty() || range_.width == 0) return {};
+  return Shown{unflipped_after({range_x_, range_y_, range_.width, range_.height}), fill_};
+}
+
 bool Recipe::compute(const PixelStep& step) {
-  return map_->is_identity() && erased_.empty() && steps_.add(step);
+  const int before = channels();
+  if (!map_->is_identity() || !erased_.empty() || !steps_.add(step)) return false;
+  if (!padded_) return true;
+  PixelSteps alone;
+  alone.add(step);
+  fill_ = alone.of_pixel(fill_, map_->input(), before);
+  return true;
 }
 
 bool Recipe::map(const MapStep& step) {

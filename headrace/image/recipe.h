@@ -4,7 +4,8 @@
 // A recipe is a normal form, and its fields stand in the order in which rendering applies them:
 //
 //   source (encoded, pixels, or a warp of pixels)
-//          -> window -> orientation (transpose, then flips) -> at most one resize
+//          -> window -> orientation (transpose, then flips)
+//          -> at most one resize, of the window or of a frame of one colour around it
 //          -> range of the resized picture, placed on a canvas with a fill -> flips after
 //          -> pixel steps -> pixel map -> store -> rectangles erased
 //
@@ -19,10 +20,13 @@
 //  - after a resize or a pad, a crop narrows range and canvas and keeps the full resize's
 //    coefficients and pass order; a flip toggles `after`; it is never moved before the resize;
 //  - a crop before a resize makes an image of its own: support is clipped at the window's edges;
-//  - two resizes never fold; a resize does not follow a pad, a pixel step or a pixel map; a resize
-//    to the present size is no step at all (Pillow copies);
-//  - pads of equal fill fold; a pad whose fill differs, or that follows a pixel step or a pixel
-//    map, does not; a crop that cuts every border off undoes them;
+//  - two resizes never fold; a resize does not follow a pixel step or a pixel map; a resize to the
+//    present size is no step at all (Pillow copies);
+//  - a resize of a padded picture of bytes makes its border the frame; what shows nothing of the
+//    picture then is border again;
+//  - pads of equal fill fold; a pad whose fill differs from what the pixel steps have made of it,
+//  or
+//    that follows a pixel map, does not; a crop that cuts every border off undoes them;
 //  - geometry commutes with pixel steps and the pixel map, so crops and flips may follow them;
 //  - a pixel step does not follow a pixel map; it works on a border's fill too;
 //  - rectangles are erased last: crops and flips move them along, others may follow, and nothing
@@ -83,6 +87,13 @@ class Recipe {
   bool resize(Size to, Filter filter);
   // Adds borders; `fill` has one value a channel, in the present dtype's range.
   bool pad(int left, int top, int right, int bottom, std::span<const double> fill);
+  // Where the picture lies on its border, and that border's fill; nothing where there is none, or
+  // where no pad could put the same border back. To be cropped to, materialized and padded again.
+  struct Shown {
+    Window window;
+    std::array<double, 4> fill{};
+  };
+  std::optional<Shown> shown() const;
   // Computes from the pixels there are. REQUIRES: the function takes so many channels, and floats
   // where the dtype is one.
   bool compute(const PixelStep& step);
@@ -106,7 +117,14 @@ class Recipe {
     Size to;
     Filter filter;
   };
+  // The border of a picture that is resized with it.
+  struct Frame {
+    Size size;         // with the picture
+    int x = 0, y = 0;  // of the oriented window, before the flips
+    std::array<uint8_t, 4> fill{};
+  };
   int source_channels() const;
+  void frame_and_resize(Size to, Filter filter);
   bool resized_or_padded() const { return resize_.has_value() || padded_; }
   void crop_pixels(const Window& window);
   void crop_erased(const Window& window);
@@ -123,12 +141,13 @@ class Recipe {
   Window window_;                                       // in the source's stored coordinates
   bool transpose_ = false;                              // of the window
   bool flip_x_before_ = false, flip_y_before_ = false;  // of the (transposed) window
+  std::optional<Frame> frame_;                          // of what is resized; else none
   std::optional<Resize> resize_;
   Window range_;  // of the resized picture, not flipped; may be empty under a canvas
   bool padded_ = false;
   Size canvas_;                    // equal to the range's size where not padded
   int range_x_ = 0, range_y_ = 0;  // where the range lies on the canvas
-  std::array<double, 4> fill_{};
+  std::array<double, 4> fill_{};   // of the canvas, as the pixel steps leave it
   bool flip_x_after_ = false, flip_y_after_ = false;
   PixelSteps steps_;
   const PixelMap* map_ = PixelMap::identity(DType::kUInt8);

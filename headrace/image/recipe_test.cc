@@ -195,15 +195,63 @@ TEST(Recipe, ResizeToThePresentSizeIsNoStep) {
   EXPECT_EQ(render(recipe), before);
 }
 
-TEST(Recipe, ResizeDoesNotFollowAPadOrAMap) {
-  Recipe padded = recipe_of(random_grid(3, 20, 20, 9));
-  ASSERT_TRUE(padded.pad(1, 0, 0, 0, kRed));
-  EXPECT_FALSE(padded.resize({5, 5}, Filter::kBilinear));
-  EXPECT_EQ(padded.size(), (Size{20, 21}));
+TEST(Recipe, ResizeDoesNotFollowAMap) {
   Recipe mapped = recipe_of(random_grid(3, 20, 20, 10));
   ASSERT_TRUE(to_float()(mapped));
   EXPECT_FALSE(mapped.resize({5, 5}, Filter::kBilinear));
   EXPECT_EQ(mapped.size(), (Size{20, 20}));
+}
+
+// Crops and flips before, between and after: against each step by itself.
+TEST(Recipe, ResizeOfAPaddedPictureEqualsThatOfItsPixels) {
+  std::mt19937 random(21);
+  const Filter filters[] = {Filter::kNearest, Filter::kBilinear, Filter::kBicubic, Filter::kLanczos,
+                            Filter::kBox};
+  for (int trial = 0; trial < 600; ++trial) {
+    const int height = 1 + random() % 40, width = 1 + random() % 40;
+    std::vector<Step> steps;
+    Size size{height, width};
+    const auto maybe_flip = [&] {
+      if (random() % 2) steps.push_back(kFlipX);
+      if (random() % 2) steps.push_back(kFlipY);
+    };
+    const auto maybe_crop = [&] {
+      if (random() % 2) return;
+      const int x = random() % size.width, y = random() % size.height;
+      const Window part{x, y, int(1 + random() % (size.width - x)),
+                        int(1 + random() % (size.height - y))};
+      steps.push_back(crop(part));
+      size = {part.height, part.width};
+    };
+    if (trial % 3 == 0) {
+      steps.push_back(kTranspose);
+      size = {width, height};
+    }
+    maybe_flip();
+    const int l = random() % 60, t = random() % 60, r = random() % 60, b = random() % 60;
+    steps.push_back(pad(l, t, r, b, kRed));
+    size = {size.height + t + b, size.width + l + r};
+    maybe_flip();
+    maybe_crop();
+    const Size to{int(1 + random() % 50), int(1 + random() % 50)};
+    steps.push_back(resize(to.height, to.width, filters[trial % 5]));
+    size = to;
+    maybe_crop();
+    maybe_flip();
+    if (random() % 2) steps.push_back(to_float());
+    expect_equal_to_step_by_step(recipe_of(random_grid(1 + trial % 3, height, width, trial)),
+                                 steps);
+    if (testing::Test::HasFailure()) FAIL() << "trial " << trial;
+  }
+}
+
+TEST(Recipe, ResizeOfAPaddedPictureReadsNoPixelOfTheBorder) {
+  Recipe recipe = recipe_of(random_grid(3, 20, 20, 9));
+  ASSERT_TRUE(recipe.pad(4000, 2000, 0, 0, kRed));
+  EXPECT_TRUE(recipe.resize({50, 50}, Filter::kBilinear));
+  EXPECT_EQ(recipe.size(), (Size{50, 50}));
+  EXPECT_LT(Renderer::working_bytes(recipe), size_t{4} << 20) << "of 24 MB that the border had";
+  EXPECT_EQ(render(recipe).at(0, 3, 3), kRed[0]);
 }
 
 TEST(Recipe, TransposeDoesNotFollowAResizeOrAPad) {

@@ -9,6 +9,7 @@
 #include "headrace/base/registry.h"
 #include "headrace/codecs/image/foreign_pictures.h"
 #include "headrace/image/float_pass.h"
+#include "headrace/image/framed_rows.h"
 #include "headrace/image/warp_pass.h"
 #include "headrace/image/window_buffer.h"
 
@@ -75,10 +76,28 @@ Window stored_part(const Window& window, const Window& needed, bool transpose) {
 // What one picture of a decode call needs; as many as the decoder has lanes.
 struct Renderer::Lane {
   FusedPass pass;
+  FramedRows frame;  // where the picture is resized with a border
+  bool framed = false;
   WindowBuffer window;  // where the axes are swapped
   bool transposed = false;
   RenderTask* task = nullptr;
   DecodeJob decode;
+
+  // The part of the window, oriented, whose rows upright() must get; may be empty.
+  Window begin(const Recipe& recipe, const PassJob& job) {
+    pass.begin(job);
+    framed = recipe.frame_.has_value();
+    if (!framed) return pass.needed();
+    const Recipe::Frame& border = *recipe.frame_;
+    const Size size = recipe.oriented();
+    frame.begin(pass, pass.needed(), {border.x, border.y, size.width, size.height}, job.channels,
+                border.fill);
+    return frame.needed();
+  }
+  RowSink& upright() { return framed ? static_cast<RowSink&>(frame) : pass; }
+  void finish() {
+    if (framed) frame.finish();
+  }
 };
 
 struct Renderer::Scratch {
@@ -121,6 +140,10 @@ PassJob Renderer::job_of(const Recipe& recipe, const RenderTarget& target) {
   job.height = recipe.transpose_ ? recipe.window_.width : recipe.window_.height;
   job.flip_x_before = recipe.flip_x_before_;
   job.flip_y_before = recipe.flip_y_before_;
+  if (recipe.frame_) {
+    job.width = recipe.frame_->size.width;
+    job.height = recipe.frame_->size.height;
+  }
   job.to_width = job.width;
   job.to_height = job.height;
   if (recipe.resize_) {
@@ -135,8 +158,7 @@ PassJob Renderer::job_of(const Recipe& recipe, const RenderTarget& target) {
   job.range_y = recipe.range_y_;
   if (!recipe.steps_.empty()) job.steps = &recipe.steps_;
   job.stored_channels = recipe.channels();
-  const DType computed = recipe.map_->input();
-  job.fill = recipe.steps_.of_pixel(recipe.fill_, computed, job.channels);
+  job.fill = recipe.fill_;
   job.flip_x_after = recipe.flip_x_after_;
   job.flip_y_after = recipe.flip_y_after_;
   job.map = recipe.map_;
@@ -179,9 +201,7 @@ void Renderer::render(std::span<RenderTask> tasks) {
     if (its_codec != codec || group.size() >= size_t(decoder(*codec).lanes())) decode_group();
     codec = its_codec;
     Lane& next = lane(group.size());
-    next.pass.begin(job);
-    begin_lane(next, task);
-    group.push_back(&next);
+    if (begin_lane(next, task, job)) group.push_back(&next);
   }
   decode_group();
   finish_streaming();
@@ -195,10 +215,15 @@ void Renderer::render(std::span<RenderTask> tasks) {
   }
 }
 
-void Renderer::begin_lane(Lane& lane, RenderTask& task) {
+bool Renderer::begin_lane(Lane& lane, RenderTask& task, const PassJob& job) {
   const Recipe& recipe = *task.recipe;
   const EncodedPicture& source = std::get<EncodedPicture>(recipe.source_);
-  const Window part = stored_part(recipe.window_, lane.pass.needed(), recipe.transpose_);
+  const Window needed = lane.begin(recipe, job);
+  if (needed.width == 0) {
+    lane.finish();
+    return false;
+  }
+  const Window part = stored_part(recipe.window_, needed, recipe.transpose_);
   lane.task = &task;
   lane.transposed = recipe.transpose_;
   if (lane.transposed) lane.window.begin(recipe.source_channels(), part.width, part.height);
@@ -211,8 +236,9 @@ void Renderer::begin_lane(Lane& lane, RenderTask& task) {
                  .row_index = source.row_index,
                  .picture_height = source.header.height,
                  .result = {}};
-  lane.decode.sink = lane.transposed ? static_cast<RowSink*>(&lane.window) : &lane.pass;
+  lane.decode.sink = lane.transposed ? static_cast<RowSink*>(&lane.window) : &lane.upright();
   scratch_->decoder_bytes = std::max(scratch_->decoder_bytes, source.header.working_bytes);
+  return true;
 }
 
 void Renderer::decode(const CodecRecord& codec, std::span<Lane*> lanes) {
@@ -226,7 +252,9 @@ void Renderer::decode(const CodecRecord& codec, std::span<Lane*> lanes) {
     lane.task->result = std::move(jobs[i].result);
     lane.task->warnings = jobs[i].warnings;
     if (lane.task->result && jobs[i].warnings > 0) ++repaired_;
-    if (lane.transposed && lane.task->result) lane.pass.rows(lane.window.transposed());
+    if (!lane.task->result) continue;
+    if (lane.transposed) lane.upright().rows(lane.window.transposed());
+    lane.finish();
   }
   double rest = seconds_since(start);
   for (Lane* lane : lanes) {
@@ -250,8 +278,9 @@ void Renderer::render_picture(Lane& lane, const Recipe& recipe, const Picture& p
     return;
   }
   FusedPass& pass = lane.pass;
-  pass.begin(job);
-  const Window part = stored_part(recipe.window_, pass.needed(), recipe.transpose_);
+  const Window needed = lane.begin(recipe, job);
+  if (needed.width == 0) return lane.finish();
+  const Window part = stored_part(recipe.window_, needed, recipe.transpose_);
   RowBlock block{.count = part.height, .stride = picture.width};
   for (int c = 0; c < picture.channels; ++c) {
     block.channel[c] = picture.plane(c) + size_t(part.y) * picture.width + part.x;
@@ -261,7 +290,8 @@ void Renderer::render_picture(Lane& lane, const Recipe& recipe, const Picture& p
     lane.window.rows(block);
     block = lane.window.transposed();
   }
-  pass.rows(block);
+  lane.upright().rows(block);
+  lane.finish();
   take_seconds(pass);
 }
 
@@ -271,15 +301,17 @@ void Renderer::render_warped(Lane& lane, const Recipe& recipe, const WarpedPictu
   const Clock::time_point start = Clock::now();
   const double before = seconds_.resample + seconds_.transform + seconds_.store;
   FusedPass& pass = lane.pass;
-  pass.begin(job);
-  const Window part = stored_part(recipe.window_, pass.needed(), recipe.transpose_);
+  const Window needed = lane.begin(recipe, job);
+  if (needed.width == 0) return lane.finish();
+  const Window part = stored_part(recipe.window_, needed, recipe.transpose_);
   if (recipe.transpose_) {
     lane.window.begin(recipe.source_channels(), part.width, part.height);
     scratch_->warp.run(picture, part, lane.window);
-    pass.rows(lane.window.transposed());
+    lane.upright().rows(lane.window.transposed());
   } else {
-    scratch_->warp.run(picture, part, pass);
+    scratch_->warp.run(picture, part, lane.upright());
   }
+  lane.finish();
   take_seconds(pass);
   const double counted = seconds_.resample + seconds_.transform + seconds_.store - before;
   seconds_.transform += std::max(seconds_since(start) - counted, 0.0);
@@ -311,6 +343,20 @@ Result<void> Renderer::materialize(Recipe& recipe) {
   return {};
 }
 
+Result<void> Renderer::materialize_shown(Recipe& recipe) {
+  const std::optional<Recipe::Shown> shown = recipe.shown();
+  if (!shown) return materialize(recipe);
+  const Size size = recipe.size();
+  const Window& part = shown->window;
+  Recipe inner = recipe;
+  inner.crop(part);
+  if (Result<void> made = materialize(inner); !made) return made;
+  recipe = std::move(inner);
+  recipe.pad(part.x, part.y, size.width - part.x - part.width, size.height - part.y - part.height,
+             std::span(shown->fill).first(size_t(recipe.channels())));
+  return {};
+}
+
 void Renderer::materialize(std::span<Recipe* const> recipes) {
   std::vector<std::shared_ptr<Picture>> pictures;
   std::vector<RenderTask> tasks;
@@ -329,6 +375,7 @@ size_t Renderer::working_bytes(const Recipe& recipe) {
   const PassJob job = job_of(recipe, {});
   if (job.range.width == 0 || job.range.height == 0) return 0;
   size_t bytes = FusedPass::working_bytes(job);
+  if (recipe.frame_) bytes += FramedRows::working_bytes(job.channels, job.width);
   if (recipe.transpose_) bytes += WindowBuffer::working_bytes(job.channels, job.width, job.height);
   if (const auto* encoded = std::get_if<EncodedPicture>(&recipe.source_)) {
     return bytes + encoded->header.working_bytes;
@@ -345,6 +392,7 @@ void Renderer::trim(size_t keep_bytes) {
   if (held_bytes() <= keep_bytes) return;
   for (const std::unique_ptr<Lane>& lane : scratch_->lanes) {
     lane->pass.free();
+    lane->frame.free();
     lane->window.free();
   }
   scratch_->warp.free();
@@ -357,7 +405,7 @@ void Renderer::trim(size_t keep_bytes) {
 size_t Renderer::held_bytes() const {
   size_t bytes = scratch_->decoder_bytes + scratch_->warp.held_bytes();
   for (const std::unique_ptr<Lane>& lane : scratch_->lanes) {
-    bytes += lane->pass.held_bytes() + lane->window.held_bytes();
+    bytes += lane->pass.held_bytes() + lane->frame.held_bytes() + lane->window.held_bytes();
   }
   return bytes;
 }

@@ -63,6 +63,8 @@ class Renderer {
   Result<void> materialize(Recipe& recipe);
   // The same for several at once. One that cannot be rendered stays as it is.
   void materialize(std::span<Recipe* const> recipes);
+  // Renders what a border lies around, and leaves it to the new recipe; without one, all.
+  Result<void> materialize_shown(Recipe& recipe);
   // Where requests for pictures that would be decoded go now; null: nowhere.
   PixelRequests* requests() { return requests_; }
   // Bytes that rendering it may need beside the target, buffers of this object included; for the
@@ -90,7 +92,8 @@ class Renderer {
                      const PassJob& job);
   void take_seconds(FusedPass& pass);
   void render_picture(Lane& lane, const Recipe& recipe, const Picture& picture, const PassJob& job);
-  void begin_lane(Lane& lane, RenderTask& task);
+  // False where none of the picture is wanted, and all is done.
+  bool begin_lane(Lane& lane, RenderTask& task, const PassJob& job);
   void decode(const CodecRecord& codec, std::span<Lane*> lanes);
   Lane& lane(size_t number);
   std::unique_ptr<Scratch> scratch_;
