@@ -37,7 +37,10 @@ OTHERS = {
     "cifar10": ("DALI, fused", "DataLoader, tensors", "DataLoader, Pillow"),  # its two are one here
     "color-jitter": AUGMENTED,
     "trivial-augment": AUGMENTED,
+    "ssd300": ("torchvision, tensors", "torchvision, Pillow"),
+    "mosaic": ("Ultralytics",),
 }
+DETECTION = ("ssd300", "mosaic")  # these want --annotations
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -68,7 +71,10 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--peers", default="", help="only those whose name contains one of these (a,b)"
     )
-    for package in ("torch", "albumentations", "dali", "tf", "ffcv", "spdl"):
+    parser.add_argument(
+        "--annotations", type=Path, help="COCO's file of the photos, for " + " and ".join(DETECTION)
+    )
+    for package in ("torch", "albumentations", "dali", "tf", "ffcv", "spdl", "ultralytics"):
         parser.add_argument(
             f"--python-{package}",
             default=sys.executable,
@@ -84,20 +90,25 @@ def parse_arguments() -> argparse.Namespace:
         help="also measure against separate libjpeg-turbo processes",
     )
     parser.add_argument("--out", type=Path, default=Path("build/bench"))
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.workload in DETECTION and not (args.annotations and args.photos):
+        parser.error(f"{args.workload} wants pictures and their --annotations")
+    return args
 
 
-def our_kinds() -> list[PeerKind]:
+def our_kinds(workload: str) -> list[PeerKind]:
+    script = "headrace_detection.py" if workload in DETECTION else "headrace_loader.py"
+
     def ours(name: str, variant: str, **fields: Any) -> PeerKind:
-        script = "headrace_loader.py"
         return PeerKind(name, script, variant, "headrace", sys.executable, ours=True, **fields)
 
-    return [
+    kinds = [
         ours("Headrace, packed", "fast", prepares=True, reads_files=False),
         ours("Headrace, packed dense", "dense", prepares=True, reads_files=False),
         ours("Headrace, indexed", "indexed", prepares=True),
         ours("Headrace, plain files", "plain"),
     ]
+    return [kind for kind in kinds if workload not in DETECTION or kind.variant != "indexed"]
 
 
 def other_kinds(args: argparse.Namespace) -> list[PeerKind]:
@@ -168,15 +179,37 @@ def other_kinds(args: argparse.Namespace) -> list[PeerKind]:
         ),
         PeerKind("SPDL", "spdl_pipeline.py", "", "spdl.io", args.python_spdl, "spdl", differs=spdl),
     ]
+    if args.workload in DETECTION:
+        kinds = detection_kinds(args)
     those = OTHERS.get(args.workload)
     return [kind for kind in kinds if not those or kind.name in those]
+
+
+def detection_kinds(args: argparse.Namespace) -> list[PeerKind]:
+    def torchvision(name: str, variant: str) -> PeerKind:
+        script = "torchvision_detection.py"
+        return PeerKind(name, script, variant, "torchvision", args.python_torch)
+
+    return [
+        torchvision("torchvision, tensors", "tensor"),
+        torchvision("torchvision, Pillow", "pil"),
+        PeerKind(
+            "Ultralytics",
+            "ultralytics_mosaic.py",
+            "",
+            "ultralytics",
+            args.python_ultralytics,
+            differs="OpenCV's filters; three of the four pictures are among those that it has "
+            "decoded last, and lie in memory",
+        ),
+    ]
 
 
 def available(args: argparse.Namespace) -> dict[PeerKind, str]:
     """The peers that can be run, and their versions; the others are named."""
     wanted = [part.strip().lower() for part in args.peers.split(",") if part.strip()]
     kinds: dict[PeerKind, str] = {}
-    for kind in our_kinds() + other_kinds(args):
+    for kind in our_kinds(args.workload) + other_kinds(args):
         if wanted and not any(part in kind.name.lower() for part in wanted):
             continue
         if version := kind.version():
@@ -214,6 +247,7 @@ def compare(
         "batch_size": args.batch_size,
         "repeat": repeat,
         "cold": False,
+        "annotations": args.annotations and str(args.annotations.resolve()),
     }
     with tempfile.TemporaryDirectory(prefix="prepared-", dir=args.out) as scratch:
         contest = Contest(kinds, pictures, job, cores, Path(scratch))

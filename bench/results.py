@@ -19,6 +19,10 @@ DOES = {
     "normalize, float32",
     "trivial-augment": "decode, random resized crop to 224, flip, TrivialAugmentWide, normalize, "
     "float32, RandomErasing(.1)",
+    "ssd300": "decode, RandomPhotometricDistort, RandomZoomOut, RandomIoUCrop, flip, resize to "
+    "300, SanitizeBoundingBoxes, float32; boxes and labels per record",
+    "mosaic": "decode, mosaic of four at 640, random translation and scale, HSV, flip, boxes of "
+    "what is left, uint8",
     "cifar10": "decode 32x32, random crop with 4 pixels of padding, flip, normalize, float32",
 }
 

@@ -10,19 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples" / "pictures"
 HEIGHT, WIDTH = 150, 200
-
-# Of each picture, in its own pixels: left, top, right, bottom, and what it is.
-BOXES: dict[str, list[tuple[float, float, float, float, str]]] = {
-    "cat": [(132, 84, 207, 147, "eye"), (298, 108, 346, 162, "eye")],
-    "astronaut": [(150, 14, 304, 179, "head"), (362, 0, 478, 282, "shuttle")],
-    "coffee": [(166, 16, 410, 270, "cup")],
-    "rocket": [(305, 132, 337, 405, "rocket")],
-}
-CLASSES = sorted({box[4] for boxes in BOXES.values() for box in boxes})
 
 # By section: the steps that show an operator, as they would be written.
 PICTURED: dict[str, dict[str, str]] = {
@@ -136,17 +125,10 @@ def records(mixed: bool) -> Any:
     import headrace as hr
 
     if mixed:
-        paths = [str(EXAMPLES / f"{name}.jpg") for name in BOXES]
+        paths = [str(EXAMPLES / f"{name}.jpg") for name in ("cat", "astronaut", "coffee", "rocket")]
         return hr.records(image=paths, label=list(range(len(paths))))
-    rows = []
-    for name, boxes in BOXES.items():
-        corners = np.float32([box[:4] for box in boxes])
-        labels = np.int64([CLASSES.index(box[4]) for box in boxes])
-        encoded = (EXAMPLES / f"{name}.jpg").read_bytes()
-        rows.append({"image": encoded, "boxes": corners, "labels": labels})
-    shapes = {"boxes": (-1, 4), "labels": (-1,)}
-    source = hr.open(rows, kinds={"boxes": "boxes:xyxy"}, shapes=shapes)
-    return source.with_row_group("boxes", "labels")
+    shown = range(4)  # the last one has none
+    return hr.subset(hr.coco(EXAMPLES / "objects.json"), shown)
 
 
 def pictures_of(step: str | None) -> Any:
@@ -154,12 +136,14 @@ def pictures_of(step: str | None) -> Any:
     import headrace as hr
     from headrace import transforms as T
 
-    source = records(step is not None and step.partition("(")[0].removeprefix("T.") in MIXED)
+    mixed = step is not None and step.partition("(")[0].removeprefix("T.") in MIXED
+    source = records(mixed)
     steps = [T.Resize((HEIGHT, WIDTH))]
     if step:
         steps.append(eval(step, {"T": T}))
+    fields = ("image", "label") if mixed else ("image", "boxes", "labels")
     options = {"batch_size": len(source), "ragged": "list", "shuffle": False, "seed": 4}
-    with hr.Loader(source, steps, **options) as loader:
+    with hr.Loader(source, steps, fields=fields, **options) as loader:
         return loader.show(len(source), columns=len(source))
 
 

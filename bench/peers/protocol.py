@@ -33,6 +33,7 @@ class Job:
         self.repeat = fields["repeat"]
         self.cold = fields["cold"]
         self.order = fields.get("order", "random")
+        self.annotations = fields.get("annotations")  # a COCO file of the pictures
         self.originals = fields["files"]
         self.files = [path for path, _ in self.originals] * self.repeat
         self.labels = [label for _, label in self.originals] * self.repeat

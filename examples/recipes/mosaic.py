@@ -12,35 +12,10 @@ import numpy as np
 
 import headrace as hr
 
-# Left, top, right, bottom and what it is: 0 eye, 1 head, 2 shuttle, 3 cup, 4 rocket.
-BOXES = {
-    "cat": [(132, 84, 207, 147, 0), (298, 108, 346, 162, 0)],
-    "astronaut": [(150, 14, 304, 179, 1), (362, 0, 478, 282, 2)],
-    "coffee": [(166, 16, 410, 270, 3)],
-    "rocket": [(305, 132, 337, 405, 4)],
-    "galaxies": [],  # a picture without objects is one as any other
-}
-
-
-def made_records():
-    pictures = Path(__file__).parents[1] / "pictures"
-    for name, boxes in BOXES.items():
-        rows = np.array(boxes, np.float32).reshape(-1, 5)
-        yield {
-            "image": (pictures / f"{name}.jpg").read_bytes(),
-            "boxes": rows[:, :4],
-            "labels": rows[:, 4].astype(np.int64),
-        }
-
-
-if len(sys.argv) > 1:
-    source = hr.coco(sys.argv[1])
-else:
-    source = hr.open(
-        list(made_records()) * 8,
-        kinds={"boxes": "boxes:xyxy"},
-        shapes={"boxes": (-1, 4), "labels": (-1,)},
-    ).with_row_group("boxes", "labels")
+objects = Path(__file__).parents[1] / "pictures" / "objects.json"
+source = hr.coco(sys.argv[1] if len(sys.argv) > 1 else objects)
+if len(sys.argv) == 1:
+    source = hr.subset(source, np.tile(np.arange(len(source)), 8))
 
 train = hr.Loader(
     source,

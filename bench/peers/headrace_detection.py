@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Headrace on the detection workloads: boxes and labels go along, and come back per record.
+
+Variants: "plain" files, and packs of the level "fast" or "dense".
+"""
+
+import os
+
+import numpy as np
+from coco_rows import annotations_for
+from protocol import serve
+
+PACK = "pictures.pack"
+
+
+def open_files(job):
+    import headrace
+
+    path, folder = annotations_for(job)
+    return headrace.coco(path, images=folder)
+
+
+def prepare(job):
+    import headrace
+
+    headrace.pack(open_files(job), os.path.join(job.prepared, PACK), level=job.variant)
+
+
+def make_batches(job):
+    os.environ["HEADRACE_CACHE"] = job.prepared  # whatever the user's cache holds has no part in it
+    import headrace
+
+    packed = job.variant in ("fast", "dense")
+    source = headrace.open(os.path.join(job.prepared, PACK)) if packed else open_files(job)
+    source = headrace.subset(source, np.tile(np.arange(len(source)), job.repeat))
+    if job.workload == "ssd300":
+        steps = headrace.presets.detection_ssd(300)
+    else:  # as Ultralytics' defaults are, which leave bytes to the device
+        steps = headrace.presets.detection_mosaic(640, dtype="uint8")
+    loader = headrace.Loader(
+        source,
+        steps,
+        fields=("image", "boxes", "labels"),
+        batch_size=job.batch_size,
+        shuffle=True,
+        threads=job.threads,
+        ragged="packed",
+    )
+    return lambda: (len(batch.per_record("boxes", "labels")) for batch in loader)
+
+
+serve(make_batches, prepare)
