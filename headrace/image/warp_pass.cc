@@ -26,6 +26,10 @@ bool takes_nearest(const WarpedPicture& picture) {
 size_t strip_stride(int width) { return size_t(width) + 4 * kBeyondRow; }
 size_t places_stride(int width) { return size_t(width) + kBeyondRow; }
 
+size_t words_bytes(Size from, int border) {
+  return size_t(from.height + 2 * border) * size_t(from.width + 2 * border) * sizeof(uint32_t);
+}
+
 Size size_of(const Picture& picture) { return {picture.height, picture.width}; }
 
 }  // namespace
@@ -35,18 +39,12 @@ class WarpPass::Rows {
  public:
   Rows(WarpPass& memory, const WarpedPicture& picture, const Window& part, RowSink& sink)
       : memory_(memory),
+        picture_(picture),
         warp_(picture.warp),
         from_(size_of(*picture.from)),
         channels_(picture.from->channels),
         part_(part),
         sink_(sink) {
-    const uint8_t* planes[4] = {};
-    for (int c = 0; c < channels_; ++c) planes[c] = picture.from->plane(c);
-    const size_t area = size_t(from_.height) * size_t(from_.width);
-    memory.words_.resize(area * sizeof(uint32_t));
-    auto* const words = reinterpret_cast<uint32_t*>(memory.words_.data());
-    pack_pixels(planes, channels_, static_cast<int64_t>(area), words);
-    source_ = {words, from_.width, from_.height};
     for (int c = 0; c < channels_; ++c) {
       const double fill = fill_of(picture, size_t(c));
       fill_word_ |= static_cast<uint32_t>(fill) << (8 * c);
@@ -57,6 +55,7 @@ class WarpPass::Rows {
   }
 
   void nearest() {
+    pack();
     NearestOffsets offsets(warp_, from_, part_);
     auto* const row = places<int32_t>();
     std::fill_n(row, places_stride(part_.width), kOutside);  // read past the row's end, too
@@ -67,6 +66,7 @@ class WarpPass::Rows {
   }
 
   void bilinear_of_torch() {
+    pack(Beside::kBlack);
     TorchPlaces rows(warp_, from_, part_);
     auto *const x = places<float>(), *const y = x + places_stride(part_.width);
     const float* const fill = warp_.style.fill.empty() ? nullptr : fill_;
@@ -77,7 +77,14 @@ class WarpPass::Rows {
   }
 
   void smooth_of_pillow() {
+    pack(Beside::kEdge);
     const bool linear = warp_.style.interpolation == Filter::kBilinear;
+    if (linear && warp_.map == Warp::Map::kAffine) {
+      return each_row([&](int row, uint8_t* const* to) {
+        affine_as_pillow(source_, warp_.lookup.data(), part_.x, part_.y + row, part_.width,
+                         fill_word_, channels_, to);
+      });
+    }
     auto *const x = places<double>(), *const y = x + places_stride(part_.width);
     each_row([&](int row, uint8_t* const* to) {
       pillow_places(warp_.lookup.data(), warp_.map == Warp::Map::kPerspective, part_.x,
@@ -88,6 +95,40 @@ class WarpPass::Rows {
   }
 
  private:
+  // What stands beside the source's pixels, one on each side.
+  enum class Beside : uint8_t { kNothing, kBlack, kEdge };
+
+  void pack(Beside beside = Beside::kNothing) {
+    const int border = beside == Beside::kNothing ? 0 : 1;
+    const int width = from_.width, height = from_.height, stride = width + 2 * border;
+    memory_.words_.resize(words_bytes(from_, border));
+    auto* const words = reinterpret_cast<uint32_t*>(memory_.words_.data());
+    auto* const first = words + ptrdiff_t{border} * (stride + 1);
+    source_ = {first, width, height, stride};
+    const uint8_t* planes[4] = {};
+    for (int c = 0; c < channels_; ++c) planes[c] = picture_.from->plane(c);
+    if (beside == Beside::kNothing) {
+      return pack_pixels(planes, channels_, int64_t{width} * height, 0, words);
+    }
+    const bool black = beside == Beside::kBlack;
+    const uint32_t marks = black && channels_ < 4 ? kIsPixel : 0;
+    for (int y = 0; y < height; ++y) {  // the end of a row is written beyond, and then the next row
+      uint32_t* const row = first + ptrdiff_t{y} * stride;
+      pack_pixels(planes, channels_, width, marks, row);
+      row[-1] = black ? 0 : row[0];
+      row[width] = black ? 0 : row[width - 1];
+      for (int c = 0; c < channels_; ++c) planes[c] += width;
+    }
+    uint32_t* const below = words + ptrdiff_t{stride} * (height + 1);
+    if (black) {
+      std::fill_n(words, stride, 0);
+      std::fill_n(below, stride, 0);
+    } else {
+      std::copy_n(words + stride, stride, words);
+      std::copy_n(below - stride, stride, below);
+    }
+  }
+
   // Two for each pixel.
   template <class Item>
   Item* places() {
@@ -117,6 +158,7 @@ class WarpPass::Rows {
   }
 
   WarpPass& memory_;
+  const WarpedPicture& picture_;
   const Warp& warp_;
   const Size from_;
   const int channels_;
@@ -147,8 +189,7 @@ void WarpPass::free() {
 size_t WarpPass::working_bytes(const WarpedPicture& picture) {
   const Size from = size_of(*picture.from);
   const int width = picture.warp.to.width;
-  return size_t(from.height) * size_t(from.width) * sizeof(uint32_t) +
-         strip_stride(width) * kStripRows * size_t(picture.from->channels) +
+  return words_bytes(from, 1) + strip_stride(width) * kStripRows * size_t(picture.from->channels) +
          2 * places_stride(width) * sizeof(double);
 }
 

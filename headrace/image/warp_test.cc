@@ -98,6 +98,43 @@ TEST(Warped, IsTheSameOnEveryLevelAndInParts) {
   }
 }
 
+// Pillow cuts values off; so a hair decides where they are whole numbers: pictures with areas of
+// one value, and places on pixels, between them, and a hair beside that.
+TEST(Warped, CutsOffAsInDoublesWhereAHairDecides) {
+  std::mt19937 random(7);
+  for (uint32_t seed = 0; seed < 600; ++seed) {
+    const Size size{1 + int(random() % 40), 1 + int(random() % 70)};
+    Picture areas = noise(3, size, seed);
+    for (size_t i = 0; i < areas.pixels.size(); ++i) {
+      uint8_t& value = areas.pixels.data()[i];
+      value = value < 128 ? 0 : value < 250 ? 255 : value;
+      if (i > 0 && seed % 3 == 1 && value % 8) value = areas.pixels.data()[i - 1];
+      if (seed % 3 == 2) value = i / 19 % 2 ? 255 : 0;
+    }
+    const auto picture = std::make_shared<const Picture>(std::move(areas));
+    const auto number = [&](std::initializer_list<double> of) {
+      const double hairs[] = {0, 0, 1e-16, -1e-16, 1e-13, -1e-13, 1e-9, -1e-9, 2e-7, -2e-7, 1e-5};
+      return *(of.begin() + random() % of.size()) + hairs[random() % std::size(hairs)];
+    };
+    const double fill[] = {double(random() % 256)};
+    Warp warp{.map = seed % 4 ? Warp::Map::kAffine : Warp::Map::kPerspective,
+              .style = {.interpolation = Filter::kBilinear,
+                        .arithmetic = Arithmetic::kPillow,
+                        .fill = fill},
+              .to = size};
+    warp.lookup = {number({1, 1, 1, 2, 0.5, -1, -0.75, 0.3, 3.99, 7}),
+                   number({0, 0, 1, -0.25}),
+                   number({0, 1, -3, 0.5, 20, 1e9}),
+                   number({0, 0, -1, 0.125}),
+                   number({1, 1, 1, 2, 0.5, -1, 0.7}),
+                   number({0, 2, -1, 0.5, 10})};
+    const auto wanted = bytes_at(SimdLevel::kScalar, picture, warp);
+    for (const SimdLevel level : available_levels()) {
+      EXPECT_EQ(bytes_at(level, picture, warp), wanted) << name_of(level) << ", " << seed;
+    }
+  }
+}
+
 TEST(Warped, WaitsForWhatFollowsBeforeItIsComputed) {
   const auto picture = std::make_shared<const Picture>(noise(3, {9, 11}, 1));
   Recipe recipe(

@@ -85,7 +85,7 @@ inline void store_cut_off(uint8_t* to, Floats v) {
 // Rounded to the nearest, then clamped.
 inline void store_rounded(uint8_t* to, Floats v) {
   const Numbers numbers = _mm512_max_epi32(_mm512_cvtps_epi32(v), _mm512_setzero_si512());
-  store_bytes(to, _mm512_min_epi32(numbers, all(255)));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtusepi32_epi8(numbers));
 }
 
 }  // namespace

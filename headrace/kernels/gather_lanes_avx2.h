@@ -25,6 +25,54 @@ inline Floats kept(Mask where, Floats v) { return _mm256_and_ps(_mm256_castsi256
 inline Numbers gathered(const uint32_t* from, Numbers at, Mask where, Numbers otherwise) {
   return _mm256_mask_i32gather_epi32(otherwise, reinterpret_cast<const int*>(from), at, where, 4);
 }
+inline __m256 four_pairs(const uint32_t* from, __m128i at, __m128i where) {
+  return _mm256_castsi256_ps(_mm256_mask_i32gather_epi64(_mm256_setzero_si256(),
+                                                         reinterpret_cast<const long long*>(from),
+                                                         at, _mm256_cvtepi32_epi64(where), 4));
+}
+inline Numbers in_order(__m256 v) {
+  return _mm256_permute4x64_epi64(_mm256_castps_si256(v), _MM_SHUFFLE(3, 1, 2, 0));
+}
+// The pixel at each place, and the one after it. Black where not asked for.
+inline void gather_pairs(const uint32_t* from, Numbers at, Mask where, Numbers& left,
+                         Numbers& right) {
+  const __m256 low = four_pairs(from, _mm256_castsi256_si128(at), _mm256_castsi256_si128(where));
+  const __m256 high =
+      four_pairs(from, _mm256_extracti128_si256(at, 1), _mm256_extracti128_si256(where, 1));
+  left = in_order(_mm256_shuffle_ps(low, high, _MM_SHUFFLE(2, 0, 2, 0)));
+  right = in_order(_mm256_shuffle_ps(low, high, _MM_SHUFFLE(3, 1, 3, 1)));
+}
+// What takes this channel's byte out of each pixel.
+inline Numbers picker(int channel) {
+  const __m128i bytes = _mm_setr_epi8(0, -1, -1, -1, 4, -1, -1, -1, 8, -1, -1, -1, 12, -1, -1, -1);
+  return _mm256_broadcastsi128_si256(_mm_or_si128(bytes, _mm_set1_epi32(channel)));
+}
+struct Pickers {
+  Pickers() {
+    for (int c = 0; c < 4; ++c) of[c] = picker(c);
+  }
+  Numbers of[4];
+};
+inline Numbers picked(Numbers pixels, Numbers picker) {
+  return _mm256_shuffle_epi8(pixels, picker);
+}
+inline Mask first_lanes(int count) { return _mm256_cmpgt_epi32(all(count), lane_numbers()); }
+inline bool any(Mask where) { return !_mm256_testz_si256(where, where); }
+inline Mask without(Mask a, Mask b) { return _mm256_andnot_si256(b, a); }
+inline Mask equal(Floats a, Floats b) {
+  return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_EQ_OQ));
+}
+inline Mask less(Floats a, Floats b) {
+  return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_LT_OQ));
+}
+inline bool are_numbers(Floats v) {
+  return _mm256_movemask_ps(_mm256_cmp_ps(v, v, _CMP_ORD_Q)) == 0xff;
+}
+inline Mask without_bits(Numbers v, int bits) {
+  return _mm256_cmpeq_epi32(_mm256_and_si256(v, all(bits)), _mm256_setzero_si256());
+}
+inline Numbers bits_of(Floats v) { return _mm256_castps_si256(v); }
+inline Numbers masked(Numbers v, int bits) { return _mm256_and_si256(v, all(bits)); }
 inline Numbers nearest(Floats v) { return _mm256_cvtps_epi32(v); }
 inline Numbers shifted_up(Numbers v, int bits) { return _mm256_slli_epi32(v, bits); }
 inline Numbers shifted_down(Numbers v, int bits) { return _mm256_srli_epi32(v, bits); }
@@ -51,6 +99,10 @@ inline Doubles quotient(Doubles a, Doubles b) { return _mm256_div_pd(a, b); }
 inline Doubles floor_of(Doubles v) { return _mm256_floor_pd(v); }
 inline Few cut_off(Doubles v) { return _mm256_cvttpd_epi32(v); }
 inline Doubles doubles_of(Few v) { return _mm256_cvtepi32_pd(v); }
+inline Floats floats_of(Doubles low, Doubles high) {
+  return _mm256_set_m128(_mm256_cvtpd_ps(high), _mm256_cvtpd_ps(low));
+}
+inline Numbers joined_halves(Few low, Few high) { return _mm256_set_m128i(high, low); }
 // From 0 up to it.
 inline FewMask below(Doubles v, double end) {
   const Doubles inside = _mm256_and_pd(_mm256_cmp_pd(v, _mm256_setzero_pd(), _CMP_GE_OQ),
@@ -65,9 +117,6 @@ inline Few chosen(FewMask where, Few a, Few otherwise) {
 }
 inline Few gathered(const uint32_t* from, Few at, FewMask where, Few otherwise) {
   return _mm_mask_i32gather_epi32(otherwise, reinterpret_cast<const int*>(from), at, where, 4);
-}
-inline Few clamped(Few v, int most) {
-  return _mm_max_epi32(_mm_min_epi32(v, few(most)), _mm_setzero_si128());
 }
 inline Few sum(Few a, Few b) { return _mm_add_epi32(a, b); }
 inline Few product(Few a, Few b) { return _mm_mullo_epi32(a, b); }

@@ -18,6 +18,42 @@ inline Floats kept(Mask where, Floats v) { return _mm512_maskz_mov_ps(where, v);
 inline Numbers gathered(const uint32_t* from, Numbers at, Mask where, Numbers otherwise) {
   return _mm512_mask_i32gather_epi32(otherwise, where, at, from, 4);
 }
+// The pixel at each place, and the one after it. Black where not asked for.
+inline void gather_pairs(const uint32_t* from, Numbers at, Mask where, Numbers& left,
+                         Numbers& right) {
+  const __m512i low = _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), where & 0xff,
+                                                  _mm512_castsi512_si256(at), from, 4);
+  const __m512i high = _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), where >> 8,
+                                                   _mm512_extracti64x4_epi64(at, 1), from, 4);
+  const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+  left = _mm512_permutex2var_epi32(low, even, high);
+  right = _mm512_permutex2var_epi32(low, _mm512_or_si512(even, all(1)), high);
+}
+// What takes this channel's byte out of each pixel.
+inline Numbers picker(int channel) {
+  const __m128i bytes = _mm_setr_epi8(0, -1, -1, -1, 4, -1, -1, -1, 8, -1, -1, -1, 12, -1, -1, -1);
+  return _mm512_broadcast_i32x4(_mm_or_si128(bytes, _mm_set1_epi32(channel)));
+}
+struct Pickers {
+  Pickers() {
+    for (int c = 0; c < 4; ++c) of[c] = picker(c);
+  }
+  Numbers of[4];
+};
+inline Numbers picked(Numbers pixels, Numbers picker) {
+  return _mm512_shuffle_epi8(pixels, picker);
+}
+inline Mask first_lanes(int count) {
+  return static_cast<Mask>(count < kLanes ? (1u << count) - 1 : 0xffff);
+}
+inline bool any(Mask where) { return where != 0; }
+inline Mask without(Mask a, Mask b) { return static_cast<Mask>(a & ~b); }
+inline Mask equal(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
+inline Mask less(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+inline bool are_numbers(Floats v) { return _mm512_cmp_ps_mask(v, v, _CMP_ORD_Q) == 0xffff; }
+inline Mask without_bits(Numbers v, int bits) { return _mm512_testn_epi32_mask(v, all(bits)); }
+inline Numbers bits_of(Floats v) { return _mm512_castps_si512(v); }
+inline Numbers masked(Numbers v, int bits) { return _mm512_and_si512(v, all(bits)); }
 inline Numbers nearest(Floats v) { return _mm512_cvtps_epi32(v); }
 inline Numbers shifted_up(Numbers v, int bits) {
   return _mm512_slli_epi32(v, static_cast<unsigned>(bits));
@@ -52,6 +88,15 @@ inline Doubles floor_of(Doubles v) {
 }
 inline Few cut_off(Doubles v) { return _mm512_cvttpd_epi32(v); }
 inline Doubles doubles_of(Few v) { return _mm512_cvtepi32_pd(v); }
+inline Floats floats_of(Doubles low, Doubles high) {
+  return _mm512_castpd_ps(
+      _mm512_insertf64x4(_mm512_castps_pd(_mm512_castps256_ps512(_mm512_cvtpd_ps(low))),
+                         _mm256_castps_pd(_mm512_cvtpd_ps(high)), 1));
+}
+inline Numbers joined_halves(Few low, Few high) {
+  return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+}
+inline Mask joined_halves(FewMask low, FewMask high) { return static_cast<Mask>(low | high << 8); }
 // From 0 up to it.
 inline FewMask below(Doubles v, double end) {
   return static_cast<FewMask>(_mm512_cmp_pd_mask(v, _mm512_setzero_pd(), _CMP_GE_OQ) &
@@ -63,9 +108,6 @@ inline Few chosen(FewMask where, Few a, Few otherwise) {
 }
 inline Few gathered(const uint32_t* from, Few at, FewMask where, Few otherwise) {
   return _mm256_mmask_i32gather_epi32(otherwise, where, at, from, 4);
-}
-inline Few clamped(Few v, int most) {
-  return _mm256_max_epi32(_mm256_min_epi32(v, few(most)), _mm256_setzero_si256());
 }
 inline Few sum(Few a, Few b) { return _mm256_add_epi32(a, b); }
 inline Few product(Few a, Few b) { return _mm256_mullo_epi32(a, b); }

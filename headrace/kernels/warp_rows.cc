@@ -38,7 +38,7 @@ struct Neighbours {
   double at(int dx, int dy, int channel) const {
     const int column = std::clamp(x + dx, 0, source.width - 1);
     const int row = std::clamp(y + dy, 0, source.height - 1);
-    return byte_of(source.pixels[ptrdiff_t{row} * source.width + column], channel);
+    return byte_of(source.pixels[ptrdiff_t{row} * source.stride + column], channel);
   }
 };
 
@@ -67,10 +67,13 @@ void as_pillow(const PixelWords& source, const double* x, const double* y, int c
 
 }  // namespace
 
-void pack_pixels(const uint8_t* const planes[], int channels, int64_t count, uint32_t* pixels) {
-  if (const WarpKernels* simd = kernels()) return simd->pack(planes, channels, count, pixels);
+void pack_pixels(const uint8_t* const planes[], int channels, int64_t count, uint32_t marks,
+                 uint32_t* pixels) {
+  if (const WarpKernels* simd = kernels()) {
+    return simd->pack(planes, channels, count, marks, pixels);
+  }
   for (int64_t i = 0; i < count; ++i) {
-    uint32_t pixel = 0;
+    uint32_t pixel = marks;
     for (int c = 0; c < channels; ++c) pixel |= uint32_t{planes[c][i]} << (8 * c);
     pixels[i] = pixel;
   }
@@ -125,7 +128,7 @@ void bilinear_as_torch(const PixelWords& source, const float* x, const float* y,
     for (int k = 0; k < 4; ++k) {
       const float column = left + static_cast<float>(k % 2), row = top + static_cast<float>(k / 2);
       inside[k] = within(column, row, source.width, source.height);
-      pixels[k] = inside[k] ? source.pixels[ptrdiff_t{static_cast<int>(row)} * source.width +
+      pixels[k] = inside[k] ? source.pixels[ptrdiff_t{static_cast<int>(row)} * source.stride +
                                             static_cast<int>(column)]
                             : 0;
     }
@@ -164,6 +167,8 @@ void pillow_places(const double coefficients[8], bool divides, int first, int ro
 
 void cut_off_offsets(const double* x, const double* y, int count, int width, int height,
                      int32_t* offsets) {
+  if (const WarpKernels* simd = kernels())
+    return simd->cut_off_offsets(x, y, count, width, height, offsets);
   for (int i = 0; i < count; ++i) {
     offsets[i] = within(x[i], y[i], width, height)
                      ? static_cast<int32_t>(y[i]) * width + static_cast<int32_t>(x[i])
@@ -184,6 +189,22 @@ void bilinear_as_pillow(const PixelWords& source, const double* x, const double*
               const double above = along(0), below = along(1);
               return above + (below - above) * dy;
             });
+}
+
+void affine_as_pillow(const PixelWords& source, const double coefficients[6], int first, int row,
+                      int count, uint32_t fill, int channels, uint8_t* const out[]) {
+  if (const WarpKernels* simd = kernels()) {
+    return simd->affine_as_pillow(source, coefficients, first, row, count, fill, channels, out);
+  }
+  constexpr int kPart = 64;
+  double x[kPart], y[kPart];
+  for (int begin = 0; begin < count; begin += kPart) {
+    const int part = std::min(kPart, count - begin);
+    uint8_t* to[4] = {};
+    for (int c = 0; c < channels; ++c) to[c] = out[c] + begin;
+    pillow_places(coefficients, false, first + begin, row, part, x, y);
+    bilinear_as_pillow(source, x, y, part, fill, channels, to);
+  }
 }
 
 void bicubic_as_pillow(const PixelWords& source, const double* x, const double* y, int count,

@@ -16,14 +16,22 @@ namespace headrace {
 inline constexpr int32_t kOutside = -1;
 inline constexpr int32_t kMostOffset = 0x7fffffff;  // pictures have fewer pixels
 
-// A picture as one word a pixel, channel c in byte c, so that a pixel is one load.
+// A picture as one word a pixel, channel c in byte c, so that a pixel is one load. What blends
+// pixels reads one more on each side of the picture.
 struct PixelWords {
   const uint32_t* pixels = nullptr;
   int width = 0, height = 0;
+  int stride = 0;  // pixels from a row to the next
 };
 
-// From planes of 8 bits. REQUIRES: 1 <= channels <= 4, and 63 readable bytes past each plane.
-void pack_pixels(const uint8_t* const planes[], int channels, int64_t count, uint32_t* pixels);
+// What pixels of fewer than four channels have in the last byte, for bilinear_as_torch to tell them
+// from those beside the picture, which are 0.
+inline constexpr uint32_t kIsPixel = 1u << 24;
+
+// From planes of 8 bits; `marks` is set in each pixel. REQUIRES: 1 <= channels <= 4, and 63
+// readable bytes past each plane.
+void pack_pixels(const uint8_t* const planes[], int channels, int64_t count, uint32_t marks,
+                 uint32_t* pixels);
 
 // torchvision's affine_grid and _perspective_grid, and the way from a grid to pixels.
 struct TorchGrid {
@@ -51,7 +59,8 @@ void displaced_places(const DisplacedRow& row, int count, float* x, float* y);
 void nearest_offsets(const float* x, const float* y, int count, int width, int height,
                      int32_t* offsets);
 // grid_sample's "bilinear", rounded, of each channel. `fill` has a value a channel: it is blended
-// by the share of a pixel that lies outside. Null: that share is black.
+// by the share of a pixel that lies outside. Null: that share is black. REQUIRES: pixels beside the
+// picture are 0, and others have kIsPixel unless there are four channels.
 void bilinear_as_torch(const PixelWords& source, const float* x, const float* y, int count,
                        const float* fill, int channels, uint8_t* const out[]);
 
@@ -61,8 +70,12 @@ void pillow_places(const double coefficients[8], bool divides, int first, int ro
                    double* x, double* y);
 void cut_off_offsets(const double* x, const double* y, int count, int width, int height,
                      int32_t* offsets);
+// REQUIRES: pixels beside the picture are those at its edge.
 void bilinear_as_pillow(const PixelWords& source, const double* x, const double* y, int count,
                         uint32_t fill, int channels, uint8_t* const out[]);
+// The same at a row's places of an affine map. REQUIRES: the same.
+void affine_as_pillow(const PixelWords& source, const double coefficients[6], int first, int row,
+                      int count, uint32_t fill, int channels, uint8_t* const out[]);
 void bicubic_as_pillow(const PixelWords& source, const double* x, const double* y, int count,
                        uint32_t fill, int channels, uint8_t* const out[]);
 // A row of an affine warp in 16.16 fixed point: of its first pixel, and what each further one adds.

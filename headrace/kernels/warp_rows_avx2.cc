@@ -13,6 +13,8 @@ HEADRACE_TARGET("avx2,fma");
 #include "headrace/kernels/float_lanes_avx2.h"
 #include "headrace/kernels/gather_lanes_avx2.h"
 // After its lanes:
+#include "headrace/kernels/warp_rows_pillow_loops.h"
+// And last:
 #include "headrace/kernels/warp_rows_loops.h"
 
 namespace headrace {

@@ -13,6 +13,8 @@ HEADRACE_TARGET("avx512f,avx512bw,avx512vl");
 #include "headrace/kernels/float_lanes_avx512.h"
 #include "headrace/kernels/gather_lanes_avx512.h"
 // After its lanes:
+#include "headrace/kernels/warp_rows_pillow_loops.h"
+// And last:
 #include "headrace/kernels/warp_rows_loops.h"
 
 namespace headrace {

@@ -8,7 +8,8 @@
 namespace headrace {
 
 struct WarpKernels {
-  void (*pack)(const uint8_t* const planes[], int channels, int64_t count, uint32_t* pixels);
+  void (*pack)(const uint8_t* const planes[], int channels, int64_t count, uint32_t marks,
+               uint32_t* pixels);
   void (*torch_places)(const TorchGrid& grid, int row, int count, float* x, float* y);
   void (*displaced_places)(const DisplacedRow& row, int count, float* x, float* y);
   void (*nearest_offsets)(const float* x, const float* y, int count, int width, int height,
@@ -19,6 +20,10 @@ struct WarpKernels {
                         double* x, double* y);
   void (*bilinear_as_pillow)(const PixelWords& source, const double* x, const double* y, int count,
                              uint32_t fill, int channels, uint8_t* const out[]);
+  void (*affine_as_pillow)(const PixelWords& source, const double coefficients[6], int first,
+                           int row, int count, uint32_t fill, int channels, uint8_t* const out[]);
+  void (*cut_off_offsets)(const double* x, const double* y, int count, int width, int height,
+                          int32_t* offsets);
   void (*fixed_offsets)(const FixedRow& row, int count, int width, int height, int32_t* offsets);
   void (*take)(const uint32_t* pixels, const int32_t* offsets, int count, uint32_t fill,
                int channels, uint8_t* const out[]);

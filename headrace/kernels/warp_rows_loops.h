@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loops of warp_rows.cc in lanes. Included by each level's file after its lanes
-// (float_lanes_..., gather_lanes_...), between its target pragmas. Internal to kernels/.
+// (float_lanes_..., gather_lanes_...) and warp_rows_pillow_loops.h, between its target pragmas.
+// Internal to kernels/.
 #pragma once
 
 #include "headrace/kernels/warp_rows_levels.h"
@@ -8,9 +9,11 @@
 namespace headrace {
 namespace {
 
-void pack(const uint8_t* const planes[], int channels, int64_t count, uint32_t* pixels) {
+void pack(const uint8_t* const planes[], int channels, int64_t count, uint32_t marks,
+          uint32_t* pixels) {
+  const Numbers marked = all(static_cast<int>(marks));
   for (int64_t i = 0; i < count; i += kLanes) {
-    Numbers pixel = numbers_at(planes[0] + i);
+    Numbers pixel = joined(numbers_at(planes[0] + i), marked);
     for (int c = 1; c < channels; ++c) {
       pixel = joined(pixel, shifted_up(numbers_at(planes[c] + i), 8 * c));
     }
@@ -67,39 +70,57 @@ void nearest_offsets_in_lanes(const float* x, const float* y, int count, int wid
   }
 }
 
+// The share of a place that lies in the picture, where no byte of the pixels says it.
+Floats share_of(const PixelWords& source, Numbers column, Numbers row, const Floats weights[4]) {
+  const Numbers one = all(1);
+  const Mask in_columns[2] = {below(column, source.width), below(sum(column, one), source.width)};
+  const Mask in_rows[2] = {below(row, source.height), below(sum(row, one), source.height)};
+  Floats share = all(0.0f);
+  for (int k = 0; k < 4; ++k) {
+    const Floats counted = kept(both(in_columns[k % 2], in_rows[k / 2]), all(1.0f));
+    share = k ? fused(counted, weights[k], share) : product(counted, weights[k]);
+  }
+  return share;
+}
+
 void bilinear_as_torch_in_lanes(const PixelWords& source, const float* x, const float* y, int count,
                                 const float* fill, int channels, uint8_t* const out[]) {
-  const Numbers one = all(1), none = all(0);
+  const Numbers one = all(1);
+  const Pickers pickers;
   for (int i = 0; i < count; i += kLanes) {
     const Floats at_x = load(x + i), at_y = load(y + i);
     const Floats left = floor_of(at_x), top = floor_of(at_y);
     const Floats west = difference(at_x, left), east = difference(all(1.0f), west);
     const Floats north = difference(at_y, top), south = difference(all(1.0f), north);
+    const Numbers column = cut_off(left), row = cut_off(top);
+    // Where one of the four pixels is the picture's.
+    const Mask seen =
+        both(below(sum(column, one), source.width + 1), below(sum(row, one), source.height + 1));
+    if (!any(seen) && are_numbers(sum(west, north))) {
+      for (int c = 0; c < channels; ++c) store_rounded(out[c] + i, all(fill ? fill[c] : 0.0f));
+      continue;
+    }
     const Floats weights[4] = {product(south, east), product(south, west), product(north, east),
                                product(north, west)};
-    const Numbers column = cut_off(left), row = cut_off(top);
-    const Mask in_columns[2] = {below(column, source.width), below(sum(column, one), source.width)};
-    const Mask in_rows[2] = {below(row, source.height), below(sum(row, one), source.height)};
-    const Numbers first = offset_of(column, row, source.width);
-    const Numbers next[4] = {none, one, all(source.width), all(source.width + 1)};
+    const Numbers first = offset_of(column, row, source.stride);
     Numbers pixels[4];
-    Floats share = all(0.0f);
-    for (int k = 0; k < 4; ++k) {
-      const Mask inside = both(in_columns[k % 2], in_rows[k / 2]);
-      pixels[k] = gathered(source.pixels, sum(first, next[k]), inside, none);
-      const Floats counted = kept(inside, all(1.0f));
-      share = k ? fused(counted, weights[k], share) : product(counted, weights[k]);
+    gather_pairs(source.pixels, first, seen, pixels[0], pixels[1]);
+    gather_pairs(source.pixels, sum(first, all(source.stride)), seen, pixels[2], pixels[3]);
+    const auto blended = [&](int channel) {
+      const Numbers from = pickers.of[channel];
+      Floats value = product(floats_of(picked(pixels[0], from)), weights[0]);
+      for (int k = 1; k < 4; ++k)
+        value = fused(floats_of(picked(pixels[k], from)), weights[k], value);
+      return value;
+    };
+    if (!fill) {
+      for (int c = 0; c < channels; ++c) store_rounded(out[c] + i, blended(c));
+      continue;
     }
+    const Floats share = channels < 4 ? blended(3) : share_of(source, column, row, weights);
     for (int c = 0; c < channels; ++c) {
-      Floats value = all(0.0f);
-      for (int k = 0; k < 4; ++k) {
-        const Floats sample = floats_of(low_bytes(shifted_down(pixels[k], 8 * c)));
-        value = k ? fused(sample, weights[k], value) : product(sample, weights[k]);
-      }
-      if (fill) {
-        value = sum(product(difference(value, all(fill[c])), share), all(fill[c]));
-      }
-      store_rounded(out[c] + i, value);
+      const Floats filled = all(fill[c]);
+      store_rounded(out[c] + i, sum(product(difference(blended(c), filled), share), filled));
     }
   }
 }
@@ -121,39 +142,6 @@ void pillow_places_in_lanes(const double coefficients[8], bool divides, int firs
     }
     store(x + i, to_x);
     store(y + i, to_y);
-  }
-}
-
-void bilinear_as_pillow_in_lanes(const PixelWords& source, const double* x, const double* y,
-                                 int count, uint32_t fill, int channels, uint8_t* const out[]) {
-  const Few width = few(source.width);
-  const auto right_end = static_cast<double>(source.width),
-             low_end = static_cast<double>(source.height);
-  for (int i = 0; i < count; i += kDoubles) {
-    Doubles at_x = load(x + i), at_y = load(y + i);
-    const FewMask inside = both(below(at_x, right_end), below(at_y, low_end));
-    at_x = difference(at_x, all(0.5));
-    at_y = difference(at_y, all(0.5));
-    const Doubles left = floor_of(at_x), top = floor_of(at_y);
-    const Doubles dx = difference(at_x, left), dy = difference(at_y, top);
-    const Few column = cut_off(left), row = cut_off(top);
-    Few pixels[4];
-    for (int k = 0; k < 4; ++k) {
-      const Few at_column = clamped(sum(column, few(k % 2)), source.width - 1);
-      const Few at_row = clamped(sum(row, few(k / 2)), source.height - 1);
-      pixels[k] = gathered(source.pixels, sum(product(at_row, width), at_column), inside, few(0));
-    }
-    for (int c = 0; c < channels; ++c) {
-      const auto along = [&](int k) {
-        const Doubles a = doubles_of(low_bytes(pixels[k], 8 * c));
-        const Doubles b = doubles_of(low_bytes(pixels[k + 1], 8 * c));
-        return sum(a, product(difference(b, a), dx));
-      };
-      const Doubles above = along(0);
-      const Few value = cut_off(sum(above, product(difference(along(2), above), dy)));
-      const int outside = static_cast<int>((fill >> (8 * c)) & 0xff);
-      store_low_bytes(out[c] + i, chosen(inside, value, few(outside)));
-    }
   }
 }
 
@@ -190,6 +178,8 @@ constexpr WarpKernels kWarpKernels{
     bilinear_as_torch_in_lanes,
     pillow_places_in_lanes,
     bilinear_as_pillow_in_lanes,
+    affine_as_pillow_in_lanes,
+    cut_off_offsets_in_lanes,
     fixed_offsets_in_lanes,
     take,
 };
