@@ -137,6 +137,7 @@ struct CodecRecord {
       suffixes;  // ".jpg", lower case; a hint for listings, never decisive
   bool (*sniff)(std::span<const uint8_t> first_bytes);
   std::unique_ptr<ImageDecoder> (*make)();
+  bool enters_rows = false;  // decoding begins at a window's first row, without those above it
 };
 
 // The codec whose signature the content has, or null. Needs the first 16 bytes.

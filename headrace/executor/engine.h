@@ -65,6 +65,7 @@ struct PixelsBetween {
   size_t open_factor = 0;        // bytes a sample, where the size is the record's own
   size_t scratch_per_pixel = 0;  // of the step that holds most beside
   size_t known_pixels = 0;       // of the largest picture whose size is known
+  std::vector<int> views = {};   // by field: how many pictures become of it, by Forks
   size_t bytes_of(const Recipe& picture) const;
   // What a step holds beside the picture and its outcome.
   size_t scratch_bytes(const Recipe& picture) const;

@@ -3,8 +3,9 @@
 //
 // Note [Pixels together]: a step that looks at pixels would decode its own record's picture alone.
 // So each record of the group goes to the first step that asks for one, and stands before it again;
-// what was asked for (PixelRequests) is decoded together; then each record does that step anew, and
-// its requests are answered. A step draws the same each time, so it asks for the same.
+// what was asked for (PixelRequests) is decoded together, all views of a record at once; then each
+// record does that step anew, and its requests are answered. A step draws the same each time, so it
+// asks for the same.
 #include <algorithm>
 
 #include "headrace/executor/engine.h"
@@ -109,7 +110,10 @@ void Engine::advance_group(RecordRun& group, int taken, Renderer& renderer) {
       } catch (const std::exception&) {
         fail_by_exception(group, i, 1);
       }
-      if (is_begun(flight)) asked_for.push_back(&flight.requests.pictures.back());
+      if (!is_begun(flight)) continue;
+      for (Recipe& picture : flight.requests.pictures) {
+        if (!picture.pixels()) asked_for.push_back(&picture);
+      }
     }
     renderer.materialize(asked_for);
   } while (!asked_for.empty());

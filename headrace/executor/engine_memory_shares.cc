@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "headrace/executor/engine.h"
@@ -68,6 +69,9 @@ PixelsBetween pixels_between(const Plan& plan) {
   std::vector<std::vector<FieldState>> outside;  // of the selections that a step stands under
   std::vector<int> pass(states.size(), 1);
   const std::vector<int> passes = plan.passes();
+  std::vector<int> root(states.size());  // what a Fork's view is a view of
+  std::iota(root.begin(), root.end(), 0);
+  out.views.resize(states.size());
   const auto count = [&](const FieldState& state) {
     if (!is_picture(state.kind)) return;
     out.any = true;
@@ -101,6 +105,8 @@ PixelsBetween pixels_between(const Plan& plan) {
     if (step.kind == Step::Kind::kCopy) {
       states[step.fields[1]] = states[step.fields[0]];
       pass[step.fields[1]] = pass[step.fields[0]];
+      root[step.fields[1]] = root[step.fields[0]];
+      ++out.views[root[step.fields[0]]];
       continue;
     }
     if (step.op && (step.op->partners() > 0 || step.op->measures())) {  // it works on pixels

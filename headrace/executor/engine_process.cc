@@ -192,12 +192,15 @@ bool Engine::reserve_early(RecordRun& run, int i) {
 // once, and where they cross to Python and back, a copy of each.
 size_t Engine::bytes_until_written(const Record& record) const {
   size_t bytes = 0;
-  for (const FieldValue& value : record.fields) {
-    if (value.picture.channels() == 0) continue;
-    const size_t pixels = pixels_.bytes_of(value.picture);
+  for (size_t i = 0; i < record.fields.size(); ++i) {
+    const Recipe& picture = record.fields[i].picture;
+    if (picture.channels() == 0) continue;
+    const size_t pixels = pixels_.bytes_of(picture);
     const size_t copies = has_python_steps_ ? 4 : 2;
-    bytes += std::max(copies * pixels + pixels_.scratch_bytes(value.picture),
-                      pixels + Renderer::working_bytes(value.picture));
+    bytes += std::max(copies * pixels + pixels_.scratch_bytes(picture),
+                      pixels + Renderer::working_bytes(picture));
+    const int views = pixels_.views[i];  // each has its pixels, and one of them a step at a time
+    if (views > 1) bytes += size_t(views - 1) * pixels;
   }
   for (const Record& partner : record.partners) bytes += bytes_until_written(partner);
   return bytes;

@@ -10,6 +10,7 @@
 #include "headrace/codecs/image/foreign_pictures.h"
 #include "headrace/image/float_pass.h"
 #include "headrace/image/framed_rows.h"
+#include "headrace/image/shared_rows.h"
 #include "headrace/image/warp_pass.h"
 #include "headrace/image/window_buffer.h"
 
@@ -71,9 +72,20 @@ Window stored_part(const Window& window, const Window& needed, bool transpose) {
   return {window.x + needed.x, window.y + needed.y, needed.width, needed.height};
 }
 
+// Passes that are fed side by side; more of them would not stay in the cache.
+constexpr size_t kMostPasses = 48;
+
+// What decoding a window costs, in pixels of which all is done: rows above it are walked too, where
+// its codec cannot begin below them; the walk is half of the work.
+double cost_of(const EncodedPicture& source, const Window& window) {
+  const bool enters = source.codec->enters_rows || !source.row_index.known.empty();
+  const double rows = enters ? window.height : window.y + window.height;
+  return rows * source.header.width + double(window.width) * window.height;
+}
+
 }  // namespace
 
-// What one picture of a decode call needs; as many as the decoder has lanes.
+// What one picture to be made needs.
 struct Renderer::Lane {
   FusedPass pass;
   FramedRows frame;  // where the picture is resized with a border
@@ -81,10 +93,13 @@ struct Renderer::Lane {
   WindowBuffer window;  // where the axes are swapped
   bool transposed = false;
   RenderTask* task = nullptr;
-  DecodeJob decode;
+  PassJob job;
+  Window part;  // of the stored picture
+  double cost = 0;
 
   // The part of the window, oriented, whose rows upright() must get; may be empty.
-  Window begin(const Recipe& recipe, const PassJob& job) {
+  Window begin(const Recipe& recipe, const PassJob& its_job) {
+    job = its_job;
     pass.begin(job);
     framed = recipe.frame_.has_value();
     if (!framed) return pass.needed();
@@ -95,15 +110,25 @@ struct Renderer::Lane {
     return frame.needed();
   }
   RowSink& upright() { return framed ? static_cast<RowSink&>(frame) : pass; }
+  RowSink& sink() { return transposed ? static_cast<RowSink&>(window) : upright(); }
   void finish() {
     if (framed) frame.finish();
   }
 };
 
+// A window to be decoded, and who wants parts of it: Note [Views that share a decode].
+struct Renderer::SharedDecode {
+  std::vector<Lane*> views;
+  Window window;
+  double cost = 0;
+  SharedRows rows;
+};
+
 struct Renderer::Scratch {
   std::vector<std::unique_ptr<Lane>> lanes;
   WarpPass warp;
-  std::vector<Lane*> group;  // of pictures to decode together
+  std::vector<SharedDecode> decodes;
+  size_t views = 0, windows = 0;  // of these, to be decoded together
   std::vector<DecodeJob> jobs;
   size_t decoder_bytes = 0;  // the most that a decoder was asked to hold
 };
@@ -176,11 +201,11 @@ int Renderer::lanes(const Recipe& recipe) {
 }
 
 void Renderer::render(std::span<RenderTask> tasks) {
-  std::vector<Lane*>& group = scratch_->group;
+  Scratch& scratch = *scratch_;
   const CodecRecord* codec = nullptr;
   const auto decode_group = [&] {
-    if (!group.empty()) decode(*codec, group);
-    group.clear();
+    if (scratch.windows) decode(*codec, {scratch.decodes.data(), scratch.windows});
+    scratch.views = scratch.windows = 0;
   };
   for (RenderTask& task : tasks) {
     const Recipe& recipe = *task.recipe;
@@ -190,18 +215,23 @@ void Renderer::render(std::span<RenderTask> tasks) {
     store_fill(job);
     if (job.range.width == 0 || job.range.height == 0) continue;
     if (const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&recipe.source_)) {
-      render_picture(lane(group.size()), recipe, **picture, job);
+      render_picture(lane(scratch.views), recipe, **picture, job);
       continue;
     }
     if (const auto* warped = std::get_if<std::shared_ptr<const WarpedPicture>>(&recipe.source_)) {
-      render_warped(lane(group.size()), recipe, **warped, job);
+      render_warped(lane(scratch.views), recipe, **warped, job);
       continue;
     }
     const CodecRecord* const its_codec = std::get<EncodedPicture>(recipe.source_).codec;
-    if (its_codec != codec || group.size() >= size_t(decoder(*codec).lanes())) decode_group();
+    const auto is_full = [&] {
+      return scratch.windows >= size_t(decoder(*codec).lanes()) || scratch.views >= kMostPasses;
+    };
+    if (its_codec != codec || (is_full() && !shares_source(recipe))) decode_group();
     codec = its_codec;
-    Lane& next = lane(group.size());
-    if (begin_lane(next, task, job)) group.push_back(&next);
+    Lane& next = lane(scratch.views);
+    if (!begin_lane(next, task, job)) continue;
+    ++scratch.views;
+    join(next);
   }
   decode_group();
   finish_streaming();
@@ -223,50 +253,120 @@ bool Renderer::begin_lane(Lane& lane, RenderTask& task, const PassJob& job) {
     lane.finish();
     return false;
   }
-  const Window part = stored_part(recipe.window_, needed, recipe.transpose_);
+  lane.part = stored_part(recipe.window_, needed, recipe.transpose_);
   lane.task = &task;
   lane.transposed = recipe.transpose_;
-  if (lane.transposed) lane.window.begin(recipe.source_channels(), part.width, part.height);
-  lane.decode = {.bytes = source.bytes,
-                 .window = part,
-                 .color = source.color,
-                 .strict = source.strict,
-                 .repair = source.repair,
-                 .sixteen_bit = source.sixteen_bit,
-                 .row_index = source.row_index,
-                 .picture_height = source.header.height,
-                 .result = {}};
-  lane.decode.sink = lane.transposed ? static_cast<RowSink*>(&lane.window) : &lane.upright();
+  if (lane.transposed) {
+    lane.window.begin(recipe.source_channels(), lane.part.width, lane.part.height);
+  }
+  lane.cost = cost_of(source, lane.part);
   scratch_->decoder_bytes = std::max(scratch_->decoder_bytes, source.header.working_bytes);
   return true;
 }
 
-void Renderer::decode(const CodecRecord& codec, std::span<Lane*> lanes) {
+bool Renderer::shares_source(const Recipe& recipe) const {
+  return std::any_of(scratch_->decodes.begin(), scratch_->decodes.begin() + scratch_->windows,
+                     [&](const SharedDecode& decode) {
+                       return decode.views.front()->task->recipe->same_source(recipe);
+                     });
+}
+
+// Note [Views that share a decode]
+// Tasks whose recipes start from the same bytes (views of a Fork, crops of FiveCrop) are fed by one
+// decode of the window that holds theirs, where that costs less than one for each: rows go to every
+// pass while they are in the cache, and nothing is kept. Windows are exact, so the pixels are those
+// of a decode of its own. What is wrong with a file can depend on how far it is walked: where a
+// shared decode meets damage, each view is decoded alone, as if nothing had been shared.
+void Renderer::join(Lane& lane) {
+  const Recipe& recipe = *lane.task->recipe;
+  const EncodedPicture& source = std::get<EncodedPicture>(recipe.source_);
+  std::vector<SharedDecode>& decodes = scratch_->decodes;
+  for (size_t i = 0; i < scratch_->windows; ++i) {
+    SharedDecode& decode = decodes[i];
+    if (!decode.views.front()->task->recipe->same_source(recipe)) continue;
+    const Window both = united(decode.window, lane.part);
+    const double cost = cost_of(source, both);
+    if (cost > decode.cost + lane.cost) continue;
+    decode.views.push_back(&lane);
+    decode.window = both;
+    decode.cost = cost;
+    return;
+  }
+  if (decodes.size() == scratch_->windows) decodes.emplace_back();
+  SharedDecode& decode = decodes[scratch_->windows++];
+  decode.views.assign(1, &lane);
+  decode.window = lane.part;
+  decode.cost = lane.cost;
+}
+
+void Renderer::decode(const CodecRecord& codec, std::span<SharedDecode> decodes) {
   const Clock::time_point start = Clock::now();
   std::vector<DecodeJob>& jobs = scratch_->jobs;
   jobs.clear();
-  for (Lane* lane : lanes) jobs.push_back(std::move(lane->decode));
+  for (SharedDecode& decode : decodes) jobs.push_back(job_for(decode));
   decoder(codec).decode(jobs);
-  for (size_t i = 0; i < lanes.size(); ++i) {
-    Lane& lane = *lanes[i];
-    lane.task->result = std::move(jobs[i].result);
-    lane.task->warnings = jobs[i].warnings;
-    if (lane.task->result && jobs[i].warnings > 0) ++repaired_;
-    if (!lane.task->result) continue;
-    if (lane.transposed) lane.upright().rows(lane.window.transposed());
-    lane.finish();
+  for (size_t i = 0; i < decodes.size(); ++i) {
+    const std::vector<Lane*>& views = decodes[i].views;
+    if (views.size() > 1 && (!jobs[i].result || jobs[i].warnings > 0)) {
+      for (Lane* view : views) decode_alone(codec, *view);
+    } else {
+      for (Lane* view : views) finish_lane(*view, jobs[i]);
+    }
   }
   double rest = seconds_since(start);
-  for (Lane* lane : lanes) {
-    const double resample = lane->pass.take_resample_seconds();
-    const double pixels = lane->pass.take_pixel_seconds();
-    const double store = lane->pass.take_store_seconds();
-    seconds_.resample += resample;
-    seconds_.transform += pixels;
-    seconds_.store += store;
-    rest -= resample + pixels + store;
+  for (const SharedDecode& decode : decodes) {
+    for (Lane* lane : decode.views) {
+      const double resample = lane->pass.take_resample_seconds();
+      const double pixels = lane->pass.take_pixel_seconds();
+      const double store = lane->pass.take_store_seconds();
+      seconds_.resample += resample;
+      seconds_.transform += pixels;
+      seconds_.store += store;
+      rest -= resample + pixels + store;
+    }
   }
   seconds_.entropy += std::max(rest, 0.0);
+}
+
+DecodeJob Renderer::job_for(SharedDecode& decode) {
+  Lane& first = *decode.views.front();
+  const EncodedPicture& source = std::get<EncodedPicture>(first.task->recipe->source_);
+  DecodeJob job{.bytes = source.bytes,
+                .window = decode.window,
+                .color = source.color,
+                .strict = source.strict,
+                .repair = source.repair,
+                .sixteen_bit = source.sixteen_bit,
+                .sink = &first.sink(),
+                .row_index = source.row_index,
+                .picture_height = source.header.height,
+                .result = {}};
+  if (decode.views.size() == 1) return job;
+  decode.rows.begin(decode.window);
+  for (Lane* view : decode.views) decode.rows.add(view->sink(), view->part);
+  job.sink = &decode.rows;
+  return job;
+}
+
+void Renderer::decode_alone(const CodecRecord& codec, Lane& lane) {
+  begin_lane(lane, *lane.task, PassJob(lane.job));
+  SharedDecode alone;
+  alone.views.assign(1, &lane);
+  alone.window = lane.part;
+  DecodeJob job = job_for(alone);
+  decoder(codec).decode({&job, 1});
+  finish_lane(lane, job);
+}
+
+void Renderer::finish_lane(Lane& lane, DecodeJob& job) {
+  lane.task->warnings = job.warnings;
+  if (!job.result) {
+    lane.task->result = std::move(job.result);
+    return;
+  }
+  if (job.warnings > 0) ++repaired_;
+  if (lane.transposed) lane.upright().rows(lane.window.transposed());
+  lane.finish();
 }
 
 void Renderer::render_picture(Lane& lane, const Recipe& recipe, const Picture& picture,
@@ -368,6 +468,20 @@ void Renderer::materialize(std::span<Recipe* const> recipes) {
   for (size_t i = 0; i < recipes.size(); ++i) {
     if (tasks[i].result) *recipes[i] = Recipe(std::move(pictures[i]));
   }
+}
+
+void Renderer::materialize_views(std::vector<Recipe*> views) {
+  std::erase_if(views, [&](const Recipe* view) { return lanes(*view) == 0; });
+  if (views.size() < 2) return;
+  if (!requests_ || lanes(*views[0]) < 2) return materialize(views);
+  std::vector<Recipe>& pictures = requests_->pictures;
+  if (pictures.empty()) {
+    for (const Recipe* view : views) pictures.push_back(*view);
+    requests_->waits = true;
+    return;
+  }
+  for (size_t i = 0; i < views.size(); ++i) *views[i] = std::move(pictures[i]);
+  requests_->clear();
 }
 
 size_t Renderer::working_bytes(const Recipe& recipe) {

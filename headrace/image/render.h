@@ -65,6 +65,9 @@ class Renderer {
   void materialize(std::span<Recipe* const> recipes);
   // Renders what a border lies around, and leaves it to the new recipe; without one, all.
   Result<void> materialize_shown(Recipe& recipe);
+  // Of those that would be decoded, views of one picture; one that cannot be stays as it is, and
+  // whoever asks for it hears why. Where requests are collected they wait together.
+  void materialize_views(std::vector<Recipe*> views);
   // Where requests for pictures that would be decoded go now; null: nowhere.
   PixelRequests* requests() { return requests_; }
   // Bytes that rendering it may need beside the target, buffers of this object included; for the
@@ -85,6 +88,7 @@ class Renderer {
  private:
   friend class Collecting;
   struct Lane;
+  struct SharedDecode;
   struct Scratch;
   ImageDecoder& decoder(const CodecRecord& codec);
   static PassJob job_of(const Recipe& recipe, const RenderTarget& target);
@@ -94,7 +98,12 @@ class Renderer {
   void render_picture(Lane& lane, const Recipe& recipe, const Picture& picture, const PassJob& job);
   // False where none of the picture is wanted, and all is done.
   bool begin_lane(Lane& lane, RenderTask& task, const PassJob& job);
-  void decode(const CodecRecord& codec, std::span<Lane*> lanes);
+  bool shares_source(const Recipe& recipe) const;
+  void join(Lane& lane);
+  void decode(const CodecRecord& codec, std::span<SharedDecode> decodes);
+  static DecodeJob job_for(SharedDecode& decode);
+  void decode_alone(const CodecRecord& codec, Lane& lane);
+  void finish_lane(Lane& lane, DecodeJob& job);
   Lane& lane(size_t number);
   std::unique_ptr<Scratch> scratch_;
   std::unordered_map<const CodecRecord*, std::unique_ptr<ImageDecoder>> decoders_;

@@ -37,6 +37,8 @@ std::vector<uint8_t> test_file(int width, int height, int channels, Layout layou
   return file;
 }
 
+constexpr uint8_t kSound = 2;  // in the place of `broken`: a file without damage
+
 struct Decodes {
   std::vector<size_t> calls;    // jobs of each decode call
   std::vector<Window> windows;  // asked for
@@ -83,12 +85,12 @@ class TestDecoder final : public ImageDecoder {
         }
       }
       job.sink->rows(block);
-      if (job.bytes[13]) {
+      if (job.bytes[13] == 1) {
         job.result = Error{.code = &kBroken, .what = "stopped in the middle"};
         return;
       }
     }
-    job.warnings = 2;
+    job.warnings = job.bytes[13] == kSound ? 0 : 2;
   }
 };
 
@@ -243,6 +245,85 @@ TEST(Render, PicturesOfOneCodecAreDecodedAsManyAtOnceAsItHasLanes) {
     EXPECT_EQ(tasks[i].warnings, i == 2 ? 0 : 2);
     EXPECT_EQ(outs[i], rendered(renderer, recipes[i])) << i;
   }
+}
+
+// Renders them at once; `warnings` of all.
+std::vector<std::vector<uint8_t>> rendered_together(Renderer& renderer,
+                                                    const std::vector<Recipe>& recipes,
+                                                    int* warnings = nullptr) {
+  std::vector<std::vector<uint8_t>> outs;
+  std::vector<RenderTask> tasks(recipes.size());
+  for (const Recipe& recipe : recipes) outs.emplace_back(bytes_of(recipe));
+  for (size_t i = 0; i < tasks.size(); ++i) tasks[i] = {&recipes[i], {outs[i].data()}, {}, 0};
+  decodes = {};
+  renderer.render(tasks);
+  for (const RenderTask& task : tasks) {
+    EXPECT_TRUE(task.result);
+    if (warnings) *warnings += task.warnings;
+  }
+  return outs;
+}
+
+TEST(Render, ViewsOfOnePictureShareItsDecodeAndAreAsIfAlone) {
+  Renderer renderer, other;
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    std::vector<uint8_t> file = test_file(50 + seed % 90, 40 + seed % 70, 1 + seed % 4,
+                                          static_cast<Layout>(seed % 3), 1 + int(seed % 20));
+    file[13] = seed % 5 ? kSound : 0;
+    std::vector<Recipe> views(2 + seed % 6, opened(renderer, file));
+    for (size_t i = 0; i < views.size(); ++i) random_steps(views[i], seed * 10 + uint32_t(i));
+    const auto together = rendered_together(renderer, views);
+    for (size_t i = 0; i < views.size(); ++i) {
+      ASSERT_EQ(together[i], rendered(other, views[i])) << seed << " " << i;
+    }
+  }
+}
+
+TEST(Render, OneDecodeHoldsTheWindowsOfAllViewsThatLieTogether) {
+  Renderer renderer;
+  std::vector<uint8_t> file = test_file(400, 300, 3, Layout::kPlanar, 16);
+  file[13] = kSound;
+  std::vector<Recipe> views(3, opened(renderer, file));
+  views[0].crop({10, 20, 200, 200});
+  views[1].crop({150, 100, 200, 150});
+  views[2].crop({0, 150, 100, 100});
+  rendered_together(renderer, views);
+  ASSERT_EQ(decodes.windows.size(), 1u);
+  EXPECT_EQ(decodes.windows[0], (Window{0, 20, 350, 230}));
+}
+
+// The rows of both would be walked twice, but two corners of a large picture are little of it.
+TEST(Render, ViewsThatLieFarApartAreDecodedApart) {
+  Renderer renderer;
+  std::vector<uint8_t> file = test_file(4000, 3000, 3, Layout::kPlanar, 16);
+  file[13] = kSound;
+  std::vector<Recipe> views(2, opened(renderer, file));
+  views[0].crop({0, 0, 50, 50});
+  views[1].crop({3900, 2900, 50, 50});
+  rendered_together(renderer, views);
+  EXPECT_EQ(decodes.windows.size(), 2u);
+}
+
+TEST(Render, ViewsOfADamagedPictureAreDecodedEachAsItWouldBeAlone) {
+  Renderer renderer;
+  const std::vector<uint8_t> file = test_file(100, 100, 3, Layout::kPlanar, 16);
+  const std::vector<Recipe> views(2, opened(renderer, file));
+  int warnings = 0;
+  rendered_together(renderer, views, &warnings);
+  EXPECT_EQ(decodes.windows.size(), 3u);
+  EXPECT_EQ(warnings, 4);
+  EXPECT_EQ(renderer.take_repaired(), 2);
+}
+
+TEST(Render, MoreViewsThanLanesAreStillOfOneDecode) {
+  Renderer renderer;
+  std::vector<uint8_t> file = test_file(100, 90, 3, Layout::kPlanar, 16);
+  file[13] = kSound;
+  std::vector<uint8_t> next = file;
+  std::vector<Recipe> views(60, opened(renderer, file));
+  views.push_back(opened(renderer, next));
+  rendered_together(renderer, views);
+  EXPECT_EQ(decodes.windows.size(), 2u);
 }
 
 TEST(Render, AfterAnErrorTheNextPictureIsWhole) {

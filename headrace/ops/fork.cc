@@ -12,8 +12,8 @@ const OpRecord kFork{
         "Replaces a field by independent branches of it.\n\n"
         "Fork(\"image\", view1=[...], view2=[...]) gives the fields view1 and view2 in place of "
         "image. Each list sees its own copy alone, and draws apart from the others: equal lists "
-        "give different views. The field is read once and decoded for each branch, only where "
-        "that branch needs it.",
+        "give different views. The field is read once; pictures are decoded where a branch shows "
+        "them, once for all branches where that costs less.",
     .params = {{.name = "field",
                 .type = ParamType::kString,
                 .doc = "The field to replace.",

@@ -132,15 +132,20 @@ void PlanMaker::fork(const std::string& field, const std::vector<Branch>& branch
     if (at == each.visible.end()) continue;
     const auto place = each.visible.erase(at);
     each.visible.insert(place, views.begin(), views.end());
+    // Views of a view are as far apart from its siblings as it was.
+    const bool is_apart = std::ranges::count(each.apart, from) > 0;
+    if (is_apart) each.apart.insert(each.apart.end(), views.begin(), views.end());
   }
+  std::vector<int> apart = views;
   for (size_t i = 0; i < branches.size(); ++i) {
     Scope branch;
     branch.path = scope().path + branches[i].name + "/";
     branch.visible = {views[i]};
     branch.alias = field;
-    branch.apart = views;
+    branch.apart = apart;
     scopes_.push_back(std::move(branch));
     append(branches[i].transforms);
+    apart = scopes_.back().apart;
     scopes_.pop_back();
   }
 }

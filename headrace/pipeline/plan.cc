@@ -135,6 +135,13 @@ Result<int> Plan::advance(int at, Record& record, Renderer& renderer, uint64_t s
         }
         record.fields[step.fields[1]] = record.fields[step.fields[0]];
         break;
+      case Step::Kind::kViews: {
+        std::vector<Recipe*> views;
+        for (const int field : step.fields) views.push_back(&record.fields[field].picture);
+        renderer.materialize_views(std::move(views));
+        if (renderer.requests() && renderer.requests()->waits) return at;
+        break;
+      }
       case Step::Kind::kOp: {
         OpContext context{record,   step.fields,     Draws(seed, epoch, position, step.key),
                           renderer, record.partners, step.rows};

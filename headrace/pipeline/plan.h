@@ -69,7 +69,8 @@ struct Output {
 
 struct Step {
   // kSelect draws which of the lists behind it a record takes; each of them ends at a kNext.
-  enum class Kind : uint8_t { kOp, kPython, kCoin, kCopy, kSelect, kNext } kind = Kind::kOp;
+  // kViews decodes its fields, views of one picture, together.
+  enum class Kind : uint8_t { kOp, kPython, kCoin, kCopy, kSelect, kNext, kViews } kind = Kind::kOp;
   std::string label;                         // as the user wrote it, for errors and plan()
   std::vector<int> fields;                   // kOp, kPython: its fields. kCopy: {from, to}
   uint64_t key = 0;                          // of its draws

@@ -119,6 +119,9 @@ class PlanMaker final : public PlanBuilder {
   void refuse_separation(const BatchStep& step) const;
   void refuse_ragged() const;
   void remove_dead_steps();
+  // Note [Where views get their pixels].
+  void share_decodes();
+  void share_decode(size_t first, size_t end);
 
   void keep_ends(size_t select, std::vector<bool>& kept) const;
   // Whether somebody wants what the step does.

@@ -50,6 +50,7 @@ std::shared_ptr<const Plan> PlanMaker::finish() {
   prepare_batch_steps();
   add_outputs();
   remove_dead_steps();
+  share_decodes();
   for (size_t i = 0; i < plan_->steps_.size(); ++i) {
     const Step& step = plan_->steps_[i];
     if (step.op && step.op->partners() > 0) plan_->partner_step_ = static_cast<int>(i);
@@ -202,7 +203,8 @@ void PlanMaker::remove_dead_steps() {
                               [](bool keep) { return keep; });
         keep_ends(i, kept);
         break;
-      case Step::Kind::kNext:  // as its kSelect is
+      case Step::Kind::kNext:   // as its kSelect is
+      case Step::Kind::kViews:  // not there yet
         break;
     }
   }

@@ -80,6 +80,13 @@ std::vector<int> Plan::passes() const {
       pass[step.fields[1]] = pass[step.fields[0]];
       continue;
     }
+    if (step.kind == Step::Kind::kViews) {
+      for (size_t i = 0; i < step.fields.size(); ++i) {
+        record.fields[step.fields[i]].picture = blank(step.after[i], {});
+        passes[s] = ++pass[step.fields[i]];
+      }
+      continue;
+    }
     if (step.kind == Step::Kind::kPython) {
       for (size_t i = 0; i < step.output_fields.size(); ++i) {
         FieldValue& value = record.fields[step.output_fields[i]];

@@ -240,7 +240,8 @@ const CodecRecord kDenseJpeg{
     .oracle = "the file that was packed, decoded as JPEG",
     .suffixes = {},
     .sniff = is_dense_jpeg,
-    .make = []() -> std::unique_ptr<ImageDecoder> { return std::make_unique<DenseJpegDecoder>(); }};
+    .make = []() -> std::unique_ptr<ImageDecoder> { return std::make_unique<DenseJpegDecoder>(); },
+    .enters_rows = true};
 const Register<CodecRecord> registered_dense_jpeg(kDenseJpeg);
 
 }  // namespace

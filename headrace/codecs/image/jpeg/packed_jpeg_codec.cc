@@ -151,9 +151,8 @@ const CodecRecord kPackedJpeg{
         "upsampling, byte for byte; grey and CMYK conversion as Pillow",
     .suffixes = {},
     .sniff = is_packed_picture,
-    .make = []() -> std::unique_ptr<ImageDecoder> {
-      return std::make_unique<PackedJpegDecoder>();
-    }};
+    .make = []() -> std::unique_ptr<ImageDecoder> { return std::make_unique<PackedJpegDecoder>(); },
+    .enters_rows = true};
 const Register<CodecRecord> registered_packed_jpeg(kPackedJpeg);
 
 }  // namespace

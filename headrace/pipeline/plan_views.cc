@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Views of one picture, decoded together.
+//
+// Note [Where views get their pixels]
+// A Fork's views go through their lists one after the other. A step that asks for pixels (contrast,
+// a blur) would have the first view decoded when nobody knows the others' windows yet. So each view
+// does first what leaves it a recipe, its front, and then a kViews step renders them all from one
+// decode (Note [Views that share a decode] in image/render.cc). Draws have keys of their own, so
+// the order of the lists' steps shows in no pixel. Without a step that asks for pixels there is
+// nothing to do: the batch's rows are rendered together anyway. A view whose size is open is left
+// as it is: memory is reserved for sizes that are known.
+#include <algorithm>
+
+#include "headrace/pipeline/plan_maker.h"
+
+namespace headrace {
+namespace {
+
+// The steps behind a Fork, as its views see them.
+struct Fronts {
+  std::vector<FieldState> views;    // by input field, as their fronts leave them
+  std::vector<bool> is_view, open;  // by input field; open: its front may go on
+  std::vector<int> steps;           // of the fronts, in order
+  bool asks_for_pixels = false;     // some step behind them
+
+  explicit Fronts(size_t fields) : views(fields), is_view(fields), open(fields) {}
+
+  bool touches(const Step& step) const {
+    const auto mine = [&](int field) { return is_view[size_t(field)]; };
+    return std::ranges::any_of(step.fields, mine) || std::ranges::any_of(step.output_fields, mine);
+  }
+};
+
+bool is_known(const FieldState& state) {
+  return is_picture(state.kind) &&
+         std::ranges::all_of(state.shape, [](int64_t n) { return n > 0; });
+}
+
+Fronts fronts_of(const std::vector<Step>& steps, size_t first, size_t end, size_t field_count,
+                 const std::vector<int>& passes) {
+  Fronts out(field_count);
+  for (size_t i = first; i < end; ++i) {
+    const auto view = size_t(steps[i].fields[1]);
+    out.views[view] = steps[i].after[0];
+    out.is_view[view] = out.open[view] = true;
+  }
+  int conditional_until = 0;
+  for (int s = int(end); s < std::ssize(steps); ++s) {
+    const Step& step = steps[size_t(s)];
+    const bool conditional = s < conditional_until;
+    conditional_until = std::max(conditional_until, step.jump);
+    if (!out.touches(step)) continue;
+    const auto is_open = [&](int field) { return out.open[size_t(field)]; };
+    const bool leaves_recipes = step.kind == Step::Kind::kOp && !step.op->measures() &&
+                                step.op->partners() == 0 && passes[size_t(s)] == 1;
+    if (leaves_recipes && !conditional && std::ranges::all_of(step.fields, is_open)) {
+      for (size_t f = 0; f < step.fields.size(); ++f) {
+        out.views[size_t(step.fields[f])] = step.after[f];
+      }
+      out.steps.push_back(s);
+      continue;
+    }
+    for (int field : step.fields) out.open[size_t(field)] = false;
+    for (int field : step.output_fields) out.open[size_t(field)] = false;
+    out.asks_for_pixels |= step.kind == Step::Kind::kPython || passes[size_t(s)] > 1 ||
+                           (step.op && step.op->measures());
+  }
+  return out;
+}
+
+}  // namespace
+
+void PlanMaker::share_decodes() {
+  for (size_t first = 0; first < plan_->steps_.size(); ++first) {
+    const std::vector<Step>& steps = plan_->steps_;
+    if (steps[first].kind != Step::Kind::kCopy) continue;
+    size_t end = first + 1;
+    const int from = steps[first].fields[0];
+    while (end < steps.size() && steps[end].kind == Step::Kind::kCopy &&
+           steps[end].fields[0] == from) {
+      ++end;
+    }
+    share_decode(first, end);
+    first = end - 1;
+  }
+}
+
+// Of the views that the steps [first, end) begin.
+void PlanMaker::share_decode(size_t first, size_t end) {
+  std::vector<Step>& steps = plan_->steps_;
+  const auto from = size_t(steps[first].fields[0]);
+  const bool encoded = from >= plan_->schema_.size() || plan_->schema_[from].encoded;
+  if (end - first < 2 || !encoded || !is_picture(plan_->inputs_[from].kind)) return;
+  const Fronts fronts = fronts_of(steps, first, end, plan_->inputs_.size(), plan_->passes());
+  if (!fronts.asks_for_pixels) return;
+  Step together;
+  together.kind = Step::Kind::kViews;
+  together.label = "decode once";
+  for (size_t i = first; i < end; ++i) {
+    const int view = steps[i].fields[1];
+    if (!is_known(fronts.views[size_t(view)])) continue;
+    together.fields.push_back(view);
+    together.after.push_back(fronts.views[size_t(view)]);
+  }
+  if (together.fields.size() < 2) return;
+
+  std::vector<Step> ordered;
+  std::vector<int> number(steps.size() + 1);  // of each step; of one that moved: of who is next
+  std::vector<bool> moved(steps.size());
+  for (const int step : fronts.steps) moved[size_t(step)] = true;
+  for (size_t i = 0; i < end; ++i) ordered.push_back(std::move(steps[i]));
+  for (const int step : fronts.steps) ordered.push_back(std::move(steps[size_t(step)]));
+  ordered.push_back(std::move(together));
+  for (size_t i = 0; i < steps.size(); ++i) {
+    number[i] = i < end ? int(i) : int(ordered.size());
+    if (i >= end && !moved[i]) ordered.push_back(std::move(steps[i]));
+  }
+  number.back() = int(ordered.size());
+  for (Step& step : ordered) {
+    step.jump = number[size_t(step.jump)];
+    step.select = number[size_t(step.select)];
+    for (int& list : step.lists) list = number[size_t(list)];
+  }
+  steps = std::move(ordered);
+}
+
+}  // namespace headrace
