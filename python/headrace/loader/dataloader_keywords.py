@@ -78,7 +78,9 @@ KEYWORDS = {
         (
             (
                 "`collate_fn`",
-                'HR0834; `collate="default"` leaves it out. Fields are stacked; those that '
+                "torchvision's MixUp, CutMix or a RandomChoice of them, as its reference scripts "
+                "write it (`mix(*default_collate(batch))`); every other one is HR0834, and "
+                '`collate="default"` leaves it out. Fields are stacked; those that '
                 "differ in shape are padded, packed or lists by `ragged=`, and "
                 '`batch.per_record("boxes", "labels")` is a list of dictionaries',
             ),

@@ -6,6 +6,7 @@ Imports neither torch nor torchvision: their classes are recognized by name.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from headrace import _core
@@ -13,6 +14,7 @@ from headrace import transforms as T
 from headrace.loader import Loader
 from headrace.loader.dataloader_keywords import KEYWORDS
 from headrace.migrate import check as comparison
+from headrace.migrate import collate as collates
 from headrace.migrate import dataset as datasets
 from headrace.migrate.dataset import REFUSED, Dataset, Told
 from headrace.migrate.order import keywords_from
@@ -68,7 +70,7 @@ def from_dataloader(
             "hr.Loader(dataset, [...], batch_size=...)",
         )
     report = Report(f"DataLoader over {type(dataloader.dataset).__name__}")
-    _check_collate(dataloader, collate, report)
+    mixing = _mixing_of(dataloader, collate, report)
     dataset = datasets.translate(dataloader.dataset, Told(annotations, outside))
     if (wanted := changes.get("fields")) is not None:
         # What is not delivered need not be compared, or move along.
@@ -90,9 +92,13 @@ def from_dataloader(
     if check:
         comparison.compare(dataset, image_steps, label_step, report, changes)
     steps = [*dataset.steps, *(step for part in image_steps for step in part.step)]
+    if label_step:
+        steps += label_step.step
+    if mixing is not None:
+        steps.append(_mixing_step(mixing, dataset, keywords | changes, report))
     loader = MigratedLoader(
         dataset.source,
-        [*steps, *(label_step.step if label_step else [])],
+        steps,
         **{
             "fields": dataset.fields,
             "ragged": "list" if dataset.ragged else None,
@@ -107,7 +113,8 @@ def from_dataloader(
     return loader
 
 
-def _check_collate(dataloader: Any, collate: str, report: Report) -> None:
+def _mixing_of(dataloader: Any, collate: str, report: Report) -> Any:
+    """torchvision's MixUp, CutMix or choice of them that stands in its collate_fn, or None."""
     if "Iterable" in str(getattr(dataloader, "_dataset_kind", "")) or (
         getattr(dataloader, "_dataset_kind", 0) == 1
     ):
@@ -117,17 +124,40 @@ def _check_collate(dataloader: Any, collate: str, report: Report) -> None:
             hint="hr.prefetch(dataloader, device) feeds a GPU from it; hr.open() reads shards",
         )
     function = dataloader.collate_fn
-    home = str(getattr(function, "__module__", ""))
-    if home.startswith("torch.") and name_of(function) in ("default_collate", "default_convert"):
-        return
-    if collate != "default":
+    if collates.is_default(function):
+        return None
+    if collate == "default":
+        report.add(f"collate_fn={name_of(function)}", CHANGED, "left out: fields are stacked")
+        return None
+    mixing = collates.mixing_of(function)
+    if mixing is None:
         raise REFUSED.error(
             f"it has a collate_fn of its own, {name_of(function)}",
             hint='collate="default" leaves it out: fields are stacked, or lists with '
             'ragged="list". What it does to one record becomes a function in the list of '
-            "transforms; what it does to a batch goes into the loop",
+            "transforms; what it does to a batch goes into the loop. torchvision's MixUp and "
+            f"CutMix are known where they are written as `{collates.FORM}`",
         )
-    report.add(f"collate_fn={name_of(function)}", CHANGED, "left out: fields are stacked")
+    return mixing
+
+
+def _mixing_step(mixing: Any, dataset: Dataset, keywords: Mapping[str, Any], report: Report) -> Any:
+    if set(dataset.fields) != {"image", "label"}:
+        raise REFUSED.error(
+            f"{shown(mixing)} in its collate_fn mixes images and labels, and the records have "
+            + ", ".join(dataset.fields),
+            hint='collate="default" leaves it out; T.MixUp and T.CutMix with fields= mix what '
+            "they are told",
+        )
+    group = keywords.get("batch_size") or keywords["global_batch_size"]
+    try:
+        step = collates.mixing_step(mixing, int(group))
+    except NoOperator as reason:
+        raise REFUSED.error(
+            f"in its collate_fn {reason}", hint='collate="default" leaves it out'
+        ) from None
+    report.add(f"collate_fn: {shown(mixing)}", NATIVE, f"one draw for each {group} positions")
+    return step
 
 
 def _image_steps(dataset: Dataset) -> list[Translated]:
