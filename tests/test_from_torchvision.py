@@ -567,3 +567,33 @@ def test_warps_of_both_kinds_of_pictures_are_native_and_equal(pictures: Path) ->
         dataset = folder(pictures, v2.Compose([v2.ToImage(), v2.CenterCrop(24), unlike]))
         (part,) = translated(DataLoader(dataset, batch_size=4), check=False).report.python
         assert "fill" in part.note
+
+
+def test_methods_and_hooks_of_the_users_own_are_asked(pictures: Path) -> None:
+    """What they draw is theirs, and a comparison without what is random would not see it."""
+    from torchvision.transforms import v2
+
+    v1 = tv.transforms
+    corner = v1.RandomCrop(5)
+    corner.get_params = lambda image, size: (0, 0, 5, 5)
+    dark = v2.ColorJitter(0.5)
+    dark.make_params = lambda inputs: {
+        "fn_idx": torch.tensor([0]),
+        "brightness_factor": 0.0,
+        "contrast_factor": None,
+        "saturation_factor": None,
+        "hue_factor": None,
+    }
+    hooked = v2.RandomInvert(1.0)
+    hooked.register_forward_hook(lambda module, given, image: v2.functional.vertical_flip(image))
+    composed = v1.Compose([v1.PILToTensor()])
+    composed.extra = 1  # no method
+    for each in (corner, dark, hooked):
+        recipe = v1.Compose([v1.CenterCrop(16), each, composed])
+        loader = translated(DataLoader(folder(pictures, recipe), batch_size=23))
+        assert [part.note for part in loader.report.python] == ["a callable of your own"], each
+        batch = next(iter(loader))
+        if each is corner:
+            assert batch.image.shape[2:] == (5, 5)
+        expected = np.stack([np.asarray(image) for image, _ in folder(pictures, recipe)])
+        np.testing.assert_array_equal(batch.image, expected)

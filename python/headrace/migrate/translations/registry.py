@@ -151,8 +151,16 @@ def opened(transform: Any) -> list[Any]:
 
 
 def known_name(value: Any) -> str:
-    """The class's name where it is torchvision's own, else nothing."""
-    return type(value).__name__ if _home(value) == "torchvision" else ""
+    """The class's name where it is torchvision's own, and as torchvision wrote it; else nothing."""
+    return type(value).__name__ if _home(value) == "torchvision" and not _altered(value) else ""
+
+
+def _altered(value: Any) -> bool:
+    """Whether this one has methods or hooks of the user's: they may draw otherwise, which the
+    comparison, without what is random, would not see."""
+    own = getattr(value, "__dict__", {})
+    hooks = own.get("_forward_hooks") or own.get("_forward_pre_hooks")
+    return bool(hooks) or any(callable(getattr(type(value), name, None)) for name in own)
 
 
 def shown(transform: Any) -> str:
