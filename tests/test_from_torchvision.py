@@ -597,3 +597,29 @@ def test_methods_and_hooks_of_the_users_own_are_asked(pictures: Path) -> None:
             assert batch.image.shape[2:] == (5, 5)
         expected = np.stack([np.asarray(image) for image, _ in folder(pictures, recipe)])
         np.testing.assert_array_equal(batch.image, expected)
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+@pytest.mark.parametrize("padding", [0, 3, (5, 1), (1, 2, 3, 4), [2]])
+def test_a_random_crops_padding_is_on_the_sides_where_it_was(
+    pictures: Path, version: str, padding: Any
+) -> None:
+    """v2 keeps left, right, top, bottom, and takes left, top, right, bottom."""
+    from torchvision.transforms import v2
+
+    kind = v2 if version == "v2" else tv.transforms
+    left, top, right, bottom = (
+        [padding] * 4 if isinstance(padding, int) else (list(padding) * 4)[:4]
+    )
+    recipe = [tv.transforms.CenterCrop(16), kind.RandomCrop((16, 16), padding=padding, fill=255)]
+    composed = tv.transforms.Compose([*recipe, tv.transforms.PILToTensor()])
+    loader = translated(DataLoader(folder(pictures, composed), batch_size=23), sampler=[0] * 2000)
+    assert not loader.report.python
+    white = np.zeros((16, 16))
+    for batch in loader:
+        white += (batch.image == 255).all(1).sum(0)
+    # A side is padding as often as the window can hang over it: of left + right + 1 places.
+    shares = [white[8, 0], white[0, 8], white[8, -1], white[-1, 8]]
+    across, down = left + right + 1, top + bottom + 1
+    expected = [left / across, top / down, right / across, bottom / down]
+    np.testing.assert_allclose(np.array(shares) / 2000, expected, atol=0.07)

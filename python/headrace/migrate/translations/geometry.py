@@ -7,6 +7,7 @@ import copy
 from typing import Any
 
 from headrace import transforms as T
+from headrace.migrate.originals import pixels_from_value
 from headrace.migrate.translations.arguments import (
     antialias_of,
     fill_of,
@@ -14,7 +15,13 @@ from headrace.migrate.translations.arguments import (
     sibling,
     size_of,
 )
-from headrace.migrate.translations.registry import Form, Made, NoOperator, translation
+from headrace.migrate.translations.registry import (
+    Form,
+    Made,
+    NoOperator,
+    image_of,
+    translation,
+)
 
 
 @translation("Resize", resamples=True)
@@ -62,8 +69,7 @@ def random_crop(transform: Any, form: Form) -> Made:
         fill_of(transform.fill, form),
         transform.padding_mode,
     )
-    padding = transform.padding
-    padding = padding if padding is None or isinstance(padding, int) else list(padding)
+    padding = _padding_of(transform)
     ours = T.RandomCrop(
         size,
         padding=padding,
@@ -74,9 +80,31 @@ def random_crop(transform: Any, form: Form) -> Made:
     crop = sibling(transform, "CenterCrop")(transform.size)
     if not padding:
         return [ours], [T.CenterCrop(size)], crop
-    pad = sibling(transform, "Pad")(padding, fill=transform.fill, padding_mode=mode)
+    left, top, right, bottom = padding
+
+    def padded(value: Any) -> Any:
+        """By the transform itself, whose only window is then the whole picture."""
+        height, width = pixels_from_value(image_of(value)).shape[-2:]
+        whole = copy.copy(transform)
+        whole.size = (height + top + bottom, width + left + right)
+        return whole(value)
+
     steady = [T.Pad(padding, fill=fill, padding_mode=mode), T.CenterCrop(size)]
-    return [ours], steady, lambda value: crop(pad(value))
+    return [ours], steady, lambda value: crop(padded(value))
+
+
+def _padding_of(transform: Any) -> list[int] | None:
+    """Left, top, right, bottom. v2 keeps left, right, top, bottom, and v1 what it was given."""
+    given = transform.padding
+    if given is None or given == 0:
+        return None
+    if isinstance(given, int):
+        return [given] * 4
+    given = [int(extent) for extent in given]
+    if type(transform).__module__.startswith("torchvision.transforms.v2"):
+        left, right, top, bottom = given
+        return [left, top, right, bottom]
+    return {1: given * 4, 2: given * 2}.get(len(given), given)
 
 
 @translation("RandomHorizontalFlip", "RandomVerticalFlip")
