@@ -324,7 +324,7 @@ def test_scan_gave_up_where_four_bombs_met(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", script, str(pictures)], capture_output=True, text=True, check=False
     )
-    assert done.stdout.strip() == "[(4, 'HR0385'), (5, 'HR0705')]", done.stderr
+    assert done.stdout.strip() == "[(4, 'HR0385'), (5, 'HR0707')]", done.stderr
 
 
 def test_a_level_that_does_not_exist_aborted_the_command_line(

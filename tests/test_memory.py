@@ -124,6 +124,37 @@ print(json.dumps({"before": before, "after": here(),
 )
 
 
+ENLARGED = (
+    PROGRAM
+    + """
+import numpy as np
+steps = {
+    "listed": [T.Resize(9000)],
+    "open": [T.Letterbox((9024, 9024), stride=32)],
+    "warped": [T.Resize(6000), T.RandomRotation((45, 45), expand=True)],
+    "mirrored": [T.Pad(5000, padding_mode="symmetric")],
+    "mixed": [T.Pad(2500), T.AugMix()],
+    "python": [T.Resize(5000), untouched],
+}
+small = [{"image": np.zeros((3, 20 + i, 30), np.uint8)} for i in range(4)]
+source = hr.open(small, kinds={"image": "image"}, shapes={"image": (3, -1, -1)})
+run_through(hr.Loader(source, [T.Pad(1), untouched], ragged="list", **case["options"]))
+found = {}
+for name, chain in steps.items():
+    before = kib("VmRSS")
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
+    code = ""
+    try:
+        run_through(hr.Loader(source, chain, ragged="list", **case["options"]))
+    except hr.Error as error:
+        code = error.code
+    found[name] = [code, (kib("VmHWM") - before) * 1024]
+print(json.dumps(found))
+"""
+)
+
+
 def report(program: str, **case: Any) -> Any:
     case["options"] = {"batch_size": 4, "threads": 2, **case.get("options", {})}
     done = subprocess.run(
@@ -216,6 +247,16 @@ def test_dropped_loaders_leave_nothing(tiny: list[str]) -> None:
     found = report(LEFTOVERS, paths=tiny, steps="python")
     assert found["after"] == found["before"]  # open files, threads
     assert found["growth"] < 4 * MIB
+
+
+def test_pictures_that_steps_enlarge_are_refused_before_they_are_made() -> None:
+    """What a header says is reserved; what becomes of it may be a thousand times as large."""
+    found = report(ENLARGED, options={"memory_limit": "64 MiB", "batch_size": 1, "threads": 1})
+    codes = {name: code for name, (code, _) in found.items()}
+    listed = dict.fromkeys(("listed", "open"), "HR0707")
+    assert codes == listed | dict.fromkeys(("warped", "mirrored", "mixed", "python"), "HR0127")
+    for name, (_, growth) in found.items():
+        assert growth < 1.05 * 64 * MIB, name
 
 
 def test_a_limit_that_is_too_small_names_one_that_suffices(tiny: list[str]) -> None:

@@ -32,6 +32,12 @@ const ErrorCode kRowsDifferAtEnd{
     "batch, so that each record has as many rows in one as in the others. A step has changed the "
     "rows of one of them alone: a function that drops rows has to take all of the group."};
 
+const ErrorCode kListedTooLarge{
+    "HR0707", ErrorKind::kResource, "picture in a list exceeds the memory",
+    "A field that is delivered as a list has pictures of any size, and this one alone would take "
+    "more than half of what memory_limit leaves beside slots. Nothing was allocated. A step that "
+    "makes it smaller (Resize, a crop), or a higher memory_limit."};
+
 // What the output's memory is made of, once the batch is full.
 RaggedValues values_of(const Output& output, std::span<const TensorView> items,
                        MemoryFormat format) {
@@ -82,7 +88,7 @@ BatchBuilder::BatchBuilder(const Plan& plan, const Source& source, int64_t epoch
   }
 }
 
-void BatchBuilder::write(std::span<RowSource> sources, Renderer& renderer) {
+void BatchBuilder::write(std::span<RowSource> sources, Renderer& renderer, size_t most_listed) {
   thread_local std::vector<RenderTask> tasks;
   thread_local std::vector<RowSource*> owners;
   tasks.clear();
@@ -107,6 +113,15 @@ void BatchBuilder::write(std::span<RowSource> sources, Renderer& renderer) {
             check_ragged(output, task.recipe->dtype(),
                          {task.recipe->channels(), size.height, size.width}, *source.record);
         if (!source.result) continue;
+      }
+      if (output.as_list && bytes > most_listed) {
+        source.result =
+            Error{.code = &kListedTooLarge,
+                  .what = "\"" + output.name + "\" would be " +
+                          text_of(task.recipe->dtype(),
+                                  {task.recipe->channels(), size.height, size.width}) +
+                          ", memory_limit leaves " + std::to_string(most_listed >> 20) + " MiB"};
+        continue;
       }
       if (output.as_list) {
         field.item_memory[source.row] = make_values(bytes);

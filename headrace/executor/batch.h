@@ -60,8 +60,9 @@ class BatchBuilder {
   int64_t epoch() const { return epoch_; }
   int64_t index() const { return index_; }
 
-  // Renders pictures and copies the rest. A row whose result is an error holds nothing of use.
-  void write(std::span<RowSource> sources, Renderer& renderer);
+  // Renders pictures and copies the rest. A row whose result is an error holds nothing of use, and
+  // a picture in a list that has more than `most_listed` bytes is one (HR0707).
+  void write(std::span<RowSource> sources, Renderer& renderer, size_t most_listed = SIZE_MAX);
   void drop(int row) { dropped_[row] = 1; }
 
   // The plan's batch steps on the rows [first, first + count) as far as they were not dropped.

@@ -317,6 +317,7 @@ bool Engine::work_on(std::unique_ptr<RecordRun>& run, Renderer& renderer) {
   run = claim();
   if (!run) return false;
   renderer.allow_values(shares_.largest_record);
+  renderer.allow_pictures(std::max(shares_.largest_record, pixels_.largest));
   if (run->first_row == 0 && !run->begun) announce(*run->batch);
   const StageSeconds before = renderer.seconds();
   const uint64_t freed = freed_;

@@ -43,7 +43,8 @@ struct MemoryShares {
   // What one record may need there, and what its file may have: the same for every number of
   // threads.
   size_t largest_record = 0, largest_file = SIZE_MAX;
-  int depth = 0;  // buffers in each ring
+  size_t largest_listed = SIZE_MAX;  // of a picture in a list, likewise
+  int depth = 0;                     // buffers in each ring
   // Of `threads`, for one worker's Renderer.
   size_t renderer_bytes = 0;
 };

@@ -36,6 +36,7 @@ MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool r
   // Which records are too large must not depend on the number of threads, or batches would.
   const size_t beside_batches = limit - std::min(limit, 2 * batch_bytes);
   shares.largest_record = beside_batches / (has_lists ? 6 : 3);
+  shares.largest_listed = beside_batches / 2;  // a batch of larger ones is refused anyway
   const size_t fixed = shares.threads + (reads_ahead ? kLeastReadAhead : 0);
   const size_t least = fixed + std::max(kLeastRecords, fixed / 2);  // so that a third is left
   const size_t wanted = std::max(least, fixed + shares.largest_record * (has_lists ? 2 : 1));
@@ -115,7 +116,9 @@ PixelsBetween pixels_between(const Plan& plan) {
       for (int field : step.fields) count(states[field]);
       for (const FieldState& state : step.after) count(state);
     }
-    const bool anew = !step.fields.empty() && passes[s] > pass[step.fields[0]];
+    const bool rehearsed = passes[s] > 0;  // else nobody knows where a rendering begins
+    const bool anew =
+        step.op && !step.fields.empty() && (!rehearsed || passes[s] > pass[step.fields[0]]);
     for (size_t i = 0; i < step.fields.size(); ++i) {
       if (anew) count(states[step.fields[i]]);
       if (anew) pass[step.fields[i]] = passes[s];

@@ -236,7 +236,7 @@ void Engine::write_records(RecordRun& run, int first, int count, Renderer& rende
       for (int i = first; i < first + count; ++i) write_records(run, i, 1, renderer);
       return;
     }
-    run.batch->builder.write(sources, renderer);
+    run.batch->builder.write(sources, renderer, shares_.largest_listed);
   }
   int warnings = 0;
   size_t list_bytes = 0;

@@ -11,6 +11,7 @@ Batch Engine::make(int64_t epoch, int64_t batch) {
                                          [](size_t, size_t bytes) { return make_pages(bytes); })};
   Renderer renderer;
   renderer.allow_values(shares_.largest_record);
+  renderer.allow_pictures(std::max(shares_.largest_record, pixels_.largest));
   for (int row = 0; row < open.builder.rows(); ++row) {
     int64_t blamed = -1;
     Result<void> made = make_row(open, row, 0, renderer, blamed);
@@ -71,7 +72,7 @@ Result<void> Engine::make_row(OpenBatch& batch, int row, int attempt, Renderer& 
     hold = gate_.acquire(batch.first_sequence + row, to_write);
   }
   RowSource source{.row = row, .record = &record, .result = {}};
-  batch.builder.write({&source, 1}, renderer);
+  batch.builder.write({&source, 1}, renderer, shares_.largest_listed);
   return std::move(source.result);
 }
 

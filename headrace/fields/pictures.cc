@@ -87,6 +87,10 @@ Result<void> pad_with_itself(Renderer& renderer, const Geometry::Pad& pad,
   part.x -= add.left;
   part.y -= add.top;
   if (Result<void> made = renderer.materialize(picture); !made) return made;
+  const std::shared_ptr<const Picture> from = picture.pixels();
+  const size_t after =
+      size_t(part.height) * size_t(part.width) * size_t(from->channels) * size_of(from->dtype);
+  if (Result<void> fits = renderer.check_growth(from->pixels.size(), after); !fits) return fits;
   picture = Recipe(padded_part(*picture.pixels(), pad.padding, part));
   return {};
 }

@@ -25,6 +25,12 @@ const ErrorCode kUnknownPicture{
     "a codec that this build has. Often the file is something else (an HTML page that a download "
     "left, a text file), or empty. `headrace formats` lists the codecs."};
 
+const ErrorCode kGrownTooLarge{
+    "HR0127", ErrorKind::kResource, "enlarged picture exceeds the memory",
+    "A step that needs a picture's pixels follows one that has made the picture far larger than it "
+    "came, and these would take more than memory_limit leaves for one record. Nothing was "
+    "allocated. A smaller Resize or Pad, a crop behind it, or a higher memory_limit."};
+
 Error unknown_picture(std::span<const uint8_t> bytes) {
   Error error{.code = &kUnknownPicture, .what = "the file is empty"};
   const std::string_view name = foreign_name(bytes);
@@ -423,8 +429,32 @@ void Renderer::take_seconds(FusedPass& pass) {
   seconds_.store += pass.take_store_seconds();
 }
 
+Result<void> Renderer::check_growth(size_t before, size_t after) const {
+  if (after <= largest_picture_ || after / 2 <= before) return {};
+  return Error{.code = &kGrownTooLarge,
+               .what = "a picture of " + std::to_string(before) + " bytes would take " +
+                       std::to_string(after)};
+}
+
+// Of the pixels that a recipe begins with, decoded or to be.
+size_t Renderer::source_bytes(const Recipe& recipe) {
+  if (const auto* encoded = std::get_if<EncodedPicture>(&recipe.source_)) {
+    return size_t(encoded->header.height) * size_t(encoded->header.width) *
+           size_t(recipe.source_channels());
+  }
+  if (const auto* warped = std::get_if<std::shared_ptr<const WarpedPicture>>(&recipe.source_)) {
+    return (*warped)->from->pixels.size();
+  }
+  const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&recipe.source_);
+  return picture ? (*picture)->pixels.size() : 0;
+}
+
 Result<void> Renderer::materialize(Recipe& recipe) {
   if (recipe.pixels()) return {};
+  const Size size = recipe.size();
+  const size_t after = size_t(size.height) * size_t(size.width) * size_t(recipe.channels()) *
+                       size_of(recipe.dtype());
+  if (Result<void> fits = check_growth(source_bytes(recipe), after); !fits) return fits;
   if (requests_ && lanes(recipe) > 1) {
     std::vector<Recipe>& pictures = requests_->pictures;
     if (requests_->answered == pictures.size()) {

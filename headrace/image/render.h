@@ -80,6 +80,11 @@ class Renderer {
   // What a step may allocate for one value beside pictures; whoever lends it out says so.
   size_t largest_value() const { return largest_value_; }
   void allow_values(size_t bytes) { largest_value_ = bytes; }
+  // What a picture may take that steps have made far larger than it came: memory is lent out by
+  // what a record's header says, and by what is known of sizes before a record is read.
+  void allow_pictures(size_t bytes) { largest_picture_ = bytes; }
+  // HR0127 where pixels of `after` bytes made of `before` are more than that.
+  Result<void> check_growth(size_t before, size_t after) const;
 
   StageSeconds& seconds() { return seconds_; }
   // Pictures since the last call whose damage their decoder repaired.
@@ -87,6 +92,7 @@ class Renderer {
 
  private:
   friend class Collecting;
+  static size_t source_bytes(const Recipe& recipe);
   struct Lane;
   struct SharedDecode;
   struct Scratch;
@@ -109,7 +115,7 @@ class Renderer {
   std::unordered_map<const CodecRecord*, std::unique_ptr<ImageDecoder>> decoders_;
   StageSeconds seconds_;
   int64_t repaired_ = 0;
-  size_t largest_value_ = size_t{2} << 30;
+  size_t largest_value_ = size_t{2} << 30, largest_picture_ = SIZE_MAX;
   PixelRequests* requests_ = nullptr;
 };
 

@@ -11,6 +11,7 @@ namespace headrace {
 namespace {
 
 constexpr int kBlankHeight = 480, kBlankWidth = 640;  // where sizes are open
+constexpr size_t kMostRehearsed = size_t{32} << 20;   // of a picture that steps make of a blank one
 
 Recipe blank(const FieldState& state, Size open) {
   const auto size = [](int64_t known, int otherwise) {
@@ -55,6 +56,8 @@ std::vector<int> Plan::passes() const {
   std::vector<int> passes(steps_.size());
   std::vector<int> pass(inputs_.size(), 1);
   Renderer renderer;
+  renderer.allow_values(kMostRehearsed);
+  renderer.allow_pictures(kMostRehearsed);
   Record record;
   record.position = 0;
   record.fields.resize(inputs_.size());
@@ -91,8 +94,9 @@ std::vector<int> Plan::passes() const {
       for (size_t i = 0; i < step.output_fields.size(); ++i) {
         FieldValue& value = record.fields[step.output_fields[i]];
         if (!is_picture(step.after[i].kind)) continue;
-        const Size open =
-            value.picture.channels() ? value.picture.size() : Size{kBlankHeight, kBlankWidth};
+        Size open = value.picture.size();
+        const size_t pixels = size_t(open.height) * size_t(open.width);
+        if (pixels == 0 || pixels > kMostRehearsed / 4) open = {kBlankHeight, kBlankWidth};
         value.picture = blank(step.after[i], open);
         ++pass[step.output_fields[i]];
       }

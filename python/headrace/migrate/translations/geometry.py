@@ -100,11 +100,11 @@ def _padding_of(transform: Any) -> list[int] | None:
         return None
     if isinstance(given, int):
         return [given] * 4
-    given = [int(extent) for extent in given]
+    sides = [int(extent) for extent in given]
     if type(transform).__module__.startswith("torchvision.transforms.v2"):
-        left, right, top, bottom = given
+        left, right, top, bottom = sides
         return [left, top, right, bottom]
-    return {1: given * 4, 2: given * 2}.get(len(given), given)
+    return {1: sides * 4, 2: sides * 2}.get(len(sides), sides)
 
 
 @translation("RandomHorizontalFlip", "RandomVerticalFlip")
