@@ -222,10 +222,17 @@ def test_aug_mix_of_many_chains_is_no_brighter_than_its_parts() -> None:
     assert max(kept) >= 254
 
 
-POLICIES = [T.TrivialAugmentWide(), T.RandAugment(), T.AutoAugment(), T.AugMix()]
+POLICIES = [
+    T.TrivialAugmentWide(),
+    T.RandAugment(),
+    T.AutoAugment(),
+    T.AugMix(),
+    T.TimmAugment("rand-m9-mstd0.5-inc1"),
+    T.TimmAugment("augmix"),
+]
 
 
-@pytest.mark.parametrize("step", POLICIES, ids=lambda step: step.name)
+@pytest.mark.parametrize("step", POLICIES, ids=repr)
 def test_threads_ranks_and_a_resume_change_nothing(step: Any) -> None:
     images = np.stack([picture(3, 24, 20, seed=n) for n in range(60)])
     data = hr.records(image=images)

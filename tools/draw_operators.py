@@ -80,6 +80,7 @@ PICTURED: dict[str, dict[str, str]] = {
         "RandAugment": "T.RandAugment(2, 15)",
         "TrivialAugmentWide": "T.TrivialAugmentWide()",
         "AugMix": "T.AugMix(5)",
+        "TimmAugment": 'T.TimmAugment("rand-m9-mstd0.5-inc1")',
     },
     "Choices": {
         "RandomChoice": "T.RandomChoice([T.RandomInvert(1.0), T.RandomVerticalFlip(1.0)])",

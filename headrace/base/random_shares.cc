@@ -6,10 +6,6 @@
 #include <cmath>
 
 namespace headrace {
-namespace {
-
-// (0, 1], which has a logarithm.
-double above_zero(Draws& draws) { return 1 - draws.uniform(); }
 
 // Marsaglia's polar method.
 double draw_normal(Draws& draws) {
@@ -19,6 +15,11 @@ double draw_normal(Draws& draws) {
     if (square > 0 && square < 1) return x * std::sqrt(-2 * portable_log(square) / square);
   }
 }
+
+namespace {
+
+// (0, 1], which has a logarithm.
+double above_zero(Draws& draws) { return 1 - draws.uniform(); }
 
 // The logarithm of a draw from Gamma(alpha, 1): small alphas give draws that a double does not
 // hold. Marsaglia and Tsang, A Simple Method for Generating Gamma Variables, 2000.

@@ -12,6 +12,8 @@
 
 namespace headrace {
 
+// From the standard normal distribution.
+double draw_normal(Draws& draws);
 // 0 to 1, from Beta(alpha, alpha). REQUIRES: alpha > 0 and finite.
 double draw_beta(Draws& draws, double alpha);
 // Shares that sum to 1, from a Dirichlet distribution whose parameters are all `alpha`. REQUIRES:

@@ -24,6 +24,12 @@ float linspace(double first, double last, int count, int index) {
   return std::fma(-step, static_cast<float>(count - index - 1), end);
 }
 
+// A magnitude as torchvision's functionals take it.
+double argument_of(Kind kind, double magnitude) {
+  if (kind == Kind::kSolarize) return 255.0 * magnitude;
+  return kind == Kind::kPosterize ? magnitude : 1 + magnitude;
+}
+
 double degrees_of_slope(double slope) { return std::atan(slope) * (180 / std::numbers::pi); }
 
 }  // namespace
@@ -96,6 +102,45 @@ double magnitude_of(const Augmentation& augmentation, int bins, int bin, Size ca
   return std::nearbyint(static_cast<float>(first) - static_cast<float>(bin) / a_bit);
 }
 
+Result<void> recolor(OpContext& context, int field, Kind kind, double argument,
+                     Arithmetic arithmetic) {
+  const auto compute = [&](const PixelStep& step) {
+    return edit(context, field, [&](Recipe& picture) { return picture.compute(step); });
+  };
+  switch (kind) {
+    case Kind::kBrightness:
+      return compute(brightness_step(argument));
+    case Kind::kColor:
+      return compute(saturation_step(argument, arithmetic));
+    case Kind::kPosterize:
+      return compute(posterize_step(static_cast<int>(argument)));
+    case Kind::kSolarize:
+      return compute(solarize_step(argument, arithmetic));
+    case Kind::kInvert:
+      return compute(invert_step());
+    default:
+      break;
+  }
+  const auto pixels = pixels_now(context, field);
+  if (!pixels) return pixels.error();
+  if (kind == Kind::kContrast) return compute(contrast_step(**pixels, argument, arithmetic));
+  if (kind == Kind::kAutoContrast) return compute(autocontrast_step(**pixels, arithmetic));
+  if (kind == Kind::kEqualize) return compute(equalize_step(**pixels));
+  context.record.fields[field].picture =
+      Recipe(std::make_shared<const Picture>(sharpened(**pixels, argument, arithmetic)));
+  return {};
+}
+
+void check_colors(std::string_view owner, const FieldState& picture) {
+  if (picture.kind == FieldKind::kMask) return;
+  const int64_t channels = picture.shape[0];
+  if (channels == 1 || channels == 3) return;
+  raise_misfit(owner,
+               "works on images of one or three channels, and \"" + picture.name + "\" is " +
+                   text_of(picture) + " here",
+               "fields= names the images that it shall work on");
+}
+
 Result<Geometry> AugmentOp::geometry(const DrawnAugmentation& drawn, Size canvas) const {
   const double size = magnitude_of(*drawn.augmentation, drawn.bins, drawn.bin, canvas);
   const double magnitude = drawn.negated ? -size : size;
@@ -161,51 +206,16 @@ Result<void> AugmentOp::augment(OpContext& context, const DrawnAugmentation& dra
   const double size = magnitude_of(*drawn.augmentation, drawn.bins, drawn.bin, {});
   for (const int field : context.fields) {
     if (context.record.fields[field].kind != FieldKind::kImage) continue;
-    Result<void> done = recolor(context, field, kind, drawn.negated ? -size : size);
+    const double argument = argument_of(kind, drawn.negated ? -size : size);
+    Result<void> done = recolor(context, field, kind, argument, arithmetic_);
     if (!done) return done;
   }
   return {};
 }
 
-Result<void> AugmentOp::recolor(OpContext& context, int field, Kind kind, double magnitude) const {
-  const auto compute = [&](const PixelStep& step) {
-    return edit(context, field, [&](Recipe& picture) { return picture.compute(step); });
-  };
-  switch (kind) {
-    case Kind::kBrightness:
-      return compute(brightness_step(1 + magnitude));
-    case Kind::kColor:
-      return compute(saturation_step(1 + magnitude, arithmetic_));
-    case Kind::kPosterize:
-      return compute(posterize_step(static_cast<int>(magnitude)));
-    case Kind::kSolarize:
-      return compute(solarize_step(255.0 * magnitude, arithmetic_));
-    case Kind::kInvert:
-      return compute(invert_step());
-    default:
-      break;
-  }
-  const auto pixels = pixels_now(context, field);
-  if (!pixels) return pixels.error();
-  if (kind == Kind::kContrast) {
-    return compute(contrast_step(**pixels, 1 + magnitude, arithmetic_));
-  }
-  if (kind == Kind::kAutoContrast) return compute(autocontrast_step(**pixels, arithmetic_));
-  if (kind == Kind::kEqualize) return compute(equalize_step(**pixels));
-  context.record.fields[field].picture =
-      Recipe(std::make_shared<const Picture>(sharpened(**pixels, 1 + magnitude, arithmetic_)));
-  return {};
-}
-
 void AugmentOp::plan_picture(FieldState& picture) const {
   WarpOp::plan_picture(picture);
-  if (picture.kind == FieldKind::kMask) return;
-  const int64_t channels = picture.shape[0];
-  if (channels == 1 || channels == 3) return;
-  raise_misfit(name(),
-               "works on images of one or three channels, and \"" + picture.name + "\" is " +
-                   text_of(picture) + " here",
-               "fields= names the images that it shall work on");
+  check_colors(name(), picture);
 }
 
 std::vector<Param> with_augment_params(std::vector<Param> own, std::string_view interpolation) {

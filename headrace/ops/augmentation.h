@@ -68,6 +68,13 @@ std::vector<Augmentation> augmentations(std::span<const Augmentation::Kind> kind
 // REQUIRES: bins > 1, bin below it.
 double magnitude_of(const Augmentation& augmentation, int bins, int bin, Size canvas);
 
+// Does what leaves a picture where it is to one image. `argument`: a factor, bits, a threshold.
+// REQUIRES: `kind` is neither the identity nor a move.
+Result<void> recolor(OpContext& context, int field, Augmentation::Kind kind, double argument,
+                     Arithmetic arithmetic);
+// HR0510 where the image has neither one nor three channels.
+void check_colors(std::string_view owner, const FieldState& picture);
+
 // What was drawn: one operation to be done.
 struct DrawnAugmentation {
   const Augmentation* augmentation = nullptr;
@@ -86,8 +93,6 @@ class AugmentOp : public WarpOp {
   void plan_picture(FieldState& picture) const override;
 
  private:
-  Result<void> recolor(OpContext& context, int field, Augmentation::Kind kind,
-                       double magnitude) const;
   std::optional<Geometry> shift(const OpContext& context, const DrawnAugmentation& drawn,
                                 Size canvas) const;
   Result<Geometry> geometry(const DrawnAugmentation& drawn, Size canvas) const;

@@ -24,7 +24,7 @@ std::string text_of_extent(Size size) {
 WarpOp::WarpOp(std::string_view name, const Arguments& arguments)
     : name_(name),
       interpolation_(filter_from(arguments.text("interpolation"))),
-      arithmetic_(arithmetic_from(arguments)),
+      arithmetic_(arguments.has("arithmetic") ? arithmetic_from(arguments) : Arithmetic::kPillow),
       fill_(arguments.is_none("fill") ? std::vector<double>{} : arguments.numbers("fill")),
       mask_fill_(arguments.has("mask_fill") ? static_cast<double>(arguments.integer("mask_fill"))
                                             : 0) {

@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+"""timm's augmentation strings give timm's pixels for each operation and level on Pillow's pictures,
+and draw them as often."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import math
+from collections import Counter, defaultdict
+from typing import Any
+
+import numpy as np
+import PIL
+import pytest
+from PIL import Image, ImageFilter
+from test_policies import expect_drawn, share_of, through
+
+import headrace as hr
+from headrace import transforms as T
+
+Array = np.ndarray[Any, Any]
+
+try:
+    timm: Any = importlib.import_module("timm.data.auto_augment")
+except ImportError:
+    timm = None
+needs_timm = pytest.mark.skipif(timm is None, reason="needs timm")
+needs_pillow = pytest.mark.skipif(PIL.__version__.split(".")[0] != "13", reason="needs Pillow 13")
+FILL = (124, 116, 104)
+INTERPOLATIONS = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
+Outcomes = dict[bytes, float]  # how probable each is
+
+
+def picture(height: int, width: int, seed: int = 1) -> Array:
+    random = np.random.default_rng(seed)
+    y, x = np.mgrid[:height, :width]
+    planes = [40 + 3 * x + y, 200 - 2 * y + x, 30 + 5 * ((x + y) % 30)]
+    noise = random.integers(-20, 20, (3, height, width))
+    out: Array = np.clip(np.stack(planes) + noise, 12, 230).astype(np.uint8)
+    return out
+
+
+def pil(pixels: bytes, shape: tuple[int, ...]) -> Any:
+    return Image.fromarray(np.frombuffer(pixels, np.uint8).reshape(shape).transpose(1, 2, 0))
+
+
+def planes(image: Any) -> bytes:
+    return np.asarray(image).transpose(2, 0, 1).tobytes()
+
+
+class Chance:
+    """In place of timm's random numbers: all of its coins fall alike."""
+
+    def __init__(self, coin: float, choice: int) -> None:
+        self.coin, self.chosen = coin, choice
+
+    def random(self) -> float:
+        return self.coin
+
+    def choice(self, of: Any) -> Any:
+        return of[self.chosen]
+
+    def uniform(self, low: float, high: float) -> float:
+        return low + (high - low) * self.coin
+
+
+def outcomes(op: Any, pixels: bytes, shape: tuple[int, ...]) -> Outcomes:
+    """What timm's operation makes of a picture, noise aside."""
+    out: Outcomes = defaultdict(float)
+    out[pixels] += 1 - op.prob
+    always = timm.AugmentOp(op.name, 1.0, op.magnitude, op.hparams)
+    for coin, choice in itertools.product((0.25, 0.75), (0, 1)):
+        timm.random = Chance(coin, choice)
+        out[planes(always(pil(pixels, shape)))] += op.prob / 4
+    return out
+
+
+def one_after_another(ops: Any, image: Array) -> Outcomes:
+    now: Outcomes = {image.tobytes(): 1.0}
+    for op in ops:
+        after: Outcomes = defaultdict(float)
+        for pixels, chance in now.items():
+            for made, of_it in outcomes(op, pixels, image.shape).items():
+                after[made] += chance * of_it
+        now = after
+    return {made: chance for made, chance in now.items() if chance > 0}
+
+
+def mixture(each: list[tuple[float, Outcomes]]) -> Outcomes:
+    out: Outcomes = defaultdict(float)
+    for weight, made in each:
+        for pixels, chance in made.items():
+            out[pixels] += weight * chance
+    return out
+
+
+def posterize(image: Any, bits: int) -> Any:
+    """Pillow's, of 0 bits too, which it made black before it refused them."""
+    return image.point([value & ~(2 ** (8 - bits) - 1) for value in range(256)] * 3)
+
+
+@pytest.fixture(autouse=True)
+def timms_own_chance(monkeypatch: pytest.MonkeyPatch) -> None:
+    if timm is not None:
+        monkeypatch.setattr(timm, "random", timm.random)
+        monkeypatch.setattr(timm.ImageOps, "posterize", posterize)
+
+
+def rand(text: str, **hparams: Any) -> Any:
+    return timm.rand_augment_transform(text, {"img_mean": FILL, **hparams})
+
+
+@needs_timm
+@needs_pillow
+@pytest.mark.parametrize("more", ["", "-inc1", "-inc1-mmax15", "-t3a", "-t3aw", "-tweights-inc1"])
+@pytest.mark.parametrize("magnitude", [0, 4, 9, 12])
+def test_each_operation_at_its_level_is_timms(magnitude: int, more: str) -> None:
+    image = picture(31 + magnitude, 38, seed=magnitude)
+    text = f"rand-m{magnitude}-n1-p0.8{more}"
+    theirs = rand(text)
+    weights = theirs.choice_weights
+    if weights is None:
+        weights = [1 / len(theirs.ops)] * len(theirs.ops)
+    each = [
+        (float(weight), outcomes(op, image.tobytes(), image.shape))
+        for weight, op in zip(weights, theirs.ops, strict=True)
+    ]
+    expect_drawn(through(image, 1600, T.TimmAugment(text, fill=FILL)), mixture(each))
+
+
+@needs_timm
+@needs_pillow
+@pytest.mark.parametrize("interpolation", INTERPOLATIONS)
+def test_pictures_of_all_sizes_are_timms(interpolation: str) -> None:
+    random = np.random.default_rng(5)
+    sizes = [(1, 1), (1, 9), (7, 1), (2, 2), (64, 65)]
+    for trial, (height, width) in enumerate(sizes):
+        image = random.integers(0, 256, (3, height, width), dtype=np.uint8)
+        text = f"rand-m{trial + 5}-n1-p1-inc{trial % 2}"
+        theirs = rand(text, interpolation=INTERPOLATIONS[interpolation])
+        wanted = {made for op in theirs.ops for made in outcomes(op, image.tobytes(), image.shape)}
+        step = T.TimmAugment(text, interpolation=interpolation, fill=FILL)
+        assert set(through(image, 400, step, seed=trial)) <= wanted
+
+
+@needs_timm
+@needs_pillow
+@pytest.mark.parametrize("name", ["original", "originalr", "v0", "v0r"])
+def test_each_pair_of_a_policy_is_timms(name: str) -> None:
+    image = picture(24, 27, seed=3)
+    theirs = timm.auto_augment_transform(name, {"img_mean": FILL})
+    each = [(1 / 25, one_after_another(pair, image)) for pair in theirs.policy]
+    expect_drawn(through(image, 4000, T.TimmAugment(name, fill=FILL)), mixture(each))
+
+
+@needs_timm
+@needs_pillow
+def test_operations_follow_each_other_and_by_weights_come_once() -> None:
+    image = picture(12, 13, seed=2)
+    theirs = rand("rand-m8-n2-inc1")
+    each = [
+        (1 / 225, one_after_another(two, image)) for two in itertools.product(theirs.ops, repeat=2)
+    ]
+    expect_drawn(through(image, 8000, T.TimmAugment("rand-m8-n2-inc1", fill=FILL)), mixture(each))
+    theirs = rand("rand-m8-n2-p1-tweights")
+    pairs = zip(theirs.ops, theirs.choice_weights, strict=True)
+    each = [
+        (p * q / (1 - p), one_after_another((a, b), image))
+        for (a, p), (b, q) in itertools.permutations(pairs, 2)
+    ]
+    step = T.TimmAugment("rand-m8-n2-p1-tweights", fill=FILL)
+    expect_drawn(through(image, 8000, step), mixture(each))
+
+
+@needs_pillow
+def test_three_of_deit_solarizes_greys_or_blurs() -> None:
+    image = picture(9, 11, seed=7)
+    source = Image.fromarray(image.transpose(1, 2, 0))
+    blurred = {
+        planes(source.filter(ImageFilter.GaussianBlur(float(radius)))): float(radius)
+        for radius in np.linspace(0.1, 2.0, 12_000)
+    }
+    gray = np.broadcast_to(np.asarray(source.convert("L")), image.shape).tobytes()
+    solarized = np.where(image < 128, image, 255 - image).tobytes()
+    came = Counter(through(image, 2400, T.TimmAugment("3a")))
+    for made in (gray, solarized):
+        assert abs(came.pop(made) - 800) < 5 * math.sqrt(800)
+    radii = [blurred[row] for row in came.elements() if row in blurred]
+    assert len(radii) > 0.95 * came.total(), "other blurs than Pillow's"
+    counts, _ = np.histogram(radii, bins=5, range=(0.1, 2.0))
+    assert (abs(counts - len(radii) / 5) < 5 * math.sqrt(len(radii) / 5)).all()
+
+
+def normal_below(x: float) -> float:
+    return 0.5 * (1 + math.erf(x / math.sqrt(2)))
+
+
+@pytest.mark.parametrize(("text", "mean", "deviation", "most"), [
+    ("rand-m9-n1-p1-mstd0.5", 9, 0.5, 10),
+    ("rand-m9-n1-p1-mstd2-mmax12", 9, 2, 12),
+    ("rand-m8-n1-p1-mstd101", 8, math.inf, 10),
+])  # fmt: skip
+def test_magnitudes_are_noisy_as_timms_are(
+    text: str, mean: float, deviation: float, most: float
+) -> None:
+    black = np.zeros((3, 4, 4), np.uint8)  # of which solarize-add makes int(11 level), at most 128
+    count = 30_000
+    found = Counter(row[0] for row in through(black, count, T.TimmAugment(text, fill=0)))
+
+    def below(level: float) -> float:
+        if level <= 0 or level > most:
+            return float(level > most)
+        if math.isinf(deviation):
+            return min(1.0, level / mean)
+        return normal_below((level - mean) / deviation)
+
+    wanted = {n: below((n + 1) / 11) - below(n / 11) for n in range(128)}
+    wanted[128] = 1 - below(128 / 11)
+    total = 0.0
+    for n in range(1, 129):
+        expected = count / 15 * wanted[n]
+        total += expected
+        if expected >= 4:
+            assert abs(found[n] - expected) < 5 * math.sqrt(expected), n
+        else:
+            assert found[n] < 30, n
+    assert abs(sum(found[n] for n in range(1, 129)) - total) < 5 * math.sqrt(total)
+
+
+@needs_timm
+@needs_pillow
+@pytest.mark.parametrize("blended", [0, 1])
+def test_a_mixture_of_one_chain_is_blended_as_timm_blends(blended: int) -> None:
+    image = picture(20, 22, seed=4)
+    theirs = timm.augment_and_mix_transform("augmix-m7-w1-d1-mstd0", {"img_mean": FILL})
+    made = {m for op in theirs.ops for m in outcomes(op, image.tobytes(), image.shape)}
+    augmented = [pil(m, image.shape) for m in made]
+    own, source = image.reshape(-1).astype(np.float64), pil(image.tobytes(), image.shape)
+    shares = []
+    step = T.TimmAugment(f"augmix-m7-w1-d1-mstd0-b{blended}", fill=FILL)
+    for row in set(through(image, 400, step)):
+        ours = np.frombuffer(row, np.uint8).astype(np.float64)
+        fits = []
+        for each in augmented:
+            there = np.frombuffer(planes(each), np.uint8).astype(np.float64)
+            share = share_of(ours, own, there)
+            if share is not None and planes(Image.blend(source, each, share)) == row:
+                fits.append(share)
+        assert fits, "no blend with an operation's picture"
+        shares += fits[:1] if len(fits) == 1 else []
+    assert 0.4 < np.mean(shares) < 0.6
+    assert min(shares) < 0.1 and max(shares) > 0.9
+
+
+@needs_timm
+@needs_pillow
+@pytest.mark.parametrize("text", ["augmix-m5-w4-d2", "augmix-m9-b1", "augmix"])
+def test_mixtures_are_as_timms_on_average(text: str) -> None:
+    image = picture(10, 12, seed=6)
+    source, count = pil(image.tobytes(), image.shape), 1600
+    np.random.seed(1)  # which timm draws from, beside Python's
+    timm.random.seed(1)
+    theirs = timm.augment_and_mix_transform(text, {"img_mean": FILL, "translate_pct": 0.3})
+    step = T.TimmAugment(text, fill=FILL, translate_pct=0.3)
+    wanted = np.stack([np.frombuffer(planes(theirs(source)), np.uint8) for _ in range(count)])
+    found = np.stack([np.frombuffer(row, np.uint8) for row in through(image, count, step)])
+    error = np.sqrt((wanted.var(0) + found.var(0)) / count) + 0.02
+    apart = (found.mean(0) - wanted.mean(0)) / error
+    assert np.abs(apart).max() < 5.5
+    assert 0.85 < found.std(0).mean() / wanted.std(0).mean() < 1.15
+
+
+def test_masks_and_boxes_follow_what_is_moved() -> None:
+    count = 400
+    mask = np.zeros((1, 20, 30), np.uint8)
+    mask[0, 5:15, 10:20] = 1
+    box = np.float32([[10, 5, 20, 15]])
+    data = hr.records(
+        image=np.repeat(np.repeat(mask[None], count, 0), 3, 1) * 200,
+        mask=np.repeat(mask[None], count, 0),
+        boxes=np.repeat(box[None], count, 0),
+        kinds={"mask": "mask", "boxes": "boxes:xyxy"},
+    )
+    moved = 0
+    for batch in hr.Loader(data, [T.TimmAugment("rand-m9-n1-p1-inc1", fill=0)], batch_size=100):
+        for ours, boxes in zip(np.array(batch.mask), np.array(batch.boxes), strict=True):
+            rows, columns = np.nonzero(ours[0])
+            there = [columns.min(), rows.min(), columns.max() + 1, rows.max() + 1]
+            np.testing.assert_allclose(boxes[0], there, atol=1.1)
+            moved += not np.array_equal(ours, mask)
+    assert 0.2 * count < moved < 0.45 * count  # five of fifteen move
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("rand-m9-w0", '"w0" is no piece of it any more'),
+    ("rand-x3", '"x3" is no piece of it'),
+    ("rand-mstd.5", '"mstd.5" is no piece of it'),
+    ("rand-m9.5", '"m9.5" has no whole number'),
+    ("rand-m9-m5", 'says "m" once more'),
+    ("rand-inc", '"inc" lacks its number'),
+    ("rand-p1.5", '"p1.5" is out of range'),
+    ("rand-mstd1e999", '"mstd1e999" has no number'),
+    ("rand-tfoo", '"tfoo" names no set'),
+    ("rand-n16-tweights", '"n16" wants more operations than there are'),
+    ("rand--m9", '"" is no piece of it'),
+    ("original-m9", '"m9" is no piece of it'),
+    ("orginal", '"orginal" is no policy'),
+    ("", '"" is no policy'),
+    ("augmix-n2", '"n2" is no piece of it'),
+    ("augmix-a0", '"a0" is out of range'),
+])  # fmt: skip
+def test_a_misspelt_string_names_the_piece_before_anything_runs(text: str, words: str) -> None:
+    data = hr.records(image=np.zeros((4, 3, 8, 8), np.uint8))
+    with pytest.raises(hr.Error, match="HR0510") as caught:
+        hr.Loader(data, [T.TimmAugment(text)], batch_size=2)
+    assert words in str(caught.value) and "help: " in str(caught.value)
+
+
+def test_a_mixture_is_refused_what_it_cannot_move() -> None:
+    image = np.zeros((4, 3, 8, 8), np.uint8)
+    data = hr.records(image=image, mask=image[:, :1], kinds={"mask": "mask"})
+    with pytest.raises(hr.Error, match="cannot say what is where"):
+        hr.Loader(data, [T.TimmAugment("augmix")], batch_size=2)
+    hr.Loader(data, [T.TimmAugment("rand")], batch_size=2)
+    boxes = hr.records(
+        image=image, boxes=np.zeros((4, 1, 4), np.float32), kinds={"boxes": "boxes:xyxy"}
+    )
+    with pytest.raises(hr.Error, match="HR0186"):
+        hr.Loader(boxes, [T.TimmAugment("augmix")], batch_size=2)
