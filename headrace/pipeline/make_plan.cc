@@ -37,6 +37,12 @@ const ErrorCode kBadFork{
     "A Fork replaces one field by new ones, for every record alike. It cannot stand inside a "
     "RandomApply or another list that only some records take, and each new name must be free."};
 
+const ErrorCode kTooManySteps{
+    "HR0128", ErrorKind::kConfig, "a pipeline that grows too large",
+    "A plan has 4096 steps at most, and lists stand in one another to a depth of 64. Lists that "
+    "records choose from are written out for each way to come to them: SomeOf(replace=True) repeats "
+    "its lists n times, and what stands in one another multiplies."};
+
 const ErrorCode kPartnerStep{
     "HR0131", ErrorKind::kConfig, "impossible partner step",
     "A step that takes other records beside its own gets them as they stand before it. They are "
@@ -90,6 +96,7 @@ PlanMaker::PlanMaker(const Schema& schema, const PlanOptions& options)
 }
 
 void PlanMaker::append(const std::vector<Spec>& transforms) {
+  ++depth_;
   for (size_t i = 0; i < transforms.size(); ++i) {
     try {
       add(transforms[i]);
@@ -103,6 +110,7 @@ void PlanMaker::append(const std::vector<Spec>& transforms) {
       throw Exception(std::move(error));
     }
   }
+  --depth_;
 }
 
 void PlanMaker::fork(const std::string& field, const std::vector<Branch>& branches) {
@@ -166,7 +174,28 @@ void PlanMaker::drop(const std::string& field) {
   gone_[field] = "the pipeline drops it (None)";
 }
 
+// Note [How large a plan may become]
+// A list is planned anew for each way to come to it: SomeOf(replace=True) repeats its lists n
+// times, a list that changes a size is planned up to three times, and both multiply where such
+// lists stand in one another. A few words could so ask for more steps than memory holds.
+void PlanMaker::check_size(const std::string& name) {
+  constexpr size_t kMostSteps = 4096;
+  constexpr int kMostAdded = 50000, kDeepest = 64;
+  ++added_;
+  if (plan_->steps_.size() < kMostSteps && added_ <= kMostAdded && depth_ <= kDeepest) return;
+  raise(kTooManySteps,
+        depth_ > kDeepest ? "[" + name + "] stands in more than " + std::to_string(kDeepest) +
+                                " lists, one within the other"
+        : added_ > kMostAdded
+            ? "up to [" + name + "] lists within lists took " + std::to_string(kMostAdded) +
+                  " transforms to plan"
+            : "at [" + name + "] there are " + std::to_string(kMostSteps) + " steps",
+        "let fewer of the lists that records choose from stand in one another, or a smaller n of "
+        "SomeOf(replace=True)");
+}
+
 void PlanMaker::add(const Spec& spec) {
+  check_size(spec.function ? "Python" : spec.name);
   if (spec.function) return add_python(spec);
   const OpRecord* record = Registry<OpRecord>::find(spec.name);
   if (!record) {

@@ -52,6 +52,8 @@ class PlanMaker final : public PlanBuilder {
   };
 
   void add(const Spec& spec);
+  // HR0128 where lists within lists have grown beyond all that can be meant.
+  void check_size(const std::string& name);
   void add_op(const OpRecord& record, const Spec& spec, const Arguments& arguments);
   void add_batch_op(const OpRecord& record, const Spec& spec, const Arguments& arguments);
   void add_python(const Spec& spec);
@@ -144,6 +146,7 @@ class PlanMaker final : public PlanBuilder {
   std::vector<int> own_lists_;               // fields that have a list of a dictionary
   std::vector<int> alone_;                   // fields that a picture has moved without, as was said
   std::vector<Scope> scopes_;                // the first sees all fields that live
+  int added_ = 0, depth_ = 0;                // transforms so far, also those that were tried; lists
 };
 
 }  // namespace headrace

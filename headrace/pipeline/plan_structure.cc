@@ -178,6 +178,7 @@ void PlanMaker::find_changes_of_known_sizes(const Scope& scope, const Step& sele
   std::vector<States> found(lists.size(), after[one]);
   found[one] = before.states;
   const std::vector<Scope> scopes = scopes_;
+  const int depth = depth_;
   rewind(before);
   try {
     const std::vector<States> then = append_lists(scope, select, lists, found);
@@ -186,6 +187,7 @@ void PlanMaker::find_changes_of_known_sizes(const Scope& scope, const Step& sele
     }
   } catch (const Exception&) {  // what is wrong is said by the plan of all orders
     scopes_ = scopes;
+    depth_ = depth;
     changes.assign(changes.size(), true);
   }
 }

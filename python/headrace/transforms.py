@@ -47,10 +47,17 @@ class Transform:
     name = ""
     arguments: dict[str, Any]
     fields: tuple[str, ...]
+    count: int  # transforms that it holds, itself included
 
     def __init__(self, *args: Any, fields: str | Iterable[str] = (), **named: Any) -> None:
         self.arguments = _bind(self.record, args, named)
         self.fields = (fields,) if isinstance(fields, str) else tuple(fields)
+        self.count = 1 + _count(self.arguments)
+        if self.count > _MOST:
+            raise _WRONG_CALL.error(
+                f"[{self.name}] holds {self.count:,} transforms, each counted wherever it stands",
+                hint=f"{_MOST:,} are the most; let fewer lists stand in one another",
+            )
         _core.check_arguments(self.name, self._engine_arguments())
 
     def _engine_arguments(self, runner: steps.Runner | None = None) -> dict[str, Any]:
@@ -71,6 +78,18 @@ class Transform:
         return type(self) is type(other) and vars(self) == vars(other)
 
     __hash__ = None  # type: ignore[assignment]
+
+
+_MOST = 50_000  # as the engine plans (Note [How large a plan may become])
+
+
+def _count(value: Any) -> int:
+    """Transforms in an argument."""
+    if isinstance(value, Transform):
+        return value.count
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    return sum(map(_count, value)) if isinstance(value, (list, tuple)) else 0
 
 
 def flatten(transforms: Any) -> list[Any]:
