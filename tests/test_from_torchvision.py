@@ -168,11 +168,25 @@ def test_colors_of_floats_and_of_the_first_transforms_of_tensors_run_as_they_are
     pictures: Path,
 ) -> None:
     v1, v2 = tv.transforms, tv.transforms.v2
-    for steps in ([v1.ToTensor(), v1.ColorJitter(0.2)], [v1.ToTensor(), v2.RandomInvert(1.0)]):
+    for steps in ([v1.ToTensor(), v1.ColorJitter(0.2)], [v1.ToTensor(), v2.RandomEqualize(1.0)]):
         dataset = folder(pictures, v1.Compose([v1.Resize((12, 12)), *steps]))
         with translated(DataLoader(dataset, batch_size=6)) as loader:
             (part,) = loader.report.python
             assert "floats" in part.note, part
+
+
+def test_colors_of_floats_are_native_in_the_arithmetic_of_v2(pictures: Path) -> None:
+    v2 = tv.transforms.v2
+    to_float = [v2.Resize((12, 12)), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]
+    steady = [v2.RandomInvert(1.0), v2.RandomSolarize(0.3, 1.0), v2.RandomPosterize(3, 1.0)]
+    steady += [v2.RandomAutocontrast(1.0), v2.RandomGrayscale(1.0)]
+    for transform in (*steady, v2.ColorJitter(0.2, 0.2, 0.2, 0.1), v2.RandomPhotometricDistort()):
+        dataset = folder(pictures, v2.Compose([*to_float, transform]))
+        dataloader = DataLoader(dataset, batch_size=6)
+        with translated(dataloader) as loader:
+            assert not loader.report.python, loader.report
+            if transform in steady:
+                assert_same_batches(dataloader, loader)
 
 
 def test_random_erasing_is_native(pictures: Path) -> None:

@@ -8,20 +8,26 @@
 namespace headrace {
 namespace {
 
-constexpr PixelFunction kTable{[](const PixelStep&, int in) { return in == 1 || in == 3 ? in : 0; },
-                               [](const PixelStep& step, const uint8_t* const in[], int channels,
-                                  int count, uint8_t* const out[]) {
-                                 for (int c = 0; c < channels; ++c) {
-                                   look_up_row(step.table->of[size_t(c)].data(), in[c], count,
-                                               out[c]);
-                                 }
-                               },
-                               nullptr};
+constexpr PixelFunction kTable{table_channels, look_up_bytes, nullptr};
 
 }  // namespace
 
+int table_channels(const PixelStep&, int in) { return in == 1 || in == 3 ? in : 0; }
+
+void look_up_bytes(const PixelStep& step, const uint8_t* const in[], int channels, int count,
+                   uint8_t* const out[]) {
+  for (int c = 0; c < channels; ++c) {
+    look_up_row(step.table->of[size_t(c)].data(), in[c], count, out[c]);
+  }
+}
+
 PixelStep table_step(const ColorTable& table) {
   return {&kTable, {}, std::make_shared<const ColorTable>(table)};
+}
+
+PixelStep table_step(const ColorTable& table, const PixelFunction& function,
+                     const std::array<float, 6>& values) {
+  return {&function, values, std::make_shared<const ColorTable>(table)};
 }
 
 bool PixelSteps::add(const PixelStep& step) {

@@ -41,7 +41,7 @@ struct ColorTable {
 
 struct PixelStep {
   const PixelFunction* function = nullptr;
-  std::array<float, 3> values{};  // what they mean is the function's own
+  std::array<float, 6> values{};  // what they mean is the function's own
   // shared: recipes are copied. Of a step that is a table and nothing else (table_step).
   std::shared_ptr<const ColorTable> table = {};
 };
@@ -49,6 +49,13 @@ struct PixelStep {
 // Each sample becomes what its channel's table has for it; pictures of one or three channels, of 8
 // bits.
 PixelStep table_step(const ColorTable& table);
+// The same, of a function that is a table for bytes and computes floats by `values`:
+PixelStep table_step(const ColorTable& table, const PixelFunction& function,
+                     const std::array<float, 6>& values);
+// its other parts.
+int table_channels(const PixelStep& step, int in);
+void look_up_bytes(const PixelStep& step, const uint8_t* const in[], int channels, int count,
+                   uint8_t* const out[]);
 
 // Up to kMost steps, in order. A value: recipes are copied.
 class PixelSteps {

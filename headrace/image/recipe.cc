@@ -250,10 +250,12 @@ std::optional<Recipe::Shown> Recipe::shown() const {
 
 bool Recipe::compute(const PixelStep& step) {
   const int before = channels();
-  if (!map_->is_identity() || !erased_.empty() || !steps_.add(step)) return false;
+  PixelStep its = step;
+  if (map_->input() != DType::kUInt8) its.table.reset();  // which is of bytes
+  if (!map_->is_identity() || !erased_.empty() || !steps_.add(its)) return false;
   if (!padded_) return true;
   PixelSteps alone;
-  alone.add(step);
+  alone.add(its);
   fill_ = alone.of_pixel(fill_, map_->input(), before);
   return true;
 }

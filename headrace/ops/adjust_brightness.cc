@@ -10,7 +10,7 @@ const OpRecord kAdjustBrightness{
     .name = "AdjustBrightness",
     .doc =
         "Multiplies an image's values with a factor.\n\n"
-        "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks "
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
         "are left as they are. torchvision and Pillow do the same here.",
     .params = {{.name = "brightness_factor",
                 .type = ParamType::kFloat,

@@ -23,7 +23,9 @@ class AdjustContrast final : public PixelOp {
   bool measures() const override { return true; }
 
  private:
-  void plan_image(FieldState& image) const override { plan_step(table_step({}), image); }
+  void plan_image(FieldState& image) const override {
+    plan_step(any_color_step(arithmetic_), image);
+  }
   const double factor_;
   const Arithmetic arithmetic_;
 };
@@ -32,7 +34,7 @@ const OpRecord kAdjustContrast{
     .name = "AdjustContrast",
     .doc =
         "Draws an image's values towards its mean grey, or away from it.\n\n"
-        "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks "
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
         "are left as they are. The picture is measured first, so what stands before is "
         "computed before it: a second pass. Above 65,793 pixels torch's own mean is rounded "
         "in an order of its own, and values may differ by 1.",
@@ -44,7 +46,7 @@ const OpRecord kAdjustContrast{
                arithmetic_param()},
     .oracle =
         "torchvision v2's adjust_contrast on tensors of up to 65,793 pixels, or on Pillow's "
-        "pictures, bit for bit",
+        "pictures, bit for bit; of float32 to 1e-6, whose mean torch adds up in another order",
     .example = {{"contrast_factor", 0.6}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<AdjustContrast>(arguments.number("contrast_factor"),

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "headrace/base/registry.h"
+#include "headrace/ops/color_floats.h"
 #include "headrace/ops/color_steps.h"
 
 namespace headrace {
@@ -23,11 +24,13 @@ ColorTable gamma_table(double gamma, double gain, Arithmetic arithmetic) {
   });
 }
 
+constexpr PixelFunction kGamma{table_channels, look_up_bytes, raise_floats};
+
 const OpRecord kAdjustGamma{
     .name = "AdjustGamma",
     .doc =
         "Raises an image's values, as numbers from 0 to 1, to a power.\n\n"
-        "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks are "
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks are "
         "left as they are. Of all tables one entry in 50,000 differs by 1 from torch's power in "
         "float32.",
     .params = {{.name = "gamma",
@@ -43,12 +46,17 @@ const OpRecord kAdjustGamma{
                arithmetic_param()},
     .oracle =
         "torchvision v2's adjust_gamma on Pillow's pictures, bit for bit, or on tensors, to one "
-        "level in 1 of 50,000 entries",
+        "level in 1 of 50,000 entries; of float32 to 1e-6",
     .example = {{"gamma", 0.7}, {"gain", 1.1}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
+      const double gamma = arguments.number("gamma"), gain = arguments.number("gain");
+      const Arithmetic arithmetic = arithmetic_from(arguments);
+      const ColorTable table = gamma_table(gamma, gain, arithmetic);
+      const bool torch = arithmetic == Arithmetic::kTorch;
       return std::make_unique<FixedPixelOp>(
-          "AdjustGamma", table_step(gamma_table(arguments.number("gamma"), arguments.number("gain"),
-                                                arithmetic_from(arguments))));
+          "AdjustGamma",
+          torch ? table_step(table, kGamma, {static_cast<float>(gamma), static_cast<float>(gain)})
+                : table_step(table));
     }};
 const Register<OpRecord> registered_adjust_gamma(kAdjustGamma);
 

@@ -10,7 +10,7 @@ const OpRecord kAdjustHue{
     .name = "AdjustHue",
     .doc =
         "Turns an image's hues around the circle of colours.\n\n"
-        "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks "
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
         "are left as they are. A grey image keeps its values. torch turns in float32, Pillow "
         "by steps of 1/255: values differ by up to 13.",
     .params = {{.name = "hue_factor",

@@ -10,7 +10,7 @@ const OpRecord kAdjustSaturation{
     .name = "AdjustSaturation",
     .doc =
         "Draws an image's colours towards their grey, or away from it.\n\n"
-        "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks "
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
         "are left as they are. A grey image keeps its values.",
     .params = {{.name = "saturation_factor",
                 .type = ParamType::kFloat,

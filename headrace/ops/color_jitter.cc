@@ -65,7 +65,9 @@ class ColorJitter final : public PixelOp {
   }
 
  private:
-  void plan_image(FieldState& image) const override { plan_step(table_step({}), image); }
+  void plan_image(FieldState& image) const override {
+    plan_step(any_color_step(arithmetic_), image);
+  }
   const std::array<JitterRange, 4> ranges_;  // in the order of Adjustment
   const Arithmetic arithmetic_;
 };
@@ -78,7 +80,7 @@ const OpRecord kColorJitter{
     .name = "ColorJitter",
     .doc =
         "Changes brightness, contrast, saturation and hue at random, in a random order.\n\n"
-        "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks are "
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks are "
         "left as they are. Contrast measures the picture, so what comes before it is computed "
         "first: with contrast a second pass, without it none. A grey image has neither saturation "
         "nor hue.",
@@ -92,7 +94,8 @@ const OpRecord kColorJitter{
                arithmetic_param()},
     .oracle =
         "torchvision v2's adjust_brightness, _contrast (up to 65,793 pixels), _saturation and "
-        "_hue on tensors, or on Pillow's pictures, bit for bit; factors and order in distribution",
+        "_hue on tensors, or on Pillow's pictures, bit for bit; contrast of float32 to 1e-6; "
+        "factors and order in distribution",
     .example = {{"brightness", 0.4}, {"contrast", 0.4}, {"saturation", 0.4}, {"hue", 0.1}},
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {

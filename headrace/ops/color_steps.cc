@@ -7,6 +7,7 @@
 #include "headrace/kernels/color_rows.h"
 #include "headrace/kernels/planar_color.h"
 #include "headrace/kernels/row_statistics.h"
+#include "headrace/ops/color_floats.h"
 
 namespace headrace {
 namespace {
@@ -27,7 +28,7 @@ void saturate(const PixelStep& step, const uint8_t* const in[3], int count, uint
 }
 void saturate_as_pillow(const PixelStep& step, const uint8_t* const in[3], int count,
                         uint8_t* const out[3]) {
-  const auto [factor, slope, offset] = step.values;
+  const float factor = step.values[0], slope = step.values[1], offset = step.values[2];
   saturate_rows_as_pillow(in, count,
                           {factor, static_cast<int32_t>(slope), static_cast<int32_t>(offset)}, out);
 }
@@ -39,9 +40,11 @@ void turn_hue_as_pillow(const PixelStep& step, const uint8_t* const in[3], int c
   turn_hue_rows_as_pillow(in, count, static_cast<int>(step.values[0]), out);
 }
 
-constexpr PixelFunction kSaturation{as_many, colors<saturate>, nullptr};
+constexpr PixelFunction kSaturation{as_many, colors<saturate>, saturate_floats};
 constexpr PixelFunction kPillowSaturation{as_many, colors<saturate_as_pillow>, nullptr};
-constexpr PixelFunction kHue{as_many, colors<turn_hue>, nullptr};
+constexpr PixelFunction kHue{as_many, colors<turn_hue>, turn_hue_floats};
+constexpr PixelFunction kBrightness{table_channels, look_up_bytes, brighten_floats};
+constexpr PixelFunction kContrast{table_channels, look_up_bytes, contrast_floats};
 constexpr PixelFunction kPillowHue{as_many, colors<turn_hue_as_pillow>, nullptr};
 
 // Of the grey of each pixel, as the library computes it.
@@ -126,11 +129,17 @@ Arithmetic arithmetic_from(const Arguments& arguments) {
 
 PixelStep brightness_step(double factor) {
   const auto scale = static_cast<float>(factor);
-  return table_step(color_table(
-      [&](int, int value) { return std::clamp(static_cast<float>(value) * scale, 0.0f, 255.0f); }));
+  const auto brightened = [&](int, int value) {
+    return std::clamp(static_cast<float>(value) * scale, 0.0f, 255.0f);
+  };
+  return table_step(color_table(brightened), kBrightness, {scale});
 }
 
 PixelStep contrast_step(const Picture& picture, double factor, Arithmetic arithmetic) {
+  if (picture.dtype == DType::kFloat32) {
+    const auto own_share = static_cast<float>(factor);
+    return {&kContrast, {own_share, rest_of(factor), mean_gray_of_floats(picture)}};
+  }
   const auto sum = static_cast<double>(sum_of_gray(picture, arithmetic));
   const double pixels = static_cast<double>(picture.height) * picture.width;
   const auto own = static_cast<float>(factor);
@@ -143,6 +152,8 @@ PixelStep contrast_step(const Picture& picture, double factor, Arithmetic arithm
   return table_step(color_table(
       [&](int, int value) { return blend_as_torch(static_cast<float>(value), mean, own, rest); }));
 }
+
+PixelStep any_color_step(Arithmetic arithmetic) { return saturation_step(1, arithmetic); }
 
 PixelStep gray_step(int channels, Arithmetic arithmetic) {
   const bool pillow = arithmetic == Arithmetic::kPillow;

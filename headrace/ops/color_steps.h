@@ -33,7 +33,11 @@ ColorTable color_table(Value&& value) {
   return table;
 }
 
-// So many equal channels of grey. The only one that has arithmetic for float32 (torch's).
+// Steps of torch's arithmetic have float32's too (color_floats.h); Pillow has none.
+
+// One for the plan of a step that does any of them: what it takes, they take.
+PixelStep any_color_step(Arithmetic arithmetic);
+// So many equal channels of grey.
 PixelStep gray_step(int channels, Arithmetic arithmetic);
 // Both libraries' are the same.
 PixelStep brightness_step(double factor);

@@ -43,7 +43,7 @@ constexpr PixelFunction kLighting{three_channels, light_bytes, light_floats};
 
 // Of bytes, whose every value is looked up: the same as light_bytes says.
 PixelStep lighting_step(const std::array<float, 3>& add, DType dtype) {
-  if (dtype != DType::kUInt8) return {&kLighting, add};
+  if (dtype != DType::kUInt8) return {&kLighting, {add[0], add[1], add[2]}};
   return table_step(color_table([&](int c, int value) {
     const float sum = static_cast<float>(value) + add[size_t(c)] * 255;
     return std::clamp(std::nearbyint(sum), 0.0f, 255.0f);

@@ -13,7 +13,9 @@ class RandomAutocontrast final : public RandomPixelOp {
   bool measures() const override { return true; }
 
  private:
-  void plan_image(FieldState& image) const override { plan_step(table_step({}), image); }
+  void plan_image(FieldState& image) const override {
+    plan_step(any_color_step(arithmetic_), image);
+  }
   Result<void> change(OpContext& context, int field) const override {
     const auto pixels = pixels_now(context, field);
     if (!pixels) return pixels.error();
@@ -26,7 +28,7 @@ const OpRecord kRandomAutocontrast{
     .name = "RandomAutocontrast",
     .doc =
         "Stretches the values of each channel to 0 to 255, with probability p.\n\n"
-        "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks "
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
         "are left as they are. The picture is measured first, so what stands before is "
         "computed before it: a second pass.",
     .params = {probability_param("How probable it is that a record's images are stretched."),

@@ -10,7 +10,7 @@ const OpRecord kRandomInvert{
     .name = "RandomInvert",
     .doc =
         "Turns images into their negatives, with probability p.\n\n"
-        "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks "
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
         "are left as they are.",
     .params = {probability_param("How probable it is that a record's images are inverted.")},
     .oracle = "torchvision v2's invert, bit for bit",

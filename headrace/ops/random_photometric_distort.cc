@@ -52,7 +52,9 @@ class RandomPhotometricDistort final : public PixelOp {
   bool measures() const override { return true; }
 
  private:
-  void plan_image(FieldState& image) const override { plan_step(table_step({}), image); }
+  void plan_image(FieldState& image) const override {
+    plan_step(any_color_step(arithmetic_), image);
+  }
   const std::array<DistortRange, 4> ranges_;  // in the order of Adjustment
   const double p_;
   const Arithmetic arithmetic_;
@@ -84,7 +86,7 @@ const OpRecord kRandomPhotometricDistort{
     .doc =
         "Changes brightness, contrast, saturation, hue and the order of channels, each with "
         "probability p, as SSD was trained.\n\n"
-        "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks are "
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks are "
         "left as they are. Contrast, where it is drawn, measures the picture: a second pass.",
     .params = {distort_param("brightness", "Smallest and largest factor.", {0.875, 1.125}, 0,
                              kNoLargest),
@@ -96,7 +98,8 @@ const OpRecord kRandomPhotometricDistort{
                probability_param("How probable each of the five changes is."), arithmetic_param()},
     .oracle =
         "torchvision v2's adjust_brightness, _contrast (up to 65,793 pixels), _saturation, _hue "
-        "and permute_channels, bit for bit; what is drawn in distribution",
+        "and permute_channels, bit for bit; contrast of float32 to 1e-6; what is drawn in "
+        "distribution",
     .example = {{"p", 0.8}},
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {

@@ -10,7 +10,7 @@ const OpRecord kRandomPosterize{
     .name = "RandomPosterize",
     .doc =
         "Keeps the highest bits of each value, with probability p.\n\n"
-        "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks "
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
         "are left as they are.",
     .params = {{.name = "bits",
                 .type = ParamType::kInt,

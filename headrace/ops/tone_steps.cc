@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "headrace/kernels/sharpen_rows.h"
+#include "headrace/ops/color_floats.h"
 
 namespace headrace {
 namespace {
@@ -27,6 +28,11 @@ struct Stretch {
     return static_cast<uint8_t>(std::clamp(stretched, 0.0f, 255.0f));
   }
 };
+
+constexpr PixelFunction kInvert{table_channels, look_up_bytes, invert_floats};
+constexpr PixelFunction kPosterize{table_channels, look_up_bytes, posterize_floats};
+constexpr PixelFunction kSolarize{table_channels, look_up_bytes, solarize_floats};
+constexpr PixelFunction kStretch{table_channels, look_up_bytes, stretch_floats};
 
 // Pillow's scheme: pixels below a value, in steps of a 255th of all but those of the largest.
 void equalize(const Histogram& counts, std::array<uint8_t, 256>& table) {
@@ -62,17 +68,19 @@ void sharpen_plane(const uint8_t* in, int width, int height, uint8_t* out, Sharp
 }  // namespace
 
 PixelStep invert_step() {
-  return table_step(color_table([](int, int value) { return 255 - value; }));
+  return table_step(color_table([](int, int value) { return 255 - value; }), kInvert, {});
 }
 
 PixelStep posterize_step(int bits) {
-  return table_step(color_table([&](int, int value) { return value & (0xff00 >> bits); }));
+  return table_step(color_table([&](int, int value) { return value & (0xff00 >> bits); }),
+                    kPosterize, {static_cast<float>(1 << bits)});
 }
 
 PixelStep solarize_step(double threshold, Arithmetic arithmetic) {
   if (arithmetic == Arithmetic::kTorch) threshold = static_cast<float>(threshold);
   return table_step(
-      color_table([&](int, int value) { return value >= threshold ? 255 - value : value; }));
+      color_table([&](int, int value) { return value >= threshold ? 255 - value : value; }),
+      kSolarize, {static_cast<float>(threshold)});
 }
 
 PixelStep equalize_step(const Picture& picture) {
@@ -84,6 +92,7 @@ PixelStep equalize_step(const Picture& picture) {
 }
 
 PixelStep autocontrast_step(const Picture& picture, Arithmetic arithmetic) {
+  if (picture.dtype == DType::kFloat32) return {&kStretch, stretch_of_floats(picture)};
   ColorTable table;
   for (int c = 0; c < std::min(picture.channels, 3); ++c) {
     const auto [least, most] = extremes_of(picture, c);

@@ -48,9 +48,17 @@ def arithmetic_of(transform: Any, form: Form) -> str:
     raise NoOperator("torchvision's first transforms compute colours of tensors in another way")
 
 
-def with_chance(transform: Any, kind: Callable[[float], Any], form: Form) -> Made:
-    """A step that a picture takes with probability ``p``; to compare, both always take it."""
-    refuse_floats(form)
+def with_chance(
+    transform: Any, kind: Callable[[float], Any], form: Form, floats: bool = False
+) -> Made:
+    """A step that a picture takes with probability ``p``; to compare, both always take it.
+
+    floats: it has torchvision v2's arithmetic for float32, too.
+    """
+    if floats:
+        refuse_other_floats(transform, form)
+    else:
+        refuse_floats(form)
     always = copy.copy(transform)
     always.p = 1.0
     return [kind(float(transform.p))], [kind(1.0)], always
@@ -59,6 +67,14 @@ def with_chance(transform: Any, kind: Callable[[float], Any], form: Form) -> Mad
 def refuse_floats(form: Form) -> None:
     if form.kind != "pil" and form.dtype != "uint8":
         raise NoOperator("Headrace computes these colours on uint8, and here come floats")
+
+
+def refuse_other_floats(transform: Any, form: Form) -> None:
+    """All but float32 in torchvision v2's arithmetic."""
+    if form.dtype != "float32" or not type(transform).__module__.startswith(
+        "torchvision.transforms.v2"
+    ):
+        refuse_floats(form)
 
 
 def numbers_of(values: Any) -> list[float]:

@@ -12,6 +12,7 @@ from headrace.migrate.translations.arguments import (
     arithmetic_of,
     numbers_of,
     refuse_floats,
+    refuse_other_floats,
     with_chance,
 )
 from headrace.migrate.translations.registry import Form, Made, translation
@@ -34,12 +35,14 @@ def rgb(transform: Any, form: Form) -> Made:
 @translation("RandomGrayscale")
 def random_grayscale(transform: Any, form: Form) -> Made:
     arithmetic = arithmetic_of(transform, form)
-    return with_chance(transform, lambda p: T.RandomGrayscale(p, arithmetic=arithmetic), form)
+    return with_chance(
+        transform, lambda p: T.RandomGrayscale(p, arithmetic=arithmetic), form, floats=True
+    )
 
 
 @translation("ColorJitter")
 def color_jitter(transform: Any, form: Form) -> Made:
-    refuse_floats(form)
+    refuse_other_floats(transform, form)
     arithmetic = arithmetic_of(transform, form)
     factors: dict[str, Any] = {}
     for name in ("brightness", "contrast", "saturation", "hue"):
@@ -52,7 +55,7 @@ def color_jitter(transform: Any, form: Form) -> Made:
 
 @translation("RandomPhotometricDistort")
 def photometric_distort(transform: Any, form: Form) -> Made:
-    refuse_floats(form)
+    refuse_other_floats(transform, form)
     arithmetic = arithmetic_of(transform, form)
     ours = T.RandomPhotometricDistort(
         brightness=numbers_of(transform.brightness),
@@ -72,18 +75,20 @@ def channel_permutation(transform: Any, form: Form) -> Made:
 
 @translation("RandomPosterize")
 def posterize(transform: Any, form: Form) -> Made:
-    return with_chance(transform, lambda p: T.RandomPosterize(int(transform.bits), p=p), form)
+    return with_chance(
+        transform, lambda p: T.RandomPosterize(int(transform.bits), p=p), form, floats=True
+    )
 
 
 @translation("RandomSolarize")
 def solarize(transform: Any, form: Form) -> Made:
     threshold = float(transform.threshold)
-    return with_chance(transform, lambda p: T.RandomSolarize(threshold, p=p), form)
+    return with_chance(transform, lambda p: T.RandomSolarize(threshold, p=p), form, floats=True)
 
 
 @translation("RandomInvert")
 def invert(transform: Any, form: Form) -> Made:
-    return with_chance(transform, T.RandomInvert, form)
+    return with_chance(transform, T.RandomInvert, form, floats=True)
 
 
 @translation("GaussianBlur")
@@ -117,4 +122,6 @@ def equalize(transform: Any, form: Form) -> Made:
 @translation("RandomAutocontrast")
 def autocontrast(transform: Any, form: Form) -> Made:
     arithmetic = arithmetic_of(transform, form)
-    return with_chance(transform, lambda p: T.RandomAutocontrast(p, arithmetic=arithmetic), form)
+    return with_chance(
+        transform, lambda p: T.RandomAutocontrast(p, arithmetic=arithmetic), form, floats=True
+    )
