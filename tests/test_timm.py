@@ -7,13 +7,16 @@ from __future__ import annotations
 import importlib
 import itertools
 import math
+import re
 from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import PIL
 import pytest
-from PIL import Image, ImageFilter
+from PIL import Image, ImageEnhance, ImageFilter, ImageOps
 from test_policies import expect_drawn, share_of, through
 
 import headrace as hr
@@ -107,8 +110,49 @@ def timms_own_chance(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(timm.ImageOps, "posterize", posterize)
 
 
-def rand(text: str, **hparams: Any) -> Any:
-    return timm.rand_augment_transform(text, {"img_mean": FILL, **hparams})
+def rand(text: str, transforms: Any = None, **hparams: Any) -> Any:
+    return timm.rand_augment_transform(text, {"img_mean": FILL, **hparams}, transforms)
+
+
+@needs_pillow
+def test_the_usual_string_is_what_pillow_does_with_its_arguments() -> None:
+    image = picture(30, 41)
+    source = pil(image.tobytes(), image.shape)
+    w, h = source.size
+    by_part = (1 + 0.9 * 0.9, 1 - 0.9 * 0.9)
+    moves: list[Any] = [
+        [(1, sign * 0.27, 0, 0, 1, 0) for sign in (1, -1)],
+        [(1, 0, 0, sign * 0.27, 1, 0) for sign in (1, -1)],
+        [(1, 0, sign * 0.9 * 0.45 * w, 0, 1, 0) for sign in (1, -1)],
+        [(1, 0, 0, 0, 1, sign * 0.9 * 0.45 * h) for sign in (1, -1)],
+    ]
+    how = [{"resample": each, "fillcolor": FILL} for each in INTERPOLATIONS.values()]
+    affine = Image.Transform.AFFINE
+    operations: list[list[Any]] = [
+        *([source.transform((w, h), affine, m, **k) for m in two for k in how] for two in moves),
+        [source.rotate(angle, **k) for angle in (27, -27) for k in how],
+        *(
+            [enhance(source).enhance(factor) for factor in by_part]
+            for enhance in (
+                ImageEnhance.Color,
+                ImageEnhance.Contrast,
+                ImageEnhance.Brightness,
+                ImageEnhance.Sharpness,
+            )
+        ),
+        [ImageOps.autocontrast(source)],
+        [ImageOps.equalize(source)],
+        [ImageOps.invert(source)],
+        [ImageOps.posterize(source, 1)],
+        [ImageOps.solarize(source, 256 - 230)],
+        [source.point([min(255, v + 99) if v < 128 else v for v in range(256)] * 3)],
+    ]
+    wanted: Outcomes = defaultdict(float, {image.tobytes(): 0.5})
+    for made in operations:
+        for each in made:
+            wanted[planes(each)] += 0.5 / 15 / len(made)
+    step = T.TimmAugment("rand-m9-n1-inc1", fill=FILL)
+    expect_drawn(through(image, 3200, step), wanted)
 
 
 @needs_timm
@@ -328,3 +372,70 @@ def test_a_mixture_is_refused_what_it_cannot_move() -> None:
     )
     with pytest.raises(hr.Error, match="HR0186"):
         hr.Loader(boxes, [T.TimmAugment("augmix")], batch_size=2)
+
+
+@needs_timm
+@pytest.mark.parametrize("text", [
+    "rand-m9-mstd0.5-inc1", "rand-m7-n3-p0.3-mmax12", "rand-mstd101-tweights", "rand-t3a-m5",
+    "rand-t3aw-n3", "augmix-m5-w4-d2", "augmix-b1-a0.5-mstd0.25", "original-mstd0.5", "originalr",
+    "v0", "v0r", "3a", None,
+])  # fmt: skip
+@pytest.mark.parametrize("interpolation", ["random", "bicubic"])
+def test_create_transform_has_no_step_in_python(
+    pictures: Path, text: str | None, interpolation: str
+) -> None:
+    torch = pytest.importorskip("torch")
+    from torchvision.datasets import ImageFolder
+
+    data = importlib.import_module("timm.data")
+    transform = data.create_transform(
+        24, is_training=True, auto_augment=text, interpolation=interpolation, vflip=0.1
+    )
+    dataset = ImageFolder(str(pictures), transform)
+    dataloader = torch.utils.data.DataLoader(dataset, batch_size=4)
+    with hr.from_dataloader(dataloader, verbose=False) as loader:
+        assert not loader.report.python, loader.report
+        assert next(iter(loader)).image.shape == (4, 3, 24, 24)
+        steps = str(loader.plan())
+    if text is None:
+        return
+    found = re.search(r'TimmAugment\(policy="([^"]*)"(.*)', steps)
+    assert found, steps
+    assert "fill=(124, 116, 104)" in found[2] or "fill=[124, 116, 104]" in found[2], steps
+    assert f'interpolation="{interpolation}"' in found[2]
+    assert ("translate_pct=0.3" in found[2]) == (text[:4] == "augm")
+    make = {"rand": timm.rand_augment_transform, "augm": timm.augment_and_mix_transform}
+    again, theirs = (
+        make.get(text[:4], timm.auto_augment_transform)(each, {"img_mean": FILL})
+        for each in (found[1], text)
+    )
+    assert repr(again) == repr(theirs).replace("m=10.0", "m=10")
+
+
+@needs_timm
+def test_a_policy_that_was_changed_stays_a_step_in_python(pictures: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from torchvision import transforms as v1
+    from torchvision.datasets import ImageFolder
+
+    def changed() -> Iterator[Any]:
+        yield rand("rand-m9", transforms=["Invert", "Rotate"])
+        policy = rand("rand-m9")
+        policy.ops[3].magnitude = 4
+        yield policy
+        policy = rand("rand-m9")
+        policy.ops[2].aug_fn = lambda image, **_: image
+        yield policy
+        policy = rand("rand-m9")
+        policy.ops[1].kwargs["fillcolor"] = (1, 2, 3)
+        yield policy
+        policy = timm.auto_augment_transform("v0")
+        policy.policy[4][1].prob = 0.61
+        yield policy
+
+    for policy in changed():
+        steps = v1.Compose([v1.Resize((24, 24)), policy, v1.PILToTensor()])
+        dataset = ImageFolder(str(pictures), steps)
+        dataloader = torch.utils.data.DataLoader(dataset, batch_size=4)
+        with hr.from_dataloader(dataloader, verbose=False) as loader:
+            assert len(loader.report.python) == 1, loader.report

@@ -10,6 +10,7 @@ from headrace.migrate.translations import (
     noise,
     policies,
     structure,
+    timm,
     warps,
 )
 
@@ -22,5 +23,6 @@ __all__ = [
     "noise",
     "policies",
     "structure",
+    "timm",
     "warps",
 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's classes that have an operator here, by name: each topic's file adds its own.
+"""Classes of torchvision and timm that have an operator here: each topic's file adds its own.
 
 Classes are recognized by name and module, so nothing is imported that is not there already.
 """
@@ -65,7 +65,7 @@ _nothing: set[str] = set()
 def translation(
     *names: str, resamples: bool = False, sizes: bool = False
 ) -> Callable[[Maker], Maker]:
-    """Of torchvision's classes with these names, v1's and v2's."""
+    """Of torchvision's classes with these names, v1's and v2's; of timm's, after "timm."."""
 
     def register(make: Maker) -> Maker:
         _translations.update({name: Translation(make, resamples, sizes) for name in names})
@@ -151,8 +151,10 @@ def opened(transform: Any) -> list[Any]:
 
 
 def known_name(value: Any) -> str:
-    """The class's name where it is torchvision's own, and as torchvision wrote it; else nothing."""
-    return type(value).__name__ if _home(value) == "torchvision" and not _altered(value) else ""
+    """The class's name where it is torchvision's own, and as torchvision wrote it, or after "timm."
+    where it is timm's; else nothing."""
+    before = {"torchvision": "", "timm": "timm."}.get(_home(value))
+    return "" if before is None or _altered(value) else before + type(value).__name__
 
 
 def _altered(value: Any) -> bool:

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""timm's transforms for training, as its create_transform makes them.
+
+Its policies hold operations, not the string that they came from; so the string is put together
+again, and only where the operations are those of timm 1.0 for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from headrace import transforms as T
+from headrace.migrate.translations.arguments import numbers_of, sibling
+from headrace.migrate.translations.registry import Form, Made, NoOperator, nothing, translation
+
+# What operations, and how often each is chosen, or with what probability and strength: digests of
+# the tables in timm 1.0.31.
+SETS = {
+    "6ef46717f8be5501": "rand",
+    "c8c208fd471c80ac": "rand-inc1",
+    "03da5f54fed69654": "rand-t3a",
+    "4db60472a8a154a1": "rand-t3aw",
+    "2680e92756f4bac8": "rand-tweights",
+    "0fff03035d2961b8": "augmix",
+    "91812f33898cbcb5": "original",
+    "6cca53b7e2da232f": "originalr",
+    "054827ef41f4b999": "v0",
+    "e488d5372447a172": "v0r",
+    "5069a97840bd1bd2": "3a",
+}
+
+
+def digest(described: Any) -> str:
+    return hashlib.sha256(repr(described).encode()).hexdigest()[:16]
+
+
+def described_choice(names: Iterable[str], weights: Any) -> Any:
+    shares = None if weights is None else [round(float(weight), 9) for weight in weights]
+    return list(names), shares
+
+
+def described_policy(policy: Any) -> Any:
+    return [[(op.name, float(op.prob), float(op.magnitude)) for op in steps] for steps in policy]
+
+
+def _one(values: Iterable[Any], what: str) -> Any:
+    first, *rest = values
+    if any(value != first for value in rest):
+        raise NoOperator(f"its operations differ in {what}")
+    return first
+
+
+def _number(value: float, whole: bool = False) -> str:
+    """As the string has it, where "-" is no sign."""
+    text = str(int(value)) if whole else f"{value:.12f}"
+    if float(text) != value:
+        raise NoOperator(f"no string says {value!r}")
+    return text
+
+
+def _shared(ops: list[Any]) -> dict[str, Any]:
+    """What is drawn and filled alike by all operations."""
+    for op in ops:
+        if type(op).__name__ != "AugmentOp" or not type(op).__module__.startswith("timm."):
+            raise NoOperator("an operation of your own is among them")
+        functions = sibling(op, "NAME_TO_OP").get(op.name), sibling(op, "LEVEL_TO_ARG").get(op.name)
+        if (op.aug_fn, op.level_fn) != functions:
+            raise NoOperator("an operation of your own is among them")
+    resample = _one([op.kwargs["resample"] for op in ops], "interpolation")
+    names = [str(each.name).lower() for each in (resample if _several(resample) else [resample])]
+    interpolation = "random" if names == ["bilinear", "bicubic"] else names[0]
+    if (len(names) > 1 and interpolation != "random") or names[0] not in (
+        "nearest",
+        "bilinear",
+        "bicubic",
+    ):
+        raise NoOperator(f"it interpolates by {' or '.join(names)}")
+    return {
+        "fill": numbers_of(_one([op.kwargs["fillcolor"] for op in ops], "fill")),
+        "interpolation": interpolation,
+        "translate_pct": float(
+            _one([op.hparams.get("translate_pct", 0.45) for op in ops], "moves")
+        ),
+    }
+
+
+def _several(value: Any) -> bool:
+    return isinstance(value, (list, tuple))
+
+
+def _noise(ops: list[Any], usual: float, uniform: str | None) -> str:
+    """The piece for the noise of magnitudes; ``uniform``: what says that it is infinite."""
+    deviation = float(_one([op.magnitude_std for op in ops], "noise"))
+    if deviation == usual:
+        return ""
+    if math.isinf(deviation) and uniform is not None:
+        return uniform
+    if not 0 <= deviation <= 100:
+        raise NoOperator(f"no string says a noise of {deviation}")
+    return "-mstd" + _number(deviation)
+
+
+def _drawn(policy: str, form: Form, shared: dict[str, Any]) -> Made:
+    if form.kind != "pil":
+        raise NoOperator("timm's operations are for pictures of Pillow")
+    return [T.TimmAugment(policy, **shared)], [], lambda value: value
+
+
+@translation("timm.RandAugment")
+def rand_augment(transform: Any, form: Form) -> Made:
+    ops = list(transform.ops)
+    shared = _shared(ops)
+    chosen = digest(described_choice([op.name for op in ops], transform.choice_weights))
+    if chosen not in SETS:
+        raise NoOperator("its operations are none of timm's own sets")
+    most = _one([op.magnitude_max for op in ops], "their largest magnitude")
+    pieces = [
+        SETS[chosen],
+        "m" + _number(_one([op.magnitude for op in ops], "magnitude"), whole=True),
+        "n" + _number(transform.num_layers, whole=True),
+        "p" + _number(_one([op.prob for op in ops], "probability")),
+        *([] if most is None else ["mmax" + _number(most, whole=True)]),
+    ]
+    return _drawn("-".join(pieces) + _noise(ops, 0, "-mstd101"), form, shared)
+
+
+@translation("timm.AugMixAugment")
+def aug_mix(transform: Any, form: Form) -> Made:
+    ops = list(transform.ops)
+    shared = _shared(ops)
+    probable = all(op.prob == 1 and op.magnitude_max is None for op in ops)
+    chosen = digest(described_choice([op.name for op in ops], None))
+    if not probable or SETS.get(chosen) != "augmix":
+        raise NoOperator("its operations are not timm's own set")
+    pieces = [
+        "augmix",
+        "m" + _number(_one([op.magnitude for op in ops], "magnitude"), whole=True),
+        "w" + _number(transform.width, whole=True),
+        *(["d" + _number(transform.depth, whole=True)] if transform.depth > 0 else []),
+        "a" + _number(transform.alpha),
+        "b" + str(int(bool(transform.blended))),
+    ]
+    return _drawn("-".join(pieces) + _noise(ops, math.inf, None), form, shared)
+
+
+@translation("timm.AutoAugment")
+def auto_augment(transform: Any, form: Form) -> Made:
+    ops = [op for steps in transform.policy for op in steps]
+    shared = _shared(ops)
+    name = SETS.get(digest(described_policy(transform.policy)))
+    if name is None or any(op.magnitude_max is not None for op in ops):
+        raise NoOperator("its policy is none of timm's own")
+    return _drawn(name + _noise(ops, 0, None), form, shared)
+
+
+@translation("timm.RandomResizedCropAndInterpolation", sizes=True)
+def random_resized_crop(transform: Any, form: Form) -> Made:
+    if form.kind != "pil":
+        raise NoOperator("on tensors torch's filters are not Pillow's")
+    size = [int(extent) for extent in transform.size]
+    several = _several(transform.interpolation)
+    filters = list(transform.interpolation) if several else [transform.interpolation]
+    steps = [
+        T.RandomResizedCrop(size, scale=transform.scale, ratio=transform.ratio, interpolation=each)
+        for each in filters
+    ]
+    resize, first = sibling(transform, "F").resize, filters[0]
+    return (
+        [T.RandomChoice(steps)] if several else steps,
+        [T.Resize(size, interpolation=first)],
+        lambda image: resize(image, size, first),
+    )
+
+
+@translation("timm.MaybeToTensor")
+def to_tensor(transform: Any, form: Form) -> Made:
+    ours = [T.ToDtype("float32", scale=True)] if form.kind == "pil" else []
+    return ours, ours, transform
+
+
+nothing("timm.MaybePILToTensor")
