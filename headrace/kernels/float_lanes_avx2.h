@@ -16,6 +16,12 @@ using Floats = __m256;
 using Numbers = __m256i;
 constexpr int kLanes = 8;
 
+inline Numbers load(const int32_t* from) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+}
+inline void store(int32_t* to, Numbers v) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), v);
+}
 inline Numbers numbers_at(const uint8_t* from) {
   return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
 }
@@ -54,6 +60,9 @@ inline Floats product(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
 inline Floats quotient(Floats a, Floats b) { return _mm256_div_ps(a, b); }
 // a * b + c, rounded once
 inline Floats fused(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
+// The second where one is NaN.
+inline Floats least_of(Floats a, Floats b) { return _mm256_min_ps(a, b); }
+inline Floats most_of(Floats a, Floats b) { return _mm256_max_ps(a, b); }
 inline Floats floor_of(Floats v) { return _mm256_floor_ps(v); }
 inline Numbers cut_off(Floats v) { return _mm256_cvttps_epi32(v); }
 
@@ -61,6 +70,12 @@ inline Numbers cut_off(Floats v) { return _mm256_cvttps_epi32(v); }
 using Mask = __m256i;
 inline Mask equal(Numbers a, Numbers b) { return _mm256_cmpeq_epi32(a, b); }
 inline Mask below(Numbers a, Numbers b) { return _mm256_cmpgt_epi32(b, a); }
+inline Mask above(Floats a, Floats b) {
+  return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_GT_OQ));
+}
+inline Mask at_least(Floats a, Floats b) {
+  return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_GE_OQ));
+}
 inline Mask both(Mask a, Mask b) { return _mm256_and_si256(a, b); }
 inline Numbers chosen(Mask where, Numbers a, Numbers otherwise) {
   return _mm256_blendv_epi8(otherwise, a, where);

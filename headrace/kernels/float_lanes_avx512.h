@@ -16,6 +16,8 @@ using Floats = __m512;
 using Numbers = __m512i;
 constexpr int kLanes = 16;
 
+inline Numbers load(const int32_t* from) { return _mm512_loadu_si512(from); }
+inline void store(int32_t* to, Numbers v) { _mm512_storeu_si512(to, v); }
 inline Numbers numbers_at(const uint8_t* from) {
   return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
 }
@@ -56,6 +58,9 @@ inline Floats product(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
 inline Floats quotient(Floats a, Floats b) { return _mm512_div_ps(a, b); }
 // a * b + c, rounded once
 inline Floats fused(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
+// The second where one is NaN.
+inline Floats least_of(Floats a, Floats b) { return _mm512_min_ps(a, b); }
+inline Floats most_of(Floats a, Floats b) { return _mm512_max_ps(a, b); }
 inline Floats floor_of(Floats v) {
   return _mm512_roundscale_ps(v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
 }
@@ -65,6 +70,8 @@ inline Numbers cut_off(Floats v) { return _mm512_cvttps_epi32(v); }
 using Mask = __mmask16;
 inline Mask equal(Numbers a, Numbers b) { return _mm512_cmpeq_epi32_mask(a, b); }
 inline Mask below(Numbers a, Numbers b) { return _mm512_cmplt_epi32_mask(a, b); }
+inline Mask above(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
+inline Mask at_least(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ); }
 inline Mask both(Mask a, Mask b) { return _kand_mask16(a, b); }
 inline Numbers chosen(Mask where, Numbers a, Numbers otherwise) {
   return _mm512_mask_mov_epi32(otherwise, where, a);

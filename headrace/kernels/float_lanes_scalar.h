@@ -53,6 +53,16 @@ inline Floats product(Floats a, Floats b) { return a * b; }
 inline Floats quotient(Floats a, Floats b) { return a / b; }
 inline Numbers cut_off(Floats v) { return static_cast<Numbers>(v); }
 
+inline Numbers load(const int32_t* from) { return *from; }
+inline void store(int32_t* to, Numbers v) { *to = v; }
+// The second where one is NaN.
+inline Floats least_of(Floats a, Floats b) { return a < b ? a : b; }
+inline Floats most_of(Floats a, Floats b) { return a > b ? a : b; }
+
+using Mask = bool;
+inline Mask above(Floats a, Floats b) { return a > b; }
+inline Mask at_least(Floats a, Floats b) { return a >= b; }
+inline Mask both(Mask a, Mask b) { return a && b; }
 inline bool equal(Numbers a, Numbers b) { return a == b; }
 inline bool below(Numbers a, Numbers b) { return a < b; }
 template <class Value>

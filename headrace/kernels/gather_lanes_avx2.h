@@ -11,12 +11,6 @@
 namespace headrace {
 namespace {
 
-inline Numbers load(const int32_t* from) {
-  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
-}
-inline void store(int32_t* to, Numbers v) {
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), v);
-}
 // From 0 up to it. REQUIRES: end > 0.
 inline Mask below(Numbers v, int end) {
   return _mm256_cmpeq_epi32(_mm256_min_epu32(v, all(end - 1)), v);

@@ -10,8 +10,6 @@
 namespace headrace {
 namespace {
 
-inline Numbers load(const int32_t* from) { return _mm512_loadu_si512(from); }
-inline void store(int32_t* to, Numbers v) { _mm512_storeu_si512(to, v); }
 // From 0 up to it. REQUIRES: end > 0.
 inline Mask below(Numbers v, int end) { return _mm512_cmplt_epu32_mask(v, all(end)); }
 inline Floats kept(Mask where, Floats v) { return _mm512_maskz_mov_ps(where, v); }

@@ -9,6 +9,7 @@
 #include "headrace/base/registry.h"
 #include "headrace/fields/box_format.h"
 #include "headrace/fields/rows.h"
+#include "headrace/kernels/anchor_match.h"
 #include "headrace/ops/row_op.h"
 
 namespace headrace {
@@ -21,23 +22,6 @@ const ErrorCode kTooManyRows{
     "fields= of the loader, or out of the row group."};
 
 using Quad = std::array<float, 4>;
-
-// Anchors in columns, so that a compiler takes several at once.
-struct Anchors {
-  std::vector<float> left, top, right, bottom, area;
-  size_t size() const { return left.size(); }
-};
-
-// The anchors' IoUs with a box, which must not be NaN.
-void ious(const Anchors& anchors, const float* box, std::vector<float>& out) {
-  const float whole = (box[2] - box[0]) * (box[3] - box[1]);
-  for (size_t i = 0; i < anchors.size(); ++i) {
-    const float wide = std::min(anchors.right[i], box[2]) - std::max(anchors.left[i], box[0]);
-    const float high = std::min(anchors.bottom[i], box[3]) - std::max(anchors.top[i], box[1]);
-    const float common = std::max(wide, 0.0f) * std::max(high, 0.0f);
-    out[i] = common / (whole + anchors.area[i] - common);
-  }
-}
 
 class EncodeBoxes final : public RowOp {
  public:
@@ -58,11 +42,7 @@ class EncodeBoxes final : public RowOp {
         raise_misfit("EncodeBoxes",
                      "anchor " + std::to_string(at / 4) + " has no area: left, top, right, bottom");
       }
-      anchors_.left.push_back(box[0]);
-      anchors_.top.push_back(box[1]);
-      anchors_.right.push_back(box[2]);
-      anchors_.bottom.push_back(box[3]);
-      anchors_.area.push_back((box[2] - box[0]) * (box[3] - box[1]));
+      anchors_.add(box[0], box[1], box[2], box[3]);
     }
     for (size_t i = 0; i < 4; ++i) {
       means_[i] = static_cast<float>(arguments.numbers("means")[i]);
@@ -119,26 +99,17 @@ class EncodeBoxes final : public RowOp {
   // DALI's rules: a box has its best anchor for itself, the last one of equals; every other anchor
   // takes its best box, the last one of equals, if their IoU is above `criteria`.
   std::vector<int64_t> matched(const std::vector<float>& corners) const {
-    const size_t anchors = anchors_.size();
-    std::vector<int64_t> match(anchors, -1), forced(anchors, -1);
-    std::vector<float> best(anchors, criteria_), iou(anchors);
+    AnchorMatches matches(anchors_, criteria_);
+    std::vector<std::pair<int32_t, int32_t>> forced;  // anchor and box
     for (size_t at = 0; at + 4 <= corners.size(); at += 4) {
       const float* const box = &corners[at];
       const bool finite = std::all_of(box, box + 4, [](float x) { return std::isfinite(x); });
       if (!finite || box[2] <= box[0] || box[3] <= box[1]) continue;  // it is no box
-      const auto row = static_cast<int64_t>(at / 4);
-      ious(anchors_, box, iou);
-      size_t its = 0;
-      for (size_t i = 0; i < anchors; ++i) {
-        if (iou[i] >= iou[its]) its = i;
-        if (iou[i] <= criteria_ || iou[i] < best[i]) continue;
-        best[i] = iou[i];
-        match[i] = row;
-      }
-      forced[its] = row;
+      const auto row = static_cast<int32_t>(at / 4);
+      forced.emplace_back(match_anchors(anchors_, box, row, matches), row);
     }
-    for (size_t i = 0; i < anchors; ++i) match[i] = forced[i] >= 0 ? forced[i] : match[i];
-    return match;
+    for (const auto& [anchor, row] : forced) matches.row[static_cast<size_t>(anchor)] = row;
+    return {matches.row.begin(), matches.row.begin() + static_cast<ptrdiff_t>(anchors_.size())};
   }
 
   void write(const std::vector<float>& corners, const std::vector<int64_t>& matches,
@@ -176,7 +147,7 @@ class EncodeBoxes final : public RowOp {
     return out;
   }
 
-  Anchors anchors_;
+  AnchorColumns anchors_;
   const float criteria_;
   const bool offset_;
   const float scale_;

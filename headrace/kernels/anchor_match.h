@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Anchors of a single-shot detector against one box after the other. Any thread may call it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace headrace {
+
+// Anchors by coordinate, so that several are taken at once; each column is filled up with anchors
+// that nothing matches.
+class AnchorColumns {
+ public:
+  void add(float left, float top, float right, float bottom);
+  size_t size() const { return size_; }
+  size_t padded_size() const { return left.size(); }
+
+  std::vector<float> left, top, right, bottom, area;
+
+ private:
+  size_t size_ = 0;
+};
+
+// What matches each anchor so far, padded as these are.
+struct AnchorMatches {
+  AnchorMatches(const AnchorColumns& anchors, float criteria)
+      : criteria(criteria), best(anchors.padded_size(), criteria), row(anchors.padded_size(), -1) {}
+  float criteria;
+  std::vector<float> best;   // IoU
+  std::vector<int32_t> row;  // of the box; -1: none
+};
+
+// Box `row`, (left, top, right, bottom), is the match of each anchor whose IoU with it is above the
+// criteria and not below the best so far. Returns the anchor of the largest IoU, the last of equal
+// ones. IoUs are float32: intersection / (box + anchor - intersection). REQUIRES: an anchor.
+int32_t match_anchors(const AnchorColumns& anchors, const float* box, int32_t row,
+                      AnchorMatches& matches);
+
+}  // namespace headrace
