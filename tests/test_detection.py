@@ -99,6 +99,89 @@ def test_canvases_and_sizes_are_drawn_as_torchvisions(v2: Any) -> None:
     assert distance(sizes, [p["size"][0] for p in theirs(v2.RandomResize(20, 25))]) < 1
 
 
+def dali_windows(rng: Any, how: dict[str, Any]) -> list[tuple[float, ...]]:
+    """Left, top, width, height in pixels and boxes kept, by the rules that DALI documents."""
+    boxes = BOXES.astype("f8") / [WIDTH, HEIGHT, WIDTH, HEIGHT]
+    area = (boxes[:, 2:] - boxes[:, :2]).prod(1)
+    drawn = []
+    while len(drawn) < DRAWS:
+        options = [*how["thresholds"], *([None] if how.get("allow_no_crop", True) else [])]
+        best: Any = (-1.0, None)
+        tried, most, done = 0, how.get("total_num_attempts", 10**9), False
+        while not done and tried < most:
+            threshold = options[rng.integers(len(options))]
+            if threshold is None:
+                best, done = (1.0, (0, 0, WIDTH, HEIGHT, len(boxes))), True
+            for _ in range(0 if done else min(how["num_attempts"], most - tried)):
+                tried += 1
+                size = rng.uniform(*how["scaling"], 2)
+                low, high = how.get("aspect_ratio", (1, 1))
+                if low == high:
+                    size = size.max() * np.array([min(low, 1), min(1 / low, 1)])
+                elif not low <= size[0] / size[1] <= high:
+                    continue
+                at = rng.uniform(0, 1 - size)
+                common = np.minimum(boxes[:, 2:], at + size) - np.maximum(boxes[:, :2], at)
+                common = common.clip(0).prod(1)
+                by_iou = how.get("threshold_type", "iou") == "iou"
+                overlap = common / (area + size.prod() - common if by_iou else area)
+                centre = (boxes[:, :2] + boxes[:, 2:]) / 2
+                kept = ((centre >= at) & (centre < at + size)).all(1)
+                if "bbox_prune_threshold" in how:
+                    kept = (common > 0) & (common >= how["bbox_prune_threshold"] * area)
+                if not kept.any():
+                    continue
+                every = how.get("all_boxes_above_threshold", True)
+                metric = overlap.min() if every else overlap.max()
+                scale = (WIDTH, HEIGHT)
+                begin, end = np.rint(at * scale), np.rint((at + size) * scale)
+                if metric > best[0]:
+                    best = (metric, (*begin, *(end - begin), kept.sum()))
+                if metric >= threshold:
+                    best, done = (metric, (*begin, *(end - begin), kept.sum())), True
+                    break
+        drawn.append(best[1])
+    return drawn
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"thresholds": [0.1, 0.3, 0.5], "num_attempts": 20, "all_boxes_above_threshold": False},
+        {"thresholds": [0.0, 0.05], "num_attempts": 5, "allow_no_crop": False},
+        {"thresholds": [0.1], "num_attempts": 5, "aspect_ratio": (0.8, 0.8)},
+        {"thresholds": [0.3], "threshold_type": "overlap", "bbox_prune_threshold": 0.4}
+        | {"num_attempts": 5, "all_boxes_above_threshold": False, "allow_no_crop": False},
+        {"thresholds": [0.99], "num_attempts": 3, "total_num_attempts": 6, "allow_no_crop": False}
+        | {"all_boxes_above_threshold": False, "scaling": (0.3, 0.6)},
+    ],
+)
+def test_bbox_crops_are_drawn_by_dalis_rules(how: dict[str, Any]) -> None:
+    how = {"aspect_ratio": (0.5, 2.0), "scaling": (0.3, 1.0)} | how
+    found = ours(T.RandomBBoxCrop(**how))
+    expected = dali_windows(np.random.default_rng(5), how)
+    for i in range(2):
+        assert distance([-r["probe"][0][i] for r in found], [w[i] for w in expected]) < 1
+        assert distance([r["image"].shape[2 - i] for r in found], [w[2 + i] for w in expected]) < 1
+    assert distance([len(r["boxes"]) for r in found], [w[4] for w in expected]) < 1
+
+
+def test_a_bbox_crop_gives_up_and_says_what_cannot_be() -> None:
+    whole = (1, HEIGHT, WIDTH)
+    never = T.RandomBBoxCrop([1.0], num_attempts=7, allow_no_crop=False, scaling=(0.1, 0.2))
+    assert all(r["image"].shape == whole and len(r["boxes"]) == 3 for r in ours(never)[:200])
+    image = np.zeros(whole, np.uint8)
+    odd = [np.zeros((0, 4), "f4"), np.float32([[np.nan, 0, 4, 4]]), np.float32([[9, 9, 2, 2]])]
+    data = [{"image": image, "boxes": boxes} for boxes in odd]
+    source = hr.open(data, kinds={"boxes": "boxes:xyxy"}, shapes={"boxes": (-1, 4)})
+    batch = next(iter(hr.Loader(source, [never], batch_size=3, ragged="list")))
+    assert [i.shape for i in batch.image] == [whole] * 3
+    assert [len(b) for b in batch.boxes] == [0, 1, 1]
+    for wrong in ({"thresholds": [1.5]}, {"aspect_ratio": (2, 1)}, {"scaling": (0, 1)}):
+        with pytest.raises(hr.ConfigError):
+            hr.Loader(source, [T.RandomBBoxCrop(**wrong)], batch_size=1)
+
+
 def test_a_safe_crop_holds_all_boxes() -> None:
     for record in ours(T.RandomSizedBBoxSafeCrop((40, 50))):
         (left, top), (right, bottom) = record["probe"]
