@@ -26,6 +26,8 @@ PICTURED: dict[str, dict[str, str]] = {
     },
     "Detection": {
         "RandomIoUCrop": "T.RandomIoUCrop(sampler_options=[0.1, 0.3, 0.5])",
+        "RandomBBoxCrop": "T.RandomBBoxCrop([0.1, 0.3], aspect_ratio=(0.5, 2), scaling=(0.3, 1), "
+        "num_attempts=20, all_boxes_above_threshold=False, allow_no_crop=False)",
         "RandomSizedBBoxSafeCrop": "T.RandomSizedBBoxSafeCrop((120, 160))",
         "RandomZoomOut": "T.RandomZoomOut(114, side_range=(1.5, 2.5), p=1.0)",
         "RandomShortestSize": "T.RandomShortestSize([60, 90, 120, 150])",
@@ -111,6 +113,7 @@ UNSEEN = {
     "ClampKeyPoints": "points alone: [detection](detection.md)",
     "SetClampingMode": "boxes alone: [detection](detection.md)",
     "ConvertBoundingBoxFormat": "boxes alone: [detection](detection.md)",
+    "CopyPaste": "it wants masks of instances: [detection](detection.md)",
     "EncodeBoxes": "boxes as a network's targets: [detection](detection.md)",
     "ToDtype": "numbers of another type",
     "Normalize": "show() undoes it for the eye",

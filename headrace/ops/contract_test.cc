@@ -42,6 +42,9 @@ Grid run(const Op& op, bool floats, const std::vector<Picture>& pictures, uint64
     record.add_boxes(
         {0.2f * grid.width, 0.2f * grid.height, 0.8f * grid.width, 0.8f * grid.height});
   }
+  if (op.decides_by(FieldKind::kMasks)) {
+    record.add_masks(pictures[0].grid.height, pictures[0].grid.width);
+  }
   return record.apply(op, seed).grid();
 }
 

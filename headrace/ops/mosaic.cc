@@ -5,23 +5,13 @@
 #include <cstring>
 
 #include "headrace/base/registry.h"
-#include "headrace/fields/rows.h"
+#include "headrace/ops/joined_rows.h"
 #include "headrace/ops/row_op.h"
 
 namespace headrace {
 namespace {
 
 constexpr int kTiles = 4;
-
-const ErrorCode kTilesDiffer{
-    "HR0514", ErrorKind::kData, "records that cannot lie side by side",
-    "A mosaic joins the rows of four records, and in one of these the fields of a row group differ "
-    "in rows. The record is bad by itself too."};
-
-const ErrorCode kRowsTooLarge{
-    "HR0516", ErrorKind::kResource, "joined rows too large",
-    "A mosaic joins the rows of four records, and masks of instances over its whole canvas are more "
-    "than memory_limit leaves for one record. A smaller size, or a higher memory_limit."};
 
 // Where a picture lies, and what of it shows there.
 struct Tile {
@@ -68,20 +58,7 @@ class Mosaic final : public PictureOp {
       Result<void> pasted = paste(context, field, records, tiles);
       if (!pasted) return pasted;
     }
-    for (const int field : context.rows) {
-      std::vector<FieldValue*> parts;
-      size_t bytes = 0;
-      for (Record* record : records) {
-        parts.push_back(&record->fields[field]);
-        bytes += parts.back()->bytes.size();
-      }
-      if (bytes > context.renderer.largest_value()) {
-        return Error{.code = &kRowsTooLarge,
-                     .what = "they take " + std::to_string(bytes) + " bytes"};
-      }
-      join_rows(parts);
-    }
-    return {};
+    return join_records(records, context.rows, context.renderer);
   }
 
  private:
@@ -103,13 +80,7 @@ class Mosaic final : public PictureOp {
 
   // Everything of a record goes to its place; pictures without the canvas around them.
   Result<void> place(OpContext& one, int number, int x, int y, Tile& tile) const {
-    for (const int field : one.rows) {
-      const FieldValue& first = one.record.fields[one.rows.front()];
-      if (row_count(one.record.fields[field]) == row_count(first)) continue;
-      return Error{.code = &kTilesDiffer,
-                   .what = "one has " + std::to_string(row_count(first)) + " and " +
-                           std::to_string(row_count(one.record.fields[field])) + " rows"};
-    }
+    if (Result<void> checked = check_row_counts(one.record, one.rows); !checked) return checked;
     Result<Size> size = common_size(one);
     if (!size) return std::move(size.error());
     tile = tile_of(number, x, y, *size);

@@ -87,6 +87,9 @@ class TestRecord {
     OpContext context{record_, numbers_,
                       Draws(seed, 0, static_cast<uint64_t>(record_.position), key), renderer_};
     std::vector<Record> partners(static_cast<size_t>(op.partners()), record_);
+    for (Record& partner : partners) {  // of other pixels
+      for (FieldValue& value : partner.fields) value.picture.flip_horizontal();
+    }
     context.partners = partners;
     context.rows = rows_;
     return op.apply(context);
@@ -102,6 +105,18 @@ class TestRecord {
     const int field = add_rows(FieldKind::kBoxes, {std::ssize(corners) / 4, 4}, corners);
     record_.fields[field].box_format = BoxFormat::kXYXY;
     record_.fields[field].shares.assign(corners.size() / 4, 1.0f);
+    return field;
+  }
+  // The same of masks of instances, uint8: the upper half of a picture, and its left half.
+  int add_masks(int height, int width) {
+    const int field = add_rows(FieldKind::kMasks, {2, height, width}, {});
+    Buffer bytes(size_t(2) * size_t(height) * size_t(width));
+    for (int i = 0; i < 2 * height * width; ++i) {
+      const int x = i % width, y = i / width % height;
+      bytes.data()[i] = i < height * width ? y < height / 2 : x < width / 2;
+    }
+    record_.fields[field].dtype = DType::kUInt8;
+    record_.fields[field].own(std::move(bytes));
     return field;
   }
   // The same of float32 in any shape; all such fields are one row group.

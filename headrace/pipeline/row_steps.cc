@@ -46,8 +46,9 @@ int PlanMaker::deciding_field(const Step& step) const {
     if (found.empty() && decides(field) && kind.wants) hint = kind.wants(states_[field]);
   }
   raise(kSeveralGroups,
-        found.empty() ? step.label + " has no boxes or points to decide by, that follow a picture"
-                      : step.label + " would decide by " + names_of(found),
+        found.empty()
+            ? step.label + " has no boxes, points or masks to decide by, that follow a picture"
+            : step.label + " would decide by " + names_of(found),
         hint);
 }
 
