@@ -21,6 +21,11 @@ constexpr std::string_view kTypeNames[] = {"bool",     "int",     "float",  "str
                                            "branches", "strings", "lists"};
 constexpr std::string_view kScopeNames[] = {"record", "batch", "partners"};
 
+const ErrorCode kNoValue{
+    "HR0105", ErrorKind::kConfig, "an argument that no parameter can be",
+    "Parameters are numbers, text, dtypes, lists of numbers or text, and transforms. Lists in lists, "
+    "dictionaries, objects, and integers beyond 64 bits are none of these."};
+
 nb::list describe_all(const std::vector<Param>& params) {
   nb::list out;
   for (const Param& param : params) out.append(describe(param));
@@ -87,6 +92,7 @@ std::vector<T> numbers_from(nb::handle object) {
 // A list: branches as (name, [Spec]) pairs, strings, else numbers; one float makes all of them
 // floats.
 ParamValue param_from_list(nb::handle object) {
+  if (nb::isinstance<nb::dict>(object) || !PySequence_Check(object.ptr())) throw nb::cast_error();
   bool floats = false;
   for (nb::handle item : nb::borrow<nb::sequence>(object)) {
     if (nb::isinstance<nb::tuple>(item)) {
@@ -152,7 +158,17 @@ ParamValue param_from_object(nb::handle object) {
 
 std::map<std::string, ParamValue> params_from_dict(const nb::dict& arguments) {
   std::map<std::string, ParamValue> out;
-  for (auto [name, value] : arguments) out[nb::cast<std::string>(name)] = param_from_object(value);
+  for (auto [key, value] : arguments) {
+    const std::string name = nb::cast<std::string>(key);
+    try {
+      out[name] = param_from_object(value);
+    } catch (const std::bad_cast&) {  // a list in a list, an integer of a hundred digits
+      raise(kNoValue,
+            name + " is given a " + nb::cast<std::string>(value.type().attr("__name__")) +
+                " that holds what no parameter can be",
+            "numbers of 64 bits, text, or a list of either");
+    }
+  }
   return out;
 }
 

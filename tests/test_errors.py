@@ -156,3 +156,10 @@ def test_every_code_explains_itself() -> None:
     for code, record in _core.error_codes().items():
         assert code.startswith("HR0") and len(code) == 6
         assert record["title"] and len(record["explanation"]) > 40, code
+
+
+@pytest.mark.parametrize("value", [[[1]], 2**70, [2**70], [None], {1: 2}, object(), [object()]])
+def test_an_argument_that_no_parameter_can_be_is_refused_by_its_name(value: Any) -> None:
+    with pytest.raises(hr.ConfigError, match="padding") as caught:
+        T.Pad(value)
+    assert caught.value.code == "HR0105"
