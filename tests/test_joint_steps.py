@@ -199,6 +199,17 @@ def test_a_transform_of_the_users_own_is_torchvisions_too() -> None:
         assert_same(got, v2.RandomHorizontalFlip(1)(as_tv(each)))
 
 
+def test_a_lambda_of_torchvisions_is_called_with_all_that_lies_in_the_picture() -> None:
+    """As there: of a function of the user's nobody knows that it only colours."""
+    source, records = opened()
+    mirror = v2.Lambda(v2.functional.horizontal_flip)
+    for got, each in zip(through(source, [mirror]), records, strict=True):
+        assert_same(got, v2.RandomHorizontalFlip(1)(as_tv(each)))
+    invert = v2.Lambda(v2.functional.invert, tv_tensors.Image)
+    for got, each in zip(through(source, [invert]), records, strict=True):
+        assert_same(got, {**as_tv(each), "image": torch.from_numpy(255 - each["image"])})
+
+
 class Widen(v2.Transform):
     """Moves the image, and says nothing of it to the boxes."""
 

@@ -74,7 +74,8 @@ def _is_joint(transform: Any) -> bool:
     if not _is_v2(transform):
         return False
     return _moves(transform) or any(
-        type(each).__module__.endswith("._meta")
+        type(each).__name__ == "Lambda"  # a function of the user's, called with each of them
+        or type(each).__module__.endswith("._meta")
         or type(each).__name__.startswith("Sanitize")
         or not type(each).__module__.startswith("torchvision")
         for each in opened(transform)
