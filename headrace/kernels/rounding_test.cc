@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "headrace/kernels/blend_rows.h"
 #include "headrace/kernels/color_rows.h"
 #include "headrace/kernels/convolve_rows.h"
 #include "headrace/kernels/dispatch.h"
@@ -85,7 +86,8 @@ TEST_P(Rounding, SaturationOfTensorsIsFused) {
 }
 
 TEST_P(Rounding, SaturationOfPillowIsNotFused) {
-  compare([](auto in, float factor, auto out) { saturate_rows_as_pillow(in, kCount, factor, out); },
+  compare([](auto in, float factor,
+             auto out) { saturate_rows_as_pillow(in, kCount, pillow_blend(factor), out); },
           [](const int(&rgb)[3], int c, float factor) {
             const int gray = (rgb[0] * 19595 + rgb[1] * 38470 + rgb[2] * 7471 + 0x8000) >> 16;
             return cut_to_byte(plus(float(gray), times(factor, float(rgb[c] - gray))));
@@ -129,7 +131,7 @@ TEST_P(Rounding, SharpnessOfTensorsIsFusedAndOfPillowIsNot) {
     const ThreeRows in{rows[0].data(), rows[1].data(), rows[2].data()};
     const float factor = between(0, 2.5f), rest = float(1.0 - double(factor));
     sharpen_row(in, kCount, rest, torch.data());
-    sharpen_row_as_pillow(in, kCount, factor, pillow.data());
+    sharpen_row_as_pillow(in, kCount, pillow_blend(factor), pillow.data());
     for (int i = 1; i + 1 < kCount; ++i) {
       int weighted = 4 * rows[1][i];
       for (const Row& row : rows) weighted += row[i - 1] + row[i] + row[i + 1];
