@@ -16,7 +16,7 @@ install(DIRECTORY headrace DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         PATTERN "*_test_*" EXCLUDE
         PATTERN "*_session.h" EXCLUDE
         PATTERN "*_library.h" EXCLUDE
-        PATTERN "*_rows_loops.h" EXCLUDE
+        PATTERN "*_loops.h" EXCLUDE
         PATTERN "*_lanes_avx*.h" EXCLUDE)
 
 # All dependencies are the library's own, so the exported target is the whole configuration.
