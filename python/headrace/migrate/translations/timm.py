@@ -7,7 +7,6 @@ again, and only where the operations are those of timm 1.0 for it.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -34,6 +33,8 @@ SETS = {
 
 
 def digest(described: Any) -> str:
+    import hashlib  # as late as it is needed: importing headrace should be quick
+
     return hashlib.sha256(repr(described).encode()).hexdigest()[:16]
 
 
