@@ -15,6 +15,7 @@ import os
 import signal
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ OTHERS = {
     "cifar10": ("DALI, fused", "DataLoader, tensors", "DataLoader, Pillow"),  # its two are one here
     "color-jitter": AUGMENTED,
     "trivial-augment": AUGMENTED,
+    "mix": ("DataLoader, tensors", "DataLoader, Pillow"),
     "ssd300": ("torchvision, tensors", "torchvision, Pillow"),
     "mosaic": ("Ultralytics",),
 }
@@ -108,6 +110,11 @@ def our_kinds(workload: str) -> list[PeerKind]:
         ours("Headrace, indexed", "indexed", prepares=True),
         ours("Headrace, plain files", "plain"),
     ]
+    if workload == "mosaic":  # partners from the last positions, as its peer has them
+        near = "three of the four pictures are of the last 128 positions, as its peer has them"
+        for kind in kinds[:2] + kinds[3:]:
+            variant = f"{kind.variant}-near"
+            kinds.append(replace(kind, name=f"{kind.name}, near", variant=variant, differs=near))
     return [kind for kind in kinds if workload not in DETECTION or kind.variant != "indexed"]
 
 

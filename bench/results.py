@@ -19,6 +19,8 @@ DOES = {
     "normalize, float32",
     "trivial-augment": "decode, random resized crop to 224, flip, TrivialAugmentWide, normalize, "
     "float32, RandomErasing(.1)",
+    "mix": "decode, random resized crop to 224, flip, normalize, float32, MixUp(.2) or CutMix(1) "
+    "of the batch",
     "ssd300": "decode, RandomPhotometricDistort, RandomZoomOut, RandomIoUCrop, flip, resize to "
     "300, SanitizeBoundingBoxes, float32; boxes and labels per record",
     "mosaic": "decode, mosaic of four at 640, random translation and scale, HSV, flip, boxes of "
@@ -50,7 +52,7 @@ def describe(args: argparse.Namespace, cores: set[int]) -> dict[str, Any]:
 
 
 def processor() -> str:
-    """The CPU's name, and which of our SIMD levels it has."""
+    """The CPU's name, which of our SIMD levels it has, and which is forced."""
     name, flags = platform.machine(), ""
     with open("/proc/cpuinfo") as lines:
         for line in lines:
@@ -62,7 +64,11 @@ def processor() -> str:
                 break
     level = next((x for x in ("avx512_vbmi2", "avx2") if x in flags), "")
     named = {"avx512_vbmi2": "AVX-512", "avx2": "AVX2", "": ""}[level]
-    return f"{name}, {named}" if named else name
+    if platform.machine() == "aarch64":
+        named = "NEON"
+    forced = os.environ.get("HEADRACE_SIMD")
+    parts = [name, named, f"HEADRACE_SIMD={forced}" if forced else ""]
+    return ", ".join(part for part in parts if part)
 
 
 def write(folder: Path, report: dict[str, Any]) -> None:

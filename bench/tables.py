@@ -8,7 +8,9 @@ from typing import Any
 from headrace.charts.chart import Bar, bar_chart, standalone
 
 REFERENCE = "DALI, fused"  # what ratios in tables are to, where it ran
-LEVELS = {"avx512": "AVX-512", "avx2": "AVX2", "scalar": "scalar"}
+LEVELS = {"avx512": "AVX-512", "avx2": "AVX2", "neon": "NEON", "scalar": "scalar"}
+# And the form of a level for CPUs whose pdep is slow.
+FORMS_OF_LEVELS = LEVELS | {"avx2-slow-pdep": "AVX2 without pdep"}
 FORMS = {"packed": "packed", "dense": "packed dense", "indexed": "indexed", "plain": "plain files"}
 
 
@@ -201,7 +203,7 @@ def one_core(report: dict[str, Any]) -> str:
     add("libjpeg-turbo, to RGB", "libjpeg/rgb/{}")
     add("libjpeg-turbo, coefficients only", "libjpeg/coefficients/{}")
     for form, title in FORMS.items():
-        for level, level_title in LEVELS.items():
+        for level, level_title in FORMS_OF_LEVELS.items():
             add(f"{title} to sample, {level_title}", f"sample/{form}/{{}}/{level}")
     return "\n".join(lines)
 

@@ -24,6 +24,8 @@ OURS: dict[str, Any] = {
     "rotation, bilinear": T.RandomRotation(30, interpolation="bilinear"),
     "perspective, bilinear": T.RandomPerspective(0.5, 1.0),
     "elastic": T.ElasticTransform(),
+    "grid": T.GridDistortion(),
+    "whole pixels": T.RandomAffine(0, translate=(0.1, 0.1), interpolation="bilinear"),
     "affine, nearest, Pillow's": T.RandomAffine(30, **AFFINE, shear=10, **PILLOW),
     "affine, bilinear, Pillow's": T.RandomAffine(
         30, **AFFINE, shear=10, interpolation="bilinear", **PILLOW
@@ -42,6 +44,7 @@ def torchvisions() -> dict[str, Callable[[Any], Any]]:
         "rotation, bilinear": v2.RandomRotation(30, interpolation=bilinear),
         "perspective, bilinear": v2.RandomPerspective(0.5, 1.0),
         "elastic": v2.ElasticTransform(),
+        "whole pixels": v2.RandomAffine(0, translate=(0.1, 0.1), interpolation=bilinear),
     }
     pillows = {f"{name}, Pillow's": step for name, step in steps.items() if "affine" in name}
     return {**steps, **pillows}
@@ -64,6 +67,8 @@ def albumentations() -> dict[str, Callable[[Any], Any]]:
         "rotation, bilinear": A.Rotate((-30, 30), interpolation=linear, p=1.0),
         "perspective, bilinear": A.Perspective((0.05, 0.25), interpolation=linear, p=1.0),
         "elastic": A.ElasticTransform(50.0, 5.0, interpolation=linear, p=1.0),
+        "grid": A.GridDistortion(interpolation=linear, p=1.0),
+        "whole pixels": A.Affine(translate_percent=(-0.1, 0.1), interpolation=linear, p=1.0),
     }
     steps |= {f"{name}, Pillow's": step for name, step in steps.items() if "affine" in name}
     return {name: lambda x, step=step: step(image=x)["image"] for name, step in steps.items()}

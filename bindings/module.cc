@@ -8,13 +8,13 @@ namespace {
 
 std::vector<std::string_view> simd_levels() {
   std::vector<std::string_view> names;
-  for (SimdLevel level : available_levels()) names.push_back(name_of(level));
+  for (const SimdForm form : available_forms()) names.push_back(name_of(form));
   return names;
 }
 
 void set_simd_level_by_name(std::string_view name) {
-  for (SimdLevel level : available_levels()) {
-    if (name_of(level) == name) return set_simd_level(level);
+  for (const SimdForm form : available_forms()) {
+    if (name_of(form) == name) return set_simd_form(form);
   }
   throw nb::value_error("this CPU has no such level; see simd_levels()");
 }
@@ -42,7 +42,16 @@ NB_MODULE(_core, module) {
   bind_tools(module);
   bind_gil_share(module);
   bind_memory_volume(module);
-  module.def("simd_level", [] { return name_of(simd_level()); }, "The instruction set in force.");
+  module.def("simd_level", [] { return name_of(simd_form()); }, "The instruction set in force.");
+  module.def(
+      "simd_reason",
+      [] {
+        const SimdReason reason = simd_reason();
+        return nb::make_tuple(reason.forced, name_of(reason.best), reason.pdep_cost,
+                              reason.next_level_lacks);
+      },
+      nb::sig("def simd_reason() -> tuple[bool, str, float, str]"),
+      "Whether the level is forced, the best one, pdep's cost, what the level above it lacks.");
   module.def("simd_levels", &simd_levels, "The instruction sets of this CPU, worst first.");
   module.def("set_simd_level", &set_simd_level_by_name, nb::arg("name"),
              "For tests and benchmarks, while no loader runs. Results are equal on all levels.");

@@ -52,13 +52,13 @@ nb::tuple arguments_of(PythonCall& call) {
   return nb::make_tuple(values, words);
 }
 
-// (name, kind, format of boxes, shape, row group, whether boxes are clamped): Taken
+// (name, kind, format of boxes, shape, row group, how boxes are clamped): Taken
 nb::list described(std::span<const Field> fields) {
   nb::list out;
   for (const Field& field : fields) {
     out.append(nb::make_tuple(field.name, name_of(field.kind), name_of(field.box_format),
                               nb::tuple(nb::cast(field.shape)), int{field.row_group},
-                              field.clamps));
+                              name_of(field.clamping)));
   }
   return out;
 }

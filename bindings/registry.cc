@@ -9,6 +9,7 @@
 #include "bindings/bindings.h"
 #include "bindings/python_step.h"
 #include "headrace/codecs/codec.h"
+#include "headrace/codecs/run_time_library.h"
 #include "headrace/formats/format.h"
 #include "headrace/ops/doc_text.h"
 #include "headrace/ops/op.h"
@@ -76,6 +77,14 @@ nb::dict codecs() {
   return out;
 }
 
+// Debian's package of the library that a codec opens, and what is wrong with it here.
+nb::tuple codec_library(const std::string& name) {
+  const CodecRecord* codec = Registry<CodecRecord>::find(name);
+  if (!codec || !codec->library) return nb::make_tuple("", "");
+  const RunTimeLibrary& library = codec->library();
+  return nb::make_tuple(library.package(), library.is_open() ? "" : library.missing().what);
+}
+
 void check_arguments(const std::string& name, const NamedValues& arguments) {
   const OpRecord* op = Registry<OpRecord>::find(name);
   if (!op) throw nb::key_error(name.c_str());
@@ -124,6 +133,7 @@ nb::dict describe(const Param& param) {
   entry["choices"] = param.choices;
   entry["min_count"] = param.min_count;
   entry["max_count"] = param.max_count;
+  entry["or_none"] = param.or_none;
   return entry;
 }
 
@@ -197,6 +207,10 @@ void bind_registry(nb::module_& module) {
   module.def("formats", &formats, nb::sig(signature("formats").c_str()),
              "All formats of sources by name, with their parameters.");
   module.def("codecs", &codecs, nb::sig(signature("codecs").c_str()), "All codecs by name.");
+  module.def("codec_library", &codec_library, nb::arg("name"),
+             nb::sig("def codec_library(name: str) -> tuple[str, str]"),
+             "Debian's package of the library that a codec opens when it is first used, and why it "
+             "cannot be opened here; both empty where there is none.");
   module.def("check_arguments", &check_arguments, nb::arg("name"), nb::arg("arguments"),
              "Raises what a loader would raise for these arguments of an operator.");
 }

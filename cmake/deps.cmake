@@ -22,6 +22,24 @@ find_path(ZSTD_INCLUDE_DIR zstd.h)
 find_library(ZSTD_LIBRARY zstd)
 needs(libzstd-dev ZSTD_INCLUDE_DIR)
 needs(libzstd-dev ZSTD_LIBRARY)
+# Opened when their codecs are first used (codecs/run_time_library.h): the headers alone.
+find_path(WEBP_INCLUDE_DIR webp/decode.h)
+needs(libwebp-dev WEBP_INCLUDE_DIR)
+find_path(TIFF_INCLUDE_DIR tiffio.h)
+needs(libtiff-dev TIFF_INCLUDE_DIR)
+find_path(GIF_INCLUDE_DIR gif_lib.h)
+needs(libgif-dev GIF_INCLUDE_DIR)
+find_path(OPENJPEG_INCLUDE_DIR openjpeg-2.5/openjpeg.h)
+needs(libopenjp2-7-dev OPENJPEG_INCLUDE_DIR)
+find_path(AVIF_INCLUDE_DIR avif/avif.h)
+needs(libavif-dev AVIF_INCLUDE_DIR)
+find_path(HEIF_INCLUDE_DIR libheif/heif.h)
+needs(libheif-dev HEIF_INCLUDE_DIR)
+find_path(JXL_INCLUDE_DIR jxl/decode.h)
+needs(libjxl-dev JXL_INCLUDE_DIR)
+set(codec_include_dirs ${WEBP_INCLUDE_DIR} ${TIFF_INCLUDE_DIR} ${GIF_INCLUDE_DIR}
+                       ${OPENJPEG_INCLUDE_DIR} ${AVIF_INCLUDE_DIR} ${HEIF_INCLUDE_DIR}
+                       ${JXL_INCLUDE_DIR})
 find_path(XXHASH_INCLUDE_DIR xxhash.h)  # the header alone
 needs(libxxhash-dev XXHASH_INCLUDE_DIR)
 

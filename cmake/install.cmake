@@ -17,7 +17,9 @@ install(DIRECTORY headrace DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         PATTERN "*_session.h" EXCLUDE
         PATTERN "*_library.h" EXCLUDE
         PATTERN "*_loops.h" EXCLUDE
-        PATTERN "*_lanes_avx*.h" EXCLUDE)
+        PATTERN "*_loop.h" EXCLUDE
+        PATTERN "*_lanes_avx*.h" EXCLUDE
+        PATTERN "*_lanes_neon.h" EXCLUDE)
 
 # All dependencies are the library's own, so the exported target is the whole configuration.
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/headrace)
@@ -26,8 +28,8 @@ set(version_file ${CMAKE_CURRENT_BINARY_DIR}/headraceConfigVersion.cmake)
 write_basic_package_version_file(${version_file} COMPATIBILITY SameMinorVersion)
 install(FILES ${version_file} DESTINATION ${package_folder})
 
-# A sanitizer's library wants a program that is built with the sanitizer.
-if(HEADRACE_TESTS AND NOT HEADRACE_SANITIZE)
+# A sanitizer's library wants a program that is built with the sanitizer; another machine's, itself.
+if(HEADRACE_TESTS AND NOT HEADRACE_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   add_test(NAME cpp_package
            COMMAND ${CMAKE_COMMAND} -D BUILD=${CMAKE_CURRENT_BINARY_DIR}
                    -D SOURCE=${CMAKE_CURRENT_SOURCE_DIR} -D COMPILER=${CMAKE_CXX_COMPILER}

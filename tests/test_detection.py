@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Windows, canvases and sizes are drawn as torchvision draws them; what is placed there is Pillow's
-to the last bit; anchors and mosaics are what their definitions say."""
+to the last bit."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from PIL import Image
 import headrace as hr
 from headrace import transforms as T
 
-BOXES = np.float32([[10, 10, 40, 60], [50, 20, 90, 70], [20, 60, 30, 75]])
 HEIGHT, WIDTH, DRAWS = 80, 100, 1500
+
+
+BOXES = np.float32([[10, 10, 40, 60], [50, 20, 90, 70], [20, 60, 30, 75]])
+
 PROBE = np.float64([[0, 0], [1000, 1000]])
 
 
@@ -225,117 +228,6 @@ def test_a_letterbox_is_pillows_resize_on_a_canvas(size: Any, how: dict[str, Any
     np.testing.assert_allclose(batch.boxes[0].reshape(2, 2), corners, rtol=1e-6)
 
 
-def encoded(boxes: Any, labels: Any, anchors: Any, offset: bool, stds: Any) -> Any:
-    """DALI's box_encoder, by its rules, in float32."""
-    f32 = np.float32
-    low = np.maximum(boxes[:, None, :2], anchors[None, :, :2])
-    high = np.minimum(boxes[:, None, 2:], anchors[None, :, 2:])
-    common = np.maximum(high - low, f32(0)).prod(2, dtype=f32)
-    area = lambda b: (b[:, 2] - b[:, 0]) * (b[:, 3] - b[:, 1])  # noqa: E731
-    iou = common / (area(boxes)[:, None] + area(anchors)[None] - common)
-    for row in range(len(boxes)):
-        iou[row, np.flatnonzero(iou[row] == iou[row].max())[-1]] = 2
-    centre = lambda b: np.concatenate([f32(0.5) * (b[:, :2] + b[:, 2:]), b[:, 2:] - b[:, :2]], 1)  # noqa: E731
-    of, out = centre(anchors), np.zeros_like(anchors) if offset else centre(anchors)
-    classes = np.zeros(len(anchors), np.int64)
-    for at in range(len(anchors)):
-        best = np.flatnonzero(iou[:, at] == iou[:, at].max())[-1] if len(boxes) else None
-        if best is None or not iou[best, at] > 0.5:
-            continue
-        classes[at] = labels[best]
-        box = centre(boxes[best : best + 1])[0]
-        if offset:
-            box[:2] = (box[:2] - of[at, :2]) / of[at, 2:]
-            box[2:] = np.log(box[2:] / of[at, 2:])
-            box /= f32(stds)
-        out[at] = box
-    return out, classes
-
-
-@pytest.mark.parametrize("offset", [False, True])
-def test_each_anchor_gets_the_box_that_dali_gives_it(offset: bool) -> None:
-    rng = np.random.default_rng(2)
-    corners = np.sort(rng.uniform(0, 1, (60, 2, 2)), 1).astype("f4")
-    anchors = np.concatenate([corners.reshape(60, 4), corners[:4].reshape(4, 4)])  # some equal
-    data = []
-    for rows in (0, 1, 3, 12):
-        boxes = np.sort(rng.uniform(0, 1, (rows, 2, 2)), 1).astype("f4").reshape(-1, 4)
-        boxes[rows // 2 :] = anchors[rng.integers(0, 60, rows - rows // 2)]
-        data.append({"image": np.zeros((3, 8, 8), np.uint8), "boxes": boxes})
-        data[-1]["labels"] = np.arange(1, rows + 1)
-    shapes = {"boxes": (-1, 4), "labels": (-1,)}
-    source = hr.open(data, kinds={"boxes": "boxes:xyxy_normalized"}, shapes=shapes)
-    stds = [0.1, 0.1, 0.2, 0.2]
-    step = T.EncodeBoxes(anchors.ravel().tolist(), offset=offset, stds=stds)
-    loader = hr.Loader(
-        source.with_row_group("boxes", "labels"), [step], batch_size=4, shuffle=False
-    )
-    batch = next(iter(loader))
-    assert batch.boxes.shape == (4, 64, 4) and batch.labels.shape == (4, 64)
-    for i, record in enumerate(data):
-        boxes, labels = encoded(record["boxes"], record["labels"], anchors, offset, stds)
-        np.testing.assert_array_equal(batch.labels[i], labels)
-        np.testing.assert_allclose(batch.boxes[i], boxes, rtol=3e-7, atol=1e-7)
-    with pytest.raises(hr.ConfigError, match="no area"):
-        hr.Loader(source, [T.EncodeBoxes([0.5, 0.5, 0.5, 0.9])], batch_size=2)
-
-
-def tiles(**more: Any) -> Any:
-    """Pictures of one colour each, which their only box covers and their label names."""
-    rng = np.random.default_rng(6)
-    data = []
-    for number in range(24):
-        height, width = (int(x) for x in rng.integers(20, 90, 2))
-        image = np.full((3, height, width), number + 1, np.uint8)
-        boxes = np.float32([[0, 0, width, height]])
-        masks = np.ones((1, height, width), bool)
-        data.append({"image": image, "boxes": boxes, "labels": np.int64([number]), "masks": masks})
-    shapes = {"image": (3, -1, -1), "masks": (1, -1, -1)}
-    source = hr.open(data, kinds={"boxes": "boxes:xyxy", "masks": "masks"}, shapes=shapes)
-    options = {"batch_size": 6, "ragged": "list", "seed": 2} | more
-    steps = [T.Mosaic((40, 60), fill=0)]
-    return hr.Loader(source.with_row_group("boxes", "labels", "masks"), steps, **options)
-
-
-def test_a_mosaic_shows_each_of_four_where_its_boxes_say() -> None:
-    met = set()
-    for batch in tiles():
-        for i in range(6):
-            image, boxes, labels = batch.image[i], np.rint(batch.boxes[i]), batch.labels[i]
-            assert image.shape == (3, 80, 120) and len(boxes) == len(labels) == 4
-            expected = np.zeros((80, 120), np.uint8)
-            for box, label, mask in zip(boxes.astype(int), labels, batch.masks[i], strict=True):
-                part = expected[box[1] : box[3], box[0] : box[2]]
-                assert part.size and not part.any(), "they touch, and do not overlap"
-                part[:] = label + 1
-                inside = np.zeros((80, 120), bool)
-                inside[box[1] : box[3], box[0] : box[2]] = True
-                np.testing.assert_array_equal(mask, inside)
-            for channel in image:
-                np.testing.assert_array_equal(channel, expected)
-            centre = boxes[0][2:]
-            assert (centre == boxes[3][:2]).all() and (20 <= centre[1] < 60)
-            assert (centre == (boxes[1][0], boxes[1][3])).all() and 30 <= centre[0] < 90
-            met.update(labels.tolist())
-    assert len(met) > 20
-
-
-def test_a_mosaic_is_the_same_on_any_thread_and_after_a_resume() -> None:
-    batches = list(tiles(threads=1))
-    loader = tiles(threads=4)
-    iterator = iter(loader)
-    next(iterator)
-    state = loader.state_dict()
-    rest = tiles(threads=2)
-    rest.load_state_dict(state)
-    for expected, got in ((batches, list(tiles(threads=4))), (batches[1:], list(rest))):
-        assert len(expected) == len(got)
-        for one, two in zip(expected, got, strict=True):
-            for name in ("image", "boxes", "labels", "masks"):
-                for a, b in zip(one[name], two[name], strict=True):
-                    np.testing.assert_array_equal(a, b, name)
-
-
 def test_an_order_in_which_a_size_is_drawn_last_leaves_it_open() -> None:
     data = [{"image": np.zeros((3, 40 + i, 50), np.uint8)} for i in range(4)]
     source = hr.open(data, shapes={"image": (3, -1, -1)})
@@ -344,16 +236,6 @@ def test_an_order_in_which_a_size_is_drawn_last_leaves_it_open() -> None:
         hr.Loader(source, [T.RandomOrder([T.RandomResize(12, 60), crop])], batch_size=2)
     steps = [T.RandomOrder([T.RandomHorizontalFlip(), crop])]
     assert next(iter(hr.Loader(source, steps, batch_size=2))).image.shape == (2, 3, 56, 36)
-
-
-def test_a_mosaic_is_the_same_on_two_ranks() -> None:
-    whole = list(tiles(threads=1))
-    for rank in (0, 1):
-        options = {"batch_size": 3, "shard": (rank, 2)}
-        for one, part in zip(whole, tiles(**options), strict=True):
-            for name in ("image", "boxes", "labels"):
-                for a, b in zip(one[name][rank * 3 : rank * 3 + 3], part[name], strict=True):
-                    np.testing.assert_array_equal(a, b, name)
 
 
 def test_boxes_that_are_none_leave_a_picture_as_it_is() -> None:
@@ -375,20 +257,6 @@ def test_boxes_that_are_none_leave_a_picture_as_it_is() -> None:
         assert (inner[:, 2] - inner[:, 0] >= 38.9).all() and (
             inner[:, 3] - inner[:, 1] >= 38.9
         ).all()
-
-
-def test_a_mosaic_refuses_what_it_cannot_join() -> None:
-    image = np.zeros((3, 20, 20), np.uint8)
-    record = {"image": image, "boxes": BOXES, "points": np.zeros((3, 2), "f4")}
-    source = hr.open([record] * 4, kinds={"boxes": "boxes:xyxy", "points": "keypoints"})
-    with pytest.raises(hr.ConfigError, match=r"HR0185.*not known to belong"):
-        hr.Loader(source, [T.Mosaic(16)], batch_size=2, ragged="list")
-    plain = hr.open([{"image": image}] * 4)
-    with pytest.raises(hr.ConfigError, match="HR0185"):
-        hr.Loader(plain, [T.Mosaic(16)], batch_size=2)
-    grouped = source.with_row_group("boxes", "points")
-    with pytest.raises(hr.ConfigError, match="before ToDtype"):
-        hr.Loader(grouped, [T.ToDtype("float32"), T.Mosaic(16)], batch_size=2, ragged="list")
 
 
 def test_only_the_window_is_decoded(tmp_path: Any) -> None:

@@ -163,3 +163,9 @@ def test_an_argument_that_no_parameter_can_be_is_refused_by_its_name(value: Any)
     with pytest.raises(hr.ConfigError, match="padding") as caught:
         T.Pad(value)
     assert caught.value.code == "HR0105"
+
+
+def test_lists_of_a_fork_in_a_dictionary_are_refused_with_how_to_write_them() -> None:
+    for arguments in ([{"view1": []}], ["image", {"view1": []}]):
+        with pytest.raises(hr.ConfigError, match=r'HR0151[^\0]*Fork\("image", view1='):
+            T.Fork(*arguments)

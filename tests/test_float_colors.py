@@ -60,11 +60,16 @@ EXACT: dict[str, tuple[Callable[[float], Any], Callable[[Any, float], Any]]] = {
     ),
     "autocontrast": (lambda x: T.RandomAutocontrast(1.0), lambda t, x: F.autocontrast(t)),
     "grayscale": (lambda x: T.Grayscale(3), lambda t, x: F.rgb_to_grayscale(t, 3)),
+    "equalize": (lambda x: T.RandomEqualize(1.0), lambda t, x: F.equalize(t)),
 }
 NEAR: dict[str, tuple[Callable[[float], Any], Callable[[Any, float], Any]]] = {
     "contrast": (lambda x: T.AdjustContrast(x * 2), lambda t, x: F.adjust_contrast(t, x * 2)),
     "gamma": (lambda x: T.AdjustGamma(x * 4, 1.1), lambda t, x: F.adjust_gamma(t, x * 4, 1.1)),
     "power": (lambda x: T.AdjustGamma(x * 4), lambda t, x: F.adjust_gamma(t, x * 4)),
+    "sharpness": (
+        lambda x: T.RandomAdjustSharpness(x * 3, p=1.0),
+        lambda t, x: F.adjust_sharpness(t, x * 3),
+    ),
 }
 AMOUNTS = [0.0, 1.0, 0.5, 0.25, *RNG.uniform(0, 1, 6).tolist()]
 
@@ -90,13 +95,16 @@ def test_values_are_torchvisions_within_the_stated_bound(name: str) -> None:
 STRANGE = np.array([-3.5, -0.0, 0.0, 1e-30, 0.3, 1.0, 1.7, 1e30, np.inf, -np.inf, np.nan])
 
 
-@pytest.mark.parametrize("name", [*EXACT, *NEAR])
+@pytest.mark.parametrize("name", [name for name in [*EXACT, *NEAR] if name != "sharpness"])
 def test_values_beyond_white_and_none_at_all_are_as_in_torch(name: str) -> None:
     """By way of Normalize, after which values lie where they like. Hues of infinities are left out:
     they are the conversion of a NaN to an integer."""
     ours, theirs = (EXACT | NEAR)[name]
     for amount in AMOUNTS[:6]:
         values = RNG.choice(STRANGE[:8] if name == "hue" else STRANGE, (3, 5, 40))
+        if name == "equalize":
+            values = np.clip(values, 0, 1)  # beyond, torch leaves it to the machine
+            values[np.isnan(values)] = 0
         if name in ("autocontrast", "contrast"):
             values[np.isnan(values)] = 0.5
             values[np.abs(values) > 10] = 2.0
@@ -147,8 +155,7 @@ def test_a_border_is_colored_too() -> None:
         T.ColorJitter(0.4, arithmetic="pillow"),
         T.AdjustContrast(0.5, arithmetic="pillow"),
         T.AdjustGamma(0.5, arithmetic="pillow"),
-        T.RandomEqualize(),
-        T.RandomAdjustSharpness(2),
+        T.RandomAdjustSharpness(2, arithmetic="pillow"),
         T.RandomSolarize(128),
     ],
 )
@@ -161,3 +168,26 @@ def test_what_has_no_arithmetic_for_floats_is_refused(step: Any) -> None:
 def test_narrow_floats_are_refused(dtype: str) -> None:
     with pytest.raises(hr.ConfigError, match="HR0510"):
         through(PICTURES[-1], T.ToDtype(dtype, scale=True), T.AdjustBrightness(0.5))
+
+
+def test_floats_beyond_white_are_equalized_as_white() -> None:
+    picture = RNG.normal(0.5, 0.5, (3, 20, 30)).astype(np.float32)
+    picture[0, 3, 4] = np.nan
+    wanted = F.equalize(torch.from_numpy(np.clip(np.nan_to_num(picture), 0, 1))).numpy()
+    np.testing.assert_array_equal(of_floats(picture, T.RandomEqualize(1.0)), wanted)
+
+
+@pytest.mark.parametrize("scale", [1.0, 50.0])
+def test_floats_are_sharpened_and_blurred_within_the_stated_bound(scale: float) -> None:
+    for _ in range(20):
+        shape = (int(RNG.choice([1, 3])), *(int(each) for each in RNG.integers(3, 70, 2)))
+        picture = RNG.normal(0.5, scale, shape).astype(np.float32)
+        tensor, most = torch.from_numpy(picture), float(np.abs(picture).max())
+        factor, sigma = float(RNG.uniform(0, 5)), float(RNG.uniform(0.1, 3))
+        ours = of_floats(picture, T.RandomAdjustSharpness(factor, p=1.0))
+        wanted = F.adjust_sharpness(tensor, factor).numpy()
+        np.testing.assert_allclose(ours, wanted, rtol=0, atol=1e-6 * most * max(1, factor))
+        kernel = [2 * int(RNG.integers(0, (side + 1) // 2)) + 1 for side in shape[:0:-1]]
+        ours = of_floats(picture, T.GaussianBlur(kernel, sigma))
+        wanted = F.gaussian_blur(tensor, kernel, [sigma, sigma]).numpy()
+        np.testing.assert_allclose(ours, wanted, rtol=0, atol=1e-6 * most)

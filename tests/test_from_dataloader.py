@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from conftest import files_of, label_of
 from migrated_classes import assert_same_batches, first_of, translated
+from picture_kinds import waves
 from PIL import Image
 
 import headrace as hr
@@ -49,6 +50,22 @@ def test_a_tensor_dataset_is_a_source_of_its_tensors() -> None:
             assert_same_batches(dataloader, loader)
             assert not loader.report.python
             assert set(loader.report.differences.values()) == {0.0}
+
+
+def test_a_folder_of_all_kinds_of_pictures_is_decoded_natively(tmp_path: Path) -> None:
+    """Those that torchvision looks for, in one folder, as its loader opens them with Pillow."""
+    datasets = pytest.importorskip("torchvision.datasets")
+    v2 = pytest.importorskip("torchvision.transforms.v2")
+    kinds = {"WebP": "webp", "BMP": "bmp", "TIFF": "tif", "PPM": "ppm", "PNG": "png", "JPEG": "jpg"}
+    for number, (kind, suffix) in enumerate(kinds.items()):
+        path = tmp_path / "ab"[number % 2] / f"{number}.{suffix}"
+        path.parent.mkdir(exist_ok=True)
+        waves("RGB", 60 + number, 50).save(path, kind)
+    dataset = datasets.ImageFolder(tmp_path, v2.Compose([v2.Resize((32, 32)), v2.PILToTensor()]))
+    dataloader = DataLoader(dataset, batch_size=2)
+    loader = translated(dataloader)
+    assert_same_batches(dataloader, loader)
+    assert not loader.report.python
 
 
 def test_subsets_of_subsets_are_the_same_records() -> None:

@@ -15,7 +15,9 @@ ROOT = Path(__file__).parent.parent
 
 
 def packages_of_dev() -> set[str]:
-    listed = re.search(r"^build_packages=\((.*?)\)", (ROOT / "dev").read_text(), re.MULTILINE)
+    listed = re.search(
+        r"^build_packages=\((.*?)\)", (ROOT / "dev").read_text(), re.MULTILINE | re.DOTALL
+    )
     assert listed
     return set(listed[1].split())
 

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from headrace.measure import machine
+from headrace.measure import instructions, machine
 from headrace.measure.process_sampler import (
     Processes,
     ProcessSampler,
@@ -28,6 +28,7 @@ from headrace.measure.process_sampler import (
     has_gil,
     vitals,
 )
+from processes import printed_at_each_simd_level
 
 import headrace as hr
 from headrace import _core
@@ -406,5 +407,35 @@ def test_shared_memory_that_is_too_small_for_the_workers() -> None:
 
 def test_a_machine_that_tells_nothing_has_facts_that_are_none(tmp_path: Path) -> None:
     facts = machine.look(["/somewhere"], tmp_path)
-    assert {n for n, v in facts.items() if v is not None} <= {"cores", "gpu"}
+    assert {n for n, v in facts.items() if v is not None} <= {"cores", "gpu", "instructions"}
     assert machine.remarks(facts) == []
+
+
+@pytest.mark.parametrize(
+    ("level", "reason", "said"),
+    [
+        ("avx512", (False, "avx512", 0.0, ""), "AVX-512, the best level"),
+        ("avx2", (False, "avx2", 1.0, "VBMI2, GFNI"), "AVX2: this CPU lacks VBMI2, GFNI; AVX-512"),
+        ("avx2-slow-pdep", (False, "avx2-slow-pdep", 9.4, "AVX-512"), "takes 9 multiplications"),
+        (
+            "scalar",
+            (False, "scalar", 0.0, "AVX2, FMA or BMI2"),
+            "lacks AVX2, FMA or BMI2; AVX2 runs",
+        ),
+        ("avx2", (True, "avx512", 0.0, ""), "forced by HEADRACE_SIMD; AVX-512 would run"),
+        ("scalar", (True, "scalar", 0.0, "x86-64"), "forced by HEADRACE_SIMD; the same would run"),
+        ("neon", (False, "neon", 0.0, ""), "NEON, which every 64-bit ARM has; x86 runs AVX2"),
+        ("scalar", (True, "neon", 0.0, ""), "forced by HEADRACE_SIMD; NEON would run without it"),
+    ],
+)
+def test_the_instruction_set_says_why_it_is_that_one(
+    level: str, reason: tuple[bool, str, float, str], said: str
+) -> None:
+    assert said in instructions.text(level, instructions.Reason(*reason))
+
+
+def test_each_form_can_be_forced_and_is_then_named() -> None:
+    code = "from headrace.measure import instructions as i; print(i.in_force(), i.text())"
+    lines = printed_at_each_simd_level(code)
+    assert {line.split()[0] for line in lines} == set(_core.simd_levels())
+    assert all("forced by HEADRACE_SIMD" in line for line in lines)

@@ -298,3 +298,26 @@ def test_an_outage_ends_the_run_and_is_not_counted(folders: Folders, policy: str
     assert caught.value.code == "HR0207" and isinstance(caught.value, OSError)
     assert source.quarantine == [] and source.stats().bad_records == 0
     assert len(list(source)) == len(source)  # and it goes on when the outage is over
+
+
+def raises_by_chance(image: Any, rng: Any) -> Any:
+    if rng.random() < 0.4:
+        raise ValueError("not this time")
+    return image
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_substitute_has_draws_of_its_own_in_python(folders: Folders, threads: int) -> None:
+    """A step that raises by its own draws would raise for every substitute of that position."""
+    options: dict[str, Any] = {"batch_size": BATCH, "on_error": "substitute", "error_budget": 36}
+    source = hr.open(folders.sound)
+    steps = [*AUGMENT, raises_by_chance]
+    with hr.Loader(source, steps, threads=threads, seed=1, **options) as one:
+        epochs = [[np.asarray(batch.image) for batch in one] for _ in range(2)]
+        assert 5 < one.stats().bad_records / 2 < 30
+    with hr.Loader(source, steps, threads=2, seed=1, **options) as other:
+        again = [[np.asarray(batch.image) for batch in other] for _ in range(2)]
+        alone = [other.batch(0, index).image for index in range(len(other))]
+    for mine, theirs in zip(epochs, again, strict=True):
+        np.testing.assert_array_equal(np.concatenate(mine), np.concatenate(theirs))
+    np.testing.assert_array_equal(np.concatenate(epochs[0]), np.concatenate(alone))

@@ -288,35 +288,6 @@ def test_boxes_that_are_nan_stay_nan_and_padding_stays_padding() -> None:
     assert (batch.boxes[~batch.boxes_mask] == 0).all()
 
 
-def test_one_record_with_many_rows_meets_the_memory_limit_not_the_machine() -> None:
-    records = [{"boxes": np.ones((1, 4), np.float32)} for _ in range(127)]
-    records.append({"boxes": np.ones((100_000, 4), np.float32)})
-    options = {"records": records, "batch_size": 128, "memory_limit": "64 MiB", "threads": 1}
-    with loader(ragged="pad", **options) as padded:
-        with pytest.raises(hr.ConfigError, match='"boxes" would be float32') as raised:
-            next(iter(padded))
-        assert raised.value.code == "HR0706"
-        with pytest.raises(hr.ConfigError, match="packed"):
-            padded.batch(0, 0)
-        there = padded.torch([_core.simulated_device(1)])
-        for view in (padded, there, padded):  # again, and as often as it is asked
-            with pytest.raises(hr.ConfigError, match="HR0706"):
-                next(iter(view))
-    with loader(ragged="packed", **options) as packed:
-        assert next(iter(packed)).boxes.shape == (100_127, 4)
-
-
-def test_extents_whose_product_no_integer_holds_are_an_error() -> None:
-    huge = 2**40
-    records = [{"rows": np.zeros((huge, 0), np.float32)}, {"rows": np.zeros((0, huge), np.float32)}]
-    opened = hr.open(records, shapes={"rows": (-1, -1)})
-    with (
-        hr.Loader(opened, batch_size=2, ragged="pad") as padded,
-        pytest.raises(hr.ConfigError, match="HR0706"),
-    ):
-        next(iter(padded))
-
-
 def flat(batch: Any) -> list[bytes]:
     return [np.asarray(value).tobytes() for value in batch]
 
@@ -412,13 +383,3 @@ def test_devices_get_the_same_rows(ragged: str, devices: int) -> None:
 def test_the_plan_says_what_is_padded() -> None:
     text = str(loader(ragged="pad").plan())
     assert "boxes_lengths" in text and "padded" in text
-
-
-@pytest.mark.parametrize("ragged", ["pad", "packed", "list"])
-@pytest.mark.parametrize("fields", [("boxes",), ("boxes", "image"), ("number", "boxes")], ids=str)
-def test_records_are_counted_whatever_their_rows(ragged: str, fields: tuple[str, ...]) -> None:
-    from headrace.measure.loop import records_in
-
-    with loader(ragged=ragged, fields=fields, batch_size=3) as each, hr.watch(each) as seen:
-        assert [records_in(batch) for batch in each] == [3, 3, 3, 2]
-        assert seen.stats()["records"] == 11

@@ -41,6 +41,13 @@ def is_color(pixels: Any, color: tuple[int, int, int]) -> Any:
         ("xywh", (40, 60, 100, 140)),
         ("cxcywh", (90, 130, 100, 140)),
         ("cxcywh_normalized", (90 / 320, 130 / 240, 100 / 320, 140 / 240)),
+        ("xywhr", (40, 200, 140, 100, 90)),
+        ("cxcywhr", (90, 130, 140, 100, 90)),
+        ("xyxyxyxy", (40, 200, 40, 60, 140, 60, 140, 200)),
+        (
+            "xyxyxyxy_normalized",
+            (40 / 320, 200 / 240, 40 / 320, 60 / 240, 140 / 320, 60 / 240, 140 / 320, 200 / 240),
+        ),
     ],
 )
 def test_a_box_is_an_outline_at_its_edges(box_format: str, box: tuple[int, ...]) -> None:

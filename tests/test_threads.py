@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One loader and several threads, a signal at any time, and the interpreter's end beside them."""
+"""One loader and several threads: nothing comes twice, nobody waits for ever."""
 
 from __future__ import annotations
 
 import gc
 import os
-import signal
-import subprocess
-import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,27 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from awaited_warning import ended_by_warning
+from gates import LIMIT, Gate, outcome_of, records
 from headrace.loader.turn import Turn
-from processes import run_code
 
 import headrace as hr
 from headrace import _core
-
-LIMIT = 60  # seconds; only a hang comes near it
-
-
-class Gate:
-    """A step that waits until it is let through."""
-
-    def __init__(self) -> None:
-        self.open = threading.Event()
-        self.reached = threading.Event()
-
-    def __call__(self, x: Any) -> Any:
-        self.reached.set()
-        assert self.open.wait(LIMIT)
-        return x
 
 
 @pytest.fixture
@@ -43,25 +24,6 @@ def gate() -> Iterator[Gate]:
     gate = Gate()
     yield gate
     gate.open.set()
-
-
-def records(count: int) -> list[dict[str, int]]:
-    return [{"x": i} for i in range(count)]
-
-
-def outcome_of(call: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
-    """The call on a thread of its own, and what will have come of it."""
-    outcome: list[Any] = []
-
-    def run() -> None:
-        try:
-            outcome.append(call())
-        except BaseException as error:
-            outcome.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    return thread, outcome
 
 
 def views(loader: hr.Loader) -> list[Any]:
@@ -225,9 +187,6 @@ def test_closing_a_prefetcher_beside_its_consumer_ends_the_wait(gate: Gate) -> N
         prefetch.stats()
 
 
-# What fails on the way to the consumer.
-
-
 def test_a_warning_that_is_an_error_costs_no_batch() -> None:
     source = [{"image": np.zeros((256, 256, 3), "uint8"), "n": i} for i in range(160)]
     expected = [batch.n.tolist() for batch in hr.Loader(source, batch_size=8)]
@@ -291,236 +250,6 @@ def test_a_hand_over_to_a_device_that_fails_costs_no_batch() -> None:
             assert loader.state_dict()["batch"] == len(taken)
     assert len(taken) == 3 and loader.state_dict()["batch"] == 3
     assert next(iterator, None) is None
-
-
-# Signals, and the end of the process.
-
-STUCK = """
-import os, signal, sys, threading, time
-import headrace as hr
-
-def step(x):
-    reached.set()
-    time.sleep(1000)
-
-reached = threading.Event()
-loader = hr.Loader([{{"x": i}} for i in range(4)], [step], batch_size=1)
-state = loader.state_dict()
-iterator = iter(loader)
-threading.Thread(target=lambda: next(iterator), daemon=True).start()
-assert reached.wait(60)
-threading.excepthook = lambda _: None  # the thread's iteration is ended by what follows
-try:
-    print("stuck", flush=True)
-    {call}
-except KeyboardInterrupt:
-    print("interrupted", flush=True)
-    os._exit(7)  # an end in good order would wait for the step
-"""
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        "iter(loader)",
-        "loader.set_epoch(3)",
-        "loader.load_state_dict(state)",
-        "next(iter(loader))",
-    ],
-)
-def test_ctrl_c_ends_a_call_that_waits_for_a_stuck_step(call: str) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", STUCK.format(call=call)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout and process.stdout.readline() == "stuck\n"
-    line: list[str] = []
-    reader, _ = outcome_of(lambda: line.append(process.stdout.readline()))
-    for _ in range(LIMIT):  # the signal may come before the call waits
-        process.send_signal(signal.SIGINT)
-        reader.join(1)
-        if line:
-            break
-    assert line == ["interrupted\n"]
-    process.communicate(timeout=LIMIT)
-    assert process.returncode in (7, 130)
-
-
-DAEMON = """
-import threading, time
-import headrace as hr
-
-def step(x):
-    time.sleep(0.01)
-    return x
-
-class Slow:
-    def __len__(self): return 10**6
-    def __getitem__(self, i):
-        waits.set()
-        time.sleep({pause})
-        return {{"x": i}}
-
-waits = threading.Event()
-loader = {loader}
-def consume():
-    for _ in loader: pass
-thread = threading.Thread(target=consume, daemon=True)
-thread.start()
-assert waits.wait(60)
-time.sleep(0.2)
-"""
-
-
-@pytest.mark.parametrize(
-    "loader",
-    [
-        "hr.Loader(Slow(), [step], batch_size=64)",
-        "hr.Loader(Slow(), batch_size=64).dlpack(hr._core.simulated_device(1))",
-        "hr.prefetch(Slow(), 'cpu')",
-    ],
-    ids=["loader", "device", "prefetch"],
-)
-def test_a_daemon_thread_in_next_does_not_abort_the_end(loader: str) -> None:
-    code = DAEMON.format(loader=loader, pause=0.01)
-    done = run_code(code)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-STOPPED = """
-import time
-import headrace as hr
-
-class Slow:
-    def __len__(self): return 10**6
-    def __getitem__(self, i):
-        time.sleep(0.002)
-        return {"x": i}
-
-def step(x):
-    time.sleep(0.002)
-    return x
-
-loader = hr.Loader(Slow(), [step], batch_size=8)
-for epoch in range(60):
-    next(iter(loader))
-    loader.set_epoch(epoch + 2)
-"""
-
-
-def test_an_iteration_that_is_stopped_between_two_stages_of_a_record_ends() -> None:
-    """Its run was put aside, as if it lacked memory, and nobody took it up again."""
-    done = run_code(STOPPED)
-    assert done.returncode == 0, done.stderr
-
-
-HANDLER = """
-import os, signal, threading, time
-import headrace as hr
-
-def step(x):
-    reached.set()
-    released.wait(60)
-    return x
-
-reached, released = threading.Event(), threading.Event()
-loader = hr.Loader([{"x": i} for i in range(4)], [step], batch_size=1)
-seen = []
-
-def handler(*_):
-    seen.append(loader.state_dict()["batch"])
-    loader.close()
-    released.set()
-
-signal.signal(signal.SIGTERM, handler)
-def send():
-    reached.wait(60)
-    os.kill(os.getpid(), signal.SIGTERM)
-threading.Thread(target=send).start()
-try:
-    next(iter(loader))
-except hr.ConfigError as error:
-    print(error.code, seen)
-"""
-
-
-def test_a_signals_handler_may_ask_for_the_state_and_close_the_loader() -> None:
-    done = run_code(HANDLER)
-    assert done.stdout == "HR0161 [0]\n", done.stderr
-
-
-FORK = """
-import os, sys, time, threading, headrace as hr
-
-class Slow:
-    def __len__(self): return 1000
-    def __getitem__(self, i):
-        time.sleep(0.001)
-        return {"x": i}
-
-loader = hr.Loader(Slow(), batch_size=8)  # with a thread that reads ahead
-view = hr.prefetch(iter(range(1000)), "cpu")
-iterators = iter(loader), iter(view)
-kept = [next(iterator) for iterator in iterators]
-for _ in range(20):
-    child = os.fork()
-    if child == 0:
-        del iterators, kept, loader, view
-        import gc
-        gc.collect()
-        sys.exit(0)
-    _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 0, status
-assert sum(1 for _ in iterators[0]) == 124
-"""
-
-
-def test_a_forked_child_that_drops_a_loader_does_not_hang() -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FORK], capture_output=True, text=True, timeout=LIMIT
-    )
-    assert done.returncode == 0, done.stderr
-
-
-# What is waited for.
-
-
-def test_the_watchdog_names_the_record_and_the_step() -> None:
-    gate = Gate()
-
-    def pass_slowly(x: Any) -> Any:
-        return gate(x) if x == 2 else x
-
-    loader = hr.Loader(records(4), [pass_slowly], batch_size=1, patience=0.2)
-    with ended_by_warning("a Python step, pass_slowly(x), to return record 2", gate.open.set):
-        assert len(list(loader)) == 4
-
-
-def test_the_watchdog_names_the_record_that_is_not_read() -> None:
-    gate = Gate()
-
-    class Source:
-        def __len__(self) -> int:
-            return 3
-
-        def __getitem__(self, i: int) -> dict[str, int]:
-            if i == 2:
-                gate(i)
-            return {"x": i}
-
-    loader = hr.Loader(Source(), batch_size=3, patience=0.2)
-    with ended_by_warning("to be read", gate.open.set):
-        assert len(list(loader)) == 1
-
-
-def test_the_operators_time_is_counted() -> None:
-    source = [{"image": np.zeros((256, 256, 3), np.uint8)}] * 16
-    steps = [hr.transforms.Resize((64, 64)), hr.transforms.RandomHorizontalFlip()]
-    loader = hr.Loader(source, steps, batch_size=4)
-    list(loader)
-    assert loader.stats()["stages"]["transform"] > 0
 
 
 def test_threads_are_gone_when_64_loaders_are_closed() -> None:

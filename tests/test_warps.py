@@ -41,6 +41,8 @@ def random_size(rng: np.random.Generator) -> tuple[int, int]:
     height, width = rng.integers(1, most + 1, 2)
     if rng.random() < 0.05:
         height, width = rng.integers(1, 6), rng.integers(300, 701)
+    if rng.random() < 0.15:
+        height = width = min(height, width)
     return int(height), int(width)
 
 
@@ -121,6 +123,8 @@ def random_angle(rng: np.random.Generator) -> float:
 
 
 def random_fill(rng: np.random.Generator, channels: int) -> Any:
+    if rng.random() < 0.15:
+        return None  # black, which bilinear edges of tensors fade into in another way
     if rng.random() < 0.5:
         return int(rng.choice([0, 0, 255, rng.integers(0, 256)]))
     return [int(value) for value in rng.integers(0, 256, channels)]
@@ -144,6 +148,13 @@ def random_affine(rng: np.random.Generator) -> tuple[Any, Any]:
     shear = [float(s) for s in rng.uniform(-60, 60, 2)] if rng.random() < 0.6 else [0.0, 0.0]
     center = [float(c) for c in rng.uniform(-5, 50, 2)] if rng.random() < 0.3 else None
     translate = [float(t) for t in rng.uniform(0, 1, 2)] if rng.random() < 0.5 else None
+    return affine_with(angle, scale, shear, center, translate)
+
+
+def affine_with(
+    angle: float, scale: float, shear: list[float], center: Any, translate: Any
+) -> tuple[Any, Any]:
+    """The two of random_rotation(), of what was drawn so."""
 
     def theirs(record: Any, ours: Any) -> Any:
         canvas = record["image"].shape[1:]
@@ -159,6 +170,14 @@ def random_affine(rng: np.random.Generator) -> tuple[Any, Any]:
     along = (shear[0], shear[0], shear[1], shear[1])
     ours = {"degrees": (angle, angle), "scale": (scale, scale), "shear": along, "center": center}
     return {**ours, "translate": translate}, theirs
+
+
+def random_shift(rng: np.random.Generator) -> tuple[Any, Any]:
+    """Nothing but quarter turns, or moves by whole pixels: of these no pixel is mixed."""
+    translate = [float(t) for t in rng.choice([0, 0.2, 0.7, 1], 2)] if rng.random() < 0.7 else None
+    center = [float(c) for c in rng.integers(-5, 50, 2)] if rng.random() < 0.2 else None
+    angle = 0.0 if translate or center else float(rng.choice([0, 90, 180, 270, -90, 540]))
+    return affine_with(angle, 1.0, [0.0, 0.0], center, translate)
 
 
 def perspective_of(starts: Any, ends: Any) -> list[float]:
@@ -197,18 +216,20 @@ def random_perspective(rng: np.random.Generator) -> tuple[Any, Any]:
 
 
 CASES = {
-    T.RandomRotation: random_rotation,
-    T.RandomAffine: random_affine,
-    T.RandomPerspective: random_perspective,
+    "RandomRotation": random_rotation,
+    "RandomAffine": random_affine,
+    "RandomAffine, whole pixels": random_shift,
+    "RandomPerspective": random_perspective,
 }
 
 
-def cases(operator: Any, arithmetic: str, seeds: range) -> Any:
+def cases(name: str, arithmetic: str, seeds: range) -> Any:
     """(record, what ours makes of it, torchvision's function, fill, mask_fill, mode, a text)."""
     for seed in seeds:
         rng = np.random.default_rng(seed)
         channels = int(rng.choice([1, 3]))
-        arguments, theirs = CASES[operator](rng)
+        arguments, theirs = CASES[name](rng)
+        operator = getattr(T, name.split(",")[0])
         fill, mask_fill = random_fill(rng, channels), int(rng.integers(0, 256))
         smooth = ["bilinear"] if arithmetic == "torch" else ["bilinear", "bicubic"]
         mode = str(rng.choice(["nearest", *smooth]))
@@ -228,18 +249,18 @@ def cases(operator: Any, arithmetic: str, seeds: range) -> Any:
 
 
 @pytest.mark.parametrize("part", range(2))
-@pytest.mark.parametrize("operator", CASES)
-def test_every_field_is_warped_as_by_torchvision(operator: Any, part: int) -> None:
-    for case in cases(operator, "torch", range(part * 20, part * 20 + 20)):
+@pytest.mark.parametrize("name", CASES)
+def test_every_field_is_warped_as_by_torchvision(name: str, part: int) -> None:
+    for case in cases(name, "torch", range(part * 20, part * 20 + 20)):
         record, ours, call, fill, mask_fill, mode, text = case
         expect_same(ours, by_torchvision(record, call, fill, mask_fill, mode), text)
 
 
 @needs_pillow
 @pytest.mark.parametrize("part", range(2))
-@pytest.mark.parametrize("operator", CASES)
-def test_every_field_is_warped_as_of_pillows_pictures(operator: Any, part: int) -> None:
-    for case in cases(operator, "pillow", range(part * 20, part * 20 + 20)):
+@pytest.mark.parametrize("name", CASES)
+def test_every_field_is_warped_as_of_pillows_pictures(name: str, part: int) -> None:
+    for case in cases(name, "pillow", range(part * 20, part * 20 + 20)):
         record, ours, call, fill, mask_fill, mode, text = case
         nearest = InterpolationMode.NEAREST
         wanted = by_torchvision(record, call, fill, mask_fill, nearest)
@@ -250,6 +271,22 @@ def test_every_field_is_warped_as_of_pillows_pictures(operator: Any, part: int) 
         how = {"fill": 0, "interpolation": nearest}
         made = np.concatenate([by_pillow(call, plane[None], **how) for plane in planes])
         expect_same(ours, {**wanted, "masks": made.astype(np.float32)}, text)
+
+
+@pytest.mark.parametrize("size", [(3, 4096), (4096, 2), (4095, 3), (64, 64)])
+def test_the_longest_pictures_that_fold_are_torchvisions(size: tuple[int, int]) -> None:
+    """Their float32 places are furthest from the pixels' middles."""
+    rng = np.random.default_rng(sum(size))
+    image = rng.choice([0, 255], (1, *size)).astype("uint8")
+    points = np.array([[0.0, 0.0]])
+    for seed, angle, fill in ((0, 180.0, 0), (1, 90.0, None), (2, 0.0, 255), (3, 0.0, 77)):
+        shares = (0.9, 0.9) if angle == 0 else None
+        step = T.RandomAffine((angle, angle), translate=shares, interpolation="bilinear", fill=fill)
+        (ours,) = warped([{"image": image, "points": points}], step, seed=seed)
+        moved = [int(t) for t in ours["points"][0]] if shares else [0, 0]
+        bilinear = {"fill": fill, "interpolation": InterpolationMode.BILINEAR}
+        wanted = F.affine(torch.from_numpy(image), angle, moved, 1.0, [0.0], **bilinear)
+        np.testing.assert_array_equal(ours["image"], wanted.numpy(), f"{angle} {moved}")
 
 
 def displacement_of(moved: Array, height: int, width: int) -> Any:
@@ -344,16 +381,19 @@ def test_a_strip_that_is_turned_does_not_outgrow_the_memory_limit() -> None:
         assert next(iter(more)).image.shape == (1, 3, 30, 30)
 
 
+BEFORE: list[list[Any]] = [
+    [T.Resize((9, 14))],
+    [T.Pad([1, 2, 3, 0], fill=7, mask_fill=7)],
+    [T.RandomErasing(1.0, value=9, fields="image")],
+    [T.RandomErasing(1.0, value=9, fields="image"), T.RandomHorizontalFlip(1.0)],
+    [T.Resize((9, 14)), T.Pad(2), T.CenterCrop((8, 12)), T.RandomVerticalFlip(1.0)],
+    [T.RandomInvert(1.0), T.Resize(9)],
+]
+
+
 @pytest.mark.parametrize(
     "before",
-    [
-        [T.Resize((9, 14))],
-        [T.Pad([1, 2, 3, 0], fill=7, mask_fill=7)],
-        [T.RandomErasing(1.0, value=9, fields="image")],
-        [T.RandomErasing(1.0, value=9, fields="image"), T.RandomHorizontalFlip(1.0)],
-        [T.Resize((9, 14)), T.Pad(2), T.CenterCrop((8, 12)), T.RandomVerticalFlip(1.0)],
-        [T.RandomInvert(1.0), T.Resize(9)],
-    ],
+    BEFORE,
     ids=lambda steps: "-".join(step.name for step in steps),
 )
 def test_quarter_turns_behind_steps_that_are_not_done_yet(before: list[Any]) -> None:
@@ -372,3 +412,36 @@ def test_quarter_turns_behind_steps_that_are_not_done_yet(before: list[Any]) -> 
         for name in record:
             expected = np.rot90(still[name], quarters, (-2, -1))
             np.testing.assert_array_equal(batch[name], expected, f"{name} {quarters}")
+
+
+@pytest.mark.parametrize("interpolation", ["nearest", "bilinear"])
+@pytest.mark.parametrize("before", BEFORE, ids=lambda steps: "-".join(step.name for step in steps))
+def test_moves_by_whole_pixels_behind_steps_that_are_not_done_yet(
+    before: list[Any], interpolation: str
+) -> None:
+    rng = np.random.default_rng(2)
+    record = {
+        "image": rng.integers(0, 256, (3, 12, 17), dtype=np.uint8),
+        "mask": rng.integers(0, 256, (1, 12, 17), dtype=np.uint8),
+        "masks": rng.integers(0, 2, (2, 12, 17)).astype("float32"),
+        "points": np.array([[0.0, 0.0]]),
+    }
+    source = hr.open([record], kinds={"mask": "mask", "masks": "masks", "points": "keypoints"})
+    step = T.RandomAffine(
+        0, translate=(0.5, 0.5), interpolation=interpolation, fill=[7, 8, 9], mask_fill=5
+    )
+    for seed in range(6):
+        options: dict[str, Any] = {"batch_size": 1, "seed": seed}
+        still = next(iter(hr.Loader(source, before, **options)))
+        batch = next(iter(hr.Loader(source, [*before, step, T.Pad(1)], **options)))
+        x, y = (np.asarray(batch.points)[0, 0] - np.asarray(still.points)[0, 0] - 1).astype(int)
+        for name, fill in (("image", [7, 8, 9]), ("mask", [5]), ("masks", [0, 0])):
+            given = np.asarray(still[name])[0]
+            height, width = given.shape[1:]
+            wanted = np.empty_like(given)
+            wanted[:] = np.array(fill, given.dtype)[:, None, None]
+            rows, columns = (slice(max(0, by), None) for by in (y, x))
+            part = given[:, max(0, -y) : height - max(0, y), max(0, -x) : width - max(0, x)]
+            wanted[:, rows, columns][:, : part.shape[1], : part.shape[2]] = part
+            wanted = np.pad(wanted, ((0, 0), (1, 1), (1, 1)))
+            np.testing.assert_array_equal(batch[name][0], wanted, f"{name}, {x}, {y}")

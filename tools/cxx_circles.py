@@ -34,7 +34,7 @@ def check_circles(texts: Mapping[Path, str]) -> Iterator[str]:
 
 
 def _folder_of(path: Path) -> str:
-    """headrace/ops/flip.cc -> headrace/ops; headrace/loader.h -> headrace/loader."""
+    """headrace/ops/op.h -> headrace/ops; headrace/loader.h -> headrace/loader."""
     if len(path.parts) == 2:
         return f"headrace/{path.stem.split('_')[0]}"
     return str(path.parent)

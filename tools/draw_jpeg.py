@@ -11,70 +11,16 @@ planes from coefficients.
 from __future__ import annotations
 
 import sys
-from html import escape
 from pathlib import Path
 
-from headrace.charts.chart import DARK, LIGHT, STYLE, WIDTH
-
-MORE_STYLE = """
-.mono{font-family:ui-monospace,"DejaVu Sans Mono",monospace}.small{font-size:12px}
-.edge{fill:none;stroke:var(--faint);stroke-width:1}.thick{stroke:var(--ink);stroke-width:2}
-.crop{fill:none;stroke:var(--c5);stroke-width:2.5}.dim{opacity:.45}.soft{opacity:.28}
-.arrow{stroke:var(--faint);stroke-width:1.4;fill:none;marker-end:url(#head)}.head{fill:var(--faint)}
-"""
+from draw_packed import bit_planes, compact, packed_row
+from draw_progressive import refinement, scans
+from drawing import Drawing
+from headrace.charts.chart import WIDTH
 
 # The AC codes of luminance in Annex K (table K.5): code lengths, then symbols, as DHT stores them.
 LUMINANCE_AC_COUNTS = [0, 2, 1, 3, 3, 2, 4, 3, 5, 5, 4, 4, 0, 0, 1, 125]
 LUMINANCE_AC_FIRST = [0x01, 0x02, 0x03, 0x00, 0x04, 0x11, 0x05, 0x12, 0x21, 0x31, 0x41]
-
-
-class Drawing:
-    """SVG text, in the colours of the charts."""
-
-    def __init__(self, height: float, about: str) -> None:
-        self._height, self._about = height, about
-        self._parts: list[str] = []
-
-    def box(
-        self, x: float, y: float, width: float, height: float, kind: str, text: str = "", ink=""
-    ) -> None:
-        self._parts.append(
-            f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"/>'
-        )
-        if text:
-            self.text(x + width / 2, y + height / 2 + 4.5, text, f"middle {ink}")
-
-    def text(self, x: float, y: float, text: str, kind: str = "") -> None:
-        self._parts.append(
-            f'<text class="{kind.strip()}" x="{x:g}" y="{y:g}">{escape(text)}</text>'
-        )
-
-    def path(self, data: str, kind: str = "edge") -> None:
-        self._parts.append(f'<path class="{kind}" d="{data}"/>')
-
-    def bracket(self, left: float, right: float, y: float, text: str) -> None:
-        """Below what it spans."""
-        self.path(f"M{left + 1:g} {y:g}v6H{right - 1:g}v-6")
-        self.text((left + right) / 2, y + 22, text, "middle faint")
-
-    def svg(self) -> str:
-        pad = 18
-        style = (
-            f":root{{{LIGHT}}}@media (prefers-color-scheme:dark){{:root{{{DARK}}}}}{STYLE}"
-            f"{MORE_STYLE}.paper{{fill:var(--paper)}}"
-        )
-        width, height = WIDTH + 2 * pad, self._height + 2 * pad
-        head = (
-            '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
-            'markerHeight="7" orient="auto"><path class="head" d="M0 0L8 4L0 8z"/></marker></defs>'
-        )
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(self._about)}"'
-            f' viewBox="{-pad} {-pad} {width:g} {height:g}" width="{width:g}" height="{height:g}">'
-            f"<style>{style}</style>{head}"
-            f'<rect class="paper" x="{-pad}" y="{-pad}" width="{width:g}" height="{height:g}"/>'
-            f"{''.join(self._parts)}</svg>\n"
-        )
 
 
 def code_of(symbol: int) -> str:
@@ -286,96 +232,17 @@ def upsampling() -> Drawing:
     return picture
 
 
-EXAMPLE_BLOCK = [-3, 5, 0, 1, -1, 0, 0, 12, 0, 0, 2, -1, 0, 0, 0, -6, 0, 1, 0, 0, 1]
-
-
-def bit_planes() -> Drawing:
-    """A block's AC coefficients as the packed form keeps them."""
-    values = EXAMPLE_BLOCK
-    picture = Drawing(300, "A block's coefficients as planes of bits, each shorter than the last")
-    left, cell, line = 150, 28.5, 30
-    sizes = [abs(v).bit_length() for v in values]
-    largest = max(sizes)
-
-    def plane(row: int, name: str, cells: list[str | None], kind: str) -> None:
-        y = 44 + row * line
-        picture.text(0, y + 18, name)
-        for i, bit in enumerate(cells):
-            if bit is not None:
-                on = kind if bit == "1" else "track"
-                ink = "inside mono" if bit == "1" else "mono"
-                picture.box(left + i * cell, y, cell - 2, line - 6, on, bit, ink)
-
-    picture.text(0, 30, "zigzag 1..21", "faint")
-    for i, value in enumerate(values):
-        picture.text(left + i * cell + 13, 30, str(value), "middle mono strong")
-    plane(0, "not zero", ["1" if v else "0" for v in values], "c0")
-    plane(1, "sign", [("1" if v < 0 else "0") if v else None for v in values], "c5")
-    row = 2
-    for size in range(2, largest + 1):
-        have = [s >= size - 1 and s > 0 for s in sizes]
-        reach = [
-            ("1" if s >= size else "0") if h else None for s, h in zip(sizes, have, strict=True)
-        ]
-        plane(row, f"size {size} or more", reach, "c3")
-        bit = size - 2
-        low = [
-            str(abs(v) >> bit & 1) if s >= size else None
-            for v, s in zip(values, sizes, strict=True)
-        ]
-        plane(row + 1, f"bit {bit} of those", low, "c2")
-        row += 2
-    return picture
-
-
-def packed_row() -> Drawing:
-    """The tables and streams of a row of blocks."""
-    picture = Drawing(268, "A packed row: a table of quads, a table of groups, and streams of bits")
-    picture.text(0, 14, "A row of blocks, 16 a group, 4 a quad", "strong")
-    cell = 11.2
-    for block in range(44):
-        x = block * cell + block // 16 * 8 + block // 4 * 2
-        picture.box(x, 26, cell - 1.5, 18, ("c0", "c2", "c3", "c4")[block % 4])
-    picture.text(0, 82, "Its bytes", "strong")
-    at = 0.0
-    for name, count, width, kind in (("quads", 11, 21, "c1"), ("groups", 3, 36, "c5")):
-        start = at
-        for _ in range(count):
-            picture.box(at, 94, width - 1.5, 26, kind)
-            at += width
-        picture.bracket(start, at, 124, f"{name}: {count} x {4 if name == 'quads' else 6} bytes")
-        at += 16
-    start = at
-    for lengths in ((30, 26, 33, 28), (24, 31, 27, 30), (22, 19, 24, 25)):
-        for length, kind in zip(lengths, ("c0", "c2", "c3", "c4"), strict=True):
-            picture.box(at, 94, length - 1.5, 26, kind)
-            at += length
-        at += 6
-    picture.bracket(start, at, 124, "payload: four streams of bits a group")
-    picture.text(0, 182, "A quad", "strong")
-    at = 0
-    fields = [(f"last {i}", 88, kind) for i, kind in enumerate(("c0", "c2", "c3", "c4"))]
-    for name, width, kind in [*fields, ("DC width", 100, "c1"), ("levels", 100, "c5")]:
-        picture.box(at, 194, width - 2, 28, kind, name, "inside")
-        at += width
-    for i, bits in enumerate((6, 6, 6, 6)):
-        picture.text(i * 88 + 44, 240, f"{bits} bits", "middle faint")
-    picture.text(4 * 88 + 50, 240, "4 bits", "middle faint")
-    picture.text(4 * 88 + 150, 240, "4 bits", "middle faint")
-    picture.text(
-        0, 264, "Block 4q + j of a group is in stream j: four chains of reads, side by side."
-    )
-    return picture
-
-
 DRAWINGS = {
     "jpeg-pair-table": pair_table,
     "jpeg-lanes": lanes,
     "jpeg-windows": windows,
     "jpeg-idct": inverse_transform,
     "jpeg-upsampling": upsampling,
+    "jpeg-scans": scans,
+    "jpeg-refinement": refinement,
     "jpeg-bit-planes": bit_planes,
     "jpeg-packed-row": packed_row,
+    "jpeg-compact": compact,
 }
 
 

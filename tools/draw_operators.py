@@ -41,6 +41,7 @@ PICTURED: dict[str, dict[str, str]] = {
         "RandomAffine": 'T.RandomAffine(15, scale=(0.7, 1.1), shear=15, interpolation="bilinear")',
         "RandomPerspective": "T.RandomPerspective(0.5, p=1.0)",
         "ElasticTransform": "T.ElasticTransform(120.0, 6.0)",
+        "GridDistortion": "T.GridDistortion(4, 0.6)",
     },
     "Colours": {
         "ColorJitter": "T.ColorJitter(0.4, 0.4, 0.4, 0.1)",

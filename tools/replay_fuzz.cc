@@ -1,15 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a fuzz target over the inputs that are kept for it, each once: `target_replay fuzz/target`.
-// So they are tests, built by g++ with the sanitizers; `./dev fuzz` is what looks for new ones.
+// Runs a fuzz target over the inputs that are kept for it, cut off at every 1/64 and with some
+// bytes changed, too: `target_replay fuzz/target`. So they are tests, built by g++ with the
+// sanitizers;
+// `./dev fuzz` is what looks for new ones.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <random>
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+// In memory of its own, so that a read behind the end is seen.
+void run(const uint8_t* data, size_t size) {
+  const Bytes bytes(data, data + size);
+  LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
+}
+
+void run_damaged(const Bytes& bytes) {
+  constexpr size_t kCuts = 64, kMutations = 16;
+  size_t last = bytes.size();
+  for (size_t i = kCuts; i-- > 0;) {
+    const size_t cut = bytes.size() * i / kCuts;
+    if (cut != last) run(bytes.data(), cut);
+    last = cut;
+  }
+  std::mt19937 random(static_cast<unsigned>(bytes.size()));  // its numbers are the standard's
+  for (size_t i = 0; i < kMutations && !bytes.empty(); ++i) {
+    Bytes changed = bytes;
+    // Headers stand in front: half of the changes are among the first bytes.
+    const size_t among = i % 2 ? bytes.size() : std::min<size_t>(bytes.size(), 64);
+    for (size_t k = 0; k <= i % 4; ++k) changed[random() % among] = static_cast<uint8_t>(random());
+    run(changed.data(), changed.size());
+  }
+}
+
+}  // namespace
 
 int main(int count, char** arguments) {
   std::vector<std::filesystem::path> inputs;
@@ -23,8 +56,9 @@ int main(int count, char** arguments) {
     std::printf("%s\n", input.c_str());  // the last one, where it ends the process
     std::fflush(stdout);
     std::ifstream file(input, std::ios::binary);
-    const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
-    LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+    const Bytes bytes{std::istreambuf_iterator<char>(file), {}};
+    run(bytes.data(), bytes.size());
+    run_damaged(bytes);
   }
   return inputs.empty();  // a corpus that is not there proves nothing
 }

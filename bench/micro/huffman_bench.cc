@@ -120,6 +120,8 @@ BENCHMARK_CAPTURE(entropy, avx512_1_lane, kBest, 1, Until::kAllBlocks)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(entropy, avx2, SimdLevel::kAvx2, 4, Until::kAllBlocks)
     ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(entropy, neon, SimdLevel::kNeon, 4, Until::kAllBlocks)
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(entropy, scalar, SimdLevel::kScalar, 4, Until::kAllBlocks)
     ->Unit(benchmark::kMillisecond);
 // What is added from line to line: unstuffing and tables; walking; DC sums; coefficients (above).

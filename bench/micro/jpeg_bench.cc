@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the JPEG codec costs beside libjpeg-turbo's plain loop, in one run: whole photos, windows of
 // random-resized-crop size, and 32x32 pictures, where the cost per picture counts.
-// Pictures: HEADRACE_TEST_DATA's photos/ and cifar10/ where set, else generated ones.
+// Pictures: HEADRACE_TEST_DATA's photos/, coco/images/ and cifar10/ where set, else generated ones.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -40,6 +40,12 @@ Set load(const char* folder, const jpeg_test::FileSpec& spec, int generated) {
 
 const Set& photos() {
   static const Set set = load("photos", {.width = 467, .height = 397}, 20);
+  return set;
+}
+// Stock pictures, most of them progressive.
+const Set& stock() {
+  static const Set set =
+      load("coco/images", {.width = 1200, .height = 880, .progressive = true}, 4);
   return set;
 }
 const Set& tiny() {
@@ -115,6 +121,11 @@ BENCHMARK_CAPTURE(codec, photos_whole_gray, photos, &Set::whole, ColorMode::kGra
 BENCHMARK_CAPTURE(codec, photos_crop, photos, &Set::crops, ColorMode::kRGB)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(header, photos, photos)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(plain_libjpeg, stock, stock)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(codec, stock_whole, stock, &Set::whole, ColorMode::kRGB)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(codec, stock_crop, stock, &Set::crops, ColorMode::kRGB)
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(plain_libjpeg, tiny, tiny)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(codec, tiny_whole, tiny, &Set::whole, ColorMode::kRGB)
     ->Unit(benchmark::kMillisecond);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One core, pictures in memory: how long a picture takes from its stored bytes to a training sample
 // (random resized crop to 224 x 224, flip, normalize, float16), in each form that Headrace reads,
-// on each SIMD level, beside libjpeg-turbo that only decodes the same picture to RGB. "all" are the
-// pictures of the folder HEADRACE_BENCH_PHOTOS, else HEADRACE_TEST_DATA's photos/, else generated
-// ones; "420" those of them with 4:2:0 chroma. Names are work/form/pictures/level.
+// on each SIMD level and the one without pdep, beside libjpeg-turbo that only decodes the same
+// picture to RGB. "all" are the pictures of the folder HEADRACE_BENCH_PHOTOS, else
+// HEADRACE_TEST_DATA's photos/, else generated ones; "420" those of them with 4:2:0 chroma. Names
+// are work/form/pictures/level.
 //
 // For figures to compare: --benchmark_enable_random_interleaving --benchmark_repetitions=9, and the
 // smallest time of each.
@@ -171,8 +172,8 @@ void libjpeg(benchmark::State& state, const Pictures& pictures, bool only_coeffi
 }
 
 void decode(benchmark::State& state, const Pictures& pictures, const Form& form, bool whole,
-            SimdLevel level) {
-  set_simd_level(level);
+            SimdForm simd) {
+  set_simd_form(simd);
   const CodecRecord* const codec = codec_of(form.files.front().bytes());
   const auto decoder = codec->make();
   std::vector<Window> windows;
@@ -204,15 +205,15 @@ Recipe recipe_of(Renderer& renderer, const Form& form, size_t i, const Crop& cro
   required(picture);
   if (!form.row_indexes.empty()) picture->row_index.known = form.row_indexes[i];
   Recipe recipe(std::move(*picture));
-  recipe.crop(crop.window);
-  recipe.resize({kSize, kSize}, Filter::kBilinear);
-  if (crop.flip) recipe.flip_horizontal();
-  for (const MapStep& step : map->steps()) recipe.map(step);
+  (void)recipe.crop(crop.window);
+  (void)recipe.resize({kSize, kSize}, Filter::kBilinear);
+  if (crop.flip) (void)recipe.flip_horizontal();
+  for (const MapStep& step : map->steps()) (void)recipe.map(step);
   return recipe;
 }
 
-void sample(benchmark::State& state, const Pictures& pictures, const Form& form, SimdLevel level) {
-  set_simd_level(level);
+void sample(benchmark::State& state, const Pictures& pictures, const Form& form, SimdForm simd) {
+  set_simd_form(simd);
   Renderer renderer;
   const PixelMap* const map = normalized_float16();
   static Buffer batch(kSampleBytes * kBatch);
@@ -257,16 +258,16 @@ void register_all(const Pictures& pictures) {
                    pictures.name.c_str());
       continue;
     }
-    for (SimdLevel level : available_levels()) {
+    for (const SimdForm simd : available_forms()) {
       const std::string tail =
-          std::string("/") + form_name + "/" + pictures.name + "/" + std::string(name_of(level));
-      add("sample" + tail, [&pictures, form = form, level](benchmark::State& state) {
-        sample(state, pictures, *form, level);
+          std::string("/") + form_name + "/" + pictures.name + "/" + std::string(name_of(simd));
+      add("sample" + tail, [&pictures, form = form, simd](benchmark::State& state) {
+        sample(state, pictures, *form, simd);
       });
       for (const bool whole : {false, true}) {
         add((whole ? "whole" : "crop") + tail,
-            [&pictures, form = form, level, whole](benchmark::State& state) {
-              decode(state, pictures, *form, whole, level);
+            [&pictures, form = form, simd, whole](benchmark::State& state) {
+              decode(state, pictures, *form, whole, simd);
             });
       }
     }

@@ -52,7 +52,7 @@ const std::vector<PassJob>& jobs() {
     for (const auto& [width, height] : picture_sizes()) {
       const Window crop = bench::random_resized_crop(width, height, engine);
       PassJob job;
-      job.channels = kChannels;
+      job.channels = job.stored_channels = kChannels;
       job.width = crop.width;
       job.height = crop.height;
       job.filter = Filter::kBilinear;
@@ -216,7 +216,7 @@ void store(benchmark::State& state) {
 }
 
 constexpr int64_t kLevels[] = {int64_t(SimdLevel::kScalar), int64_t(SimdLevel::kAvx2),
-                               int64_t(SimdLevel::kAvx512)};
+                               int64_t(SimdLevel::kAvx512), int64_t(SimdLevel::kNeon)};
 
 void every_level(benchmark::internal::Benchmark* bench) {
   for (int64_t level : kLevels) bench->Arg(level);

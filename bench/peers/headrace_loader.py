@@ -42,15 +42,20 @@ def open_source(job):
     return source
 
 
-def augmented(workload, recipe):
+def augmented(job, recipe):
     from headrace import transforms as T
 
+    workload = job.workload
     moved, stored = recipe[:2], recipe[2:]
     if workload == "color-jitter":
         return [*moved, T.ColorJitter(0.4, 0.4, 0.4, 0.1), *stored]
     if workload == "trivial-augment":
         steps = [T.TrivialAugmentWide(interpolation="bilinear")]
         return [*moved, *steps, *stored, T.RandomErasing(0.1)]
+    if workload == "mix":
+        groups = {"num_classes": 1000, "group": job.batch_size}  # the batch, as torchvision's
+        mixes = [T.MixUp(alpha=0.2, **groups), T.CutMix(alpha=1.0, **groups)]
+        return [*recipe, T.RandomChoice(mixes)]
     return recipe
 
 
@@ -60,7 +65,7 @@ def make_batches(job):
     from headrace import transforms as T
 
     if job.crop == 224:
-        transforms = augmented(job.workload, headrace.presets.imagenet_train(224))
+        transforms = augmented(job, headrace.presets.imagenet_train(224))
     else:
         transforms = [
             T.RandomCrop(32, padding=4),

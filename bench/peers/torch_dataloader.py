@@ -42,6 +42,12 @@ class Photos(torch.utils.data.Dataset):
         return self.transforms(picture), self.labels[index]
 
 
+def mixed(batch):
+    """As torchvision's reference scripts have it."""
+    mixes = [v2.MixUp(alpha=0.2, num_classes=1000), v2.CutMix(alpha=1.0, num_classes=1000)]
+    return v2.RandomChoice(mixes)(*torch.utils.data.default_collate(batch))
+
+
 def make_batches(job):
     torch.set_num_threads(1)
     loader = torch.utils.data.DataLoader(
@@ -50,6 +56,7 @@ def make_batches(job):
         shuffle=True,
         num_workers=job.threads,
         persistent_workers=True,
+        collate_fn=mixed if job.workload == "mix" else None,
     )
     return lambda: (len(images) for images, _ in loader)
 

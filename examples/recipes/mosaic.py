@@ -2,7 +2,8 @@
 """YOLO's recipe for detection: four records on one canvas, with the boxes of all four.
 
 `python examples/recipes/mosaic.py [INSTANCES.json]` makes batches of 96 x 96. At full size it is
-`hr.presets.detection_mosaic(640)` over `hr.coco("annotations/instances_train2017.json")`.
+`hr.presets.detection_mosaic(640, partners_within=128)` over
+`hr.coco("annotations/instances_train2017.json")`: each picture is decoded once for four mosaics.
 """
 
 import sys
@@ -19,7 +20,7 @@ if len(sys.argv) == 1:
 
 train = hr.Loader(
     source,
-    hr.presets.detection_mosaic(96),
+    hr.presets.detection_mosaic(96, partners_within=20),
     fields=("image", "boxes", "labels"),
     batch_size=10,
     shuffle=True,

@@ -79,7 +79,7 @@ class Check {
   Check(std::string_view owner, const Param& param) : owner_(owner), param_(param) {}
 
   ParamValue operator()(const ParamValue& given) const {
-    const bool none_allowed = !param_.required && param_.fallback.index() == 0;
+    const bool none_allowed = param_.or_none || (!param_.required && param_.fallback.index() == 0);
     if (std::holds_alternative<std::monostate>(given)) {
       if (!none_allowed) wrong_type(given);
       return given;

@@ -89,10 +89,11 @@ struct Param {
   double maximum = std::numeric_limits<double>::infinity();
   std::vector<std::string_view> choices = {};  // for kString, kFloats
   int min_count = 0, max_count = 1 << 20;      // for lists
+  bool or_none = false;                        // None may be given, although it is not the default
 };
 
 // Arguments after validation: every declared name is there, of its declared type (or None where
-// that is the default); single numbers given for lists have become lists of one.
+// that is the default, or may be given); single numbers given for lists have become lists of one.
 class Arguments {
  public:
   // Throws Exception HR0101..HR0104: unknown name (with "did you mean"), missing, type, range.

@@ -6,6 +6,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,6 +43,12 @@ inline bool has_suffix(std::string_view text, std::string_view suffix) {
 inline bool has_one_suffix(std::string_view text, std::span<const std::string_view> suffixes) {
   return std::any_of(suffixes.begin(), suffixes.end(),
                      [&](std::string_view suffix) { return has_suffix(text, suffix); });
+}
+
+// Whether the text stands in bytes of any number, from `at` on.
+inline bool has_text(std::span<const uint8_t> bytes, std::string_view text, size_t at = 0) {
+  return bytes.size() >= at && bytes.size() - at >= text.size() &&
+         (text.empty() || std::memcmp(bytes.data() + at, text.data(), text.size()) == 0);
 }
 
 // "a" and "b/c" -> "a/b/c"; an empty second part gives the first.

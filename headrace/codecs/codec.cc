@@ -18,7 +18,19 @@ const ErrorCode kNoCoefficients{
     "HR0311", ErrorKind::kUnsupported, "no coefficients",
     "Only JPEG pictures have DCT coefficients; this codec decodes to pixels alone."};
 
+const ErrorCode kNoSuchPage{
+    "HR0349", ErrorKind::kData, "no such page",
+    "page= asks for another picture than the first of a file that holds several (TIFF), and this "
+    "file does not have so many. Pages are counted from 0."};
+
 }  // namespace
+
+Error no_such_page(int page, int pages) {
+  return {.code = &kNoSuchPage,
+          .what = "page " + std::to_string(page) + " is asked for, and the file has " +
+                  std::to_string(pages),
+          .hint = "page=0 is the first one"};
+}
 
 int channels_of(ColorMode mode, const ImageHeader& header) {
   switch (mode) {
@@ -26,10 +38,17 @@ int channels_of(ColorMode mode, const ImageHeader& header) {
       return 3;
     case ColorMode::kGray:
       return 1;
+    case ColorMode::kRGBA:
+      return 4;
     case ColorMode::kStored:
       return header.palette ? 1 : header.channels;
   }
   return 3;
+}
+
+Result<ImageHeader> ImageDecoder::read_page_header(std::span<const uint8_t> bytes, int page) {
+  if (page == 0) return read_header(bytes);
+  return no_such_page(page, 1);
 }
 
 Result<std::vector<uint8_t>> ImageDecoder::row_index(std::span<const uint8_t>) {

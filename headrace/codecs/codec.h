@@ -15,27 +15,21 @@
 #include <string_view>
 #include <vector>
 
+#include "headrace/base/dtype.h"
 #include "headrace/base/error.h"
+#include "headrace/codecs/window.h"
 
 namespace headrace {
-
-// A rectangle of pixels: columns [x, x + width), rows [y, y + height).
-struct Window {
-  int x = 0, y = 0, width = 0, height = 0;
-  bool operator==(const Window&) const = default;
-};
-// Whether it has pixels, and a picture of this size has them all.
-inline bool is_inside(const Window& window, int width, int height) {
-  return window.x >= 0 && window.y >= 0 && window.width > 0 && window.height > 0 &&
-         window.width <= width - window.x && window.height <= height - window.y;
-}
 
 // What the header says, before a pixel exists.
 struct ImageHeader {
   int width = 0, height = 0;
-  int channels = 3;  // as stored: 1 grey, 2 grey+alpha, 3 colour or palette, 4 with alpha, CMYK
+  int channels = 3;  // as stored: 1 grey, 2 grey+alpha, 3 colour or palette, 4 with alpha, CMYK;
+                     // others have no agreed colours
   int bits = 8;      // per channel, as stored
+  DType sample = DType::kUInt8;  // in which the codec can deliver these: uint8, uint16 or float32
   bool palette = false;
+  bool alpha = false;        // the last channel is alpha, or the palette has transparent entries
   int exif_orientation = 1;  // 1..8 as EXIF 2.3 defines them; 1 where absent or invalid
   size_t working_bytes =
       0;  // what decoding needs beside the rows (a progressive JPEG: all coefficients)
@@ -46,16 +40,21 @@ enum class ColorMode : uint8_t {
   kRGB,     // 3 channels: grey replicated, palette looked up, alpha dropped, CMYK converted
   kGray,    // 1 channel: convert("L")
   kStored,  // as stored; palette indices stay indices (masks)
+  kRGBA,    // 4 channels: kRGB and alpha, 255 where the file has none
 };
 int channels_of(ColorMode mode, const ImageHeader& header);
 
-// A few consecutive decoded rows. Sample c of column x of row i is channel[c][i*stride + x*step]:
-// planar rows have step 1, interleaved ones step = number of channels. x counts from the window's
-// left edge. Reading up to 64 bytes past a row's end is allowed (their values mean nothing).
+// Channels of a picture, at most.
+inline constexpr int kMostChannels = 16;
+
+// A few consecutive decoded rows. Sample c of column x of row i is at channel[c] + i*stride +
+// x*step bytes: planar rows of bytes have step 1, interleaved ones step = number of channels. Wider
+// samples are in the machine's order. x counts from the window's left edge. Reading up to 64 bytes
+// past a row's end is allowed (their values mean nothing).
 struct RowBlock {
   int y = 0;  // of the first row, from the window's top
   int count = 0;
-  std::array<const uint8_t*, 4> channel{};
+  std::array<const uint8_t*, kMostChannels> channel{};
   ptrdiff_t step = 1, stride = 0;
 };
 
@@ -92,11 +91,13 @@ struct DecodeJob {
   std::span<const uint8_t> bytes;  // REQUIRES: Buffer::kPadding readable bytes after them
   Window window;                   // REQUIRES: inside the header's width x height, not empty
   ColorMode color = ColorMode::kRGB;
-  bool strict = false;  // decode all of it, and make damage an error
+  DType sample = DType::kUInt8;  // REQUIRES: uint8, or with kStored the header's
+  bool strict = false;           // decode all of it, and make damage an error
   // Rows of the window that the file does not have come as the library makes them up, where it
   // does; otherwise they are an error.
   bool repair = false;
   SixteenBit sixteen_bit = SixteenBit::kRefuse;
+  int page = 0;  // REQUIRES: read_page_header() knew it
   RowSink* sink = nullptr;
   RowIndexSlot row_index = {};
   int picture_height =
@@ -120,6 +121,9 @@ class ImageDecoder {
   virtual ~ImageDecoder() = default;
   // Looks at the header only; allocates nothing that the header's numbers could make large.
   virtual Result<ImageHeader> read_header(std::span<const uint8_t> bytes) = 0;
+  // Of the page of this number, from 0: HR0349 where there is none. Codecs of formats that hold one
+  // picture need not know of pages.
+  virtual Result<ImageHeader> read_page_header(std::span<const uint8_t> bytes, int page);
   virtual void decode(std::span<DecodeJob> jobs) = 0;
   // How many pictures decode() profits from having at once.
   virtual int lanes() const { return 1; }
@@ -128,6 +132,11 @@ class ImageDecoder {
   // For codecs that have them: what a lossless transcode stores.
   virtual Result<std::vector<CoefficientPlane>> coefficients(std::span<const uint8_t> bytes);
 };
+
+class RunTimeLibrary;
+
+// HR0349, for a file of so many pages.
+Error no_such_page(int page, int pages);
 
 struct CodecRecord {
   std::string_view name;  // "jpeg"
@@ -138,6 +147,9 @@ struct CodecRecord {
   bool (*sniff)(std::span<const uint8_t> first_bytes);
   std::unique_ptr<ImageDecoder> (*make)();
   bool enters_rows = false;  // decoding begins at a window's first row, without those above it
+  bool opaque = false;       // has no alpha, and REQUIRES another ColorMode than kRGBA
+  // What is opened when the codec is first used; null where it is linked, or the codec is ours.
+  const RunTimeLibrary& (*library)() = nullptr;
 };
 
 // The codec whose signature the content has, or null. Needs the first 16 bytes.

@@ -26,6 +26,11 @@ DeviceSteps::DeviceSteps(std::shared_ptr<const Plan> plan) : plan_(std::move(pla
       return;
     }
     const bool known = is_picture(state.kind) && plan_->wanted()[i];
+    constexpr int kMostOfKernels = 4;
+    if (known && (state.dtype != DType::kUInt8 || state.shape[0] > kMostOfKernels)) {
+      in_the_way_ = "\"" + state.name + "\", which is " + text_of(state);
+      return;
+    }
     pictures_.push_back(known ? std::make_shared<Picture>(int(state.shape[0]), int(state.shape[1]),
                                                           int(state.shape[2]), DType::kUInt8)
                               : nullptr);

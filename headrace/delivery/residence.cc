@@ -182,7 +182,7 @@ Schema Residence::schema_behind() const {
     kept.dtype = made->state.dtype;
     kept.shape = made->state.shape;
     kept.box_format = made->state.box_format;
-    kept.clamps = made->state.clamps;
+    kept.clamping = made->state.clamping;
     kept.encoded = false;
   }
   return out;

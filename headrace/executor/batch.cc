@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "headrace/executor/ragged.h"
 #include "headrace/executor/slots.h"
 
 namespace headrace {
@@ -19,13 +18,6 @@ const ErrorCode kShapeDiffers{
     "Every record of a dense field must have the shape that the pipeline promises. A source whose "
     "records differ needs ragged=\"list\" or a step that makes them equal."};
 
-const ErrorCode kTooLargeTogether{
-    "HR0706", ErrorKind::kConfig, "ragged batch larger than the memory limit",
-    "ragged=\"pad\" makes one tensor that is as large as if every record were the longest, and one "
-    "batch of such fields has to fit into its share of memory_limit. ragged=\"packed\" and \"list\" "
-    "take what the records have. Otherwise a smaller batch, a higher limit, or a step that shortens "
-    "the longest records."};
-
 const ErrorCode kRowsDifferAtEnd{
     "HR0125", ErrorKind::kData, "rows that belong together differ in number",
     "Fields of one row group (boxes, their labels and areas) share their lengths or offsets in a "
@@ -37,15 +29,6 @@ const ErrorCode kListedTooLarge{
     "A field that is delivered as a list has pictures of any size, and this one alone would take "
     "more than half of what memory_limit leaves beside slots. Nothing was allocated. A step that "
     "makes it smaller (Resize, a crop), or a higher memory_limit."};
-
-// What the output's memory is made of, once the batch is full.
-RaggedValues values_of(const Output& output, std::span<const TensorView> items,
-                       MemoryFormat format) {
-  return {.items = items,
-          .dtype = output.state.dtype,
-          .promised = output.state.shape,
-          .channels_last = is_picture(output.state.kind) && format == MemoryFormat::kChannelsLast};
-}
 
 bool is_picture(const Output& output) {
   return output.origin == OutputOrigin::kField && is_picture(output.state.kind);
@@ -277,7 +260,8 @@ TensorView BatchBuilder::view_of(const Output& output, const FieldMemory& field,
   return view;
 }
 
-int64_t BatchBuilder::close_gaps() {
+void BatchBuilder::close_gaps() {
+  if (kept_) return;
   int64_t kept = 0;
   for (int64_t row = 0; row < rows(); ++row) {
     if (dropped_[row]) continue;
@@ -293,69 +277,26 @@ int64_t BatchBuilder::close_gaps() {
     }
     ++kept;
   }
-  return kept;
-}
-
-// HR0706 where the tensors that are made of lists would take more than `limit` bytes.
-void BatchBuilder::check_assembled(size_t limit) const {
-  size_t all = 0;
-  for (size_t i = 0; i < fields_.size(); ++i) {
-    const Output& output = plan_.outputs()[i];
-    if (!output.is_assembled() || output.origin != OutputOrigin::kField) continue;
-    const RaggedValues values = values_of(output, fields_[i].items, plan_.options().memory_format);
-    Shape shape = padded_shape(values, plan_.options().pad_multiple);
-    if (output.ragged == Ragged::kPacked) {
-      shape.erase(shape.begin());
-      shape[0] = starts_of(values).back();
-    }
-    const size_t bytes = tensor_bytes(shape, output.state.dtype);
-    if (__builtin_add_overflow(all, bytes, &all) || all > limit) {
-      raise(kTooLargeTogether,
-            "batch " + std::to_string(index_) + ": \"" + output.name + "\" would be " +
-                text_of(output.state.dtype, shape) + ", memory_limit leaves " +
-                std::to_string(limit >> 20) + " MiB for such fields",
-            output.ragged == Ragged::kPad ? "ragged=\"packed\" or \"list\" does not pad; or raise "
-                                            "memory_limit, or use a smaller batch_size"
-                                          : "raise memory_limit, or use a smaller batch_size");
-    }
+  for (FieldMemory& field : fields_) {
+    field.strings.resize(field.strings.empty() ? 0 : static_cast<size_t>(kept));
+    field.items.resize(field.items.empty() ? 0 : static_cast<size_t>(kept));
   }
-}
-
-BatchField BatchBuilder::assembled(size_t i) const {
-  const Output& output = plan_.outputs()[i];
-  const bool is_own = output.origin == OutputOrigin::kField;
-  const size_t of = is_own ? i : static_cast<size_t>(output.companion);
-  const RaggedValues values =
-      values_of(plan_.outputs()[of], fields_[of].items, plan_.options().memory_format);
-  const int64_t multiple = plan_.options().pad_multiple;
-  BatchField out;
-  Assembled made;
-  if (output.ragged == Ragged::kPacked) {
-    out.starts = starts_of(values);
-    out.is_offsets = !is_own;
-    made = is_own ? pack(values) : tensor_of(out.starts);
-  } else {
-    made = is_own ? pad(values, multiple, output.padding) : mask_of(values, multiple);
-  }
-  out.view = std::move(made.view);
-  out.lease = std::move(made.memory);
-  return out;
+  kept_ = kept;
 }
 
 Batch BatchBuilder::finish(size_t most_assembled) {
-  const int64_t kept = close_gaps();
-  for (FieldMemory& field : fields_) {
-    field.strings.resize(field.strings.empty() ? 0 : kept);
-    field.items.resize(field.items.empty() ? 0 : kept);
+  close_gaps();
+  if (assembled_.empty()) {
+    bytes_to_assemble(most_assembled);
+    assemble();
   }
-  check_assembled(most_assembled);
-  Batch batch{epoch_, index_, kept, {}};
+  Batch batch{epoch_, index_, *kept_, {}};
   for (size_t i = 0; i < fields_.size(); ++i) {
     const Output& output = plan_.outputs()[i];
     FieldMemory& field = fields_[i];
     BatchField out;
     if (output.is_assembled()) {
-      out = assembled(i);
+      out = std::move(assembled_[i]);
     } else if (output.as_list) {
       out.is_list = true;
       out.strings = std::move(field.strings);
@@ -364,7 +305,7 @@ Batch BatchBuilder::finish(size_t most_assembled) {
       out.lease =
           std::make_shared<std::vector<std::shared_ptr<void>>>(std::move(field.item_memory));
     } else {
-      out.view = view_of(output, field, kept);
+      out.view = view_of(output, field, *kept_);
       out.lease = std::move(field.lease);
     }
     out.name = output.name;

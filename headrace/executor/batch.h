@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -69,8 +70,12 @@ class BatchBuilder {
   // REQUIRES: whole groups of all steps (Plan::batch_group), whose rows are written or dropped.
   Result<void> run_batch_steps(int64_t first, int64_t count, uint64_t seed);
 
-  // Closes gaps left by dropped rows, and makes one tensor of each ragged field that is to be one;
-  // these may take `most_assembled` bytes (HR0706). REQUIRES: all rows are written or dropped.
+  // Of all that follows. REQUIRES: all rows are written or dropped.
+  // What the tensors of ragged fields will take; HR0706 where that is more than `most`.
+  size_t bytes_to_assemble(size_t most);
+  // Makes them, and lets go of the values that they are made of: so many bytes.
+  size_t assemble();
+  // The batch, without the rows that were dropped. Assembles what is not yet.
   Batch finish(size_t most_assembled = SIZE_MAX);
 
  private:
@@ -86,11 +91,10 @@ class BatchBuilder {
   Shape extents_of(const Output& lengths, const Record& record) const;
   Result<void> check_ragged(const Output& output, DType dtype, const Shape& shape,
                             const Record& record) const;
-  void check_assembled(size_t limit) const;
   BatchField assembled(size_t output) const;
   TensorView view_of(const Output& output, const FieldMemory& field, int64_t rows) const;
   Result<void> run_batch_step(const BatchStep& step, int64_t first, int64_t count, uint64_t seed);
-  int64_t close_gaps();
+  void close_gaps();  // once
 
   const Plan& plan_;
   const Source& source_;
@@ -99,6 +103,8 @@ class BatchBuilder {
   int64_t epoch_size_;  // positions at or beyond it are padding
   std::vector<FieldMemory> fields_;
   std::vector<uint8_t> dropped_;
+  std::optional<int64_t> kept_;        // rows, when gaps are closed
+  std::vector<BatchField> assembled_;  // by output, where they are
 };
 
 }  // namespace headrace

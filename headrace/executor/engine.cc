@@ -64,20 +64,24 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
     : options_(std::move(options)),
       has_python_steps_(any_python_step(*options_.plan)),
       has_lists_(delivers_lists(*options_.plan)),
+      assembles_(assembles(*options_.plan)),
       partners_(options_.plan->partners()),
       pixels_(pixels_between(*options_.plan)),
       bad_records_(bad_records),
-      shares_(divide_memory(
-          options_.memory_limit, batch_bytes(*options_.plan, options_.layout.rank_batch()),
-          options_.threads, options_.source->read_style() != ReadStyle::kMemory, has_lists_)),
+      shares_(with_near_partners(
+          divide_memory(options_.memory_limit,
+                        batch_bytes(*options_.plan, options_.layout.rank_batch()), options_.threads,
+                        options_.source->read_style() != ReadStyle::kMemory, has_lists_),
+          *options_.plan)),
       gate_(shares_.records, shares_.largest_record),
       read_ahead_(options_.source, options_.plan->wanted(), shares_.read_ahead,
                   shares_.largest_file),
+      kept_(shares_.kept),
       python_side_(*this),
       spares_memory_(shares_.slots / shares_.depth >= kLargeBatch &&
                      options_.layout.rank_batch() >= kManyRows * options_.threads) {
   throw_if_forked();
-  if (assembles(*options_.plan)) {  // while a tensor is made, the values are there, too
+  if (assembles_) {  // while a tensor is made, the values are there, too
     shares_.lists /= 2;
     shares_.assembled = shares_.lists;
   }
@@ -165,17 +169,19 @@ void Engine::stop(const std::function<void()>& interrupted) {
   while (true) {
     {
       MutexLock lock(mutex_);
-      if (!active_.empty()) progress_.wait_for(mutex_, kWaitSlice);
-      if (active_.empty()) break;
+      const bool at_work = !active_.empty() || assembling_ > 0;
+      if (at_work) progress_.wait_for(mutex_, kWaitSlice);
+      if (active_.empty() && assembling_ == 0) break;
     }
     if (interrupted) interrupted();
   }
   {
     MutexLock lock(mutex_);
     open_.clear();
-    list_bytes_ = 0;
+    list_bytes_ = assembled_bytes_ = 0;
     stopping_ = false;
   }
+  kept_.clear();
   read_ahead_.stop(interrupted);
 }
 
@@ -198,7 +204,7 @@ int64_t Engine::index_at(int64_t epoch, int64_t position) const {
 bool Engine::may_use_spare() const {
   if (!spares_memory_ || consumer_keeps_) return true;
   if (consumer_waits_ || open_.empty()) return false;
-  return open_.front()->done == open_.front()->builder.rows();
+  return open_.front()->filled();
 }
 
 bool Engine::open_batch() {
@@ -315,7 +321,7 @@ void Engine::break_off(std::unique_ptr<RecordRun> run) noexcept {
 
 bool Engine::work_on(std::unique_ptr<RecordRun>& run, Renderer& renderer) {
   run = claim();
-  if (!run) return false;
+  if (!run) return assemble_next();
   renderer.allow_values(shares_.largest_record);
   renderer.allow_pictures(std::max(shares_.largest_record, pixels_.largest));
   if (run->first_row == 0 && !run->begun) announce(*run->batch);
@@ -343,6 +349,7 @@ bool Engine::finish_run(std::unique_ptr<RecordRun>& run, int settled, double sec
     return has_python_steps_ && std::any_of(begin, begin + run->rows, is);
   };
   bool to_python = false, parked = false, batch_done = false, consumer_waits = true;
+  OpenBatch* filled = nullptr;
   {
     MutexLock lock(mutex_);
     run->activity->kind = RunActivity::Kind::kWaits;
@@ -351,7 +358,8 @@ bool Engine::finish_run(std::unique_ptr<RecordRun>& run, int settled, double sec
     OpenBatch& batch = *run->batch;
     batch.done += settled;
     batch.repaired += repaired;
-    batch_done = batch.done == batch.builder.rows();
+    batch_done = batch.filled();
+    if (batch_done) filled = begin_assembly();
     consumer_waits = consumer_waits_;
     to_python = any([](const InFlight& flight) { return flight.state == State::kAtPython; });
     parked = !to_python && any([](const InFlight& flight) { return !flight.settled(); });
@@ -366,6 +374,7 @@ bool Engine::finish_run(std::unique_ptr<RecordRun>& run, int settled, double sec
     }
   }
   if (to_python) python_threads().wake(python_side_.max_workers());
+  if (filled) assemble(*filled);
   if (batch_done && !consumer_waits)
     ThreadPool::workers().wake(options_.threads);  // a third buffer may be used
   return parked;
@@ -375,7 +384,8 @@ EngineStats Engine::stats() const {
   MutexLock lock(mutex_);
   EngineStats stats = stats_;
   for (const auto& ring : rings_) stats.memory_used += ring ? ring->mapped_bytes() : 0;
-  const size_t fixed = stats.memory_used + shares_.threads + list_bytes_ + read_ahead_.held_bytes();
+  const size_t fixed = stats.memory_used + shares_.threads + list_bytes_ + assembled_bytes_ +
+                       read_ahead_.held_bytes() + kept_.held_bytes();
   stats.memory_used = fixed + gate_.used();
   stats.memory_peak = fixed + gate_.peak();
   stats.memory_wait_seconds = gate_.waited_seconds();

@@ -23,6 +23,7 @@
 #include "headrace/base/mutex.h"
 #include "headrace/executor/bad_records.h"
 #include "headrace/executor/batch.h"
+#include "headrace/executor/kept_partners.h"
 #include "headrace/executor/memory_gate.h"
 #include "headrace/executor/read_ahead.h"
 #include "headrace/executor/record_run.h"
@@ -38,6 +39,7 @@ struct MemoryShares {
   size_t read_ahead = 0;
   size_t threads = 0;  // what every worker keeps between records
   size_t records = 0;  // the memory gate
+  size_t kept = 0;     // near partners
   size_t lists = 0;    // fields delivered as lists, of batches that are not yet handed over
   size_t assembled = SIZE_MAX;  // what one batch makes of its lists: padded and packed fields
   // What one record may need there, and what its file may have: the same for every number of
@@ -51,6 +53,9 @@ struct MemoryShares {
 // Shrinks the depth to two before it throws Exception HR0702.
 MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool reads_ahead,
                            bool has_lists = false);
+
+// The same with a share for near partners, out of what records do not need one by one.
+MemoryShares with_near_partners(MemoryShares shares, const Plan& plan);
 
 // Of one batch's dense fields.
 size_t batch_bytes(const Plan& plan, int64_t rows);
@@ -147,6 +152,13 @@ class Engine final : public PoolClient {
   std::string waits_for() const EXCLUDES_LOCK(mutex_);
   void consumer_arrives() EXCLUDES_LOCK(mutex_);
   Batch hand_over(OpenBatch& batch) EXCLUDES_LOCK(mutex_);
+
+  // Assembly (engine_assembly.cc).
+  bool awaits_assembly(const OpenBatch& batch) const REQUIRES_LOCK(mutex_);
+  // The batch whose turn it is, which the caller shall assemble; or null.
+  OpenBatch* begin_assembly() REQUIRES_LOCK(mutex_);
+  void assemble(OpenBatch& batch) EXCLUDES_LOCK(mutex_);
+  bool assemble_next() EXCLUDES_LOCK(mutex_);  // false: there is none whose turn it is
   void account_failures(OpenBatch& batch);
   void copy_slots_that_run_out(Batch& batch, const OpenBatch& open);
 
@@ -167,7 +179,9 @@ class Engine final : public PoolClient {
   void settle(RecordRun& run, int i);
   void give_back(InFlight& flight);
   size_t bytes_to_write(const InFlight& flight) const;
-  size_t bytes_until_written(const Record& record) const;
+  size_t bytes_until_written(const InFlight& flight) const;
+  size_t bytes_until_written(const Record& record) const;  // with its partners that are begun
+  size_t bytes_of_one(const Record& record) const;
   int64_t index_at(int64_t epoch, int64_t position) const;
   int64_t reads_from(int64_t batch) const;
   int64_t index_of_read(int64_t epoch, int64_t first_batch, int64_t read) const;
@@ -179,15 +193,21 @@ class Engine final : public PoolClient {
   void substitute_bad(RecordRun& group, int taken, Renderer& renderer);
 
   // Partners (engine_partners.cc).
-  int64_t reads_a_row() const { return 1 + partners_; }
+  int64_t reads_a_row() const { return is_near() ? 1 : 1 + partners_; }
+  bool is_near() const { return options_.plan->partners_within() > 0; }
   int64_t partner_position(int64_t epoch, int64_t position, int partner, int attempt) const;
   void place_partners(int64_t epoch, int attempt, Record& record) const;
   void read_partners(const OpenBatch& batch, int row, InFlight& flight);
   // On an error `blamed` is the partner that is bad.
   Result<void> begin_partners(std::span<const PartnerRead> reads, Record& record,
                               Renderer& renderer, int64_t& blamed);
-  Result<void> advance_partners(Record& record, Renderer& renderer, uint64_t epoch,
-                                int64_t& blamed);
+  Result<void> advance_partners(std::span<const PartnerRead> reads, Record& record,
+                                Renderer& renderer, uint64_t epoch, bool keeps, int64_t& blamed);
+  // To where a near partner step's preparation leaves it, at which step it then stands. `keeps`:
+  // for others to find, and finds what others have left.
+  Result<int> prepare(Record& record, Renderer& renderer, uint64_t epoch, bool keeps);
+  bool take_kept(const KeptPartner* kept, Record& record) const;
+  void keep(uint64_t epoch, const Record& record, size_t reserved);
 
   // Batch steps (engine_batch_steps.cc).
   void note_groups(OpenBatch& batch) const;
@@ -198,6 +218,7 @@ class Engine final : public PoolClient {
   Result<void> make_row(OpenBatch& batch, int row, int attempt, Renderer& renderer,
                         int64_t& blamed);
   bool substitute(OpenBatch& batch, int row, RowFailure& failure, Renderer& renderer);
+  int64_t substitute_position(int64_t epoch, int64_t position, int attempt) const;
   int64_t substitute_index(const OpenBatch& batch, int row, int attempt) const;
   Result<void> call_python_inline(int step, Record& record, uint64_t epoch, Renderer& renderer);
 
@@ -213,13 +234,14 @@ class Engine final : public PoolClient {
   void cross(std::vector<std::unique_ptr<RecordRun>>& runs) EXCLUDES_LOCK(mutex_);
 
   const EngineOptions options_;
-  const bool has_python_steps_, has_lists_;
+  const bool has_python_steps_, has_lists_, assembles_;
   const int partners_;  // of each record
   const PixelsBetween pixels_;
   BadRecords& bad_records_;
   MemoryShares shares_;
   MemoryGate gate_;
   ReadAhead read_ahead_;
+  KeptPartners kept_;
   PythonSide python_side_;
   Mutex python_mutex_;  // one call into Python's functions at a time, unless
                         // it has workers
@@ -240,6 +262,8 @@ class Engine final : public PoolClient {
   int64_t delivered_records_ GUARDED_BY(mutex_) = 0;  // of the epoch, all ranks; for the budget
   std::deque<std::unique_ptr<OpenBatch>> open_ GUARDED_BY(mutex_);
   size_t list_bytes_ GUARDED_BY(mutex_) = 0;                             // of open_
+  size_t assembled_bytes_ GUARDED_BY(mutex_) = 0;                        // of open_
+  int assembling_ GUARDED_BY(mutex_) = 0;                                // threads
   std::deque<std::unique_ptr<RecordRun>> continued_ GUARDED_BY(mutex_);  // back from Python
   std::deque<std::unique_ptr<RecordRun>> parked_ GUARDED_BY(mutex_);     // they lack memory
   std::vector<std::unique_ptr<RecordRun>> at_python_ GUARDED_BY(mutex_);

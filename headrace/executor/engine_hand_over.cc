@@ -64,6 +64,7 @@ std::unique_ptr<OpenBatch> Engine::await(const std::function<void()>& interrupte
   bool warned = options_.patience_seconds <= 0;
   consumer_arrives();
   while (true) {
+    OpenBatch* without_room = nullptr;  // until now: the first one
     {
       MutexLock lock(mutex_);
       const bool at_end = open_.empty() && next_open_ >= options_.layout.batches();
@@ -72,10 +73,13 @@ std::unique_ptr<OpenBatch> Engine::await(const std::function<void()>& interrupte
         return nullptr;
       }
       const auto ready = [&]() REQUIRES_LOCK(mutex_) {
-        return !open_.empty() &&
-               (open_.front()->done == open_.front()->builder.rows() || open_.front()->too_large);
+        if (open_.empty()) return false;
+        const OpenBatch& first = *open_.front();
+        const bool complete = first.assembly != OpenBatch::Assembly::kUnderWay;
+        return (first.filled() && complete && !awaits_assembly(first)) || first.too_large;
       };
-      if (!ready() && !broken_) progress_.wait_for(mutex_, kWaitSlice);
+      if (!ready()) without_room = begin_assembly();
+      if (!ready() && !without_room && !broken_) progress_.wait_for(mutex_, kWaitSlice);
       if (ready() && open_.front()->too_large) throw_lists_too_large(*open_.front(), shares_.lists);
       if (ready()) {
         std::unique_ptr<OpenBatch> done = std::move(open_.front());
@@ -88,6 +92,10 @@ std::unique_ptr<OpenBatch> Engine::await(const std::function<void()>& interrupte
         running_ = false;  // what the worker had at hand will never be done
         std::rethrow_exception(std::exchange(broken_, nullptr));
       }
+    }
+    if (without_room) {
+      assemble(*without_room);
+      continue;
     }
     if (interrupted) interrupted();
     if (!warned && now() - begin > options_.patience_seconds && options_.warn) {
@@ -108,10 +116,12 @@ Batch Engine::hand_over(OpenBatch& open) {
     stats_.repaired += open.repaired;
   }
   account_failures(open);
+  if (open.assembly_error) std::rethrow_exception(open.assembly_error);
   Batch batch = open.builder.finish(shares_.assembled);
   {
     MutexLock lock(mutex_);
     list_bytes_ -= open.list_bytes;
+    assembled_bytes_ -= open.assembled_bytes;
   }
   copy_slots_that_run_out(batch, open);
   MutexLock lock(mutex_);

@@ -18,6 +18,9 @@ constexpr size_t kDeepBytes = 64 * kMiB;
 constexpr size_t kThreadBytes = 8 * kMiB, kKeptBytes = 4 * kMiB, kLeastRecords = 8 * kMiB,
                  kLeastReadAhead = kMiB;
 
+// What else a near partner may take on average.
+constexpr size_t kNearRows = 16 << 10;
+
 const ErrorCode kLimitTooSmall{
     "HR0702", ErrorKind::kConfig, "memory_limit too small",
     "The limit must hold at least two batches, the scratch of every thread, and the working memory "
@@ -61,6 +64,15 @@ MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool r
     shares.largest_file = std::max(kLeastReadAhead, shares.largest_record);
   }
   shares.records = rest - shares.read_ahead;
+  return shares;
+}
+
+MemoryShares with_near_partners(MemoryShares shares, const Plan& plan) {
+  const int64_t within = plan.partners_within();
+  const size_t to_spare = shares.records - std::min(shares.records, shares.largest_record);
+  const size_t each = plan.prepared_bytes() + kNearRows;
+  shares.kept = size_t(std::min<int64_t>(within, int64_t(to_spare / 2 / each))) * each;
+  shares.records -= shares.kept;
   return shares;
 }
 

@@ -100,6 +100,7 @@ void Engine::begin_record(RecordRun& run, int i, Renderer& renderer, bool may_wa
   const int row = run.first_row + i;
   flight.record.position = run.batch->builder.range().begin + row;
   flight.record.index = record_at(*run.batch, row, flight.attempt);
+  flight.record.attempt = flight.attempt;
   run.activity->begin(RunActivity::Kind::kReads, flight.record.index, begin);
   read_record(*run.batch, row, flight, may_wait);
   read_partners(*run.batch, row, flight);
@@ -155,7 +156,14 @@ void Engine::advance_record(RecordRun& run, int i, Renderer& renderer, bool toge
   const uint64_t epoch = static_cast<uint64_t>(run.batch->builder.epoch());
   int64_t blamed = -1;
   if (flight.step == 0) {
-    Result<void> ready = advance_partners(flight.record, renderer, epoch, blamed);
+    const bool keeps = flight.attempt == 0;
+    if (is_near()) {
+      Result<int> prepared = prepare(flight.record, renderer, epoch, keeps);
+      if (!prepared) return fail(run, i, std::move(prepared.error()));
+      flight.step = *prepared;
+    }
+    Result<void> ready =
+        advance_partners(flight.partners, flight.record, renderer, epoch, keeps, blamed);
     if (!ready) return fail(run, i, std::move(ready.error()), blamed);
   }
   Result<int> stopped = [&] {
@@ -177,7 +185,7 @@ void Engine::advance_record(RecordRun& run, int i, Renderer& renderer, bool toge
 // Waits for the first record of a group; false where another one would have to.
 bool Engine::reserve_early(RecordRun& run, int i) {
   InFlight& flight = run.flight[i];
-  const size_t bytes = bytes_until_written(flight.record);
+  const size_t bytes = bytes_until_written(flight);
   if (gate_.refuses(bytes)) {
     fail(run, i, gate_.refusal(bytes));
     return true;
@@ -190,7 +198,7 @@ bool Engine::reserve_early(RecordRun& run, int i) {
 
 // Decoding happens once, to the first pixels. Afterwards a step's input and output are held at
 // once, and where they cross to Python and back, a copy of each.
-size_t Engine::bytes_until_written(const Record& record) const {
+size_t Engine::bytes_of_one(const Record& record) const {
   size_t bytes = 0;
   for (size_t i = 0; i < record.fields.size(); ++i) {
     const Recipe& picture = record.fields[i].picture;
@@ -202,7 +210,20 @@ size_t Engine::bytes_until_written(const Record& record) const {
     const int views = pixels_.views[i];  // each has its pixels, and one of them a step at a time
     if (views > 1) bytes += size_t(views - 1) * pixels;
   }
-  for (const Record& partner : record.partners) bytes += bytes_until_written(partner);
+  return bytes;
+}
+
+size_t Engine::bytes_until_written(const InFlight& flight) const {
+  size_t bytes = bytes_until_written(flight.record);
+  for (const PartnerRead& partner : flight.partners) {
+    if (partner.kept) bytes += partner.kept->reserved;
+  }
+  return bytes;
+}
+
+size_t Engine::bytes_until_written(const Record& record) const {
+  size_t bytes = bytes_of_one(record);
+  for (const Record& partner : record.partners) bytes += bytes_of_one(partner);
   return bytes;
 }
 
@@ -347,13 +368,16 @@ bool Engine::substitute(OpenBatch& batch, int row, RowFailure& failure, Renderer
   return false;
 }
 
-int64_t Engine::substitute_index(const OpenBatch& batch, int row, int attempt) const {
+int64_t Engine::substitute_position(int64_t epoch, int64_t position, int attempt) const {
   static const uint64_t key = hash_name("substitute");
-  const int64_t epoch = batch.builder.epoch();
-  Draws draws(options_.seed, static_cast<uint64_t>(epoch),
-              static_cast<uint64_t>(batch.builder.range().begin + row),
+  Draws draws(options_.seed, static_cast<uint64_t>(epoch), static_cast<uint64_t>(position),
               mix64(key, static_cast<uint64_t>(attempt)));
-  return index_at(epoch, draws.below(options_.layout.positions()));
+  return draws.below(options_.layout.positions());
+}
+
+int64_t Engine::substitute_index(const OpenBatch& batch, int row, int attempt) const {
+  const int64_t epoch = batch.builder.epoch();
+  return index_at(epoch, substitute_position(epoch, batch.builder.range().begin + row, attempt));
 }
 
 }  // namespace headrace

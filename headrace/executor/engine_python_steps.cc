@@ -83,7 +83,7 @@ void Engine::return_from_python(RecordRun& run, int i) {
 // ask for more. False when the memory is not free now.
 bool Engine::reserve_now(RecordRun& run, int i) {
   InFlight& flight = run.flight[i];
-  const size_t bytes = bytes_until_written(flight.record);
+  const size_t bytes = bytes_until_written(flight);
   if (gate_.refuses(bytes)) {
     fail(run, i, gate_.refusal(bytes));
     return true;

@@ -45,6 +45,7 @@ Result<void> Engine::make_row(OpenBatch& batch, int row, int attempt, Renderer& 
   Record record;
   record.index = blamed = record_at(batch, row, attempt);
   record.position = batch.builder.range().begin + row;
+  record.attempt = attempt;
   read_alone(record.index, data);
   if (!data.result) return std::move(data.result.error());
   if (Result<void> begun = plan.begin(data, record, renderer); !begun) return begun;
@@ -56,8 +57,15 @@ Result<void> Engine::make_row(OpenBatch& batch, int row, int attempt, Renderer& 
   const size_t bytes = pixels_.any ? bytes_until_written(record) : 0;
   if (gate_.refuses(bytes)) return gate_.refusal(bytes);
   std::optional<GateHold> hold = gate_.acquire(batch.first_sequence + row, bytes);
-  if (Result<void> ready = advance_partners(record, renderer, epoch, blamed); !ready) return ready;
-  for (int step = 0;;) {
+  int step = 0;
+  if (is_near()) {
+    Result<int> prepared = prepare(record, renderer, epoch, false);
+    if (!prepared) return std::move(prepared.error());
+    step = *prepared;
+  }
+  Result<void> ready = advance_partners(reads, record, renderer, epoch, false, blamed);
+  if (!ready) return ready;
+  for (;;) {
     Result<int> stopped = apply_steps(step, record, renderer, epoch);
     if (!stopped) return std::move(stopped.error());
     step = *stopped;

@@ -86,6 +86,15 @@ Shape padded_shape(const RaggedValues& values, int64_t multiple) {
   return out;
 }
 
+Shape mask_shape(const RaggedValues& values, int64_t multiple) {
+  const Shape whole = padded_shape(values, multiple);
+  Shape shape = {whole.front()};
+  for (size_t axis = 0; axis < values.promised.size(); ++axis) {
+    if (values.promised[axis] < 0) shape.push_back(whole[axis + 1]);
+  }
+  return shape;
+}
+
 size_t tensor_bytes(const Shape& shape, DType dtype) {
   if (std::ranges::count(shape, 0) > 0) return 0;
   size_t bytes = size_of(dtype);
@@ -117,15 +126,11 @@ Assembled pad(const RaggedValues& values, int64_t multiple, std::span<const uint
 }
 
 Assembled mask_of(const RaggedValues& values, int64_t multiple) {
-  const Shape whole = padded_shape(values, multiple);
-  Shape shape = {whole.front()};
   std::vector<size_t> open;
   for (size_t axis = 0; axis < values.promised.size(); ++axis) {
-    if (values.promised[axis] >= 0) continue;
-    open.push_back(axis);
-    shape.push_back(whole[axis + 1]);
+    if (values.promised[axis] < 0) open.push_back(axis);
   }
-  Assembled out = made(std::move(shape), DType::kBool);
+  Assembled out = made(mask_shape(values, multiple), DType::kBool);
   const Shape each(out.view.shape.begin() + 1, out.view.shape.end());
   auto* to = static_cast<uint8_t*>(out.view.data);
   for (const TensorView& item : values.items) {

@@ -28,12 +28,14 @@ struct Assembled {
 
 // (rows, ...): the largest extent on each open axis, rounded up to a multiple.
 Shape padded_shape(const RaggedValues& values, int64_t multiple);
+// (rows, one axis for each open one), likewise.
+Shape mask_shape(const RaggedValues& values, int64_t multiple);
 // Of a tensor; SIZE_MAX where that is more than a size_t counts.
 size_t tensor_bytes(const Shape& shape, DType dtype);
 
 // `padding`: the bytes of one element.
 Assembled pad(const RaggedValues& values, int64_t multiple, std::span<const uint8_t> padding);
-// bool (rows, one axis for each open one): whether a value is a record's own.
+// bool: whether a value is a record's own.
 Assembled mask_of(const RaggedValues& values, int64_t multiple);
 
 // (all rows of all records, ...). REQUIRES: the first axis alone is open.

@@ -146,6 +146,14 @@ size_t ReadAhead::fetch(int64_t sequence, int64_t index, RecordData& out, bool m
                 : fetch_alone(number, index, out, may_wait);
 }
 
+size_t ReadAhead::fetch_beside(int64_t index, RecordData& out) {
+  read_now(index, out);
+  const size_t bytes = counted(bytes_of(out));
+  MutexLock lock(mutex_);
+  lent_ += bytes;
+  return bytes;
+}
+
 // What a reader has read, or will; else the caller reads. REQUIRES where reads are submitted:
 // nobody will submit this one (claim_alone).
 size_t ReadAhead::fetch_alone(int64_t number, int64_t index, RecordData& out, bool may_wait) {

@@ -70,6 +70,8 @@ class ReadAhead {
   // those who have give back without waiting for a fetch.
   size_t fetch(int64_t sequence, int64_t index, RecordData& out, bool may_wait = false)
       EXCLUDES_LOCK(mutex_);
+  // The same of a record that has no number in the stream, now.
+  size_t fetch_beside(int64_t index, RecordData& out) EXCLUDES_LOCK(mutex_);
   void give_back(size_t bytes) EXCLUDES_LOCK(mutex_);
   // Whether a fetch would have to wait for room.
   bool is_full() const EXCLUDES_LOCK(mutex_);

@@ -6,11 +6,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "headrace/executor/batch.h"
+#include "headrace/executor/kept_partners.h"
 #include "headrace/executor/memory_gate.h"
 #include "headrace/executor/read_ahead.h"
 
@@ -36,12 +38,20 @@ struct OpenBatch {
   int64_t warnings = 0, repaired = 0;
   size_t list_bytes = 0;   // of fields delivered as lists, which have no slot
   bool too_large = false;  // these alone exceed the share for them
+  // Note [Who makes the tensors of ragged fields]
+  enum class Assembly : uint8_t { kNone, kUnderWay, kDone } assembly = Assembly::kNone;
+  size_t assembled_bytes = 0;  // that they take, as soon as it is known
+  std::exception_ptr assembly_error = {};
+
+  bool filled() const { return done == builder.rows(); }
 };
 
 // What was read for a partner of a record (Note [Partner steps] in ops/op.h).
 struct PartnerRead {
   RecordData data;
   ReadLoan lent;
+  std::shared_ptr<const KeptPartner> kept =
+      {};  // instead: it was there. shared: as KeptPartners says
 };
 
 // One record of a run, between being read and being written.

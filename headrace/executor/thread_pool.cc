@@ -42,6 +42,8 @@ std::atomic<bool> forked{false};
 void set_float_environment() {
 #if defined(__x86_64__)
   _mm_setcsr(0x1F80);
+#elif defined(__aarch64__)
+  __asm__ volatile("msr fpcr, %0" : : "r"(uint64_t{0}));
 #endif
 }
 

@@ -10,12 +10,23 @@
 
 namespace headrace {
 
+// What encoded images become; named as Pillow names its modes.
+enum class PictureMode : uint8_t {
+  kRGB,
+  kL,
+  kRGBA,
+  // As in the file: its channels and, of 8, 16 or float32, its samples. Palettes are looked up.
+  kStored,
+};
+
 // How pictures are read.
 struct PictureOptions {
+  PictureMode mode = PictureMode::kRGB;
   bool exif_orientation = false;
   // As DecodeJob has them.
   bool strict = false, repair = false;
   SixteenBit sixteen_bit = SixteenBit::kRefuse;
+  int page = 0;
   DecodeLimits limits = {};
 };
 

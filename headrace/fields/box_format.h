@@ -27,7 +27,7 @@ void corners_from_centre(Number* box) {
   }
 }
 
-// REQUIRES: both formats are said, and of pixels.
+// REQUIRES: both formats are said, of pixels, and not rotated (rotated_box.h).
 template <class Number>
 void convert_box(Number* box, BoxFormat from, BoxFormat to) {
   if (from == to) return;
@@ -56,6 +56,7 @@ void convert_box(Number* box, BoxFormat from, BoxFormat to) {
 // The format of pixels that a normalized one is a share of; any other as it is.
 inline BoxFormat of_pixels(BoxFormat format) {
   if (!is_normalized(format)) return format;
+  if (is_rotated(format)) return BoxFormat::kXYXYXYXY;
   constexpr int kApart =
       static_cast<int>(BoxFormat::kXYXYNormalized) - static_cast<int>(BoxFormat::kXYXY);
   return static_cast<BoxFormat>(static_cast<int>(format) - kApart);

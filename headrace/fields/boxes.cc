@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Boxes: rows of four numbers, whose format is the field's, on the canvas of the record's pictures.
+// Boxes: rows of numbers, whose format is the field's, on the canvas of the record's pictures.
 //
 // They follow move by move in their own dtype, and are clamped where torchvision v2 clamps them:
 // after a crop, a pad and a warp, which cut boxes off, not after a flip or a resize. So a box that
 // is cut stays cut, however the picture is turned afterwards. Rows are never dropped: a box that
 // has left the picture has no area, and lies on its edge. (Row steps drop them: ops/row_op.h.)
+// Rotated boxes have a mover of their own.
 #include "headrace/fields/boxes.h"
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "headrace/base/registry.h"
 #include "headrace/fields/box_format.h"
 #include "headrace/fields/numbers.h"
+#include "headrace/fields/rotated_mover.h"
 
 namespace headrace {
 namespace {
@@ -105,9 +107,10 @@ class BoxMover {
     const PointMap<Real> map(warp, canvas);
     each_as_corners([&](Real* at, size_t row) {
       // torchvision's perspective finds corners of integers in integers, its affine in floats.
-      if (std::is_integral_v<Number> && warp.map != Warp::Map::kAffine) {
+      const bool in_integers = warp.bends() || warp.map == Warp::Map::kPerspective;
+      if (std::is_integral_v<Number> && in_integers) {
         for (int i = 0; i < 4; ++i) at[i] = std::trunc(at[i]);
-      } else if (warp.field) {
+      } else if (warp.bends()) {
         for (int i = 0; i < 4; ++i) at[i] = std::ceil(at[i]);
       }
       constexpr Real kEnd = std::numeric_limits<Real>::infinity();
@@ -120,7 +123,7 @@ class BoxMover {
         }
       }
       std::copy_n(range, 4, at);
-      if (std::is_integral_v<Number> && warp.field) {
+      if (std::is_integral_v<Number> && warp.bends()) {
         for (int i = 0; i < 4; ++i) at[i] = std::trunc(at[i]);
       }
       if (clamps_) clamp_corners(at, row, warp.to);
@@ -165,27 +168,47 @@ class BoxMover {
 Result<void> begin_boxes(const Beginning& from, FieldValue& value) {
   Result<void> begun = begin_numbers(from, value);
   value.box_format = from.state.box_format;
-  value.clamps = from.state.clamps;
+  value.clamping = from.state.clamping;
   const auto rows = value.shape.size() > 1 ? static_cast<size_t>(value.shape[0]) : 0;
   value.shares.assign(begun && from.state.keeps_shares ? rows : 0, 1.0f);
   return begun;
 }
 
 std::string boxes_want(const FieldState& field) {
-  if (field.shape.empty() || field.shape.back() != 4) return "boxes of four numbers each follow it";
-  if (!is_movable(field.dtype)) return "boxes of float32, float64, int32 or int64 follow it";
-  if (is_normalized(field.box_format)) {
-    return "boxes of pixels follow it: ConvertBoundingBoxFormat(\"" +
-           std::string(name_of(of_pixels(field.box_format))) + "\") before it makes them so";
+  const BoxFormat format = field.box_format;
+  const int numbers = numbers_of(format);
+  if (field.shape.empty() || field.shape.back() != numbers) {
+    return is_rotated(format) ? "boxes of " + std::to_string(numbers) + " numbers each follow it"
+                              : "boxes of four numbers each follow it";
   }
-  if (field.box_format != BoxFormat::kUnsaid) return {};
+  if (is_rotated(format) && field.dtype != DType::kFloat32 && field.dtype != DType::kFloat64) {
+    return "rotated boxes of float32 or float64 follow it";
+  }
+  if (!is_movable(field.dtype)) return "boxes of float32, float64, int32 or int64 follow it";
+  if (is_normalized(format)) {
+    return "boxes of pixels follow it: ConvertBoundingBoxFormat(\"" +
+           std::string(name_of(of_pixels(format))) + "\") before it makes them so";
+  }
+  if (format != BoxFormat::kUnsaid) return {};
   return "boxes of pixels follow it where their format is said: kinds={\"" + field.name +
          "\": \"boxes:xyxy\"} of the source, or xywh, cxcywh";
 }
 
+// Gives `use` what moves and clamps the boxes.
+template <class Use>
+void with_mover(FieldValue& value, Clamping clamping, const Use& use) {
+  change_coordinates(value, [&]<class Number>(std::span<Number> boxes) {
+    if constexpr (std::is_floating_point_v<Number>) {
+      if (is_rotated(value.box_format)) {
+        return use(RotatedMover<Number>(boxes, value.box_format, clamping));
+      }
+    }
+    use(BoxMover(boxes, value.box_format, clamping != Clamping::kNone, value.shares));
+  });
+}
+
 Result<void> boxes_follow(const Following& way, FieldValue& value) {
-  change_coordinates(value, [&](auto boxes) {
-    BoxMover mover(boxes, value.box_format, value.clamps, value.shares);
+  with_mover(value, value.clamping, [&](auto mover) {
     Size canvas = way.canvas;
     for (const Geometry::Move& move : way.geometry.moves()) {
       mover.move(move, canvas);
@@ -198,8 +221,9 @@ Result<void> boxes_follow(const Following& way, FieldValue& value) {
 const KindRecord kBoxes{
     .name = "boxes",
     .doc =
-        "Rows of four numbers, or one coordinate of each box. Where their format is known (xyxy, "
-        "xywh or cxcywh, in pixels) they follow the record's pictures.",
+        "Rows of four numbers, or one coordinate of each box; of five or eight where boxes are "
+        "rotated. Where their format is known (xyxy, xywh, cxcywh, xywhr, cxcywhr or xyxyxyxy, in "
+        "pixels) they follow the record's pictures.",
     .kind = FieldKind::kBoxes,
     .spatial = true,
     .take = [](Field& field) { return take_numbers(field, FieldKind::kBoxes); },
@@ -210,10 +234,8 @@ const Register<KindRecord> registered_boxes(kBoxes);
 
 }  // namespace
 
-void clamp_boxes(FieldValue& value, Size canvas) {
-  change_coordinates(value, [&](auto boxes) {
-    BoxMover(boxes, value.box_format, /*clamps=*/true, value.shares).clamp(canvas);
-  });
+void clamp_boxes(FieldValue& value, Size canvas, Clamping clamping) {
+  with_mover(value, clamping, [&](auto mover) { mover.clamp(canvas); });
 }
 
 }  // namespace headrace

@@ -6,8 +6,8 @@
 
 namespace headrace {
 
-// Puts every corner on the canvas, as torchvision's clamp_bounding_boxes does for boxes that are
-// not rotated. REQUIRES: boxes of pixels, of a dtype that moves.
-void clamp_boxes(FieldValue& value, Size canvas);
+// Puts what lies beyond the canvas on its edge, as torchvision's clamp_bounding_boxes does.
+// REQUIRES: boxes of pixels, of a dtype that moves.
+void clamp_boxes(FieldValue& value, Size canvas, Clamping clamping);
 
 }  // namespace headrace

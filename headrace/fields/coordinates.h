@@ -87,7 +87,9 @@ template <class Real>
 class PointMap {
  public:
   PointMap(const Warp& warp, Size canvas)
-      : divides_(warp.map == Warp::Map::kPerspective), field_(warp.field.get()) {
+      : divides_(warp.map == Warp::Map::kPerspective),
+        bends_(warp.bends()),
+        field_(warp.field.get()) {
     for (size_t i = 0; i < by_.size(); ++i) by_[i] = static_cast<Real>(warp.points[i]);
     if (!warp.grows) return;
     least_ = {std::numeric_limits<Real>::infinity(), std::numeric_limits<Real>::infinity()};
@@ -100,7 +102,8 @@ class PointMap {
     }
   }
   std::array<Real, 2> operator()(Real x, Real y) const {
-    if (field_) return {displaced(x, y, 0), displaced(x, y, 1)};
+    if (bends_) return {displaced(x, y, 0), displaced(x, y, 1)};
+    if (field_) return {between_lines(x, 0), between_lines(y, 1)};
     Real to_x = std::fma(y, by_[1], x * by_[0]) + by_[2];
     Real to_y = std::fma(y, by_[4], x * by_[3]) + by_[5];
     if (divides_) {
@@ -132,7 +135,19 @@ class PointMap {
     return (from + Real{1}) * (Real{0.5} * static_cast<Real>(extent)) - Real{0.5};
   }
 
-  const bool divides_;
+  // Beyond the last line as before it.
+  Real between_lines(Real at, size_t axis) const {
+    const std::vector<double>& lines = field_->lines[axis];
+    const auto cells = static_cast<ptrdiff_t>(lines.size()) - 1;
+    const ptrdiff_t above = std::ranges::upper_bound(lines, double{at}) - lines.begin();
+    const ptrdiff_t cell = std::clamp<ptrdiff_t>(above - 1, 0, cells - 1);
+    const double begin = lines[size_t(cell)], end = lines[size_t(cell) + 1];
+    const int extent = axis ? field_->size.height : field_->size.width;
+    return static_cast<Real>((double(cell) + (double{at} - begin) / (end - begin)) *
+                             (double(extent) / double(cells)));
+  }
+
+  const bool divides_, bends_;
   const WarpField* const field_;
   std::array<Real, 8> by_{};
   std::array<Real, 2> least_{};  // of the canvas's corners, where the outcome holds all of it

@@ -7,8 +7,18 @@
 namespace headrace {
 
 namespace {
-constexpr std::array<std::string_view, 7> kBoxFormats = {
-    "", "xyxy", "xywh", "cxcywh", "xyxy_normalized", "xywh_normalized", "cxcywh_normalized"};
+constexpr std::array<std::string_view, 11> kBoxFormats = {"",
+                                                          "xyxy",
+                                                          "xywh",
+                                                          "cxcywh",
+                                                          "xyxy_normalized",
+                                                          "xywh_normalized",
+                                                          "cxcywh_normalized",
+                                                          "xywhr",
+                                                          "cxcywhr",
+                                                          "xyxyxyxy",
+                                                          "xyxyxyxy_normalized"};
+constexpr std::array<std::string_view, 3> kClampings = {"none", "soft", "hard"};
 }  // namespace
 
 std::string_view name_of(BoxFormat format) { return kBoxFormats[static_cast<size_t>(format)]; }
@@ -17,6 +27,17 @@ BoxFormat box_format_from_name(std::string_view name) {
   const auto* const found = std::ranges::find(kBoxFormats, name);
   return found == kBoxFormats.end() ? BoxFormat::kUnsaid
                                     : static_cast<BoxFormat>(found - kBoxFormats.begin());
+}
+
+int numbers_of(BoxFormat format) {
+  if (!is_rotated(format)) return 4;
+  return format == BoxFormat::kXYWHR || format == BoxFormat::kCXCYWHR ? 5 : 8;
+}
+
+std::string_view name_of(Clamping clamping) { return kClampings[static_cast<size_t>(clamping)]; }
+
+Clamping clamping_from_name(std::string_view name) {
+  return static_cast<Clamping>(std::ranges::find(kClampings, name) - kClampings.begin());
 }
 
 std::string text_of(DType dtype, const Shape& shape) {

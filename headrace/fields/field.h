@@ -28,7 +28,7 @@ enum class FieldKind : uint8_t {
   kMasks,
 };
 
-// What the four numbers of a box are; named as torchvision names them. Packs store the numbers.
+// What the numbers of a box are; named as torchvision names them. Packs store the numbers.
 enum class BoxFormat : uint8_t {
   kUnsaid,  // nobody has said it: such boxes cannot follow a picture
   kXYXY,    // left, top, right, bottom, in pixels
@@ -39,10 +39,28 @@ enum class BoxFormat : uint8_t {
   kXYXYNormalized,
   kXYWHNormalized,
   kCXCYWHNormalized,
+  // Turned boxes, in pixels and degrees against the clock.
+  kXYWHR,     // the corner that is left and above where the angle is 0, width, height, angle
+  kCXCYWHR,   // centre, width, height, angle
+  kXYXYXYXY,  // the corners, from that one with the clock
+  kXYXYXYXYNormalized,
 };
-inline bool is_normalized(BoxFormat format) { return format >= BoxFormat::kXYXYNormalized; }
+inline bool is_normalized(BoxFormat format) {
+  return (format >= BoxFormat::kXYXYNormalized && format <= BoxFormat::kCXCYWHNormalized) ||
+         format == BoxFormat::kXYXYXYXYNormalized;
+}
+inline bool is_rotated(BoxFormat format) { return format >= BoxFormat::kXYWHR; }
+// How many numbers a box has: 4, 5 or 8.
+int numbers_of(BoxFormat format);
 std::string_view name_of(BoxFormat format);             // "xyxy"; "" where unsaid
 BoxFormat box_format_from_name(std::string_view name);  // kUnsaid where there is no such
+
+// What steps that cut a picture do with boxes that lie over its edge, as torchvision names it. Of
+// boxes that are not rotated soft and hard are one; of those that are, soft is the smallest box of
+// that angle about what is left, and hard the largest one within.
+enum class Clamping : uint8_t { kNone, kSoft, kHard };
+std::string_view name_of(Clamping clamping);         // "soft"
+Clamping clamping_from_name(std::string_view name);  // REQUIRES: one of the three names
 
 // One field of a source's records. Images and masks are encoded bytes, or (C, H, W) uint8 tensors.
 struct Field {
@@ -53,7 +71,7 @@ struct Field {
                          // empty for a scalar, text and bytes
   bool encoded = false;  // an image or mask whose shape is known only after its header is read
   BoxFormat box_format = BoxFormat::kUnsaid;  // of boxes
-  bool clamps = true;                         // of boxes: a step that cuts clamps them
+  Clamping clamping = Clamping::kSoft;        // of boxes
   // Fields whose rows are about the same objects (boxes, their labels, areas, masks) have one
   // number, and as many rows as one another in every record. 0: the field's rows are its own.
   uint8_t row_group = 0;
@@ -69,8 +87,7 @@ struct FieldState {
   Shape shape;
   std::string left_open_by;  // who made the shape vary: the source, or an operator
   BoxFormat box_format = BoxFormat::kUnsaid;
-  // Of boxes: whether a step that cuts the picture clamps them to it (SetClampingMode).
-  bool clamps = true;
+  Clamping clamping = Clamping::kSoft;  // of boxes (SetClampingMode)
   // Of boxes: whether a later step asks which share of each cuts have left.
   bool keeps_shares = false;
   uint8_t row_group = 0;  // as Field has it

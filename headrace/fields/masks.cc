@@ -17,7 +17,7 @@
 #include "headrace/base/registry.h"
 #include "headrace/fields/geometry.h"
 #include "headrace/fields/numbers.h"
-#include "headrace/kernels/resample.h"
+#include "headrace/kernels/resample/resample.h"
 
 namespace headrace {
 namespace {
@@ -67,7 +67,7 @@ void add_border(Places& places, int before, int after, Padding padding) {
 // As Pillow's and torchvision's "nearest".
 void resample(Places& places, int extent) {
   if (static_cast<int>(places.size()) == extent) return;
-  Places to = nearest_samples(static_cast<int>(places.size()), extent);
+  Places to = nearest_samples(Filter::kNearest, static_cast<int>(places.size()), extent);
   for (int32_t& place : to) place = places[static_cast<size_t>(place)];
   places = std::move(to);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/fields/pictures.h"
 
+#include <cassert>
 #include <cstring>
 
 #include "headrace/base/registry.h"
@@ -15,30 +16,55 @@ const ErrorCode kColourMask{
     "file "
     "has colours. Read it as an image field if the colours are meant, or convert it once."};
 
-// EXIF 2.3, tag 274: how the stored picture must be turned to stand upright.
+const ErrorCode kAnotherForm{
+    "HR0129", ErrorKind::kData, "picture of another form",
+    "With mode=\"stored\" a batch holds pictures as their files do, so all of them have to have as "
+    "many channels, of as many bits, as the first one of the dataset, and this one has not. "
+    "mode=\"RGB\", \"L\" or \"RGBA\" makes them alike; or sort the files."};
+
+const ErrorCode kNoStoredForm{
+    "HR0135", ErrorKind::kUnsupported, "picture that cannot come as it is stored",
+    "mode=\"stored\" delivers the channels and samples of a file. Inks (CMYK) are no channels that "
+    "anybody trains on, and of some codecs' wide samples only the 8 high bits can be had: nothing "
+    "of a picture is dropped in silence."};
+
+std::string text_of_form(const PictureForm& form) {
+  return text_of(form.sample, {form.channels, -1, -1});
+}
+
+// EXIF 2.3, tag 274: how the stored picture must be turned to stand upright. REQUIRES: a recipe
+// that has no step yet, which takes any turn.
 void stand_upright(Recipe& picture, int orientation) {
-  if (orientation >= 5) picture.transpose();
-  if (orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7) {
-    picture.flip_horizontal();
-  }
-  if (orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8) {
-    picture.flip_vertical();
-  }
+  const bool across = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
+  const bool down = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
+  [[maybe_unused]] const bool held = (orientation < 5 || picture.transpose()) &&
+                                     (!across || picture.flip_horizontal()) &&
+                                     (!down || picture.flip_vertical());
+  assert(held);
 }
 
 Result<void> begin_encoded(const Beginning& from, Recipe& recipe) {
-  Result<EncodedPicture> opened = from.renderer.open(from.data.bytes, from.options.limits);
+  Result<EncodedPicture> opened =
+      from.renderer.open(from.data.bytes, from.options.limits, from.options.page);
   if (!opened) return std::move(opened.error());
   opened->strict = from.options.strict;
   opened->repair = from.options.repair;
   opened->sixteen_bit = from.options.sixteen_bit;
   opened->row_index = from.data.row_index;
-  opened->color = record_of(from.state.kind).color;
-  if (channels_of(opened->color, opened->header) != from.state.shape[0]) {
-    return Error{.code = &kColourMask,
-                 .what = "\"" + from.state.name + "\" has " +
-                         std::to_string(opened->header.channels) + " channels"};
+  const Result<PictureForm> form = picture_form(from.options.mode, from.state.kind, opened->header);
+  if (!form) {
+    Error error = form.error();
+    error.what = "\"" + from.state.name + "\" " + error.what;
+    return error;
   }
+  if (form->channels != from.state.shape[0] || form->sample != from.state.dtype) {
+    return Error{.code = &kAnotherForm,
+                 .what = "\"" + from.state.name + "\" is " + text_of_form(*form) +
+                         ", and the first one was " + text_of(from.state),
+                 .hint = "mode=\"RGB\", \"L\" or \"RGBA\" makes all pictures alike"};
+  }
+  opened->color = form->color;
+  opened->sample = form->sample;
   recipe = Recipe(*opened);
   if (from.options.exif_orientation) stand_upright(recipe, opened->header.exif_orientation);
   return {};
@@ -53,6 +79,17 @@ bool turned(Recipe& picture, const Warp& warp) {
   return (turns != 1 && turns != 2) || picture.flip_vertical();
 }
 
+// A warp that is a move by whole pixels: what stays in the picture, and a border.
+Geometry shifted(const Warp& warp, std::span<const double> fill) {
+  static constexpr double kBlack[] = {0};
+  const auto [x, y] = *warp.shift;
+  return Geometry()
+      .crop({std::max(0, -x), std::max(0, -y), warp.to.width - std::abs(x),
+             warp.to.height - std::abs(y)})
+      .pad({std::max(0, x), std::max(0, y), std::max(0, -x), std::max(0, -y)},
+           fill.empty() ? std::span<const double>(kBlack) : fill);
+}
+
 // The move on a recipe; false where it does not fit into it. REQUIRES: no warp but a turn.
 bool edited(Recipe& picture, const Geometry::Move& move, std::optional<Filter> filter) {
   return std::visit(Cases{[&](const Geometry::Crop& crop) { return picture.crop(crop.window); },
@@ -60,7 +97,7 @@ bool edited(Recipe& picture, const Geometry::Move& move, std::optional<Filter> f
                             return picture.resize(resize.to, filter.value_or(resize.filter));
                           },
                           [&](const Geometry::Pad& pad) {
-                            std::array<double, 4> fill{};
+                            ChannelValues fill{};
                             for (size_t c = 0; c < fill.size(); ++c) {
                               if (pad.fill.size() == 1) fill[c] = pad.fill[0];
                               if (pad.fill.size() > 1 && c < pad.fill.size()) fill[c] = pad.fill[c];
@@ -102,20 +139,26 @@ const ErrorCode kTooMuchToWarp{
     "crop before it, no expand=True, or a higher memory_limit."};
 
 // Room for an outcome that grows is not reserved, and may not take more than one record may have.
-bool outgrows(const Warp& warp, const Picture& from, const Renderer& renderer) {
+bool outgrows(const WarpedPicture& picture, const Renderer& renderer) {
+  const Size from = source_size(picture), to = picture.warp.to;
   const size_t before = size_t(from.height) * size_t(from.width);
-  const size_t after = size_t(warp.to.height) * size_t(warp.to.width);
-  return after > before && after * size_t(from.channels) > renderer.largest_value();
+  const size_t after = size_t(to.height) * size_t(to.width);
+  const size_t pixel = size_t(source_channels(picture)) * size_of(dtype_of(picture));
+  return after > before && after * pixel > renderer.largest_value();
 }
 
 Result<void> warp_pixels(Renderer& renderer, const Warp& warp, bool is_mask, Recipe& picture) {
-  if (Result<void> made = renderer.materialize(picture); !made) return made;
-  if (outgrows(warp, *picture.pixels(), renderer)) {
+  WarpedPicture warped{.from = {}, .warp = warp, .is_mask = is_mask, .collage = picture.collage()};
+  if (!warped.collage) {
+    if (Result<void> made = renderer.materialize(picture); !made) return made;
+    warped.from = picture.pixels();
+  }
+  if (outgrows(warped, renderer)) {
     return Error{.code = &kTooMuchToWarp,
                  .what = "it would be " + std::to_string(warp.to.height) + " x " +
                          std::to_string(warp.to.width) + " (height x width)"};
   }
-  picture = Recipe(std::make_shared<const WarpedPicture>(picture.pixels(), warp, is_mask));
+  picture = Recipe(std::make_shared<const WarpedPicture>(std::move(warped)));
   return {};
 }
 
@@ -126,25 +169,74 @@ bool take_picture(Field& field, FieldKind kind) {
     field.encoded = true;
     field.shape = {-1, -1, -1};
   } else {
-    const size_t rank = field.shape.size();
-    if (is_string(field.kind) || field.dtype != DType::kUInt8 || (rank != 3 && rank != 2)) {
-      return false;
-    }
-    if (rank == 2) field.shape.insert(field.shape.begin(), 1);
-    if (field.shape[0] < 1 || field.shape[0] > 4) return false;
+    Shape shape = field.shape;
+    if (shape.size() == 2) shape.insert(shape.begin(), 1);
+    if (is_string(field.kind) || !can_be_picture(field.dtype, shape)) return false;
+    field.shape = shape;
   }
   field.kind = kind;
   return true;
 }
 
-int channels_of(const KindRecord& kind) { return kind.color == ColorMode::kRGB ? 3 : 1; }
+PictureForm picture_form(PictureMode mode, FieldKind kind) {
+  const ColorMode color = record_of(kind).color;
+  if (color != ColorMode::kRGB) return {.color = color, .channels = 1};
+  switch (mode) {
+    case PictureMode::kL:
+      return {.color = ColorMode::kGray, .channels = 1};
+    case PictureMode::kRGBA:
+      return {.color = ColorMode::kRGBA, .channels = 4};
+    default:
+      return {};
+  }
+}
+
+Result<PictureForm> picture_form(PictureMode mode, FieldKind kind, const ImageHeader& header) {
+  PictureForm form = picture_form(mode, kind);
+  const bool is_mask = form.color == ColorMode::kStored;
+  if (is_mask && channels_of(form.color, header) != 1) {
+    return Error{.code = &kColourMask,
+                 .what = "has " + std::to_string(header.channels) + " channels"};
+  }
+  if (mode != PictureMode::kStored) return form;
+  const auto refused = [](std::string what) {
+    return Error{
+        .code = &kNoStoredForm, .what = std::move(what), .hint = "mode=\"RGB\", \"L\" or \"RGBA\""};
+  };
+  if (header.bits > 8 && header.sample == DType::kUInt8) {
+    return refused("has " + std::to_string(header.bits) +
+                   " bits, of which this codec delivers the 8 high ones");
+  }
+  if (is_mask) {
+    form.sample = header.sample;
+    return form;
+  }
+  if (header.palette)
+    return picture_form(header.alpha ? PictureMode::kRGBA : PictureMode::kRGB, kind);
+  if (header.channels == 4 && !header.alpha && header.sample == DType::kUInt8) {
+    return refused("has four channels that are no colours and alpha");
+  }
+  return PictureForm{ColorMode::kStored, header.sample, header.channels};
+}
+
+bool is_picture_dtype(DType dtype) {
+  return dtype == DType::kUInt8 || dtype == DType::kUInt16 || dtype == DType::kFloat32 ||
+         dtype == DType::kFloat16;
+}
+
+bool can_be_picture(DType dtype, const Shape& shape) {
+  if (!is_picture_dtype(dtype) || shape.size() != 3) return false;
+  constexpr int64_t kColours = 4;
+  const bool channels_last = shape[0] > kColours && shape[2] >= 1 && shape[2] <= kColours;
+  return shape[0] >= 1 && shape[0] <= kMostChannels && !channels_last;
+}
 
 Result<void> begin_picture(const Beginning& from, FieldValue& value) {
   if (from.field.encoded) return begin_encoded(from, value.picture);
   const FieldData& data = from.data;
   const Shape& shape = data.shape.empty() ? from.state.shape : data.shape;
   if (!allows(from.state.shape, shape) || element_count(shape) == 0 ||
-      data.bytes.size() != static_cast<size_t>(element_count(shape))) {
+      data.bytes.size() != static_cast<size_t>(element_count(shape)) * size_of(from.state.dtype)) {
     return wrong_value(from.state, data);
   }
   value.picture = Recipe();  // lets go of the pixels, which are then free for this record
@@ -153,6 +245,7 @@ Result<void> begin_picture(const Beginning& from, FieldValue& value) {
   memory->channels = static_cast<int>(shape[0]);
   memory->height = static_cast<int>(shape[1]);
   memory->width = static_cast<int>(shape[2]);
+  memory->dtype = from.state.dtype;
   memory->pixels.resize(data.bytes.size());
   std::memcpy(memory->pixels.data(), data.bytes.data(), data.bytes.size());
   value.picture = Recipe(std::shared_ptr<const Picture>(memory));
@@ -170,6 +263,11 @@ Result<void> follow_picture(const Following& way, FieldValue& value, std::option
           i + 1 < moves.size() ? std::get_if<Geometry::Crop>(&moves[i + 1]) : nullptr;
       done = pad_with_itself(way.renderer, *pad, crop, value.picture);
       if (crop) ++i;
+    } else if (warp && warp->shift) {
+      const bool is_mask = filter.has_value();
+      const Geometry shift =
+          shifted(*warp, is_mask ? std::span(&warp->style.mask_fill, 1) : warp->style.fill);
+      done = follow_picture({shift, way.canvas, way.renderer}, value, filter);
     } else if (warp && !warp->quarter_turns) {
       done = warp_pixels(way.renderer, *warp, filter.has_value(), value.picture);
     } else if (!edited(value.picture, moves[i], filter)) {

@@ -17,8 +17,23 @@ bool take_picture(Field& field, FieldKind kind);
 // has not the channels of `state`.
 Result<void> begin_picture(const Beginning& from, FieldValue& value);
 
-// Channels of the kind's encoded pictures.
-int channels_of(const KindRecord& kind);
+// What an encoded picture is decoded to.
+struct PictureForm {
+  ColorMode color = ColorMode::kRGB;
+  DType sample = DType::kUInt8;
+  int channels = 3;
+};
+// Of the kind's pictures in this mode, but kStored, in which each file has its own.
+PictureForm picture_form(PictureMode mode, FieldKind kind);
+// Of the picture that has this header. HR0121 of a mask that is none; HR0135 where kStored has no
+// words for it.
+Result<PictureForm> picture_form(PictureMode mode, FieldKind kind, const ImageHeader& header);
+
+// Whether an array's values can be a picture: uint8, uint16, float32 or float16, of 1 to 16
+// channels, (C, H, W), -1 where open. Where these look like the last axis, nobody can know.
+bool can_be_picture(DType dtype, const Shape& shape);
+// The dtypes among these.
+bool is_picture_dtype(DType dtype);
 
 // Edits the recipe, and materializes where it does not fit. `filter`: of all resizes, in place of
 // the geometry's own.

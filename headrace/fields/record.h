@@ -21,7 +21,7 @@ struct FieldValue {
   // What `bytes` are, of numbers.
   DType dtype = DType::kUInt8;
   BoxFormat box_format = BoxFormat::kUnsaid;
-  bool clamps = true;         // of boxes, as FieldState has it
+  Clamping clamping = Clamping::kSoft;  // of boxes
   std::vector<float> shares;  // of boxes: the part of each row's area that cuts have left; empty
                               // where nobody asks
   Recipe picture;             // kImage, kMask
@@ -41,6 +41,7 @@ struct FieldValue {
 struct Record {
   int64_t index = -1;              // in the source
   int64_t position = -1;           // in the epoch
+  int attempt = 0;                 // at a substitute for the one that stands there
   std::vector<FieldValue> fields;  // by the plan's field number
   // Memory for pictures that come as tensors, by field number; re-used from record to record.
   // shared: with the recipes that read them.

@@ -12,6 +12,19 @@ using Matrix = std::array<double, 6>;
 
 double radians(double degrees) { return degrees * (M_PI / 180); }
 
+// Python's angle % 360.
+double turn_of(double angle) {
+  const double turn = std::fmod(angle, 360.0);
+  return turn < 0 ? turn + 360.0 : turn;
+}
+
+// Against the clock, where it is so many. Half of them need a picture whose axes may be swapped.
+std::optional<int> quarter_turns_of(double angle, bool square) {
+  const double turns = turn_of(angle) / 90;
+  if (turns != std::trunc(turns) || (std::fmod(turns, 2) != 0 && !square)) return {};
+  return static_cast<int>(turns) % 4;
+}
+
 // torchvision's _get_inverse_affine_matrix, operation by operation.
 Matrix matrix_of(const AffineArguments& by, const std::array<double, 2>& center, bool inverted) {
   const double turn = radians(by.angle), sx = radians(by.shear[0]), sy = radians(by.shear[1]);
@@ -110,6 +123,26 @@ void put(const Matrix& from, std::array<double, 8>& to) { std::ranges::copy(from
 
 std::array<double, 2> middle_of(Size canvas) { return {canvas.width * 0.5, canvas.height * 0.5}; }
 
+// Whether a lookup that is a hair beside the pixels' middles takes these pixels all the same.
+// Pillow cuts smooth values off, and torch rounds them: of pictures up to such extents its float32
+// places are off by less than half a pixel, or by less than half a level of smooth values.
+bool hair_is_harmless(const WarpStyle& style, Size canvas) {
+  const bool nearest = style.interpolation == Filter::kNearest;
+  if (style.arithmetic == Arithmetic::kPillow) return nearest;
+  return std::max(canvas.width, canvas.height) <= (nearest ? 1 << 20 : 1 << 12);
+}
+
+// Notes where the affine warp is a move by whole pixels.
+void note_shift(Warp& warp, Size canvas) {
+  const auto& m = warp.lookup;
+  const double x = -m[2], y = -m[5];
+  const bool exact =
+      m[0] == 1 && m[1] == 0 && m[3] == 0 && m[4] == 1 && x == std::trunc(x) && y == std::trunc(y);
+  if (!exact || std::abs(x) >= canvas.width || std::abs(y) >= canvas.height) return;
+  if (warp.style.arithmetic == Arithmetic::kTorch && !hair_is_harmless(warp.style, canvas)) return;
+  warp.shift = {static_cast<int>(x), static_cast<int>(y)};
+}
+
 // torch's lookup is about the middle of both pictures.
 std::array<double, 2> from_middle(const std::optional<std::array<double, 2>>& center, Size canvas) {
   if (!center) return {0, 0};
@@ -128,7 +161,13 @@ Warp affine_warp(const AffineArguments& by, Size canvas, const WarpStyle& style)
   const std::array<double, 2> none{};
   if (by.angle == 0 && by.translate == none && by.scale == 1 && by.shear == none) {
     warp.quarter_turns = 0;
+    return warp;
   }
+  const bool turns = by.translate == none && by.scale == 1 && by.shear == none && !by.center;
+  if (turns && hair_is_harmless(style, canvas)) {
+    warp.quarter_turns = quarter_turns_of(-by.angle, canvas.width == canvas.height);
+  }
+  note_shift(warp, canvas);
   return warp;
 }
 
@@ -137,12 +176,11 @@ Warp rotation_warp(double angle, bool grows, const std::optional<std::array<doub
   Warp warp{.style = style, .to = canvas, .grows = grows};
   const std::array<double, 2> about = center.value_or(middle_of(canvas));
   put(matrix_of({.angle = -angle}, about, false), warp.points);
-  // Python's angle % 360.
-  double turn = std::fmod(angle, 360.0);
-  if (turn < 0) turn += 360.0;
-  const bool square = grows || canvas.width == canvas.height;
-  if (!center && (turn == 0 || turn == 180 || (square && (turn == 90 || turn == 270)))) {
-    warp.quarter_turns = static_cast<int>(turn / 90);
+  const double turn = turn_of(angle);
+  if (!center) {
+    warp.quarter_turns = quarter_turns_of(angle, grows || canvas.width == canvas.height);
+  }
+  if (warp.quarter_turns) {
     if (*warp.quarter_turns % 2) std::swap(warp.to.width, warp.to.height);
     return warp;
   }

@@ -7,13 +7,13 @@
 #include <optional>
 
 #include "headrace/base/dtype.h"
-#include "headrace/codecs/codec.h"
+#include "headrace/image/picture.h"
 
 namespace headrace {
 
 struct Erased {
   Window window;  // of the picture as it is stored; inside it
-  std::array<double, 4> values{};
+  ChannelValues values{};
   // Instead: normal noise of mean 0 and deviation 1, a number of each of its places. It belongs to
   // this rectangle of this picture, and nothing moves it.
   std::optional<uint64_t> noise = {};

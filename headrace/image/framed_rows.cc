@@ -17,19 +17,15 @@ ptrdiff_t framed_plane(int width) { return (ptrdiff_t{width} + 63 + 63) / 64 * 6
 }  // namespace
 
 void FramedRows::begin(RowSink& to, const Window& wanted, const Window& picture, int channels,
-                       const std::array<uint8_t, 4>& fill) {
+                       const std::array<uint8_t, kMostChannels>& fill) {
   to_ = &to;
   channels_ = channels;
   height_ = wanted.height;
   next_ = 0;
-  const int left = std::max(wanted.x, picture.x), top = std::max(wanted.y, picture.y);
-  const int right = std::min(wanted.x + wanted.width, picture.x + picture.width);
-  const int bottom = std::min(wanted.y + wanted.height, picture.y + picture.height);
-  const bool shows = left < right && top < bottom;
-  needed_ = shows ? Window{left - picture.x, top - picture.y, right - left, bottom - top}
-                  : Window{0, 0, 0, 0};
-  left_ = left - wanted.x;
-  top_ = shows ? top - wanted.y : height_;
+  const Window both = common(wanted, picture);
+  needed_ = both.empty() ? both : seen_from(picture.x, picture.y, both);
+  left_ = both.x - wanted.x;
+  top_ = both.empty() ? height_ : both.y - wanted.y;
   plane_ = framed_plane(wanted.width);
   rows_.resize(2 * size_t(channels) * size_t(plane_));
   for (size_t row = 0; row < 2 * size_t(channels); ++row) {
@@ -42,7 +38,7 @@ void FramedRows::rows(const RowBlock& block) {
   const size_t right = size_t(left_ + needed_.width);
   const size_t beyond = std::min(size_t{63}, size_t(plane_) - right);
   for (int row = 0; row < block.count; ++row) {
-    std::array<uint8_t*, 4> out{};
+    std::array<uint8_t*, kMostChannels> out{};
     for (int c = 0; c < channels_; ++c) {
       out[size_t(c)] =
           rows_.data() + (kPictureRow * size_t(channels_) + size_t(c)) * plane_ + left_;

@@ -17,7 +17,7 @@ class FramedRows final : public RowSink {
   // `wanted`: the part of the larger picture whose rows `to` gets; `picture`: where the picture
   // lies on it, which need not be there. Borrows `to` until the last row.
   void begin(RowSink& to, const Window& wanted, const Window& picture, int channels,
-             const std::array<uint8_t, 4>& fill);
+             const std::array<uint8_t, kMostChannels>& fill);
   // The part of the picture whose rows must come, in its own coordinates; may be empty.
   Window needed() const { return needed_; }
   // RowBlock::y and x count from needed().

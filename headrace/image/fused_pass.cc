@@ -77,7 +77,8 @@ void FusedPass::begin(const PassJob& job) {
   const bool both = !x_.copies() && !y_.copies();
   if (y_.copies()) {
     order_ = Order::kHorizontalOnly;
-  } else if (both && vertical_first(job.width, job.height, job.to_width, job.to_height)) {
+  } else if (both &&
+             vertical_first(*job.filter, job.width, job.height, job.to_width, job.to_height)) {
     order_ = Order::kVerticalFirst;
   } else {
     order_ = Order::kHorizontalFirst;
@@ -158,9 +159,9 @@ void FusedPass::push(int y, const RowBlock& block, int row) {
   }
 }
 
-std::array<const uint8_t*, 4> FusedPass::planar(const RowBlock& block, int row, uint8_t* to,
-                                                ptrdiff_t plane) const {
-  std::array<const uint8_t*, 4> in{};
+std::array<const uint8_t*, kMostChannels> FusedPass::planar(const RowBlock& block, int row,
+                                                            uint8_t* to, ptrdiff_t plane) const {
+  std::array<const uint8_t*, kMostChannels> in{};
   if (block.step == 1) {
     for (int c = 0; c < job_.channels; ++c) in[c] = block.channel[c] + row * block.stride;
     return in;
@@ -171,13 +172,20 @@ std::array<const uint8_t*, 4> FusedPass::planar(const RowBlock& block, int row, 
 }
 
 void FusedPass::copy_row(const RowBlock& block, int row, uint8_t* to, ptrdiff_t plane) const {
-  uint8_t* const out[] = {to, to + plane, to + 2 * plane, to + 3 * plane};
-  copy_planar_row(block, row, job_.channels, x_.high() - x_.low(), out);
+  std::array<uint8_t*, kMostChannels> out;
+  for (int c = 0; c < job_.channels; ++c) out[c] = to + c * plane;
+  copy_planar_row(block, row, job_.channels, x_.high() - x_.low(), out.data());
 }
 
-void FusedPass::horizontal(const std::array<const uint8_t*, 4>& in, uint8_t* to,
+void FusedPass::horizontal(const std::array<const uint8_t*, kMostChannels>& in, uint8_t* to,
                            ptrdiff_t plane) const {
-  if (!x_.copies()) return x_.horizontal(in.data(), job_.channels, to, plane);
+  if (!x_.copies()) {
+    constexpr int kAtOnce = 4;
+    for (int c = 0; c < job_.channels; c += kAtOnce) {
+      x_.horizontal(in.data() + c, std::min(job_.channels - c, kAtOnce), to + c * plane, plane);
+    }
+    return;
+  }
   for (int c = 0; c < job_.channels; ++c) {
     if (x_.mirrored()) {
       mirror_row(in[c], x_.outputs(), to + c * plane);
@@ -214,7 +222,7 @@ void FusedPass::emit_vertical(int output) {
     result = out;
   }
   if (horizontal_next) {
-    std::array<const uint8_t*, 4> in{};
+    std::array<const uint8_t*, kMostChannels> in{};
     for (int c = 0; c < job_.channels; ++c) in[c] = result + c * wide_plane_;
     horizontal(in, to, strip_plane_);
   }
@@ -245,7 +253,7 @@ void FusedPass::store_finished() {
   const bool computes = job_.steps != nullptr;
   const int x = stored_x(job_), y = stored_y(job_), width = job_.range.width;
   const int channels = job_.stored_channels;
-  std::array<const StoreTable*, 4> tables{};
+  std::array<const StoreTable*, kMostChannels> tables{};
   for (int c = 0; c < channels; ++c) tables[c] = &job_.map->table(c);
   const size_t plane = size_t(job_.canvas_height) * job_.canvas_width * size_of(job_.map->output());
   for (int i = 0; i < finished_count_; ++i) {

@@ -14,10 +14,11 @@
 
 #include "headrace/base/buffer.h"
 #include "headrace/codecs/codec.h"
+#include "headrace/image/picture.h"
 #include "headrace/image/pixel_map.h"
 #include "headrace/image/pixel_steps.h"
-#include "headrace/kernels/filter.h"
-#include "headrace/kernels/resample.h"
+#include "headrace/kernels/resample/filter.h"
+#include "headrace/kernels/resample/resample.h"
 
 namespace headrace {
 
@@ -33,7 +34,7 @@ struct PassJob {
   Window range;                             // of the resized picture; may be empty
   int canvas_width = 0, canvas_height = 0;  // what is stored
   int range_x = 0, range_y = 0;             // where the range lies on the canvas
-  std::array<double, 4> fill{};             // of the rest, by stored channel, as the steps leave it
+  ChannelValues fill{};                     // of the rest, by stored channel, as the steps leave it
   bool flip_x_after = false, flip_y_after = false;  // of the canvas
   const PixelSteps* steps = nullptr;                // the recipe's; null: none
   int stored_channels = 0;                          // after the steps
@@ -88,10 +89,11 @@ class FusedPass final : public RowSink {
   void emit_ready(int y);
   void emit_vertical(int output);
   // The row's planes, deinterleaved into `to` where they are not planar already.
-  std::array<const uint8_t*, 4> planar(const RowBlock& block, int row, uint8_t* to,
-                                       ptrdiff_t plane) const;
+  std::array<const uint8_t*, kMostChannels> planar(const RowBlock& block, int row, uint8_t* to,
+                                                   ptrdiff_t plane) const;
   void copy_row(const RowBlock& block, int row, uint8_t* to, ptrdiff_t plane) const;
-  void horizontal(const std::array<const uint8_t*, 4>& in, uint8_t* to, ptrdiff_t plane) const;
+  void horizontal(const std::array<const uint8_t*, kMostChannels>& in, uint8_t* to,
+                  ptrdiff_t plane) const;
   uint8_t* strip_row();
   void finish_row(const uint8_t* planes, ptrdiff_t plane, int output);
   PixelSteps::Planes computed(const PixelSteps::Planes& row);

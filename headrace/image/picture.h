@@ -2,10 +2,12 @@
 // Pixels that exist: a planar (C, H, W), dense picture in memory. Value type, movable.
 #pragma once
 
+#include <array>
 #include <memory>
 
 #include "headrace/base/buffer.h"
 #include "headrace/base/dtype.h"
+#include "headrace/codecs/codec.h"
 
 namespace headrace {
 
@@ -14,9 +16,12 @@ struct Size {
   bool operator==(const Size&) const = default;
 };
 
+// One number a channel; those of channels that a picture does not have are 0.
+using ChannelValues = std::array<double, kMostChannels>;
+
 struct Picture {
-  int channels = 0, height = 0, width = 0;
-  DType dtype = DType::kUInt8;  // uint8, float32, float16 or bfloat16
+  int channels = 0, height = 0, width = 0;  // kMostChannels at most
+  DType dtype = DType::kUInt8;              // uint8, uint16, float32, float16 or bfloat16
   Buffer pixels;
 
   Picture() = default;

@@ -13,7 +13,7 @@ namespace {
 
 const ErrorCode kBadDType{
     "HR0342", ErrorKind::kConfig, "not a picture's dtype",
-    "Pictures are uint8, float32, float16 or bfloat16. Conversions to other dtypes are not done "
+    "Pictures are uint8, uint16, float32, float16 or bfloat16. Conversions to other dtypes are not done "
     "here; convert the batch after it is delivered."};
 
 const ErrorCode kBadNormalize{
@@ -21,15 +21,17 @@ const ErrorCode kBadNormalize{
     "Normalize subtracts a mean and divides by a standard deviation, so it works on floats, and "
     "none of the deviations may be zero."};
 
+bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
+
 bool is_picture_dtype(DType dtype) {
-  return dtype == DType::kUInt8 || dtype == DType::kFloat32 || dtype == DType::kFloat16 ||
-         dtype == DType::kBFloat16;
+  return dtype == DType::kUInt8 || dtype == DType::kUInt16 || dtype == DType::kFloat32 ||
+         dtype == DType::kFloat16 || dtype == DType::kBFloat16;
 }
 
 void check_dtype(DType dtype) {
   if (is_picture_dtype(dtype)) return;
   raise(kBadDType, "a picture cannot be " + std::string(name_of(dtype)),
-        "use uint8, float32, float16 or bfloat16");
+        "use uint8, uint16, float32, float16 or bfloat16");
 }
 
 void check_step(DType present, const MapStep& step) {
@@ -46,10 +48,20 @@ void check_step(DType present, const MapStep& step) {
   }
 }
 
-// torch's cast of a float to uint8: truncated to an integer, of which the low byte is kept.
-float low_byte(float x) {
+double most_of(DType integer) { return integer == DType::kUInt8 ? 255 : 65535; }
+
+// torch's cast of a float to an unsigned integer: truncated to an integer of 64 bits, of which the
+// low ones are kept.
+float low_bits(float x, DType to) {
   if (!(std::abs(x) < 0x1p63f)) return 0;
-  return static_cast<float>(static_cast<uint8_t>(static_cast<int64_t>(x)));
+  const auto whole = static_cast<int64_t>(x);
+  return static_cast<float>(whole & (to == DType::kUInt8 ? 0xff : 0xffff));
+}
+
+// Eight bits more, or eight less, which are cut off.
+float between_integers(float x, const MapStep& step) {
+  if (!step.scale) return low_bits(x, step.dtype);
+  return step.dtype == DType::kUInt8 ? std::trunc(x / 256) : x * 256;
 }
 
 float converted(float x, DType from, const MapStep& step) {
@@ -58,10 +70,13 @@ float converted(float x, DType from, const MapStep& step) {
     if (is_floating(step.dtype)) return rounded_to(x, step.dtype);
     // 255.999 keeps 1.0 from becoming 256 and gives every value an equal share of the range; in
     // float16 it is rounded to 256 by the product, as in the oracle.
-    return low_byte(step.scale ? rounded_to(x * static_cast<float>(255 + 1.0 - 1e-3), from) : x);
+    const auto range = static_cast<float>(most_of(step.dtype) + 1.0 - 1e-3);
+    return low_bits(step.scale ? rounded_to(x * range, from) : x, step.dtype);
   }
+  if (!is_floating(step.dtype)) return between_integers(x, step);
   const float value = rounded_to(x, step.dtype);
-  return step.scale ? rounded_to(value * static_cast<float>(1.0 / 255), step.dtype) : value;
+  return step.scale ? rounded_to(value * static_cast<float>(1.0 / most_of(from)), step.dtype)
+                    : value;
 }
 
 float of_channel(const std::vector<float>& values, int channel) {
@@ -102,7 +117,11 @@ PixelMap::PixelMap(DType input, DType output, std::vector<MapStep> steps)
 }
 
 void PixelMap::make_tables() {
-  for (int channel = 0; channel < static_cast<int>(tables_.size()); ++channel) {
+  size_t channels = 1;
+  for (const MapStep& step : steps_)
+    channels = std::max({channels, step.mean.size(), step.std.size()});
+  tables_.resize(channels);
+  for (int channel = 0; channel < static_cast<int>(channels); ++channel) {
     std::array<double, 256> values;
     for (int x = 0; x < 256; ++x) values[x] = value(x, channel);
     tables_[channel] = make_store_table(output_, values, guess_of(steps_, channel));
@@ -113,10 +132,13 @@ const PixelMap* PixelMap::identity(DType dtype) {
   check_dtype(dtype);
   // Never destroyed: recipes of threads that outlive main() may still point to them.
   static const PixelMap* const u8 = new PixelMap(DType::kUInt8, DType::kUInt8, {});
+  static const PixelMap* const u16 = new PixelMap(DType::kUInt16, DType::kUInt16, {});
   static const PixelMap* const f32 = new PixelMap(DType::kFloat32, DType::kFloat32, {});
   static const PixelMap* const f16 = new PixelMap(DType::kFloat16, DType::kFloat16, {});
   static const PixelMap* const bf16 = new PixelMap(DType::kBFloat16, DType::kBFloat16, {});
   switch (dtype) {
+    case DType::kUInt16:
+      return u16;
     case DType::kFloat32:
       return f32;
     case DType::kFloat16:
@@ -151,17 +173,24 @@ const PixelMap* PixelMap::then(const MapStep& step) const {
 }
 
 double PixelMap::value(double x, int channel) const {
-  float value = rounded_to(static_cast<float>(x), input_);  // as it would lie in memory
+  auto value = static_cast<float>(x);
+  apply(&value, 1, channel);
+  return value;
+}
+
+void PixelMap::apply(float* values, int count, int channel) const {
+  if (is_half(input_)) {  // as they would lie in memory
+    for (int i = 0; i < count; ++i) values[i] = rounded_to(values[i], input_);
+  }
   DType dtype = input_;
   for (const MapStep& step : steps_) {
     if (step.kind == MapStep::Kind::kConvert) {
-      value = converted(value, dtype, step);
+      for (int i = 0; i < count; ++i) values[i] = converted(values[i], dtype, step);
       dtype = step.dtype;
     } else {
-      value = normalized(value, dtype, step, channel);
+      for (int i = 0; i < count; ++i) values[i] = normalized(values[i], dtype, step, channel);
     }
   }
-  return value;
 }
 
 float rounded_to(float x, DType dtype) {
@@ -184,6 +213,11 @@ void store_value(double value, DType dtype, void* to) {
     case DType::kUInt8:
       *static_cast<uint8_t*>(to) = static_cast<uint8_t>(value);
       return;
+    case DType::kUInt16: {
+      const auto bits = static_cast<uint16_t>(value);
+      std::memcpy(to, &bits, sizeof(bits));
+      return;
+    }
     default: {
       const uint16_t bits =
           dtype == DType::kFloat16 ? float16_from_float32(x) : bfloat16_from_float32(x);
@@ -201,7 +235,73 @@ double load_value(DType dtype, const void* from) {
   }
   uint16_t bits;
   std::memcpy(&bits, from, sizeof(bits));
+  if (dtype == DType::kUInt16) return bits;
   return dtype == DType::kFloat16 ? float32_from_float16(bits) : float32_from_bfloat16(bits);
+}
+
+namespace {
+
+// Calls with a value of the type that pictures of this dtype have in memory.
+template <class Visit>
+void with_element(DType dtype, const Visit& visit) {
+  switch (size_of(dtype)) {
+    case 1:
+      return visit(uint8_t{});
+    case 2:
+      return visit(uint16_t{});
+    default:
+      return visit(float{});
+  }
+}
+
+// A row without gaps, eight values at a time.
+template <class To, class From>
+void convert_row(const From* from, int count, To* to) {
+  constexpr int kLanes = 8;
+  typedef From Loaded __attribute__((vector_size(kLanes * sizeof(From))));
+  typedef To Stored __attribute__((vector_size(kLanes * sizeof(To))));
+  int i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    Loaded loaded;
+    std::memcpy(&loaded, from + i, sizeof(loaded));
+    const Stored stored = __builtin_convertvector(loaded, Stored);
+    std::memcpy(to + i, &stored, sizeof(stored));
+  }
+  for (; i < count; ++i) to[i] = static_cast<To>(from[i]);
+}
+
+}  // namespace
+
+void load_values(DType dtype, const void* from, ptrdiff_t step, int count, float* to) {
+  const auto* const bytes = static_cast<const uint8_t*>(from);
+  const bool half = is_half(dtype);
+  with_element(dtype, [&]<class Element>(Element element) {
+    if (!half && step == sizeof(Element)) {
+      return convert_row(static_cast<const Element*>(from), count, to);
+    }
+    for (int i = 0; i < count; ++i) {
+      std::memcpy(&element, bytes + i * step, sizeof(element));
+      to[i] = half ? static_cast<float>(load_value(dtype, &element)) : static_cast<float>(element);
+    }
+  });
+}
+
+void store_values(const float* from, int count, DType dtype, ptrdiff_t step, void* to) {
+  auto* const bytes = static_cast<uint8_t*>(to);
+  const bool half = is_half(dtype);
+  with_element(dtype, [&]<class Element>(Element element) {
+    if (!half && step == sizeof(Element)) {
+      return convert_row(from, count, static_cast<Element*>(to));
+    }
+    for (int i = 0; i < count; ++i) {
+      if (half) {
+        store_value(from[i], dtype, &element);
+      } else {
+        element = static_cast<Element>(from[i]);
+      }
+      std::memcpy(bytes + i * step, &element, sizeof(element));
+    }
+  });
 }
 
 }  // namespace headrace

@@ -7,7 +7,7 @@
 // Thread-safe.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -30,7 +30,7 @@ struct MapStep {
 
 class PixelMap {
  public:
-  // REQUIRES: uint8, float32, float16 or bfloat16. HR0342 (thrown) otherwise.
+  // REQUIRES: uint8, uint16, float32, float16 or bfloat16. HR0342 (thrown) otherwise.
   static const PixelMap* identity(DType dtype);
   // The map followed by the step. Throws HR0342 for a dtype that pictures do not have, HR0343 for a
   // normalization of integers or by zero; operators check both when they are planned.
@@ -42,10 +42,14 @@ class PixelMap {
   const std::vector<MapStep>& steps() const { return steps_; }
 
   // For uint8 input: how to store a row of channel c (kernels/store.h).
-  const StoreTable& table(int channel) const { return tables_[channel]; }
+  const StoreTable& table(int channel) const {
+    return tables_[std::min(size_t(channel), tables_.size() - 1)];
+  }
   // One value of channel c, rounded to the input's dtype, through all steps, with the oracle's
   // arithmetic; the scalar reference.
   double value(double x, int channel) const;
+  // The same of `count` values of one channel, in place.
+  void apply(float* values, int count, int channel) const;
 
  private:
   struct Child;
@@ -56,18 +60,21 @@ class PixelMap {
 
   DType input_, output_;
   std::vector<MapStep> steps_;
-  std::array<StoreTable, 4> tables_;
+  std::vector<StoreTable> tables_;  // one for each channel that differs, or for all
   // The maps one step further, newest first: read without the lock, prepended under it.
   mutable Mutex mutex_;
   mutable std::atomic<const Child*> children_{nullptr};
 };
 
 // What is left of x in memory of this dtype, as torch does float arithmetic on any floating dtype:
-// in float32, then rounded. kUInt8: x itself.
+// in float32, then rounded. Integers: x itself.
 float rounded_to(float x, DType dtype);
 // The bits of one value in memory: rounds to nearest even where the dtype is narrower.
-// REQUIRES: a picture's dtype; kUInt8: 0 <= value <= 255.
+// REQUIRES: a picture's dtype; of integers, a value in their range.
 void store_value(double value, DType dtype, void* to);
 double load_value(DType dtype, const void* from);
+// The same of `count` values, from one to the next `step` bytes.
+void load_values(DType dtype, const void* from, ptrdiff_t step, int count, float* to);
+void store_values(const float* from, int count, DType dtype, ptrdiff_t step, void* to);
 
 }  // namespace headrace

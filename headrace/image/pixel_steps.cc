@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "headrace/kernels/table_rows.h"
+#include "headrace/kernels/color/table_rows.h"
 
 namespace headrace {
 namespace {
@@ -17,22 +17,30 @@ int table_channels(const PixelStep&, int in) { return in == 1 || in == 3 ? in : 
 void look_up_bytes(const PixelStep& step, const uint8_t* const in[], int channels, int count,
                    uint8_t* const out[]) {
   for (int c = 0; c < channels; ++c) {
-    look_up_row(step.table->of[size_t(c)].data(), in[c], count, out[c]);
+    const auto channel = size_t(c);
+    look_up_row(step.table->of[channel].data(), step.table->form[channel], in[c], count, out[c]);
+  }
+}
+
+QuickTable::QuickTable(const ColorTable& table) : ColorTable(table) {
+  for (size_t c = 0; c < form.size(); ++c) {
+    const bool as_before = c > 0 && guess[c] == guess[c - 1] && of[c] == of[c - 1];
+    form[c] = as_before ? form[c - 1] : form_of(of[c], guess[c]);
   }
 }
 
 PixelStep table_step(const ColorTable& table) {
-  return {&kTable, {}, std::make_shared<const ColorTable>(table)};
+  return {&kTable, {}, std::make_shared<const QuickTable>(table)};
 }
 
 PixelStep table_step(const ColorTable& table, const PixelFunction& function,
                      const std::array<float, 6>& values) {
-  return {&function, values, std::make_shared<const ColorTable>(table)};
+  return {&function, values, std::make_shared<const QuickTable>(table)};
 }
 
 bool PixelSteps::add(const PixelStep& step) {
   if (step.table && !steps_.empty() && steps_.back().table) {
-    ColorTable both = *steps_.back().table;
+    ColorTable both{.of = steps_.back().table->of};
     for (size_t c = 0; c < both.of.size(); ++c) {
       for (uint8_t& value : both.of[c]) value = step.table->of[c][value];
     }
@@ -58,7 +66,7 @@ PixelSteps::Planes PixelSteps::run(const Planes& in, int channels, int count, ui
     uint8_t* const out[] = {to, to + plane, to + 2 * plane, to + 3 * plane};
     step.function->bytes(step, rows.data(), channels, count, out);
     channels = step.function->channels(step, channels);
-    for (int c = 0; c < 4; ++c) rows[c] = out[c];
+    for (int c = 0; c < 4; ++c) rows[c] = out[c];  // no step takes or makes more
     std::swap(to, other);
   }
   return rows;
@@ -72,16 +80,15 @@ PixelSteps::FloatPlanes PixelSteps::run(const FloatPlanes& in, int channels, int
     float* const out[] = {to, to + count, to + 2 * ptrdiff_t{count}, to + 3 * ptrdiff_t{count}};
     step.function->floats(step, rows.data(), channels, count, out);
     channels = step.function->channels(step, channels);
-    for (int c = 0; c < 4; ++c) rows[c] = out[c];
+    for (int c = 0; c < 4; ++c) rows[c] = out[c];  // no step takes or makes more
     std::swap(to, other);
   }
   return rows;
 }
 
-std::array<double, 4> PixelSteps::of_pixel(const std::array<double, 4>& pixel, DType dtype,
-                                           int channels) const {
+ChannelValues PixelSteps::of_pixel(const ChannelValues& pixel, DType dtype, int channels) const {
   if (empty()) return pixel;
-  std::array<double, 4> out{};
+  ChannelValues out{};
   if (dtype == DType::kUInt8) {
     constexpr ptrdiff_t kPlane = 64;
     uint8_t samples[4 * kPlane] = {}, scratch[kScratchPlanes * kPlane];

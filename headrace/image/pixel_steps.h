@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "headrace/base/dtype.h"
+#include "headrace/image/picture.h"
+#include "headrace/kernels/color/table_form.h"
 
 namespace headrace {
 
@@ -37,13 +39,20 @@ struct PixelFunction {
 // What becomes of each value of a channel; a picture of one channel has the first.
 struct ColorTable {
   std::array<std::array<uint8_t, 256>, 3> of{};
+  std::array<TableGuess, 3> guess{};  // what each is, which may be wrong
+};
+
+// A table, and in which form each of its channels is quickest.
+struct QuickTable : ColorTable {
+  explicit QuickTable(const ColorTable& table);
+  std::array<TableForm, 3> form;
 };
 
 struct PixelStep {
   const PixelFunction* function = nullptr;
   std::array<float, 6> values{};  // what they mean is the function's own
   // shared: recipes are copied. Of a step that is a table and nothing else (table_step).
-  std::shared_ptr<const ColorTable> table = {};
+  std::shared_ptr<const QuickTable> table = {};
 };
 
 // Each sample becomes what its channel's table has for it; pictures of one or three channels, of 8
@@ -71,17 +80,16 @@ class PixelSteps {
   // Runs all steps over a row; returns the planes that came out, which lie in `scratch` (or are
   // `in` where there is no step). REQUIRES: kScratchPlanes planes of `plane` bytes there, each with
   // 63 bytes beyond `count`.
-  using Planes = std::array<const uint8_t*, 4>;
+  using Planes = std::array<const uint8_t*, kMostChannels>;
   static constexpr int kScratchPlanes = 8;
   Planes run(const Planes& in, int channels, int count, uint8_t* scratch, ptrdiff_t plane) const;
 
   // The same for rows of float32. REQUIRES: scratch for kScratchPlanes * count of them.
-  using FloatPlanes = std::array<const float*, 4>;
+  using FloatPlanes = std::array<const float*, kMostChannels>;
   FloatPlanes run(const FloatPlanes& in, int channels, int count, float* scratch) const;
 
   // One pixel: what becomes of a border's fill. `dtype`: of the picture.
-  std::array<double, 4> of_pixel(const std::array<double, 4>& pixel, DType dtype,
-                                 int channels) const;
+  ChannelValues of_pixel(const ChannelValues& pixel, DType dtype, int channels) const;
 
  private:
   std::vector<PixelStep> steps_;  // most recipes have none, and stay small

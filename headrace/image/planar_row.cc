@@ -10,7 +10,7 @@ namespace headrace {
 void copy_planar_row(const RowBlock& block, int row, int channels, int count,
                      uint8_t* const out[]) {
   const uint8_t* const first = block.channel[0] + row * block.stride;
-  bool interleaved = block.step == channels && channels > 1;
+  bool interleaved = block.step == channels && channels > 1 && channels <= 4;
   for (int c = 0; c < channels; ++c) interleaved &= block.channel[c] == block.channel[0] + c;
   if (interleaved) return deinterleave_row(first, channels, count, out);
   for (int c = 0; c < channels; ++c) {

@@ -2,9 +2,11 @@
 #include "headrace/image/recipe.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
-#include "headrace/kernels/resample.h"
+#include "headrace/image/collage.h"
+#include "headrace/kernels/resample/resample.h"
 
 namespace headrace {
 namespace {
@@ -22,8 +24,8 @@ Part outputs_of(Filter filter, int input, int output, int low, int high) {
     part.end = at + 1;
   };
   if (input == output) return {low, high};
-  if (filter == Filter::kNearest) {
-    const std::vector<int32_t> samples = nearest_samples(input, output);
+  if (is_nearest(filter)) {
+    const std::vector<int32_t> samples = nearest_samples(filter, input, output);
     for (int at = 0; at < output; ++at) {
       if (reads(samples[size_t(at)], 1)) note(at);
     }
@@ -40,7 +42,9 @@ Part outputs_of(Filter filter, int input, int output, int low, int high) {
 }  // namespace
 
 Recipe::Recipe(EncodedPicture picture)
-    : source_(picture), window_{0, 0, picture.header.width, picture.header.height} {
+    : source_(picture),
+      window_{0, 0, picture.header.width, picture.header.height},
+      map_(PixelMap::identity(picture.sample)) {
   take_all();
 }
 
@@ -51,8 +55,15 @@ Recipe::Recipe(std::shared_ptr<const Picture> picture)
 }
 
 Recipe::Recipe(std::shared_ptr<const WarpedPicture> picture)
-    : window_{0, 0, picture->warp.to.width, picture->warp.to.height} {
+    : window_{0, 0, picture->warp.to.width, picture->warp.to.height},
+      map_(PixelMap::identity(dtype_of(*picture))) {
   source_ = std::move(picture);
+  take_all();
+}
+
+Recipe::Recipe(std::shared_ptr<const Collage> collage)
+    : window_{0, 0, collage->size.width, collage->size.height} {
+  source_ = std::move(collage);
   take_all();
 }
 
@@ -61,28 +72,48 @@ Size Recipe::size() const { return canvas_; }
 int Recipe::channels() const { return steps_.channels(source_channels()); }
 
 int Recipe::source_channels() const {
-  if (const auto* encoded = std::get_if<EncodedPicture>(&source_)) {
-    return channels_of(encoded->color, encoded->header);
-  }
-  if (const auto* warped = std::get_if<std::shared_ptr<const WarpedPicture>>(&source_)) {
-    return (*warped)->from->channels;
-  }
-  const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&source_);
-  return picture ? (*picture)->channels : 0;
+  return std::visit(
+      []<class Source>(const Source& source) {
+        if constexpr (std::is_same_v<Source, EncodedPicture>) {
+          return channels_of(source.color, source.header);
+        } else if constexpr (std::is_same_v<Source, std::shared_ptr<const WarpedPicture>>) {
+          return headrace::source_channels(*source);
+        } else if constexpr (std::is_same_v<Source, std::monostate>) {
+          return 0;
+        } else {
+          return source->channels;
+        }
+      },
+      source_);
 }
 
-bool Recipe::is_warped() const {
-  return std::holds_alternative<std::shared_ptr<const WarpedPicture>>(source_);
+bool Recipe::is_derived() const {
+  return std::holds_alternative<std::shared_ptr<const WarpedPicture>>(source_) ||
+         std::holds_alternative<std::shared_ptr<const Collage>>(source_);
+}
+
+bool Recipe::takes_as_it_is() const {
+  return !resized_or_padded() && !transpose_ && !flip_x_before_ && !flip_y_before_ &&
+         steps_.empty() && map_->is_identity() && erased_.empty();
+}
+
+Recipe::View Recipe::view() const {
+  const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&source_);
+  if (!picture || !takes_as_it_is()) return {};
+  return {picture->get(), window_};
 }
 
 std::shared_ptr<const Picture> Recipe::pixels() const {
   const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&source_);
-  if (!picture || resized_or_padded() || transpose_ || flip_x_before_ || flip_y_before_ ||
-      !steps_.empty() || !map_->is_identity() || !erased_.empty() ||
-      window_ != Window{0, 0, (*picture)->width, (*picture)->height}) {
-    return nullptr;
-  }
-  return *picture;
+  if (!picture || !takes_as_it_is()) return nullptr;
+  return window_ == Window{0, 0, (*picture)->width, (*picture)->height} ? *picture : nullptr;
+}
+
+std::shared_ptr<const Collage> Recipe::collage() const {
+  const auto* collage = std::get_if<std::shared_ptr<const Collage>>(&source_);
+  if (!collage || !takes_as_it_is()) return nullptr;
+  const Size size = (*collage)->size;
+  return window_ == Window{0, 0, size.width, size.height} ? *collage : nullptr;
 }
 
 bool Recipe::same_source(const Recipe& other) const {
@@ -90,12 +121,15 @@ bool Recipe::same_source(const Recipe& other) const {
   if (const auto* encoded = std::get_if<EncodedPicture>(&source_)) {
     return encoded->bytes.data() == std::get<EncodedPicture>(other.source_).bytes.data();
   }
-  if (is_warped()) {
-    return std::get<std::shared_ptr<const WarpedPicture>>(source_) ==
-           std::get<std::shared_ptr<const WarpedPicture>>(other.source_);
-  }
-  const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&source_);
-  return !picture || *picture == std::get<std::shared_ptr<const Picture>>(other.source_);
+  return std::visit(
+      [&]<class Source>(const Source& source) {
+        if constexpr (requires { source.get(); }) {
+          return source == std::get<Source>(other.source_);
+        } else {
+          return true;  // neither has any
+        }
+      },
+      source_);
 }
 
 bool Recipe::crop(const Window& window) {
@@ -113,18 +147,15 @@ void Recipe::crop_pixels(const Window& window) {
   }
   const Window on_canvas = unflipped_after(window);
   canvas_ = {window.height, window.width};
-  const int left = std::max(on_canvas.x, range_x_);
-  const int top = std::max(on_canvas.y, range_y_);
-  const int right = std::min(on_canvas.x + on_canvas.width, range_x_ + range_.width);
-  const int bottom = std::min(on_canvas.y + on_canvas.height, range_y_ + range_.height);
-  if (left >= right || top >= bottom) {  // nothing but border is left
+  const Window left = common(on_canvas, {range_x_, range_y_, range_.width, range_.height});
+  if (left.empty()) {  // nothing but border
     range_ = {0, 0, 0, 0};
     range_x_ = range_y_ = 0;
     return;
   }
-  range_ = {range_.x + left - range_x_, range_.y + top - range_y_, right - left, bottom - top};
-  range_x_ = left - on_canvas.x;
-  range_y_ = top - on_canvas.y;
+  range_ = seen_from(range_x_ - range_.x, range_y_ - range_.y, left);
+  range_x_ = left.x - on_canvas.x;
+  range_y_ = left.y - on_canvas.y;
   if (!resize_) {  // then the range is pixels of the source: read no others
     narrow(range_);
     range_.x = range_.y = 0;
@@ -135,12 +166,8 @@ void Recipe::crop_pixels(const Window& window) {
 // To where they lie in the cropped picture, as far as they do.
 void Recipe::crop_erased(const Window& window) {
   std::erase_if(erased_, [&](Erased& erased) {
-    Window& part = erased.window;
-    const int left = std::max(part.x, window.x), top = std::max(part.y, window.y);
-    const int right = std::min(part.x + part.width, window.x + window.width);
-    const int bottom = std::min(part.y + part.height, window.y + window.height);
-    part = {left - window.x, top - window.y, right - left, bottom - top};
-    return part.width <= 0 || part.height <= 0;
+    erased.window = seen_from(window.x, window.y, common(erased.window, window));
+    return erased.window.empty();
   });
 }
 
@@ -230,7 +257,7 @@ void Recipe::frame_and_resize(Size to, Filter filter) {
 bool Recipe::pad(int left, int top, int right, int bottom, std::span<const double> fill) {
   if (left == 0 && top == 0 && right == 0 && bottom == 0) return true;
   if (!map_->is_identity() || !erased_.empty()) return false;
-  std::array<double, 4> wanted{};
+  ChannelValues wanted{};
   std::copy_n(fill.begin(), std::min(fill.size(), wanted.size()), wanted.begin());
   if (padded_ && wanted != fill_) return false;
   if (flip_x_after_) std::swap(left, right);

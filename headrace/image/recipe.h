@@ -3,7 +3,7 @@
 //
 // A recipe is a normal form, and its fields stand in the order in which rendering applies them:
 //
-//   source (encoded, pixels, or a warp of pixels)
+//   source (encoded, pixels, a collage, or a warp)
 //          -> window -> orientation (transpose, then flips)
 //          -> at most one resize, of the window or of a frame of one colour around it
 //          -> range of the resized picture, placed on a canvas with a fill -> flips after
@@ -48,7 +48,7 @@
 #include "headrace/image/pixel_map.h"
 #include "headrace/image/pixel_steps.h"
 #include "headrace/image/warp.h"
-#include "headrace/kernels/filter.h"
+#include "headrace/kernels/resample/filter.h"
 
 namespace headrace {
 
@@ -58,12 +58,15 @@ struct EncodedPicture {
   const CodecRecord* codec = nullptr;
   ImageHeader header;
   ColorMode color = ColorMode::kRGB;
+  DType sample = DType::kUInt8;  // of what is decoded
   // As DecodeJob has them.
   bool strict = false, repair = false;
   SixteenBit sixteen_bit = SixteenBit::kRefuse;
+  int page = 0;
   RowIndexSlot row_index = {};
 };
 
+struct Collage;  // collage.h, which is made of recipes
 struct RecipeEdit;
 
 class Recipe {
@@ -74,41 +77,51 @@ class Recipe {
   explicit Recipe(std::shared_ptr<const Picture> picture);
   // Of what comes out. shared: branches, until one of them is made.
   explicit Recipe(std::shared_ptr<const WarpedPicture> picture);
+  explicit Recipe(std::shared_ptr<const Collage> collage);  // shared likewise
 
   // The present size, i.e. what rendering would give now.
-  Size size() const;
-  int channels() const;
-  DType dtype() const { return map_->output(); }
+  [[nodiscard]] Size size() const;
+  [[nodiscard]] int channels() const;
+  [[nodiscard]] DType dtype() const { return map_->output(); }
 
-  bool crop(const Window& window);  // REQUIRES: inside size(), not empty
-  bool flip_horizontal();
-  bool flip_vertical();
-  bool transpose();  // swap the axes
-  bool resize(Size to, Filter filter);
+  [[nodiscard]] bool crop(const Window& window);  // REQUIRES: inside size(), not empty
+  [[nodiscard]] bool flip_horizontal();
+  [[nodiscard]] bool flip_vertical();
+  [[nodiscard]] bool transpose();  // swap the axes
+  [[nodiscard]] bool resize(Size to, Filter filter);
   // Adds borders; `fill` has one value a channel, in the present dtype's range.
-  bool pad(int left, int top, int right, int bottom, std::span<const double> fill);
+  [[nodiscard]] bool pad(int left, int top, int right, int bottom, std::span<const double> fill);
   // Where the picture lies on its border, and that border's fill; nothing where there is none, or
   // where no pad could put the same border back. To be cropped to, materialized and padded again.
   struct Shown {
     Window window;
-    std::array<double, 4> fill{};
+    ChannelValues fill{};
   };
-  std::optional<Shown> shown() const;
+  [[nodiscard]] std::optional<Shown> shown() const;
   // Computes from the pixels there are. REQUIRES: the function takes so many channels, and floats
   // where the dtype is one.
-  bool compute(const PixelStep& step);
-  bool map(const MapStep& step);
+  [[nodiscard]] bool compute(const PixelStep& step);
+  [[nodiscard]] bool map(const MapStep& step);
   // Sets a part of the picture to one value a channel, in the present dtype's range, or to noise.
   // REQUIRES: inside size(), not empty.
-  bool erase(const Erased& part);
+  [[nodiscard]] bool erase(const Erased& part);
 
   // The pixels, where nothing is left to do to them; else null.
-  std::shared_ptr<const Picture> pixels() const;
+  [[nodiscard]] std::shared_ptr<const Picture> pixels() const;
+  // A part of the pixels, where nothing is left to do but to take it; else null.
+  struct View {
+    const Picture* picture = nullptr;  // the recipe's
+    Window window;
+  };
+  [[nodiscard]] View view() const;
+  // As pixels(), of a collage.
+  [[nodiscard]] std::shared_ptr<const Collage> collage() const;
   // Whether `other` starts from the same encoded bytes or the same pixels: between the two nothing
   // was materialized.
-  bool same_source(const Recipe& other) const;
-  // Whether a warp is still to be computed: what several want of it is materialized first.
-  bool is_warped() const;
+  [[nodiscard]] bool same_source(const Recipe& other) const;
+  // Whether a warp or a collage is still to be computed: what several want of it is materialized
+  // first.
+  [[nodiscard]] bool is_derived() const;
 
  private:
   friend class Renderer;
@@ -121,9 +134,10 @@ class Recipe {
   struct Frame {
     Size size;         // with the picture
     int x = 0, y = 0;  // of the oriented window, before the flips
-    std::array<uint8_t, 4> fill{};
+    std::array<uint8_t, kMostChannels> fill{};
   };
   int source_channels() const;
+  bool takes_as_it_is() const;  // the window's pixels
   void frame_and_resize(Size to, Filter filter);
   bool resized_or_padded() const { return resize_.has_value() || padded_; }
   void crop_pixels(const Window& window);
@@ -136,7 +150,7 @@ class Recipe {
   void drop_empty_canvas();
 
   std::variant<std::monostate, EncodedPicture, std::shared_ptr<const Picture>,
-               std::shared_ptr<const WarpedPicture>>
+               std::shared_ptr<const WarpedPicture>, std::shared_ptr<const Collage>>
       source_;
   Window window_;                                       // in the source's stored coordinates
   bool transpose_ = false;                              // of the window
@@ -147,7 +161,7 @@ class Recipe {
   bool padded_ = false;
   Size canvas_;                    // equal to the range's size where not padded
   int range_x_ = 0, range_y_ = 0;  // where the range lies on the canvas
-  std::array<double, 4> fill_{};   // of the canvas, as the pixel steps leave it
+  ChannelValues fill_{};           // of the canvas, as the pixel steps leave it
   bool flip_x_after_ = false, flip_y_after_ = false;
   PixelSteps steps_;
   const PixelMap* map_ = PixelMap::identity(DType::kUInt8);

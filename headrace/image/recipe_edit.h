@@ -15,9 +15,9 @@ struct RecipeEdit {
   PictureEdit edit;
   Size size;                      // of what comes out
   const PixelMap* map = nullptr;  // of bytes
-  std::array<double, 4> fill{};   // before the map, where `edit` reaches beyond the picture
+  ChannelValues fill{};           // before the map, where `edit` reaches beyond the picture
   bool is_filled = false;
-  std::optional<std::array<double, 4>> erased;  // after the map: what `edit` cuts
+  std::optional<ChannelValues> erased;  // after the map: what `edit` cuts
 };
 
 // Nothing where the recipe does more than that, or starts from other pixels than `source`.

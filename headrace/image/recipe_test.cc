@@ -98,7 +98,10 @@ TEST(Recipe, PadsCropsAndFlipsEqualPlainLoops) {
   for (int trial = 0; trial < 500; ++trial) {
     Grid grid = random_grid(3, 1 + random() % 12, 1 + random() % 12, trial);
     Recipe recipe = recipe_of(grid);
-    if (trial % 2) recipe.transpose(), grid = transposed(grid);
+    if (trial % 2) {
+      ASSERT_TRUE(recipe.transpose());
+      grid = transposed(grid);
+    }
     for (int step = 0; step < 12; ++step) {
       const int l = random() % 3, t = random() % 3, r = random() % 3, b = random() % 3;
       switch (random() % 4) {

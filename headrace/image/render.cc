@@ -3,15 +3,18 @@
 
 #include <algorithm>
 #include <chrono>
-#include <string>
+#include <cstring>
+#include <optional>
 #include <utility>
 
-#include "headrace/base/registry.h"
-#include "headrace/codecs/image/foreign_pictures.h"
-#include "headrace/image/float_pass.h"
+#include "headrace/image/collage.h"
 #include "headrace/image/framed_rows.h"
+#include "headrace/image/opaque_rows.h"
 #include "headrace/image/shared_rows.h"
 #include "headrace/image/warp_pass.h"
+#include "headrace/image/wide_pass.h"
+#include "headrace/image/wide_rows.h"
+#include "headrace/image/wide_warp.h"
 #include "headrace/image/window_buffer.h"
 
 namespace headrace {
@@ -19,57 +22,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-const ErrorCode kUnknownPicture{
-    "HR0340", ErrorKind::kData, "unknown picture format",
-    "A picture is recognized by its first bytes, never by its name, and these are no signature of "
-    "a codec that this build has. Often the file is something else (an HTML page that a download "
-    "left, a text file), or empty. `headrace formats` lists the codecs."};
-
-const ErrorCode kGrownTooLarge{
-    "HR0127", ErrorKind::kResource, "enlarged picture exceeds the memory",
-    "A step that needs a picture's pixels follows one that has made the picture far larger than it "
-    "came, and these would take more than memory_limit leaves for one record. Nothing was "
-    "allocated. A smaller Resize or Pad, a crop behind it, or a higher memory_limit."};
-
-Error unknown_picture(std::span<const uint8_t> bytes) {
-  Error error{.code = &kUnknownPicture, .what = "the file is empty"};
-  const std::string_view name = foreign_name(bytes);
-  if (!name.empty()) {
-    error.what = "this is " + std::string(name) + ", for which there is no codec here";
-  } else if (!bytes.empty()) {
-    constexpr char kHex[] = "0123456789abcdef";
-    error.what = "no codec knows these bytes; they begin with";
-    for (uint8_t byte : bytes.first(std::min<size_t>(bytes.size(), 8))) {
-      error.what += {' ', kHex[byte >> 4], kHex[byte & 15]};
-    }
-  }
-  for (const CodecRecord* codec : Registry<CodecRecord>::all()) {
-    error.note += (error.note.empty() ? "codecs: " : ", ") + std::string(codec->name);
-  }
-  error.hint =
-      bytes.empty()  ? "fetch the file again, or leave it out"
-      : name.empty() ? "look at the file: it is no picture, or of another format"
-      : name.ends_with("picture")
-          ? "convert such files to PNG or JPEG (Pillow reads most kinds), or open a Python "
-            "object that decodes them"
-          : "fetch the file again, or leave it out";
-  return error;
-}
-
 // A picture of this size is streamed past the caches into its batch: some of them fill a cache.
 constexpr size_t kStreamBytes = 256 << 10;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-std::shared_ptr<Picture> picture_for(const Recipe& recipe) {
-  const Size size = recipe.size();
-  return std::make_shared<Picture>(recipe.channels(), size.height, size.width, recipe.dtype());
-}
-
-RenderTask task_for(const Recipe& recipe, Picture& into) {
-  return {.recipe = &recipe, .target = {.data = into.pixels.data(), .batch = false}, .result = {}};
 }
 
 // The part of the stored picture that holds `needed` of the oriented window.
@@ -98,6 +55,11 @@ struct Renderer::Lane {
   bool framed = false;
   WindowBuffer window;  // where the axes are swapped
   bool transposed = false;
+  WideRows wide;  // where samples are no bytes
+  WidePass wide_pass;
+  bool is_wide = false;
+  OpaqueRows opaque;  // where alpha is wanted, and the codec has none
+  bool lacks_alpha = false;
   RenderTask* task = nullptr;
   PassJob job;
   Window part;  // of the stored picture
@@ -116,7 +78,32 @@ struct Renderer::Lane {
     return frame.needed();
   }
   RowSink& upright() { return framed ? static_cast<RowSink&>(frame) : pass; }
-  RowSink& sink() { return transposed ? static_cast<RowSink&>(window) : upright(); }
+  RowSink& sink() {
+    RowSink& rows = is_wide      ? static_cast<RowSink&>(wide)
+                    : transposed ? static_cast<RowSink&>(window)
+                                 : upright();
+    if (!lacks_alpha) return rows;
+    opaque.begin(rows);
+    return opaque;
+  }
+  // A picture of which all is decoded first. The window is in the stored picture.
+  void begin_wide(const PassJob& its_job, const Window& window, DType dtype) {
+    job = its_job;
+    part = window;
+    wide.begin(job.channels, window.width, window.height, dtype);
+  }
+  size_t held_bytes() const {
+    return pass.held_bytes() + frame.held_bytes() + window.held_bytes() + wide.held_bytes() +
+           wide_pass.held_bytes() + opaque.held_bytes();
+  }
+  void free() {
+    pass.free();
+    frame.free();
+    window.free();
+    wide.free();
+    wide_pass.free();
+    opaque.free();
+  }
   void finish() {
     if (framed) frame.finish();
   }
@@ -133,6 +120,7 @@ struct Renderer::SharedDecode {
 struct Renderer::Scratch {
   std::vector<std::unique_ptr<Lane>> lanes;
   WarpPass warp;
+  Picture canvas;  // a part of a collage
   std::vector<SharedDecode> decodes;
   size_t views = 0, windows = 0;  // of these, to be decoded together
   std::vector<DecodeJob> jobs;
@@ -151,17 +139,6 @@ ImageDecoder& Renderer::decoder(const CodecRecord& codec) {
 Renderer::Lane& Renderer::lane(size_t number) {
   while (scratch_->lanes.size() <= number) scratch_->lanes.push_back(std::make_unique<Lane>());
   return *scratch_->lanes[number];
-}
-
-Result<EncodedPicture> Renderer::open(std::span<const uint8_t> bytes, const DecodeLimits& limits) {
-  const CodecRecord* const codec = codec_of(bytes);
-  if (!codec) return unknown_picture(bytes);
-  Result<ImageHeader> header = decoder(*codec).read_header(bytes);
-  if (!header) return std::move(header.error());
-  if (Result<void> allowed = check_limits(*header, limits); !allowed) {
-    return std::move(allowed.error());
-  }
-  return EncodedPicture{.bytes = bytes, .codec = codec, .header = *header};
 }
 
 PassJob Renderer::job_of(const Recipe& recipe, const RenderTarget& target) {
@@ -218,14 +195,20 @@ void Renderer::render(std::span<RenderTask> tasks) {
     const PassJob job = job_of(recipe, task.target);
     task.result = {};
     task.warnings = 0;
-    store_fill(job);
+    if (task.target.border) store_fill(job);
     if (job.range.width == 0 || job.range.height == 0) continue;
     if (const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&recipe.source_)) {
-      render_picture(lane(scratch.views), recipe, **picture, job);
+      const Window all{0, 0, (*picture)->width, (*picture)->height};
+      render_picture(lane(scratch.views), recipe, **picture, all, job);
       continue;
     }
-    if (const auto* warped = std::get_if<std::shared_ptr<const WarpedPicture>>(&recipe.source_)) {
-      render_warped(lane(scratch.views), recipe, **warped, job);
+    if (recipe.is_derived()) {
+      decode_group();  // lanes are used for what it is derived from
+      if (const auto* warped = std::get_if<std::shared_ptr<const WarpedPicture>>(&recipe.source_)) {
+        render_warped(task, **warped, job);
+      } else {
+        render_collage(task, *std::get<std::shared_ptr<const Collage>>(recipe.source_), job);
+      }
       continue;
     }
     const CodecRecord* const its_codec = std::get<EncodedPicture>(recipe.source_).codec;
@@ -254,14 +237,20 @@ void Renderer::render(std::span<RenderTask> tasks) {
 bool Renderer::begin_lane(Lane& lane, RenderTask& task, const PassJob& job) {
   const Recipe& recipe = *task.recipe;
   const EncodedPicture& source = std::get<EncodedPicture>(recipe.source_);
-  const Window needed = lane.begin(recipe, job);
-  if (needed.width == 0) {
-    lane.finish();
-    return false;
-  }
-  lane.part = stored_part(recipe.window_, needed, recipe.transpose_);
   lane.task = &task;
-  lane.transposed = recipe.transpose_;
+  lane.lacks_alpha = source.color == ColorMode::kRGBA && source.codec->opaque;
+  lane.is_wide = source.sample != DType::kUInt8;
+  lane.transposed = recipe.transpose_ && !lane.is_wide;
+  if (lane.is_wide) {
+    lane.begin_wide(job, recipe.window_, source.sample);
+  } else {
+    const Window needed = lane.begin(recipe, job);
+    if (needed.width == 0) {
+      lane.finish();
+      return false;
+    }
+    lane.part = stored_part(recipe.window_, needed, recipe.transpose_);
+  }
   if (lane.transposed) {
     lane.window.begin(recipe.source_channels(), lane.part.width, lane.part.height);
   }
@@ -319,18 +308,11 @@ void Renderer::decode(const CodecRecord& codec, std::span<SharedDecode> decodes)
       for (Lane* view : views) finish_lane(*view, jobs[i]);
     }
   }
-  double rest = seconds_since(start);
+  const double before = counted_seconds();
   for (const SharedDecode& decode : decodes) {
-    for (Lane* lane : decode.views) {
-      const double resample = lane->pass.take_resample_seconds();
-      const double pixels = lane->pass.take_pixel_seconds();
-      const double store = lane->pass.take_store_seconds();
-      seconds_.resample += resample;
-      seconds_.transform += pixels;
-      seconds_.store += store;
-      rest -= resample + pixels + store;
-    }
+    for (Lane* lane : decode.views) take_seconds(lane->pass);
   }
+  const double rest = seconds_since(start) - (counted_seconds() - before);
   seconds_.entropy += std::max(rest, 0.0);
 }
 
@@ -339,10 +321,12 @@ DecodeJob Renderer::job_for(SharedDecode& decode) {
   const EncodedPicture& source = std::get<EncodedPicture>(first.task->recipe->source_);
   DecodeJob job{.bytes = source.bytes,
                 .window = decode.window,
-                .color = source.color,
+                .color = first.lacks_alpha ? ColorMode::kRGB : source.color,
+                .sample = source.sample,
                 .strict = source.strict,
                 .repair = source.repair,
                 .sixteen_bit = source.sixteen_bit,
+                .page = source.page,
                 .sink = &first.sink(),
                 .row_index = source.row_index,
                 .picture_height = source.header.height,
@@ -371,15 +355,25 @@ void Renderer::finish_lane(Lane& lane, DecodeJob& job) {
     return;
   }
   if (job.warnings > 0) ++repaired_;
+  if (lane.is_wide) return render_kept(lane);
   if (lane.transposed) lane.upright().rows(lane.window.transposed());
   lane.finish();
 }
 
+void Renderer::render_kept(Lane& lane) {
+  const Clock::time_point start = Clock::now();
+  const Picture& picture = lane.wide.picture();
+  const Window all{0, 0, picture.width, picture.height};
+  lane.wide_pass.run(picture, all, lane.task->recipe->transpose_, lane.job);
+  seconds_.resample += seconds_since(start);
+}
+
 void Renderer::render_picture(Lane& lane, const Recipe& recipe, const Picture& picture,
-                              const PassJob& job) {
+                              const Window& window, const PassJob& job) {
   if (picture.dtype != DType::kUInt8) {
     const Clock::time_point start = Clock::now();
-    render_floats(picture, recipe.window_, recipe.transpose_, job);
+    lane.wide_pass.run(picture, seen_from(window.x, window.y, recipe.window_), recipe.transpose_,
+                       job);
     seconds_.resample += seconds_since(start);
     return;
   }
@@ -389,7 +383,8 @@ void Renderer::render_picture(Lane& lane, const Recipe& recipe, const Picture& p
   const Window part = stored_part(recipe.window_, needed, recipe.transpose_);
   RowBlock block{.count = part.height, .stride = picture.width};
   for (int c = 0; c < picture.channels; ++c) {
-    block.channel[c] = picture.plane(c) + size_t(part.y) * picture.width + part.x;
+    block.channel[c] =
+        picture.plane(c) + size_t(part.y - window.y) * picture.width + (part.x - window.x);
   }
   if (recipe.transpose_) {
     lane.window.begin(picture.channels, part.width, part.height);
@@ -401,26 +396,94 @@ void Renderer::render_picture(Lane& lane, const Recipe& recipe, const Picture& p
   take_seconds(pass);
 }
 
+Result<const Picture*> Renderer::paint(const Collage& collage, const Window& part, int& warnings) {
+  Picture& canvas = scratch_->canvas;
+  canvas.channels = collage.channels;
+  canvas.height = part.height;
+  canvas.width = part.width;
+  canvas.pixels.resize(size_t(collage.channels) * canvas.plane_bytes());
+  for (int c = 0; c < canvas.channels; ++c) {
+    std::memset(canvas.plane(c), static_cast<int>(collage.fill[size_t(c)]), canvas.plane_bytes());
+  }
+  std::vector<Recipe> shown;
+  for (const Collage::Tile& tile : collage.tiles) {
+    if (std::optional<Recipe> seen = shown_in(collage, tile, part)) shown.push_back(*seen);
+  }
+  std::vector<RenderTask> tasks;
+  for (const Recipe& picture : shown) {
+    tasks.push_back({.recipe = &picture,
+                     .target = {.data = canvas.pixels.data(), .batch = false, .border = false},
+                     .result = {}});
+  }
+  render(tasks);
+  for (RenderTask& task : tasks) {
+    if (!task.result) return std::move(task.result.error());
+    warnings += task.warnings;
+  }
+  return &canvas;
+}
+
+void Renderer::render_collage(RenderTask& task, const Collage& collage, const PassJob& job) {
+  const Recipe& recipe = *task.recipe;
+  const Window needed = lane(0).begin(recipe, job);
+  if (needed.width == 0) return lane(0).finish();
+  const Window part = stored_part(recipe.window_, needed, recipe.transpose_);
+  Result<const Picture*> painted = paint(collage, part, task.warnings);
+  if (!painted) {
+    task.result = std::move(painted.error());
+    return;
+  }
+  render_picture(lane(0), recipe, **painted, part, job);
+}
+
 // The outcome's rows are made where they are wanted, and go into the pass as a decoder's do.
-void Renderer::render_warped(Lane& lane, const Recipe& recipe, const WarpedPicture& picture,
-                             const PassJob& job) {
-  const Clock::time_point start = Clock::now();
-  const double before = seconds_.resample + seconds_.transform + seconds_.store;
-  FusedPass& pass = lane.pass;
+void Renderer::render_warped(RenderTask& task, const WarpedPicture& picture, const PassJob& job) {
+  const Recipe& recipe = *task.recipe;
+  Lane& lane = this->lane(0);
+  if (is_wide(picture)) {
+    const Clock::time_point start = Clock::now();
+    const Picture made = warp_wide(picture, recipe.window_);
+    seconds_.transform += seconds_since(start);
+    return render_picture(lane, recipe, made, recipe.window_, job);
+  }
   const Window needed = lane.begin(recipe, job);
   if (needed.width == 0) return lane.finish();
   const Window part = stored_part(recipe.window_, needed, recipe.transpose_);
+  std::vector<WarpPatch> patches;
+  ChannelValues fill{};
+  const auto all_of = [](const Picture& whole) { return Window{0, 0, whole.width, whole.height}; };
+  if (!picture.collage) {
+    patches.push_back({picture.from.get(), all_of(*picture.from), 0, 0});
+  } else if (auto ready = patches_of(*picture.collage)) {
+    patches = std::move(*ready);
+    fill = picture.collage->fill;
+  } else {
+    const Window window = window_read(picture, part);
+    Result<const Picture*> painted = paint(*picture.collage, window, task.warnings);
+    if (!painted) {
+      task.result = std::move(painted.error());
+      return;
+    }
+    patches.push_back({*painted, all_of(**painted), window.x, window.y});
+    lane.begin(recipe, job);  // painting has used it
+  }
+  const Clock::time_point start = Clock::now();
+  const double before = counted_seconds();
   if (recipe.transpose_) {
     lane.window.begin(recipe.source_channels(), part.width, part.height);
-    scratch_->warp.run(picture, part, lane.window);
+    scratch_->warp.run(picture, patches, fill, part, lane.window);
     lane.upright().rows(lane.window.transposed());
   } else {
-    scratch_->warp.run(picture, part, lane.upright());
+    scratch_->warp.run(picture, patches, fill, part, lane.upright());
   }
   lane.finish();
-  take_seconds(pass);
-  const double counted = seconds_.resample + seconds_.transform + seconds_.store - before;
+  take_seconds(lane.pass);
+  const double counted = counted_seconds() - before;
   seconds_.transform += std::max(seconds_since(start) - counted, 0.0);
+}
+
+double Renderer::counted_seconds() const {
+  return seconds_.resample + seconds_.transform + seconds_.store;
 }
 
 void Renderer::take_seconds(FusedPass& pass) {
@@ -429,89 +492,11 @@ void Renderer::take_seconds(FusedPass& pass) {
   seconds_.store += pass.take_store_seconds();
 }
 
-Result<void> Renderer::check_growth(size_t before, size_t after) const {
-  if (after <= largest_picture_ || after / 2 <= before) return {};
-  return Error{.code = &kGrownTooLarge,
-               .what = "a picture of " + std::to_string(before) + " bytes would take " +
-                       std::to_string(after)};
-}
-
-// Of the pixels that a recipe begins with, decoded or to be.
-size_t Renderer::source_bytes(const Recipe& recipe) {
-  if (const auto* encoded = std::get_if<EncodedPicture>(&recipe.source_)) {
-    return size_t(encoded->header.height) * size_t(encoded->header.width) *
-           size_t(recipe.source_channels());
-  }
-  if (const auto* warped = std::get_if<std::shared_ptr<const WarpedPicture>>(&recipe.source_)) {
-    return (*warped)->from->pixels.size();
-  }
-  const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&recipe.source_);
-  return picture ? (*picture)->pixels.size() : 0;
-}
-
-Result<void> Renderer::materialize(Recipe& recipe) {
-  if (recipe.pixels()) return {};
-  const Size size = recipe.size();
-  const size_t after = size_t(size.height) * size_t(size.width) * size_t(recipe.channels()) *
-                       size_of(recipe.dtype());
-  if (Result<void> fits = check_growth(source_bytes(recipe), after); !fits) return fits;
-  if (requests_ && lanes(recipe) > 1) {
-    std::vector<Recipe>& pictures = requests_->pictures;
-    if (requests_->answered == pictures.size()) {
-      pictures.push_back(recipe);
-      requests_->waits = true;
-      return Error{};
-    }
-    recipe = pictures[requests_->answered++];
-    if (recipe.pixels()) return {};  // else it could not be decoded: here is who hears why
-  }
-  const std::shared_ptr<Picture> picture = picture_for(recipe);
-  RenderTask task = task_for(recipe, *picture);
-  render({&task, 1});
-  if (!task.result) return std::move(task.result);
-  recipe = Recipe(picture);
-  return {};
-}
-
-Result<void> Renderer::materialize_shown(Recipe& recipe) {
-  const std::optional<Recipe::Shown> shown = recipe.shown();
-  if (!shown) return materialize(recipe);
-  const Size size = recipe.size();
-  const Window& part = shown->window;
-  Recipe inner = recipe;
-  inner.crop(part);
-  if (Result<void> made = materialize(inner); !made) return made;
-  recipe = std::move(inner);
-  recipe.pad(part.x, part.y, size.width - part.x - part.width, size.height - part.y - part.height,
-             std::span(shown->fill).first(size_t(recipe.channels())));
-  return {};
-}
-
-void Renderer::materialize(std::span<Recipe* const> recipes) {
-  std::vector<std::shared_ptr<Picture>> pictures;
-  std::vector<RenderTask> tasks;
-  for (const Recipe* recipe : recipes) {
-    pictures.push_back(picture_for(*recipe));
-    tasks.push_back(task_for(*recipe, *pictures.back()));
-  }
-  render(tasks);
-  for (size_t i = 0; i < recipes.size(); ++i) {
-    if (tasks[i].result) *recipes[i] = Recipe(std::move(pictures[i]));
-  }
-}
-
-void Renderer::materialize_views(std::vector<Recipe*> views) {
-  std::erase_if(views, [&](const Recipe* view) { return lanes(*view) == 0; });
-  if (views.size() < 2) return;
-  if (!requests_ || lanes(*views[0]) < 2) return materialize(views);
-  std::vector<Recipe>& pictures = requests_->pictures;
-  if (pictures.empty()) {
-    for (const Recipe* view : views) pictures.push_back(*view);
-    requests_->waits = true;
-    return;
-  }
-  for (size_t i = 0; i < views.size(); ++i) *views[i] = std::move(pictures[i]);
-  requests_->clear();
+// All of it; tiles are decoded side by side.
+size_t Renderer::painting_bytes(const Collage& collage) {
+  size_t bytes = canvas_bytes(collage);
+  for (const Collage::Tile& tile : collage.tiles) bytes += working_bytes(tile.picture);
+  return bytes;
 }
 
 size_t Renderer::working_bytes(const Recipe& recipe) {
@@ -522,24 +507,37 @@ size_t Renderer::working_bytes(const Recipe& recipe) {
   if (recipe.frame_) bytes += FramedRows::working_bytes(job.channels, job.width);
   if (recipe.transpose_) bytes += WindowBuffer::working_bytes(job.channels, job.width, job.height);
   if (const auto* encoded = std::get_if<EncodedPicture>(&recipe.source_)) {
-    return bytes + encoded->header.working_bytes;
+    if (encoded->sample == DType::kUInt8) return bytes + encoded->header.working_bytes;
+    const size_t pixels = size_t(recipe.window_.width) * size_t(recipe.window_.height);
+    return WidePass::working_bytes(job) + encoded->header.working_bytes +
+           pixels * size_t(job.channels) * size_of(encoded->sample);
   }
   if (const auto* warped = std::get_if<std::shared_ptr<const WarpedPicture>>(&recipe.source_)) {
-    return bytes + WarpPass::working_bytes(**warped);
+    if (is_wide(**warped)) {
+      const Size to = (*warped)->warp.to;
+      const size_t made = size_t(to.height) * size_t(to.width) * size_t(source_channels(**warped)) *
+                          size_of(dtype_of(**warped));
+      return made + (dtype_of(**warped) == DType::kUInt8 ? bytes : WidePass::working_bytes(job));
+    }
+    bytes += WarpPass::working_bytes(**warped);
+    return (*warped)->collage ? bytes + painting_bytes(*(*warped)->collage) : bytes;
+  }
+  if (const auto* collage = std::get_if<std::shared_ptr<const Collage>>(&recipe.source_)) {
+    return bytes + painting_bytes(**collage);
   }
   const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&recipe.source_);
-  if (picture && (*picture)->dtype != DType::kUInt8) return float_working_bytes(job);
+  if (picture && (*picture)->dtype != DType::kUInt8) return WidePass::working_bytes(job);
   return bytes;
 }
 
 void Renderer::trim(size_t keep_bytes) {
   if (held_bytes() <= keep_bytes) return;
   for (const std::unique_ptr<Lane>& lane : scratch_->lanes) {
-    lane->pass.free();
-    lane->frame.free();
-    lane->window.free();
+    lane->free();
   }
   scratch_->warp.free();
+  fields_.free();
+  scratch_->canvas.pixels.free();
   if (scratch_->decoder_bytes > keep_bytes) {  // decoders keep their scratch while they live
     decoders_.clear();
     scratch_->decoder_bytes = 0;
@@ -547,9 +545,10 @@ void Renderer::trim(size_t keep_bytes) {
 }
 
 size_t Renderer::held_bytes() const {
-  size_t bytes = scratch_->decoder_bytes + scratch_->warp.held_bytes();
+  size_t bytes = scratch_->decoder_bytes + scratch_->warp.held_bytes() + fields_.held_bytes() +
+                 scratch_->canvas.pixels.capacity();
   for (const std::unique_ptr<Lane>& lane : scratch_->lanes) {
-    bytes += lane->pass.held_bytes() + lane->frame.held_bytes() + lane->window.held_bytes();
+    bytes += lane->held_bytes();
   }
   return bytes;
 }

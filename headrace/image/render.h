@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "headrace/image/field_memory.h"
 #include "headrace/image/fused_pass.h"
 #include "headrace/image/recipe.h"
 
@@ -19,7 +20,8 @@ namespace headrace {
 struct RenderTarget {
   void* data = nullptr;
   MemoryFormat format = MemoryFormat::kChannelsFirst;
-  bool batch = true;  // one of many, read when all are there; not a picture that is used at once
+  bool batch = true;   // one of many, read when all are there; not a picture that is used at once
+  bool border = true;  // stores the border, too; else what is there stays
 };
 
 // Seconds spent by stage; counters of one thread.
@@ -51,8 +53,10 @@ class Renderer {
   ~Renderer();
 
   // Finds the codec and reads the header: HR0340 when no codec knows the bytes, the codec's error
-  // when the header is unusable, HR0310 when it exceeds the limits. Color is kRGB, strict is off.
-  Result<EncodedPicture> open(std::span<const uint8_t> bytes, const DecodeLimits& limits);
+  // when the header is unusable, HR0310 when it exceeds the limits, HR0349 where there is no such
+  // page. Color is kRGB, strict is off.
+  Result<EncodedPicture> open(std::span<const uint8_t> bytes, const DecodeLimits& limits,
+                              int page = 0);
   // How many pictures like this one render() profits from having at once; 0 where that is nothing
   // to decode.
   int lanes(const Recipe& recipe);
@@ -86,6 +90,8 @@ class Renderer {
   // HR0127 where pixels of `after` bytes made of `before` are more than that.
   Result<void> check_growth(size_t before, size_t after) const;
 
+  FieldMemory& fields() { return fields_; }
+
   StageSeconds& seconds() { return seconds_; }
   // Pictures since the last call whose damage their decoder repaired.
   int64_t take_repaired() { return std::exchange(repaired_, 0); }
@@ -93,15 +99,21 @@ class Renderer {
  private:
   friend class Collecting;
   static size_t source_bytes(const Recipe& recipe);
+  static size_t painting_bytes(const Collage& collage);
   struct Lane;
   struct SharedDecode;
   struct Scratch;
   ImageDecoder& decoder(const CodecRecord& codec);
   static PassJob job_of(const Recipe& recipe, const RenderTarget& target);
-  void render_warped(Lane& lane, const Recipe& recipe, const WarpedPicture& picture,
-                     const PassJob& job);
+  void render_warped(RenderTask& task, const WarpedPicture& picture, const PassJob& job);
+  void render_collage(RenderTask& task, const Collage& collage, const PassJob& job);
+  // A part of it; valid until the next one is painted.
+  Result<const Picture*> paint(const Collage& collage, const Window& part, int& warnings);
   void take_seconds(FusedPass& pass);
-  void render_picture(Lane& lane, const Recipe& recipe, const Picture& picture, const PassJob& job);
+  double counted_seconds() const;  // of passes
+  // `picture` holds that window of the recipe's source.
+  void render_picture(Lane& lane, const Recipe& recipe, const Picture& picture,
+                      const Window& window, const PassJob& job);
   // False where none of the picture is wanted, and all is done.
   bool begin_lane(Lane& lane, RenderTask& task, const PassJob& job);
   bool shares_source(const Recipe& recipe) const;
@@ -110,10 +122,12 @@ class Renderer {
   static DecodeJob job_for(SharedDecode& decode);
   void decode_alone(const CodecRecord& codec, Lane& lane);
   void finish_lane(Lane& lane, DecodeJob& job);
+  void render_kept(Lane& lane);
   Lane& lane(size_t number);
   std::unique_ptr<Scratch> scratch_;
   std::unordered_map<const CodecRecord*, std::unique_ptr<ImageDecoder>> decoders_;
   StageSeconds seconds_;
+  FieldMemory fields_;
   int64_t repaired_ = 0;
   size_t largest_value_ = size_t{2} << 30, largest_picture_ = SIZE_MAX;
   PixelRequests* requests_ = nullptr;

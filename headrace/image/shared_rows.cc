@@ -5,12 +5,6 @@
 
 namespace headrace {
 
-Window united(const Window& a, const Window& b) {
-  const int x = std::min(a.x, b.x), y = std::min(a.y, b.y);
-  return {x, y, std::max(a.x + a.width, b.x + b.width) - x,
-          std::max(a.y + a.height, b.y + b.height) - y};
-}
-
 void SharedRows::begin(const Window& window) {
   window_ = window;
   parts_.clear();

@@ -9,9 +9,6 @@
 
 namespace headrace {
 
-// The smallest window that holds both.
-Window united(const Window& a, const Window& b);
-
 class SharedRows final : public RowSink {
  public:
   // For the rows of `window`, of which nobody wants any yet.

@@ -4,8 +4,9 @@
 //
 // A warp works on pixels that exist; so what comes before it is rendered first. What comes after
 // starts a new recipe, of which the warp is the source: so only what is wanted in the end is ever
-// computed, and goes straight into the pass. Identity and quarter turns never get here: they are
-// edits of the recipe (fields/pictures.cc). How a warp is made of an angle is in affine.h.
+// computed, and goes straight into the pass. Quarter turns and moves by whole pixels never get
+// here: they are edits of the recipe (fields/pictures.cc). How a warp is made of an angle is in
+// affine.h.
 #pragma once
 
 #include <array>
@@ -19,7 +20,7 @@
 #include "headrace/codecs/codec.h"
 #include "headrace/image/arithmetic.h"
 #include "headrace/image/picture.h"
-#include "headrace/kernels/filter.h"
+#include "headrace/kernels/resample/filter.h"
 
 namespace headrace {
 
@@ -37,7 +38,11 @@ struct WarpStyle {
 // width and height.
 struct WarpField {
   Size size;
-  std::vector<float> x, y;  // size.height * size.width of each, and 16 more
+  std::vector<float> x, y;  // size.height * size.width of each, and at least 16 more
+  // Where the field only moves the lines of a grid, x and y: from where in the source the edges of
+  // so many equal cells come, rising. Points are then found between them, and the field's x has a
+  // number for each column (and 16 more), its y one for each row. Else empty.
+  std::array<std::vector<double>, 2> lines = {};
 };
 
 // What torch's linspace((1 - n) / n, (n - 1) / n, n) has at i: counted from the nearer end.
@@ -64,17 +69,33 @@ struct Warp {
   bool grows = false;  // the outcome is as large as it must be: points are counted from its corner
   // It is that many quarter turns against the clock, and no pixel is mixed.
   std::optional<int> quarter_turns = {};
+  // It moves by so many whole pixels, to the right and down, less than the picture has, and no
+  // pixel is mixed.
+  std::optional<std::array<int, 2>> shift = {};
   // shared: by the pictures of a size, until they are rendered
   std::shared_ptr<const WarpField> field = {};
+
+  // Whether points can only be moved against the displacement that there is where they are.
+  bool bends() const { return field && field->lines[0].empty(); }
 };
 
-// What a warp will make of a picture. `from` has 8 bits; the style's fill has no value, one, or one
-// a channel.
+struct Collage;
+
+// What a warp will make of a picture, or of a collage, of which only the part that the warp reads
+// is made then. The style's fill has no value, one, or one a channel.
 struct WarpedPicture {
   std::shared_ptr<const Picture> from;  // shared: with whoever else begins there
   Warp warp;
   bool is_mask = false;
+  std::shared_ptr<const Collage> collage = {};  // shared likewise; else null, and `from` is not
 };
+Size source_size(const WarpedPicture& picture);
+int source_channels(const WarpedPicture& picture);
+DType dtype_of(const WarpedPicture& picture);  // of source and outcome
+
+// The part of a source of this size from which a part of the warp's outcome is made, with what
+// vector loops read beside it; never empty. All of it where nobody knows better.
+Window window_read(const WarpedPicture& picture, const Window& part);
 
 // Offsets of the nearest pixels, row by row from the part's top: y * width + x of the source, or
 // -1.

@@ -9,8 +9,21 @@ namespace headrace {
 namespace {
 
 constexpr int kStripRows = 16;
+constexpr int kBandRows = 4 * kStripRows;
+constexpr size_t kBandBytes = size_t{512} << 10;  // of a source that needs no bands
+constexpr double kMostRepeated = 1.5;
 
-// Of one channel: as many as there are, or one for all.
+// Of a row in the strip, which may be written and read beyond its end.
+size_t strip_stride(int width) { return size_t(width) + 4 * kBeyondRow; }
+size_t places_stride(int width) { return size_t(width) + kPixelsBeyond; }
+
+size_t words_bytes(Size from, int border) {
+  const size_t pixels = size_t(from.height + 2 * border) * size_t(from.width + 2 * border);
+  return (pixels + kPixelsBeyond) * sizeof(uint32_t);
+}
+
+}  // namespace
+
 double fill_of(const WarpedPicture& picture, size_t channel) {
   const WarpStyle& style = picture.warp.style;
   if (picture.is_mask) return style.mask_fill;
@@ -22,29 +35,23 @@ bool takes_nearest(const WarpedPicture& picture) {
   return picture.is_mask || warp.style.interpolation == Filter::kNearest || warp.quarter_turns;
 }
 
-// Of a row in the strip, which may be written and read beyond its end.
-size_t strip_stride(int width) { return size_t(width) + 4 * kBeyondRow; }
-size_t places_stride(int width) { return size_t(width) + kBeyondRow; }
-
-size_t words_bytes(Size from, int border) {
-  return size_t(from.height + 2 * border) * size_t(from.width + 2 * border) * sizeof(uint32_t);
-}
-
-Size size_of(const Picture& picture) { return {picture.height, picture.width}; }
-
-}  // namespace
-
 // One part of one picture. Each member makes its rows, one after the other.
 class WarpPass::Rows {
  public:
-  Rows(WarpPass& memory, const WarpedPicture& picture, const Window& part, RowSink& sink)
+  Rows(WarpPass& memory, const WarpedPicture& picture, std::span<const WarpPatch> patches,
+       const ChannelValues& source_fill, const Window& part, RowSink& sink)
       : memory_(memory),
         picture_(picture),
         warp_(picture.warp),
-        from_(size_of(*picture.from)),
-        channels_(picture.from->channels),
+        from_(source_size(picture)),
+        channels_(source_channels(picture)),
+        patches_(patches.begin(), patches.end()),
         part_(part),
         sink_(sink) {
+    std::ranges::sort(patches_, {}, &WarpPatch::x);
+    for (int c = 0; c < channels_; ++c) {
+      beside_patches_ |= static_cast<uint32_t>(source_fill[size_t(c)]) << (8 * c);
+    }
     for (int c = 0; c < channels_; ++c) {
       const double fill = fill_of(picture, size_t(c));
       fill_word_ |= static_cast<uint32_t>(fill) << (8 * c);
@@ -55,7 +62,7 @@ class WarpPass::Rows {
   }
 
   void nearest() {
-    pack();
+    begin_bands(Beside::kNothing);
     NearestOffsets offsets(warp_, from_, part_);
     auto* const row = places<int32_t>();
     std::fill_n(row, places_stride(part_.width), kOutside);  // read past the row's end, too
@@ -66,7 +73,7 @@ class WarpPass::Rows {
   }
 
   void bilinear_of_torch() {
-    pack(Beside::kBlack);
+    begin_bands(Beside::kBlack);
     TorchPlaces rows(warp_, from_, part_);
     auto *const x = places<float>(), *const y = x + places_stride(part_.width);
     const float* const fill = warp_.style.fill.empty() ? nullptr : fill_;
@@ -77,7 +84,7 @@ class WarpPass::Rows {
   }
 
   void smooth_of_pillow() {
-    pack(Beside::kEdge);
+    begin_bands(Beside::kEdge);
     const bool linear = warp_.style.interpolation == Filter::kBilinear;
     if (linear && warp_.map == Warp::Map::kAffine) {
       return each_row([&](int row, uint8_t* const* to) {
@@ -98,27 +105,40 @@ class WarpPass::Rows {
   // What stands beside the source's pixels, one on each side.
   enum class Beside : uint8_t { kNothing, kBlack, kEdge };
 
-  void pack(Beside beside = Beside::kNothing) {
-    const int border = beside == Beside::kNothing ? 0 : 1;
-    const int width = from_.width, height = from_.height, stride = width + 2 * border;
-    memory_.words_.resize(words_bytes(from_, border));
+  // Rows of the outcome are made in bands, so that only what a band reads is packed at a time, and
+  // stays in the cache; but not where bands would read the same pixels many times.
+  void begin_bands(Beside beside) {
+    beside_ = beside;
+    band_rows_ = part_.height;
+    const Window all = window_read(picture_, part_);
+    if (words_bytes({all.height, all.width}, 1) <= kBandBytes) return;
+    const Window first = window_read(picture_, band_at(0, kBandRows));
+    const auto area = [](const Window& window) { return double{1} * window.width * window.height; };
+    const int bands = (part_.height + kBandRows - 1) / kBandRows;
+    if (bands * area(first) < kMostRepeated * area(all)) band_rows_ = kBandRows;
+  }
+  Window band_at(int top, int rows) const {
+    return {part_.x, part_.y + top, part_.width, std::min(rows, part_.height - top)};
+  }
+
+  // What a band reads; what the warp looks up there has the source's places.
+  void pack(const Window& window) {
+    const int border = beside_ == Beside::kNothing ? 0 : 1;
+    const int width = window.width, height = window.height, stride = width + 2 * border;
+    memory_.words_.resize(words_bytes({height, width}, border));
     auto* const words = reinterpret_cast<uint32_t*>(memory_.words_.data());
     auto* const first = words + ptrdiff_t{border} * (stride + 1);
-    source_ = {first, width, height, stride};
-    const uint8_t* planes[4] = {};
-    for (int c = 0; c < channels_; ++c) planes[c] = picture_.from->plane(c);
-    if (beside == Beside::kNothing) {
-      return pack_pixels(planes, channels_, int64_t{width} * height, 0, words);
-    }
-    const bool black = beside == Beside::kBlack;
+    source_ = {first - ptrdiff_t{window.y} * stride - window.x, from_.width, from_.height, stride};
+    const bool black = beside_ == Beside::kBlack;
     const uint32_t marks = black && channels_ < 4 ? kIsPixel : 0;
-    for (int y = 0; y < height; ++y) {  // the end of a row is written beyond, and then the next row
+    for (int y = 0; y < height; ++y) {
       uint32_t* const row = first + ptrdiff_t{y} * stride;
-      pack_pixels(planes, channels_, width, marks, row);
+      pack_row(window, window.y + y, marks, row);
+      if (border == 0) continue;
       row[-1] = black ? 0 : row[0];
       row[width] = black ? 0 : row[width - 1];
-      for (int c = 0; c < channels_; ++c) planes[c] += width;
     }
+    if (border == 0) return;
     uint32_t* const below = words + ptrdiff_t{stride} * (height + 1);
     if (black) {
       std::fill_n(words, stride, 0);
@@ -127,6 +147,28 @@ class WarpPass::Rows {
       std::copy_n(words + stride, stride, words);
       std::copy_n(below - stride, stride, below);
     }
+  }
+
+  // From left to right: the end of a piece is written beyond, and then what follows.
+  void pack_row(const Window& window, int y, uint32_t marks, uint32_t* row) const {
+    int done = window.x;
+    const auto fill_to = [&](int x) {
+      std::fill(row + done - window.x, row + x - window.x, beside_patches_ | marks);
+    };
+    for (const WarpPatch& patch : patches_) {
+      const Window& of = patch.window;
+      const int left = std::max(patch.x, window.x);
+      const int right = std::min(patch.x + of.width, window.x + window.width);
+      if (y < patch.y || y >= patch.y + of.height || left >= right) continue;
+      fill_to(left);
+      const Picture& from = *patch.picture;
+      const size_t at = size_t(of.y + y - patch.y) * from.width + size_t(of.x + left - patch.x);
+      const uint8_t* planes[4] = {};
+      for (int c = 0; c < channels_; ++c) planes[c] = from.plane(c) + at;
+      pack_pixels(planes, channels_, right - left, marks, row + left - window.x);
+      done = right;
+    }
+    fill_to(window.x + window.width);
   }
 
   // Two for each pixel.
@@ -140,6 +182,7 @@ class WarpPass::Rows {
   void each_row(const MakeRow& make) {
     const size_t stride = strip_stride(part_.width), plane = stride * kStripRows;
     for (int top = 0; top < part_.height; top += kStripRows) {
+      if (top % band_rows_ == 0) pack(window_read(picture_, band_at(top, band_rows_)));
       RowBlock block{.y = top,
                      .count = std::min(kStripRows, part_.height - top),
                      .stride = static_cast<ptrdiff_t>(stride)};
@@ -162,15 +205,20 @@ class WarpPass::Rows {
   const Warp& warp_;
   const Size from_;
   const int channels_;
+  std::vector<WarpPatch> patches_;  // from left to right
+  uint32_t beside_patches_ = 0;
   const Window part_;
+  Beside beside_ = Beside::kNothing;
+  int band_rows_ = 1;
   RowSink& sink_;
   PixelWords source_;
   uint32_t fill_word_ = 0;
   float fill_[4] = {};
 };
 
-void WarpPass::run(const WarpedPicture& picture, const Window& part, RowSink& sink) {
-  Rows rows(*this, picture, part, sink);
+void WarpPass::run(const WarpedPicture& picture, std::span<const WarpPatch> patches,
+                   const ChannelValues& fill, const Window& part, RowSink& sink) {
+  Rows rows(*this, picture, patches, fill, part, sink);
   if (takes_nearest(picture)) {
     rows.nearest();
   } else if (picture.warp.style.arithmetic == Arithmetic::kTorch || picture.warp.field) {
@@ -187,9 +235,9 @@ void WarpPass::free() {
 }
 
 size_t WarpPass::working_bytes(const WarpedPicture& picture) {
-  const Size from = size_of(*picture.from);
   const int width = picture.warp.to.width;
-  return words_bytes(from, 1) + strip_stride(width) * kStripRows * size_t(picture.from->channels) +
+  return words_bytes(source_size(picture), 1) +
+         strip_stride(width) * kStripRows * size_t(source_channels(picture)) +
          2 * places_stride(width) * sizeof(double);
 }
 

@@ -3,6 +3,8 @@
 // cache. Keeps its memory between pictures. Not thread-safe.
 #pragma once
 
+#include <array>
+#include <span>
 #include <vector>
 
 #include "headrace/base/buffer.h"
@@ -11,10 +13,24 @@
 
 namespace headrace {
 
+// Pixels of a warp's source.
+struct WarpPatch {
+  const Picture* picture = nullptr;
+  Window window;     // of it
+  int x = 0, y = 0;  // of the source, where the window lies
+};
+
+// What one channel has where nothing of the source is.
+double fill_of(const WarpedPicture& picture, size_t channel);
+// Whether its pixels are pixels of the source.
+bool takes_nearest(const WarpedPicture& picture);
+
 class WarpPass {
  public:
-  // REQUIRES: the part is inside the outcome.
-  void run(const WarpedPicture& picture, const Window& part, RowSink& sink);
+  // REQUIRES: the part is inside the outcome, and within window_read(picture, part) the source's
+  // pixels are those of the patches, which do not overlap, and `fill` beside them.
+  void run(const WarpedPicture& picture, std::span<const WarpPatch> patches,
+           const ChannelValues& fill, const Window& part, RowSink& sink);
 
   size_t held_bytes() const { return words_.capacity() + strip_.capacity() + places_.capacity(); }
   void free();
@@ -23,7 +39,7 @@ class WarpPass {
 
  private:
   class Rows;
-  Buffer words_;   // the source, a word a pixel
+  Buffer words_;   // a part of the source, a word a pixel
   Buffer strip_;   // rows of the outcome
   Buffer places_;  // of the pixels of one row
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/image/warp_places.h"
 
+#include <algorithm>
+
 namespace headrace {
 namespace {
 
@@ -36,16 +38,19 @@ TorchPlaces::TorchPlaces(const Warp& warp, Size from, const Window& part)
     identity_x_.push_back(identity_at<float>(x, from.width));
   }
   identity_x_.resize(identity_x_.size() + kBeyondRow);
+  if (!warp.bends()) by_y_.resize(identity_x_.size());
 }
 
 void TorchPlaces::row(int y, float* x, float* y_of) {
   if (!warp_.field) return torch_places(grid_, y, part_.width, x, y_of);
   y += part_.y;
-  const size_t begin = size_t(y) * size_t(warp_.to.width) + size_t(part_.x);
+  const WarpField& field = *warp_.field;
+  const size_t begin = warp_.bends() ? size_t(y) * size_t(warp_.to.width) : 0;
+  if (!warp_.bends()) std::ranges::fill(by_y_, field.y[size_t(y)]);
   displaced_places({.identity_x = identity_x_.data(),
                     .identity_y = identity_at<float>(y, warp_.to.height),
-                    .by_x = warp_.field->x.data() + begin,
-                    .by_y = warp_.field->y.data() + begin,
+                    .by_x = field.x.data() + begin + size_t(part_.x),
+                    .by_y = by_y_.empty() ? field.y.data() + begin + size_t(part_.x) : by_y_.data(),
                     .half_width = grid_.half_width,
                     .half_height = grid_.half_height},
                    part_.width, x, y_of);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "headrace/image/warp.h"
-#include "headrace/kernels/warp_rows.h"
+#include "headrace/kernels/warps/warp_rows.h"
 
 namespace headrace {
 
@@ -23,6 +23,7 @@ class TorchPlaces {
   const Window part_;
   const TorchGrid grid_;
   std::vector<float> identity_x_;  // where a field is given
+  std::vector<float> by_y_;        // of a row, where that is one number
 };
 
 }  // namespace headrace

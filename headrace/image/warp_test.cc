@@ -40,7 +40,7 @@ std::vector<uint8_t> bytes_at(SimdLevel level, const std::shared_ptr<const Pictu
                               const Warp& warp, std::optional<Window> part = {}) {
   set_simd_level(level);
   Recipe recipe(std::make_shared<const WarpedPicture>(picture, warp));
-  if (part) recipe.crop(*part);
+  if (part) (void)recipe.crop(*part);
   Renderer renderer;
   EXPECT_TRUE(renderer.materialize(recipe));
   set_simd_level(available_levels().back());
@@ -98,6 +98,30 @@ TEST(Warped, IsTheSameOnEveryLevelAndInParts) {
   }
 }
 
+// Such warps are edits of a recipe (fields/pictures.cc), and no pass over pixels.
+TEST(AffineWarp, KnowsThatItMixesNoPixels) {
+  const Size canvas{30, 40}, square{30, 30};
+  const std::optional<std::array<int, 2>> none, moved = std::array{-3, 29};
+  for (const Arithmetic arithmetic : {Arithmetic::kTorch, Arithmetic::kPillow}) {
+    for (const Filter filter : {Filter::kNearest, Filter::kBilinear}) {
+      const WarpStyle style{.interpolation = filter, .arithmetic = arithmetic};
+      EXPECT_EQ(affine_warp({.translate = {-3, 29}}, canvas, style).shift, moved);
+      EXPECT_EQ(affine_warp({.translate = {-3, 30}}, canvas, style).shift, none);
+      EXPECT_EQ(affine_warp({.translate = {-3.5, 2}}, canvas, style).shift, none);
+      EXPECT_EQ(affine_warp({.angle = 1, .translate = {-3, 29}}, canvas, style).shift, none);
+      // A hair beside a whole turn is cut off by Pillow alone.
+      const bool same = filter == Filter::kNearest || arithmetic == Arithmetic::kTorch;
+      const auto turns = [&](double angle, Size of) {
+        return affine_warp({.angle = angle}, of, style).quarter_turns;
+      };
+      EXPECT_EQ(turns(180, canvas), same ? std::optional(2) : std::nullopt);
+      EXPECT_EQ(turns(90, square), same ? std::optional(3) : std::nullopt);
+      EXPECT_EQ(turns(90, canvas), std::nullopt);
+      EXPECT_EQ(turns(0, canvas), 0);
+    }
+  }
+}
+
 // Pillow cuts values off; so a hair decides where they are whole numbers: pictures with areas of
 // one value, and places on pixels, between them, and a hair beside that.
 TEST(Warped, CutsOffAsInDoublesWhereAHairDecides) {
@@ -141,7 +165,7 @@ TEST(Warped, WaitsForWhatFollowsBeforeItIsComputed) {
       std::make_shared<const WarpedPicture>(picture, rotation_warp(20, true, {}, {9, 11}, {})));
   EXPECT_TRUE(recipe.crop({3, 2, 4, 5}));
   EXPECT_TRUE(recipe.flip_horizontal());
-  EXPECT_TRUE(recipe.is_warped());
+  EXPECT_TRUE(recipe.is_derived());
   EXPECT_EQ(recipe.size(), (Size{5, 4}));
   EXPECT_EQ(recipe.pixels(), nullptr);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/image/window_buffer.h"
 
+#include <array>
+
 #include "headrace/image/planar_row.h"
 #include "headrace/kernels/rows.h"
 
@@ -25,8 +27,9 @@ void WindowBuffer::rows(const RowBlock& block) {
   const size_t plane = size_t(height_) * stride_;
   for (int row = 0; row < block.count; ++row) {
     uint8_t* const to = kept_.data() + size_t(block.y + row) * stride_;
-    uint8_t* const out[] = {to, to + plane, to + 2 * plane, to + 3 * plane};
-    copy_planar_row(block, row, channels_, width_, out);
+    std::array<uint8_t*, kMostChannels> out;
+    for (int c = 0; c < channels_; ++c) out[size_t(c)] = to + size_t(c) * plane;
+    copy_planar_row(block, row, channels_, width_, out.data());
   }
 }
 

@@ -5,8 +5,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
+#include <string>
+#include <string_view>
 
 #include "headrace/base/error.h"
+#include "headrace/kernels/pdep_cost.h"
 
 namespace headrace {
 namespace {
@@ -30,10 +34,37 @@ TEST(Dispatch, EveryAvailableLevelCanBeForced) {
   set_simd_level(before);
 }
 
+TEST(Dispatch, EveryFormHasANameOfItsOwn) {
+  const SimdForm before = simd_form();
+  std::set<std::string_view> names;
+  for (const SimdForm form : available_forms()) {
+    set_simd_form(form);
+    EXPECT_EQ(simd_form(), form);
+    EXPECT_EQ(slow_pdep(), form.slow_pdep);
+    EXPECT_TRUE(names.insert(name_of(form)).second);
+  }
+  set_simd_form(before);
+}
+
+// This CPU's own pdep may be either; what is asked is that the probe ends and says something.
+TEST(Dispatch, TheProbeMeasuresPdep) {
+  const SimdLevel best = available_levels().back();
+  if (best != SimdLevel::kAvx2 && best != SimdLevel::kAvx512) GTEST_SKIP() << "no BMI2";
+  EXPECT_GT(pdep_cost(), 0.05);
+  EXPECT_LT(pdep_cost(), 10000);
+}
+
+TEST(Dispatch, TheReasonIsOfTheBestForm) {
+  const SimdReason reason = simd_reason();
+  EXPECT_EQ(reason.best.level, available_levels().back());
+  EXPECT_EQ(reason.next_level_lacks.empty(), reason.best.level >= SimdLevel::kAvx512);
+  EXPECT_EQ(reason.best.slow_pdep, reason.pdep_cost > kSlowPdepCost);
+}
+
 // The level is read once a process, so each of these runs in one of its own.
 void exit_with_level() {
   try {
-    std::exit(10 + static_cast<int>(simd_level()));
+    std::exit(10 + static_cast<int>(simd_level()) + (slow_pdep() ? 10 : 0));
   } catch (const Exception& exception) {
     std::exit(exception.error().code->id == "HR0341" ? 1 : 2);
   }
@@ -41,13 +72,13 @@ void exit_with_level() {
 
 TEST(DispatchDeathTest, TheEnvironmentForcesTheLevel) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  for (SimdLevel level : available_levels()) {
+  for (const SimdForm form : available_forms()) {
     EXPECT_EXIT(
         {
-          setenv("HEADRACE_SIMD", std::string(name_of(level)).c_str(), 1);
+          setenv("HEADRACE_SIMD", std::string(name_of(form)).c_str(), 1);
           exit_with_level();
         },
-        testing::ExitedWithCode(10 + static_cast<int>(level)), "");
+        testing::ExitedWithCode(10 + static_cast<int>(form.level) + (form.slow_pdep ? 10 : 0)), "");
   }
 }
 

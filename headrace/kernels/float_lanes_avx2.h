@@ -89,6 +89,13 @@ inline void store_bytes(uint8_t* to, Numbers v) {
   const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
   _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packus_epi16(words, words));
 }
+// Four in a row, clamped to 0 to 255 by what narrows them.
+inline void store_clamped(uint8_t* to, const Numbers (&v)[4]) {
+  const __m256i low = _mm256_packs_epi32(v[0], v[1]), high = _mm256_packs_epi32(v[2], v[3]);
+  const __m256i in_order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(low, high), in_order);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), bytes);
+}
 // Clamped to 0 to 255, then cut off.
 inline void store_cut_off(uint8_t* to, Floats v) {
   store_bytes(to, _mm256_cvttps_epi32(_mm256_min_ps(v, all(255.0f))));

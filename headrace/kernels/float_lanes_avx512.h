@@ -83,6 +83,12 @@ inline Floats chosen(Mask where, Floats a, Floats otherwise) {
 inline void store_bytes(uint8_t* to, Numbers v) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(v));
 }
+// Four in a row, clamped to 0 to 255 by what narrows them.
+inline void store_clamped(uint8_t* to, const Numbers (&v)[4]) {
+  const __m512i low = _mm512_packs_epi32(v[0], v[1]), high = _mm512_packs_epi32(v[2], v[3]);
+  const __m512i in_order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  _mm512_storeu_si512(to, _mm512_permutexvar_epi32(in_order, _mm512_packus_epi16(low, high)));
+}
 // Clamped to 0 to 255, then cut off.
 inline void store_cut_off(uint8_t* to, Floats v) {
   v = _mm512_max_ps(_mm512_min_ps(v, all(255.0f)), _mm512_setzero_ps());

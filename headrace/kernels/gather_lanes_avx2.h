@@ -50,6 +50,42 @@ struct Pickers {
 inline Numbers picked(Numbers pixels, Numbers picker) {
   return _mm256_shuffle_epi8(pixels, picker);
 }
+inline void store_plane(uint8_t* to, Numbers v) {
+  const Numbers order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  store(reinterpret_cast<int32_t*>(to), _mm256_permutevar8x32_epi32(v, order));
+}
+inline Numbers load_plane(const uint8_t* from) {
+  const Numbers order = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
+  return _mm256_permutevar8x32_epi32(load(reinterpret_cast<const int32_t*>(from)), order);
+}
+// Of four registers of pixels: each channel's bytes, as many as a register has. The two are each
+// other's inverse.
+inline void store_planes(const Numbers pixels[4], int channels, uint8_t* const out[], int64_t at) {
+  const auto by_channel = _mm256_broadcastsi128_si256(
+      _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+  const Numbers p[4] = {
+      _mm256_shuffle_epi8(pixels[0], by_channel), _mm256_shuffle_epi8(pixels[1], by_channel),
+      _mm256_shuffle_epi8(pixels[2], by_channel), _mm256_shuffle_epi8(pixels[3], by_channel)};
+  const Numbers low[2] = {_mm256_unpacklo_epi32(p[0], p[1]), _mm256_unpacklo_epi32(p[2], p[3])};
+  const Numbers high[2] = {_mm256_unpackhi_epi32(p[0], p[1]), _mm256_unpackhi_epi32(p[2], p[3])};
+  store_plane(out[0] + at, _mm256_unpacklo_epi64(low[0], low[1]));
+  if (channels > 1) store_plane(out[1] + at, _mm256_unpackhi_epi64(low[0], low[1]));
+  if (channels > 2) store_plane(out[2] + at, _mm256_unpacklo_epi64(high[0], high[1]));
+  if (channels > 3) store_plane(out[3] + at, _mm256_unpackhi_epi64(high[0], high[1]));
+}
+inline void load_planes(const uint8_t* const planes[], int channels, int64_t at, Numbers otherwise,
+                        Numbers pixels[4]) {
+  const Numbers first = load_plane(planes[0] + at);
+  const Numbers second = channels > 1 ? load_plane(planes[1] + at) : _mm256_setzero_si256();
+  const Numbers third = channels > 2 ? load_plane(planes[2] + at) : _mm256_setzero_si256();
+  const Numbers last = channels > 3 ? load_plane(planes[3] + at) : otherwise;
+  const Numbers low[2] = {_mm256_unpacklo_epi8(first, second), _mm256_unpacklo_epi8(third, last)};
+  const Numbers high[2] = {_mm256_unpackhi_epi8(first, second), _mm256_unpackhi_epi8(third, last)};
+  pixels[0] = _mm256_unpacklo_epi16(low[0], low[1]);
+  pixels[1] = _mm256_unpackhi_epi16(low[0], low[1]);
+  pixels[2] = _mm256_unpacklo_epi16(high[0], high[1]);
+  pixels[3] = _mm256_unpackhi_epi16(high[0], high[1]);
+}
 inline Mask first_lanes(int count) { return _mm256_cmpgt_epi32(all(count), lane_numbers()); }
 inline bool any(Mask where) { return !_mm256_testz_si256(where, where); }
 inline Mask without(Mask a, Mask b) { return _mm256_andnot_si256(b, a); }

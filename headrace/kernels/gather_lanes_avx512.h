@@ -41,6 +41,47 @@ struct Pickers {
 inline Numbers picked(Numbers pixels, Numbers picker) {
   return _mm512_shuffle_epi8(pixels, picker);
 }
+inline Numbers transposed_lanes() {
+  return _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+}
+inline void store_plane(uint8_t* to, Numbers v) {
+  _mm512_storeu_si512(to, _mm512_permutexvar_epi32(transposed_lanes(), v));
+}
+// Of four registers of pixels: each channel's bytes, as many as a register has. The two are each
+// other's inverse.
+inline void store_planes(const Numbers pixels[4], int channels, uint8_t* const out[], int64_t at) {
+  const auto by_channel =
+      _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+  const Numbers p[4] = {
+      _mm512_shuffle_epi8(pixels[0], by_channel), _mm512_shuffle_epi8(pixels[1], by_channel),
+      _mm512_shuffle_epi8(pixels[2], by_channel), _mm512_shuffle_epi8(pixels[3], by_channel)};
+  const Numbers low[2] = {_mm512_unpacklo_epi32(p[0], p[1]), _mm512_unpacklo_epi32(p[2], p[3])};
+  const Numbers high[2] = {_mm512_unpackhi_epi32(p[0], p[1]), _mm512_unpackhi_epi32(p[2], p[3])};
+  store_plane(out[0] + at, _mm512_unpacklo_epi64(low[0], low[1]));
+  if (channels > 1) store_plane(out[1] + at, _mm512_unpackhi_epi64(low[0], low[1]));
+  if (channels > 2) store_plane(out[2] + at, _mm512_unpacklo_epi64(high[0], high[1]));
+  if (channels > 3) store_plane(out[3] + at, _mm512_unpackhi_epi64(high[0], high[1]));
+}
+inline void load_planes(const uint8_t* const planes[], int channels, int64_t at, Numbers otherwise,
+                        Numbers pixels[4]) {
+  const Numbers first =
+      _mm512_permutexvar_epi32(transposed_lanes(), _mm512_loadu_si512(planes[0] + at));
+  const Numbers second = channels > 1 ? _mm512_permutexvar_epi32(transposed_lanes(),
+                                                                 _mm512_loadu_si512(planes[1] + at))
+                                      : _mm512_setzero_si512();
+  const Numbers third = channels > 2 ? _mm512_permutexvar_epi32(transposed_lanes(),
+                                                                _mm512_loadu_si512(planes[2] + at))
+                                     : _mm512_setzero_si512();
+  const Numbers last = channels > 3 ? _mm512_permutexvar_epi32(transposed_lanes(),
+                                                               _mm512_loadu_si512(planes[3] + at))
+                                    : otherwise;
+  const Numbers low[2] = {_mm512_unpacklo_epi8(first, second), _mm512_unpacklo_epi8(third, last)};
+  const Numbers high[2] = {_mm512_unpackhi_epi8(first, second), _mm512_unpackhi_epi8(third, last)};
+  pixels[0] = _mm512_unpacklo_epi16(low[0], low[1]);
+  pixels[1] = _mm512_unpackhi_epi16(low[0], low[1]);
+  pixels[2] = _mm512_unpacklo_epi16(high[0], high[1]);
+  pixels[3] = _mm512_unpackhi_epi16(high[0], high[1]);
+}
 inline Mask first_lanes(int count) {
   return static_cast<Mask>(count < kLanes ? (1u << count) - 1 : 0xffff);
 }

@@ -2,7 +2,6 @@
 #include "headrace/kernels/noise_rows.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -36,9 +35,9 @@ namespace headrace {
 namespace {
 
 const NoiseKernels& noise_kernels() {
-  static const std::array<const NoiseKernels*, 3> by_level{&kKernels, noise_kernels_avx2(),
-                                                           noise_kernels_avx512()};
-  return *by_level[static_cast<size_t>(simd_level())];
+  static const ByLevel<const NoiseKernels*> by_level{&kKernels, noise_kernels_avx2(),
+                                                     noise_kernels_avx512(), noise_kernels_neon()};
+  return *by_level.in_force();
 }
 
 }  // namespace
@@ -49,6 +48,10 @@ void random_row(uint64_t key, uint32_t row, int count, uint32_t* out) {
 
 void normal_row(uint64_t key, uint32_t row, int count, float* out) {
   noise_kernels().normal(key, row, count, out);
+}
+
+void uniform_columns(uint64_t key, int width, int height, int64_t stride, float* out) {
+  noise_kernels().uniform_columns(key, width, height, stride, out);
 }
 
 void sprinkle_row(const uint8_t* in, const uint32_t* numbers, int count, int32_t white,

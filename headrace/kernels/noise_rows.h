@@ -17,6 +17,9 @@ inline constexpr int noise_room(int count) {
 
 // 32 random bits each. REQUIRES: room for noise_room(count) numbers.
 void random_row(uint64_t key, uint32_t row, int count, uint32_t* out);
+// Rows of such numbers as columns, from -1 up to 1: number y of row x is out[y * stride + x].
+// REQUIRES: stride is a multiple of 16, at least `width`, and so is the room of the last row.
+void uniform_columns(uint64_t key, int width, int height, int64_t stride, float* out);
 // Of the standard normal distribution, between -5.8 and 5.8; the same room.
 void normal_row(uint64_t key, uint32_t row, int count, float* out);
 

@@ -19,8 +19,8 @@ struct NoiseWords {
 };
 
 // Philox4x32-10 as base/random.h has it, of the counters (block, row, 0, 0).
-NoiseWords words_of(uint64_t key, uint32_t row, Numbers block) {
-  Numbers c0 = block, c1 = all(static_cast<int>(row)), c2 = all(0), c3 = all(0);
+NoiseWords words_of(uint64_t key, Numbers row, Numbers block) {
+  Numbers c0 = block, c1 = row, c2 = all(0), c3 = all(0);
   auto k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
   const Numbers m0 = all(static_cast<int>(0xD2511F53)), m1 = all(static_cast<int>(0xCD9E8D57));
   for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9, k1 += 0xBB67AE85) {
@@ -84,19 +84,38 @@ void store_normal(Numbers of_radius, Numbers of_angle, float* one, float* other)
 }
 
 void random_numbers(uint64_t key, uint32_t row, int count, uint32_t* out) {
+  const Numbers in_row = all(static_cast<int>(row));
   for (int tile = 0; tile * kNoiseTile < count; ++tile) {
     for (int lane = 0; lane < kBlocks; lane += kLanes) {
-      const NoiseWords words = words_of(key, row, sum(lane_numbers(), all(tile * kBlocks + lane)));
+      const NoiseWords words =
+          words_of(key, in_row, sum(lane_numbers(), all(tile * kBlocks + lane)));
       uint32_t* const to = out + tile * kNoiseTile + lane;
       for (int k = 0; k < 4; ++k) store(to + k * kBlocks, words.of[k]);
     }
   }
 }
 
+void uniform_columns_in_lanes(uint64_t key, int width, int height, int64_t stride, float* out) {
+  for (int block = 0; block * 4 < noise_room(height); ++block) {
+    const int first = block / kBlocks * kNoiseTile + block % kBlocks;
+    for (int x = 0; first < height && x < width; x += kLanes) {
+      const NoiseWords words = words_of(key, sum(lane_numbers(), all(x)), all(block));
+      for (int k = 0; k < 4; ++k) {
+        const int y = first + k * kBlocks;
+        if (y >= height) break;
+        const Floats share = product(floats_of(shifted_down<8>(words.of[k])), all(0x1p-23f));
+        store(out + y * stride + x, difference(share, all(1.0f)));
+      }
+    }
+  }
+}
+
 void normal_numbers(uint64_t key, uint32_t row, int count, float* out) {
+  const Numbers in_row = all(static_cast<int>(row));
   for (int tile = 0; tile * kNoiseTile < count; ++tile) {
     for (int lane = 0; lane < kBlocks; lane += kLanes) {
-      const NoiseWords words = words_of(key, row, sum(lane_numbers(), all(tile * kBlocks + lane)));
+      const NoiseWords words =
+          words_of(key, in_row, sum(lane_numbers(), all(tile * kBlocks + lane)));
       float* const to = out + tile * kNoiseTile + lane;
       store_normal(words.of[0], words.of[1], to, to + kBlocks);
       store_normal(words.of[2], words.of[3], to + 2 * kBlocks, to + 3 * kBlocks);
@@ -129,7 +148,8 @@ void sprinkle(const uint8_t* in, const uint32_t* numbers, int count, int32_t whi
   }
 }
 
-constexpr NoiseKernels kKernels{random_numbers, normal_numbers, sprinkle, add_noise};
+constexpr NoiseKernels kKernels{random_numbers, normal_numbers, uniform_columns_in_lanes, sprinkle,
+                                add_noise};
 
 }  // namespace
 }  // namespace headrace

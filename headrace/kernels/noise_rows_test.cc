@@ -41,6 +41,23 @@ TEST_P(NoiseRows, AreTheCountersOfTheirPlaces) {
   }
 }
 
+TEST_P(NoiseRows, StandInColumnsAsInRows) {
+  for (const int width : {1, 15, 16, 17, 40}) {
+    for (const int height : {1, 16, 17, 63, 65, 130}) {
+      const int stride = (width + 15) / 16 * 16;
+      std::vector<float> out(size_t(stride) * size_t(height) + 1, 7.0f);
+      uniform_columns(kKey, width, height, stride, out.data());
+      for (int y = 0; y < height; ++y) {
+        for (int x = 0; x < width; ++x) {
+          const float wanted = float(word_at(uint32_t(x), y) >> 8) / 8388608.0f - 1.0f;
+          ASSERT_EQ(out[size_t(y) * size_t(stride) + size_t(x)], wanted) << x << ", " << y;
+        }
+      }
+      EXPECT_EQ(out.back(), 7.0f);
+    }
+  }
+}
+
 TEST_P(NoiseRows, AreNormalByBoxAndMuller) {
   constexpr int kCount = 4096;
   std::vector<float> row(kCount);

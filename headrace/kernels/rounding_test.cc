@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "headrace/kernels/blend_rows.h"
-#include "headrace/kernels/color_rows.h"
-#include "headrace/kernels/convolve_rows.h"
+#include "headrace/kernels/color/blend_rows.h"
+#include "headrace/kernels/color/color_rows.h"
 #include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/filters/convolve_rows.h"
+#include "headrace/kernels/filters/sharpen_rows.h"
 #include "headrace/kernels/noise_rows.h"
-#include "headrace/kernels/sharpen_rows.h"
-#include "headrace/kernels/warp_rows.h"
+#include "headrace/kernels/warps/warp_rows.h"
 
 namespace headrace {
 namespace {

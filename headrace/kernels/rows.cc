@@ -2,7 +2,6 @@
 #include "headrace/kernels/rows.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "headrace/kernels/dispatch.h"
@@ -13,9 +12,9 @@ namespace {
 
 // Null for the scalar level.
 const RowKernels* kernels() {
-  static const std::array<const RowKernels*, 3> by_level{nullptr, row_kernels_avx2(),
-                                                         row_kernels_avx512()};
-  return by_level[static_cast<size_t>(simd_level())];
+  static const ByLevel<const RowKernels*> by_level{nullptr, row_kernels_avx2(),
+                                                   row_kernels_avx512(), row_kernels_neon()};
+  return by_level.in_force();
 }
 
 }  // namespace

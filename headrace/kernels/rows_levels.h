@@ -15,5 +15,6 @@ struct RowKernels {
 // Null where the architecture has no such level.
 const RowKernels* row_kernels_avx2();
 const RowKernels* row_kernels_avx512();
+const RowKernels* row_kernels_neon();
 
 }  // namespace headrace

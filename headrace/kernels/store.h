@@ -24,7 +24,7 @@ struct Affine {
 struct StoreTable {
   DType dtype = DType::kUInt8;
   alignas(64) std::array<float, 256> f32{};     // dtype kFloat32
-  alignas(64) std::array<uint16_t, 256> u16{};  // dtype kFloat16, kBFloat16: the bits
+  alignas(64) std::array<uint16_t, 256> u16{};  // dtype kUInt16, kFloat16, kBFloat16: the bits
   alignas(64) std::array<uint8_t, 256> u8{};    // dtype kUInt8
   bool identity = false;                        // kUInt8: every value stays
   // Whether ((x * scale) - mean) / std in float32, then rounded to the dtype, gives the table's
@@ -33,6 +33,9 @@ struct StoreTable {
   bool arithmetic = false;
   Affine affine;
   float reciprocal = 1;
+  // Whether fma(x, slope, offset) alone does, rounded to the dtype: Note [One fused step].
+  bool fused = false;
+  float slope = 1, offset = 0;
 };
 
 // The table of 256 values, which the dtype holds exactly; `guess` is tried as arithmetic.
@@ -44,7 +47,7 @@ void store_row(const StoreTable& table, const uint8_t* in, int count, void* out,
                bool stream = false);
 // To be called after streamed rows, before another thread may learn that they are there.
 void finish_streaming();
-// The same for rows of 1..4 planes, interleaved (channels last): element c of pixel i goes to
+// The same for rows of 1..16 planes, interleaved (channels last): element c of pixel i goes to
 // out[i * channels + c].
 void store_row_interleaved(const StoreTable* const tables[], const uint8_t* const in[],
                            int channels, int count, void* out, bool stream = false);

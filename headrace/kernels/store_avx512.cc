@@ -83,6 +83,7 @@ int row(const StoreTable& table, const uint8_t* in, int count, void* out, bool s
       if (!table.arithmetic) return 0;
       row_f32(table, in, count, static_cast<float*>(out), stream);
       return count;
+    case DType::kUInt16:
     case DType::kFloat16:
     case DType::kBFloat16:
       row_u16(table, in, count, static_cast<uint16_t*>(out), stream);

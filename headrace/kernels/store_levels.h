@@ -21,5 +21,6 @@ struct StoreKernels {
 // Null where the architecture has no such level.
 const StoreKernels* store_kernels_avx2();
 const StoreKernels* store_kernels_avx512();
+const StoreKernels* store_kernels_neon();
 
 }  // namespace headrace

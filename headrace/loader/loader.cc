@@ -15,6 +15,7 @@
 #include "headrace/loader/resolved_options.h"
 #include "headrace/loader/streaming_batches.h"
 #include "headrace/sampling/shuffled_by_source.h"
+#include "headrace/sources/stored_pictures.h"
 
 namespace headrace {
 namespace {
@@ -301,7 +302,8 @@ class Loader::Impl {
 };
 
 Loader::Loader(SourcePtr source, const Pipeline& pipeline, const LoaderOptions& options)
-    : impl_(std::make_unique<Impl>(std::move(source), pipeline, options)) {}
+    : impl_(std::make_unique<Impl>(with_stored_pictures(std::move(source), options.plan), pipeline,
+                                   options)) {}
 
 // In a forked child nothing of it can be ended: its threads are the parent's, and so may its locks
 // be.

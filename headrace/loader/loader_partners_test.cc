@@ -5,8 +5,9 @@
 
 #include <atomic>
 #include <cstring>
+#include <map>
 
-#include "headrace/loader/loader_scopes_test_ops.h"
+#include "headrace/loader/loader_test_walls.h"
 
 namespace headrace::scopes_test {
 namespace {
@@ -36,19 +37,43 @@ SourcePtr numbers(int64_t records, std::set<int64_t> bad = {},
 TEST(Partners, AreRecordsOfTheEpochDrawnForEachPosition) {
   Loader loader(numbers(100), steps({add_partners(1)}), options(10));
   std::set<int64_t> first, second;
-  int64_t equal = 0;
   for (auto* seen : {&first, &second}) {
     while (auto batch = loader.next()) {
       for (const Sum& sum : sums_of(*batch)) {
         EXPECT_GE(sum.partners, 0);
         EXPECT_LT(sum.partners, 100);
         seen->insert(sum.partners * 100 + sum.own);
-        equal += sum.own == sum.partners;
+        EXPECT_NE(sum.own, sum.partners);
       }
     }
   }
   EXPECT_NE(first, second) << "each epoch has pairs of its own";
-  EXPECT_LT(equal, 20);
+}
+
+TEST(Partners, AreAllTheOthersWhereTheEpochHasNoMore) {
+  for (const int partners : {1, 3, 4}) {
+    const int64_t records = partners + 1, all = partners * records / 2;
+    Loader loader(numbers(records), steps({add_partners(partners)}), options(1));
+    for (int epoch = 0; epoch < 20; ++epoch) {
+      while (auto batch = loader.next()) {
+        for (const Sum& sum : sums_of(*batch)) EXPECT_EQ(sum.partners, all - sum.own) << records;
+      }
+    }
+  }
+  Loader too_few(numbers(2), steps({add_partners(3)}), options(2));
+  EXPECT_TRUE(too_few.next());
+}
+
+TEST(Partners, AreEachOfTheOthersAsOften) {
+  std::map<std::pair<int64_t, int64_t>, int> met;
+  Loader loader(numbers(6), steps({add_partners(1)}), options(3));
+  for (int epoch = 0; epoch < 1000; ++epoch) {
+    while (auto batch = loader.next()) {
+      for (const Sum& sum : sums_of(*batch)) ++met[{sum.own, sum.partners}];
+    }
+  }
+  EXPECT_EQ(met.size(), 30u);
+  for (const auto& [pair, times] : met) EXPECT_NEAR(times, 200, 65) << pair.first;
 }
 
 TEST(Partners, GiveOneResult) {
@@ -150,46 +175,6 @@ TEST(Partners, StopInTheMiddleOfAnEpoch) {
     }
   }
   loader.close();
-}
-
-constexpr int kSide = 512;
-
-// Pictures of one value each.
-class Walls final : public Source {
- public:
-  explicit Walls(int64_t records, ReadStyle style) : records_(records), style_(style) {
-    schema_.push_back({.name = "image",
-                       .kind = FieldKind::kImage,
-                       .dtype = DType::kUInt8,
-                       .shape = {3, kSide, kSide}});
-  }
-  int64_t size() const override { return records_; }
-  const Schema& schema() const override { return schema_; }
-  ReadStyle read_style() const override { return style_; }
-  void read(std::span<const int64_t> indices, const std::vector<bool>&,
-            std::span<RecordData> out) const override {
-    for (size_t i = 0; i < indices.size(); ++i) {
-      out[i].index = indices[i];
-      out[i].result = {};
-      out[i].owned.resize(1);
-      out[i].owned[0].resize(size_t{3} * kSide * kSide);
-      std::memset(out[i].owned[0].data(), static_cast<int>(indices[i]), out[i].owned[0].size());
-      out[i].fields.resize(1);
-      out[i].fields[0] = {.bytes = out[i].owned[0].bytes(), .shape = {}};
-    }
-  }
-  std::string key(int64_t index) const override { return std::to_string(index); }
-  uint64_t fingerprint() const override { return 8; }
-  std::string description() const override { return "walls"; }
-
- private:
-  const int64_t records_;
-  const ReadStyle style_;
-  Schema schema_;
-};
-
-Spec resize(int64_t side) {
-  return {"Resize", {{"size", std::vector<int64_t>{side, side}}}, {}, {}};
 }
 
 TEST(Partners, PicturesAreDoneWithinTheMemoryLimit) {

@@ -67,12 +67,22 @@ inline const Register<OpRecord> registered_mix(kMixOpposites);
 // Tensors of int64 become kOwn times their own plus the partners'; images the mean of all.
 class AddPartners final : public Op {
  public:
-  explicit AddPartners(int64_t count) : count_(static_cast<int>(count)) {}
+  AddPartners(int64_t count, int64_t within) : count_(static_cast<int>(count)), within_(within) {}
   static constexpr int64_t kOwn = 1'000'000'007;
   bool takes(FieldKind kind) const override {
     return kind == FieldKind::kTensor || kind == FieldKind::kImage;
   }
   int partners() const override { return count_; }
+  NearPartners near_partners() const override { return {within_, size_t{1} << 18}; }
+  Result<void> prepare(OpContext& context) const override {
+    for (int field : context.fields) {
+      FieldValue& value = context.record.fields[field];
+      if (value.kind != FieldKind::kImage) continue;
+      Result<void> made = context.renderer.materialize(value.picture);
+      if (!made) return made;
+    }
+    return {};
+  }
   void plan(FieldState&) const override {}
   Result<void> apply(OpContext& context) const override {
     for (int field : context.fields) {
@@ -119,17 +129,21 @@ class AddPartners final : public Op {
     return {};
   }
   const int count_;
+  const int64_t within_;
 };
 
 inline const OpRecord kAddPartners{
     .name = "AddPartners",
     .doc = "For tests.",
-    .params = {{.name = "count", .type = ParamType::kInt, .doc = "How many.", .required = true}},
+    .params = {{.name = "count", .type = ParamType::kInt, .doc = "How many.", .required = true},
+               {.name = "within", .type = ParamType::kInt, .doc = "As NearPartners."}},
     .oracle = "the test",
     .scope = OpScope::kPartners,
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
-      return std::make_unique<AddPartners>(arguments.integer("count"));
+      return std::make_unique<AddPartners>(
+          arguments.integer("count"),
+          arguments.is_none("within") ? 0 : arguments.integer("within"));
     }};
 inline const Register<OpRecord> registered_add(kAddPartners);
 
@@ -153,6 +167,9 @@ class Unchanged final : public PythonFunction {
 inline Spec unchanged() { return {"unchanged", {}, {}, std::make_shared<Unchanged>()}; }
 inline Spec mix(int64_t group) { return {"MixOpposites", {{"group", group}}, {}, {}}; }
 inline Spec add_partners(int64_t count) { return {"AddPartners", {{"count", count}}, {}, {}}; }
+inline Spec add_partners(int64_t count, int64_t within) {
+  return {"AddPartners", {{"count", count}, {"within", within}}, {}, {}};
+}
 inline Pipeline steps(std::vector<Spec> transforms) { return {std::move(transforms), {}, {}}; }
 
 // Every byte of every dense field, row by row.

@@ -263,6 +263,19 @@ std::vector<LoaderOption> bad_data_options() {
         .fallback = false},
        kBadData,
        into([](auto& o) -> auto& { return o.plan.strict; })},
+      one_of<PictureMode>(
+          {.name = "mode",
+           .type = ParamType::kString,
+           .doc =
+               "What encoded images become, as Pillow names it: \"RGB\", grey \"L\", \"RGBA\" "
+               "with the file's alpha, or 255; \"stored\" keeps channels and depth (uint8, uint16, "
+               "float32) of the first picture, which all others must have too.",
+           .fallback = std::string("RGB")},
+          kBadData, [](auto& o) -> auto& { return o.plan.mode; },
+          {{"RGB", PictureMode::kRGB},
+           {"L", PictureMode::kL},
+           {"RGBA", PictureMode::kRGBA},
+           {"stored", PictureMode::kStored}}),
       one_of<SixteenBit>({.name = "sixteen_bit",
                           .type = ParamType::kString,
                           .doc = "Grey pictures of 16 bits are refused; \"high_byte\" delivers "
@@ -273,6 +286,14 @@ std::vector<LoaderOption> bad_data_options() {
                          {{"refuse", SixteenBit::kRefuse},
                           {"high_byte", SixteenBit::kHighByte},
                           {"clip", SixteenBit::kClip}}),
+      {{.name = "page",
+        .type = ParamType::kInt,
+        .doc = "Which picture of a file that holds several pages (TIFF), from 0.",
+        .fallback = int64_t{0},
+        .minimum = 0,
+        .maximum = 65535},
+       kBadData,
+       into([](auto& o) -> auto& { return o.plan.page; })},
       {{.name = "exif_orientation",
         .type = ParamType::kBool,
         .doc = "Turn pictures upright as their Exif tag says.",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators: one operator, one file. An operator's file holds, in order: one sentence of doc, its
-// class, its OpRecord, and the line that registers it. ops/flip.cc is the one to copy.
+// class, its OpRecord, and the line that registers it. ops/geometry/flip.cc is the one to copy.
 #pragma once
 
 #include <cstdint>
@@ -74,6 +74,18 @@ class Op {
   virtual bool wants_shares() const { return false; }
   // How many other records of the epoch it wants beside its own; see Note [Partner steps].
   virtual int partners() const { return 0; }
+  // Where they come from, and what lets them be kept; see Note [Near partners].
+  struct NearPartners {
+    int64_t within = 0;         // positions; 0: all of the epoch
+    size_t pixels_of_each = 0;  // at most, of a picture that is prepared
+  };
+  virtual NearPartners near_partners() const { return {}; }
+  // Of such a step: brings a record, its own or a partner's, to where its pictures have pixels that
+  // are its affair alone. Applying the step gives what it would give without.
+  virtual Result<void> prepare(OpContext& context) const {
+    (void)context;
+    return {};
+  }
   // Plan time: what a field becomes. Throws Exception where the step makes no sense.
   virtual void plan(FieldState& field) const = 0;
   // Run time. Errors are this record's own.
@@ -89,11 +101,19 @@ class Op {
 
 // Note [Partner steps]
 // A partner step (mosaic, paste) asks for records of other positions of the epoch, which are drawn
-// for the position of the record, so they do not depend on ranks, threads or a resume. They are
-// read as the record itself is, in its reading order and its share of memory, and come as they
+// for the position of the record, so they do not depend on ranks, threads or a resume; none twice,
+// where the epoch has so many. (An order that repeats records may have one at two of them.) They
+// are read as the record itself is, in its reading order and its share of memory, and come as they
 // stand before the step at their own positions, with the draws that they have there. One that is
 // bad makes the row bad, by the policy; a substitute has partners of its own. A plan has one such
 // step at most, before any step in Python and under no RandomApply (HR0131).
+
+// Note [Near partners]
+// A step may draw its partners from so many positions, of which the record's own is the last, and
+// at the begin of an epoch from the first ones. That is still a function of the position alone.
+// Each record is then prepared once, as a row's own or as a partner, whichever comes first, and
+// kept in a share of the memory (executor/kept_partners.h) for those that draw it afterwards. What
+// is not there, after a resume or where a rank has other slices, is read and prepared again.
 
 // Note [Groups of positions]
 // A batch step (mixing, pasting from row to row) works on rows of the filled slot, in groups: group

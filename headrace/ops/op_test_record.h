@@ -88,7 +88,7 @@ class TestRecord {
                       Draws(seed, 0, static_cast<uint64_t>(record_.position), key), renderer_};
     std::vector<Record> partners(static_cast<size_t>(op.partners()), record_);
     for (Record& partner : partners) {  // of other pixels
-      for (FieldValue& value : partner.fields) value.picture.flip_horizontal();
+      for (FieldValue& value : partner.fields) (void)value.picture.flip_horizontal();
     }
     context.partners = partners;
     context.rows = rows_;

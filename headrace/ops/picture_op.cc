@@ -41,10 +41,11 @@ const ErrorCode kBadFill{"HR0512", ErrorKind::kConfig, "fill does not fit the pi
                          "scale=True) white is 1.0."};
 
 const ErrorCode kNoAliasing{
-    "HR0513", ErrorKind::kConfig, "antialias=False is not offered",
-    "Resizing equals Pillow's, which widens the filter when it shrinks a picture. torchvision's "
-    "antialias=False gives other pixels that no picture library gives; it exists for old models' "
-    "sake. Leave antialias out."};
+    "HR0513", ErrorKind::kConfig, "antialias=False is not offered here",
+    "Resizing equals Pillow's, which widens the filter when it shrinks a picture. antialias=False "
+    "gives the pixels that torch gives tensors, for old models' sake: \"nearest\" and "
+    "\"nearest-exact\" of any dtype, \"bilinear\" and \"bicubic\" of uint8. torch has no other "
+    "filter without it, and weighs floats in another way: leave antialias out."};
 
 std::string text_of(Size size) {
   return std::to_string(size.height) + " x " + std::to_string(size.width);
@@ -116,11 +117,14 @@ void check_fill(std::string_view owner, const std::vector<double>& fill, const F
                     picture.name + "\"");
   }
   for (double value : fill) {
-    const bool fits = picture.dtype != DType::kUInt8 ||
-                      (value >= 0 && value <= 255 && value == std::floor(value));
+    const double most = picture.dtype == DType::kUInt8 ? 255 : 65535;
+    const bool fits =
+        is_floating(picture.dtype) || (value >= 0 && value <= most && value == std::floor(value));
     if (fits) continue;
-    raise(kBadFill, subject + "must be a whole number from 0 to 255, as \"" + picture.name +
-                        "\" is uint8 here (got " + std::to_string(value) + ")");
+    raise(kBadFill, subject + "must be a whole number from 0 to " +
+                        std::to_string(static_cast<int>(most)) + ", as \"" + picture.name +
+                        "\" is " + std::string(name_of(picture.dtype)) + " here (got " +
+                        std::to_string(value) + ")");
   }
 }
 
@@ -171,35 +175,50 @@ Filter filter_from(std::string_view interpolation) {
   return interpolation == "bilinear" ? Filter::kBilinear : Filter::kNearest;
 }
 
+Filter filter_from(std::string_view owner, const Arguments& arguments) {
+  const std::string& interpolation = arguments.text("interpolation");
+  const Filter filter = filter_from(interpolation);
+  if (arguments.flag("antialias")) return filter;
+  if (interpolation == "nearest") return Filter::kNearestTorch;
+  if (interpolation == "nearest-exact") return Filter::kNearestExactTorch;
+  if (filter == Filter::kBilinear) return Filter::kBilinearAliased;
+  if (filter == Filter::kBicubic) return Filter::kBicubicAliased;
+  raise(
+      kNoAliasing, "[" + std::string(owner) + "] \"" + interpolation + "\" has no antialias=False",
+      "leave antialias out; \"nearest\", \"nearest-exact\", \"bilinear\" and \"bicubic\" have one");
+}
+
+void check_filter(std::string_view owner, Filter filter, const FieldState& picture) {
+  if (!is_aliased(filter) || picture.kind != FieldKind::kImage || picture.dtype == DType::kUInt8) {
+    return;
+  }
+  raise(kNoAliasing,
+        "[" + std::string(owner) + "] antialias=False is for uint8, and \"" + picture.name +
+            "\" is " + std::string(name_of(picture.dtype)) + " here",
+        "put it before ToDtype, or leave antialias out");
+}
+
 Param interpolation_param() {
   return {
       .name = "interpolation",
       .type = ParamType::kString,
       .doc =
           "The filter for images. Pillow's nearest takes the pixel in the middle, so that "
-          "\"nearest-exact\" is another word for it. Masks are always resized with it: no new "
+          "\"nearest-exact\" is another word for it (not with antialias=False). Masks are always resized with it: no new "
           "label appears.",
       .fallback = std::string("bilinear"),
       .choices = {"nearest", "nearest-exact", "bilinear", "bicubic", "box", "hamming", "lanczos"}};
 }
 
 Param antialias_param() {
-  return {.name = "antialias",
-          .type = ParamType::kBool,
-          .doc =
-              "Whether the filter widens when a picture shrinks. Only True is offered: that is "
-              "what Pillow does.",
-          .fallback = true};
-}
-
-void require_antialias(std::string_view owner, const Arguments& arguments) {
-  if (arguments.flag("antialias")) return;
-  raise(
-      kNoAliasing,
-      "[" + std::string(owner) +
-          "] antialias must be True: pixels equal Pillow's, which always widens its filter when it "
-          "shrinks a picture",
-      "leave antialias out; for pixels without smoothing use interpolation=\"nearest\"");
+  return {
+      .name = "antialias",
+      .type = ParamType::kBool,
+      .doc =
+          "Whether the filter widens when a picture shrinks, as Pillow's does. False: the pixels "
+          "that torch gives tensors, uint8 by \"bilinear\" and \"bicubic\", any by \"nearest\" and "
+          "\"nearest-exact\". Masks do not ask.",
+      .fallback = true};
 }
 
 void raise_misfit(std::string_view owner, const std::string& what, const std::string& hint) {

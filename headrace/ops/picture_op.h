@@ -93,12 +93,14 @@ std::string why_not_padded(Padding padding, const FieldState& follower);
 
 // The filter of the parameter `interpolation`.
 Filter filter_from(std::string_view interpolation);
+// Of the parameters `interpolation` and `antialias`: HR0513 for a filter that has no form without.
+Filter filter_from(std::string_view owner, const Arguments& arguments);
+// HR0513 where such a filter would meet floats, which torch weighs in another way.
+void check_filter(std::string_view owner, Filter filter, const FieldState& picture);
 
 // Parameters that several operators have.
 Param interpolation_param();
 Param antialias_param();
-// Throws HR0513 for antialias=False.
-void require_antialias(std::string_view owner, const Arguments& arguments);
 
 // The value of masks around a picture that an operator puts on a larger canvas.
 Param mask_fill_param();

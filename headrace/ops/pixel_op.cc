@@ -28,13 +28,25 @@ void PixelOp::plan(FieldState& field) const {
 }
 
 void PixelOp::plan_step(const PixelStep& step, FieldState& image) const {
-  const bool floats = step.function->floats != nullptr;
+  plan_dtype(step.function->floats != nullptr, image);
+  plan_channels(step, image);
+}
+
+void PixelOp::plan_pixels(bool takes_floats, FieldState& image) const {
+  plan_dtype(takes_floats, image);
+  plan_channels(table_step({}), image);  // one or three
+}
+
+void PixelOp::plan_dtype(bool floats, const FieldState& image) const {
   if (image.dtype != DType::kUInt8 && !(floats && image.dtype == DType::kFloat32)) {
     raise_misfit(name_,
                  std::string("works on uint8") + (floats ? " and float32" : "") + ", and \"" +
                      image.name + "\" is " + std::string(name_of(image.dtype)) + " here",
                  "put it before ToDtype");
   }
+}
+
+void PixelOp::plan_channels(const PixelStep& step, FieldState& image) const {
   if (image.shape[0] < 0) return;  // a RandomApply has left open which; seen when it is applied
   const int channels = step.function->channels(step, static_cast<int>(image.shape[0]));
   if (channels == 0) {

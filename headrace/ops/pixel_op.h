@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What operators share that compute an image's pixels and leave them where they are: colours,
-// tables, levels. They act on images alone; masks hold labels. ops/grayscale.cc is the one to copy.
+// tables, levels. They act on images alone; masks hold labels. ops/color/grayscale.cc is the one to
+// copy.
 //
 // Such an operator adds PixelSteps to the recipe, which are run over rows while they are in the
 // cache (image/pixel_steps.h). One that needs a statistic of the picture first asks for its pixels,
@@ -28,6 +29,8 @@ class PixelOp : public Op {
   // The image after the step. HR0510 for channels that it does not take, and for floats where it
   // has no arithmetic for them.
   void plan_step(const PixelStep& step, FieldState& image) const;
+  // The same where it is no step that will compute them.
+  void plan_pixels(bool takes_floats, FieldState& image) const;
   // The step in one image, at run time.
   Result<void> compute(OpContext& context, int field, const PixelStep& step) const;
   // In every image of the record.
@@ -35,6 +38,8 @@ class PixelOp : public Op {
   std::string_view name() const { return name_; }
 
  private:
+  void plan_dtype(bool floats, const FieldState& image) const;
+  void plan_channels(const PixelStep& step, FieldState& image) const;
   const std::string_view name_;
 };
 

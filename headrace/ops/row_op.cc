@@ -61,4 +61,10 @@ void check_box_rows(std::string_view owner, const FieldState& field) {
                "boxes of shape (rows, 4)");
 }
 
+std::string why_not_rotated(std::string_view owner, const FieldState& follower) {
+  if (follower.kind != FieldKind::kBoxes || !is_rotated(follower.box_format)) return {};
+  return std::string(owner) + " computes with boxes that are not rotated, and \"" + follower.name +
+         "\" is " + std::string(name_of(follower.box_format));
+}
+
 }  // namespace headrace

@@ -55,4 +55,7 @@ void check_points(std::string_view owner, const FieldState& field);
 // HR0510 unless the field is (rows, 4), so that a row is a box.
 void check_box_rows(std::string_view owner, const FieldState& field);
 
+// What Op::cannot_move says of rotated boxes, for operators that compute with upright ones.
+std::string why_not_rotated(std::string_view owner, const FieldState& follower);
+
 }  // namespace headrace

@@ -51,20 +51,22 @@ const ErrorCode kPartnerStep{
 
 const ErrorCode kBadSchema{
     "HR0117", ErrorKind::kConfig, "pictures of an unknown form",
-    "Images and masks are encoded files, or (C, H, W) uint8 tensors of one to four channels. Other "
-    "tensors can be delivered as fields of the kind `tensor`."};
+    "Images and masks are encoded files, or (C, H, W) tensors of uint8, uint16, float32 or float16 "
+    "and 1 to 16 channels. Other tensors can be delivered as fields of the kind `tensor`."};
 
 constexpr std::string_view kSource = "the source, whose records differ in size";
 
-FieldState state_of(const Field& field) {
-  FieldState state{field.name,       field.kind,   field.dtype, field.shape,    {},
-                   field.box_format, field.clamps, false,       field.row_group};
+FieldState state_of(const Field& field, const PlanOptions& options) {
+  FieldState state{field.name,       field.kind,     field.dtype, field.shape,    {},
+                   field.box_format, field.clamping, false,       field.row_group};
   if (is_picture(field.kind)) {
     if (field.encoded) {
-      state.dtype = DType::kUInt8;
-      state.shape = {channels_of(record_of(field.kind)), -1, -1};
-    } else if (field.shape.size() != 3 || field.dtype != DType::kUInt8 || field.shape[0] < 1 ||
-               field.shape[0] > 4) {
+      if (field.shape.empty() || field.shape[0] < 0) {  // else its source has looked (kStored)
+        const PictureForm form = picture_form(options.mode, field.kind);
+        state.dtype = form.sample;
+        state.shape = {form.channels, -1, -1};
+      }
+    } else if (!can_be_picture(field.dtype, field.shape)) {
       raise(kBadSchema, "\"" + field.name + "\" (" + std::string(name_of(field.kind)) + ") is " +
                             text_of(field.dtype, field.shape) + " in the source");
     }
@@ -92,7 +94,7 @@ PlanMaker::PlanMaker(const Schema& schema, const PlanOptions& options)
     : plan_(std::make_shared<Plan>()), scopes_(1) {
   plan_->schema_ = schema;
   plan_->options_ = options;
-  for (const Field& field : schema) scope().visible.push_back(add_field(state_of(field)));
+  for (const Field& field : schema) scope().visible.push_back(add_field(state_of(field, options)));
 }
 
 void PlanMaker::append(const std::vector<Spec>& transforms) {

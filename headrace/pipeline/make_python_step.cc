@@ -69,7 +69,7 @@ Field PlanMaker::as_field(int field) const {
           .dtype = state.dtype,
           .shape = state.shape,
           .box_format = state.box_format,
-          .clamps = state.clamps,
+          .clamping = state.clamping,
           .row_group = state.row_group};
 }
 
@@ -112,7 +112,7 @@ void PlanMaker::add_python_outputs(Step& step) {
       state.name = step.after[at].name;
       if (state.kind == step.after[at].kind) {
         state.box_format = step.after[at].box_format;
-        state.clamps = step.after[at].clamps;
+        state.clamping = step.after[at].clamping;
         state.row_group = step.after[at].row_group;
       }
       step.after[at] = states_[step.output_fields[at]] = state;

@@ -103,6 +103,41 @@ Result<void> Plan::check_rows(const Step& step, const Record& record) const {
   return {};
 }
 
+Error Plan::in_step(int at, Error error) const {
+  if (error.note.empty()) {
+    error.note =
+        "in step " + std::to_string(options_.steps_before + at + 1) + ", " + steps_[at].label;
+  }
+  return error;
+}
+
+int64_t Plan::partners_within() const {
+  return partner_step_ < 0 ? 0 : steps_[partner_step_].op->near_partners().within;
+}
+
+size_t Plan::prepared_bytes() const {
+  if (partner_step_ < 0) return 0;
+  const Step& step = steps_[partner_step_];
+  size_t channels = 0;
+  for (size_t i = 0; i < step.after.size(); ++i) {
+    const FieldState& state = step.after[i];
+    if (is_picture(state.kind))
+      channels += static_cast<size_t>(std::max<int64_t>(state.shape[0], 1));
+  }
+  return channels * step.op->near_partners().pixels_of_each;
+}
+
+Result<void> Plan::prepare_partner(Record& record, Renderer& renderer, uint64_t seed,
+                                   uint64_t epoch) const {
+  const Step& step = steps_[partner_step_];
+  const Draws draws(seed, epoch, static_cast<uint64_t>(record.position), step.key);
+  OpContext context{record, step.fields, draws, renderer, {}, step.rows};
+  if (Result<void> rows = check_rows(step, record); !rows) return rows;
+  Result<void> done = step.op->prepare(context);
+  if (!done) return in_step(partner_step_, std::move(done.error()));
+  return done;
+}
+
 Result<int> Plan::advance(int at, Record& record, Renderer& renderer, uint64_t seed, uint64_t epoch,
                           int end) const {
   const uint64_t position = static_cast<uint64_t>(record.position);
@@ -127,8 +162,8 @@ Result<int> Plan::advance(int at, Record& record, Renderer& renderer, uint64_t s
         continue;
       }
       case Step::Kind::kCopy:
-        // A warp is computed once, and not again for what each copy wants of it.
-        if (Recipe& picture = record.fields[step.fields[0]].picture; picture.is_warped()) {
+        // A warp is computed once, and not again for what each copy wants of it; so is a collage.
+        if (Recipe& picture = record.fields[step.fields[0]].picture; picture.is_derived()) {
           if (Result<void> made = renderer.materialize(picture); !made) {
             return std::move(made.error());
           }
@@ -152,13 +187,7 @@ Result<int> Plan::advance(int at, Record& record, Renderer& renderer, uint64_t s
         const FieldsBefore before(context);
         Result<void> done = step.op->apply(context);
         if (before.must_wait()) return at;
-        if (!done) {
-          Error error = std::move(done.error());
-          if (error.note.empty())
-            error.note =
-                "in step " + std::to_string(options_.steps_before + at + 1) + ", " + step.label;
-          return error;
-        }
+        if (!done) return in_step(at, std::move(done.error()));
         break;
       }
     }

@@ -132,6 +132,9 @@ class Plan {
   // The step that wants partners, -1 where none does, and how many it wants.
   int partner_step() const { return partner_step_; }
   int partners() const { return partner_step_ < 0 ? 0 : steps_[partner_step_].op->partners(); }
+  // Op::near_partners() of that step, and the bytes that one of them takes at most.
+  int64_t partners_within() const;
+  size_t prepared_bytes() const;
   const PlanOptions& options() const { return options_; }
   // By step: which rendering of its first picture it belongs to, from 1; 0 where that is unknown.
   std::vector<int> passes() const;
@@ -143,6 +146,9 @@ class Plan {
   // that waits for pixels (Collecting, image/render.h); returns the step it stopped at.
   Result<int> advance(int step, Record& record, Renderer& renderer, uint64_t seed, uint64_t epoch,
                       int end = -1) const;
+  // Op::prepare() of the step that wants partners, for a record that stands before it.
+  Result<void> prepare_partner(Record& record, Renderer& renderer, uint64_t seed,
+                               uint64_t epoch) const;
   // Crossing to Python and back, for a record that stands at a Python step.
   Result<PythonCall> python_call(int step, Record& record, Renderer& renderer, uint64_t seed,
                                  uint64_t epoch) const;
@@ -158,6 +164,7 @@ class Plan {
   friend class PlanMaker;
   Result<void> check_row_groups(const Record& record) const;
   Result<void> check_rows(const Step& step, const Record& record) const;
+  Error in_step(int at, Error error) const;  // which says so
   Schema schema_;
   std::vector<FieldState> inputs_;
   std::vector<Step> steps_;

@@ -63,18 +63,21 @@ std::string text_of_value(const PythonValue& value) {
   return text_of(value.view.dtype, value.view.shape);
 }
 
+bool fits(const Shape& allowed, const Shape& actual) {
+  return std::ranges::equal(allowed, actual, [](int64_t allowed, int64_t actual) {
+    return actual >= 0 && (allowed < 0 || allowed == actual);
+  });
+}
+
 bool keeps(const FieldState& promise, const PythonValue& value) {
   if (promise.kind == FieldKind::kText) return value.is_text;
   if (promise.kind == FieldKind::kBytes) return value.is_bytes;
   if (value.is_text || value.is_bytes || value.view.dtype != promise.dtype) return false;
-  const auto fits = [](int64_t allowed, int64_t actual) {
-    return actual >= 0 && (allowed < 0 || allowed == actual);
-  };
-  if (!std::ranges::equal(promise.shape, value.view.shape, fits)) return false;
+  if (!fits(promise.shape, value.view.shape)) return false;
   if (!is_picture(promise.kind)) return true;
   const Shape& shape = value.view.shape;
-  return shape[0] >= 1 && shape[0] <= 4 && shape[1] >= 1 && shape[1] <= 1 << 20 && shape[2] >= 1 &&
-         shape[2] <= 1 << 20;
+  return shape[0] >= 1 && shape[0] <= kMostChannels && shape[1] >= 1 && shape[1] <= 1 << 20 &&
+         shape[2] >= 1 && shape[2] <= 1 << 20;
 }
 
 // Whether a picture came back in another size, which moves what it shows.
@@ -99,9 +102,11 @@ Error broken(const Step& step, const FieldState& promise, const PythonValue& val
   if (dtype_alone && is_floating(value.view.dtype) && !is_floating(promise.dtype)) {
     const bool pictures = is_picture(promise.kind) && value.view.dtype == DType::kFloat64;
     // As integers, floats of 0 to 1 would all be 0 or 1: nobody is told to convert them.
-    hint = "declare the floats: T.Python(function, returns={\"" + promise.name + "\": (\"" +
-           std::string(name_of(pictures ? DType::kFloat32 : value.view.dtype)) + "\", " +
-           python_text_of(promise.shape) + ")})" + (pictures ? ", of pictures as float32" : "");
+    hint =
+        "declare the floats: T.Python(function, returns={\"" + promise.name + "\": (\"" +
+        std::string(name_of(pictures ? DType::kFloat32 : value.view.dtype)) + "\", " +
+        python_text_of(fits(promise.shape, value.view.shape) ? promise.shape : value.view.shape) +
+        ")})" + (pictures ? ", of pictures as float32" : "");
   } else if (dtype_alone) {
     hint = "return it with .astype(\"" + std::string(name_of(promise.dtype)) + "\"), or " + hint;
   }
@@ -141,7 +146,7 @@ void store(PythonValue& value, const FieldState& promise, FieldValue& field) {
   field.kind = promise.kind;
   field.dtype = promise.dtype;
   field.box_format = promise.box_format;
-  field.clamps = promise.clamps;
+  field.clamping = promise.clamping;
   if (is_picture(promise.kind)) {
     auto picture = std::make_shared<Picture>();
     picture->channels = static_cast<int>(value.view.shape[0]);
@@ -165,11 +170,14 @@ void store(PythonValue& value, const FieldState& promise, FieldValue& field) {
 Result<PythonCall> Plan::python_call(int at, Record& record, Renderer& renderer, uint64_t seed,
                                      uint64_t epoch) const {
   const Step& step = steps_[at];
+  // A substitute's draws are its own: else one that raises for these would raise for each of them.
+  const uint64_t key =
+      record.attempt > 0 ? mix64(step.key, static_cast<uint64_t>(record.attempt)) : step.key;
   PythonCall call{.inputs = {},
                   .fields = step.taken,
                   .output_names = {},
                   .outputs = {},
-                  .draws = Draws(seed, epoch, static_cast<uint64_t>(record.position), step.key),
+                  .draws = Draws(seed, epoch, static_cast<uint64_t>(record.position), key),
                   .result = {}};
   for (size_t i = 0; i < step.fields.size(); ++i) {
     FieldValue& field = record.fields[step.fields[i]];

@@ -149,6 +149,13 @@ TEST(PythonStep, AnotherDtypeOrShapeThanPromisedIsAnErrorThatSaysBoth) {
             "HR0601 [speckle] \"image\" came back as float64 (3, 8, 8), promised was uint8 (3, 8, "
             "8) | declare the floats: T.Python(function, returns={\"image\": (\"float32\", (3, 8, "
             "8))}), of pictures as float32");
+  const auto small_floats = [](PythonCall& call) {
+    call.outputs.push_back(value(DType::kFloat32, {3, 4, 4}, std::vector<float>(48)));
+  };
+  EXPECT_EQ(PythonRun(plan_of(kSchema, {step(function({"image"}, small_floats))}), read()).error(),
+            "HR0601 [speckle] \"image\" came back as float32 (3, 4, 4), promised was uint8 (3, 8, "
+            "8) | declare the floats: T.Python(function, returns={\"image\": (\"float32\", (3, 4, "
+            "4))})");
   const auto small = [](PythonCall& call) {
     call.outputs.push_back(value(DType::kUInt8, {3, 4, 4}, std::vector<uint8_t>(48)));
   };

@@ -39,14 +39,16 @@ struct Ways {
 std::string merged_text_of(const FieldState& state) {
   const std::string format(name_of(state.box_format));
   return text_of(state) + (format.empty() ? "" : " " + format) +
-         (state.clamps ? "" : " that is not clamped");
+         (state.clamping == Clamping::kSoft
+              ? ""
+              : " of the clamping mode " + std::string(name_of(state.clamping)));
 }
 
 // `state` where it is what `other` is, and open where they differ.
 void merge(FieldState& state, const FieldState& other, const Ways& ways) {
   if (state.kind != other.kind || state.dtype != other.dtype ||
       state.shape.size() != other.shape.size() || state.box_format != other.box_format ||
-      state.clamps != other.clamps) {
+      state.clamping != other.clamping) {
     raise(kPathsDiffer,
           "[" + ways.name + "] \"" + state.name + "\" would be " + merged_text_of(state) +
               " in some records and " + merged_text_of(other) + " in the others",
@@ -67,7 +69,7 @@ void merge(States& states, const States& others, const Ways& ways) {
 
 bool is_same(const FieldState& a, const FieldState& b) {
   return a.kind == b.kind && a.dtype == b.dtype && a.shape == b.shape &&
-         a.box_format == b.box_format && a.clamps == b.clamps;
+         a.box_format == b.box_format && a.clamping == b.clamping;
 }
 bool are_same(const States& a, const States& b) { return std::ranges::equal(a, b, is_same); }
 

@@ -106,7 +106,9 @@ std::string text_of(const Meaning& meaning) {
 std::string known_kinds() {
   std::string out;
   for (const KindRecord* kind : all_kinds()) out += std::string(kind->name) + ", ";
-  return out + "boxes:xyxy, boxes:xywh, boxes:cxcywh; or boxes:xyxy_normalized and the like";
+  return out +
+         "boxes:xyxy, boxes:xywh, boxes:cxcywh; or boxes:xyxy_normalized and the like; "
+         "boxes:xywhr, boxes:cxcywhr, boxes:xyxyxyxy of turned ones";
 }
 
 // The field as what is said that it means; false where that cannot be.
@@ -115,7 +117,9 @@ bool turn_into(const Meaning& meaning, Field& field) {
   if (meaning.kind != FieldKind::kBoxes) field.box_format = BoxFormat::kUnsaid;
   if (meaning.box_format == BoxFormat::kUnsaid) return true;
   field.box_format = meaning.box_format;
-  return !field.shape.empty() && (field.shape.back() == 4 || field.shape.back() == -1);
+  if (is_rotated(meaning.box_format) && !is_floating(field.dtype)) return false;
+  return !field.shape.empty() &&
+         (field.shape.back() == numbers_of(meaning.box_format) || field.shape.back() == -1);
 }
 
 // Saying another format converts nothing: boxes that are xyxy would be moved as if they were xywh.

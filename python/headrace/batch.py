@@ -15,7 +15,7 @@ they walk nested batches; a plain ``collections.namedtuple`` cannot index by nam
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from operator import itemgetter
 from typing import Any
 
@@ -34,7 +34,10 @@ def field_of_records(batch: Any) -> int | None:
 
 
 def records_in(batch: Any) -> int | None:
-    """How many records a loader's batch has; None for what is none."""
+    """How many records a loader's batch has, also a dictionary where rows are packed; None for what
+    is none."""
+    if isinstance(batch, Mapping):
+        return _records_of_packed(batch) or _records_of_lists(batch)
     number = field_of_records(batch)
     if number is not None:
         return _length(batch[number])
@@ -43,6 +46,33 @@ def records_in(batch: Any) -> int | None:
         return None
     first = layout.rows[0]
     return _length(batch[0 if first.is_companion else first.companion]) - 1
+
+
+def _records_of_lists(batch: Mapping[Any, Any]) -> int | None:
+    """Where a list is the first value: arrays of differing rows are an entry a record; others may
+    be views of a record, so that an array elsewhere says how many there are."""
+    first = next(iter(batch.values()), None)
+    if not isinstance(first, list) or not all(getattr(each, "shape", ()) for each in first):
+        return None
+    if len({int(each.shape[0]) for each in first}) > 1:
+        return len(first)
+    arrays = (value for value in batch.values() if getattr(value, "shape", ()))
+    return next((int(array.shape[0]) for array in arrays), None)
+
+
+def _records_of_packed(batch: Mapping[Any, Any]) -> int | None:
+    """By where each record's rows begin, and the last one's end: "boxes_offsets" beside "boxes"."""
+    for name, rows in batch.items():
+        offsets: Any = batch.get(f"{name}_offsets") if isinstance(name, str) else None
+        if not hasattr(rows, "shape") or not str(getattr(offsets, "dtype", "")).endswith("int64"):
+            continue
+        if len(offsets.shape) != 1 or offsets.shape[0] == 0 or len(rows.shape) == 0:
+            continue
+        # A device is not asked for a number: it would first do all that was asked of it.
+        on_host = str(getattr(offsets, "device", "cpu")) == "cpu"
+        if not on_host or int(offsets[-1]) == rows.shape[0]:
+            return int(offsets.shape[0]) - 1
+    return None
 
 
 def _length(value: Any) -> int:

@@ -23,6 +23,12 @@ _CORNERS: dict[str, Callable[[Numbers], Sequence[Numbers]]] = {
         b[:, 1] + b[:, 3] / 2,
     ),
 }
+# The same of rotated boxes: x, y of all four corners, around the box.
+_TURNED: dict[str, Callable[[Numbers], Sequence[Numbers]]] = {
+    "xyxyxyxy": lambda b: list(b.T),
+    "xywhr": lambda b: _from_corner(*b.T),
+    "cxcywhr": lambda b: _from_centre(*b.T),
+}
 _SHARES = "_normalized"  # of formats whose numbers are shares of the picture's sides
 _NAMES = ("labels", "label", "category_ids", "categories", "class_ids", "classes")
 
@@ -30,7 +36,7 @@ _NAMES = ("labels", "label", "category_ids", "categories", "class_ids", "classes
 def can_be_drawn(output: Mapping[str, Any]) -> bool:
     """Whether a field, as the engine describes an output, is drawn or names what is."""
     if output["kind"] == "boxes":
-        return output["box_format"].removesuffix(_SHARES) in _CORNERS
+        return output["box_format"].removesuffix(_SHARES) in {**_CORNERS, **_TURNED}
     names_rows = output["name"] in _NAMES and len(output["shape"]) == 1
     return output["kind"] in ("mask", "masks", "keypoints") or names_rows
 
@@ -47,7 +53,8 @@ def overlay_of(
     for name, value in fields.items():
         kind = outputs[name]["kind"]
         if kind == "boxes":
-            boxes.append(_around(value.reshape(-1, 4), outputs[name]["box_format"], size))
+            rows = value.reshape(-1, value.shape[-1])
+            boxes.append(_around(rows, outputs[name]["box_format"], size))
         elif kind == "masks" and value.dtype.kind in "biu":  # others are maps, such as depth
             masks.append(value.reshape(-1, *value.shape[-2:]))
         elif kind == "mask" and value.dtype.kind in "biu":
@@ -61,13 +68,33 @@ def overlay_of(
 
 
 def _around(boxes: Numbers, box_format: str, size: tuple[int, int]) -> Numbers:
-    """(n, 4) -> the corners (n, 4, 2) in pixels, one after the other around each box."""
+    """(n, 4), of rotated boxes (n, 5 or 8) -> the corners (n, 4, 2) in pixels, one after the other
+    around each box."""
     numbers = boxes.astype(np.float64)
     if box_format.endswith(_SHARES):
-        numbers *= (size[1], size[0]) * 2
-    left, top, right, bottom = _CORNERS[box_format.removesuffix(_SHARES)](numbers)
+        numbers *= (size[1], size[0]) * (numbers.shape[1] // 2)
+    known = box_format.removesuffix(_SHARES)
+    if known in _TURNED:
+        return np.stack(_TURNED[known](numbers), 1).reshape(-1, 4, 2)
+    left, top, right, bottom = _CORNERS[known](numbers)
     corners = [(left, top), (right, top), (right, bottom), (left, bottom)]
     return np.stack([np.stack(corner, 1) for corner in corners], 1)
+
+
+def _from_corner(
+    x: Numbers, y: Numbers, width: Numbers, height: Numbers, degrees: Numbers
+) -> list[Numbers]:
+    cos, sin = np.cos(np.deg2rad(degrees)), np.sin(np.deg2rad(degrees))
+    across, down = (width * cos, -width * sin), (height * sin, height * cos)
+    steps = [(0, 0), across, (across[0] + down[0], across[1] + down[1]), down]
+    return [start + by for step in steps for start, by in zip((x, y), step, strict=True)]
+
+
+def _from_centre(
+    x: Numbers, y: Numbers, width: Numbers, height: Numbers, degrees: Numbers
+) -> list[Numbers]:
+    *_, to_x, to_y = _from_corner(0 * x, 0 * y, width / 2, height / 2, degrees)[:6]
+    return _from_corner(x - to_x, y - to_y, width, height, degrees)
 
 
 def _called(number: int, classes: Any) -> str:

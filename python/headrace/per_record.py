@@ -62,7 +62,12 @@ def per_record(layout: Layout, values: Mapping[str, Any], names: Sequence[str]) 
         if name not in rows or rows[name].is_companion:
             hint = "it says where another field's records are" if name in rows else ""
             raise _NO_ROWS.error(f"{name!r}", hint=hint or did_you_mean(name, rows))
-    names = names or [name for name in layout.fields if not rows[name].is_companion]
+    whole = [name for name in layout.fields if not rows[name].is_companion and name in values]
+    names = names or whole
+    for name in names:
+        missing = [each for each in (name, rows[name].companion) if each and each not in values]
+        if missing:
+            raise _NO_ROWS.error(f"{name!r}: the batch has no {missing[0]!r} any more")
     parts = {name: _parts(values[name], rows[name], values) for name in names}
     return [dict(zip(parts, each, strict=True)) for each in zip(*parts.values(), strict=True)]
 

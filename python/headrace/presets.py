@@ -152,14 +152,17 @@ def detection_mosaic(
     *,
     scale: tuple[float, float] = (0.5, 1.5),
     min_visibility: float = 0.1,
+    partners_within: int | None = None,
     dtype: Any = "float32",
 ) -> list[T.Transform]:
     """YOLO's recipe: four records on one canvas, moved and scaled, colours, flip.
 
     Boxes of which less than ``min_visibility`` is left are left out, with their labels.
+    ``partners_within``: three of the four are of so many positions before the record, and each
+    picture is decoded once (:class:`~headrace.transforms.Mosaic`); None: of the whole epoch.
     """
     return [
-        T.Mosaic(size),
+        T.Mosaic(size, partners_within=partners_within),
         T.RandomAffine(0, translate=(0.05, 0.05), scale=scale, interpolation="bilinear", fill=114),
         T.CenterCrop(size),
         T.RandomHSV(0.015, 0.7, 0.4),

@@ -34,7 +34,8 @@ def annotation(param: Mapping[str, Any]) -> str:
     text = _ANNOTATIONS[param["type"]]
     if param["choices"]:
         text = f"str | {text}" if param["type"] == "floats" else "str | Enum"
-    if param["default"] is None and not param["required"] and text != "Any":
+    by_default = param["default"] is None and not param["required"]
+    if (by_default or param["or_none"]) and text != "Any":
         text += " | None"
     return text
 

@@ -121,6 +121,11 @@ def _bind(
     """Arguments by name. Unknown ones go to the parameter that takes branches, or are refused."""
     params = [param for param in record["params"] if param["type"] != "branches"]
     branches = [param["name"] for param in record["params"] if param["type"] == "branches"]
+    if branches and any(isinstance(value, Mapping) for value in args):
+        raise _WRONG_CALL.error(
+            f"[{record['name']}] takes its lists by name, not in a dictionary",
+            hint=f'{record["name"]}("image", view1=[...], view2=[...])',
+        )
     if len(args) > len(params):
         raise _WRONG_CALL.error(
             f"[{record['name']}] takes {len(params)} arguments at most (got {len(args)})",

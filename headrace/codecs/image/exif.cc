@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <string_view>
 
+#include "headrace/base/text.h"
+
 namespace headrace {
 namespace {
 
@@ -52,6 +54,11 @@ int orientation_tag(std::span<const uint8_t> tiff) {
 
 int orientation_of_tiff(std::span<const uint8_t> tiff) {
   return std::max(1, orientation_tag(tiff));
+}
+
+int orientation_of_exif_chunk(std::span<const uint8_t> chunk) {
+  constexpr std::string_view kIdentifier{"Exif\0\0", 6};
+  return orientation_tag(has_text(chunk, kIdentifier) ? chunk.subspan(kIdentifier.size()) : chunk);
 }
 
 int orientation_of_xmp(std::span<const uint8_t> packet) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "headrace/base/text.h"
+
 namespace headrace {
 namespace {
 
@@ -51,12 +53,6 @@ constexpr Signature kSignatures[] = {
     {0, "BM"sv, "a BMP picture"},
 };
 
-bool has(std::span<const uint8_t> bytes, size_t at, std::string_view wanted) {
-  return bytes.size() >= at + wanted.size() &&
-         std::equal(wanted.begin(), wanted.end(), bytes.begin() + at,
-                    [](char a, uint8_t b) { return static_cast<uint8_t>(a) == b; });
-}
-
 // P1 to P7 and a blank: bitmaps, grey maps, pixmaps.
 bool is_netpbm(std::span<const uint8_t> bytes) {
   return bytes.size() > 2 && bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '7' &&
@@ -67,7 +63,8 @@ bool is_netpbm(std::span<const uint8_t> bytes) {
 
 std::string_view foreign_name(std::span<const uint8_t> first_bytes) {
   for (const Signature& signature : kSignatures) {
-    if (has(first_bytes, signature.at, signature.bytes) && has(first_bytes, 0, signature.first)) {
+    if (has_text(first_bytes, signature.bytes, signature.at) &&
+        has_text(first_bytes, signature.first)) {
       return signature.name;
     }
   }

@@ -1,29 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // PNG, by libpng: every type, depth and interlacing, the rows of a window alone.
 //
-// Note [What a PNG's colours become]
-// RGB and grey are what Pillow 13's convert("RGB") and convert("L") give:
-// - grey of 1, 2, 4 bits: scaled to 0..255. Grey of 16 bits is refused unless the user says how it
-//   is reduced: min(value, 255) is Pillow's rule for its mode I;16, and spoils depths, scans and
-//   ids without a word. All other 16-bit samples: the high byte, which is what Pillow opens them
-//   as.
-// - palettes: looked up; an index past the palette's end is black.
-// - alpha channels are dropped, tRNS and gamma (gAMA, cHRM, sRGB, iCCP) are ignored.
-// - colour to grey: (19595 R + 38470 G + 7471 B + 32768) / 65536, rounded down.
-// Stored: the same reductions to 8 bits, all channels kept, palette indices one to a byte.
+// Colours become what stored_rows.h says. Grey of 1, 2, 4 bits is scaled to 0..255; of all 16-bit
+// samples but grey's the high byte is taken, which is what Pillow opens them as, unless they are
+// wanted as they are. tRNS counts where alpha is wanted. Gamma (gAMA, cHRM, sRGB, iCCP) is ignored.
 // An animated PNG is its default image.
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <cstring>
 #include <memory>
 #include <string>
 
 #include "headrace/base/buffer.h"
 #include "headrace/base/registry.h"
+#include "headrace/base/text.h"
 #include "headrace/codecs/codec.h"
+#include "headrace/codecs/image/picture_errors.h"
 #include "headrace/codecs/image/png_chunks.h"
 #include "headrace/codecs/image/png_session.h"
+#include "headrace/codecs/image/stored_rows.h"
 
 namespace headrace {
 namespace {
@@ -50,24 +45,7 @@ const ErrorCode kWarned{
     "checksum after the last row, an index outside the palette. strict=True makes that an error; "
     "without it the warnings are counted and the pixels used."};
 
-const ErrorCode kSixteenBit{
-    "HR0386", ErrorKind::kUnsupported, "grey picture of 16 bits",
-    "Pictures are delivered with 8 bits a sample, and this one has 16: depths, medical scans, ids "
-    "of objects. Pillow's convert() would make 255 of every value above it, so nothing is "
-    "delivered until you say what is meant: sixteen_bit=\"high_byte\" keeps value / 256, "
-    "sixteen_bit=\"clip\" is Pillow's min(value, 255). All 16 bits: store the pictures as .npy "
-    "files or in another container of arrays (uint16), or read them in a Python object that "
-    "returns arrays under another name than image or mask."};
-
 constexpr std::string_view kSignature = "\x89PNG\r\n\x1a\n";
-
-// Rows are handed over in blocks of about this size: they stay in the second-level cache.
-constexpr size_t kBlockBytes = size_t{64} << 10;
-constexpr size_t kMaxBlockRows = 16;
-
-int block_rows(size_t row_bytes) {
-  return int(std::clamp(kBlockBytes / std::max<size_t>(row_bytes, 1), size_t{1}, kMaxBlockRows));
-}
 
 Error error_of(const PngSession& session) {
   const ErrorCode& code = session.out_of_memory() ? kTooMuchMemory
@@ -80,59 +58,31 @@ Error error_of(const PngSession& session) {
   return error;
 }
 
-ImageHeader header_of(const PngInfo& info) {
+ImageHeader header_of(const PngSession& session) {
+  const PngInfo& info = session.info();
   ImageHeader header;
   header.width = info.width;
   header.height = info.height;
   header.palette = info.palette();
   header.channels = info.palette() ? 3 : info.channels();
   header.bits = info.depth;
-  const size_t block = size_t(block_rows(info.row_bytes()));
+  if (info.depth == 16) header.sample = DType::kUInt16;
+  header.alpha = info.has_alpha() || !session.palette_alpha().empty();
+  const size_t row_bytes =
+      size_t(info.width) * size_t(info.channels() + 1) * size_of(header.sample);
+  const size_t block = size_t(rows_of_a_block(row_bytes));
   const size_t rows = info.interlaced ? size_t(info.height) : block;
   header.working_bytes =
-      PngSession::memory_cap(info.width) + rows * info.row_bytes() + block * 3 * size_t(info.width);
+      PngSession::memory_cap(info.width) + rows * row_bytes + block * 8 * size_t(info.width);
   return header;
 }
 
-// Pillow's L24: ITU-R 601-2 luma in 16-bit fixed point.
-uint8_t luma(int r, int g, int b) {
-  return uint8_t((r * 19595 + g * 38470 + b * 7471 + 0x8000) >> 16);
-}
-
-// Palette entries as they are delivered. Entries past the palette's end are black.
-class PaletteTable {
- public:
-  void fill(std::span<const png_color> palette) {
-    rgb_ = {};
-    gray_ = {};
-    for (size_t i = 0; i < std::min(palette.size(), gray_.size()); ++i) {
-      const png_color& c = palette[i];
-      rgb_[i] = {c.red, c.green, c.blue};
-      gray_[i] = luma(c.red, c.green, c.blue);
-    }
-  }
-  void rgb(const uint8_t* index, int count, uint8_t* out) const {
-    for (int i = 0; i < count; ++i) std::memcpy(out + 3 * i, rgb_[index[i]].data(), 3);
-  }
-  void gray(const uint8_t* index, int count, uint8_t* out) const {
-    for (int i = 0; i < count; ++i) out[i] = gray_[index[i]];
-  }
-
- private:
-  std::array<std::array<uint8_t, 3>, 256> rgb_{};
-  std::array<uint8_t, 256> gray_{};
-};
-
-void high_byte_gray16(const uint8_t* in, int count, uint8_t* out) {
-  for (int i = 0; i < count; ++i) out[i] = in[2 * i];
-}
-
-void clip_gray16(const uint8_t* in, int count, uint8_t* out) {
-  for (int i = 0; i < count; ++i) out[i] = in[2 * i] ? 255 : in[2 * i + 1];
-}
-
-void gray_from_colour(const uint8_t* in, int step, int count, uint8_t* out) {
-  for (int i = 0; i < count; ++i) out[i] = luma(in[step * i], in[step * i + 1], in[step * i + 2]);
+StoredColor color_of(const PngInfo& info) {
+  if (info.palette()) return StoredColor::kPalette;
+  if (info.gray16()) return StoredColor::kGray16;
+  constexpr StoredColor kByChannels[] = {StoredColor::kGray, StoredColor::kGrayAlpha,
+                                         StoredColor::kRGB, StoredColor::kRGBA};
+  return kByChannels[info.channels() - 1];
 }
 
 class PngDecoder : public ImageDecoder {
@@ -140,7 +90,7 @@ class PngDecoder : public ImageDecoder {
   Result<ImageHeader> read_header(std::span<const uint8_t> bytes) override {
     PngSession session(bytes);
     if (!session.read_info()) return error_of(session);
-    ImageHeader header = header_of(session.info());
+    ImageHeader header = header_of(session);
     header.exif_orientation = png_orientation(bytes);
     return header;
   }
@@ -157,16 +107,15 @@ class PngDecoder : public ImageDecoder {
   Result<void> decode_one(PngSession& session, const DecodeJob& job) {
     if (!session.read_info()) return error_of(session);
     const PngInfo& info = session.info();
-    if (info.gray16() && job.sixteen_bit == SixteenBit::kRefuse) {
-      return Error{.code = &kSixteenBit,
-                   .what = "the picture has one channel of 16 bits",
-                   .hint =
-                       "the loader's sixteen_bit=\"high_byte\" or \"clip\", or keep it as an array "
-                       "of uint16"};
+    const bool wide = job.sample != DType::kUInt8;
+    const bool with_key = job.color == ColorMode::kRGBA && session.has_transparent_colour();
+    if (info.gray16() && !wide) {
+      if (Result<void> said = check_sixteen_bit(job); !said) return said;
+      if (with_key) return unread_picture("PNG", "of 16-bit grey with a transparent colour");
     }
     assert(is_inside(job.window, info.width, info.height));
-    if (info.palette()) palette_.fill(session.palette());
-    if (!session.start_rows()) return error_of(session);
+    if (info.palette()) fill_palette(session);
+    if (!session.start_rows(wide, with_key)) return error_of(session);
     if (!(info.interlaced ? interlaced(session, job) : sequential(session, job))) {
       return error_of(session);
     }
@@ -177,7 +126,7 @@ class PngDecoder : public ImageDecoder {
   // Rows above the window are decoded, for the next row's filter, and not kept.
   bool sequential(PngSession& session, const DecodeJob& job) {
     const size_t row_bytes = session.info().row_bytes();
-    const int rows_at_once = block_rows(row_bytes);
+    const int rows_at_once = rows_of_a_block(row_bytes);
     rows_.resize(row_bytes * size_t(rows_at_once));
     if (!session.read_rows(nullptr, 0, job.window.y)) return false;
     for (int y = 0; y < job.window.height; y += rows_at_once) {
@@ -203,7 +152,7 @@ class PngDecoder : public ImageDecoder {
         return false;
       }
     }
-    const int rows_at_once = block_rows(row_bytes);
+    const int rows_at_once = rows_of_a_block(row_bytes);
     for (int y = 0; y < job.window.height; y += rows_at_once) {
       deliver(info, job, y, std::min(rows_at_once, job.window.height - y),
               rows_.data() + size_t(y) * row_bytes);
@@ -220,57 +169,34 @@ class PngDecoder : public ImageDecoder {
                  .hint = "strict=False uses the pixels and counts the warnings"};
   }
 
-  // Hands over `count` full-width decoded rows, converted where pointers alone cannot do it.
+  // Hands over `count` full-width decoded rows.
   void deliver(const PngInfo& info, const DecodeJob& job, int y, int count, const uint8_t* rows) {
-    const int step = info.pixel_bytes();
-    RowBlock block{.y = y, .count = count, .step = step, .stride = ptrdiff_t(info.row_bytes())};
-    const uint8_t* first = rows + size_t(job.window.x) * size_t(step);
-    const bool colour = info.channels() >= 3;
-    if (info.gray16()) {
-      const bool clips = job.sixteen_bit == SixteenBit::kClip;
-      first = convert(block, first, 1, job.window.width, clips ? clip_gray16 : high_byte_gray16);
-    } else if (info.palette() && job.color != ColorMode::kStored) {
-      const bool rgb = job.color == ColorMode::kRGB;
-      first = convert(block, first, rgb ? 3 : 1, job.window.width,
-                      [&](const uint8_t* in, int width, uint8_t* out) {
-                        rgb ? palette_.rgb(in, width, out) : palette_.gray(in, width, out);
-                      });
-    } else if (colour && job.color == ColorMode::kGray) {
-      first = convert(block, first, 1, job.window.width,
-                      [&](const uint8_t* in, int width, uint8_t* out) {
-                        gray_from_colour(in, step, width, out);
-                      });
+    const uint8_t* first = rows + size_t(job.window.x) * size_t(info.pixel_bytes());
+    if (info.wide) {
+      return StoredRows::deliver_samples(job, info.channels(), first, ptrdiff_t(info.row_bytes()),
+                                         y, count);
     }
-    // Grey asked for as RGB: three times the same samples.
-    const bool replicate = job.color == ColorMode::kRGB && block.step < 3;
-    const int channels = job.color == ColorMode::kRGB    ? 3
-                         : job.color == ColorMode::kGray ? 1
-                                                         : info.channels();
-    for (int c = 0; c < channels; ++c) block.channel[size_t(c)] = first + (replicate ? 0 : c);
-    job.sink->rows(block);
+    stored_.deliver(job, color_of(info), first, ptrdiff_t(info.row_bytes()), y, count);
   }
 
-  // Converts the block's rows to `step` bytes a pixel and makes the block describe the result.
-  template <class Convert>
-  const uint8_t* convert(RowBlock& block, const uint8_t* rows, int step, int width,
-                         const Convert& convert_row) {
-    const ptrdiff_t stride = ptrdiff_t(width) * step;
-    converted_.resize(size_t(stride) * size_t(block.count));
-    for (int i = 0; i < block.count; ++i) {
-      convert_row(rows + i * block.stride, width, converted_.data() + i * stride);
+  void fill_palette(const PngSession& session) {
+    const std::span<const png_color> palette = session.palette();
+    std::array<std::array<uint8_t, 3>, 256> rgb;
+    const size_t count = std::min(palette.size(), rgb.size());
+    for (size_t i = 0; i < count; ++i) {
+      rgb[i] = {palette[i].red, palette[i].green, palette[i].blue};
     }
-    block.step = step;
-    block.stride = stride;
-    return converted_.data();
+    stored_.set_palette(std::span(rgb).first(count), session.palette_alpha());
   }
 
-  PaletteTable palette_;
-  Buffer rows_, converted_;
+  StoredRows stored_;
+  Buffer rows_;
 };
 
 constexpr std::string_view kOracle =
     "libpng's rows; colours as Pillow 13's convert: bytes are equal (16-bit grey as the user says, "
-    "other 16-bit samples are their high byte, alpha and tRNS are dropped, gamma is ignored)";
+    "other 16-bit samples are their high byte, alpha and tRNS are dropped, gamma is ignored); "
+    "mode=\"stored\" keeps 16 bits, \"RGBA\" alpha and tRNS";
 
 const CodecRecord kPng{
     .name = "png",
@@ -279,11 +205,7 @@ const CodecRecord kPng{
         "default image.",
     .oracle = kOracle,
     .suffixes = {".png", ".apng"},
-    .sniff =
-        [](std::span<const uint8_t> first_bytes) {
-          return first_bytes.size() >= kSignature.size() &&
-                 std::memcmp(first_bytes.data(), kSignature.data(), kSignature.size()) == 0;
-        },
+    .sniff = [](std::span<const uint8_t> first_bytes) { return has_text(first_bytes, kSignature); },
     .make = []() -> std::unique_ptr<ImageDecoder> { return std::make_unique<PngDecoder>(); },
 };
 const Register<CodecRecord> registered_png_codec(kPng);

@@ -2,6 +2,7 @@
 #include "headrace/codecs/image/png_session.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 
@@ -22,7 +23,7 @@ void copy_text(std::array<char, kSize>& out, const char* text) {
 
 }  // namespace
 
-int PngInfo::channels() const {
+int PngInfo::stored_channels() const {
   switch (color_type) {
     case PNG_COLOR_TYPE_GRAY_ALPHA:
       return 2;
@@ -75,18 +76,27 @@ bool PngSession::read_info() {
     info_.height = int(height);
     info_.interlaced = interlace != PNG_INTERLACE_NONE;
     if (info_.palette()) png_get_PLTE(png_, png_info_, &palette_, &palette_size_);
+    png_color_16p colour = nullptr;
+    const bool transparent = png_get_tRNS(png_, png_info_, &alpha_, &alpha_size_, &colour) != 0;
+    if (!info_.palette() || !transparent) alpha_size_ = 0;
+    has_key_ = transparent && !info_.palette();
   });
 }
 
-bool PngSession::start_rows() {
+bool PngSession::start_rows(bool wide, bool with_key) {
   memory_limit_ = memory_cap(info_.width);
+  info_.wide = wide && info_.depth == 16;
+  info_.key_to_alpha = with_key;
   return guard([this] {
+    if (info_.key_to_alpha) png_set_tRNS_to_alpha(png_);
     if (info_.palette()) {
       png_set_packing(png_);  // one index a byte
     } else if (info_.depth < 8) {
       png_set_expand_gray_1_2_4_to_8(png_);
-    } else if (!info_.gray16()) {
+    } else if (!info_.wide && !info_.gray16()) {
       png_set_strip_16(png_);  // takes the high byte, as Pillow does
+    } else if (std::endian::native == std::endian::little) {
+      png_set_swap(png_);
     }
     passes_ = png_set_interlace_handling(png_);
     png_read_update_info(png_, png_info_);

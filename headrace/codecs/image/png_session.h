@@ -25,12 +25,17 @@ struct PngInfo {
   int color_type = PNG_COLOR_TYPE_RGB;
   bool interlaced = false;
 
+  bool wide = false;          // samples of 16 bits stay what they are
+  bool key_to_alpha = false;  // a transparent colour becomes an alpha channel
+
   bool palette() const { return color_type == PNG_COLOR_TYPE_PALETTE; }
   bool gray16() const { return color_type == PNG_COLOR_TYPE_GRAY && depth == 16; }
-  int channels() const;  // of a decoded row: 1 for palettes
-  // Of one pixel in a decoded row: a byte a sample, but two for 16-bit grey (high byte first),
-  // because its reduction needs both.
-  int pixel_bytes() const { return gray16() ? 2 : channels(); }
+  bool has_alpha() const { return color_type & PNG_COLOR_MASK_ALPHA; }
+  int stored_channels() const;                                                 // 1 for palettes
+  int channels() const { return stored_channels() + (key_to_alpha ? 1 : 0); }  // of a decoded row
+  // Of one pixel in a decoded row: a byte a sample, but two, in the machine's order, where they
+  // stay wide, and for 16-bit grey, because its reduction needs both.
+  int pixel_bytes() const { return channels() * (wide || gray16() ? 2 : 1); }
   size_t row_bytes() const { return size_t(width) * pixel_bytes(); }
 };
 
@@ -46,7 +51,8 @@ class PngSession {
   // Reads up to the first IDAT. Allocates nothing that the header's numbers could make large.
   bool read_info();
   // Allocates the rows' buffers; afterwards read_row gives one pixel in pixel_bytes() bytes.
-  bool start_rows();
+  // `wide`: of 16 bits where they are. `with_key`: see PngInfo; there is one, and no palette.
+  bool start_rows(bool wide = false, bool with_key = false);
   // Reads the next `count` rows of the present pass, each to rows + i * stride; null skips them.
   // For interlaced pictures a pass goes over all rows and fills in its own pixels only.
   bool read_rows(uint8_t* rows, size_t stride, int64_t count);
@@ -56,6 +62,9 @@ class PngSession {
   const PngInfo& info() const { return info_; }
   int passes() const { return passes_; }
   std::span<const png_color> palette() const { return {palette_, size_t(palette_size_)}; }
+  // Of the palette's first entries; those behind are opaque.
+  std::span<const uint8_t> palette_alpha() const { return {alpha_, size_t(alpha_size_)}; }
+  bool has_transparent_colour() const { return has_key_; }
 
   int warnings() const { return warnings_; }
   const char* first_warning() const { return first_warning_.data(); }
@@ -97,6 +106,9 @@ class PngSession {
   int passes_ = 1;
   png_colorp palette_ = nullptr;  // libpng's own
   int palette_size_ = 0;
+  png_bytep alpha_ = nullptr;  // likewise
+  int alpha_size_ = 0;
+  bool has_key_ = false;
   int warnings_ = 0;
   bool failed_ = false, truncated_ = false, out_of_memory_ = false;
   Message error_{}, first_warning_{};

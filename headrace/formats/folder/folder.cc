@@ -104,16 +104,19 @@ class FolderSource final : public LabeledFiles {
                     " could not be read and has no picture's suffix: left out");
     }
     int64_t unread = 0;
-    std::string kinds;
+    std::string kinds, packages;
     for (const auto& [suffix, count] : unread_) {
       unread += count;
+      if (const std::string package = " " + missing_package(suffix);
+          packages.find(package) == packages.npos) {
+        packages += package;
+      }
       kinds += (kinds.empty() ? "" : ", ") + grouped(count) + " " + suffix;
     }
     if (unread > 0) {
       out.push_back(kinds + " of " + counted(size_, "picture") + " in " + root_ +
-                    ": no codec here reads such files, so each will be a bad record unless its "
-                    "name is wrong. Convert them to PNG or JPEG (Pillow, ImageMagick), or take "
-                    "them out of the folder");
+                    ": the library that decodes such files is missing here. apt-get install" +
+                    packages + ", or convert them to PNG or JPEG");
     }
     return out;
   }
@@ -143,7 +146,8 @@ class FolderSource final : public LabeledFiles {
   ClassList classes_;      // none: a flat folder
   int64_t size_ = 0;
   uint64_t fingerprint_ = 0;
-  std::map<std::string, int64_t> unread_;  // records by suffix, of those that no codec reads
+  std::map<std::string, int64_t>
+      unread_;  // records by suffix, of those whose codec's library is missing
 };
 
 // Folders that lie directly in `parent` ("" is the root), by name.

@@ -11,6 +11,7 @@
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
 #include "headrace/codecs/codec.h"
+#include "headrace/codecs/run_time_library.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/storage/file.h"
 
@@ -183,11 +184,16 @@ bool has_picture_suffix(std::string_view name) {
 
 std::string unread_suffix(std::string_view name) {
   std::string suffix = suffix_of(name);
+  return missing_package(suffix).empty() ? std::string() : suffix;
+}
+
+std::string missing_package(std::string_view suffix) {
   for (const CodecRecord* codec : Registry<CodecRecord>::all()) {
     const auto& read = codec->suffixes;
-    if (std::find(read.begin(), read.end(), std::string_view(suffix)) != read.end()) return {};
+    if (!codec->library || std::find(read.begin(), read.end(), suffix) == read.end()) continue;
+    return codec->library().is_open() ? "" : codec->library().package();
   }
-  return has_picture_suffix(suffix) ? suffix : std::string();
+  return {};
 }
 
 uint64_t picture_rules() {

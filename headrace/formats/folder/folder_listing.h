@@ -41,9 +41,11 @@ FolderListing list_folder(const std::string& root, const Progress& progress,
 // Whether the name ends like a picture's, in upper or lower case.
 bool has_picture_suffix(std::string_view name);
 
-// ".webp" of "cat.WebP", where it is a picture's suffix and no codec of this build has it; else
-// empty. What is inside may be something else.
+// ".webp" of "cat.WebP", where it is a picture's suffix and the library that decodes such pictures
+// is missing; else empty. What is inside may be something else.
 std::string unread_suffix(std::string_view name);
+// Debian's package of that library, by the suffix; empty where none is missing.
+std::string missing_package(std::string_view suffix);
 
 // Changes when the set of suffixes or signatures that make a picture does.
 uint64_t picture_rules();

@@ -9,6 +9,7 @@
 #include "headrace/formats/arrays/array_names.h"
 #include "headrace/formats/hdf5/hdf5_global_heap.h"
 #include "headrace/formats/hdf5/hdf5_groups.h"
+#include "headrace/sources/field_names.h"
 #include "headrace/sources/wording.h"
 
 namespace headrace {
@@ -21,7 +22,6 @@ const ErrorCode kDoNotFit{"HR0492", ErrorKind::kConfig, "datasets do not fit",
                           "or not what is wanted, fields= names them: "
                           "fields=['image=/train/x', 'label=/train/y']."};
 
-constexpr size_t kMostFields = 64;
 constexpr uint64_t kMostPictureBytes = uint64_t{1} << 26;  // looked at to see what a value is
 
 std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -113,7 +113,7 @@ std::vector<Hdf5Choice> choose_by_length(const Hdf5File& file, Hdf5Directory& di
     if (has_rows(outline) && outline.space.sizes[0] == rows)
       out.push_back({"", std::move(outline)});
   }
-  if (out.size() > kMostFields) {
+  if (out.size() > kMostLikelyFields) {
     hdf5_fields_do_not_fit(
         file, grouped(static_cast<int64_t>(out.size())) + " datasets have the same number of rows",
         "name at most 64 with fields=[...]; a dataset for each record is read after stacking them");
@@ -287,7 +287,7 @@ std::vector<Hdf5Choice> choose_hdf5_datasets(const Hdf5File& file,
                                              const std::vector<std::string>* fields) {
   Hdf5Directory directory(file);
   if (!fields) return choose_by_length(file, directory);
-  if (fields->empty() || fields->size() > kMostFields) {
+  if (fields->empty() || fields->size() > kMostLikelyFields) {
     hdf5_fields_do_not_fit(file, "fields= names " + std::to_string(fields->size()) + " datasets",
                            "name 1 to 64, or leave it out");
   }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cctype>
 
+#include "headrace/codecs/codec.h"
 #include "headrace/formats/lmdb/caffe2_tensor.h"
 #include "headrace/formats/shards/proto_wire.h"
 
@@ -25,8 +26,8 @@ Result<Role> role_of(const Caffe2Tensor& tensor, size_t place) {
     if (tensor.strings != 1) {
       return bad_value("a tensor of " + std::to_string(tensor.strings) + " strings is not read");
     }
-    role.form = place == 0 && begins_like_any_picture(tensor.string) ? Role::Form::kEncodedPicture
-                                                                     : Role::Form::kBytes;
+    role.form = place == 0 && begins_like_picture(tensor.string) ? Role::Form::kEncodedPicture
+                                                                 : Role::Form::kBytes;
     return role;
   }
   const Caffe2Type* const type = caffe2_type(tensor.type);

@@ -25,11 +25,6 @@ const ErrorCode kBadValue{
     "or tensor has another size or type than the first ones. The record is bad, the others are "
     "not affected; on_error decides what happens."};
 
-bool begins(ValueBytes value, std::string_view text, size_t at = 0) {
-  return value.size() >= at + text.size() &&
-         std::memcmp(value.data() + at, text.data(), text.size()) == 0;
-}
-
 // Pickle protocols 2 to 5: an opcode with the protocol in front, and STOP after.
 bool is_pickle(ValueBytes value) {
   return value.size() > 3 && value[0] == 0x80 && value[1] >= 2 && value[1] <= 5 &&
@@ -131,7 +126,7 @@ bool are_most(std::span<const ValueBytes> samples, bool (*fits)(ValueBytes)) {
 // What most of the samples are; null for plain bytes.
 std::unique_ptr<LmdbValues> guessed(std::span<const ValueBytes> samples,
                                     const ValueOptions& options) {
-  if (are_most(samples, begins_like_any_picture)) return std::make_unique<PictureValues>();
+  if (are_most(samples, begins_like_picture)) return std::make_unique<PictureValues>();
   const bool pickles = are_most(samples, is_pickle);
   if (pickles || are_most(samples, is_msgpack)) {
     raise(kOtherValues,
@@ -156,14 +151,6 @@ Error bad_value(std::string what, uint64_t offset) {
   return {.code = &kBadValue,
           .what = std::move(what),
           .where = {.offset = static_cast<int64_t>(offset)}};
-}
-
-bool begins_like_any_picture(ValueBytes value) {
-  if (begins_like_picture(value)) return true;
-  return (begins(value, "RIFF") && begins(value, "WEBP", 8)) || begins(value, "GIF8") ||
-         begins(value, std::string_view("II*\0", 4)) ||
-         begins(value, std::string_view("MM\0*", 4)) || begins(value, "ftypavif", 4) ||
-         (begins(value, "BM") && value.size() > 26);
 }
 
 void planes_from_pixels(const uint8_t* pixels, int64_t channels, int64_t area, uint8_t* out,

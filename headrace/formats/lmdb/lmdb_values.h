@@ -58,9 +58,6 @@ std::unique_ptr<LmdbValues> lmdb_values(std::string_view kind, std::span<const V
 // HR0485: this value is not like the others. `offset` counts from its begin.
 Error bad_value(std::string what, uint64_t offset = 0);
 
-// Whether it begins like a picture: one that is decoded here, or of another known format.
-bool begins_like_any_picture(ValueBytes value);
-
 // (H, W, C) or (C, H, W) pixels as (C, H, W); `swap`: the first of three channels is the last.
 void planes_from_pixels(const uint8_t* pixels, int64_t channels, int64_t area, uint8_t* out,
                         bool swap);

@@ -10,13 +10,12 @@
 #include "headrace/formats/numpy/npy_array.h"
 #include "headrace/formats/numpy/npy_files.h"
 #include "headrace/formats/shards/shard_files.h"
+#include "headrace/sources/field_names.h"
 #include "headrace/sources/wording.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {
 namespace {
-
-constexpr int64_t kMostFields = 64;  // of a folder with one file a field
 
 bool is_npy(const std::string& path) {
   if (is_folder(path)) return is_npy_folder(path);
@@ -111,7 +110,7 @@ SourcePtr open_files(const std::string& path, const Arguments& arguments) {
 
 // Whether each file holds a field: as many records in each, and not all of one kind.
 bool are_fields(const NameList& paths) {
-  if (paths.size() < 2 || paths.size() > kMostFields) return false;
+  if (paths.size() < 2 || paths.size() > int64_t{kMostLikelyFields}) return false;
   std::set<int64_t> lengths;
   std::set<std::pair<DType, size_t>> kinds;
   for (int64_t i = 0; i < paths.size(); ++i) {

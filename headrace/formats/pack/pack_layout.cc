@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "headrace/base/byte_stream.h"
+#include "headrace/fields/pictures.h"
 #include "headrace/sources/field_names.h"
 #include "headrace/storage/crc32c.h"
 
@@ -25,7 +26,7 @@ const ErrorCode kNewer{
 static_assert(static_cast<int>(FieldKind::kImage) == 0 && static_cast<int>(FieldKind::kMasks) == 8,
               "kinds stand in packs by number");
 static_assert(static_cast<int>(BoxFormat::kXYXY) == 1 &&
-                  static_cast<int>(BoxFormat::kCXCYWHNormalized) == 6,
+                  static_cast<int>(BoxFormat::kXYXYXYXYNormalized) == 10,
               "formats of boxes stand in packs by number");
 static_assert(static_cast<int>(DType::kUInt8) == 0 && static_cast<int>(DType::kBool) == 12,
               "dtypes stand in packs by number");
@@ -83,7 +84,7 @@ void read_rows(ByteReader& in, Schema& schema) {
   if (in.left() < 2 * schema.size()) return;
   for (Field& field : schema) {
     const auto format = in.number<uint8_t>();
-    if (format <= static_cast<uint8_t>(BoxFormat::kCXCYWHNormalized)) {
+    if (format <= static_cast<uint8_t>(BoxFormat::kXYXYXYXYNormalized)) {
       field.box_format = static_cast<BoxFormat>(format);
     }
     field.row_group = in.number<uint8_t>();
@@ -112,7 +113,10 @@ bool read_field(ByteReader& in, Schema& schema, FieldNames& names) {
   // What the engine takes as given: only pictures are encoded, a label is one number.
   const bool picture = is_picture(field.kind);
   if (field.encoded && (!picture || field.shape.size() != 3)) return false;
-  if (picture && (field.dtype != DType::kUInt8 || field.shape.size() != 3)) return false;
+  if (picture && (field.encoded ? field.dtype != DType::kUInt8
+                                : !is_picture_dtype(field.dtype) || field.shape.size() != 3)) {
+    return false;
+  }
   if (field.kind == FieldKind::kLabel && (field.dtype != DType::kInt64 || rank > 0)) return false;
   if (!names.add(field.name)) return false;
   schema.push_back(std::move(field));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ResamplePass: one axis of an antialiased resize of many 8-bit pictures, each with its own window
-// and its own table. Two passes give what kernels/resample.h gives, byte for byte: the weights are
-// made by its code on the CPU, and the sums are the same integers. plan_resize() in resize_batch.h
-// makes both.
+// and its own table. Two passes give what kernels/resample/resample.h gives, byte for byte: the
+// weights are made by its code on the CPU, and the sums are the same integers. plan_resize() in
+// resize_batch.h makes both.
 #pragma once
 
 #include <cstdint>

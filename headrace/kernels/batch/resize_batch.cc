@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "headrace/base/error.h"
-#include "headrace/kernels/resample.h"
+#include "headrace/kernels/resample/resample.h"
 
 namespace headrace {
 namespace {
@@ -82,7 +82,8 @@ void plan_window(const ResizeTo& to, const ResizeWindow& window, int64_t batch_o
                  TableWriter& writer, ResizePlan& plan) {
   const PlannedAxis across = writer.axis(window.width, to.width, window.flip);
   const PlannedAxis down = writer.axis(window.height, to.height, false);
-  const bool down_first = vertical_first(window.width, window.height, to.width, to.height);
+  const bool down_first =
+      vertical_first(to.filter, window.width, window.height, to.width, to.height);
 
   ResampleJob first{
       .from = window.from + down.low * window.strides.row + across.low * window.strides.column,

@@ -9,7 +9,7 @@
 
 #include "headrace/kernels/batch/picture_layout.h"
 #include "headrace/kernels/batch/resample_pass.h"
-#include "headrace/kernels/filter.h"
+#include "headrace/kernels/resample/filter.h"
 
 namespace headrace {
 

@@ -6,7 +6,7 @@
 
 #include "headrace/base/error.h"
 #include "headrace/kernels/batch/batch_test_places.h"
-#include "headrace/kernels/resample.h"
+#include "headrace/kernels/resample/resample.h"
 
 namespace headrace {
 namespace {
@@ -64,7 +64,7 @@ Plane widened(Filter filter, const Plane& in, int width) {
   return out;
 }
 
-// Vertically first where Pillow 13 does so: Note [Pass order] in kernels/resample.cc.
+// Vertically first where Pillow 13 does so: Note [Pass order] in kernels/resample/resample.cc.
 Plane resized(Filter filter, const Plane& in, int height, int width) {
   const int shrinks = int(in.size()) - height;
   if (shrinks > 0 && shrinks > 2 * (int(in[0].size()) - width)) {

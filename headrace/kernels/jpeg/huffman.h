@@ -27,6 +27,9 @@ struct HuffmanSpec {
 };
 
 enum class HuffmanUse : uint8_t { kDC, kAC };
+// False for a spec that libjpeg refuses: too many codes, one that is all ones, or a DC symbol above
+// 15.
+bool is_usable(const HuffmanSpec& spec, HuffmanUse use);
 
 // Lookup tables for one spec. Large (some 10 KB): made once a picture, kept between pictures.
 class HuffmanTable {
@@ -35,8 +38,7 @@ class HuffmanTable {
   ~HuffmanTable();
   HuffmanTable(HuffmanTable&&) noexcept;
   HuffmanTable& operator=(HuffmanTable&&) noexcept;
-  // False for a spec that libjpeg refuses: too many codes, or a DC symbol above 15. Building the
-  // spec that was built last costs nothing.
+  // False for a spec that is not usable. Building the one that was built last costs nothing.
   bool build(const HuffmanSpec& spec, HuffmanUse use);
 
   struct Tables;

@@ -25,13 +25,15 @@ uintptr_t end_of_run() {
 }
 
 const HuffmanKernels& kernels() {
-  static const std::array<const HuffmanKernels*, 3> by_level{
+  static const ByLevel<const HuffmanKernels*> by_level{
       huffman_kernels_scalar(), huffman_kernels_avx2(), huffman_kernels_avx512()};
-  return *by_level[static_cast<size_t>(simd_level())];
+  return *by_level.in_force();
 }
 
 HuffmanWalk walk_of_level() {
-  return simd_level() == SimdLevel::kScalar ? huffman_walk_plain() : huffman_walk_bmi2();
+  static const ByLevel<HuffmanWalk> by_level{huffman_walk_plain(), huffman_walk_bmi2(),
+                                             huffman_walk_bmi2()};
+  return by_level.in_force();
 }
 
 // Adds up DC differences of `count` MCUs that are not wanted, by their place in the MCU.

@@ -11,24 +11,6 @@ namespace {
 
 using namespace huffman;
 
-// As libjpeg's jpeg_make_d_derived_tbl() does: no code may be all ones, DC symbols are sizes.
-bool acceptable(const HuffmanSpec& spec, HuffmanUse use) {
-  int symbols = 0, last = 0;
-  for (int length = 1; length <= 16; ++length) {
-    symbols += spec.counts[length - 1];
-    if (spec.counts[length - 1]) last = length;
-  }
-  if (symbols > 256) return false;
-  uint32_t code = 0;
-  for (int length = 1; length <= last; ++length) {
-    code += spec.counts[length - 1];
-    if (code >= 1u << length) return false;
-    code <<= 1;
-  }
-  return use == HuffmanUse::kAC || std::all_of(spec.symbols.begin(), spec.symbols.begin() + symbols,
-                                               [](uint8_t symbol) { return symbol <= 15; });
-}
-
 void set_search(HuffmanTable::Tables& tables) {
   uint32_t code = 0;
   int symbols = 0;
@@ -72,12 +54,29 @@ void pairs(const uint32_t* singles, uint32_t* entries) {
 }
 
 HuffmanPairs pairs_of_level() {
-  static const std::array<HuffmanPairs, 3> by_level{pairs, huffman_pairs_avx2(),
-                                                    huffman_pairs_avx512()};
-  return by_level[static_cast<size_t>(simd_level())];
+  static const ByLevel<HuffmanPairs> by_level{pairs, huffman_pairs_avx2(), huffman_pairs_avx512()};
+  return by_level.in_force();
 }
 
 }  // namespace
+
+// As libjpeg's jpeg_make_d_derived_tbl() does: no code may be all ones, DC symbols are sizes.
+bool is_usable(const HuffmanSpec& spec, HuffmanUse use) {
+  int symbols = 0, last = 0;
+  for (int length = 1; length <= 16; ++length) {
+    symbols += spec.counts[length - 1];
+    if (spec.counts[length - 1]) last = length;
+  }
+  if (symbols > 256) return false;
+  uint32_t code = 0;
+  for (int length = 1; length <= last; ++length) {
+    code += spec.counts[length - 1];
+    if (code >= 1u << length) return false;
+    code <<= 1;
+  }
+  return use == HuffmanUse::kAC || std::all_of(spec.symbols.begin(), spec.symbols.begin() + symbols,
+                                               [](uint8_t symbol) { return symbol <= 15; });
+}
 
 HuffmanTable::HuffmanTable() = default;
 HuffmanTable::~HuffmanTable() = default;
@@ -86,7 +85,7 @@ HuffmanTable& HuffmanTable::operator=(HuffmanTable&&) noexcept = default;
 
 bool HuffmanTable::build(const HuffmanSpec& spec, HuffmanUse use) {
   if (tables_ && tables_->use == use && tables_->spec == spec) return true;
-  if (!acceptable(spec, use)) return false;
+  if (!is_usable(spec, use)) return false;
   if (!tables_) tables_ = std::make_unique_for_overwrite<Tables>();
   tables_->spec = spec;
   tables_->use = use;

@@ -5,6 +5,7 @@
 
 #include "headrace/kernels/dispatch.h"
 #include "headrace/kernels/jpeg/idct_levels.h"
+#include "headrace/kernels/jpeg/zigzag.h"
 
 namespace headrace {
 namespace {
@@ -102,6 +103,16 @@ constexpr std::array<uint8_t, 64> idct_from_natural() {
 }  // namespace
 
 constexpr std::array<uint8_t, 64> kIdctFromNatural = idct_from_natural();
+constexpr std::array<uint8_t, 64> kIdctFromZigzag = [] {
+  std::array<uint8_t, 64> made{};
+  for (int k = 0; k < 64; ++k) made[k] = kIdctFromNatural[kNaturalFromZigzag[k]];
+  return made;
+}();
+alignas(64) constexpr std::array<uint8_t, 64> kZigzagFromIdct = [] {
+  std::array<uint8_t, 64> made{};
+  for (uint8_t k = 0; k < 64; ++k) made[kIdctFromZigzag[k]] = k;
+  return made;
+}();
 
 const IdctWeights kIdctWeights;
 
@@ -147,8 +158,9 @@ void wrap_first_rows(const int16_t* groups, const int16_t* step, int lanes, int1
 
 void idct_row(const IdctTable& table, const BlockRow& blocks, int count, uint8_t* out,
               ptrdiff_t stride) {
-  static const std::array<IdctRow, 3> by_level{idct_row_scalar, idct_row_avx2(), idct_row_avx512()};
-  by_level[static_cast<size_t>(simd_level())](table, blocks, count, out, stride);
+  static const ByLevel<IdctRow> by_level{idct_row_scalar, idct_row_avx2(), idct_row_avx512(),
+                                         idct_row_neon()};
+  by_level.in_force()(table, blocks, count, out, stride);
 }
 
 }  // namespace headrace

@@ -14,6 +14,9 @@ namespace headrace {
 // Coefficients of a block lie in the order that the inverse transform loads them: coefficient
 // `natural` (row * 8 + column) stands at kIdctFromNatural[natural].
 extern const std::array<uint8_t, 64> kIdctFromNatural;
+// The same of the zigzag order, and back.
+extern const std::array<uint8_t, 64> kIdctFromZigzag;
+alignas(64) extern const std::array<uint8_t, 64> kZigzagFromIdct;
 
 // Quantization steps in the same order, every eight of them four times over: for vectors of as many
 // blocks.

@@ -95,5 +95,6 @@ using IdctRow = void (*)(const IdctTable& table, const BlockRow& blocks, int cou
 // Null where the architecture has no such level.
 IdctRow idct_row_avx2();
 IdctRow idct_row_avx512();
+IdctRow idct_row_neon();
 
 }  // namespace headrace

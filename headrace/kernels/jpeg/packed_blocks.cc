@@ -16,11 +16,6 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "fields are read as they lie");
 static_assert(Buffer::kPadding >= 32, "vectors of planes are read whole");
 
-template <class Function>
-Function of_level(const std::array<Function, 3>& by_level) {
-  return by_level[static_cast<size_t>(simd_level())];
-}
-
 constexpr int divided_up(int value, int by) { return (value + by - 1) / by; }
 
 // A group's entry: the lengths of its streams in units of 1 << shift bytes, the DC value before its
@@ -51,9 +46,9 @@ size_t bytes_before(const PackedRow& row, int group) {
 
 void pack_row(const int16_t* blocks, int count, const std::array<uint8_t, 64>& position,
               std::vector<uint8_t>& out) {
-  static const std::array<PackGroup, 3> by_level{pack_group_scalar(), pack_group_avx2(),
-                                                 pack_group_avx2()};
-  const PackGroup pack_group = of_level(by_level);
+  static const ByLevel<PackGroup> by_level{pack_group_scalar(), pack_group_avx2(),
+                                           pack_group_avx2()};
+  const PackGroup pack_group = slow_pdep() ? pack_group_slow_pext() : by_level.in_force();
   const int groups = divided_up(count, kGroupBlocks);
   const size_t tables = packed_row_tables(count);
   std::vector<uint8_t> quads(kQuadBytes * divided_up(count, kQuadBlocks) + kGroupBlocks);
@@ -122,9 +117,9 @@ size_t BlockPlanes::held_bytes() const {
 }
 
 bool unpack_row(const PackedRow& row, int first, int end, BlockPlanes& planes) {
-  static const std::array<UnpackQuads, 3> by_level{unpack_quads_scalar(), unpack_quads_bmi2(),
-                                                   unpack_quads_bmi2()};
-  const UnpackQuads unpack_quads = of_level(by_level);
+  static const ByLevel<UnpackQuads> by_level{unpack_quads_scalar(), unpack_quads_bmi2(),
+                                             unpack_quads_bmi2()};
+  const UnpackQuads unpack_quads = slow_pdep() ? unpack_quads_compact_avx2() : by_level.in_force();
   uint64_t start = bytes_before(row, first / kGroupBlocks);
   uint64_t beyond = 0;  // its highest bit is set once a stream was read beyond its end
   PlanePlace place{{planes.planes(0, 0), planes.planes(1, 0), planes.planes(2, 0)},
@@ -160,6 +155,16 @@ void coefficients_of_planes(const BlockPlanes& planes, int first, int end,
   for (int block = first; block < end; ++block, out += 64) {
     std::memset(out, 0, 64 * sizeof(int16_t));
     const int levels = planes.levels()[block / kQuadBlocks];
+    out[position[0]] = planes.dc()[block];
+    if (levels & kCompactQuad) {
+      const auto* low = reinterpret_cast<const int8_t*>(planes.planes(0, block));
+      const auto* high = reinterpret_cast<const int8_t*>(planes.planes(1, block));
+      const int scale = levels - kCompactQuad > BlockPlanes::kBits ? 1 << BlockPlanes::kBits : 0;
+      for (uint64_t any = *planes.planes(2, block); any; any &= any - 1) {
+        out[position[std::countr_zero(any)]] = static_cast<int16_t>(*low++ + scale * *high++);
+      }
+      continue;
+    }
     for (int depth = 0; depth * BlockPlanes::kBits < levels; ++depth) {
       const uint64_t* const plane = planes.planes(depth, block);
       const int count = std::min(levels - depth * BlockPlanes::kBits, BlockPlanes::kBits);
@@ -175,7 +180,6 @@ void coefficients_of_planes(const BlockPlanes& planes, int first, int end,
         value = static_cast<int16_t>(value + (negative ? -magnitude : magnitude));
       }
     }
-    out[position[0]] = planes.dc()[block];
   }
 }
 
@@ -183,14 +187,9 @@ namespace {
 
 void idct_planes_scalar(const IdctTable& table, const BlockPlanes& planes, int count, uint8_t* out,
                         ptrdiff_t stride) {
-  static const std::array<uint8_t, 64> position = [] {
-    std::array<uint8_t, 64> order{};
-    for (int k = 0; k < 64; ++k) order[k] = kIdctFromNatural[kZigzag[k]];
-    return order;
-  }();
   for (int block = 0; block < count; ++block, out += 8) {
     std::array<int16_t, 64> words;
-    coefficients_of_planes(planes, block, block + 1, position, words.data());
+    coefficients_of_planes(planes, block, block + 1, kIdctFromZigzag, words.data());
     idct_block(words.data(), table.step.data(), out, stride);
   }
 }
@@ -199,9 +198,9 @@ void idct_planes_scalar(const IdctTable& table, const BlockPlanes& planes, int c
 
 void idct_planes(const IdctTable& table, const BlockPlanes& planes, int count, uint8_t* out,
                  ptrdiff_t stride) {
-  static const std::array<IdctPlanes, 3> by_level{nullptr, idct_planes_avx2(),
-                                                  idct_planes_avx512()};
-  const IdctPlanes idct = of_level(by_level);
+  static const ByLevel<IdctPlanes> by_level{nullptr, idct_planes_avx2(), idct_planes_avx512(),
+                                            idct_planes_neon()};
+  const IdctPlanes idct = by_level.in_force();
   if (!idct) return idct_planes_scalar(table, planes, count, out, stride);
   idct(table, {planes.planes(0, 0), planes.planes(1, 0), planes.planes(2, 0)}, planes.dc(),
        planes.levels(), divided_up(count, kQuadBlocks), out, stride);

@@ -33,6 +33,12 @@ struct GroupState {
   int dc = 0;
 };
 
+// Of a quad whose coefficients lie in its planes' place without gaps: the places 0.. of a block's
+// first set have the lower 7 bits of those that are not 0, with their signs, a byte each; its
+// second set those beyond, if there are any; its third one begins with the mask of them. Stands
+// beside the levels, of which there are at most 9 then.
+constexpr int kCompactQuad = 128;
+
 // Where planes go, as BlockPlanes has them.
 struct PlanePlace {
   std::array<uint64_t*, 3> set{};
@@ -60,12 +66,14 @@ using PackGroup = void (*)(const int16_t* blocks, int count, const uint8_t* posi
                            GroupDraft& group, uint8_t* quads);
 PackGroup pack_group_scalar();
 PackGroup pack_group_avx2();  // null where the architecture has no such level
+PackGroup pack_group_slow_pext();
 
 // Reads `skip` quads without writing, then `count` quads.
 using UnpackQuads = void (*)(GroupState& group, const uint8_t* quads, int skip, int count,
                              PlanePlace place);
 UnpackQuads unpack_quads_scalar();
 UnpackQuads unpack_quads_bmi2();
+UnpackQuads unpack_quads_compact_avx2();  // for idct_planes_avx2(): without pdep
 
 // Quads of 4 blocks -> 8 rows of 32 samples each.
 using IdctPlanes = void (*)(const IdctTable& table, const std::array<const uint64_t*, 3>& sets,
@@ -73,5 +81,6 @@ using IdctPlanes = void (*)(const IdctTable& table, const std::array<const uint6
                             ptrdiff_t stride);
 IdctPlanes idct_planes_avx2();
 IdctPlanes idct_planes_avx512();
+IdctPlanes idct_planes_neon();
 
 }  // namespace headrace

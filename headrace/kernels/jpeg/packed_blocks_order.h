@@ -7,22 +7,9 @@
 #include <cstdint>
 
 #include "headrace/kernels/jpeg/idct_levels.h"
+#include "headrace/kernels/jpeg/zigzag.h"
 
 namespace headrace {
-
-// Natural position of the k-th coefficient in zigzag order (ISO/IEC 10918-1, Figure A.6).
-constexpr std::array<uint8_t, 64> kZigzag = [] {
-  std::array<uint8_t, 64> order{};
-  int k = 0;
-  for (int diagonal = 0; diagonal < 15; ++diagonal) {
-    const int from = diagonal < 8 ? 0 : diagonal - 7, to = diagonal < 8 ? diagonal : 7;
-    for (int i = from; i <= to; ++i) {
-      const int row = diagonal % 2 ? i : diagonal - i;
-      order[k++] = static_cast<uint8_t>(row * 8 + (diagonal - row));
-    }
-  }
-  return order;
-}();
 
 // Bytes of a block in an order of which groups of words follow without shuffles: the even bytes of
 // 16, extended to words, are group 2 * i of Note [Order of a block], the odd ones group 2 * i + 1.
@@ -32,7 +19,7 @@ struct alignas(64) ByteOrder {
 };
 constexpr ByteOrder kZigzagOfByte = [] {
   std::array<uint8_t, 64> zigzag_of_natural{};
-  for (uint8_t k = 0; k < 64; ++k) zigzag_of_natural[kZigzag[k]] = k;
+  for (uint8_t k = 0; k < 64; ++k) zigzag_of_natural[kNaturalFromZigzag[k]] = k;
   ByteOrder order;
   for (int i = 0; i < 64; ++i) {
     const int pair = i / 16, word = i / 2 % 8, half = i % 2;

@@ -59,9 +59,21 @@ struct Bits {
   }
 };
 
+// Where pext is slow.
+struct BitsWithoutPext : Bits {
+  static uint64_t gather(uint64_t bits, uint64_t mask) {
+    uint64_t out = 0;
+    for (int i = 0; mask; mask = _blsr_u64(mask), ++i) {
+      out |= uint64_t{(bits & _blsi_u64(mask)) != 0} << i;
+    }
+    return out;
+  }
+};
+
 }  // namespace
 
 PackGroup pack_group_avx2() { return pack_group<Bits>; }
+PackGroup pack_group_slow_pext() { return pack_group<BitsWithoutPext>; }
 
 }  // namespace headrace
 
@@ -71,6 +83,7 @@ HEADRACE_TARGET_END;
 
 namespace headrace {
 PackGroup pack_group_avx2() { return nullptr; }
+PackGroup pack_group_slow_pext() { return nullptr; }
 }  // namespace headrace
 
 #endif

@@ -49,7 +49,7 @@ Coefficients blocks_of(const Kind& kind, int count, Draw& draw) {
       if (draw.below(100) >= kind.percent) continue;
       const int bits = kind.flat ? draw.between(1, kind.levels) : kind.levels;
       const int magnitude = draw.below(1 << bits);
-      block[kZigzag[k]] = int16_t(draw.below(2) ? magnitude : -magnitude);
+      block[kNaturalFromZigzag[k]] = int16_t(draw.below(2) ? magnitude : -magnitude);
     }
   }
   return blocks;
@@ -58,7 +58,7 @@ Coefficients blocks_of(const Kind& kind, int count, Draw& draw) {
 // A row with exactly what a decoder may read after it.
 struct Row {
   explicit Row(const Coefficients& blocks) : count(int(blocks.size() / 64)) {
-    pack_row(blocks.data(), count, kZigzag, bytes);
+    pack_row(blocks.data(), count, kNaturalFromZigzag, bytes);
     size = bytes.size();
     bytes.resize(size + kPackedReach, 0xA5);
   }
@@ -82,13 +82,13 @@ Coefficients unpacked(const PackedRow& row, int first, int end) {
   planes.resize(end - first);
   EXPECT_TRUE(unpack_row(row, first, end, planes));
   Coefficients out(size_t(end - first) * 64);
-  coefficients_of_planes(planes, 0, end - first, kZigzag, out.data());
+  coefficients_of_planes(planes, 0, end - first, kNaturalFromZigzag, out.data());
   return out;
 }
 
-class PackedBlocks : public testing::TestWithParam<SimdLevel> {
+class PackedBlocks : public testing::TestWithParam<SimdForm> {
  protected:
-  void SetUp() override { set_simd_level(GetParam()); }
+  void SetUp() override { set_simd_form(GetParam()); }
   void TearDown() override { set_simd_level(available_levels().back()); }
 };
 
@@ -148,7 +148,7 @@ TEST_P(PackedBlocks, WithOneLargeCoefficientAmongSmallOnes) {
     for (const int at : {1, 31, 62, 63}) {
       Coefficients blocks(64 * 4);
       for (size_t i = 0; i < blocks.size(); ++i) blocks[i] = int16_t(int(i % 3) - 1);
-      blocks[64 * 2 + kZigzag[at]] = int16_t(-(1 << (levels - 1)));
+      blocks[64 * 2 + kNaturalFromZigzag[at]] = int16_t(-(1 << (levels - 1)));
       ASSERT_EQ(unpacked(Row(blocks).open(), 0, 4), blocks) << levels << " " << at;
     }
   }
@@ -161,7 +161,7 @@ TEST_P(PackedBlocks, AreTheSameBytesAtEveryLevel) {
     const Row row(blocks);
     set_simd_level(SimdLevel::kScalar);
     ASSERT_EQ(Row(blocks).bytes, row.bytes);
-    set_simd_level(GetParam());
+    set_simd_form(GetParam());
   }
 }
 
@@ -183,7 +183,7 @@ TEST_P(PackedBlocks, GiveTheSamplesOfTheirCoefficients) {
       words[i / 64 * 64 + kIdctFromNatural[i % 64]] = blocks[i];
     set_simd_level(SimdLevel::kScalar);
     idct_row(table, {.first = words}, count, expected.data(), stride);
-    set_simd_level(GetParam());
+    set_simd_form(GetParam());
 
     const Row row(blocks);
     BlockPlanes planes;
@@ -219,19 +219,23 @@ TEST_P(PackedBlocks, MadeOfAnyBytesAreReadAlike) {
     const bool ok = unpack_row(row, first, count, planes);
     set_simd_level(SimdLevel::kScalar);
     ASSERT_EQ(unpack_row(row, first, count, scalar), ok);
-    set_simd_level(GetParam());
+    set_simd_form(GetParam());
     if (!ok) continue;
     ++read;
     Coefficients a(64 * (count - first)), b(a.size());
-    coefficients_of_planes(planes, 0, count - first, kZigzag, a.data());
-    coefficients_of_planes(scalar, 0, count - first, kZigzag, b.data());
+    coefficients_of_planes(planes, 0, count - first, kNaturalFromZigzag, a.data());
+    coefficients_of_planes(scalar, 0, count - first, kNaturalFromZigzag, b.data());
     ASSERT_EQ(a, b);
   }
   EXPECT_GT(read, 10);
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, PackedBlocks, testing::ValuesIn(available_levels()),
-                         [](const auto& info) { return std::string(name_of(info.param)); });
+INSTANTIATE_TEST_SUITE_P(Levels, PackedBlocks, testing::ValuesIn(available_forms()),
+                         [](const auto& info) {
+                           std::string name(name_of(info.param));
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
 
 TEST(PackedRows, UseEveryCodeOfTheForm) {
   Draw draw(7);

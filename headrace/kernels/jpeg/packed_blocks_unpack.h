@@ -4,6 +4,7 @@
 // to spread bits over a mask. Internal to kernels/.
 #pragma once
 
+#include "headrace/kernels/jpeg/packed_blocks_inline.h"
 #include "headrace/kernels/jpeg/packed_blocks_levels.h"
 
 namespace headrace {
@@ -15,8 +16,6 @@ namespace {
 // these. Spreading bits over the mask of the coefficients that they belong to (pdep) gives planes
 // at once; counting the mask (popcnt) gives the place of the next bits. No branch depends on a
 // symbol, only on the code of a quad.
-
-#define HEADRACE_INLINE inline __attribute__((always_inline))
 
 // At least 57 bits from bit `at`.
 HEADRACE_INLINE uint64_t bits_57(const uint8_t* bytes, uint64_t at) {
@@ -91,7 +90,6 @@ HEADRACE_INLINE uint64_t next_plane(BlockBits& b) {
 // Each of a quad's blocks is a chain of looks, spreads and counts, in a stream of its own, so the
 // four could overlap. One after another they hardly do: what waits for a block's chain fills the
 // scheduler before the next block's instructions come. So each step is taken for all four.
-#define HEADRACE_FOUR _Pragma("GCC unroll 4") for (int j = 0; j < 4; ++j)
 
 // The next plane of each block; block j's to to[8 * j].
 template <class Bits, bool kWide, bool kSkip, bool kSecond>
@@ -202,9 +200,6 @@ void unpack_quads(GroupState& group, const uint8_t* quads, int skip, int count, 
     ++place.levels;
   }
 }
-
-#undef HEADRACE_FOUR
-#undef HEADRACE_INLINE
 
 }  // namespace
 }  // namespace headrace

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <array>
 
 #include "headrace/kernels/dispatch.h"
 #include "headrace/kernels/jpeg/huffman.h"
@@ -10,9 +9,9 @@ namespace {
 
 // Null for the scalar level.
 UnstuffPrefix prefix_of_level() {
-  static constexpr std::array by_level{+[] { return UnstuffPrefix{}; }, unstuff_avx2,
-                                       unstuff_avx512};
-  return by_level[static_cast<size_t>(simd_level())]();
+  static constexpr ByLevel<UnstuffPrefix (*)()> by_level{
+      +[] { return UnstuffPrefix{}; }, unstuff_avx2, unstuff_avx512, unstuff_neon};
+  return by_level.in_force()();
 }
 
 }  // namespace

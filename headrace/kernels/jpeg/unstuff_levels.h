@@ -15,5 +15,6 @@ using UnstuffPrefix = Unstuffed (*)(const uint8_t* in, size_t size, uint8_t* out
 // Null where the architecture has no such level.
 UnstuffPrefix unstuff_avx2();
 UnstuffPrefix unstuff_avx512();
+UnstuffPrefix unstuff_neon();
 
 }  // namespace headrace

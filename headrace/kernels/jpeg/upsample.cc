@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/kernels/jpeg/upsample.h"
 
-#include <array>
 #include <cstddef>
 #include <cstring>
 
@@ -38,9 +37,9 @@ void h1v2(const uint8_t* near, const uint8_t* far, int bias, int count, uint8_t*
 constexpr UpsampleKernels kScalar{h2v1, h2v2, h1v2};
 
 const UpsampleKernels& kernels() {
-  static const std::array<const UpsampleKernels*, 3> by_level{&kScalar, upsample_kernels_avx2(),
-                                                              upsample_kernels_avx512()};
-  return *by_level[static_cast<size_t>(simd_level())];
+  static const ByLevel<const UpsampleKernels*> by_level{
+      &kScalar, upsample_kernels_avx2(), upsample_kernels_avx512(), upsample_kernels_neon()};
+  return *by_level.in_force();
 }
 
 }  // namespace

@@ -16,5 +16,6 @@ struct UpsampleKernels {
 // Null where the architecture has no such level.
 const UpsampleKernels* upsample_kernels_avx2();
 const UpsampleKernels* upsample_kernels_avx512();
+const UpsampleKernels* upsample_kernels_neon();
 
 }  // namespace headrace

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "headrace/base/text.h"
+#include "headrace/fields/pictures.h"
 #include "headrace/sources/named_files.h"
 #include "headrace/sources/wording.h"
 
@@ -110,14 +111,18 @@ Shape picture_shape(const ArrayType& array, const std::string& name) {
   Shape shape = array.shape;
   const std::string got =
       " (got " + std::string(name_of(array.dtype)) + " " + shape_text(array.shape) + ")";
-  if (array.dtype != DType::kUInt8) bad_column(name, "pictures in memory are uint8" + got);
+  if (!is_picture_dtype(array.dtype)) {
+    bad_column(name, "pictures in memory are uint8, uint16, float32 or float16" + got);
+  }
   if (shape.size() == 2) shape.insert(shape.begin(), 1);
   if (shape.size() != 3)
     bad_column(name, "pictures have the shape (N, C, H, W) or (N, H, W)" + got);
   if (shape[0] > 4 && shape[2] >= 1 && shape[2] <= 4) {
     bad_column(name, "the channels come first" + got, "use array.transpose(0, 3, 1, 2)");
   }
-  if (shape[0] < 1 || shape[0] > 4) bad_column(name, "pictures have 1 to 4 channels" + got);
+  if (shape[0] < 1 || shape[0] > kMostChannels) {
+    bad_column(name, "pictures have 1 to 16 channels" + got);
+  }
   if (shape[1] < 1 || shape[2] < 1) bad_column(name, "pictures need at least one pixel" + got);
   if (shape[1] > kLongestSide || shape[2] > kLongestSide) {
     bad_column(name, "no picture is that large" + got);

@@ -298,8 +298,8 @@ TEST(Columns, WhatDoesNotFitIsNamed) {
   has(message({{"id", array<int64_t>(3)}}), "already");
   has(message({{"image", array<uint8_t>(3, {28, 28, 3})}}),
       "channels come first (got uint8 (N, 28, 28, 3)) / use array.transpose(0, 3, 1, 2)");
-  has(message({{"image", array<uint8_t>(3, {5, 28, 28})}}), "1 to 4 channels");
-  has(message({{"image", array<float>(3, {3, 2, 2}), FieldKind::kImage}}), "uint8");
+  has(message({{"image", array<uint8_t>(3, {17, 28, 28})}}), "1 to 16 channels");
+  has(message({{"image", array<int64_t>(3, {3, 2, 2}), FieldKind::kImage}}), "uint16");
   has(message({{"image", array<uint8_t>(3, {3, 0, 2})}}), "at least one pixel");
   has(message({{"label", array<float>(3), FieldKind::kLabel}}), "integers, not float32");
   has(message({{"label", array<int64_t>(3, {2}), FieldKind::kLabel}}), "one number a record");

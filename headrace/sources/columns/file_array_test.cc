@@ -159,8 +159,8 @@ TEST_F(FileArrays, FieldsFollowTheRulesOfArrays) {
   EXPECT_EQ(out[0].fields[1].scalar, 0x0405);
   EXPECT_EQ(Bytes(out[0].fields[2].bytes.begin(), out[0].fields[2].bytes.end()),
             (Bytes{12, 13, 14, 15}));
-  EXPECT_NE(error_of({{"image", FileArray{.parts = {{pictures, 0, 1}}, .shape = {5, 9, 9}}}})
-                .what.find("1 to 4 channels"),
+  EXPECT_NE(error_of({{"image", FileArray{.parts = {{pictures, 0, 1}}, .shape = {17, 5, 5}}}})
+                .what.find("1 to 16 channels"),
             std::string::npos);
 }
 

@@ -45,7 +45,9 @@ def visible(
 ) -> Pixels:
     """(C, H, W) of any dtype -> uint8 (3, H, W); undoes a normalization by mean and std."""
     pixels = image
-    if image.dtype != np.uint8:
+    if image.dtype == np.uint16:
+        pixels = (image >> 8).astype(np.uint8)
+    elif image.dtype != np.uint8:
         pixels = image.astype(np.float32)
         if mean is not None and std is not None:
             pixels = pixels * _per_channel(std) + _per_channel(mean)

@@ -120,6 +120,8 @@ def make_loader(
 
 def measure(loader: Any, records: int, epochs: int, start: float, done: Any) -> dict[str, Any]:
     """One hashed epoch, then `epochs` timed ones. `start`: when the source began to be opened."""
+    from headrace.measure import instructions
+
     digest = hashlib.sha256()
     first_batch_ms, seen = 0.0, 0
     for batch in loader:
@@ -146,6 +148,8 @@ def measure(loader: Any, records: int, epochs: int, start: float, done: Any) -> 
         "cpu_seconds_per_1000": round(1000 * cpu / max(1, timed), 4),
         "peak_rss_mib": round(peak_rss_mib(), 1),
         "threads": loader.stats()["threads"],
+        "simd": instructions.in_force(),
+        "instructions": instructions.text(),
         "batch_size": loader.batch_size,
         "records": records,
         "epochs": epochs,
@@ -211,6 +215,7 @@ def print_result(source: str, preset: str, result: dict[str, Any]) -> None:
         "CPU": f"{result['cpu_seconds_per_1000']:.3f} s per 1,000 images",
         "memory": f"{result['peak_rss_mib']:,.0f} MiB at most",
         "threads": str(result["threads"]),
+        "instructions": result["instructions"],
         "an epoch": f"{count} in batches of {result['batch_size']}",
         "stages": f"{stages} (seconds, all threads together)",
         "batches": output.shortened(result["batch_hash"], console.width - 14),

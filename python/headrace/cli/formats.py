@@ -43,8 +43,18 @@ def run(
         reference.print_one(record, ("Example", record["example"]))
     else:
         files = ("Files", " ".join(record["suffixes"]))
-        reference.print_one(record, files, ("Equals", record["oracle"]))
+        reference.print_one(record, files, ("Equals", record["oracle"]), ("Needs", _library(name)))
     return output.GOOD
+
+
+def _library(codec: str) -> str:
+    """What the codec opens when it is first used, and whether it is there."""
+    from headrace import _core
+
+    package, problem = _core.codec_library(codec)
+    if not package:
+        return ""
+    return f"{package}, which is there" if not problem else f"{package}: {problem}"
 
 
 def _print_all(

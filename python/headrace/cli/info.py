@@ -67,6 +67,8 @@ def describe(path: str, source: Any) -> dict[str, Any]:
     """The facts of a source as one JSON-able object."""
     import numpy as np
 
+    from headrace.measure import instructions
+
     fields = [
         {
             "name": field.name,
@@ -84,6 +86,8 @@ def describe(path: str, source: Any) -> dict[str, Any]:
         "fields": fields,
         "classes": list(source.classes),
         "fingerprint": source.fingerprint,
+        "simd": instructions.in_force(),
+        "instructions": instructions.text(),
     }
     if source.classes and any(field["name"] == "label" for field in fields):
         labels = np.asarray(source.column("label"))
@@ -156,6 +160,7 @@ def print_facts(facts: dict[str, Any]) -> None:
     console.print(table)
     if "pack" in facts:
         print_pack(facts["pack"])
+    console.print(f"[dim]runs[/] {escape(facts['instructions'])}")
     classes = facts["classes"]
     if not classes:
         return

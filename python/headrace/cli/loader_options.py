@@ -13,7 +13,7 @@ from headrace.cli import output
 from headrace.loader.options import KEYWORDS
 
 # What becomes of pictures, for commands that decode them.
-DECODING = ("damaged", "strict", "sixteen_bit", "max_pixels")
+DECODING = ("damaged", "strict", "mode", "sixteen_bit", "page", "max_pixels")
 
 _Body = TypeVar("_Body", bound=Callable[..., Any])
 
@@ -48,12 +48,12 @@ def loader_options(*names: str, **defaults: Any) -> Callable[[_Body], _Body]:
 
 def _parameter(name: str, defaults: dict[str, Any]) -> inspect.Parameter:
     keyword = KEYWORDS[name]
-    types: dict[str, Any] = {"str": str, "bool": bool, "int | None": int | None}
+    types: dict[str, Any] = {"str": str, "bool": bool, "int": int, "int | None": int | None}
     told: dict[str, Any] = {"help": keyword.doc.replace("None:", "Default:")}
     if keyword.choices:
         told |= output.one_of(keyword.choices)
     elif keyword.annotation != "bool":
-        told |= {"metavar": "N", "min": 1}
+        told |= {"metavar": "N", "min": 0 if keyword.default == 0 else 1}
     flag = "--" + name.replace("_", "-")  # alone: there is no --no-strict
     return inspect.Parameter(
         name,

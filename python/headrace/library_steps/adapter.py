@@ -31,7 +31,7 @@ class Taken(NamedTuple):
     box_format: str = ""
     shape: tuple[int, ...] = ()
     row_group: int = 0
-    clamps: bool = True
+    clamping: str = "soft"
 
     @property
     def is_picture(self) -> bool:

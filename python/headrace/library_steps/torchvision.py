@@ -27,12 +27,10 @@ from headrace.library_steps.adapter import (
     refuse,
 )
 
-_FORMATS = {"xyxy": "XYXY", "xywh": "XYWH", "cxcywh": "CXCYWH"}
+_FORMATS = {
+    name: name.upper() for name in ("xyxy", "xywh", "cxcywh", "xywhr", "cxcywhr", "xyxyxyxy")
+}
 _TV_KINDS = ("image", "mask", "masks", "boxes", "keypoints")
-_WITH_ROWS = (
-    "SanitizeBoundingBoxes(labels_getter=lambda record: (record['labels'], record['areas'])) drops "
-    "rows of all that it names; headrace.transforms.SanitizeBoundingBoxes of the whole row group"
-)
 # Those of torchvision.transforms (v1), where all classes are in one module.
 _GEOMETRY_OF_V1 = {
     "CenterCrop",
@@ -142,6 +140,16 @@ def _check_format(transform: Any, fields: Kinds) -> None:
             )
 
 
+def _with_rows(fields: Kinds) -> str:
+    """How all rows go together: torchvision finds masks by itself, and labels if they are named."""
+    named = [f.name for f in fields if f.kind not in _TV_KINDS and f.has_open_rows]
+    getter = ", ".join(f"record[{name!r}]" for name in named)
+    return (
+        f"SanitizeBoundingBoxes(labels_getter=lambda record: ({getter},)) drops rows of all that "
+        "it names; headrace.transforms.SanitizeBoundingBoxes of the whole row group"
+    )
+
+
 def _adapted(transform: Any) -> Adapted:
     """torchvision draws from torch's global generator: seeded for the record, then put back."""
 
@@ -167,7 +175,7 @@ def _adapted(transform: Any) -> Adapted:
             torch.random.set_rng_state(state)
         out = [returned[f.name] for f in fields]
         _check_together(fields, given, out)
-        check_rows(fields, values, out, _WITH_ROWS)
+        check_rows(fields, values, out, _with_rows(fields))
         parts = zip(fields, values, out, strict=True)
         return [_unwrapped(f, before, after) for f, before, after in parts]
 
@@ -182,7 +190,7 @@ def _wrapped(field: Taken, value: Any, canvas: tuple[int, int]) -> Any:
         return tv_tensors.Mask(value)
     if field.kind == "boxes":
         shaped = value if value.ndim > 1 else value[None]
-        how = {} if field.clamps else {"clamping_mode": None}
+        how = {"clamping_mode": None if field.clamping == "none" else field.clamping}
         return tv_tensors.BoundingBoxes(
             shaped, format=_FORMATS[field.box_format], canvas_size=canvas, **how
         )

@@ -79,7 +79,9 @@ KEYWORDS = {
             (
                 "`collate_fn`",
                 "torchvision's MixUp, CutMix or a RandomChoice of them, as its reference scripts "
-                "write it (`mix(*default_collate(batch))`); every other one is HR0834, and "
+                "write it (`mix(*default_collate(batch))`), and `tuple(zip(*batch))` of its "
+                "scripts for detection, where what differs in shape becomes a list; every other "
+                "one is HR0834, and "
                 '`collate="default"` leaves it out. Fields are stacked; those that '
                 "differ in shape are padded, packed or lists by `ragged=`, and "
                 '`batch.per_record("boxes", "labels")` is a list of dictionaries',

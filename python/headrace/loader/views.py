@@ -14,6 +14,7 @@ from headrace import _core
 from headrace.loader.form import Devices, Form
 from headrace.loader.options import memory_format
 from headrace.loader.viewed import ViewedLoader
+from headrace.per_record import per_record
 
 _View = TypeVar("_View", bound="Delivered")
 
@@ -102,6 +103,15 @@ class Delivered:
     def peek(self) -> Any:
         """The batch that comes next, without taking it."""
         return self.loader.peek_as(self.form)
+
+    def per_record(self, batch: Any, *fields: str) -> list[dict[str, Any]]:
+        """A dictionary a record of a batch's ``fields``, or of all, as ``batch.per_record`` gives.
+
+        For batches as dictionaries, which have no methods. ConfigError HR0743 for an unknown field,
+        or one that the dictionary has no more.
+        """
+        values = batch if isinstance(batch, Mapping) else batch._asdict()
+        return per_record(self.loader.assembly.layout(), values, fields)
 
     def close(self) -> None:
         """Closes the loader; batches that are kept stay valid."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from headrace import _core
+from headrace.measure import instructions
 
 _NETWORK = ("nfs", "cifs", "smb", "ceph", "lustre", "beegfs", "gpfs", "9p", "virtiofs", "glusterfs",
             "wekafs", "afs", "orangefs", "fuse.sshfs", "fuse.s3fs", "fuse.gcsfuse", "fuse.rclone",
@@ -30,6 +31,7 @@ def look(paths: list[str], root: str | os.PathLike[str] = "/") -> dict[str, Any]
     links = gpu_links(top)
     return {
         "cores": _core.allowed_cores(),
+        "instructions": instructions.text(),
         "cpu_limit": cpu_limit(top),
         "governor": governor(top),
         "numa_nodes": len(numa_nodes(top)) or None,

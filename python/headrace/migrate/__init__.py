@@ -71,6 +71,7 @@ def from_dataloader(
         )
     report = Report(f"DataLoader over {type(dataloader.dataset).__name__}")
     mixing = _mixing_of(dataloader, collate, report)
+    as_lists = collate == "same" and collates.is_transposing(dataloader.collate_fn)
     dataset = datasets.translate(dataloader.dataset, Told(annotations, outside))
     if (wanted := changes.get("fields")) is not None:
         # What is not delivered need not be compared, or move along.
@@ -101,7 +102,7 @@ def from_dataloader(
         steps,
         **{
             "fields": dataset.fields,
-            "ragged": "list" if dataset.ragged else None,
+            "ragged": "list" if dataset.ragged or as_lists else None,
             "python_workers": python_workers,
             **keywords,
             **changes,
@@ -129,6 +130,14 @@ def _mixing_of(dataloader: Any, collate: str, report: Report) -> Any:
     if collate == "default":
         report.add(f"collate_fn={name_of(function)}", CHANGED, "left out: fields are stacked")
         return None
+    if collates.is_transposing(function):
+        report.add(
+            f"collate_fn={name_of(function)}",
+            NATIVE,
+            "what differs in shape is a list; batch.per_record() of the targets' fields is the "
+            "list of targets",
+        )
+        return None
     mixing = collates.mixing_of(function)
     if mixing is None:
         raise REFUSED.error(
@@ -136,7 +145,8 @@ def _mixing_of(dataloader: Any, collate: str, report: Report) -> Any:
             hint='collate="default" leaves it out: fields are stacked, or lists with '
             'ragged="list". What it does to one record becomes a function in the list of '
             "transforms; what it does to a batch goes into the loop. torchvision's MixUp and "
-            f"CutMix are known where they are written as `{collates.FORM}`",
+            f"CutMix are known where they are written as `{collates.FORM}`, and "
+            "tuple(zip(*batch))",
         )
     return mixing
 

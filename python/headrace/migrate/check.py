@@ -31,7 +31,8 @@ _DIFFERS = declare(
 )
 
 _RECORDS = 32
-_OF_PICTURES = ("damaged", "sixteen_bit", "strict", "max_pixels")  # keywords that say what is read
+# Keywords that say what is read.
+_OF_PICTURES = ("damaged", "mode", "sixteen_bit", "page", "strict", "max_pixels")
 _UNITS = 8  # of the last place, of the largest value
 
 

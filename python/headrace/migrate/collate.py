@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A DataLoader's collate_fn that mixes batches, as torchvision's reference scripts write it.
+"""A DataLoader's collate_fn as torchvision's reference scripts write it: one that mixes batches, or
+one that makes a tuple of each field, which their scripts for detection have.
 
 Such a function is recognized by its code: it is one of a few forms, and what it calls, by its
-closure or its module's names, is torch's default_collate and a transform of torchvision v2. What
-differs in anything is a function of the user's.
+closure or its module's names, is torch's default_collate and a transform of torchvision v2, or
+Python's own zip. What differs in anything is a function of the user's.
 """
 
 from __future__ import annotations
@@ -32,17 +33,16 @@ def is_default(function: Any) -> bool:
 
 def mixing_of(function: Any) -> Any:
     """The MixUp, CutMix or choice of them that it applies to a stacked batch; None: another one."""
-    if type(function) is not types.FunctionType or function.__defaults__:
-        return None
-    code = function.__code__
-    if (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount) != (1, 0, 0):
-        return None
-    called: list[Any] = []
-    steps = _normalized(code, lambda name: _value_of(function, name), called)
-    if steps not in _FORMS:
+    steps, called = _read(function)
+    if steps not in _MIXING:
         return None
     mixes = [value for value in called if not is_default(value)]
     return mixes[0] if len(mixes) == 1 and is_mixing(mixes[0]) else None
+
+
+def is_transposing(function: Any) -> bool:
+    """Whether it is tuple(zip(*batch)): a tuple of all pictures, one of all targets."""
+    return _read(function)[0] in _TRANSPOSING
 
 
 def is_mixing(transform: Any) -> bool:
@@ -79,6 +79,17 @@ _ATTRIBUTE = {"LOAD_ATTR", "LOAD_METHOD"}
 _CALL = {"CALL", "CALL_FUNCTION", "CALL_METHOD"}
 
 Steps = list[tuple[str, Any]]
+
+
+def _read(function: Any) -> tuple[Steps | None, list[Any]]:
+    """What a function of one argument does, and the outer values that it names; None: another."""
+    if type(function) is not types.FunctionType or function.__defaults__:
+        return None, []
+    code = function.__code__
+    if (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount) != (1, 0, 0):
+        return None, []
+    called: list[Any] = []
+    return _normalized(code, lambda name: _value_of(function, name), called), called
 
 
 def _normalized(
@@ -120,6 +131,8 @@ class _Named:
 def _role(value: Any) -> str:
     if isinstance(value, _Named):
         return value.role
+    if value is zip or value is tuple or value is list:
+        return str(value.__name__)
     return "collate" if is_default(value) else "mixing" if is_mixing(value) else "other"
 
 
@@ -161,4 +174,9 @@ def _known_forms() -> list[Steps]:
     return forms
 
 
-_FORMS = _known_forms()
+_MIXING = _known_forms()
+_TRANSPOSING = [
+    _read(lambda batch: tuple(zip(*batch)))[0],  # noqa: B905  (as scripts have it)
+    _read(lambda batch: list(zip(*batch)))[0],  # noqa: B905
+    _read(lambda batch: zip(*batch))[0],  # noqa: B905
+]

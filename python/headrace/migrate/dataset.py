@@ -239,7 +239,12 @@ def _wrapped_coco(dataset: Any, told: Told) -> Dataset:
         raise NoFormat("of torchvision's wrapped datasets Headrace knows CocoDetection")
     wanted = dataset._target_keys or _COCO_TARGETS
     if wanted == "all" or not set(wanted) <= set(_COCO_TARGETS):
-        raise NoFormat("its targets have more than boxes, labels and image_id: see hr.coco()")
+        others = "all" if wanted == "all" else ", ".join(sorted({*wanted} - {*_COCO_TARGETS}))
+        raise REFUSED.error(
+            f"its targets have more than {', '.join(_COCO_TARGETS)}: {others}",
+            hint='hr.Loader(hr.coco("instances.json", masks=True, keypoints=True), [...]) has '
+            "masks and keypoints, which follow the picture, too",
+        )
     together = dataset.transforms
     if type(together).__name__ == "StandardTransform":
         raise NoFormat("its transform= takes the image alone, and boxes would stay behind")

@@ -41,15 +41,18 @@ _WHICH_IS_WHICH = declare(
 _WIDE_PICTURE = declare(
     "HR0685",
     "config",
-    "a picture that eight bits do not hold",
-    "Pictures are delivered as uint8. A Pillow picture of mode I, I;16 or F, or an array with "
-    "values below 0, above 255 or between whole numbers, would be clipped or wrapped, so it is "
-    "refused. Scale it in the object, or return it as an array under another name than image "
-    "or mask: it is then a tensor, and keeps its dtype.",
+    "a picture that no dtype of pictures holds",
+    "Pictures are uint8, uint16, float32 or float16; Pillow's modes I;16 and F are the second and "
+    "the third. A Pillow picture of mode I, or an array of another dtype with values below 0, "
+    "above 255 or between whole numbers, would be clipped or wrapped, so it is refused. Convert it "
+    "in the object, or return it as an array under another name than image or mask: it is then a "
+    "tensor, and keeps its dtype.",
 )
-_NARROW = "scale it to uint8 in the object, or return an array under another name: a tensor"
+_NARROW = "convert it in the object, or return an array under another name: a tensor"
 
 _PICTURES = ("image", "mask")  # fields of these names
+_DTYPES = ("uint8", "uint16", "float32", "float16")  # of pictures
+_WIDE_MODES = {"I;16": np.uint16, "I;16L": np.uint16, "I;16B": np.uint16, "F": np.float32}
 
 
 def source_from_object(
@@ -226,6 +229,13 @@ def is_picture(value: Any) -> bool:
     return len(shape) == 3 and dtype.endswith("uint8") and _channel_axis(shape) is not None
 
 
+def _is_wide_picture(value: Any, shape: Sequence[int]) -> bool:
+    """An array of samples that no byte holds, or of channels that come first and are many."""
+    if str(getattr(value, "dtype", "")).removeprefix("torch.") not in _DTYPES or len(shape) != 3:
+        return False
+    return _channel_axis(shape) is not None or 1 <= shape[0] <= 16
+
+
 def _plane(picture: Any) -> tuple[int, ...]:
     """(H, W) of a picture."""
     if hasattr(picture, "getbands"):
@@ -274,9 +284,9 @@ def _kind_of(name: str, value: Any, said: str = "") -> str:
         return "encoded" if pictured else "bytes"
     if hasattr(value, "getbands") and said in ("", *picture_kinds):
         return "picture"
-    if pictured and is_picture(value):
-        return "picture"
     shape = tuple(getattr(value, "shape", ()))
+    if pictured and (is_picture(value) or _is_wide_picture(value, shape)):
+        return "picture"
     plane = len(shape) == 2 or (len(shape) == 3 and shape[0] == 1)
     if plane and (said in picture_kinds or (not said and name == "mask")):
         return "picture"
@@ -305,21 +315,27 @@ def _crossing(kind: str, value: Any) -> Any:
     return np.asarray(value, order="C")
 
 
-def _picture(value: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """(C, H, W) uint8. Pillow's pictures as ``convert("RGB")`` gives them, but palettes stay.
+def _picture(value: Any) -> np.ndarray[Any, Any]:
+    """(C, H, W) of a dtype of pictures. Pillow's pictures as ``convert("RGB")`` gives them, but
+    palettes, 16 bits and floats stay.
 
-    That drops alpha, and nothing else: what eight bits do not hold is refused.
+    That drops alpha, and nothing else: what no dtype of pictures holds is refused.
     """
-    if getattr(value, "mode", "")[:1] in ("I", "F"):  # 16 and 32 bits, which convert() would clip
-        raise _WIDE_PICTURE.error(f"a Pillow picture of mode {value.mode!r}", hint=_NARROW)
-    if hasattr(value, "getbands") and value.mode not in ("L", "P", "RGB"):
+    mode = getattr(value, "mode", "")
+    if hasattr(value, "getbands") and mode[:1] == "I" and mode not in _WIDE_MODES:  # clipped else
+        raise _WIDE_PICTURE.error(f"a Pillow picture of mode {mode!r}", hint=_NARROW)
+    if hasattr(value, "getbands") and mode not in ("L", "P", "RGB", *_WIDE_MODES):
         value = value.convert("RGB")
     array = np.asarray(value)
+    if mode in _WIDE_MODES:
+        array = array.astype(_WIDE_MODES[mode])
     if array.ndim == 2:
         array = array[None]
     elif _channel_axis(array.shape) == 2:
         array = array.transpose(2, 0, 1)
-    return np.ascontiguousarray(_as_bytes(array))
+    if array.dtype.name not in _DTYPES or not array.dtype.isnative:
+        array = _as_bytes(array)
+    return np.ascontiguousarray(array)
 
 
 def _as_bytes(array: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]]:
@@ -350,7 +366,8 @@ def _field(
         return _core.make_field(name, meaning, dtypes["uint8"], [-1, -1, -1], True)
     if kind == "picture":
         extents = [value.shape[0], -1, -1]
-        return _core.make_field(name, meaning, dtypes["uint8"], list(shape or extents), False)
+        dtype = dtypes[value.dtype.name]
+        return _core.make_field(name, meaning, dtype, list(shape or extents), False)
     if value.dtype.name not in dtypes:
         raise _UNKNOWN_VALUE.error(
             f"{name} of record 0 has dtype {value.dtype}", hint="convert it in the object"

@@ -98,7 +98,8 @@ class Source:
         and never recoloured; "image"; "boxes", "keypoints", "masks": tensors in the coordinates of
         the record's pictures, which no step may leave behind; "tensor"; "label". Boxes of pixels
         follow the pictures where their format is said: "boxes:xyxy", "boxes:xywh" or
-        "boxes:cxcywh"; of boxes in shares of the picture ("boxes:cxcywh_normalized" and the like)
+        "boxes:cxcywh", or of rotated ones "boxes:xywhr", "boxes:cxcywhr" or "boxes:xyxyxyxy"; of
+        boxes in shares of the picture ("boxes:cxcywh_normalized" and the like)
         ConvertBoundingBoxFormat makes pixels. ConfigError HR0181 where the values cannot be of the
         kind.
 

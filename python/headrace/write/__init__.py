@@ -117,25 +117,9 @@ class AppendedFile:
         self.file.close()
 
 
-_SIGNATURES = (  # of pictures that no codec of the engine reads
-    (b"GIF8", "gif"),
-    (b"BM", "bmp"),
-    (b"II*\0", "tif"),
-    (b"MM\0*", "tif"),
-    (b"P5", "pgm"),
-    (b"P6", "ppm"),
-)
-
-
 def picture_suffix(data: bytes) -> str:
     """Of an encoded picture, by its first bytes; "bin" where they are no picture's."""
-    if suffix := _core.picture_suffix(data[:64]):
-        return suffix
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "webp"
-    if data[4:12] in (b"ftypavif", b"ftypavis"):
-        return "avif"
-    return next((suffix for begin, suffix in _SIGNATURES if data.startswith(begin)), "bin")
+    return _core.picture_suffix(data[:64]) or "bin"
 
 
 def picture_bytes(value: Any) -> bytes:

@@ -17,7 +17,6 @@ SUFFIX = ".tar"
 FORMAT = "webdataset"
 RESUMES = True
 BESIDE = ()
-_FOREIGN = ("webp", "gif", "bmp", "tif", "avif", "ppm", "pgm")  # that no codec need read
 
 
 def writer(
@@ -53,8 +52,7 @@ def fields(schema: Sequence[_core.Field]) -> dict[str, Any]:
 
 
 def _picture_suffixes() -> list[str]:
-    ours = [suffix[1:] for codec in _core.codecs().values() for suffix in codec["suffixes"]]
-    return list(dict.fromkeys([*ours, *_FOREIGN]))
+    return [suffix[1:] for codec in _core.codecs().values() for suffix in codec["suffixes"]]
 
 
 class TarWriter:

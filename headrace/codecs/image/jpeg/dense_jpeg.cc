@@ -241,7 +241,8 @@ const CodecRecord kDenseJpeg{
     .suffixes = {},
     .sniff = is_dense_jpeg,
     .make = []() -> std::unique_ptr<ImageDecoder> { return std::make_unique<DenseJpegDecoder>(); },
-    .enters_rows = true};
+    .enters_rows = true,
+    .opaque = true};
 const Register<CodecRecord> registered_dense_jpeg(kDenseJpeg);
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // JPEG: ordinary files through our own decoder, several at once; everything unusual, and whatever
 // that one finds suspicious, through libjpeg-turbo. Both give the same pixels.
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -9,17 +10,23 @@
 #include "headrace/codecs/image/jpeg/jpeg_baseline.h"
 #include "headrace/codecs/image/jpeg/jpeg_library.h"
 #include "headrace/codecs/image/jpeg/jpeg_markers.h"
+#include "headrace/codecs/image/jpeg/jpeg_progressive.h"
 #include "headrace/kernels/dispatch.h"
 
 namespace headrace {
 namespace {
 
 // Note [When our decoder is not used]
-// Its scalar code is there to be compared with, and is slower than libjpeg-turbo's vectors. So
-// where the CPU has no level beyond it, libjpeg decodes; a level that was forced is obeyed.
+// Its scalar code is there to be compared with, and is slower than libjpeg-turbo's vectors; on ARM
+// nobody has measured yet which of the two is faster. So libjpeg decodes on CPUs that have nothing
+// beyond scalar code, or NEON; a level that was forced is obeyed, and decoded with.
 bool ours_is_faster() {
-  static const bool vectors = available_levels().size() > 1;
-  return vectors;
+  static const bool known_or_forced = [] {
+    const SimdReason reason = simd_reason();
+    return reason.forced || reason.best.level == SimdLevel::kAvx2 ||
+           reason.best.level == SimdLevel::kAvx512;
+  }();
+  return known_or_forced;
 }
 
 // Pictures that decode() likes to have at once: while the last few of them end, lanes stand empty.
@@ -28,7 +35,7 @@ constexpr int kPicturesAtOnce = 16;
 class JpegDecoder final : public ImageDecoder {
  public:
   Result<ImageHeader> read_header(std::span<const uint8_t> bytes) override {
-    if (!read_jpeg_header(bytes, header_)) return library_.read_header(bytes);
+    if (!read_jpeg_header(bytes, header_)) return read_other_header(bytes);
     const JpegFrame& frame = header_.frame;
     ImageHeader header;
     header.width = frame.width;
@@ -43,13 +50,17 @@ class JpegDecoder final : public ImageDecoder {
     tasks_.clear();
     for (DecodeJob& job : jobs) tasks_.push_back({.job = &job});
     if (ours_is_faster()) baseline_.decode(tasks_);
-    for (const JpegBaselineDecoder::Task& task : tasks_) {
+    for (JpegBaselineDecoder::Task& task : tasks_) {
+      const bool untouched =
+          task.outcome == JpegBaselineDecoder::Outcome::kRefused && task.delivered == 0;
+      if (ours_is_faster() && untouched) progressive_.decode(task);
       DecodeJob& job = *task.job;
       if (task.outcome == JpegBaselineDecoder::Outcome::kDecoded) {
         job.result = {};
         job.warnings = 0;
         continue;
       }
+      progressive_.free();  // its attempt, before libjpeg takes as much
       RemainingRows rest(job.sink, task.delivered);
       RowSink* const sink = std::exchange(job.sink, &rest);
       library_.decode(job);
@@ -69,8 +80,20 @@ class JpegDecoder final : public ImageDecoder {
   }
 
  private:
+  // Progressive files hold all coefficients where libjpeg decodes them, as it does with any that
+  // prove damaged; what our own attempt took has been given back then.
+  Result<ImageHeader> read_other_header(std::span<const uint8_t> bytes) {
+    Result<ImageHeader> header = library_.read_header(bytes);
+    if (header) {
+      const size_t ours = JpegProgressiveDecoder::working_bytes(bytes.size(), header->width);
+      header->working_bytes = std::max(header->working_bytes, ours);
+    }
+    return header;
+  }
+
   JpegHeader header_;
   JpegBaselineDecoder baseline_;
+  JpegProgressiveDecoder progressive_;
   JpegLibraryDecoder library_;
   std::vector<JpegBaselineDecoder::Task> tasks_;
 };
@@ -89,7 +112,8 @@ const CodecRecord kJpeg{
         "byte for byte; grey and CMYK conversion as Pillow",
     .suffixes = {".jpg", ".jpeg", ".jpe", ".jfif"},
     .sniff = is_jpeg,
-    .make = []() -> std::unique_ptr<ImageDecoder> { return std::make_unique<JpegDecoder>(); }};
+    .make = []() -> std::unique_ptr<ImageDecoder> { return std::make_unique<JpegDecoder>(); },
+    .opaque = true};
 const Register<CodecRecord> registered_jpeg(kJpeg);
 
 }  // namespace

@@ -48,6 +48,24 @@ class JpegBaselineDecoder {
   std::vector<Task*> queue_;
 };
 
+// Counts the rows that pass.
+class CountedRows final : public RowSink {
+ public:
+  void begin(RowSink* sink) {
+    sink_ = sink;
+    count_ = 0;
+  }
+  void rows(const RowBlock& block) override {
+    sink_->rows(block);
+    count_ = block.y + block.count;
+  }
+  int count() const { return count_; }
+
+ private:
+  RowSink* sink_ = nullptr;
+  int count_ = 0;
+};
+
 // Passes on the rows from `first` on.
 class RemainingRows final : public RowSink {
  public:

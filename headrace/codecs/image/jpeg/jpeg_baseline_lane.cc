@@ -7,16 +7,6 @@
 namespace headrace {
 namespace {
 
-// Where the k-th coefficient of the zigzag order stands in a block that the inverse DCT loads.
-const std::array<uint8_t, 64>& idct_from_zigzag() {
-  static const std::array<uint8_t, 64> table = [] {
-    std::array<uint8_t, 64> made{};
-    for (int k = 0; k < 64; ++k) made[k] = kIdctFromNatural[kNaturalFromZigzag[k]];
-    return made;
-  }();
-  return table;
-}
-
 // How many of the bytes are 0xFF; std::count() takes them one by one.
 size_t count_ones(const uint8_t* data, size_t count) {
   using Vector __attribute__((vector_size(16))) = uint8_t;
@@ -235,7 +225,7 @@ bool JpegBaselineDecoder::Lane::take_run() {
   }
   int16_t* out = reinterpret_cast<int16_t*>(coefficients_.data());
   if (end > first) out += size_t(column + first - mcu_first_) * pattern_.blocks * 64;
-  bits_.blocks(first, end, idct_from_zigzag(), predictors_, out);
+  bits_.blocks(first, end, kIdctFromZigzag, predictors_, out);
   mcu_ += run_;
   return bits_.state() == HuffmanLane::State::kDone;
 }

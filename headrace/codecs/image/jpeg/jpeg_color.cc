@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/codecs/image/jpeg/jpeg_color.h"
 
+#include "headrace/codecs/image/stored_rows.h"
+
 namespace headrace {
 
 void gray_from_rgb_row(const uint8_t* __restrict rgb, uint8_t* __restrict gray, size_t count) {
   for (size_t i = 0; i < count; ++i) {
-    const uint32_t r = rgb[3 * i], g = rgb[3 * i + 1], b = rgb[3 * i + 2];
-    gray[i] = uint8_t((r * 19595 + g * 38470 + b * 7471 + 0x8000) >> 16);
+    gray[i] = luma_of(rgb[3 * i], rgb[3 * i + 1], rgb[3 * i + 2]);
   }
 }
 

@@ -6,6 +6,8 @@
 #include <array>
 #include <cstdint>
 
+#include "headrace/kernels/jpeg/zigzag.h"
+
 namespace headrace {
 
 struct JpegComponent {
@@ -36,8 +38,5 @@ struct JpegFrame {
 // the standard's range (sides 1..65535, 1..4 components, factors 1..4), or when a component is
 // not an integer fraction of the largest, which libjpeg does not decode.
 bool lay_out(JpegFrame& frame);
-
-// Natural position (row * 8 + column) of the k-th coefficient in zigzag order (Figure A.6).
-extern const std::array<uint8_t, 64> kNaturalFromZigzag;
 
 }  // namespace headrace

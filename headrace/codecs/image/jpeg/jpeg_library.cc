@@ -71,6 +71,7 @@ JpegLibraryDecoder::Route JpegLibraryDecoder::route_of(ColorMode mode, int compo
   if (components == 4) {
     switch (mode) {
       case ColorMode::kRGB:
+      case ColorMode::kRGBA:  // which nobody asks JPEGs for
         return {JCS_CMYK, rgb_from_adobe_row, 3};
       case ColorMode::kGray:
         return {JCS_CMYK, gray_from_adobe_row, 1};

@@ -45,7 +45,7 @@ JpegMarkers read_jpeg_markers(std::span<const uint8_t> bytes) {
     if (marker == kEoi) return end();
     if (marker == 0 || stands_alone(marker)) continue;
     if (marker == kSos || bytes.size() - at < 2) return end();
-    const size_t length = size_t(big_endian_16(bytes, at));
+    const size_t length = size_t{big_u16(bytes, at)};
     if (length < 2 || length > bytes.size() - at) return end();
     if (is_frame(marker) && !found.frame) found.frame = marker;
     const auto body = bytes.subspan(at + 2, length - 2);

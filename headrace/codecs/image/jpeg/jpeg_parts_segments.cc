@@ -54,7 +54,7 @@ JpegSegments::Reason JpegSegments::take(int marker, Bytes body) {
       return tables_.take_quantization(body) ? Reason() : "damaged tables";
     case kDri:
       if (body.size() != 2) return "damaged header";
-      restart_interval_ = big_endian_16(body, 0);
+      restart_interval_ = int(big_u16(body, 0));
       return {};
     case kDnl:
     case kCom:
@@ -81,8 +81,8 @@ JpegSegments::Reason JpegSegments::frame_header(int marker, Bytes body) {
   if (body[0] == 12) return "12 bits";
   if (body[0] != 8) return "damaged header";
   JpegFrame frame;
-  frame.height = big_endian_16(body, 1);
-  frame.width = big_endian_16(body, 3);
+  frame.height = int(big_u16(body, 1));
+  frame.width = int(big_u16(body, 3));
   const int count = body[5];
   if (body.size() != size_t(6 + 3 * count)) return "damaged header";
   if (count != 1 && count != 3 && count != 4) return "number of components";

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "headrace/kernels/color/planar_color.h"
 #include "headrace/kernels/jpeg/upsample.h"
-#include "headrace/kernels/planar_color.h"
 
 namespace headrace {
 namespace {

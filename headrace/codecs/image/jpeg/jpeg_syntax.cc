@@ -31,7 +31,7 @@ bool JpegTables::take_quantization(std::span<const uint8_t> body) {
     const size_t bytes = wide ? 128 : 64;
     if (wide > 1 || slot > 3 || body.size() < 1 + bytes) return false;
     for (int k = 0; k < 64; ++k) {
-      const int value = wide ? big_endian_16(body, 1 + 2 * k) : body[1 + k];
+      const int value = wide ? int(big_u16(body, 1 + 2 * k)) : body[1 + k];
       quantization[slot][kNaturalFromZigzag[k]] = uint16_t(value);
     }
     quantization_seen |= 1 << slot;

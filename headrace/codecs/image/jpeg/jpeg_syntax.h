@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every reader of JPEG headers needs: the markers' codes, big-endian numbers, and the tables
-// that DHT and DQT segments define. Bounds-checked; any thread may call it.
+// What every reader of JPEG headers needs: the markers' codes, and the tables that DHT and DQT
+// segments define. Bounds-checked; any thread may call it.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <span>
 
+#include "headrace/codecs/image/byte_order.h"
 #include "headrace/kernels/jpeg/huffman.h"
 
 namespace headrace {
@@ -23,11 +24,6 @@ inline bool stands_alone(int marker) {
 }  // namespace jpeg_marker
 
 inline constexpr int kLargestJpegSide = 65500;  // libjpeg's JPEG_MAX_DIMENSION
-
-// REQUIRES: at + 2 <= bytes.size().
-inline int big_endian_16(std::span<const uint8_t> bytes, size_t at) {
-  return bytes[at] << 8 | bytes[at + 1];
-}
 
 // Tables by slot. Those that were not seen hold anything.
 struct JpegTables {

@@ -152,7 +152,8 @@ const CodecRecord kPackedJpeg{
     .suffixes = {},
     .sniff = is_packed_picture,
     .make = []() -> std::unique_ptr<ImageDecoder> { return std::make_unique<PackedJpegDecoder>(); },
-    .enters_rows = true};
+    .enters_rows = true,
+    .opaque = true};
 const Register<CodecRecord> registered_packed_jpeg(kPackedJpeg);
 
 }  // namespace

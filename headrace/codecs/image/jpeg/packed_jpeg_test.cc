@@ -5,9 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <span>
 
 #include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
 #include "headrace/kernels/dispatch.h"
@@ -70,32 +72,30 @@ void expect_same_planes(const std::vector<CoefficientPlane>& got,
   }
 }
 
-class PackedJpeg : public testing::TestWithParam<SimdLevel> {
+class PackedJpeg : public testing::TestWithParam<SimdForm> {
  protected:
-  void SetUp() override { set_simd_level(GetParam()); }
+  void SetUp() override { set_simd_form(GetParam()); }
   void TearDown() override { set_simd_level(available_levels().back()); }
+};
 
+// One for all files of a test: nothing of a picture may reach the next.
+class Comparison {
+ public:
   // Pixels in every colour mode, whole and in windows; coefficients; the file.
-  void compare(const Bytes& file, int windows) {
-    const Bytes bytes = packed(file);
+  void compare(const Bytes& file, const Bytes& bytes, int windows) {
     ASSERT_TRUE(is_packed_jpeg(bytes));
     const bool grey = plain_.header(file)->channels == 1;
     const Pixels expected = oracle(file, grey ? JCS_GRAYSCALE : JCS_RGB);
     ASSERT_TRUE(expected.ok);
     Pixels got = packed_.whole(bytes, ColorMode::kStored);
     ASSERT_TRUE(got.ok) << got.error;
+    const Pixels stored = got;
     invert_ink(got);
     ASSERT_EQ(got.data, expected.data);
     ASSERT_EQ(packed_.whole(bytes, ColorMode::kRGB, true).data, plain_.whole(file).data);
     ASSERT_EQ(packed_.whole(bytes, ColorMode::kGray).data,
               plain_.whole(file, ColorMode::kGray).data);
-    for (int i = 0; i < windows; ++i) {
-      const Window w = draw_.window(expected.width, expected.height);
-      Pixels part = packed_.window(bytes, w, ColorMode::kStored, expected.channels);
-      invert_ink(part);
-      ASSERT_EQ(part.data, expected.slice(w).data)
-          << w.width << "x" << w.height << " at " << w.x << "," << w.y;
-    }
+    compare_windows(bytes, stored, windows);
     Result<std::vector<CoefficientPlane>> planes = packed_.coefficients(bytes);
     Result<std::vector<CoefficientPlane>> library = plain_.coefficients(file);
     ASSERT_TRUE(planes && library);
@@ -106,62 +106,97 @@ class PackedJpeg : public testing::TestWithParam<SimdLevel> {
     in_ += file.size();
     out_ += bytes.size();
   }
-  size_t in_ = 0, out_ = 0;
+  // Whole, and in one window, as the form in force has them.
+  void compare_forms(const Bytes& bytes, std::span<const SimdForm> forms) {
+    const Pixels expected = packed_.whole(bytes, ColorMode::kStored);
+    for (const SimdForm form : forms) {
+      SCOPED_TRACE(name_of(form));
+      set_simd_form(form);
+      ASSERT_EQ(packed_.whole(bytes, ColorMode::kStored).data, expected.data);
+      compare_windows(bytes, expected, 1);
+    }
+  }
+  double growth() const { return double(out_) / double(in_); }
 
  private:
+  void compare_windows(const Bytes& bytes, const Pixels& expected, int windows) {
+    for (int i = 0; i < windows; ++i) {
+      const Window w = draw_.window(expected.width, expected.height);
+      Pixels part = packed_.window(bytes, w, ColorMode::kStored, expected.channels);
+      ASSERT_EQ(part.data, expected.slice(w).data)
+          << w.width << "x" << w.height << " at " << w.x << "," << w.y;
+    }
+  }
   static void invert_ink(Pixels& pixels) {
     if (pixels.channels != 4) return;
     for (uint8_t& value : pixels.data) value = uint8_t(255 - value);
   }
   Decoder plain_;
-  PackedDecoder packed_;  // one for all: nothing of a picture may reach the next
+  PackedDecoder packed_;
   Draw draw_{11};
+  size_t in_ = 0, out_ = 0;
 };
 
 TEST_P(PackedJpeg, GivesLibjpegTurbosPixelsAndTheFileBack) {
+  Comparison comparison;
   for (const FileSpec& spec : all_specs()) {
     SCOPED_TRACE(std::to_string(spec.width) + "x" + std::to_string(spec.height) + " of " +
                  std::to_string(spec.sampling.size()) + ", first " +
                  std::to_string(spec.sampling[0].h) + "x" + std::to_string(spec.sampling[0].v));
-    compare(encode(spec), 12);
+    const Bytes file = encode(spec);
+    comparison.compare(file, packed(file), 12);
     if (HasFatalFailure()) return;
   }
 }
 
 TEST_P(PackedJpeg, HoldsRowsLongerThan64KB) {
-  compare(encode({.width = 20000, .height = 9, .sampling = {{1, 1}}, .quality = 100}), 5);
+  const Bytes file = encode({.width = 20000, .height = 9, .sampling = {{1, 1}}, .quality = 100});
+  Comparison().compare(file, packed(file), 5);
 }
 
-TEST_P(PackedJpeg, OfRealFilesGivesTheSame) {
+// Everything of a file with one form, its pixels with all of them. The scalar one takes its time.
+TEST(PackedJpegFiles, GiveTheSameWithEveryForm) {
   const char* root = std::getenv("HEADRACE_TEST_DATA");
   if (!root) GTEST_SKIP() << "HEADRACE_TEST_DATA is not set";
-  Decoder plain;
-  int files = 0, kept = 0, seen = 0;
-  const int every = GetParam() == SimdLevel::kScalar ? 10 : 1;  // the reference takes its time
+  const std::vector<SimdForm> all = available_forms();
+  const std::span<const SimdForm> fast = std::span(all).subspan(all.size() > 1 ? 1 : 0);
+  Comparison comparison;
+  int files = 0, kept = 0;
   for (const char* folder : {"photos", "jpeg_variants", "coco", "photos_camera"}) {
     for (const auto& entry :
          std::filesystem::recursive_directory_iterator(std::filesystem::path(root) / folder)) {
-      if (!entry.is_regular_file() || seen++ % every) continue;
+      if (!entry.is_regular_file()) continue;
       SCOPED_TRACE(entry.path().string());
+      const size_t number = size_t(files + kept);
+      const bool every_form = number % 10 == 0;
+      set_simd_form(every_form ? all[number / 10 % all.size()] : fast[number % fast.size()]);
       std::ifstream in(entry.path(), std::ios::binary);
       const Bytes file(std::istreambuf_iterator<char>(in), {});
-      if (!plain.coefficients(file) || !pack_jpeg(file, PackLevel::kFast)) {
+      const Result<std::vector<uint8_t>> packed = pack_jpeg(file, PackLevel::kFast);
+      if (!packed) {
         ++kept;
         continue;
       }
       ++files;
-      compare(file, 3);
+      comparison.compare(file, *packed, 3);
+      if (HasFatalFailure()) return;
+      comparison.compare_forms(*packed, every_form ? std::span(all) : fast);
       if (HasFatalFailure()) return;
     }
   }
+  set_simd_level(available_levels().back());
   EXPECT_GT(files, kept);
-  EXPECT_LT(double(out_), 1.14 * double(in_));
+  EXPECT_LT(comparison.growth(), 1.14);
   RecordProperty("packed", files);
   RecordProperty("kept", kept);
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, PackedJpeg, testing::ValuesIn(available_levels()),
-                         [](const auto& info) { return std::string(name_of(info.param)); });
+INSTANTIATE_TEST_SUITE_P(Levels, PackedJpeg, testing::ValuesIn(available_forms()),
+                         [](const auto& info) {
+                           std::string name(name_of(info.param));
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
 
 TEST(PackedJpegCodec, KeepsTheOrientation) {
   // An EXIF segment with nothing but the orientation, as TIFF (EXIF 2.3, 4.6.4).
@@ -244,8 +279,8 @@ TEST(PackedJpegDamage, AnywhereInTheRowsIsHarmlessAndTheSameAtEveryLevel) {
       }
       set_simd_level(SimdLevel::kScalar);
       const Pixels expected = decoder.whole(damaged);
-      for (const SimdLevel level : available_levels()) {
-        set_simd_level(level);
+      for (const SimdForm form : available_forms()) {
+        set_simd_form(form);
         const Pixels got = decoder.whole(damaged);
         ASSERT_EQ(got.ok, expected.ok);
         ASSERT_TRUE(!got.ok || got.data == expected.data);

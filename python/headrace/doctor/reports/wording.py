@@ -31,6 +31,7 @@ HOST = {
     "memory_limit_bytes": "memory, limit",
     "shm_bytes": "shared memory, free",
     "shm_size_bytes": "shared memory",
+    "instructions": "instructions",
     "governor": "clock governor",
     "numa_nodes": "NUMA nodes",
     "numa_nodes_used": "NUMA nodes, used",

@@ -8,7 +8,13 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from headrace.migrate.translations.registry import Form, Made, NoOperator, image_of
+from headrace.migrate.translations.registry import (
+    Form,
+    Made,
+    NoOperator,
+    image_of,
+    resampled_by_torch,
+)
 
 
 def sibling(transform: Any, name: str) -> Any:
@@ -22,6 +28,12 @@ def size_of(size: Any) -> Any:
 
 def fill_of(fill: Any, form: Form) -> Any:
     """What torchvision gives images there, as numbers: v2 may have one for each type."""
+    fill = fill_or_none(fill, form)
+    return 0 if fill is None else fill
+
+
+def fill_or_none(fill: Any, form: Form) -> Any:
+    """The same where None is no 0."""
     if isinstance(fill, dict):
         image = type(image_of(form.probes[0]))
         own = [key for key in fill if isinstance(key, type) and issubclass(image, key)]
@@ -31,12 +43,25 @@ def fill_of(fill: Any, form: Form) -> Any:
             raise NoOperator("its fill says nothing of images") from None
     if callable(fill):
         raise NoOperator("its fill is computed")
-    return 0 if fill is None else fill
+    return fill
+
+
+def mask_fill_of(fill: Any) -> int:
+    """What torchvision gives masks there: theirs of a dictionary, else what images have."""
+    if isinstance(fill, dict):
+        own = [key for key in fill if getattr(key, "__name__", "") == "Mask"]
+        fill = fill[own[0]] if own else fill.get("others")
+    values = [0.0] if fill is None else numbers_of(fill)
+    if len(values) > 1:
+        return 0  # a color, which masks have none of
+    if values[0] != int(values[0]):
+        raise NoOperator("its fill of masks is no whole number")
+    return int(values[0])
 
 
 def antialias_of(transform: Any, form: Form) -> bool:
     """Pillow always widens its filter, whatever torchvision was told."""
-    return True if form.kind == "pil" else bool(getattr(transform, "antialias", True))
+    return form.kind == "pil" or not resampled_by_torch(transform)
 
 
 def arithmetic_of(transform: Any, form: Form) -> str:

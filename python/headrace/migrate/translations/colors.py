@@ -11,7 +11,6 @@ from headrace.migrate.originals import pixels_from_value
 from headrace.migrate.translations.arguments import (
     arithmetic_of,
     numbers_of,
-    refuse_floats,
     refuse_other_floats,
     with_chance,
 )
@@ -93,7 +92,7 @@ def invert(transform: Any, form: Form) -> Made:
 
 @translation("GaussianBlur")
 def blur(transform: Any, form: Form) -> Made:
-    refuse_floats(form)
+    refuse_other_floats(transform, form)
     size = [int(extent) for extent in transform.kernel_size]
     sigma = numbers_of(transform.sigma)
     ours = T.GaussianBlur(size, sigma)
@@ -110,13 +109,16 @@ def sharpness(transform: Any, form: Form) -> Made:
     arithmetic = arithmetic_of(transform, form)
     factor = float(transform.sharpness_factor)
     return with_chance(
-        transform, lambda p: T.RandomAdjustSharpness(factor, p, arithmetic=arithmetic), form
+        transform,
+        lambda p: T.RandomAdjustSharpness(factor, p, arithmetic=arithmetic),
+        form,
+        floats=True,
     )
 
 
 @translation("RandomEqualize")
 def equalize(transform: Any, form: Form) -> Made:
-    return with_chance(transform, T.RandomEqualize, form)
+    return with_chance(transform, T.RandomEqualize, form, floats=True)
 
 
 @translation("RandomAutocontrast")

@@ -17,7 +17,7 @@ def random_resize(transform: Any, form: Form) -> Made:
     form.fixed = False
     ours = T.RandomResize(transform.min_size, transform.max_size, **how)
     steady = T.Resize(transform.min_size, **how)
-    original = sibling(transform, "Resize")(transform.min_size, transform.interpolation)
+    original = sibling(transform, "Resize")(transform.min_size, **how)
     return [ours], [steady], original
 
 
@@ -88,7 +88,9 @@ def sanitize_bounding_boxes(transform: Any, form: Form) -> Made:
 @translation("ClampBoundingBoxes")
 def clamp_bounding_boxes(transform: Any, form: Form) -> Made:
     _refuse_images_alone(form)
-    return [T.ClampBoundingBoxes()], [T.ClampBoundingBoxes()], transform
+    mode = getattr(transform, "clamping_mode", "auto")
+    ours = T.ClampBoundingBoxes("none" if mode is None else str(mode))
+    return [ours], [ours], transform
 
 
 @translation("ConvertBoundingBoxFormat")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 from headrace import transforms as T
@@ -45,7 +46,7 @@ def random_resized_crop(transform: Any, form: Form) -> Made:
     size = size_of(transform.size)
     ours = T.RandomResizedCrop(size, scale=transform.scale, ratio=transform.ratio, **how)
     whole = [size, size] if isinstance(size, int) else size
-    original = sibling(transform, "Resize")(whole, interpolation=transform.interpolation)
+    original = sibling(transform, "Resize")(whole, **how)
     return [ours], [T.Resize(whole, **how)], original
 
 
@@ -77,7 +78,7 @@ def random_crop(transform: Any, form: Form) -> Made:
         fill=fill,
         padding_mode=mode,
     )
-    crop = sibling(transform, "CenterCrop")(transform.size)
+    crop = _centered(transform)
     if not padding:
         return [ours], [T.CenterCrop(size)], crop
     left, top, right, bottom = padding
@@ -91,6 +92,21 @@ def random_crop(transform: Any, form: Form) -> Made:
 
     steady = [T.Pad(padding, fill=fill, padding_mode=mode), T.CenterCrop(size)]
     return [ours], steady, lambda value: crop(padded(value))
+
+
+def _centered(transform: Any) -> Callable[[Any], Any]:
+    """torchvision's CenterCrop of the same size, of a picture that is padded before: where it pads
+    by itself, its boxes can be a pixel off its picture."""
+    crop, pad = sibling(transform, "CenterCrop")(transform.size), sibling(transform, "Pad")
+
+    def centered(value: Any) -> Any:
+        size = pixels_from_value(image_of(value)).shape[-2:]
+        lack = [max(0, wanted - there) for wanted, there in zip(crop.size, size, strict=True)]
+        if any(lack):
+            value = pad([lack[1] // 2, lack[0] // 2, (lack[1] + 1) // 2, (lack[0] + 1) // 2])(value)
+        return crop(value)
+
+    return centered
 
 
 def _padding_of(transform: Any) -> list[int] | None:

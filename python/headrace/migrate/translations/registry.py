@@ -89,9 +89,10 @@ def native(transform: Any, form: Form) -> Translated | None:
     known = _translations.get(name)
     if known is None:
         raise NoOperator("Headrace has no operator for it" if name else "a callable of your own")
-    through_pillow = known.resamples and form.kind != "pil"
-    if through_pillow:
+    resamples = known.resamples and form.kind != "pil"
+    if resamples:
         _check_resampling(transform, form)
+    through_pillow = resamples and not resampled_by_torch(transform)
     try:
         ours, steady, original = known.make(transform, form)
     except Error as refused:
@@ -107,11 +108,28 @@ def native(transform: Any, form: Form) -> Translated | None:
 
 def _check_resampling(transform: Any, form: Form) -> None:
     """Of tensors: torch's filters are near Pillow's only where both antialias bytes."""
+    if _filter_of(transform).startswith("nearest") and form.dtype in ("uint8", "float32"):
+        return
     if form.dtype != "uint8":
         raise NoOperator("torch resamples numbers of floating point, Headrace those of pictures")
-    how = str(getattr(transform.interpolation, "value", transform.interpolation))
-    if how not in ("bilinear", "bicubic"):
-        raise NoOperator(f"torch's \"{how}\" on tensors takes other pixels than Pillow's")
+    if resampled_by_torch(transform) and _is_first(transform):
+        raise NoOperator("torchvision's first transforms resize tensors in floats")
+    if _filter_of(transform) not in ("bilinear", "bicubic"):
+        raise NoOperator(f'torch has no "{_filter_of(transform)}" for tensors')
+
+
+def resampled_by_torch(transform: Any) -> bool:
+    """Whether pixels of tensors are torch's own, which ours are with antialias=False."""
+    nearest = _filter_of(transform).startswith("nearest")
+    return nearest or getattr(transform, "antialias", True) is False
+
+
+def _filter_of(transform: Any) -> str:
+    return str(getattr(transform.interpolation, "value", transform.interpolation))
+
+
+def _is_first(transform: Any) -> bool:
+    return not type(transform).__module__.startswith("torchvision.transforms.v2")
 
 
 def image_of(value: Any) -> Any:

@@ -8,7 +8,8 @@ from typing import Any
 from headrace import transforms as T
 from headrace.migrate.translations.arguments import (
     arithmetic_of,
-    fill_of,
+    fill_or_none,
+    mask_fill_of,
     numbers_of,
     refuse_floats,
     with_chance,
@@ -24,17 +25,14 @@ def _shared(transform: Any, form: Form) -> dict[str, Any]:
     smooth = {"torch": ("nearest", "bilinear"), "pillow": ("nearest", "bilinear", "bicubic")}
     if mode not in smooth[arithmetic]:
         raise NoOperator(f"interpolation={mode!r}: Headrace warps with {smooth[arithmetic]}")
-    if transform.fill is None and arithmetic == "torch" and mode != "nearest":
-        raise NoOperator("fill=None: torchvision's edges of tensors do not fade then; fill=0 does")
-    if isinstance(transform.fill, dict):
-        raise NoOperator("its fill differs by type")
-    given = numbers_of(fill_of(transform.fill, form))
-    fill = [int(value) for value in given]
-    if fill != given:
-        raise NoOperator("its fill is no whole number")
-    # torchvision fills masks with it, too, where one number is given.
-    masks = {"mask_fill": fill[0]} if len(fill) == 1 else {}
-    return {"interpolation": mode, "fill": fill, "arithmetic": arithmetic, **masks}
+    fill = fill_or_none(transform.fill, form)
+    if fill is not None:
+        given = numbers_of(fill)
+        fill = [int(value) for value in given]
+        if fill != given:
+            raise NoOperator("its fill is no whole number")
+    masks = mask_fill_of(transform.fill)
+    return {"interpolation": mode, "fill": fill, "mask_fill": masks, "arithmetic": arithmetic}
 
 
 def _center(transform: Any) -> list[float] | None:

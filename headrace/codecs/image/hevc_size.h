@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many pixels HEVC data decode to, by their sequence parameter sets (ITU-T H.265, 7.3.2.2).
+// Bounds-checked, allocates nothing; any thread may call it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace headrace {
+
+// Of the largest picture; 0 where no set is there. Sets of further layers, which libde265 drops, do
+// not count.
+//
+// NAL units with four bytes of length before each, as libheif reads an item.
+uint64_t pixels_of_hevc_item(std::span<const uint8_t> data);
+// The record of box hvcC (ISO/IEC 14496-15, 8.3.3.1.2).
+uint64_t pixels_of_hevc_configuration(std::span<const uint8_t> record);
+
+}  // namespace headrace

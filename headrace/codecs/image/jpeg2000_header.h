@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a JPEG 2000 file says before its pixels: read here, because OpenJPEG allocates by the number
+// of tiles and components that a header names.
+//
+// Sources: ISO/IEC 15444-1, A.5.1 (SIZ), I.4 to I.5.3 (boxes of JP2).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "headrace/base/error.h"
+
+namespace headrace {
+
+struct Jpeg2000Header {
+  bool boxes = false;                                 // a JP2 file around the codestream
+  uint32_t left = 0, top = 0, width = 0, height = 0;  // on the reference grid
+  int components = 0, bits = 8;
+  bool cmyk = false;
+  size_t structure_bytes = 0;  // what is kept for tiles, precincts and code-blocks
+};
+
+// HR0345 to HR0348. No component is subsampled, all have the same depth of at most 16 bits, and the
+// file is long enough for its tiles and packets.
+Result<Jpeg2000Header> read_jpeg2000_header(std::span<const uint8_t> file);
+
+}  // namespace headrace

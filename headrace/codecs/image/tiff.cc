@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0
+// TIFF, by libtiff: strips and tiles, samples together or in planes, of 1 to 16 bits or float32,
+// whatever compression libtiff knows; of the window only the strips and tiles that it touches.
+// page= chooses one of several pictures.
+//
+// What 8 bits do not hold (floats) and what has no agreed colours (more than four channels, several
+// of grey) is delivered as it is stored, up to 16 channels, and otherwise refused by name: HR0347.
+// So are signed or wider integers, Lab, and YCbCr that no JPEG is. The orientation tag is treated
+// as Exif's: stored rows unless exif_orientation=True; Pillow turns always.
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstring>
+#include <optional>
+
+#include "headrace/base/registry.h"
+#include "headrace/base/text.h"
+#include "headrace/codecs/image/picture_errors.h"
+#include "headrace/codecs/image/stored_rows.h"
+#include "headrace/codecs/image/tiff_session.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::string_view kTiffName = "TIFF";
+
+struct TiffPicture {
+  uint32_t width = 0, height = 0;
+  uint16_t bits = 1, samples = 1, photometric = 0, compression = 1, orientation = 1;
+  bool planes = false, tiled = false;
+  bool premultiplied = false;                  // colours have been multiplied by alpha
+  uint32_t chunk_width = 0, chunk_height = 0;  // of a strip or tile
+  DType sample = DType::kUInt8;                // that holds what is stored
+  std::optional<StoredColor> color;  // none where nobody has agreed on what the channels are
+  bool as_stored = false;            // what is wanted
+  bool alpha = false;
+
+  // Channels that are delivered; what is stored beside colours means nothing.
+  size_t kept() const { return color ? size_t(channels_of(*color)) : samples; }
+  size_t samples_of_chunk() const { return planes ? 1 : samples; }
+  size_t chunk_row_bytes() const {
+    return (size_t(chunk_width) * samples_of_chunk() * bits + 7) / 8;
+  }
+  size_t chunk_bytes() const { return chunk_row_bytes() * chunk_height; }
+  size_t pixel_bytes() const {
+    return as_stored ? kept() * size_of(sample) : size_t(pixel_bytes_of(*color));
+  }
+};
+
+Error tiff_error(const TiffSession& session, std::span<const uint8_t> bytes) {
+  const std::string& error = session.error();
+  if (error.find("Read error") != error.npos || error.find("EOF") != error.npos ||
+      error.find("Not enough data") != error.npos || error.empty()) {
+    Error truncated = truncated_picture(kTiffName, bytes.size());
+    truncated.note = error;
+    return truncated;
+  }
+  return corrupt_picture(kTiffName, error);
+}
+
+// What 8 bits and Pillow's modes make of the channels; nothing where they do not.
+std::optional<StoredColor> tiff_color(const TiffPicture& picture, uint16_t first_extra,
+                                      bool has_extra) {
+  const uint16_t samples = picture.samples;
+  const bool sixteen = picture.bits == 16;
+  if (picture.bits > 16) return {};
+  switch (picture.photometric) {
+    case PHOTOMETRIC_MINISWHITE:
+    case PHOTOMETRIC_MINISBLACK:
+      if (samples == 1 && !sixteen) return StoredColor::kGray;
+      if (picture.photometric == PHOTOMETRIC_MINISWHITE) return {};
+      if (samples == 1) return StoredColor::kGray16;
+      if (samples == 2 && picture.bits == 8) return StoredColor::kGrayAlpha;
+      return {};
+    case PHOTOMETRIC_PALETTE:
+      if (samples == 1 && !sixteen) return StoredColor::kPalette;
+      return {};
+    case PHOTOMETRIC_RGB:
+    case PHOTOMETRIC_YCBCR:
+      if (samples == 3) return StoredColor::kRGB;
+      if (samples == 4 && picture.photometric == PHOTOMETRIC_RGB) {
+        return has_extra && first_extra == EXTRASAMPLE_UNSPECIFIED ? StoredColor::kRGB
+                                                                   : StoredColor::kRGBA;
+      }
+      return {};
+    case PHOTOMETRIC_SEPARATED:
+      if (samples == 4) return StoredColor::kCMYK;
+      return {};
+    default:
+      return {};
+  }
+}
+
+// Whether channels that have no agreed colours can come as they are stored.
+bool has_plain_samples(const TiffPicture& picture) {
+  return picture.bits >= 8 && picture.samples <= kMostChannels &&
+         (picture.photometric == PHOTOMETRIC_MINISBLACK || picture.photometric == PHOTOMETRIC_RGB);
+}
+
+Error no_tiff_colors(const TiffPicture& picture) {
+  const std::string what = "of " + std::to_string(picture.samples) + " channels of " +
+                           std::to_string(picture.bits) + " bits" +
+                           (picture.sample == DType::kFloat32 ? " (floats)" : "") +
+                           ", colour space " + std::to_string(picture.photometric);
+  return unread_picture(kTiffName, has_plain_samples(picture)
+                                       ? what + " (mode=\"stored\" delivers such as they are)"
+                                       : what);
+}
+
+// libtiff's numbers of what it is set to; all checked against each other.
+Result<TiffPicture> look_at_tiff(TiffSession& session, std::span<const uint8_t> bytes, int page) {
+  const TiffLibrary& tiff = tiff_library();
+  TIFF* const file = session.file();
+  if (!file) return tiff_error(session, bytes);
+  if (page > 0 && !tiff.set_directory(file, tdir_t(page))) {
+    return no_such_page(page, int(tiff.directories(file)));
+  }
+  if (!session.lost().empty()) return corrupt_picture(kTiffName, session.lost());
+  TiffPicture picture;
+  uint16_t planar = PLANARCONFIG_CONTIG, format = SAMPLEFORMAT_UINT, extras = 0;
+  const uint16_t* extra = nullptr;
+  if (!tiff.get(file, TIFFTAG_IMAGEWIDTH, &picture.width) ||
+      !tiff.get(file, TIFFTAG_IMAGELENGTH, &picture.height) || picture.width == 0 ||
+      picture.height == 0 || picture.width > INT32_MAX || picture.height > INT32_MAX) {
+    return corrupt_picture(kTiffName, "it has no sound size");
+  }
+  tiff.get_defaulted(file, TIFFTAG_BITSPERSAMPLE, &picture.bits);
+  tiff.get_defaulted(file, TIFFTAG_SAMPLESPERPIXEL, &picture.samples);
+  tiff.get_defaulted(file, TIFFTAG_PLANARCONFIG, &planar);
+  tiff.get_defaulted(file, TIFFTAG_SAMPLEFORMAT, &format);
+  tiff.get_defaulted(file, TIFFTAG_COMPRESSION, &picture.compression);
+  tiff.get_defaulted(file, TIFFTAG_ORIENTATION, &picture.orientation);
+  tiff.get(file, TIFFTAG_PHOTOMETRIC, &picture.photometric);
+  tiff.get(file, TIFFTAG_EXTRASAMPLES, &extras, &extra);
+  if (!tiff.has_codec(picture.compression)) {
+    return unread_picture(kTiffName, "of compression " + std::to_string(picture.compression) +
+                                         ", which libtiff does not have");
+  }
+  const bool floats = format == SAMPLEFORMAT_IEEEFP;
+  if (floats && picture.bits != 32) {
+    return unread_picture(kTiffName, "of floats of " + std::to_string(picture.bits) + " bits");
+  }
+  if (format == SAMPLEFORMAT_INT) {
+    return unread_picture(kTiffName,
+                          "of signed integers of " + std::to_string(picture.bits) + " bits");
+  }
+  constexpr uint16_t kBits[] = {1, 2, 4, 8, 16};
+  const bool known_bits =
+      floats || std::find(std::begin(kBits), std::end(kBits), picture.bits) != std::end(kBits);
+  if (format == SAMPLEFORMAT_COMPLEXINT || format == SAMPLEFORMAT_COMPLEXIEEEFP || !known_bits ||
+      (picture.bits < 8 && picture.samples > 1)) {
+    return unread_picture(kTiffName, "of " + std::to_string(picture.samples) + " channels of " +
+                                         std::to_string(picture.bits) + " bits");
+  }
+  if (picture.photometric == PHOTOMETRIC_YCBCR) {
+    if (picture.compression != COMPRESSION_JPEG || planar != PLANARCONFIG_CONTIG ||
+        picture.bits != 8) {
+      return unread_picture(kTiffName, "of YCbCr that is not compressed as JPEG");
+    }
+    tiff.set(file, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
+  }
+  const bool has_extra = extras > 0 && extra;
+  picture.sample = floats ? DType::kFloat32 : picture.bits == 16 ? DType::kUInt16 : DType::kUInt8;
+  picture.color = tiff_color(picture, has_extra ? extra[0] : uint16_t{0}, has_extra);
+  if (!picture.color && !has_plain_samples(picture)) return no_tiff_colors(picture);
+  picture.alpha = picture.color == StoredColor::kRGBA || picture.color == StoredColor::kGrayAlpha;
+  picture.premultiplied = has_extra && extra[0] == EXTRASAMPLE_ASSOCALPHA;
+  picture.planes = planar == PLANARCONFIG_SEPARATE && picture.samples > 1;
+  picture.tiled = tiff.is_tiled(file);
+  if (picture.tiled) {
+    if (!tiff.get(file, TIFFTAG_TILEWIDTH, &picture.chunk_width) ||
+        !tiff.get(file, TIFFTAG_TILELENGTH, &picture.chunk_height)) {
+      return corrupt_picture(kTiffName, "its tiles have no size");
+    }
+  } else {
+    picture.chunk_width = picture.width;
+    tiff.get_defaulted(file, TIFFTAG_ROWSPERSTRIP, &picture.chunk_height);
+    picture.chunk_height = std::min(picture.chunk_height, picture.height);
+  }
+  if (picture.chunk_width == 0 || picture.chunk_height == 0) {
+    return corrupt_picture(kTiffName, "its strips or tiles have no size");
+  }
+  // A tile may be larger than its picture, and not by any factor.
+  constexpr double kLargestTile = double{64 << 20};
+  const double all = double(picture.width) * picture.height * picture.samples * picture.bits / 8;
+  const double chunk = double(picture.chunk_width) * picture.chunk_height *
+                       double(picture.samples_of_chunk()) * picture.bits / 8;
+  if (chunk > std::max(all * 2, kLargestTile)) return too_large_picture(kTiffName);
+  return picture;
+}
+
+// Samples of one row of a strip or tile: from `from` on, `count` pixels, to every `step`th byte.
+void unpack_tiff_row(const TiffPicture& picture, const uint8_t* in, size_t from, size_t count,
+                     size_t step, uint8_t* out) {
+  const size_t stored = picture.samples_of_chunk();
+  const size_t kept = picture.planes ? 1 : std::min(stored, picture.kept());
+  if (picture.as_stored) {
+    const size_t sample = size_of(picture.sample), bytes = picture.planes ? sample : kept * sample;
+    for (size_t i = 0; i < count; ++i) {
+      std::memcpy(out + i * step, in + (from + i) * stored * sample, bytes);
+    }
+  } else if (picture.color == StoredColor::kGray16) {
+    std::memcpy(out, in + 2 * from, 2 * count);
+  } else if (picture.bits == 16) {
+    for (size_t i = 0; i < count; ++i) {
+      for (size_t c = 0; c < kept; ++c) {
+        uint16_t sample;
+        std::memcpy(&sample, in + 2 * ((from + i) * stored + c), 2);
+        out[i * step + c] = uint8_t(sample >> 8);
+      }
+    }
+  } else if (picture.bits == 8) {
+    for (size_t i = 0; i < count; ++i) {
+      for (size_t c = 0; c < kept; ++c) out[i * step + c] = in[(from + i) * stored + c];
+    }
+  } else {  // one channel
+    const unsigned most = (1u << picture.bits) - 1;
+    const unsigned scale = picture.color == StoredColor::kPalette ? 1 : 255 / most;
+    for (size_t i = 0; i < count; ++i) {
+      const size_t bit = (from + i) * picture.bits;
+      const unsigned value = in[bit / 8] >> (8 - picture.bits - bit % 8) & most;
+      out[i * step] = uint8_t(value * scale);
+    }
+  }
+}
+
+void finish_tiff_row(const TiffPicture& picture, size_t count, uint8_t* row) {
+  if (picture.as_stored) return;
+  if (picture.photometric == PHOTOMETRIC_MINISWHITE) {
+    for (size_t i = 0; i < count * picture.pixel_bytes(); ++i) row[i] = uint8_t(255 - row[i]);
+  }
+  const size_t step = picture.pixel_bytes();
+  if (!picture.premultiplied || (step != 2 && step != 4) || picture.color == StoredColor::kGray16) {
+    return;
+  }
+  for (size_t i = 0; i < count; ++i, row += step) {
+    const int alpha = row[step - 1];
+    if (alpha == 255) continue;
+    for (size_t c = 0; c + 1 < step; ++c) {
+      if (alpha == 0)
+        row[c] = step == 4 ? 0 : row[c];
+      else
+        row[c] = uint8_t(std::min(255, row[c] * 255 / alpha));
+    }
+  }
+}
+
+class TiffDecoder : public ImageDecoder {
+ public:
+  Result<ImageHeader> read_header(std::span<const uint8_t> bytes) override {
+    return read_page_header(bytes, 0);
+  }
+
+  Result<ImageHeader> read_page_header(std::span<const uint8_t> bytes, int page) override {
+    if (!tiff_library().library.is_open()) return tiff_library().library.missing();
+    TiffSession session(bytes);
+    const Result<TiffPicture> picture = look_at_tiff(session, bytes, page);
+    if (!picture) return picture.error();
+    ImageHeader header;
+    header.width = int(picture->width);
+    header.height = int(picture->height);
+    header.channels = int(picture->kept());
+    header.palette = picture->color == StoredColor::kPalette;
+    header.bits = picture->bits;
+    header.sample = picture->sample;
+    header.alpha = picture->alpha;
+    const int said = picture->orientation;
+    header.exif_orientation = said >= 1 && said <= 8 ? said : 1;
+    // A strip or tile, a row of them as it is delivered, and what libtiff keeps.
+    header.working_bytes = picture->chunk_bytes() +
+                           size_t(std::min(picture->chunk_height, picture->height)) *
+                               picture->width * picture->samples * size_of(picture->sample) +
+                           2 * bytes.size() + (size_t{1} << 20);
+    return header;
+  }
+
+  void decode(std::span<DecodeJob> jobs) override {
+    for (DecodeJob& job : jobs) job.result = decode_one(job);
+  }
+
+ private:
+  Result<void> decode_one(const DecodeJob& job) {
+    if (!tiff_library().library.is_open()) return tiff_library().library.missing();
+    TiffSession session(job.bytes);
+    Result<TiffPicture> looked = look_at_tiff(session, job.bytes, job.page);
+    if (!looked) return std::move(looked.error());
+    TiffPicture& picture = *looked;
+    assert(is_inside(job.window, int(picture.width), int(picture.height)));
+    picture.as_stored = job.sample != DType::kUInt8 ||
+                        (!picture.color && job.color == ColorMode::kStored && picture.bits == 8);
+    if (!picture.color && !picture.as_stored) return no_tiff_colors(picture);
+    if (picture.color == StoredColor::kGray16 && !picture.as_stored) {
+      if (Result<void> said = check_sixteen_bit(job); !said) return said;
+    }
+    if (picture.color == StoredColor::kPalette) {
+      if (!take_palette(session, picture)) return corrupt_picture(kTiffName, "it has no palette");
+    }
+    const int chunk_height = int(std::min(picture.chunk_height, picture.height));
+    const size_t stride = size_t(job.window.width) * picture.pixel_bytes();
+    const int end = job.window.y + job.window.height;
+    const int first_band = job.strict ? 0 : job.window.y / chunk_height;
+    const int past_band =
+        (job.strict ? int(picture.height) + chunk_height - 1 : end + chunk_height - 1) /
+        chunk_height;
+    chunk_.resize(picture.chunk_bytes());
+    for (int band = first_band; band < past_band; ++band) {
+      const int top = std::max(job.window.y, band * chunk_height);
+      const int bottom = std::min(end, (band + 1) * chunk_height);
+      band_.resize(stride * size_t(std::max(bottom - top, 0)));
+      if (Result<void> read = read_band(session, picture, job, band, top, bottom); !read) {
+        return read;
+      }
+      if (top >= bottom) continue;  // read to be checked only
+      for (int y = top; y < bottom; ++y) {
+        finish_tiff_row(picture, size_t(job.window.width), band_.data() + size_t(y - top) * stride);
+      }
+      const int y = top - job.window.y, count = bottom - top;
+      if (picture.as_stored) {
+        StoredRows::deliver_samples(job, int(picture.kept()), band_.data(), ptrdiff_t(stride), y,
+                                    count);
+      } else {
+        stored_.deliver(job, *picture.color, band_.data(), ptrdiff_t(stride), y, count);
+      }
+    }
+    return {};
+  }
+
+  // Rows top to bottom of the window out of one row of tiles, or one strip.
+  Result<void> read_band(TiffSession& session, const TiffPicture& picture, const DecodeJob& job,
+                         int band, int top, int bottom) {
+    const Window& window = job.window;
+    const size_t across = (picture.width + size_t(picture.chunk_width) - 1) / picture.chunk_width;
+    const size_t down = (picture.height + size_t(picture.chunk_height) - 1) / picture.chunk_height;
+    const size_t step = picture.pixel_bytes(), stride = size_t(window.width) * step;
+    const size_t chunk_width = picture.chunk_width;
+    const size_t left = size_t(window.x), right = left + size_t(window.width);
+    const size_t first = job.strict ? 0 : left / chunk_width;
+    const size_t past = job.strict ? across : (right + chunk_width - 1) / chunk_width;
+    // Of a pixel that is delivered; grey of 16 bits is one plane.
+    const size_t sample = picture.as_stored ? size_of(picture.sample) : 1;
+    const size_t planes = picture.planes ? std::min<size_t>(picture.samples, step / sample) : 1;
+    for (size_t plane = 0; plane < planes; ++plane) {
+      for (size_t column = first; column < past; ++column) {
+        const size_t number = (plane * down + size_t(band)) * across + column;
+        if (!read_chunk(session, picture, band, number)) return tiff_error(session, job.bytes);
+        const size_t from = std::max(left, column * chunk_width);
+        const size_t to = std::min(right, (column + 1) * chunk_width);
+        if (from >= to) continue;
+        for (int y = top; y < bottom; ++y) {
+          const size_t row = size_t(y) - size_t(band) * picture.chunk_height;
+          unpack_tiff_row(
+              picture, chunk_.data() + row * picture.chunk_row_bytes(), from - column * chunk_width,
+              to - from, step,
+              band_.data() + size_t(y - top) * stride + (from - left) * step + plane * sample);
+        }
+      }
+    }
+    return {};
+  }
+
+  bool read_chunk(TiffSession& session, const TiffPicture& picture, int band, size_t number) {
+    const TiffLibrary& tiff = tiff_library();
+    size_t size = picture.chunk_bytes();
+    if (!picture.tiled) {
+      const size_t rows = std::min<size_t>(picture.chunk_height,
+                                           picture.height - size_t(band) * picture.chunk_height);
+      size = rows * picture.chunk_row_bytes();
+    }
+    const auto read = picture.tiled ? tiff.read_tile : tiff.read_strip;
+    const tmsize_t got = read(session.file(), uint32_t(number), chunk_.data(), tmsize_t(size));
+    return got == tmsize_t(size);
+  }
+
+  bool take_palette(TiffSession& session, const TiffPicture& picture) {
+    uint16_t *red = nullptr, *green = nullptr, *blue = nullptr;
+    if (!tiff_library().get(session.file(), TIFFTAG_COLORMAP, &red, &green, &blue)) return false;
+    std::array<std::array<uint8_t, 3>, 256> palette{};
+    const size_t count = size_t{1} << picture.bits;
+    for (size_t i = 0; i < count; ++i) {
+      palette[i] = {uint8_t(red[i] >> 8), uint8_t(green[i] >> 8), uint8_t(blue[i] >> 8)};
+    }
+    stored_.set_palette(std::span(palette).first(count));
+    return true;
+  }
+
+  StoredRows stored_;
+  Buffer chunk_, band_;
+};
+
+const CodecRecord kTiff{
+    .name = "tiff",
+    .doc =
+        "TIFF and BigTIFF: strips and tiles of 1 to 16 bits, with palettes, alpha or CMYK, of every "
+        "compression that libtiff has. page= chooses one of several pictures.",
+    .oracle =
+        "Pillow 13's TIFF plugin, colours by its convert: bytes are equal but for JPEG inside, "
+        "which is the system's libjpeg-turbo (16-bit grey as the user says, other 16-bit samples "
+        "are their high byte, alpha is dropped; turned by exif_orientation=True)",
+    .suffixes = {".tif", ".tiff"},
+    .sniff =
+        [](std::span<const uint8_t> first_bytes) {
+          constexpr std::string_view kHeads[] = {
+              {"II*\0", 4}, {"MM\0*", 4}, {"II+\0", 4}, {"MM\0+", 4}};
+          return first_bytes.size() >= 8 &&
+                 std::any_of(std::begin(kHeads), std::end(kHeads),
+                             [&](std::string_view head) { return has_text(first_bytes, head); });
+        },
+    .make = []() -> std::unique_ptr<ImageDecoder> { return std::make_unique<TiffDecoder>(); },
+    .library = []() -> const RunTimeLibrary& { return tiff_library().library; },
+};
+const Register<CodecRecord> registered_tiff_codec(kTiff);
+
+}  // namespace
+}  // namespace headrace

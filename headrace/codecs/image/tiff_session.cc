@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/codecs/image/tiff_session.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+
+namespace headrace {
+
+TiffLibrary::TiffLibrary() {
+  library.find(open, "TIFFClientOpenExt");
+  library.find(options, "TIFFOpenOptionsAlloc");
+  library.find(free_options, "TIFFOpenOptionsFree");
+  library.find(set_memory, "TIFFOpenOptionsSetMaxSingleMemAlloc");
+  library.find(set_errors, "TIFFOpenOptionsSetErrorHandlerExtR");
+  library.find(set_warnings, "TIFFOpenOptionsSetWarningHandlerExtR");
+  library.find(close, "TIFFClose");
+  library.find(set_directory, "TIFFSetDirectory");
+  library.find(directories, "TIFFNumberOfDirectories");
+  library.find(get, "TIFFGetField");
+  library.find(get_defaulted, "TIFFGetFieldDefaulted");
+  library.find(set, "TIFFSetField");
+  library.find(is_tiled, "TIFFIsTiled");
+  library.find(has_codec, "TIFFIsCODECConfigured");
+  library.find(read_strip, "TIFFReadEncodedStrip");
+  library.find(read_tile, "TIFFReadEncodedTile");
+}
+
+const TiffLibrary& tiff_library() {
+  static const TiffLibrary library;
+  return library;
+}
+
+TiffSession::TiffSession(std::span<const uint8_t> bytes) : bytes_(bytes) {
+  // Pixels go to our own memory; what libtiff keeps are lists of the file and the codecs' tables.
+  constexpr size_t kMostBytes = size_t{64} << 20, kMostAFileByte = 16;
+  const TiffLibrary& tiff = tiff_library();
+  TIFFOpenOptions* const options = tiff.options();
+  if (!options) return;
+  tiff.set_memory(options, tmsize_t(kMostBytes + kMostAFileByte * bytes.size()));
+  tiff.set_errors(options, on_error, this);
+  tiff.set_warnings(options, on_warning, this);
+  file_ = tiff.open("picture", "rm", this, on_read, on_write, on_seek, on_close, on_size, on_map,
+                    on_unmap, options);
+  tiff.free_options(options);
+}
+
+// A tag that cannot be read is ignored with a warning: no harm where it is a note, another picture
+// where it says what samples mean.
+int TiffSession::on_warning(TIFF*, void* self, const char*, const char* format, va_list values) {
+  std::array<char, 160> text;
+  std::vsnprintf(text.data(), text.size(), format, values);
+  const std::string_view told = text.data();
+  for (std::string_view tag : {"ColorMap", "ExtraSamples", "BitsPerSample", "SampleFormat"}) {
+    if (told.find(tag) == told.npos || told.find("ignored") == told.npos) continue;
+    static_cast<TiffSession*>(self)->lost_ = told;
+  }
+  return 1;
+}
+
+TiffSession::~TiffSession() {
+  if (file_) tiff_library().close(file_);
+}
+
+int TiffSession::on_error(TIFF*, void* self, const char*, const char* format, va_list values) {
+  std::string& error = static_cast<TiffSession*>(self)->error_;
+  if (!error.empty()) return 1;
+  std::array<char, 160> text;
+  std::vsnprintf(text.data(), text.size(), format, values);
+  error = text.data();
+  return 1;
+}
+
+tmsize_t TiffSession::on_read(thandle_t handle, void* out, tmsize_t size) {
+  auto& self = *static_cast<TiffSession*>(handle);
+  if (size <= 0 || self.position_ >= self.bytes_.size()) return 0;
+  const size_t count = std::min(size_t(size), self.bytes_.size() - size_t(self.position_));
+  std::memcpy(out, self.bytes_.data() + self.position_, count);
+  self.position_ += count;
+  return tmsize_t(count);
+}
+
+toff_t TiffSession::on_seek(thandle_t handle, toff_t offset, int whence) {
+  auto& self = *static_cast<TiffSession*>(handle);
+  if (whence == SEEK_CUR) offset += self.position_;
+  if (whence == SEEK_END) offset += self.bytes_.size();
+  return self.position_ = offset;
+}
+
+toff_t TiffSession::on_size(thandle_t handle) {
+  return static_cast<TiffSession*>(handle)->bytes_.size();
+}
+
+}  // namespace headrace

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// WebP, by libwebp: lossy, lossless, with alpha; of an animation the first frame on its canvas,
+// around which all is black, as Pillow shows it. What is decoded is the window, and rows above it
+// in part.
+#include <webp/decode.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "headrace/base/registry.h"
+#include "headrace/base/text.h"
+#include "headrace/codecs/image/picture_errors.h"
+#include "headrace/codecs/image/stored_rows.h"
+#include "headrace/codecs/image/webp_chunks.h"
+#include "headrace/codecs/run_time_library.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::string_view kWebpName = "WebP";
+
+struct WebpLibrary {
+  RunTimeLibrary library{"libwebp.so.7", "libwebp7"};
+  decltype(&WebPGetFeaturesInternal) features = nullptr;
+  decltype(&WebPInitDecoderConfigInternal) init = nullptr;
+  decltype(&WebPDecode) decode = nullptr;
+
+  WebpLibrary() {
+    library.find(features, "WebPGetFeaturesInternal");
+    library.find(init, "WebPInitDecoderConfigInternal");
+    library.find(decode, "WebPDecode");
+  }
+};
+
+const WebpLibrary& webp_library() {
+  static const WebpLibrary library;
+  return library;
+}
+
+Error webp_error(VP8StatusCode status, std::span<const uint8_t> bytes) {
+  switch (status) {
+    case VP8_STATUS_OUT_OF_MEMORY:
+      return too_large_picture(kWebpName);
+    case VP8_STATUS_NOT_ENOUGH_DATA:
+    case VP8_STATUS_SUSPENDED:
+      return truncated_picture(kWebpName, bytes.size());
+    case VP8_STATUS_UNSUPPORTED_FEATURE:
+      return corrupt_picture(kWebpName, "it uses a feature that libwebp does not know");
+    default:
+      return corrupt_picture(kWebpName, "libwebp could not read its bitstream");
+  }
+}
+
+// Where the pixels are: all of a still picture, or the first frame of an animation.
+struct WebpPicture {
+  int width = 0, height = 0;  // of the canvas
+  bool alpha = false, lossless = false;
+  WebpFrame frame;
+};
+
+Result<WebpPicture> look_at_webp(std::span<const uint8_t> bytes) {
+  const WebpLibrary& webp = webp_library();
+  if (!webp.library.is_open()) return webp.library.missing();
+  WebPBitstreamFeatures features;
+  VP8StatusCode status =
+      webp.features(bytes.data(), bytes.size(), &features, WEBP_DECODER_ABI_VERSION);
+  if (status != VP8_STATUS_OK) return webp_error(status, bytes);
+  WebpPicture picture{.width = features.width, .height = features.height, .frame = {}};
+  if (!features.has_animation) {
+    picture.frame = {0, 0, features.width, features.height, bytes};
+  } else {
+    picture.frame = first_webp_frame(bytes);
+    const WebpFrame& frame = picture.frame;
+    if (frame.bytes.empty()) return truncated_picture(kWebpName, bytes.size());
+    if (!is_inside({frame.x, frame.y, frame.width, frame.height}, picture.width, picture.height)) {
+      return corrupt_picture(kWebpName, "its first frame lies outside of the canvas");
+    }
+    picture.alpha = features.has_alpha;
+    status =
+        webp.features(frame.bytes.data(), frame.bytes.size(), &features, WEBP_DECODER_ABI_VERSION);
+    if (status != VP8_STATUS_OK) return webp_error(status, bytes);
+    if (features.width != frame.width || features.height != frame.height) {
+      return corrupt_picture(kWebpName, "its first frame is of another size than it says");
+    }
+  }
+  picture.alpha |= features.has_alpha != 0;
+  picture.lossless = features.format != 1;
+  return picture;
+}
+
+class WebpDecoder : public ImageDecoder {
+ public:
+  Result<ImageHeader> read_header(std::span<const uint8_t> bytes) override {
+    const Result<WebpPicture> picture = look_at_webp(bytes);
+    if (!picture) return picture.error();
+    ImageHeader header;
+    header.width = picture->width;
+    header.height = picture->height;
+    header.channels = picture->alpha ? 4 : 3;
+    header.alpha = picture->alpha;
+    header.exif_orientation = webp_orientation(bytes);
+    // Its rows as they are delivered; what libwebp holds: some rows of a lossy picture and its
+    // alpha, all pixels of a lossless one.
+    const size_t pixels = size_t(picture->width) * size_t(picture->height);
+    header.working_bytes = pixels * size_t(header.channels + (picture->lossless ? 5 : 1)) +
+                           64 * size_t(picture->width) + (size_t{1} << 20);
+    return header;
+  }
+
+  void decode(std::span<DecodeJob> jobs) override {
+    for (DecodeJob& job : jobs) job.result = decode_one(job);
+  }
+
+ private:
+  Result<void> decode_one(const DecodeJob& job) {
+    const Result<WebpPicture> picture = look_at_webp(job.bytes);
+    if (!picture) return picture.error();
+    const WebpFrame& frame = picture->frame;
+    const Window& window = job.window;
+    assert(is_inside(window, picture->width, picture->height));
+    const bool keeps_alpha = job.color == ColorMode::kStored || job.color == ColorMode::kRGBA;
+    const StoredColor color =
+        picture->alpha && keeps_alpha ? StoredColor::kRGBA : StoredColor::kRGB;
+    const int step = channels_of(color);
+    const Window shown = common(window, {frame.x, frame.y, frame.width, frame.height});
+    const uint8_t* first = nullptr;  // of what is shown
+    ptrdiff_t stride = 0;
+    if (!shown.empty()) {
+      const Window in_frame = seen_from(frame.x, frame.y, shown);
+      const Window part = with_margin(in_frame, frame, job.strict);
+      if (Result<void> made = decode_part(frame, part, step); !made) return made;
+      stride = ptrdiff_t(part.width) * step;
+      first =
+          pixels_.data() + (in_frame.y - part.y) * stride + ptrdiff_t(in_frame.x - part.x) * step;
+    }
+    if (shown == window) {
+      stored_.deliver(job, color, first, stride, 0, window.height);
+    } else {
+      deliver_on_canvas(job, color, shown, first, stride);
+    }
+    return {};
+  }
+
+  // Upsampling of colour looks at the neighbours, so a crop's edge is the picture's only where the
+  // two meet; crops begin at even places.
+  static Window with_margin(const Window& part, const WebpFrame& frame, bool whole) {
+    const Window all{0, 0, frame.width, frame.height};
+    if (whole) return all;
+    constexpr int kMargin = 2;
+    const int x = std::max(0, part.x - kMargin) & ~1, y = std::max(0, part.y - kMargin) & ~1;
+    return common(all,
+                  {x, y, part.x + part.width + kMargin - x, part.y + part.height + kMargin - y});
+  }
+
+  Result<void> decode_part(const WebpFrame& frame, const Window& part, int step) {
+    const WebpLibrary& webp = webp_library();
+    WebPDecoderConfig config;
+    if (!webp.init(&config, WEBP_DECODER_ABI_VERSION)) {
+      return corrupt_picture(kWebpName, "libwebp is of another version");
+    }
+    config.options.use_cropping = part != Window{0, 0, frame.width, frame.height};
+    config.options.crop_left = part.x;
+    config.options.crop_top = part.y;
+    config.options.crop_width = part.width;
+    config.options.crop_height = part.height;
+    pixels_.resize(size_t(part.width) * size_t(part.height) * size_t(step));
+    config.output.colorspace = step == 4 ? MODE_RGBA : MODE_RGB;
+    config.output.is_external_memory = 1;
+    config.output.u.RGBA = {.rgba = pixels_.data(),
+                            .stride = part.width * step,
+                            .size = size_t(part.width) * size_t(part.height) * size_t(step)};
+    const VP8StatusCode status = webp.decode(frame.bytes.data(), frame.bytes.size(), &config);
+    if (status != VP8_STATUS_OK) return webp_error(status, frame.bytes);
+    return {};
+  }
+
+  void deliver_on_canvas(const DecodeJob& job, StoredColor color, const Window& shown,
+                         const uint8_t* first, ptrdiff_t stride) {
+    const size_t step = size_t(channels_of(color));
+    row_.resize(size_t(job.window.width) * step);
+    for (int y = 0; y < job.window.height; ++y) {
+      const int row = job.window.y + y - shown.y;
+      std::memset(row_.data(), 0, row_.size());
+      if (row >= 0 && row < shown.height) {
+        std::memcpy(row_.data() + size_t(shown.x - job.window.x) * step, first + row * stride,
+                    size_t(shown.width) * step);
+      }
+      stored_.deliver(job, color, row_.data(), 0, y, 1);
+    }
+  }
+
+  StoredRows stored_;
+  Buffer pixels_, row_;
+};
+
+const CodecRecord kWebp{
+    .name = "webp",
+    .doc = "WebP, lossy and lossless, with and without alpha; animations give their first frame.",
+    .oracle =
+        "Pillow 13's WebP plugin, colours by its convert: bytes are equal (alpha is dropped, the "
+        "colours under it stay)",
+    .suffixes = {".webp"},
+    .sniff =
+        [](std::span<const uint8_t> first_bytes) {
+          return has_text(first_bytes, "RIFF") && has_text(first_bytes, "WEBP", 8);
+        },
+    .make = []() -> std::unique_ptr<ImageDecoder> { return std::make_unique<WebpDecoder>(); },
+    .library = []() -> const RunTimeLibrary& { return webp_library().library; },
+};
+const Register<CodecRecord> registered_webp_codec(kWebp);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records as a partner step takes them, with their pixels, kept for the positions that will draw
+// them: Note [Near partners] in ops/op.h. Whether one is found here changes no batch. Thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "headrace/base/mutex.h"
+#include "headrace/fields/record.h"
+
+namespace headrace {
+
+struct KeptPartner {
+  Record record;
+  // What it asked for before it was prepared. A row that finds it asks for as much: which rows are
+  // too large must not depend on what is kept.
+  size_t reserved = 0;
+};
+
+class KeptPartners {
+ public:
+  // `bytes`: the most that they may take together.
+  explicit KeptPartners(size_t bytes) : limit_(bytes) {}
+
+  // Null where it is not there. shared: it may be dropped while somebody still copies it.
+  std::shared_ptr<const KeptPartner> find(int64_t epoch, int64_t position) const
+      EXCLUDES_LOCK(mutex_);
+  // Drops those that stand first in the epoch to make room, and keeps nothing where that does not
+  // do. What the record's fields have must be its own.
+  void keep(int64_t epoch, KeptPartner partner) EXCLUDES_LOCK(mutex_);
+  void clear() EXCLUDES_LOCK(mutex_);
+  size_t held_bytes() const EXCLUDES_LOCK(mutex_);
+
+ private:
+  struct Kept {
+    std::shared_ptr<const KeptPartner> partner;
+    size_t bytes = 0;
+  };
+  const size_t limit_;
+  mutable Mutex mutex_;
+  std::map<std::pair<int64_t, int64_t>, Kept> kept_ GUARDED_BY(mutex_);  // by epoch and position
+  size_t held_ GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace headrace

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Boxes that are turned by an angle, as torchvision v2 computes with them: one format as another,
+// rectangles of parallelograms, and what a picture's edge leaves of them.
+//
+// The operations and their order are torchvision's. Its sines, cosines and arctangents are not the
+// C library's to the last bit, and so neither are results.
+#pragma once
+
+#include <array>
+#include <cmath>
+
+#include "headrace/fields/field.h"
+#include "headrace/image/picture.h"
+
+namespace headrace {
+
+// x1, y1, to x4, y4, around the box: kXYXYXYXY.
+template <class Real>
+using BoxCorners = std::array<Real, 8>;
+
+template <class Real>
+struct Turn {
+  Real cos, sin;
+};
+template <class Real>
+Turn<Real> turn_by(Real radians) {
+  return {std::cos(radians), std::sin(radians)};
+}
+template <class Real>
+Real radians_of(Real degrees) {
+  return degrees * static_cast<Real>(M_PI) / Real{180};
+}
+
+// A rotated box in another format; `from` and `to` may be one. REQUIRES: rotated formats of pixels.
+template <class Real>
+void convert_rotated(const Real* from, BoxFormat format, Real* to, BoxFormat wanted);
+
+template <class Real>
+BoxCorners<Real> corners_of_rotated(const Real* box, BoxFormat format) {
+  BoxCorners<Real> corners;
+  convert_rotated(box, format, corners.data(), BoxFormat::kXYXYXYXY);
+  return corners;
+}
+
+// The rectangle with the parallelogram's middle and longer diagonal.
+template <class Real>
+BoxCorners<Real> rectangle_of(const BoxCorners<Real>& parallelogram);
+
+// What is left of a box on the canvas. REQUIRES: not Clamping::kNone.
+template <class Real>
+BoxCorners<Real> clamped_rotated(const BoxCorners<Real>& box, Size canvas, Clamping clamping);
+
+}  // namespace headrace

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory for the displacements of a thread's records, used again once no picture waits to be bent
+// by them: fresh pages cost as much as a tenth of a field. Not thread-safe.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "headrace/image/warp.h"
+
+namespace headrace {
+
+class FieldMemory {
+ public:
+  // Of that size, and filled with anything. shared: with the pictures that it will bend.
+  std::shared_ptr<WarpField> field_of(Size size) {
+    const size_t count = size_t(size.height) * size_t(size.width) + kBeyond;
+    for (const std::shared_ptr<WarpField>& field : fields_) {
+      if (field.use_count() > 1 || field->x.size() < count) continue;
+      field->size = size;
+      return field;
+    }
+    auto made = std::make_shared<WarpField>(WarpField{size, {}, {}});
+    made->x.resize(count);
+    made->y.resize(count);
+    if (fields_.size() >= kMost)
+      std::erase_if(fields_, [](const auto& field) { return field.use_count() == 1; });
+    if (fields_.size() < kMost) fields_.push_back(made);
+    return made;
+  }
+  // Numbers on their way to a field; what was in them is lost.
+  Buffer& numbers(size_t which) { return numbers_[which]; }
+
+  size_t held_bytes() const {
+    size_t bytes = numbers_[0].capacity() + numbers_[1].capacity();
+    for (const auto& field : fields_) bytes += 2 * field->x.capacity() * sizeof(float);
+    return bytes;
+  }
+  void free() {
+    fields_.clear();
+    for (Buffer& numbers : numbers_) numbers.free();
+  }
+
+ private:
+  static constexpr size_t kMost = 16;    // of records that are made together
+  static constexpr size_t kBeyond = 16;  // numbers that kernels touch past the end
+  std::vector<std::shared_ptr<WarpField>> fields_;
+  Buffer numbers_[2];
+};
+
+}  // namespace headrace

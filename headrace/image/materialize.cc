@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recipes rendered because somebody needs their pixels: what comes out begins a recipe of its own.
+#include <cassert>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "headrace/image/collage.h"
+#include "headrace/image/render.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kGrownTooLarge{
+    "HR0127", ErrorKind::kResource, "enlarged picture exceeds the memory",
+    "A step that needs a picture's pixels follows one that has made the picture far larger than it "
+    "came, and these would take more than memory_limit leaves for one record. Nothing was "
+    "allocated. A smaller Resize or Pad, a crop behind it, or a higher memory_limit."};
+
+std::shared_ptr<Picture> picture_for(const Recipe& recipe) {
+  const Size size = recipe.size();
+  return std::make_shared<Picture>(recipe.channels(), size.height, size.width, recipe.dtype());
+}
+
+RenderTask task_for(const Recipe& recipe, Picture& into) {
+  return {.recipe = &recipe, .target = {.data = into.pixels.data(), .batch = false}, .result = {}};
+}
+
+}  // namespace
+
+Result<void> Renderer::check_growth(size_t before, size_t after) const {
+  if (after <= largest_picture_ || after / 2 <= before) return {};
+  return Error{.code = &kGrownTooLarge,
+               .what = "a picture of " + std::to_string(before) + " bytes would take " +
+                       std::to_string(after)};
+}
+
+// Of the pixels that a recipe begins with, decoded or to be.
+size_t Renderer::source_bytes(const Recipe& recipe) {
+  if (const auto* encoded = std::get_if<EncodedPicture>(&recipe.source_)) {
+    return size_t(encoded->header.height) * size_t(encoded->header.width) *
+           size_t(recipe.source_channels()) * size_of(encoded->sample);
+  }
+  if (const auto* warped = std::get_if<std::shared_ptr<const WarpedPicture>>(&recipe.source_)) {
+    const Size size = source_size(**warped);
+    return size_t(size.height) * size_t(size.width) * size_t(source_channels(**warped)) *
+           size_of(dtype_of(**warped));
+  }
+  if (const auto* collage = std::get_if<std::shared_ptr<const Collage>>(&recipe.source_)) {
+    return canvas_bytes(**collage);
+  }
+  const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&recipe.source_);
+  return picture ? (*picture)->pixels.size() : 0;
+}
+
+Result<void> Renderer::materialize(Recipe& recipe) {
+  if (recipe.pixels()) return {};
+  const Size size = recipe.size();
+  const size_t after = size_t(size.height) * size_t(size.width) * size_t(recipe.channels()) *
+                       size_of(recipe.dtype());
+  if (Result<void> fits = check_growth(source_bytes(recipe), after); !fits) return fits;
+  if (requests_ && lanes(recipe) > 1) {
+    std::vector<Recipe>& pictures = requests_->pictures;
+    if (requests_->answered == pictures.size()) {
+      pictures.push_back(recipe);
+      requests_->waits = true;
+      return Error{};
+    }
+    recipe = pictures[requests_->answered++];
+    if (recipe.pixels()) return {};  // else it could not be decoded: here is who hears why
+  }
+  const std::shared_ptr<Picture> picture = picture_for(recipe);
+  RenderTask task = task_for(recipe, *picture);
+  render({&task, 1});
+  if (!task.result) return std::move(task.result);
+  recipe = Recipe(picture);
+  return {};
+}
+
+Result<void> Renderer::materialize_shown(Recipe& recipe) {
+  const std::optional<Recipe::Shown> shown = recipe.shown();
+  if (!shown) return materialize(recipe);
+  const Size size = recipe.size();
+  const Window& part = shown->window;
+  Recipe inner = recipe;
+  [[maybe_unused]] bool held = inner.crop(part);
+  assert(held);
+  if (Result<void> made = materialize(inner); !made) return made;
+  recipe = std::move(inner);
+  held = recipe.pad(part.x, part.y, size.width - part.x - part.width,
+                    size.height - part.y - part.height,
+                    std::span(shown->fill).first(size_t(recipe.channels())));
+  assert(held);
+  return {};
+}
+
+void Renderer::materialize(std::span<Recipe* const> recipes) {
+  std::vector<std::shared_ptr<Picture>> pictures;
+  std::vector<RenderTask> tasks;
+  for (const Recipe* recipe : recipes) {
+    pictures.push_back(picture_for(*recipe));
+    tasks.push_back(task_for(*recipe, *pictures.back()));
+  }
+  render(tasks);
+  for (size_t i = 0; i < recipes.size(); ++i) {
+    if (tasks[i].result) *recipes[i] = Recipe(std::move(pictures[i]));
+  }
+}
+
+void Renderer::materialize_views(std::vector<Recipe*> views) {
+  std::erase_if(views, [&](const Recipe* view) { return lanes(*view) == 0; });
+  if (views.size() < 2) return;
+  if (!requests_ || lanes(*views[0]) < 2) return materialize(views);
+  std::vector<Recipe>& pictures = requests_->pictures;
+  if (pictures.empty()) {
+    for (const Recipe* view : views) pictures.push_back(*view);
+    requests_->waits = true;
+    return;
+  }
+  for (size_t i = 0; i < views.size(); ++i) *views[i] = std::move(pictures[i]);
+  requests_->clear();
+}
+
+}  // namespace headrace

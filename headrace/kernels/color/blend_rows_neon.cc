@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blends with NEON. Twin: the loops of blend_rows.cc.
+#include "headrace/kernels/color/blend_rows_levels.h"
+
+#if defined(__aarch64__)
+
+#include "headrace/kernels/float_lanes_neon.h"
+#include "headrace/kernels/word_lanes_neon.h"
+// After its lanes:
+#include "headrace/kernels/color/blend_rows_loops.h"
+
+namespace headrace {
+
+const BlendKernels* blend_kernels_neon() { return &kKernels; }
+
+}  // namespace headrace
+
+#else
+
+namespace headrace {
+const BlendKernels* blend_kernels_neon() { return nullptr; }
+}  // namespace headrace
+
+#endif

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Note [Lines by their upper and lower bits]: a line at a value is the sum of what it is at the
+// value's upper four bits and what the lower four add; each is a whole number and a fraction, and
+// the sum's whole number is one more where both fractions reach 1 together. Of 16 fractions of
+// either kind only the order matters, and that fits into bytes: `rank` is how many of the lower
+// ones it reaches 1 with, `order` how many need less than this one. So five shuffles of 16 bytes
+// give what 16 of them look up.
+#include "headrace/kernels/color/table_form.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace headrace {
+namespace {
+
+struct Number {
+  int floor;
+  float fraction;
+};
+
+Number number_of(double v) {
+  const double floor = std::floor(v);
+  return {static_cast<int>(floor), static_cast<float>(v - floor)};
+}
+
+uint8_t to_byte(int v) { return static_cast<uint8_t>(std::clamp(v, 0, 255)); }
+
+uint8_t at(const TableForm& form, unsigned value) {
+  const size_t upper = value >> 4, lower = value & 15;
+  const int part = form.part[lower] + (form.rank[upper] > form.order[lower]);
+  return to_byte(std::min(form.rise[upper] + part, 255) - form.fall[upper]);
+}
+
+bool is_line(const std::array<uint8_t, 256>& table, const TableForm& form) {
+  for (unsigned value = 0; value < 256; ++value) {
+    if (at(form, value) != table[value]) return false;
+  }
+  return true;
+}
+
+// Exact but where `slope` and `offset` are not what the table was computed with.
+TableForm line(double slope, double offset) {
+  TableForm form{.kind = TableForm::Kind::kLine};
+  float needed[16];  // to reach 1
+  for (size_t lower = 0; lower < 16; ++lower) {
+    const Number number = number_of(static_cast<double>(lower) * slope);
+    form.part[lower] = to_byte(number.floor);
+    needed[lower] = 1 - number.fraction;
+  }
+  for (size_t lower = 0; lower < 16; ++lower) {
+    int less = 0;
+    for (const float other : needed) less += other < needed[lower];
+    form.order[lower] = static_cast<uint8_t>(less);
+  }
+  for (size_t upper = 0; upper < 16; ++upper) {
+    const Number number = number_of(static_cast<double>(16 * upper) * slope + offset);
+    int reached = 0;
+    for (const float need : needed) reached += number.fraction >= need;
+    form.rank[upper] = static_cast<uint8_t>(reached);
+    form.rise[upper] = to_byte(number.floor);
+    form.fall[upper] = to_byte(-number.floor);
+  }
+  return form;
+}
+
+TableForm masked_form(const std::array<uint8_t, 256>& table, uint8_t mask, int threshold) {
+  for (int value = 0; value < 256; ++value) {
+    const int masked = value & mask;
+    if (table[size_t(value)] != (value >= threshold ? 255 - masked : masked)) return {};
+  }
+  return {.kind = TableForm::Kind::kMasked, .mask = mask, .threshold = threshold};
+}
+
+}  // namespace
+
+TableForm form_of(const std::array<uint8_t, 256>& table, const TableGuess& guess) {
+  const double slope = guess.slope, offset = guess.offset;
+  if (slope < 0) return masked_form(table, guess.mask, guess.threshold);
+  if (!(slope < 16 && std::abs(offset) < 65536)) return {};
+  // Where a line meets whole numbers, the table's own roundings decide on which side.
+  for (const double beside : {1.0 / (1 << 17), 0.0, -1.0 / (1 << 17)}) {
+    const TableForm form = line(slope, offset + beside);
+    if (is_line(table, form)) return form;
+  }
+  return {};
+}
+
+}  // namespace headrace

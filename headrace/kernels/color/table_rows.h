@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of 8 bits through a table of 256 values: what a colour operator becomes that treats each
+// sample by its value alone.
+//
+// Any thread may call it. It may read and write up to 63 bytes past `count` samples. In and out may
+// be the same row.
+#pragma once
+
+#include <cstdint>
+
+#include "headrace/kernels/color/table_form.h"
+
+namespace headrace {
+
+// out[i] = table[in[i]]. REQUIRES: `form` is the table's, or none.
+void look_up_row(const uint8_t table[256], const TableForm& form, const uint8_t* in, int count,
+                 uint8_t* out);
+
+}  // namespace headrace

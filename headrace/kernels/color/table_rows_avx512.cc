@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables with AVX-512 (VBMI): the table lies in four registers, each instruction looks up in two.
+// Twin: the loop of table_rows.cc.
+#include "headrace/kernels/color/table_rows_levels.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#include "headrace/kernels/target.h"
+
+HEADRACE_TARGET("avx512f,avx512bw,avx512vbmi");
+
+namespace headrace {
+namespace {
+
+void look_up(const uint8_t table[256], const TableForm&, const uint8_t* in, int count,
+             uint8_t* out) {
+  __m512i part[4];
+  for (int i = 0; i < 4; ++i) part[i] = _mm512_loadu_si512(table + 64 * i);
+  for (int i = 0; i < count; i += 64) {
+    const __m512i index = _mm512_loadu_si512(in + i);
+    const __m512i low = _mm512_permutex2var_epi8(part[0], index, part[1]);
+    const __m512i high = _mm512_permutex2var_epi8(part[2], index, part[3]);
+    _mm512_storeu_si512(out + i, _mm512_mask_mov_epi8(low, _mm512_movepi8_mask(index), high));
+  }
+}
+
+}  // namespace
+
+LookUpRow look_up_row_avx512() { return look_up; }
+
+}  // namespace headrace
+
+HEADRACE_TARGET_END;
+
+#else
+
+namespace headrace {
+LookUpRow look_up_row_avx512() { return nullptr; }
+}  // namespace headrace
+
+#endif

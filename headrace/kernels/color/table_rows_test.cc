@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every level against the definition.
+#include "headrace/kernels/color/table_rows.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "headrace/kernels/dispatch.h"
+
+namespace headrace {
+namespace {
+
+constexpr int kBeyond = 63;  // what kernels may touch past a row
+
+class TableRows : public testing::TestWithParam<SimdLevel> {
+ protected:
+  void SetUp() override { set_simd_level(GetParam()); }
+  void TearDown() override { set_simd_level(available_levels().back()); }
+};
+
+TEST_P(TableRows, EveryValueOfManyTablesInRowsOfEveryLength) {
+  std::mt19937 random(3);
+  for (int count = 0; count <= 300; ++count) {
+    uint8_t table[256];
+    for (uint8_t& value : table) value = static_cast<uint8_t>(random());
+    std::vector<uint8_t> in(count + kBeyond), out(count + kBeyond);
+    for (uint8_t& sample : in) sample = static_cast<uint8_t>(random());
+    for (int i = 0; i < std::min(count, 256); ++i) in[i] = static_cast<uint8_t>(i + count);
+    look_up_row(table, {}, in.data(), count, out.data());
+    for (int i = 0; i < count; ++i) ASSERT_EQ(out[i], table[in[i]]) << count << ", " << i;
+  }
+}
+
+TEST_P(TableRows, InPlace) {
+  uint8_t table[256], row[256 + kBeyond];
+  for (int i = 0; i < 256; ++i) table[i] = static_cast<uint8_t>(255 - i);
+  for (int i = 0; i < 256; ++i) row[i] = static_cast<uint8_t>(i * 7);
+  look_up_row(table, {}, row, 256, row);
+  for (int i = 0; i < 256; ++i) EXPECT_EQ(row[i], 255 - static_cast<uint8_t>(i * 7));
+}
+
+using Table = std::array<uint8_t, 256>;
+
+template <class Value>
+Table table_of(Value&& value) {
+  Table table;
+  for (int v = 0; v < 256; ++v) table[size_t(v)] = static_cast<uint8_t>(value(v));
+  return table;
+}
+
+// All values, by the form; true where there is one.
+bool says_the_table(const Table& table, const TableGuess& guess) {
+  uint8_t row[256 + kBeyond] = {}, out[256 + kBeyond];
+  for (int i = 0; i < 256; ++i) row[i] = static_cast<uint8_t>(i);
+  const TableForm form = form_of(table, guess);
+  look_up_row(table.data(), form, row, 256, out);
+  EXPECT_TRUE(std::equal(table.begin(), table.end(), out)) << guess.slope << ", " << guess.offset;
+  return form.kind != TableForm::Kind::kNone;
+}
+
+// As brightness, contrast and Pillow's automatic contrast make them; the last meets whole numbers
+// often, now on one side of them and now on the other.
+TEST_P(TableRows, NearlyEveryLineHasAForm) {
+  std::mt19937 random(5);
+  std::uniform_real_distribution<float> factors(0, 2), means(0, 255);
+  constexpr int kEach = 2000;
+  int found = 0, stretches = 0;
+  for (int i = 0; i < kEach; ++i) {
+    const float factor = factors(random), mean = means(random), rest = 1 - factor;
+    found +=
+        says_the_table(table_of([&](int v) { return std::clamp(float(v) * factor, 0.0f, 255.0f); }),
+                       {.slope = factor});
+    found += says_the_table(table_of([&](int v) {
+                              const float drawn = std::fma(mean, rest, float(v) * factor);
+                              return std::clamp(drawn, 0.0f, 255.0f);
+                            }),
+                            {.slope = factor, .offset = double{mean} * rest});
+    const int least = static_cast<int>(random() % 60), most = 255 - static_cast<int>(random() % 60);
+    const double scale = 255.0 / (most - least), offset = -least * scale;
+    stretches += says_the_table(
+        table_of([&](int v) { return std::clamp(std::trunc(v * scale + offset), 0.0, 255.0); }),
+        {.slope = scale, .offset = offset});
+  }
+  EXPECT_GT(found, 2 * kEach * 99 / 100);
+  EXPECT_GT(stretches, kEach * 3 / 4);
+}
+
+TEST_P(TableRows, MasksAndMirrors) {
+  for (int bits = 0; bits <= 8; ++bits) {
+    for (int threshold = 0; threshold <= 256; ++threshold) {
+      const auto mask = static_cast<uint8_t>(0xff00 >> bits);
+      const Table table = table_of([&](int v) {
+        const int masked = v & mask;
+        return v < threshold ? masked : 255 - masked;
+      });
+      EXPECT_TRUE(says_the_table(table, {.mask = mask, .threshold = threshold}));
+    }
+  }
+}
+
+TEST_P(TableRows, AWrongGuessIsNoForm) {
+  std::mt19937 random(7);
+  const Table table = table_of([&](int) { return random(); });
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  for (const double slope : {-1.0, 0.0, 1.0, 15.9, 16.0, 1e30, kNaN}) {
+    for (const double offset : {0.0, -300.0, 1e30, kNaN}) {
+      EXPECT_FALSE(says_the_table(table, {.slope = slope, .offset = offset}));
+    }
+  }
+}
+
+std::string level_name(const testing::TestParamInfo<SimdLevel>& info) {
+  return std::string(name_of(info.param));
+}
+INSTANTIATE_TEST_SUITE_P(Levels, TableRows, testing::ValuesIn(available_levels()), level_name);
+
+}  // namespace
+}  // namespace headrace

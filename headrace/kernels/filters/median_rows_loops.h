@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop of median_rows.cc in lanes of bytes. Included by median_rows.cc, and by each level's
+// file after its lanes, between its target pragmas. Internal to kernels/.
+//
+// Note [Medians by sorting networks]
+// Columns are sorted, once for all neighbourhoods that they stand in, then the rows of what came
+// out: in such a table an element has all above and left of it below itself. So few are left that
+// can be the median, and of those too small and too large equally many were dropped. Of the rest
+// the least and the most are taken away by turns, and others come in, until one is left. All of it
+// unrolls, and what orders dropped elements among themselves is dead code.
+#pragma once
+
+#include <algorithm>
+
+#include "headrace/kernels/filters/median_rows_levels.h"
+
+namespace headrace {
+namespace {
+
+[[gnu::always_inline]] inline void order(Bytes& a, Bytes& b) {
+  const Bytes low = least_of(a, b);
+  b = most_of(a, b);
+  a = low;
+}
+
+struct Exchange {
+  int low, high;
+};
+// The networks of fewest exchanges (Knuth, 5.3.4).
+constexpr Exchange kSort3[] = {{0, 1}, {1, 2}, {0, 1}};
+constexpr Exchange kSort5[] = {{0, 3}, {1, 4}, {0, 2}, {1, 3}, {0, 1},
+                               {2, 4}, {1, 2}, {3, 4}, {2, 3}};
+constexpr Exchange kSort7[] = {{0, 6}, {2, 3}, {4, 5}, {0, 2}, {1, 4}, {3, 6}, {0, 1}, {2, 5},
+                               {3, 4}, {1, 2}, {4, 6}, {2, 3}, {4, 5}, {1, 2}, {3, 4}, {5, 6}};
+
+template <int size>
+[[gnu::always_inline]] inline void sort(Bytes* values) {
+  if constexpr (size == 3) {
+#pragma GCC unroll 16
+    for (const Exchange& each : kSort3) order(values[each.low], values[each.high]);
+  } else if constexpr (size == 5) {
+#pragma GCC unroll 16
+    for (const Exchange& each : kSort5) order(values[each.low], values[each.high]);
+  } else {
+#pragma GCC unroll 16
+    for (const Exchange& each : kSort7) order(values[each.low], values[each.high]);
+  }
+}
+
+// Of `held` values and those from `next` on, one of which comes in where the least and the most go.
+template <int held>
+[[gnu::always_inline]] inline Bytes median_of(Bytes* values, const Bytes* next) {
+#pragma GCC unroll 32
+  for (int i = 0; i < held / 2; ++i) order(values[i], values[held - 1 - i]);
+#pragma GCC unroll 32
+  for (int i = 1; i < (held + 1) / 2; ++i) order(values[0], values[i]);
+#pragma GCC unroll 32
+  for (int i = held / 2; i < held - 1; ++i) order(values[i], values[held - 1]);
+  if constexpr (held == 3) {
+    return values[1];
+  } else {
+    values[held - 1] = *next;
+    return median_of<held - 1>(values + 1, next + 1);
+  }
+}
+
+// Whether the element of rank r among its column's and c among its row's can be the median.
+template <int size>
+constexpr bool is_candidate(int r, int c) {
+  constexpr int kMiddle = size * size / 2 + 1;
+  return (r + 1) * (c + 1) <= kMiddle && (size - r) * (size - c) <= kMiddle;
+}
+template <int size>
+constexpr int candidates() {
+  int found = 0;
+  for (int at = 0; at < size * size; ++at) found += is_candidate<size>(at / size, at % size);
+  return found;
+}
+
+template <int size>
+void medians(const uint8_t* const rows[], int count, uint8_t* out) {
+  constexpr int kPart = 512, kCandidates = candidates<size>();
+  uint8_t sorted[size][kPart + 2 * kBytes + size];  // columns
+  for (int first = 0; first < count; first += kPart) {
+    const int part = std::min(kPart, count - first);
+    for (int x = 0; x < part + size; x += kBytes) {
+      Bytes column[size];
+#pragma GCC unroll 8
+      for (int r = 0; r < size; ++r) column[r] = bytes_at(rows[r] + first + x);
+      sort<size>(column);
+#pragma GCC unroll 8
+      for (int r = 0; r < size; ++r) store(sorted[r] + x, column[r]);
+    }
+    for (int x = 0; x < part; x += kBytes) {
+      Bytes left[kCandidates];
+      int found = 0;
+#pragma GCC unroll 8
+      for (int r = 0; r < size; ++r) {
+        Bytes row[size];
+#pragma GCC unroll 8
+        for (int c = 0; c < size; ++c) row[c] = bytes_at(sorted[r] + x + c);
+        sort<size>(row);
+#pragma GCC unroll 8
+        for (int c = 0; c < size; ++c) {
+          if (is_candidate<size>(r, c)) left[found++] = row[c];
+        }
+      }
+      constexpr int kHeld = kCandidates / 2 + 2;  // not all of them on one side of the median
+      store(out + first + x, median_of<kHeld>(left, left + kHeld));
+    }
+  }
+}
+
+constexpr MedianKernels kKernels{{medians<3>, medians<5>, medians<7>}};
+
+}  // namespace
+}  // namespace headrace

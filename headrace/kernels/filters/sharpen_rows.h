@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of 8 bits blended with their blur of 3 x 3, as torchvision and Pillow sharpen. Any thread
+// may call them. They may read and write up to 63 bytes past `width` of the row and of `out`.
+#pragma once
+
+#include <cstdint>
+
+#include "headrace/kernels/color/blend_rows.h"
+
+namespace headrace {
+
+// What is read beside a pixel: the rows above, at and below it.
+struct ThreeRows {
+  const uint8_t *above, *row, *below;
+};
+
+// out[1 .. width - 2]; the first and last column are the caller's, afterwards: they have no blur.
+// adjust_sharpness of torchvision v2 on tensors, `rest` being float(1.0 - factor),
+void sharpen_row(const ThreeRows& in, int width, float rest, uint8_t* out);
+// and ImageEnhance.Sharpness of Pillow.
+void sharpen_row_as_pillow(const ThreeRows& in, int width, const PillowBlend& blend, uint8_t* out);
+
+}  // namespace headrace

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shuffles that open gaps: where each of eight places finds its byte when only those whose bit is
+// set have one, in order. Internal to kernels/.
+#pragma once
+
+#include <cstdint>
+
+namespace headrace {
+
+// Of a place whose bit is not set: a shuffle makes 0 of it, and of up to 56 more.
+constexpr uint8_t kRankOfGap = 192;
+
+struct alignas(64) Ranks {
+  // How many bits before it are set.
+  uint8_t of[256][8]{};
+  uint8_t behind_eight[256][8]{};  // the same of eight bytes that follow eight others
+  uint8_t with_count[256][16]{};   // `of`, and eight times how many bits are set
+};
+
+constexpr Ranks make_ranks() {
+  Ranks ranks;
+  for (int mask = 0; mask < 256; ++mask) {
+    uint8_t rank = 0;
+    for (int place = 0; place < 8; ++place) {
+      const bool set = mask >> place & 1;
+      ranks.of[mask][place] = ranks.with_count[mask][place] = set ? rank : kRankOfGap;
+      ranks.behind_eight[mask][place] = static_cast<uint8_t>(set ? rank + 8 : kRankOfGap);
+      if (set) ++rank;
+    }
+    for (int place = 8; place < 16; ++place) ranks.with_count[mask][place] = rank;
+  }
+  return ranks;
+}
+
+inline constexpr Ranks kRanks = make_ranks();
+
+}  // namespace headrace

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ones of a mask, one after the other, by deposited(), where that is quick. Included like
+// progressive_scan_loops.h, and before it. Internal to kernels/.
+#pragma once
+
+#include <cstdint>
+
+namespace headrace {
+namespace {
+
+class Ones {
+ public:
+  explicit Ones(uint64_t mask) : left_(mask) {}
+  uint64_t take(uint64_t bit) {
+    const uint64_t place = deposited(bit, left_);
+    left_ &= ~(place ^ (place - 1));
+    return place;
+  }
+
+ private:
+  uint64_t left_;
+};
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Interpolation filters, named as torchvision's InterpolationMode; what weighs as Pillow does.
+#pragma once
+
+#include <cstdint>
+
+namespace headrace {
+
+enum class Filter : uint8_t {
+  kNearest,
+  kBilinear,
+  kBicubic,
+  kBox,
+  kHamming,
+  kLanczos,
+  // antialias=False, as torch resizes tensors. Its "nearest" and "nearest-exact":
+  kNearestTorch,
+  kNearestExactTorch,
+  // Between two or four neighbours, however much a picture shrinks (aliased_weights.h).
+  kBilinearAliased,
+  kBicubicAliased,
+};
+constexpr bool is_aliased(Filter filter) { return filter >= Filter::kBilinearAliased; }
+// Outputs are inputs as they are.
+constexpr bool is_nearest(Filter filter) {
+  return filter == Filter::kNearest || filter == Filter::kNearestTorch ||
+         filter == Filter::kNearestExactTorch;
+}
+
+}  // namespace headrace

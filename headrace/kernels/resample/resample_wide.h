@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resampling of planes whose samples no byte holds, equal to Pillow's Image.resize: floats as on
+// mode "F", 16 bits as on mode "I;16" (where a sum leaves their range, Pillow keeps the low byte of
+// what is cut off; here it ends at 0 or 65535; the nearest pixel is that of all other modes). Sums
+// in double, an intermediate of the plane's kind, and the pass order of vertical_first().
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "headrace/kernels/resample/filter.h"
+
+namespace headrace {
+
+// Values of any dtype that float32 holds exactly.
+struct WidePlane {
+  static constexpr size_t kBeyond = 7;  // samples that loops may read past the last
+  int width = 0, height = 0;
+  std::vector<float> samples;
+
+  WidePlane() = default;
+  WidePlane(int width, int height) { resize(width, height); }
+  // Keeps the memory where it suffices.
+  void resize(int new_width, int new_height) {
+    width = new_width;
+    height = new_height;
+    samples.resize(size_t(width) * height + kBeyond);
+  }
+  size_t held_bytes() const { return samples.capacity() * sizeof(float); }
+  float* row(int y) { return samples.data() + size_t(y) * width; }
+  const float* row(int y) const { return samples.data() + size_t(y) * width; }
+};
+
+// What a sum is rounded to.
+enum class WideSample : uint8_t { kFloat32, kUInt16 };
+
+// To the size that `out` has. `between` is memory.
+void resample(const WidePlane& plane, Filter filter, WideSample sample, WidePlane& between,
+              WidePlane& out);
+
+}  // namespace headrace

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of a warped picture: where each of its pixels lies in the source, and what is found there.
+// torchvision's grids are computed in float32 with the fused operations that torch has on AVX2 and
+// better, Pillow's in doubles and 16.16 fixed point. Any thread may call them.
+//
+// Places are in pixels of the source. torch's have the middle of the first pixel at 0, Pillow's at
+// 0.5. Offsets are y * width + x, or kOutside. Functions may read and write up to 15 elements past
+// `count`; those that pack and take pixels kPixelsBeyond, of which offsets must be valid ones.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace headrace {
+
+inline constexpr int32_t kOutside = -1;
+inline constexpr int kPixelsBeyond = 63;
+inline constexpr int32_t kMostOffset = 0x7fffffff;  // pictures have fewer pixels
+
+// A picture as one word a pixel, channel c in byte c, so that a pixel is one load. What blends
+// pixels reads one more on each side of the picture.
+struct PixelWords {
+  const uint32_t* pixels = nullptr;
+  int width = 0, height = 0;
+  int stride = 0;  // pixels from a row to the next
+};
+
+// What pixels of fewer than four channels have in the last byte, for bilinear_as_torch to tell them
+// from those beside the picture, which are 0.
+inline constexpr uint32_t kIsPixel = 1u << 24;
+
+// From planes of 8 bits; `marks` is set in each pixel. No mark is below the last
+// byte. REQUIRES: 1 <= channels <= 4.
+void pack_pixels(const uint8_t* const planes[], int channels, int64_t count, uint32_t marks,
+                 uint32_t* pixels);
+
+// torchvision's affine_grid and _perspective_grid, and the way from a grid to pixels.
+struct TorchGrid {
+  // Of the output's column x and row y: x0 * x + x1 * y + x2 and so on; where `divides`, both are
+  // divided by w0 * x + w1 * y + 1 and then lose 1.
+  std::array<float, 3> x{}, y{};
+  std::array<float, 2> w{};
+  bool divides = false;
+  bool fused = true;  // torch multiplies matrices of few rows without fused operations
+  float first_column = 0, first_row = 0;  // what the output's first pixel is called
+  float half_width = 0, half_height = 0;  // of the source
+};
+void torch_places(const TorchGrid& grid, int row, int count, float* x, float* y);
+// A row of a grid that is moved about: grids go from -1 to 1. The arrays are read up to 15 elements
+// past `count`.
+struct DisplacedRow {
+  const float* identity_x = nullptr;
+  float identity_y = 0;
+  const float *by_x = nullptr, *by_y = nullptr;
+  float half_width = 0, half_height = 0;  // of the source
+};
+void displaced_places(const DisplacedRow& row, int count, float* x, float* y);
+
+// The nearest pixel of each place: grid_sample's "nearest".
+void nearest_offsets(const float* x, const float* y, int count, int width, int height,
+                     int32_t* offsets);
+// grid_sample's "bilinear", rounded, of each channel. `fill` has a value a channel: it is blended
+// by the share of a pixel that lies outside. Null: that share is black. REQUIRES: pixels beside the
+// picture are 0, and others have kIsPixel unless there are four channels.
+void bilinear_as_torch(const PixelWords& source, const float* x, const float* y, int count,
+                       const float* fill, int channels, uint8_t* const out[]);
+
+// Image.transform of Pillow, from column `first` on: AFFINE has six coefficients, PERSPECTIVE
+// eight.
+void pillow_places(const double coefficients[8], bool divides, int first, int row, int count,
+                   double* x, double* y);
+void cut_off_offsets(const double* x, const double* y, int count, int width, int height,
+                     int32_t* offsets);
+// REQUIRES: pixels beside the picture are those at its edge.
+void bilinear_as_pillow(const PixelWords& source, const double* x, const double* y, int count,
+                        uint32_t fill, int channels, uint8_t* const out[]);
+// The same at a row's places of an affine map. REQUIRES: the same.
+void affine_as_pillow(const PixelWords& source, const double coefficients[6], int first, int row,
+                      int count, uint32_t fill, int channels, uint8_t* const out[]);
+void bicubic_as_pillow(const PixelWords& source, const double* x, const double* y, int count,
+                       uint32_t fill, int channels, uint8_t* const out[]);
+// A row of an affine warp in 16.16 fixed point: of its first pixel, and what each further one adds.
+struct FixedRow {
+  int32_t x, y, step_x, step_y;
+};
+void fixed_offsets(const FixedRow& row, int count, int width, int height, int32_t* offsets);
+
+// The pixels at these offsets; `fill` outside.
+void take_pixels(const uint32_t* pixels, const int32_t* offsets, int count, uint32_t fill,
+                 int channels, uint8_t* const out[]);
+
+}  // namespace headrace

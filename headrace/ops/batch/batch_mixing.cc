@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/ops/batch/batch_mixing.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "headrace/kernels/half.h"
+#include "headrace/ops/picture_op.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kMixedSizes{
+    "HR0531", ErrorKind::kConfig, "images to be mixed differ in size",
+    "CutMix draws one box, and takes it from every image of a record; so these must have one size. "
+    "fields= names the images that it shall work on."};
+
+// A sample as the number that torch computes with, and back.
+struct FloatSamples {
+  using Stored = float;
+  static float load(float value) { return value; }
+  static float store(float value) { return value; }
+};
+struct HalfSamples {
+  using Stored = uint16_t;
+  static float load(uint16_t value) { return float32_from_float16(value); }
+  static uint16_t store(float value) { return float16_from_float32(value); }
+};
+struct BrainSamples {
+  using Stored = uint16_t;
+  static float load(uint16_t value) { return float32_from_bfloat16(value); }
+  static uint16_t store(float value) { return bfloat16_from_float32(value); }
+};
+
+// torch rounds each of x.roll(1, 0).mul_(rest).add_(x.mul(own)) to the dtype.
+template <class Samples>
+void blend(const typename Samples::Stored* partner, typename Samples::Stored* row, size_t count,
+           float own, float rest) {
+  const auto rounded = [](float value) { return Samples::load(Samples::store(value)); };
+  for (size_t i = 0; i < count; ++i) {
+    const float theirs = rounded(Samples::load(partner[i]) * rest);
+    row[i] = Samples::store(theirs + rounded(Samples::load(row[i]) * own));
+  }
+}
+
+void blend_bytes(const uint8_t* partner, uint8_t* row, size_t count, float own, float rest) {
+  for (size_t i = 0; i < count; ++i) {  // never below 0 nor above 255
+    const float mixed = static_cast<float>(partner[i]) * rest + static_cast<float>(row[i]) * own;
+    row[i] = static_cast<uint8_t>(mixed + 0.5f);
+  }
+}
+
+// Part by part, so that of the row that is written first little has to be kept.
+template <class Stored, class Blend>
+void blend_parts(const std::vector<uint8_t*>& rows, size_t bytes, const std::vector<double>& own,
+                 const Blend& blend_part) {
+  constexpr size_t kPart = 2048;
+  std::array<Stored, kPart> last;
+  const size_t values = bytes / sizeof(Stored);
+  const auto at = [&](size_t row, size_t first) {
+    return reinterpret_cast<Stored*>(rows[row]) + first;
+  };
+  for (size_t first = 0; first < values; first += kPart) {
+    const size_t count = std::min(kPart, values - first);
+    std::copy_n(at(rows.size() - 1, first), count, last.data());
+    for (size_t row = rows.size(); row-- > 0;) {
+      const Stored* const partner = row > 0 ? at(row - 1, first) : last.data();
+      blend_part(partner, at(row, first), count, static_cast<float>(own[row]),
+                 static_cast<float>(1.0 - own[row]));
+    }
+  }
+}
+
+bool is_float(DType dtype) {
+  return dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16;
+}
+
+}  // namespace
+
+void blend_rows(const std::vector<uint8_t*>& rows, size_t bytes, DType dtype,
+                const std::vector<double>& own) {
+  switch (dtype) {
+    case DType::kUInt8:
+      return blend_parts<uint8_t>(rows, bytes, own, blend_bytes);
+    case DType::kFloat16:
+      return blend_parts<uint16_t>(rows, bytes, own, blend<HalfSamples>);
+    case DType::kBFloat16:
+      return blend_parts<uint16_t>(rows, bytes, own, blend<BrainSamples>);
+    default:
+      return blend_parts<float>(rows, bytes, own, blend<FloatSamples>);
+  }
+}
+
+std::optional<Spec> MixingOp::beforehand(const FieldState& field) const {
+  if (field.kind != FieldKind::kLabel) return {};
+  if (field.dtype == DType::kFloat32) {  // of another step
+    if (options_.classes > 0 && field.shape != Shape{options_.classes}) {
+      raise_misfit(name_, "num_classes is " + std::to_string(options_.classes) + ", and \"" +
+                              field.name + "\" is " + text_of(field) + " already");
+    }
+    return {};
+  }
+  if (options_.classes == 0) {
+    raise_misfit(name_, "mixes labels, and has to know how many classes \"" + field.name + "\" has",
+                 "num_classes=N, the largest label plus one; or fields=\"image\", and labels stay");
+  }
+  return Spec{"OneHot",
+              {{"num_classes", options_.classes}, {"label_smoothing", options_.smoothing}},
+              {field.name},
+              {}};
+}
+
+void MixingOp::plan(const FieldState& field) const {
+  const std::string what = "\"" + field.name + "\" is " + text_of(field) + " here";
+  if (field.kind == FieldKind::kLabel) return;  // beforehand() says the rest
+  if (field.kind == FieldKind::kTensor) {
+    if (field.dtype == DType::kFloat32) return;
+    raise_misfit(name_, "mixes targets of float32, and " + what);
+  }
+  if (field.kind != FieldKind::kImage) {
+    raise_misfit(name_, "mixes images and their labels, and \"" + field.name + "\" is a " +
+                            std::string(name_of(field.kind)) + " field");
+  }
+  if (is_float(field.dtype) || (options_.uint8 && field.dtype == DType::kUInt8)) return;
+  raise_misfit(name_, "mixes images of floats, and " + what,
+               field.dtype == DType::kUInt8
+                   ? "put ToDtype(\"float32\", scale=True) before it, or say uint8=True"
+                   : "");
+}
+
+Result<Size> MixingOp::common_image_size(const GroupContext& context) const {
+  std::optional<Size> common;
+  for (const GroupField& field : context.fields) {
+    if (field.state->kind != FieldKind::kImage) continue;
+    const Shape& shape = field.state->shape;
+    const Size size{static_cast<int>(shape[1]), static_cast<int>(shape[2])};
+    if (common && *common != size) {
+      return Error{.code = &kMixedSizes,
+                   .what = "\"" + field.state->name + "\" is of another size"};
+    }
+    common = size;
+  }
+  return common.value_or(Size{1, 1});
+}
+
+Result<void> MixingOp::apply(GroupContext& context) const {
+  const Result<Size> size = common_image_size(context);
+  if (!size) return size.error();
+  std::vector<Mix> mixes;
+  std::vector<double> own;
+  // Of each place in the group, whichever of them have a row.
+  Mix mix;
+  const int64_t begin = context.positions.front() / options_.group * options_.group;
+  for (int64_t position = begin, row = 0; row < std::ssize(context.positions); ++position) {
+    if (position == begin || options_.per_record) mix = draw(context.draws, options_.alpha, *size);
+    if (position != context.positions[size_t(row)]) continue;
+    ++row;
+    mixes.push_back(mix);
+    own.push_back(mix.own);
+  }
+  for (const GroupField& field : context.fields) {
+    if (field.state->kind == FieldKind::kImage) {
+      mix_images(field, mixes, context.format);
+    } else {
+      blend_rows(field.rows, field.row_bytes, field.state->dtype, own);
+    }
+  }
+  return {};
+}
+
+std::vector<Param> mixing_params(std::string_view what_uint8_does) {
+  return {
+      {.name = "alpha",
+       .type = ParamType::kFloat,
+       .doc = "Of the Beta(alpha, alpha) that the share of the row's own is drawn from.",
+       .fallback = 1.0,
+       .minimum = 1e-6,
+       .maximum = 1e6},
+      {.name = "num_classes",
+       .type = ParamType::kInt,
+       .doc = "How many classes labels have; None where there are rows of float32 already.",
+       .minimum = 1,
+       .maximum = 1 << 24},
+      {.name = "group",
+       .type = ParamType::kInt,
+       .doc =
+           "Positions of the epoch that are mixed with one another. A rank's batch is a multiple "
+           "of it.",
+       .fallback = int64_t{8},
+       .minimum = 1,
+       .maximum = 1 << 20},
+      {.name = "per_record",
+       .type = ParamType::kBool,
+       .doc = "Each record has a draw of its own, else the records of a group share one.",
+       .fallback = false},
+      {.name = "label_smoothing",
+       .type = ParamType::kFloat,
+       .doc = "This share of a label is spread evenly over all classes, before labels are mixed.",
+       .fallback = 0.0,
+       .minimum = 0,
+       .maximum = 1},
+      {.name = "uint8", .type = ParamType::kBool, .doc = what_uint8_does, .fallback = false}};
+}
+
+MixingOptions mixing_options(const Arguments& arguments) {
+  return {.alpha = arguments.number("alpha"),
+          .classes = arguments.is_none("num_classes") ? 0 : arguments.integer("num_classes"),
+          .smoothing = arguments.number("label_smoothing"),
+          .group = arguments.integer("group"),
+          .per_record = arguments.flag("per_record"),
+          .uint8 = arguments.flag("uint8")};
+}
+
+}  // namespace headrace

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// CutMix: a box of each record's image comes from another of its group, and so much of the label.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "headrace/base/random_shares.h"
+#include "headrace/base/registry.h"
+#include "headrace/ops/batch/batch_mixing.h"
+
+namespace headrace {
+namespace {
+
+class CutMix final : public MixingOp {
+ public:
+  using MixingOp::MixingOp;
+
+ private:
+  Mix draw(Draws& draws, double alpha, Size image) const override {
+    const int x = static_cast<int>(draws.below(image.width));
+    const int y = static_cast<int>(draws.below(image.height));
+    const double half = 0.5 * std::sqrt(1.0 - draw_beta(draws, alpha));
+    const int half_width = static_cast<int>(half * image.width);
+    const int half_height = static_cast<int>(half * image.height);
+    const int left = std::max(x - half_width, 0), top = std::max(y - half_height, 0);
+    const Window box{left, top, std::min(x + half_width, image.width) - left,
+                     std::min(y + half_height, image.height) - top};
+    // What is really cut out, since the border cuts boxes off.
+    const double area = static_cast<double>(int64_t{box.width} * box.height);
+    const double all = static_cast<double>(int64_t{image.width} * image.height);
+    return {.own = 1.0 - area / all, .box = box};
+  }
+
+  // Line by line, so that of the row that is written first little has to be kept.
+  void mix_images(const GroupField& field, const std::vector<Mix>& mixes,
+                  MemoryFormat format) const override {
+    const Shape& shape = field.state->shape;
+    const bool planar = format == MemoryFormat::kChannelsFirst;
+    const int64_t height = shape[1], lines = planar ? shape[0] * height : height;
+    const size_t pixel = size_of(field.state->dtype) * size_t(planar ? 1 : shape[0]);
+    const size_t bytes = size_t(shape[2]) * pixel;
+    std::vector<uint8_t> last(bytes);
+    for (int64_t line = 0; line < lines; ++line) {
+      const size_t at = size_t(line) * bytes;
+      const int64_t y = line % height;
+      std::memcpy(last.data(), field.rows.back() + at, bytes);
+      for (size_t row = field.rows.size(); row-- > 0;) {
+        const Window& box = mixes[row].box;
+        if (y < box.y || y >= box.y + box.height) continue;
+        const uint8_t* const partner = row > 0 ? field.rows[row - 1] + at : last.data();
+        const size_t left = size_t(box.x) * pixel;
+        std::memcpy(field.rows[row] + at + left, partner + left, size_t(box.width) * pixel);
+      }
+    }
+  }
+};
+
+const OpRecord kCutMix{
+    .name = "CutMix",
+    .doc =
+        "Takes a box of each image from the record before it in its group, labels in proportion."
+        "\n\n"
+        "Images, (C, H, W) of float32, float16 or bfloat16, keep shape and dtype; labels, one "
+        "int64 each, become float32 (num_classes), which sums to 1. It runs when the batch is "
+        "filled, over groups of positions of the epoch, so that its result does not depend on "
+        "ranks; nothing can be done to its fields after it. Boxes, keypoints and masks are not "
+        "cut: a batch that has them is refused (HR0133).",
+    .params = mixing_params("Images of uint8 too, whose pixels are copied."),
+    .oracle =
+        "torchvision v2's CutMix on the group, bit for bit for a given box, whose distribution is "
+        "the same",
+    .example = {{"num_classes", int64_t{10}},
+                {"per_record", true},
+                {"label_smoothing", 0.1},
+                {"uint8", true}},
+    .scope = OpScope::kBatch,
+    .random = true,
+    .make_batch = [](const Arguments& arguments) -> std::unique_ptr<BatchOp> {
+      return std::make_unique<CutMix>("CutMix", mixing_options(arguments));
+    }};
+const Register<OpRecord> registered_cut_mix(kCutMix);
+
+}  // namespace
+}  // namespace headrace

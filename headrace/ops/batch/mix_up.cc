@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// MixUp: records of a group are blended with one another, and so are their labels.
+#include "headrace/base/random_shares.h"
+#include "headrace/base/registry.h"
+#include "headrace/ops/batch/batch_mixing.h"
+
+namespace headrace {
+namespace {
+
+class MixUp final : public MixingOp {
+ public:
+  using MixingOp::MixingOp;
+
+ private:
+  Mix draw(Draws& draws, double alpha, Size) const override {
+    return {.own = static_cast<float>(draw_beta(draws, alpha))};  // as torch has it
+  }
+  void mix_images(const GroupField& field, const std::vector<Mix>& mixes,
+                  MemoryFormat) const override {
+    std::vector<double> own;
+    for (const Mix& mix : mixes) own.push_back(mix.own);
+    blend_rows(field.rows, field.row_bytes, field.state->dtype, own);
+  }
+};
+
+const OpRecord kMixUp{
+    .name = "MixUp",
+    .doc =
+        "Blends each record of a group with the one before it, labels alike.\n\n"
+        "Images, (C, H, W) of float32, float16 or bfloat16, keep shape and dtype; labels, one "
+        "int64 each, become float32 (num_classes), which sums to 1. It runs when the batch is "
+        "filled, over groups of positions of the epoch, so that its result does not depend on "
+        "ranks; nothing can be done to its fields after it. Boxes, keypoints and masks cannot be "
+        "blended: a batch that has them is refused (HR0133).",
+    .params = mixing_params("Images of uint8 too: computed in float32, rounded to the nearest."),
+    .oracle =
+        "torchvision v2's MixUp on the group, bit for bit for a given lambda, which is "
+        "Beta-distributed",
+    .example = {{"num_classes", int64_t{10}},
+                {"per_record", true},
+                {"label_smoothing", 0.1},
+                {"uint8", true}},
+    .scope = OpScope::kBatch,
+    .random = true,
+    .make_batch = [](const Arguments& arguments) -> std::unique_ptr<BatchOp> {
+      return std::make_unique<MixUp>("MixUp", mixing_options(arguments));
+    }};
+const Register<OpRecord> registered_mix_up(kMixUp);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// AdjustContrast: values drawn towards the mean grey of the picture, or away from it.
+#include "headrace/base/registry.h"
+#include "headrace/ops/color/color_steps.h"
+
+namespace headrace {
+namespace {
+
+class AdjustContrast final : public PixelOp {
+ public:
+  AdjustContrast(double factor, Arithmetic arithmetic)
+      : PixelOp("AdjustContrast"), factor_(factor), arithmetic_(arithmetic) {}
+
+  Result<void> apply(OpContext& context) const override {
+    for (int field : context.fields) {
+      const Result<PixelStep> step =
+          adjustment_step(context, field, Adjustment::kContrast, factor_, arithmetic_);
+      if (!step) return step.error();
+      if (Result<void> done = compute(context, field, *step); !done) return done;
+    }
+    return {};
+  }
+  bool measures() const override { return true; }
+
+ private:
+  void plan_image(FieldState& image) const override {
+    plan_step(any_color_step(arithmetic_), image);
+  }
+  const double factor_;
+  const Arithmetic arithmetic_;
+};
+
+const OpRecord kAdjustContrast{
+    .name = "AdjustContrast",
+    .doc =
+        "Draws an image's values towards its mean grey, or away from it.\n\n"
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
+        "are left as they are. The picture is measured first, so what stands before is "
+        "computed before it: a second pass. Above 65,793 pixels torch's own mean is rounded "
+        "in an order of its own, and values may differ by 1.",
+    .params = {{.name = "contrast_factor",
+                .type = ParamType::kFloat,
+                .doc = "0 is one grey, 1 changes nothing, 2 is twice the contrast.",
+                .required = true,
+                .minimum = 0},
+               arithmetic_param()},
+    .oracle =
+        "torchvision v2's adjust_contrast on tensors of up to 65,793 pixels, or on Pillow's "
+        "pictures, bit for bit; of float32 to 1e-6, whose mean torch adds up in another order",
+    .example = {{"contrast_factor", 0.6}},
+    .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
+      return std::make_unique<AdjustContrast>(arguments.number("contrast_factor"),
+                                              arithmetic_from(arguments));
+    }};
+const Register<OpRecord> registered_adjust_contrast(kAdjustContrast);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// RandomAutocontrast: each channel's values are stretched to 0 to 255, with probability p.
+#include "headrace/base/registry.h"
+#include "headrace/ops/color/tone_steps.h"
+
+namespace headrace {
+namespace {
+
+class RandomAutocontrast final : public RandomPixelOp {
+ public:
+  RandomAutocontrast(double p, Arithmetic arithmetic)
+      : RandomPixelOp("RandomAutocontrast", p), arithmetic_(arithmetic) {}
+  bool measures() const override { return true; }
+
+ private:
+  void plan_image(FieldState& image) const override {
+    plan_step(any_color_step(arithmetic_), image);
+  }
+  Result<void> change(OpContext& context, int field) const override {
+    const auto pixels = pixels_now(context, field);
+    if (!pixels) return pixels.error();
+    return compute(context, field, autocontrast_step(**pixels, arithmetic_));
+  }
+  const Arithmetic arithmetic_;
+};
+
+const OpRecord kRandomAutocontrast{
+    .name = "RandomAutocontrast",
+    .doc =
+        "Stretches the values of each channel to 0 to 255, with probability p.\n\n"
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
+        "are left as they are. The picture is measured first, so what stands before is "
+        "computed before it: a second pass.",
+    .params = {probability_param("How probable it is that a record's images are stretched."),
+               arithmetic_param()},
+    .oracle = "torchvision v2's autocontrast on tensors, or on Pillow's pictures, bit for bit",
+    .example = {{"p", 0.9}},
+    .random = true,
+    .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
+      return std::make_unique<RandomAutocontrast>(arguments.number("p"),
+                                                  arithmetic_from(arguments));
+    }};
+const Register<OpRecord> registered_random_autocontrast(kRandomAutocontrast);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// RandomEqualize: each channel's values are spread evenly, with probability p.
+#include <memory>
+
+#include "headrace/base/registry.h"
+#include "headrace/ops/color/tone_steps.h"
+
+namespace headrace {
+namespace {
+
+class RandomEqualize final : public RandomPixelOp {
+ public:
+  explicit RandomEqualize(double p) : RandomPixelOp("RandomEqualize", p) {}
+  bool measures() const override { return true; }
+  size_t scratch_per_pixel() const override { return 3; }  // floats as bytes
+
+ private:
+  void plan_image(FieldState& image) const override { plan_pixels(true, image); }
+  Result<void> change(OpContext& context, int field) const override {
+    const auto pixels = pixels_now(context, field);
+    if (!pixels) return pixels.error();
+    if ((*pixels)->dtype == DType::kUInt8) {
+      return compute(context, field, equalize_step(**pixels));
+    }
+    context.record.fields[field].picture =
+        Recipe(std::make_shared<const Picture>(equalized_floats(**pixels)));
+    return {};
+  }
+};
+
+const OpRecord kRandomEqualize{
+    .name = "RandomEqualize",
+    .doc =
+        "Spreads the values of each channel evenly over 0 to 255, with probability p.\n\n"
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and "
+        "masks are left as they are. The picture is measured first, so what stands before is "
+        "computed before it: a second pass. Floats are equalized in steps of 1/255, as in "
+        "torchvision; what lies beyond 0 to 1 counts as 0 or 1.",
+    .params = {probability_param("How probable it is that a record's images are equalized.")},
+    .oracle = "torchvision v2's equalize, and Pillow's ImageOps.equalize, bit for bit",
+    .example = {{"p", 0.9}},
+    .random = true,
+    .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
+      return std::make_unique<RandomEqualize>(arguments.number("p"));
+    }};
+const Register<OpRecord> registered_random_equalize(kRandomEqualize);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// RandomPosterize: only the highest bits of each value stay, with probability p.
+#include "headrace/base/registry.h"
+#include "headrace/ops/color/tone_steps.h"
+
+namespace headrace {
+namespace {
+
+const OpRecord kRandomPosterize{
+    .name = "RandomPosterize",
+    .doc =
+        "Keeps the highest bits of each value, with probability p.\n\n"
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
+        "are left as they are.",
+    .params = {{.name = "bits",
+                .type = ParamType::kInt,
+                .doc = "How many of a value's 8 bits stay.",
+                .required = true,
+                .minimum = 0,
+                .maximum = 8},
+               probability_param("How probable it is that a record's images are posterized.")},
+    .oracle = "torchvision v2's posterize, bit for bit",
+    .example = {{"bits", int64_t{3}}, {"p", 0.9}},
+    .random = true,
+    .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
+      const int bits = static_cast<int>(arguments.integer("bits"));
+      return std::make_unique<RandomFixedPixelOp>("RandomPosterize", arguments.number("p"),
+                                                  posterize_step(bits));
+    }};
+const Register<OpRecord> registered_random_posterize(kRandomPosterize);
+
+}  // namespace
+}  // namespace headrace

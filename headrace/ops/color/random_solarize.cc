@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// RandomSolarize: values from a threshold on are inverted, with probability p.
+#include "headrace/base/registry.h"
+#include "headrace/ops/color/tone_steps.h"
+#include "headrace/ops/picture_op.h"
+
+namespace headrace {
+namespace {
+
+class RandomSolarize final : public RandomPixelOp {
+ public:
+  RandomSolarize(double p, double threshold)
+      : RandomPixelOp("RandomSolarize", p),
+        threshold_(threshold),
+        step_(solarize_step(threshold, Arithmetic::kTorch)) {}
+
+ private:
+  void plan_image(FieldState& image) const override {
+    plan_step(step_, image);
+    if (image.dtype == DType::kUInt8 || threshold_ <= 1) return;
+    raise_misfit(name(),
+                 "threshold is " + text_of(ParamValue(threshold_)) + ", and white is 1 in \"" +
+                     image.name + "\", which is float32",
+                 "divide it by 255, or put the step before ToDtype");
+  }
+  Result<void> change(OpContext& context, int field) const override {
+    return compute(context, field, step_);
+  }
+  const double threshold_;
+  const PixelStep step_;
+};
+
+const OpRecord kRandomSolarize{
+    .name = "RandomSolarize",
+    .doc =
+        "Inverts the values from a threshold on, with probability p.\n\n"
+        "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype stay, and masks "
+        "are left as they are.",
+    .params = {{.name = "threshold",
+                .type = ParamType::kFloat,
+                .doc = "Values that are not below it are inverted; of float32 white is 1.",
+                .required = true,
+                .minimum = 0,
+                .maximum = 255},
+               probability_param("How probable it is that a record's images are solarized.")},
+    .oracle = "torchvision v2's solarize, bit for bit",
+    .example = {{"threshold", 128.0}, {"p", 0.9}},
+    .random = true,
+    .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
+      return std::make_unique<RandomSolarize>(arguments.number("p"), arguments.number("threshold"));
+    }};
+const Register<OpRecord> registered_random_solarize(kRandomSolarize);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// RandomAdjustSharpness: a picture drawn towards its blur, or away from it, with probability p.
+#include <memory>
+
+#include "headrace/base/registry.h"
+#include "headrace/ops/color/tone_steps.h"
+#include "headrace/ops/picture_op.h"
+
+namespace headrace {
+namespace {
+
+class RandomAdjustSharpness final : public RandomPixelOp {
+ public:
+  RandomAdjustSharpness(double factor, double p, Arithmetic arithmetic)
+      : RandomPixelOp("RandomAdjustSharpness", p), factor_(factor), arithmetic_(arithmetic) {}
+  bool measures() const override { return true; }
+
+ private:
+  void plan_image(FieldState& image) const override {
+    plan_pixels(arithmetic_ == Arithmetic::kTorch, image);
+  }
+  Result<void> change(OpContext& context, int field) const override {
+    const auto pixels = pixels_now(context, field);
+    if (!pixels) return pixels.error();
+    context.record.fields[field].picture =
+        Recipe(std::make_shared<const Picture>(sharpened(**pixels, factor_, arithmetic_)));
+    return {};
+  }
+  const double factor_;
+  const Arithmetic arithmetic_;
+};
+
+const OpRecord kRandomAdjustSharpness{
+    .name = "RandomAdjustSharpness",
+    .doc =
+        "Draws an image towards its blur of 3 x 3, or away from it, with probability p.\n\n"
+        "Images of one or three channels, (C, H, W), uint8, and float32 in torch's arithmetic; "
+        "shape and dtype stay, and masks are left as they are. The outermost pixels stay, and so does a picture that has no others. "
+        "What comes before is computed first, and a second pass begins.",
+    .params = {{.name = "sharpness_factor",
+                .type = ParamType::kFloat,
+                .doc = "0 is the blur, 1 changes nothing, 2 is as much sharper.",
+                .required = true,
+                .minimum = 0},
+               probability_param("How probable it is that a record's images are sharpened."),
+               arithmetic_param()},
+    .oracle =
+        "torchvision v2's adjust_sharpness on tensors, or on Pillow's pictures, bit for bit; float32 to "
+        "1e-6 of the largest value times the factor (torch adds up in an order of its own)",
+    .example = {{"sharpness_factor", 2.0}, {"p", 0.9}},
+    .random = true,
+    .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
+      return std::make_unique<RandomAdjustSharpness>(
+          arguments.number("sharpness_factor"), arguments.number("p"), arithmetic_from(arguments));
+    }};
+const Register<OpRecord> registered_random_adjust_sharpness(kRandomAdjustSharpness);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// SaltAndPepper: some pixels become white, some black.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "headrace/base/registry.h"
+#include "headrace/kernels/noise_rows.h"
+#include "headrace/ops/color/color_steps.h"
+#include "headrace/ops/picture_op.h"
+#include "headrace/ops/remade_op.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::string_view kSalt = "SaltAndPepper";
+
+using Share = std::array<double, 2>;
+
+Share share_from(const Arguments& arguments, std::string_view name) {
+  const std::vector<double>& given = arguments.numbers(name);
+  if (given.front() > given.back()) {
+    raise_misfit(kSalt, std::string(name) + " must be one number, or (smallest, largest)");
+  }
+  return {given.front(), given.back()};
+}
+
+class SaltAndPepper final : public RemadeOp {
+ public:
+  SaltAndPepper(Share amount, Share salt, double p)
+      : RemadeOp(kSalt), amount_(amount), salt_(salt), p_(p) {}
+
+  Result<void> apply(OpContext& context) const override {
+    if (!context.draws.coin(p_)) return {};
+    const double amount = context.draws.uniform(amount_[0], amount_[1]);
+    const double salt = amount * context.draws.uniform(salt_[0], salt_[1]);
+    // Numbers of 31 bits: comparisons with a sign are what vectors have.
+    const auto white = static_cast<int32_t>(salt * 0x7fffffff);
+    const auto either = static_cast<int32_t>(amount * 0x7fffffff);
+    return remake_all(context, [&](const Picture& in, Picture& out) -> Result<void> {
+      const uint64_t key = context.draws.key();
+      constexpr size_t kBeyond = kNoiseTile;
+      const size_t width = size_t(in.width);
+      std::vector<uint32_t> numbers(size_t(noise_room(in.width)));
+      std::vector<uint8_t> from(width + kBeyond), to(width + kBeyond);
+      for (int y = 0; y < in.height; ++y) {
+        random_row(key, static_cast<uint32_t>(y), in.width, numbers.data());
+        for (int c = 0; c < in.channels; ++c) {
+          std::copy_n(in.plane(c) + width * size_t(y), width, from.data());
+          sprinkle_row(from.data(), numbers.data(), in.width, white, either, to.data());
+          std::copy_n(to.data(), width, out.plane(c) + width * size_t(y));
+        }
+      }
+      return {};
+    });
+  }
+
+ private:
+  void plan_image(FieldState& image) const override { plan_step(table_step({}), image); }
+  const Share amount_, salt_;
+  const double p_;
+};
+
+const OpRecord kSaltAndPepper{
+    .name = "SaltAndPepper",
+    .doc =
+        "Makes some pixels of an image white and some black, with probability p.\n\n"
+        "Images of one or three channels, (C, H, W), uint8; shape and dtype stay, and masks are "
+        "left as they are. Each pixel is drawn by itself, all of its channels together. What "
+        "comes before is computed first, and a second pass begins.",
+    .params = {{.name = "amount",
+                .type = ParamType::kFloats,
+                .doc = "Share of the pixels that change; of two numbers it is drawn between them.",
+                .fallback = std::vector<double>{0.01, 0.06},
+                .minimum = 0,
+                .maximum = 1,
+                .min_count = 1,
+                .max_count = 2},
+               {.name = "salt_vs_pepper",
+                .type = ParamType::kFloats,
+                .doc =
+                    "Share of white pixels among these; of two numbers it is drawn between them.",
+                .fallback = std::vector<double>{0.4, 0.6},
+                .minimum = 0,
+                .maximum = 1,
+                .min_count = 1,
+                .max_count = 2},
+               probability_param("How probable it is that a record's images are changed.")},
+    .oracle = "Albumentations' SaltAndPepper, in distribution",
+    .example = {{"amount", 0.2}, {"p", 0.9}},
+    .random = true,
+    .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
+      return std::make_unique<SaltAndPepper>(share_from(arguments, "amount"),
+                                             share_from(arguments, "salt_vs_pepper"),
+                                             arguments.number("p"));
+    }};
+const Register<OpRecord> registered_salt_and_pepper(kSaltAndPepper);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operations that automatic augmentation chooses from, and how strong they are: AutoAugment,
+// RandAugment, TrivialAugmentWide and AugMix have tables of them, and draw from these.
+//
+// As in torchvision a magnitude is one of so many steps (bins) from the weakest to the strongest,
+// in float32, and a coin decides the sign of those that have one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "headrace/ops/color/color_steps.h"
+#include "headrace/ops/warps/warp_op.h"
+
+namespace headrace {
+
+struct Augmentation {
+  enum class Kind : uint8_t {
+    kIdentity,
+    kShearX,
+    kShearY,
+    kTranslateX,
+    kTranslateY,
+    kRotate,
+    kBrightness,
+    kColor,
+    kContrast,
+    kSharpness,
+    kPosterize,
+    kSolarize,
+    kAutoContrast,
+    kEqualize,
+    kInvert,
+  };
+  // What `first` and `last` are, the weakest magnitude and the strongest.
+  enum class Unit : uint8_t { kNone, kNumber, kShareOfWidth, kShareOfHeight, kBits };
+
+  Kind kind = Kind::kIdentity;
+  Unit unit = Unit::kNone;
+  double first = 0, last = 0;
+  bool has_sign = false;
+};
+
+// What RandAugment and TrivialAugmentWide choose from, in torchvision's order.
+inline constexpr Augmentation::Kind kFourteenKinds[] = {
+    Augmentation::Kind::kIdentity,     Augmentation::Kind::kShearX,
+    Augmentation::Kind::kShearY,       Augmentation::Kind::kTranslateX,
+    Augmentation::Kind::kTranslateY,   Augmentation::Kind::kRotate,
+    Augmentation::Kind::kBrightness,   Augmentation::Kind::kColor,
+    Augmentation::Kind::kContrast,     Augmentation::Kind::kSharpness,
+    Augmentation::Kind::kPosterize,    Augmentation::Kind::kSolarize,
+    Augmentation::Kind::kAutoContrast, Augmentation::Kind::kEqualize};
+
+// The tables of torchvision, in its order. `largest`: of shear, of turns, of colours' change; what
+// moves by is a share of the size, or pixels.
+struct AugmentationScale {
+  double shear, degrees, color;
+  double translate;
+  bool translates_pixels = false;
+  double most_bits, least_bits;  // that posterizing leaves
+};
+std::vector<Augmentation> augmentations(std::span<const Augmentation::Kind> kinds,
+                                        const AugmentationScale& scale);
+
+// REQUIRES: bins > 1, bin below it.
+double magnitude_of(const Augmentation& augmentation, int bins, int bin, Size canvas);
+
+// Does what leaves a picture where it is to one image. `argument`: a factor, bits, a threshold.
+// REQUIRES: `kind` is neither the identity nor a move.
+Result<void> recolor(OpContext& context, int field, Augmentation::Kind kind, double argument,
+                     Arithmetic arithmetic);
+// HR0510 where the image has neither one nor three channels.
+void check_colors(std::string_view owner, const FieldState& picture);
+
+// What was drawn: one operation to be done.
+struct DrawnAugmentation {
+  const Augmentation* augmentation = nullptr;
+  int bins = 2, bin = 0;
+  bool negated = false;
+};
+
+// Operators that do such operations. Images and masks, (C, H, W) uint8, images of one or three
+// channels; shapes and dtypes stay; what lies in the pictures follows their geometry.
+class AugmentOp : public WarpOp {
+ protected:
+  AugmentOp(std::string_view name, const Arguments& arguments)
+      : WarpOp(name, arguments), arithmetic_(arithmetic_from(arguments)) {}
+  // To every field of the step.
+  Result<void> augment(OpContext& context, const DrawnAugmentation& drawn) const;
+  void plan_picture(FieldState& picture) const override;
+
+ private:
+  Result<Geometry> geometry(const DrawnAugmentation& drawn, Size canvas) const;
+  const Arithmetic arithmetic_;
+};
+
+// Their parameters: `own`, then interpolation, fill, mask_fill and arithmetic.
+std::vector<Param> with_augment_params(std::vector<Param> own, std::string_view interpolation);
+
+}  // namespace headrace

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// ClampBoundingBoxes and SetClampingMode: what lies beyond the picture, now and after later steps.
+#include <algorithm>
+
+#include "headrace/base/registry.h"
+#include "headrace/fields/boxes.h"
+#include "headrace/ops/row_op.h"
+
+namespace headrace {
+namespace {
+
+class ClampBoundingBoxes final : public RowOp {
+ public:
+  explicit ClampBoundingBoxes(const std::string& mode) : RowOp(FieldKind::kBoxes) {
+    if (mode != "auto") always_ = clamping_from_name(mode);
+  }
+
+  Result<void> apply(OpContext& context) const override {
+    Result<Size> canvas = common_size(context);
+    if (!canvas) return std::move(canvas.error());
+    for (const int field : context.fields) {
+      FieldValue& value = context.record.fields[field];
+      if (value.kind == FieldKind::kBoxes) {
+        clamp_boxes(value, *canvas, always_.value_or(value.clamping));
+      }
+    }
+    return {};
+  }
+
+ private:
+  void plan_rows(FieldState& boxes) const override { check_boxes("ClampBoundingBoxes", boxes); }
+  std::optional<Clamping> always_;
+};
+
+class SetClampingMode final : public RowOp {
+ public:
+  explicit SetClampingMode(const std::string& mode)
+      : RowOp(FieldKind::kBoxes), clamping_(clamping_from_name(mode)) {}
+  bool wants_canvas(const FieldState&) const override { return false; }
+
+  Result<void> apply(OpContext& context) const override {
+    for (const int field : context.fields) {
+      FieldValue& value = context.record.fields[field];
+      if (value.kind == FieldKind::kBoxes) value.clamping = clamping_;
+    }
+    return {};
+  }
+
+ private:
+  void plan_rows(FieldState& boxes) const override { boxes.clamping = clamping_; }
+  const Clamping clamping_;
+};
+
+const OpRecord kClampBoundingBoxes{
+    .name = "ClampBoundingBoxes",
+    .doc =
+        "Puts the corners of boxes that lie beyond the picture on its edge.\n\n"
+        "Boxes, (..., 4), or rotated ones, of pixels in a known format; shape and dtype stay. Steps that cut "
+        "pictures do this by themselves; this is for boxes that were drawn beyond the edge.",
+    .params = {{.name = "clamping_mode",
+                .type = ParamType::kString,
+                .doc = "\"auto\" is what SetClampingMode has said, by default \"soft\"; \"soft\" "
+                       "and \"hard\" are one for boxes that are not rotated. Of rotated ones "
+                       "\"soft\" gives the smallest box of that angle about what is in the "
+                       "picture, and \"hard\" a box that is all in it; \"none\" leaves "
+                       "boxes as they are, where torchvision has None.",
+                .fallback = std::string("auto"),
+                .choices = {"auto", "soft", "hard", "none"}}},
+    .oracle =
+        "torchvision v2's clamp_bounding_boxes, bit for bit; of rotated boxes but for the "
+        "last bits of sines",
+    .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
+      return std::make_unique<ClampBoundingBoxes>(arguments.text("clamping_mode"));
+    }};
+const Register<OpRecord> registered_clamp_boxes(kClampBoundingBoxes);
+
+const OpRecord kSetClampingMode{
+    .name = "SetClampingMode",
+    .doc =
+        "Says whether later steps that cut pictures clamp boxes to them.\n\n"
+        "Boxes, (..., 4), or rotated ones; values stay. By default they clamp. Without, a box keeps its size and "
+        "may lie beyond the picture, until a ClampBoundingBoxes(\"hard\") or a "
+        "SanitizeBoundingBoxes.",
+    .params = {{.name = "clamping_mode",
+                .type = ParamType::kString,
+                .doc = "\"soft\" or \"hard\" clamps: one for boxes that are not rotated; \"none\" "
+                       "does not, where torchvision has None.",
+                .required = true,
+                .choices = {"soft", "hard", "none"}}},
+    .oracle = "torchvision v2's SetClampingMode",
+    .example = {{"clamping_mode", std::string("none")}},
+    .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
+      return std::make_unique<SetClampingMode>(arguments.text("clamping_mode"));
+    }};
+const Register<OpRecord> registered_clamping_mode(kSetClampingMode);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// SanitizeBoundingBoxes: drops boxes that nobody can learn from, with all that belongs to them.
+#include "headrace/base/registry.h"
+#include "headrace/fields/box_format.h"
+#include "headrace/fields/rotated_box.h"
+#include "headrace/ops/row_op.h"
+
+namespace headrace {
+namespace {
+
+class SanitizeBoundingBoxes final : public RowFilter {
+ public:
+  SanitizeBoundingBoxes(double min_size, double min_area, double min_visibility)
+      : RowFilter(FieldKind::kBoxes),
+        min_size_(min_size),
+        min_area_(min_area),
+        min_visibility_(min_visibility) {}
+  bool wants_shares() const override { return min_visibility_ > 0; }
+
+ private:
+  void plan_rows(FieldState& boxes) const override {
+    check_box_rows("SanitizeBoundingBoxes", boxes);
+    if (wants_shares() && is_rotated(boxes.box_format)) {
+      raise_misfit("SanitizeBoundingBoxes",
+                   "min_visibility is the share of an upright box, and \"" + boxes.name + "\" is " +
+                       std::string(name_of(boxes.box_format)),
+                   "min_area");
+    }
+  }
+
+  std::vector<bool> kept(const FieldValue& boxes, Size canvas) const override {
+    std::vector<bool> kept;
+    look_at_coordinates(boxes, [&]<class Number>(std::vector<Number>& numbers) {
+      if constexpr (std::is_floating_point_v<Number>) {
+        if (is_rotated(boxes.box_format)) return rotated_kept(numbers, boxes, canvas, kept);
+      }
+      for (size_t at = 0; at + 4 <= numbers.size(); at += 4) {
+        convert_box(&numbers[at], boxes.box_format, BoxFormat::kXYXY);
+        kept.push_back(is_good(&numbers[at], canvas));
+      }
+    });
+    for (size_t row = 0; row < boxes.shares.size() && wants_shares(); ++row) {
+      kept[row] = kept[row] && boxes.shares[row] >= static_cast<float>(min_visibility_);
+    }
+    return kept;
+  }
+
+  // No comparison with NaN is true.
+  template <class Number>
+  bool is_good(const Number* box, Size canvas) const {
+    using Real = RealOf<Number>;
+    const Number width = minus(box[2], box[0]), height = minus(box[3], box[1]);
+    const Real least = static_cast<Real>(min_size_);
+    bool good = static_cast<Real>(width) >= least && static_cast<Real>(height) >= least &&
+                static_cast<Real>(times(width, height)) >= static_cast<Real>(min_area_);
+    for (int i = 0; i < 4; ++i) {
+      const auto most = static_cast<Number>(i % 2 == 0 ? canvas.width : canvas.height);
+      good = good && box[i] >= 0 && box[i] <= most;
+    }
+    return good;
+  }
+
+  template <class Real>
+  void rotated_kept(const std::vector<Real>& numbers, const FieldValue& boxes, Size canvas,
+                    std::vector<bool>& kept) const {
+    const auto step = static_cast<size_t>(numbers_of(boxes.box_format));
+    for (size_t at = 0; at + step <= numbers.size(); at += step) {
+      kept.push_back(is_good(corners_of_rotated(&numbers[at], boxes.box_format), canvas));
+    }
+  }
+
+  // Where torchvision takes the height from x2 - x4 and y2 - x3, this has the side's length.
+  template <class Real>
+  bool is_good(const BoxCorners<Real>& c, Size canvas) const {
+    const Real width = std::hypot(c[0] - c[2], c[1] - c[3]);
+    const Real height = std::hypot(c[2] - c[4], c[3] - c[5]);
+    const Real least = static_cast<Real>(min_size_);
+    bool good = width >= least && height >= least && width * height >= static_cast<Real>(min_area_);
+    for (size_t i = 0; i < 8; ++i) {
+      const auto most = static_cast<Real>(i % 2 == 0 ? canvas.width : canvas.height);
+      good = good && c[i] >= 0 && c[i] <= most;
+    }
+    return good;
+  }
+
+  const double min_size_, min_area_, min_visibility_;
+};
+
+Param least(std::string_view name, std::string_view doc) {
+  return {.name = name,
+          .type = ParamType::kFloat,
+          .doc = doc,
+          .fallback = 1.0,
+          .minimum = 1,
+          .maximum = 1e9};
+}
+
+const OpRecord kSanitizeBoundingBoxes{
+    .name = "SanitizeBoundingBoxes",
+    .doc =
+        "Drops boxes that are too small, lie outside of the picture, or are no boxes.\n\n"
+        "Boxes, (rows, 4), or rotated ones, of pixels in a known format. A row stays whose box is at least min_size "
+        "wide and high, has min_area, and has no corner outside of the picture; one with NaN or "
+        "with sides turned around goes. The other fields of the row group (labels, areas, masks, "
+        "keypoints) lose the same rows; fields= names them where the source does not say what "
+        "belongs together. Steps that cut pictures clamp boxes, so that only boxes that were wrong "
+        "from the start lie outside; ClampBoundingBoxes before this keeps these, too.",
+    .params =
+        {least("min_size", "Pixels that a box must be wide and high."),
+         least("min_area", "Square pixels that a box must have."),
+         {.name = "min_visibility",
+          .type = ParamType::kFloat,
+          .doc = "The share of a box's area that must be left, of what it was before it was cut by "
+                 "crops and at the edges of the picture; 0 asks for none. A step in Python that "
+                 "gives boxes back begins anew: they count as whole then.",
+          .fallback = 0.0,
+          .minimum = 0,
+          .maximum = 1}},
+    .oracle =
+        "torchvision v2's SanitizeBoundingBoxes, row for row; min_visibility and the height of "
+        "rotated boxes, which torchvision takes from other numbers, by their definition",
+    .example = {{"min_size", 5.0}, {"min_visibility", 0.25}},
+    .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
+      return std::make_unique<SanitizeBoundingBoxes>(arguments.number("min_size"),
+                                                     arguments.number("min_area"),
+                                                     arguments.number("min_visibility"));
+    }};
+const Register<OpRecord> registered_sanitize_boxes(kSanitizeBoundingBoxes);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// OneOf: with a probability, a record takes one of several transforms.
+#include "headrace/base/registry.h"
+#include "headrace/ops/pixel_op.h"
+#include "headrace/ops/structure/choices.h"
+
+namespace headrace {
+namespace {
+
+const OpRecord kOneOf{
+    .name = "OneOf",
+    .doc =
+        "With probability p a record takes one of several transforms, or lists of transforms.\n\n"
+        "RandomChoice under a RandomApply, by Albumentations' name. There the probability p of "
+        "each transform is its weight, and it is always done when it is chosen; here weights are "
+        "an argument of their own, and a transform that has a probability draws by it once more.",
+    .params = {lists_param(), probability_param("How probable it is that a record takes one."),
+               weights_param("weights",
+                             "How much more probable one is than another; None: alike.")},
+    .oracle = "Albumentations' OneOf, in distribution",
+    .example = {{"transforms", std::vector<Branch>{{"", {{"RandomVerticalFlip", {{"p", 1.0}}}}},
+                                                   {"", {{"RandomHorizontalFlip", {{"p", 1.0}}}}}}},
+                {"weights", std::vector<double>{1, 2}}},
+    .random = true,
+    .expand = [](const Arguments& arguments, const Spec& spec, PlanBuilder& builder) {
+      const double p = arguments.number("p");
+      if (p < 1) {
+        Spec always = spec;
+        always.arguments["p"] = 1.0;
+        always.fields.clear();  // as around it
+        return builder.append_with_probability(p, {always});
+      }
+      builder.choose("OneOf", {.weights = weights_from("OneOf", "weights", arguments)},
+                     lists_from(arguments));
+    }};
+const Register<OpRecord> registered_one_of(kOneOf);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// RandomOrder: each record takes all of several transforms, in an order of its own.
+#include "headrace/base/registry.h"
+#include "headrace/ops/structure/choices.h"
+
+namespace headrace {
+namespace {
+
+const OpRecord kRandomOrder{
+    .name = "RandomOrder",
+    .doc =
+        "Each record takes all of several transforms, in an order of its own.\n\n"
+        "An entry that is a list keeps the order in it. Where one of them alone changes a shape, "
+        "what comes out is known; otherwise the field counts as ragged after it. None may change a "
+        "dtype, and each must do with what any of the others leaves.",
+    .params = {lists_param()},
+    .oracle = "torchvision v2's RandomOrder, in distribution",
+    .example = {{"transforms",
+                 std::vector<Branch>{{"", {{"RandomVerticalFlip"}}},
+                                     {"", {{"RandomPosterize", {{"bits", int64_t{4}}}}}}}}},
+    .random = true,
+    .expand = [](const Arguments& arguments, const Spec&, PlanBuilder& builder) {
+      const std::vector<Branch>& lists = lists_from(arguments);
+      builder.choose("RandomOrder",
+                     {.weights = std::vector<double>(lists.size(), 1.0),
+                      .count = static_cast<int>(lists.size()),
+                      .shuffled = true},
+                     lists);
+    }};
+const Register<OpRecord> registered_random_order(kRandomOrder);
+
+}  // namespace
+}  // namespace headrace

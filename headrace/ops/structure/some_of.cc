@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// SomeOf: with a probability, a record takes so many of several transforms.
+#include <algorithm>
+#include <string>
+
+#include "headrace/base/registry.h"
+#include "headrace/ops/pixel_op.h"
+#include "headrace/ops/structure/choices.h"
+
+namespace headrace {
+namespace {
+
+const OpRecord kSomeOf{
+    .name = "SomeOf",
+    .doc =
+        "With probability p a record takes n of several transforms, or lists of transforms.\n\n"
+        "Without replacement they are different ones, in the order of the list; with it each is "
+        "drawn for itself, and they are done in the order drawn. As in RandomApply, shapes that "
+        "only some records have are open after it, and none may change a dtype. Albumentations "
+        "takes the probability p of each transform for its weight; here weights are an argument "
+        "of their own, and a transform that has a probability draws by it once more.",
+    .params = {lists_param(),
+               {.name = "n",
+                .type = ParamType::kInt,
+                .doc = "How many of them.",
+                .fallback = int64_t{1},
+                .minimum = 1,
+                .maximum = 64},
+               {.name = "replace",
+                .type = ParamType::kBool,
+                .doc = "Whether one may be taken more than once.",
+                .fallback = false},
+               probability_param("How probable it is that a record takes them.", 1),
+               weights_param("weights",
+                             "How much more probable one is than another; None: alike.")},
+    .oracle = "Albumentations' SomeOf, in distribution",
+    .example = {{"transforms", std::vector<Branch>{{"", {{"RandomVerticalFlip", {{"p", 1.0}}}}},
+                                                   {"", {{"RandomInvert", {{"p", 1.0}}}}},
+                                                   {"", {{"RandomHorizontalFlip", {{"p", 1.0}}}}}}},
+                {"n", int64_t{2}},
+                {"replace", true},
+                {"weights", std::vector<double>{1, 2, 2}}},
+    .random = true,
+    .expand = [](const Arguments& arguments, const Spec& spec, PlanBuilder& builder) {
+      const double p = arguments.number("p");
+      if (p < 1) {
+        Spec always = spec;
+        always.arguments["p"] = 1.0;
+        always.fields.clear();  // as around it
+        return builder.append_with_probability(p, {always});
+      }
+      const std::vector<Branch>& lists = lists_from(arguments);
+      const std::vector<double> weights = weights_from("SomeOf", "weights", arguments);
+      const int n = static_cast<int>(arguments.integer("n"));
+      if (arguments.flag("replace")) {
+        for (int i = 0; i < n; ++i) builder.choose("SomeOf", {.weights = weights}, lists);
+        return;
+      }
+      const auto possible = std::ranges::count_if(weights, [](double w) { return w > 0; });
+      if (n > possible) {
+        raise_bad_weights("SomeOf",
+                          "n is " + std::to_string(n) + ", and of the transforms " +
+                              std::to_string(possible) + " are possible",
+                          "replace=True takes one more than once");
+      }
+      builder.choose("SomeOf", {.weights = weights, .count = n}, lists);
+    }};
+const Register<OpRecord> registered_some_of(kSomeOf);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// ToDtype: another element type, with the values scaled to its range where asked for.
+#include "headrace/base/registry.h"
+#include "headrace/ops/picture_op.h"
+
+namespace headrace {
+namespace {
+
+class ToDtype final : public PictureOp {
+ public:
+  ToDtype(DType dtype, bool scale)
+      : step_{.kind = MapStep::Kind::kConvert,
+              .dtype = dtype,
+              .scale = scale,
+              .mean = {},
+              .std = {}},
+        of_ids_(step_) {
+    of_ids_.scale = false;
+  }
+
+  // As in torchvision, a mask keeps its dtype unless fields= names it.
+  bool takes(FieldKind kind) const override { return kind == FieldKind::kImage; }
+
+  Result<void> apply(OpContext& context) const override {
+    for (int field : context.fields) {
+      const bool ids = context.record.fields[field].kind == FieldKind::kMask;
+      Result<void> done =
+          edit(context, field, [&](Recipe& picture) { return picture.map(ids ? of_ids_ : step_); });
+      if (!done) return done;
+    }
+    return {};
+  }
+
+ private:
+  void plan_picture(FieldState& picture) const override { picture.dtype = step_.dtype; }
+
+  const MapStep step_;
+  MapStep of_ids_;  // of a mask, whose values are names and have no range
+};
+
+std::unique_ptr<Op> make_to_dtype(const Arguments& arguments) {
+  const DType dtype = arguments.dtype("dtype");
+  if (dtype != DType::kUInt8 && dtype != DType::kUInt16 && dtype != DType::kFloat32 &&
+      dtype != DType::kFloat16 && dtype != DType::kBFloat16) {
+    raise_misfit("ToDtype",
+                 "dtype must be uint8, uint16, float32, float16 or bfloat16 (got " +
+                     std::string(name_of(dtype)) + ")",
+                 "convert the batch where another dtype is needed");
+  }
+  return std::make_unique<ToDtype>(dtype, arguments.flag("scale"));
+}
+
+const OpRecord kToDtype{
+    .name = "ToDtype",
+    .doc =
+        "Converts images to another dtype.\n\n"
+        "Images, (C, H, W), become the same shape of dtype; masks stay unless fields= names them, "
+        "and their ids are never scaled. With scale, the range goes along: 0 to 255, of "
+        "uint16 0 to 65535, becomes 0.0 to 1.0, and back; between the two integers 8 bits are added, "
+        "or cut off. Without it the numbers stay what they are (floats are truncated).",
+    .params = {{.name = "dtype",
+                .type = ParamType::kDType,
+                .doc =
+                    "uint8, uint16, float32, float16 or bfloat16; as a string or as torch's dtype.",
+                .required = true},
+               {.name = "scale",
+                .type = ParamType::kBool,
+                .doc = "Whether values are scaled from the old dtype's range to the new one's.",
+                .fallback = false}},
+    .oracle = "torchvision v2's to_dtype on tensors, bit for bit",
+    .example = {{"dtype", DType::kFloat32}, {"scale", true}},
+    .make = make_to_dtype};
+const Register<OpRecord> registered_to_dtype(kToDtype);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What operators share that warp a record's pictures: their parameters, what they refuse, and how
+// large an outcome may be. Pixels are made by image/warp.h, from 8 bits; masks take the nearest
+// one.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "headrace/image/affine.h"
+#include "headrace/ops/picture_op.h"
+
+namespace headrace {
+
+class WarpOp : public PictureOp {
+ public:
+  // Its pixels are in memory, before and after.
+  bool measures() const final { return true; }
+  size_t scratch_per_pixel() const override { return 4; }  // warp_picture's words
+
+ protected:
+  // From the parameters below. `name`: the operator's.
+  WarpOp(std::string_view name, const Arguments& arguments);
+  std::string_view name() const { return name_; }
+  // Borrows from this operator.
+  WarpStyle style() const;
+  // HR0507 where the picture, or its outcome, would be too large; otherwise what lets a record
+  // follow the warp.
+  Result<Geometry> geometry_of(const Warp& warp, Size canvas) const;
+  Result<void> check_size(Size size) const;
+  // Makes the pixels of all pictures, so that what is costly to decide on is decided on once: a
+  // step that has to wait for pixels is begun again.
+  Result<void> pixels_first(OpContext& context) const;
+  void plan_picture(FieldState& picture) const override;
+
+ private:
+  const std::string_view name_;
+  const Filter interpolation_;
+  const Arithmetic arithmetic_;
+  const std::vector<double> fill_;
+  const double mask_fill_;
+};
+
+// interpolation, fill, mask_fill and arithmetic, which every warp has; after its own.
+std::vector<Param> with_warp_params(std::vector<Param> own, std::string_view interpolation);
+
+// The same of fields of displacements, which know no "bicubic".
+std::vector<Param> with_field_params(std::vector<Param> own);
+
+// torchvision's forms of an angle: x for [-x, x], or (smallest, largest).
+std::array<double, 2> angles_from(std::string_view owner, std::string_view name,
+                                  const std::vector<double>& given);
+std::optional<std::array<double, 2>> center_from(const Arguments& arguments);
+Param center_param();
+
+}  // namespace headrace

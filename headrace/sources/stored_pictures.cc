@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/sources/stored_pictures.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "headrace/fields/pictures.h"
+#include "headrace/image/render.h"
+#include "headrace/sources/source_around.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kNoneOpens{
+    "HR0134", ErrorKind::kData, "nothing says how pictures are stored",
+    "With mode=\"stored\" pictures have the channels and samples that the first one has, and none of "
+    "the first records has one that can be opened. mode=\"RGB\", \"L\" and \"RGBA\" need not look."};
+
+constexpr int64_t kTried = 16;  // records
+
+class StoredPictures final : public SourceAround {
+ public:
+  StoredPictures(SourcePtr inner, const PictureOptions& options) : SourceAround(std::move(inner)) {
+    schema_ = this->inner()->schema();
+    for (size_t i = 0; i < schema_.size(); ++i) {
+      if (is_picture(schema_[i].kind) && schema_[i].encoded) look(i, options);
+    }
+  }
+  const Schema& schema() const override { return schema_; }
+
+ private:
+  void look(size_t number, const PictureOptions& options) {
+    Field& field = schema_[number];
+    std::vector<bool> wanted(schema_.size());
+    wanted[number] = true;
+    const int64_t records = std::min(inner()->size(), kTried);
+    std::optional<Error> first;
+    for (int64_t index = 0; index < records; ++index) {
+      const Result<PictureForm> form = form_of(index, wanted, number, options);
+      if (form) {
+        field.shape = {form->channels, -1, -1};
+        field.dtype = form->sample;
+        return;
+      }
+      if (!first) first = form.error();
+    }
+    if (first) {
+      raise(kNoneOpens, "\"" + field.name + "\" of record 0: " + first->what,
+            first->hint.empty() ? "mode=\"RGB\"" : first->hint);
+    }
+  }
+
+  Result<PictureForm> form_of(int64_t index, const std::vector<bool>& wanted, size_t number,
+                              const PictureOptions& options) const {
+    RecordData record;
+    inner()->read({&index, 1}, wanted, {&record, 1});
+    if (!record.result) return std::move(record.result.error());
+    Renderer renderer;
+    const Result<EncodedPicture> opened =
+        renderer.open(record.fields[number].bytes, options.limits, options.page);
+    if (!opened) return opened.error();
+    return picture_form(options.mode, schema_[number].kind, opened->header);
+  }
+
+  Schema schema_;
+};
+
+}  // namespace
+
+SourcePtr with_stored_pictures(SourcePtr source, const PictureOptions& options) {
+  const bool any = std::ranges::any_of(
+      source->schema(), [](const Field& field) { return is_picture(field.kind) && field.encoded; });
+  if (options.mode != PictureMode::kStored || !any) return source;
+  return std::make_shared<StoredPictures>(std::move(source), options);
+}
+
+}  // namespace headrace

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps that wait until they are let through, for the tests of threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+LIMIT = 60  # seconds; only a hang comes near it
+
+
+class Gate:
+    """A step that waits until it is let through."""
+
+    def __init__(self) -> None:
+        self.open = threading.Event()
+        self.reached = threading.Event()
+
+    def __call__(self, x: Any) -> Any:
+        self.reached.set()
+        assert self.open.wait(LIMIT)
+        return x
+
+
+def records(count: int) -> list[dict[str, int]]:
+    return [{"x": i} for i in range(count)]
+
+
+def outcome_of(call: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
+    """The call on a thread of its own, and what will have come of it."""
+    outcome: list[Any] = []
+
+    def run() -> None:
+        try:
+            outcome.append(call())
+        except BaseException as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread, outcome

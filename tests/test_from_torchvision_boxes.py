@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hr.from_dataloader() over datasets with boxes: they follow the picture, or it is refused."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import files_of
+from migrated_classes import first_of, translated
+from PIL import Image
+
+import headrace as hr
+
+torch = pytest.importorskip("torch")
+tv = pytest.importorskip("torchvision")
+pytest.importorskip("torchvision.transforms.v2")  # so that tv has it
+from torch.utils.data import DataLoader  # noqa: E402
+
+
+def test_coco_is_read_from_its_file(pictures: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pycocotools")
+    images, annotations = [], []
+    for number, path in enumerate(files_of(pictures)):
+        images.append(
+            {
+                "id": 100 - number,
+                "file_name": str(path.relative_to(pictures)),
+                "width": 1000,
+                "height": 1000,
+            }
+        )
+        for box in range(number % 3):
+            annotations.append(
+                {
+                    "id": len(annotations) + 1,
+                    "image_id": 100 - number,
+                    "area": 6,
+                    "category_id": 7 + box,
+                    "bbox": [1, box, 2, 3],
+                    "iscrowd": 0,
+                }
+            )
+    file = tmp_path / "boxes.json"
+    categories = [{"id": i, "name": f"c{i}"} for i in range(7, 9)]
+    file.write_text(
+        json.dumps({"images": images, "annotations": annotations, "categories": categories})
+    )
+    recipe = tv.transforms.Compose([tv.transforms.Resize((8, 8)), tv.transforms.ToTensor()])
+    dataset = tv.datasets.CocoDetection(str(pictures), str(file), transform=recipe)
+    dataloader = DataLoader(dataset, batch_size=4, collate_fn=first_of)
+    with pytest.raises(hr.ConfigError, match="annotations="):
+        translated(dataloader, collate="default")
+    given: dict[str, Any] = {"collate": "default", "annotations": file}
+    with pytest.raises(hr.ConfigError, match=r"HR0835.* boxes of record"):
+        translated(dataloader, **given)  # ours follow, torchvision's stay where they were
+    classified = translated(dataloader, **given, fields=("image", "labels"))
+    assert classified.report.records_checked == 23
+    assert next(iter(classified))._fields == ("image", "labels")
+    dataset = tv.datasets.CocoDetection(
+        str(pictures), str(file), transform=tv.transforms.ToTensor()
+    )
+    dataloader = DataLoader(dataset, batch_size=4, collate_fn=first_of)
+    loader = translated(dataloader, **given)
+    assert loader.report.records_checked == 23
+    boxes = [boxes for batch in loader for boxes in batch.boxes]
+    assert [len(box) for box in boxes] == [len(target) for _, target in dataset]
+
+
+def detection(pictures: Path, tmp_path: Path, transforms: Any, keys: Any = None) -> Any:
+    """CocoDetection as torchvision's references wrap it; some pictures have no boxes."""
+    images, annotations = [], []
+    for number, path in enumerate(files_of(pictures)):
+        with Image.open(path) as picture:
+            width, height = picture.size
+        name = str(path.relative_to(pictures))
+        images.append({"id": number, "file_name": name, "width": width, "height": height})
+        for box in range(number % 3):
+            row = {"id": len(annotations) + 1, "image_id": number, "category_id": 7 + box}
+            place = [box, 1, width / 2, height / 3]
+            annotations.append({**row, "bbox": place, "area": 6, "iscrowd": 0})
+    file = tmp_path / "boxes.json"
+    named = {"categories": [{"id": i, "name": f"c{i}"} for i in range(7, 9)]}
+    file.write_text(json.dumps({"images": images, "annotations": annotations, **named}))
+    dataset = tv.datasets.CocoDetection(str(pictures), str(file), transforms=transforms)
+    return tv.datasets.wrap_dataset_for_transforms_v2(dataset, keys), file
+
+
+def test_transforms_of_image_and_boxes_together(pictures: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pycocotools")
+    v2 = tv.transforms.v2
+    recipe = v2.Compose(
+        [
+            v2.RandomPhotometricDistort(),
+            v2.RandomHorizontalFlip(0.5),
+            v2.Resize((30, 40)),
+            v2.ToImage(),
+            v2.ToDtype(torch.float32, scale=True),
+            v2.ToPureTensor(),
+        ]
+    )
+    dataset, file = detection(pictures, tmp_path, recipe)
+    dataloader = DataLoader(dataset, batch_size=4, collate_fn=first_of)
+    loader = translated(dataloader, collate="default", annotations=file)
+    assert not loader.report.python
+    assert loader.report.records_checked == 23
+    assert loader.report.differences == dict.fromkeys(("image", "boxes", "labels", "image_id"), 0)
+    flipped = sum(
+        bool(len(ours)) and not np.allclose(ours, theirs["boxes"])
+        for (_, theirs), ours in zip(
+            (dataset[i] for i in range(23)),
+            (b for batch in loader for b in batch.boxes),
+            strict=True,
+        )
+        if "boxes" in theirs
+    )
+    assert 0 < flipped < 16, "they are flipped apart from ours, and so are their boxes"
+    dataset, file = detection(pictures, tmp_path, recipe, ["boxes", "labels"])
+    dataloader = DataLoader(dataset, batch_size=4, collate_fn=first_of)
+    given: dict[str, Any] = {"collate": "default", "annotations": file}
+    batch = next(iter(translated(dataloader, **given)))
+    assert batch._fields == ("image", "boxes", "labels")
+
+
+def test_torchvisions_recipe_for_ssd_has_no_step_in_python(pictures: Path, tmp_path: Path) -> None:
+    """As its reference script writes it for pictures of Pillow."""
+    pytest.importorskip("pycocotools")
+    v2, mask = tv.transforms.v2, tv.tv_tensors.Mask
+    recipe = v2.Compose(
+        [
+            v2.RandomPhotometricDistort(),
+            v2.RandomZoomOut(fill=defaultdict(lambda: (123.0, 117.0, 104.0), {mask: 0})),
+            v2.RandomIoUCrop(),
+            v2.RandomHorizontalFlip(p=0.5),
+            v2.ToImage(),
+            v2.ToDtype(torch.float, scale=True),
+            v2.ConvertBoundingBoxFormat(tv.tv_tensors.BoundingBoxFormat.XYXY),
+            v2.SanitizeBoundingBoxes(),
+            v2.ToPureTensor(),
+        ]
+    )
+    dataset, file = detection(pictures, tmp_path, recipe)
+    dataloader = DataLoader(dataset, batch_size=4, collate_fn=first_of)
+    loader = translated(dataloader, collate="default", annotations=file)
+    assert not loader.report.python
+    assert loader.report.records_checked == 23
+    for batch in loader:
+        assert [len(rows) for rows in batch.boxes] == [len(rows) for rows in batch.labels]
+
+
+def as_tuples(batch: Any) -> Any:
+    """As torchvision's reference scripts for detection have it."""
+    return tuple(zip(*batch))  # noqa: B905
+
+
+def test_the_collate_fn_of_torchvisions_detection_becomes_lists(
+    pictures: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("pycocotools")
+    dataset, file = detection(pictures, tmp_path, tv.transforms.v2.ToImage(), ["boxes", "labels"])
+    for function in (as_tuples, lambda batch: list(zip(*batch))):  # noqa: B905
+        dataloader = DataLoader(dataset, batch_size=4, collate_fn=function)
+        loader = translated(dataloader, annotations=file)
+        assert not loader.report.python
+        images, targets = next(iter(dataloader))
+        batch = next(iter(loader))
+        for ours, theirs in zip(batch.image, images, strict=True):
+            assert np.array_equal(ours, theirs)
+        for ours, theirs in zip(batch.per_record("boxes", "labels"), targets, strict=True):
+            if "boxes" in theirs:  # else it has no objects
+                assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
+    dataloader = DataLoader(dataset, batch_size=4, collate_fn=lambda batch: (*zip(*batch), 1))  # noqa: B905
+    with pytest.raises(hr.ConfigError, match="HR0834"):
+        translated(dataloader, annotations=file)
+
+
+def test_a_crop_that_pads_by_an_odd_number(pictures: Path, tmp_path: Path) -> None:
+    """Of such a CenterCrop torchvision's boxes are a pixel off, which is no difference of ours."""
+    pytest.importorskip("pycocotools")
+    v2 = tv.transforms.v2
+    recipe = v2.Compose(
+        [v2.RandomCrop((61, 61), pad_if_needed=True), v2.SanitizeBoundingBoxes(), v2.ToImage()]
+    )
+    dataset, file = detection(pictures, tmp_path, recipe)
+    loader = translated(DataLoader(dataset, batch_size=4, collate_fn=as_tuples), annotations=file)
+    assert loader.report.records_checked == 23
+    assert loader.report.differences["boxes"] == 0
+
+
+def test_masks_of_coco_are_refused_with_the_way_to_them(pictures: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pycocotools")
+    for keys in ("all", ["boxes", "labels", "masks"]):
+        dataset, file = detection(pictures, tmp_path, tv.transforms.v2.ToImage(), keys)
+        dataloader = DataLoader(dataset, batch_size=4, collate_fn=as_tuples)
+        with pytest.raises(hr.ConfigError, match=r"HR0834[^\0]*hr.coco\([^)]*masks=True"):
+            translated(dataloader, annotations=file)
+
+
+def test_what_cannot_move_boxes_natively_is_refused(pictures: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pycocotools")
+    dataset, file = detection(pictures, tmp_path, lambda image, target: (image, target))
+    dataloader = DataLoader(dataset, batch_size=4, collate_fn=first_of)
+    given: dict[str, Any] = {"collate": "default", "annotations": file}
+    with pytest.raises(hr.ConfigError, match=r"HR0834.*together.*callable of your own"):
+        translated(dataloader, **given)
+
+
+def test_coco_with_absolute_names_is_read_on_the_users_word(pictures: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pycocotools")
+    images = [
+        {"id": number, "file_name": str(path.absolute()), "width": 1000, "height": 1000}
+        for number, path in enumerate(files_of(pictures))
+    ]
+    file = tmp_path / "absolute.json"
+    box = {"id": 1, "image_id": 0, "category_id": 7, "bbox": [1, 1, 2, 3], "area": 6, "iscrowd": 0}
+    named = {"annotations": [box], "categories": [{"id": 7, "name": "c"}]}
+    file.write_text(json.dumps({"images": images, **named}))
+    dataset = tv.datasets.CocoDetection(str(tmp_path), str(file), tv.transforms.ToTensor())
+    dataloader = DataLoader(dataset, batch_size=4, collate_fn=first_of)
+    given: dict[str, Any] = {"collate": "default", "annotations": file}
+    with pytest.raises(hr.ConfigError, match=r"HR0276[^\0]*outside=True"):
+        translated(dataloader, **given)
+    loader = translated(dataloader, **given, outside=True)
+    assert loader.report.records_checked == 23

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exact pixels: a picture of any kind that is read gives what Pillow 13 makes of it, whole and in
+windows; what cannot be read is an error of its record, never a wrong pixel."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import picture_kinds
+import pytest
+from picture_kinds import KINDS, encoded, ours, pillow, waves
+
+import headrace as hr
+from headrace import _core
+from headrace import transforms as T
+
+ROOT = Path(__file__).parent.parent
+ERRORS = ("HR0340", "HR0345", "HR0346", "HR0347", "HR0348")
+
+
+def codes_of(data: bytes) -> str:
+    """Of the error that reading the picture gives; empty where it gives pixels."""
+    try:
+        ours([{"image": data}])
+    except hr.Error as error:
+        return error.code
+    return ""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_picture_is_pillows_rgb(kind: str) -> None:
+    named = list(KINDS[kind]())
+    batch = ours([{"image": data} for _, data in named])
+    for (name, data), got in zip(named, batch.image, strict=True):
+        assert np.array_equal(np.asarray(got), pillow(data)), name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_window_is_the_slice_of_the_picture(kind: str) -> None:
+    """Both are cropped alike, as fields of one record."""
+    records = [
+        {"image": data, "second": pillow(data)}
+        for _, data in KINDS[kind]()
+        for _ in range(4)
+        if pillow(data).shape[2] > 30
+    ]
+    source = hr.open(records, kinds={"second": "image"})
+    loader = hr.Loader(
+        source,
+        [T.RandomCrop((9, 14)), T.RandomHorizontalFlip()],
+        batch_size=len(source),
+        threads=2,
+        sixteen_bit="clip",
+        seed=7,
+    )
+    for _ in range(4):
+        (batch,) = loader
+        same = (np.asarray(batch.image) == np.asarray(batch.second)).all(axis=(1, 2, 3))
+        assert same.all(), np.flatnonzero(~same)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_truncated_picture_is_an_error_or_whole(kind: str) -> None:
+    rng = np.random.default_rng(5)
+    text = ("P1", "P2", "P3")  # whose last number may be cut in two
+    named = [(name, data) for name, data in KINDS[kind]() if not name.startswith(text)]
+    for number in rng.permutation(len(named))[:8]:
+        name, data = named[number]
+        for cut in {0, 1, *(len(data) * i // 8 for i in range(8)), len(data) - 1}:
+            code = codes_of(data[:cut])
+            if not code:
+                assert np.array_equal(
+                    np.asarray(ours([{"image": data[:cut]}]).image[0]), pillow(data)
+                ), (name, cut)
+            else:
+                assert code in ERRORS, (name, cut, code)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_mutated_pictures_are_errors_or_pictures(kind: str) -> None:
+    rng = np.random.default_rng(6)
+    named = [data for _, data in KINDS[kind]() if len(data) < 20_000]
+    for _ in range(80):
+        data = bytearray(named[rng.integers(len(named))])
+        for _ in range(rng.integers(1, 6)):
+            data[int(len(data) * rng.random() ** 2)] = int(rng.integers(256))
+        try:
+            ours([{"image": bytes(data)}], max_pixels=1 << 22)
+        except hr.Error as error:
+            assert error.code in (*ERRORS, "HR0310"), error
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_header_that_lies_about_its_size_allocates_nothing(kind: str) -> None:
+    with pytest.raises(hr.Error, match="HR0310"):
+        ours([{"image": picture_kinds.bomb(kind)}], max_pixels=1 << 26)
+
+
+def test_a_bitmap_mask_keeps_its_indices() -> None:
+    picture = picture_kinds.of_mode("P7", 37, 23)
+    got = hr.open([{"mask": encoded(picture, "BMP")}])[0]["mask"]
+    assert np.array_equal(got, np.asarray(picture)[None])
+
+
+def test_a_mask_with_colours_is_refused() -> None:
+    with pytest.raises(hr.DataError, match="HR0121"):
+        ours([{"mask": encoded(waves("RGB", 9, 9), "WebP")}])
+
+
+@pytest.mark.parametrize("kind", ["BMP", "WebP", "PPM", "TIFF", "GIF", "AVIF"])
+def test_a_folder_of_them_is_read_without_a_word(
+    kind: str, tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    for number in range(3):
+        path = tmp_path / "cat" / f"{number}.{kind.lower()}"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(encoded(waves("RGB", 20 + number, 20), kind))
+    source = hr.open(tmp_path)
+    assert [source[i]["image"].shape for i in range(3)] == [(3, 20, 20 + i) for i in range(3)]
+    assert not recwarn.list
+
+
+def test_grey_of_sixteen_bits_is_refused_until_the_user_says_what_is_meant() -> None:
+    data = dict(picture_kinds.pnm())["I 37x23"]
+    with pytest.raises(hr.Error, match=r"(?s)HR0386.*high_byte"):
+        ours([{"image": data}], sixteen_bit="refuse")
+    got = np.asarray(ours([{"image": data}], sixteen_bit="high_byte").image[0])
+    values = np.asarray(picture_kinds.wide(37, 23))
+    assert np.array_equal(got, np.broadcast_to(values >> 8, (3, *values.shape)))
+
+
+def test_a_page_that_no_file_has_is_an_error() -> None:
+    with pytest.raises(hr.DataError, match=r"HR0349.*page 2 is asked for.*has 1"):
+        ours([{"image": encoded(waves("RGB", 9, 9), "PNG")}], page=2)
+
+
+def libraries() -> dict[str, str]:
+    found = {name: _core.codec_library(name) for name in _core.codecs()}
+    return {name: package for name, (package, _) in found.items() if package}
+
+
+@pytest.mark.parametrize("kind", sorted(libraries()))
+def test_a_missing_library_is_named_with_its_package(kind: str, tmp_path: Path) -> None:
+    """The loader looks into LD_LIBRARY_PATH first, and finds no library in an empty file."""
+    folder, pictures = tmp_path / "lib", tmp_path / "pictures"
+    folder.mkdir()
+    pictures.mkdir()
+    for soname in picture_kinds.SONAMES.values():
+        (folder / soname).touch()
+    suffix = _core.codecs()[kind]["suffixes"][0]
+    (pictures / f"a{suffix}").write_bytes(next((ROOT / "fuzz" / kind).iterdir()).read_bytes())
+    code = (
+        "import sys, warnings, headrace as hr\n"
+        "with warnings.catch_warnings(record=True) as told:\n"
+        "    warnings.simplefilter('always')\n"
+        "    source = hr.open(sys.argv[1])\n"
+        "    print(told[0].message)\n"
+        "try:\n"
+        "    source[0]\n"
+        "except hr.Error as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(pictures)],
+        env={**os.environ, "LD_LIBRARY_PATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert f"1 {suffix} of 1 picture" in done.stdout, done
+    assert "HR0344" in done.stdout
+    assert f"apt-get install {libraries()[kind]}" in done.stdout
+
+
+def test_formats_tells_what_a_codec_needs() -> None:
+    from headrace.cli.app import app
+    from typer.testing import CliRunner
+
+    for name, package in libraries().items():
+        told: Any = CliRunner().invoke(app, ["formats", name])
+        assert told.exit_code == 0
+        assert f"{package}, which is there" in " ".join(told.output.split())
+
+
+def test_a_page_of_a_tiff_is_that_of_pillow() -> None:
+    pages = [waves("RGB", 20 + i, 30 - i, seed=i) for i in range(3)]
+    data = encoded(pages[0], "TIFF", save_all=True, append_images=pages[1:], compression="tiff_lzw")
+    for number, page in enumerate(pages):
+        got = np.asarray(ours([{"image": data}], page=number).image[0])
+        assert np.array_equal(got, np.asarray(page).transpose(2, 0, 1))
+    with pytest.raises(hr.DataError, match=r"HR0349.*has 3"):
+        ours([{"image": data}], page=3)
+
+
+@pytest.mark.parametrize("mode", ["F", "I"])
+def test_a_tiff_of_floats_or_wide_integers_is_refused(mode: str) -> None:
+    """Pillow's convert() would clip them to 0..255."""
+    data = encoded(waves("L", 9, 7).convert(mode), "TIFF")
+    with pytest.raises(hr.Error, match="HR0347"):
+        ours([{"image": data}])
+
+
+def test_a_tiff_is_turned_where_the_user_asks_for_it() -> None:
+    for orientation in range(1, 9):
+        data = encoded(waves("RGB", 12, 7), "TIFF", tiffinfo={274: orientation})
+        got = np.asarray(ours([{"image": data}], exif_orientation=True).image[0])
+        assert np.array_equal(got, pillow(data)), orientation
+
+
+def test_jpeg_inside_of_a_tiff_is_libjpegs(tmp_path: Path) -> None:
+    data = encoded(waves("RGB", 130, 67), "TIFF", compression="jpeg", quality=80)
+    difference = np.abs(np.asarray(ours([{"image": data}]).image[0]).astype(int) - pillow(data))
+    assert difference.max() <= 1
+
+
+def test_lossy_jpeg2000_is_pillows_within_a_level() -> None:
+    for width, height in picture_kinds.SIZES:
+        data = encoded(
+            waves("RGB", width, height),
+            "JPEG2000",
+            irreversible=True,
+            quality_mode="rates",
+            quality_layers=[8],
+        )
+        got = np.asarray(ours([{"image": data}]).image[0]).astype(int)
+        assert np.abs(got - pillow(data)).max() <= 1
+
+
+@pytest.mark.parametrize(("kind", "bound"), [("heif", 2), ("jpegxl", 2)])
+def test_a_kind_that_a_plugin_of_pillow_reads_is_its_rgb(kind: str, bound: int) -> None:
+    """Of lossy pictures, versions of the library round differently."""
+    if kind == "heif":
+        pytest.importorskip("pillow_heif").register_heif_opener()
+    else:
+        pytest.importorskip("pillow_jxl")
+    for mode in ("RGB", "RGBA", "L"):
+        for width, height in picture_kinds.SIZES[2:]:
+            options: dict[str, Any] = {"quality": 80} if kind == "heif" else {"lossless": True}
+            data = encoded(
+                waves(mode, width, height), "HEIF" if kind == "heif" else "JXL", **options
+            )
+            got = np.asarray(ours([{"image": data}]).image[0]).astype(int)
+            difference = np.abs(got - pillow(data)).max()
+            assert difference <= (bound if kind == "heif" else 0), (mode, width, height, difference)
+
+
+@pytest.mark.parametrize("kind", ["heif", "jpegxl"])
+def test_a_damaged_picture_of_any_kind_is_an_error_or_a_picture(kind: str) -> None:
+    rng = np.random.default_rng(8)
+    kept = [path.read_bytes() for path in sorted((ROOT / "fuzz" / kind).iterdir())]
+    for _ in range(60):
+        data = bytearray(kept[rng.integers(len(kept))])
+        for _ in range(rng.integers(1, 6)):
+            data[int(len(data) * rng.random())] = int(rng.integers(256))
+        del data[int(len(data) * (1 - rng.random() ** 4)) :]
+        assert codes_of(bytes(data)) in ("", *ERRORS)
+
+
+def test_the_corpus_is_pillows_rgb() -> None:
+    """Whatever Pillow reads gives its pixels here, or is refused by name."""
+    root = os.environ.get("HEADRACE_TEST_DATA")
+    if not root:
+        pytest.skip("HEADRACE_TEST_DATA names no corpus")
+    different, read = [], 0
+    for kind in (
+        "webp",
+        "other/avif",
+        "other/bmp",
+        "other/gif",
+        "other/jp2",
+        "other/pnm",
+        "other/tiff",
+    ):
+        for path in sorted((Path(root) / kind).rglob("*.*")):
+            data = path.read_bytes()
+            try:
+                expected = pillow(data)
+            except Exception:  # of many types
+                continue
+            try:
+                got = np.asarray(
+                    ours([{"image": data}], exif_orientation=kind == "other/tiff").image[0]
+                )
+            except hr.Error as error:
+                assert error.code in (*ERRORS, "HR0386"), (path, error)
+                continue
+            read += 1
+            same = got.shape == expected.shape
+            close = same and np.abs(got.astype(int) - expected).max() <= (kind == "other/jp2")
+            if not close:
+                different.append(path.name)
+    assert read > 100
+    assert different == []

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors of ragged fields keep to the memory limit, and are made before the consumer asks."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from test_ragged import loader
+
+import headrace as hr
+from headrace import _core
+
+
+def test_one_record_with_many_rows_meets_the_memory_limit_not_the_machine() -> None:
+    records = [{"boxes": np.ones((1, 4), np.float32)} for _ in range(127)]
+    records.append({"boxes": np.ones((100_000, 4), np.float32)})
+    options = {"records": records, "batch_size": 128, "memory_limit": "64 MiB", "threads": 1}
+    with loader(ragged="pad", **options) as padded:
+        with pytest.raises(hr.ConfigError, match='"boxes" would be float32') as raised:
+            next(iter(padded))
+        assert raised.value.code == "HR0706"
+        with pytest.raises(hr.ConfigError, match="packed"):
+            padded.batch(0, 0)
+        there = padded.torch([_core.simulated_device(1)])
+        for view in (padded, there, padded):  # again, and as often as it is asked
+            with pytest.raises(hr.ConfigError, match="HR0706"):
+                next(iter(view))
+    with loader(ragged="packed", **options) as packed:
+        assert next(iter(packed)).boxes.shape == (100_127, 4)
+
+
+def test_extents_whose_product_no_integer_holds_are_an_error() -> None:
+    huge = 2**40
+    records = [{"rows": np.zeros((huge, 0), np.float32)}, {"rows": np.zeros((0, huge), np.float32)}]
+    opened = hr.open(records, shapes={"rows": (-1, -1)})
+    with (
+        hr.Loader(opened, batch_size=2, ragged="pad") as padded,
+        pytest.raises(hr.ConfigError, match="HR0706"),
+    ):
+        next(iter(padded))
+
+
+def long_records(count: int) -> list[dict[str, Any]]:
+    """Every eighth has many rows, so that padding makes much of little."""
+    rows = [2000 if index % 8 == 3 else 1 for index in range(count)]
+    return [{"boxes": np.full((n, 4), i, np.float32)} for i, n in enumerate(rows)]
+
+
+def test_padding_is_done_before_the_consumer_asks() -> None:
+    """What a batch takes when it is padded is held while the consumer is elsewhere."""
+    options: dict[str, Any] = {"ragged": "pad", "batch_size": 64, "threads": 2}
+    with loader(records=long_records(640), **options) as padded:
+        batches = iter(padded)
+        padded_bytes = next(batches).boxes.nbytes
+        deadline = time.monotonic() + 60
+        while padded.stats()["memory_used"] < 2 * padded_bytes:
+            assert time.monotonic() < deadline, "nothing is made ahead"
+            time.sleep(0.01)
+        assert [int(batch.boxes[0, 0, 0]) for batch in batches] == list(range(64, 640, 64))
+
+
+@pytest.mark.parametrize("ragged", ["pad", "packed"])
+@pytest.mark.parametrize("limit", ["80 MiB", "100 MiB", "512 MiB"])
+def test_batches_and_the_limit_are_the_same_with_little_room(ragged: str, limit: str) -> None:
+    """Where few padded batches fit into their share, or one alone."""
+    options: dict[str, Any] = {"ragged": ragged, "batch_size": 256, "shuffle": True, "seed": 3}
+    records = long_records(2048)
+    with loader(records=records, threads=1, **options) as one:
+        expected = [(batch.boxes.sum(), batch.boxes.shape) for batch in one]
+    with loader(records=records, threads=3, memory_limit=limit, **options) as three:
+        for _ in range(2):
+            three.set_epoch(0)
+            got = [(batch.boxes.sum(), batch.boxes.shape) for batch in three]
+            assert got == expected
+        assert three.stats()["memory_peak"] <= int(limit.split()[0]) << 20
+
+
+def test_an_iteration_may_end_while_tensors_are_made() -> None:
+    options: dict[str, Any] = {"ragged": "pad", "batch_size": 64, "threads": 3}
+    with loader(records=long_records(640), **options) as padded:
+        for _ in range(30):
+            next(iter(padded))
+        first = next(iter(padded)).boxes
+    assert first[:, 0, 0].tolist() == [float(i) for i in range(64)]
+
+
+def test_masks_count_too() -> None:
+    def padded(length: int) -> Any:
+        values = [{"x": np.ones(n, np.uint8)} for n in (length, *[1] * 63)]
+        opened = hr.open(values, shapes={"x": (-1,)})
+        options: dict[str, Any] = {"memory_limit": "64 MiB", "threads": 1, "ragged": "pad"}
+        return next(iter(hr.Loader(opened, batch_size=64, **options)))
+
+    with pytest.raises(hr.ConfigError, match='"x" would be uint8') as raised:
+        padded(1 << 20)
+    found = re.search(r"leaves (\d+) MiB", str(raised.value))
+    assert found is not None
+    a_record = (int(found[1]) << 20) // 64
+    with pytest.raises(hr.ConfigError, match='"x_mask" would be bool'):
+        padded(a_record * 7 // 10)
+    assert padded(a_record * 3 // 10).x_mask.sum() == a_record * 3 // 10 + 63

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A wait that lasts is told by what is waited for, and what takes time is counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from awaited_warning import ended_by_warning
+from gates import Gate, records
+
+import headrace as hr
+
+
+def test_the_watchdog_names_the_record_and_the_step() -> None:
+    gate = Gate()
+
+    def pass_slowly(x: Any) -> Any:
+        return gate(x) if x == 2 else x
+
+    loader = hr.Loader(records(4), [pass_slowly], batch_size=1, patience=0.2)
+    with ended_by_warning("a Python step, pass_slowly(x), to return record 2", gate.open.set):
+        assert len(list(loader)) == 4
+
+
+def test_the_watchdog_names_the_record_that_is_not_read() -> None:
+    gate = Gate()
+
+    class Source:
+        def __len__(self) -> int:
+            return 3
+
+        def __getitem__(self, i: int) -> dict[str, int]:
+            if i == 2:
+                gate(i)
+            return {"x": i}
+
+    loader = hr.Loader(Source(), batch_size=3, patience=0.2)
+    with ended_by_warning("to be read", gate.open.set):
+        assert len(list(loader)) == 1
+
+
+def test_the_operators_time_is_counted() -> None:
+    source = [{"image": np.zeros((256, 256, 3), np.uint8)}] * 16
+    steps = [hr.transforms.Resize((64, 64)), hr.transforms.RandomHorizontalFlip()]
+    loader = hr.Loader(source, steps, batch_size=4)
+    list(loader)
+    assert loader.stats()["stages"]["transform"] > 0
