@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Triangles over the bins of a spectrum, spaced evenly on the mel scale, as each of the libraries
+// that models are trained with computes them: their own roundings are a part of their numbers.
+#pragma once
+
+#include "headrace/kernels/audio/sparse_rows.h"
+
+namespace headrace {
+
+struct MelFilters {
+  int count = 128, bins = 201;                             // filters, of a spectrum of so many bins
+  double sample_rate = 16000, lowest = 0, highest = 8000;  // Hz
+  bool slaney_scale = false;  // linear up to 1 kHz; else HTK's 2595 log10(1 + f / 700)
+  bool slaney_norm = false;   // each divided by half its width in Hz
+};
+
+// torchaudio.functional.melscale_fbanks, in float32 from the mel points on. REQUIRES: lowest <
+// highest, and a whole sample rate.
+SparseRows torchaudio_mel_filters(const MelFilters& how);
+// The same in float64, rounded at last: librosa.filters.mel and transformers' mel_filter_bank.
+SparseRows exact_mel_filters(const MelFilters& how);
+// torchaudio.compliance.kaldi.get_mel_banks: triangles on the mel scale itself, 1127 ln(1 + f /
+// 700), of a transform of `samples`; the last bin takes no part. In float32.
+SparseRows kaldi_mel_filters(int count, int samples, double sample_rate, double lowest,
+                             double highest);
+
+// Rows of torchaudio's DCT-II: `count` coefficients of `columns` values. `ortho`: orthonormal.
+SparseRows dct_rows(int count, int columns, bool ortho);
+
+}  // namespace headrace

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/kernels/audio/real_fft.h"
+
+#include <numbers>
+
+namespace headrace {
+namespace {
+
+// Of at most an eighth of a turn, by Taylor's series.
+Turn small_turn(double angle) {
+  const double square = angle * angle;
+  double cosine = 1, sine = 1;
+  for (int i = 18; i >= 2; i -= 2) {
+    cosine = 1 - cosine * square / double(i * (i - 1));
+    sine = 1 - sine * square / double(i * (i + 1));
+  }
+  return {cosine, sine * angle};
+}
+
+void add_turn(Turn turn, std::vector<float>& to) {
+  to.push_back(static_cast<float>(turn.cosine));
+  to.push_back(static_cast<float>(-turn.sine));  // forward transforms turn backward
+}
+
+int next_radix(int rest) {
+  for (const int radix : {4, 5, 3, 2}) {
+    if (rest % radix == 0) return radix;
+  }
+  int radix = 7;
+  while (rest % radix != 0) radix += radix * radix > rest ? rest - radix : 2;
+  return radix;
+}
+
+}  // namespace
+
+Turn turn_of(int64_t part, int64_t whole) {
+  // To the first eighth: mirrored at the diagonal, and at both axes.
+  const bool lower = 2 * part > whole;
+  if (lower) part = whole - part;
+  const bool left = 4 * part > whole;
+  if (left) part = whole - 2 * part;  // of half a turn
+  const int64_t half = left ? 2 * whole : whole;
+  const bool steep = 8 * part > half;
+  // What is left to the quarter, as a part of four times as much.
+  const auto angle = steep ? 2 * std::numbers::pi * double(half - 4 * part) / double(4 * half)
+                           : 2 * std::numbers::pi * double(part) / double(half);
+  Turn turn = small_turn(angle);
+  if (steep) turn = {turn.sine, turn.cosine};
+  if (left) turn.cosine = -turn.cosine;
+  if (lower) turn.sine = -turn.sine;
+  return turn;
+}
+
+RealFft::RealFft(int samples) : length(samples), complex_length(packed() ? samples / 2 : samples) {
+  int rest = complex_length, stride = 1;
+  while (rest > 1) {
+    const int radix = next_radix(rest), whole = rest;
+    rest /= radix;
+    Pass pass{radix, rest, stride, factors.size(), 0};
+    for (int p = 0; p < rest; ++p) {
+      for (int k = 1; k < radix; ++k) add_turn(turn_of(int64_t{p} * k, whole), factors);
+    }
+    pass.roots = factors.size();
+    for (int k = 0; radix > 5 && k < radix; ++k) {
+      const Turn turn = turn_of(k, radix);
+      factors.push_back(static_cast<float>(turn.cosine));
+      factors.push_back(static_cast<float>(turn.sine));
+    }
+    passes.push_back(pass);
+    stride *= radix;
+  }
+  for (int k = 0; packed() && 2 * k <= complex_length; ++k) {
+    const Turn turn = turn_of(k, length);
+    unpacking.push_back(static_cast<float>(-turn.sine));
+    unpacking.push_back(static_cast<float>(-turn.cosine));
+  }
+}
+
+}  // namespace headrace

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// The passes of a transform (real_fft.h) in lanes. Included by frame_kernels_loops.h, between the
+// target pragmas of a level: no product is fused with a sum, so all levels give the same bits.
+// Internal to kernels/.
+#pragma once
+
+#include "headrace/kernels/audio/frame_kernels_levels.h"
+
+namespace headrace {
+namespace {
+
+struct Complex {
+  Floats re, im;
+};
+
+inline Complex complex_at(const float* from) { return {load(from), load(from + kLanes)}; }
+inline void put(float* to, Complex v) {
+  store(to, v.re);
+  store(to + kLanes, v.im);
+}
+inline Complex plus(Complex a, Complex b) { return {sum(a.re, b.re), sum(a.im, b.im)}; }
+inline Complex minus(Complex a, Complex b) {
+  return {difference(a.re, b.re), difference(a.im, b.im)};
+}
+inline Complex scaled(Complex a, float by) {
+  const Floats factor = all(by);
+  return {product(a.re, factor), product(a.im, factor)};
+}
+// a - ib and a + ib
+inline Complex minus_turned(Complex a, Complex b) {
+  return {sum(a.re, b.im), difference(a.im, b.re)};
+}
+inline Complex plus_turned(Complex a, Complex b) {
+  return {difference(a.re, b.im), sum(a.im, b.re)};
+}
+inline Complex times(Complex a, const float* factor) {
+  const Floats re = all(factor[0]), im = all(factor[1]);
+  return {difference(product(a.re, re), product(a.im, im)),
+          sum(product(a.re, im), product(a.im, re))};
+}
+
+template <int radix>
+struct Butterfly;
+
+template <>
+struct Butterfly<2> {
+  static void apply(Complex (&v)[2]) {
+    const Complex a = v[0];
+    v[0] = plus(a, v[1]);
+    v[1] = minus(a, v[1]);
+  }
+};
+
+template <>
+struct Butterfly<3> {
+  static void apply(Complex (&v)[3]) {
+    const Complex both = plus(v[1], v[2]);
+    const Complex turned = scaled(minus(v[1], v[2]), 0.86602540378443864676f);
+    const Complex middle = minus(v[0], scaled(both, 0.5f));
+    v[0] = plus(v[0], both);
+    v[1] = minus_turned(middle, turned);
+    v[2] = plus_turned(middle, turned);
+  }
+};
+
+template <>
+struct Butterfly<4> {
+  static void apply(Complex (&v)[4]) {
+    const Complex even = plus(v[0], v[2]), even_less = minus(v[0], v[2]);
+    const Complex odd = plus(v[1], v[3]), odd_less = minus(v[1], v[3]);
+    v[0] = plus(even, odd);
+    v[1] = minus_turned(even_less, odd_less);
+    v[2] = minus(even, odd);
+    v[3] = plus_turned(even_less, odd_less);
+  }
+};
+
+template <>
+struct Butterfly<5> {
+  static void apply(Complex (&v)[5]) {
+    // Cosines and sines of a fifth of a turn, and of two.
+    constexpr float kCosine1 = 0.30901699437494742410f, kCosine2 = -0.80901699437494742410f;
+    constexpr float kSine1 = 0.95105651629515357212f, kSine2 = 0.58778525229247312917f;
+    const Complex near = plus(v[1], v[4]), near_less = minus(v[1], v[4]);
+    const Complex far = plus(v[2], v[3]), far_less = minus(v[2], v[3]);
+    const Complex first = plus(v[0], plus(scaled(near, kCosine1), scaled(far, kCosine2)));
+    const Complex second = plus(v[0], plus(scaled(near, kCosine2), scaled(far, kCosine1)));
+    const Complex first_turned = plus(scaled(near_less, kSine1), scaled(far_less, kSine2));
+    const Complex second_turned = minus(scaled(near_less, kSine2), scaled(far_less, kSine1));
+    v[0] = plus(v[0], plus(near, far));
+    v[1] = minus_turned(first, first_turned);
+    v[2] = minus_turned(second, second_turned);
+    v[3] = plus_turned(second, second_turned);
+    v[4] = plus_turned(first, first_turned);
+  }
+};
+
+// The twiddles of p = 0 are 1, and so are all of the last pass.
+template <int radix, bool twiddled>
+inline void butterflies(const float* in, const float* factors, int64_t in_step, int64_t out_step,
+                        int count, float* out) {
+  for (int q = 0; q < count; ++q, in += 2 * kLanes, out += 2 * kLanes) {
+    Complex v[radix];
+#pragma GCC unroll 8
+    for (int j = 0; j < radix; ++j) v[j] = complex_at(in + j * in_step);
+    Butterfly<radix>::apply(v);
+    put(out, v[0]);
+#pragma GCC unroll 8
+    for (int k = 1; k < radix; ++k) {
+      put(out + k * out_step, twiddled ? times(v[k], factors + 2 * (k - 1)) : v[k]);
+    }
+  }
+}
+
+template <int radix>
+void pass_of(const RealFft::Pass& pass, const float* factors, const float* in, float* out) {
+  const int64_t step = int64_t{2} * kLanes * pass.stride, in_step = step * pass.rest;
+  butterflies<radix, false>(in, nullptr, in_step, step, pass.stride, out);
+  const float* twiddles = factors + pass.twiddles + 2 * (radix - 1);
+  for (int p = 1; p < pass.rest; ++p, twiddles += 2 * (radix - 1)) {
+    butterflies<radix, true>(in + p * step, twiddles, in_step, step, pass.stride,
+                             out + p * radix * step);
+  }
+}
+
+// Any odd radix, as sums over pairs of elements; `in` is used up.
+void general_pass(const RealFft::Pass& pass, const float* factors, float* in, float* out) {
+  const int radix = pass.radix, half = (radix - 1) / 2;
+  const int64_t step = int64_t{2} * kLanes * pass.stride, in_step = step * pass.rest;
+  const float* const roots = factors + pass.roots;
+  for (int p = 0; p < pass.rest; ++p) {
+    const float* const twiddles = factors + pass.twiddles + size_t(p) * size_t(2 * (radix - 1));
+    for (int q = 0; q < pass.stride; ++q) {
+      float* const from = in + p * step + int64_t{2} * kLanes * q;
+      float* const to = out + p * radix * step + int64_t{2} * kLanes * q;
+      const Complex zero = complex_at(from);
+      Complex whole = zero;
+      for (int j = 1; j <= half; ++j) {
+        float *const low = from + j * in_step, *const high = from + (radix - j) * in_step;
+        const Complex a = complex_at(low), b = complex_at(high), both = plus(a, b);
+        put(low, both);
+        put(high, minus(a, b));
+        whole = plus(whole, both);
+      }
+      put(to, whole);
+      for (int k = 1; k <= half; ++k) {
+        Complex middle = zero, turned = {all(0.0f), all(0.0f)};
+        for (int j = 1, at = k; j <= half; ++j, at = (at + k) % radix) {
+          const Complex both = complex_at(from + j * in_step);
+          const Complex less = complex_at(from + (radix - j) * in_step);
+          middle = plus(middle, scaled(both, roots[2 * at]));
+          turned = plus(turned, scaled(less, roots[2 * at + 1]));
+        }
+        const int other = radix - k;
+        put(to + k * step, times(minus_turned(middle, turned), twiddles + 2 * (k - 1)));
+        put(to + other * step, times(plus_turned(middle, turned), twiddles + 2 * (other - 1)));
+      }
+    }
+  }
+}
+
+// The square of its absolute value.
+inline Floats power_of(Complex v) { return sum(product(v.re, v.re), product(v.im, v.im)); }
+
+// Bins k and n / 2 - k of a packed frame, of elements k and n / 2 - k of its transform.
+void unpack_powers(const RealFft& fft, const float* in, float* out) {
+  const int whole = fft.complex_length;
+  for (int k = 0; 2 * k <= whole; ++k) {
+    const Complex low = complex_at(in + int64_t{2} * kLanes * k);
+    const Complex high = complex_at(in + int64_t{2} * kLanes * ((whole - k) % whole));
+    // Twice what the even samples, and the odd ones, come to.
+    const Complex even = {sum(low.re, high.re), difference(low.im, high.im)};
+    const Complex odd = {difference(low.re, high.re), sum(low.im, high.im)};
+    const Complex turned = times(odd, &fft.unpacking[size_t(2) * size_t(k)]);
+    const Floats quarter = all(0.25f);
+    store(out + int64_t{kLanes} * k, product(power_of(plus(even, turned)), quarter));
+    store(out + int64_t{kLanes} * (whole - k), product(power_of(minus(even, turned)), quarter));
+  }
+}
+
+float* powers(const RealFft& fft, float* block, float* other) {
+  if (!fft.packed()) {  // complex numbers without an imaginary part
+    for (int j = 0; j < fft.length; ++j) {
+      put(other + int64_t{2} * kLanes * j, {load(block + int64_t{kLanes} * j), all(0.0f)});
+    }
+    std::swap(block, other);
+  }
+  for (const RealFft::Pass& pass : fft.passes) {
+    const float* const factors = fft.factors.data();
+    switch (pass.radix) {
+      case 2:
+        pass_of<2>(pass, factors, block, other);
+        break;
+      case 3:
+        pass_of<3>(pass, factors, block, other);
+        break;
+      case 4:
+        pass_of<4>(pass, factors, block, other);
+        break;
+      case 5:
+        pass_of<5>(pass, factors, block, other);
+        break;
+      default:
+        general_pass(pass, factors, block, other);
+    }
+    std::swap(block, other);
+  }
+  if (fft.packed()) {
+    unpack_powers(fft, block, other);
+    return other;
+  }
+  for (int k = 0; k < fft.bins(); ++k) {
+    store(other + int64_t{kLanes} * k, power_of(complex_at(block + int64_t{2} * kLanes * k)));
+  }
+  return other;
+}
+
+}  // namespace
+}  // namespace headrace
