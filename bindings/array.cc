@@ -145,6 +145,19 @@ nb::object dlpack(const Array& self, nb::handle stream,
       PyCapsule_New(managed, kNewName, free_capsule<DLManagedTensorVersioned, kNewName>));
 }
 
+// On the host: itself, or a copy of what lies on a device, once it is there.
+Array on_host(const Array& self) {
+  if (!self.device) return self;
+  ReleasedGil no_gil;
+  self.device->wait_on_host();
+  Array out = make_array(self.view.dtype, self.view.shape);
+  out.view.strides = self.view.strides;  // its elements are dense, in whatever order of axes
+  const StreamPtr copies = self.device->device().make_stream();
+  copies->copy(out.view.data, self.view.data, self.view.dense_bytes());
+  copies->synchronize();
+  return out;
+}
+
 // The axes as the memory has them, the outermost first: (B, H, W, C) for channels_last. Where two
 // have the same stride, one of them has a single entry, and stands further in.
 Array in_memory_order(const Array& self) {
@@ -281,6 +294,7 @@ void bind_array(nb::module_& module) {
             return out;
           },
           "The same memory with bfloat16 as the uint16 of its bits, for NumPy.")
+      .def("on_host", &on_host, "Itself, or a copy on the host of what lies on a device.")
       .def("in_memory_order", &in_memory_order,
            "The same memory with its axes as they lie there, the outermost first: (B, H, W, C) for "
            "channels_last. For frameworks without strides.")

@@ -316,6 +316,12 @@ void bind_loader(nb::module_& module) {
             return self.with([](Loader& loader) { return loader.settle(check_signals); });
           },
           "Makes what is to stay in memory now. True where batches lie on the device.")
+      .def_prop_ro(
+          "leaves_unfinished",
+          [](const LoaderHandle& self) {
+            return self.with([](Loader& loader) { return loader.leaves_unfinished(); });
+          },
+          "Whether its batches are finished on the device that they are copied to.")
       .def("plan_text",
            [](const LoaderHandle& self) {
              return self.with([](Loader& loader) { return loader.plan().text(); });

@@ -210,11 +210,13 @@ nb::dict stats(const PrefetcherHandle& self) {
   nb::dict out;
   out["batches"] = stats.batches;
   out["bytes"] = stats.bytes;
+  out["delivered_bytes"] = stats.delivered_bytes;
   out["wait_seconds"] = stats.wait_seconds;
   out["source_seconds"] = stats.feed_seconds;
   out["staging_seconds"] = stats.staging_seconds;
   out["batches_beyond_depth"] = stats.beyond;
   out["device_bytes"] = stats.device_bytes;
+  out["scratch_bytes"] = stats.scratch_bytes;
   out["pinned_bytes"] = stats.pinned_bytes;
   return out;
 }

@@ -25,6 +25,7 @@
 #include "headrace/device/device.h"
 #include "headrace/executor/bad_records.h"
 #include "headrace/executor/batch.h"
+#include "headrace/executor/finish_choice.h"
 #include "headrace/formats/format.h"
 #include "headrace/pipeline/plan.h"
 #include "headrace/sampling/batch_layout.h"
@@ -69,6 +70,9 @@ struct LoaderOptions {
   std::string row_index_file = {};  // instead of the dataset's own in the cache
   // shared: with the prefetcher. That batches are copied to: their memory is pinned for it.
   DevicePtr device = {};
+  // Whether that device does the last of the work on pictures. Then next() gives fields that are
+  // `unfinished`, for the prefetchers that copy them there (loader_feed.h).
+  FinishUse finish = FinishUse::kHost;
   double patience_seconds = 60;  // until `warn` hears which stage next() waits for; 0: never
   // Called on the consumer's thread with things worth knowing (a copied batch, a stage that hangs).
   std::function<void(const std::string&)> warn = {};
@@ -139,6 +143,8 @@ class Loader {
 
   // One batch by its number, apart from the iteration: what `next` gave or will give there.
   Batch batch(int64_t epoch, int64_t index);
+  // Whether batches have fields that are `unfinished`: for a loader_feed, not for the host.
+  bool leaves_unfinished() const;
   // Record indices of one batch, in order.
   std::vector<int64_t> indices(int64_t epoch, int64_t index) const;
 

@@ -36,6 +36,9 @@ BENCH_KEYS = {
     "epochs",
     "bad_records",
     "batch_hash",
+    "device",
+    "finish",
+    "copied_bytes_per_record",
     "stages",
 }
 STAGES = {"read", "entropy", "transform", "resample", "store", "python", "wait"}

@@ -107,9 +107,7 @@ bool DeviceSteps::fits(Output& output, bool first) {
   RecipeEdit& sample = output.sample;
   if (!edit || edit->size != sample.size || edit->map != sample.map) return false;
   if (edit->is_filled && sample.is_filled && edit->fill != sample.fill) return false;
-  if (edit->erased && sample.erased && *edit->erased != *sample.erased) return false;
   if (edit->is_filled && !sample.is_filled) sample.fill = edit->fill;
-  if (edit->erased && !sample.erased) sample.erased = edit->erased;
   sample.is_filled = sample.is_filled || edit->is_filled;
   output.edits.push_back(edit->edit);
   return true;

@@ -249,8 +249,6 @@ void HostSet::edit(const ResidentField& field, const Piece& piece, uint8_t* to) 
   for (int c = 0; c < how.channels; ++c) {
     how.tables[size_t(c)] = &sample.map->table(c);
     how.padding[size_t(c)] = uint8_t(sample.fill[size_t(c)]);
-    if (!sample.erased) continue;
-    store_value((*sample.erased)[size_t(c)], sample.map->output(), &how.erased[size_t(c)]);
   }
   edit_on_host(how, piece.tools->indices.data(), output.edits.data(), piece.rows, to,
                piece.tools->strip);

@@ -21,7 +21,33 @@ size_t aligned(size_t bytes) { return (bytes / kAlignment + 1) * kAlignment; }
 
 bool is_small(const HostTensor& tensor) { return tensor.view.dense_bytes() < kSmall; }
 
+// What went wrong, with the batch that it was.
+Exception named(const Exception& exception, const std::string& batch, const Device& device) {
+  Error error = exception.error();
+  if (!batch.empty() && error.note.empty()) {
+    error.note = batch + ", on its way to " + device.name();
+  }
+  return Exception(std::move(error));
+}
+
 }  // namespace
+
+// What of a batch passes through pinned memory.
+struct Prefetcher::Staged {
+  uint8_t* memory = nullptr;  // null: the limit leaves none
+  size_t at = 0;
+  uint64_t crossed = 0;                                       // bytes, all of the batch
+  std::vector<std::vector<DeviceFinisher::Part>> parts = {};  // of its unfinished tensors, in order
+  size_t finished = 0;                                        // of these
+
+  const void* pass(const void* from, size_t bytes) {
+    if (!memory) return from;
+    uint8_t* const to = memory + at;
+    at += aligned(bytes);
+    if (bytes > 0) std::memcpy(to, from, bytes);
+    return to;
+  }
+};
 
 Prefetcher::Prefetcher(DevicePtr device, PrefetchOptions options)
     : device_(std::move(device)),
@@ -30,7 +56,8 @@ Prefetcher::Prefetcher(DevicePtr device, PrefetchOptions options)
       // One more than are ready: the batch that the consumer works on.
       large_(std::make_shared<DeviceRing>(device_, options_.depth + 1)),
       small_(std::make_shared<DeviceRing>(device_, options_.depth + 1)),
-      staging_(device_, options_.depth, options_.staging_limit) {
+      staging_(device_, options_.depth, options_.staging_limit),
+      finisher_(device_, options_.scratch_limit) {
   const auto wake = [this] {
     MutexLock lock(mutex_);
     changed_.notify_all();
@@ -160,7 +187,12 @@ void Prefetcher::feed_all() {
         push(std::nullopt);
         break;
       }
-      push(deliver(std::move(*batch)));
+      const std::string name = batch->name;
+      try {
+        push(deliver(std::move(*batch)));
+      } catch (const Exception& exception) {
+        throw named(exception, name, *device_);
+      }
     }
   } catch (...) {
     error = std::current_exception();
@@ -177,7 +209,7 @@ void Prefetcher::feed_all() {
 // What it reads from must stay until then.
 void Prefetcher::wait_for_copy(Copying& copying) noexcept {
   try {
-    if (!copying.done) copying.done = copies_->record();  // a batch that was given up midway
+    if (!copying.done) copying.done = after_all();  // a batch that was given up midway
     wait_until_done(*copying.done);
   } catch (const std::exception&) {
     // The device has failed, and says so at its next use: nothing of it reads any more.
@@ -199,10 +231,21 @@ bool Prefetcher::wait_for_place() {
 
 DeviceBatch Prefetcher::deliver(HostBatch batch) {
   size_t large = 0, small = 0, staged = 0;
+  uint64_t delivered = 0;
+  Staged stage;
   for (const HostTensor& tensor : batch.tensors) {
     const size_t bytes = aligned(tensor.view.dense_bytes());
     (is_small(tensor) ? small : large) += bytes;
-    if (!tensor.pinned) staged += bytes;
+    delivered += tensor.view.dense_bytes();
+    if (!tensor.unfinished) {
+      if (!tensor.pinned) staged += bytes;
+      continue;
+    }
+    stage.parts.push_back(finisher_.parts_of(tensor.unfinished, tensor.view.data));
+    for (const DeviceFinisher::Part& part : stage.parts.back()) {
+      staged += aligned(part.rows->parameters().size());
+      if (!tensor.pinned) staged += aligned(part.rows->slot_bytes());
+    }
   }
   DeviceBatch out{{}, std::move(batch.rest)};
   if (batch.tensors.empty()) return out;
@@ -213,30 +256,22 @@ DeviceBatch Prefetcher::deliver(HostBatch batch) {
   if (gone) return out;  // nobody waits for it
   enter(Stage::kStaging);
   const double begin = now();
-  auto* stage = static_cast<uint8_t*>(staged > 0 ? staging_.take(staged) : nullptr);
-  size_t large_at = 0, small_at = 0, staged_at = 0;
+  if (staged > 0) stage.memory = static_cast<uint8_t*>(staging_.take(staged));
+  size_t large_at = 0, small_at = 0;
   Copying& copying = copying_.emplace_back();  // before a copy is queued that it must outlive
   for (HostTensor& tensor : batch.tensors) {
-    const size_t bytes = tensor.view.dense_bytes();
     const bool is_of_small = is_small(tensor);
     const std::shared_ptr<DeviceLease>& lease = is_of_small ? small_lease : large_lease;
     size_t& at = is_of_small ? small_at : large_at;
-    const void* from = tensor.view.data;
-    if (!tensor.pinned && stage) {
-      if (bytes > 0) std::memcpy(stage + staged_at, from, bytes);
-      from = stage + staged_at;
-      staged_at += aligned(bytes);
-    } else {
-      copying.sources.push_back(std::move(tensor.lease));
-    }
     DeviceTensor moved{tensor.view, lease};
     moved.view.data = static_cast<uint8_t*>(lease->memory()) + at;
-    at += aligned(bytes);
-    copies_->copy(moved.view.data, from, bytes);
+    at += aligned(tensor.view.dense_bytes());
+    (this->*(tensor.unfinished ? &Prefetcher::finish : &Prefetcher::copy))(tensor, moved.view.data,
+                                                                           stage, copying);
     out.tensors.push_back(std::move(moved));
   }
-  copying.done = copies_->record();
-  if (stage) staging_.fence(copying.done);
+  if (stage.memory) staging_.fence(copies_->record());
+  copying.done = stage.parts.empty() ? copies_->record() : after_all();
   for (const auto& lease : {large_lease, small_lease}) {
     if (lease) lease->set_ready(copying.done);
   }
@@ -249,11 +284,39 @@ DeviceBatch Prefetcher::deliver(HostBatch batch) {
   }
   MutexLock lock(mutex_);
   ++stats_.batches;
-  stats_.bytes += large + small;
+  stats_.bytes += stage.crossed;
+  stats_.delivered_bytes += delivered;
   stats_.staging_seconds += seconds;
   stats_.pinned_bytes = staging_.bytes();
   return out;
 }
+
+void Prefetcher::copy(HostTensor& tensor, void* to, Staged& stage, Copying& copying) {
+  const size_t bytes = tensor.view.dense_bytes();
+  const void* from = tensor.view.data;
+  if (!tensor.pinned) from = stage.pass(from, bytes);
+  if (from == tensor.view.data) copying.sources.push_back(std::move(tensor.lease));
+  copies_->copy(to, from, bytes);
+  stage.crossed += bytes;
+}
+
+// The slot is held until the work on it is done: rows that it does not do are copied by it.
+void Prefetcher::finish(HostTensor& tensor, void* to, Staged& stage, Copying& copying) {
+  copying.sources.push_back(std::move(tensor.lease));
+  const size_t row_bytes =
+      tensor.view.shape[0] > 0 ? tensor.view.dense_bytes() / size_t(tensor.view.shape[0]) : 0;
+  for (DeviceFinisher::Part& part : stage.parts[stage.finished++]) {
+    const UnfinishedRows& rows = *part.rows;
+    // shared: held with the slot
+    copying.sources.push_back(std::const_pointer_cast<UnfinishedRows>(part.rows));
+    if (!tensor.pinned) part.slot = stage.pass(part.slot, rows.slot_bytes());
+    part.parameters = stage.pass(part.parameters, rows.parameters().size());
+    finisher_.finish(part, *copies_, static_cast<uint8_t*>(to) + size_t(part.first) * row_bytes);
+    stage.crossed += rows.crossing_bytes();
+  }
+}
+
+EventPtr Prefetcher::after_all() { return finisher_.after(*copies_); }
 
 std::shared_ptr<DeviceLease> Prefetcher::lease_of(const std::shared_ptr<DeviceRing>& ring,
                                                   size_t bytes) {
@@ -318,7 +381,8 @@ PrefetchStats Prefetcher::stats() const {
     MutexLock lock(mutex_);
     stats = stats_;
   }
-  stats.device_bytes = large_->bytes() + small_->bytes();
+  stats.scratch_bytes = finisher_.bytes();
+  stats.device_bytes = large_->bytes() + small_->bytes() + stats.scratch_bytes;
   return stats;
 }
 

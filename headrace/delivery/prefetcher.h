@@ -3,6 +3,9 @@
 //
 //   feed (own thread) --host batch--> staging --copy stream--> slab --event--> consumer's stream
 //
+// Rows that come unfinished pass through scratch memory, where kernels make the slab's rows of them
+// (device_finisher.h); the event is then after the last of these.
+//
 // One thread takes batches from a feed, stages those that do not lie in pinned memory, and queues
 // their copies on a stream of its own; `depth` batches are ready or under way at any time. The
 // consumer gets a batch as soon as its copy is queued: the stream that uses it waits for the copy,
@@ -23,6 +26,7 @@
 
 #include "headrace/base/mutex.h"
 #include "headrace/base/tensor.h"
+#include "headrace/delivery/device_finisher.h"
 #include "headrace/delivery/device_ring.h"
 #include "headrace/delivery/staging.h"
 
@@ -33,11 +37,14 @@ struct HostTensor {
   TensorView view;
   std::shared_ptr<void> lease;  // shared: held until the copy is done
   bool pinned = false;          // copied from where it lies
+  // Then `view` is what will be made of the rows. shared: held until that is done
+  std::shared_ptr<const UnfinishedRows> unfinished = {};
 };
 
 struct HostBatch {
   std::vector<HostTensor> tensors;
   std::shared_ptr<void> rest;  // whatever goes with it, untouched. shared: its type is the feed's
+  std::string name = {};       // "batch 7 of epoch 0", for errors
 };
 
 // Where batches come from; asked by the prefetcher's thread alone.
@@ -63,16 +70,21 @@ struct PrefetchOptions {
   double patience_seconds = 60;  // until `warn` hears what next() waits for; 0: never
   size_t staging_limit = 0;      // bytes of pinned memory for batches that are not; 0: any
   std::function<void(const std::string&)> warn = {};
+  // Bytes of device memory for unfinished rows, in each of two sets; a batch of more is finished in
+  // parts. A record that needs more gets it.
+  size_t scratch_limit = size_t{256} << 20;
 };
 
 struct PrefetchStats {
   int64_t batches = 0;
-  uint64_t bytes = 0;
-  double wait_seconds = 0;     // of next(), for a batch
-  double feed_seconds = 0;     // of the feed
-  double staging_seconds = 0;  // of copies into pinned memory, waiting for room included
-  int64_t beyond = 0;          // batches that got memory of their own: the consumer keeps many
+  uint64_t bytes = 0;            // that were copied
+  uint64_t delivered_bytes = 0;  // of the batches; more, where rows are finished on the device
+  double wait_seconds = 0;       // of next(), for a batch
+  double feed_seconds = 0;       // of the feed
+  double staging_seconds = 0;    // of copies into pinned memory, waiting for room included
+  int64_t beyond = 0;            // batches that got memory of their own: the consumer keeps many
   size_t device_bytes = 0, pinned_bytes = 0;
+  size_t scratch_bytes = 0;  // of device_bytes, for unfinished rows
 };
 
 class Prefetcher {
@@ -110,6 +122,10 @@ class Prefetcher {
 
   void feed_all() EXCLUDES_LOCK(mutex_);
   DeviceBatch deliver(HostBatch batch);
+  struct Staged;
+  void copy(HostTensor& tensor, void* to, Staged& stage, Copying& copying);
+  void finish(HostTensor& tensor, void* to, Staged& stage, Copying& copying);
+  EventPtr after_all();
   std::shared_ptr<DeviceLease> lease_of(const std::shared_ptr<DeviceRing>& ring, size_t bytes);
   bool wait_for_place() EXCLUDES_LOCK(mutex_);
   bool stopping() const EXCLUDES_LOCK(mutex_);
@@ -126,6 +142,7 @@ class Prefetcher {
   // Labels that are kept do not keep the images: small tensors have a ring of their own.
   const std::shared_ptr<DeviceRing> large_, small_;
   StagingRing staging_;
+  DeviceFinisher finisher_;
   std::unique_ptr<BatchFeed> feed_;  // the thread's, while it runs
   std::deque<Copying> copying_;      // the thread's
 

@@ -7,7 +7,7 @@
 
 #include "headrace/device/out_of_memory.h"
 #include "headrace/kernels/batch/gather_rows.h"
-#include "headrace/kernels/batch/launch.h"
+#include "headrace/kernels/batch/queue.h"
 #include "headrace/sampling/wrapped_indices.h"
 
 namespace headrace {
@@ -26,15 +26,6 @@ const ErrorCode kNoRoom{
 
 size_t staged_size(size_t bytes) {
   return (bytes + kStagedAlignment - 1) / kStagedAlignment * kStagedAlignment;
-}
-
-// Kernels that a stream runs in its turn.
-template <class Kernel>
-void queue(Stream& stream, const Kernel& kernel) {
-  stream.run([kernel](void* cuda_stream) {
-    const Target target = cuda_stream ? Target::stream(cuda_stream) : Target::host();
-    if (Result<void> done = run(kernel, target); !done) throw Exception(std::move(done.error()));
-  });
 }
 
 }  // namespace
@@ -274,7 +265,6 @@ void ResidentSet::edit(const Table& table, const RowChoice& choice, uint8_t* to,
   ElementMap elements{.bytes = int(size_of(map.output())), .table = table.elements.get()};
   for (int c = 0; c < int(channels); ++c) {
     elements.padding[c] = element_bits(map.table(c), uint8_t(sample.fill[size_t(c)]));
-    if (sample.erased) store_value((*sample.erased)[size_t(c)], map.output(), &elements.cut[c]);
   }
   const bool planar = options_.memory_format == MemoryFormat::kChannelsFirst;
   PictureBatch kernel{.pictures = table.values,

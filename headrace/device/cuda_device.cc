@@ -144,7 +144,11 @@ class CudaDevice final : public Device {
   StreamPtr make_stream() override {
     OnDevice on(index_);
     cudaStream_t stream = nullptr;
-    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), index_, "cudaStreamCreate");
+    int least = 0, greatest = 0;
+    check(cudaDeviceGetStreamPriorityRange(&least, &greatest), index_,
+          "cudaDeviceGetStreamPriority");
+    check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, least), index_,
+          "cudaStreamCreate");
     return std::make_shared<CudaStream>(index_, stream, true);
   }
   StreamPtr foreign_stream(uintptr_t handle) override {

@@ -68,7 +68,8 @@ class Device {
   virtual size_t free_bytes() const = 0;
   virtual size_t total_bytes() const = 0;
 
-  // A stream of our own, which does not wait for the legacy default stream.
+  // A stream of our own, which does not wait for the legacy default stream and has the lowest
+  // priority that there is: what is queued in it comes after the model's, where they compete.
   virtual StreamPtr make_stream() = 0;
   // A stream of a framework's, by its handle. REQUIRES: it lives while this is used.
   virtual StreamPtr foreign_stream(uintptr_t handle) = 0;

@@ -43,8 +43,14 @@ const BatchField& Batch::operator[](std::string_view name) const {
   raise(kNoSuchField, "the batch has no field \"" + std::string(name) + "\"");
 }
 
+size_t slot_row_bytes(const Output& output, bool on_device) {
+  return on_device ? UnfinishedPictures::slot_row_bytes(output.state.shape)
+                   : output.bytes_per_record;
+}
+
 BatchBuilder::BatchBuilder(const Plan& plan, const Source& source, int64_t epoch, int64_t index,
-                           BatchRange range, int64_t epoch_size, const Memory& memory)
+                           BatchRange range, int64_t epoch_size, const Memory& memory,
+                           const OnDevice& on_device)
     : plan_(plan),
       source_(source),
       epoch_(epoch),
@@ -58,8 +64,15 @@ BatchBuilder::BatchBuilder(const Plan& plan, const Source& source, int64_t epoch
     const Output& output = plan.outputs()[i];
     FieldMemory& field = fields_[i];
     if (!output.as_list) {
-      field.lease = memory(i, output.bytes_per_record * count);
+      field.row_bytes = slot_row_bytes(output, on_device[i]);
+      field.lease = memory(i, field.row_bytes * count);
       field.data = static_cast<uint8_t*>(field.lease.get());
+      if (!on_device[i]) continue;
+      const auto finished = [memory = on_device.finished, i](size_t bytes) {
+        return memory(i, bytes);
+      };
+      field.unfinished = std::make_shared<UnfinishedPictures>(
+          output.state.shape, output.state.dtype, plan.options().memory_format, rows(), finished);
     } else if (output.origin == OutputOrigin::kMask || output.origin == OutputOrigin::kOffsets) {
       // made of another's items
     } else if (is_string(output.state.kind)) {
@@ -74,8 +87,10 @@ BatchBuilder::BatchBuilder(const Plan& plan, const Source& source, int64_t epoch
 void BatchBuilder::write(std::span<RowSource> sources, Renderer& renderer, size_t most_listed) {
   thread_local std::vector<RenderTask> tasks;
   thread_local std::vector<RowSource*> owners;
+  thread_local std::deque<Recipe> beginnings;  // of recipes that a device ends; they stay in place
   tasks.clear();
   owners.clear();
+  beginnings.clear();
   for (RowSource& source : sources) {
     for (size_t i = 0; i < fields_.size() && source.result; ++i) {
       const Output& output = plan_.outputs()[i];
@@ -126,7 +141,7 @@ void BatchBuilder::write(std::span<RowSource> sources, Renderer& renderer, size_
                           ", the pipeline promises another shape"};
         continue;
       } else {
-        task.target.data = field.data + output.bytes_per_record * source.row;
+        set_target(field, source.row, task, beginnings);
       }
       tasks.push_back(std::move(task));
       owners.push_back(&source);
@@ -138,11 +153,27 @@ void BatchBuilder::write(std::span<RowSource> sources, Renderer& renderer, size_
     owners[i]->warnings += tasks[i].warnings;
     if (!tasks[i].result && owners[i]->result) owners[i]->result = std::move(tasks[i].result);
   }
+  beginnings.clear();  // they hold pictures
+}
+
+// Into the row of the slot; where a device finishes it, as much of the recipe as is not its work.
+void BatchBuilder::set_target(FieldMemory& field, int row, RenderTask& task,
+                              std::deque<Recipe>& beginnings) {
+  task.target.data = field.data + field.row_bytes * size_t(row);
+  if (!field.unfinished) return;
+  Recipe beginning = *task.recipe;
+  const std::optional<RecipeEdit> end = take_end(beginning);
+  if (!end || !field.unfinished->set(row, *end)) {
+    task.target.data = field.unfinished->finished_row(row);
+    return;
+  }
+  task.target.format = MemoryFormat::kChannelsFirst;
+  task.recipe = &beginnings.emplace_back(std::move(beginning));
 }
 
 Result<void> BatchBuilder::write_value(const Output& output, FieldMemory& field,
                                        RowSource& source) {
-  uint8_t* to = field.data + output.bytes_per_record * source.row;
+  uint8_t* to = field.data + field.row_bytes * size_t(source.row);
   const int64_t position = range_.begin + source.row;
   switch (output.origin) {
     case OutputOrigin::kId:
@@ -267,8 +298,9 @@ void BatchBuilder::close_gaps() {
     if (dropped_[row]) continue;
     for (size_t i = 0; i < fields_.size() && kept != row; ++i) {
       FieldMemory& field = fields_[i];
-      const size_t bytes = plan_.outputs()[i].bytes_per_record;
+      const size_t bytes = field.row_bytes;
       if (field.data) std::memmove(field.data + bytes * kept, field.data + bytes * row, bytes);
+      if (field.unfinished) field.unfinished->move(row, kept);
       if (!field.strings.empty()) field.strings[kept] = std::move(field.strings[row]);
       if (!field.items.empty()) {
         field.items[kept] = field.items[row];
@@ -307,6 +339,8 @@ Batch BatchBuilder::finish(size_t most_assembled) {
     } else {
       out.view = view_of(output, field, *kept_);
       out.lease = std::move(field.lease);
+      if (field.unfinished) field.unfinished->settle(*kept_);
+      out.unfinished = std::move(field.unfinished);
     }
     out.name = output.name;
     out.is_text = output.origin == OutputOrigin::kKey || output.state.kind == FieldKind::kText;

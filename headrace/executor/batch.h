@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headrace/executor/unfinished_pictures.h"
 #include "headrace/pipeline/plan.h"
 #include "headrace/sampling/batch_layout.h"
 #include "headrace/sources/source.h"
@@ -20,7 +22,10 @@ namespace headrace {
 // One field of a batch. Copies share the memory; it returns to its slot with the last copy.
 struct BatchField {
   std::string name;
-  TensorView view;       // (B, ...); unused where `is_list`
+  TensorView view;  // (B, ...) as it is delivered; unused where `is_list`
+  // Where a device finishes it: then the view's data are the slot's bytes, and its dense_bytes()
+  // those of what will be made of them. shared: with whoever copies it, until that is done.
+  std::shared_ptr<const UnfinishedRows> unfinished = {};
   bool is_list = false;  // text, bytes, keys, ragged tensors that stay apart
   bool is_text = false, is_bytes = false;
   bool is_pinned = false;            // a device copies from it by itself
@@ -48,13 +53,23 @@ struct RowSource {
   size_t list_bytes = 0;  // filled in: of the row's values in fields delivered as lists
 };
 
+// Bytes of a record in the slot.
+size_t slot_row_bytes(const Output& output, bool on_device);
+
 // Rows may be written by several threads at once, each row by one of them.
 class BatchBuilder {
  public:
   // `memory(output number, bytes)` supplies each dense field's memory.
   using Memory = std::function<std::shared_ptr<void>(size_t output, size_t bytes)>;
+  // Which outputs a device finishes, and the memory for their rows that it cannot.
+  struct OnDevice {
+    std::vector<bool> outputs = {};  // by number; empty: none
+    Memory finished = {};
+    bool operator[](size_t output) const { return output < outputs.size() && outputs[output]; }
+  };
   BatchBuilder(const Plan& plan, const Source& source, int64_t epoch, int64_t index,
-               BatchRange range, int64_t epoch_size, const Memory& memory);
+               BatchRange range, int64_t epoch_size, const Memory& memory,
+               const OnDevice& on_device);
 
   const BatchRange& range() const { return range_; }
   int64_t rows() const { return range_.size(); }
@@ -82,10 +97,15 @@ class BatchBuilder {
   struct FieldMemory {
     std::shared_ptr<void> lease;
     uint8_t* data = nullptr;
+    size_t row_bytes = 0;
+    // shared: with the batch that it becomes. Null: rows are written as they are delivered.
+    std::shared_ptr<UnfinishedPictures> unfinished;
     std::vector<std::string> strings;
     std::vector<TensorView> items;
     std::vector<std::shared_ptr<void>> item_memory;
   };
+  static void set_target(FieldMemory& field, int row, RenderTask& task,
+                         std::deque<Recipe>& beginnings);
   Result<void> write_value(const Output& output, FieldMemory& field, RowSource& source);
   Result<void> write_list_value(const Output& output, FieldMemory& field, RowSource& source);
   Shape extents_of(const Output& lengths, const Record& record) const;

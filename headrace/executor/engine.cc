@@ -54,12 +54,6 @@ bool assembles(const Plan& plan) {
   return std::ranges::any_of(plan.outputs(), &Output::is_assembled);
 }
 
-size_t batch_bytes(const Plan& plan, int64_t rows) {
-  size_t bytes = 0;
-  for (const Output& output : plan.outputs()) bytes += output.bytes_per_record * size_t(rows);
-  return bytes;
-}
-
 Engine::Engine(EngineOptions options, BadRecords& bad_records)
     : options_(std::move(options)),
       has_python_steps_(any_python_step(*options_.plan)),
@@ -69,9 +63,10 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
       pixels_(pixels_between(*options_.plan)),
       bad_records_(bad_records),
       shares_(with_near_partners(
-          divide_memory(options_.memory_limit,
-                        batch_bytes(*options_.plan, options_.layout.rank_batch()), options_.threads,
-                        options_.source->read_style() != ReadStyle::kMemory, has_lists_),
+          divide_memory(
+              options_.memory_limit,
+              batch_bytes(*options_.plan, options_.layout.rank_batch(), options_.finished_there),
+              options_.threads, options_.source->read_style() != ReadStyle::kMemory, has_lists_),
           *options_.plan)),
       gate_(shares_.records, shares_.largest_record),
       read_ahead_(options_.source, options_.plan->wanted(), shares_.read_ahead,
@@ -86,15 +81,22 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
     shares_.assembled = shares_.lists;
   }
   spare_.reserve(kSpareRuns);
-  for (const Output& output : options_.plan->outputs()) {
-    const size_t bytes = output.bytes_per_record * size_t(options_.layout.rank_batch());
-    rings_.push_back(
-        output.as_list || bytes < kPooledBytes
-            ? nullptr
-            : std::make_shared<SlotRing>(
-                  bytes, shares_.depth,
-                  [threads = options_.threads] { ThreadPool::workers().wake(threads); },
-                  options_.device));
+  const auto wake = [threads = options_.threads] { ThreadPool::workers().wake(threads); };
+  const auto rows = static_cast<size_t>(options_.layout.rank_batch());
+  on_device_ = {options_.finished_there, [this](size_t output, size_t bytes) {
+                  std::shared_ptr<void> memory = finished_rings_[output]->take();
+                  return memory ? memory : make_pages(bytes);
+                }};
+  for (size_t i = 0; i < options_.plan->outputs().size(); ++i) {
+    const Output& output = options_.plan->outputs()[i];
+    const size_t bytes = slot_row_bytes(output, on_device_[i]) * rows;
+    finished_rings_.push_back(on_device_[i]
+                                  ? std::make_shared<SlotRing>(output.bytes_per_record * rows,
+                                                               shares_.depth, nullptr, nullptr)
+                                  : nullptr);
+    rings_.push_back(output.as_list || bytes < kPooledBytes
+                         ? nullptr
+                         : std::make_shared<SlotRing>(bytes, shares_.depth, wake, options_.device));
   }
   at_workers_.emplace(ThreadPool::workers(), *this);
   if (has_python_steps_) at_python_threads_.emplace(python_threads(), python_side_);
@@ -224,7 +226,7 @@ bool Engine::open_batch() {
   };
   open_.push_back(std::make_unique<OpenBatch>(
       OpenBatch{.builder = BatchBuilder(*options_.plan, *options_.source, epoch_, next_open_, range,
-                                        options_.layout.positions(), memory),
+                                        options_.layout.positions(), memory, on_device_),
                 .first_sequence = next_sequence_,
                 .pooled = std::move(pooled)}));
   note_groups(*open_.back());
@@ -383,7 +385,9 @@ bool Engine::finish_run(std::unique_ptr<RecordRun>& run, int settled, double sec
 EngineStats Engine::stats() const {
   MutexLock lock(mutex_);
   EngineStats stats = stats_;
-  for (const auto& ring : rings_) stats.memory_used += ring ? ring->mapped_bytes() : 0;
+  for (const auto* rings : {&rings_, &finished_rings_}) {
+    for (const auto& ring : *rings) stats.memory_used += ring ? ring->mapped_bytes() : 0;
+  }
   const size_t fixed = stats.memory_used + shares_.threads + list_bytes_ + assembled_bytes_ +
                        read_ahead_.held_bytes() + kept_.held_bytes();
   stats.memory_used = fixed + gate_.used();

@@ -57,8 +57,9 @@ MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool r
 // The same with a share for near partners, out of what records do not need one by one.
 MemoryShares with_near_partners(MemoryShares shares, const Plan& plan);
 
-// Of one batch's dense fields.
-size_t batch_bytes(const Plan& plan, int64_t rows);
+// Of one batch's dense fields, with what a device may leave to the host of those that it finishes
+// (`on_device`, by output; empty: none).
+size_t batch_bytes(const Plan& plan, int64_t rows, const std::vector<bool>& on_device = {});
 // Whether a field is delivered as a list of values of any size, or made of one.
 bool delivers_lists(const Plan& plan);
 bool assembles(const Plan& plan);
@@ -91,6 +92,8 @@ struct EngineOptions {
   std::function<void(const std::string&)> warn;
   DevicePtr device = {};         // that batches are copied to: slots are pinned for it
   double patience_seconds = 60;  // until `warn` hears what next() waits for; 0: never
+  // By output: rows are finished on `device`, and their batches' fields `unfinished`. Empty: none.
+  std::vector<bool> finished_there = {};
 };
 
 struct EngineStats {
@@ -246,8 +249,11 @@ class Engine final : public PoolClient {
   Mutex python_mutex_;  // one call into Python's functions at a time, unless
                         // it has workers
   std::vector<std::shared_ptr<SlotRing>> rings_;  // by output; null where memory is not pooled
-  std::atomic<bool> stopping_{false};             // records that have not begun need not begin
-  std::atomic<uint64_t> freed_{0};                // counts records that gave memory back
+  // By output that a device finishes: for rows that it cannot, which most runs have none of.
+  std::vector<std::shared_ptr<SlotRing>> finished_rings_;
+  BatchBuilder::OnDevice on_device_;
+  std::atomic<bool> stopping_{false};  // records that have not begun need not begin
+  std::atomic<uint64_t> freed_{0};     // counts records that gave memory back
 
   const bool spares_memory_;  // Note [When the third buffer is used]
 

@@ -31,6 +31,16 @@ std::string in_mib(size_t bytes) { return std::to_string((bytes + kMiB - 1) / kM
 
 }  // namespace
 
+size_t batch_bytes(const Plan& plan, int64_t rows, const std::vector<bool>& on_device) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < plan.outputs().size(); ++i) {
+    const Output& output = plan.outputs()[i];
+    const bool there = i < on_device.size() && on_device[i];
+    bytes += output.bytes_per_record + (there ? slot_row_bytes(output, true) : 0);
+  }
+  return bytes * size_t(rows);
+}
+
 MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool reads_ahead,
                            bool has_lists) {
   MemoryShares shares;

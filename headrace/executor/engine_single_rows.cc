@@ -6,9 +6,10 @@
 namespace headrace {
 
 Batch Engine::make(int64_t epoch, int64_t batch) {
-  OpenBatch open{.builder = BatchBuilder(*options_.plan, *options_.source, epoch, batch,
-                                         options_.layout.range(batch), options_.layout.positions(),
-                                         [](size_t, size_t bytes) { return make_pages(bytes); })};
+  OpenBatch open{.builder =
+                     BatchBuilder(*options_.plan, *options_.source, epoch, batch,
+                                  options_.layout.range(batch), options_.layout.positions(),
+                                  [](size_t, size_t bytes) { return make_pages(bytes); }, {})};
   Renderer renderer;
   renderer.allow_values(shares_.largest_record);
   renderer.allow_pictures(std::max(shares_.largest_record, pixels_.largest));

@@ -126,6 +126,7 @@ class Recipe {
  private:
   friend class Renderer;
   friend std::optional<RecipeEdit> edit_of(const Recipe& recipe, const Picture& source);
+  friend std::optional<RecipeEdit> take_end(Recipe& recipe);
   struct Resize {
     Size to;
     Filter filter;

@@ -2,6 +2,7 @@
 #include "headrace/image/recipe_edit.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace headrace {
 namespace {
@@ -28,6 +29,18 @@ std::optional<int> first_place(const Axis& axis) {
   return same ? std::optional(first) : std::nullopt;
 }
 
+// The rectangle that is set to one value a channel, once the map has made `dtype` of all else.
+void note_cut(const Erased& erased, DType dtype, PictureEdit& edit) {
+  const Window& cut = erased.window;
+  edit.cut_top = cut.y;
+  edit.cut_left = cut.x;
+  edit.cut_bottom = cut.y + cut.height;
+  edit.cut_right = cut.x + cut.width;
+  for (size_t c = 0; c < std::size(edit.cut); ++c) {
+    store_value(erased.values[c], dtype, &edit.cut[c]);
+  }
+}
+
 }  // namespace
 
 std::optional<RecipeEdit> edit_of(const Recipe& recipe, const Picture& source) {
@@ -50,16 +63,24 @@ std::optional<RecipeEdit> edit_of(const Recipe& recipe, const Picture& source) {
       .size = recipe.canvas_,
       .map = recipe.map_,
       .fill = recipe.fill_,
-      .is_filled = recipe.padded_,
-      .erased = {}};
-  if (!recipe.erased_.empty()) {
-    const Window& cut = recipe.erased_.front().window;
-    out.edit.cut_top = cut.y;
-    out.edit.cut_left = cut.x;
-    out.edit.cut_bottom = cut.y + cut.height;
-    out.edit.cut_right = cut.x + cut.width;
-    out.erased = recipe.erased_.front().values;
+      .is_filled = recipe.padded_};
+  if (!recipe.erased_.empty()) note_cut(recipe.erased_.front(), recipe.map_->output(), out.edit);
+  return out;
+}
+
+std::optional<RecipeEdit> take_end(Recipe& recipe) {
+  if (recipe.map_->input() != DType::kUInt8 || recipe.erased_.size() > 1 || recipe.has_noise() ||
+      recipe.channels() > PictureBatch::kMostChannels) {
+    return std::nullopt;
   }
+  RecipeEdit out{.edit = {.flip = recipe.flip_x_after_},
+                 .size = recipe.canvas_,
+                 .map = recipe.map_,
+                 .fill = {}};
+  if (!recipe.erased_.empty()) note_cut(recipe.erased_.front(), recipe.map_->output(), out.edit);
+  recipe.flip_x_after_ = false;
+  recipe.map_ = PixelMap::identity(DType::kUInt8);
+  recipe.erased_.clear();
   return out;
 }
 

@@ -44,6 +44,8 @@ class Loader::Impl {
   Impl(SourcePtr source, const Pipeline& pipeline, LoaderOptions given)
       : resolved_(resolve(std::move(given), *source)),
         plan_(make_plan(source->schema(), pipeline, options().plan)),
+        finish_(choose_finish(*plan_, options().finish,
+                              options().device ? options().device->name() : std::string())),
         path_(source, plan_->wanted(), options()),
         sampler_(sampler_of(options(), source)),
         layout_(sampler_->size(), global_batch_of(options()), options().rank, options().world_size,
@@ -77,12 +79,29 @@ class Loader::Impl {
                          options().memory_limit - path_.cache_bytes(),
                          options().warn,
                          options().device,
-                         options().patience_seconds};
+                         options().patience_seconds,
+                         finish_.there};
     auto residence =
         std::make_unique<Residence>(resident_question(source, pipeline, engine.memory_limit));
-    divide_memory(engine.memory_limit - residence->bytes(),
-                  batch_bytes(*plan_, layout_.rank_batch()), options().threads,
-                  path_.source()->read_style() != ReadStyle::kMemory);
+    const auto divide = [&](const std::vector<bool>& there) {
+      divide_memory(engine.memory_limit - residence->bytes(),
+                    batch_bytes(*plan_, layout_.rank_batch(), there), options().threads,
+                    path_.source()->read_style() != ReadStyle::kMemory);
+    };
+    divide({});
+    if (finish_.any() && residence->is_on()) {
+      finish_ = {{}, "with resident: where batches are cut"};
+      engine.finished_there.clear();
+    }
+    if (finish_.any()) {
+      try {
+        divide(finish_.there);
+      } catch (const Exception&) {  // beside the bytes there is no room for rows of another kind
+        if (options().finish == FinishUse::kDevice) throw;
+        finish_ = {{}, "host: memory_limit has no room for both forms of a batch"};
+        engine.finished_there.clear();
+      }
+    }
     if (!residence->is_on()) {
       return std::make_unique<StreamingBatches>(std::move(engine), bad_records_, residence->text());
     }
@@ -257,6 +276,7 @@ class Loader::Impl {
     }
     if (option == "row_index") return text_of(path_.row_index());
     if (option == "resident") return maker_->resident_text();
+    if (option == "finish") return finish_.text;
     if (option == "order") return sampler_->description();
     return {};
   }
@@ -272,6 +292,7 @@ class Loader::Impl {
   }
 
   const Plan& plan() const { return *plan_; }
+  bool leaves_unfinished() const { return finish_.any(); }
   const LoaderOptions& options() const { return resolved_.options; }
   const BatchLayout& layout() const { return layout_; }
   int64_t epoch() const { return position_.place().epoch; }
@@ -287,6 +308,7 @@ class Loader::Impl {
 
   const ResolvedOptions resolved_;
   const std::shared_ptr<const Plan> plan_;  // shared: batches under way outlive a closed loader
+  FinishChoice finish_;
   ReadPath path_;
   const SamplerPtr sampler_;
   const BatchLayout layout_;
@@ -333,6 +355,7 @@ void Loader::load_state(const LoaderState& state, const std::function<void()>& i
 }
 bool Loader::settle(const std::function<void()>& interrupted) { return impl_->settle(interrupted); }
 Batch Loader::batch(int64_t epoch, int64_t index) { return impl_->make(epoch, index); }
+bool Loader::leaves_unfinished() const { return impl_->leaves_unfinished(); }
 std::vector<int64_t> Loader::indices(int64_t epoch, int64_t index) const {
   return impl_->indices(epoch, index);
 }

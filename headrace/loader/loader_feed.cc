@@ -39,6 +39,11 @@ BatchField rows_of(const BatchField& field, int64_t first, int64_t last) {
     first = starts.front();
     last = starts.back();
   }
+  if (field.unfinished) {
+    part.unfinished = field.unfinished->part(first, last);
+    part.view.shape[0] = last - first;
+    return part;
+  }
   const int64_t row = field.view.shape[0] == 0 ? 0 : field.view.elements() / field.view.shape[0];
   part.view.shape[0] = last - first;
   part.view.data = static_cast<uint8_t*>(field.view.data) + first * row * size_of(field.view.dtype);
@@ -49,8 +54,10 @@ HostBatch host_batch(Batch batch, const LoaderState& state) {
   HostBatch out;
   for (BatchField& field : batch.fields) {
     if (field.is_list) continue;
-    out.tensors.push_back({field.view, std::move(field.lease), field.is_pinned});
+    out.tensors.push_back(
+        {field.view, std::move(field.lease), field.is_pinned, std::move(field.unfinished)});
   }
+  out.name = "batch " + std::to_string(batch.index) + " of epoch " + std::to_string(batch.epoch);
   out.rest = std::make_shared<FedBatch>(FedBatch{std::move(batch), state});
   return out;
 }

@@ -187,6 +187,16 @@ std::vector<LoaderOption> speed_options() {
       {{.name = "index_file", .type = ParamType::kString, .doc = {}, .fallback = std::string()},
        kInternal,
        into([](auto& o) -> auto& { return o.row_index_file; })},
+      one_of<FinishUse>(
+          {.name = "finish",
+           .type = ParamType::kString,
+           .doc = "Of batches that are copied to a device: who does the last of the work on "
+                  "pictures (ToDtype, Normalize, the last flip, an erased rectangle, layout). "
+                  "\"auto\": the device, where bytes can cross in place of floats; \"host\": the "
+                  "threads; \"device\", or an error. The same batches; see docs/cuda.md.",
+           .fallback = std::string("auto")},
+          kSpeed, [](auto& o) -> auto& { return o.finish; },
+          {{"auto", FinishUse::kAuto}, {"host", FinishUse::kHost}, {"device", FinishUse::kDevice}}),
       {{.name = "python_workers",
         .type = ParamType::kInt,
         .doc = "Processes for the steps in Python, instead of one thread of this one: for steps "

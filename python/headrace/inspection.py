@@ -248,6 +248,7 @@ def describe(loader: ViewedLoader) -> str:
         "threads": engine.resolved("threads"),
         "memory_limit": engine.resolved("memory_limit"),
         "resident": engine.resolved("resident"),
+        "finish": engine.resolved("finish"),
         "python_workers": f"{workers.processes} for {workers.count} asked"
         if workers.count
         else "0: steps in Python run on one thread",

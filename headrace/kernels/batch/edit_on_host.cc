@@ -123,7 +123,7 @@ class PictureEditor {
       for (int y = top; y < bottom; ++y) {
         uint8_t* to = out + c * channel + (size_t(y) * how_.to_width + left) * pixel;
         for (int x = left; x < right; ++x, to += pixel) {
-          std::memcpy(to, how_.erased[c].data(), element_);
+          std::memcpy(to, &edit.cut[c], element_);  // little-endian
         }
       }
     }

@@ -15,13 +15,12 @@
 namespace headrace {
 
 struct HostEdits {
-  const uint8_t* pictures = nullptr;               // dense (C, H, W)
-  int channels = 1, height = 0, width = 0;         // 1 to 4 channels
-  int to_height = 0, to_width = 0;                 // of a picture of the batch
-  bool channels_last = false;                      // of the batch; else channels first
-  std::array<const StoreTable*, 4> tables{};       // by channel, all of one dtype
-  std::array<uint8_t, 4> padding{};                // before the table
-  std::array<std::array<uint8_t, 4>, 4> erased{};  // elements, by channel, in what `edits` cut
+  const uint8_t* pictures = nullptr;          // dense (C, H, W)
+  int channels = 1, height = 0, width = 0;    // 1 to 4 channels
+  int to_height = 0, to_width = 0;            // of a picture of the batch
+  bool channels_last = false;                 // of the batch; else channels first
+  std::array<const StoreTable*, 4> tables{};  // by channel, all of one dtype; the only set
+  std::array<uint8_t, 4> padding{};           // before the table
 };
 
 // Picture indices[i], edited by edits[i], becomes picture i of `batch`, for i < count; they must

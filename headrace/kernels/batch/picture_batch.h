@@ -21,24 +21,26 @@
 
 namespace headrace {
 
-// What happens to one picture, in this order: crop, flip, cut.
+// What happens to one picture, in this order: crop, flip, map, cut.
 struct PictureEdit {
   // Where the batch's first pixel lies in the picture. What lies outside the picture is padding.
   int32_t top = 0, left = 0;
   int32_t flip = 0;  // 1: the crop is mirrored left to right
   // A rectangle of the finished picture; it may reach over its edges. Empty: none.
   int32_t cut_top = 0, cut_left = 0, cut_bottom = 0, cut_right = 0;
+  int32_t tables = 0;  // which of the sets of ElementMap::table
+  // What the rectangle is filled with, by channel: elements of the batch, their bits in the low
+  // bytes. So it is after the map: for a colour before it, take the table's element.
+  uint32_t cut[4] = {};
 };
 
 // What becomes of a sample. Elements are 1, 2 or 4 bytes; which dtype they have does not matter.
 struct ElementMap {
   int bytes = 1;  // of an element of the batch
-  // [channels][256] of them, for samples of 8 bits; lies where the kernel runs. Null: samples are
-  // `bytes` wide and stay as they are.
+  // [sets][channels][256] of them, for samples of 8 bits; lies where the kernel runs. Null: samples
+  // are `bytes` wide and stay as they are.
   const void* table = nullptr;
-  // What padding and cutouts are filled with, by channel: elements of the batch, their bits in the
-  // low bytes. So they are after the map: for a colour before it, take the table's element.
-  uint32_t padding[4] = {}, cut[4] = {};
+  uint32_t padding[4] = {};  // what lies outside of a picture, by channel, as PictureEdit::cut is
 };
 
 struct PictureBatch {
@@ -77,14 +79,14 @@ struct PictureBatch {
   struct Look {
     using Stored = Sample;
     const Element* table;
-    HEADRACE_HD Look(const ElementMap& map, int channel)
+    HEADRACE_HD Look(const ElementMap& map, int64_t channel)
         : table(static_cast<const Element*>(map.table) + channel * 256) {}
     HEADRACE_HD Element operator()(Sample sample) const { return table[sample]; }
   };
   template <class Element>
   struct Look<Element, void> {
     using Stored = Element;
-    HEADRACE_HD Look(const ElementMap&, int) {}
+    HEADRACE_HD Look(const ElementMap&, int64_t) {}
     HEADRACE_HD Element operator()(Element sample) const { return sample; }
   };
 
@@ -131,14 +133,14 @@ struct PictureBatch {
     for (int c = 0; c < channels; ++c) {
       Element* const to_row = to_picture + c * to.channel;
       const int64_t origin = first + c * from.channel;  // of column 0, which may not exist
-      const Map look(map, c);
+      const Map look(map, int64_t{edit.tables} * channels + c);
       fill(to_row, 0, shown.begin, map.padding[c], lane);
       for (int32_t x = lane.first_from(shown.begin); x < shown.end; x += lane.count) {
         to_row[x * to.column] = look(samples[origin + x * step]);
       }
       fill(to_row, shown.end, to_width, map.padding[c], lane);
       // Over what was written: a column is the same lane's in every range.
-      fill(to_row, cut.begin, cut.end, map.cut[c], lane);
+      fill(to_row, cut.begin, cut.end, edit.cut[c], lane);
     }
   }
 };

@@ -64,11 +64,11 @@ Planes mirrored(Planes in) {
   return in;
 }
 
-Planes cut(Planes in, const PictureEdit& edit, const uint32_t value[]) {
+Planes cut(Planes in, const PictureEdit& edit) {
   for (int c = 0; c < in.channels; ++c) {
     for (int y = std::max(edit.cut_top, 0); y < std::min(edit.cut_bottom, in.height); ++y) {
       for (int x = std::max(edit.cut_left, 0); x < std::min(edit.cut_right, in.width); ++x) {
-        in.at(c, y, x) = value[c];
+        in.at(c, y, x) = edit.cut[c];
       }
     }
   }
@@ -97,6 +97,8 @@ Case random_case(TestDraws& draws) {
   return c;
 }
 
+constexpr int kSets = 3;  // of tables
+
 PictureEdit random_edit(TestDraws& draws, const Case& c) {
   PictureEdit edit;
   const int odd = draws.below(8);  // now and then wholly outside
@@ -105,6 +107,7 @@ PictureEdit random_edit(TestDraws& draws, const Case& c) {
   edit.top = std::clamp(edit.top, -kBorder, c.height + kBorder - c.to_height);
   edit.left = std::clamp(edit.left, -kBorder, c.width + kBorder - c.to_width);
   edit.flip = draws.below(2);
+  edit.tables = draws.below(kSets);
   if (draws.below(3)) {
     edit.cut_top = draws.between(-5, c.to_height);
     edit.cut_left = draws.between(-5, c.to_width);
@@ -132,11 +135,14 @@ class PictureBatchAt : public AtPlace {
     const PictureStrides from = strides_of(c.from_channels_last, c.channels, c.height, c.width);
     const PictureStrides to = strides_of(c.to_channels_last, c.channels, c.to_height, c.to_width);
     const auto pictures = draws.values<Stored>(size_t(from.picture) * c.pictures);
-    const auto table = draws.values<Element>(size_t(c.channels) * 256);
+    const auto table = draws.values<Element>(size_t(kSets) * c.channels * 256);
     std::vector<int64_t> indices(c.count);
     for (int64_t& index : indices) index = draws.below(c.pictures);
     std::vector<PictureEdit> edits(c.count);
-    for (PictureEdit& edit : edits) edit = c.edits ? random_edit(draws, c) : PictureEdit{};
+    for (PictureEdit& edit : edits) {
+      edit = c.edits ? random_edit(draws, c) : PictureEdit{};
+      for (uint32_t& value : edit.cut) value = static_cast<Element>(draws.below(1 << 30));
+    }
 
     PictureBatch batch{.pictures = put(pictures),
                        .from = from,
@@ -153,16 +159,12 @@ class PictureBatchAt : public AtPlace {
     if (by_table) batch.map.table = put(table);
     for (int i = 0; i < 4; ++i) {
       batch.map.padding[i] = static_cast<Element>(draws.below(1 << 30));
-      batch.map.cut[i] = static_cast<Element>(draws.below(1 << 30));
     }
     Element* const out = room<Element>(size_t(to.picture) * c.count);
     batch.batch = out;
     check(batch);
     run_here(batch);
 
-    const auto look = [&](int channel, uint32_t value) {
-      return by_table ? table[channel * 256 + value] : value;
-    };
     std::vector<Element> expected(size_t(to.picture) * c.count);
     for (int i = 0; i < c.count; ++i) {
       Planes picture = empty_planes(c.channels, c.height, c.width);
@@ -174,10 +176,14 @@ class PictureBatchAt : public AtPlace {
         }
       }
       const PictureEdit& edit = edits[i];
+      const auto look = [&](int channel, uint32_t value) {
+        const int set = edit.tables * c.channels + channel;
+        return by_table ? table[size_t(set) * 256 + value] : value;
+      };
       picture = bordered(mapped(picture, look), batch.map.padding);
       picture = cropped(picture, edit.top + kBorder, edit.left + kBorder, c.to_height, c.to_width);
       if (edit.flip) picture = mirrored(picture);
-      picture = cut(picture, edit, batch.map.cut);
+      picture = cut(picture, edit);
       for (int k = 0; k < c.channels; ++k) {
         for (int y = 0; y < c.to_height; ++y) {
           for (int x = 0; x < c.to_width; ++x) {

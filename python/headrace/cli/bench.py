@@ -19,6 +19,9 @@ from headrace.cli.preset import PRESETS, loader_of
 STAGES = ("read", "entropy", "transform", "resample", "store", "python", "wait")
 
 
+DEVICES = ("host", "simulated", "cuda")
+
+
 class PixelType(str, enum.Enum):
     float32 = "float32"
     float16 = "float16"
@@ -29,11 +32,12 @@ EXAMPLES = (
     "headrace bench train/",
     "headrace bench train/ --preset decode --threads 2",
     "headrace bench train.hrpack --dtype float16 --json",
+    "headrace bench train/ --device host",
 )
 
 
 @output.command
-@loader_options("on_error", *DECODING, "exif_orientation", on_error="substitute")
+@loader_options("on_error", "finish", *DECODING, "exif_orientation", on_error="substitute")
 def run(
     source: Annotated[
         str, typer.Argument(metavar="SOURCE", help="A path, as headrace.open takes it.")
@@ -66,6 +70,14 @@ def run(
     limit: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Use the first N records.")
     ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            **output.one_of(DEVICES),
+            help="Where batches are copied to: a GPU; the host once more; or a device that does "
+            "its work as late and as much out of order as it may. Default: nowhere.",
+        ),
+    ] = None,
     kinds: Kinds = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
     **keywords: Any,
@@ -79,7 +91,11 @@ def run(
     start = time.perf_counter()
     opened = output.open_source(source, **kinds_from(kinds))
     keywords.update(batch_size=batch_size, threads=threads, seed=seed)
-    loader, records = make_loader(opened, preset, size, dtype.value, repeat, limit, keywords)
+    if device and preset == "raw":
+        output.fail("headrace: --device takes batches, and --preset raw makes none", output.USAGE)
+    loader, records = make_loader(
+        opened, preset, size, dtype.value, repeat, limit, keywords, device
+    )
     with output.progress("measuring", (epochs + 1) * records, quiet=json) as done:
         result = measure(loader, records, epochs, start, done)
     loader.close()
@@ -100,6 +116,7 @@ def make_loader(
     repeat: int,
     limit: int | None,
     keywords: dict[str, Any],
+    device: str | None = None,
 ) -> tuple[Any, int]:
     """The loader under test and how many records an epoch has. keywords: of Loader."""
     import numpy as np
@@ -115,7 +132,17 @@ def make_loader(
 
         threads = keywords["threads"] or _core.allowed_cores()
         return RawReader(source, keywords["batch_size"], threads), len(source)
-    return loader_of(source, preset, size, dtype, **keywords).numpy(), len(source)
+    loader = loader_of(source, preset, size, dtype, **keywords)
+    return loader.dlpack(device_of(device)) if device else loader.numpy(), len(source)
+
+
+def device_of(name: str) -> Any:
+    """The engine's device of one of DEVICES; the host is one like the others here."""
+    from headrace import _core
+
+    if name == "simulated":
+        return _core.simulated_device(seed=0)
+    return _core.open_device("cpu" if name == "host" else name)
 
 
 def measure(loader: Any, records: int, epochs: int, start: float, done: Any) -> dict[str, Any]:
@@ -129,18 +156,22 @@ def measure(loader: Any, records: int, epochs: int, start: float, done: Any) -> 
             first_batch_ms = 1000 * (time.perf_counter() - start)
         seen += add_to_hash(digest, batch)
         done(seen)
+    copied_before = copied_bytes(loader)
     rates: list[float] = []
     stages_before, cpu_before = stages_of(loader), time.process_time()
     timed = 0
     for _ in range(epochs):
         begin, count = time.perf_counter(), 0
-        for batch in loader:
-            count += len(batch[0])
+        last: Any = ()
+        for last in loader:
+            count += rows_of(last[0])
             done(seen + timed + count)
+        await_copies(last)
         rates.append(count / (time.perf_counter() - begin))
         timed += count
     cpu = time.process_time() - cpu_before
     stages_after = stages_of(loader)
+    copied = copied_bytes(loader) - copied_before
     return {
         "images_per_second": round(statistics.median(rates), 1),
         "images_per_second_epochs": [round(rate, 1) for rate in rates],
@@ -155,6 +186,9 @@ def measure(loader: Any, records: int, epochs: int, start: float, done: Any) -> 
         "epochs": epochs,
         "bad_records": bad_records(loader),
         "batch_hash": f"sha256:{digest.hexdigest()}",
+        "device": device_name(loader),
+        "finish": loader.stats().get("finish", ""),
+        "copied_bytes_per_record": round(copied / max(1, timed), 1),
         "stages": {name: round(stages_after[name] - stages_before[name], 4) for name in STAGES},
     }
 
@@ -170,8 +204,32 @@ def add_to_hash(digest: Any, batch: Any) -> int:
             elif isinstance(value, bytes):
                 digest.update(value)
             else:
+                if hasattr(value, "on_host"):  # an array of the engine's, on a device
+                    value = np.asarray(value.on_host())
                 digest.update(np.ascontiguousarray(value).view(np.uint8).data)
-    return len(batch[0])
+    return rows_of(batch[0])
+
+
+def rows_of(field: Any) -> int:
+    """Records that a field of a batch has."""
+    return int(field.shape[0]) if hasattr(field, "shape") else len(field)
+
+
+def await_copies(batch: Any) -> None:
+    """Returns when the batch is on its device, with those before it."""
+    there = [field for field in batch if hasattr(field, "on_host")]
+    if there:
+        min(there, key=lambda field: field.nbytes).on_host()
+
+
+def device_name(loader: Any) -> str | None:
+    """Where its batches are copied to."""
+    return next(iter(loader.stats().get("devices", {})), None)
+
+
+def copied_bytes(loader: Any) -> int:
+    """So far, to devices."""
+    return sum(int(each["bytes"]) for each in loader.stats().get("devices", {}).values())
 
 
 def stages_of(loader: Any) -> dict[str, float]:
@@ -202,6 +260,15 @@ def peak_rss_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
+def device_facts(result: dict[str, Any]) -> dict[str, str]:
+    if result["device"] is None:
+        return {}
+    return {
+        "copied": f"{result['copied_bytes_per_record']:,.0f} bytes a record to {result['device']}",
+        "finish": str(result["finish"]),
+    }
+
+
 def print_result(source: str, preset: str, result: dict[str, Any]) -> None:
     from rich.markup import escape
 
@@ -218,6 +285,7 @@ def print_result(source: str, preset: str, result: dict[str, Any]) -> None:
         "instructions": result["instructions"],
         "an epoch": f"{count} in batches of {result['batch_size']}",
         "stages": f"{stages} (seconds, all threads together)",
+        **device_facts(result),
         "batches": output.shortened(result["batch_hash"], console.width - 14),
     }
     if result["bad_records"]:

@@ -135,8 +135,8 @@ def writable(option: str, path: Path | None) -> None:
 def one_of(names: Sequence[str]) -> Any:
     """Of an option: the words that it takes, for its help, and the check of what was given."""
 
-    def check(name: str) -> str:
-        if name not in names:
+    def check(name: str | None) -> str | None:
+        if name is not None and name not in names:
             raise typer.BadParameter(f"{name!r} is not one of {', '.join(map(repr, names))}.")
         return name
 

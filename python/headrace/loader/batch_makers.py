@@ -83,8 +83,8 @@ class EngineBatches:
 def maker_for(form: Form, assembly: Assembly, before: BatchMaker) -> BatchMaker:
     """The maker that suits a form, after one that did not and is closed."""
     if not form.devices:
-        if isinstance(before, EngineBatches):
-            assembly.renew()  # the data lay on a device
+        if isinstance(before, EngineBatches) or assembly.engine().leaves_unfinished:
+            assembly.renew()  # the data lay on a device, or batches were finished there
         return EngineBatches(assembly)
     # Data can lie on one device; batches for several are divided on the host.
     device, alone = form.devices[0], len(form.devices) == 1

@@ -264,6 +264,7 @@ class Loader(Outputs):
             counted,
             wall_seconds=self._wall_seconds,
             python_workers=workers,
+            finish=self._assembly.engine().resolved("finish"),
             devices=self._maker.stats(),
         )
 

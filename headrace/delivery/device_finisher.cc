@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/delivery/device_finisher.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "headrace/base/error.h"
+
+namespace headrace {
+namespace {
+
+constexpr size_t kScratchAlignment = 256;
+
+size_t in_scratch(size_t bytes) {
+  return (bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
+}
+
+size_t scratch_of(const UnfinishedRows& rows) {
+  return in_scratch(rows.slot_bytes()) + in_scratch(rows.parameters().size()) +
+         rows.scratch_bytes();
+}
+
+const uint8_t* at(const void* memory, size_t offset) {
+  return static_cast<const uint8_t*>(memory) + offset;
+}
+
+}  // namespace
+
+DeviceFinisher::DeviceFinisher(DevicePtr device, size_t scratch_limit)
+    : device_(std::move(device)),
+      limit_(scratch_limit),
+      ring_(std::make_shared<DeviceRing>(device_, kSets)) {}
+
+std::vector<DeviceFinisher::Part> DeviceFinisher::parts_of(
+    const std::shared_ptr<const UnfinishedRows>& rows, const void* slot) const {
+  std::vector<Part> parts;
+  const auto add = [&](std::shared_ptr<const UnfinishedRows> part, int64_t first) {
+    const void* const own = at(slot, part->slot_begin());
+    const void* const parameters = part->parameters().data();
+    parts.push_back({std::move(part), first, own, parameters});
+  };
+  if (scratch_of(*rows) <= limit_ || rows->rows() <= 1) {
+    add(rows, 0);
+    return parts;
+  }
+  for (int64_t first = 0; first < rows->rows();) {
+    // Halved until it fits: rows may differ in what they need.
+    int64_t last = rows->rows();
+    std::shared_ptr<const UnfinishedRows> part = rows->part(first, last);
+    while (last - first > 1 && scratch_of(*part) > limit_) {
+      last = first + (last - first + 1) / 2;
+      part = rows->part(first, last);
+    }
+    add(std::move(part), first);
+    first = last;
+  }
+  return parts;
+}
+
+void DeviceFinisher::finish(const Part& part, Stream& copies, void* finished) {
+  if (!work_) work_ = device_->make_stream();
+  const UnfinishedRows& rows = *part.rows;
+  // It comes back as soon as all is queued, so there is always one.
+  DeviceLease scratch(ring_, ring_->take(std::max<size_t>(scratch_of(rows), 1), copies, false));
+  auto* const slot = static_cast<uint8_t*>(scratch.memory());
+  uint8_t* const parameters = slot + in_scratch(rows.slot_bytes());
+  try {
+    copies.copy(slot, part.slot, rows.slot_bytes());
+    copies.copy(parameters, part.parameters, rows.parameters().size());
+    work_->wait(copies.record());
+    rows.queue(*work_, {slot, parameters, parameters + in_scratch(rows.parameters().size())},
+               finished);
+  } catch (...) {
+    try {
+      scratch.set_ready(after(copies));
+    } catch (const Exception&) {
+      // The device has failed, and says so by what is thrown: nothing of it reads any more.
+    }
+    throw;
+  }
+  scratch.set_ready(work_->record());
+}
+
+EventPtr DeviceFinisher::after(Stream& copies) {
+  EventPtr copied = copies.record();
+  if (!work_) return copied;
+  work_->wait(copied);
+  return work_->record();
+}
+
+}  // namespace headrace

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/executor/finish_choice.h"
+
+#include <algorithm>
+
+#include "headrace/executor/unfinished_pictures.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kNotThere{
+    "HR0716", ErrorKind::kConfig, "nothing that a device can finish",
+    "finish=\"device\" leaves the map of values (ToDtype, Normalize), the last flip, an erased "
+    "rectangle, layout and dtype of pictures to the device that batches are copied to. That takes "
+    "a dense field of pictures of one to four channels which are bytes until the last of their "
+    "steps: one that computes colours, resizes or runs Python after ToDtype, or mixes rows of the "
+    "batch, works on finished pictures on the host. finish=\"auto\" finishes there what can be."};
+
+std::string in_kib(size_t bytes) {
+  const size_t tenths = (bytes * 10 + 512) / 1024;
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " KiB";
+}
+
+bool is_byte(const FieldState& state) { return state.dtype == DType::kUInt8; }
+
+// The step that works on the field when its pictures are bytes no more and are not only described
+// any more, as the user wrote it; empty where there is none.
+std::string step_on_floats(const Plan& plan, int field) {
+  const std::vector<int> passes = plan.passes();
+  FieldState state = plan.inputs()[size_t(field)];
+  if (!is_byte(state)) return "\"" + state.name + "\", which is " + text_of(state);
+  int mapped_in = 0;  // the pass in which bytes became something else
+  for (size_t s = 0; s < plan.steps().size(); ++s) {
+    const Step& step = plan.steps()[s];
+    const bool by_python = step.kind == Step::Kind::kPython;
+    const std::vector<int>& made = by_python ? step.output_fields : step.fields;
+    const auto at = std::ranges::find(made, field);
+    if (at == made.end()) continue;
+    const auto place = static_cast<size_t>(at - made.begin());
+    if (step.kind == Step::Kind::kCopy) {
+      // A view begins as what it is a view of, which has to be bytes by then.
+      if (place == 1) state.dtype = plan.inputs()[size_t(step.fields[1])].dtype;
+      continue;
+    }
+    if (place >= step.after.size()) continue;
+    const bool was_byte = is_byte(state);
+    state = step.after[place];
+    if (is_byte(state)) continue;
+    if (by_python) return step.label;
+    if (was_byte) mapped_in = passes[s];
+    if (!was_byte && passes[s] != mapped_in) return step.label;
+  }
+  return {};
+}
+
+// What stands in the way of finishing it there; empty where nothing does.
+std::string in_the_way(const Plan& plan, int number) {
+  const Output& output = plan.outputs()[size_t(number)];
+  const std::string name = "\"" + output.name + "\"";
+  if (output.as_list) return name + ", whose records differ in shape";
+  if (output.state.shape[0] > PictureBatch::kMostChannels || size_of(output.state.dtype) > 4) {
+    return name + ", which is " + text_of(output.state);
+  }
+  for (const BatchStep& step : plan.batch_steps()) {
+    if (std::ranges::find(step.outputs, number) != step.outputs.end()) return step.label;
+  }
+  return step_on_floats(plan, output.field);
+}
+
+}  // namespace
+
+FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& device) {
+  if (use == FinishUse::kHost) return {{}, "host"};
+  if (device.empty()) return {{}, "host: batches stay there"};
+  FinishChoice out;
+  std::string why_not = "there are no pictures";
+  std::vector<bool> there(plan.outputs().size());
+  for (size_t i = 0; i < plan.outputs().size(); ++i) {
+    const Output& output = plan.outputs()[i];
+    if (output.origin != OutputOrigin::kField || !is_picture(output.state.kind)) continue;
+    if (use == FinishUse::kAuto && is_byte(output.state)) {
+      why_not = "\"" + output.name + "\" is delivered as bytes";
+      continue;
+    }
+    if (const std::string step = in_the_way(plan, int(i)); !step.empty()) {
+      why_not = step + " stands in the way";
+      continue;
+    }
+    there[i] = true;
+    out.text += (out.text.empty() ? device + ": " : "; ") + ("\"" + output.name + "\"") +
+                " crosses as bytes, " + in_kib(slot_row_bytes(output, true)) +
+                " a record instead of " + in_kib(output.bytes_per_record);
+  }
+  if (out.text.empty() && use == FinishUse::kDevice) {
+    raise(kNotThere, why_not, "finish=\"auto\", or the step elsewhere");
+  }
+  if (out.text.empty()) return {{}, "host: " + why_not};
+  out.there = std::move(there);
+  return out;
+}
+
+}  // namespace headrace

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the last of a pipeline's work on pictures is done: map of values, flip, erased rectangle,
+// layout and dtype. By the threads that decode, or on the device that batches are copied to, which
+// then takes bytes in place of floats. The batches are the same.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headrace/pipeline/plan.h"
+
+namespace headrace {
+
+// kAuto: on the device where that makes fewer bytes cross.
+enum class FinishUse : uint8_t { kHost, kAuto, kDevice };
+
+struct FinishChoice {
+  std::vector<bool> there;  // by output; empty: none
+  std::string text;         // "device: image crosses as 147.0 KiB a record, not 588.0 KiB"
+
+  bool any() const { return !there.empty(); }
+};
+
+// device: where batches go, by its name; empty: nowhere.
+// Throws Exception HR0716 for kDevice where no output can be finished there, with what stands in
+// the way.
+FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& device);
+
+}  // namespace headrace

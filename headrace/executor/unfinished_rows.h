@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of a batch's field that lie in the slot in another form than they are delivered in, and are
+// finished on the device that they are copied to.
+//
+// Whoever fills a slot so says here what crosses and what is done with it there; whoever copies
+// batches (delivery/device_finisher.h) knows no more than this. Immutable once the batch is handed
+// over; copies of the field share it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "headrace/device/device.h"
+
+namespace headrace {
+
+class UnfinishedRows {
+ public:
+  virtual ~UnfinishedRows() = default;
+
+  virtual int64_t rows() const = 0;
+  // Of the field's memory (BatchField::view.data), what crosses.
+  virtual size_t slot_begin() const = 0;
+  virtual size_t slot_bytes() const = 0;
+  // What crosses beside it: numbers that the work is told by.
+  virtual std::span<const uint8_t> parameters() const = 0;
+  // Device memory that the work needs beside these two while it runs.
+  virtual size_t scratch_bytes() const = 0;
+  // All that crosses, whatever queue() copies by itself included.
+  virtual size_t crossing_bytes() const = 0;
+
+  // On the device, each aligned to 256 bytes; the stream has waited for the copies.
+  struct There {
+    const uint8_t* slot = nullptr;
+    const uint8_t* parameters = nullptr;
+    uint8_t* scratch = nullptr;
+  };
+  // Queues what makes the finished rows, dense as the field's view says. What is named stays until
+  // the stream has got there, this object included.
+  virtual void queue(Stream& stream, const There& there, void* finished) const = 0;
+
+  // Rows [first, last) alone, of the same slot: for one of several devices, or so that a part fits
+  // where all of them do not.
+  virtual std::shared_ptr<const UnfinishedRows> part(int64_t first, int64_t last) const = 0;
+};
+
+}  // namespace headrace

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// A batch kernel as work of a stream, wherever that is: on a GPU it is launched there, elsewhere it
+// runs as a loop in its turn.
+#pragma once
+
+#include <utility>
+
+#include "headrace/device/device.h"
+#include "headrace/kernels/batch/launch.h"
+
+namespace headrace {
+
+// What the kernel names must stay until an event after it is done. Throws Exception HR0860 where
+// CUDA refuses it.
+template <class Kernel>
+void queue(Stream& stream, const Kernel& kernel) {
+  stream.run([kernel](void* cuda_stream) {
+    const Target target = cuda_stream ? Target::stream(cuda_stream) : Target::host();
+    if (Result<void> done = run(kernel, target); !done) throw Exception(std::move(done.error()));
+  });
+}
+
+}  // namespace headrace

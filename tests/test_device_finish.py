@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The last of the work on pictures on the device: bytes cross, and the batches are the host's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from processes import run_command
+
+import headrace as hr
+from headrace import _core
+from headrace import transforms as T
+
+RECORDS, BATCH, SIZE = 50, 8, 64
+MEAN, STD = [0.48, 0.46, 0.41], [0.23, 0.22, 0.25]
+
+
+def devices() -> list[Any]:
+    return [
+        _core.open_device("cpu"),
+        _core.simulated_device(seed=1),
+        _core.simulated_device(seed=2),
+    ]
+
+
+def records(channels: int = 3) -> list[Any]:
+    rng = np.random.default_rng(0)
+    return [
+        (rng.integers(0, 256, (channels, 80, 90), dtype=np.uint8), number)
+        for number in range(RECORDS)
+    ]
+
+
+def loader(transforms: list[Any], source: Any = None, **options: Any) -> Any:
+    given = {"batch_size": BATCH, "shuffle": True, "seed": 3, **options}
+    return hr.Loader(records() if source is None else source, transforms, **given)
+
+
+def train(dtype: str = "float32", *more: Any) -> list[Any]:
+    return [
+        T.RandomResizedCrop(SIZE),
+        T.RandomHorizontalFlip(),
+        T.ToDtype(dtype, scale=True),
+        T.Normalize(MEAN, STD),
+        *more,
+    ]
+
+
+def fields_of(batch: Any) -> list[Any]:
+    """Shape, dtype, strides of NumPy's and bytes of each field; of lists the values."""
+    out = []
+    for value in batch:
+        if isinstance(value, _core.Array):
+            values = np.asarray(value.bits())
+            axes = tuple(np.argsort([-stride for stride in values.strides], kind="stable"))
+            out.append((value.dtype, values.shape, axes, values.tobytes()))
+        else:
+            out.append([np.asarray(v).tobytes() if hasattr(v, "shape") else v for v in value])
+    return out
+
+
+def epoch(view: Any) -> list[Any]:
+    return [fields_of(batch) for batch in view]
+
+
+def copied(view: Any) -> dict[str, Any]:
+    [counted] = view.stats()["devices"].values()
+    return counted
+
+
+@pytest.mark.parametrize("memory_format", ["channels_first", "channels_last"])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_batches_equal_those_finished_on_the_host_in_a_fraction_of_the_bytes(
+    dtype: str, memory_format: str
+) -> None:
+    erasing = T.RandomErasing(p=0.5, value=[0.1, 0.2, 0.3])
+    expected = epoch(loader(train(dtype, erasing), memory_format=memory_format).dlpack())
+    item = 4 if dtype == "float32" else 2
+    for device in devices():
+        for finish in ("auto", "device", "host"):
+            view = loader(train(dtype, erasing), memory_format=memory_format, finish=finish).dlpack(
+                device
+            )
+            assert epoch(view) == expected
+            counted = copied(view)
+            labels, pixels = RECORDS * 8, RECORDS * 3 * SIZE * SIZE
+            assert counted["delivered_bytes"] == pixels * item + labels
+            if finish == "host":
+                assert counted["bytes"] == counted["delivered_bytes"]
+                assert counted["scratch_bytes"] == 0
+            else:  # besides, some numbers a record, and a table a batch
+                tables = 7 * 3 * 256 * item
+                assert counted["bytes"] == pixels + labels + RECORDS * 48 + tables
+
+
+@pytest.mark.parametrize("channels", [1, 3, 4])
+def test_bytes_can_be_finished_there_too_for_whoever_asks(channels: int) -> None:
+    steps = [T.RandomCrop(40), T.RandomHorizontalFlip(), T.RandomErasing(p=0.5, value=7)]
+    source = records(channels)
+    for memory_format in ("channels_first", "channels_last"):
+        expected = epoch(loader(steps, source, memory_format=memory_format).dlpack())
+        view = loader(steps, source, memory_format=memory_format, finish="device").dlpack(
+            _core.simulated_device(seed=4)
+        )
+        assert epoch(view) == expected
+        assert "crosses as bytes" in view.stats()["finish"]
+    view = loader(steps, source).dlpack(_core.simulated_device(seed=4))
+    next(iter(view))
+    assert "delivered as bytes" in view.stats()["finish"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        [T.RandomErasing(p=0.6, value="random")],
+        [T.RandomErasing(p=0.6), T.RandomErasing(p=0.6, value=1.0)],
+        [T.RandomApply([T.Resize(SIZE, antialias=True), T.Pad(0)], p=0.5)],
+        [T.RandomHorizontalFlip(), T.RandomVerticalFlip(), T.RandomErasing(p=1.0)],
+        [T.RandomApply([T.ColorJitter(brightness=0.5)], p=0.3)],
+        [T.RandomApply([T.Normalize([0.1], [0.7])], p=0.5)],
+    ],
+    ids=["noise", "two rectangles", "nothing", "flips", "colours of floats", "several maps"],
+)
+def test_what_a_device_cannot_finish_crosses_as_it_is_delivered(more: list[Any]) -> None:
+    expected = epoch(loader(train("float32", *more)).dlpack())
+    for device in devices():
+        for finish in ("auto", "host"):
+            assert epoch(loader(train("float32", *more), finish=finish).dlpack(device)) == expected
+
+
+def test_a_step_may_draw_whether_there_is_a_map_at_all_for_the_device() -> None:
+    steps = [T.RandomResizedCrop(SIZE), T.ToDtype("float32", scale=True)]
+    mixed = [*steps, T.RandomChoice([[T.Normalize(MEAN, STD)], [T.Normalize(STD, MEAN)]])]
+    expected = epoch(loader(mixed).dlpack())
+    assert epoch(loader(mixed).dlpack(_core.simulated_device(seed=5))) == expected
+
+
+@pytest.mark.parametrize("last_batch", ["keep", "drop", "pad"])
+def test_a_short_last_batch_is_finished_like_any(last_batch: str) -> None:
+    fields = ["image", "label", "valid", "id", "key"]
+    expected = epoch(loader(train(), last_batch=last_batch, fields=fields).dlpack())
+    for device in devices():
+        view = loader(train(), last_batch=last_batch, fields=fields).dlpack(device)
+        assert epoch(view) == expected
+
+
+def test_several_devices_get_their_rows_of_it() -> None:
+    expected = epoch(loader(train()).dlpack())
+    view = loader(train()).dlpack([_core.simulated_device(seed=n) for n in range(3)])
+    for parts, whole in zip(view, expected, strict=True):
+        pixels = b"".join(fields_of(part)[0][3] for part in parts)
+        labels = b"".join(fields_of(part)[1][3] for part in parts)
+        assert (pixels, labels) == (whole[0][3], whole[1][3])
+
+
+def test_ranks_get_their_rows_of_the_same_epoch() -> None:
+    whole = epoch(loader(train(), batch_size=16).dlpack())
+    ranks = [
+        epoch(loader(train(), batch_size=8, shard=(rank, 2)).dlpack(_core.simulated_device(rank)))
+        for rank in range(2)
+    ]
+    for expected, *parts in zip(whole, *ranks, strict=True):
+        assert b"".join(part[0][3] for part in parts) == expected[0][3]
+
+
+def test_a_run_resumes_in_the_middle_on_another_device() -> None:
+    expected = epoch(loader(train()).dlpack())
+    view = loader(train()).dlpack(_core.simulated_device(seed=1), depth=4)
+    run = iter(view)
+    got = [fields_of(next(run)) for _ in range(3)]
+    rest = loader(train(), finish="host")
+    rest.load_state_dict(view.state_dict())
+    assert got + epoch(rest.dlpack(_core.open_device("cpu"))) == expected
+    again = loader(train())
+    again.load_state_dict(view.state_dict())
+    assert got + epoch(again.dlpack(_core.simulated_device(seed=9))) == expected
+
+
+def test_host_batches_of_such_a_loader_are_finished_on_the_host() -> None:
+    both = loader(train())
+    expected = epoch(loader(train()).dlpack())
+    view = both.dlpack(_core.simulated_device(seed=1))
+    run = iter(view)
+    next(run)
+    assert fields_of(view.peek())[0] == expected[1][0]
+    assert fields_of(view.batch(0, 4))[0] == expected[4][0]
+    both.set_epoch(0)
+    assert epoch(both.dlpack()) == expected
+    assert both.stats()["finish"] == "host: batches stay there"
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(1)
+    for number in range(40):
+        pixels = rng.integers(0, 256, (70, 60 + number, 3), dtype=np.uint8)
+        path = tmp_path / "abc"[number % 3] / f"{number:02}.jpg"
+        path.parent.mkdir(exist_ok=True)
+        Image.fromarray(pixels).save(path, quality=90)
+        if number % 11 == 5:
+            path.write_bytes(path.read_bytes()[:90])
+    return tmp_path
+
+
+@pytest.mark.parametrize("policy", ["substitute", "skip"])
+def test_bad_records_are_left_out_or_replaced_as_on_the_host(damaged: Path, policy: str) -> None:
+    options = {"on_error": policy, "error_budget": 1.0}
+    expected = epoch(loader(train(), damaged, **options).dlpack())
+    for device in devices():
+        assert epoch(loader(train(), damaged, **options).dlpack(device)) == expected
+
+
+def test_a_bad_record_ends_a_run_at_its_batch(damaged: Path) -> None:
+    view = loader(train(), damaged, shuffle=False, batch_size=3).dlpack(_core.simulated_device(1))
+    with pytest.raises(hr.DataError):
+        list(view)
+    assert view.state_dict()["batch"] == 3  # a/27.jpg is the tenth of its folder
+
+
+def test_ragged_labels_go_beside_it() -> None:
+    rng = np.random.default_rng(2)
+    source = [
+        {
+            "image": rng.integers(0, 256, (3, 50, 50), dtype=np.uint8),
+            "words": rng.integers(0, 9, (rng.integers(1, 6),)),
+        }
+        for _ in range(21)
+    ]
+    opened = hr.open(source, shapes={"words": (-1,)})
+    steps = {"image": [T.RandomCrop(32), T.ToDtype("float16", scale=True)]}
+    for ragged in ("list", "pad", "packed"):
+        given = {"batch_size": 4, "ragged": ragged}
+        expected = epoch(hr.Loader(opened, steps, **given).dlpack())
+        view = hr.Loader(opened, steps, **given).dlpack(_core.simulated_device(seed=3))
+        assert epoch(view) == expected
+
+
+def test_a_step_in_python_before_the_map_is_no_hindrance() -> None:
+    def darker(image: Any) -> Any:
+        return image // 2
+
+    steps = [T.RandomCrop(SIZE), darker, T.ToDtype("float32", scale=True)]
+    expected = epoch(loader(steps).dlpack())
+    view = loader(steps).dlpack(_core.simulated_device(seed=1))
+    assert epoch(view) == expected
+    assert "crosses as bytes" in view.stats()["finish"]
+
+
+def negative(image: Any) -> Any:
+    return 1 - image
+
+
+@pytest.mark.parametrize(
+    ("transforms", "why"),
+    [
+        ([T.Resize((64, 64)), T.ToDtype("float32", scale=True), T.ColorJitter(0.5)], "ColorJitter"),
+        ([T.ToDtype("float32", scale=True), T.Resize((64, 64))], "Resize"),
+        ([T.RandomCrop(64), T.ToDtype("float32", scale=True), negative], "negative"),
+        ([*train(), T.MixUp(num_classes=RECORDS)], "MixUp"),
+    ],
+    ids=["colours", "resize", "python", "batch step"],
+)
+def test_what_stands_in_the_way_is_named(transforms: list[Any], why: str) -> None:
+    view = loader(transforms).dlpack(_core.simulated_device(seed=1))
+    expected = epoch(loader(transforms).dlpack())
+    assert epoch(view) == expected
+    assert view.stats()["finish"].startswith("host: ") and why in view.stats()["finish"]
+    assert why in repr(view)
+    with pytest.raises(hr.ConfigError, match=f"(?s)HR0716.*{why}"):
+        iter(loader(transforms, finish="device").dlpack(_core.simulated_device(seed=1)))
+
+
+def test_a_limit_that_is_too_small_for_both_forms_leaves_it_to_the_host() -> None:
+    source = [(np.zeros((3, 512, 512), np.uint8), 0)] * 32
+    steps = [T.RandomCrop(512), T.ToDtype("float32", scale=True)]
+    given = {"batch_size": 8, "threads": 1, "memory_limit": "72 MiB"}
+    view = hr.Loader(source, steps, **given).dlpack(_core.simulated_device(seed=1))
+    next(iter(view))
+    assert view.stats()["finish"] == "host: memory_limit has no room for both forms of a batch"
+    given["memory_limit"] = "128 MiB"
+    view = hr.Loader(source, steps, **given).dlpack(_core.simulated_device(seed=1))
+    next(iter(view))
+    assert "crosses as bytes" in view.stats()["finish"]
+    assert view.stats()["memory_peak"] <= view.stats()["memory_limit"]
+
+
+def test_resident_records_are_finished_as_ever() -> None:
+    expected = epoch(loader(train()).dlpack())
+    for device in devices():
+        assert epoch(loader(train(), resident=True).dlpack(device)) == expected
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "uint8"])
+def test_bench_has_one_hash_on_every_device(damaged: Path, dtype: str) -> None:
+    def bench(*options: str) -> Any:
+        common = ("--size", "48", "--batch-size", "4", "--epochs", "1", "--dtype", dtype, "--json")
+        done = run_command("bench", damaged, *common, *options)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    plain = bench()
+    assert (plain["device"], plain["copied_bytes_per_record"]) == (None, 0)
+    item = {"float32": 4, "float16": 2, "uint8": 1}[dtype]
+    for device in ("host", "simulated"):
+        for finish in ("auto", "host"):
+            result = bench("--device", device, "--finish", finish)
+            assert result["batch_hash"] == plain["batch_hash"]
+            pixels = 3 * 48 * 48 * (item if finish == "host" else 1)
+            beside = 8 if finish == "host" or item == 1 else 8 + 48 + 3 * 256 * item / 4
+            assert result["copied_bytes_per_record"] == pytest.approx(pixels + beside, abs=60)
+    done = run_command("bench", damaged, "--preset", "raw", "--device", "host")
+    assert done.returncode == 2 and "--device" in done.stderr
