@@ -35,10 +35,10 @@ struct FrameKernels {
   void (*gather)(const float* from, int64_t hop, int length, const float* weights, float* block);
   // to[l * hop + j] = block[j * lanes + l], of `length` samples and the first frames.
   void (*scatter)(const float* block, int length, int frames, int64_t hop, float* to);
-  // As Kaldi prepares a frame: less its mean, `energies` of each lane (null: nobody asks), less a
-  // share of the sample before (of the first: of itself), times the weights.
-  void (*condition)(const FrameConditioning& how, const float* weights, int length, float* energies,
-                    float* block);
+  // As Kaldi prepares a frame: less its mean; less a share of the sample before (of the first: of
+  // itself), times the weights. The sum of squares of each lane after either.
+  void (*condition)(const FrameConditioning& how, const float* weights, int length,
+                    float* raw_energies, float* energies, float* block);
   // Squares of the absolute values of the spectra, a row a bin, in one of the two buffers, which is
   // returned. REQUIRES: fft.room() * lanes floats in each; the samples are in `block`.
   float* (*powers)(const RealFft& fft, float* block, float* other);
@@ -54,6 +54,10 @@ struct FrameKernels {
   void (*decibels)(const float* in, int64_t count, const Decibels& how, float* out);
   // ln(max(x, least)). REQUIRES: the same.
   void (*logarithms)(const float* in, int64_t count, float least, float* out);
+  // The largest; what is NaN does not count. REQUIRES: count > 0.
+  float (*largest)(const float* in, int64_t count);
+  // (max(x, least) + added) * factor
+  void (*raise)(const float* in, int64_t count, float least, float added, float factor, float* out);
 };
 
 // Those of the level in force.

@@ -49,8 +49,8 @@ Floats total(const float* block, int length) {
   return sum(sum(sums[0], sums[1]), sum(sums[2], sums[3]));
 }
 
-void condition(const FrameConditioning& how, const float* weights, int length, float* energies,
-               float* block) {
+void condition(const FrameConditioning& how, const float* weights, int length, float* raw_energies,
+               float* energies, float* block) {
   if (how.remove_mean) {
     const Floats mean = quotient(total<false>(block, length), all(static_cast<float>(length)));
     for (int j = 0; j < length; ++j) {
@@ -58,7 +58,7 @@ void condition(const FrameConditioning& how, const float* weights, int length, f
       store(at, difference(load(at), mean));
     }
   }
-  if (energies) store(energies, total<true>(block, length));
+  store(raw_energies, total<true>(block, length));
   const Floats share = all(how.preemphasis);
   Floats before = load(block);
   for (int j = 0; j < length; ++j) {
@@ -67,6 +67,7 @@ void condition(const FrameConditioning& how, const float* weights, int length, f
     store(at, product(difference(value, product(before, share)), all(weights[j])));
     before = value;
   }
+  store(energies, total<true>(block, length));
 }
 
 // A row's sum over one group of lanes.
@@ -101,8 +102,8 @@ void weigh(const SparseRows& rows, const float* in, int64_t in_stride, int count
   }
 }
 
-constexpr FrameKernels kKernels{kLanes, gather, scatter,  condition, powers,
-                                weigh,  roots,  decibels, logarithms};
+constexpr FrameKernels kKernels{kLanes, gather,   scatter,    condition, powers,      weigh,
+                                roots,  decibels, logarithms, largest,   raise_values};
 
 }  // namespace
 }  // namespace headrace

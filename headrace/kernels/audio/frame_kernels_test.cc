@@ -163,22 +163,25 @@ TEST_P(FrameKernelLevels, FramesAreConditionedAsKaldiDoes) {
   const FrameKernels& kernels = frame_kernels();
   const auto lanes = size_t(kernels.lanes), length = size_t{400};
   const Row samples = noise(length * lanes, 7), weights = noise(length, 8);
-  Row block(length * lanes), energies(lanes);
+  Row block(length * lanes), raw(lanes), energies(lanes);
   for (size_t l = 0; l < lanes; ++l) {
     for (size_t j = 0; j < length; ++j) block[j * lanes + l] = samples[l * length + j] + 0.3f;
   }
   kernels.condition({.remove_mean = true, .preemphasis = 0.97f}, weights.data(), int(length),
-                    energies.data(), block.data());
+                    raw.data(), energies.data(), block.data());
   for (size_t l = 0; l < lanes; ++l) {
     const auto sample = [&](size_t j) { return double(samples[l * length + j] + 0.3f); };
     double mean = 0, energy = 0;
     for (size_t j = 0; j < length; ++j) mean += sample(j) / double(length);
     for (size_t j = 0; j < length; ++j) energy += std::pow(sample(j) - mean, 2);
-    EXPECT_NEAR(energies[l], energy, energy * 1e-6);
+    EXPECT_NEAR(raw[l], energy, energy * 1e-6);
+    energy = 0;
     for (size_t j = 0; j < length; ++j) {
       const double before = sample(j ? j - 1 : 0) - mean;
       EXPECT_NEAR(block[j * lanes + l], (sample(j) - mean - 0.97 * before) * weights[j], 1e-6);
+      energy += std::pow((sample(j) - mean - 0.97 * before) * double(weights[j]), 2);
     }
+    EXPECT_NEAR(energies[l], energy, energy * 1e-6);
   }
 }
 
@@ -239,6 +242,16 @@ TEST_P(FrameKernelLevels, RowsOfValuesKeepWhatIsNoNumber) {
       EXPECT_EQ(out[i], std::sqrt(squares[i]));
     }
     EXPECT_EQ(out[count], -7.0f);
+    in[0] = 3.5f;
+    in[count / 2] = nan;
+    const float most = frame_kernels().largest(in.data(), int64_t(count));
+    EXPECT_EQ(most, count == 1 ? -infinity : 3.5f);
+    frame_kernels().raise(in.data(), int64_t(count), 0.25f, 4, 0.25f, out.data());
+    for (size_t i = 0; i < count; ++i) {
+      if (i == count / 2) continue;
+      EXPECT_EQ(out[i], (std::max(in[i], 0.25f) + 4) / 4);
+    }
+    EXPECT_TRUE(std::isnan(out[count / 2]));
   }
 }
 

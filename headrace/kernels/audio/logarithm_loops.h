@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logarithms and roots of rows of floats, in lanes. Included by frame_kernels_loops.h, between the
-// target pragmas of a level. Internal to kernels/.
+// Logarithms, roots and bounds of rows of floats, in lanes. Included by frame_kernels_loops.h,
+// between the target pragmas of a level. Internal to kernels/.
 #pragma once
 
 #include <limits>
@@ -70,6 +70,10 @@ struct LogarithmOf {
   Floats least;
   Floats operator()(Floats x) const { return natural_log(most_of(least, x)); }
 };
+struct Raised {
+  Floats least, added, factor;
+  Floats operator()(Floats x) const { return product(sum(most_of(least, x), added), factor); }
+};
 
 template <class Make>
 void each_of_row(const float* in, int64_t count, float* out, const Make& make) {
@@ -88,6 +92,24 @@ void decibels(const float* in, int64_t count, const Decibels& how, float* out) {
 }
 void logarithms(const float* in, int64_t count, float least, float* out) {
   each_of_row(in, count, out, LogarithmOf{all(least)});
+}
+
+void raise_values(const float* in, int64_t count, float least, float added, float factor,
+                  float* out) {
+  each_of_row(in, count, out, Raised{all(least), all(added), all(factor)});
+}
+
+float largest(const float* in, int64_t count) {
+  float rows[kLanes];
+  std::fill_n(rows, kLanes, -std::numeric_limits<float>::infinity());
+  Floats most = load(rows);
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) most = most_of(load(in + i), most);
+  store(rows, most);
+  float all_of_them = rows[0];
+  for (const float value : rows) all_of_them = value > all_of_them ? value : all_of_them;
+  for (; i < count; ++i) all_of_them = in[i] > all_of_them ? in[i] : all_of_them;
+  return all_of_them;
 }
 
 }  // namespace

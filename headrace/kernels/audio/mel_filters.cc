@@ -38,15 +38,21 @@ Number hertz_of(Number mel, bool slaney) {
   return Number(kLogStart) * static_cast<Number>(portable_exp(double(beyond)));
 }
 
-// As torch.linspace steps: from either end to the middle.
-template <class Number>
-std::vector<Number> evenly(double first, double last, int count) {
-  const auto from = static_cast<Number>(first), to = static_cast<Number>(last);
-  const Number step = (to - from) / static_cast<Number>(std::max(count - 1, 1));
-  std::vector<Number> out;
+// As torch.linspace steps, from either end to the middle, each number rounded once.
+std::vector<float> evenly(float first, float last, int count) {
+  const float step = (last - first) / static_cast<float>(std::max(count - 1, 1));
+  std::vector<float> out;
   for (int i = 0; i < count; ++i) {
     const bool lower = i < count / 2;
-    out.push_back(lower ? from + step * Number(i) : to - step * Number(count - 1 - i));
+    out.push_back(lower ? std::fma(step, static_cast<float>(i), first)
+                        : std::fma(-step, static_cast<float>(count - 1 - i), last));
+  }
+  return out;
+}
+std::vector<double> evenly(double first, double last, int count) {
+  std::vector<double> out;
+  for (int i = 0; i < count; ++i) {
+    out.push_back(first + (last - first) * double(i) / double(std::max(count - 1, 1)));
   }
   return out;
 }
@@ -54,9 +60,11 @@ std::vector<Number> evenly(double first, double last, int count) {
 template <class Number>
 SparseRows mel_filters(const MelFilters& how) {
   const double half = std::floor(how.sample_rate / 2);
-  const std::vector<Number> bins = evenly<Number>(0, half, how.bins);
-  std::vector<Number> points = evenly<Number>(mel_of(how.lowest, how.slaney_scale),
-                                              mel_of(how.highest, how.slaney_scale), how.count + 2);
+  const std::vector<Number> bins = evenly(Number(0), static_cast<Number>(half), how.bins);
+  const auto mel = [&](double hertz) {
+    return static_cast<Number>(mel_of(hertz, how.slaney_scale));
+  };
+  std::vector<Number> points = evenly(mel(how.lowest), mel(how.highest), how.count + 2);
   for (Number& point : points) point = hertz_of(point, how.slaney_scale);
   SparseRows rows;
   std::vector<float> weights(bins.size());

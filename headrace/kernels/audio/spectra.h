@@ -38,8 +38,9 @@ struct SpectralFrames {
 struct SpectralBlock {
   int64_t first;  // frame
   int frames, lanes;
-  const float* powers;    // a row of `lanes` each bin
-  const float* energies;  // of conditioned frames: sums of squares
+  const float* powers;  // a row of `lanes` each bin
+  // Of conditioned frames, sums of squares: before preemphasis and window, and after.
+  const float *raw_energies, *energies;
 };
 
 class SpectralScratch {
@@ -53,7 +54,7 @@ class SpectralScratch {
     const auto row = static_cast<size_t>(kernels.lanes) * sizeof(float);
     block_.resize(static_cast<size_t>(how.fft.room()) * row);
     other_.resize(static_cast<size_t>(how.fft.room()) * row);
-    energies_.resize(row);
+    energies_.resize(2 * row);
     auto *const block = floats(block_), *const energies = floats(energies_);
     const auto windowed = static_cast<int>(how.window.size());
     const auto zero = [&](int begin, int end) {
@@ -71,12 +72,13 @@ class SpectralScratch {
       zero(how.window_at + windowed, how.fft.length);
       if (how.conditioning) {
         kernels.gather(from, how.hop, windowed, nullptr, to);
-        kernels.condition(*how.conditioning, how.window.data(), windowed, energies, to);
+        kernels.condition(*how.conditioning, how.window.data(), windowed, energies,
+                          energies + kernels.lanes, to);
       } else {
         kernels.gather(from, how.hop, windowed, how.window.data(), to);
       }
       const float* const powers = kernels.powers(how.fft, block, floats(other_));
-      each(SpectralBlock{first, count, kernels.lanes, powers, energies});
+      each(SpectralBlock{first, count, kernels.lanes, powers, energies, energies + kernels.lanes});
     }
   }
 

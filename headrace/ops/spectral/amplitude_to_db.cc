@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// AmplitudeToDB: powers or amplitudes as decibels.
+#include "headrace/base/registry.h"
+#include "headrace/ops/spectral/decibel_params.h"
+#include "headrace/ops/spectral/sound_op.h"
+
+namespace headrace {
+namespace {
+
+class AmplitudeToDB final : public SoundOp {
+ public:
+  AmplitudeToDB(bool magnitude, std::optional<float> top)
+      : SoundOp("AmplitudeToDB", Takes::kSpectrogram),
+        multiplier_(magnitude ? 20.0f : 10.0f),
+        top_(top) {}
+
+ private:
+  bool in_place() const override { return true; }
+  void compute(const Values& values, float* out) const override {
+    to_decibels(values.in, element_count(values.shape), multiplier_, top_, out);
+  }
+
+  const float multiplier_;
+  const std::optional<float> top_;
+};
+
+const OpRecord kAmplitudeToDB{
+    .name = "AmplitudeToDB",
+    .doc =
+        "Decibels of a spectrogram: 10 log10 of powers, 20 log10 of magnitudes, of 1e-10 at "
+        "least.\n\n"
+        "A spectrogram, float32 (channels, bins, frames), keeps its shape. With top_db no value is "
+        "further than that below the record's largest.",
+    .params = {{.name = "stype",
+                .type = ParamType::kString,
+                .doc = "What the spectrogram has: \"power\" or \"magnitude\".",
+                .fallback = std::string("power"),
+                .choices = {"power", "magnitude"}},
+               {.name = "top_db",
+                .type = ParamType::kFloat,
+                .doc = "How far below the largest values may lie; None: as far as 1e-10.",
+                .minimum = 0,
+                .maximum = 1e6}},
+    .oracle = "torchaudio.transforms.AmplitudeToDB, within 1e-4 dB",
+    .example = {{"top_db", 80.0}},
+    .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
+      std::optional<float> top;
+      if (!arguments.is_none("top_db")) top = static_cast<float>(arguments.number("top_db"));
+      return std::make_unique<AmplitudeToDB>(arguments.text("stype") == "magnitude", top);
+    }};
+const Register<OpRecord> registered_amplitude_to_db(kAmplitudeToDB);
+
+}  // namespace
+}  // namespace headrace

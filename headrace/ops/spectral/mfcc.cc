@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// MFCC: coefficients of a cosine transform over the decibels of mel filters.
+#include "headrace/base/registry.h"
+#include "headrace/ops/spectral/decibel_params.h"
+#include "headrace/ops/spectral/mel_spectrum.h"
+#include "headrace/ops/spectral/sound_op.h"
+
+namespace headrace {
+namespace {
+
+class Mfcc final : public SoundOp {
+ public:
+  explicit Mfcc(const Arguments& arguments)
+      : SoundOp("MFCC", Takes::kWaveform),
+        mel_(mel_spectrum_from("MFCC", arguments, "mel_norm")),
+        cosines_(dct_rows(static_cast<int>(arguments.integer("n_mfcc")),
+                          static_cast<int>(arguments.integer("n_mels")),
+                          !arguments.is_none("norm"))),
+        logarithms_(arguments.flag("log_mels")) {
+    if (cosines_.size() > mel_.filters.size()) {
+      raise_sound_misfit("MFCC", "n_mfcc is " + std::to_string(cosines_.size()) +
+                                     ", more than there are filters, n_mels=" +
+                                     std::to_string(mel_.filters.size()));
+    }
+  }
+
+ private:
+  Shape shape_after(const Shape& shape) const override {
+    return {shape[0], cosines_.size(), frames_after(mel_.spectra.frames, shape[1])};
+  }
+  std::string misfit(const Shape& shape) const override {
+    return why_not_mirrored(mel_.spectra, shape[1]);
+  }
+  void compute(const Values& values, float* out) const override {
+    const FrameKernels& kernels = frame_kernels();
+    const Shape mel = mel_.shape_after(values.shape);
+    // Rows of whole lanes: sums may read as far.
+    const int64_t stride = (mel[2] + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
+    const int64_t rows = mel[0] * mel[1];
+    Buffer made(static_cast<size_t>(rows * stride) * sizeof(float));
+    auto* const logs = reinterpret_cast<float*>(made.data());
+    for (int64_t c = 0; c < mel[0]; ++c) {
+      mel_.compute(values.in + c * values.shape[1], values.shape[1], mel[2],
+                   logs + c * mel[1] * stride, stride);
+    }
+    take_logarithms(kernels, rows, mel[2], stride, logs);
+    for (int64_t c = 0; c < mel[0]; ++c) {
+      kernels.weigh(cosines_, logs + c * mel[1] * stride, stride, static_cast<int>(mel[2]),
+                    out + c * cosines_.size() * mel[2], mel[2]);
+    }
+  }
+
+  void take_logarithms(const FrameKernels& kernels, int64_t rows, int64_t count, int64_t stride,
+                       float* logs) const {
+    constexpr float kAdded = 1e-6f, kTop = 80;
+    for (int64_t r = 0; r < rows; ++r)
+      std::fill(logs + r * stride + count, logs + (r + 1) * stride, 0.0f);
+    if (!logarithms_) return to_decibels(logs, rows * stride, 10, kTop, logs);
+    kernels.raise(logs, rows * stride, 0, kAdded, 1, logs);
+    kernels.logarithms(logs, rows * stride, kAdded, logs);
+  }
+
+  const MelSpectrum mel_;
+  const SparseRows cosines_;
+  const bool logarithms_;
+};
+
+std::vector<Param> params_of_mfcc() {
+  std::vector<Param> all = {
+      sample_rate_param(),
+      {.name = "n_mfcc",
+       .type = ParamType::kInt,
+       .doc = "Coefficients that are kept, of n_mels.",
+       .fallback = int64_t{40},
+       .minimum = 1,
+       .maximum = 4096},
+      {.name = "norm",
+       .type = ParamType::kString,
+       .doc = "\"ortho\": the transform is orthonormal. None: it is twice the sum.",
+       .fallback = std::string("ortho"),
+       .choices = {"ortho"},
+       .or_none = true},
+      {.name = "log_mels",
+       .type = ParamType::kBool,
+       .doc = "Whether ln(x + 1e-6) is transformed, not decibels (80 below the largest at most).",
+       .fallback = false}};
+  for (Param& param : mel_spectrum_params()) {
+    if (param.name == "norm") param.name = "mel_norm";
+    all.push_back(std::move(param));
+  }
+  return all;
+}
+
+const OpRecord kMfcc{
+    .name = "MFCC",
+    .doc =
+        "Mel-frequency cepstral coefficients: a cosine transform over the decibels of mel "
+        "filters.\n\n"
+        "A waveform, float32 (channels, frames), becomes (channels, n_mfcc, 1 + frames // "
+        "hop_length). What torchaudio takes in melkwargs are parameters of their own here, norm "
+        "of these as mel_norm. Decibels lie 80 below the record's largest at most.",
+    .params = params_of_mfcc(),
+    .oracle = "torchaudio.transforms.MFCC, within 1e-3",
+    .example = {{"n_mfcc", int64_t{5}},
+                {"log_mels", true},
+                {"n_fft", int64_t{64}},
+                {"win_length", int64_t{50}},
+                {"hop_length", int64_t{20}},
+                {"f_min", 50.0},
+                {"f_max", 7000.0},
+                {"pad", int64_t{2}},
+                {"n_mels", int64_t{8}},
+                {"normalized", true},
+                {"mel_norm", std::string("slaney")}},
+    .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
+      return std::make_unique<Mfcc>(arguments);
+    }};
+const Register<OpRecord> registered_mfcc(kMfcc);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resample, Speed and SpeedPerturbation: a waveform at another sample rate, or faster.
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "headrace/base/registry.h"
+#include "headrace/kernels/audio/resample_audio.h"
+#include "headrace/ops/spectral/sound_op.h"
+
+namespace headrace {
+namespace {
+
+AudioResampler resampler_of(std::string_view owner, const ResampleSettings& settings) {
+  constexpr int64_t kMostWeights = 1 << 22;
+  if (AudioResampler::weights_of(settings) > kMostWeights) {
+    raise_sound_misfit(owner,
+                       std::to_string(settings.orig_freq) + " and " +
+                           std::to_string(settings.new_freq) +
+                           " have no small common measure: a filter would take more than " +
+                           std::to_string(kMostWeights) + " weights",
+                       "rates that are multiples of 10 Hz, or a smaller lowpass_filter_width");
+  }
+  return AudioResampler(settings);
+}
+
+void resample_all(const AudioResampler* by, const float* in, const Shape& shape, float* out) {
+  const int64_t after = by ? by->length_after(shape[1]) : shape[1];
+  for (int64_t c = 0; c < shape[0]; ++c) {
+    if (by) {
+      by->resample(in + c * shape[1], shape[1], out + c * after);
+    } else {
+      std::copy_n(in + c * shape[1], shape[1], out + c * after);
+    }
+  }
+}
+
+Shape shape_by(const AudioResampler* by, const Shape& shape) {
+  return {shape[0], shape[1] < 0 || !by ? shape[1] : by->length_after(shape[1])};
+}
+
+// Null where both rates are the same.
+std::unique_ptr<const AudioResampler> maybe_resampler(std::string_view owner,
+                                                      const ResampleSettings& settings) {
+  if (settings.orig_freq == settings.new_freq) return nullptr;
+  return std::make_unique<AudioResampler>(resampler_of(owner, settings));
+}
+
+class Resample final : public SoundOp {
+ public:
+  explicit Resample(const ResampleSettings& settings)
+      : SoundOp("Resample", Takes::kWaveform), resampler_(maybe_resampler("Resample", settings)) {}
+
+ private:
+  bool in_place() const override { return !resampler_; }
+  Shape shape_after(const Shape& shape) const override { return shape_by(resampler_.get(), shape); }
+  void compute(const Values& values, float* out) const override {
+    if (values.in != out) resample_all(resampler_.get(), values.in, values.shape, out);
+  }
+
+  const std::unique_ptr<const AudioResampler> resampler_;
+};
+
+// As fast by one of several factors.
+class Speed final : public SoundOp {
+ public:
+  Speed(std::string_view name, int64_t orig_freq, const std::vector<double>& factors)
+      : SoundOp(name, Takes::kWaveform) {
+    for (const double factor : factors) {
+      const auto from = static_cast<int64_t>(factor * static_cast<double>(orig_freq));
+      if (from < 1) {
+        raise_sound_misfit(name, "a factor is too small: " + text_of(ParamValue(factor)) + " of " +
+                                     std::to_string(orig_freq) + " Hz is less than 1 Hz");
+      }
+      resamplers_.push_back(maybe_resampler(name, {.orig_freq = from, .new_freq = orig_freq}));
+    }
+  }
+
+ private:
+  Shape shape_after(const Shape& shape) const override {
+    Shape after = shape_by(resamplers_[0].get(), shape);
+    for (const auto& each : resamplers_) {
+      if (shape_by(each.get(), shape) != after) after[1] = -1;
+    }
+    return after;
+  }
+  const AudioResampler* drawn(Draws& draws) const {
+    const auto count = static_cast<int64_t>(resamplers_.size());
+    return resamplers_[static_cast<size_t>(count > 1 ? draws.below(count) : 0)].get();
+  }
+  Shape drawn_shape(const Shape& shape, Draws draws) const override {
+    return shape_by(drawn(draws), shape);
+  }
+  void compute(const Values& values, float* out) const override {
+    resample_all(drawn(values.draws), values.in, values.shape, out);
+  }
+
+  std::vector<std::unique_ptr<const AudioResampler>> resamplers_;
+};
+
+Param frequency_param(std::string_view name, std::string_view doc) {
+  return {.name = name,
+          .type = ParamType::kInt,
+          .doc = doc,
+          .fallback = int64_t{16000},
+          .minimum = 1,
+          .maximum = 1 << 20};
+}
+Param orig_freq_param() {
+  Param param = frequency_param("orig_freq", "Frames of the waveform a second.");
+  param.fallback = {};
+  param.required = true;
+  return param;
+}
+
+const OpRecord kResample{
+    .name = "Resample",
+    .doc =
+        "A waveform at another sample rate, by a windowed sinc.\n\n"
+        "A waveform, float32 (channels, frames), becomes (channels, ceil(frames * new_freq / "
+        "orig_freq)). Only those weights of torchaudio's filter that are not zero are computed "
+        "with, and each output is the same however much of the waveform lies around it.",
+    .params = {frequency_param("orig_freq", "Frames of the waveform a second."),
+               frequency_param("new_freq", "What it becomes."),
+               {.name = "resampling_method",
+                .type = ParamType::kString,
+                .doc = "The window over the sinc: Hann's or Kaiser's.",
+                .fallback = std::string("sinc_interp_hann"),
+                .choices = {"sinc_interp_hann", "sinc_interp_kaiser"}},
+               {.name = "lowpass_filter_width",
+                .type = ParamType::kInt,
+                .doc = "Zero crossings of the sinc on either side: sharper, and slower.",
+                .fallback = int64_t{6},
+                .minimum = 1,
+                .maximum = 1024},
+               {.name = "rolloff",
+                .type = ParamType::kFloat,
+                .doc = "Where the filter ends, as a share of half the lower rate.",
+                .fallback = 0.99,
+                .minimum = 0.01,
+                .maximum = 1},
+               {.name = "beta",
+                .type = ParamType::kFloat,
+                .doc = "Of Kaiser's window; None: 14.769656459379492.",
+                .minimum = 0,
+                .maximum = 100}},
+    .oracle = "torchaudio.transforms.Resample, within 1e-5 of the largest",
+    .example = {{"orig_freq", int64_t{44100}}, {"beta", 12.0}},
+    .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
+      ResampleSettings settings{
+          .orig_freq = arguments.integer("orig_freq"),
+          .new_freq = arguments.integer("new_freq"),
+          .lowpass_filter_width = static_cast<int>(arguments.integer("lowpass_filter_width")),
+          .rolloff = arguments.number("rolloff"),
+          .kaiser = arguments.text("resampling_method") == "sinc_interp_kaiser"};
+      if (!arguments.is_none("beta")) settings.beta = arguments.number("beta");
+      return std::make_unique<Resample>(settings);
+    }};
+const Register<OpRecord> registered_resample(kResample);
+
+const OpRecord kSpeed{
+    .name = "Speed",
+    .doc =
+        "A waveform that is faster by a factor, and so higher.\n\n"
+        "A waveform, float32 (channels, frames), becomes as if it had int(factor * orig_freq) "
+        "frames a second, resampled to orig_freq: (channels, frames / factor), rounded up.",
+    .params = {orig_freq_param(),
+               {.name = "factor",
+                .type = ParamType::kFloat,
+                .doc = "How much faster; below 1: slower.",
+                .required = true,
+                .minimum = 0.001,
+                .maximum = 1000}},
+    .oracle = "torchaudio.transforms.Speed, within 1e-5 of the largest",
+    .example = {{"orig_freq", int64_t{16000}}, {"factor", 1.1}},
+    .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
+      return std::make_unique<Speed>("Speed", arguments.integer("orig_freq"),
+                                     std::vector<double>{arguments.number("factor")});
+    }};
+const Register<OpRecord> registered_speed(kSpeed);
+
+const OpRecord kSpeedPerturbation{
+    .name = "SpeedPerturbation",
+    .doc =
+        "A waveform that is faster by one of several factors, each as probable.\n\n"
+        "A waveform, float32 (channels, frames), becomes what Speed makes of it; its frames vary "
+        "with the draw, and so does the shape.",
+    .params = {orig_freq_param(),
+               {.name = "factors",
+                .type = ParamType::kFloats,
+                .doc = "How much faster; below 1: slower.",
+                .required = true,
+                .minimum = 0.001,
+                .maximum = 1000,
+                .min_count = 1,
+                .max_count = 64}},
+    .oracle =
+        "torchaudio.transforms.SpeedPerturbation, in distribution; each outcome within 1e-5 "
+        "of the largest",
+    .example = {{"orig_freq", int64_t{16000}}, {"factors", std::vector<double>{0.9, 1.1}}},
+    .random = true,
+    .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
+      return std::make_unique<Speed>("SpeedPerturbation", arguments.integer("orig_freq"),
+                                     arguments.numbers("factors"));
+    }};
+const Register<OpRecord> registered_speed_perturbation(kSpeedPerturbation);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every operator on sounds promises, for all that are registered, with the arguments of its
+// example. What holds for operators on pictures: ops/contract_test.cc.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "headrace/kernels/dispatch.h"
+#include "headrace/ops/op_test_record.h"
+
+namespace headrace::op_test {
+namespace {
+
+// Numbers that an operator on sounds takes: a waveform of two channels or one, or a spectrogram of
+// as many bins as the examples have; of so many frames.
+std::vector<float> sound_of(const Shape& shape, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> value(-1, 1);
+  std::vector<float> numbers(static_cast<size_t>(element_count(shape)));
+  for (float& number : numbers) number = shape.size() == 2 ? value(random) : 2 + value(random);
+  return numbers;
+}
+FieldState sound_state(Shape shape) {
+  return {"sound", FieldKind::kTensor, DType::kFloat32, std::move(shape), {}};
+}
+struct Sound {
+  Shape shape;
+  std::vector<float> numbers;
+  friend bool operator==(const Sound&, const Sound&) = default;
+};
+Sound sound_through(const Op& op, const Shape& shape, int64_t position, uint32_t seed = 4) {
+  TestRecord record(std::vector<Picture>(), position);
+  const int field = record.add_rows(FieldKind::kTensor, shape, sound_of(shape, seed));
+  record.apply(op, 5);
+  return {record.value(field).shape, record.numbers(field)};
+}
+template <class Call>
+void for_each_sound_step(Call&& call) {
+  int met = 0;
+  for (const OpRecord* record : Registry<OpRecord>::all()) {
+    if (!record->make) continue;
+    const std::unique_ptr<Op> op = make_op(std::string(record->name), record->example);
+    if (!op->takes(FieldKind::kTensor)) continue;
+    SCOPED_TRACE(record->name);
+    Shape taken;
+    for (const Shape& shape : {Shape{2, -1}, Shape{1, -1}, Shape{2, 9, -1}}) {
+      if (taken.empty() && refusal([&] { planned(*op, sound_state(shape)); }) == "accepted")
+        taken = shape;
+    }
+    ASSERT_FALSE(taken.empty());
+    ++met;
+    call(*record, *op, [&](int64_t frames) {
+      Shape shape = taken;
+      shape.back() = frames;
+      return shape;
+    });
+  }
+  EXPECT_GE(met, 12);
+}
+
+TEST(EveryOperatorOnSounds, GivesWhatItsPlanSaysOfEachLengthOrRefusesIt) {
+  for_each_sound_step([](const OpRecord& record, const Op& op, auto&& of_frames) {
+    int made = 0;
+    for (const int64_t frames : {0, 1, 2, 5, 15, 16, 17, 33, 64, 100, 399, 400, 401, 1000, 8000}) {
+      SCOPED_TRACE(frames);
+      FieldState state = sound_state(of_frames(frames));
+      const std::string refused = refusal([&] { op.plan(state); });
+      TestRecord tested(std::vector<Picture>{});
+      const int field =
+          tested.add_rows(FieldKind::kTensor, of_frames(frames), sound_of(of_frames(frames), 4));
+      Result<void> done = tested.try_apply(op);
+      EXPECT_EQ(static_cast<bool>(done), refused == "accepted") << record.name << refused;
+      if (!done) {
+        EXPECT_EQ(done.error().code->id, "HR0545");
+        continue;
+      }
+      ++made;
+      const Shape& shape = tested.value(field).shape;
+      ASSERT_EQ(shape.size(), state.shape.size());
+      for (size_t axis = 0; axis < shape.size(); ++axis) {
+        const int64_t said = state.shape[axis];
+        EXPECT_EQ(shape[axis], said < 0 ? shape[axis] : said) << axis;
+      }
+      EXPECT_EQ(size_t(element_count(shape)), tested.numbers(field).size());
+    }
+    EXPECT_GE(made, 3);
+  });
+}
+
+TEST(EveryOperatorOnSounds, GivesTheSameBytesAtEachLevel) {
+  for_each_sound_step([](const OpRecord&, const Op& op, auto&& of_frames) {
+    for (const int64_t frames : {1000, 8000}) {
+      set_simd_level(SimdLevel::kScalar);
+      const Sound scalar = sound_through(op, of_frames(frames), 3);
+      for (const SimdLevel level : available_levels()) {
+        set_simd_level(level);
+        EXPECT_EQ(sound_through(op, of_frames(frames), 3), scalar) << name_of(level);
+      }
+    }
+  });
+}
+
+TEST(EveryOperatorOnSounds, DrawsIfAndOnlyIfItSaysSoAndActsOnItsExample) {
+  for_each_sound_step([](const OpRecord& record, const Op& op, auto&& of_frames) {
+    bool differs = false, acts = false;
+    const Shape shape = of_frames(1000);
+    const Sound before{shape, sound_of(shape, 4)};
+    for (int64_t position = 0; position < 20; ++position) {
+      const Sound made = sound_through(op, shape, position);
+      EXPECT_EQ(made, sound_through(op, shape, position));
+      differs |= made != sound_through(op, shape, 0);
+      acts |= made != before;
+    }
+    EXPECT_EQ(differs, record.random);
+    EXPECT_TRUE(acts);
+  });
+}
+
+TEST(EveryOperatorOnSounds, LeavesWhatOthersHoldOfTheValueAsItIs) {
+  for_each_sound_step([](const OpRecord&, const Op& op, auto&& of_frames) {
+    const Shape shape = of_frames(1000);
+    TestRecord record(std::vector<Picture>{});
+    const int field = record.add_rows(FieldKind::kTensor, shape, sound_of(shape, 4));
+    const FieldValue branch = record.value(field);
+    record.apply(op, 5);
+    const auto* numbers = reinterpret_cast<const float*>(branch.bytes.data());
+    EXPECT_EQ(std::vector<float>(numbers, numbers + element_count(shape)), sound_of(shape, 4));
+  });
+}
+
+}  // namespace
+}  // namespace headrace::op_test

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters of torchaudio's spectral transforms, and what they come to.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/base/parameters.h"
+#include "headrace/base/tensor.h"
+#include "headrace/kernels/audio/mel_filters.h"
+#include "headrace/kernels/audio/spectra.h"
+
+namespace headrace {
+
+// How frames become spectra.
+struct Spectra {
+  SpectralFrames frames;
+  bool magnitude = false;  // absolute values, not their squares
+  bool reflects = false;   // at the ends of the signal
+};
+
+// n_fft, win_length and hop_length; pad; window_fn, power, normalized, center and pad_mode.
+Param n_fft_param(int64_t fallback = 400);
+Param win_length_param();
+Param hop_length_param();
+std::vector<Param> frame_params();
+Param pad_param();
+std::vector<Param> window_params();
+Spectra spectra_from(std::string_view owner, const Arguments& arguments);
+// Why a signal of so many frames cannot be mirrored, "" where it can.
+std::string why_not_mirrored(const Spectra& spectra, int64_t frames);
+
+// n_mels, f_min, f_max, norm and mel_scale; for spectra of so many bins. `norm`: its name.
+std::vector<Param> mel_params();
+SparseRows mel_filters_from(std::string_view owner, const Arguments& arguments, int bins,
+                            std::string_view norm = "norm");
+
+Param sample_rate_param();
+
+// Open extents stay open.
+inline int64_t frames_after(const SpectralFrames& frames, int64_t samples) {
+  return samples < 0 ? -1 : frames.frames_of(samples);
+}
+
+}  // namespace headrace

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spectra, mel filters, coefficients and sample rates are those of their definitions in float64,
+at every SIMD level the same bytes, and their lengths are known before a record is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from processes import printed_at_each_simd_level
+from sound_definitions import (
+    assert_powers_close,
+    decibels,
+    frames_of,
+    hann,
+    kaldi_fbank,
+    mel_filters,
+    noises,
+    powers,
+    summed,
+    through,
+)
+
+import headrace as hr
+from headrace import transforms as T
+
+MODES = {"reflect": "reflect", "constant": "constant", "replicate": "edge", "circular": "wrap"}
+
+
+@pytest.mark.parametrize("n_fft", [8, 15, 400, 512, 882])
+@pytest.mark.parametrize("pad_mode", MODES)
+def test_a_spectrogram_is_its_definition(n_fft: int, pad_mode: str) -> None:
+    x, hop = noises(2, 2, 2500), n_fft // 3
+    got = through(x, T.Spectrogram(n_fft, hop_length=hop, pad_mode=pad_mode))
+    want = powers(frames_of(x, n_fft, hop, hann(n_fft), mode=MODES[pad_mode]))
+    assert_powers_close(got, want)
+
+
+def test_a_spectrograms_parameters_are_torchaudios() -> None:
+    x = noises(1, 1, 3000)
+    got = through(x, T.Spectrogram(512, 400, 160, pad=30, power=1, normalized=True))
+    spectra = powers(frames_of(np.pad(x, ((0, 0), (0, 0), (30, 30))), 512, 160, hann(400)))
+    assert_powers_close(got, np.sqrt(spectra / (hann(400) ** 2).sum()))
+    got = through(x, T.Spectrogram(400, window_fn="hamming_window", center=False))
+    window = 0.54 - 0.46 * np.cos(2 * np.pi * np.arange(400) / 400)
+    assert_powers_close(got, powers(frames_of(x, 400, 200, window, center=False)))
+    with pytest.raises(hr.ConfigError, match=r"HR0510.*power must be 1 or 2 \(got 1.5\)"):
+        through(x, T.Spectrogram(power=1.5))
+
+
+@pytest.mark.parametrize("slaney", [False, True])
+def test_mel_spectra_are_filters_over_spectra(slaney: bool) -> None:
+    x = noises(3, 2, 5000)
+    how: dict[str, Any] = {"mel_scale": "slaney", "norm": "slaney"} if slaney else {}
+    got = through(x, T.MelSpectrogram(16000, 512, 400, 160, 20, 7600, n_mels=40, **how))
+    filters = mel_filters(40, 257, 16000, 20, 7600, slaney, slaney)
+    # torchaudio's filters are computed in float32, which is 3e-5 off.
+    assert_powers_close(got, summed(filters, powers(frames_of(x, 512, 160, hann(400)))), 5e-5)
+    in_two = through(
+        x,
+        T.Spectrogram(512, 400, 160),
+        T.MelScale(40, 16000, 20, 7600, 257, **how),
+    )
+    np.testing.assert_array_equal(in_two, got)
+
+
+def test_decibels_are_logarithms_with_a_floor() -> None:
+    x = (np.random.default_rng(1).random((4, 2, 9, 50)) ** 20).astype(np.float32)
+    x[0, 0, 0, 0] = 0
+    for stype, multiplier in (("power", 10), ("magnitude", 20)):
+        for top in (None, 80.0, 3.0):
+            got = through(x, T.AmplitudeToDB(stype, top))
+            want = np.stack([decibels(each, multiplier, top) for each in x.astype(np.float64)])
+            assert np.abs(got - want).max() < 5e-5
+
+
+@pytest.mark.parametrize("log_mels", [False, True])
+def test_coefficients_are_a_cosine_transform(log_mels: bool) -> None:
+    x = noises(2, 2, 6000)
+    got = through(x, T.MFCC(n_mfcc=13, log_mels=log_mels, n_fft=512, n_mels=40))
+    filters = mel_filters(40, 257, 16000, 0, 8000, False, False)
+    mel = summed(filters, powers(frames_of(x, 512, 256, hann(512))))
+    logs = np.log(mel + 1e-6) if log_mels else decibels(mel, top=80)
+    k, n = np.arange(13)[:, None], np.arange(40)
+    cosines = np.cos(np.pi / 40 * (n + 0.5) * k) * np.sqrt(2 / 40)
+    cosines[0] *= np.sqrt(0.5)
+    assert np.abs(got - np.einsum("kn,...nt->...kt", cosines, logs)).max() < 1e-3
+    with pytest.raises(hr.ConfigError, match=r"HR0510.*n_mfcc is 41, more than.*n_mels=40"):
+        through(x, T.MFCC(n_mfcc=41, n_mels=40))
+
+
+@pytest.mark.parametrize("how", [{}, {"snip_edges": False}, {"use_energy": True}])
+def test_filter_banks_are_kaldis(how: dict[str, bool]) -> None:
+    x = noises(2, 1, 4000) * 30000
+    got = through(x, T.KaldiFbank(num_mel_bins=40, **how))
+    for record, row in zip(x, got, strict=True):
+        want = kaldi_fbank(record[0], 40, how.get("snip_edges", True), **how)
+        assert row.shape == want.shape
+        assert np.abs(row - want).max() < 1e-3
+
+
+def test_whispers_input_is_what_transformers_makes_of_the_sound() -> None:
+    x = noises(2, 1, 40000)
+    got = through(x, T.WhisperLogMel(chunk_length=3))
+    padded = np.pad(x[:, 0], ((0, 0), (0, 8000)))
+    mel = summed(
+        mel_filters(80, 201, 16000, 0, 8000, True, True),
+        powers(frames_of(padded, 400, 160, hann(400))),
+    )[..., :-1]
+    logs = np.log10(np.maximum(mel, 1e-10))
+    floored = np.maximum(logs, logs.max(axis=(1, 2), keepdims=True) - 8)
+    assert got.shape == (2, 80, 300)
+    assert np.abs(got - (floored + 4) / 4).max() < 1e-4
+    with pytest.raises(hr.ConfigError, match=r"HR0510.*48000 of chunk_length: truncation=True"):
+        through(noises(1, 1, 48001), T.WhisperLogMel(chunk_length=3))
+    cut = through(noises(1, 1, 48001), T.WhisperLogMel(chunk_length=3, truncation=True))
+    assert cut.shape == (1, 80, 300)
+    assert through(x, T.WhisperLogMel(chunk_length=None)).shape == (2, 80, 250)
+
+
+@pytest.mark.parametrize(
+    "rates", [(44100, 16000), (48000, 16000), (16000, 22050), (8000, 16000), (3, 2)]
+)
+@pytest.mark.parametrize("window", ["hann", "kaiser"])
+def test_resampling_is_a_windowed_sinc(rates: tuple[int, int], window: str) -> None:
+    x = noises(1, 2, 1200)
+    got = through(x, T.Resample(*rates, f"sinc_interp_{window}"))[0]
+    divisor = np.gcd(*rates)
+    old, new = rates[0] // divisor, rates[1] // divisor
+    base = min(old, new) * 0.99
+    outputs = -(-1200 * new // old)
+    t = (np.arange(1200) / old - np.arange(outputs)[:, None] / new) * base
+    if window == "hann":
+        shape = np.cos(t * np.pi / 12) ** 2
+    else:
+        beta = 14.769656459379492
+        shape = np.i0(beta * np.sqrt(np.maximum(1 - (t / 6) ** 2, 0))) / np.i0(beta)
+    kernel = np.where(np.abs(t) < 6, np.sinc(t) * shape, 0) * base / old
+    want = x[0].astype(np.float64) @ kernel.T
+    assert got.shape == want.shape
+    assert np.abs(got - want).max() < 1e-6 * np.abs(want).max() + 1e-7
+
+
+def test_a_faster_sound_is_a_resampled_one() -> None:
+    x = noises(40, 1, 2000)
+    faster = through(x, T.Speed(16000, 1.1))
+    np.testing.assert_array_equal(faster, through(x, T.Resample(17600, 16000)))
+    loader = hr.Loader(
+        hr.records(sound=x), [T.SpeedPerturbation(16000, [0.9, 1.0, 1.1])], batch_size=40,
+        ragged="list",
+    )  # fmt: skip
+    made = list(next(iter(loader)).sound)
+    lengths = [sound.shape[-1] for sound in made]
+    counts = [lengths.count(length) for length in (2223, 2000, 1819)]
+    assert sum(counts) == 40 and min(counts) > 5
+    for at in range(40):
+        if lengths[at] == 1819:
+            np.testing.assert_array_equal(np.asarray(made[at]), faster[at])
+
+
+def stretches(masked: np.ndarray[Any, Any], axis: int) -> list[tuple[int, int]]:
+    """Where each channel of each record is masked: begin and width."""
+    out = []
+    for record in masked:
+        for channel in record:
+            zero = np.flatnonzero((channel == 0).all(axis=1 - axis))
+            if len(zero):
+                assert zero[-1] - zero[0] + 1 == len(zero), "one stretch"
+            out.append((int(zero[0]) if len(zero) else -1, len(zero)))
+    return out
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_masks_are_spread_as_torchaudio_spreads_them(axis: int) -> None:
+    x = np.ones((4000, 2, 30, 50), np.float32)
+    step = [T.FrequencyMasking(8), T.TimeMasking(12)][axis]
+    extent, most = x.shape[2 + axis], (8, 12)[axis]
+    both = stretches(through(x, step), axis)
+    assert both[0::2] == both[1::2], "one mask for the channels"
+    widths = np.array([width for _, width in both[0::2]])
+    shares = np.bincount(widths, minlength=most) / len(widths)
+    assert len(shares) == most and np.abs(shares - 1 / most).max() < 0.02
+    rng = np.random.default_rng(5)
+    width = rng.random(200000) * most
+    begin = (rng.random(200000) * (extent - width)).astype(int)
+    for limit in range(5, extent, 7):
+        kept = [place for place, count in both[0::2] if count]
+        wanted = begin[width.astype(int) > 0]
+        assert abs(np.mean(np.array(kept) < limit) - np.mean(wanted < limit)) < 0.03
+    apart = [T.FrequencyMasking(8, iid_masks=True), T.TimeMasking(12, iid_masks=True)][axis]
+    each = stretches(through(x[:400], apart), axis)
+    assert each[0::2] != each[1::2]
+
+
+def test_a_mask_in_time_takes_its_share_at_most() -> None:
+    x = np.ones((300, 1, 3, 40), np.float32)
+    widths = [width for _, width in stretches(through(x, T.TimeMasking(30, p=0.2)), 1)]
+    assert max(widths) == 7 and min(widths) == 0
+
+
+def test_known_lengths_give_known_shapes() -> None:
+    x = noises(2, 1, 16000)
+    steps = [T.MelSpectrogram(hop_length=160, n_mels=80)]
+    loader = hr.Loader(hr.records(sound=x), steps, batch_size=2)
+    assert "float32 (1, 80, 101)" in str(loader.plan())
+    for step, shape in (
+        (T.Spectrogram(center=False), (1, 201, 79)),
+        (T.Resample(16000, 44100), (1, 44100)),
+        (T.KaldiFbank(), (98, 23)),
+        (T.MFCC(), (1, 40, 81)),
+    ):
+        assert through(x, step).shape[1:] == shape
+
+
+def test_sounds_that_a_step_cannot_take_are_refused() -> None:
+    short = noises(1, 1, 200)
+    with pytest.raises(hr.ConfigError, match=r"HR0510.*200 frames, and 200 are mirrored"):
+        through(short, T.Spectrogram())
+    with pytest.raises(hr.ConfigError, match=r"HR0510.*fewer than the 400 of a transform"):
+        through(short, T.Spectrogram(center=False))
+    with pytest.raises(hr.ConfigError, match=r"HR0510.*2 channels: channel=0"):
+        through(noises(1, 2, 2000), T.KaldiFbank())
+    with pytest.raises(hr.ConfigError, match=r"HR0510.*201 bins, and n_stft is 257"):
+        through(noises(1, 1, 2000), T.Spectrogram(), T.MelScale(n_stft=257))
+    with pytest.raises(hr.ConfigError, match=r"HR0510.*works on float32 waveforms"):
+        through(np.zeros((1, 1, 2000), np.float64), T.Spectrogram())
+    with pytest.raises(hr.ConfigError, match=r"HR0510.*f_min must be below f_max"):
+        through(noises(1, 1, 2000), T.MelSpectrogram(f_min=9000))
+    with pytest.raises(hr.ConfigError, match=r"HR0510.*no small common measure"):
+        through(short, T.Resample(999983, 999979))
+
+
+PRINTED = """
+import hashlib
+import numpy as np
+import sys
+sys.path.insert(0, sys.argv[1])
+from sound_definitions import noises, through
+from headrace import transforms as T
+x = noises(3, 1, 9000)
+for steps in (
+    [T.MelSpectrogram(), T.AmplitudeToDB(top_db=80.0), T.TimeMasking(9), T.FrequencyMasking(9)],
+    [T.MFCC(n_fft=882, win_length=500)], [T.KaldiFbank(use_energy=True)],
+    [T.WhisperLogMel(chunk_length=1)], [T.Resample(44100, 16000)], [T.Speed(16000, 0.9)],
+    [T.Spectrogram(401, power=1)],
+):
+    digest = hashlib.sha256(through(x, *steps).tobytes()).hexdigest()
+    print(type(steps[0]).__name__, digest)
+"""
+
+
+def test_all_levels_give_the_same_bytes() -> None:
+    assert len(printed_at_each_simd_level(PRINTED, Path(__file__).parent)) == 7
