@@ -118,6 +118,23 @@ UNSEEN = {
     "EncodeBoxes": "boxes as a network's targets: [detection](detection.md)",
     "ToDtype": "numbers of another type",
     "Normalize": "show() undoes it for the eye",
+    **dict.fromkeys(
+        (
+            "AmplitudeToDB",
+            "FrequencyMasking",
+            "KaldiFbank",
+            "MFCC",
+            "MelScale",
+            "MelSpectrogram",
+            "Resample",
+            "Spectrogram",
+            "Speed",
+            "SpeedPerturbation",
+            "TimeMasking",
+            "WhisperLogMel",
+        ),
+        "sounds: [features](audio-features.md)",
+    ),
 }
 
 
