@@ -187,6 +187,7 @@ nb::list outputs_of(const LoaderHandle& self) {
     entry["box_format"] = name_of(output.state.box_format);
     entry["is_picture"] = is_picture(output.state.kind);
     entry["dtype"] = name_of(output.state.dtype);
+    entry["sample_rate"] = output.state.sample_rate;
     entry["shape"] = nb::tuple(nb::cast(output.state.shape));
     entry["list"] = output.as_list && !output.is_assembled();
     entry["ragged"] = !output.is_assembled()          ? ""

@@ -8,6 +8,7 @@
 
 #include "bindings/bindings.h"
 #include "bindings/python_step.h"
+#include "headrace/codecs/audio/audio_codec.h"
 #include "headrace/codecs/codec.h"
 #include "headrace/codecs/run_time_library.h"
 #include "headrace/formats/format.h"
@@ -64,9 +65,10 @@ nb::dict formats() {
   return out;
 }
 
-nb::dict codecs() {
+template <class Codec>
+nb::dict codecs_of_kind() {
   nb::dict out;
-  for (const CodecRecord* codec : Registry<CodecRecord>::all()) {
+  for (const Codec* codec : Registry<Codec>::all()) {
     nb::dict entry;
     entry["name"] = codec->name;
     entry["doc"] = codec->doc;
@@ -79,9 +81,11 @@ nb::dict codecs() {
 
 // Debian's package of the library that a codec opens, and what is wrong with it here.
 nb::tuple codec_library(const std::string& name) {
-  const CodecRecord* codec = Registry<CodecRecord>::find(name);
-  if (!codec || !codec->library) return nb::make_tuple("", "");
-  const RunTimeLibrary& library = codec->library();
+  const CodecRecord* picture = Registry<CodecRecord>::find(name);
+  const AudioCodecRecord* sound = Registry<AudioCodecRecord>::find(name);
+  const auto opened = picture ? picture->library : sound ? sound->library : nullptr;
+  if (!opened) return nb::make_tuple("", "");
+  const RunTimeLibrary& library = opened();
   return nb::make_tuple(library.package(), library.is_open() ? "" : library.missing().what);
 }
 
@@ -206,7 +210,10 @@ void bind_registry(nb::module_& module) {
              "All operators by name, with their parameters.");
   module.def("formats", &formats, nb::sig(signature("formats").c_str()),
              "All formats of sources by name, with their parameters.");
-  module.def("codecs", &codecs, nb::sig(signature("codecs").c_str()), "All codecs by name.");
+  module.def("codecs", &codecs_of_kind<CodecRecord>, nb::sig(signature("codecs").c_str()),
+             "All codecs of pictures by name.");
+  module.def("audio_codecs", &codecs_of_kind<AudioCodecRecord>,
+             nb::sig(signature("audio_codecs").c_str()), "All codecs of sounds by name.");
   module.def("codec_library", &codec_library, nb::arg("name"),
              nb::sig("def codec_library(name: str) -> tuple[str, str]"),
              "Debian's package of the library that a codec opens when it is first used, and why it "

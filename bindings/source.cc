@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "bindings/bindings.h"
+#include "headrace/codecs/audio/sound.h"
 #include "headrace/fields/kind.h"
 #include "headrace/formats/format.h"
 #include "headrace/formats/shards/shard_files.h"
@@ -63,11 +64,46 @@ Array decode(const nb::bytes& encoded, std::string_view kind, bool strict, bool 
   return out;
 }
 
-// Why no pixels can come out of it, as far as its header tells: "HR0340 ..."; empty for a picture.
-std::string picture_error(const nb::bytes& encoded) {
+// Encoded bytes -> (channels, frames) float32, and the sample rate.
+nb::tuple decode_audio(const nb::bytes& encoded) {
+  Buffer bytes(encoded.size());  // decoders read ahead of the end, which a Buffer allows
+  std::memcpy(bytes.data(), encoded.c_str(), encoded.size());
+  Array out;
+  int rate = 0;
+  {
+    ReleasedGil no_gil;
+    AudioDecoders decoders;
+    Result<Sound> sound = open_sound(bytes.bytes(), decoders);
+    if (!sound) throw Exception(sound.error());
+    rate = sound->header.sample_rate;
+    out = make_array(DType::kFloat32, {sound->header.channels, sound->frames()});
+    Result<void> decoded = decode_sound(*sound, decoders, static_cast<float*>(out.view.data));
+    if (!decoded) throw Exception(decoded.error());
+  }
+  return nb::make_tuple(std::move(out), rate);
+}
+
+// What a header says: frames, channels, sample_rate.
+nb::tuple audio_header(const nb::bytes& encoded) {
+  Buffer bytes(encoded.size());
+  std::memcpy(bytes.data(), encoded.c_str(), encoded.size());
+  AudioDecoders decoders;
+  const Result<Sound> sound = open_sound(bytes.bytes(), decoders);
+  if (!sound) throw Exception(sound.error());
+  return nb::make_tuple(sound->header.frames, sound->header.channels, sound->header.sample_rate);
+}
+
+// Why no pixels, or samples, can come out of it, as far as its header tells: "HR0340 ..."; empty
+// where they can.
+std::string picture_error(const nb::bytes& encoded, std::string_view kind) {
   Buffer bytes(encoded.size());
   std::memcpy(bytes.data(), encoded.c_str(), encoded.size());
   nb::gil_scoped_release no_gil;
+  if (kind_from_name(kind) == FieldKind::kAudio) {
+    AudioDecoders decoders;
+    const Result<Sound> sound = open_sound(bytes.bytes(), decoders);
+    return sound ? "" : std::string(sound.error().code->id) + " " + sound.error().what;
+  }
   Renderer renderer;
   const Result<EncodedPicture> picture = renderer.open(bytes.bytes(), {});
   return picture ? "" : std::string(picture.error().code->id) + " " + picture.error().what;
@@ -77,8 +113,10 @@ std::string picture_error(const nb::bytes& encoded) {
 std::string picture_suffix(const nb::bytes& first_bytes) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(first_bytes.c_str());
   const CodecRecord* codec = codec_of({bytes, first_bytes.size()});
-  if (!codec || codec->suffixes.empty()) return {};
-  return std::string(codec->suffixes.front().substr(1));
+  if (codec && !codec->suffixes.empty()) return std::string(codec->suffixes.front().substr(1));
+  const AudioCodecRecord* sounds = audio_codec_of({bytes, first_bytes.size()});
+  if (!sounds || sounds->suffixes.empty()) return {};
+  return std::string(sounds->suffixes.front().substr(1));
 }
 
 Array integer_column(const SourceHandle& self, std::string_view field) {
@@ -123,7 +161,7 @@ void bind_source(nb::module_& module) {
           "shape", [](const Field& self) { return nb::tuple(nb::cast(self.shape)); },
           nb::sig("def shape(self) -> tuple[int, ...]"),
           "Of a record's value, without the batch; -1 where records differ.")
-      .def_ro("encoded", &Field::encoded, "Stored as an encoded picture.")
+      .def_ro("encoded", &Field::encoded, "Stored as an encoded picture or sound.")
       .def_prop_ro(
           "is_picture", [](const Field& self) { return is_picture(self.kind); },
           "Whether its values are pictures: an image, a mask.")
@@ -134,6 +172,8 @@ void bind_source(nb::module_& module) {
           "box_format", [](const Field& self) { return name_of(self.box_format); },
           "Of boxes: \"xyxy\", \"xywh\" or \"cxcywh\", in pixels, or such with \"_normalized\", in "
           "shares of the picture; \"\" where nobody has said it.")
+      .def_ro("sample_rate", &Field::sample_rate,
+              "Of audio, frames a second; 0: unknown, or records differ.")
       .def_ro("row_group", &Field::row_group,
               "Fields whose rows are about the same objects have one number; 0: none.")
       .def("__repr__", [](const Field& self) {
@@ -200,10 +240,10 @@ void bind_source(nb::module_& module) {
       },
       nb::arg("path"), nb::sig("def shard_files(path: str) -> list[str]"),
       "The files that a pattern means: braces, wildcards.");
-  module.def("picture_error", &picture_error, nb::arg("encoded"),
-             "Why the header of an encoded picture is none; empty where it is one.");
+  module.def("picture_error", &picture_error, nb::arg("encoded"), nb::arg("kind") = "image",
+             "Why the header of an encoded picture, or sound, is none; empty where it is one.");
   module.def("picture_suffix", &picture_suffix, nb::arg("first_bytes"),
-             "Of a picture that a codec of this build reads, \"png\"; else empty.");
+             "Of a picture or sound that a codec of this build reads, \"png\"; else empty.");
   module.def(
       "picture_kinds",
       [] {
@@ -214,6 +254,12 @@ void bind_source(nb::module_& module) {
         return names;
       },
       "The kinds of fields whose values are pictures.");
+  module.def("decode_audio", &decode_audio, nb::arg("encoded"),
+             nb::sig("def decode_audio(encoded: bytes) -> tuple[Array, int]"),
+             "An encoded sound as a (channels, frames) float32 array, and its sample rate.");
+  module.def("audio_header", &audio_header, nb::arg("encoded"),
+             nb::sig("def audio_header(encoded: bytes) -> tuple[int, int, int]"),
+             "Frames, channels and sample rate of an encoded sound.");
   module.def("decode", &decode, nb::arg("encoded"), nb::arg("kind") = "image",
              nb::arg("strict") = false, nb::arg("lenient") = false,
              "An encoded picture as a (C, H, W) uint8 array.");

@@ -37,9 +37,19 @@ find_path(HEIF_INCLUDE_DIR libheif/heif.h)
 needs(libheif-dev HEIF_INCLUDE_DIR)
 find_path(JXL_INCLUDE_DIR jxl/decode.h)
 needs(libjxl-dev JXL_INCLUDE_DIR)
+find_path(FLAC_INCLUDE_DIR FLAC/stream_decoder.h)
+needs(libflac-dev FLAC_INCLUDE_DIR)
+find_path(MPG123_INCLUDE_DIR mpg123.h)
+needs(libmpg123-dev MPG123_INCLUDE_DIR)
+find_path(VORBIS_INCLUDE_DIR vorbis/vorbisfile.h)
+needs(libvorbis-dev VORBIS_INCLUDE_DIR)
+find_path(OPUSFILE_INCLUDE_DIR opusfile.h PATH_SUFFIXES opus)
+needs(libopusfile-dev OPUSFILE_INCLUDE_DIR)
 set(codec_include_dirs ${WEBP_INCLUDE_DIR} ${TIFF_INCLUDE_DIR} ${GIF_INCLUDE_DIR}
                        ${OPENJPEG_INCLUDE_DIR} ${AVIF_INCLUDE_DIR} ${HEIF_INCLUDE_DIR}
-                       ${JXL_INCLUDE_DIR})
+                       ${JXL_INCLUDE_DIR}
+                       ${FLAC_INCLUDE_DIR} ${MPG123_INCLUDE_DIR} ${VORBIS_INCLUDE_DIR}
+                       ${OPUSFILE_INCLUDE_DIR})
 find_path(XXHASH_INCLUDE_DIR xxhash.h)  # the header alone
 needs(libxxhash-dev XXHASH_INCLUDE_DIR)
 

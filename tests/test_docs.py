@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import sounds
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(
@@ -87,12 +88,27 @@ def train(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.fixture(scope="module")
+def speech(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder speech/ that examples open: a second of sound in each of 128 files."""
+    root = tmp_path_factory.mktemp("docs") / "speech"
+    for number in range(128):
+        folder = root / ("no", "yes")[number % 2]
+        folder.mkdir(parents=True, exist_ok=True)
+        samples = sounds.int16_waves(16000 + 40 * number, seed=number)
+        (folder / f"{number:03}.wav").write_bytes(sounds.wav_of(samples))
+    return root
+
+
 @pytest.mark.parametrize(
     ("page", "block"),
     [pytest.param(page, block, id=f"{page.stem}-{number}") for page, number, block in RUN],
 )
-def test_an_example_of_the_docs_runs(page: Path, block: str, train: Path, tmp_path: Path) -> None:
+def test_an_example_of_the_docs_runs(
+    page: Path, block: str, train: Path, speech: Path, tmp_path: Path
+) -> None:
     (tmp_path / "train").symlink_to(train)
+    (tmp_path / "speech").symlink_to(speech)
     if "torchvision" in block:  # which conftest helps to load
         block = f"import sys; sys.path.append({str(ROOT / 'tests')!r}); import conftest\n" + block
     done = subprocess.run(

@@ -136,6 +136,8 @@ UNSEEN = {
         "sounds: [features](audio-features.md)",
     ),
 }
+SOUNDS = ("CenterClip", "Fade", "Mono", "PadOrTrim", "Preemphasis", "RandomClip", "Vol")
+UNSEEN |= dict.fromkeys(SOUNDS, "sounds alone: [audio](audio.md)")
 
 
 # Pictures that are mixed with others, or with themselves elsewhere: boxes could not follow.

@@ -200,7 +200,7 @@ def main(output: Path) -> int:
     pages = guides(output) | {
         "operators.md": operators_page(_core.operators()),
         "transforms.md": draw_operators.write_pages(output, _core.operators()),
-        "formats.md": formats_page(_core.formats(), _core.codecs()),
+        "formats.md": formats_page(_core.formats(), {**_core.codecs(), **_core.audio_codecs()}),
         "errors.md": errors_page(errors.all_codes()),
         "api.md": api_page(headrace),
     }

@@ -8,9 +8,10 @@ namespace {
 
 const ErrorCode kNoLibrary{
     "HR0344", ErrorKind::kConfig, "library of a codec is missing",
-    "This kind of picture is decoded by a library that is opened when the first one is met, and it "
-    "is not there, or of another version than Headrace was built for. Install the package that the "
-    "message names (apt-get install on Debian and Ubuntu), or convert the pictures to JPEG or PNG. "
+    "This kind of picture or sound is decoded by a library that is opened when the first one is met, "
+    "and it is not there, or of another version than Headrace was built for. Install the package "
+    "that the message names (apt-get install on Debian and Ubuntu), or convert the pictures to JPEG "
+    "or PNG, the sounds to WAV. "
     "`headrace formats NAME` tells what a codec needs and whether it is there."};
 
 }  // namespace
@@ -33,7 +34,7 @@ Error RunTimeLibrary::missing() const {
   return {.code = &kNoLibrary,
           .what = "the library that decodes it could not be opened: " + problem_,
           .hint = std::string("apt-get install ") + package_ +
-                  ", or convert such pictures to JPEG or PNG"};
+                  ", or convert such files (pictures to JPEG or PNG, sounds to WAV)"};
 }
 
 }  // namespace headrace

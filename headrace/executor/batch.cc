@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "headrace/executor/slots.h"
+#include "headrace/fields/audio.h"
 
 namespace headrace {
 namespace {
@@ -25,10 +26,10 @@ const ErrorCode kRowsDifferAtEnd{
     "rows of one of them alone: a function that drops rows has to take all of the group."};
 
 const ErrorCode kListedTooLarge{
-    "HR0707", ErrorKind::kResource, "picture in a list exceeds the memory",
-    "A field that is delivered as a list has pictures of any size, and this one alone would take "
+    "HR0707", ErrorKind::kResource, "picture or sound in a list exceeds the memory",
+    "A field that is delivered as a list has values of any size, and this one alone would take "
     "more than half of what memory_limit leaves beside slots. Nothing was allocated. A step that "
-    "makes it smaller (Resize, a crop), or a higher memory_limit."};
+    "makes it smaller (Resize, a crop; RandomClip, CenterClip), or a higher memory_limit."};
 
 bool is_picture(const Output& output) {
   return output.origin == OutputOrigin::kField && is_picture(output.state.kind);
@@ -96,8 +97,9 @@ void BatchBuilder::write(std::span<RowSource> sources, Renderer& renderer, size_
       const Output& output = plan_.outputs()[i];
       FieldMemory& field = fields_[i];
       if (!is_picture(output)) {
-        source.result = output.as_list ? write_list_value(output, field, source)
-                                       : write_value(output, field, source);
+        source.result = output.as_list
+                            ? write_list_value(output, field, source, renderer, most_listed)
+                            : write_value(output, field, source, renderer);
         continue;
       }
       RenderTask task;
@@ -171,8 +173,8 @@ void BatchBuilder::set_target(FieldMemory& field, int row, RenderTask& task,
   task.recipe = &beginnings.emplace_back(std::move(beginning));
 }
 
-Result<void> BatchBuilder::write_value(const Output& output, FieldMemory& field,
-                                       RowSource& source) {
+Result<void> BatchBuilder::write_value(const Output& output, FieldMemory& field, RowSource& source,
+                                       Renderer& renderer) {
   uint8_t* to = field.data + field.row_bytes * size_t(source.row);
   const int64_t position = range_.begin + source.row;
   switch (output.origin) {
@@ -195,11 +197,20 @@ Result<void> BatchBuilder::write_value(const Output& output, FieldMemory& field,
       break;
   }
   const FieldValue& value = source.record->fields[output.field];
+  if (value.sound.is_encoded()) {
+    if (shape_of(value.sound) != output.state.shape) {
+      return Error{.code = &kShapeDiffers,
+                   .what = output.name + " is " + text_of(DType::kFloat32, shape_of(value.sound)) +
+                           ", the pipeline promises " + text_of(output.state)};
+    }
+    return decode_sound(value.sound, renderer.sounds(), reinterpret_cast<float*>(to));
+  }
   if (value.bytes.empty() && output.bytes_per_record == 8) {
     std::memcpy(to, &value.scalar, 8);
     return {};
   }
-  if (value.bytes.size() != output.bytes_per_record) {
+  const bool other_form = value.kind == FieldKind::kAudio && value.shape != output.state.shape;
+  if (value.bytes.size() != output.bytes_per_record || other_form) {
     return Error{.code = &kShapeDiffers,
                  .what = output.name + " has " + std::to_string(value.bytes.size()) +
                          " bytes, the pipeline promises " +
@@ -213,7 +224,7 @@ Result<void> BatchBuilder::write_value(const Output& output, FieldMemory& field,
 Shape BatchBuilder::extents_of(const Output& lengths, const Record& record) const {
   const FieldValue& value = record.fields[lengths.field];
   const Shape& promised = plan_.outputs()[lengths.companion].state.shape;
-  Shape shape = value.shape;
+  Shape shape = value.sound.is_encoded() ? shape_of(value.sound) : value.shape;
   if (is_picture(value.kind)) {
     const Size size = value.picture.size();
     shape = {value.picture.channels(), size.height, size.width};
@@ -248,7 +259,8 @@ Result<void> BatchBuilder::check_ragged(const Output& output, DType dtype, const
 }
 
 Result<void> BatchBuilder::write_list_value(const Output& output, FieldMemory& field,
-                                            RowSource& source) {
+                                            RowSource& source, Renderer& renderer,
+                                            size_t most_listed) {
   if (output.origin == OutputOrigin::kMask || output.origin == OutputOrigin::kOffsets) return {};
   if (output.origin == OutputOrigin::kKey) {
     field.strings[source.row] = source_.key(source.record->index);
@@ -261,15 +273,30 @@ Result<void> BatchBuilder::write_list_value(const Output& output, FieldMemory& f
     source.list_bytes += value.bytes.size();
     return {};
   }
-  const Shape& shape = value.shape.empty() ? output.state.shape : value.shape;
+  const Sound& sound = value.sound;
+  const Shape shape = sound.is_encoded()    ? shape_of(sound)
+                      : value.shape.empty() ? output.state.shape
+                                            : value.shape;
   if (output.is_assembled()) {
     if (Result<void> fits = check_ragged(output, output.state.dtype, shape, *source.record); !fits)
       return fits;
   }
   const bool scalar = value.bytes.empty() && output.state.shape.empty();
-  const size_t bytes = scalar ? 8 : value.bytes.size();
+  const size_t bytes = scalar ? 8 : sound.is_encoded() ? sound.sample_bytes() : value.bytes.size();
+  if (sound.is_encoded() && bytes > most_listed) {
+    return Error{.code = &kListedTooLarge,
+                 .what = "\"" + output.name + "\" would be " + text_of(DType::kFloat32, shape) +
+                         ", memory_limit leaves " + std::to_string(most_listed >> 20) + " MiB"};
+  }
   std::shared_ptr<void> memory = make_values(bytes);
   source.list_bytes += bytes;
+  if (sound.is_encoded()) {
+    auto* const samples = static_cast<float*>(memory.get());
+    if (Result<void> done = decode_sound(sound, renderer.sounds(), samples); !done) return done;
+    field.items[source.row] = {memory.get(), DType::kFloat32, shape, {}};
+    field.item_memory[source.row] = std::move(memory);
+    return {};
+  }
   const void* from = scalar ? static_cast<const void*>(&value.scalar) : value.bytes.data();
   if (bytes > 0) std::memcpy(memory.get(), from, bytes);
   field.items[source.row] = {memory.get(), output.state.dtype, shape, {}};

@@ -106,8 +106,10 @@ class BatchBuilder {
   };
   static void set_target(FieldMemory& field, int row, RenderTask& task,
                          std::deque<Recipe>& beginnings);
-  Result<void> write_value(const Output& output, FieldMemory& field, RowSource& source);
-  Result<void> write_list_value(const Output& output, FieldMemory& field, RowSource& source);
+  Result<void> write_value(const Output& output, FieldMemory& field, RowSource& source,
+                           Renderer& renderer);
+  Result<void> write_list_value(const Output& output, FieldMemory& field, RowSource& source,
+                                Renderer& renderer, size_t most_listed);
   Shape extents_of(const Output& lengths, const Record& record) const;
   Result<void> check_ragged(const Output& output, DType dtype, const Shape& shape,
                             const Record& record) const;

@@ -73,7 +73,12 @@ struct PixelsBetween {
   size_t scratch_per_pixel = 0;  // of the step that holds most beside
   size_t known_pixels = 0;       // of the largest picture whose size is known
   std::vector<int> views = {};   // by field: how many pictures become of it, by Forks
+  // Of sounds that must have samples before they are written: bytes of the longest whose length is
+  // known, and whether there are others.
+  size_t largest_sound = 0;
+  bool open_sounds = false;
   size_t bytes_of(const Recipe& picture) const;
+  size_t bytes_of(const Sound& sound) const;  // what a step takes and what it gives
   // What a step holds beside the picture and its outcome.
   size_t scratch_bytes(const Recipe& picture) const;
 };

@@ -95,6 +95,15 @@ PixelsBetween pixels_between(const Plan& plan) {
   std::vector<int> root(states.size());  // what a Fork's view is a view of
   std::iota(root.begin(), root.end(), 0);
   out.views.resize(states.size());
+  const auto count_sound = [&](const FieldState& state) {  // at a step that needs its samples
+    if (state.kind != FieldKind::kAudio) return;
+    out.any = true;
+    const bool open = std::ranges::any_of(state.shape, [](int64_t size) { return size < 0; });
+    out.open_sounds |= open;
+    if (open) return;
+    out.largest_sound =
+        std::max(out.largest_sound, size_t(element_count(state.shape)) * size_of(state.dtype));
+  };
   const auto count = [&](const FieldState& state) {
     if (!is_picture(state.kind)) return;
     out.any = true;
@@ -114,6 +123,7 @@ PixelsBetween pixels_between(const Plan& plan) {
     if (step.kind == Step::Kind::kPython) {
       out.any = true;
       for (int field : step.fields) count(states[field]);
+      for (int field : step.fields) count_sound(states[field]);
       for (const FieldState& state : step.after) count(state);
       for (size_t i = 0; i < step.output_fields.size(); ++i) {
         states[step.output_fields[i]] = step.after[i];
@@ -136,7 +146,9 @@ PixelsBetween pixels_between(const Plan& plan) {
       out.any = true;
       out.scratch_per_pixel = std::max(out.scratch_per_pixel, step.op->scratch_per_pixel());
       for (int field : step.fields) count(states[field]);
+      for (int field : step.fields) count_sound(states[field]);
       for (const FieldState& state : step.after) count(state);
+      for (const FieldState& state : step.after) count_sound(state);
     }
     const bool rehearsed = passes[s] > 0;  // else nobody knows where a rendering begins
     const bool anew =
@@ -148,6 +160,12 @@ PixelsBetween pixels_between(const Plan& plan) {
     }
   }
   return out;
+}
+
+size_t PixelsBetween::bytes_of(const Sound& sound) const {
+  if (!sound.is_encoded() || (largest_sound == 0 && !open_sounds)) return 0;
+  const size_t samples = std::max(largest_sound, open_sounds ? sound.sample_bytes() : 0);
+  return 2 * samples + sound.header.working_bytes;
 }
 
 size_t PixelsBetween::scratch_bytes(const Recipe& picture) const {

@@ -45,7 +45,9 @@ size_t made_bytes(const Record& record) {
 
 size_t working_bytes(const Record& record) {
   size_t bytes = made_bytes(record);
-  for (const FieldValue& value : record.fields) bytes += Renderer::working_bytes(value.picture);
+  for (const FieldValue& value : record.fields) {
+    bytes += Renderer::working_bytes(value.picture) + value.sound.header.working_bytes;
+  }
   return bytes;
 }
 
@@ -202,6 +204,7 @@ size_t Engine::bytes_of_one(const Record& record) const {
   size_t bytes = 0;
   for (size_t i = 0; i < record.fields.size(); ++i) {
     const Recipe& picture = record.fields[i].picture;
+    bytes += pixels_.bytes_of(record.fields[i].sound);
     if (picture.channels() == 0) continue;
     const size_t pixels = pixels_.bytes_of(picture);
     const size_t copies = has_python_steps_ ? 4 : 2;

@@ -26,6 +26,7 @@ enum class FieldKind : uint8_t {
   kBoxes,
   kKeypoints,
   kMasks,
+  kAudio,
 };
 
 // What the numbers of a box are; named as torchvision names them. Packs store the numbers.
@@ -75,6 +76,7 @@ struct Field {
   // Fields whose rows are about the same objects (boxes, their labels, areas, masks) have one
   // number, and as many rows as one another in every record. 0: the field's rows are its own.
   uint8_t row_group = 0;
+  int sample_rate = 0;  // of audio, frames a second; 0: unknown, or records differ
 };
 
 using Schema = std::vector<Field>;
@@ -91,6 +93,7 @@ struct FieldState {
   // Of boxes: whether a later step asks which share of each cuts have left.
   bool keeps_shares = false;
   uint8_t row_group = 0;  // as Field has it
+  int sample_rate = 0;    // of audio, as Field has it; the plan's records all have it
 };
 
 // "uint8 (3, 224, ?)", as messages and plan() show it.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headrace/base/buffer.h"
+#include "headrace/codecs/audio/sound.h"
 #include "headrace/fields/field.h"
 #include "headrace/image/recipe.h"
 
@@ -28,6 +29,8 @@ struct FieldValue {
   std::span<const uint8_t> bytes;  // the other kinds
   Shape shape;                     // of `bytes` as a tensor
   int64_t scalar = 0;              // an int64 scalar (bytes empty)
+  Sound sound;                     // kAudio, until somebody needs samples; then these are `bytes`
+  int sample_rate = 0;             // kAudio
   // shared: branches of a Fork may point to the same produced value.
   std::shared_ptr<const Buffer> owned;
 

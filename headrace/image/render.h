@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "headrace/codecs/audio/audio_codec.h"
 #include "headrace/image/field_memory.h"
 #include "headrace/image/fused_pass.h"
 #include "headrace/image/recipe.h"
@@ -91,6 +92,7 @@ class Renderer {
   Result<void> check_growth(size_t before, size_t after) const;
 
   FieldMemory& fields() { return fields_; }
+  AudioDecoders& sounds() { return sounds_; }
 
   StageSeconds& seconds() { return seconds_; }
   // Pictures since the last call whose damage their decoder repaired.
@@ -128,6 +130,7 @@ class Renderer {
   std::unordered_map<const CodecRecord*, std::unique_ptr<ImageDecoder>> decoders_;
   StageSeconds seconds_;
   FieldMemory fields_;
+  AudioDecoders sounds_;
   int64_t repaired_ = 0;
   size_t largest_value_ = size_t{2} << 30, largest_picture_ = SIZE_MAX;
   PixelRequests* requests_ = nullptr;

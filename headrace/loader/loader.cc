@@ -16,6 +16,7 @@
 #include "headrace/loader/streaming_batches.h"
 #include "headrace/sampling/shuffled_by_source.h"
 #include "headrace/sources/stored_pictures.h"
+#include "headrace/sources/stored_sounds.h"
 
 namespace headrace {
 namespace {
@@ -324,8 +325,9 @@ class Loader::Impl {
 };
 
 Loader::Loader(SourcePtr source, const Pipeline& pipeline, const LoaderOptions& options)
-    : impl_(std::make_unique<Impl>(with_stored_pictures(std::move(source), options.plan), pipeline,
-                                   options)) {}
+    : impl_(std::make_unique<Impl>(
+          with_stored_sounds(with_stored_pictures(std::move(source), options.plan)), pipeline,
+          options)) {}
 
 // In a forked child nothing of it can be ended: its threads are the parent's, and so may its locks
 // be.

@@ -72,6 +72,10 @@ class Op {
   }
   // Whether it asks which share of each box cuts have left (FieldValue::shares).
   virtual bool wants_shares() const { return false; }
+  // What it does with the sample rate of audio: wants one that all records have (it is in the
+  // field's state), does the same at any, or gives every record the one that plan() says.
+  enum class Rate : uint8_t { kOne, kAny, kSets };
+  virtual Rate rate() const { return Rate::kOne; }
   // How many other records of the epoch it wants beside its own; see Note [Partner steps].
   virtual int partners() const { return 0; }
   // Where they come from, and what lets them be kept; see Note [Near partners].

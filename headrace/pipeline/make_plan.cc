@@ -57,8 +57,9 @@ const ErrorCode kBadSchema{
 constexpr std::string_view kSource = "the source, whose records differ in size";
 
 FieldState state_of(const Field& field, const PlanOptions& options) {
-  FieldState state{field.name,       field.kind,     field.dtype, field.shape,    {},
-                   field.box_format, field.clamping, false,       field.row_group};
+  FieldState state{
+      field.name,       field.kind,     field.dtype, field.shape,     {},
+      field.box_format, field.clamping, false,       field.row_group, field.sample_rate};
   if (is_picture(field.kind)) {
     if (field.encoded) {
       if (field.shape.empty() || field.shape[0] < 0) {  // else its source has looked (kStored)

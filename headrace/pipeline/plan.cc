@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "headrace/fields/audio.h"
 #include "headrace/fields/rows.h"
 
 namespace headrace {
@@ -64,6 +65,7 @@ Result<void> Plan::begin(const RecordData& data, Record& record, Renderer& rende
   for (size_t i = schema_.size(); i < inputs_.size(); ++i) {
     record.fields[i].kind = inputs_[i].kind;
     record.fields[i].owned.reset();
+    record.fields[i].sound = {};
     if (is_picture(inputs_[i].kind)) record.fields[i].picture = Recipe();
   }
   for (size_t i = 0; i < schema_.size(); ++i) {
@@ -74,6 +76,9 @@ Result<void> Plan::begin(const RecordData& data, Record& record, Renderer& rende
     const Beginning from{schema_[i], inputs_[i], input_bytes_[i], data.fields[i],
                          options_,   renderer,   record.pixels[i]};
     if (Result<void> begun = record_of(value.kind).begin(from, value); !begun) return begun;
+    if (value.kind == FieldKind::kAudio && !any_rate_[i]) {
+      if (Result<void> one = check_rate(inputs_[i], value); !one) return one;
+    }
   }
   return check_row_groups(record);
 }

@@ -173,6 +173,7 @@ class Plan {
   int partner_step_ = -1;
   std::vector<Output> outputs_;
   std::vector<bool> wanted_;
+  std::vector<bool> any_rate_;  // by schema field: audio that a step brings to one rate
   std::vector<size_t>
       input_bytes_;  // of a schema field's tensor; Beginning::kOpen where records differ
   PlanOptions options_;

@@ -110,6 +110,7 @@ class PlanMaker final : public PlanBuilder {
   void check_not_batched(const std::vector<int>& fields, const std::string& label) const;
 
   void add_outputs();
+  bool meets_rate_setter(int field) const;
   void add_ragged_outputs();
   bool add_announced(const std::string& name);
   void add_companion(OutputOrigin origin, int of);

@@ -60,11 +60,22 @@ std::shared_ptr<const Plan> PlanMaker::finish() {
   for (size_t i = 0; i < plan_->schema_.size(); ++i) {
     const FieldState& state = plan_->inputs_[i];
     const bool open = is_string(state.kind) || std::ranges::count(state.shape, -1) > 0;
+    plan_->any_rate_.push_back(meets_rate_setter(static_cast<int>(i)));
     plan_->input_bytes_.push_back(open ? Beginning::kOpen
                                        : static_cast<size_t>(element_count(state.shape)) *
                                              size_of(state.dtype));
   }
   return std::move(plan_);
+}
+
+// Whether the field's steps do without one sample rate until one of them sets it.
+bool PlanMaker::meets_rate_setter(int field) const {
+  for (const Step& step : plan_->steps_) {
+    if (!std::ranges::count(step.fields, field)) continue;
+    const Op::Rate rate = step.op ? step.op->rate() : Op::Rate::kOne;
+    if (rate != Op::Rate::kAny) return rate == Op::Rate::kSets;
+  }
+  return false;
 }
 
 void PlanMaker::add_outputs() {

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "headrace/fields/audio.h"
 #include "headrace/pipeline/plan.h"
 
 namespace headrace {
@@ -157,6 +158,7 @@ void store(PythonValue& value, const FieldState& promise, FieldValue& field) {
     field.picture = Recipe(std::shared_ptr<const Picture>(std::move(picture)));
     return;
   }
+  field.sound = {};
   field.shape = is_string(promise.kind) ? Shape{} : value.view.shape;
   field.own(dense_bytes(value));
   if (promise.dtype == DType::kInt64 && promise.shape.empty() && field.bytes.size() == 8) {
@@ -186,6 +188,7 @@ Result<PythonCall> Plan::python_call(int at, Record& record, Renderer& renderer,
         return std::move(made.error());
       }
     }
+    if (Result<void> made = make_samples(field, renderer); !made) return std::move(made.error());
     call.inputs.push_back(value_of(field, step.before[i]));
   }
   return call;

@@ -7,7 +7,7 @@
 namespace headrace {
 namespace {
 
-enum : size_t { kImageField, kLabelField };
+enum : size_t { kFileField, kLabelField };
 
 }  // namespace
 
@@ -40,12 +40,10 @@ void read_file_field(const std::string& path, int64_t record, size_t field, size
   }
 }
 
-LabeledFiles::LabeledFiles(bool labeled) {
-  schema_.push_back({.name = "image",
-                     .kind = FieldKind::kImage,
-                     .dtype = DType::kUInt8,
-                     .shape = {-1, -1, -1},
-                     .encoded = true});
+LabeledFiles::LabeledFiles(bool labeled, FieldKind kind) {
+  Field file{.name = std::string(name_of(kind)), .kind = FieldKind::kBytes};
+  record_of(kind).take(file);
+  schema_.push_back(std::move(file));
   if (labeled) {
     schema_.push_back({.name = "label", .kind = FieldKind::kLabel, .dtype = DType::kInt64});
   }
@@ -57,9 +55,9 @@ void LabeledFiles::read(std::span<const int64_t> indices, const std::vector<bool
   const std::string folder = root();
   for (size_t i = 0; i < out.size(); ++i) {
     begin_record(indices[i], schema_.size(), 1, out[i]);
-    if (wanted[kImageField]) {
+    if (wanted[kFileField]) {
       path_of(indices[i], path);
-      read_named_picture(path, folder, indices[i], kImageField, 0, out[i]);
+      read_named_picture(path, folder, indices[i], kFileField, 0, out[i]);
     }
     if (labeled() && wanted[kLabelField]) out[i].fields[kLabelField].scalar = label_of(indices[i]);
   }
@@ -71,7 +69,7 @@ ReadStyle LabeledFiles::read_style() const {
 
 void LabeledFiles::pieces(int64_t index, const std::vector<bool>& wanted,
                           std::vector<FilePiece>& out) const {
-  if (wanted[kImageField]) add_piece({.path = key(index)}, out);
+  if (wanted[kFileField]) add_piece({.path = key(index)}, out);
 }
 
 std::string LabeledFiles::key(int64_t index) const {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources whose record is one picture file, with a class or without: folders and list files.
+// Sources whose record is one file, a picture or a sound, with a class or without: folders and list
+// files.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ void begin_record(int64_t record, size_t fields, size_t buffers, RecordData& out
 
 class LabeledFiles : public Source {
  public:
-  explicit LabeledFiles(bool labeled);
+  // The files' kind, an image or audio, is their field's name, too.
+  explicit LabeledFiles(bool labeled, FieldKind kind = FieldKind::kImage);
 
   const Schema& schema() const final { return schema_; }
   ReadStyle read_style() const final;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of pictures: one folder a class, or all in one. Records and their order are those of
-// torchvision's ImageFolder: class by class, in each the folders sorted by path, in each the names.
+// A folder of pictures or of sounds: one folder a class, or all in one. Records and their order are
+// those of torchvision's ImageFolder: class by class, in each the folders sorted by path, in each
+// the names.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -31,9 +32,10 @@ const ErrorCode kNotAFolder{
 
 const ErrorCode kNoPictures{
     "HR0404", ErrorKind::kConfig, "no pictures",
-    "There is no picture in the folder or below it. A picture is a file with a picture's suffix, "
-    "or whose first bytes are a picture's; names that begin with a dot are left out. Check the "
-    "path: it may be one level too high or too low, or not mounted."};
+    "There is no picture in the folder or below it, and no sound. A picture is a file with a "
+    "picture's suffix, or whose first bytes are a picture's; a sound one with a sound's suffix; "
+    "names that begin with a dot are left out. Check the path: it may be one level too high or too "
+    "low, or not mounted."};
 
 const ErrorCode kEmptyClasses{
     "HR0407", ErrorKind::kConfig, "class without pictures",
@@ -59,10 +61,16 @@ struct Run {
   int64_t label = 0;
 };
 
+FieldKind kind_of(Media media) {
+  return media == Media::kSounds ? FieldKind::kAudio : FieldKind::kImage;
+}
+
+std::string name_of(Media media) { return media == Media::kSounds ? "sound" : "picture"; }
+
 class FolderSource final : public LabeledFiles {
  public:
   FolderSource(std::string root, FolderListing listing, std::vector<Run> runs, ClassList classes)
-      : LabeledFiles(classes.size() > 0),
+      : LabeledFiles(classes.size() > 0, kind_of(listing.media)),
         root_(std::move(root)),
         listing_(std::move(listing)),
         runs_(std::move(runs)),
@@ -93,7 +101,7 @@ class FolderSource final : public LabeledFiles {
     std::string out = "folder " + root_ + " (" + counted(size_, "record");
     if (labeled()) out += ", " + counted(classes_.size(), "class", "classes");
     if (const int64_t beside = listing_.folders[0].count; labeled() && beside > 0) {
-      out += "; " + counted(beside, "picture") + " beside the class folders left out";
+      out += "; " + counted(beside, name_of(listing_.media)) + " beside the class folders left out";
     }
     return out + ")";
   }
@@ -114,9 +122,10 @@ class FolderSource final : public LabeledFiles {
       kinds += (kinds.empty() ? "" : ", ") + grouped(count) + " " + suffix;
     }
     if (unread > 0) {
-      out.push_back(kinds + " of " + counted(size_, "picture") + " in " + root_ +
+      const bool sounds = listing_.media == Media::kSounds;
+      out.push_back(kinds + " of " + counted(size_, name_of(listing_.media)) + " in " + root_ +
                     ": the library that decodes such files is missing here. apt-get install" +
-                    packages + ", or convert them to PNG or JPEG");
+                    packages + ", or convert them to " + (sounds ? "WAV" : "PNG or JPEG"));
     }
     return out;
   }
@@ -201,6 +210,10 @@ FolderListing listing_of(const std::string& root, const Progress& progress,
   }
   const int64_t began_ns = now_ns();
   FolderListing listing = list_folder(root, progress, check);
+  if (listing.names.size() == 0 && listing.others > 0) {  // sounds where there is no picture
+    FolderListing sounds = list_folder(root, progress, check, Media::kSounds);
+    if (sounds.names.size() > 0) listing = std::move(sounds);
+  }
   const int64_t entries = listing.names.size() + listing.paths.size() + listing.others;
   // A file that cannot be read now may be readable later, and no folder's time tells.
   const bool lasting = listing.unreadable == 0;
@@ -305,9 +318,9 @@ SourcePtr open_folder(const std::string& path, const Arguments& arguments,
 const FormatRecord kFolder{
     .name = "folder",
     .doc =
-        "A folder of pictures. With folders in it, each is a class (their names, sorted) and is "
-        "searched to any depth; without, the records have no label. Fields: image, label. "
-        "Records and order equal torchvision's ImageFolder.",
+        "A folder of pictures, or of sounds where it has no picture. With folders in it, each is a "
+        "class (their names, sorted) and is searched to any depth; without, the records have no "
+        "label. Fields: image or audio, label. Records and order equal torchvision's ImageFolder.",
     .example = "hr.open(\"train/\")",
     .params = {classes_param(),
                {.name = "allow_empty",

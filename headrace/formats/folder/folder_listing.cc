@@ -10,6 +10,7 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
+#include "headrace/codecs/audio/audio_codec.h"
 #include "headrace/codecs/codec.h"
 #include "headrace/codecs/run_time_library.h"
 #include "headrace/sources/fingerprint.h"
@@ -44,9 +45,24 @@ const std::vector<std::string_view>& picture_suffixes() {
   return suffixes;
 }
 
+const std::vector<std::string_view>& sound_suffixes() {
+  static const std::vector<std::string_view> suffixes = [] {
+    std::vector<std::string_view> all;
+    for (const AudioCodecRecord* codec : Registry<AudioCodecRecord>::all()) {
+      all.insert(all.end(), codec->suffixes.begin(), codec->suffixes.end());
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+  }();
+  return suffixes;
+}
+
 class Lister {
  public:
-  Lister(const std::string& root, const Progress& progress) : root_(root), progress_(progress) {}
+  Lister(const std::string& root, const Progress& progress, Media media)
+      : root_(root), progress_(progress) {
+    listing_.media = media;
+  }
 
   FolderListing list(const std::function<void(const FolderListing&)>& seen_root) {
     add_folder("", -1, status_of(root_));
@@ -121,14 +137,20 @@ class Lister {
     const bool file = kind == PathKind::kFile || kind == PathKind::kNothing;
     if (kind == PathKind::kFolder) {
       folders_.add(name);
-    } else if (file && (has_picture_suffix(name) || is_picture_inside(name))) {
+    } else if (file && is_wanted(name)) {
       files_.add(name);
     } else {
       ++listing_.others;
     }
   }
 
+  bool is_wanted(std::string_view name) {
+    if (listing_.media == Media::kSounds) return has_sound_suffix(name);
+    return has_picture_suffix(name) || is_picture_inside(name);
+  }
+
   bool is_picture_inside(std::string_view name) {
+    if (has_sound_suffix(name)) return false;
     std::array<uint8_t, 16> first{};
     const std::string path = joined(path_, name);
     Result<size_t> count = read_prefix(path, first);
@@ -173,12 +195,17 @@ std::string suffix_of(std::string_view name) {
 }  // namespace
 
 FolderListing list_folder(const std::string& root, const Progress& progress,
-                          const std::function<void(const FolderListing&)>& seen_root) {
-  return Lister(root, progress).list(seen_root);
+                          const std::function<void(const FolderListing&)>& seen_root, Media media) {
+  return Lister(root, progress, media).list(seen_root);
 }
 
 bool has_picture_suffix(std::string_view name) {
   const auto& suffixes = picture_suffixes();
+  return std::binary_search(suffixes.begin(), suffixes.end(), std::string_view(suffix_of(name)));
+}
+
+bool has_sound_suffix(std::string_view name) {
+  const auto& suffixes = sound_suffixes();
   return std::binary_search(suffixes.begin(), suffixes.end(), std::string_view(suffix_of(name)));
 }
 
@@ -187,8 +214,11 @@ std::string unread_suffix(std::string_view name) {
   return missing_package(suffix).empty() ? std::string() : suffix;
 }
 
-std::string missing_package(std::string_view suffix) {
-  for (const CodecRecord* codec : Registry<CodecRecord>::all()) {
+namespace {
+
+template <class Codec>
+std::string package_lacking(std::string_view suffix) {
+  for (const Codec* codec : Registry<Codec>::all()) {
     const auto& read = codec->suffixes;
     if (!codec->library || std::find(read.begin(), read.end(), suffix) == read.end()) continue;
     return codec->library().is_open() ? "" : codec->library().package();
@@ -196,8 +226,19 @@ std::string missing_package(std::string_view suffix) {
   return {};
 }
 
-uint64_t picture_rules() {
+}  // namespace
+
+std::string missing_package(std::string_view suffix) {
+  const std::string package = package_lacking<CodecRecord>(suffix);
+  return package.empty() ? package_lacking<AudioCodecRecord>(suffix) : package;
+}
+
+uint64_t rules_of(Media media) {
   Fingerprint rules;
+  if (media == Media::kSounds) {
+    rules.add("sounds");
+    for (std::string_view suffix : sound_suffixes()) rules.add(suffix);
+  }
   for (std::string_view suffix : picture_suffixes()) rules.add(suffix);
   for (const CodecRecord* codec : Registry<CodecRecord>::all()) rules.add(codec->name);
   return rules.value();

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// All pictures below a folder, without a stat for each.
+// All pictures below a folder, without a stat for each; or all sounds.
 //
 // What is a picture: a name with a known picture suffix, unread, whatever is inside; any other file
-// whose first bytes have a codec's signature. Names that begin with a dot are left out, folders
-// too. Links to folders are followed, except back to a folder that they lie in.
+// whose first bytes have a codec's signature. What is a sound: a name with a sound's suffix. Names
+// that begin with a dot are left out, folders too. Links to folders are followed, except back to a
+// folder that they lie in.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +25,14 @@ struct ListedFolder {
   int64_t count = 0;
 };
 
+enum class Media : uint8_t { kPictures, kSounds };
+
 struct FolderListing {
+  Media media = Media::kPictures;
   NameList paths;                     // of the folders, from the root: "", "cat", "cat/small"
   std::vector<ListedFolder> folders;  // as many; the root is the first, parents before children
   NameList names;                     // of the pictures, folder by folder, sorted by bytes in each
-  int64_t others = 0;                 // visible files that are no pictures
+  int64_t others = 0;                 // visible files that are none
   int64_t unreadable = 0;             // of these, whose first bytes could not be looked at
 };
 
@@ -36,18 +40,20 @@ struct FolderListing {
 // not yet their content); it may throw. Throws Exception: HR02xx when a folder cannot be listed,
 // HR0408. A file of unknown suffix that cannot be looked into is no picture, and counted.
 FolderListing list_folder(const std::string& root, const Progress& progress,
-                          const std::function<void(const FolderListing&)>& seen_root = {});
+                          const std::function<void(const FolderListing&)>& seen_root = {},
+                          Media media = Media::kPictures);
 
 // Whether the name ends like a picture's, in upper or lower case.
 bool has_picture_suffix(std::string_view name);
+bool has_sound_suffix(std::string_view name);
 
-// ".webp" of "cat.WebP", where it is a picture's suffix and the library that decodes such pictures
-// is missing; else empty. What is inside may be something else.
+// ".webp" of "cat.WebP", where it is a picture's or a sound's suffix and the library that decodes
+// such files is missing; else empty. What is inside may be something else.
 std::string unread_suffix(std::string_view name);
 // Debian's package of that library, by the suffix; empty where none is missing.
 std::string missing_package(std::string_view suffix);
 
-// Changes when the set of suffixes or signatures that make a picture does.
-uint64_t picture_rules();
+// Changes when the set of suffixes or signatures that make a picture, or a sound, does.
+uint64_t rules_of(Media media);
 
 }  // namespace headrace

@@ -14,7 +14,7 @@
 //   8 bytes    "HRLISTNG"
 //   u64        version
 //   u64        checksum of all that follows
-//   u64        picture_rules() of the program that wrote it
+//   u64        rules_of(what is listed) of the program that wrote it
 //   text       the root (text: u64 length, bytes)
 //   u64        others
 //   u64        folders;  u64 names
@@ -99,7 +99,7 @@ std::vector<uint8_t> bytes_from_listing(const FolderListing& listing, const std:
   file.bytes(kListingMagic);
   file.number(kListingVersion);
   file.number(uint64_t{0});
-  file.number(picture_rules());
+  file.number(rules_of(listing.media));
   file.number(uint64_t{root.size()});
   file.bytes(root);
   file.number(listing.others);
@@ -125,9 +125,11 @@ std::optional<FolderListing> listing_from_bytes(std::span<const uint8_t> bytes,
     return {};
   const auto sum = file.number<uint64_t>();
   if (!file.good() || sum != checksum(bytes.subspan(kListingChecksumEnd))) return {};
-  if (file.number<uint64_t>() != picture_rules()) return {};
-  if (file.text(file.number<uint64_t>()) != root) return {};
   FolderListing listing;
+  const auto rules = file.number<uint64_t>();
+  if (rules == rules_of(Media::kSounds)) listing.media = Media::kSounds;
+  if (rules != rules_of(listing.media)) return {};
+  if (file.text(file.number<uint64_t>()) != root) return {};
   listing.others = file.number<int64_t>();
   const auto folders = file.number<uint64_t>(), names = file.number<uint64_t>();
   constexpr size_t kFolderBytes = 24;

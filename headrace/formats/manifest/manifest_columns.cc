@@ -87,7 +87,9 @@ class ManifestMaker {
     for (const int64_t i : chosen()) {
       if (i == image_ || i == label_) continue;
       const std::string name = word_from(table_.columns[i].name);
-      if (std::find(paths_.begin(), paths_.end(), i) != paths_.end()) {
+      if (std::find(sounds_.begin(), sounds_.end(), i) != sounds_.end()) {
+        add_path(i, sounds_.size() == 1 ? "audio" : name, FieldKind::kAudio);
+      } else if (std::find(paths_.begin(), paths_.end(), i) != paths_.end()) {
         const bool mask = is_mask(i);
         add_path(i, mask && masks == 1 ? "mask" : name,
                  mask ? FieldKind::kMask : FieldKind::kImage);
@@ -128,15 +130,18 @@ class ManifestMaker {
     return lower_case(table_.columns[i].name).find("mask") != std::string::npos;
   }
 
-  // Columns whose values all end as pictures do, and the one that is named.
+  // Columns whose values all end as pictures or as sounds do, and the one that is named.
   void find_paths() {
     for (size_t i = 0; i < table_.columns.size(); ++i) {
       const ManifestColumn& column = table_.columns[i];
-      bool all = !column.has_number && !column.has_bool;
-      for (int64_t r = 0; r < column.values.size() && all; ++r) {
-        all = has_picture_suffix(column.values[r]);
-      }
-      if (all) paths_.push_back(static_cast<int64_t>(i));
+      const auto all_are = [&](bool (*has_suffix)(std::string_view)) {
+        bool all = !column.has_number && !column.has_bool;
+        for (int64_t r = 0; r < column.values.size() && all; ++r)
+          all = has_suffix(column.values[r]);
+        return all;
+      };
+      if (all_are(has_picture_suffix)) paths_.push_back(static_cast<int64_t>(i));
+      if (all_are(has_sound_suffix)) sounds_.push_back(static_cast<int64_t>(i));
     }
     if (options_.image) {
       image_ = find(*options_.image, "image=");
@@ -191,7 +196,8 @@ class ManifestMaker {
     }
     ManifestField out;
     out.form = ManifestField::Form::kFile;
-    out.field = {.name = name, .kind = kind, .shape = {-1, -1, -1}, .encoded = true};
+    out.field = {.name = name, .kind = FieldKind::kBytes};
+    record_of(kind).take(out.field);
     out.names = std::move(column.values);
     out.names.shrink();
     out_.push_back(std::move(out));
@@ -354,6 +360,7 @@ class ManifestMaker {
   ManifestTable table_;
   ManifestOptions options_;
   const File& file_;
+  std::vector<int64_t> sounds_;  // columns
   std::vector<int64_t> paths_;
   int64_t image_ = -1, label_ = -1;
   std::vector<ManifestField> out_;

@@ -23,7 +23,9 @@ const ErrorCode kNewer{
     "The pack was written by a later version and uses something that this one cannot read. Use "
     "that version or a later one, or pack the dataset again with this one."};
 
-static_assert(static_cast<int>(FieldKind::kImage) == 0 && static_cast<int>(FieldKind::kMasks) == 8,
+static_assert(static_cast<int>(FieldKind::kImage) == 0 &&
+                  static_cast<int>(FieldKind::kMasks) == 8 &&
+                  static_cast<int>(FieldKind::kAudio) == 9,
               "kinds stand in packs by number");
 static_assert(static_cast<int>(BoxFormat::kXYXY) == 1 &&
                   static_cast<int>(BoxFormat::kXYXYXYXYNormalized) == 10,
@@ -110,9 +112,11 @@ bool read_field(ByteReader& in, Schema& schema, FieldNames& names) {
     if (field.shape.back() < -1) return false;
   }
   if (!in.good() || (storage == 0) != (column_bytes(field) > 0)) return false;
-  // What the engine takes as given: only pictures are encoded, a label is one number.
-  const bool picture = is_picture(field.kind);
-  if (field.encoded && (!picture || field.shape.size() != 3)) return false;
+  // What the engine takes as given: only pictures and sounds are encoded, a label is one number.
+  const bool picture = is_picture(field.kind), audio = field.kind == FieldKind::kAudio;
+  if (field.encoded && !picture && !audio) return false;
+  if (field.encoded && field.shape.size() != (picture ? 3u : 2u)) return false;
+  if (audio && (field.dtype != DType::kFloat32 || field.shape.size() != 2)) return false;
   if (picture && (field.encoded ? field.dtype != DType::kUInt8
                                 : !is_picture_dtype(field.dtype) || field.shape.size() != 3)) {
     return false;

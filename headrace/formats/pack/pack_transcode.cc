@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "headrace/base/byte_stream.h"
+#include "headrace/codecs/audio/sound.h"
 #include "headrace/fields/kind.h"
 #include "headrace/sources/wording.h"
 #include "headrace/storage/crc32c.h"
@@ -75,11 +76,26 @@ Result<PackedValue> Transcoder::value(const Field& field, const FieldData& data)
     return wrong_value(field, grouped(static_cast<int64_t>(data.bytes.size())) +
                                   " bytes are more than a pack holds in one value");
   }
+  if (field.kind == FieldKind::kAudio && field.encoded) return sound(data.bytes);
   if (field.encoded) return picture(field, data.bytes);
   if (field.kind == FieldKind::kText || field.kind == FieldKind::kBytes) {
     return as_it_is(data.bytes);
   }
   return tensor_value(field, data);
+}
+
+// Sounds are compressed as it is; what is asked is whether they can be decoded.
+PackedValue Transcoder::sound(std::span<const uint8_t> bytes) {
+  PackedValue value = as_it_is(bytes);
+  if (!level_) return value;
+  const AudioCodecRecord* const codec = audio_codec_of(bytes);
+  value.reason = codec ? "no JPEG but " + std::string(codec->name) : "";
+  const Result<Sound> opened = open_sound(bytes, sounds_);
+  if (opened) return value;
+  value.facts.form |= kUnusableBit;
+  value.reason = std::string(kUnusable) + std::string(opened.error().code->id) + " " +
+                 std::string(opened.error().code->title);
+  return value;
 }
 
 Result<PackedValue> Transcoder::picture(const Field& field, std::span<const uint8_t> bytes) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <unordered_map>
 
+#include "headrace/codecs/audio/audio_codec.h"
 #include "headrace/codecs/codec.h"
 #include "headrace/codecs/image/jpeg/packed_jpeg.h"
 #include "headrace/formats/pack/pack_writer.h"
@@ -26,11 +27,13 @@ class Transcoder {
 
  private:
   Result<PackedValue> picture(const Field& field, std::span<const uint8_t> bytes);
+  PackedValue sound(std::span<const uint8_t> bytes);
   // Why no pixels come out; empty when they do.
   std::string trial_decode(const Field& field, std::span<const uint8_t> bytes);
 
   const std::optional<PackLevel> level_;
   std::unordered_map<const CodecRecord*, std::unique_ptr<ImageDecoder>> decoders_;
+  AudioDecoders sounds_;
 };
 
 }  // namespace headrace

@@ -11,6 +11,7 @@
 #include "headrace/base/clock.h"
 #include "headrace/base/cores.h"
 #include "headrace/base/json_writer.h"
+#include "headrace/codecs/audio/audio_codec.h"
 #include "headrace/codecs/codec.h"
 #include "headrace/formats/pack/pack_manifest.h"
 #include "headrace/formats/pack/pack_output.h"
@@ -84,7 +85,9 @@ std::string_view without_suffix(std::string_view path) {
 
 std::string_view suffix_of(std::span<const uint8_t> bytes) {
   const CodecRecord* codec = codec_of(bytes);
-  return codec && !codec->suffixes.empty() ? codec->suffixes.front() : "";
+  if (codec && !codec->suffixes.empty()) return codec->suffixes.front();
+  const AudioCodecRecord* const sounds = audio_codec_of(bytes);
+  return sounds && !sounds->suffixes.empty() ? sounds->suffixes.front() : "";
 }
 
 class Unpacking {

@@ -85,6 +85,11 @@ Rule rule_of(const std::string& extension) {
     field.shape = {-1, -1, -1};
     if (stem.empty() || any) field.name = "image";
     rule.rank = suffix == "jpg" ? 0 : suffix == "jpeg" ? 1 : suffix == "webp" ? 2 : 3;
+  } else if (has_sound_suffix("." + std::string(suffix))) {
+    field.kind = FieldKind::kBytes;
+    record_of(FieldKind::kAudio).take(field);
+    if (stem.empty() || any) field.name = "audio";
+    rule.rank = suffix == "flac" ? 0 : 1;
   } else if (is_one_of(extension, kLabels) || extension == "cls2" || extension == "count" ||
              (suffix == "cls" && !stem.empty())) {
     rule.field.how = WdsField::How::kInteger;
@@ -197,7 +202,7 @@ WdsField field_from(const std::string& spec, const WdsCounts& counts,
   if (equals != std::string::npos) field.field.name = spec.substr(0, equals);
   check_name(field.field.name, before);
   Field& out = field.field;
-  if (out.encoded) {
+  if (is_picture(out.kind)) {
     out.kind = is_mask_name(out.name) ? FieldKind::kMask : FieldKind::kImage;
   } else if (field.how == WdsField::How::kInteger) {
     out.kind = out.name == "label" ? FieldKind::kLabel : FieldKind::kTensor;

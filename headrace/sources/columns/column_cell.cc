@@ -27,11 +27,18 @@ constexpr int64_t kLongestSide = int64_t{1} << 30;      // of a picture
 
 bool is_integer(DType dtype) { return !is_floating(dtype) && dtype != DType::kBool; }
 
-// "mask", "masks", "image", "images" say what they are.
+// "mask", "masks", "image", "images", "audio" say what they are.
 std::optional<FieldKind> picture_named(std::string_view name) {
   if (name == "mask" || name == "masks") return FieldKind::kMask;
   if (name == "image" || name == "images") return FieldKind::kImage;
+  if (name == "audio") return FieldKind::kAudio;
   return {};
+}
+
+// A field of files' bytes becomes one of the kind.
+bool take_encoded(FieldKind kind, Field& field) {
+  field.kind = FieldKind::kBytes;
+  return record_of(kind).take(field);
 }
 
 std::string shape_text(const Shape& shape) {
@@ -97,6 +104,10 @@ FieldKind kind_of(const ArrayType& array, const Column& column) {
   if (column.kind) return *column.kind;
   const std::optional<FieldKind> picture = picture_named(column.name);
   const size_t dimensions = array.shape.size();
+  if (picture == FieldKind::kAudio) {
+    const bool sound = array.dtype == DType::kFloat32 && dimensions == 2;
+    return sound ? FieldKind::kAudio : FieldKind::kTensor;
+  }
   if (picture && array.dtype == DType::kUInt8 && (dimensions == 2 || dimensions == 3)) {
     return *picture;
   }
@@ -219,7 +230,8 @@ Field make_files(PathColumn& files, const Column& column, Cell& cell) {
   const FieldKind kind =
       column.kind ? *column.kind : picture_named(column.name).value_or(FieldKind::kImage);
   if (kind == FieldKind::kLabel || kind == FieldKind::kTensor) {
-    bad_column(column.name, "files hold pictures, text or bytes, no " + std::string(name_of(kind)),
+    bad_column(column.name,
+               "files hold pictures, sounds, text or bytes, no " + std::string(name_of(kind)),
                "read them into an array first");
   }
   cell.form = Cell::Form::kFile;
@@ -236,9 +248,9 @@ Field make_files(PathColumn& files, const Column& column, Cell& cell) {
     for (const std::string& path : files.paths) cell.names.add(below(files.root, path));
   }
   Field field{.name = column.name, .kind = kind};
-  if (is_picture(kind)) {
-    field.shape = {-1, -1, -1};
-    field.encoded = true;
+  if (!is_string(kind) && !take_encoded(kind, field)) {
+    bad_column(column.name,
+               "files hold pictures, sounds, text or bytes, no " + std::string(name_of(kind)));
   }
   return field;
 }
@@ -294,10 +306,7 @@ Field make_blobs(BlobColumn& blobs, const Column& column, Cell& cell) {
   cell.is_vector = kind == FieldKind::kTensor;
   cell.may_be_null = kind == FieldKind::kText;
   if (cell.is_vector) field.shape = {-1};
-  if (is_picture(kind)) {
-    field.shape = {-1, -1, -1};
-    field.encoded = true;
-  }
+  if (is_picture(kind) || kind == FieldKind::kAudio) take_encoded(kind, field);
   return field;
 }
 

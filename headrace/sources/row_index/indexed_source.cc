@@ -30,7 +30,8 @@ struct Found {
 
 IndexedFields::IndexedFields(const Source& source) {
   for (size_t i = 0; i < source.schema().size(); ++i) {
-    if (source.schema()[i].encoded) fields_.push_back(i);
+    const Field& field = source.schema()[i];
+    if (field.encoded && is_picture(field.kind)) fields_.push_back(i);
   }
   key_ = {source.fingerprint(), source.size(), static_cast<int64_t>(fields_.size())};
 }

@@ -30,7 +30,7 @@ def run(
     from headrace import _core
     from headrace.absent import no_such_format
 
-    containers, codecs = _core.formats(), _core.codecs()
+    containers, codecs = _core.formats(), {**_core.codecs(), **_core.audio_codecs()}
     if name is None:
         _print_all(containers, codecs, json)
         return output.GOOD
@@ -67,6 +67,11 @@ def _print_all(
     console = output.console()
     console.print("[dim]Containers, which headrace.open() recognizes[/]")
     reference.print_list(containers)
+    from headrace import _core
+
+    sounds = _core.audio_codecs()
     console.print("\n[dim]Pictures in them[/]")
-    reference.print_list(codecs)
+    reference.print_list({name: codecs[name] for name in codecs if name not in sounds})
+    console.print("\n[dim]Sounds in them[/]")
+    reference.print_list(sounds)
     console.print("\n[dim]`headrace formats NAME` describes one in full.[/]")

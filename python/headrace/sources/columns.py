@@ -24,7 +24,7 @@ _NOT_A_COLUMN = declare(
     "records() takes columns: lists of paths, lists of strings, and arrays or tensors of numbers "
     "whose first axis is the record.",
 )
-_PICTURES = ("image", "images", "mask", "masks")
+_FILES = ("image", "images", "mask", "masks", "audio")
 
 
 def records(*, kinds: Any = None, **fields: Any) -> Source:
@@ -44,8 +44,8 @@ def records(*, kinds: Any = None, **fields: Any) -> Source:
                 hint=f"{name}=sorted(...) or list(...) of it",
             )
         first = values[0] if len(values) else None
-        as_picture = isinstance(first, str) and (name in _PICTURES or is_picture_path(first))
-        if as_picture or isinstance(first, os.PathLike):
+        as_file = isinstance(first, str) and (name in _FILES or is_picture_path(first))
+        if as_file or isinstance(first, os.PathLike):
             columns.add_paths(name, [os.fspath(path) for path in values])
         elif isinstance(first, str):
             columns.add_texts(name, [str(text) for text in values])
@@ -56,8 +56,9 @@ def records(*, kinds: Any = None, **fields: Any) -> Source:
 
 
 def is_picture_path(path: str) -> bool:
-    """Whether a path ends as those of pictures do."""
-    suffixes = {suffix for codec in _core.codecs().values() for suffix in codec["suffixes"]}
+    """Whether a path ends as those of pictures or sounds do."""
+    codecs = [*_core.codecs().values(), *_core.audio_codecs().values()]
+    suffixes = {suffix for codec in codecs for suffix in codec["suffixes"]}
     return os.path.splitext(path)[1].lower() in suffixes
 
 

@@ -64,7 +64,12 @@ class Source:
         if not 0 <= number < len(self):
             raise IndexError(f"record {index} of a source of {len(self)} records")
         stored = self.engine.read(number)
-        record = {field.name: _delivered(field, stored[field.name]) for field in self.schema}
+        record = {}
+        for field in self.schema:
+            value = _delivered(field, stored[field.name])
+            if field.kind == "audio" and field.encoded:
+                value, record[f"{field.name}_rate"] = value
+            record[field.name] = value
         record.setdefault("key", self.key(number))
         return record
 
@@ -181,7 +186,10 @@ def listed_kinds(kinds: Mapping[str, str] | None) -> list[str]:
 
 
 def _delivered(field: _core.Field, value: Any) -> Any:
-    """A stored value as people want to see it."""
+    """A stored value as people want to see it; of encoded audio samples and their rate."""
+    if field.encoded and field.kind == "audio":
+        samples, rate = _core.decode_audio(value)
+        return np.asarray(samples), rate
     if field.encoded:
         return np.asarray(_core.decode(value, str(field.kind)))
     return np.asarray(value) if isinstance(value, _core.Array) else value

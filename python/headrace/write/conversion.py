@@ -48,11 +48,11 @@ class Unusable:
 
     def __init__(self, src: Source, listed: list[dict[str, Any]], count: int) -> None:
         self.src, self.listed, self.count = src, list(listed), count
-        self.pictures = [field.name for field in src.schema if field.encoded]
+        self.pictures = {field.name: str(field.kind) for field in src.schema if field.encoded}
 
     def look_at(self, number: int, values: dict[str, Any]) -> None:
-        for name in self.pictures:
-            reason = _core.picture_error(values[name])
+        for name, kind in self.pictures.items():
+            reason = _core.picture_error(values[name], kind)
             if not reason:
                 continue
             self.count += 1

@@ -26,9 +26,9 @@ def writer(
 
 
 def extension(field: _core.Field) -> str:
-    """Of the field's members; of pictures, what stands before their own suffix."""
-    if field.is_picture:
-        return "" if field.name == "image" else field.name
+    """Of the field's members; of pictures and sounds, what stands before their own suffix."""
+    if _has_own_suffix(field):
+        return "" if field.name in ("image", "audio") else field.name
     if field.name == "label" and field.dtype == "int64" and field.shape == ():
         return "cls"
     scalar = field.dtype == "int64" and field.shape == ()
@@ -44,15 +44,21 @@ def fields(schema: Sequence[_core.Field]) -> dict[str, Any]:
     out = []
     for field in schema:
         name = extension(field)
-        if field.is_picture:
+        if _has_own_suffix(field):
             before = f"{name}." if name else ""
-            name = ";".join(before + suffix for suffix in _picture_suffixes())
+            name = ";".join(before + suffix for suffix in _suffixes(field))
         out.append(f"{field.name}={name}")
     return {"fields": out}
 
 
-def _picture_suffixes() -> list[str]:
-    return [suffix[1:] for codec in _core.codecs().values() for suffix in codec["suffixes"]]
+def _has_own_suffix(field: _core.Field) -> bool:
+    """A file that says by its suffix what it is."""
+    return field.is_picture or (str(field.kind) == "audio" and field.encoded)
+
+
+def _suffixes(field: _core.Field) -> list[str]:
+    codecs = _core.codecs() if field.is_picture else _core.audio_codecs()
+    return [suffix[1:] for codec in codecs.values() for suffix in codec["suffixes"]]
 
 
 class TarWriter:
@@ -66,7 +72,7 @@ class TarWriter:
     def add(self, number: int, key: str, values: Mapping[str, Any]) -> None:
         for field, name in self.fields:
             value = values[field.name]
-            if field.is_picture:
+            if _has_own_suffix(field):
                 data = picture_bytes(value)
                 suffix = ".".join(part for part in (name, picture_suffix(data)) if part)
             else:

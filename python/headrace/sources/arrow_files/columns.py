@@ -19,9 +19,9 @@ TABLE = declare(
     "unsupported",
     "table that cannot be opened",
     "Parquet and Arrow files and datasets of Hugging Face are read by pyarrow (`pip install "
-    "pyarrow`). Fields are columns of integers, floats, booleans, strings, bytes, pictures (bytes, "
-    "or structs of bytes and path), and lists of numbers. Columns of other types are left out with "
-    "fields=, or converted once with the library that wrote them.",
+    "pyarrow`). Fields are columns of integers, floats, booleans, strings, bytes, pictures and "
+    "sounds (bytes, or structs of bytes and path), and lists of numbers. Columns of other types "
+    "are left out with fields=, or converted once with the library that wrote them.",
 )
 
 _TOO_COSTLY = Code("HR0499", "resource", "opening takes more than the files account for")
@@ -389,8 +389,10 @@ def _add_struct(
 
 
 def _kind_of_bytes(values: Any, column: Column, buffers: Buffers) -> str:
-    """Pictures, if one of the first values that are there can be decoded; else bytes."""
+    """Pictures or audio, if one of the first values that are there is such a file; else bytes."""
     for value in itertools.islice(_first_values(values.slice(0, 100), buffers), 4):
+        if not _core.picture_error(value, "audio"):
+            return "audio"
         try:
             _core.decode(value, lenient=True)
         except Exception:

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/codecs/audio/audio_codec.h"
+
+#include <algorithm>
+
+#include "headrace/base/registry.h"
+
+namespace headrace {
+
+const AudioCodecRecord* audio_codec_of(std::span<const uint8_t> bytes) {
+  static const std::vector<const AudioCodecRecord*> codecs = Registry<AudioCodecRecord>::all();
+  bytes = bytes.first(std::min(bytes.size(), kSoundSignature));
+  for (const AudioCodecRecord* codec : codecs) {
+    if (codec->sniff(bytes)) return codec;
+  }
+  return nullptr;
+}
+
+bool begins_like_sound(std::span<const uint8_t> bytes) { return audio_codec_of(bytes) != nullptr; }
+
+AudioDecoder& AudioDecoders::of(const AudioCodecRecord& codec) {
+  std::unique_ptr<AudioDecoder>& decoder = decoders_[&codec];
+  if (!decoder) decoder = codec.make();
+  return *decoder;
+}
+
+}  // namespace headrace

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes -> samples of a window in time. One codec, one file; each registers an AudioCodecRecord.
+//
+// A record is a constant and shared by all threads. An AudioDecoder is made by it for one thread,
+// keeps its library's state between sounds, and must not be used from two threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "headrace/base/error.h"
+
+namespace headrace {
+
+class RunTimeLibrary;
+
+// What is known of a sound before a sample exists.
+struct AudioHeader {
+  int64_t frames = 0;        // samples of one channel: as many as decoding all of it gives
+  int channels = 0;          // 1 to kMostSoundChannels
+  int sample_rate = 0;       // frames a second, 1 to kMostSampleRate
+  size_t working_bytes = 0;  // what decoding needs beside the samples
+};
+
+inline constexpr int kMostSoundChannels = 64;
+inline constexpr int kMostSampleRate = 768000;
+
+// Frames [begin, begin + count) of a sound. Channel c of frame i goes to planes[c * stride + i], as
+// a share of full scale: integers of b bits are divided by 2^(b-1).
+struct AudioJob {
+  std::span<const uint8_t> bytes;  // REQUIRES: Buffer::kPadding readable bytes after them
+  int64_t begin = 0, count = 0;    // REQUIRES: inside the header's frames
+  float* planes = nullptr;
+  int64_t stride = 0;
+};
+
+class AudioDecoder {
+ public:
+  virtual ~AudioDecoder() = default;
+  // Allocates nothing that the header's numbers could make large.
+  virtual Result<AudioHeader> read_header(std::span<const uint8_t> bytes) = 0;
+  // REQUIRES: read_header() of these bytes was no error. Gives all frames of the window, or an
+  // error; decodes what the window needs and no more.
+  virtual Result<void> decode(const AudioJob& job) = 0;
+};
+
+struct AudioCodecRecord {
+  std::string_view name;  // "wav"
+  std::string_view doc;
+  std::string_view oracle;                 // whose samples it gives, and the bound
+  std::vector<std::string_view> suffixes;  // ".wav", lower case; a hint for listings
+  bool (*sniff)(std::span<const uint8_t> first_bytes);
+  std::unique_ptr<AudioDecoder> (*make)();
+  // What is opened when the codec is first used; null where the codec is ours.
+  const RunTimeLibrary& (*library)() = nullptr;
+};
+
+// How many first bytes sniff() wants to see.
+inline constexpr size_t kSoundSignature = 64;
+// The codec whose signature the content has, or null.
+const AudioCodecRecord* audio_codec_of(std::span<const uint8_t> bytes);
+bool begins_like_sound(std::span<const uint8_t> bytes);
+
+// The decoders of one thread.
+class AudioDecoders {
+ public:
+  AudioDecoder& of(const AudioCodecRecord& codec);
+
+ private:
+  std::unordered_map<const AudioCodecRecord*, std::unique_ptr<AudioDecoder>> decoders_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// FLAC, by libFLAC: from the block that holds the window's first frame on.
+#include <FLAC/stream_decoder.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "headrace/base/registry.h"
+#include "headrace/codecs/audio/bytes_reader.h"
+#include "headrace/codecs/audio/flac_header.h"
+#include "headrace/codecs/audio/sound_errors.h"
+#include "headrace/codecs/run_time_library.h"
+#include "headrace/kernels/audio/samples.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::string_view kFlacName = "FLAC";
+
+struct FlacLibrary {
+  RunTimeLibrary library{"libFLAC.so.12", "libflac12"};
+  decltype(&FLAC__stream_decoder_new) make = nullptr;
+  decltype(&FLAC__stream_decoder_delete) free = nullptr;
+  decltype(&FLAC__stream_decoder_init_stream) init = nullptr;
+  decltype(&FLAC__stream_decoder_finish) finish = nullptr;
+  decltype(&FLAC__stream_decoder_process_single) process_single = nullptr;
+  decltype(&FLAC__stream_decoder_process_until_end_of_metadata) process_metadata = nullptr;
+  decltype(&FLAC__stream_decoder_seek_absolute) seek = nullptr;
+  decltype(&FLAC__stream_decoder_get_state) state = nullptr;
+  decltype(&FLAC__stream_decoder_set_metadata_ignore_all) ignore_metadata = nullptr;
+
+  FlacLibrary() {
+    library.find(make, "FLAC__stream_decoder_new");
+    library.find(free, "FLAC__stream_decoder_delete");
+    library.find(init, "FLAC__stream_decoder_init_stream");
+    library.find(finish, "FLAC__stream_decoder_finish");
+    library.find(process_single, "FLAC__stream_decoder_process_single");
+    library.find(process_metadata, "FLAC__stream_decoder_process_until_end_of_metadata");
+    library.find(seek, "FLAC__stream_decoder_seek_absolute");
+    library.find(state, "FLAC__stream_decoder_get_state");
+    library.find(ignore_metadata, "FLAC__stream_decoder_set_metadata_ignore_all");
+  }
+};
+
+const FlacLibrary& flac_library() {
+  static const FlacLibrary library;
+  return library;
+}
+
+// One file on its way through libFLAC, which calls back for bytes and with samples.
+class FlacSession {
+ public:
+  FlacSession(const FlacLibrary& flac, FLAC__StreamDecoder* decoder, const FlacHeader& header,
+              std::span<const uint8_t> bytes)
+      : flac_(flac), decoder_(decoder), header_(header), bytes_(bytes), reader_(bytes) {}
+  ~FlacSession() { flac_.finish(decoder_); }
+  FlacSession(const FlacSession&) = delete;
+  FlacSession& operator=(const FlacSession&) = delete;
+
+  Result<void> open() {
+    flac_.ignore_metadata(decoder_);
+    const auto status = flac_.init(decoder_, on_read, on_seek, on_tell, on_length, on_end, on_frame,
+                                   nullptr, on_error, this);
+    if (status != FLAC__STREAM_DECODER_INIT_STATUS_OK) return too_large_sound(kFlacName);
+    if (!flac_.process_metadata(decoder_)) return failure();
+    return {};
+  }
+
+  // How many frames there are, where the header does not say.
+  Result<int64_t> count() {
+    while (!ended()) {
+      if (Result<void> done = next_block(); !done) return std::move(done.error());
+    }
+    return decoded_;
+  }
+
+  Result<void> decode(const AudioJob& job) {
+    job_ = &job;
+    if (job.begin > 0 && !flac_.seek(decoder_, static_cast<FLAC__uint64>(job.begin))) {
+      return broken_ ? std::move(*broken_) : failure();
+    }
+    if (broken_) return std::move(*broken_);
+    while (decoded_ < job.count && !ended()) {
+      if (Result<void> done = next_block(); !done) return done;
+    }
+    if (decoded_ < job.count) {
+      return truncated_sound(kFlacName, job.begin + decoded_, header_.sound.frames);
+    }
+    // Where the last frame of all was asked for, none may follow.
+    const bool to_end = job.begin + job.count == header_.sound.frames;
+    if (to_end && header_.sound.frames > 0 && decoded_ == job.count && !ended()) {
+      if (Result<void> done = next_block(); !done) return done;
+    }
+    if (to_end && decoded_ > job.count) {
+      return corrupt_sound(kFlacName, "it has more than the " +
+                                          std::to_string(header_.sound.frames) +
+                                          " frames that its header promises");
+    }
+    return {};
+  }
+
+ private:
+  using Read = FLAC__StreamDecoderReadStatus;
+  static FlacSession& self(void* client) { return *static_cast<FlacSession*>(client); }
+
+  static Read on_read(const FLAC__StreamDecoder*, FLAC__byte buffer[], size_t* bytes,
+                      void* client) {
+    *bytes = self(client).reader_.read(buffer, *bytes);
+    return *bytes == 0 ? FLAC__STREAM_DECODER_READ_STATUS_END_OF_STREAM
+                       : FLAC__STREAM_DECODER_READ_STATUS_CONTINUE;
+  }
+  static FLAC__StreamDecoderSeekStatus on_seek(const FLAC__StreamDecoder*, FLAC__uint64 offset,
+                                               void* client) {
+    const bool there = self(client).reader_.seek(static_cast<int64_t>(offset), SEEK_SET);
+    return there ? FLAC__STREAM_DECODER_SEEK_STATUS_OK : FLAC__STREAM_DECODER_SEEK_STATUS_ERROR;
+  }
+  static FLAC__StreamDecoderTellStatus on_tell(const FLAC__StreamDecoder*, FLAC__uint64* offset,
+                                               void* client) {
+    *offset = self(client).reader_.at();
+    return FLAC__STREAM_DECODER_TELL_STATUS_OK;
+  }
+  static FLAC__StreamDecoderLengthStatus on_length(const FLAC__StreamDecoder*, FLAC__uint64* bytes,
+                                                   void* client) {
+    *bytes = self(client).bytes_.size();
+    return FLAC__STREAM_DECODER_LENGTH_STATUS_OK;
+  }
+  static FLAC__bool on_end(const FLAC__StreamDecoder*, void* client) {
+    const FlacSession& session = self(client);
+    return session.reader_.at() == session.bytes_.size();
+  }
+  static void on_error(const FLAC__StreamDecoder*, FLAC__StreamDecoderErrorStatus, void* client) {
+    self(client).damaged_ = true;
+  }
+  static FLAC__StreamDecoderWriteStatus on_frame(const FLAC__StreamDecoder*,
+                                                 const FLAC__Frame* frame,
+                                                 const FLAC__int32* const samples[], void* client) {
+    return self(client).take(*frame, samples) ? FLAC__STREAM_DECODER_WRITE_STATUS_CONTINUE
+                                              : FLAC__STREAM_DECODER_WRITE_STATUS_ABORT;
+  }
+
+  bool take(const FLAC__Frame& frame, const FLAC__int32* const samples[]) {
+    const auto& form = frame.header;
+    const AudioHeader& sound = header_.sound;
+    if (static_cast<int>(form.channels) != sound.channels ||
+        static_cast<int>(form.bits_per_sample) != header_.bits ||
+        static_cast<int>(form.sample_rate) != sound.sample_rate) {
+      broken_ = corrupt_sound(kFlacName, "one of its blocks is of another form than its header");
+      return false;
+    }
+    const int64_t expected = (job_ ? job_->begin : 0) + decoded_;
+    if (static_cast<int64_t>(form.number.sample_number) != expected) {
+      broken_ = corrupt_sound(kFlacName, "a block says that it is frame " +
+                                             std::to_string(form.number.sample_number) +
+                                             ", and it is " + std::to_string(expected));
+      return false;
+    }
+    if (damaged_) return false;
+    const auto frames = static_cast<int64_t>(form.blocksize);
+    if (job_) {
+      // A seek delivers the rest of the block that it lands in; blocks count from 0.
+      const int64_t wanted = std::clamp<int64_t>(job_->count - decoded_, 0, frames);
+      for (int c = 0; c < sound.channels; ++c) {
+        samples_from_integers(samples[c], header_.bits, static_cast<size_t>(wanted),
+                              job_->planes + c * job_->stride + decoded_);
+      }
+    }
+    decoded_ += frames;
+    return true;
+  }
+
+  bool ended() const { return flac_.state(decoder_) == FLAC__STREAM_DECODER_END_OF_STREAM; }
+
+  Result<void> next_block() {
+    const bool done = flac_.process_single(decoder_);
+    if (broken_) return std::move(*broken_);
+    if (damaged_ || !done) return failure();
+    return {};
+  }
+
+  Error failure() const {
+    const auto state = flac_.state(decoder_);
+    if (state == FLAC__STREAM_DECODER_MEMORY_ALLOCATION_ERROR) return too_large_sound(kFlacName);
+    if (reader_.at() == bytes_.size() && job_) {
+      return cut_off_sound(kFlacName, "ends or is damaged after frame " +
+                                          std::to_string(job_->begin + decoded_) + " of " +
+                                          std::to_string(header_.sound.frames));
+    }
+    return corrupt_sound(kFlacName, "a block is damaged after frame " +
+                                        std::to_string((job_ ? job_->begin : 0) + decoded_));
+  }
+
+  const FlacLibrary& flac_;
+  FLAC__StreamDecoder* const decoder_;
+  const FlacHeader& header_;
+  const std::span<const uint8_t> bytes_;
+  BytesReader reader_;
+  const AudioJob* job_ = nullptr;
+  int64_t decoded_ = 0;  // frames of the window, and beyond it
+  bool damaged_ = false;
+  std::optional<Error> broken_;
+};
+
+class FlacDecoder final : public AudioDecoder {
+ public:
+  ~FlacDecoder() override {
+    if (decoder_) flac_library().free(decoder_);
+  }
+
+  Result<AudioHeader> read_header(std::span<const uint8_t> bytes) override {
+    Result<FlacHeader> header = read_flac_header(bytes);
+    if (!header) return std::move(header.error());
+    if (Result<void> ready = prepare(); !ready) return std::move(ready.error());
+    if (header->sound.frames == 0) {
+      FlacSession session(flac_library(), decoder_, *header, bytes);
+      if (Result<void> opened = session.open(); !opened) return std::move(opened.error());
+      const Result<int64_t> frames = session.count();
+      if (!frames) return frames.error();
+      header->sound.frames = *frames;
+    }
+    return header->sound;
+  }
+
+  Result<void> decode(const AudioJob& job) override {
+    Result<FlacHeader> header = read_flac_header(job.bytes);
+    if (!header) return std::move(header.error());
+    if (Result<void> ready = prepare(); !ready) return ready;
+    FlacSession session(flac_library(), decoder_, *header, job.bytes);
+    if (Result<void> opened = session.open(); !opened) return opened;
+    return session.decode(job);
+  }
+
+ private:
+  Result<void> prepare() {
+    const FlacLibrary& flac = flac_library();
+    if (!flac.library.is_open()) return flac.library.missing();
+    if (!decoder_) decoder_ = flac.make();
+    if (!decoder_) return too_large_sound(kFlacName);
+    return {};
+  }
+
+  FLAC__StreamDecoder* decoder_ = nullptr;
+};
+
+const AudioCodecRecord kFlac{
+    .name = "flac",
+    .doc = "FLAC of 4 to 32 bits and up to 8 channels, by libFLAC.",
+    .oracle = "libsndfile, bit for bit",
+    .suffixes = {".flac"},
+    .sniff = begins_like_flac,
+    .make = []() -> std::unique_ptr<AudioDecoder> { return std::make_unique<FlacDecoder>(); },
+    .library = []() -> const RunTimeLibrary& { return flac_library().library; }};
+const Register<AudioCodecRecord> registered_flac(kFlac);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// MP3 (MPEG audio, layers I to III), by libmpg123: without the delay and padding that LAME's tag
+// tells of; from some frames before the window's first one on, which the overlap needs.
+#include <mpg123.h>
+
+#include <algorithm>
+
+#include "headrace/base/registry.h"
+#include "headrace/codecs/audio/bytes_reader.h"
+#include "headrace/codecs/audio/id3.h"
+#include "headrace/codecs/audio/sound_errors.h"
+#include "headrace/codecs/run_time_library.h"
+#include "headrace/kernels/audio/samples.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::string_view kMp3Name = "MP3";
+// Frames of MPEG that are decoded before a seek's goal: what the bit reservoir and the overlap of
+// layer III reach back.
+constexpr long kPreframes = 10;
+// A frame of 1152 samples takes at least 24 bytes.
+constexpr int64_t kMp3FramesAByte = 1152 / 24;
+
+struct Mp3Library {
+  RunTimeLibrary library{"libmpg123.so.0", "libmpg123-0"};
+  decltype(&mpg123_init) init = nullptr;
+  decltype(&mpg123_new) make = nullptr;
+  decltype(&mpg123_delete) free = nullptr;
+  decltype(&mpg123_param) param = nullptr;
+  decltype(&mpg123_format_none) format_none = nullptr;
+  decltype(&mpg123_format) format = nullptr;
+  decltype(&mpg123_rates) rates = nullptr;
+  int (*replace_reader)(mpg123_handle*, ssize_t (*)(void*, void*, size_t),
+                        off_t (*)(void*, off_t, int), void (*)(void*)) = nullptr;
+  decltype(&mpg123_open_handle) open = nullptr;
+  decltype(&mpg123_close) close = nullptr;
+  decltype(&mpg123_getformat) getformat = nullptr;
+  decltype(&mpg123_scan) scan = nullptr;
+  off_t (*length)(mpg123_handle*) = nullptr;
+  off_t (*seek)(mpg123_handle*, off_t, int) = nullptr;
+  decltype(&mpg123_read) read = nullptr;
+  decltype(&mpg123_errcode) errcode = nullptr;
+
+  Mp3Library() {
+    library.find(init, "mpg123_init");
+    library.find(make, "mpg123_new");
+    library.find(free, "mpg123_delete");
+    library.find(param, "mpg123_param");
+    library.find(format_none, "mpg123_format_none");
+    library.find(format, "mpg123_format");
+    library.find(rates, "mpg123_rates");
+    library.find(replace_reader, "mpg123_replace_reader_handle");
+    library.find(open, "mpg123_open_handle");
+    library.find(close, "mpg123_close");
+    library.find(getformat, "mpg123_getformat");
+    library.find(scan, "mpg123_scan");
+    library.find(length, "mpg123_length");
+    library.find(seek, "mpg123_seek");
+    library.find(read, "mpg123_read");
+    library.find(errcode, "mpg123_errcode");
+    if (library.is_open() && init() != MPG123_OK) library.refuse("mpg123_init() failed");
+  }
+};
+
+const Mp3Library& mp3_library() {
+  static const Mp3Library library;
+  return library;
+}
+
+// The four bytes that every MPEG audio frame begins with.
+bool is_frame_header(std::span<const uint8_t> bytes, size_t at) {
+  if (at + 4 > bytes.size()) return false;
+  const uint8_t a = bytes[at + 1], b = bytes[at + 2];
+  return bytes[at] == 0xFF && (a & 0xE0) == 0xE0 && (a & 0x18) != 0x08 && (a & 0x06) != 0 &&
+         (b & 0xF0) != 0xF0 && (b & 0x0C) != 0x0C;
+}
+
+bool begins_like_mp3(std::span<const uint8_t> bytes) {
+  if (const size_t tag = id3_bytes(bytes); tag > 0) {
+    return tag >= bytes.size() || is_frame_header(bytes, tag);
+  }
+  return is_frame_header(bytes, 0);
+}
+
+class Mp3Decoder final : public AudioDecoder {
+ public:
+  ~Mp3Decoder() override {
+    if (handle_) mp3_library().free(handle_);
+  }
+
+  Result<AudioHeader> read_header(std::span<const uint8_t> bytes) override {
+    const Opened opened(*this, bytes);
+    if (!opened.result) return opened.result.error();
+    const Mp3Library& mp3 = mp3_library();
+    if (mp3.scan(handle_) != MPG123_OK) return broken();
+    AudioHeader header{.frames = mp3.length(handle_),
+                       .channels = opened.channels,
+                       .sample_rate = static_cast<int>(opened.rate),
+                       .working_bytes = size_t{1} << 17};
+    if (header.frames < 0) return corrupt_sound(kMp3Name, "its length cannot be told");
+    if (Result<void> good = check_sound(kMp3Name, header, bytes.size(), kMp3FramesAByte); !good) {
+      return std::move(good.error());
+    }
+    return header;
+  }
+
+  Result<void> decode(const AudioJob& job) override {
+    const Opened opened(*this, job.bytes);
+    if (!opened.result) return opened.result.error();
+    const Mp3Library& mp3 = mp3_library();
+    if (job.begin > 0 && mp3.seek(handle_, job.begin, SEEK_SET) != job.begin) return broken();
+    const auto channels = static_cast<size_t>(opened.channels);
+    for (int64_t done = 0; done < job.count;) {
+      const int64_t wanted = std::min<int64_t>(job.count - done, int64_t(kBlock / channels));
+      size_t bytes = 0;
+      const int status = mp3.read(handle_, reinterpret_cast<unsigned char*>(block_),
+                                  size_t(wanted) * channels * sizeof(float), &bytes);
+      const auto frames = static_cast<int64_t>(bytes / (channels * sizeof(float)));
+      for (size_t c = 0; c < channels; ++c) {
+        samples_from_float32(reinterpret_cast<const uint8_t*>(block_ + c), channels * sizeof(float),
+                             size_t(frames), job.planes + int64_t(c) * job.stride + done);
+      }
+      done += frames;
+      if (done == job.count) break;
+      if (status == MPG123_NEW_FORMAT && frames == 0) {
+        long rate = 0;
+        int now = 0, encoding = 0;
+        mp3.getformat(handle_, &rate, &now, &encoding);
+        if (rate == opened.rate && now == opened.channels) continue;
+        return corrupt_sound(kMp3Name, "it changes its rate or channels on the way");
+      }
+      if (status == MPG123_DONE || (status == MPG123_OK && frames == 0)) {
+        return truncated_sound(kMp3Name, job.begin + done, job.begin + job.count);
+      }
+      if (status != MPG123_OK) return broken();
+    }
+    return {};
+  }
+
+ private:
+  static constexpr size_t kBlock = 4096;  // samples
+
+  // A file at its first frame; closed at the end.
+  struct Opened {
+    Opened(Mp3Decoder& decoder, std::span<const uint8_t> bytes) : self(decoder) {
+      result = decoder.open(bytes, rate, channels);
+    }
+    ~Opened() {
+      if (self.handle_) mp3_library().close(self.handle_);
+    }
+    Mp3Decoder& self;
+    long rate = 0;
+    int channels = 0;
+    Result<void> result;
+  };
+
+  Result<void> prepare() {
+    const Mp3Library& mp3 = mp3_library();
+    if (!mp3.library.is_open()) return mp3.library.missing();
+    if (handle_) return {};
+    handle_ = mp3.make(nullptr, nullptr);
+    if (!handle_) return too_large_sound(kMp3Name);
+    constexpr long kFlags = MPG123_QUIET | MPG123_GAPLESS | MPG123_FORCE_FLOAT | MPG123_SKIP_ID3V2 |
+                            MPG123_NO_FRANKENSTEIN;
+    mp3.param(handle_, MPG123_ADD_FLAGS, kFlags, 0);
+    mp3.param(handle_, MPG123_REMOVE_FLAGS, MPG123_FUZZY, 0);
+    mp3.param(handle_, MPG123_RVA, MPG123_RVA_OFF, 0);  // samples as they are, not as loud as said
+    mp3.param(handle_, MPG123_PREFRAMES, kPreframes, 0);
+    mp3.param(handle_, MPG123_INDEX_SIZE, -1, 0);
+    mp3.param(handle_, MPG123_RESYNC_LIMIT, 1 << 16, 0);
+    mp3.replace_reader(handle_, on_read, on_seek, nullptr);
+    return {};
+  }
+
+  Result<void> open(std::span<const uint8_t> bytes, long& rate, int& channels) {
+    if (Result<void> ready = prepare(); !ready) return ready;
+    const Mp3Library& mp3 = mp3_library();
+    reader_ = BytesReader(bytes);
+    int encoding = 0;
+    mp3.format_none(handle_);
+    const long* rates = nullptr;
+    size_t count = 0;
+    mp3.rates(&rates, &count);
+    for (size_t i = 0; i < count; ++i) {
+      mp3.format(handle_, rates[i], MPG123_MONO | MPG123_STEREO, MPG123_ENC_FLOAT_32);
+    }
+    if (mp3.open(handle_, &reader_) != MPG123_OK ||
+        mp3.getformat(handle_, &rate, &channels, &encoding) != MPG123_OK) {
+      return broken();
+    }
+    return {};
+  }
+
+  Error broken() const {
+    const int code = mp3_library().errcode(handle_);
+    if (code == MPG123_OUT_OF_MEM) return too_large_sound(kMp3Name);
+    return corrupt_sound(kMp3Name, "libmpg123 finds no way on (its error " + std::to_string(code) +
+                                       ") at byte " + std::to_string(reader_.at()));
+  }
+
+  static ssize_t on_read(void* client, void* to, size_t bytes) {
+    return static_cast<ssize_t>(static_cast<BytesReader*>(client)->read(to, bytes));
+  }
+  static off_t on_seek(void* client, off_t offset, int whence) {
+    auto& reader = *static_cast<BytesReader*>(client);
+    return reader.seek(offset, whence) ? static_cast<off_t>(reader.at()) : -1;
+  }
+
+  mpg123_handle* handle_ = nullptr;
+  BytesReader reader_{{}};
+  float block_[kBlock];
+};
+
+const AudioCodecRecord kMp3{
+    .name = "mp3",
+    .doc =
+        "MP3 and its older layers, by libmpg123; delay and padding that LAME notes are left out.",
+    .oracle = "libsndfile, within 1e-5 of full scale",
+    .suffixes = {".mp3", ".mp2"},
+    .sniff = begins_like_mp3,
+    .make = []() -> std::unique_ptr<AudioDecoder> { return std::make_unique<Mp3Decoder>(); },
+    .library = []() -> const RunTimeLibrary& { return mp3_library().library; }};
+const Register<AudioCodecRecord> registered_mp3(kMp3);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/codecs/audio/sound.h"
+
+#include <algorithm>
+#include <string>
+
+#include "headrace/base/registry.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kUnknownSound{
+    "HR0354", ErrorKind::kData, "unknown sound format",
+    "A sound is recognized by its first bytes, never by its name, and these are no signature of a "
+    "codec that this build has. Often the file is something else (an HTML page that a download "
+    "left, a text file), or empty. `headrace formats` lists the codecs."};
+
+Error unknown_sound(std::span<const uint8_t> bytes) {
+  Error error{.code = &kUnknownSound, .what = "the file is empty"};
+  if (!bytes.empty()) {
+    constexpr char kHex[] = "0123456789abcdef";
+    error.what = "no codec of sounds knows these bytes; they begin with";
+    for (const uint8_t byte : bytes.first(std::min<size_t>(bytes.size(), 8))) {
+      error.what += {' ', kHex[byte >> 4], kHex[byte & 15]};
+    }
+  }
+  for (const AudioCodecRecord* codec : Registry<AudioCodecRecord>::all()) {
+    error.note += (error.note.empty() ? "codecs: " : ", ") + std::string(codec->name);
+  }
+  error.hint = bytes.empty() ? "fetch the file again, or leave it out"
+                             : "convert such files to FLAC or WAV, or leave them out";
+  return error;
+}
+
+}  // namespace
+
+void Sound::cut(int64_t from, int64_t length) {
+  if (from < 0) {
+    before -= from;
+    from = 0;
+  }
+  const int64_t end = from + length;
+  const int64_t first = std::clamp(from, before, before + count);
+  const int64_t last = std::clamp(end, before, before + count);
+  const int64_t head = std::max<int64_t>(0, std::min(end, before) - from);
+  begin += first - before;
+  count = last - first;
+  before = head;
+  after = length - head - count;
+}
+
+Result<Sound> open_sound(std::span<const uint8_t> bytes, AudioDecoders& decoders) {
+  const AudioCodecRecord* const codec = audio_codec_of(bytes);
+  if (!codec) return unknown_sound(bytes);
+  Result<AudioHeader> header = decoders.of(*codec).read_header(bytes);
+  if (!header) return std::move(header.error());
+  Sound sound;
+  sound.codec = codec;
+  sound.bytes = bytes;
+  sound.header = *header;
+  sound.count = header->frames;
+  return sound;
+}
+
+Result<void> decode_sound(const Sound& sound, AudioDecoders& decoders, float* samples) {
+  const int64_t frames = sound.frames();
+  for (int c = 0; c < sound.header.channels; ++c) {
+    float* const channel = samples + c * frames;
+    std::fill_n(channel, sound.before, 0.0f);
+    std::fill_n(channel + sound.before + sound.count, sound.after, 0.0f);
+  }
+  if (sound.count == 0) return {};
+  return decoders.of(*sound.codec)
+      .decode({.bytes = sound.bytes,
+               .begin = sound.begin,
+               .count = sound.count,
+               .planes = samples + sound.before,
+               .stride = frames});
+}
+
+}  // namespace headrace

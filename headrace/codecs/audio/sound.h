@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A sound on its way, before it has samples: which part of a file is wanted, and how much silence
+// around it. Steps that cut or pad edit it, and the codec is asked for what is left.
+//
+// A value; it borrows the encoded bytes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "headrace/codecs/audio/audio_codec.h"
+
+namespace headrace {
+
+struct Sound {
+  const AudioCodecRecord* codec = nullptr;  // null: there is none, the samples are elsewhere
+  std::span<const uint8_t> bytes;
+  AudioHeader header;
+  int64_t before = 0;            // frames of silence
+  int64_t begin = 0, count = 0;  // of the file
+  int64_t after = 0;             // frames of silence
+
+  bool is_encoded() const { return codec != nullptr; }
+  int64_t frames() const { return before + count + after; }
+  size_t sample_bytes() const {
+    return static_cast<size_t>(frames()) * static_cast<size_t>(header.channels) * sizeof(float);
+  }
+  // Keeps frames [from, from + length) of it; what lies beyond its ends is silence.
+  void cut(int64_t from, int64_t length);
+};
+
+// Finds the codec and reads the header: HR0354 where no codec knows the bytes.
+Result<Sound> open_sound(std::span<const uint8_t> bytes, AudioDecoders& decoders);
+// All of its frames() to `samples`, (channels, frames) dense. On an error these hold anything.
+Result<void> decode_sound(const Sound& sound, AudioDecoders& decoders, float* samples);
+
+}  // namespace headrace

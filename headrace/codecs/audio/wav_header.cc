@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/codecs/audio/wav_header.h"
+
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "headrace/codecs/audio/sound_errors.h"
+#include "headrace/codecs/image/byte_order.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::string_view kWavName = "WAV";
+constexpr uint32_t kUnsaid = 0xFFFFFFFF;  // a length that stands elsewhere, or that nobody knew
+constexpr uint32_t kPcm = 1, kFloat = 3, kALawTag = 6, kMuLawTag = 7, kExtensible = 0xFFFE;
+constexpr size_t kChunkHeader = 8, kFirstChunk = 12, kFormatBytes = 16, kExtensibleBytes = 40;
+
+bool says(std::span<const uint8_t> bytes, size_t at, std::string_view word) {
+  return at + word.size() <= bytes.size() &&
+         std::memcmp(bytes.data() + at, word.data(), word.size()) == 0;
+}
+
+uint64_t little_u64(std::span<const uint8_t> bytes, size_t at) {
+  return little_u32(bytes, at) | uint64_t{little_u32(bytes, at + 4)} << 32;
+}
+
+std::string name_of_format(uint32_t tag) {
+  switch (tag) {
+    case 0x0002:
+    case 0x0011:
+      return "ADPCM";
+    case 0x0031:
+      return "GSM 6.10";
+    case 0x0050:
+    case 0x0055:
+      return "MPEG";
+    case 0x00FF:
+    case 0x1610:
+      return "AAC";
+    default:
+      return "the format " + std::to_string(tag);
+  }
+}
+
+std::optional<WavSample> sample_from(uint32_t tag, uint32_t bits) {
+  if (tag == kPcm) {
+    if (bits >= 1 && bits <= 8) return WavSample::kUInt8;
+    if (bits > 8 && bits <= 16) return WavSample::kInt16;
+    if (bits > 16 && bits <= 24) return WavSample::kInt24;
+    if (bits > 24 && bits <= 32) return WavSample::kInt32;
+  }
+  if (tag == kFloat && bits == 32) return WavSample::kFloat32;
+  if (tag == kFloat && bits == 64) return WavSample::kFloat64;
+  if (tag == kALawTag && bits == 8) return WavSample::kALaw;
+  if (tag == kMuLawTag && bits == 8) return WavSample::kMuLaw;
+  return {};
+}
+
+Result<void> read_format(std::span<const uint8_t> chunk, WavHeader& header) {
+  if (chunk.size() < kFormatBytes) return corrupt_sound(kWavName, "its fmt chunk is too short");
+  uint32_t tag = little_u16(chunk, 0);
+  const uint32_t channels = little_u16(chunk, 2), rate = little_u32(chunk, 4);
+  const uint32_t frame_bytes = little_u16(chunk, 12), bits = little_u16(chunk, 14);
+  // Its GUID begins with the number that the format would have; some writers leave it out.
+  if (tag == kExtensible && chunk.size() >= kExtensibleBytes) tag = little_u16(chunk, 24);
+  const std::optional<WavSample> sample = sample_from(tag, bits);
+  if (!sample) {
+    return unread_sound(kWavName,
+                        "holds " + name_of_format(tag) + " of " + std::to_string(bits) +
+                            " bits a sample; PCM of 8 to 32 bits, float32, float64, A-law "
+                            "and mu-law are read",
+                        "convert it to PCM (sox, ffmpeg)");
+  }
+  header.sample = *sample;
+  header.frame_bytes = size_t{channels} * static_cast<size_t>(bytes_of(*sample));
+  if (channels == 0 || frame_bytes != header.frame_bytes) {
+    return corrupt_sound(kWavName, "a frame of " + std::to_string(channels) + " channels of " +
+                                       std::to_string(bits) + " bits has " +
+                                       std::to_string(frame_bytes) + " bytes by its header");
+  }
+  header.sound.channels = static_cast<int>(channels);
+  if (rate > kMostSampleRate) {
+    return unread_sound(kWavName,
+                        "has " + std::to_string(rate) + " Hz; up to " +
+                            std::to_string(kMostSampleRate) + " are read",
+                        "convert it to a lower rate");
+  }
+  header.sound.sample_rate = static_cast<int>(rate);
+  return {};
+}
+
+}  // namespace
+
+int bytes_of(WavSample sample) {
+  switch (sample) {
+    case WavSample::kUInt8:
+    case WavSample::kALaw:
+    case WavSample::kMuLaw:
+      return 1;
+    case WavSample::kInt16:
+      return 2;
+    case WavSample::kInt24:
+      return 3;
+    case WavSample::kInt32:
+    case WavSample::kFloat32:
+      return 4;
+    case WavSample::kFloat64:
+      return 8;
+  }
+  return 1;
+}
+
+bool begins_like_wav(std::span<const uint8_t> bytes) {
+  return (says(bytes, 0, "RIFF") || says(bytes, 0, "RF64") || says(bytes, 0, "BW64")) &&
+         says(bytes, 8, "WAVE");
+}
+
+// Chunks: a word, a length, so many bytes, and one more where that is odd.
+Result<WavHeader> read_wav_header(std::span<const uint8_t> bytes) {
+  if (!begins_like_wav(bytes))
+    return corrupt_sound(kWavName, "it does not begin with RIFF and WAVE");
+  const bool wide = !says(bytes, 0, "RIFF");
+  WavHeader header;
+  bool has_format = false;
+  uint64_t wide_data = 0;  // what ds64 says of the data chunk
+  size_t at = kFirstChunk;
+  while (at + kChunkHeader <= bytes.size()) {
+    const uint32_t length = little_u32(bytes, at + 4);
+    const size_t body = at + kChunkHeader, there = bytes.size() - body;
+    if (says(bytes, at, "data")) {
+      if (!has_format) return corrupt_sound(kWavName, "its data come before its fmt chunk");
+      uint64_t promised = length;
+      if (wide && length == kUnsaid) promised = wide_data;
+      if (!wide && length == kUnsaid) promised = there;  // written to a pipe: to the file's end
+      header.data = body;
+      header.sound.frames = static_cast<int64_t>(promised / header.frame_bytes);
+      if (promised > there) {
+        return truncated_sound(kWavName, static_cast<int64_t>(there / header.frame_bytes),
+                               header.sound.frames);
+      }
+      if (Result<void> good = check_sound(kWavName, header.sound, bytes.size(), 1); !good) {
+        return std::move(good.error());
+      }
+      return header;
+    }
+    const bool whole = length <= there;
+    const std::span<const uint8_t> chunk = bytes.subspan(body, whole ? length : there);
+    if (says(bytes, at, "ds64") && chunk.size() >= 16) wide_data = little_u64(chunk, 8);
+    if (says(bytes, at, "fmt ")) {
+      if (Result<void> good = read_format(chunk, header); !good) return std::move(good.error());
+      has_format = true;
+    }
+    if (!whole) break;
+    at = body + length + length % 2;
+  }
+  return cut_off_sound(kWavName, "ends before its samples begin");
+}
+
+}  // namespace headrace

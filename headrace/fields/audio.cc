@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Audio: sounds of (channels, frames), shares of full scale as float32.
+#include "headrace/fields/audio.h"
+
+#include <string>
+#include <utility>
+
+#include "headrace/base/registry.h"
+#include "headrace/fields/numbers.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kTooLong{
+    "HR0355", ErrorKind::kResource, "sound exceeds the memory",
+    "A step needs all of the sound's samples at once, and they would take more than memory_limit "
+    "leaves for one record. Nothing was allocated. A clip before that step (RandomClip, "
+    "CenterClip) decodes what it keeps and no more; or raise memory_limit."};
+
+const ErrorCode kOtherRate{
+    "HR0356", ErrorKind::kData, "sound of another sample rate",
+    "All sounds of a batch have one sample rate, that of the dataset's first record, unless a step "
+    "brings them to one: Resample(new_freq=16000) as the first step takes sounds of any rate."};
+
+bool take_audio(Field& field) {
+  if (is_stored_bytes(field)) {
+    field.encoded = true;
+    field.dtype = DType::kFloat32;
+    field.shape = {-1, -1};
+  } else if (field.dtype != DType::kFloat32 || field.shape.size() != 2 || is_string(field.kind)) {
+    return false;
+  }
+  field.kind = FieldKind::kAudio;
+  return true;
+}
+
+Result<void> begin_audio(const Beginning& from, FieldValue& value) {
+  value.sound = {};
+  value.sample_rate = from.state.sample_rate;
+  if (!from.field.encoded) return begin_numbers(from, value);
+  Result<Sound> sound = open_sound(from.data.bytes, from.renderer.sounds());
+  if (!sound) return std::move(sound.error());
+  value.sound = *sound;
+  value.sample_rate = sound->header.sample_rate;
+  value.dtype = DType::kFloat32;
+  value.bytes = {};
+  value.shape.clear();
+  return {};
+}
+
+const KindRecord kAudio{
+    .name = "audio",
+    .doc =
+        "A sound: an encoded file, or float32 of (channels, frames), full scale at 1. Clips, gains "
+        "and resampling are for it.",
+    .kind = FieldKind::kAudio,
+    .take = take_audio,
+    .begin = begin_audio};
+const Register<KindRecord> registered_audio(kAudio);
+
+}  // namespace
+
+Shape shape_of(const Sound& sound) { return {sound.header.channels, sound.frames()}; }
+
+int64_t frames_of(const FieldValue& audio) {
+  return audio.sound.is_encoded() ? audio.sound.frames() : audio.shape.at(1);
+}
+int64_t channels_of(const FieldValue& audio) {
+  return audio.sound.is_encoded() ? audio.sound.header.channels : audio.shape.at(0);
+}
+
+Result<void> make_samples(FieldValue& value, Renderer& renderer) {
+  if (!value.sound.is_encoded()) return {};
+  const Sound sound = std::exchange(value.sound, {});
+  if (sound.sample_bytes() > renderer.largest_value()) {
+    return Error{.code = &kTooLong,
+                 .what = "it has " + text_of(DType::kFloat32, shape_of(sound)) + ", " +
+                         std::to_string(sound.sample_bytes() >> 20) + " MiB"};
+  }
+  Buffer samples(sound.sample_bytes());
+  Result<void> decoded =
+      decode_sound(sound, renderer.sounds(), reinterpret_cast<float*>(samples.data()));
+  if (!decoded) return decoded;
+  value.shape = shape_of(sound);
+  value.own(std::move(samples));
+  return {};
+}
+
+Result<void> check_rate(const FieldState& state, const FieldValue& value) {
+  if (value.sample_rate == state.sample_rate) return {};
+  return Error{.code = &kOtherRate,
+               .what = "\"" + state.name + "\" has " + std::to_string(value.sample_rate) +
+                       " Hz, and the first record " + std::to_string(state.sample_rate),
+               .hint = "Resample(new_freq=" + std::to_string(state.sample_rate) +
+                       ") as the first step, or sort the files"};
+}
+
+}  // namespace headrace

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/kernels/audio/samples.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+namespace headrace {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+template <class Number>
+Number stored(const uint8_t* at) {
+  Number value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+// G.711, table 1a: bits inverted in part, a sign, three bits of exponent, four of mantissa.
+constexpr int a_law(int code) {
+  code ^= 0x55;
+  const int exponent = code >> 4 & 7, mantissa = code & 15;
+  const int magnitude =
+      exponent == 0 ? (mantissa << 4) + 8 : ((mantissa << 4) + 0x108) << (exponent - 1);
+  return code & 0x80 ? magnitude : -magnitude;
+}
+
+// G.711, table 2a: all bits inverted.
+constexpr int mu_law(int code) {
+  code = ~code & 0xFF;
+  const int exponent = code >> 4 & 7, mantissa = code & 15;
+  const int magnitude = (((mantissa << 3) + 0x84) << exponent) - 0x84;
+  return code & 0x80 ? -magnitude : magnitude;
+}
+
+template <int (*value)(int)>
+constexpr std::array<float, 256> table() {
+  std::array<float, 256> out{};
+  for (int code = 0; code < 256; ++code) out[code] = static_cast<float>(value(code)) / 32768.0f;
+  return out;
+}
+constexpr std::array<float, 256> kALaw = table<a_law>(), kMuLaw = table<mu_law>();
+
+// Two loops, of which the compiler makes vectors of the first: a channel alone.
+template <size_t kBytes, class Convert>
+[[gnu::optimize("O3")]] void convert(const uint8_t* __restrict from, size_t step, size_t count,
+                                     float* __restrict to, Convert&& one) {
+  if (step == kBytes) {
+    for (size_t i = 0; i < count; ++i) to[i] = one(from + i * kBytes);
+  } else if (step == 2 * kBytes) {
+    for (size_t i = 0; i < count; ++i) to[i] = one(from + i * 2 * kBytes);
+  } else {
+    for (size_t i = 0; i < count; ++i) to[i] = one(from + i * step);
+  }
+}
+
+}  // namespace
+
+void samples_from_uint8(const uint8_t* from, size_t step, size_t count, float* to) {
+  convert<1>(from, step, count, to,
+             [](const uint8_t* at) { return static_cast<float>(*at - 128) * (1.0f / 128); });
+}
+
+void samples_from_int16(const uint8_t* from, size_t step, size_t count, float* to) {
+  convert<2>(from, step, count, to, [](const uint8_t* at) {
+    return static_cast<float>(stored<int16_t>(at)) * (1.0f / 32768);
+  });
+}
+
+void samples_from_int24(const uint8_t* from, size_t step, size_t count, float* to) {
+  convert<3>(from, step, count, to, [](const uint8_t* at) {
+    const uint32_t high = uint32_t{at[0]} << 8 | uint32_t{at[1]} << 16 | uint32_t{at[2]} << 24;
+    return static_cast<float>(static_cast<int32_t>(high)) * (1.0f / 2147483648.0f);
+  });
+}
+
+void samples_from_int32(const uint8_t* from, size_t step, size_t count, float* to) {
+  convert<4>(from, step, count, to, [](const uint8_t* at) {
+    return static_cast<float>(stored<int32_t>(at)) * (1.0f / 2147483648.0f);
+  });
+}
+
+void samples_from_float32(const uint8_t* from, size_t step, size_t count, float* to) {
+  if (step == sizeof(float)) {
+    if (count > 0) std::memcpy(to, from, count * sizeof(float));
+    return;
+  }
+  convert<4>(from, step, count, to, [](const uint8_t* at) { return stored<float>(at); });
+}
+
+void samples_from_float64(const uint8_t* from, size_t step, size_t count, float* to) {
+  convert<8>(from, step, count, to,
+             [](const uint8_t* at) { return static_cast<float>(stored<double>(at)); });
+}
+
+void samples_from_a_law(const uint8_t* from, size_t step, size_t count, float* to) {
+  convert<1>(from, step, count, to, [](const uint8_t* at) { return kALaw[*at]; });
+}
+
+void samples_from_mu_law(const uint8_t* from, size_t step, size_t count, float* to) {
+  convert<1>(from, step, count, to, [](const uint8_t* at) { return kMuLaw[*at]; });
+}
+
+void samples_from_integers(const int32_t* from, int bits, size_t count, float* to) {
+  const float scale = std::ldexp(1.0f, 1 - bits);
+  convert<4>(
+      reinterpret_cast<const uint8_t*>(from), sizeof(int32_t), count, to,
+      [scale](const uint8_t* at) { return static_cast<float>(stored<int32_t>(at)) * scale; });
+}
+
+size_t int16_from_samples(const float* from, size_t count, int16_t* to) {
+  size_t beyond = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const float scaled = std::nearbyint(from[i] * 32768.0f);
+    beyond += !(scaled >= -32768.0f && scaled <= 32767.0f);
+    to[i] = scaled >= 32767.0f    ? int16_t{32767}
+            : scaled >= -32768.0f ? static_cast<int16_t>(scaled)
+                                  : int16_t{-32768};
+  }
+  return beyond;
+}
+
+}  // namespace headrace

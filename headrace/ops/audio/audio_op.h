@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What operators on audio share. mono.cc is the one to copy for samples, center_clip.cc for what
+// only says which part of a sound is wanted.
+//
+// Note [Audio at a step]
+// The field's state says (channels, frames), float32, and the sample rate; -1 frames where records
+// differ. A value is a Sound until somebody needs samples: cutting and padding edit it, so that the
+// codec decodes what is left of it. samples_of() decodes; from then on `bytes` are (channels,
+// frames) of float32, of `shape`, at `sample_rate` frames a second. Operators whose outcome is no
+// waveform (a spectrogram) make the field a tensor, in plan() and in apply().
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "headrace/fields/audio.h"
+#include "headrace/ops/op.h"
+
+namespace headrace {
+
+// Samples that the step may change; channel c begins at c * frames.
+struct Waveform {
+  float* samples = nullptr;
+  int64_t channels = 0, frames = 0;
+  std::span<float> channel(int64_t c) const {
+    return {samples + c * frames, static_cast<size_t>(frames)};
+  }
+};
+
+// The value's samples, decoded if need be, and its own: no branch of a Fork shares them.
+Result<Waveform> samples_of(FieldValue& audio, Renderer& renderer);
+
+// The value becomes frames [from, from + frames) of itself; what lies beyond its ends is silence.
+Result<void> take_frames(FieldValue& audio, int64_t from, int64_t frames, Renderer& renderer);
+
+// Acts on audio fields, each like the others of its record.
+class AudioOp : public Op {
+ public:
+  explicit AudioOp(std::string_view name) : name_(name) {}
+  bool takes(FieldKind kind) const final { return kind == FieldKind::kAudio; }
+  // HR0510 unless the field is float32 audio.
+  void plan(FieldState& field) const final;
+  // With draws that begin alike for every field.
+  Result<void> apply(OpContext& context) const final;
+
+ protected:
+  std::string_view name() const { return name_; }
+  virtual void plan_audio(FieldState& audio) const { (void)audio; }
+  virtual Result<void> apply_to(FieldValue& audio, Draws draws, Renderer& renderer) const = 0;
+
+ private:
+  const std::string_view name_;
+};
+
+// One that needs the samples.
+class WaveformOp : public AudioOp {
+ public:
+  using AudioOp::AudioOp;
+  bool measures() const final { return true; }
+  Rate rate() const override { return Rate::kAny; }
+
+ protected:
+  // In place; the shape stays.
+  virtual Result<void> change(const Waveform& waveform, Draws draws) const = 0;
+  Result<void> apply_to(FieldValue& audio, Draws draws, Renderer& renderer) const override;
+};
+
+// One that keeps so many frames of a sound.
+class ClipOp : public AudioOp {
+ public:
+  ClipOp(std::string_view name, int64_t frames, bool pads)
+      : AudioOp(name), frames_(frames), pads_(pads) {}
+
+ protected:
+  // Where the clip begins, which may be before the sound.
+  virtual int64_t begin_of(int64_t frames, Draws draws) const = 0;
+  int64_t clip_frames() const { return frames_; }
+  void plan_audio(FieldState& audio) const override;
+  Result<void> apply_to(FieldValue& audio, Draws draws, Renderer& renderer) const override;
+
+ private:
+  const int64_t frames_;
+  const bool pads_;
+};
+
+Param num_frames_param();
+Param pad_if_needed_param(std::string_view doc);
+
+}  // namespace headrace

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// CenterClip: so many frames from the middle of a sound.
+#include "headrace/base/registry.h"
+#include "headrace/ops/audio/audio_op.h"
+
+namespace headrace {
+namespace {
+
+class CenterClip final : public ClipOp {
+ public:
+  using ClipOp::ClipOp;
+
+ private:
+  // Of a clip that is longer it lies before the sound: as much silence comes before as after, or
+  // one frame less.
+  int64_t begin_of(int64_t frames, Draws) const override {
+    const int64_t over = frames - clip_frames();
+    return over >= 0 ? over / 2 : -(-over / 2);
+  }
+};
+
+const OpRecord kCenterClip{
+    .name = "CenterClip",
+    .doc =
+        "Keeps the middle of a sound.\n\n"
+        "Audio, (channels, frames), becomes (channels, num_frames), from frame (frames - "
+        "num_frames) // 2 on. Only what is kept is decoded. A sound that is shorter is a data "
+        "error unless pad_if_needed.",
+    .params = {num_frames_param(),
+               pad_if_needed_param("Whether silence is added on both sides of a sound that is too "
+                                   "short; where it is odd, one frame more behind it.")},
+    .oracle = "the slice of the whole sound, bit for bit where the codec is lossless",
+    .example = {{"num_frames", int64_t{16000}}, {"pad_if_needed", true}},
+    .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
+      return std::make_unique<CenterClip>("CenterClip", arguments.integer("num_frames"),
+                                          arguments.flag("pad_if_needed"));
+    }};
+const Register<OpRecord> registered_center_clip(kCenterClip);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sounds go from every source into a batch, as (channels, frames) of float32."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sounds
+from PIL import Image
+
+import headrace as hr
+from headrace import transforms as T
+
+FRAMES = [1200, 900, 1500, 1000, 1100, 950]
+
+
+@pytest.fixture
+def stored() -> list[Any]:
+    return [sounds.int16_waves(frames, seed=n) for n, frames in enumerate(FRAMES)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, stored: list[Any]) -> Path:
+    """no/0.wav, no/1.wav, no/2.wav, yes/3.wav, ..."""
+    root = tmp_path / "speech"
+    for number, samples in enumerate(stored):
+        place = root / ("no" if number < 3 else "yes")
+        place.mkdir(parents=True, exist_ok=True)
+        (place / f"{number}.wav").write_bytes(sounds.wav_of(samples))
+    (root / "LICENSE").write_text("made up\n")
+    return root
+
+
+def save_picture(path: Path) -> None:
+    Image.fromarray(np.arange(300, dtype=np.uint8).reshape(10, 10, 3) % 251).save(path)
+
+
+def floats(samples: Any) -> Any:
+    return samples.astype(np.float32) / 32768
+
+
+def test_a_folder_of_sounds_has_classes_and_waveforms(folder: Path, stored: list[Any]) -> None:
+    src = hr.open(folder)
+    assert src.classes == ["no", "yes"]
+    assert [field.name for field in src.schema] == ["audio", "label"]
+    assert "audio" in repr(src)
+    for number, samples in enumerate(stored):
+        record = src[number]
+        np.testing.assert_array_equal(record["audio"], floats(samples))
+        assert record["audio_rate"] == sounds.RATE
+        assert record["label"] == (0 if number < 3 else 1)
+
+
+def test_a_folder_with_pictures_is_one_of_pictures(folder: Path) -> None:
+    save_picture(folder / "yes" / "cover.png")
+    save_picture(folder / "no" / "cover.png")
+    assert [field.name for field in hr.open(folder).schema] == ["image", "label"]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_padded_batches_have_lengths_and_a_mask(
+    folder: Path, stored: list[Any], threads: int
+) -> None:
+    loader = hr.Loader(hr.open(folder), batch_size=3, shuffle=False, ragged="pad", threads=threads)
+    seen = 0
+    for batch in loader:
+        lengths = batch["audio_lengths"]
+        assert batch["audio"].shape == (3, 1, lengths.max())
+        for row in range(3):
+            samples = floats(stored[seen])
+            assert lengths[row] == samples.shape[1]
+            np.testing.assert_array_equal(batch["audio"][row, :, : lengths[row]], samples)
+            assert not batch["audio"][row, :, lengths[row] :].any()
+            assert batch["audio_mask"][row].sum() == lengths[row]
+            seen += 1
+    assert seen == len(stored)
+
+
+def test_lists_have_each_sound_as_it_is(folder: Path, stored: list[Any]) -> None:
+    batch = next(iter(hr.Loader(hr.open(folder), batch_size=6, shuffle=False, ragged="list")))
+    for actual, samples in zip(batch["audio"], stored, strict=True):
+        np.testing.assert_array_equal(actual, floats(samples))
+
+
+def test_without_a_step_that_fixes_the_length_the_plan_says_so(folder: Path) -> None:
+    with pytest.raises(hr.ConfigError, match=r'HR0114.*"audio" is float32 \(1, \?\)'):
+        hr.Loader(hr.open(folder), batch_size=2)
+
+
+def test_fixed_lengths_lie_in_one_tensor(folder: Path, stored: list[Any]) -> None:
+    loader = hr.Loader(hr.open(folder), [T.PadOrTrim(1100)], batch_size=6, shuffle=False)
+    batch = next(iter(loader))
+    assert batch["audio"].shape == (6, 1, 1100)
+    for actual, samples in zip(batch["audio"], stored, strict=True):
+        expected = np.zeros((1, 1100), np.float32)
+        expected[:, : samples.shape[1]] = floats(samples)[:, :1100]
+        np.testing.assert_array_equal(actual, expected)
+
+
+def test_a_too_short_sound_is_a_bad_record_by_the_policy(folder: Path) -> None:
+    loader = hr.Loader(hr.open(folder), [T.CenterClip(1000)], batch_size=3, shuffle=False)
+    with pytest.raises(hr.DataError, match=r"HR0540(.|\n)*900 frames(.|\n)*1.wav"):
+        list(loader)
+    skipping = hr.Loader(
+        hr.open(folder), [T.CenterClip(1000)], batch_size=3, shuffle=False, on_error="skip"
+    )
+    assert sum(len(batch["audio"]) for batch in skipping) == 4
+
+
+def test_sounds_of_another_rate_or_channels_are_refused(folder: Path) -> None:
+    (folder / "yes" / "4.wav").write_bytes(sounds.wav_of(sounds.int16_waves(1000), 8000))
+    with pytest.raises(hr.DataError, match=r"HR0356(.|\n)*8000 Hz, and the first record 16000"):
+        list(hr.Loader(hr.open(folder), batch_size=6, ragged="pad"))
+    (folder / "yes" / "4.wav").write_bytes(sounds.wav_of(sounds.int16_waves(1000, 2)))
+    with pytest.raises(hr.DataError, match=r"HR0741(.|\n)*\(2, 1000\)"):
+        list(hr.Loader(hr.open(folder), batch_size=6, ragged="pad"))
+    with pytest.raises(hr.DataError, match=r"HR0741(.|\n)*\(2, 500\)"):  # as many bytes
+        list(hr.Loader(hr.open(folder), [T.PadOrTrim(500)], batch_size=6))
+    mixed = hr.Loader(hr.open(folder), [T.Mono(), T.PadOrTrim(500)], batch_size=6)
+    assert next(iter(mixed))["audio"].shape == (6, 1, 500)
+
+
+def test_tar_lists_tables_and_columns_carry_sounds(
+    folder: Path, stored: list[Any], tmp_path: Path
+) -> None:
+    files = sorted(folder.rglob("*.wav"), key=lambda path: path.name)
+    shard = tmp_path / "a.tar"
+    with tarfile.open(shard, "w") as tar:
+        for number, path in enumerate(files):
+            for suffix, data in (("wav", path.read_bytes()), ("cls", b"1")):
+                info = tarfile.TarInfo(f"{number:04}.{suffix}")
+                info.size = len(data)
+                tar.addfile(info, io.BytesIO(data))
+    listed = tmp_path / "list.txt"
+    listed.write_text("".join(f"{path} 1\n" for path in files))
+    table = tmp_path / "table.csv"
+    table.write_text("sound,label\n" + "".join(f"{path},1\n" for path in files))
+    sources = [
+        hr.open(shard),
+        hr.open(listed),
+        hr.open(table),
+        hr.records(audio=[str(path) for path in files], label=[1] * 6),
+    ]
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    rows = [{"bytes": path.read_bytes(), "path": path.name} for path in files]
+    parquet.write_table(pyarrow.table({"audio": rows, "label": [1] * 6}), tmp_path / "a.parquet")
+    sources.append(hr.open(tmp_path / "a.parquet"))
+    for src in sources:
+        batch = next(iter(hr.Loader(src, batch_size=6, shuffle=False, ragged="list")))
+        assert batch["label"].tolist() == [1] * 6
+        for actual, samples in zip(batch["audio"], stored, strict=True):
+            np.testing.assert_array_equal(actual, floats(samples))
+
+
+def test_arrays_in_memory_are_sounds_where_they_are_called_so(stored: list[Any]) -> None:
+    array = np.stack([floats(samples)[:, :900] for samples in stored])
+    src = hr.records(audio=array)
+    assert str(src.schema[0].kind) == "audio"
+    batch = next(iter(hr.Loader(src, [T.CenterClip(500)], batch_size=6, shuffle=False)))
+    np.testing.assert_array_equal(batch["audio"], array[:, :, 200:700])
+
+
+@pytest.mark.parametrize("to", ["tar", "pack"])
+def test_converted_and_packed_sounds_are_the_same(folder: Path, tmp_path: Path, to: str) -> None:
+    src = hr.open(folder)
+    target = tmp_path / ("out.tar" if to == "tar" else "out.hrp")
+    if to == "tar":
+        hr.convert(src, target, "tar")
+    else:
+        hr.pack(src, target)
+    again = hr.open(target)
+    assert len(again) == len(src)
+    for number in range(len(src)):
+        np.testing.assert_array_equal(again[number]["audio"], src[number]["audio"])
+        assert again[number]["audio_rate"] == sounds.RATE
+        assert again[number]["label"] == src[number]["label"]
+
+
+def test_a_function_in_python_gets_the_samples(folder: Path, stored: list[Any]) -> None:
+    def louder(audio: Any) -> Any:
+        return audio * np.float32(2)
+
+    steps = [T.Python(louder, fields="audio"), T.PadOrTrim(500)]
+    batch = next(iter(hr.Loader(hr.open(folder), steps, batch_size=6, shuffle=False)))
+    for actual, samples in zip(batch["audio"], stored, strict=True):
+        np.testing.assert_array_equal(actual, 2 * floats(samples)[:, :500])
+
+
+def test_views_of_a_fork_are_cut_apart(folder: Path, stored: list[Any]) -> None:
+    fork = T.Fork("audio", one=[T.RandomClip(400)], two=[T.RandomClip(400), T.Vol(0.5)])
+    batch = next(iter(hr.Loader(hr.open(folder), [fork], batch_size=6, shuffle=False)))
+    assert batch["one"].shape == batch["two"].shape == (6, 1, 400)
+    assert np.abs(batch["one"]).max() > np.abs(batch["two"]).max()
+
+
+def test_batches_do_not_depend_on_threads_or_a_resume(folder: Path) -> None:
+    def batches(threads: int, resume_at: int = 0) -> list[Any]:
+        steps = [T.RandomClip(300), T.Fade(10, 20)]
+        loader = hr.Loader(hr.open(folder), steps, batch_size=2, seed=5, threads=threads)
+        if not resume_at:
+            return [batch["audio"].copy() for batch in loader]
+        source = iter(loader)
+        before = [next(source)["audio"].copy() for _ in range(resume_at)]
+        state = loader.state_dict()
+        other = hr.Loader(hr.open(folder), steps, batch_size=2, seed=5, threads=threads)
+        other.load_state_dict(state)
+        return before + [batch["audio"].copy() for batch in other]
+
+    first = batches(1)
+    assert len(first) == 3
+    for other in (batches(3), batches(2, resume_at=1)):
+        for a, b in zip(first, other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_audio_beside_a_picture(folder: Path, stored: list[Any]) -> None:
+    files = sorted(folder.rglob("*.wav"), key=lambda path: path.name)
+    picture = folder / "cover.png"
+    save_picture(picture)
+    src = hr.records(image=[str(picture)] * 6, audio=[str(path) for path in files])
+    steps = [T.Resize((8, 8)), T.ToDtype("float32", scale=True), T.PadOrTrim(700)]
+    batch = next(iter(hr.Loader(src, steps, batch_size=6, shuffle=False)))
+    assert batch["image"].shape == (6, 3, 8, 8)
+    np.testing.assert_array_equal(batch["audio"][3], floats(stored[3])[:, :700])
+
+
+def test_a_long_sound_is_decoded_where_it_is_wanted_alone(tmp_path: Path) -> None:
+    pytest.importorskip("soundfile")
+    long = np.zeros((1, 30_000_000), np.int16)  # 120 MB as float32
+    long[0, ::1000] = np.arange(30_000)
+    (tmp_path / "long.flac").write_bytes(sounds.encoded(long, sounds.RATE, format="FLAC"))
+    loader = hr.Loader(
+        hr.open(tmp_path), [T.RandomClip(16000)], batch_size=1, memory_limit="220 MiB", threads=1
+    )
+    clip = next(iter(loader))["audio"][0]
+    assert clip.shape == (1, 16000) and np.count_nonzero(clip) >= 15
+    whole = hr.Loader(
+        hr.open(tmp_path), batch_size=1, memory_limit="220 MiB", threads=1, ragged="list"
+    )
+    with pytest.raises(hr.ResourceLimitError, match="HR0707"):
+        next(iter(whole))

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sounds are decoded as libsndfile decodes them, whole and in windows; damage is an error."""
+
+from __future__ import annotations
+
+import os
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sounds
+
+import headrace as hr
+from headrace import _core
+from headrace import transforms as T
+
+LOSSLESS = [
+    {"format": "WAV", "subtype": subtype}
+    for subtype in ("PCM_U8", "PCM_16", "PCM_24", "PCM_32", "FLOAT", "DOUBLE", "ULAW", "ALAW")
+] + [
+    {"format": "WAVEX", "subtype": "PCM_24"},
+    {"format": "RF64", "subtype": "PCM_16"},
+    {"format": "FLAC", "subtype": "PCM_S8"},
+    {"format": "FLAC", "subtype": "PCM_16"},
+    {"format": "FLAC", "subtype": "PCM_24"},
+]
+LOSSY = [
+    {"format": "OGG", "subtype": "VORBIS"},
+    {"format": "OGG", "subtype": "OPUS"},
+    {"format": "MP3", "subtype": "MPEG_LAYER_III"},
+]
+
+
+def name(how: dict[str, str]) -> str:
+    return "-".join(how.values())
+
+
+def samples_of(data: bytes) -> tuple[np.ndarray[Any, Any], int]:
+    samples, rate = _core.decode_audio(data)
+    return np.asarray(samples), rate
+
+
+@pytest.mark.parametrize("how", LOSSLESS, ids=name)
+@pytest.mark.parametrize("channels", [1, 2, 6])
+@pytest.mark.parametrize("frames", [1, 7, 5000])
+def test_lossless_sounds_are_libsndfiles_bit_for_bit(
+    how: dict[str, str], channels: int, frames: int
+) -> None:
+    pytest.importorskip("soundfile")
+    data = sounds.encoded(sounds.waves(frames, channels), 44100, **how)
+    expected, rate = sounds.decoded(data)
+    actual, actual_rate = samples_of(data)
+    assert actual_rate == rate == 44100
+    np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.parametrize("how", LOSSY, ids=name)
+@pytest.mark.parametrize("channels", [1, 2])
+def test_lossy_sounds_are_libsndfiles_within_a_bound(how: dict[str, str], channels: int) -> None:
+    pytest.importorskip("soundfile")
+    data = sounds.encoded(sounds.waves(48000, channels, 48000), 48000, **how)
+    expected, rate = sounds.decoded(data)
+    actual, actual_rate = samples_of(data)
+    assert (actual.shape, actual_rate) == (expected.shape, rate)
+    bound = 5e-4 if how["subtype"] == "OPUS" else 1e-5
+    np.testing.assert_allclose(actual, expected, atol=bound)
+
+
+def test_eight_bits_are_shares_of_128() -> None:
+    actual, rate = samples_of(sounds.wav(bytes(range(256)), 1, 8))
+    assert rate == sounds.RATE
+    np.testing.assert_array_equal(actual[0], (np.arange(256) - 128).astype(np.float32) / 128)
+
+
+@pytest.mark.parametrize("how", LOSSLESS + LOSSY, ids=name)
+@pytest.mark.parametrize("channels", [1, 2])
+def test_a_random_clip_is_a_slice_of_the_whole(
+    how: dict[str, str], channels: int, tmp_path: Path
+) -> None:
+    pytest.importorskip("soundfile")
+    frames, clip = 60000, 4000
+    for number in range(6):
+        data = sounds.encoded(sounds.waves(frames, channels, 48000, number), 48000, **how)
+        (tmp_path / f"{number}.wav").write_bytes(data)
+    src = hr.open(tmp_path)
+    seen = set()
+    for seed in range(4):
+        loader = hr.Loader(
+            src, [T.RandomClip(clip)], batch_size=6, shuffle=False, seed=seed, threads=2
+        )
+        for number, part in enumerate(next(iter(loader))["audio"]):
+            whole = src[number]["audio"]
+            assert part.shape == (channels, clip)
+            begin = place_of(part, whole, 0 if how in LOSSLESS else 1e-5)
+            seen.add(begin)
+    assert len(seen) > 15
+
+
+def place_of(part: np.ndarray[Any, Any], whole: np.ndarray[Any, Any], bound: float) -> int:
+    """Where a clip begins in the whole; fails where it is no slice of it."""
+    first = np.abs(whole[0, : whole.shape[1] - part.shape[1] + 1] - part[0, 0])
+    for begin in np.argsort(first, kind="stable")[:2000]:
+        if first[begin] > bound:
+            break
+        there = whole[:, begin : begin + part.shape[1]]
+        if np.abs(there - part).max() <= bound:
+            return int(begin)
+    raise AssertionError("the clip is no slice of the sound")
+
+
+def test_a_header_that_promises_too_much_costs_nothing() -> None:
+    pytest.importorskip("soundfile")
+    flac = bytearray(sounds.encoded(sounds.waves(1000), 16000, format="FLAC"))
+    flac[21] |= 15  # 2^36 frames
+    flac[22:26] = b"\xff" * 4
+    with pytest.raises(hr.DataError, match=r"HR0350.*promises"):
+        _core.decode_audio(bytes(flac))
+    wav = bytearray(sounds.wav_of(sounds.int16_waves(1000)))
+    place = wav.index(b"data") + 4
+    wav[place : place + 4] = struct.pack("<I", 2**31)
+    with pytest.raises(hr.DataError, match=r"HR0351.*1000 of the 1073741824 frames"):
+        _core.decode_audio(bytes(wav))
+
+
+def test_a_wav_from_a_pipe_goes_to_its_end() -> None:
+    samples = sounds.int16_waves(1000, 2)
+    wav = bytearray(sounds.wav_of(samples))
+    place = wav.index(b"data") + 4
+    wav[place : place + 4] = b"\xff" * 4
+    actual, _ = samples_of(bytes(wav))
+    np.testing.assert_array_equal(actual, samples.astype(np.float32) / 32768)
+
+
+@pytest.mark.parametrize("how", [{"format": "WAV"}, {"format": "FLAC"}, *LOSSY], ids=name)
+def test_a_sound_that_is_cut_off_is_an_error_or_shorter_and_never_another(
+    how: dict[str, str],
+) -> None:
+    pytest.importorskip("soundfile")
+    data = sounds.encoded(sounds.waves(30000, 1, 48000), 48000, **how)
+    whole, _ = samples_of(data)
+    refused = 0
+    for part in range(64):
+        try:
+            actual, _ = samples_of(data[: len(data) * part // 64])
+        except hr.DataError as error:
+            assert error.code.startswith("HR035")
+            refused += 1
+        else:
+            assert how["format"] in ("OGG", "MP3")  # their length stands at the end
+            assert actual.shape[1] < whole.shape[1]
+    assert refused >= (64 if how["format"] in ("WAV", "FLAC") else 1)
+
+
+def test_what_is_not_read_says_why_and_what_to_do() -> None:
+    adpcm = sounds.wav(b"\0" * 64, 1, 8, tag=2)
+    with pytest.raises(hr.Error, match=r"HR0352.*ADPCM"):
+        _core.decode_audio(adpcm)
+    m4a = b"\0\0\0\x20ftypM4A " + b"\0" * 32
+    with pytest.raises(hr.Error, match=r"HR0352 (.|\n)*ffmpeg -i in.m4a out.flac"):
+        _core.decode_audio(m4a)
+    with pytest.raises(hr.DataError, match=r"HR0354.*they begin with 3c 68"):
+        _core.decode_audio(b"<html>")
+
+
+@pytest.mark.parametrize("folder", ["wav", "flac"])
+def test_found_files_are_decoded_as_libsndfile_does(folder: str) -> None:
+    pytest.importorskip("soundfile")
+    root = os.environ.get("HEADRACE_TEST_DATA")
+    if not root:
+        pytest.skip("HEADRACE_TEST_DATA names no folder")
+    compared = 0
+    for path in sorted((Path(root) / "audio" / folder).rglob("*")):
+        if not path.is_file():
+            continue
+        try:
+            expected, rate = sounds.decoded(path.read_bytes())
+        except Exception:
+            continue  # libsndfile refuses it
+        try:
+            actual, actual_rate = samples_of(path.read_bytes())
+        except hr.Error as error:
+            assert error.code in ("HR0350", "HR0351", "HR0352"), path
+            continue
+        assert actual_rate == rate, path
+        np.testing.assert_array_equal(actual, expected, err_msg=str(path))
+        compared += 1
+    assert compared > 20
