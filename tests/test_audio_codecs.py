@@ -153,6 +153,25 @@ def test_a_sound_that_is_cut_off_is_an_error_or_shorter_and_never_another(
     assert refused >= (64 if how["format"] in ("WAV", "FLAC") else 1)
 
 
+@pytest.mark.parametrize("subtype", ["VORBIS", "OPUS"])
+def test_damage_in_an_ogg_file_is_an_error_wherever_it_is(subtype: str) -> None:
+    pytest.importorskip("soundfile")
+    data = sounds.encoded(sounds.waves(30000, 1, 48000), 48000, format="OGG", subtype=subtype)
+    for place in range(0, len(data), len(data) // 97):
+        damaged = bytearray(data)
+        damaged[place] ^= 1
+        with pytest.raises(hr.Error, match="HR035"):
+            _core.decode_audio(bytes(damaged))
+    with pytest.raises(hr.UnsupportedError, match=r"HR0352.*several streams"):
+        _core.decode_audio(data + data)
+    last_page = data.rindex(b"OggS")
+    pages = [i for i in range(len(data)) if data.startswith(b"OggS", i)]
+    without_one = data[: pages[2]] + data[pages[3] :] if len(pages) > 3 else data[:last_page]
+    if len(pages) > 3:
+        with pytest.raises(hr.DataError, match=r"HR0351.*lacks pages"):
+            _core.decode_audio(without_one)
+
+
 def test_what_is_not_read_says_why_and_what_to_do() -> None:
     adpcm = sounds.wav(b"\0" * 64, 1, 8, tag=2)
     with pytest.raises(hr.Error, match=r"HR0352.*ADPCM"):

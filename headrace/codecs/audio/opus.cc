@@ -8,7 +8,7 @@
 #include <array>
 
 #include "headrace/base/registry.h"
-#include "headrace/codecs/audio/ogg_signature.h"
+#include "headrace/codecs/audio/ogg_pages.h"
 #include "headrace/codecs/audio/sound_errors.h"
 #include "headrace/codecs/run_time_library.h"
 #include "headrace/kernels/audio/samples.h"
@@ -91,6 +91,8 @@ class OpusFile {
 class OpusSoundDecoder final : public AudioDecoder {
  public:
   Result<AudioHeader> read_header(std::span<const uint8_t> bytes) override {
+    if (Result<void> whole = check_ogg_pages(kOpusName, bytes); !whole)
+      return std::move(whole.error());
     OpusFile file(bytes);
     if (!file.result) return std::move(file.result.error());
     return file.header;

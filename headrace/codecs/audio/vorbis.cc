@@ -8,7 +8,7 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/codecs/audio/bytes_reader.h"
-#include "headrace/codecs/audio/ogg_signature.h"
+#include "headrace/codecs/audio/ogg_pages.h"
 #include "headrace/codecs/audio/sound_errors.h"
 #include "headrace/codecs/run_time_library.h"
 
@@ -97,6 +97,8 @@ class VorbisFile {
 class VorbisDecoder final : public AudioDecoder {
  public:
   Result<AudioHeader> read_header(std::span<const uint8_t> bytes) override {
+    if (Result<void> whole = check_ogg_pages(kVorbisName, bytes); !whole)
+      return std::move(whole.error());
     VorbisFile file(bytes);
     if (!file.result) return std::move(file.result.error());
     return file.header;

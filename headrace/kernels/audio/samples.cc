@@ -43,17 +43,18 @@ constexpr std::array<float, 256> table() {
 }
 constexpr std::array<float, 256> kALaw = table<a_law>(), kMuLaw = table<mu_law>();
 
-// Two loops, of which the compiler makes vectors of the first: a channel alone.
+// Sixteen at a time, which the compiler makes vectors of where a channel stands alone.
 template <size_t kBytes, class Convert>
-[[gnu::optimize("O3")]] void convert(const uint8_t* __restrict from, size_t step, size_t count,
-                                     float* __restrict to, Convert&& one) {
+void convert(const uint8_t* __restrict from, size_t step, size_t count, float* __restrict to,
+             Convert&& one) {
+  constexpr size_t kBlock = 16;
+  size_t i = 0;
   if (step == kBytes) {
-    for (size_t i = 0; i < count; ++i) to[i] = one(from + i * kBytes);
-  } else if (step == 2 * kBytes) {
-    for (size_t i = 0; i < count; ++i) to[i] = one(from + i * 2 * kBytes);
-  } else {
-    for (size_t i = 0; i < count; ++i) to[i] = one(from + i * step);
+    for (; i + kBlock <= count; i += kBlock) {
+      for (size_t j = 0; j < kBlock; ++j) to[i + j] = one(from + (i + j) * kBytes);
+    }
   }
+  for (; i < count; ++i) to[i] = one(from + i * step);
 }
 
 }  // namespace

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pages of an Ogg file (RFC 3533), checked before a library sees them: what these make of
+// damaged or chained files is theirs alone, and they forget some of the memory that they take for
+// it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "headrace/base/error.h"
+
+namespace headrace {
+
+// Whether the first page's first packet begins so.
+bool is_ogg_of(std::span<const uint8_t> bytes, std::string_view codec);
+
+// HR0350, HR0351 or HR0352 unless all bytes are whole pages of one stream, in order, with the right
+// checksums. `kind`: for messages, "Vorbis".
+Result<void> check_ogg_pages(std::string_view kind, std::span<const uint8_t> bytes);
+
+// Bytes of the page that begins here; 0 where none does, or it is cut off.
+size_t ogg_page_bytes(std::span<const uint8_t> bytes);
+uint32_t ogg_checksum(std::span<const uint8_t> page);  // with that field as 0
+
+inline constexpr size_t kOggChecksumAt = 22;
+
+}  // namespace headrace
