@@ -201,18 +201,28 @@ void make_wide_indices(ResampleTables& t) {
   }
 }
 
-// kLong: `indices` holds words side by side, [output][w >> 11, w & 2047][long_taps].
-constexpr int kLongLowBits = 11;
-void make_long_words(ResampleTables& t) {
+// kLong: the weights of 16 taps of outputs 4 apart, so that sums of eight come out in order.
+struct alignas(32) LongTaps {
+  int8_t top[2][16];
+  int16_t low[2][2][8];  // taps 0 to 7 and 8 to 15, as VPUNPCKLBW and VPUNPCKHBW take them
+};
+
+// `indices` holds them: [output / 8][output % 4][tap / 16].
+void make_long_taps(ResampleTables& t) {
   t.long_taps = (t.taps + 15) / 16 * 16;
-  t.indices.resize(size_t(t.outputs) * 2 * t.long_taps * sizeof(int16_t));
+  const int parts = t.long_taps / 16;
+  t.indices.resize(size_t(t.padded / 2) * parts * sizeof(LongTaps));
   std::memset(t.indices.data(), 0, t.indices.size());
+  auto* const to = reinterpret_cast<LongTaps*>(t.indices.data());
   for (int i = 0; i < t.outputs; ++i) {
-    int16_t* const to = reinterpret_cast<int16_t*>(t.indices.data()) + size_t(i) * 2 * t.long_taps;
+    LongTaps* const of = to + size_t(i / 8 * 4 + i % 4) * parts;
+    const int lane = i / 4 % 2;
     for (int tap = 0; tap < t.count[i]; ++tap) {
       const int32_t weight = t.weights[size_t(tap) * t.padded + i];
-      to[tap] = static_cast<int16_t>(weight >> kLongLowBits);
-      to[t.long_taps + tap] = static_cast<int16_t>(weight & ((1 << kLongLowBits) - 1));
+      const int32_t top = (weight + (1 << (kLowBits - 1))) >> kLowBits;
+      of[tap / 16].top[lane][tap % 16] = static_cast<int8_t>(top);
+      of[tap / 16].low[tap / 8 % 2][lane][tap % 8] =
+          static_cast<int16_t>(weight - top * (1 << kLowBits));
     }
   }
 }
@@ -228,7 +238,7 @@ void tabulate(ResampleTables& t) {
     make_wide_indices(t);
   } else {
     t.reach = Reach::kLong;
-    make_long_words(t);
+    make_long_taps(t);
   }
 }
 
@@ -281,31 +291,51 @@ void horizontal_windows(const ResampleTables& t, const uint8_t* in, uint8_t* out
   }
 }
 
-uint32_t sum_of(__m256i v) {
-  __m128i s = _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
-  s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0x4e));
-  s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0xb1));
-  return static_cast<uint32_t>(_mm_cvtsi128_si32(s));
+// Sums of eight outputs, the four of an output side by side in a half of `part[output % 4]`.
+__m256i sums_of(const __m256i part[4]) {
+  return _mm256_hadd_epi32(_mm256_hadd_epi32(part[0], part[1]),
+                           _mm256_hadd_epi32(part[2], part[3]));
 }
 
+// Eight outputs at a time, each of a window of its own. kParts: of 16 taps, or 0 for any number.
+template <int kParts>
 void horizontal_long(const ResampleTables& t, const uint8_t* in, uint8_t* out) {
-  for (int i = 0; i < t.outputs; ++i) {
-    const int16_t* const words =
-        reinterpret_cast<const int16_t*>(t.indices.data()) + size_t(i) * 2 * t.long_taps;
-    __m256i high = _mm256_setzero_si256(), low = high;
-    for (int tap = 0; tap < t.count[i]; tap += 16) {
-      const __m256i x = _mm256_cvtepu8_epi16(load_half(in + t.first[i] + tap));
-      high = _mm256_add_epi32(high, _mm256_madd_epi16(x, load(words + tap)));
-      low = _mm256_add_epi32(low, _mm256_madd_epi16(x, load(words + t.long_taps + tap)));
+  const __m256i zero = _mm256_setzero_si256(), ones = _mm256_set1_epi16(1);
+  const __m256i half = _mm256_set1_epi32(1 << 21);
+  const int parts = kParts ? kParts : t.long_taps / 16;
+  // Weights are zero where a window ends before its parts do; it must not be read there.
+  const int last = t.outputs - 1;
+  const int end = std::max(t.first[0] + t.count[0], t.first[last] + t.count[last]);
+  const auto* taps = reinterpret_cast<const LongTaps*>(t.indices.data());
+  for (int i = 0; i < t.outputs; i += 8) {
+    __m256i sum[4];
+#pragma GCC unroll 4
+    for (int o = 0; o < 4; ++o) {
+      int near = t.first[i + o], far = t.first[i + o + 4];
+      sum[o] = zero;
+      for (int part = 0; part < parts; ++part, ++taps) {
+        const __m256i x = two_windows(in + near, in + far);
+        near = std::min(near + 16, end);
+        far = std::min(far + 16, end);
+        const __m256i top = _mm256_madd_epi16(_mm256_maddubs_epi16(x, load(taps->top)), ones);
+        const __m256i low =
+            _mm256_add_epi32(_mm256_madd_epi16(_mm256_unpacklo_epi8(x, zero), load(taps->low[0])),
+                             _mm256_madd_epi16(_mm256_unpackhi_epi8(x, zero), load(taps->low[1])));
+        sum[o] = _mm256_add_epi32(sum[o], _mm256_add_epi32(_mm256_slli_epi32(top, kLowBits), low));
+      }
     }
-    const uint32_t sum = (1u << 21) + (sum_of(high) << kLongLowBits) + sum_of(low);
-    out[i] = static_cast<uint8_t>(std::clamp(static_cast<int32_t>(sum) >> 22, 0, 255));
+    const __m256i whole = _mm256_srai_epi32(_mm256_add_epi32(sums_of(sum), half), 22);
+    const __m128i words =
+        _mm_packs_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256(whole, 1));
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(out + i), _mm_packus_epi16(words, words));
   }
 }
 
 void horizontal(const ResampleTables& t, const uint8_t* const in[], int channels, uint8_t* out,
                 ptrdiff_t plane) {
-  const auto plane_of = t.reach == Reach::kLong         ? horizontal_long
+  const bool is_long = t.reach == Reach::kLong;
+  const auto plane_of = is_long && t.long_taps == 16    ? horizontal_long<1>
+                        : is_long                       ? horizontal_long<0>
                         : t.reach == Reach::kWideWindow ? horizontal_windows<0, true>
                         : t.pairs == 1                  ? horizontal_windows<1, false>
                         : t.pairs == 2                  ? horizontal_windows<2, false>
