@@ -68,6 +68,8 @@ TEST(Fields, AreOfTheKindsThatTheirValuesCanBe) {
   EXPECT_EQ(kinds_of({"x", kTensor, DType::kUInt8, {6, 8}, false}),
             "image mask tensor boxes keypoints masks ");
   EXPECT_EQ(kinds_of({"x", kTensor, DType::kFloat32, {3, 6, 8}, false}),
+            "image mask tensor boxes keypoints masks ");
+  EXPECT_EQ(kinds_of({"x", kTensor, DType::kInt32, {3, 6, 8}, false}),
             "tensor boxes keypoints masks ");
 }
 

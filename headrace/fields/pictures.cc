@@ -213,9 +213,7 @@ Result<PictureForm> picture_form(PictureMode mode, FieldKind kind, const ImageHe
   }
   if (header.palette)
     return picture_form(header.alpha ? PictureMode::kRGBA : PictureMode::kRGB, kind);
-  if (header.channels == 4 && !header.alpha && header.sample == DType::kUInt8) {
-    return refused("has four channels that are no colours and alpha");
-  }
+  if (header.inks) return refused("has four channels of inks (CMYK)");
   return PictureForm{ColorMode::kStored, header.sample, header.channels};
 }
 
