@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import PIL
 import pytest
+from fused_products import needs_fused_products
 from PIL import Image
 
 import headrace as hr
@@ -88,6 +89,7 @@ def expect_drawn(found: list[bytes], wanted: dict[bytes, float]) -> None:
     assert chi < freedom + 4.5 * (2 * freedom) ** 0.5, (chi, freedom)
 
 
+@needs_fused_products
 @pytest.mark.parametrize("arithmetic", ARITHMETIC)
 @pytest.mark.parametrize("interpolation", ["nearest", "bilinear"])
 def test_trivial_augment_does_each_operation_at_each_strength(
@@ -127,6 +129,7 @@ def test_rand_augment_does_each_operation(arithmetic: str) -> None:
     expect_drawn(through(image, 8000, T.RandAugment(arithmetic=arithmetic)), wanted)
 
 
+@needs_fused_products
 @pytest.mark.parametrize("arithmetic", ARITHMETIC)
 @pytest.mark.parametrize("policy", ["imagenet", "cifar10", "svhn"])
 def test_auto_augment_does_each_pair(policy: str, arithmetic: str) -> None:
@@ -147,6 +150,7 @@ def test_auto_augment_does_each_pair(policy: str, arithmetic: str) -> None:
     expect_drawn(through(image, 8000, step), wanted)
 
 
+@needs_fused_products
 def test_pictures_of_all_sizes_and_bins_are_torchvisions() -> None:
     random = np.random.default_rng(5)
     for trial in range(8):
@@ -178,6 +182,7 @@ def share_of(ours: Array, own: Array, aug: Array) -> float | None:
     return float(low + high) / 2 if low <= high else None
 
 
+@needs_fused_products
 @pytest.mark.parametrize("all_ops", [True, False])
 def test_aug_mix_mixes_an_image_with_a_chain_of_operations(all_ops: bool) -> None:
     image = picture(3, 24, 30, seed=4)

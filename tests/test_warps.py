@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import PIL
 import pytest
+from fused_products import needs_fused_products
 from PIL import Image
 
 import headrace as hr
@@ -248,6 +249,7 @@ def cases(name: str, arithmetic: str, seeds: range) -> Any:
                 yield record, ours, call, fill, mask_fill, MODES[mode], text
 
 
+@needs_fused_products
 @pytest.mark.parametrize("part", range(2))
 @pytest.mark.parametrize("name", CASES)
 def test_every_field_is_warped_as_by_torchvision(name: str, part: int) -> None:
@@ -256,6 +258,7 @@ def test_every_field_is_warped_as_by_torchvision(name: str, part: int) -> None:
         expect_same(ours, by_torchvision(record, call, fill, mask_fill, mode), text)
 
 
+@needs_fused_products
 @needs_pillow
 @pytest.mark.parametrize("part", range(2))
 @pytest.mark.parametrize("name", CASES)

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether torch's warps are here what they are on Intel's CPUs.
+
+torch multiplies the places of a grid by a map through MKL, which fuses each multiplication with its
+sum where it finds an Intel CPU that can, and does not on AMD's: by rounding, torchvision's own
+warps differ between the two. Headrace gives the fused ones everywhere.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+
+def _are_fused() -> bool:
+    try:
+        import torch
+    except ImportError:
+        return True  # then nothing is compared
+    places = torch.tensor([[-1.0, 1 + 2**-12, 0.0]]).repeat(200, 1)
+    by = torch.tensor([[1.0], [1 + 2**-12], [0.0]])
+    return bool(places.matmul(by)[0, 0].item() == 2**-11 + 2**-24)
+
+
+needs_fused_products = pytest.mark.skipif(
+    not _are_fused(), reason="torch's warps need products that MKL fuses on Intel's CPUs only"
+)
