@@ -48,8 +48,19 @@ def png(pixels: np.ndarray[Any, Any], color_type: int, transparent: bytes = b"")
     )
 
 
-def tiff(pixels: np.ndarray[Any, Any], *, planes: bool = False, tile: int = 0) -> bytes:
-    """Of (C, H, W) uint8, uint16 or float32, uncompressed, in strips of 7 rows or square tiles."""
+def tiff(
+    pixels: np.ndarray[Any, Any],
+    *,
+    planes: bool = False,
+    tile: int = 0,
+    photometric: int = 1,
+    extra: int = 0,
+) -> bytes:
+    """Of (C, H, W) uint8, uint16 or float32, uncompressed, in strips of 7 rows or square tiles.
+
+    photometric: 1 grey, 2 RGB; extra: what channels beside these are (0 unsaid, 1 alpha whose
+    colours are multiplied by it, 2 alpha).
+    """
     count, height, width = pixels.shape
     bits = 8 * pixels.dtype.itemsize
     parts: list[bytes] = []
@@ -75,7 +86,7 @@ def tiff(pixels: np.ndarray[Any, Any], *, planes: bool = False, tile: int = 0) -
         (257, 4, [height]),
         (258, 3, [bits] * count),
         (259, 3, [1]),
-        (262, 3, [1]),
+        (262, 3, [photometric]),
         (277, 3, [count]),
         (284, 3, [2 if planes else 1]),
         (339, 3, [3 if pixels.dtype.kind == "f" else 1] * count),
@@ -85,8 +96,9 @@ def tiff(pixels: np.ndarray[Any, Any], *, planes: bool = False, tile: int = 0) -
         arrays += [(324, 4, offsets), (325, 4, [len(part) for part in parts])]
     else:
         arrays += [(278, 4, [7]), (273, 4, offsets), (279, 4, [len(part) for part in parts])]
-    if count > 1:
-        arrays.append((338, 3, [0] * (count - 1)))
+    colours = 3 if photometric == 2 else 1
+    if count > colours:
+        arrays.append((338, 3, [extra] * (count - colours)))
     entries = b""
     for tag, kind, values in sorted(arrays):
         packed = struct.pack(f"<{len(values)}{'H' if kind == 3 else 'I'}", *values)
@@ -166,7 +178,7 @@ def test_an_interlaced_png_of_sixteen_bits_comes_as_it_is_stored() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32])
-@pytest.mark.parametrize("channels", [1, 2, 3, 5, 16])
+@pytest.mark.parametrize("channels", [1, 2, 3, 4, 5, 16])
 def test_a_tiff_comes_as_it_is_stored(channels: int, dtype: type) -> None:
     rng = np.random.default_rng(channels)
     pixels = (
@@ -180,6 +192,18 @@ def test_a_tiff_comes_as_it_is_stored(channels: int, dtype: type) -> None:
         assert got.dtype == dtype and np.array_equal(got, pixels), layout
         part = stored(data, T.CenterCrop((10, 20)))
         assert np.array_equal(part, pixels[:, 12:22, 15:35]), layout
+
+
+@pytest.mark.parametrize("extra", [0, 1, 2])
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_what_a_tiff_stores_beside_its_colours_comes_as_it_is(dtype: type, extra: int) -> None:
+    rng = np.random.default_rng(extra)
+    pixels = rng.integers(0, np.iinfo(dtype).max + 1, (4, 33, 50)).astype(dtype)
+    for layout in ({}, {"planes": True}, {"tile": 16}):
+        data = tiff(pixels, photometric=2, extra=extra, **layout)
+        assert np.array_equal(stored(data), pixels), layout
+        if dtype is np.uint8 and extra == 0:
+            assert np.array_equal(ours([{"image": data}]).image[0], pixels[:3])
 
 
 def test_what_no_mode_agrees_on_is_refused_with_the_mode_that_does() -> None:
@@ -215,8 +239,15 @@ def test_a_jpeg_comes_with_its_channels() -> None:
     grey, colours = encoded(waves("L", 37, 23), "JPEG"), encoded(waves("RGB", 37, 23), "JPEG")
     assert np.array_equal(stored(grey), pillow(grey, "L"))
     assert np.array_equal(stored(colours), pillow(colours))
-    with pytest.raises(hr.Error, match=r"HR0134.*four channels"):
+    with pytest.raises(hr.Error, match=r"HR0134.*inks"):
         stored(encoded(waves("CMYK", 37, 23), "JPEG"))
+
+
+def test_inks_of_a_tiff_are_no_colours_and_alpha() -> None:
+    data = encoded(waves("CMYK", 37, 23), "TIFF")
+    assert np.array_equal(ours([{"image": data}]).image[0], pillow(data))
+    with pytest.raises(hr.Error, match=r"HR0134.*inks"):
+        stored(data)
 
 
 def test_pictures_of_another_form_than_the_first_are_bad_records() -> None:
@@ -266,3 +297,53 @@ def test_a_folder_in_every_mode(tmp_path: Path) -> None:
             assert (batch.image == want).all() and batch.image.dtype == want.dtype
     with pytest.raises(hr.ConfigError, match="must be 'RGB' or"):
         hr.Loader(tmp_path, mode="rgba")
+
+
+@pytest.mark.parametrize("mode", ["L", "RGBA", "stored"])
+def test_a_mode_without_encoded_pictures_is_refused(mode: str) -> None:
+    arrays = hr.open([{"image": np.zeros((3, 9, 9), np.uint8), "label": 1}])
+    with pytest.raises(hr.ConfigError, match="HR0136"):
+        hr.Loader(arrays, [T.CenterCrop(9)], batch_size=1, mode=mode)
+    both = hr.open([{"image": encoded(waves("L", 9, 9), "PNG"), "label": 1}])
+    with pytest.raises(hr.ConfigError, match="HR0136"):
+        hr.Loader(both, batch_size=1, mode=mode, fields=["label"])
+
+
+def test_pictures_that_nobody_wants_are_not_looked_at() -> None:
+    good, bad = encoded(waves("L", 9, 9), "PNG"), b"\x89PNG\r\n\x1a\n"
+    source = hr.open([{"image": good, "view": bad}], kinds={"view": "image"})
+    (batch,) = hr.Loader(source, [T.CenterCrop(9)], batch_size=1, mode="stored", fields=["image"])
+    assert batch.image.shape == (1, 1, 9, 9)
+    with pytest.raises(hr.DataError, match=r"HR0134.*view"):
+        hr.Loader(source, [T.CenterCrop(9)], batch_size=1, mode="stored")
+
+
+def test_pictures_that_others_are_made_of_are_looked_at() -> None:
+    grey = hr.open([{"image": encoded(waves("L", 9, 9), "PNG")}])
+    views = [T.CenterCrop(9), T.Fork("image", a=[], b=[T.RandomHorizontalFlip(1)])]
+    (batch,) = hr.Loader(grey, views, batch_size=1, mode="stored", fields=["b"])
+    assert batch.b.shape == (1, 1, 9, 9)
+
+
+def test_a_first_file_that_cannot_be_read_is_said_as_such(tmp_path: Path) -> None:
+    (tmp_path / "cat").mkdir()
+    for number in range(2):
+        (tmp_path / "cat" / f"{number}.png").write_bytes(encoded(waves("L", 9, 9), "PNG"))
+    source = hr.open(tmp_path)
+    (tmp_path / "cat" / "0.png").unlink()
+    with pytest.raises(hr.StorageError, match="HR0201"):
+        hr.Loader(source, [T.CenterCrop(9)], batch_size=1, mode="stored")
+
+
+def test_a_row_index_is_used_below_a_view(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "cat").mkdir()
+    for number in range(4):
+        data = encoded(waves("L", 200, 150), "JPEG")
+        (tmp_path / "cat" / f"{number}.jpg").write_bytes(data)
+    source = hr.open(tmp_path / "cat")
+    hr.index(source)
+    part = hr.Loader(source[2:], [T.CenterCrop(20)], batch_size=2, mode="stored")
+    (batch,) = part
+    assert batch.image.shape == (2, 1, 20, 20)
+    assert part.stats().index["used"] == 2

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fused_products import needs_fused_products
 from PIL import Image
 
 import headrace as hr
@@ -126,6 +127,7 @@ def as_torchvision(pixels: Pixels, function: str, **arguments: Any) -> Pixels:
     return out if pixels.dtype == np.float32 else np.rint(out).astype(pixels.dtype)
 
 
+@needs_fused_products
 @pytest.mark.parametrize("dtype", [*DTYPES, np.uint8])
 @pytest.mark.parametrize("channels", [1, 3, 6])
 @pytest.mark.parametrize("interpolation", ["nearest", "bilinear"])
@@ -275,3 +277,27 @@ def test_channels_that_come_last_or_are_too_many_are_refused(tmp_path: Path) -> 
         np.savez(tmp_path / "set.npz", x=np.zeros((4, *shape), np.float32))
         with pytest.raises(hr.ConfigError, match="HR0181"):
             hr.open(tmp_path / "set.npz", kinds={"x": "image"})
+
+
+def test_bands_that_come_last_are_no_picture() -> None:
+    bands = [{"image": np.zeros((64, 64, 5), np.uint16)}]
+    with pytest.raises(hr.ConfigError, match="HR0181"):
+        hr.open(bands, kinds={"image": "image"})
+    with pytest.raises(hr.ConfigError, match="HR0113"):  # a tensor, where nobody says more
+        hr.Loader(hr.open(bands), [T.CenterCrop(9)], batch_size=1)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_either_order_of_bytes_is_read(dtype: type) -> None:
+    pixels = picture(dtype, 3, 12, 17)
+    swapped = pixels.astype(pixels.dtype.newbyteorder(">"))
+    assert np.array_equal(loaded(swapped), pixels)
+    source = hr.open([{"image": swapped, "points": swapped[0]}])
+    (batch,) = hr.Loader(source, batch_size=1)
+    assert np.array_equal(batch.image[0], pixels) and np.array_equal(batch.points[0], pixels[0])
+
+
+def test_wide_pictures_are_converted_to_no_png(tmp_path: Path) -> None:
+    source = hr.open([{"image": picture(np.uint16, 3, 9, 9)}])
+    with pytest.raises(hr.UnsupportedError, match="HR0417"):
+        hr.convert(source, tmp_path / "out", "folder")

@@ -30,6 +30,7 @@ struct ImageHeader {
   DType sample = DType::kUInt8;  // in which the codec can deliver these: uint8, uint16 or float32
   bool palette = false;
   bool alpha = false;        // the last channel is alpha, or the palette has transparent entries
+  bool inks = false;         // the channels are amounts of ink: CMYK, YCCK
   int exif_orientation = 1;  // 1..8 as EXIF 2.3 defines them; 1 where absent or invalid
   size_t working_bytes =
       0;  // what decoding needs beside the rows (a progressive JPEG: all coefficients)

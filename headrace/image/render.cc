@@ -365,6 +365,10 @@ void Renderer::render_kept(Lane& lane) {
   const Picture& picture = lane.wide.picture();
   const Window all{0, 0, picture.width, picture.height};
   lane.wide_pass.run(picture, all, lane.task->recipe->transpose_, lane.job);
+  // Whole pictures: a large one does not stay beside the next record's.
+  constexpr size_t kKept = size_t{1} << 20;
+  if (lane.wide.held_bytes() > kKept) lane.wide.free();
+  if (lane.wide_pass.held_bytes() > kKept) lane.wide_pass.free();
   seconds_.resample += seconds_since(start);
 }
 

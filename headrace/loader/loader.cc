@@ -3,6 +3,7 @@
 // the batches (batch_maker.h) and where the consumer stands (position.h).
 #include "headrace/loader.h"
 
+#include <algorithm>
 #include <atomic>
 #include <new>
 #include <utility>
@@ -36,6 +37,28 @@ SamplerPtr sampler_of(const LoaderOptions& options, const SourcePtr& source) {
     return shuffled_blocks(source->block_ends(), options.shuffle_window);
   }
   return options.shuffle ? shuffled_by(source) : sequential(source->size());
+}
+
+// Whether an output can be made of this field, before there is a plan that knows.
+bool is_wanted(std::string_view field, const Schema& schema, const Pipeline& pipeline,
+               const PlanOptions& options) {
+  if (std::ranges::count(pipeline.dropped, field)) return false;
+  const auto is_made = [&](const std::string& output) {
+    return output != "id" && output != "key" && output != "valid" &&
+           std::ranges::find(schema, output, &Field::name) == schema.end();
+  };
+  const auto in_python = [](const Spec& step) { return step.function != nullptr; };
+  return options.fields.empty() || std::ranges::count(options.fields, field) ||
+         std::ranges::any_of(options.fields, is_made) ||
+         std::ranges::any_of(pipeline.transforms, in_python);
+}
+
+// The source, with what its files say of their pictures and sounds.
+SourcePtr with_stored_forms(const SourcePtr& source, const Pipeline& pipeline,
+                            const PlanOptions& options) {
+  return with_stored_sounds(with_stored_pictures(source, options, [&](std::string_view field) {
+    return is_wanted(field, source->schema(), pipeline, options);
+  }));
 }
 
 }  // namespace
@@ -325,9 +348,8 @@ class Loader::Impl {
 };
 
 Loader::Loader(SourcePtr source, const Pipeline& pipeline, const LoaderOptions& options)
-    : impl_(std::make_unique<Impl>(
-          with_stored_sounds(with_stored_pictures(std::move(source), options.plan)), pipeline,
-          options)) {}
+    : impl_(std::make_unique<Impl>(with_stored_forms(source, pipeline, options.plan), pipeline,
+                                   options)) {}
 
 // In a forked child nothing of it can be ended: its threads are the parent's, and so may its locks
 // be.

@@ -9,6 +9,7 @@
 #include "headrace/fields/pictures.h"
 #include "headrace/image/render.h"
 #include "headrace/sources/source_around.h"
+#include "headrace/sources/subset.h"
 
 namespace headrace {
 namespace {
@@ -18,14 +19,24 @@ const ErrorCode kNoneOpens{
     "With mode=\"stored\" pictures have the channels and samples that the first one has, and none of "
     "the first records has one that can be opened. mode=\"RGB\", \"L\" and \"RGBA\" need not look."};
 
+const ErrorCode kNothingDecoded{
+    "HR0136", ErrorKind::kConfig, "a mode that has nothing to decode",
+    "mode= says what encoded pictures become when they are decoded. Arrays have the channels and "
+    "samples that they have, and a source without encoded images or masks has nothing for it."};
+
 constexpr int64_t kTried = 16;  // records
+
+bool is_decoded(const Field& field) { return is_picture(field.kind) && field.encoded; }
+
+using IsWanted = std::function<bool(std::string_view field)>;
 
 class StoredPictures final : public SourceAround {
  public:
-  StoredPictures(SourcePtr inner, const PictureOptions& options) : SourceAround(std::move(inner)) {
+  StoredPictures(SourcePtr inner, const PictureOptions& options, const IsWanted& wanted)
+      : SourceAround(std::move(inner)) {
     schema_ = this->inner()->schema();
     for (size_t i = 0; i < schema_.size(); ++i) {
-      if (is_picture(schema_[i].kind) && schema_[i].encoded) look(i, options);
+      if (is_decoded(schema_[i]) && wanted(schema_[i].name)) look(i, options);
     }
   }
   const Schema& schema() const override { return schema_; }
@@ -44,6 +55,7 @@ class StoredPictures final : public SourceAround {
         field.dtype = form->sample;
         return;
       }
+      if (form.error().code->kind == ErrorKind::kStorage) throw Exception(form.error());
       if (!first) first = form.error();
     }
     if (first) {
@@ -69,11 +81,21 @@ class StoredPictures final : public SourceAround {
 
 }  // namespace
 
-SourcePtr with_stored_pictures(SourcePtr source, const PictureOptions& options) {
-  const bool any = std::ranges::any_of(
-      source->schema(), [](const Field& field) { return is_picture(field.kind) && field.encoded; });
-  if (options.mode != PictureMode::kStored || !any) return source;
-  return std::make_shared<StoredPictures>(std::move(source), options);
+SourcePtr with_stored_pictures(const SourcePtr& source, const PictureOptions& options,
+                               const IsWanted& wanted) {
+  if (options.mode == PictureMode::kRGB) return source;
+  const bool any = std::ranges::any_of(source->schema(), [&](const Field& field) {
+    return is_decoded(field) && wanted(field.name);
+  });
+  if (!any) {
+    raise(kNothingDecoded, "no field of the source is an encoded picture",
+          "leave mode= out; arrays come as they are");
+  }
+  if (options.mode != PictureMode::kStored) return source;
+  // Below a view, whose records keep the numbers by which a row index knows them.
+  return with_viewed(source, [&](const SourcePtr& viewed) {
+    return std::make_shared<StoredPictures>(viewed, options, wanted);
+  });
 }
 
 }  // namespace headrace

@@ -3,14 +3,19 @@
 // samples stands in their headers, and a plan has to know it before a record is read.
 #pragma once
 
+#include <functional>
+#include <string_view>
+
 #include "headrace/fields/begin.h"
 #include "headrace/sources/source.h"
 
 namespace headrace {
 
-// The same source, whose schema says of encoded pictures what the first one's header says; another
-// one that differs is a bad record (HR0129). Throws HR0134 where none of the first records can be
-// opened. Where the mode is another than kStored, or nothing is encoded, the source itself.
-SourcePtr with_stored_pictures(SourcePtr source, const PictureOptions& options);
+// With kStored the same source, whose schema says of the encoded pictures that are `wanted` what
+// the first one's header says; another one that differs is a bad record (HR0129). With another mode
+// the source itself. Throws HR0134 where none of the first records can be opened, HR0136 where a
+// mode other than kRGB has nothing to decode, and what storage says.
+SourcePtr with_stored_pictures(const SourcePtr& source, const PictureOptions& options,
+                               const std::function<bool(std::string_view field)>& wanted);
 
 }  // namespace headrace

@@ -165,6 +165,7 @@ class Jpeg2000Decoder : public ImageDecoder {
     header.width = int(stored->width);
     header.height = int(stored->height);
     header.channels = stored->components;
+    header.inks = stored->cmyk;
     header.bits = stored->bits;
     if (stored->bits > 8) header.sample = DType::kUInt16;
     header.alpha = stored->components == 2 || (stored->components == 4 && !stored->cmyk);

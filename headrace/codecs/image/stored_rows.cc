@@ -9,12 +9,11 @@ namespace {
 
 const ErrorCode kSixteenBit{
     "HR0386", ErrorKind::kUnsupported, "grey picture of 16 bits",
-    "Pictures are delivered with 8 bits a sample, and this one has 16: depths, medical scans, ids "
-    "of objects. Pillow's convert() would make 255 of every value above it, so nothing is "
-    "delivered until you say what is meant: sixteen_bit=\"high_byte\" keeps value / 256, "
-    "sixteen_bit=\"clip\" is Pillow's min(value, 255). All 16 bits: store the pictures as .npy "
-    "files or in another container of arrays (uint16), or read them in a Python object that "
-    "returns arrays under another name than image or mask."};
+    "Without mode= pictures are delivered with 8 bits a sample, and this one has 16: depths, "
+    "medical scans, ids of objects. Pillow's convert() would make 255 of every value above it, so "
+    "nothing is delivered until you say what is meant: mode=\"stored\" keeps all 16 bits (uint16), "
+    "sixteen_bit=\"high_byte\" keeps value / 256, sixteen_bit=\"clip\" is Pillow's "
+    "min(value, 255)."};
 
 void rgb_from_cmyk(const uint8_t* in, int count, uint8_t* out) {
   for (int i = 0; i < count; ++i) {
@@ -77,8 +76,8 @@ Result<void> check_sixteen_bit(const DecodeJob& job) {
   return Error{.code = &kSixteenBit,
                .what = "the picture has one channel of 16 bits",
                .hint =
-                   "the loader's sixteen_bit=\"high_byte\" or \"clip\", or keep it as an array "
-                   "of uint16"};
+                   "the loader's mode=\"stored\" keeps all of them; "
+                   "sixteen_bit=\"high_byte\" or \"clip\" makes eight of them"};
 }
 
 int rows_of_a_block(size_t row_bytes) {

@@ -35,8 +35,13 @@ struct TiffPicture {
   bool as_stored = false;            // what is wanted
   bool alpha = false;
 
-  // Channels that are delivered; what is stored beside colours means nothing.
-  size_t kept() const { return color ? size_t(channels_of(*color)) : samples; }
+  // Whether the channels can come as they are stored.
+  bool has_plain_samples() const {
+    return bits >= 8 && samples <= kMostChannels &&
+           (photometric == PHOTOMETRIC_MINISBLACK || photometric == PHOTOMETRIC_RGB);
+  }
+  // Channels that are delivered; among colours, what is stored beside them means nothing.
+  size_t kept() const { return as_stored || !color ? samples : size_t(channels_of(*color)); }
   size_t samples_of_chunk() const { return planes ? 1 : samples; }
   size_t chunk_row_bytes() const {
     return (size_t(chunk_width) * samples_of_chunk() * bits + 7) / 8;
@@ -91,18 +96,12 @@ std::optional<StoredColor> tiff_color(const TiffPicture& picture, uint16_t first
   }
 }
 
-// Whether channels that have no agreed colours can come as they are stored.
-bool has_plain_samples(const TiffPicture& picture) {
-  return picture.bits >= 8 && picture.samples <= kMostChannels &&
-         (picture.photometric == PHOTOMETRIC_MINISBLACK || picture.photometric == PHOTOMETRIC_RGB);
-}
-
 Error no_tiff_colors(const TiffPicture& picture) {
   const std::string what = "of " + std::to_string(picture.samples) + " channels of " +
                            std::to_string(picture.bits) + " bits" +
                            (picture.sample == DType::kFloat32 ? " (floats)" : "") +
                            ", colour space " + std::to_string(picture.photometric);
-  return unread_picture(kTiffName, has_plain_samples(picture)
+  return unread_picture(kTiffName, picture.has_plain_samples()
                                        ? what + " (mode=\"stored\" delivers such as they are)"
                                        : what);
 }
@@ -162,7 +161,7 @@ Result<TiffPicture> look_at_tiff(TiffSession& session, std::span<const uint8_t> 
   const bool has_extra = extras > 0 && extra;
   picture.sample = floats ? DType::kFloat32 : picture.bits == 16 ? DType::kUInt16 : DType::kUInt8;
   picture.color = tiff_color(picture, has_extra ? extra[0] : uint16_t{0}, has_extra);
-  if (!picture.color && !has_plain_samples(picture)) return no_tiff_colors(picture);
+  if (!picture.color && !picture.has_plain_samples()) return no_tiff_colors(picture);
   picture.alpha = picture.color == StoredColor::kRGBA || picture.color == StoredColor::kGrayAlpha;
   picture.premultiplied = has_extra && extra[0] == EXTRASAMPLE_ASSOCALPHA;
   picture.planes = planar == PLANARCONFIG_SEPARATE && picture.samples > 1;
@@ -259,7 +258,8 @@ class TiffDecoder : public ImageDecoder {
     ImageHeader header;
     header.width = int(picture->width);
     header.height = int(picture->height);
-    header.channels = int(picture->kept());
+    header.channels = picture->has_plain_samples() ? picture->samples : int(picture->kept());
+    header.inks = picture->color == StoredColor::kCMYK;
     header.palette = picture->color == StoredColor::kPalette;
     header.bits = picture->bits;
     header.sample = picture->sample;
@@ -286,8 +286,9 @@ class TiffDecoder : public ImageDecoder {
     if (!looked) return std::move(looked.error());
     TiffPicture& picture = *looked;
     assert(is_inside(job.window, int(picture.width), int(picture.height)));
-    picture.as_stored = job.sample != DType::kUInt8 ||
-                        (!picture.color && job.color == ColorMode::kStored && picture.bits == 8);
+    picture.as_stored =
+        job.sample != DType::kUInt8 ||
+        (job.color == ColorMode::kStored && picture.has_plain_samples() && picture.bits == 8);
     if (!picture.color && !picture.as_stored) return no_tiff_colors(picture);
     if (picture.color == StoredColor::kGray16 && !picture.as_stored) {
       if (Result<void> said = check_sixteen_bit(job); !said) return said;

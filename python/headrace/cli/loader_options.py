@@ -13,7 +13,7 @@ from headrace.cli import output
 from headrace.loader.options import KEYWORDS
 
 # What becomes of pictures, for commands that decode them.
-DECODING = ("damaged", "strict", "mode", "sixteen_bit", "page", "max_pixels")
+DECODING = ("damaged", "strict", "sixteen_bit", "page", "max_pixels")
 
 _Body = TypeVar("_Body", bound=Callable[..., Any])
 

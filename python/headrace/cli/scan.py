@@ -23,7 +23,7 @@ EXAMPLES = (
 
 
 @output.command
-@loader_options(*DECODING)
+@loader_options(*DECODING, "mode")
 def run(
     source: Annotated[
         str, typer.Argument(metavar="SOURCE", help="A path, as headrace.open takes it.")

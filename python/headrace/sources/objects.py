@@ -229,11 +229,13 @@ def is_picture(value: Any) -> bool:
     return len(shape) == 3 and dtype.endswith("uint8") and _channel_axis(shape) is not None
 
 
-def _is_wide_picture(value: Any, shape: Sequence[int]) -> bool:
-    """An array of samples that no byte holds, or of channels that come first and are many."""
-    if str(getattr(value, "dtype", "")).removeprefix("torch.") not in _DTYPES or len(shape) != 3:
+def _is_wide_picture(value: Any, shape: Sequence[int], is_said: bool) -> bool:
+    """An array of samples that no byte holds; or, where somebody says so, of more channels."""
+    dtype = getattr(value, "dtype", None)  # NumPy's has a name, in whichever order its bytes are
+    name = str(getattr(dtype, "name", dtype)).removeprefix("torch.")
+    if name not in _DTYPES or len(shape) != 3:
         return False
-    return _channel_axis(shape) is not None or 1 <= shape[0] <= 16
+    return _channel_axis(shape) is not None or (is_said and 1 <= shape[0] <= 16)
 
 
 def _plane(picture: Any) -> tuple[int, ...]:
@@ -285,7 +287,7 @@ def _kind_of(name: str, value: Any, said: str = "") -> str:
     if hasattr(value, "getbands") and said in ("", *picture_kinds):
         return "picture"
     shape = tuple(getattr(value, "shape", ()))
-    if pictured and (is_picture(value) or _is_wide_picture(value, shape)):
+    if pictured and (is_picture(value) or _is_wide_picture(value, shape, bool(said))):
         return "picture"
     plane = len(shape) == 2 or (len(shape) == 3 and shape[0] == 1)
     if plane and (said in picture_kinds or (not said and name == "mask")):
@@ -312,7 +314,12 @@ def _crossing(kind: str, value: Any) -> Any:
         value = value.detach().cpu().numpy()
     if kind == "picture":
         return _picture(value)
-    return np.asarray(value, order="C")
+    return _native(np.asarray(value, order="C"))
+
+
+def _native(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The same values in the machine's order of bytes."""
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def _picture(value: Any) -> np.ndarray[Any, Any]:
@@ -326,14 +333,14 @@ def _picture(value: Any) -> np.ndarray[Any, Any]:
         raise _WIDE_PICTURE.error(f"a Pillow picture of mode {mode!r}", hint=_NARROW)
     if hasattr(value, "getbands") and mode not in ("L", "P", "RGB", *_WIDE_MODES):
         value = value.convert("RGB")
-    array = np.asarray(value)
+    array = _native(np.asarray(value))
     if mode in _WIDE_MODES:
         array = array.astype(_WIDE_MODES[mode])
     if array.ndim == 2:
         array = array[None]
     elif _channel_axis(array.shape) == 2:
         array = array.transpose(2, 0, 1)
-    if array.dtype.name not in _DTYPES or not array.dtype.isnative:
+    if array.dtype.name not in _DTYPES:
         array = _as_bytes(array)
     return np.ascontiguousarray(array)
 

@@ -13,6 +13,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from headrace import _core
+from headrace.errors import declare
+
+_NO_PNG = declare(
+    "HR0417",
+    "unsupported",
+    "a picture that no PNG of 8 bits holds",
+    "Pictures that the source has as arrays are written as PNG files of uint8, of 1, 3 or 4 "
+    "channels. Others would lose values.",
+)
 
 # What --to takes: the modules that write it. "pack" is headrace.pack's.
 NAMES: tuple[str, ...] = ("folder", "tar", "tfrecord", "recordio", "lmdb", "hdf5")
@@ -130,4 +139,10 @@ def picture_bytes(value: Any) -> bytes:
 
     from headrace.charts.png import png_from_pixels
 
-    return png_from_pixels(np.asarray(value))
+    pixels = np.asarray(value)
+    if pixels.dtype != np.uint8 or pixels.shape[0] not in (1, 3, 4):
+        raise _NO_PNG.error(
+            f"a picture of {pixels.dtype} and {pixels.shape[0]} channels",
+            hint="hr.pack() and .npy files keep such arrays as they are",
+        )
+    return png_from_pixels(pixels)

@@ -41,6 +41,7 @@ class JpegDecoder final : public ImageDecoder {
     header.width = frame.width;
     header.height = frame.height;
     header.channels = frame.count;
+    header.inks = frame.count == 4;
     header.exif_orientation = read_jpeg_markers(bytes).exif_orientation;
     header.working_bytes = JpegBaselineDecoder::working_bytes(header_, bytes.size());
     return header;

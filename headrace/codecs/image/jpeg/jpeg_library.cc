@@ -141,6 +141,7 @@ Result<ImageHeader> JpegLibraryDecoder::read_header(std::span<const uint8_t> byt
   header.width = int(cinfo.image_width);
   header.height = int(cinfo.image_height);
   header.channels = cinfo.num_components;
+  header.inks = cinfo.num_components == 4;
   header.exif_orientation = read_jpeg_markers(bytes).exif_orientation;
   const size_t row_bytes = size_t(cinfo.image_width) * (cinfo.num_components == 4 ? 8 : 4) + 128;
   header.working_bytes = session_.pixel_bytes() + kBlockRows * row_bytes;

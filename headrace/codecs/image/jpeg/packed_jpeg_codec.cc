@@ -48,6 +48,7 @@ Result<ImageHeader> PackedJpegDecoder::read_header(std::span<const uint8_t> byte
   header.width = frame.width;
   header.height = frame.height;
   header.channels = frame.count;
+  header.inks = frame.count == 4;
   header.exif_orientation = picture->exif_orientation;
   int widest = 0;
   for (const JpegComponent& component : frame.component) {
