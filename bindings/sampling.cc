@@ -2,6 +2,7 @@
 // Samplers: the engine's, by their factories.
 
 #include "bindings/bindings.h"
+#include "headrace/sampling/buckets.h"
 #include "headrace/sampling/sampler.h"
 
 namespace headrace::python {
@@ -43,6 +44,13 @@ void bind_sampling(nb::module_& module) {
         return SamplerHandle{weighted(weights, draws)};
       },
       nb::arg("weights"), nb::arg("draws"));
+  made.def(
+      "buckets",
+      [](std::vector<int64_t> lengths, int64_t batch, int64_t pool) {
+        if (batch < 1 || pool < 1) throw nb::value_error("batch and pool must be positive");
+        return SamplerHandle{buckets(std::move(lengths), batch, pool)};
+      },
+      nb::arg("lengths"), nb::arg("batch"), nb::arg("pool"));
   made.def(
       "balanced",
       [](const std::vector<int64_t>& labels, int64_t draws) {

@@ -2,6 +2,7 @@
 // Sources: open, look at, read single records.
 #include "headrace/sources/source.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "bindings/bindings.h"
@@ -11,6 +12,7 @@
 #include "headrace/formats/shards/shard_files.h"
 #include "headrace/image/render.h"
 #include "headrace/sources/named_files.h"
+#include "headrace/sources/stored_sounds.h"
 
 namespace headrace::python {
 namespace {
@@ -130,6 +132,23 @@ Array integer_column(const SourceHandle& self, std::string_view field) {
   return out;
 }
 
+Array sound_lengths_of(const SourceHandle& self, const std::string& field, nb::handle progress) {
+  const Schema& schema = self.source->schema();
+  const auto found = std::ranges::find(schema, field, &Field::name);
+  if (found == schema.end() || found->kind != FieldKind::kAudio || !found->encoded) {
+    throw nb::value_error(("\"" + field + "\" is no field of encoded sounds").c_str());
+  }
+  const Progress report = progress_from(progress);
+  std::vector<int64_t> values;
+  {
+    ReleasedGil no_gil;
+    values = sound_lengths(*self.source, static_cast<size_t>(found - schema.begin()), report);
+  }
+  Array out = make_array(DType::kInt64, {static_cast<int64_t>(values.size())});
+  if (!values.empty()) std::memcpy(out.view.data, values.data(), out.view.dense_bytes());
+  return out;
+}
+
 }  // namespace
 
 nb::object value_of(const Field& field, const FieldData& data) {
@@ -223,6 +242,10 @@ void bind_source(nb::module_& module) {
           nb::call_guard<nb::gil_scoped_release>(),
           "How many records are files that do not lie in the source's folder.")
       .def("integer_column", &integer_column, nb::arg("field"))
+      .def("sound_lengths", &sound_lengths_of, nb::arg("field"), nb::arg("progress").none(),
+           nb::sig("def sound_lengths(self, field: str, progress: "
+                   "collections.abc.Callable[[int, int], object] | None) -> Array"),
+           "Frames of every record's sound, by its header; of a bad one -1.")
       .def("read", &read_record, nb::arg("index"),
            nb::sig("def read(self, index: int) -> dict[str, typing.Any]"),
            "One record, pictures as they are stored.");

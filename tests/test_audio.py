@@ -245,3 +245,25 @@ def test_a_long_sound_is_decoded_where_it_is_wanted_alone(tmp_path: Path) -> Non
     )
     with pytest.raises(hr.ResourceLimitError, match="HR0707"):
         next(iter(whole))
+
+
+def test_buckets_hold_sounds_of_like_length_in_an_order_that_resumes(folder: Path) -> None:
+    src = hr.open(folder)
+    assert src.lengths("audio").tolist() == FRAMES
+    order = hr.sampling.buckets("audio", batch_size=2, pool=3)
+
+    def loader(batch_size: int = 2, **how: Any) -> Any:
+        return hr.Loader(src, batch_size=batch_size, sampler=order, ragged="pad", seed=7, **how)
+
+    batches = [sorted(batch["audio_lengths"].tolist()) for batch in loader()]
+    assert sorted(batches) == [[900, 950], [1000, 1100], [1200, 1500]]
+    first = loader()
+    next(iter(first))
+    again = loader(threads=3)
+    again.load_state_dict(first.state_dict())
+    assert [sorted(batch["audio_lengths"].tolist()) for batch in again] == batches[1:]
+    slices = [loader(batch_size=1, shard=(rank, 2)) for rank in (0, 1)]
+    ranks = [[batch["audio_lengths"].tolist() for batch in each] for each in slices]
+    assert [sorted(a + b) for a, b in zip(*ranks, strict=True)] == batches
+    with pytest.raises(hr.ConfigError, match=r"HR0150.*one integer a record"):
+        hr.Loader(src, batch_size=2, sampler=hr.sampling.buckets([1, 2], 2), ragged="pad")

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/sampling/buckets.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "headrace/base/error.h"
+#include "headrace/base/mutex.h"
+#include "headrace/base/random.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kNoLengths{
+    "HR0724", ErrorKind::kConfig, "buckets without lengths",
+    "Buckets put records of like length into a batch, so they want one length a record: numbers, or "
+    "the name of an integer field or of a field of sounds."};
+
+const uint64_t kRecordKey = hash_name("bucket records"), kBatchKey = hash_name("bucket batches"),
+               kRowKey = hash_name("bucket rows");
+
+class Buckets final : public Sampler {
+ public:
+  Buckets(std::vector<int64_t> lengths, int64_t batch, int64_t pool)
+      : lengths_(std::move(lengths)), batch_(batch), pool_(pool * batch) {
+    fingerprint_ = mix64(mix64(hash_name("buckets"), uint64_t(batch)), uint64_t(pool));
+    for (const int64_t length : lengths_) fingerprint_ = mix64(fingerprint_, uint64_t(length));
+  }
+
+  int64_t size() const override { return std::ssize(lengths_); }
+  int64_t index(uint64_t seed, uint64_t epoch, int64_t position) const override {
+    return order_of(seed, epoch, position / pool_)->records[size_t(position % pool_)];
+  }
+  void indices(uint64_t seed, uint64_t epoch, int64_t begin,
+               std::span<int64_t> out) const override {
+    std::shared_ptr<const Order> order;
+    for (int64_t& index : out) {
+      const int64_t number = begin / pool_;
+      if (!order || order->number != number) order = order_of(seed, epoch, number);
+      index = order->records[size_t(begin++ % pool_)];
+    }
+  }
+  uint64_t fingerprint() const override { return fingerprint_; }
+  std::string description() const override {
+    return "shuffled into batches of " + std::to_string(batch_) + " of like length (in pools of " +
+           std::to_string(pool_ / batch_) + ")";
+  }
+
+ private:
+  struct Order {  // of one pool
+    uint64_t seed = 0, epoch = 0;
+    int64_t number = 0;
+    std::vector<int64_t> records;
+  };
+
+  // Computed anew, or one of the last two. shared: with who is reading it.
+  std::shared_ptr<const Order> order_of(uint64_t seed, uint64_t epoch, int64_t number) const
+      EXCLUDES_LOCK(mutex_) {
+    {
+      const MutexLock lock(mutex_);
+      for (const auto& kept : kept_) {
+        if (kept && kept->seed == seed && kept->epoch == epoch && kept->number == number) {
+          return kept;
+        }
+      }
+    }
+    auto made =
+        std::make_shared<const Order>(Order{seed, epoch, number, made_order(seed, epoch, number)});
+    const MutexLock lock(mutex_);
+    kept_[size_t(number % 2)] = made;
+    return made;
+  }
+
+  std::vector<int64_t> made_order(uint64_t seed, uint64_t epoch, int64_t number) const {
+    const uint64_t key = mix64(seed, epoch), own = mix64(key, uint64_t(number));
+    const Permutation shuffled(size(), mix64(key, kRecordKey));
+    const int64_t begin = number * pool_, count = std::min(pool_, size() - begin);
+    std::vector<int64_t> records(static_cast<size_t>(count));
+    for (int64_t i = 0; i < count; ++i) records[size_t(i)] = shuffled(begin + i);
+    const int64_t batches = count / batch_;  // whole ones; the rest stays where it is
+    const auto end = records.begin() + batches * batch_;
+    std::stable_sort(records.begin(), end, [&](int64_t a, int64_t b) {
+      return lengths_[size_t(a)] < lengths_[size_t(b)];
+    });
+    if (batches == 0) return records;
+    const Permutation places(batches, mix64(own, kBatchKey));
+    std::vector<int64_t> out(records);
+    for (int64_t b = 0; b < batches; ++b) {
+      const int64_t from = places(b);
+      const Permutation rows(batch_, mix64(mix64(own, kRowKey), uint64_t(b)));
+      for (int64_t row = 0; row < batch_; ++row) {
+        out[size_t(b * batch_ + row)] = records[size_t(from * batch_ + rows(row))];
+      }
+    }
+    return out;
+  }
+
+  const std::vector<int64_t> lengths_;
+  const int64_t batch_, pool_;  // positions
+  uint64_t fingerprint_;
+  mutable Mutex mutex_;
+  mutable std::array<std::shared_ptr<const Order>, 2> kept_ GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+SamplerPtr buckets(std::vector<int64_t> lengths, int64_t batch, int64_t pool) {
+  if (lengths.empty()) raise(kNoLengths, "there are no lengths to sort by");
+  return std::make_shared<Buckets>(std::move(lengths), batch, pool);
+}
+
+}  // namespace headrace
