@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "headrace/executor/batch.h"
 #include "headrace/executor/unfinished_pictures.h"
 
 namespace headrace {
