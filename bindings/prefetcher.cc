@@ -221,8 +221,10 @@ nb::dict stats(const PrefetcherHandle& self) {
   return out;
 }
 
-DeviceHandle simulated(uint64_t seed, size_t memory_limit, bool pins) {
-  return {std::make_shared<SimulatedDevice>(seed, SimulatedCosts{}, memory_limit, pins)};
+DeviceHandle simulated(uint64_t seed, size_t memory_limit, bool pins, int64_t fails_at) {
+  auto device = std::make_shared<SimulatedDevice>(seed, SimulatedCosts{}, memory_limit, pins);
+  if (fails_at > 0) device->fail_at(fails_at);
+  return {std::move(device)};
 }
 
 }  // namespace
@@ -247,7 +249,7 @@ void bind_prefetcher(nb::module_& module) {
       nb::sig("def cuda_devices() -> tuple[int, str]"),
       "How many CUDA devices can be used, and where there are none, why.");
   module.def("simulated_device", &simulated, nb::arg("seed"), nb::arg("memory_limit") = 0,
-             nb::arg("pins") = true,
+             nb::arg("pins") = true, nb::arg("fails_at") = 0,
              "A device that does its work as late and as much out of order as it may; for tests.");
   nb::class_<PrefetcherHandle>(module, "Prefetcher", "The engine's side of headrace.prefetch.")
       .def("__init__", &make_prefetcher, nb::arg("device"), nb::arg("depth"), nb::arg("patience"),

@@ -289,6 +289,19 @@ def test_a_limit_that_is_too_small_for_both_forms_leaves_it_to_the_host() -> Non
     assert view.stats()["memory_peak"] <= view.stats()["memory_limit"]
 
 
+@pytest.mark.parametrize("fails_at", [1, 5, 20, 45, 80])
+def test_a_loader_goes_on_with_the_cpu_where_its_device_is_lost(fails_at: int) -> None:
+    expected = epoch(loader(train()).dlpack())
+    train_loader = loader(train())
+    got = []
+    with pytest.raises(hr.UnsupportedError, match="HR0883"):
+        for batch in train_loader.dlpack(_core.simulated_device(seed=1, fails_at=fails_at)):
+            got.append(len(batch.image.shape))  # its bytes are lost with the device
+    assert train_loader.state_dict()["batch"] == len(got)
+    train_loader.load_state_dict(train_loader.state_dict())  # the rest of this epoch
+    assert epoch(train_loader.dlpack()) == expected[len(got) :]
+
+
 def test_resident_records_are_finished_as_ever() -> None:
     expected = epoch(loader(train()).dlpack())
     for device in devices():

@@ -75,7 +75,13 @@ ResidentSet::ResidentSet(DevicePtr device, std::vector<ResidentField> fields, in
   device_indices_ = device_->allocate(size_t(options_.batch_rows) * 8);
 }
 
-ResidentSet::~ResidentSet() { stream_->synchronize(); }
+ResidentSet::~ResidentSet() {
+  try {
+    stream_->synchronize();
+  } catch (const Exception&) {
+    // The device has failed, and says so at its next use: nothing of it reads any more.
+  }
+}
 
 void ResidentSet::check_room() const {
   size_t data = 0, batch = 0;

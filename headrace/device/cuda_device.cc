@@ -4,18 +4,11 @@
 // theirs too.
 #include <cuda_runtime_api.h>
 
-#include "headrace/base/error.h"
 #include "headrace/device/device.h"
 #include "headrace/device/out_of_memory.h"
 
 namespace headrace {
 namespace {
-
-const ErrorCode kDeviceFailed{
-    "HR0883", ErrorKind::kUnsupported, "the device reports an error",
-    "A call to the CUDA runtime failed. Errors of kernels are reported late: the cause may be any "
-    "kernel of the process that ran before, Headrace's or the model's. CUDA_LAUNCH_BLOCKING=1 or "
-    "compute-sanitizer finds which. After an illegal address the process has to be started anew."};
 
 // The calling thread's current device, put back at the end: it belongs to the framework.
 class OnDevice {
@@ -39,8 +32,8 @@ class OnDevice {
 void check(cudaError_t status, int device, const char* what) {
   if (status == cudaSuccess) return;
   cudaGetLastError();  // it is told here; the next call begins clean
-  raise(kDeviceFailed, "cuda:" + std::to_string(device) + ": " + what + ": " +
-                           cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")");
+  throw_device_failed("cuda:" + std::to_string(device) + ": " + what + ": " +
+                      cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")");
 }
 
 // At the process's end the driver goes before our last objects do; there is nothing to wait for

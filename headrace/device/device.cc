@@ -16,6 +16,13 @@ const ErrorCode kNoSuchName{
     "Devices are named as torch names them: \"cpu\", \"cuda\" (the first, or torch's current one), "
     "\"cuda:1\"."};
 
+const ErrorCode kDeviceFailed{
+    "HR0883", ErrorKind::kUnsupported, "the device reports an error",
+    "A call to the CUDA runtime failed. Errors of kernels are reported late: the cause may be any "
+    "kernel of the process that ran before, Headrace's or the model's. CUDA_LAUNCH_BLOCKING=1 or "
+    "compute-sanitizer finds which. After an illegal address the process has to be started anew, for this device: "
+    "loader.load_state_dict(loader.state_dict()) and loader.torch() go on with the CPU."};
+
 const ErrorCode kNoSuchDevice{
     "HR0882", ErrorKind::kUnsupported, "no such device",
     "Headrace looked for CUDA devices through the driver (libcuda.so.1) when the device was asked "
@@ -46,6 +53,8 @@ DevicePtr open_cuda(int index) {
 }
 
 }  // namespace
+
+void throw_device_failed(const std::string& what) { raise(kDeviceFailed, what); }
 
 void wait_until_done(const Event& event) noexcept {
   try {

@@ -80,6 +80,9 @@ using DevicePtr = std::shared_ptr<Device>;
 // where the name makes no sense, HR0882 where there is no such device, with what is there.
 DevicePtr open_device(std::string_view name);
 
+// Throws Exception HR0883: a device that has failed, and mostly does nothing any more.
+[[noreturn]] void throw_device_failed(const std::string& what);
+
 // CUDA devices that can be used, and where there are none, why: "the driver is too old (12.2; 13.0
 // is needed)". Defined by cuda_device.cc or no_cuda.cc.
 struct CudaDevices {

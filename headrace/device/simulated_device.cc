@@ -48,6 +48,8 @@ struct SimulatedDevice::State {
   size_t allocated GUARDED_BY(mutex) = 0, peak GUARDED_BY(mutex) = 0;
   std::map<void*, size_t> pinned GUARDED_BY(mutex);
   std::vector<std::pair<void*, size_t>> spoilt GUARDED_BY(mutex);  // mapped while work is queued
+  int64_t calls GUARDED_BY(mutex) = 0, fails_at GUARDED_BY(mutex) = INT64_MAX;
+  int64_t allocations GUARDED_BY(mutex) = 0, refused GUARDED_BY(mutex) = INT64_MAX;
   SimulatedCosts costs;
   size_t memory_limit = 0;
   bool pins = true;
@@ -67,6 +69,14 @@ struct SimulatedDevice::State {
     allocated -= bytes;
     const auto idle = [](const auto& lane) { return lane.second.queue.empty(); };
     if (std::all_of(lanes.begin(), lanes.end(), idle)) bury();
+  }
+
+  // Whatever it is asked for. One that fails drops what was queued.
+  void count_call() REQUIRES_LOCK(mutex) {
+    if (++calls < fails_at) return;
+    for (auto& [number, lane] : lanes) lane.queue.clear();
+    bury();
+    throw_device_failed("simulated: it is lost");
   }
 
   static bool can_run(const Lane& lane) {
@@ -119,6 +129,7 @@ struct SimulatedDevice::State {
   }
 
   void queue(int stream, Queued work) REQUIRES_LOCK(mutex) {
+    count_call();
     lanes[stream].queue.push_back(std::move(work));
     drift();
   }
@@ -133,11 +144,13 @@ class SimulatedEvent final : public Event {
       : device_(std::move(device)), mark_(std::move(mark)) {}
   bool done() const override {
     MutexLock lock(device_->mutex);
+    device_->count_call();
     device_->drift();
     return mark_->done;
   }
   void wait_on_host() const override {
     MutexLock lock(device_->mutex);
+    device_->count_call();
     while (!mark_->done && device_->work_once()) {
     }
   }
@@ -197,6 +210,10 @@ std::shared_ptr<void> SimulatedDevice::allocate(size_t bytes) {
   {
     MutexLock lock(state_->mutex);
     const size_t limit = state_->memory_limit;
+    state_->count_call();
+    if (++state_->allocations == state_->refused) {
+      throw_out_of_memory(name(), bytes, 0, total_bytes());
+    }
     if (limit > 0 && bytes > limit - std::min(limit, state_->allocated)) {
       throw_out_of_memory(name(), bytes, limit - state_->allocated, limit);
     }
@@ -236,6 +253,21 @@ StreamPtr SimulatedDevice::make_stream() {
 
 StreamPtr SimulatedDevice::foreign_stream(uintptr_t handle) {
   return std::make_shared<SimulatedStream<State>>(state_, static_cast<int>(handle));
+}
+
+void SimulatedDevice::refuse_allocation(int64_t n) {
+  MutexLock lock(state_->mutex);
+  state_->refused = state_->allocations + n;
+}
+
+void SimulatedDevice::fail_at(int64_t n) {
+  MutexLock lock(state_->mutex);
+  state_->fails_at = state_->calls + n;
+}
+
+int64_t SimulatedDevice::calls() const {
+  MutexLock lock(state_->mutex);
+  return state_->calls;
 }
 
 std::vector<SimulatedWork> SimulatedDevice::timeline() const {

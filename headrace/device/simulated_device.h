@@ -50,6 +50,13 @@ class SimulatedDevice final : public Device {
   // Streams are numbered from 1; 0 is a stream like the others.
   StreamPtr foreign_stream(uintptr_t handle) override;
 
+  // Its n-th allocation from now on finds no memory; those that follow do.
+  void refuse_allocation(int64_t n);
+  // The n-th thing that it is asked for from now on fails with HR0883, and all that follow, as a
+  // device does that is lost: what was queued is not done any more.
+  void fail_at(int64_t n);
+  int64_t calls() const;  // that would count
+
   std::vector<SimulatedWork> timeline() const;
   size_t allocated_bytes() const;
   size_t peak_bytes() const;
