@@ -267,3 +267,34 @@ def test_buckets_hold_sounds_of_like_length_in_an_order_that_resumes(folder: Pat
     assert [sorted(a + b) for a, b in zip(*ranks, strict=True)] == batches
     with pytest.raises(hr.ConfigError, match=r"HR0150(.|\n)*one integer a record"):
         hr.Loader(src, batch_size=2, sampler=hr.sampling.buckets([1, 2], 2), ragged="pad")
+
+
+def test_int16_is_what_the_file_had(folder: Path, stored: list[Any]) -> None:
+    steps = [T.PadOrTrim(900), T.ToDtype("int16", scale=True, fields="audio")]
+    batch = next(iter(hr.Loader(hr.open(folder), steps, batch_size=6, shuffle=False)))
+    assert batch["audio"].dtype == np.int16
+    for actual, samples in zip(batch["audio"], stored, strict=True):
+        np.testing.assert_array_equal(actual, samples[:, :900])
+
+
+def test_int16_of_what_lies_beyond_full_scale_is_the_largest(tmp_path: Path) -> None:
+    loud = np.array([[1.5, 1, 0.99999, -1, -1.5, 0.5 / 32768, 1.5 / 32768, np.inf]], np.float32)
+    (tmp_path / "a.wav").write_bytes(sounds.wav_of(loud))
+    steps = [T.ToDtype("int16", scale=True, fields="audio")]
+    batch = next(iter(hr.Loader(hr.open(tmp_path), steps, batch_size=1, ragged="list")))
+    assert batch["audio"][0].tolist() == [[32767, 32767, 32767, -32768, -32768, 0, 2, 32767]]
+
+
+def test_show_draws_sounds(folder: Path, tmp_path: Path) -> None:
+    grid = hr.Loader(hr.open(folder), batch_size=2, ragged="pad").show(4)
+    assert grid.pixels.shape[0] == 3 and grid.pixels.std() > 10
+    assert grid.save(tmp_path / "grid.png").stat().st_size > 1000
+
+
+def test_a_folder_of_sounds_is_written_as_one(folder: Path, tmp_path: Path) -> None:
+    src = hr.open(folder)
+    hr.convert(src, tmp_path / "again", "folder")
+    again = hr.open(tmp_path / "again")
+    assert again.classes == src.classes
+    for number in range(len(src)):
+        np.testing.assert_array_equal(again[number]["audio"], src[number]["audio"])

@@ -19,7 +19,7 @@ class PictureOp : public Op {
   bool takes(FieldKind kind) const override;
   // What masks take part in is geometry; colours and dtypes are for images alone.
   bool moves() const final { return takes(FieldKind::kMask); }
-  void plan(FieldState& field) const final;
+  void plan(FieldState& field) const override;
 
  protected:
   // What an image or mask becomes.

@@ -10,6 +10,7 @@ import numpy as np
 from headrace import _core
 from headrace.charts.drawn import draw, enlargement
 from headrace.charts.grid import Grid, visible
+from headrace.charts.waveform import waveform_picture
 from headrace.loader.options import KEYWORDS
 from headrace.loader.viewed import ViewedLoader
 from headrace.overlays import can_be_drawn, overlay_of
@@ -141,9 +142,11 @@ def show(loader: ViewedLoader, count: int, draws: bool = True, columns: int | No
     mean_std = _normalization(loader.assembly.pipeline.all_steps())
     inspector = loader.assembly.inspector()
     outputs = {output["name"]: output for output in inspector.outputs()}
-    image = next((name for name, output in outputs.items() if output["kind"] == "image"), None)
+    shown = [name for name, output in outputs.items() if output["kind"] in ("image", "audio")]
+    image = min(shown, key=lambda name: outputs[name]["kind"] != "image", default=None)
     if image is None:
-        raise ValueError("show() needs a field that is an image")
+        raise ValueError("show() needs a field that is an image, or audio")
+    is_sound = outputs[image]["kind"] == "audio"
     over = [n for n, output in outputs.items() if draws and can_be_drawn(output)]
     classes = getattr(loader.source, "classes", None)
     batches = len(loader)
@@ -153,7 +156,13 @@ def show(loader: ViewedLoader, count: int, draws: bool = True, columns: int | No
         readable = {name: _readable(value) for name, value in zip(outputs, values, strict=True)}
         for record in per_record(Layout.of([*outputs.values()]), readable, [image, *over]):
             fields = {name: _readable(value) for name, value in record.items()}
-            picture = visible(fields.pop(image), *mean_std)
+            value = fields.pop(image)
+            if is_sound:
+                pictures.append(waveform_picture(value))
+                if len(pictures) == count:
+                    return Grid(pictures, columns)
+                continue
+            picture = visible(value, *mean_std)
             pictures.append(draw(picture, overlay_of(fields, outputs, picture.shape[1:], classes)))
             if len(pictures) == count:
                 return Grid(pictures, columns)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ToDtype: another element type, with the values scaled to its range where asked for.
 #include "headrace/base/registry.h"
+#include "headrace/fields/audio.h"
+#include "headrace/kernels/audio/samples.h"
 #include "headrace/ops/picture_op.h"
 
 namespace headrace {
@@ -21,8 +23,33 @@ class ToDtype final : public PictureOp {
   // As in torchvision, a mask keeps its dtype unless fields= names it.
   bool takes(FieldKind kind) const override { return kind == FieldKind::kImage; }
 
+  // Sounds keep theirs likewise; named, those of float32 become int16 by full scale.
+  void plan(FieldState& field) const override {
+    if (field.kind != FieldKind::kAudio) {
+      if (step_.dtype == DType::kInt16) {
+        raise_misfit("ToDtype", "int16 is for sounds, and \"" + field.name + "\" is " +
+                                    text_of(field),
+                     "fields= names the sounds");
+      }
+      return PictureOp::plan(field);
+    }
+    const bool samples = field.dtype == DType::kFloat32 && step_.dtype == DType::kInt16;
+    if (!samples || !step_.scale) {
+      raise_misfit("ToDtype", "sounds of float32 become int16, with scale=True; \"" + field.name +
+                                  "\" is " + text_of(field));
+    }
+    field.dtype = DType::kInt16;
+  }
+  bool measures() const override { return step_.dtype == DType::kInt16; }
+  Rate rate() const override { return Rate::kAny; }
+
   Result<void> apply(OpContext& context) const override {
     for (int field : context.fields) {
+      FieldValue& value = context.record.fields[field];
+      if (value.kind == FieldKind::kAudio) {
+        if (Result<void> done = to_int16(value, context.renderer); !done) return done;
+        continue;
+      }
       const bool ids = context.record.fields[field].kind == FieldKind::kMask;
       Result<void> done =
           edit(context, field, [&](Recipe& picture) { return picture.map(ids ? of_ids_ : step_); });
@@ -34,6 +61,17 @@ class ToDtype final : public PictureOp {
  private:
   void plan_picture(FieldState& picture) const override { picture.dtype = step_.dtype; }
 
+  static Result<void> to_int16(FieldValue& audio, Renderer& renderer) {
+    if (Result<void> made = make_samples(audio, renderer); !made) return made;
+    const size_t count = audio.bytes.size() / sizeof(float);
+    Buffer out(count * sizeof(int16_t));
+    int16_from_samples(reinterpret_cast<const float*>(audio.bytes.data()), count,
+                       reinterpret_cast<int16_t*>(out.data()));
+    audio.dtype = DType::kInt16;
+    audio.own(std::move(out));
+    return {};
+  }
+
   const MapStep step_;
   MapStep of_ids_;  // of a mask, whose values are names and have no range
 };
@@ -41,9 +79,9 @@ class ToDtype final : public PictureOp {
 std::unique_ptr<Op> make_to_dtype(const Arguments& arguments) {
   const DType dtype = arguments.dtype("dtype");
   if (dtype != DType::kUInt8 && dtype != DType::kUInt16 && dtype != DType::kFloat32 &&
-      dtype != DType::kFloat16 && dtype != DType::kBFloat16) {
+      dtype != DType::kFloat16 && dtype != DType::kBFloat16 && dtype != DType::kInt16) {
     raise_misfit("ToDtype",
-                 "dtype must be uint8, uint16, float32, float16 or bfloat16 (got " +
+                 "dtype must be uint8, uint16, float32, float16 or bfloat16, or int16 of sounds (got " +
                      std::string(name_of(dtype)) + ")",
                  "convert the batch where another dtype is needed");
   }
@@ -57,11 +95,14 @@ const OpRecord kToDtype{
         "Images, (C, H, W), become the same shape of dtype; masks stay unless fields= names them, "
         "and their ids are never scaled. With scale, the range goes along: 0 to 255, of "
         "uint16 0 to 65535, becomes 0.0 to 1.0, and back; between the two integers 8 bits are added, "
-        "or cut off. Without it the numbers stay what they are (floats are truncated).",
+        "or cut off. Without it the numbers stay what they are (floats are truncated). Audio stays, "
+        "too, unless fields= names it: float32 becomes int16, the nearest of 32768 times the sample; "
+        "what lies beyond full scale becomes the largest or smallest of them.",
     .params = {{.name = "dtype",
                 .type = ParamType::kDType,
                 .doc =
-                    "uint8, uint16, float32, float16 or bfloat16; as a string or as torch's dtype.",
+                    "uint8, uint16, float32, float16 or bfloat16, int16 of audio; as a string or as "
+                    "torch's dtype.",
                 .required = true},
                {.name = "scale",
                 .type = ParamType::kBool,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder of pictures, one folder a class."""
+"""A folder of pictures or of sounds, one folder a class."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def writer(
 
 
 def check(schema: Sequence[_core.Field]) -> None:
-    check_pictures(schema, "a folder has pictures and classes")
+    if {field.name for field in schema} - {"label"} != {"audio"}:
+        check_pictures(schema, "a folder has pictures, or sounds, and classes")
 
 
 def fields(schema: Sequence[_core.Field]) -> dict[str, Any]:
@@ -41,12 +42,13 @@ class FolderWriter:
         os.makedirs(path, exist_ok=True)
 
     def add(self, number: int, key: str, values: Mapping[str, Any]) -> None:
-        data = picture_bytes(values["image"])
+        kind = "image" if "image" in values else "audio"
+        data = picture_bytes(values[kind])
         folder = self.path
         if "label" in values:
             folder = os.path.join(self.path, self._class(values["label"]))
         os.makedirs(folder, exist_ok=True)
-        name = f"{number:09}-{os.path.basename(key) or 'picture'}.{picture_suffix(data)}"
+        name = f"{number:09}-{os.path.basename(key) or kind}.{picture_suffix(data)}"
         with open(os.path.join(folder, name), "wb") as file:
             file.write(data)
 
