@@ -27,8 +27,8 @@ class ToDtype final : public PictureOp {
   void plan(FieldState& field) const override {
     if (field.kind != FieldKind::kAudio) {
       if (step_.dtype == DType::kInt16) {
-        raise_misfit("ToDtype", "int16 is for sounds, and \"" + field.name + "\" is " +
-                                    text_of(field),
+        raise_misfit("ToDtype",
+                     "int16 is for sounds, and \"" + field.name + "\" is " + text_of(field),
                      "fields= names the sounds");
       }
       return PictureOp::plan(field);
@@ -80,10 +80,11 @@ std::unique_ptr<Op> make_to_dtype(const Arguments& arguments) {
   const DType dtype = arguments.dtype("dtype");
   if (dtype != DType::kUInt8 && dtype != DType::kUInt16 && dtype != DType::kFloat32 &&
       dtype != DType::kFloat16 && dtype != DType::kBFloat16 && dtype != DType::kInt16) {
-    raise_misfit("ToDtype",
-                 "dtype must be uint8, uint16, float32, float16 or bfloat16, or int16 of sounds (got " +
-                     std::string(name_of(dtype)) + ")",
-                 "convert the batch where another dtype is needed");
+    raise_misfit(
+        "ToDtype",
+        "dtype must be uint8, uint16, float32, float16 or bfloat16, or int16 of sounds (got " +
+            std::string(name_of(dtype)) + ")",
+        "convert the batch where another dtype is needed");
   }
   return std::make_unique<ToDtype>(dtype, arguments.flag("scale"));
 }
@@ -98,16 +99,16 @@ const OpRecord kToDtype{
         "or cut off. Without it the numbers stay what they are (floats are truncated). Audio stays, "
         "too, unless fields= names it: float32 becomes int16, the nearest of 32768 times the sample; "
         "what lies beyond full scale becomes the largest or smallest of them.",
-    .params = {{.name = "dtype",
-                .type = ParamType::kDType,
-                .doc =
-                    "uint8, uint16, float32, float16 or bfloat16, int16 of audio; as a string or as "
-                    "torch's dtype.",
-                .required = true},
-               {.name = "scale",
-                .type = ParamType::kBool,
-                .doc = "Whether values are scaled from the old dtype's range to the new one's.",
-                .fallback = false}},
+    .params =
+        {{.name = "dtype",
+          .type = ParamType::kDType,
+          .doc = "uint8, uint16, float32, float16 or bfloat16, int16 of audio; as a string or as "
+                 "torch's dtype.",
+          .required = true},
+         {.name = "scale",
+          .type = ParamType::kBool,
+          .doc = "Whether values are scaled from the old dtype's range to the new one's.",
+          .fallback = false}},
     .oracle = "torchvision v2's to_dtype on tensors, bit for bit",
     .example = {{"dtype", DType::kFloat32}, {"scale", true}},
     .make = make_to_dtype};

@@ -58,11 +58,11 @@ TEST(ToDtype, NeverScalesTheIdsOfAMask) {
 TEST(ToDtype, OtherDtypesAreRefused) {
   EXPECT_EQ(
       refusal("ToDtype", {{"dtype", DType::kInt64}}),
-      "HR0510 [ToDtype] dtype must be uint8, uint16, float32, float16 or bfloat16 (got int64) | convert "
+      "HR0510 [ToDtype] dtype must be uint8, uint16, float32, float16 or bfloat16, or int16 of sounds (got int64) | convert "
       "the batch where another dtype is needed");
   EXPECT_EQ(
       refusal("ToDtype", {}),
-      "HR0102 [ToDtype] needs dtype: uint8, uint16, float32, float16 or bfloat16; as a string or as "
+      "HR0102 [ToDtype] needs dtype: uint8, uint16, float32, float16 or bfloat16, int16 of audio; as a string or as "
       "torch's dtype.");
 }
 

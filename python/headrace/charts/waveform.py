@@ -21,9 +21,8 @@ def waveform_picture(samples: Pixels) -> Pixels:
     >>> waveform_picture(np.zeros((1, 100), np.float32)).shape
     (3, 128, 256)
     """
-    sound = np.asarray(samples, np.float32)
-    if np.issubdtype(np.asarray(samples).dtype, np.integer):
-        sound = sound / 32768
+    full_scale = 32768 if np.issubdtype(samples.dtype, np.integer) else 1
+    sound: Pixels = np.asarray(samples, np.float32) / full_scale
     mono = sound.mean(axis=0) if sound.shape[1] else np.zeros(1, np.float32)
     grey = np.concatenate([_wave(mono), _spectrum(mono)])
     return np.repeat(grey[None], 3, axis=0)
@@ -53,4 +52,5 @@ def _spectrum(mono: Pixels) -> Pixels:
     if not loudest > 0:
         return np.full(bands.shape, _PAPER, np.uint8)
     decibels = 10 * np.log10(np.maximum(bands / loudest, 10 ** (-_RANGE_DB / 10)))
-    return (-decibels / _RANGE_DB * _PAPER).round().astype(np.uint8)
+    grey: Pixels = (-decibels / _RANGE_DB * _PAPER).round().astype(np.uint8)
+    return grey
