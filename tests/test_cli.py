@@ -71,6 +71,7 @@ def damaged(folder: Path) -> Path:
 def test_bench_gives_every_key_of_its_contract(folder: Path) -> None:
     result = run_json("bench", folder, "--batch-size", 4, "--epochs", 2, "--threads", 2)
     assert set(result) == BENCH_KEYS
+    assert result["copied_bytes_per_record"] == 0 and result["device"] is None
     assert set(result["stages"]) == STAGES
     assert (result["records"], result["epochs"], result["threads"]) == (8, 2, 2)
     assert result["batch_size"] == 4
