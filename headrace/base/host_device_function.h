@@ -2,12 +2,15 @@
 // HEADRACE_HD before a function: nvcc compiles it for the CPU and for the GPU, other compilers for
 // the CPU alone. What is marked uses no part of the standard library but <cstdint> and memcpy.
 // HEADRACE_ROLLED before a loop: nvcc does not unroll it, which would cost registers.
+// HEADRACE_UNROLLED before one of up to eight rounds: all of it lies in registers.
 #pragma once
 
 #ifdef __CUDACC__
 #define HEADRACE_HD __host__ __device__
 #define HEADRACE_ROLLED _Pragma("unroll 1")
+#define HEADRACE_UNROLLED _Pragma("unroll")
 #else
 #define HEADRACE_HD
 #define HEADRACE_ROLLED
+#define HEADRACE_UNROLLED _Pragma("GCC unroll 8")
 #endif

@@ -140,6 +140,7 @@ def jpegxl() -> Iterator[bytes]:
 
 SEEDS = {
     "jpeg": jpeg,
+    "jpeg_device": jpeg,
     "jpeg_parts": jpeg,
     "packed_jpeg": jpeg,
     "png": png,

@@ -10,15 +10,24 @@
 
 namespace headrace {
 
-// Four such blocks of eight warps find their registers in a multiprocessor at the same time.
-inline constexpr int kWarp = 32, kThreads = 256, kResidentBlocks = 4;
+inline constexpr int kWarp = 32, kThreads = 256;
+// How many such blocks of eight warps find their registers in a multiprocessor at the same time:
+// four, where the kernel does not say otherwise.
+template <class Kernel>
+constexpr int resident_blocks() {
+  if constexpr (requires { Kernel::kResidentBlocks; }) {
+    return Kernel::kResidentBlocks;
+  } else {
+    return 4;
+  }
+}
 // Enough to fill any GPU several times over; whatever is left is taken by the loop in the kernel.
 inline constexpr int64_t kMostBlocks = 1 << 20;
 
 // A warp for each item, in turn. __grid_constant__: the kernel's members are read from where the
 // parameters lie, not from a copy in each thread.
 template <class Kernel>
-__global__ void __launch_bounds__(kThreads, kResidentBlocks)
+__global__ void __launch_bounds__(kThreads, resident_blocks<Kernel>())
     run_warps(const __grid_constant__ Kernel kernel) {
   constexpr int kWarps = kThreads / kWarp;
   const int64_t items = kernel.items(), warps = int64_t{gridDim.x} * kWarps;
@@ -29,20 +38,45 @@ __global__ void __launch_bounds__(kThreads, kResidentBlocks)
   }
 }
 
+// A thread for each item. What a thread holds in registers is the kernel's affair.
+inline constexpr int kThreadsAlone = 128;
 template <class Kernel>
-Result<void> launch(const Kernel& kernel, void* stream) {
-  const int64_t items = kernel.items();
-  if (items == 0) return {};  // CUDA refuses a grid without blocks
-  constexpr int kWarps = kThreads / kWarp;
-  const int64_t blocks = (items + kWarps - 1) / kWarps;
+__global__ void __launch_bounds__(kThreadsAlone)
+    run_threads(const __grid_constant__ Kernel kernel) {
+  const int64_t items = kernel.items(), threads = int64_t{gridDim.x} * kThreadsAlone;
+  for (int64_t item = int64_t{blockIdx.x} * kThreadsAlone + threadIdx.x; item < items;
+       item += threads) {
+    kernel(item);
+  }
+}
+
+// Queues blocks of a function that takes the kernel; CUDA refuses a grid without blocks.
+template <class Kernel>
+Result<void> launch_blocks(void (*function)(Kernel), const Kernel& kernel, int64_t blocks,
+                           int threads, void* stream) {
+  if (blocks == 0) return {};
   const dim3 grid(static_cast<unsigned>(blocks < kMostBlocks ? blocks : kMostBlocks));
   void* arguments[] = {const_cast<Kernel*>(&kernel)};
   const cudaError_t status =
-      cudaLaunchKernel(reinterpret_cast<const void*>(&run_warps<Kernel>), grid, dim3(kThreads),
-                       arguments, 0, static_cast<cudaStream_t>(stream));
+      cudaLaunchKernel(reinterpret_cast<const void*>(function), grid, dim3(threads), arguments, 0,
+                       static_cast<cudaStream_t>(stream));
   if (status == cudaSuccess) return {};
   (void)cudaGetLastError();  // reported here, it must not show up at somebody's next call
   return kernel_refused(cudaGetErrorName(status), cudaGetErrorString(status));
+}
+
+template <class Kernel>
+Result<void> launch(const Kernel& kernel, void* stream) {
+  const int64_t items = kernel.items();
+  if constexpr (TakesThreads<Kernel>) {
+    return launch_blocks<Kernel>(run_threads<Kernel>, kernel,
+                                 (items + kThreadsAlone - 1) / kThreadsAlone, kThreadsAlone,
+                                 stream);
+  } else {
+    constexpr int kWarps = kThreads / kWarp;
+    return launch_blocks<Kernel>(run_warps<Kernel>, kernel, (items + kWarps - 1) / kWarps, kThreads,
+                                 stream);
+  }
 }
 
 }  // namespace headrace

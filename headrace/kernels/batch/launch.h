@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a batch kernel (lanes.h): as a loop on this thread, or on a stream of a GPU.
+// Runs a batch kernel: as a loop on this thread, or on a stream of a GPU. Kernels have one of two
+// forms: a warp an item, whose lanes share it (lanes.h), or a thread an item, a plain function
+//
+//   HEADRACE_HD void operator()(int64_t item) const;
 //
 // Any thread may run any kernel. The memory that a kernel names must be readable and writable where
 // it runs, and stay until it is through: on a stream that is after run() has returned.
@@ -12,10 +15,19 @@
 
 namespace headrace {
 
+template <class Kernel>
+concept TakesThreads = requires(const Kernel& kernel) { kernel(int64_t{}); };
+
 // Items [begin, end) of the kernel, here and now; threads may divide the items among them.
 template <class Kernel>
 void run_items(const Kernel& kernel, int64_t begin, int64_t end) {
-  for (int64_t item = begin; item < end; ++item) kernel(item, Lane{});
+  for (int64_t item = begin; item < end; ++item) {
+    if constexpr (TakesThreads<Kernel>) {
+      kernel(item);
+    } else {
+      kernel(item, Lane{});
+    }
+  }
 }
 
 // Enqueues the kernel on a cudaStream_t (null: the default stream) of the current device. HR0860

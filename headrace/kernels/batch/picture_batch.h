@@ -44,6 +44,8 @@ struct ElementMap {
 };
 
 struct PictureBatch {
+  static constexpr int kResidentBlocks = 3;  // with four, some of its registers lie in memory
+
   static constexpr int kMostChannels = 4;
 
   const void* pictures = nullptr;
@@ -139,8 +141,9 @@ struct PictureBatch {
         to_row[x * to.column] = look(samples[origin + x * step]);
       }
       fill(to_row, shown.end, to_width, map.padding[c], lane);
-      // Over what was written: a column is the same lane's in every range.
-      fill(to_row, cut.begin, cut.end, edit.cut[c], lane);
+      // Over what was written: a column is the same lane's in every range. Of `edit`, which lies in
+      // registers, no element can be chosen by a number.
+      fill(to_row, cut.begin, cut.end, edits ? edits[i].cut[c] : 0, lane);
     }
   }
 };

@@ -12,6 +12,9 @@
 
 namespace headrace {
 
+// How a row of samples becomes as wide as the picture, and from which rows.
+enum class Upsampling : uint8_t { kNone, kRepeat, kH2V1, kH1V2, kH2V2 };
+
 // count samples -> 2 * count.
 void upsample_h2v1(const uint8_t* in, int count, uint8_t* out);
 

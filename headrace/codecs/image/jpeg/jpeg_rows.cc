@@ -23,41 +23,11 @@ size_t JpegRows::Plane::bytes() const {
   return kInFront + size_t(rows + 1) * size_t(stride) + kBehind;
 }
 
-// Sizes up to 2 columns get no filter in libjpeg; h1v2 has one whatever the size.
 JpegRows::Plane JpegRows::plane_of(const JpegFrame& frame, const JpegComponent& component,
                                    const Window& window) {
   Plane plane;
-  plane.h_ratio = frame.h_max / component.h;
-  plane.v_ratio = frame.v_max / component.v;
-  plane.rows = 8 * component.v;
-  plane.width = component.width;
-  plane.height = component.height;
-  const bool filter_aside = component.width > 2;
-  if (plane.h_ratio == 1 && plane.v_ratio == 1) {
-    plane.upsampling = Upsampling::kNone;
-  } else if (plane.h_ratio == 2 && plane.v_ratio == 1 && filter_aside) {
-    plane.upsampling = Upsampling::kH2V1;
-  } else if (plane.h_ratio == 1 && plane.v_ratio == 2) {
-    plane.upsampling = Upsampling::kH1V2;
-  } else if (plane.h_ratio == 2 && plane.v_ratio == 2 && filter_aside) {
-    plane.upsampling = Upsampling::kH2V2;
-  } else {
-    plane.upsampling = Upsampling::kRepeat;
-  }
-
-  const int right = window.x + window.width - 1, bottom = window.y + window.height - 1;
-  plane.left = window.x / plane.h_ratio;
-  plane.right = right / plane.h_ratio;
-  if (plane.looks_aside()) {  // of a sample's two outputs each looks to its own side
-    if (window.x % 2 == 0) plane.left = std::max(0, plane.left - 1);
-    if (right % 2 == 1) plane.right = std::min(plane.width - 1, plane.right + 1);
-  }
-  plane.top = window.y / plane.v_ratio;
-  plane.bottom = bottom / plane.v_ratio;
-  if (plane.looks_up_and_down()) {
-    if (window.y % 2 == 0) plane.top = std::max(0, plane.top - 1);
-    if (bottom % 2 == 1) plane.bottom = std::min(plane.height - 1, plane.bottom + 1);
-  }
+  static_cast<JpegPlane&>(plane) = jpeg_plane(frame, component, window);
+  const int right = window.x + window.width - 1;
   plane.columns = {plane.left / 8 / 4 * 4, plane.right / 8 + 1};
   const int first = window.x / plane.h_ratio;
   plane.from = first - 8 * plane.columns.first;

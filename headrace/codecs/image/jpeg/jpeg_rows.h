@@ -15,6 +15,7 @@
 #include "headrace/base/buffer.h"
 #include "headrace/codecs/codec.h"
 #include "headrace/codecs/image/jpeg/jpeg_frame.h"
+#include "headrace/codecs/image/jpeg/jpeg_plane.h"
 
 namespace headrace {
 
@@ -54,8 +55,6 @@ class JpegRows {
   void free() { memory_.free(); }
 
  private:
-  // How a row of samples becomes as wide as the window, and from which rows.
-  enum class Upsampling : uint8_t { kNone, kRepeat, kH2V1, kH1V2, kH2V2 };
   // What happens to rows of full width.
   enum class Conversion : uint8_t {
     kNone,         // delivered where they are, or after upsampling
@@ -69,13 +68,7 @@ class JpegRows {
 
   // The needed samples of a component: those of the current MCU row, under the last row of the one
   // before.
-  struct Plane {
-    Upsampling upsampling = Upsampling::kNone;
-    int h_ratio = 1, v_ratio = 1;  // the picture's size to the component's
-    int rows = 0;                  // of samples in an MCU row
-    int width = 0, height = 0;     // samples that exist
-    int left = 0, right = 0;       // first and last column, first and last row that are needed
-    int top = 0, bottom = 0;
+  struct Plane : JpegPlane {
     Columns columns;
     // A row of samples becomes one of the window: from which column of the buffer, how many
     // samples, and how many of their outputs lie in front of the window.
@@ -83,12 +76,6 @@ class JpegRows {
     uint8_t* samples = nullptr;  // row 0 of the MCU row, column columns.first * 8
     ptrdiff_t stride = 0;
 
-    bool looks_aside() const {
-      return upsampling == Upsampling::kH2V1 || upsampling == Upsampling::kH2V2;
-    }
-    bool looks_up_and_down() const {
-      return upsampling == Upsampling::kH1V2 || upsampling == Upsampling::kH2V2;
-    }
     size_t bytes() const;
   };
 

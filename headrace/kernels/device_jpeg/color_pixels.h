@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples -> rows of the window: upsampling and colours as kernels/jpeg/upsample.h and
+// kernels/color/planar_color.h have them, to the last bit; a thread four pixels of a row.
+#pragma once
+
+#include <cstdint>
+
+#include "headrace/kernels/color/planar_color_levels.h"
+#include "headrace/kernels/device_jpeg/device_picture.h"
+#include "headrace/kernels/device_jpeg/machine_words.h"
+
+namespace headrace {
+
+// Reads four neighbours of a component at the picture's size. Beyond the component's edges the
+// edge repeats; what lies in none of the transformed blocks is not looked at, and nobody wants it.
+template <bool kIsKnown = false, Upsampling kKnown = Upsampling::kNone>
+class UpsampledPlane {
+ public:
+  HEADRACE_HD UpsampledPlane(const DevicePlane& plane, const uint8_t* samples)
+      : plane_(plane), samples_(samples + plane.samples) {}
+
+  // Of row y, columns x to x + 3. REQUIRES: x is a multiple of 4.
+  HEADRACE_HD void four(int32_t x, int32_t y, int32_t (&out)[4]) const {
+    switch (kIsKnown ? kKnown : plane_.upsampling) {
+      case Upsampling::kNone:
+        return side_by_side(x, row_at(y), out);
+      case Upsampling::kRepeat:
+        return repeated(x, row_at(y >> plane_.v_ratio_shift), out);
+      case Upsampling::kH1V2:
+        return vertical(x, y, out);
+      case Upsampling::kH2V1:
+        return horizontal(x, row_at(y), out);
+      case Upsampling::kH2V2:
+        return both(x, y, out);
+    }
+  }
+
+ private:
+  HEADRACE_HD static int32_t within(int32_t value, int32_t low, int32_t high) {
+    return value < low ? low : value > high ? high : value;
+  }
+
+  // The first sample of a row.
+  HEADRACE_HD const uint8_t* row_at(int32_t y) const {
+    const int32_t first = plane_.first_row * 8, end = first + plane_.rows * 8;
+    const int32_t last = (plane_.height < end ? plane_.height : end) - 1;
+    return samples_ + int64_t{within(y, first, last) - first} * plane_.stride;
+  }
+  HEADRACE_HD int32_t sample(const uint8_t* row, int32_t x) const {
+    const int32_t first = plane_.first_column * 8, end = first + plane_.columns * 8;
+    const int32_t last = (plane_.width < end ? plane_.width : end) - 1;
+    return row[within(x, first, last) - first];
+  }
+  // The neighbour that a row of the picture's looks at beside its own.
+  HEADRACE_HD const uint8_t* far_row(int32_t y) const {
+    const int32_t own = y >> 1;
+    return row_at(y & 1 ? own + 1 : own > 0 ? own - 1 : 0);
+  }
+
+  HEADRACE_HD void side_by_side(int32_t x, const uint8_t* row, int32_t (&out)[4]) const {
+    const uint32_t four = words::load<1>(row + (x - plane_.first_column * 8)).word[0];
+    HEADRACE_UNROLLED
+    for (int i = 0; i < 4; ++i) out[i] = static_cast<int32_t>(words::byte_of(four, i));
+  }
+
+  HEADRACE_HD void repeated(int32_t x, const uint8_t* row, int32_t (&out)[4]) const {
+    HEADRACE_UNROLLED
+    for (int i = 0; i < 4; ++i) out[i] = sample(row, (x + i) >> plane_.h_ratio_shift);
+  }
+
+  HEADRACE_HD void vertical(int32_t x, int32_t y, int32_t (&out)[4]) const {
+    int32_t near[4], far[4];
+    side_by_side(x, row_at(y >> 1), near);
+    side_by_side(x, far_row(y), far);
+    const int32_t round = y & 1 ? 2 : 1;
+    HEADRACE_UNROLLED
+    for (int i = 0; i < 4; ++i) out[i] = (3 * near[i] + far[i] + round) >> 2;
+  }
+
+  HEADRACE_HD void horizontal(int32_t x, const uint8_t* row, int32_t (&out)[4]) const {
+    const int32_t own = x >> 1;
+    const int32_t a = sample(row, own - 1), b = sample(row, own), c = sample(row, own + 1),
+                  d = sample(row, own + 2);
+    out[0] = (3 * b + a + 1) >> 2;
+    out[1] = (3 * b + c + 2) >> 2;
+    out[2] = (3 * c + b + 1) >> 2;
+    out[3] = (3 * c + d + 2) >> 2;
+  }
+
+  HEADRACE_HD void both(int32_t x, int32_t y, int32_t (&out)[4]) const {
+    const uint8_t* const near = row_at(y >> 1);
+    const uint8_t* const far = far_row(y);
+    const auto sum = [&](int32_t at) { return 3 * sample(near, at) + sample(far, at); };
+    const int32_t own = x >> 1;
+    const int32_t a = sum(own - 1), b = sum(own), c = sum(own + 1), d = sum(own + 2);
+    out[0] = (3 * b + a + 8) >> 4;
+    out[1] = (3 * b + c + 7) >> 4;
+    out[2] = (3 * c + b + 8) >> 4;
+    out[3] = (3 * c + d + 7) >> 4;
+  }
+
+  const DevicePlane& plane_;
+  const uint8_t* samples_;
+};
+
+template <ColorKind kKind>
+struct ColorPixels {
+  const DevicePicture* pictures = nullptr;
+  const PieceJob* jobs = nullptr;
+  const uint8_t* samples = nullptr;
+  uint8_t* out = nullptr;
+  int64_t count = 0;  // of jobs
+
+  HEADRACE_HD int64_t items() const { return count * kPiece; }
+
+  HEADRACE_HD void operator()(int64_t item) const {
+    const PieceJob& job = jobs[item / kPiece];
+    const DevicePicture& picture = pictures[job.picture];
+    const int32_t number = static_cast<int32_t>(job.first + item % kPiece);
+    const int32_t fours = (picture.margin + picture.width + 3) / 4;
+    const int32_t row = number / fours, four = number - row * fours;
+    if (row >= picture.height) return;
+    const int32_t x = picture.x - picture.margin + four * 4, y = picture.y + row;
+    uint8_t* const to = out + picture.out + int64_t{row} * picture.out_stride + four * 4;
+
+    int32_t a[4], b[4], c[4];
+    if constexpr (kKind == ColorKind::kAny) {
+      any(picture, x, y, to, a, b, c);
+    } else {
+      constexpr Upsampling kChroma =
+          kKind == ColorKind::kPlain ? Upsampling::kNone : Upsampling::kH2V2;
+      UpsampledPlane<true, Upsampling::kNone>(picture.plane[0], samples).four(x, y, a);
+      UpsampledPlane<true, kChroma>(picture.plane[1], samples).four(x, y, b);
+      UpsampledPlane<true, kChroma>(picture.plane[2], samples).four(x, y, c);
+      rgb_from_ycc(a, b, c);
+      store_all(to, picture, a, b, c);
+    }
+  }
+
+ private:
+  HEADRACE_HD void any(const DevicePicture& picture, int32_t x, int32_t y, uint8_t* to,
+                       int32_t (&a)[4], int32_t (&b)[4], int32_t (&c)[4]) const {
+    UpsampledPlane<>(picture.plane[0], samples).four(x, y, a);
+    if (picture.components == 1) {
+      for (int channel = 0; channel < picture.channels; ++channel) store(to, picture, channel, a);
+      return;
+    }
+    UpsampledPlane<>(picture.plane[1], samples).four(x, y, b);
+    UpsampledPlane<>(picture.plane[2], samples).four(x, y, c);
+    if (picture.color == DeviceColor::kRgbFromYcc || picture.color == DeviceColor::kGrayFromYcc) {
+      rgb_from_ycc(a, b, c);
+    }
+    if (picture.channels == 1) {
+      gray_from_rgb(a, b, c);
+      return store(to, picture, 0, a);
+    }
+    store_all(to, picture, a, b, c);
+  }
+
+  HEADRACE_HD static void store_all(uint8_t* to, const DevicePicture& picture,
+                                    const int32_t (&a)[4], const int32_t (&b)[4],
+                                    const int32_t (&c)[4]) {
+    store(to, picture, 0, a);
+    store(to, picture, 1, b);
+    store(to, picture, 2, c);
+  }
+  HEADRACE_HD static void store(uint8_t* to, const DevicePicture& picture, int channel,
+                                const int32_t (&four)[4]) {
+    words::store(to + int64_t{channel} * picture.out_plane,
+                 words::Together<1>{words::clamped_bytes(four[0], four[1], four[2], four[3])});
+  }
+
+  // In place, not clamped.
+  HEADRACE_HD static void rgb_from_ycc(int32_t (&y)[4], int32_t (&u)[4], int32_t (&v)[4]) {
+    constexpr int32_t kRound = 1 << 15;
+    HEADRACE_UNROLLED
+    for (int i = 0; i < 4; ++i) {
+      const int32_t luma = (y[i] << 16) + kRound, blue = u[i] - 128, red = v[i] - 128;
+      y[i] = (luma + 91881 * red) >> 16;
+      u[i] = (luma - 22554 * blue - 46802 * red) >> 16;
+      v[i] = (luma + 116130 * blue) >> 16;
+    }
+  }
+
+  HEADRACE_HD static void gray_from_rgb(int32_t (&red)[4], const int32_t (&green)[4],
+                                        const int32_t (&blue)[4]) {
+    HEADRACE_UNROLLED
+    for (int i = 0; i < 4; ++i) {
+      const uint32_t r = words::clamped_bytes(red[i], green[i], blue[i], 0);
+      const auto of = [&](int at) { return static_cast<int32_t>(words::byte_of(r, at)); };
+      red[i] =
+          (of(0) * kGrayRed + of(1) * 2 * kGrayHalfGreen + of(2) * kGrayBlue + kGrayRound) >> 16;
+    }
+  }
+};
+
+}  // namespace headrace

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// All kernels of this folder on one batch, one after the other.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "headrace/device/device.h"
+#include "headrace/kernels/device_jpeg/clear_words.h"
+#include "headrace/kernels/device_jpeg/color_pixels.h"
+#include "headrace/kernels/device_jpeg/device_picture.h"
+#include "headrace/kernels/device_jpeg/sum_dc.h"
+#include "headrace/kernels/device_jpeg/transform_blocks.h"
+#include "headrace/kernels/device_jpeg/walk_rows.h"
+
+namespace headrace {
+
+// How much there is of what; all of it on the host's side.
+struct DeviceJpegSizes {
+  int64_t pictures = 0, row_jobs = 0, block_jobs = 0;
+  std::array<int64_t, kColorKinds> pixel_jobs{};
+  int64_t codes = 0, quantizations = 0;
+  int64_t stream_words = 0;
+  int64_t blocks = 0;        // of coefficients, 128 bytes each
+  int64_t sample_bytes = 0;  // of the components' samples
+  int64_t out_bytes = 0;     // of the windows' rows
+};
+
+// Where it lies, as the kernels see it. What the host has made and what they make on the way.
+struct DeviceJpegMemory {
+  const DevicePicture* pictures = nullptr;
+  const DeviceCode* codes = nullptr;
+  const int16_t* quantizations = nullptr;  // tables of 64, aligned to 16 bytes
+  const uint8_t* places = nullptr;         // WalkTables::place
+  const RowJob* row_jobs = nullptr;
+  const PieceJob* block_jobs = nullptr;
+  std::array<const PieceJob*, kColorKinds> pixel_jobs{};
+  const uint32_t* streams = nullptr;
+
+  WalkTables* tables = nullptr;
+  int16_t* coefficients = nullptr;
+  uint8_t* samples = nullptr;
+  uint8_t* refused = nullptr;  // a flag a picture, up to a multiple of 16 of them
+  uint8_t* out = nullptr;
+};
+
+// A section of the above that begins where the one before it ends, at a multiple of 256 bytes.
+constexpr int64_t after_section(int64_t offset, int64_t bytes) {
+  return (offset + bytes + 255) / 256 * 256;
+}
+
+// Bytes of what the host makes, and of what the device does besides the rows; each is one block of
+// memory, whose sections place() finds.
+int64_t upload_bytes(const DeviceJpegSizes& sizes);
+int64_t scratch_bytes(const DeviceJpegSizes& sizes);
+// Both blocks and `out` are aligned to 256 bytes.
+DeviceJpegMemory place(const DeviceJpegSizes& sizes, uint8_t* upload, uint8_t* scratch,
+                       uint8_t* out);
+
+int64_t flag_bytes(const DeviceJpegSizes& sizes);
+
+// Calls run(kernel) with each kernel in its turn.
+template <class Run>
+void for_each_kernel(const DeviceJpegSizes& sizes, const DeviceJpegMemory& at, Run&& run) {
+  run(ClearWords{.memory = at.refused, .bytes = flag_bytes(sizes)});
+  run(ClearWords{.memory = at.coefficients, .bytes = sizes.blocks * 128});
+  run(MakeTables{.pictures = at.pictures,
+                 .codes = at.codes,
+                 .places = at.places,
+                 .tables = at.tables,
+                 .count = sizes.pictures});
+  run(WalkRows{.pictures = at.pictures,
+               .jobs = at.row_jobs,
+               .tables = at.tables,
+               .streams = at.streams,
+               .coefficients = at.coefficients,
+               .refused = at.refused,
+               .job_count = sizes.row_jobs,
+               .picture_count = sizes.pictures});
+  run(SumDc{.pictures = at.pictures,
+            .jobs = at.row_jobs,
+            .coefficients = at.coefficients,
+            .refused = at.refused,
+            .count = sizes.row_jobs});
+  run(TransformBlocks{.pictures = at.pictures,
+                      .jobs = at.block_jobs,
+                      .coefficients = at.coefficients,
+                      .steps = at.quantizations,
+                      .samples = at.samples,
+                      .count = sizes.block_jobs});
+  const auto color = [&]<ColorKind kKind>(ColorPixels<kKind>) {
+    constexpr size_t kNumber = static_cast<size_t>(kKind);
+    if (sizes.pixel_jobs[kNumber] == 0) return;
+    run(ColorPixels<kKind>{.pictures = at.pictures,
+                           .jobs = at.pixel_jobs[kNumber],
+                           .samples = at.samples,
+                           .out = at.out,
+                           .count = sizes.pixel_jobs[kNumber]});
+  };
+  color(ColorPixels<ColorKind::kPlain>{});
+  color(ColorPixels<ColorKind::kDoubled>{});
+  color(ColorPixels<ColorKind::kAny>{});
+}
+
+// Queues all of them. What `at` names must stay until an event after them is done. Throws Exception
+// HR0860 where CUDA refuses one.
+void queue_decoding(Stream& stream, const DeviceJpegSizes& sizes, const DeviceJpegMemory& at);
+
+}  // namespace headrace

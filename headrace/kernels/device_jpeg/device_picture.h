@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// A batch of JPEG pictures as a device decodes them: plain structs, made on the host from headers,
+// row indexes and windows (codecs/image/jpeg/jpeg_device_batch.h), copied over as they are, and
+// named by the kernels of this folder, which run in this order:
+//
+//   MakeTables       a thread an entry            codes -> tables of the walk
+//   ClearWords       a thread 16 bytes            no coefficient
+//   WalkRows         a thread a stretch of MCUs   bits -> coefficients, DC differences
+//   SumDc            a thread a stretch of MCUs   -> DC values
+//   TransformBlocks  a thread a block             -> samples
+//   ColorPixels      a thread four pixels         -> rows of the window
+//
+// What a kernel finds wrong with a picture it notes in the picture's flag; the picture is then
+// decoded on the CPU. Every loop is bounded by numbers of the host's, whatever the bytes are.
+#pragma once
+
+#include <cstdint>
+
+#include "headrace/kernels/jpeg/upsample.h"
+
+namespace headrace {
+
+// A Huffman code, from which MakeTables makes a table.
+struct DeviceCode {
+  // For the next 16 bits of a stream: codes of `length` lie below limit[length], and
+  // offset[length] + (bits >> (16 - length)) numbers their symbols.
+  uint32_t limit[17];
+  int32_t offset[17];
+  // Codes of more than kFirstBits bits: the first of the first level's entries that lead to a
+  // second level, and how many lead to one of n bits, which is in the order of the codes.
+  uint32_t first_long;
+  uint32_t long_entries[8];
+  uint8_t symbols[256];
+  uint32_t is_dc;
+};
+
+// Tables of a picture's walk. Four, for two sets of codes: DC of the first set and of the second,
+// AC of the first set and of the second.
+struct WalkTables {
+  static constexpr int kFirstBits = 9, kFirstSize = 1 << kFirstBits;
+  // Of the second levels together: twice what the most unusual table of 200 photos takes.
+  static constexpr int kSecondSize = 320, kSize = kFirstSize + kSecondSize;
+  static constexpr int kTableBytes = kSize * 4;
+
+  uint32_t entries[4][kSize];  // walk_entry.h
+  // Where a coefficient belongs in its block, by the count of coefficients behind it; what damaged
+  // streams reach has a place, too.
+  uint8_t place[128];
+};
+constexpr int kWalkTableWords = sizeof(WalkTables) / 4;
+
+// A component of a picture, as far as its window takes it.
+struct DevicePlane {
+  int32_t first_column, columns, first_row, rows;  // blocks that are transformed
+  int32_t first_block;                             // of the component, inside an MCU
+  int32_t h_shift, v_shift;                        // 1 << h_shift blocks of it stand side by side
+  int32_t quantization;                            // number of its table
+  int32_t width, height;                           // samples that exist
+  Upsampling upsampling;
+  int32_t h_ratio_shift, v_ratio_shift;  // the picture's size to the component's
+  int32_t stride;                        // of its samples, a multiple of 8
+  int64_t samples;                       // offset, a multiple of 16; of block (0, 0) of the above
+};
+
+// What becomes of the components' samples.
+enum class DeviceColor : uint8_t { kAsTheyAre, kRgbFromYcc, kGrayFromYcc, kGrayFromRgb };
+
+// Pictures of the first two kinds, YCbCr to RGB with chroma as large as luma or half as large in
+// both directions, have a kernel of their own, which asks less.
+enum class ColorKind : uint8_t { kPlain, kDoubled, kAny };
+constexpr int kColorKinds = 3;
+
+struct DevicePicture {
+  int32_t code[4];   // numbers of its codes, in the order of WalkTables::entries
+  uint32_t pattern;  // a bit for each block of an MCU, from the lowest: is it of the second set?
+  int32_t blocks;    // of an MCU, 1 to 10
+  int32_t jobs, first_job;
+  int32_t first_mcu_row, mcu_columns;  // that are walked
+  int64_t first_block;                 // of its coefficients in the batch's
+  int32_t x, y, width, height;         // the window
+  // The window's rows: a plane a channel. A row begins `margin` bytes before the window's first
+  // column, so that four pixels of the picture make an aligned word.
+  int64_t out;
+  int32_t out_stride, out_plane, margin;
+  int32_t components, channels;
+  DeviceColor color;
+  DevicePlane plane[3];
+};
+
+// A stretch of MCUs of one row: all that are walked, or those up to a restart marker.
+struct RowJob {
+  uint32_t picture;
+  uint32_t word, words;  // of the batch's streams: where its bytes lie, zeros behind included
+  uint32_t bit;          // of them, where it begins: 0 to 7
+  uint32_t least, most;  // the bits between which it has to end
+  uint32_t mcus;
+  int16_t predictor[3];  // DC values before it
+  int64_t first_block;   // of its coefficients in the batch's
+};
+
+// Up to 32 neighbours, a thread each: blocks of a component, or fours of pixels of a window,
+// numbered row by row.
+struct PieceJob {
+  uint32_t picture, component, first;
+};
+constexpr int kPiece = 32;
+
+}  // namespace headrace

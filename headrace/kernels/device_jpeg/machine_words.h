@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernels of this folder do with words: on a GPU an instruction each, elsewhere its twin.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "headrace/base/host_device_function.h"
+
+namespace headrace::words {
+
+// Several words that lie together, loaded and stored at once.
+template <int count>
+struct alignas(4 * count) Together {
+  uint32_t word[count];
+};
+
+#ifdef __CUDA_ARCH__
+
+// The upper half of high:low << by.
+HEADRACE_HD inline uint32_t shifted_in(uint32_t low, uint32_t high, uint32_t by) {
+  return __funnelshift_l(low, high, by);  // by the low five bits of `by`
+}
+HEADRACE_HD inline uint32_t swapped(uint32_t word) { return __byte_perm(word, 0, 0x0123); }
+HEADRACE_HD inline uint32_t byte_of(uint32_t word, int i) {
+  return __byte_perm(word, 0, 0x4440 + i);
+}
+// Two values, saturated to 16 bits each, the first in the low half.
+HEADRACE_HD inline uint32_t saturated_pair(int32_t low, int32_t high) {
+  uint32_t pair;
+  asm("cvt.pack.sat.s16.s32 %0, %1, %2;" : "=r"(pair) : "r"(high), "r"(low));
+  return pair;
+}
+// Four values, saturated to signed bytes, the first in the lowest.
+HEADRACE_HD inline uint32_t saturated_bytes(int32_t a, int32_t b, int32_t c, int32_t d) {
+  uint32_t two, four;
+  asm("cvt.pack.sat.s8.s32.b32 %0, %1, %2, %3;" : "=r"(two) : "r"(d), "r"(c), "r"(0));
+  asm("cvt.pack.sat.s8.s32.b32 %0, %1, %2, %3;" : "=r"(four) : "r"(b), "r"(a), "r"(two));
+  return four;
+}
+// The same, to unsigned bytes.
+HEADRACE_HD inline uint32_t clamped_bytes(int32_t a, int32_t b, int32_t c, int32_t d) {
+  uint32_t two, four;
+  asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(two) : "r"(d), "r"(c), "r"(0));
+  asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(four) : "r"(b), "r"(a), "r"(two));
+  return four;
+}
+template <int count>
+HEADRACE_HD inline Together<count> load(const void* from) {
+  return *static_cast<const Together<count>*>(from);
+}
+template <int count>
+HEADRACE_HD inline void store(void* to, const Together<count>& stored) {
+  *static_cast<Together<count>*>(to) = stored;
+}
+// Sets a flag that others may set at the same time.
+HEADRACE_HD inline void raise(uint8_t* flag) { *static_cast<volatile uint8_t*>(flag) = 1; }
+
+#else
+
+HEADRACE_HD inline uint32_t shifted_in(uint32_t low, uint32_t high, uint32_t by) {
+  by &= 31;
+  return by ? high << by | low >> (32 - by) : high;
+}
+HEADRACE_HD inline uint32_t swapped(uint32_t word) { return __builtin_bswap32(word); }
+HEADRACE_HD inline uint32_t byte_of(uint32_t word, int i) { return word >> 8 * i & 255; }
+HEADRACE_HD inline int32_t clamped(int32_t value, int32_t low, int32_t high) {
+  return value < low ? low : value > high ? high : value;
+}
+HEADRACE_HD inline uint32_t saturated_pair(int32_t low, int32_t high) {
+  return (static_cast<uint32_t>(clamped(low, -32768, 32767)) & 0xffff) |
+         static_cast<uint32_t>(clamped(high, -32768, 32767)) << 16;
+}
+HEADRACE_HD inline uint32_t saturated_bytes(int32_t a, int32_t b, int32_t c, int32_t d) {
+  const auto byte = [](int32_t value, int at) {
+    return (static_cast<uint32_t>(clamped(value, -128, 127)) & 255) << at;
+  };
+  return byte(a, 0) | byte(b, 8) | byte(c, 16) | byte(d, 24);
+}
+HEADRACE_HD inline uint32_t clamped_bytes(int32_t a, int32_t b, int32_t c, int32_t d) {
+  const auto byte = [](int32_t value, int at) {
+    return static_cast<uint32_t>(clamped(value, 0, 255)) << at;
+  };
+  return byte(a, 0) | byte(b, 8) | byte(c, 16) | byte(d, 24);
+}
+template <int count>
+HEADRACE_HD inline Together<count> load(const void* from) {
+  Together<count> loaded;
+  std::memcpy(&loaded, __builtin_assume_aligned(from, 4 * count), sizeof(loaded));
+  return loaded;
+}
+template <int count>
+HEADRACE_HD inline void store(void* to, const Together<count>& stored) {
+  std::memcpy(__builtin_assume_aligned(to, 4 * count), &stored, sizeof(stored));
+}
+HEADRACE_HD inline void raise(uint8_t* flag) {
+  __atomic_store_n(flag, uint8_t{1}, __ATOMIC_RELAXED);
+}
+
+#endif
+
+// The low and the high half of a word, with their signs.
+HEADRACE_HD inline int32_t low_half(uint32_t word) {
+  return static_cast<int16_t>(static_cast<uint16_t>(word));
+}
+HEADRACE_HD inline int32_t high_half(uint32_t word) { return static_cast<int32_t>(word) >> 16; }
+
+}  // namespace headrace::words
