@@ -14,8 +14,10 @@ Array = np.ndarray[Any, Any]
 
 
 def through(sounds: Array, *steps: Any, **options: Any) -> Array:
-    """All records of `sounds` as one batch."""
-    loader = hr.Loader(hr.records(sound=sounds), list(steps), batch_size=len(sounds), **options)
+    """All records as one batch: of waveforms, (channels, frames) each, or spectrograms."""
+    kinds = {"sound": "audio"} if sounds.ndim == 3 else {}
+    source = hr.records(sound=sounds, kinds=kinds)
+    loader = hr.Loader(source, list(steps), batch_size=len(sounds), **options)
     return np.asarray(next(iter(loader)).sound)
 
 

@@ -148,7 +148,9 @@ def test_a_faster_sound_is_a_resampled_one() -> None:
     faster = through(x, T.Speed(16000, 1.1))
     np.testing.assert_array_equal(faster, through(x, T.Resample(17600, 16000)))
     loader = hr.Loader(
-        hr.records(sound=x), [T.SpeedPerturbation(16000, [0.9, 1.0, 1.1])], batch_size=40,
+        hr.records(sound=x, kinds={"sound": "audio"}),
+        [T.SpeedPerturbation(16000, [0.9, 1.0, 1.1])],
+        batch_size=40,
         ragged="list",
     )  # fmt: skip
     made = list(next(iter(loader)).sound)
@@ -203,7 +205,7 @@ def test_a_mask_in_time_takes_its_share_at_most() -> None:
 def test_known_lengths_give_known_shapes() -> None:
     x = noises(2, 1, 16000)
     steps = [T.MelSpectrogram(hop_length=160, n_mels=80)]
-    loader = hr.Loader(hr.records(sound=x), steps, batch_size=2)
+    loader = hr.Loader(hr.records(sound=x, kinds={"sound": "audio"}), steps, batch_size=2)
     assert "float32 (1, 80, 101)" in str(loader.plan())
     for step, shape in (
         (T.Spectrogram(center=False), (1, 201, 79)),
@@ -224,12 +226,73 @@ def test_sounds_that_a_step_cannot_take_are_refused() -> None:
         through(noises(1, 2, 2000), T.KaldiFbank())
     with pytest.raises(hr.ConfigError, match=r"HR0510.*201 bins, and n_stft is 257"):
         through(noises(1, 1, 2000), T.Spectrogram(), T.MelScale(n_stft=257))
-    with pytest.raises(hr.ConfigError, match=r"HR0510.*works on float32 waveforms"):
-        through(np.zeros((1, 1, 2000), np.float64), T.Spectrogram())
+    with pytest.raises(hr.ConfigError, match=r"HR0510.*works on float32 spectrograms"):
+        through(noises(1, 1, 2000), T.AmplitudeToDB(fields=["sound"]))
     with pytest.raises(hr.ConfigError, match=r"HR0510.*f_min must be below f_max"):
         through(noises(1, 1, 2000), T.MelSpectrogram(f_min=9000))
-    with pytest.raises(hr.ConfigError, match=r"HR0510.*no small common measure"):
+    with pytest.raises(hr.ConfigError, match=r"HR0510.*no large common divisor"):
         through(short, T.Resample(999983, 999979))
+
+
+def sound_files(root: Path, rates: list[int]) -> Path:
+    soundfile = pytest.importorskip("soundfile")
+    (root / "a").mkdir(parents=True)
+    for number, rate in enumerate(rates):
+        wave = noises(1, rate, seed=number)
+        soundfile.write(root / "a" / f"{number}.wav", wave.T, rate, "FLOAT")
+    return root
+
+
+def test_the_rate_of_a_file_is_checked_and_taken(tmp_path: Path) -> None:
+    source = hr.open(sound_files(tmp_path, [44100, 16000, 8000, 16000]))
+    steps = [T.Resample(new_freq=16000), T.MelSpectrogram(n_mels=80)]
+    mels = next(iter(hr.Loader(source, steps, batch_size=4, ragged="pad"))).audio
+    assert np.asarray(mels).shape == (4, 1, 80, 81)
+    for at, rate in enumerate([44100, 16000, 8000]):
+        alone = through(noises(1, 1, rate, seed=at), T.Resample(rate, 16000), steps[1])
+        np.testing.assert_array_equal(np.asarray(mels)[at], alone[0])
+    with pytest.raises(hr.ConfigError, match=r"HR0510.*44100 Hz.*Resample\(new_freq=16000\)"):
+        hr.Loader(source, [T.MelSpectrogram()], batch_size=1)
+    with pytest.raises(hr.ConfigError, match=r"HR0510.*44100 Hz, and orig_freq is 48000"):
+        hr.Loader(source, [T.Resample(48000)], batch_size=1)
+    without = hr.records(audio=noises(1, 1, 900), kinds={"audio": "audio"})
+    with pytest.raises(hr.DataError, match=r"HR0545.*no known sample rate: orig_freq="):
+        next(iter(hr.Loader(without, [T.Resample(new_freq=8000)], batch_size=1, ragged="list")))
+
+
+def mixed(sound: np.ndarray[Any, Any], noise: np.ndarray[Any, Any], snr: Any) -> Any:
+    source = hr.records(sound=sound, noise=noise, kinds={"sound": "audio", "noise": "audio"})
+    steps = [T.AddNoise(snr, fields=["sound", "noise"])]
+    batch = next(iter(hr.Loader(source, steps, batch_size=len(sound), fields=["sound"])))
+    return np.asarray(batch.sound)
+
+
+def test_noise_is_added_at_its_ratio() -> None:
+    sound, noise = noises(3, 2, 4000), noises(3, 2, 4000, seed=1)
+    added = mixed(sound, noise, 7.0).astype(np.float64) - sound
+    energy = (sound.astype(np.float64) ** 2).sum(axis=-1)
+    ratio = 10 * np.log10(energy / (added**2).sum(axis=-1))
+    assert np.abs(ratio - 7).max() < 1e-3
+    share = added / noise
+    assert np.abs(share / share[..., 5:6] - 1).max() < 1e-2, "the noise itself, scaled"
+    short = noises(200, 1, 100, seed=2)
+    again = mixed(np.repeat(noises(1, 2, 500), 200, axis=0), short, (0.0, 20.0))
+    added = again - np.repeat(noises(1, 2, 500), 200, axis=0)
+    assert np.abs(added[..., :400] - added[..., 100:]).max() < 1e-5, "repeated"
+    energy = (noises(1, 2, 500)[0, 0].astype(np.float64) ** 2).sum()
+    ratios = 10 * np.log10(energy / (added[:, 0].astype(np.float64) ** 2).sum(axis=-1))
+    assert ratios.min() > -0.01 and ratios.max() < 20.01 and 8 < ratios.mean() < 12
+    silent = mixed(sound, np.zeros_like(noise), 7.0)
+    np.testing.assert_array_equal(silent, sound)
+
+
+def test_noise_that_does_not_fit_is_refused() -> None:
+    sound = noises(1, 2, 400)
+    with pytest.raises(hr.DataError, match=r"HR0545.*its noise float32 \(3, 400\)"):
+        mixed(sound, noises(1, 3, 400), 3.0)
+    source = hr.records(sound=sound, kinds={"sound": "audio"})
+    with pytest.raises(hr.ConfigError, match=r"HR0136.*combines 2 fields, and here are sound"):
+        hr.Loader(source, [T.AddNoise(3.0, fields=["sound"])], batch_size=1)
 
 
 PRINTED = """

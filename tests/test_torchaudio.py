@@ -115,6 +115,17 @@ def test_speed(A: Any) -> None:
     assert np.abs(through(x, T.Speed(16000, 0.9)) - want).max() < 1e-5
 
 
+def test_noise_at_a_ratio(A: Any) -> None:
+    import headrace as hr
+
+    sound, noise = noises(2, 1, 3000), noises(2, 1, 3000, seed=1)
+    source = hr.records(sound=sound, noise=noise, kinds={"sound": "audio", "noise": "audio"})
+    steps = [T.AddNoise(5.0, fields=["sound", "noise"])]
+    got = np.asarray(next(iter(hr.Loader(source, steps, batch_size=2))).sound)
+    want = A.AddNoise()(torch.from_numpy(sound), torch.from_numpy(noise), torch.tensor([[5.0]]))
+    assert np.abs(got - want.numpy()).max() < 1e-6
+
+
 KALDI: list[dict[str, Any]] = [
     {},
     {"num_mel_bins": 80},

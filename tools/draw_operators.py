@@ -120,6 +120,7 @@ UNSEEN = {
     "Normalize": "show() undoes it for the eye",
     **dict.fromkeys(
         (
+            "AddNoise",
             "AmplitudeToDB",
             "FrequencyMasking",
             "KaldiFbank",

@@ -77,9 +77,9 @@ Result<void> make_samples(FieldValue& value, Renderer& renderer) {
                  .what = "it has " + text_of(DType::kFloat32, shape_of(sound)) + ", " +
                          std::to_string(sound.sample_bytes() >> 20) + " MiB"};
   }
-  Buffer samples(sound.sample_bytes());
+  std::shared_ptr<Buffer> samples = renderer.values().of(sound.sample_bytes());
   Result<void> decoded =
-      decode_sound(sound, renderer.sounds(), reinterpret_cast<float*>(samples.data()));
+      decode_sound(sound, renderer.sounds(), reinterpret_cast<float*>(samples->data()));
   if (!decoded) return decoded;
   value.shape = shape_of(sound);
   value.own(std::move(samples));

@@ -35,8 +35,9 @@ struct FieldValue {
   std::shared_ptr<const Buffer> owned;
 
   // Its value is what somebody made.
-  void own(Buffer made) {
-    owned = std::make_shared<const Buffer>(std::move(made));
+  void own(Buffer made) { own(std::make_shared<const Buffer>(std::move(made))); }
+  void own(std::shared_ptr<const Buffer> made) {
+    owned = std::move(made);
     bytes = owned->bytes();
   }
 };

@@ -536,11 +536,14 @@ size_t Renderer::working_bytes(const Recipe& recipe) {
 
 void Renderer::trim(size_t keep_bytes) {
   if (held_bytes() <= keep_bytes) return;
+  values_.trim(keep_bytes - std::min(keep_bytes, held_bytes() - values_.held_bytes()));
+  if (held_bytes() <= keep_bytes) return;
   for (const std::unique_ptr<Lane>& lane : scratch_->lanes) {
     lane->free();
   }
   scratch_->warp.free();
   fields_.free();
+  values_.trim(0);
   scratch_->canvas.pixels.free();
   if (scratch_->decoder_bytes > keep_bytes) {  // decoders keep their scratch while they live
     decoders_.clear();
@@ -550,7 +553,7 @@ void Renderer::trim(size_t keep_bytes) {
 
 size_t Renderer::held_bytes() const {
   size_t bytes = scratch_->decoder_bytes + scratch_->warp.held_bytes() + fields_.held_bytes() +
-                 scratch_->canvas.pixels.capacity();
+                 values_.held_bytes() + scratch_->canvas.pixels.capacity();
   for (const std::unique_ptr<Lane>& lane : scratch_->lanes) {
     bytes += lane->held_bytes();
   }

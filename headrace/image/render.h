@@ -14,6 +14,7 @@
 #include "headrace/image/field_memory.h"
 #include "headrace/image/fused_pass.h"
 #include "headrace/image/recipe.h"
+#include "headrace/image/value_memory.h"
 
 namespace headrace {
 
@@ -92,6 +93,7 @@ class Renderer {
   Result<void> check_growth(size_t before, size_t after) const;
 
   FieldMemory& fields() { return fields_; }
+  ValueMemory& values() { return values_; }
   AudioDecoders& sounds() { return sounds_; }
 
   StageSeconds& seconds() { return seconds_; }
@@ -130,6 +132,7 @@ class Renderer {
   std::unordered_map<const CodecRecord*, std::unique_ptr<ImageDecoder>> decoders_;
   StageSeconds seconds_;
   FieldMemory fields_;
+  ValueMemory values_;
   AudioDecoders sounds_;
   int64_t repaired_ = 0;
   size_t largest_value_ = size_t{2} << 30, largest_picture_ = SIZE_MAX;

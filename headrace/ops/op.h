@@ -76,6 +76,9 @@ class Op {
   // field's state), does the same at any, or gives every record the one that plan() says.
   enum class Rate : uint8_t { kOne, kAny, kSets };
   virtual Rate rate() const { return Rate::kOne; }
+  // How many fields it works on together, each in a part of its own, in the order in which fields=
+  // names them: the first becomes something, by the others. 0: each field is one like the others.
+  virtual int operands() const { return 0; }
   // How many other records of the epoch it wants beside its own; see Note [Partner steps].
   virtual int partners() const { return 0; }
   // Where they come from, and what lets them be kept; see Note [Near partners].

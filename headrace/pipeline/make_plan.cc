@@ -43,6 +43,11 @@ const ErrorCode kTooManySteps{
     "records choose from are written out for each way to come to them: SomeOf(replace=True) repeats "
     "its lists n times, and what stands in one another multiplies."};
 
+const ErrorCode kOperands{
+    "HR0136", ErrorKind::kConfig, "another number of fields than the step combines",
+    "The step combines fields that each have a part of their own: AddNoise a sound and a noise. "
+    "fields= of the step names them, in the order that its documentation says."};
+
 const ErrorCode kPartnerStep{
     "HR0131", ErrorKind::kConfig, "impossible partner step",
     "A step that takes other records beside its own gets them as they stand before it. They are "
@@ -224,6 +229,12 @@ void PlanMaker::add_op(const OpRecord& record, const Spec& spec, const Arguments
   step.key = next_key(spec.name);
   step.op = record.make(arguments);
   step.fields = fields_of(spec, [&](int field) { return acts_on(*step.op, field); });
+  if (const int count = step.op->operands(); count > 0 && std::ssize(step.fields) != count) {
+    raise(kOperands,
+          "[" + spec.name + "] combines " + std::to_string(count) + " fields, and here are " +
+              names_of(step.fields),
+          "fields= names them, in the order that its documentation says");
+  }
   const std::vector<int> named = !spec.fields.empty() ? step.fields : scope().narrowed;
   add_row_group(step, named);
   add_canvas(step);

@@ -129,7 +129,7 @@ class PlanMaker final : public PlanBuilder {
   void keep_ends(size_t select, std::vector<bool>& kept) const;
   // Whether somebody wants what the step does.
   bool is_wanted(const Step& step, const std::vector<bool>& live) const;
-  // Keeps wanted what a step decides by.
+  // Keeps wanted what a step decides by, or combines.
   void keep_deciding(const Step& step, std::vector<bool>& live) const;
   // HR0183 where a field that is wanted after a row step would keep its rows.
   std::optional<Error> rows_left_behind(const Step& step, const std::vector<bool>& live) const;

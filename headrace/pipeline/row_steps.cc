@@ -121,6 +121,9 @@ bool PlanMaker::is_wanted(const Step& step, const std::vector<bool>& live) const
 }
 
 void PlanMaker::keep_deciding(const Step& step, std::vector<bool>& live) const {
+  for (size_t i = 0; step.op->operands() > 0 && i < step.fields.size(); ++i) {
+    live[step.fields[i]] = true;
+  }
   for (const int field : step.fields) {
     if (step.op->decides_by(states_[field].kind)) live[field] = true;
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -22,8 +23,8 @@ const ErrorCode kTooShort{
 Result<Waveform> samples_of(FieldValue& audio, Renderer& renderer) {
   if (Result<void> made = make_samples(audio, renderer); !made) return std::move(made.error());
   if (!audio.owned || audio.owned.use_count() > 1) {
-    Buffer own(audio.bytes.size());
-    if (!audio.bytes.empty()) std::memcpy(own.data(), audio.bytes.data(), own.size());
+    std::shared_ptr<Buffer> own = renderer.values().of(audio.bytes.size());
+    if (!audio.bytes.empty()) std::memcpy(own->data(), audio.bytes.data(), own->size());
     audio.own(std::move(own));
   }
   // Nobody else has it.

@@ -15,9 +15,9 @@ class AmplitudeToDB final : public SoundOp {
         top_(top) {}
 
  private:
-  bool in_place() const override { return true; }
-  void compute(const Values& values, float* out) const override {
-    to_decibels(values.in, element_count(values.shape), multiplier_, top_, out);
+  bool in_place(const At&) const override { return true; }
+  void compute(const At&, const float* in, const Shape& shape, float* out) const override {
+    to_decibels(in, element_count(shape), multiplier_, top_, out);
   }
 
   const float multiplier_;

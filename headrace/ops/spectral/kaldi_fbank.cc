@@ -7,6 +7,7 @@
 #include "headrace/kernels/audio/mel_filters.h"
 #include "headrace/kernels/audio/spectra.h"
 #include "headrace/kernels/audio/window.h"
+#include "headrace/ops/picture_op.h"
 #include "headrace/ops/spectral/sound_op.h"
 
 namespace headrace {
@@ -17,7 +18,8 @@ constexpr float kEpsilon = 1.1920928955078125e-07f;
 class KaldiFbank final : public SoundOp {
  public:
   explicit KaldiFbank(const Arguments& arguments)
-      : SoundOp("KaldiFbank", Takes::kWaveform),
+      : SoundOp("KaldiFbank", Takes::kWaveform,
+                static_cast<int>(arguments.number("sample_frequency"))),
         channel_(arguments.integer("channel")),
         snips_(arguments.flag("snip_edges")),
         takes_energy_(arguments.flag("use_energy")),
@@ -38,18 +40,16 @@ class KaldiFbank final : public SoundOp {
     const double window = rate * arguments.number("frame_length") * kSecondsAMillisecond;
     const double most = RealFft::kMostSamples;
     if (!(hop >= 1) || hop > most || !(window >= 2) || window > most) {
-      raise_sound_misfit("KaldiFbank", "a frame must have 2 to " +
-                                           std::to_string(RealFft::kMostSamples) +
-                                           " samples, and the next begin at least one later");
+      raise_misfit("KaldiFbank", "a frame must have 2 to " + std::to_string(RealFft::kMostSamples) +
+                                     " samples, and the next begin at least one later");
     }
     const auto size = static_cast<int>(window);
     const auto padded = arguments.flag("round_to_power_of_two")
                             ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(size)))
                             : size;
     if (padded % 2 != 0) {
-      raise_sound_misfit("KaldiFbank",
-                         "a frame of " + std::to_string(size) + " samples has no half",
-                         "round_to_power_of_two=True, or another frame_length");
+      raise_misfit("KaldiFbank", "a frame of " + std::to_string(size) + " samples has no half",
+                   "round_to_power_of_two=True, or another frame_length");
     }
     constexpr std::pair<std::string_view, WindowShape> kShapes[] = {
         {"povey", WindowShape::kPovey},
@@ -79,11 +79,11 @@ class KaldiFbank final : public SoundOp {
     double highest = arguments.number("high_freq");
     if (highest <= 0) highest += half;
     if (!(lowest < highest) || !(highest <= half)) {
-      raise_sound_misfit("KaldiFbank",
-                         "low_freq must lie below high_freq, and that at half the sample rate or "
-                         "below (got " +
-                             text_of(ParamValue(lowest)) + " and " + text_of(ParamValue(highest)) +
-                             " of " + text_of(ParamValue(rate)) + ")");
+      raise_misfit("KaldiFbank",
+                   "low_freq must lie below high_freq, and that at half the sample rate or "
+                   "below (got " +
+                       text_of(ParamValue(lowest)) + " and " + text_of(ParamValue(highest)) +
+                       " of " + text_of(ParamValue(rate)) + ")");
     }
     return kaldi_mel_filters(static_cast<int>(arguments.integer("num_mel_bins")), samples, rate,
                              lowest, highest);
@@ -111,9 +111,9 @@ class KaldiFbank final : public SoundOp {
            std::to_string(frames_.window.size()) + " of one window";
   }
 
-  void compute(const Values& values, float* out) const override {
+  void compute(const At&, const float* in, const Shape& shape, float* out) const override {
     const FrameKernels& kernels = frame_kernels();
-    const int64_t samples = values.shape[1], rows = rows_of(samples), width = columns();
+    const int64_t samples = shape[1], rows = rows_of(samples), width = columns();
     const int bins = frames_.fft.bins(), lanes = kernels.lanes;
     const int64_t first = takes_energy_ && !energy_last_ ? 1 : 0;
     const int64_t energy_at = energy_last_ ? filters_.size() : 0;
@@ -122,8 +122,8 @@ class KaldiFbank final : public SoundOp {
     auto* const sums = reinterpret_cast<float*>(made.data());
     auto* const roots = reinterpret_cast<float*>(rooted.data());
     SpectralScratch scratch;
-    const float* const in = values.in + std::max<int64_t>(channel_, 0) * samples;
-    scratch.each_block(frames_, in, samples, rows, [&](const SpectralBlock& block) {
+    const float* const channel = in + std::max<int64_t>(channel_, 0) * samples;
+    scratch.each_block(frames_, channel, samples, rows, [&](const SpectralBlock& block) {
       const float* spectra = block.powers;
       if (!takes_power_) {
         kernels.roots(spectra, int64_t{bins} * lanes, roots);

@@ -18,7 +18,7 @@ class Masking final : public SoundOp {
         share_(share) {}
 
  private:
-  bool in_place() const override { return true; }
+  bool in_place(const At&) const override { return true; }
 
   struct Stretch {
     int64_t begin, end;
@@ -37,12 +37,13 @@ class Masking final : public SoundOp {
     return {std::clamp<int64_t>(begin, 0, extent), std::clamp<int64_t>(end, 0, extent)};
   }
 
-  void compute(const Values& values, float* out) const override {
-    const int64_t bins = values.shape[1], frames = values.shape[2];
-    if (values.in != out) std::copy_n(values.in, element_count(values.shape), out);
+  void compute(const At& at, const float* in, const Shape& shape, float* out) const override {
+    const int64_t bins = shape[1], frames = shape[2];
+    if (in != out) std::copy_n(in, element_count(shape), out);
     Stretch stretch{};
-    for (int64_t c = 0; c < values.shape[0]; ++c) {
-      if (c == 0 || each_channel_) stretch = draw(values.shape[axis_], values.draws);
+    Draws draws = at.draws;
+    for (int64_t c = 0; c < shape[0]; ++c) {
+      if (c == 0 || each_channel_) stretch = draw(shape[axis_], draws);
       if (stretch.begin >= stretch.end) continue;
       float* const channel = out + c * bins * frames;
       if (axis_ == 1) {

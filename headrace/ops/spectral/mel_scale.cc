@@ -23,10 +23,10 @@ class MelScale final : public SoundOp {
     return "has " + std::to_string(shape[1]) + " bins, and n_stft is " + std::to_string(bins_) +
            ": n_fft // 2 + 1 of the spectrogram";
   }
-  void compute(const Values& values, float* out) const override {
-    const int64_t frames = values.shape[2];
-    for (int64_t c = 0; c < values.shape[0]; ++c) {
-      const float* const from = values.in + c * bins_ * frames;
+  void compute(const At&, const float* in, const Shape& shape, float* out) const override {
+    const int64_t frames = shape[2];
+    for (int64_t c = 0; c < shape[0]; ++c) {
+      const float* const from = in + c * bins_ * frames;
       // The last row's lanes may not reach past the value.
       const int lanes = frame_kernels().lanes;
       const auto whole = static_cast<int>(frames / lanes * lanes);

@@ -10,7 +10,8 @@ namespace {
 class MelSpectrogram final : public SoundOp {
  public:
   explicit MelSpectrogram(const Arguments& arguments)
-      : SoundOp("MelSpectrogram", Takes::kWaveform),
+      : SoundOp("MelSpectrogram", Takes::kWaveform,
+                static_cast<int>(arguments.integer("sample_rate"))),
         mel_(mel_spectrum_from("MelSpectrogram", arguments)) {}
 
  private:
@@ -18,11 +19,10 @@ class MelSpectrogram final : public SoundOp {
   std::string misfit(const Shape& shape) const override {
     return why_not_mirrored(mel_.spectra, shape[1]);
   }
-  void compute(const Values& values, float* out) const override {
-    const Shape after = shape_after(values.shape);
+  void compute(const At&, const float* in, const Shape& shape, float* out) const override {
+    const Shape after = shape_after(shape);
     for (int64_t c = 0; c < after[0]; ++c) {
-      mel_.compute(values.in + c * values.shape[1], values.shape[1], after[2],
-                   out + c * after[1] * after[2], after[2]);
+      mel_.compute(in + c * shape[1], shape[1], after[2], out + c * after[1] * after[2], after[2]);
     }
   }
 

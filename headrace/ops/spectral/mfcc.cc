@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MFCC: coefficients of a cosine transform over the decibels of mel filters.
 #include "headrace/base/registry.h"
+#include "headrace/ops/picture_op.h"
 #include "headrace/ops/spectral/decibel_params.h"
 #include "headrace/ops/spectral/mel_spectrum.h"
 #include "headrace/ops/spectral/sound_op.h"
@@ -11,16 +12,16 @@ namespace {
 class Mfcc final : public SoundOp {
  public:
   explicit Mfcc(const Arguments& arguments)
-      : SoundOp("MFCC", Takes::kWaveform),
+      : SoundOp("MFCC", Takes::kWaveform, static_cast<int>(arguments.integer("sample_rate"))),
         mel_(mel_spectrum_from("MFCC", arguments, "mel_norm")),
         cosines_(dct_rows(static_cast<int>(arguments.integer("n_mfcc")),
                           static_cast<int>(arguments.integer("n_mels")),
                           !arguments.is_none("norm"))),
         logarithms_(arguments.flag("log_mels")) {
     if (cosines_.size() > mel_.filters.size()) {
-      raise_sound_misfit("MFCC", "n_mfcc is " + std::to_string(cosines_.size()) +
-                                     ", more than there are filters, n_mels=" +
-                                     std::to_string(mel_.filters.size()));
+      raise_misfit("MFCC", "n_mfcc is " + std::to_string(cosines_.size()) +
+                               ", more than there are filters, n_mels=" +
+                               std::to_string(mel_.filters.size()));
     }
   }
 
@@ -31,17 +32,17 @@ class Mfcc final : public SoundOp {
   std::string misfit(const Shape& shape) const override {
     return why_not_mirrored(mel_.spectra, shape[1]);
   }
-  void compute(const Values& values, float* out) const override {
+  void compute(const At& at, const float* in, const Shape& shape, float* out) const override {
     const FrameKernels& kernels = frame_kernels();
-    const Shape mel = mel_.shape_after(values.shape);
+    const Shape mel = mel_.shape_after(shape);
     // Rows of whole lanes: sums may read as far.
     const int64_t stride = (mel[2] + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
     const int64_t rows = mel[0] * mel[1];
-    Buffer made(static_cast<size_t>(rows * stride) * sizeof(float));
-    auto* const logs = reinterpret_cast<float*>(made.data());
+    const std::shared_ptr<Buffer> made =
+        at.memory.of(static_cast<size_t>(rows * stride) * sizeof(float));
+    auto* const logs = reinterpret_cast<float*>(made->data());
     for (int64_t c = 0; c < mel[0]; ++c) {
-      mel_.compute(values.in + c * values.shape[1], values.shape[1], mel[2],
-                   logs + c * mel[1] * stride, stride);
+      mel_.compute(in + c * shape[1], shape[1], mel[2], logs + c * mel[1] * stride, stride);
     }
     take_logarithms(kernels, rows, mel[2], stride, logs);
     for (int64_t c = 0; c < mel[0]; ++c) {

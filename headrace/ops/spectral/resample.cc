@@ -1,82 +1,143 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resample, Speed and SpeedPerturbation: a waveform at another sample rate, or faster.
-#include <cmath>
+#include <algorithm>
+#include <map>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "headrace/base/mutex.h"
 #include "headrace/base/registry.h"
 #include "headrace/kernels/audio/resample_audio.h"
+#include "headrace/ops/picture_op.h"
 #include "headrace/ops/spectral/sound_op.h"
 
 namespace headrace {
 namespace {
 
-AudioResampler resampler_of(std::string_view owner, const ResampleSettings& settings) {
+// Why a filter between these rates is not made, "" where it is.
+std::string too_uneven(const ResampleSettings& settings) {
   constexpr int64_t kMostWeights = 1 << 22;
-  if (AudioResampler::weights_of(settings) > kMostWeights) {
-    raise_sound_misfit(owner,
-                       std::to_string(settings.orig_freq) + " and " +
-                           std::to_string(settings.new_freq) +
-                           " have no small common measure: a filter would take more than " +
-                           std::to_string(kMostWeights) + " weights",
-                       "rates that are multiples of 10 Hz, or a smaller lowpass_filter_width");
-  }
-  return AudioResampler(settings);
+  if (AudioResampler::weights_of(settings) <= kMostWeights) return {};
+  return "would go from " + std::to_string(settings.orig_freq) + " to " +
+         std::to_string(settings.new_freq) +
+         " Hz, which have no large common divisor: the filter would take more than " +
+         std::to_string(kMostWeights) + " weights";
 }
 
-void resample_all(const AudioResampler* by, const float* in, const Shape& shape, float* out) {
-  const int64_t after = by ? by->length_after(shape[1]) : shape[1];
-  for (int64_t c = 0; c < shape[0]; ++c) {
-    if (by) {
-      by->resample(in + c * shape[1], shape[1], out + c * after);
-    } else {
-      std::copy_n(in + c * shape[1], shape[1], out + c * after);
-    }
-  }
+// Null where both rates are the same. HR0510 where there is no filter.
+std::unique_ptr<const AudioResampler> resampler_of(std::string_view owner,
+                                                   const ResampleSettings& settings) {
+  if (settings.orig_freq == settings.new_freq) return nullptr;
+  const std::string reason = too_uneven(settings);
+  if (!reason.empty()) raise_misfit(owner, reason, "rates that are multiples of 10 Hz");
+  return std::make_unique<AudioResampler>(settings);
 }
 
 Shape shape_by(const AudioResampler* by, const Shape& shape) {
   return {shape[0], shape[1] < 0 || !by ? shape[1] : by->length_after(shape[1])};
 }
 
-// Null where both rates are the same.
-std::unique_ptr<const AudioResampler> maybe_resampler(std::string_view owner,
-                                                      const ResampleSettings& settings) {
-  if (settings.orig_freq == settings.new_freq) return nullptr;
-  return std::make_unique<AudioResampler>(resampler_of(owner, settings));
+void resample_all(const AudioResampler* by, const float* in, const Shape& shape, float* out) {
+  const int64_t after = shape_by(by, shape)[1];
+  for (int64_t c = 0; c < shape[0]; ++c) {
+    if (by) {
+      by->resample(in + c * shape[1], shape[1], out + c * after);
+    } else if (in != out) {
+      std::copy_n(in + c * shape[1], shape[1], out + c * after);
+    }
+  }
 }
+
+// Filters from whatever rates come to one. Any thread may ask.
+class Resamplers {
+ public:
+  explicit Resamplers(const ResampleSettings& settings) : settings_(settings) {}
+
+  const ResampleSettings& settings() const { return settings_; }
+  ResampleSettings from(int sample_rate) const {
+    ResampleSettings settings = settings_;
+    settings.orig_freq = sample_rate;
+    return settings;
+  }
+  // Null where the rates are the same. shared: it may be forgotten while it is used. REQUIRES: not
+  // too_uneven.
+  std::shared_ptr<const AudioResampler> of(int sample_rate) const EXCLUDES_LOCK(mutex_) {
+    if (sample_rate == settings_.new_freq) return nullptr;
+    MutexLock lock(mutex_);
+    std::shared_ptr<const AudioResampler>& known = by_rate_[sample_rate];
+    if (!known) {
+      known = std::make_shared<AudioResampler>(from(sample_rate));
+      constexpr size_t kMost = 64;
+      if (by_rate_.size() > kMost) return std::exchange(by_rate_, {}).at(sample_rate);
+    }
+    return known;
+  }
+
+ private:
+  const ResampleSettings settings_;
+  mutable Mutex mutex_;
+  mutable std::map<int, std::shared_ptr<const AudioResampler>> by_rate_ GUARDED_BY(mutex_);
+};
 
 class Resample final : public SoundOp {
  public:
-  explicit Resample(const ResampleSettings& settings)
-      : SoundOp("Resample", Takes::kWaveform), resampler_(maybe_resampler("Resample", settings)) {}
+  // `orig_freq` 0: the sound's own.
+  Resample(const ResampleSettings& settings, int orig_freq)
+      : SoundOp("Resample", Takes::kWaveform), resamplers_(settings), orig_freq_(orig_freq) {
+    if (orig_freq_ == 0) return;
+    const std::string reason = too_uneven(resamplers_.from(orig_freq_));
+    if (!reason.empty()) raise_misfit("Resample", reason, "rates that are multiples of 10 Hz");
+  }
+  Rate rate() const override { return Rate::kSets; }
 
  private:
-  bool in_place() const override { return !resampler_; }
-  Shape shape_after(const Shape& shape) const override { return shape_by(resampler_.get(), shape); }
-  void compute(const Values& values, float* out) const override {
-    if (values.in != out) resample_all(resampler_.get(), values.in, values.shape, out);
+  bool stays_audio() const override { return true; }
+  int rate_after(int) const override { return static_cast<int>(resamplers_.settings().new_freq); }
+  bool in_place(const At& at) const override { return !resamplers_.of(orig_of(at)); }
+
+  Shape shape_after(const Shape& shape) const override {
+    if (orig_freq_ == 0) return {shape[0], -1};  // each record has a rate of its own
+    return shape_by(resamplers_.of(orig_freq_).get(), shape);
+  }
+  int orig_of(const At& at) const { return orig_freq_ ? orig_freq_ : at.sample_rate; }
+  Shape shape_at(const At& at, const Shape& shape) const override {
+    return shape_by(resamplers_.of(orig_of(at)).get(), shape);
+  }
+  std::string rate_misfit(int sample_rate) const override {
+    if (orig_freq_ != 0 && sample_rate != 0 && sample_rate != orig_freq_) {
+      return "has " + std::to_string(sample_rate) + " Hz, and orig_freq is " +
+             std::to_string(orig_freq_) + ": without it each sound's own rate is taken";
+    }
+    if (orig_freq_ == 0 && sample_rate == 0) return "has no known sample rate: orig_freq= says it";
+    return orig_freq_ != 0 ? "" : too_uneven(resamplers_.from(sample_rate));
+  }
+  void compute(const At& at, const float* in, const Shape& shape, float* out) const override {
+    resample_all(resamplers_.of(orig_of(at)).get(), in, shape, out);
   }
 
-  const std::unique_ptr<const AudioResampler> resampler_;
+  const Resamplers resamplers_;
+  const int orig_freq_;
 };
 
 // As fast by one of several factors.
 class Speed final : public SoundOp {
  public:
   Speed(std::string_view name, int64_t orig_freq, const std::vector<double>& factors)
-      : SoundOp(name, Takes::kWaveform) {
+      : SoundOp(name, Takes::kWaveform, static_cast<int>(orig_freq)) {
     for (const double factor : factors) {
       const auto from = static_cast<int64_t>(factor * static_cast<double>(orig_freq));
       if (from < 1) {
-        raise_sound_misfit(name, "a factor is too small: " + text_of(ParamValue(factor)) + " of " +
-                                     std::to_string(orig_freq) + " Hz is less than 1 Hz");
+        raise_misfit(name, "a factor is too small: " + text_of(ParamValue(factor)) + " of " +
+                               std::to_string(orig_freq) + " Hz is less than 1 Hz");
       }
-      resamplers_.push_back(maybe_resampler(name, {.orig_freq = from, .new_freq = orig_freq}));
+      resamplers_.push_back(resampler_of(name, {.orig_freq = from, .new_freq = orig_freq}));
     }
   }
 
  private:
+  bool stays_audio() const override { return true; }
   Shape shape_after(const Shape& shape) const override {
     Shape after = shape_by(resamplers_[0].get(), shape);
     for (const auto& each : resamplers_) {
@@ -84,15 +145,15 @@ class Speed final : public SoundOp {
     }
     return after;
   }
-  const AudioResampler* drawn(Draws& draws) const {
+  const AudioResampler* drawn(Draws draws) const {
     const auto count = static_cast<int64_t>(resamplers_.size());
     return resamplers_[static_cast<size_t>(count > 1 ? draws.below(count) : 0)].get();
   }
-  Shape drawn_shape(const Shape& shape, Draws draws) const override {
-    return shape_by(drawn(draws), shape);
+  Shape shape_at(const At& at, const Shape& shape) const override {
+    return shape_by(drawn(at.draws), shape);
   }
-  void compute(const Values& values, float* out) const override {
-    resample_all(drawn(values.draws), values.in, values.shape, out);
+  void compute(const At& at, const float* in, const Shape& shape, float* out) const override {
+    resample_all(drawn(at.draws), in, shape, out);
   }
 
   std::vector<std::unique_ptr<const AudioResampler>> resamplers_;
@@ -118,9 +179,15 @@ const OpRecord kResample{
     .doc =
         "A waveform at another sample rate, by a windowed sinc.\n\n"
         "A waveform, float32 (channels, frames), becomes (channels, ceil(frames * new_freq / "
-        "orig_freq)). Only those weights of torchaudio's filter that are not zero are computed "
+        "orig_freq)). Sounds of any rates come to one; without orig_freq the plan does not know how "
+        "many frames they have then. Only those weights of torchaudio's filter that are not zero are computed "
         "with, and each output is the same however much of the waveform lies around it.",
-    .params = {frequency_param("orig_freq", "Frames of the waveform a second."),
+    .params = {{.name = "orig_freq",
+                .type = ParamType::kInt,
+                .doc =
+                    "Frames of the waveform a second; None: each sound's own, as its file has it.",
+                .minimum = 1,
+                .maximum = 1 << 20},
                frequency_param("new_freq", "What it becomes."),
                {.name = "resampling_method",
                 .type = ParamType::kString,
@@ -148,13 +215,14 @@ const OpRecord kResample{
     .example = {{"orig_freq", int64_t{44100}}, {"beta", 12.0}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       ResampleSettings settings{
-          .orig_freq = arguments.integer("orig_freq"),
           .new_freq = arguments.integer("new_freq"),
           .lowpass_filter_width = static_cast<int>(arguments.integer("lowpass_filter_width")),
           .rolloff = arguments.number("rolloff"),
           .kaiser = arguments.text("resampling_method") == "sinc_interp_kaiser"};
       if (!arguments.is_none("beta")) settings.beta = arguments.number("beta");
-      return std::make_unique<Resample>(settings);
+      const bool own = arguments.is_none("orig_freq");
+      return std::make_unique<Resample>(settings,
+                                        own ? 0 : static_cast<int>(arguments.integer("orig_freq")));
     }};
 const Register<OpRecord> registered_resample(kResample);
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "headrace/ops/audio/audio_op.h"
 #include "headrace/ops/picture_op.h"
 
 namespace headrace {
@@ -15,8 +16,8 @@ const ErrorCode kCannotTake{
     "HR0545", ErrorKind::kData, "sound that the step cannot take",
     "A record's sound has a form that the step's definition leaves open: fewer frames than are "
     "mirrored at its ends, more channels than one where a step wants one, other bins than a filter "
-    "bank is made for. Change the step's parameters, cut or pad sounds before it, or leave such "
-    "records out (on_error=)."};
+    "bank is made for, another sample rate. Change the step's parameters, cut, pad or resample "
+    "sounds before it, or leave such records out (on_error=)."};
 
 const ErrorCode kTooLarge{
     "HR0546", ErrorKind::kResource, "outcome of a sound exceeds the memory",
@@ -28,48 +29,56 @@ std::string_view form_of(SoundOp::Takes what) {
                                            : "float32 spectrograms, (channels, bins, frames)";
 }
 
-// Samples as numbers may be used: what a container lends may lie anywhere.
-struct Samples {
-  explicit Samples(std::span<const uint8_t> bytes) : at(bytes.data()) {
-    if (reinterpret_cast<uintptr_t>(at) % alignof(float) == 0) return;
-    copy.resize(bytes.size());
-    std::memcpy(copy.data(), bytes.data(), bytes.size());
-    at = copy.data();
-  }
-  const float* floats() const { return reinterpret_cast<const float*>(at); }
-  Buffer copy;
-  const uint8_t* at;
-};
-
-// The value's own bytes, which nobody else has.
-float* own_floats(FieldValue& value) {
-  if (!value.owned || value.owned.use_count() > 1 || value.bytes.data() != value.owned->data()) {
-    Buffer own(value.bytes.size());
-    if (!value.bytes.empty()) std::memcpy(own.data(), value.bytes.data(), own.size());
-    value.own(std::move(own));
-  }
-  return reinterpret_cast<float*>(const_cast<uint8_t*>(value.owned->data()));
-}
-
 }  // namespace
 
-void raise_sound_misfit(std::string_view owner, const std::string& what, const std::string& hint) {
-  raise_misfit(owner, what, hint);
+SamplesIn::SamplesIn(const FieldValue& value) {
+  const uint8_t* from = value.bytes.data();
+  if (reinterpret_cast<uintptr_t>(from) % alignof(float) != 0) {  // as a container lends it
+    copy_.resize(value.bytes.size());
+    std::memcpy(copy_.data(), from, value.bytes.size());
+    from = copy_.data();
+  }
+  at_ = reinterpret_cast<const float*>(from);
 }
 
-bool SoundOp::takes(FieldKind kind) const { return kind == FieldKind::kTensor; }
+Error cannot_take(std::string_view owner, const std::string& reason) {
+  return {.code = &kCannotTake, .what = "[" + std::string(owner) + "] the sound " + reason};
+}
+
+Result<void> check_outcome(std::string_view owner, const Shape& shape, const Renderer& renderer) {
+  const auto bytes = static_cast<size_t>(element_count(shape)) * sizeof(float);
+  if (bytes <= renderer.largest_value()) return {};
+  return Error{.code = &kTooLarge,
+               .what = "[" + std::string(owner) + "] " + text_of(DType::kFloat32, shape) +
+                       " would take " + std::to_string(bytes >> 20) + " MiB"};
+}
+
+bool SoundOp::takes(FieldKind kind) const {
+  return kind == (takes_ == Takes::kWaveform ? FieldKind::kAudio : FieldKind::kTensor);
+}
+
+std::string SoundOp::rate_misfit(int sample_rate) const {
+  if (rate_ == 0 || sample_rate == 0 || sample_rate == rate_) return {};
+  return "has " + std::to_string(sample_rate) + " Hz, and the step is made for " +
+         std::to_string(rate_) + ": Resample(new_freq=" + std::to_string(rate_) + ") before it";
+}
 
 void SoundOp::plan(FieldState& field) const {
-  const size_t axes = takes_ == Takes::kWaveform ? 2 : 3;
-  if (field.dtype != DType::kFloat32 || field.shape.size() != axes) {
+  const bool waveform = takes_ == Takes::kWaveform;
+  const bool kind = field.kind == FieldKind::kTensor || (waveform && takes(field.kind));
+  if (!kind || field.dtype != DType::kFloat32 || field.shape.size() != (waveform ? 2 : 3)) {
     raise_misfit(name_,
                  "works on " + std::string(form_of(takes_)) + ", and \"" + field.name + "\" is " +
                      text_of(field),
                  "fields= names those that it is for");
   }
-  const std::string reason = misfit(field.shape);
+  std::string reason = misfit(field.shape);
+  const bool rate_known = field.sample_rate != 0 || field.kind == FieldKind::kTensor;
+  if (reason.empty() && rate_known) reason = rate_misfit(field.sample_rate);
   if (!reason.empty()) raise_misfit(name_, "\"" + field.name + "\" " + reason);
   field.shape = shape_after(field.shape);
+  if (!stays_audio()) field.kind = FieldKind::kTensor;
+  field.sample_rate = field.kind == FieldKind::kAudio ? rate_after(field.sample_rate) : 0;
 }
 
 Result<void> SoundOp::apply(OpContext& context) const {
@@ -81,30 +90,32 @@ Result<void> SoundOp::apply(OpContext& context) const {
 }
 
 Result<void> SoundOp::apply_to(FieldValue& value, OpContext& context) const {
+  if (const std::string reason = rate_misfit(value.sample_rate); !reason.empty()) {
+    return cannot_take(name_, reason);
+  }
+  if (Result<void> made = make_samples(value, context.renderer); !made) return made;
   if (const std::string reason = misfit(value.shape); !reason.empty()) {
-    return Error{.code = &kCannotTake, .what = "[" + std::string(name_) + "] the sound " + reason};
+    return cannot_take(name_, reason);
   }
-  const Shape before = value.shape, after = drawn_shape(before, context.draws);
-  const auto room = static_cast<size_t>(element_count(after)) * sizeof(float);
-  if (room > context.renderer.largest_value()) {
-    return Error{.code = &kTooLarge,
-                 .what = "[" + std::string(name_) + "] " + text_of(DType::kFloat32, after) +
-                         " would take " + std::to_string(room >> 20) + " MiB"};
-  }
-  Draws draws = context.draws;
-  const bool empty = element_count(before) == 0 || room == 0;
-  if (in_place() && after == before) {
+  const At at{value.sample_rate, context.draws, context.renderer.values()};
+  const Shape before = value.shape, after = shape_at(at, before);
+  if (Result<void> fits = check_outcome(name_, after, context.renderer); !fits) return fits;
+  if (!stays_audio()) value.kind = FieldKind::kTensor;
+  value.sample_rate = value.kind == FieldKind::kAudio ? rate_after(value.sample_rate) : 0;
+  const bool empty = element_count(before) == 0 || element_count(after) == 0;
+  if (in_place(at) && after == before) {
     if (empty) return {};
-    float* const values = own_floats(value);
-    compute({values, before, draws}, values);
+    Result<Waveform> own = samples_of(value, context.renderer);
+    if (!own) return std::move(own.error());
+    compute(at, own->samples, before, own->samples);
     return {};
   }
-  Buffer out(room);
+  const auto bytes = static_cast<size_t>(element_count(after)) * sizeof(float);
+  std::shared_ptr<Buffer> out = context.renderer.values().of(bytes);
   if (empty) {
-    std::memset(out.data(), 0, room);
+    std::memset(out->data(), 0, bytes);
   } else {
-    const Samples samples(value.bytes);
-    compute({samples.floats(), before, draws}, reinterpret_cast<float*>(out.data()));
+    compute(at, SamplesIn(value).floats(), before, reinterpret_cast<float*>(out->data()));
   }
   value.shape = after;
   value.own(std::move(out));

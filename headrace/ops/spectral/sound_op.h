@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators on waveforms and spectrograms share: dense float32 in, dense float32 out, of a
-// shape that is arithmetic on the one that goes in. amplitude_to_db.cc is the one to copy.
+// What operators share that make other numbers of a sound: dense float32 in, dense float32 out, of
+// a shape that is arithmetic on the one that goes in. amplitude_to_db.cc is the one to copy.
 //
-// A waveform is (channels, frames), a spectrogram (channels, bins, frames). What the plan knows of
-// a shape it knows of the outcome too, so records of one length make dense batches.
+// A waveform is audio (Note [Audio at a step]), (channels, frames), or a tensor of that form that
+// fields= names; a spectrogram is a tensor, (channels, bins, frames). What the plan knows of a
+// shape it knows of the outcome too, so sounds of one length make dense batches.
 #pragma once
 
 #include <cstdint>
@@ -18,47 +19,72 @@ class SoundOp : public Op {
  public:
   enum class Takes : uint8_t { kWaveform, kSpectrogram };
 
-  bool takes(FieldKind kind) const override;
+  bool takes(FieldKind kind) const final;
+  bool measures() const final { return takes_ == Takes::kWaveform; }
+  Rate rate() const override { return rate_ == 0 ? Rate::kAny : Rate::kOne; }
   void plan(FieldState& field) const final;
   Result<void> apply(OpContext& context) const final;
 
  protected:
-  SoundOp(std::string_view name, Takes what) : name_(name), takes_(what) {}
+  // `rate`: the one that it is made for; 0: any.
+  SoundOp(std::string_view name, Takes what, int rate = 0)
+      : name_(name), takes_(what), rate_(rate) {}
   std::string_view name() const { return name_; }
-
-  // One value at the step; channel c of a waveform begins at in + c * frames.
-  struct Values {
-    const float* in;
-    const Shape& shape;
-    Draws& draws;  // the same for each field of the record
-  };
 
   // The shape that comes out; -1 goes in and comes out where an extent is open.
   virtual Shape shape_after(const Shape& shape) const { return shape; }
+  // A record at the step: the rate of its sound, 0 where nobody knows it; draws that begin alike
+  // for every field; memory for what lies between.
+  struct At {
+    int sample_rate;
+    Draws draws;
+    ValueMemory& memory;
+  };
+  // The shape of a record, where it depends on that.
+  virtual Shape shape_at(const At& at, const Shape& shape) const {
+    (void)at;
+    return shape_after(shape);
+  }
   // Why a value of this shape cannot go in, "" where it can. -1: not known yet.
   virtual std::string misfit(const Shape& shape) const {
     (void)shape;
     return {};
   }
+  // The same of its sample rate.
+  virtual std::string rate_misfit(int sample_rate) const;
+  // Whether what comes out of audio is audio, too, and at which rate.
+  virtual bool stays_audio() const { return false; }
+  virtual int rate_after(int sample_rate) const { return sample_rate; }
   // Whether the outcome has the place of what goes in: `in` may be `out`.
-  virtual bool in_place() const { return false; }
-  // Of a drawn shape: what this record's will be.
-  virtual Shape drawn_shape(const Shape& shape, Draws draws) const {
-    (void)draws;
-    return shape_after(shape);
+  virtual bool in_place(const At& at) const {
+    (void)at;
+    return false;
   }
-  // REQUIRES: room for drawn_shape(...) at `out`; no extent of `shape` is 0.
-  virtual void compute(const Values& values, float* out) const = 0;
+  // REQUIRES: room for shape_at(...) at `out`; no extent of `shape` is 0.
+  virtual void compute(const At& at, const float* in, const Shape& shape, float* out) const = 0;
 
  private:
   Result<void> apply_to(FieldValue& value, OpContext& context) const;
 
   const std::string_view name_;
   const Takes takes_;
+  const int rate_;
 };
 
-// "hop_length must be positive (got -3)" and the like: HR0510.
-[[noreturn]] void raise_sound_misfit(std::string_view owner, const std::string& what,
-                                     const std::string& hint = {});
+// Samples of a value that a step reads: aligned for floats. REQUIRES: the value outlives it.
+class SamplesIn {
+ public:
+  explicit SamplesIn(const FieldValue& value);
+  const float* floats() const { return at_; }
+
+ private:
+  Buffer copy_;
+  const float* at_;
+};
+
+// A record's own error, HR0545.
+Error cannot_take(std::string_view owner, const std::string& reason);
+// HR0546 where so many bytes are more than a record may take.
+Result<void> check_outcome(std::string_view owner, const Shape& shape, const Renderer& renderer);
 
 }  // namespace headrace

@@ -20,13 +20,13 @@ class Spectrogram final : public SoundOp {
   std::string misfit(const Shape& shape) const override {
     return why_not_mirrored(spectra_, shape[1]);
   }
-  void compute(const Values& values, float* out) const override {
-    const int64_t samples = values.shape[1], frames = spectra_.frames.frames_of(samples);
+  void compute(const At&, const float* in, const Shape& shape, float* out) const override {
+    const int64_t samples = shape[1], frames = spectra_.frames.frames_of(samples);
     const int bins = spectra_.frames.fft.bins();
     SpectralScratch scratch;
-    for (int64_t c = 0; c < values.shape[0]; ++c) {
+    for (int64_t c = 0; c < shape[0]; ++c) {
       float* const to = out + c * bins * frames;
-      scratch.each_block(spectra_.frames, values.in + c * samples, samples, frames,
+      scratch.each_block(spectra_.frames, in + c * samples, samples, frames,
                          [&](const SpectralBlock& block) {
                            for (int k = 0; k < bins; ++k) {
                              std::copy_n(block.powers + int64_t{k} * block.lanes, block.frames,
@@ -35,7 +35,7 @@ class Spectrogram final : public SoundOp {
                          });
     }
     if (spectra_.magnitude) {
-      frame_kernels().roots(out, values.shape[0] * bins * frames, out);
+      frame_kernels().roots(out, shape[0] * bins * frames, out);
     }
   }
 

@@ -14,7 +14,7 @@ constexpr int kSamples = 400, kHop = 160, kRate = 16000;
 class WhisperLogMel final : public SoundOp {
  public:
   WhisperLogMel(int filters, int64_t samples, bool truncates)
-      : SoundOp("WhisperLogMel", Takes::kWaveform),
+      : SoundOp("WhisperLogMel", Takes::kWaveform, kRate),
         samples_(samples),
         truncates_(truncates),
         mel_{.spectra = {.frames = {.fft = RealFft(kSamples),
@@ -49,15 +49,14 @@ class WhisperLogMel final : public SoundOp {
     }
     return shape[1] < 0 ? "" : why_not_mirrored(mel_.spectra, samples_after(shape[1]));
   }
-  void compute(const Values& values, float* out) const override {
-    const int64_t samples = samples_after(values.shape[1]);
+  void compute(const At& at, const float* in, const Shape& shape, float* out) const override {
+    const int64_t samples = samples_after(shape[1]);
     const int64_t frames = samples / kHop, count = mel_.filters.size() * frames;
-    const float* in = values.in;
-    Buffer padded;
-    if (values.shape[1] < samples) {
-      padded.resize(static_cast<size_t>(samples) * sizeof(float));
-      auto* const to = reinterpret_cast<float*>(padded.data());
-      std::fill(std::copy_n(in, values.shape[1], to), to + samples, 0.0f);
+    std::shared_ptr<Buffer> padded;
+    if (shape[1] < samples) {
+      padded = at.memory.of(static_cast<size_t>(samples) * sizeof(float));
+      auto* const to = reinterpret_cast<float*>(padded->data());
+      std::fill(std::copy_n(in, shape[1], to), to + samples, 0.0f);
       in = to;
     }
     mel_.compute(in, samples, frames, out, frames);

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory for the values that steps make of a thread's records, used again when nobody has the value
+// any more: fresh pages cost more than many a step.
+//
+// of() is for one thread; the values may be dropped by any, also when this is gone.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "headrace/base/buffer.h"
+#include "headrace/base/mutex.h"
+
+namespace headrace {
+
+class ValueMemory {
+ public:
+  // Of that size, and filled with anything.
+  std::shared_ptr<Buffer> of(size_t bytes) {
+    if (bytes < kLeast) return std::make_shared<Buffer>(bytes);
+    std::unique_ptr<Buffer> buffer = kept_->take(bytes);
+    if (!buffer) buffer = std::make_unique<Buffer>();
+    buffer->resize(bytes);
+    return {buffer.release(), [back = std::weak_ptr<Kept>(kept_)](Buffer* dropped) {
+              std::unique_ptr<Buffer> own(dropped);
+              if (const std::shared_ptr<Kept> kept = back.lock()) kept->put(std::move(own));
+            }};
+  }
+
+  size_t held_bytes() const { return kept_->bytes(); }
+  // Gives back what is unused beyond so many bytes.
+  void trim(size_t bytes) { kept_->trim(bytes); }
+
+ private:
+  static constexpr size_t kLeast = size_t{64} << 10;  // below it malloc's are as quick
+  static constexpr size_t kMost = 8;
+
+  class Kept {
+   public:
+    // One that suffices and is not much too large; null: none.
+    std::unique_ptr<Buffer> take(size_t bytes) EXCLUDES_LOCK(mutex_) {
+      MutexLock lock(mutex_);
+      for (std::unique_ptr<Buffer>& each : unused_) {
+        if (each->capacity() < bytes || each->capacity() / 2 > bytes) continue;
+        std::swap(each, unused_.back());
+        std::unique_ptr<Buffer> taken = std::move(unused_.back());
+        unused_.pop_back();
+        return taken;
+      }
+      return nullptr;
+    }
+    void put(std::unique_ptr<Buffer> buffer) EXCLUDES_LOCK(mutex_) {
+      std::unique_ptr<Buffer> oldest;  // is freed without the lock
+      MutexLock lock(mutex_);
+      unused_.push_back(std::move(buffer));
+      if (unused_.size() <= kMost) return;
+      oldest = std::move(unused_.front());
+      unused_.erase(unused_.begin());
+    }
+    size_t bytes() EXCLUDES_LOCK(mutex_) {
+      MutexLock lock(mutex_);
+      size_t sum = 0;
+      for (const std::unique_ptr<Buffer>& each : unused_) sum += each->capacity();
+      return sum;
+    }
+    void trim(size_t most) EXCLUDES_LOCK(mutex_) {
+      MutexLock lock(mutex_);
+      size_t sum = 0;
+      std::erase_if(unused_, [&](const std::unique_ptr<Buffer>& each) {
+        const bool fits = sum + each->capacity() <= most;
+        sum += fits ? each->capacity() : 0;
+        return !fits;
+      });
+    }
+
+   private:
+    Mutex mutex_;
+    std::vector<std::unique_ptr<Buffer>> unused_ GUARDED_BY(mutex_);
+  };
+
+  // shared: values that outlive this find out by it.
+  const std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();
+};
+
+}  // namespace headrace
