@@ -92,6 +92,26 @@ TEST(JpegDeviceDamage, AWrongIndexIsRefusedOrShowsWhatItShowsOnTheCpu) {
   EXPECT_GT(verdicts.shown, 20);
 }
 
+// From values before the row that leave no room for its differences.
+TEST(JpegDeviceDamage, DcValuesThatLeave16BitsAreRefused) {
+  const FileSpec spec{
+      .width = 400, .height = 64, .sampling = {{1, 1}, {1, 1}, {1, 1}}, .quality = 95};
+  const Bytes bytes = encode(spec);
+  Decoder decoder;
+  const std::vector<uint8_t> index = decoder.row_index(bytes);
+  const Window window{0, 0, spec.width, spec.height};
+  EXPECT_TRUE(on_device(bytes, index, window));
+  for (const int component : {0, 1, 2}) {
+    for (const uint8_t high : {0x7F, 0x80}) {  // 32767 and -32768
+      std::vector<uint8_t> wrong = index;
+      uint8_t* const predictor = &wrong[8 + 11 + 5 + 2 * size_t(component)];  // of the second row
+      predictor[0] = high == 0x7F ? 0xFF : 0;
+      predictor[1] = high;
+      EXPECT_FALSE(on_device(bytes, wrong, window)) << component << ' ' << int(high);
+    }
+  }
+}
+
 // Tables that belong to another picture, streams of noise: no walk takes more than 65 steps a
 // block.
 TEST(JpegDeviceDamage, EveryWalkEnds) {
