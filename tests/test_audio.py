@@ -298,3 +298,9 @@ def test_a_folder_of_sounds_is_written_as_one(folder: Path, tmp_path: Path) -> N
     assert again.classes == src.classes
     for number in range(len(src)):
         np.testing.assert_array_equal(again[number]["audio"], src[number]["audio"])
+
+
+def test_decoding_is_counted(folder: Path) -> None:
+    loader = hr.Loader(hr.open(folder), [T.PadOrTrim(500)], batch_size=6)
+    assert len(list(loader)) == 1
+    assert loader.stats()["stages"]["entropy"] > 0

@@ -140,8 +140,8 @@ void Engine::read_alone(int64_t index, RecordData& data) {
 // The plan from there on, timed; what it renders on the way is counted as such already.
 Result<int> Engine::apply_steps(int step, Record& record, Renderer& renderer, uint64_t epoch,
                                 int end) {
-  const StageSeconds& seconds = renderer.seconds();
   const auto rendered = [&] {
+    const StageSeconds& seconds = renderer.seconds();
     return seconds.entropy + seconds.resample + seconds.store + seconds.transform;
   };
   const double begin = now(), before = rendered();

@@ -96,7 +96,11 @@ class Renderer {
   ValueMemory& values() { return values_; }
   AudioDecoders& sounds() { return sounds_; }
 
-  StageSeconds& seconds() { return seconds_; }
+  // Decoding of sounds counts as that of pictures' bits.
+  StageSeconds& seconds() {
+    seconds_.entropy += sounds_.take_seconds();
+    return seconds_;
+  }
   // Pictures since the last call whose damage their decoder repaired.
   int64_t take_repaired() { return std::exchange(repaired_, 0); }
 

@@ -11,6 +11,7 @@
 #include <span>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "headrace/base/error.h"
@@ -70,8 +71,12 @@ bool begins_like_sound(std::span<const uint8_t> bytes);
 class AudioDecoders {
  public:
   AudioDecoder& of(const AudioCodecRecord& codec);
+  // What decoding took since the last call.
+  void add_seconds(double seconds) { seconds_ += seconds; }
+  double take_seconds() { return std::exchange(seconds_, 0); }
 
  private:
+  double seconds_ = 0;
   std::unordered_map<const AudioCodecRecord*, std::unique_ptr<AudioDecoder>> decoders_;
 };
 

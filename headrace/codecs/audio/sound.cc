@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "headrace/base/clock.h"
 #include "headrace/base/registry.h"
 
 namespace headrace {
@@ -70,12 +71,15 @@ Result<void> decode_sound(const Sound& sound, AudioDecoders& decoders, float* sa
     std::fill_n(channel + sound.before + sound.count, sound.after, 0.0f);
   }
   if (sound.count == 0) return {};
-  return decoders.of(*sound.codec)
-      .decode({.bytes = sound.bytes,
-               .begin = sound.begin,
-               .count = sound.count,
-               .planes = samples + sound.before,
-               .stride = frames});
+  const double begin = now();
+  Result<void> decoded = decoders.of(*sound.codec)
+                             .decode({.bytes = sound.bytes,
+                                      .begin = sound.begin,
+                                      .count = sound.count,
+                                      .planes = samples + sound.before,
+                                      .stride = frames});
+  decoders.add_seconds(now() - begin);
+  return decoded;
 }
 
 }  // namespace headrace
