@@ -93,7 +93,7 @@ def train(folder: Path, epochs: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Train a small network on commands.")
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--epochs", type=int, default=16)
     arguments = parser.parse_args()
