@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators on audio promise, beside what tests/test_audio_operators.py compares with
-// torchaudio.
+// What clips do with sounds of any length. What all operators on sounds promise is tested in
+// ops/spectral/sound_contract_test.cc; tests/test_audio_operators.py compares with torchaudio.
 #include "headrace/ops/audio/audio_op.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -49,82 +48,6 @@ Result<void> apply(const Op& op, FieldValue& value, int64_t position = 0) {
   Result<void> done = op.apply(context);
   value = record.fields[0];
   return done;
-}
-
-FieldState state_of(int64_t channels, int64_t frames) {
-  FieldState state;
-  state.name = "audio";
-  state.kind = FieldKind::kAudio;
-  state.dtype = DType::kFloat32;
-  state.shape = {channels, frames};
-  state.sample_rate = 16000;
-  return state;
-}
-
-// Of all that are registered, with the arguments of their examples.
-template <class Call>
-void for_each_audio_op(Call&& call) {
-  int met = 0;
-  for (const OpRecord* record : Registry<OpRecord>::all()) {
-    if (!record->make) continue;
-    const std::unique_ptr<Op> op = op_of(std::string(record->name), record->example);
-    if (!op->takes(FieldKind::kAudio) || op->takes(FieldKind::kImage)) continue;
-    SCOPED_TRACE(record->name);
-    ++met;
-    call(*record, *op);
-  }
-  EXPECT_GE(met, 7);
-}
-
-std::vector<float> ramp(int64_t count) {
-  std::vector<float> out;
-  for (int64_t i = 0; i < count; ++i) out.push_back(float((i * 37) % 201 - 100) / 200);
-  return out;
-}
-
-TEST(EveryOperatorOnAudio, GivesWhatItsPlanSays) {
-  for_each_audio_op([](const OpRecord&, const Op& op) {
-    for (const int64_t channels : {1, 2, 3}) {
-      for (const int64_t frames : {4000, 16000, 20011}) {
-        FieldState state = state_of(channels, frames);
-        op.plan(state);
-        FieldValue value = value_of(ramp(channels * frames), channels);
-        ASSERT_TRUE(apply(op, value));
-        ASSERT_EQ(value.shape.size(), state.shape.size());
-        for (size_t axis = 0; axis < state.shape.size(); ++axis) {
-          if (state.shape[axis] >= 0) EXPECT_EQ(value.shape[axis], state.shape[axis]);
-        }
-        EXPECT_EQ(value.bytes.size(),
-                  static_cast<size_t>(element_count(value.shape)) * size_of(state.dtype));
-        EXPECT_EQ(value.sample_rate, state.sample_rate);
-      }
-    }
-  });
-}
-
-TEST(EveryOperatorOnAudio, DrawsIfAndOnlyIfItSaysThatItIsRandom) {
-  for_each_audio_op([](const OpRecord& record, const Op& op) {
-    bool differs = false;
-    std::vector<float> first;
-    for (int64_t position = 0; position < 20; ++position) {
-      FieldValue value = value_of(ramp(20000), 1), again = value;
-      ASSERT_TRUE(apply(op, value, position));
-      ASSERT_TRUE(apply(op, again, position));
-      EXPECT_EQ(samples_of(value), samples_of(again));
-      if (position == 0) first = samples_of(value);
-      differs |= samples_of(value) != first;
-    }
-    EXPECT_EQ(differs, record.random);
-  });
-}
-
-TEST(EveryOperatorOnAudio, LeavesTheSamplesOfAnotherBranchAlone) {
-  for_each_audio_op([](const OpRecord&, const Op& op) {
-    FieldValue value = value_of(ramp(20000), 1);
-    const FieldValue other = value;  // shares its memory
-    ASSERT_TRUE(apply(op, value));
-    EXPECT_EQ(samples_of(other), ramp(20000));
-  });
 }
 
 TEST(RandomClip, TakesEveryPlaceAsOften) {
