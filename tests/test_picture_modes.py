@@ -302,10 +302,10 @@ def test_a_folder_in_every_mode(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", ["L", "RGBA", "stored"])
 def test_a_mode_without_encoded_pictures_is_refused(mode: str) -> None:
     arrays = hr.open([{"image": np.zeros((3, 9, 9), np.uint8), "label": 1}])
-    with pytest.raises(hr.ConfigError, match="HR0136"):
+    with pytest.raises(hr.ConfigError, match="HR0137"):
         hr.Loader(arrays, [T.CenterCrop(9)], batch_size=1, mode=mode)
     both = hr.open([{"image": encoded(waves("L", 9, 9), "PNG"), "label": 1}])
-    with pytest.raises(hr.ConfigError, match="HR0136"):
+    with pytest.raises(hr.ConfigError, match="HR0137"):
         hr.Loader(both, batch_size=1, mode=mode, fields=["label"])
 
 

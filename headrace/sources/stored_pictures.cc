@@ -20,7 +20,7 @@ const ErrorCode kNoneOpens{
     "the first records has one that can be opened. mode=\"RGB\", \"L\" and \"RGBA\" need not look."};
 
 const ErrorCode kNothingDecoded{
-    "HR0136", ErrorKind::kConfig, "a mode that has nothing to decode",
+    "HR0137", ErrorKind::kConfig, "a mode that has nothing to decode",
     "mode= says what encoded pictures become when they are decoded. Arrays have the channels and "
     "samples that they have, and a source without encoded images or masks has nothing for it."};
 

@@ -13,7 +13,7 @@ namespace headrace {
 
 // With kStored the same source, whose schema says of the encoded pictures that are `wanted` what
 // the first one's header says; another one that differs is a bad record (HR0129). With another mode
-// the source itself. Throws HR0134 where none of the first records can be opened, HR0136 where a
+// the source itself. Throws HR0134 where none of the first records can be opened, HR0137 where a
 // mode other than kRGB has nothing to decode, and what storage says.
 SourcePtr with_stored_pictures(const SourcePtr& source, const PictureOptions& options,
                                const std::function<bool(std::string_view field)>& wanted);
