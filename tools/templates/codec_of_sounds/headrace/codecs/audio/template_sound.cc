@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A sound as its signature and a byte a sample, 8,000 a second.
+#include "headrace/base/registry.h"
+#include "headrace/base/text.h"
+#include "headrace/codecs/audio/audio_codec.h"
+#include "headrace/kernels/audio/samples.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::string_view kSignature = "HRSOUND";
+
+// An error code is declared where it is raised, and registers itself.
+const ErrorCode kTemplateSilence{"HR9991", ErrorKind::kData, "empty template sound",
+                                 "The file ends behind its signature."};
+
+class TemplateDecoder final : public AudioDecoder {
+ public:
+  Result<AudioHeader> read_header(std::span<const uint8_t> bytes) override {
+    if (bytes.size() <= kSignature.size()) {
+      return Error{.code = &kTemplateSilence, .what = "there is no sample"};
+    }
+    const auto frames = static_cast<int64_t>(bytes.size() - kSignature.size());
+    return AudioHeader{.frames = frames, .channels = 1, .sample_rate = 8000};
+  }
+  Result<void> decode(const AudioJob& job) override {
+    const uint8_t* const first = job.bytes.data() + kSignature.size() + job.begin;
+    samples_from_uint8(first, 1, static_cast<size_t>(job.count), job.planes);
+    return {};
+  }
+};
+
+const AudioCodecRecord kTemplate{
+    .name = "template",
+    .doc = "Sounds for the test of the house.",
+    .oracle = "its test",
+    .suffixes = {".hrs"},
+    .sniff = [](std::span<const uint8_t> bytes) { return has_text(bytes, kSignature); },
+    .make = []() -> std::unique_ptr<AudioDecoder> { return std::make_unique<TemplateDecoder>(); }};
+const Register<AudioCodecRecord> registered_template_sound(kTemplate);
+
+}  // namespace
+}  // namespace headrace
