@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from processes import COMMAND, run_command, run_on_terminal
+from sounds import wav_of, waves
 
 pytest.importorskip("typer")
 pytest.importorskip("rich")
@@ -89,6 +90,12 @@ def test_bench_has_every_preset_and_dtype(folder: Path, preset: str, dtype: str)
         "bench", folder, "--preset", preset, "--dtype", dtype, "--epochs", 1, "--size", 32
     )
     assert result["images_per_second"] > 0
+
+
+def test_bench_counts_what_the_records_are(tmp_path: Path) -> None:
+    (tmp_path / "0.wav").write_bytes(wav_of(waves(800)))
+    done = run_command("bench", tmp_path, "--preset", "decode", "--epochs", 1)
+    assert "sounds/s" in done.stdout and "per 1,000 sounds" in done.stdout, done.stderr
 
 
 def test_bench_repeat_and_limit_choose_the_records(folder: Path) -> None:

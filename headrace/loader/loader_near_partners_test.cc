@@ -113,20 +113,20 @@ KeptPartner of_bytes(int64_t position, size_t bytes) {
 }
 
 TEST(KeptPartners, MakeRoomByWhatStandsFirst) {
-  KeptPartners kept(5000);
-  for (int64_t position : {3, 1, 2}) kept.keep(0, of_bytes(position, 1000));
+  KeptPartners kept(50'000);
+  for (int64_t position : {3, 1, 2}) kept.keep(0, of_bytes(position, 10'000));
   EXPECT_TRUE(kept.find(0, 1) && kept.find(0, 2) && kept.find(0, 3));
   EXPECT_FALSE(kept.find(1, 1)) << "another epoch's";
   const size_t held = kept.held_bytes();
-  kept.keep(0, of_bytes(2, 1000));
+  kept.keep(0, of_bytes(2, 10'000));
   EXPECT_EQ(kept.held_bytes(), held) << "it is there";
-  kept.keep(0, of_bytes(0, 4000));
+  kept.keep(0, of_bytes(0, 40'000));
   EXPECT_FALSE(kept.find(0, 0)) << "those that follow it stay";
   const auto first = kept.find(0, 1);
-  kept.keep(0, of_bytes(4, 2500));
+  kept.keep(0, of_bytes(4, 25'000));
   EXPECT_TRUE(!kept.find(0, 1) && kept.find(0, 4));
-  EXPECT_EQ(first->record.fields[0].bytes.size(), 1000u) << "whoever has it keeps it";
-  EXPECT_LE(kept.held_bytes(), 5000u);
+  EXPECT_EQ(first->record.fields[0].bytes.size(), 10'000u) << "whoever has it keeps it";
+  EXPECT_LE(kept.held_bytes(), 50'000u);
   kept.keep(1, of_bytes(0, 100'000));
   EXPECT_TRUE(kept.find(0, 4)) << "what never fits drops nobody";
   kept.clear();

@@ -49,7 +49,9 @@ TEST(Buckets, HaveEachRecordOnceInEveryEpoch) {
       const std::vector<int64_t> order = epoch_of(*sampler, epoch);
       EXPECT_EQ(std::set<int64_t>(order.begin(), order.end()).size(), size_t(records));
     }
-    if (records > 60) EXPECT_NE(epoch_of(*sampler, 0), epoch_of(*sampler, 1));
+    if (records > 60) {
+      EXPECT_NE(epoch_of(*sampler, 0), epoch_of(*sampler, 1));
+    }
   }
 }
 

@@ -95,12 +95,12 @@ TEST(Turns, AreSinesAndCosines) {
   for (const int n : {1, 2, 3, 4, 5, 7, 8, 12, 16, 100, 401, 4096}) {
     for (int k = 0; k < n; ++k) {
       const double angle = 2 * std::numbers::pi * k / n;
-      EXPECT_NEAR(turn_of(k, n).cosine, std::cos(angle), 3e-16 * 4) << k << " of " << n;
-      EXPECT_NEAR(turn_of(k, n).sine, std::sin(angle), 3e-16 * 4) << k << " of " << n;
+      EXPECT_NEAR(unit_root(k, n).cosine, std::cos(angle), 3e-16 * 4) << k << " of " << n;
+      EXPECT_NEAR(unit_root(k, n).sine, std::sin(angle), 3e-16 * 4) << k << " of " << n;
     }
   }
-  EXPECT_EQ(turn_of(1, 4).cosine, 0);
-  EXPECT_EQ(turn_of(1, 2).sine, 0);
+  EXPECT_EQ(unit_root(1, 4).cosine, 0);
+  EXPECT_EQ(unit_root(1, 2).sine, 0);
 }
 
 TEST_P(FrameKernelLevels, ABlockIsGatheredAndScattered) {

@@ -121,7 +121,7 @@ SparseRows dct_rows(int count, int columns, bool ortho) {
     for (int n = 0; n < columns; ++n) {
       const int64_t part = int64_t{2 * n + 1} * k;  // of 4 * columns parts of a turn
       weights[size_t(n)] =
-          static_cast<float>(factor * turn_of(part % (4 * columns), 4 * columns).cosine);
+          static_cast<float>(factor * unit_root(part % (4 * columns), 4 * columns).cosine);
     }
     rows.add(0, weights);
   }

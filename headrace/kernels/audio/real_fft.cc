@@ -7,7 +7,7 @@ namespace headrace {
 namespace {
 
 // Of at most an eighth of a turn, by Taylor's series.
-Turn small_turn(double angle) {
+UnitRoot small_root(double angle) {
   const double square = angle * angle;
   double cosine = 1, sine = 1;
   for (int i = 18; i >= 2; i -= 2) {
@@ -17,9 +17,9 @@ Turn small_turn(double angle) {
   return {cosine, sine * angle};
 }
 
-void add_turn(Turn turn, std::vector<float>& to) {
-  to.push_back(static_cast<float>(turn.cosine));
-  to.push_back(static_cast<float>(-turn.sine));  // forward transforms turn backward
+void add_root(UnitRoot root, std::vector<float>& to) {
+  to.push_back(static_cast<float>(root.cosine));
+  to.push_back(static_cast<float>(-root.sine));  // forward transforms turn backward
 }
 
 int next_radix(int rest) {
@@ -33,7 +33,7 @@ int next_radix(int rest) {
 
 }  // namespace
 
-Turn turn_of(int64_t part, int64_t whole) {
+UnitRoot unit_root(int64_t part, int64_t whole) {
   // To the first eighth: mirrored at the diagonal, and at both axes.
   const bool lower = 2 * part > whole;
   if (lower) part = whole - part;
@@ -44,11 +44,11 @@ Turn turn_of(int64_t part, int64_t whole) {
   // What is left to the quarter, as a part of four times as much.
   const auto angle = steep ? 2 * std::numbers::pi * double(half - 4 * part) / double(4 * half)
                            : 2 * std::numbers::pi * double(part) / double(half);
-  Turn turn = small_turn(angle);
-  if (steep) turn = {turn.sine, turn.cosine};
-  if (left) turn.cosine = -turn.cosine;
-  if (lower) turn.sine = -turn.sine;
-  return turn;
+  UnitRoot root = small_root(angle);
+  if (steep) root = {root.sine, root.cosine};
+  if (left) root.cosine = -root.cosine;
+  if (lower) root.sine = -root.sine;
+  return root;
 }
 
 RealFft::RealFft(int samples) : length(samples), complex_length(packed() ? samples / 2 : samples) {
@@ -58,21 +58,21 @@ RealFft::RealFft(int samples) : length(samples), complex_length(packed() ? sampl
     rest /= radix;
     Pass pass{radix, rest, stride, factors.size(), 0};
     for (int p = 0; p < rest; ++p) {
-      for (int k = 1; k < radix; ++k) add_turn(turn_of(int64_t{p} * k, whole), factors);
+      for (int k = 1; k < radix; ++k) add_root(unit_root(int64_t{p} * k, whole), factors);
     }
     pass.roots = factors.size();
     for (int k = 0; radix > 5 && k < radix; ++k) {
-      const Turn turn = turn_of(k, radix);
-      factors.push_back(static_cast<float>(turn.cosine));
-      factors.push_back(static_cast<float>(turn.sine));
+      const UnitRoot root = unit_root(k, radix);
+      factors.push_back(static_cast<float>(root.cosine));
+      factors.push_back(static_cast<float>(root.sine));
     }
     passes.push_back(pass);
     stride *= radix;
   }
   for (int k = 0; packed() && 2 * k <= complex_length; ++k) {
-    const Turn turn = turn_of(k, length);
-    unpacking.push_back(static_cast<float>(-turn.sine));
-    unpacking.push_back(static_cast<float>(-turn.cosine));
+    const UnitRoot root = unit_root(k, length);
+    unpacking.push_back(static_cast<float>(-root.sine));
+    unpacking.push_back(static_cast<float>(-root.cosine));
   }
 }
 

@@ -21,10 +21,10 @@ namespace headrace {
 
 // Cosine and sine of this part of a full turn, within 1e-16: of our own, because those of the C
 // library differ from one to another. REQUIRES: 0 <= part < whole.
-struct Turn {
+struct UnitRoot {
   double cosine, sine;
 };
-Turn turn_of(int64_t part, int64_t whole);
+UnitRoot unit_root(int64_t part, int64_t whole);
 
 struct RealFft {
   // The longest; a prime of that size takes as many steps as its square.

@@ -10,7 +10,7 @@ namespace headrace {
 namespace {
 
 double sample_of(WindowShape shape, int i, int whole, double blackman) {
-  const double cosine = turn_of(i % whole, whole).cosine;
+  const double cosine = unit_root(i % whole, whole).cosine;
   switch (shape) {
     case WindowShape::kHann:
       return 0.5 - 0.5 * cosine;
@@ -18,7 +18,7 @@ double sample_of(WindowShape shape, int i, int whole, double blackman) {
       return 0.54 - 0.46 * cosine;
     case WindowShape::kBlackman:
       return blackman - 0.5 * cosine +
-             (0.5 - blackman) * turn_of(int64_t{2} * i % whole, whole).cosine;
+             (0.5 - blackman) * unit_root(int64_t{2} * i % whole, whole).cosine;
     case WindowShape::kBartlett:
       return std::min(2.0 * i / whole, 2 - 2.0 * i / whole);
     case WindowShape::kPovey: {

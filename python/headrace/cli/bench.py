@@ -104,7 +104,7 @@ def run(
     if json:
         output.print_json(result)
     else:
-        print_result(source, preset, result)
+        print_result(source, preset, result, values_of(opened))
     return output.GOOD
 
 
@@ -283,7 +283,13 @@ def device_facts(result: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def print_result(source: str, preset: str, result: dict[str, Any]) -> None:
+def values_of(source: Any) -> str:
+    """What a record mostly is: images, sounds or something else."""
+    kinds = {field.kind for field in source.schema}
+    return "images" if "image" in kinds else "sounds" if "audio" in kinds else "records"
+
+
+def print_result(source: str, preset: str, result: dict[str, Any], values: str) -> None:
     from rich.markup import escape
 
     rates = ", ".join(f"{rate:,.0f}" for rate in result["images_per_second_epochs"])
@@ -293,7 +299,7 @@ def print_result(source: str, preset: str, result: dict[str, Any]) -> None:
     facts = {
         "each epoch": rates,
         "first batch": f"{result['first_batch_ms']:,.0f} ms after the start",
-        "CPU": f"{result['cpu_seconds_per_1000']:.3f} s per 1,000 images",
+        "CPU": f"{result['cpu_seconds_per_1000']:.3f} s per 1,000 {values}",
         "memory": f"{result['peak_rss_mib']:,.0f} MiB at most",
         "threads": str(result["threads"]),
         "instructions": result["instructions"],
@@ -304,7 +310,7 @@ def print_result(source: str, preset: str, result: dict[str, Any]) -> None:
     }
     if result["bad_records"]:
         facts["bad records"] = f"{result['bad_records']:,}; headrace scan lists them"
-    rate = f"{result['images_per_second']:,.0f} images/s"
+    rate = f"{result['images_per_second']:,.0f} {values}/s"
     source = output.shortened(source, max(24, console.width - len(rate) - len(preset) - 6))
     console.print(f"[bold]{rate}[/]  ({preset}, {escape(source)})")
     output.facts(facts)
