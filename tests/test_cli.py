@@ -225,7 +225,7 @@ def test_operators_describes_one_with_its_parameters_and_its_oracle() -> None:
             "runs as a step in Python: put v2.LinearTransformation(...)",
         ),
         ("operators", "ToTensor", 'write ToDtype("float32", scale=True)'),
-        ("operators", "Nonsense", "known: AdjustBrightness, "),
+        ("operators", "Nonsense", "known: AddNoise, "),
         ("formats", "webdatset", "did you mean 'webdataset'?"),
         ("formats", "jpg", "did you mean 'jpeg'?"),
         ("explain", "HR035", "did you mean HR"),
