@@ -9,7 +9,7 @@ namespace {
 
 // Null for the scalar level.
 UnstuffPrefix prefix_of_level() {
-  static constexpr ByLevel<UnstuffPrefix (*)()> by_level{
+  static const ByLevel<UnstuffPrefix (*)()> by_level{
       +[] { return UnstuffPrefix{}; }, unstuff_avx2, unstuff_avx512, unstuff_neon};
   return by_level.in_force()();
 }
