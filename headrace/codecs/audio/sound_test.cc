@@ -45,7 +45,7 @@ std::vector<uint8_t> counting_wav(int frames, int channels, uint32_t data_length
 
 Buffer buffer_of(const std::vector<uint8_t>& bytes) {
   Buffer out(bytes.size());
-  std::memcpy(out.data(), bytes.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
   return out;
 }
 

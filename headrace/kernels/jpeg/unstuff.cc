@@ -9,8 +9,8 @@ namespace {
 
 // Null for the scalar level.
 UnstuffPrefix prefix_of_level() {
-  static const ByLevel<UnstuffPrefix (*)()> by_level{
-      +[] { return UnstuffPrefix{}; }, unstuff_avx2, unstuff_avx512, unstuff_neon};
+  static const ByLevel<UnstuffPrefix (*)()> by_level{+[] { return UnstuffPrefix{}; }, unstuff_avx2,
+                                                     unstuff_avx512, unstuff_neon};
   return by_level.in_force()();
 }
 
