@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packets -> frames. What decodes is another process, or, where the user trusts the files, this
+// one; nobody but these two knows which. A decoder is for one thread, and keeps its library's state
+// from one call to the next.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "headrace/base/error.h"
+#include "headrace/codecs/video/frame_plan.h"
+#include "headrace/codecs/video/video_track.h"
+#include "headrace/codecs/video/yuv_frame.h"
+
+namespace headrace {
+
+class FrameSink {
+ public:
+  virtual ~FrameSink() = default;
+  // The frame that packet plan.kept[number] brings; its planes are gone after the call. Each once,
+  // in the order in which the decoder gives them. An error ends the decoding, and is what it gives.
+  virtual Result<void> frame(size_t number, const YuvFrame& frame) = 0;
+};
+
+class VideoDecoder {
+ public:
+  virtual ~VideoDecoder() = default;
+  // All frames of the plan, or an error: HR0367 where one did not come out, HR0368 where the
+  // decoder found damage, HR0369 where it died or took longer than it may. REQUIRES: `file` is what
+  // the track was read from.
+  virtual Result<void> decode(const VideoTrack& track, std::span<const uint8_t> file,
+                              const FramePlan& plan, FrameSink& sink) = 0;
+};
+
+struct VideoDecoderOptions {
+  bool isolate = true;
+  double seconds = 60;                    // that a call may take
+  int64_t max_pixels = int64_t{1} << 26;  // of a frame
+};
+
+// HR0370 where there is nothing to decode with: the message names what is missing.
+Result<std::unique_ptr<VideoDecoder>> make_video_decoder(const VideoDecoderOptions& options);
+
+}  // namespace headrace

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which container it is, and what is in it. One reader a container (mp4_track.cc, mkv_track.cc);
+// each registers a VideoContainer.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "headrace/base/error.h"
+#include "headrace/codecs/video/video_track.h"
+
+namespace headrace {
+
+struct VideoContainer {
+  std::string_view name;  // "mp4"
+  std::string_view doc;
+  std::vector<std::string_view> suffixes;  // ".mp4", lower case; a hint for listings
+  bool (*sniff)(std::span<const uint8_t> first_bytes);
+  // The first track of pictures. Time and memory in proportion to the bytes.
+  Result<VideoTrack> (*read)(std::span<const uint8_t> bytes);
+};
+
+// How many first bytes sniff() wants to see.
+inline constexpr size_t kVideoSignature = 64;
+// The container whose signature the content has, or null.
+const VideoContainer* video_container_of(std::span<const uint8_t> bytes);
+bool begins_like_video(std::span<const uint8_t> bytes);
+
+// HR0360 where no reader knows the bytes.
+Result<VideoTrack> read_video(std::span<const uint8_t> bytes);
+
+}  // namespace headrace

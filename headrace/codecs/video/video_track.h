@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a container says of its pictures that move: how they are coded, and where in the file each
+// packet of them lies. Made by one reader a container, from hostile bytes; nothing is decoded for
+// it, and no picture is believed to be there before a decoder has made it.
+//
+// A packet's number is its place in decoding order, a frame's number its place in the order in
+// which frames are shown. All frames of a sequential decode are there, and no others.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace headrace {
+
+enum class VideoCodec : uint8_t { kH264, kHEVC, kVP8, kVP9, kAV1, kMPEG4, kMJPEG };
+
+// The matrix between RGB and YCbCr. Files that do not say it are BT.601, as everybody takes them.
+enum class ColorMatrix : uint8_t { kUnsaid, kBT601, kBT709, kBT2020, kSMPTE240M, kFCC, kIdentity };
+enum class ColorRange : uint8_t { kUnsaid, kLimited, kFull };
+// What light the values mean. PQ and HLG are of high dynamic range.
+enum class ColorTransfer : uint8_t { kUnsaid, kStandard, kPQ, kHLG };
+
+struct VideoColor {
+  ColorMatrix matrix = ColorMatrix::kUnsaid;
+  ColorRange range = ColorRange::kUnsaid;
+  ColorTransfer transfer = ColorTransfer::kUnsaid;
+  bool operator==(const VideoColor&) const = default;
+};
+
+struct VideoPacket {
+  int64_t offset = 0;  // in the file; [offset, offset + size) lies inside of it
+  uint32_t size = 0;
+  bool key = false;        // decoding can begin here
+  bool droppable = false;  // no other packet needs it
+  int64_t pts = 0;         // in ticks, where 0 is the begin of what is shown
+};
+
+struct VideoTrack {
+  VideoCodec codec = VideoCodec::kH264;
+  int width = 0, height = 0;  // as stored, before it is turned
+  int quarter_turns = 0;      // with the clock, to be upright: 0 to 3
+  VideoColor color;           // as the container says it; a frame may say more
+  int64_t ticks_per_second = 1, ticks_divisor = 1;  // a tick is ticks_divisor / ticks_per_second
+  std::vector<uint8_t> parameters;  // what a decoder is opened with: avcC, hvcC, av1C, ...
+  std::vector<VideoPacket> packets;
+  std::vector<uint32_t> frames;  // of each frame the number of the packet that brings it
+  int64_t duration = 0;          // ticks, to the end of the last frame
+
+  double seconds(int64_t ticks) const {
+    return static_cast<double>(ticks) * static_cast<double>(ticks_divisor) /
+           static_cast<double>(ticks_per_second);
+  }
+};
+
+}  // namespace headrace
