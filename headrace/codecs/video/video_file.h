@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which container it is, and what is in it. One reader a container (mp4_track.cc, mkv_track.cc);
-// each registers a VideoContainer.
+// Which container it is, and what is in it. One reader a container, in a
+// file of its own, which registers a VideoContainer.
 #pragma once
 
 #include <cstdint>
