@@ -2,6 +2,7 @@
 #include "headrace/kernels/batch/resize_batch.h"
 
 #include <algorithm>
+#include <compare>
 #include <map>
 #include <string>
 #include <tuple>
@@ -21,6 +22,23 @@ std::string text_of(int32_t height, int32_t width) {
   return std::to_string(height) + " x " + std::to_string(width);
 }
 
+// One axis of what a window becomes, and the part of it that the batch shows.
+struct Outcome {
+  int whole = 0, begin = 0, size = 0;
+  auto operator<=>(const Outcome&) const = default;
+};
+
+Outcome outcome_across(const ResizeTo& to, const ResizeWindow& window) {
+  return {window.to_width ? window.to_width : to.width, window.left, to.width};
+}
+Outcome outcome_down(const ResizeTo& to, const ResizeWindow& window) {
+  return {window.to_height ? window.to_height : to.height, window.top, to.height};
+}
+
+bool is_inside(const Outcome& outcome) {
+  return outcome.begin >= 0 && outcome.size <= outcome.whole - outcome.begin;
+}
+
 void check_sizes(const ResizeTo& to, std::span<const ResizeWindow> windows) {
   if (to.height < 1 || to.width < 1) {
     raise(kBadSize, "a batch cannot be resized to " + text_of(to.height, to.width));
@@ -32,6 +50,12 @@ void check_sizes(const ResizeTo& to, std::span<const ResizeWindow> windows) {
     if (windows[i].height < 1 || windows[i].width < 1) {
       raise(kBadSize, "window " + std::to_string(i) + " is empty (" +
                           text_of(windows[i].height, windows[i].width) + ")");
+    }
+    const Outcome across = outcome_across(to, windows[i]), down = outcome_down(to, windows[i]);
+    if (!is_inside(across) || !is_inside(down)) {
+      raise(kBadSize, "of window " + std::to_string(i) + ", which becomes " +
+                          text_of(down.whole, across.whole) + ", " + text_of(to.height, to.width) +
+                          " from " + text_of(down.begin, across.begin) + " are not there");
     }
   }
 }
@@ -46,15 +70,16 @@ class TableWriter {
  public:
   TableWriter(Filter filter, std::vector<int32_t>& tables) : filter_(filter), tables_(tables) {}
 
-  PlannedAxis axis(int input, int output, bool flip) {
+  PlannedAxis axis(int input, const Outcome& output, bool flip) {
     const auto [known, is_new] = axes_.try_emplace(std::tuple(input, output, flip));
     if (is_new) known->second = write(input, output, flip);
     return known->second;
   }
 
  private:
-  PlannedAxis write(int input, int output, bool flip) {
-    axis_.make(filter_, input, output, 0, output, false, flip);
+  PlannedAxis write(int input, const Outcome& to, bool flip) {
+    axis_.make(filter_, input, to.whole, to.begin, to.begin + to.size, false, flip);
+    const int output = to.size;
     const PlannedAxis planned{static_cast<int64_t>(tables_.size()), axis_.low(),
                               axis_.high() - axis_.low()};
     if (axis_.copies()) {  // weights that give the sample itself
@@ -74,16 +99,17 @@ class TableWriter {
   const Filter filter_;
   std::vector<int32_t>& tables_;
   ResampleAxis axis_;
-  std::map<std::tuple<int, int, bool>, PlannedAxis> axes_;
+  std::map<std::tuple<int, Outcome, bool>, PlannedAxis> axes_;
 };
 
 // The jobs of one window; the scratch picture between them is dense (C, rows, columns).
 void plan_window(const ResizeTo& to, const ResizeWindow& window, int64_t batch_offset,
                  TableWriter& writer, ResizePlan& plan) {
-  const PlannedAxis across = writer.axis(window.width, to.width, window.flip);
-  const PlannedAxis down = writer.axis(window.height, to.height, false);
+  const Outcome width = outcome_across(to, window), height = outcome_down(to, window);
+  const PlannedAxis across = writer.axis(window.width, width, window.flip);
+  const PlannedAxis down = writer.axis(window.height, height, false);
   const bool down_first =
-      vertical_first(to.filter, window.width, window.height, to.width, to.height);
+      vertical_first(to.filter, window.width, window.height, width.whole, height.whole);
 
   ResampleJob first{
       .from = window.from + down.low * window.strides.row + across.low * window.strides.column,

@@ -19,6 +19,10 @@ struct ResizeWindow {
   PictureStrides strides = {};    // bytes; `picture` is not used
   int32_t height = 0, width = 0;  // at least 1
   bool flip = false;              // the outcome is mirrored left to right
+  // Where the batch shows a part of what the window becomes: of which size that is, and where in it
+  // the part begins. 0: it is of the batch's size. The part alone is computed, and of the window
+  // only what it reads is looked at, so `from` may lie outside of what there is.
+  int32_t to_height = 0, to_width = 0, top = 0, left = 0;
 };
 
 struct ResizeTo {

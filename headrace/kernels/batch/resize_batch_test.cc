@@ -73,6 +73,15 @@ Plane resized(Filter filter, const Plane& in, int height, int width) {
   return turned(widened(filter, turned(widened(filter, in, width)), height));
 }
 
+Plane part_of(const Plane& whole, const ResizeWindow& window, const ResizeTo& to) {
+  Plane out;
+  for (int y = 0; y < to.height; ++y) {
+    const auto line = whole[window.top + y].begin() + window.left;
+    out.emplace_back(line, line + to.width);
+  }
+  return out;
+}
+
 class ResizeBatchAt : public AtPlace {
  protected:
   std::vector<uint8_t> resize(const ResizeTo& to, const std::vector<uint8_t>& pictures,
@@ -116,6 +125,14 @@ TEST_P(ResizeBatchAt, EveryWindowOfEveryPictureEqualsTheReference) {
                           .flip = draws.below(2) == 1};
       if (draws.below(5) == 0) window.height = std::min(to.height, height - top);  // kept axes
       if (draws.below(5) == 0) window.width = std::min(to.width, width - left);
+      const int whole_height = to.height + draws.below(20),
+                whole_width = to.width + draws.below(30);
+      if (draws.below(2)) {
+        window.to_height = whole_height;
+        window.to_width = whole_width;
+        window.top = draws.below(whole_height - to.height + 1);
+        window.left = draws.below(whole_width - to.width + 1);
+      }
       window.from = int64_t(pictures.size()) + top * strides.row + left * strides.column;
       for (int c = 0; c < to.channels; ++c) {
         Plane plane(window.height, std::vector<uint8_t>(window.width));
@@ -125,7 +142,10 @@ TEST_P(ResizeBatchAt, EveryWindowOfEveryPictureEqualsTheReference) {
                                   c * strides.channel];
           }
         }
-        expected.push_back(resized(to.filter, plane, to.height, to.width));
+        expected.push_back(
+            window.to_width
+                ? part_of(resized(to.filter, plane, window.to_height, window.to_width), window, to)
+                : resized(to.filter, plane, to.height, to.width));
         if (window.flip) {
           for (auto& line : expected.back()) std::reverse(line.begin(), line.end());
         }
@@ -252,6 +272,10 @@ TEST(ResizeBatch, SaysWhatItCannotResize) {
             "HR0863 impossible resize of a batch: a picture has 1 to 4 channels (got 7)");
   EXPECT_EQ(message_of({.height = 5, .width = 5}, {{.height = 2, .width = 2}, {.width = 3}}),
             "HR0863 impossible resize of a batch: window 1 is empty (0 x 3)");
+  EXPECT_EQ(message_of({.height = 5, .width = 5},
+                       {{.height = 2, .width = 2, .to_height = 7, .to_width = 9, .top = 3}}),
+            "HR0863 impossible resize of a batch: of window 0, which becomes 7 x 9, 5 x 5 from 3 x "
+            "0 are not there");
 }
 
 }  // namespace
