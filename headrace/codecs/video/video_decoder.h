@@ -26,6 +26,8 @@ class FrameSink {
 class VideoDecoder {
  public:
   virtual ~VideoDecoder() = default;
+  // A packet may bring no frame that is kept, or be fed for what a decoder learns from it alone
+  // (packet 0 of old x264's), so frames are told by the packet that they come from.
   // All frames of the plan, or an error: HR0367 where one did not come out, HR0368 where the
   // decoder found damage, HR0369 where it died or took longer than it may. REQUIRES: `file` is what
   // the track was read from.

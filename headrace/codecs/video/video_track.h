@@ -14,8 +14,18 @@ namespace headrace {
 
 enum class VideoCodec : uint8_t { kH264, kHEVC, kVP8, kVP9, kAV1, kMPEG4, kMJPEG };
 
-// The matrix between RGB and YCbCr. Files that do not say it are BT.601, as everybody takes them.
-enum class ColorMatrix : uint8_t { kUnsaid, kBT601, kBT709, kBT2020, kSMPTE240M, kFCC, kIdentity };
+// The matrix between RGB and YCbCr. Files that do not say it are BT.601, as everybody takes them;
+// kOther is one that is said and not known here, of which no colours can be made.
+enum class ColorMatrix : uint8_t {
+  kUnsaid,
+  kBT601,
+  kBT709,
+  kBT2020,
+  kSMPTE240M,
+  kFCC,
+  kIdentity,
+  kOther
+};
 enum class ColorRange : uint8_t { kUnsaid, kLimited, kFull };
 // What light the values mean. PQ and HLG are of high dynamic range.
 enum class ColorTransfer : uint8_t { kUnsaid, kStandard, kPQ, kHLG };
@@ -30,9 +40,8 @@ struct VideoColor {
 struct VideoPacket {
   int64_t offset = 0;  // in the file; [offset, offset + size) lies inside of it
   uint32_t size = 0;
-  bool key = false;        // decoding can begin here
-  bool droppable = false;  // no other packet needs it
-  int64_t pts = 0;         // in ticks, where 0 is the begin of what is shown
+  bool key = false;  // decoding can begin here, says the container; plan_frames() sees to it
+  int64_t pts = 0;   // in ticks of the file's clock, whose 0 its sounds and pictures share
 };
 
 struct VideoTrack {
@@ -41,7 +50,9 @@ struct VideoTrack {
   int quarter_turns = 0;      // with the clock, to be upright: 0 to 3
   VideoColor color;           // as the container says it; a frame may say more
   int64_t ticks_per_second = 1, ticks_divisor = 1;  // a tick is ticks_divisor / ticks_per_second
-  std::vector<uint8_t> parameters;  // what a decoder is opened with: avcC, hvcC, av1C, ...
+  // What a decoder is opened with: the content of avcC, hvcC, av1C or esds' specific info; what
+  // libavcodec calls extradata.
+  std::vector<uint8_t> parameters;
   std::vector<VideoPacket> packets;
   std::vector<uint32_t> frames;  // of each frame the number of the packet that brings it
   int64_t duration = 0;          // ticks, to the end of the last frame
