@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of luma and chroma, as video has them -> planar rows of red, green and blue, 8 bits each.
+//
+// Samples of 8 bits are converted as libswscale does it by default on x86, bit for bit, where
+// chroma has half of the columns (4:2:0, 4:2:2): models are trained on that. It repeats chroma
+// samples and rounds every product down,
+//
+//   Y' = (8 Y - offset) luma >> 16,  U' = 8 U - 1024,  V' = 8 V - 1024
+//   R = Y' + (V' red_v >> 16)
+//   G = Y' + (U' green_u >> 16) + (V' green_v >> 16)
+//   B = Y' + (U' blue_u >> 16)                                               clipped to 0..255
+//
+// so a picture comes out one darker on average than the standards' matrix would make it. (Frames of
+// an odd height go another way in libswscale, and this one here.) Where chroma has all columns
+// (4:4:4) the same formula holds, and libswscale takes another, up to 3 away.
+//
+// Of wider samples there is no oracle: libraries differ, and one library's versions do. They become
+// what the standard says, rounded to the nearest, halves up; the matrix' coefficients, times 255
+// for a whole sample, are multiples of 2^-21, so that float64 and integers agree in every bit.
+// Chroma is repeated there, too.
+//
+// Any thread may call these. They may read and write up to 63 bytes past `count` samples of each
+// row (of chroma, half as many). In and out must not overlap.
+#pragma once
+
+#include <cstdint>
+
+namespace headrace {
+
+enum class YuvMatrix : uint8_t { kBT601, kBT709, kBT2020, kSMPTE240M, kFCC };
+
+struct YuvCoefficients {
+  int16_t luma = 0, offset = 0;
+  int16_t red_v = 0, green_u = 0, green_v = 0, blue_u = 0;
+};
+YuvCoefficients yuv_coefficients(YuvMatrix matrix, bool full_range);
+
+// yuv: luma, Cb, Cr. Chroma has a sample for each two columns, of which the row begins with the
+// first one, where halved, else one for each.
+void rgb_from_yuv_row(const uint8_t* const yuv[3], bool halved, int count,
+                      const YuvCoefficients& by, uint8_t* const rgb[3]);
+
+// Times 2^21; the offsets are samples.
+struct DeepYuvCoefficients {
+  int32_t luma = 0, luma_offset = 0, chroma_offset = 0;
+  int32_t red_v = 0, green_u = 0, green_v = 0, blue_u = 0;
+};
+// REQUIRES: 9 <= bits <= 16
+DeepYuvCoefficients deep_yuv_coefficients(YuvMatrix matrix, bool full_range, int bits);
+// The same of samples with more than 8 bits.
+void rgb_from_deep_yuv_row(const uint16_t* const yuv[3], bool halved, int count,
+                           const DeepYuvCoefficients& by, uint8_t* const rgb[3]);
+
+// A row of wide samples as bytes: 255 times its part of the largest, to the nearest, halves up.
+void bytes_from_deep_row(const uint16_t* in, int bits, int count, uint8_t* out);
+
+}  // namespace headrace
