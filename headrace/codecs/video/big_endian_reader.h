@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers with the high byte first, one after another, out of anybody's bytes: after the first that
+// is not there all are zero, so a parser asks good() once, before it believes one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace headrace {
+
+// The bytes stay the caller's.
+class BigEndianReader {
+ public:
+  explicit BigEndianReader(std::span<const uint8_t> bytes) : rest_(bytes) {}
+  bool good() const { return good_; }
+  std::span<const uint8_t> rest() const { return rest_; }
+  std::span<const uint8_t> bytes(uint64_t count) {
+    if (count > rest_.size()) good_ = false;
+    if (!good_) {
+      rest_ = {};
+      return {};
+    }
+    const std::span<const uint8_t> out = rest_.first(count);
+    rest_ = rest_.subspan(count);
+    return out;
+  }
+  void skip(uint64_t count) { bytes(count); }
+  // REQUIRES: at most 8.
+  uint64_t number(int count) {
+    uint64_t value = 0;
+    for (const uint8_t byte : bytes(static_cast<uint64_t>(count))) value = value << 8 | byte;
+    return value;
+  }
+  uint8_t u8() { return static_cast<uint8_t>(number(1)); }
+  uint16_t u16() { return static_cast<uint16_t>(number(2)); }
+  uint32_t u32() { return static_cast<uint32_t>(number(4)); }
+  uint64_t u64() { return number(8); }
+  int32_t i32() { return static_cast<int32_t>(u32()); }
+  int64_t i64() { return static_cast<int64_t>(u64()); }
+
+ private:
+  std::span<const uint8_t> rest_;
+  bool good_ = true;
+};
+
+}  // namespace headrace

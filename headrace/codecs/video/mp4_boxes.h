@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The boxes of ISO/IEC 14496-12, 4.2, one after another: none that reaches out of what it lies in.
+// Allocates nothing; the bytes stay the caller's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "headrace/codecs/image/boxes.h"
+#include "headrace/codecs/video/big_endian_reader.h"
+
+namespace headrace {
+
+inline constexpr std::string_view kMp4Name = "MP4";
+
+struct Mp4Box {
+  uint32_t type = 0;
+  size_t at = 0;  // of its header, from the begin of what it lies in
+  std::span<const uint8_t> content;
+};
+
+class Mp4Boxes {
+ public:
+  explicit Mp4Boxes(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+
+  // False at the end, and where what follows is no whole box.
+  bool next(Mp4Box& box) {
+    const std::span<const uint8_t> rest = bytes_.subspan(at_);
+    if (rest.size() < 8) return false;  // QuickTime ends some lists with four zeros
+    uint64_t length = big_u32(rest, 0), head = 8;
+    box.type = big_u32(rest, 4);
+    box.at = at_;
+    if (length == 1 && rest.size() >= 16) {
+      length = uint64_t{big_u32(rest, 8)} << 32 | big_u32(rest, 12);
+      head = 16;
+    }
+    if (length == 0 && box.type != 0) length = rest.size();  // to the end
+    if (length < head || length > rest.size()) {
+      broken_ = box.type != 0;  // zeros fill up some files
+      cut_off_ = length > rest.size();
+      return false;
+    }
+    box.content = rest.subspan(head, length - head);
+    at_ += length;
+    return true;
+  }
+
+  // After next() answered false: the box that would follow says too large or too small a length.
+  bool broken() const { return broken_; }
+  bool cut_off() const { return cut_off_; }
+
+ private:
+  std::span<const uint8_t> bytes_;
+  size_t at_ = 0;
+  bool broken_ = false, cut_off_ = false;
+};
+
+// The first box of a type; of no bytes where there is none.
+inline std::span<const uint8_t> mp4_box_in(std::span<const uint8_t> bytes, uint32_t type) {
+  Mp4Boxes boxes(bytes);
+  for (Mp4Box box; boxes.next(box);) {
+    if (box.type == type) return box.content;
+  }
+  return {};
+}
+
+}  // namespace headrace

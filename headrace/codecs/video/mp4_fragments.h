@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The packets that an MP4 track has in fragments (ISO/IEC 14496-12, 8.8): moof boxes behind the
+// moov box, each with the packets of some seconds. No packet is read.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "headrace/base/error.h"
+#include "headrace/codecs/video/mp4_sample_table.h"
+
+namespace headrace {
+
+// What a box moov says for all fragments of a track, in its box trex.
+struct Mp4FragmentDefaults {
+  uint32_t description = 1, duration = 0, size = 0, flags = 0;
+};
+Mp4FragmentDefaults read_mp4_fragment_defaults(std::span<const uint8_t> moov, uint32_t track);
+
+// Appends the track's packets of the box moof, whose header stands at `at`.
+Result<void> read_mp4_fragment(std::span<const uint8_t> file, std::span<const uint8_t> moof,
+                               size_t at, std::span<const uint8_t> moov, uint32_t track,
+                               Mp4Packets& out);
+
+}  // namespace headrace

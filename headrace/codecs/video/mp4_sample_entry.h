@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the pictures of an MP4 track are coded: an entry of its stsd box (ISO/IEC 14496-12, 8.5.2 and
+// 12.1.3; 14496-15 for H.264 and HEVC; the specifications of VP9 and AV1 in ISOBMFF).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "headrace/base/error.h"
+#include "headrace/codecs/video/video_track.h"
+
+namespace headrace {
+
+// What the entry says, into the track: codec, size, colour, parameters. `number` counts from 1.
+// HR0363 where it is of another codec, encrypted, or where the pictures lie in another file, by
+// what `dinf` says.
+Result<void> read_mp4_sample_entry(std::span<const uint8_t> stsd, std::span<const uint8_t> dinf,
+                                   uint32_t number, VideoTrack& track);
+
+}  // namespace headrace

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The packets of an MP4 track, from its sample table (ISO/IEC 14496-12, 8.6 and 8.7), in time and
+// memory in proportion to the file. No packet of it is read.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "headrace/base/error.h"
+#include "headrace/codecs/video/video_track.h"
+
+namespace headrace {
+
+// In decoding order; times are the media's own, as edits have not been applied yet.
+struct Mp4Packets {
+  std::vector<VideoPacket> packets;
+  std::vector<uint32_t> durations;  // of each, in ticks
+  uint64_t bytes = 0;               // of all packets together: never more than the file's
+  int64_t end = 0;                  // where the next would be decoded
+  uint32_t description = 0;         // the entry of stsd that they are coded by; 0: no packet yet
+
+  // Appends one, unless it is empty: that is no picture. HR0362 where it reaches out of the file,
+  // HR0365 where there are too many; HR0361 where they are larger than the file, lying upon one
+  // another.
+  Result<void> add(std::span<const uint8_t> file, VideoPacket packet, uint32_t duration);
+  // HR0363 where it is another than that of the packets before.
+  Result<void> coded_by(uint32_t entry);
+};
+
+Result<void> read_mp4_sample_table(std::span<const uint8_t> file, std::span<const uint8_t> stbl,
+                                   Mp4Packets& out);
+
+}  // namespace headrace

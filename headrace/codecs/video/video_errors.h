@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be wrong with a video, whichever container's reader finds it. `kind`: "MP4".
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "headrace/base/error.h"
+
+namespace headrace {
+
+Error unknown_video(std::string what, std::string hint);                        // HR0360
+Error corrupt_video(std::string_view kind, std::string what);                   // HR0361
+Error truncated_video(std::string_view kind, std::string what);                 // HR0362
+Error unread_video(std::string_view kind, std::string what, std::string hint);  // HR0363
+Error no_pictures(std::string_view kind, std::string what);                     // HR0364
+Error too_many_packets(std::string_view kind);                                  // HR0365
+
+// How many packets a track may have: 38 hours of 30 frames a second.
+inline constexpr size_t kMostVideoPackets = size_t{1} << 22;
+
+// What to do with whatever only lies in an unusual container, or unusually in its own.
+inline constexpr const char* kRemux =
+    "write it anew once, which leaves the pictures as they are: ffmpeg -i in -c copy out.mp4";
+inline constexpr const char* kEncodeAnew =
+    "convert it once: ffmpeg -i in -c:v libx264 -crf 18 out.mp4";
+
+}  // namespace headrace
