@@ -142,6 +142,7 @@ nb::dict stats(const LoaderHandle& self) {
   out["warnings"] = stats.warnings;
   out["repaired"] = stats.repaired;
   out["copies"] = stats.copies;
+  out["foreseen"] = stats.foreseen;
   out["wall_seconds"] = stats.wall_seconds;
   out["wait_seconds"] = stats.wait_seconds;
   out["stages"] = stages;

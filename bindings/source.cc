@@ -12,7 +12,7 @@
 #include "headrace/formats/shards/shard_files.h"
 #include "headrace/image/render.h"
 #include "headrace/sources/named_files.h"
-#include "headrace/sources/stored_sounds.h"
+#include "headrace/sources/sound_forms.h"
 
 namespace headrace::python {
 namespace {
@@ -79,7 +79,8 @@ nb::tuple decode_audio(const nb::bytes& encoded) {
     if (!sound) throw Exception(sound.error());
     rate = sound->header.sample_rate;
     out = make_array(DType::kFloat32, {sound->header.channels, sound->frames()});
-    Result<void> decoded = decode_sound(*sound, decoders, static_cast<float*>(out.view.data));
+    Result<void> decoded =
+        decode_sound(*sound, decoders, static_cast<float*>(out.view.data), sound->frames());
     if (!decoded) throw Exception(decoded.error());
   }
   return nb::make_tuple(std::move(out), rate);
@@ -132,20 +133,25 @@ Array integer_column(const SourceHandle& self, std::string_view field) {
   return out;
 }
 
-Array sound_lengths_of(const SourceHandle& self, const std::string& field, nb::handle progress) {
+Array sound_forms_of(const SourceHandle& self, const std::string& field, nb::handle progress) {
   const Schema& schema = self.source->schema();
   const auto found = std::ranges::find(schema, field, &Field::name);
   if (found == schema.end() || found->kind != FieldKind::kAudio || !found->encoded) {
     throw nb::value_error(("\"" + field + "\" is no field of encoded sounds").c_str());
   }
   const Progress report = progress_from(progress);
-  std::vector<int64_t> values;
+  SoundForms forms;
   {
     ReleasedGil no_gil;
-    values = sound_lengths(*self.source, static_cast<size_t>(found - schema.begin()), report);
+    forms = read_sound_forms(*self.source, static_cast<size_t>(found - schema.begin()), report);
   }
-  Array out = make_array(DType::kInt64, {static_cast<int64_t>(values.size())});
-  if (!values.empty()) std::memcpy(out.view.data, values.data(), out.view.dense_bytes());
+  Array out = make_array(DType::kInt64, {std::ssize(*forms), 3});
+  auto* to = static_cast<int64_t*>(out.view.data);
+  for (const SoundForm& form : *forms) {
+    *to++ = form.frames;
+    *to++ = form.sample_rate;
+    *to++ = form.channels;
+  }
   return out;
 }
 
@@ -242,10 +248,12 @@ void bind_source(nb::module_& module) {
           nb::call_guard<nb::gil_scoped_release>(),
           "How many records are files that do not lie in the source's folder.")
       .def("integer_column", &integer_column, nb::arg("field"))
-      .def("sound_lengths", &sound_lengths_of, nb::arg("field"), nb::arg("progress").none(),
-           nb::sig("def sound_lengths(self, field: str, progress: "
-                   "collections.abc.Callable[[int, int], object] | None) -> Array"),
-           "Frames of every record's sound, by its header; of a bad one -1.")
+      .def(
+          "sound_forms", &sound_forms_of, nb::arg("field"), nb::arg("progress").none(),
+          nb::sig("def sound_forms(self, field: str, progress: "
+                  "collections.abc.Callable[[int, int], object] | None) -> Array"),
+          "Frames, sample rate and channels of every record's sound, by its header; of a bad one -1 "
+          "frames.")
       .def("read", &read_record, nb::arg("index"),
            nb::sig("def read(self, index: int) -> dict[str, typing.Any]"),
            "One record, pictures as they are stored.");

@@ -99,6 +99,7 @@ struct RowIndexStats {
 
 struct LoaderStats {
   int64_t batches = 0, records = 0, bad_records = 0, copies = 0;
+  int64_t foreseen = 0;  // batches of ragged tensors that were there before their values
   // Damage that decoders repaired, and the pictures that were delivered with it.
   int64_t warnings = 0, repaired = 0;
   double wall_seconds = 0, wait_seconds = 0;  // of iteration; of next() waiting for a batch

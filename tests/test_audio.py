@@ -304,3 +304,69 @@ def test_decoding_is_counted(folder: Path) -> None:
     loader = hr.Loader(hr.open(folder), [T.PadOrTrim(500)], batch_size=6)
     assert len(list(loader)) == 1
     assert loader.stats()["stages"]["entropy"] > 0
+
+
+FORESEEN = {
+    "waveforms": [],
+    "resampled": [T.Resample(16000, 11025), T.Vol(0.5), T.Mono()],
+    "own rate": [T.Resample(new_freq=8000)],
+    "speeds": [T.SpeedPerturbation(16000, [0.9, 1.0, 1.1]), T.MelSpectrogram(16000, n_mels=20)],
+    "maybe": [T.RandomApply([T.Speed(16000, 1.3)], p=0.5), T.Fade(100, 50)],
+    "one of": [T.RandomChoice([[T.Resample(16000, 8000)], [T.Preemphasis()]])],
+    "rows": [T.KaldiFbank(num_mel_bins=10)],
+    "int16": [T.ToDtype("int16", scale=True, fields="audio")],
+}
+
+
+@pytest.mark.parametrize("case", list(FORESEEN))
+@pytest.mark.parametrize("ragged", ["pad", "packed"])
+def test_batches_are_the_same_whether_lengths_were_foreseen_or_not(
+    folder: Path, case: str, ragged: str
+) -> None:
+    def loader(threads: int = 1) -> Any:
+        how = {"ragged": ragged, "shuffle": True, "seed": 3, "threads": threads}
+        if ragged == "pad" and case == "waveforms":
+            how |= {"pad_value": {"audio": -0.25}, "pad_to_multiple_of": 64}
+        return hr.Loader(src, FORESEEN[case], batch_size=2, **how)
+
+    src = hr.open(folder)
+    before = loader()
+    expected = [batch._asdict() for batch in before]
+    assert before.stats()["foreseen"] == 0
+    src.lengths("audio")
+    for threads in (1, 3):
+        again = loader(threads)
+        batches = [batch._asdict() for batch in again]
+        for got, wanted in zip(batches, expected, strict=True):
+            np.testing.assert_equal(got, wanted)
+        rows_first = case == "rows"
+        assert again.stats()["foreseen"] == (3 if ragged == "pad" or rows_first else 0)
+
+
+@pytest.mark.parametrize("on_error", ["skip", "substitute"])
+@pytest.mark.parametrize("ragged", ["pad", "packed"])
+def test_what_was_foreseen_and_does_not_come_true_changes_nothing(
+    folder: Path, stored: list[Any], ragged: str, on_error: str
+) -> None:
+    src = hr.open(folder)
+
+    def batches() -> tuple[list[Any], int]:
+        steps = [T.MelSpectrogram(16000, n_fft=64, n_mels=8)] if ragged == "pad" else []
+        steps += [T.KaldiFbank(num_mel_bins=9)] if ragged == "packed" else []
+        how = {"shuffle": True, "seed": 5, "on_error": on_error, "threads": 2}
+        loader = hr.Loader(src, steps, batch_size=3, ragged=ragged, **how)
+        return [batch._asdict() for batch in loader], loader.stats()["foreseen"]
+
+    src.lengths("audio")
+    longer = sounds.int16_waves(1700, seed=9)
+    (folder / "no" / "1.wav").write_bytes(sounds.wav_of(longer))  # it was shorter
+    (folder / "yes" / "3.wav").write_bytes(sounds.wav_of(stored[3])[:-300])  # bad from now on
+    foreseen, count = batches()
+    assert count < 2
+    moved = folder.rename(folder.with_name("moved"))  # of which nothing is known
+    src = hr.open(moved)
+    unforeseen, none = batches()
+    assert none == 0
+    np.testing.assert_equal(foreseen, unforeseen)
+    rows = sum(len(batch["label"]) for batch in foreseen)
+    assert rows == (5 if on_error == "skip" else 6)

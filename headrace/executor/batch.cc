@@ -51,7 +51,7 @@ size_t slot_row_bytes(const Output& output, bool on_device) {
 
 BatchBuilder::BatchBuilder(const Plan& plan, const Source& source, int64_t epoch, int64_t index,
                            BatchRange range, int64_t epoch_size, const Memory& memory,
-                           const OnDevice& on_device)
+                           const OnDevice& on_device, ForeseenRows foreseen)
     : plan_(plan),
       source_(source),
       epoch_(epoch),
@@ -81,6 +81,10 @@ BatchBuilder::BatchBuilder(const Plan& plan, const Source& source, int64_t epoch
     } else {
       field.items.resize(count);
       field.item_memory.resize(count);
+      if (i < foreseen.size() && foreseen[i]) {
+        field.places = std::move(foreseen[i]);
+        field.places->tensor = field.places->layout.make();
+      }
     }
   }
 }
@@ -203,7 +207,8 @@ Result<void> BatchBuilder::write_value(const Output& output, FieldMemory& field,
                    .what = output.name + " is " + text_of(DType::kFloat32, shape_of(value.sound)) +
                            ", the pipeline promises " + text_of(output.state)};
     }
-    return decode_sound(value.sound, renderer.sounds(), reinterpret_cast<float*>(to));
+    return decode_sound(value.sound, renderer.sounds(), reinterpret_cast<float*>(to),
+                        value.sound.frames());
   }
   if (value.bytes.empty() && output.bytes_per_record == 8) {
     std::memcpy(to, &value.scalar, 8);
@@ -288,19 +293,17 @@ Result<void> BatchBuilder::write_list_value(const Output& output, FieldMemory& f
                  .what = "\"" + output.name + "\" would be " + text_of(DType::kFloat32, shape) +
                          ", memory_limit leaves " + std::to_string(most_listed >> 20) + " MiB"};
   }
-  std::shared_ptr<void> memory = make_values(bytes);
-  source.list_bytes += bytes;
+  const TensorView to = make_item(output, field, source, shape, bytes);
   if (sound.is_encoded()) {
-    auto* const samples = static_cast<float*>(memory.get());
-    if (Result<void> done = decode_sound(sound, renderer.sounds(), samples); !done) return done;
-    field.items[source.row] = {memory.get(), DType::kFloat32, shape, {}};
-    field.item_memory[source.row] = std::move(memory);
-    return {};
+    return decode_sound(sound, renderer.sounds(), static_cast<float*>(to.data),
+                        to.strides.empty() ? sound.frames() : to.strides[0]);
   }
   const void* from = scalar ? static_cast<const void*>(&value.scalar) : value.bytes.data();
-  if (bytes > 0) std::memcpy(memory.get(), from, bytes);
-  field.items[source.row] = {memory.get(), output.state.dtype, shape, {}};
-  field.item_memory[source.row] = std::move(memory);
+  if (!to.strides.empty()) {
+    field.places->layout.copy({const_cast<void*>(from), output.state.dtype, shape, {}}, to);
+  } else if (bytes > 0) {
+    std::memcpy(to.data, from, bytes);
+  }
   return {};
 }
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headrace/executor/ragged.h"
 #include "headrace/executor/unfinished_pictures.h"
 #include "headrace/pipeline/plan.h"
 #include "headrace/sampling/batch_layout.h"
@@ -53,6 +54,18 @@ struct RowSource {
   size_t list_bytes = 0;  // filled in: of the row's values in fields delivered as lists
 };
 
+// How an output's values become one tensor. REQUIRES: is_assembled(), and no companion.
+RaggedForm ragged_form(const Plan& plan, const Output& output);
+
+// Where the values of a ragged output will lie, whose shapes were foreseen (Note [Lengths first]
+// in ops/op.h).
+struct Places {
+  RaggedLayout layout;
+  std::vector<Shape> shapes;  // by row; empty where nothing is known
+  Assembled tensor = {};      // from when the batch is opened
+};
+using ForeseenRows = std::vector<std::optional<Places>>;  // by output
+
 // Bytes of a record in the slot.
 size_t slot_row_bytes(const Output& output, bool on_device);
 
@@ -69,7 +82,7 @@ class BatchBuilder {
   };
   BatchBuilder(const Plan& plan, const Source& source, int64_t epoch, int64_t index,
                BatchRange range, int64_t epoch_size, const Memory& memory,
-               const OnDevice& on_device);
+               const OnDevice& on_device, ForeseenRows foreseen = {});
 
   const BatchRange& range() const { return range_; }
   int64_t rows() const { return range_.size(); }
@@ -92,6 +105,8 @@ class BatchBuilder {
   size_t assemble();
   // The batch, without the rows that were dropped. Assembles what is not yet.
   Batch finish(size_t most_assembled = SIZE_MAX);
+  // Whether ragged tensors were there before their values, and took all of them.
+  bool came_true() const { return came_true_; }
 
  private:
   struct FieldMemory {
@@ -102,7 +117,8 @@ class BatchBuilder {
     std::shared_ptr<UnfinishedPictures> unfinished;
     std::vector<std::string> strings;
     std::vector<TensorView> items;
-    std::vector<std::shared_ptr<void>> item_memory;
+    std::vector<std::shared_ptr<void>> item_memory;  // null: of a value in its place
+    std::optional<Places> places;
   };
   static void set_target(FieldMemory& field, int row, RenderTask& task,
                          std::deque<Recipe>& beginnings);
@@ -110,10 +126,14 @@ class BatchBuilder {
                            Renderer& renderer);
   Result<void> write_list_value(const Output& output, FieldMemory& field, RowSource& source,
                                 Renderer& renderer, size_t most_listed);
+  TensorView make_item(const Output& output, FieldMemory& field, RowSource& source,
+                       const Shape& shape, size_t bytes);
   Shape extents_of(const Output& lengths, const Record& record) const;
   Result<void> check_ragged(const Output& output, DType dtype, const Shape& shape,
                             const Record& record) const;
-  BatchField assembled(size_t output) const;
+  // Whether all its values were written where they lie in the tensor.
+  bool is_in_place(const FieldMemory& field) const;
+  BatchField assembled(size_t output);
   TensorView view_of(const Output& output, const FieldMemory& field, int64_t rows) const;
   Result<void> run_batch_step(const BatchStep& step, int64_t first, int64_t count, uint64_t seed);
   void close_gaps();  // once
@@ -127,6 +147,7 @@ class BatchBuilder {
   std::vector<uint8_t> dropped_;
   std::optional<int64_t> kept_;        // rows, when gaps are closed
   std::vector<BatchField> assembled_;  // by output, where they are
+  bool came_true_ = false;
 };
 
 }  // namespace headrace

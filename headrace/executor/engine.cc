@@ -123,6 +123,7 @@ void Engine::start(int64_t epoch, int64_t batch, const std::function<void()>& in
     epoch_ = epoch;
     next_open_ = batch;
     next_sequence_ = 0;
+    foreseen_.reset();
     delivered_records_ =
         std::min(batch * options_.layout.global_batch(), options_.layout.positions());
   }
@@ -196,43 +197,6 @@ int64_t Engine::index_at(int64_t epoch, int64_t position) const {
   // Padding repeats the epoch's first records.
   return options_.sampler->index(options_.seed, static_cast<uint64_t>(epoch),
                                  position % options_.layout.positions());
-}
-
-// Note [When the third buffer is used]
-// While the consumer waits for data, two buffers do: it lets go of one batch as it takes the next,
-// and all that a third would save is the moment in which the last records of a batch leave threads
-// without work. So large batches get a third only when one is ready and the consumer is busy, or
-// when it keeps more than one; and at once where a batch has few records for each thread.
-bool Engine::may_use_spare() const {
-  if (!spares_memory_ || consumer_keeps_) return true;
-  if (consumer_waits_ || open_.empty()) return false;
-  return open_.front()->filled();
-}
-
-bool Engine::open_batch() {
-  if (next_open_ >= options_.layout.batches()) return false;
-  std::vector<int> pooled;
-  for (size_t i = 0; i < rings_.size(); ++i) {
-    if (!rings_[i]) continue;
-    if (rings_[i]->available() == 0) return false;
-    if (!may_use_spare() && rings_[i]->out() >= 2) return false;
-    pooled.push_back(static_cast<int>(i));
-  }
-  // Lists and small fields have no ring; batches ahead of the consumer are bounded all the same.
-  if (static_cast<int>(open_.size()) >= shares_.depth) return false;
-  const BatchRange range = options_.layout.range(next_open_);
-  auto memory = [this](size_t output, size_t bytes) {
-    return rings_[output] ? rings_[output]->take() : make_pages(bytes);
-  };
-  open_.push_back(std::make_unique<OpenBatch>(
-      OpenBatch{.builder = BatchBuilder(*options_.plan, *options_.source, epoch_, next_open_, range,
-                                        options_.layout.positions(), memory, on_device_),
-                .first_sequence = next_sequence_,
-                .pooled = std::move(pooled)}));
-  note_groups(*open_.back());
-  ++next_open_;
-  next_sequence_ += range.size();
-  return true;
 }
 
 // Lists of values have no slots, so what limits them is their bytes: beyond the share only the

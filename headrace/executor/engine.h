@@ -30,6 +30,7 @@
 #include "headrace/executor/slots.h"
 #include "headrace/executor/thread_pool.h"
 #include "headrace/sampling/sampler.h"
+#include "headrace/sources/sound_forms.h"
 
 namespace headrace {
 
@@ -99,10 +100,13 @@ struct EngineOptions {
   double patience_seconds = 60;  // until `warn` hears what next() waits for; 0: never
   // By output: rows are finished on `device`, and their batches' fields `unfinished`. Empty: none.
   std::vector<bool> finished_there = {};
+  // By schema field: what is known of its sounds, null where nothing is.
+  std::vector<SoundForms> sounds = {};
 };
 
 struct EngineStats {
   int64_t batches = 0, records = 0, warnings = 0, repaired = 0, copies = 0;
+  int64_t foreseen = 0;  // batches of ragged tensors that were there before their values
   double wait_seconds = 0, memory_wait_seconds = 0;  // of next(); of records for their memory
   StageSeconds stages;
   size_t memory_used = 0, memory_peak = 0;
@@ -148,8 +152,6 @@ class Engine final : public PoolClient {
 
   // Claiming (engine.cc).
   std::unique_ptr<RecordRun> claim() EXCLUDES_LOCK(mutex_);
-  bool may_use_spare() const REQUIRES_LOCK(mutex_);
-  bool open_batch() REQUIRES_LOCK(mutex_);
   void announce(const OpenBatch& batch) const;
   bool may_grow_lists() const REQUIRES_LOCK(mutex_);
   bool work_on(std::unique_ptr<RecordRun>& run, Renderer& renderer) EXCLUDES_LOCK(mutex_);
@@ -160,6 +162,11 @@ class Engine final : public PoolClient {
   std::string waits_for() const EXCLUDES_LOCK(mutex_);
   void consumer_arrives() EXCLUDES_LOCK(mutex_);
   Batch hand_over(OpenBatch& batch) EXCLUDES_LOCK(mutex_);
+
+  // Opening (engine_open_batch.cc).
+  bool may_use_spare() const REQUIRES_LOCK(mutex_);
+  bool open_batch() REQUIRES_LOCK(mutex_);
+  void foresee(BatchRange range) REQUIRES_LOCK(mutex_);
 
   // Assembly (engine_assembly.cc).
   bool awaits_assembly(const OpenBatch& batch) const REQUIRES_LOCK(mutex_);
@@ -265,11 +272,14 @@ class Engine final : public PoolClient {
   mutable Mutex mutex_;
   Condition progress_;
   bool running_ GUARDED_BY(mutex_) = false;
-  bool consumer_waits_ GUARDED_BY(mutex_) = false;    // inside next()
-  bool consumer_keeps_ GUARDED_BY(mutex_) = false;    // more than one batch when it came last
-  int64_t epoch_ GUARDED_BY(mutex_) = -2;             // none yet, nor the one after it
-  int64_t next_open_ GUARDED_BY(mutex_) = 0;          // batch to open next
-  int64_t next_sequence_ GUARDED_BY(mutex_) = 0;      // of its first row
+  bool consumer_waits_ GUARDED_BY(mutex_) = false;  // inside next()
+  bool consumer_keeps_ GUARDED_BY(mutex_) = false;  // more than one batch when it came last
+  int64_t epoch_ GUARDED_BY(mutex_) = -2;           // none yet, nor the one after it
+  int64_t next_open_ GUARDED_BY(mutex_) = 0;        // batch to open next
+  int64_t next_sequence_ GUARDED_BY(mutex_) = 0;    // of its first row
+  // Of its ragged fields, once it is known, with the bytes of their tensors.
+  std::optional<ForeseenRows> foreseen_ GUARDED_BY(mutex_);
+  size_t foreseen_bytes_ GUARDED_BY(mutex_) = 0;
   int64_t delivered_records_ GUARDED_BY(mutex_) = 0;  // of the epoch, all ranks; for the budget
   std::deque<std::unique_ptr<OpenBatch>> open_ GUARDED_BY(mutex_);
   size_t list_bytes_ GUARDED_BY(mutex_) = 0;                             // of open_

@@ -8,11 +8,13 @@
 // first one always finds all of it. One that finds no room stays as it is, until the consumer has
 // taken those before it: then a worker that has time makes it, or the consumer, whoever comes
 // first.
+#include <algorithm>
 #include <utility>
 
 #include "headrace/base/clock.h"
 #include "headrace/executor/engine.h"
 #include "headrace/executor/ragged.h"
+#include "headrace/executor/slots.h"
 
 namespace headrace {
 namespace {
@@ -26,16 +28,17 @@ const ErrorCode kTooLargeTogether{
     "take what the records have. Otherwise a smaller batch, a higher limit, or a step that shortens "
     "the longest records."};
 
-// What the output's memory is made of, once the batch is full.
-RaggedValues values_of(const Output& output, std::span<const TensorView> items,
-                       MemoryFormat format) {
-  return {.items = items,
-          .dtype = output.state.dtype,
-          .promised = output.state.shape,
-          .channels_last = is_picture(output.state.kind) && format == MemoryFormat::kChannelsLast};
-}
-
 }  // namespace
+
+RaggedForm ragged_form(const Plan& plan, const Output& output) {
+  return {.dtype = output.state.dtype,
+          .promised = output.state.shape,
+          .packed = output.ragged == Ragged::kPacked,
+          .multiple = plan.options().pad_multiple,
+          .padding = output.padding,
+          .channels_last = is_picture(output.state.kind) &&
+                           plan.options().memory_format == MemoryFormat::kChannelsLast};
+}
 
 size_t BatchBuilder::bytes_to_assemble(size_t most) {
   close_gaps();
@@ -45,14 +48,8 @@ size_t BatchBuilder::bytes_to_assemble(size_t most) {
     if (!output.is_assembled() || output.origin == OutputOrigin::kOffsets) continue;
     const bool is_mask = output.origin == OutputOrigin::kMask;
     const size_t of = is_mask ? static_cast<size_t>(output.companion) : i;
-    const RaggedValues values =
-        values_of(plan_.outputs()[of], fields_[of].items, plan_.options().memory_format);
-    const int64_t multiple = plan_.options().pad_multiple;
-    Shape shape = is_mask ? mask_shape(values, multiple) : padded_shape(values, multiple);
-    if (output.ragged == Ragged::kPacked) {
-      shape.erase(shape.begin());
-      shape[0] = starts_of(values).back();
-    }
+    const RaggedLayout layout(ragged_form(plan_, plan_.outputs()[of]), fields_[of].items);
+    const Shape shape = is_mask ? layout.mask_shape() : layout.shape();
     const size_t bytes = tensor_bytes(shape, output.state.dtype);
     if (__builtin_add_overflow(all, bytes, &all) || all > most) {
       raise(kTooLargeTogether,
@@ -74,29 +71,61 @@ size_t BatchBuilder::assemble() {
   }
   size_t freed = 0;
   for (size_t i = 0; i < fields_.size(); ++i) {
+    FieldMemory& field = fields_[i];
     if (!plan_.outputs()[i].is_assembled()) continue;
-    for (const TensorView& item : fields_[i].items) freed += item.dense_bytes();
-    fields_[i].items = {};
-    fields_[i].item_memory = {};
+    for (size_t row = 0; row < field.items.size(); ++row) {
+      if (field.item_memory[row]) freed += field.items[row].dense_bytes();
+    }
+    if (field.places) freed += field.places->layout.bytes();
+    field.items = {};
+    field.item_memory = {};
+    field.places.reset();
   }
   return freed;
 }
 
-BatchField BatchBuilder::assembled(size_t i) const {
+// Memory for a row's value: its part of the batch's tensor where that was foreseen, else its own.
+TensorView BatchBuilder::make_item(const Output& output, FieldMemory& field, RowSource& source,
+                                   const Shape& shape, size_t bytes) {
+  TensorView& item = field.items[source.row];
+  std::shared_ptr<void>& own = field.item_memory[source.row];
+  if (field.places && field.places->shapes[source.row] == shape) {
+    const auto row = static_cast<size_t>(source.row);
+    own.reset();
+    field.places->layout.fill(field.places->tensor.view.data, row);
+    item = field.places->layout.place(field.places->tensor.view.data, row, shape);
+    return item;
+  }
+  own = make_values(bytes);
+  source.list_bytes += bytes;
+  item = {own.get(), output.state.dtype, shape, {}};
+  return item;
+}
+
+bool BatchBuilder::is_in_place(const FieldMemory& field) const {
+  if (!field.places || *kept_ != rows()) return false;
+  return std::ranges::none_of(field.item_memory, [](const auto& own) { return own != nullptr; });
+}
+
+BatchField BatchBuilder::assembled(size_t i) {
   const Output& output = plan_.outputs()[i];
   const bool is_own = output.origin == OutputOrigin::kField;
   const size_t of = is_own ? i : static_cast<size_t>(output.companion);
-  const RaggedValues values =
-      values_of(plan_.outputs()[of], fields_[of].items, plan_.options().memory_format);
-  const int64_t multiple = plan_.options().pad_multiple;
+  FieldMemory& values = fields_[of];
+  const RaggedForm form = ragged_form(plan_, plan_.outputs()[of]);
   BatchField out;
   Assembled made;
   if (output.ragged == Ragged::kPacked) {
-    out.starts = starts_of(values);
+    out.starts = RaggedLayout(form, values.items).starts();
     out.is_offsets = !is_own;
-    made = is_own ? pack(values) : tensor_of(out.starts);
+  }
+  if (!is_own) {
+    made = out.is_offsets ? tensor_of(out.starts) : mask_of(form, values.items);
+  } else if (is_in_place(values)) {
+    made = values.places->tensor;
+    came_true_ = true;
   } else {
-    made = is_own ? pad(values, multiple, output.padding) : mask_of(values, multiple);
+    made = headrace::assemble(form, values.items);
   }
   out.view = std::move(made.view);
   out.lease = std::move(made.memory);

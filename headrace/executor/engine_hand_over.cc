@@ -126,6 +126,7 @@ Batch Engine::hand_over(OpenBatch& open) {
   copy_slots_that_run_out(batch, open);
   MutexLock lock(mutex_);
   ++stats_.batches;
+  stats_.foreseen += open.builder.came_true();
   stats_.records += batch.size;
   return batch;
 }

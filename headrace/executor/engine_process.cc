@@ -279,7 +279,7 @@ void Engine::write_records(RecordRun& run, int first, int count, Renderer& rende
   run.batch->warnings += warnings;
   run.batch->list_bytes += list_bytes;
   list_bytes_ += list_bytes;
-  if (!has_lists_ || run.batch->list_bytes <= shares_.lists) return;
+  if (!has_lists_ || run.batch->list_bytes - run.batch->foreseen_bytes <= shares_.lists) return;
   run.batch->too_large = true;
   progress_.notify_all();
 }

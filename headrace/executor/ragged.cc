@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
+#include <utility>
 
 #include "headrace/base/pages.h"
 #include "headrace/executor/slots.h"
@@ -11,54 +11,43 @@
 namespace headrace {
 namespace {
 
-// Axes as they lie in memory.
-Shape as_stored(const Shape& shape, bool channels_last) {
-  return channels_last && shape.size() == 3 ? Shape{shape[1], shape[2], shape[0]} : shape;
+std::vector<int64_t> dense_strides(const Shape& shape) {
+  std::vector<int64_t> strides(shape.size(), 1);
+  for (size_t axis = shape.size(); axis-- > 1;) strides[axis - 1] = strides[axis] * shape[axis];
+  return strides;
 }
 
-// One value into the corner of its place; both dense.
-struct CornerCopy {
-  CornerCopy(Shape from_shape, Shape to_shape, size_t element)
-      : from(std::move(from_shape)), to(std::move(to_shape)), run(element) {
-    axis = from.size();
-    while (axis > 0 && (axis == from.size() || from[axis] == to[axis])) {
-      run *= static_cast<size_t>(from[--axis]);
-    }
-    for (size_t a = 0; a < from.size(); ++a) {
-      size_t bytes = element;
-      for (size_t inner = a + 1; inner < to.size(); ++inner)
-        bytes *= static_cast<size_t>(to[inner]);
-      steps.push_back(bytes);
+// Values of one shape from here to there, axes from the outermost in memory to the innermost.
+struct StridedCopy {
+  struct Axis {
+    int64_t extent;
+    size_t from, to;  // bytes from one index to the next
+  };
+  std::vector<Axis> axes;
+  size_t run;  // bytes that lie together in both
+
+  // Axes that are one stretch in both become part of the run.
+  void join() {
+    while (!axes.empty() &&
+           (axes.back().extent == 1 || (axes.back().from == run && axes.back().to == run))) {
+      run *= static_cast<size_t>(axes.back().extent);
+      axes.pop_back();
     }
   }
-
-  // `source` moves on by what was read.
-  void copy(const uint8_t*& source, uint8_t* target, size_t level = 0) const {
-    if (level >= axis) {
-      if (run > 0) std::memcpy(target, source, run);
-      source += run;
+  void copy(const uint8_t* from, uint8_t* to, size_t level = 0) const {
+    if (level == axes.size()) {
+      std::memcpy(to, from, run);
       return;
     }
-    for (int64_t i = 0; i < from[level]; ++i) {
-      copy(source, target + static_cast<size_t>(i) * steps[level], level + 1);
+    const Axis& axis = axes[level];
+    for (int64_t i = 0; i < axis.extent; ++i, from += axis.from, to += axis.to) {
+      copy(from, to, level + 1);
     }
   }
-
-  Shape from, to;
-  size_t run;                 // bytes that lie together in both
-  size_t axis;                // the outermost of these
-  std::vector<size_t> steps;  // bytes of one index of each axis in the target
 };
 
-void fill(uint8_t* to, size_t bytes, std::span<const uint8_t> element) {
-  const auto same = [&](uint8_t byte) { return byte == element.front(); };
-  if (std::ranges::all_of(element, same)) {
-    if (element.front() != 0 && bytes > 0) std::memset(to, element.front(), bytes);  // pages are 0
-    return;
-  }
-  for (size_t at = 0; at < bytes; at += element.size()) {
-    std::memcpy(to + at, element.data(), element.size());
-  }
+bool all_same(std::span<const uint8_t> bytes) {
+  return std::ranges::all_of(bytes, [&](uint8_t byte) { return byte == bytes.front(); });
 }
 
 Assembled made(Shape shape, DType dtype) {
@@ -71,29 +60,12 @@ Assembled made(Shape shape, DType dtype) {
   return out;
 }
 
+int64_t rounded_up(int64_t extent, int64_t multiple) {
+  const int64_t over = extent % multiple;
+  return over == 0 ? extent : extent + (multiple - over);
+}
+
 }  // namespace
-
-Shape padded_shape(const RaggedValues& values, int64_t multiple) {
-  Shape out = values.promised;
-  for (size_t axis = 0; axis < out.size(); ++axis) {
-    if (out[axis] >= 0) continue;
-    int64_t most = 0;
-    for (const TensorView& item : values.items) most = std::max(most, item.shape[axis]);
-    const int64_t over = most % multiple;
-    out[axis] = over == 0 ? most : most + (multiple - over);
-  }
-  out.insert(out.begin(), static_cast<int64_t>(values.items.size()));
-  return out;
-}
-
-Shape mask_shape(const RaggedValues& values, int64_t multiple) {
-  const Shape whole = padded_shape(values, multiple);
-  Shape shape = {whole.front()};
-  for (size_t axis = 0; axis < values.promised.size(); ++axis) {
-    if (values.promised[axis] < 0) shape.push_back(whole[axis + 1]);
-  }
-  return shape;
-}
 
 size_t tensor_bytes(const Shape& shape, DType dtype) {
   if (std::ranges::count(shape, 0) > 0) return 0;
@@ -104,63 +76,114 @@ size_t tensor_bytes(const Shape& shape, DType dtype) {
   return bytes;
 }
 
-Assembled pad(const RaggedValues& values, int64_t multiple, std::span<const uint8_t> padding) {
-  Assembled out = made(padded_shape(values, multiple), values.dtype);
-  const Shape each(out.view.shape.begin() + 1, out.view.shape.end());
-  const size_t bytes = tensor_bytes(each, values.dtype);
-  auto* to = static_cast<uint8_t*>(out.view.data);
-  fill(to, bytes * values.items.size(), padding);
-  for (const TensorView& item : values.items) {
-    const auto* from = static_cast<const uint8_t*>(item.data);
-    if (item.elements() > 0) {
-      CornerCopy(as_stored(item.shape, values.channels_last), as_stored(each, values.channels_last),
-                 size_of(values.dtype))
-          .copy(from, to);
+RaggedLayout::RaggedLayout(const RaggedForm& form, std::span<const TensorView> items)
+    : form_(form), shape_(form.promised) {
+  if (form_.packed) {
+    open_ = static_cast<size_t>(std::ranges::find(shape_, -1) - shape_.begin());
+    starts_ = {0};
+    for (const TensorView& item : items) starts_.push_back(starts_.back() + item.shape[open_]);
+    shape_[open_] = starts_.back();
+    strides_ = dense_strides(shape_);
+    return;
+  }
+  for (size_t axis = 0; axis < shape_.size(); ++axis) {
+    if (shape_[axis] >= 0) continue;
+    int64_t most = 0;
+    for (const TensorView& item : items) most = std::max(most, item.shape[axis]);
+    shape_[axis] = rounded_up(most, form_.multiple);
+  }
+  shape_.insert(shape_.begin(), static_cast<int64_t>(items.size()));
+  strides_ = dense_strides(shape_);
+  if (form_.channels_last && shape_.size() == 4) {
+    strides_ = {strides_[0], 1, shape_[3] * shape_[1], shape_[1]};
+  }
+}
+
+Shape RaggedLayout::mask_shape() const {
+  Shape shape = {shape_.front()};
+  for (size_t axis = 0; axis < form_.promised.size(); ++axis) {
+    if (form_.promised[axis] < 0) shape.push_back(shape_[axis + 1]);
+  }
+  return shape;
+}
+
+size_t RaggedLayout::bytes() const { return tensor_bytes(shape_, form_.dtype); }
+
+Assembled RaggedLayout::make() const {
+  Assembled out = made(shape_, form_.dtype);
+  if (form_.channels_last && shape_.size() == 4) out.view.strides = strides_;
+  return out;
+}
+
+TensorView RaggedLayout::place(void* memory, size_t row, Shape shape) const {
+  const int64_t elements =
+      form_.packed ? starts_[row] * strides_[open_] : static_cast<int64_t>(row) * strides_[0];
+  return {static_cast<uint8_t*>(memory) + static_cast<size_t>(elements) * size_of(form_.dtype),
+          form_.dtype,
+          std::move(shape),
+          {strides_.begin() + !form_.packed, strides_.end()}};
+}
+
+void RaggedLayout::fill(void* memory, size_t row) const {
+  const std::span<const uint8_t> element = form_.padding;
+  if (form_.packed || element.empty()) return;
+  const size_t bytes = tensor_bytes({shape_.begin() + 1, shape_.end()}, form_.dtype);
+  auto* const to = static_cast<uint8_t*>(memory) + row * bytes;
+  if (all_same(element)) {
+    if (element.front() != 0 && bytes > 0) std::memset(to, element.front(), bytes);
+    return;
+  }
+  for (size_t at = 0; at < bytes; at += element.size()) {
+    std::memcpy(to + at, element.data(), element.size());
+  }
+}
+
+void RaggedLayout::copy(const TensorView& from, const TensorView& to) const {
+  if (from.elements() == 0) return;
+  const size_t element = size_of(form_.dtype);
+  const std::vector<int64_t> steps =
+      from.strides.empty() ? dense_strides(from.shape) : from.strides;
+  StridedCopy copy{{}, element};
+  for (size_t axis = 0; axis < from.shape.size(); ++axis) {
+    copy.axes.push_back({from.shape[axis], static_cast<size_t>(steps[axis]) * element,
+                         static_cast<size_t>(to.strides[axis]) * element});
+  }
+  if (form_.channels_last && copy.axes.size() == 3)
+    std::ranges::rotate(copy.axes, copy.axes.begin() + 1);
+  copy.join();
+  copy.copy(static_cast<const uint8_t*>(from.data), static_cast<uint8_t*>(to.data));
+}
+
+Assembled assemble(const RaggedForm& form, std::span<const TensorView> items) {
+  const RaggedLayout layout(form, items);
+  Assembled out = layout.make();
+  for (size_t row = 0; row < items.size(); ++row) {
+    layout.fill(out.view.data, row);
+    layout.copy(items[row], layout.place(out.view.data, row, items[row].shape));
+  }
+  return out;
+}
+
+Assembled mask_of(const RaggedForm& form, std::span<const TensorView> items) {
+  RaggedForm of_mask{.dtype = DType::kBool, .promised = {}, .multiple = form.multiple};
+  std::vector<TensorView> ones;
+  std::vector<uint8_t> one(1, 1);
+  for (const int64_t extent : form.promised) {
+    if (extent < 0) of_mask.promised.push_back(-1);
+  }
+  for (const TensorView& item : items) {
+    TensorView own{one.data(), DType::kBool, {}, {}};
+    for (size_t axis = 0; axis < form.promised.size(); ++axis) {
+      if (form.promised[axis] < 0) own.shape.push_back(item.shape[axis]);
     }
-    to += bytes;
+    const auto count = static_cast<size_t>(std::max<int64_t>(own.shape.back(), 0));
+    if (count > one.size()) one.assign(count, 1);
+    own.strides.assign(own.shape.size(), 0);  // each row of it is the same ones
+    own.strides.back() = 1;
+    ones.push_back(std::move(own));
   }
-  if (values.channels_last && each.size() == 3) {
-    out.view.strides = {element_count(each), 1, each[2] * each[0], each[0]};
-  }
-  return out;
-}
-
-Assembled mask_of(const RaggedValues& values, int64_t multiple) {
-  std::vector<size_t> open;
-  for (size_t axis = 0; axis < values.promised.size(); ++axis) {
-    if (values.promised[axis] < 0) open.push_back(axis);
-  }
-  Assembled out = made(mask_shape(values, multiple), DType::kBool);
-  const Shape each(out.view.shape.begin() + 1, out.view.shape.end());
-  auto* to = static_cast<uint8_t*>(out.view.data);
-  for (const TensorView& item : values.items) {
-    Shape own;
-    for (const size_t axis : open) own.push_back(item.shape[axis]);
-    const std::vector<uint8_t> ones(tensor_bytes(own, DType::kBool), 1);
-    const uint8_t* from = ones.data();
-    if (!ones.empty()) CornerCopy(own, each, 1).copy(from, to);
-    to += tensor_bytes(each, DType::kBool);
-  }
-  return out;
-}
-
-Assembled pack(const RaggedValues& values) {
-  Shape shape = values.promised;
-  shape[0] = starts_of(values).back();
-  Assembled out = made(std::move(shape), values.dtype);
-  auto* to = static_cast<uint8_t*>(out.view.data);
-  for (const TensorView& item : values.items) {
-    const size_t bytes = item.dense_bytes();
-    if (bytes > 0) std::memcpy(to, item.data, bytes);
-    to += bytes;
-  }
-  return out;
-}
-
-std::vector<int64_t> starts_of(const RaggedValues& values) {
-  std::vector<int64_t> starts = {0};
-  for (const TensorView& item : values.items) starts.push_back(starts.back() + item.shape[0]);
-  return starts;
+  for (TensorView& each : ones) each.data = one.data();
+  return assemble(of_mask, ones);
 }
 
 Assembled tensor_of(std::span<const int64_t> numbers) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values of differing shape as one tensor: padded to the longest, or row after row.
 //
-// Plain functions over the values of one full batch; memory is theirs to make, and the caller's to
-// bound by what assembled_bytes() says before.
+// Plain functions over the values of one batch; memory is theirs to make, and the caller's to bound
+// by what RaggedLayout::bytes() says before.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,14 @@
 
 namespace headrace {
 
-// The values of one field, by row; `promised` is the plan's shape, -1 on open axes.
-struct RaggedValues {
-  std::span<const TensorView> items;
+// How the values of one field become one tensor; `promised` is the plan's shape, -1 on open axes.
+struct RaggedForm {
   DType dtype = DType::kUInt8;
   Shape promised;
-  bool channels_last = false;  // pictures, whose memory is (H, W, C)
+  bool packed = false;             // else padded
+  int64_t multiple = 1;            // padded: extents are rounded up to a multiple of it
+  std::vector<uint8_t> padding{};  // padded: the bytes of one element
+  bool channels_last = false;      // pictures, whose memory is (H, W, C)
 };
 
 struct Assembled {
@@ -26,22 +28,46 @@ struct Assembled {
   std::shared_ptr<void> memory;  // shared: views of a field outlive its batch
 };
 
-// (rows, ...): the largest extent on each open axis, rounded up to a multiple.
-Shape padded_shape(const RaggedValues& values, int64_t multiple);
-// (rows, one axis for each open one), likewise.
-Shape mask_shape(const RaggedValues& values, int64_t multiple);
+// Where each value lies in the tensor, which their shapes alone decide.
+class RaggedLayout {
+ public:
+  // `items`: the values by row, whose memory need not be there yet. REQUIRES: shapes as promised;
+  // where rows are packed, one axis is open.
+  RaggedLayout(const RaggedForm& form, std::span<const TensorView> items);
+
+  // Padded: (rows, ...), the largest extent on each open axis, rounded up. Packed: (all rows of all
+  // records, ...).
+  const Shape& shape() const { return shape_; }
+  // (rows, one axis for each open one) of a padded tensor.
+  Shape mask_shape() const;
+  size_t bytes() const;  // SIZE_MAX where that is more than a size_t counts
+  // Packed: where each record's rows begin, and where the last one's end.
+  const std::vector<int64_t>& starts() const { return starts_; }
+
+  // Memory for it; all zeros.
+  Assembled make() const;
+  // The part that is a row's, in such memory, for a value of that shape.
+  TensorView place(void* memory, size_t row, Shape shape) const;
+  // The row's padding; writes the whole part, before the value. Nothing where that is zeros, which
+  // is what the memory is made of.
+  void fill(void* memory, size_t row) const;
+  // A value into its place; both may be strided.
+  void copy(const TensorView& from, const TensorView& to) const;
+
+ private:
+  RaggedForm form_;
+  Shape shape_;
+  std::vector<int64_t> strides_;  // elements
+  std::vector<int64_t> starts_;
+  size_t open_ = 0;  // packed: the axis
+};
+
 // Of a tensor; SIZE_MAX where that is more than a size_t counts.
 size_t tensor_bytes(const Shape& shape, DType dtype);
 
-// `padding`: the bytes of one element.
-Assembled pad(const RaggedValues& values, int64_t multiple, std::span<const uint8_t> padding);
+Assembled assemble(const RaggedForm& form, std::span<const TensorView> items);
 // bool: whether a value is a record's own.
-Assembled mask_of(const RaggedValues& values, int64_t multiple);
-
-// (all rows of all records, ...). REQUIRES: the first axis alone is open.
-Assembled pack(const RaggedValues& values);
-// int64 (rows + 1): where each record's rows begin, and where the last one's end.
-std::vector<int64_t> starts_of(const RaggedValues& values);
+Assembled mask_of(const RaggedForm& form, std::span<const TensorView> items);
 Assembled tensor_of(std::span<const int64_t> numbers);
 
 }  // namespace headrace

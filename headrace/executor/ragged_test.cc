@@ -22,23 +22,23 @@ TensorView view(std::vector<int16_t>& values, Shape shape) {
 TEST(Ragged, PaddingFillsUpToTheLongestOnEveryOpenAxis) {
   std::vector<int16_t> a = {1, 2, 3}, b = {4, 5}, none;
   const std::vector<TensorView> items = {view(a, {1, 3}), view(b, {2, 1}), view(none, {0, 2})};
-  const RaggedValues values{items, DType::kInt16, {-1, -1}};
-  const std::array<uint8_t, 2> minus_two = {0xFE, 0xFF};
-  const Assembled made = pad(values, 1, minus_two);
+  const RaggedForm form{.dtype = DType::kInt16, .promised = {-1, -1}, .padding = {0xFE, 0xFF}};
+  const Assembled made = assemble(form, items);
   EXPECT_EQ(made.view.shape, (Shape{3, 2, 3}));
   EXPECT_EQ(numbers_of<int16_t>(made), (std::vector<int16_t>{1, 2, 3, -2, -2, -2, 4, -2, -2, 5, -2,
                                                              -2, -2, -2, -2, -2, -2, -2}));
-  EXPECT_EQ(numbers_of<uint8_t>(mask_of(values, 1)),
+  EXPECT_EQ(numbers_of<uint8_t>(mask_of(form, items)),
             (std::vector<uint8_t>{1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0}));
 }
 
 TEST(Ragged, ExtentsAreRoundedUpToAMultipleAndNothingStaysNothing) {
   std::vector<int16_t> a = {1, 2, 3};
   std::vector<TensorView> items = {view(a, {3, 1})};
-  EXPECT_EQ(padded_shape({items, DType::kInt16, {-1, 1}}, 8), (Shape{1, 8, 1}));
+  const RaggedForm form{.dtype = DType::kInt16, .promised = {-1, 1}, .multiple = 8};
+  EXPECT_EQ(RaggedLayout(form, items).shape(), (Shape{1, 8, 1}));
   items[0].shape = {0, 1};
-  EXPECT_EQ(padded_shape({items, DType::kInt16, {-1, 1}}, 8), (Shape{1, 0, 1}));
-  EXPECT_EQ(padded_shape({{}, DType::kInt16, {-1, 1}}, 8), (Shape{0, 0, 1}));
+  EXPECT_EQ(RaggedLayout(form, items).shape(), (Shape{1, 0, 1}));
+  EXPECT_EQ(RaggedLayout(form, {}).shape(), (Shape{0, 0, 1}));
 }
 
 TEST(Ragged, ChannelsLastPicturesArePaddedWhereTheirPixelsLie) {
@@ -46,8 +46,12 @@ TEST(Ragged, ChannelsLastPicturesArePaddedWhereTheirPixelsLie) {
   const std::vector<TensorView> items = {
       {pixels.data(), DType::kInt16, {2, 2, 1}, {1, 2, 2}},
   };
-  const std::array<uint8_t, 2> zero = {};
-  const Assembled made = pad({items, DType::kInt16, {2, -1, -1}, true}, 3, zero);
+  const Assembled made = assemble({.dtype = DType::kInt16,
+                                   .promised = {2, -1, -1},
+                                   .multiple = 3,
+                                   .padding = {0, 0},
+                                   .channels_last = true},
+                                  items);
   EXPECT_EQ(made.view.shape, (Shape{1, 2, 3, 3}));
   EXPECT_EQ(made.view.strides, (Shape{18, 1, 6, 2}));
   EXPECT_EQ(numbers_of<int16_t>(made),
@@ -57,10 +61,36 @@ TEST(Ragged, ChannelsLastPicturesArePaddedWhereTheirPixelsLie) {
 TEST(Ragged, PackedRowsLieOneAfterAnotherFromTheirStarts) {
   std::vector<int16_t> a = {1, 2, 3, 4}, b = {5, 6}, none;
   const std::vector<TensorView> items = {view(a, {2, 2}), view(none, {0, 2}), view(b, {1, 2})};
-  const RaggedValues values{items, DType::kInt16, {-1, 2}};
-  EXPECT_EQ(numbers_of<int16_t>(pack(values)), (std::vector<int16_t>{1, 2, 3, 4, 5, 6}));
-  EXPECT_EQ(starts_of(values), (std::vector<int64_t>{0, 2, 2, 3}));
-  EXPECT_EQ(starts_of({{}, DType::kInt16, {-1, 2}}), (std::vector<int64_t>{0}));
+  const RaggedForm form{.dtype = DType::kInt16, .promised = {-1, 2}, .packed = true};
+  EXPECT_EQ(numbers_of<int16_t>(assemble(form, items)), (std::vector<int16_t>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(RaggedLayout(form, items).starts(), (std::vector<int64_t>{0, 2, 2, 3}));
+  EXPECT_EQ(RaggedLayout(form, {}).starts(), (std::vector<int64_t>{0}));
+}
+
+TEST(Ragged, FramesOfSoundsArePackedChannelByChannel) {
+  std::vector<int16_t> a = {1, 2, 3, 4, 5, 6}, b = {7, 8};
+  const std::vector<TensorView> items = {view(a, {2, 3}), view(b, {2, 1})};
+  const RaggedForm form{.dtype = DType::kInt16, .promised = {2, -1}, .packed = true};
+  const Assembled made = assemble(form, items);
+  EXPECT_EQ(made.view.shape, (Shape{2, 4}));
+  EXPECT_EQ(numbers_of<int16_t>(made), (std::vector<int16_t>{1, 2, 3, 7, 4, 5, 6, 8}));
+}
+
+TEST(Ragged, AValueIsInItsPlaceAlreadyWhereItWasWrittenThere) {
+  std::vector<int16_t> a = {1, 2, 3, 4, 5, 6}, b = {7, 8};
+  const std::vector<TensorView> shapes = {view(a, {2, 3}), view(b, {2, 1})};
+  const RaggedForm form{.dtype = DType::kInt16, .promised = {2, -1}, .padding = {9, 0}};
+  const RaggedLayout layout(form, shapes);
+  const Assembled made = layout.make();
+  std::vector<TensorView> written;
+  for (size_t row = 2; row-- > 0;) {  // in any order
+    layout.fill(made.view.data, row);
+    written.insert(written.begin(), layout.place(made.view.data, row, shapes[row].shape));
+    layout.copy(shapes[row], written.front());
+  }
+  const std::vector<int16_t> expected = {1, 2, 3, 4, 5, 6, 7, 9, 9, 8, 9, 9};
+  EXPECT_EQ(numbers_of<int16_t>(made), expected);
+  EXPECT_EQ(numbers_of<int16_t>(assemble(form, written)), expected);  // from where they lie
 }
 
 TEST(Ragged, MoreBytesThanCanBeCountedAreCountedAsThat) {

@@ -36,8 +36,9 @@ struct OpenBatch {
   std::vector<RowFailure> failures = {};
   std::vector<int> unsettled = {};  // rows by group, where there are batch steps
   int64_t warnings = 0, repaired = 0;
-  size_t list_bytes = 0;   // of fields delivered as lists, which have no slot
-  bool too_large = false;  // these alone exceed the share for them
+  size_t list_bytes = 0;      // of fields delivered as lists, which have no slot
+  size_t foreseen_bytes = 0;  // of these, what was foreseen
+  bool too_large = false;     // these alone exceed the share for them
   // Note [Who makes the tensors of ragged fields]
   enum class Assembly : uint8_t { kNone, kUnderWay, kDone } assembly = Assembly::kNone;
   size_t assembled_bytes = 0;  // that they take, as soon as it is known

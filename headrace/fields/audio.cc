@@ -78,8 +78,8 @@ Result<void> make_samples(FieldValue& value, Renderer& renderer) {
                          std::to_string(sound.sample_bytes() >> 20) + " MiB"};
   }
   std::shared_ptr<Buffer> samples = renderer.values().of(sound.sample_bytes());
-  Result<void> decoded =
-      decode_sound(sound, renderer.sounds(), reinterpret_cast<float*>(samples->data()));
+  Result<void> decoded = decode_sound(sound, renderer.sounds(),
+                                      reinterpret_cast<float*>(samples->data()), sound.frames());
   if (!decoded) return decoded;
   value.shape = shape_of(sound);
   value.own(std::move(samples));

@@ -104,7 +104,8 @@ class Loader::Impl {
                          options().warn,
                          options().device,
                          options().patience_seconds,
-                         finish_.there};
+                         finish_.there,
+                         known_sound_forms(*path_.source())};
     auto residence =
         std::make_unique<Residence>(resident_question(source, pipeline, engine.memory_limit));
     const auto divide = [&](const std::vector<bool>& there) {
@@ -281,6 +282,7 @@ class Loader::Impl {
     out.warnings = made.warnings;
     out.repaired = made.repaired;
     out.copies = made.copies;
+    out.foreseen = made.foreseen;
     out.wait_seconds = made.wait_seconds;
     out.memory_wait_seconds = made.memory_wait_seconds;
     out.stages = made.stages;

@@ -35,6 +35,12 @@ struct OpContext {
   std::span<const int> rows = {};
 };
 
+// What is known of a value before its bytes are read; see Note [Lengths first].
+struct Foreseen {
+  Shape shape;
+  int sample_rate = 0;  // of audio
+};
+
 // A step over fields with its parameters bound. Immutable: any thread may apply it.
 class Op {
  public:
@@ -76,6 +82,12 @@ class Op {
   // field's state), does the same at any, or gives every record the one that plan() says.
   enum class Rate : uint8_t { kOne, kAny, kSets };
   virtual Rate rate() const { return Rate::kOne; }
+  // What apply() will make of the shape of one of its fields, from that and the record's draws
+  // alone; false where it depends on more, or where apply() will refuse the value.
+  virtual bool foresee(Foreseen& value, Draws draws) const {
+    (void)value, (void)draws;
+    return false;
+  }
   // How many fields it works on together, each in a part of its own, in the order in which fields=
   // names them: the first becomes something, by the others. 0: each field is one like the others.
   virtual int operands() const { return 0; }
@@ -98,6 +110,14 @@ class Op {
   // Run time. Errors are this record's own.
   virtual Result<void> apply(OpContext& context) const = 0;
 };
+
+// Note [Lengths first]
+// A sound's header says how long it is, and what steps make of a length is arithmetic on it and on
+// the draws of its position. So where the lengths of a source's sounds are known, a batch of sounds
+// that differ knows its tensor before a row is read, and rows are written where they will lie
+// (executor/engine_open_batch.cc). What is foreseen need not come true: a file may have changed, a
+// record be bad. Then its values are copied to where they belong, as those are of which nothing
+// was known, and nobody can tell which way a batch was made.
 
 // Note [Row steps]
 // Fields whose rows are about the same objects (Field::row_group) are a row step's together: what

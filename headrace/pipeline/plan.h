@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -153,6 +154,11 @@ class Plan {
   Result<PythonCall> python_call(int step, Record& record, Renderer& renderer, uint64_t seed,
                                  uint64_t epoch) const;
   Result<void> python_return(int step, PythonCall& call, Record& record) const;
+
+  // Note [Lengths first] in ops/op.h: of what is known of the inputs of a record, by field number,
+  // makes what is then known of its fields at the end. Nothing is known of pictures.
+  void foresee(std::vector<std::optional<Foreseen>>& fields, uint64_t seed, uint64_t epoch,
+               int64_t position) const;
 
   // HR0180: the step moves a picture and leaves the field where it was.
   Error left_behind_error(const Step& step, int left) const;

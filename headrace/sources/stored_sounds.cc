@@ -77,22 +77,4 @@ SourcePtr with_stored_sounds(SourcePtr source) {
   return std::make_shared<StoredSounds>(std::move(source));
 }
 
-std::vector<int64_t> sound_lengths(const Source& source, size_t field, const Progress& progress) {
-  constexpr int64_t kToldEvery = 256;
-  std::vector<bool> wanted(source.schema().size());
-  wanted[field] = true;
-  std::vector<int64_t> out(static_cast<size_t>(source.size()), -1);
-  AudioDecoders decoders;
-  RecordData record;
-  for (int64_t i = 0; i < source.size(); ++i) {
-    source.read({&i, 1}, wanted, {&record, 1});
-    if (record.result) {
-      const Result<Sound> sound = open_sound(record.fields[field].bytes, decoders);
-      if (sound) out[static_cast<size_t>(i)] = sound->frames();
-    }
-    if (progress && i % kToldEvery == 0) progress(i, source.size());
-  }
-  return out;
-}
-
 }  // namespace headrace

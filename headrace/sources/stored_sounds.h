@@ -12,8 +12,4 @@ namespace headrace {
 // a sound, the source itself.
 SourcePtr with_stored_sounds(SourcePtr source);
 
-// The frames of every record's sound, by its header; of a bad record -1. Reads all records once.
-// REQUIRES: an encoded field of sounds. Throws what `progress` throws.
-std::vector<int64_t> sound_lengths(const Source& source, size_t field, const Progress& progress);
-
 }  // namespace headrace

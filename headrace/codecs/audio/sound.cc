@@ -63,10 +63,10 @@ Result<Sound> open_sound(std::span<const uint8_t> bytes, AudioDecoders& decoders
   return sound;
 }
 
-Result<void> decode_sound(const Sound& sound, AudioDecoders& decoders, float* samples) {
-  const int64_t frames = sound.frames();
+Result<void> decode_sound(const Sound& sound, AudioDecoders& decoders, float* samples,
+                          int64_t stride) {
   for (int c = 0; c < sound.header.channels; ++c) {
-    float* const channel = samples + c * frames;
+    float* const channel = samples + c * stride;
     std::fill_n(channel, sound.before, 0.0f);
     std::fill_n(channel + sound.before + sound.count, sound.after, 0.0f);
   }
@@ -77,7 +77,7 @@ Result<void> decode_sound(const Sound& sound, AudioDecoders& decoders, float* sa
                                       .begin = sound.begin,
                                       .count = sound.count,
                                       .planes = samples + sound.before,
-                                      .stride = frames});
+                                      .stride = stride});
   decoders.add_seconds(now() - begin);
   return decoded;
 }

@@ -31,7 +31,8 @@ struct Sound {
 
 // Finds the codec and reads the header: HR0354 where no codec knows the bytes.
 Result<Sound> open_sound(std::span<const uint8_t> bytes, AudioDecoders& decoders);
-// All of its frames() to `samples`, (channels, frames) dense. On an error these hold anything.
-Result<void> decode_sound(const Sound& sound, AudioDecoders& decoders, float* samples);
+// All of its frames(), of channel c from samples[c * stride] on. On an error these hold anything.
+Result<void> decode_sound(const Sound& sound, AudioDecoders& decoders, float* samples,
+                          int64_t stride);
 
 }  // namespace headrace

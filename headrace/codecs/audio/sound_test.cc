@@ -51,7 +51,7 @@ Buffer buffer_of(const std::vector<uint8_t>& bytes) {
 
 std::vector<float> frames_of(const Sound& sound, AudioDecoders& decoders) {
   std::vector<float> out(sound.sample_bytes() / sizeof(float), 7.0f);
-  EXPECT_TRUE(decode_sound(sound, decoders, out.data()));
+  EXPECT_TRUE(decode_sound(sound, decoders, out.data(), sound.frames()));
   return out;
 }
 

@@ -91,6 +91,12 @@ void ClipOp::plan_audio(FieldState& audio) const {
   audio.shape[1] = frames_;
 }
 
+bool ClipOp::foresee_audio(Foreseen& value, Draws) const {
+  const bool long_enough = pads_ || value.shape[1] >= frames_;
+  value.shape[1] = frames_;
+  return long_enough;
+}
+
 Result<void> ClipOp::apply_to(FieldValue& audio, Draws draws, Renderer& renderer) const {
   const int64_t there = frames_of(audio);
   if (there < frames_ && !pads_) {

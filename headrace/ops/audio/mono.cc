@@ -14,6 +14,10 @@ class Mono final : public AudioOp {
 
  private:
   void plan_audio(FieldState& audio) const override { audio.shape[0] = 1; }
+  bool foresee_audio(Foreseen& value, Draws) const override {
+    value.shape[0] = 1;
+    return true;
+  }
 
   Result<void> apply_to(FieldValue& audio, Draws, Renderer& renderer) const override {
     if (channels_of(audio) == 1) return {};

@@ -26,6 +26,7 @@ class AddNoise final : public Op {
   bool takes(FieldKind) const override { return false; }
   int operands() const override { return 2; }
   bool measures() const override { return true; }
+  bool foresee(Foreseen&, Draws) const override { return true; }
 
   void plan(FieldState& field) const override {
     const bool kind = field.kind == FieldKind::kAudio || field.kind == FieldKind::kTensor;

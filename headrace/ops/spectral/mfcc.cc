@@ -39,7 +39,7 @@ class Mfcc final : public SoundOp {
     const int64_t stride = (mel[2] + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
     const int64_t rows = mel[0] * mel[1];
     const std::shared_ptr<Buffer> made =
-        at.memory.of(static_cast<size_t>(rows * stride) * sizeof(float));
+        at.memory->of(static_cast<size_t>(rows * stride) * sizeof(float));
     auto* const logs = reinterpret_cast<float*>(made->data());
     for (int64_t c = 0; c < mel[0]; ++c) {
       mel_.compute(in + c * shape[1], shape[1], mel[2], logs + c * mel[1] * stride, stride);

@@ -92,6 +92,30 @@ TEST(EveryOperatorOnSounds, GivesWhatItsPlanSaysOfEachLengthOrRefusesIt) {
   });
 }
 
+TEST(EveryOperatorOnSounds, MakesOfALengthWhatItForesees) {
+  for_each_sound_step([](const OpRecord&, const Op& op, auto&& of_frames) {
+    for (const int64_t frames : {0, 1, 16, 17, 100, 399, 401, 8000, 16001}) {
+      for (int64_t position = 0; position < 8; ++position) {
+        SCOPED_TRACE(frames);
+        TestRecord tested(std::vector<Picture>(), position);
+        const int field = tested.add_rows(kind_of(of_frames(frames)), of_frames(frames),
+                                          sound_of(of_frames(frames), 4));
+        Foreseen foreseen{of_frames(frames)};
+        const Draws draws(7, 0, static_cast<uint64_t>(position), 1);
+        const bool said = op.foresee(foreseen, draws);
+        const bool done = bool(tested.try_apply(op, 7));
+        if (frames >= 8000) {
+          EXPECT_TRUE(said);
+          EXPECT_TRUE(done);
+        }
+        if (said && done) {
+          EXPECT_EQ(foreseen.shape, tested.value(field).shape);
+        }
+      }
+    }
+  });
+}
+
 TEST(EveryOperatorOnSounds, GivesTheSameBytesAtEachLevel) {
   for_each_sound_step([](const OpRecord&, const Op& op, auto&& of_frames) {
     for (const int64_t frames : {1000, 8000}) {

@@ -81,6 +81,13 @@ void SoundOp::plan(FieldState& field) const {
   field.sample_rate = field.kind == FieldKind::kAudio ? rate_after(field.sample_rate) : 0;
 }
 
+bool SoundOp::foresee(Foreseen& value, Draws draws) const {
+  if (!rate_misfit(value.sample_rate).empty() || !misfit(value.shape).empty()) return false;
+  value.shape = shape_at({value.sample_rate, draws}, value.shape);
+  value.sample_rate = stays_audio() ? rate_after(value.sample_rate) : 0;
+  return true;
+}
+
 Result<void> SoundOp::apply(OpContext& context) const {
   for (const int field : context.fields) {
     Result<void> done = apply_to(context.record.fields[static_cast<size_t>(field)], context);
@@ -97,7 +104,7 @@ Result<void> SoundOp::apply_to(FieldValue& value, OpContext& context) const {
   if (const std::string reason = misfit(value.shape); !reason.empty()) {
     return cannot_take(name_, reason);
   }
-  const At at{value.sample_rate, context.draws, context.renderer.values()};
+  const At at{value.sample_rate, context.draws, &context.renderer.values()};
   const Shape before = value.shape, after = shape_at(at, before);
   if (Result<void> fits = check_outcome(name_, after, context.renderer); !fits) return fits;
   if (!stays_audio()) value.kind = FieldKind::kTensor;

@@ -23,6 +23,7 @@ class SoundOp : public Op {
   bool measures() const final { return takes_ == Takes::kWaveform; }
   Rate rate() const override { return rate_ == 0 ? Rate::kAny : Rate::kOne; }
   void plan(FieldState& field) const final;
+  bool foresee(Foreseen& value, Draws draws) const final;
   Result<void> apply(OpContext& context) const final;
 
  protected:
@@ -34,11 +35,11 @@ class SoundOp : public Op {
   // The shape that comes out; -1 goes in and comes out where an extent is open.
   virtual Shape shape_after(const Shape& shape) const { return shape; }
   // A record at the step: the rate of its sound, 0 where nobody knows it; draws that begin alike
-  // for every field; memory for what lies between.
+  // for every field; memory for what compute() needs between, which is there alone.
   struct At {
     int sample_rate;
     Draws draws;
-    ValueMemory& memory;
+    ValueMemory* memory = nullptr;
   };
   // The shape of a record, where it depends on that.
   virtual Shape shape_at(const At& at, const Shape& shape) const {

@@ -54,7 +54,7 @@ class WhisperLogMel final : public SoundOp {
     const int64_t frames = samples / kHop, count = mel_.filters.size() * frames;
     std::shared_ptr<Buffer> padded;
     if (shape[1] < samples) {
-      padded = at.memory.of(static_cast<size_t>(samples) * sizeof(float));
+      padded = at.memory->of(static_cast<size_t>(samples) * sizeof(float));
       auto* const to = reinterpret_cast<float*>(padded->data());
       std::fill(std::copy_n(in, shape[1], to), to + samples, 0.0f);
       in = to;

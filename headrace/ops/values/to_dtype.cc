@@ -42,6 +42,7 @@ class ToDtype final : public PictureOp {
   }
   bool measures() const override { return step_.dtype == DType::kInt16; }
   Rate rate() const override { return Rate::kAny; }
+  bool foresee(Foreseen&, Draws) const override { return true; }
 
   Result<void> apply(OpContext& context) const override {
     for (int field : context.fields) {

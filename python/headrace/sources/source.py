@@ -161,7 +161,7 @@ class Source:
         """
         if not any(f.name == name and f.kind == "audio" and f.encoded for f in self.schema):
             return self.column(name)
-        return np.array(self.engine.sound_lengths(name, progress))
+        return np.array(self.engine.sound_forms(name, progress))[:, 0]
 
     def __repr__(self) -> str:
         fields = ", ".join(map(_schema_text, self.schema))

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What fields will be at the end of a plan, as far as it is known before a record is read: a walk
+// over the steps that advance() takes, with shapes for values.
+#include "headrace/pipeline/plan.h"
+
+namespace headrace {
+
+void Plan::foresee(std::vector<std::optional<Foreseen>>& fields, uint64_t seed, uint64_t epoch,
+                   int64_t position) const {
+  const auto draws_of = [&](const Step& step) {
+    return Draws(seed, epoch, static_cast<uint64_t>(position), step.key);
+  };
+  const auto end = static_cast<int>(steps_.size());
+  for (int at = 0; at < end; ++at) {
+    const Step& step = steps_[at];
+    switch (step.kind) {
+      case Step::Kind::kPython:
+        for (const int field : step.fields) fields[field].reset();
+        for (const int field : step.output_fields) fields[field].reset();
+        break;
+      case Step::Kind::kCoin:
+        if (!draws_of(step).coin(step.probability)) at = step.jump - 1;
+        break;
+      case Step::Kind::kSelect:
+        at = step.after_list(-1, draws_of(step)) - 1;
+        break;
+      case Step::Kind::kNext: {
+        const Step& select = steps_[step.select];
+        at = select.after_list(step.list, draws_of(select)) - 1;
+        break;
+      }
+      case Step::Kind::kCopy:
+        fields[step.fields[1]] = fields[step.fields[0]];
+        break;
+      case Step::Kind::kViews:
+        break;
+      case Step::Kind::kOp:
+        for (const int field : step.fields) {
+          if (fields[field] && !step.op->foresee(*fields[field], draws_of(step))) {
+            fields[field].reset();
+          }
+        }
+        break;
+    }
+  }
+}
+
+}  // namespace headrace

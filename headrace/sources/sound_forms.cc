@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/sources/sound_forms.h"
+
+#include <deque>
+#include <string>
+#include <utility>
+
+#include "headrace/base/mutex.h"
+#include "headrace/codecs/audio/sound.h"
+
+namespace headrace {
+namespace {
+
+// Fingerprints do not say where a folder lies.
+struct Key {
+  uint64_t fingerprint;
+  int64_t records;
+  std::string root, field;
+  bool operator==(const Key&) const = default;
+};
+
+Key key_of(const Source& source, size_t field) {
+  return {source.fingerprint(), source.size(), source.root(), source.schema()[field].name};
+}
+
+class KnownForms {
+ public:
+  void keep(Key key, SoundForms forms) EXCLUDES_LOCK(mutex_) {
+    constexpr size_t kMost = 16;
+    const MutexLock lock(mutex_);
+    entries_.emplace_front(std::move(key), std::move(forms));
+    if (entries_.size() > kMost) entries_.pop_back();
+  }
+  SoundForms of(const Key& key) const EXCLUDES_LOCK(mutex_) {
+    const MutexLock lock(mutex_);
+    for (const auto& [of, forms] : entries_) {
+      if (of == key) return forms;
+    }
+    return nullptr;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::deque<std::pair<Key, SoundForms>> entries_ GUARDED_BY(mutex_);  // the latest first
+};
+
+KnownForms& known() {
+  static KnownForms forms;
+  return forms;
+}
+
+}  // namespace
+
+SoundForms read_sound_forms(const Source& source, size_t field, const Progress& progress) {
+  constexpr int64_t kToldEvery = 256;
+  std::vector<bool> wanted(source.schema().size());
+  wanted[field] = true;
+  std::vector<SoundForm> forms(static_cast<size_t>(source.size()));
+  AudioDecoders decoders;
+  RecordData record;
+  for (int64_t i = 0; i < source.size(); ++i) {
+    source.read({&i, 1}, wanted, {&record, 1});
+    if (record.result) {
+      const Result<Sound> sound = open_sound(record.fields[field].bytes, decoders);
+      if (sound) {
+        forms[static_cast<size_t>(i)] = {sound->frames(), sound->header.sample_rate,
+                                         sound->header.channels};
+      }
+    }
+    if (progress && i % kToldEvery == 0) progress(i, source.size());
+  }
+  auto made = std::make_shared<const std::vector<SoundForm>>(std::move(forms));
+  known().keep(key_of(source, field), made);
+  return made;
+}
+
+std::vector<SoundForms> known_sound_forms(const Source& source) {
+  std::vector<SoundForms> out;
+  for (size_t i = 0; i < source.schema().size(); ++i) {
+    const Field& field = source.schema()[i];
+    const bool stored = field.kind == FieldKind::kAudio && field.encoded;
+    out.push_back(stored ? known().of(key_of(source, i)) : nullptr);
+  }
+  return out;
+}
+
+}  // namespace headrace
