@@ -245,6 +245,19 @@ TEST(TheFrameCodec, IsFoundByNoBytes) {
   EXPECT_NE(codec_of(bytes_of(test.frame)), &frame_codec());
 }
 
+TEST(TheFrameCodec, MakesNoColoursByAnUnknownMatrix) {
+  const TestFrame test({"Other", 3, 1, 1, 8, ColorMatrix::kOther}, 16, 16);
+  Picture out(3, 16, 16, DType::kUInt8);
+  const Recipe recipe(picture_of(test.frame));
+  Renderer renderer;
+  std::array<RenderTask, 1> task{};
+  task[0].recipe = &recipe;
+  task[0].target.data = out.pixels.data();
+  renderer.render(task);
+  ASSERT_FALSE(task[0].result);
+  EXPECT_EQ(task[0].result.error().code->id, "HR0378");
+}
+
 TEST(TheFrameCodec, SaysWhatItTakes) {
   const TestFrame test(kForms[0], 1920, 16);
   const ImageHeader header = picture_of(test.frame).header;

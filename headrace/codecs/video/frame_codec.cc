@@ -14,6 +14,13 @@
 namespace headrace {
 namespace {
 
+const ErrorCode kUnknownColors{
+    "HR0378", ErrorKind::kUnsupported, "a video's colours are of an unknown kind",
+    "The stream says by which matrix its luma and chroma were made of red, green and blue, and it is "
+    "none of those that are known here (BT.601, BT.709, BT.2020, SMPTE 240M, FCC, or none at all), so "
+    "any colours would be guessed. Convert the file once, or write the right matrix into it: ffmpeg "
+    "-i in -c copy -bsf:v h264_metadata=matrix_coefficients=1 out.mp4 says BT.709."};
+
 // Rows of this many bytes stay in the first-level cache between conversion and the pass.
 constexpr size_t kBlockBytes = size_t{20} << 10;
 // What kernels may touch after a row.
@@ -39,6 +46,7 @@ YuvMatrix matrix_of(ColorMatrix matrix) {
     case ColorMatrix::kUnsaid:
     case ColorMatrix::kBT601:
     case ColorMatrix::kIdentity:
+    case ColorMatrix::kOther:
       return YuvMatrix::kBT601;
   }
   return YuvMatrix::kBT601;
@@ -74,6 +82,12 @@ class FrameDecoder final : public ImageDecoder {
   void decode(std::span<DecodeJob> jobs) override {
     for (DecodeJob& job : jobs) {
       begin(job);
+      if (frame_.planes > 1 && frame_.color.matrix == ColorMatrix::kOther) {
+        job.result = Error{.code = &kUnknownColors,
+                           .what = "its matrix is none that is known here",
+                           .hint = "convert the file once, or correct what it says"};
+        continue;
+      }
       for (int y = 0; y < job.window.height; y += rows_) {
         deliver(job, y, std::min(rows_, job.window.height - y));
       }

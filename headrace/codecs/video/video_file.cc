@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "headrace/base/registry.h"
+#include "headrace/codecs/codec.h"
 #include "headrace/codecs/video/video_errors.h"
 
 namespace headrace {
@@ -18,7 +19,7 @@ const VideoContainer* video_container_of(std::span<const uint8_t> bytes) {
 }
 
 bool begins_like_video(std::span<const uint8_t> bytes) {
-  return video_container_of(bytes) != nullptr;
+  return video_container_of(bytes) != nullptr && !begins_like_picture(bytes);
 }
 
 Result<VideoTrack> read_video(std::span<const uint8_t> bytes) {

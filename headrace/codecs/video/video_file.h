@@ -26,6 +26,7 @@ struct VideoContainer {
 inline constexpr size_t kVideoSignature = 64;
 // The container whose signature the content has, or null.
 const VideoContainer* video_container_of(std::span<const uint8_t> bytes);
+// Animations begin like pictures, and are videos only where somebody asks for them as such.
 bool begins_like_video(std::span<const uint8_t> bytes);
 
 // HR0360 where no reader knows the bytes.

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures that move in formats of pictures (GIF, WebP): packets are changes of a canvas, and no
+// library of video is needed for them. One format, one file, which registers a container, as those
+// of other videos do, and an AnimationRecord.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "headrace/base/buffer.h"
+#include "headrace/base/error.h"
+#include "headrace/codecs/video/video_track.h"
+
+namespace headrace {
+
+// Red, green and blue of width * height each.
+struct Canvas {
+  int width = 0, height = 0;
+  Buffer pixels;
+
+  void resize(int to_width, int to_height) {
+    width = to_width;
+    height = to_height;
+    pixels.resize(3 * plane_bytes());
+  }
+  size_t plane_bytes() const { return size_t(width) * size_t(height); }
+  uint8_t* plane(size_t c) { return pixels.data() + c * plane_bytes(); }
+  const uint8_t* plane(size_t c) const { return pixels.data() + c * plane_bytes(); }
+};
+
+class Animation {
+ public:
+  virtual ~Animation() = default;
+  // Forgets all that was played.
+  virtual void restart() = 0;
+  // Changes the canvas by the next packet.
+  virtual Result<void> play(std::span<const uint8_t> packet) = 0;
+  virtual const Canvas& canvas() const = 0;
+};
+
+struct AnimationRecord {
+  std::string_view name;  // "GIF"
+  VideoCodec codec;
+  std::unique_ptr<Animation> (*make)(const VideoTrack& track);
+};
+// Null: no animation, but a video for libavcodec.
+const AnimationRecord* animation_of(VideoCodec codec);
+
+// How long browsers show a frame, in milliseconds: those who wrote 10 or less meant "as fast as
+// you can" in times when that was slow.
+inline int64_t shown_ms(int64_t said_ms) { return said_ms <= 10 ? 100 : said_ms; }
+
+}  // namespace headrace

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/codecs/video/animations/animation_decoder.h"
+
+#include <cassert>
+#include <chrono>
+#include <string>
+
+#include "headrace/base/registry.h"
+#include "headrace/codecs/image/picture_errors.h"
+#include "headrace/codecs/video/animations/animation.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kSlowAnimation{
+    "HR0379", ErrorKind::kResource, "an animation takes too long",
+    "The frames of an animation that were asked for took longer than a video may: a small file can "
+    "describe very many large ones. Raise the limit if the file is meant, or leave it out."};
+
+YuvFrame frame_of(const Canvas& canvas) {
+  YuvFrame frame{.width = canvas.width,
+                 .height = canvas.height,
+                 .chroma_x = 0,
+                 .chroma_y = 0,
+                 .color = {.matrix = ColorMatrix::kIdentity, .range = ColorRange::kFull}};
+  frame.plane = {canvas.plane(1), canvas.plane(2), canvas.plane(0)};  // green, blue, red
+  frame.stride.fill(canvas.width);
+  return frame;
+}
+
+class AnimationDecoder final : public VideoDecoder {
+ public:
+  explicit AnimationDecoder(const VideoDecoderOptions& options) : options_(options) {}
+
+  // Nothing is kept from one call to the next: plans begin at a key frame.
+  Result<void> decode(const VideoTrack& track, std::span<const uint8_t> file, const FramePlan& plan,
+                      FrameSink& sink) override {
+    const AnimationRecord* const record = animation_of(track.codec);
+    assert(record);
+    if (int64_t{track.width} * track.height > options_.max_pixels) {
+      return too_large_picture(record->name);
+    }
+    const std::unique_ptr<Animation> animation = record->make(track);
+    const Clock::time_point begin = Clock::now();
+    size_t kept = 0;
+    for (const Feed& feed : plan.feeds) {
+      if (feed.restart) animation->restart();
+      const VideoPacket& packet = track.packets[feed.packet];
+      const Result<void> played = animation->play(file.subspan(size_t(packet.offset), packet.size));
+      if (!played) {
+        Error error = played.error();
+        error.where.offset = packet.offset;
+        return error;
+      }
+      // Frames are shown in the order in which they lie in the file.
+      if (kept < plan.kept.size() && plan.kept[kept] == feed.packet) {
+        if (Result<void> taken = sink.frame(kept++, frame_of(animation->canvas())); !taken) {
+          return taken;
+        }
+      }
+      if (std::chrono::duration<double>(Clock::now() - begin).count() > options_.seconds) {
+        return Error{.code = &kSlowAnimation,
+                     .what = "after " + std::to_string(options_.seconds) + " seconds its packet " +
+                             std::to_string(feed.packet) + " is played",
+                     .where = {.offset = packet.offset}};
+      }
+    }
+    assert(kept == plan.kept.size());
+    return {};
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  VideoDecoderOptions options_;
+};
+
+}  // namespace
+
+const AnimationRecord* animation_of(VideoCodec codec) {
+  for (const AnimationRecord* record : Registry<AnimationRecord>::all()) {
+    if (record->codec == codec) return record;
+  }
+  return nullptr;
+}
+
+std::unique_ptr<VideoDecoder> make_animation_decoder(const VideoDecoderOptions& options) {
+  return std::make_unique<AnimationDecoder>(options);
+}
+
+}  // namespace headrace

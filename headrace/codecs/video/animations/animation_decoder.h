@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Animations by the interface of all videos. In this process: their decoders are those that read
+// such pictures, too.
+#pragma once
+
+#include <memory>
+
+#include "headrace/codecs/video/video_decoder.h"
+
+namespace headrace {
+
+// For tracks whose codec animation_of() knows.
+std::unique_ptr<VideoDecoder> make_animation_decoder(const VideoDecoderOptions& options);
+
+}  // namespace headrace
