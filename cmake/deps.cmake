@@ -52,6 +52,9 @@ set(codec_include_dirs ${WEBP_INCLUDE_DIR} ${TIFF_INCLUDE_DIR} ${GIF_INCLUDE_DIR
                        ${OPUSFILE_INCLUDE_DIR})
 find_path(XXHASH_INCLUDE_DIR xxhash.h)  # the header alone
 needs(libxxhash-dev XXHASH_INCLUDE_DIR)
+find_path(AVCODEC_INCLUDE_DIR libavcodec/avcodec.h)  # of headrace-av alone, which may be absent
+find_library(AVCODEC_LIBRARY avcodec)                # (libavcodec-dev; cmake/video.cmake)
+find_library(AVUTIL_LIBRARY avutil)
 
 if(missing)
   list(REMOVE_DUPLICATES missing)

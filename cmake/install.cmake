@@ -9,6 +9,9 @@ set_target_properties(headrace PROPERTIES
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 
 install(TARGETS headrace EXPORT headrace)
+if(TARGET headrace-av)
+  install(TARGETS headrace-av DESTINATION ${CMAKE_INSTALL_LIBDIR})  # beside the library, which looks there
+endif()
 # Not those of tests, not those behind which another library stands, and not what the files of an
 # instruction set include between their target pragmas.
 install(DIRECTORY headrace DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}

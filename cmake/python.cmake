@@ -24,6 +24,9 @@ endif()
 
 install(TARGETS _core LIBRARY DESTINATION headrace)
 install(TARGETS headrace LIBRARY DESTINATION headrace)
+if(TARGET headrace-av)
+  install(TARGETS headrace-av DESTINATION headrace)
+endif()
 
 # Stubs come from the module itself, so they cannot differ from it. A sanitizer's run time does not
 # load into a plain interpreter, hence not there.

@@ -4,6 +4,7 @@
 // from one call to the next.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -39,6 +40,8 @@ struct VideoDecoderOptions {
   bool isolate = true;
   double seconds = 60;                    // that a call may take
   int64_t max_pixels = int64_t{1} << 26;  // of a frame
+  // Set by who wants nothing any more: a call that waits then ends with HR0369.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 // HR0370 where there is nothing to decode with: the message names what is missing.

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+# headrace-av, the program that decodes videos: it alone is linked with libavcodec, whose licence on
+# Debian is the GPL, and the engine speaks to it through a socket. It lies beside the library.
+if(NOT (AVCODEC_INCLUDE_DIR AND AVCODEC_LIBRARY AND AVUTIL_LIBRARY))
+  message(STATUS "Videos: not decoded by this build; it takes libavcodec "
+                 "(apt-get install --no-install-recommends libavcodec-dev)")
+  return()
+endif()
+
+file(GLOB av_sources CONFIGURE_DEPENDS headrace-av/*.cc)
+add_executable(headrace-av ${av_sources})
+target_include_directories(headrace-av PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${AVCODEC_INCLUDE_DIR})
+target_link_libraries(headrace-av PRIVATE ${AVCODEC_LIBRARY} ${AVUTIL_LIBRARY})
+add_dependencies(headrace headrace-av)  # who runs a test of the library may need it
+
+# Which package has the library, for machines that lack it.
+foreach(header version_major.h version.h)
+  if(NOT av_major AND EXISTS ${AVCODEC_INCLUDE_DIR}/libavcodec/${header})
+    file(STRINGS ${AVCODEC_INCLUDE_DIR}/libavcodec/${header} av_major
+         REGEX "define LIBAVCODEC_VERSION_MAJOR +[0-9]+")
+    string(REGEX REPLACE ".* " "" av_major "${av_major}")
+  endif()
+endforeach()
+set_source_files_properties(headrace/codecs/video/media_program.cc PROPERTIES
+                            COMPILE_DEFINITIONS HEADRACE_AV_PACKAGE="libavcodec${av_major}")

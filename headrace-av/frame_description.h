@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// libavcodec's words for a frame's planes and colours -> the protocol's.
+#pragma once
+
+extern "C" {
+#include <libavutil/frame.h>
+}
+
+#include "headrace/codecs/video/media_protocol.h"
+
+namespace headrace::media {
+
+// Everything but the number and where the planes lie. False where the planes are of a kind that a
+// Frame cannot hold.
+bool describe(const AVFrame& from, Frame& to);
+
+}  // namespace headrace::media

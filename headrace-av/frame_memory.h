@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where frames lie so that the engine sees them without a copy: blocks of a file that both have
+// mapped. A block is a decoder's until it has dropped the frame's last reference.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+extern "C" {
+#include <libavcodec/avcodec.h>
+}
+
+#include "headrace/codecs/video/media_protocol.h"
+
+namespace headrace::media {
+
+class FrameMemory {
+ public:
+  explicit FrameMemory(int file) : file_(file) {}
+  FrameMemory(const FrameMemory&) = delete;
+  FrameMemory& operator=(const FrameMemory&) = delete;
+
+  // Maps the file's first `bytes`. REQUIRES: no block is in use.
+  bool resize(size_t bytes);
+  // A block that begins at a page, or null where all are in use.
+  AVBufferRef* allocate(size_t bytes);
+  // Where a frame's plane lies in the file; nothing where it lies elsewhere.
+  std::optional<uint64_t> offset(const uint8_t* plane) const;
+
+  // Gives a frame its planes, as libavcodec wants them.
+  int give_planes(AVCodecContext* context, AVFrame* frame);
+
+ private:
+  struct Block {
+    size_t offset, bytes;
+    bool used;
+  };
+  static void drop(void* block, uint8_t*);
+
+  int file_;
+  uint8_t* data_ = nullptr;
+  size_t bytes_ = 0, end_ = 0;                  // blocks have been cut from [0, end_)
+  std::vector<std::unique_ptr<Block>> blocks_;  // whose addresses buffers keep
+};
+
+// For AVCodecContext::get_buffer2; its `opaque` is the memory.
+int get_frame_buffer(AVCodecContext* context, AVFrame* frame, int flags);
+
+}  // namespace headrace::media

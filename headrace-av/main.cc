@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// headrace-av PROCESS confined|trusted: decodes videos for the engine that has started it, and ends
+// with it. It opens no file: all that it sees are three descriptors (media_protocol.h).
+//
+// This program alone is linked with libavcodec, whose licence as Debian ships it is the GPL, and
+// alone meets the bytes of videos with it. Hostile bytes that take it over find a process that can
+// compute, and nothing else (sandbox.h).
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "frame_memory.h"
+#include "headrace/codecs/video/media_protocol.h"
+#include "sandbox.h"
+#include "stream_decoder.h"
+
+extern "C" {
+#include <libavutil/log.h>
+}
+
+namespace headrace::media {
+namespace {
+
+// The engine has gone, or does not want this process any more: nothing is to be put in order.
+[[noreturn]] void end() { _exit(0); }
+
+void send(const Reply& reply) {
+  if (write(kSocket, &reply, sizeof reply) != sizeof reply) end();
+}
+
+Request next_request() {
+  Request request;
+  if (read(kSocket, &request, sizeof request) != sizeof request) end();
+  return request;
+}
+
+void send_failure(const Trouble& trouble) {
+  Reply reply;
+  reply.kind = ReplyKind::kFailed;
+  reply.failure = trouble.failure;
+  reply.number = trouble.number;
+  std::strncpy(reply.name.data(), trouble.name, reply.name.size() - 1);
+  send(reply);
+}
+
+// The packets that the engine has written.
+class PacketMemory {
+ public:
+  std::span<const uint8_t> bytes(size_t size) {
+    if (size != bytes_) {
+      if (data_) munmap(const_cast<uint8_t*>(data_), bytes_);
+      void* const data = mmap(nullptr, size, PROT_READ, MAP_SHARED, kPacketMemory, 0);
+      data_ = data == MAP_FAILED ? nullptr : static_cast<const uint8_t*>(data);
+      bytes_ = data_ ? size : 0;
+    }
+    return {data_, bytes_};
+  }
+
+ private:
+  const uint8_t* data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+class Sender final : public FrameTaker {
+ public:
+  bool take(const Frame& frame) override {
+    send(Reply{.kind = ReplyKind::kFrame, .frame = frame});
+    return next_request().kind == RequestKind::kContinue;
+  }
+};
+
+Trouble answer(const Request& request, std::span<const uint8_t> bytes, StreamDecoder& decoder) {
+  if (request.kind == RequestKind::kOpen) {
+    if (request.parameter_bytes > bytes.size()) return {Failure::kRequest};
+    return decoder.open(request, bytes.first(request.parameter_bytes));
+  }
+  if (request.kind == RequestKind::kDecode) {
+    if (request.packets > bytes.size() / sizeof(Packet)) return {Failure::kRequest};
+    Sender sender;
+    return decoder.decode(request, {reinterpret_cast<const Packet*>(bytes.data()), request.packets},
+                          bytes, sender);
+  }
+  return {Failure::kRequest};
+}
+
+[[noreturn]] void serve() {
+  FrameMemory frames(kFrameMemory);
+  PacketMemory packets;
+  StreamDecoder decoder(frames);
+  for (;;) {
+    const Request request = next_request();
+    const Trouble trouble = answer(request, packets.bytes(request.packet_bytes), decoder);
+    if (trouble) {
+      send_failure(trouble);
+    } else {
+      send({.kind = request.kind == RequestKind::kOpen ? ReplyKind::kOpened : ReplyKind::kDecoded});
+    }
+  }
+}
+
+uint64_t address_space() {
+  unsigned long pages = 0;
+  FILE* const file = std::fopen("/proc/self/statm", "r");
+  if (!file) return 0;
+  if (std::fscanf(file, "%lu", &pages) != 1) pages = 0;
+  std::fclose(file);
+  return uint64_t{pages} * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
+
+int run(int count, char** arguments) {
+  if (count != 3) {
+    std::fputs("headrace-av is started by Headrace, which decodes videos with it.\n", stderr);
+    return 2;
+  }
+  // The second half: the engine may have ended before the first.
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != std::atoi(arguments[1])) return 3;
+#ifdef SYS_close_range
+  syscall(SYS_close_range, kFrameMemory + 1, ~0U, 0);  // what others have left open over an exec
+#endif
+  std::set_new_handler([] { _exit(4); });
+  av_log_set_level(AV_LOG_QUIET);
+  const Reply ready{
+      .kind = ReplyKind::kReady, .version = kVersion, .address_space = address_space()};
+  if (std::strcmp(arguments[2], kTrusted) != 0 && !confine()) {
+    send_failure({Failure::kNotConfined});
+    return 5;
+  }
+  send(ready);
+  serve();
+}
+
+}  // namespace headrace::media
+
+int main(int count, char** arguments) { return headrace::media::run(count, arguments); }

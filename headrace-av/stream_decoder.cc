@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stream_decoder.h"
+
+#include <algorithm>
+#include <cstring>
+
+extern "C" {
+#include <libavutil/opt.h>
+#include <libavutil/pixdesc.h>
+}
+
+#include "frame_description.h"
+#include "headrace/codecs/video/video_track.h"
+
+namespace headrace::media {
+namespace {
+
+// Decoders by their names, so that no stream chooses another.
+const char* decoder_name(uint32_t codec) {
+  switch (static_cast<VideoCodec>(codec)) {
+    case VideoCodec::kH264:
+      return "h264";
+    case VideoCodec::kHEVC:
+      return "hevc";
+    case VideoCodec::kVP8:
+      return "vp8";
+    case VideoCodec::kVP9:
+      return "vp9";
+    case VideoCodec::kAV1:
+      return "libdav1d";
+    case VideoCodec::kMPEG4:
+      return "mpeg4";
+    case VideoCodec::kMJPEG:
+      return "mjpeg";
+  }
+  return nullptr;
+}
+
+// A packet's number and flags travel through the decoder as its time.
+int64_t time_of(const Packet& packet) {
+  return static_cast<int64_t>(packet.number) << 3 | (packet.flags & 7);
+}
+uint32_t number_of(int64_t time) { return static_cast<uint32_t>(time >> 3); }
+
+}  // namespace
+
+StreamDecoder::StreamDecoder(FrameMemory& memory)
+    : memory_(memory),
+      frame_(av_frame_alloc()),
+      copy_(av_frame_alloc()),
+      packet_(av_packet_alloc()) {}
+
+Trouble StreamDecoder::open(const Request& request, std::span<const uint8_t> parameters) {
+  forget();
+  context_.reset();
+  if (!frame_ || !copy_ || !packet_ || !memory_.resize(request.frame_bytes)) {
+    return {Failure::kMemory};
+  }
+  const char* const name = decoder_name(request.codec);
+  if (!name) return {Failure::kRequest};
+  const AVCodec* const codec = avcodec_find_decoder_by_name(name);
+  if (!codec) return {Failure::kNoDecoder, kNoPacket, name};
+  context_.reset(avcodec_alloc_context3(codec));
+  if (!context_) return {Failure::kMemory};
+  context_->thread_count = 1;
+  context_->max_pixels = request.max_pixels;
+  context_->err_recognition = AV_EF_EXPLODE;
+  context_->flags |= AV_CODEC_FLAG_OUTPUT_CORRUPT;
+  context_->get_buffer2 = get_frame_buffer;
+  context_->opaque = &memory_;
+  if (request.x264_build >= 0) {
+    av_opt_set_int(context_.get(), "x264_build", request.x264_build, AV_OPT_SEARCH_CHILDREN);
+  }
+  if (!parameters.empty()) {
+    context_->extradata =
+        static_cast<uint8_t*>(av_mallocz(parameters.size() + AV_INPUT_BUFFER_PADDING_SIZE));
+    if (!context_->extradata) return {Failure::kMemory};
+    std::ranges::copy(parameters, context_->extradata);
+    context_->extradata_size = static_cast<int>(parameters.size());
+  }
+  if (avcodec_open2(context_.get(), codec, nullptr) < 0) {
+    context_.reset();
+    return {Failure::kParameters, kNoPacket, name};
+  }
+  return {};
+}
+
+Trouble StreamDecoder::decode(const Request& request, std::span<const Packet> packets,
+                              std::span<const uint8_t> bytes, FrameTaker& taker) {
+  if (!context_) return {Failure::kRequest};
+  taker_ = &taker;
+  enough_ = false;
+  if (request.first) forget();
+  for (const Packet& packet : packets) {
+    if (packet.flags & kRestart) {
+      if (Trouble found = finish()) return found;
+      if (enough_) return {};
+      // Else the decoder guesses it, and gives frames too early or not at all.
+      context_->has_b_frames = std::max(context_->has_b_frames, request.reorder);
+    }
+    if (packet.offset > bytes.size() || packet.size > bytes.size() - packet.offset) {
+      return {Failure::kRequest};
+    }
+    if (Trouble found = feed(packet, bytes.subspan(packet.offset, packet.size))) return found;
+    if (enough_) return {};
+  }
+  return request.last ? finish() : Trouble{};
+}
+
+Trouble StreamDecoder::feed(const Packet& packet, std::span<const uint8_t> bytes) {
+  if (av_new_packet(packet_.get(), static_cast<int>(bytes.size())) < 0) {
+    return {Failure::kMemory, packet.number};
+  }
+  std::ranges::copy(bytes, packet_->data);
+  packet_->pts = time_of(packet);
+  if (packet.flags & kRestart) packet_->flags |= AV_PKT_FLAG_KEY;
+  fed_ = packet;
+  int error = avcodec_send_packet(context_.get(), packet_.get());
+  if (error == AVERROR(EAGAIN)) {
+    if (Trouble found = receive()) return found;
+    error = avcodec_send_packet(context_.get(), packet_.get());
+  }
+  av_packet_unref(packet_.get());
+  return error < 0 ? trouble(error) : receive();
+}
+
+Trouble StreamDecoder::receive() {
+  while (!enough_) {
+    const int error = avcodec_receive_frame(context_.get(), frame_.get());
+    if (error == AVERROR(EAGAIN) || error == AVERROR_EOF) return {};
+    if (error < 0) return trouble(error);
+    const Trouble found = give();
+    av_frame_unref(frame_.get());
+    if (found) return found;
+  }
+  return {};
+}
+
+// An error of the packet that was fed last.
+Trouble StreamDecoder::trouble(int error) const {
+  if (error == AVERROR(ENOMEM)) return {Failure::kMemory, fed_.number};
+  if (fed_.flags & kLeading) return {};  // what it needs was never fed
+  return {error == AVERROR_PATCHWELCOME ? Failure::kFormat : Failure::kDamage, fed_.number};
+}
+
+Trouble StreamDecoder::finish() {
+  avcodec_send_packet(context_.get(), nullptr);
+  const Trouble found = receive();
+  forget();
+  return found;
+}
+
+void StreamDecoder::forget() {
+  if (context_) avcodec_flush_buffers(context_.get());
+}
+
+Trouble StreamDecoder::give() {
+  const int64_t time = frame_->pts;
+  if (time < 0) return {};
+  const uint32_t number = number_of(time);
+  const bool is_damaged = frame_->decode_error_flags || (frame_->flags & AV_FRAME_FLAG_CORRUPT);
+  if (is_damaged && !((time & kLeading) && !(time & kKept))) return {Failure::kDamage, number};
+  if (!(time & kKept)) return {};
+  Frame frame{.number = number};
+  if (!describe(*frame_, frame)) {
+    const char* const name = av_get_pix_fmt_name(static_cast<AVPixelFormat>(frame_->format));
+    return {Failure::kFormat, number, name ? name : ""};
+  }
+  const AVFrame* shown = frame_.get();
+  if (!memory_.offset(shown->data[0])) {  // of decoders that have memory of their own
+    copy_->format = frame_->format;
+    copy_->width = frame_->width;
+    copy_->height = frame_->height;
+    if (memory_.give_planes(context_.get(), copy_.get()) < 0 ||
+        av_frame_copy(copy_.get(), frame_.get()) < 0) {
+      av_frame_unref(copy_.get());
+      return {Failure::kMemory, number};
+    }
+    shown = copy_.get();
+  }
+  for (int plane = 0; plane < frame.planes; ++plane) {
+    frame.offset[plane] = memory_.offset(shown->data[plane]).value_or(0);
+    frame.stride[plane] = shown->linesize[plane];
+  }
+  enough_ = !taker_->take(frame);
+  av_frame_unref(copy_.get());
+  return {};
+}
+
+}  // namespace headrace::media

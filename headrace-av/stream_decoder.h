@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// One stream's decoder, kept until another is opened: packets in, wanted frames out.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+extern "C" {
+#include <libavcodec/avcodec.h>
+}
+
+#include "frame_memory.h"
+#include "headrace/codecs/video/media_protocol.h"
+
+namespace headrace::media {
+
+struct FreeContext {
+  void operator()(AVCodecContext* context) const { avcodec_free_context(&context); }
+};
+struct FreeFrame {
+  void operator()(AVFrame* frame) const { av_frame_free(&frame); }
+};
+struct FreePacket {
+  void operator()(AVPacket* packet) const { av_packet_free(&packet); }
+};
+
+class FrameTaker {
+ public:
+  virtual ~FrameTaker() = default;
+  // The frame is there until it returns. False: no more are wanted.
+  virtual bool take(const Frame& frame) = 0;
+};
+
+// What went wrong, and with which packet.
+struct Trouble {
+  Failure failure = Failure::kNone;
+  uint32_t number = kNoPacket;
+  const char* name = "";
+  explicit operator bool() const { return failure != Failure::kNone; }
+};
+
+class StreamDecoder {
+ public:
+  explicit StreamDecoder(FrameMemory& memory);
+  // REQUIRES: `parameters` are followed by AV_INPUT_BUFFER_PADDING_SIZE readable bytes.
+  Trouble open(const Request& request, std::span<const uint8_t> parameters);
+  // Ends early where the taker wants no more.
+  Trouble decode(const Request& request, std::span<const Packet> packets,
+                 std::span<const uint8_t> bytes, FrameTaker& taker);
+
+ private:
+  Trouble feed(const Packet& packet, std::span<const uint8_t> bytes);
+  Trouble receive();  // all frames that there are
+  Trouble finish();   // and those that were held back
+  Trouble give();     // the frame that was received
+  Trouble trouble(int error) const;
+  void forget();
+
+  FrameMemory& memory_;
+  std::unique_ptr<AVFrame, FreeFrame> frame_, copy_;
+  std::unique_ptr<AVPacket, FreePacket> packet_;
+  std::unique_ptr<AVCodecContext, FreeContext> context_;
+  Packet fed_;
+  FrameTaker* taker_ = nullptr;
+  bool enough_ = false;
+};
+
+}  // namespace headrace::media

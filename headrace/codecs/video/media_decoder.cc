@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frames by headrace-av: a plan's packets go there as many at a time as its memory holds, and each
+// frame that comes is handed over before the next is asked for.
+#include "headrace/codecs/video/media_decoder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "headrace/codecs/video/media_errors.h"
+#include "headrace/codecs/video/media_process.h"
+#include "headrace/codecs/video/media_program.h"
+#include "headrace/codecs/video/media_replies.h"
+#include "headrace/codecs/video/video_decoder.h"
+
+namespace headrace {
+namespace {
+
+constexpr size_t kPacketMemory = size_t{1} << 20;
+// Frames that a decoder may hold: the 16 that H.264 allows, those that wait to be shown, and more.
+constexpr int64_t kMostFrames = 24;
+// What a decoder and its library take beside frames.
+constexpr size_t kDecoderBytes = size_t{256} << 20;
+// More is never needed to put frames in order (H.264 A.3.1, MaxDpbFrames).
+constexpr size_t kMostReordered = 16;
+
+// A frame's size with what codecs put around it.
+int64_t widest(int size) { return (int64_t{size} + 127) / 128 * 128 + 128; }
+
+// Which x264 has made a stream. Its early builds had a fault in 4:4:4, which the decoder allows for
+// if it knows, and the stream says it in its first packet alone.
+int x264_build(const VideoTrack& track, std::span<const uint8_t> first) {
+  if (track.codec != VideoCodec::kH264) return -1;
+  constexpr std::string_view kSays = "x264 - core ";
+  const std::string_view text(reinterpret_cast<const char*>(first.data()),
+                              std::min<size_t>(first.size(), 4096));
+  const size_t at = text.find(kSays);
+  if (at == text.npos) return -1;
+  int build = 0;
+  for (const char c : text.substr(at + kSays.size(), 5)) {
+    if (c < '0' || c > '9') break;
+    build = build * 10 + (c - '0');
+  }
+  return build;
+}
+
+// How many frames must be held back because others are decoded after and shown before them.
+int reorder_of(const VideoTrack& track, const FramePlan& plan) {
+  int most = 0;
+  for (size_t i = 0; i < plan.feeds.size(); ++i) {
+    const int64_t pts = track.packets[plan.feeds[i].packet].pts;
+    int later = 0;
+    for (size_t k = 1; k <= std::min(i, kMostReordered) && !plan.feeds[i + 1 - k].restart; ++k) {
+      later += track.packets[plan.feeds[i - k].packet].pts > pts;
+    }
+    most = std::max(most, later);
+  }
+  return most;
+}
+
+}  // namespace
+
+size_t video_working_bytes(const VideoTrack& track) {
+  constexpr size_t kDecoder = size_t{6} << 20;
+  const auto pixels = static_cast<size_t>(std::max(track.width, 1)) *
+                      static_cast<size_t>(std::max(track.height, 1));
+  return kDecoder + 8 * (pixels + pixels / 2);
+}
+
+namespace {
+
+class MediaDecoder final : public VideoDecoder {
+ public:
+  MediaDecoder(const VideoDecoderOptions& options, std::string program)
+      : options_(options), program_(std::move(program)) {}
+
+  Result<void> start() {
+    Patience patience = new_patience();
+    return ensure_process(patience);
+  }
+
+  Result<void> decode(const VideoTrack& track, std::span<const uint8_t> file, const FramePlan& plan,
+                      FrameSink& sink) override {
+    if (plan.kept.empty()) return {};
+    if (Result<void> good = check(track, file, plan); !good) return good;
+    Patience patience = new_patience();
+    if (Result<void> good = ensure_process(patience); !good) return good;
+    if (Result<void> good = open(track, file, patience); !good) return good;
+    Wanted wanted(plan);
+    for (size_t next = 0; next < plan.feeds.size();) {
+      media::Request request{
+          .kind = media::RequestKind::kDecode,
+          .first = next == 0,
+          .reorder = track.codec == VideoCodec::kH264 ? reorder_of(track, plan) : 0};
+      next = write_packets(track, file, plan, next, wanted, request);
+      request.last = next == plan.feeds.size();
+      if (Result<void> good = exchange(request, track, wanted, sink, patience); !good) return good;
+    }
+    if (const std::optional<size_t> missing = wanted.first_missing()) {
+      return missing_frame(track, plan.kept[*missing]);
+    }
+    return {};
+  }
+
+ private:
+  // What a decoder is opened with; one that is open is kept for all tracks that are alike.
+  struct Stream {
+    VideoCodec codec{};
+    int width = 0, height = 0, x264_build = -1;
+    std::vector<uint8_t> parameters;
+    bool operator==(const Stream&) const = default;
+  };
+
+  // Which of the plan's frames are still to come.
+  class Wanted {
+   public:
+    explicit Wanted(const FramePlan& plan) : came_(plan.kept.size(), false) {
+      for (size_t k = 0; k < plan.kept.size(); ++k) number_.emplace(plan.kept[k], k);
+    }
+    // Once for each: a packet may be fed again, for the sake of others.
+    bool ask_for(uint32_t packet) { return number_.contains(packet) && asked_.insert_once(packet); }
+    // The packet's place in plan.kept, the first time that its frame comes.
+    std::optional<size_t> take(uint32_t packet) {
+      const auto found = number_.find(packet);
+      if (found == number_.end() || came_[found->second]) return std::nullopt;
+      came_[found->second] = true;
+      return found->second;
+    }
+    std::optional<size_t> first_missing() const {
+      const auto missing = std::ranges::find(came_, false);
+      if (missing == came_.end()) return std::nullopt;
+      return static_cast<size_t>(missing - came_.begin());
+    }
+
+   private:
+    struct Set {
+      std::unordered_map<uint32_t, bool> seen;
+      bool insert_once(uint32_t number) { return seen.emplace(number, true).second; }
+    };
+    std::unordered_map<uint32_t, size_t> number_;
+    std::vector<bool> came_;
+    Set asked_;
+  };
+
+  Patience new_patience() const { return {.seconds = options_.seconds, .stop = options_.stop}; }
+
+  Result<void> check(const VideoTrack& track, std::span<const uint8_t> file,
+                     const FramePlan& plan) const {
+    const int64_t pixels = int64_t{track.width} * track.height;
+    if (track.width < 1 || track.height < 1 || track.width > 1 << 15 || track.height > 1 << 15 ||
+        pixels > options_.max_pixels) {
+      return undecoded_video("its frames are " + std::to_string(track.width) + " x " +
+                                 std::to_string(track.height) + ", and the limit is " +
+                                 std::to_string(options_.max_pixels) + " pixels",
+                             "convert it to smaller ones, or leave such records out (on_error=)");
+    }
+    for (const Feed& feed : plan.feeds) {
+      if (feed.packet >= track.packets.size())
+        return damaged_video(track, feed.packet, "no packet");
+      const VideoPacket& packet = track.packets[feed.packet];
+      if (packet.offset < 0 || static_cast<uint64_t>(packet.offset) > file.size() ||
+          packet.size > file.size() - static_cast<uint64_t>(packet.offset)) {
+        return damaged_video(track, feed.packet, "a packet lies outside of the file");
+      }
+    }
+    return {};
+  }
+
+  Result<void> ensure_process(Patience& patience) {
+    if (process_ && process_->is_running()) return {};
+    open_.reset();
+    Result<std::unique_ptr<MediaProcess>> started =
+        MediaProcess::start(program_, options_.isolate, patience);
+    if (!started) return std::move(started.error());
+    process_ = std::move(*started);
+    return {};
+  }
+
+  Result<void> open(const VideoTrack& track, std::span<const uint8_t> file, Patience& patience) {
+    const VideoPacket& head = track.packets.front();
+    const auto first = file.subspan(static_cast<size_t>(head.offset), head.size);
+    Stream stream{track.codec, track.width, track.height, x264_build(track, first),
+                  track.parameters};
+    if (open_ == stream) return {};
+    open_.reset();
+    const int64_t pixels = widest(track.width) * widest(track.height);
+    // Six bytes: three planes of twelve bits.
+    const auto frame_bytes = static_cast<size_t>(kMostFrames * (6 * pixels + 4096));
+    process_->drop_frames();
+    if (Result<void> good = process_->reserve(std::max(kPacketMemory, stream.parameters.size()),
+                                              frame_bytes, kDecoderBytes);
+        !good) {
+      return good;
+    }
+    std::ranges::copy(stream.parameters, process_->packets().begin());
+    Result<media::Reply> reply =
+        process_->ask({.kind = media::RequestKind::kOpen,
+                       .codec = static_cast<uint32_t>(stream.codec),
+                       .parameter_bytes = static_cast<uint32_t>(stream.parameters.size()),
+                       .x264_build = stream.x264_build,
+                       .max_pixels = pixels},
+                      patience);
+    if (!reply) return std::move(reply.error());
+    if (reply->kind != media::ReplyKind::kOpened) return refused(*reply, track);
+    open_ = std::move(stream);
+    return {};
+  }
+
+  // Writes packets from `next` on, as many as there is room for, and says where they end.
+  size_t write_packets(const VideoTrack& track, std::span<const uint8_t> file,
+                       const FramePlan& plan, size_t next, Wanted& wanted,
+                       media::Request& request) {
+    const size_t begin = next;
+    size_t bytes = 0;
+    for (; next < plan.feeds.size(); ++next) {
+      const size_t more = sizeof(media::Packet) + track.packets[plan.feeds[next].packet].size;
+      if (next > begin && bytes + more > kPacketMemory) break;
+      bytes += more;
+    }
+    (void)process_->reserve(bytes, 0, kDecoderBytes);
+    const std::span<uint8_t> memory = process_->packets();
+    size_t at = (next - begin) * sizeof(media::Packet);
+    for (size_t i = begin; i < next; ++i) {
+      const Feed& feed = plan.feeds[i];
+      const VideoPacket& packet = track.packets[feed.packet];
+      if (feed.restart || i == 0) restarted_at_ = packet.pts;
+      media::Packet entry{.offset = at, .size = packet.size, .number = feed.packet};
+      if (feed.restart || i == 0) entry.flags |= media::kRestart;
+      if (wanted.ask_for(feed.packet)) entry.flags |= media::kKept;
+      if (packet.pts < restarted_at_) entry.flags |= media::kLeading;
+      std::memcpy(memory.data() + (i - begin) * sizeof entry, &entry, sizeof entry);
+      std::memcpy(memory.data() + at, file.data() + packet.offset, packet.size);
+      at += packet.size;
+    }
+    request.packets = static_cast<uint32_t>(next - begin);
+    return next;
+  }
+
+  // A request, and all frames that come for it.
+  Result<void> exchange(const media::Request& request, const VideoTrack& track, Wanted& wanted,
+                        FrameSink& sink, Patience& patience) {
+    Result<media::Reply> reply = process_->ask(request, patience);
+    while (reply && reply->kind == media::ReplyKind::kFrame) {
+      const std::optional<size_t> number = wanted.take(reply->frame.number);
+      if (!number) return refused({}, track);
+      Result<YuvFrame> frame = yuv_frame_of(reply->frame, process_->frames(), track);
+      Result<void> taken;
+      if (frame) {
+        taken = sink.frame(*number, *frame);
+      } else {
+        taken = std::move(frame.error());
+      }
+      const auto kind = taken ? media::RequestKind::kContinue : media::RequestKind::kStop;
+      reply = process_->ask({.kind = kind}, patience);
+      if (!taken) return taken;
+    }
+    if (!reply) return std::move(reply.error());
+    if (reply->kind != media::ReplyKind::kDecoded) return refused(*reply, track);
+    return {};
+  }
+
+  // A process that has said what makes no sense is not asked again.
+  Error refused(const media::Reply& reply, const VideoTrack& track) {
+    const bool is_sane = reply.kind == media::ReplyKind::kFailed &&
+                         reply.failure != media::Failure::kNone &&
+                         reply.failure < media::Failure::kRequest;
+    if (!is_sane) process_->end();
+    return failure_of(is_sane ? reply : media::Reply{}, track);
+  }
+
+  const VideoDecoderOptions options_;
+  const std::string program_;
+  std::unique_ptr<MediaProcess> process_;
+  std::optional<Stream> open_;
+  int64_t restarted_at_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<VideoDecoder>> make_media_decoder(const VideoDecoderOptions& options,
+                                                         const std::string& program) {
+  auto decoder = std::make_unique<MediaDecoder>(options, program);
+  if (Result<void> started = decoder->start(); !started) return std::move(started.error());
+  return std::unique_ptr<VideoDecoder>(std::move(decoder));
+}
+
+Result<std::unique_ptr<VideoDecoder>> make_video_decoder(const VideoDecoderOptions& options) {
+  return make_media_decoder(options, media_program());
+}
+
+}  // namespace headrace

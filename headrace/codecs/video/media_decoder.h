@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The VideoDecoder that asks a process of its own, headrace-av.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "headrace/base/error.h"
+#include "headrace/codecs/video/video_decoder.h"
+
+namespace headrace {
+
+// What decoding the track takes, in the other process: the library, and the frames that it keeps.
+size_t video_working_bytes(const VideoTrack& track);
+
+// make_video_decoder() with a program of one's choice.
+Result<std::unique_ptr<VideoDecoder>> make_media_decoder(const VideoDecoderOptions& options,
+                                                         const std::string& program);
+
+}  // namespace headrace

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/codecs/video/media_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "headrace/base/clock.h"
+#include "headrace/base/mutex.h"
+#include "headrace/codecs/video/lasting_thread.h"
+#include "headrace/codecs/video/media_errors.h"
+#include "headrace/codecs/video/media_program.h"
+#include "headrace/codecs/video/media_replies.h"
+
+namespace headrace {
+
+// Those that run, so that a process that is forked from this one can let go of them. The lock is
+// held while one is started: a fork meanwhile would copy descriptors that nobody knows of.
+struct MediaProcesses {
+  Mutex mutex;
+  std::vector<MediaProcess*> running GUARDED_BY(mutex);
+
+  static MediaProcesses& all() {
+    static MediaProcesses& processes = *new MediaProcesses;  // threads may outlive main()
+    return processes;
+  }
+  MediaProcesses() { pthread_atfork(before_fork, after_fork, in_fork); }
+
+  // The lock is held over the fork, by functions that clang cannot see together.
+  static void before_fork() HR_ANNOTATION(no_thread_safety_analysis) { all().mutex.lock(); }
+  static void after_fork() HR_ANNOTATION(no_thread_safety_analysis) { all().mutex.unlock(); }
+  static void in_fork() HR_ANNOTATION(no_thread_safety_analysis) {
+    for (MediaProcess* const process : all().running) process->forget();
+    all().running.clear();
+    forget_lasting_thread();
+    all().mutex.unlock();
+  }
+};
+
+namespace {
+
+constexpr double kLongestSlice = 0.1;
+
+int pidfd_open_of(pid_t id) { return static_cast<int>(syscall(SYS_pidfd_open, id, 0)); }
+
+// A descriptor that is out of the way of those that the program gets.
+int high(int descriptor) {
+  if (descriptor < 0) return -1;
+  const int moved = fcntl(descriptor, F_DUPFD_CLOEXEC, 16);
+  close(descriptor);
+  return moved;
+}
+
+int new_memory() {
+  const int file = high(memfd_create("headrace-av", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  // Whoever has it could cut it short under the other's hands, and end it by that.
+  if (file >= 0) fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL);
+  return file;
+}
+
+// What the program sees of the environment.
+std::vector<std::string> environment() {
+  std::vector<std::string> out;
+  for (const char* const name :
+       {"LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS"}) {
+    if (const char* const value = std::getenv(name)) out.push_back(std::string(name) + "=" + value);
+  }
+  return out;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> out;
+  for (std::string& text : texts) out.push_back(text.data());
+  out.push_back(nullptr);
+  return out;
+}
+
+// Signals that are for the engine's process group (Ctrl-C) are not for the program, which ends when
+// the engine wants it to.
+void set_signals(posix_spawnattr_t& attributes) {
+  sigset_t blocked, usual;
+  sigfillset(&blocked);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGTRAP}) {
+    sigdelset(&blocked, fault);
+  }
+  sigfillset(&usual);
+  posix_spawnattr_setsigmask(&attributes, &blocked);
+  posix_spawnattr_setsigdefault(&attributes, &usual);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+}
+
+int spawn(const std::string& program, bool confined, int socket, int packets, int frames,
+          pid_t& id) {
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  if (const int error = posix_spawn_file_actions_init(&actions)) return error;
+  if (const int error = posix_spawnattr_init(&attributes)) {
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+  }
+  for (const int standard : {0, 1, 2}) {
+    posix_spawn_file_actions_addopen(&actions, standard, "/dev/null", O_RDWR, 0);
+  }
+  posix_spawn_file_actions_adddup2(&actions, socket, media::kSocket);
+  posix_spawn_file_actions_adddup2(&actions, packets, media::kPacketMemory);
+  posix_spawn_file_actions_adddup2(&actions, frames, media::kFrameMemory);
+  set_signals(attributes);
+  std::vector<std::string> words{program, std::to_string(getpid()),
+                                 confined ? media::kConfined : media::kTrusted};
+  std::vector<std::string> variables = environment();
+  const int error = posix_spawn(&id, program.c_str(), &actions, &attributes, pointers(words).data(),
+                                pointers(variables).data());
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  return error;
+}
+
+}  // namespace
+
+bool MediaProcess::Memory::grow(size_t to, int protection) {
+  if (to <= bytes.size()) return true;
+  if (ftruncate(file, static_cast<off_t>(to)) != 0) return false;
+  if (!bytes.empty()) munmap(bytes.data(), bytes.size());
+  bytes = {};
+  void* const data = mmap(nullptr, to, protection, MAP_SHARED, file, 0);
+  if (data == MAP_FAILED) return false;
+  madvise(data, to, MADV_DONTFORK);
+  bytes = {static_cast<uint8_t*>(data), to};
+  return true;
+}
+
+void MediaProcess::Memory::close() {
+  if (!bytes.empty()) munmap(bytes.data(), bytes.size());
+  if (file >= 0) ::close(file);
+  *this = {};
+}
+
+int MediaProcess::launch(const std::string& program, bool confined) {
+  int ends[2] = {-1, -1};
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return errno;
+  socket_ = ends[0];
+  const int other = high(ends[1]);
+  packets_.file = new_memory();
+  frames_.file = new_memory();
+  int error = other < 0 || packets_.file < 0 || frames_.file < 0 ? EMFILE : 0;
+  if (!error) {
+    run_on_lasting_thread(
+        [&] { error = spawn(program, confined, other, packets_.file, frames_.file, id_); });
+  }
+  if (other >= 0) close(other);
+  if (error) {
+    id_ = -1;
+    return error;
+  }
+  handle_ = pidfd_open_of(id_);
+  return 0;
+}
+
+Result<std::unique_ptr<MediaProcess>> MediaProcess::start(const std::string& program, bool confined,
+                                                          Patience& patience) {
+  std::unique_ptr<MediaProcess> process(new MediaProcess);
+  process->confined_ = confined;
+  int error = 0;
+  {
+    MediaProcesses& all = MediaProcesses::all();
+    MutexLock lock(all.mutex);
+    error = process->launch(program, confined);
+    all.running.push_back(process.get());
+  }
+  if (error == ENOENT) {
+    return no_media_process("there is no " + program +
+                                ": libavcodec's headers were missing when "
+                                "Headrace was built",
+                            "apt-get install libavcodec-dev, then install Headrace anew");
+  }
+  if (error) {
+    return no_media_process(program + " cannot be started: " + std::strerror(error),
+                            "allow more processes and open files (ulimit -u, ulimit -n)");
+  }
+  Result<media::Reply> ready = process->receive(patience);
+  if (!ready) return std::move(ready.error());
+  if (ready->kind == media::ReplyKind::kFailed) return failure_of(*ready, {});
+  if (ready->kind != media::ReplyKind::kReady || ready->version != media::kVersion) {
+    return no_media_process(program + " is not the one that was built with this library",
+                            "install Headrace anew");
+  }
+  process->address_space_ = ready->address_space;
+  return process;
+}
+
+MediaProcess::~MediaProcess() {
+  end();
+  MediaProcesses& all = MediaProcesses::all();
+  MutexLock lock(all.mutex);
+  std::erase(all.running, this);
+}
+
+// The descriptors are this process's own copies; the memory was not copied.
+void MediaProcess::forget() {
+  for (const int descriptor : {socket_, handle_, packets_.file, frames_.file}) {
+    if (descriptor >= 0) close(descriptor);
+  }
+  socket_ = handle_ = -1;
+  id_ = -1;
+  packets_ = frames_ = {};
+}
+
+void MediaProcess::end() {
+  if (id_ >= 0) ended();
+  if (socket_ >= 0) close(socket_);
+  if (handle_ >= 0) close(handle_);
+  socket_ = handle_ = -1;
+  packets_.close();
+  frames_.close();
+}
+
+Result<void> MediaProcess::reserve(size_t packet_bytes, size_t frame_bytes, size_t working_bytes) {
+  if (!packets_.grow(packet_bytes, PROT_READ | PROT_WRITE) ||
+      !frames_.grow(frame_bytes, PROT_READ)) {
+    return undecoded_video("there is no memory for its packets and frames",
+                           "leave such records out (on_error=)");
+  }
+  const uint64_t all =
+      address_space_ + 2 * (packets_.bytes.size() + frames_.bytes.size()) + working_bytes;
+  rlimit limit{};
+  if (confined_ && prlimit(id_, RLIMIT_AS, nullptr, &limit) == 0) {
+    limit.rlim_cur = std::min<rlim_t>(all, limit.rlim_max);  // the next track may need more
+    prlimit(id_, RLIMIT_AS, &limit, nullptr);
+  }
+  return {};
+}
+
+void MediaProcess::drop_frames() {
+  if (frames_.bytes.empty()) return;
+  fallocate(frames_.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+            static_cast<off_t>(frames_.bytes.size()));
+}
+
+Result<media::Reply> MediaProcess::ask(media::Request request, Patience& patience) {
+  if (!is_running()) return ended_media_process("the process that decodes videos has ended");
+  request.packet_bytes = packets_.bytes.size();
+  request.frame_bytes = frames_.bytes.size();
+  if (send(socket_, &request, sizeof request, MSG_NOSIGNAL) != sizeof request) return ended();
+  return receive(patience);
+}
+
+Result<media::Reply> MediaProcess::receive(Patience& patience) {
+  for (;;) {
+    pollfd answer{socket_, POLLIN, 0};
+    const double before = now();
+    const int found = poll(&answer, 1, static_cast<int>(kWaitSlice.count()));
+    // While this process was stopped, so was the other.
+    patience.seconds -= std::min(now() - before, kLongestSlice);
+    if (found > 0) break;
+    if (found < 0 && errno != EINTR) return ended();
+    if (patience.stop && patience.stop->load(std::memory_order_relaxed)) {
+      end();
+      return ended_media_process("its decoding was ended, since nobody wants it any more");
+    }
+    if (patience.seconds <= 0) {
+      end();
+      return ended_media_process("it takes longer to decode than it may, and was ended");
+    }
+  }
+  media::Reply reply;
+  const ssize_t bytes = recv(socket_, &reply, sizeof reply, MSG_TRUNC);
+  if (bytes <= 0) return ended();
+  if (bytes != sizeof reply) {
+    end();
+    return ended_media_process(
+        "the process that decodes it says what makes no sense (a message of " +
+        std::to_string(bytes) + " bytes), and was ended");
+  }
+  return reply;
+}
+
+// It has ended, or does so now.
+Error MediaProcess::ended() {
+  siginfo_t how{};
+  if (handle_ >= 0) {
+    syscall(SYS_pidfd_send_signal, handle_, SIGKILL, nullptr, 0);
+  } else {
+    kill(id_, SIGKILL);
+  }
+  const auto by = static_cast<idtype_t>(handle_ >= 0 ? 3 : P_PID);  // 3: P_PIDFD
+  const auto which = static_cast<id_t>(handle_ >= 0 ? handle_ : id_);
+  while (waitid(by, which, &how, WEXITED) != 0 && errno == EINTR) {
+  }
+  id_ = -1;
+  end();
+  if (how.si_code == CLD_EXITED && how.si_status == 127) {
+    return no_media_process("headrace-av cannot load its libraries",
+                            std::string("apt-get install ") + media_package());
+  }
+  if (how.si_code == CLD_EXITED || how.si_code == 0) {
+    return ended_media_process("the process that decodes it has ended by itself");
+  }
+  const char* const name = sigabbrev_np(how.si_status);
+  return ended_media_process("the process that decodes it was ended by SIG" +
+                             std::string(name ? name : "?"));
+}
+
+}  // namespace headrace

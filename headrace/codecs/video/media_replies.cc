@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/codecs/video/media_replies.h"
+
+#include <algorithm>
+#include <string>
+
+#include "headrace/codecs/video/media_errors.h"
+#include "headrace/codecs/video/media_program.h"
+
+namespace headrace {
+namespace {
+
+Error senseless_reply(const char* what) {
+  return ended_media_process(std::string("the process that decodes it says what makes no sense (") +
+                             what + "), and was ended");
+}
+
+bool one_of(int value, std::initializer_list<int> values) {
+  return std::ranges::find(values, value) != values.end();
+}
+
+bool has_known_planes(const media::Frame& frame) {
+  const bool is_gray = frame.planes == 1 && frame.chroma_x == 0 && frame.chroma_y == 0;
+  const bool is_colored = frame.planes == 3 && one_of(frame.chroma_x, {0, 1}) &&
+                          one_of(frame.chroma_y, {0, 1}) && frame.chroma_y <= frame.chroma_x;
+  return (is_gray || is_colored) && one_of(frame.bits, {8, 10, 12}) &&
+         frame.matrix <= static_cast<uint32_t>(ColorMatrix::kOther) &&
+         frame.range <= static_cast<uint32_t>(ColorRange::kFull) &&
+         frame.transfer <= static_cast<uint32_t>(ColorTransfer::kHLG);
+}
+
+// Rows of `row_bytes`, and what may be read beyond, inside of so many bytes. REQUIRES: rows >= 1
+bool lies_inside(uint64_t offset, int64_t stride, int64_t rows, int64_t row_bytes, size_t bytes) {
+  if (stride < row_bytes || stride > int64_t{1} << 32 || offset > bytes) return false;
+  const auto all = (rows - 1) * stride + row_bytes + media::kReadBeyond;
+  return static_cast<uint64_t>(all) <= bytes - offset;
+}
+
+std::string name_in(const media::Reply& reply) {
+  std::string name;
+  for (const char c : reply.name) {
+    if (c < ' ' || c > '~') break;
+    name += c;
+  }
+  return name;
+}
+
+}  // namespace
+
+Result<YuvFrame> yuv_frame_of(const media::Frame& frame, std::span<const uint8_t> memory,
+                              const VideoTrack& track) {
+  if (!has_known_planes(frame)) return senseless_reply("planes");
+  if (frame.width != track.width || frame.height != track.height) {
+    return undecoded_video(
+        "its frames are " + std::to_string(frame.width) + " x " + std::to_string(frame.height) +
+            ", and the container says " + std::to_string(track.width) + " x " +
+            std::to_string(track.height),
+        "convert it to one size: ffmpeg -i in.mp4 -vf scale=" + std::to_string(track.width) + ":" +
+            std::to_string(track.height) + " out.mp4");
+  }
+  YuvFrame out{.width = frame.width,
+               .height = frame.height,
+               .planes = frame.planes,
+               .chroma_x = frame.chroma_x,
+               .chroma_y = frame.chroma_y,
+               .bits = frame.bits,
+               .color = track.color};
+  // What the stream says is nearer to the truth than what the container repeats.
+  if (const auto matrix = static_cast<ColorMatrix>(frame.matrix); matrix != ColorMatrix::kUnsaid) {
+    out.color.matrix = matrix;
+  }
+  if (const auto range = static_cast<ColorRange>(frame.range); range != ColorRange::kUnsaid) {
+    out.color.range = range;
+  }
+  if (const auto transfer = static_cast<ColorTransfer>(frame.transfer);
+      transfer != ColorTransfer::kUnsaid) {
+    out.color.transfer = transfer;
+  }
+  if (out.color.matrix == ColorMatrix::kOther) {
+    return undecoded_video("its colours are of a matrix that is not known here",
+                           "convert it: ffmpeg -i in.mp4 -vf colorspace=bt709 out.mp4");
+  }
+  const int sample_bytes = frame.bits > 8 ? 2 : 1;
+  for (int plane = 0; plane < frame.planes; ++plane) {
+    const int shift_x = plane ? frame.chroma_x : 0, shift_y = plane ? frame.chroma_y : 0;
+    const int64_t columns = (int64_t{frame.width} + (1 << shift_x) - 1) >> shift_x;
+    const int64_t rows = (int64_t{frame.height} + (1 << shift_y) - 1) >> shift_y;
+    const auto p = static_cast<size_t>(plane);
+    if (frame.offset[p] % static_cast<uint64_t>(sample_bytes) != 0 ||
+        frame.stride[p] % sample_bytes != 0 ||
+        !lies_inside(frame.offset[p], frame.stride[p], rows, columns * sample_bytes,
+                     memory.size())) {
+      return senseless_reply("places of planes");
+    }
+    out.plane[p] = memory.data() + frame.offset[p];
+    out.stride[p] = static_cast<ptrdiff_t>(frame.stride[p]);
+  }
+  return out;
+}
+
+Error failure_of(const media::Reply& reply, const VideoTrack& track) {
+  const std::string name = name_in(reply);
+  switch (reply.failure) {
+    case media::Failure::kNotConfined:
+      return no_media_process(
+          "the system does not let headrace-av give up its rights (seccomp)",
+          "allow seccomp in the container; or, for files that you trust, isolate=False");
+    case media::Failure::kNoDecoder:
+      return no_media_process("the libavcodec of this machine has no decoder `" + name + "`",
+                              std::string("apt-get install ") + media_package());
+    case media::Failure::kParameters:
+      return damaged_video(track, media::kNoPacket,
+                           "the decoder cannot be opened with the parameters that the file has");
+    case media::Failure::kDamage:
+      return damaged_video(track, reply.number, "the decoder found damage");
+    case media::Failure::kFormat:
+      return undecoded_video("its frames are of a kind that is not delivered" +
+                                 (name.empty() ? std::string() : " (" + name + ")"),
+                             "convert it: ffmpeg -i in.mov -pix_fmt yuv420p out.mp4");
+    case media::Failure::kMemory:
+      return undecoded_video("decoding it takes more memory than frames of its size need",
+                             "leave such records out (on_error=)");
+    case media::Failure::kNone:
+    case media::Failure::kRequest:
+      break;
+  }
+  return senseless_reply("failure");
+}
+
+}  // namespace headrace

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the media process says is believed to be nothing but bytes: a hostile file may have taken it
+// over. Here they become a frame or an error; replies are copies, which nobody changes any more.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "headrace/base/error.h"
+#include "headrace/codecs/video/media_protocol.h"
+#include "headrace/codecs/video/video_track.h"
+#include "headrace/codecs/video/yuv_frame.h"
+
+namespace headrace {
+
+// A frame whose planes lie in `memory`, with the bytes beyond that may be read. HR0371 where it is
+// of another size than the track's; nothing where the reply makes no sense.
+Result<YuvFrame> yuv_frame_of(const media::Frame& frame, std::span<const uint8_t> memory,
+                              const VideoTrack& track);
+
+// Why it could not be decoded: HR0368, HR0370 or HR0371.
+Error failure_of(const media::Reply& reply, const VideoTrack& track);
+
+}  // namespace headrace
