@@ -255,7 +255,7 @@ TEST(TheFrameCodec, MakesNoColoursByAnUnknownMatrix) {
   task[0].target.data = out.pixels.data();
   renderer.render(task);
   ASSERT_FALSE(task[0].result);
-  EXPECT_EQ(task[0].result.error().code->id, "HR0378");
+  EXPECT_EQ(task[0].result.error().code->id, "HR0380");
 }
 
 TEST(TheFrameCodec, SaysWhatItTakes) {

@@ -15,7 +15,7 @@ namespace headrace {
 namespace {
 
 const ErrorCode kUnknownColors{
-    "HR0378", ErrorKind::kUnsupported, "a video's colours are of an unknown kind",
+    "HR0380", ErrorKind::kUnsupported, "a video's colours are of an unknown kind",
     "The stream says by which matrix its luma and chroma were made of red, green and blue, and it is "
     "none of those that are known here (BT.601, BT.709, BT.2020, SMPTE 240M, FCC, or none at all), so "
     "any colours would be guessed. Convert the file once, or write the right matrix into it: ffmpeg "
