@@ -32,6 +32,9 @@ const char* decoder_name(uint32_t codec) {
       return "mpeg4";
     case VideoCodec::kMJPEG:
       return "mjpeg";
+    case VideoCodec::kGIF:
+    case VideoCodec::kWebP:
+      break;  // the engine has readers of its own
   }
   return nullptr;
 }
@@ -51,7 +54,6 @@ StreamDecoder::StreamDecoder(FrameMemory& memory)
       packet_(av_packet_alloc()) {}
 
 Trouble StreamDecoder::open(const Request& request, std::span<const uint8_t> parameters) {
-  forget();
   context_.reset();
   if (!frame_ || !copy_ || !packet_ || !memory_.resize(request.frame_bytes)) {
     return {Failure::kMemory};
@@ -90,7 +92,6 @@ Trouble StreamDecoder::decode(const Request& request, std::span<const Packet> pa
   if (!context_) return {Failure::kRequest};
   taker_ = &taker;
   enough_ = false;
-  if (request.first) forget();
   for (const Packet& packet : packets) {
     if (packet.flags & kRestart) {
       if (Trouble found = finish()) return found;
@@ -146,12 +147,8 @@ Trouble StreamDecoder::trouble(int error) const {
 Trouble StreamDecoder::finish() {
   avcodec_send_packet(context_.get(), nullptr);
   const Trouble found = receive();
-  forget();
+  avcodec_flush_buffers(context_.get());
   return found;
-}
-
-void StreamDecoder::forget() {
-  if (context_) avcodec_flush_buffers(context_.get());
 }
 
 Trouble StreamDecoder::give() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One stream's decoder, kept until another is opened: packets in, wanted frames out.
+// One stream's decoder: packets in, wanted frames out.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,6 @@ class StreamDecoder {
   Trouble finish();   // and those that were held back
   Trouble give();     // the frame that was received
   Trouble trouble(int error) const;
-  void forget();
 
   FrameMemory& memory_;
   std::unique_ptr<AVFrame, FreeFrame> frame_, copy_;

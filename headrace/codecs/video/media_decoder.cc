@@ -92,7 +92,6 @@ class MediaDecoder final : public VideoDecoder {
     for (size_t next = 0; next < plan.feeds.size();) {
       media::Request request{
           .kind = media::RequestKind::kDecode,
-          .first = next == 0,
           .reorder = track.codec == VideoCodec::kH264 ? reorder_of(track, plan) : 0};
       next = write_packets(track, file, plan, next, wanted, request);
       request.last = next == plan.feeds.size();
@@ -105,14 +104,6 @@ class MediaDecoder final : public VideoDecoder {
   }
 
  private:
-  // What a decoder is opened with; one that is open is kept for all tracks that are alike.
-  struct Stream {
-    VideoCodec codec{};
-    int width = 0, height = 0, x264_build = -1;
-    std::vector<uint8_t> parameters;
-    bool operator==(const Stream&) const = default;
-  };
-
   // Which of the plan's frames are still to come.
   class Wanted {
    public:
@@ -148,6 +139,9 @@ class MediaDecoder final : public VideoDecoder {
 
   Result<void> check(const VideoTrack& track, std::span<const uint8_t> file,
                      const FramePlan& plan) const {
+    if (track.codec > VideoCodec::kMJPEG) {
+      return undecoded_video("it is of a codec that headrace-av does not know", "convert it");
+    }
     const int64_t pixels = int64_t{track.width} * track.height;
     if (track.width < 1 || track.height < 1 || track.width > 1 << 15 || track.height > 1 << 15 ||
         pixels > options_.max_pixels) {
@@ -170,7 +164,6 @@ class MediaDecoder final : public VideoDecoder {
 
   Result<void> ensure_process(Patience& patience) {
     if (process_ && process_->is_running()) return {};
-    open_.reset();
     Result<std::unique_ptr<MediaProcess>> started =
         MediaProcess::start(program_, options_.isolate, patience);
     if (!started) return std::move(started.error());
@@ -178,33 +171,30 @@ class MediaDecoder final : public VideoDecoder {
     return {};
   }
 
+  // Each time anew: what a stream has said of itself on the way stays with a decoder that is only
+  // flushed, and would change the frames of the next one.
   Result<void> open(const VideoTrack& track, std::span<const uint8_t> file, Patience& patience) {
     const VideoPacket& head = track.packets.front();
     const auto first = file.subspan(static_cast<size_t>(head.offset), head.size);
-    Stream stream{track.codec, track.width, track.height, x264_build(track, first),
-                  track.parameters};
-    if (open_ == stream) return {};
-    open_.reset();
     const int64_t pixels = widest(track.width) * widest(track.height);
     // Six bytes: three planes of twelve bits.
     const auto frame_bytes = static_cast<size_t>(kMostFrames * (6 * pixels + 4096));
-    process_->drop_frames();
-    if (Result<void> good = process_->reserve(std::max(kPacketMemory, stream.parameters.size()),
+    if (pixels != std::exchange(last_pixels_, pixels)) process_->drop_frames();
+    if (Result<void> good = process_->reserve(std::max(kPacketMemory, track.parameters.size()),
                                               frame_bytes, kDecoderBytes);
         !good) {
       return good;
     }
-    std::ranges::copy(stream.parameters, process_->packets().begin());
+    std::ranges::copy(track.parameters, process_->packets().begin());
     Result<media::Reply> reply =
         process_->ask({.kind = media::RequestKind::kOpen,
-                       .codec = static_cast<uint32_t>(stream.codec),
-                       .parameter_bytes = static_cast<uint32_t>(stream.parameters.size()),
-                       .x264_build = stream.x264_build,
+                       .codec = static_cast<uint32_t>(track.codec),
+                       .parameter_bytes = static_cast<uint32_t>(track.parameters.size()),
+                       .x264_build = x264_build(track, first),
                        .max_pixels = pixels},
                       patience);
     if (!reply) return std::move(reply.error());
     if (reply->kind != media::ReplyKind::kOpened) return refused(*reply, track);
-    open_ = std::move(stream);
     return {};
   }
 
@@ -246,15 +236,15 @@ class MediaDecoder final : public VideoDecoder {
       const std::optional<size_t> number = wanted.take(reply->frame.number);
       if (!number) return refused({}, track);
       Result<YuvFrame> frame = yuv_frame_of(reply->frame, process_->frames(), track);
-      Result<void> taken;
-      if (frame) {
-        taken = sink.frame(*number, *frame);
-      } else {
-        taken = std::move(frame.error());
+      if (!frame) {
+        process_->end();
+        return std::move(frame.error());
       }
-      const auto kind = taken ? media::RequestKind::kContinue : media::RequestKind::kStop;
-      reply = process_->ask({.kind = kind}, patience);
-      if (!taken) return taken;
+      if (Result<void> taken = sink.frame(*number, *frame); !taken) {
+        (void)process_->ask({.kind = media::RequestKind::kStop}, patience);
+        return taken;
+      }
+      reply = process_->ask({.kind = media::RequestKind::kContinue}, patience);
     }
     if (!reply) return std::move(reply.error());
     if (reply->kind != media::ReplyKind::kDecoded) return refused(*reply, track);
@@ -273,7 +263,7 @@ class MediaDecoder final : public VideoDecoder {
   const VideoDecoderOptions options_;
   const std::string program_;
   std::unique_ptr<MediaProcess> process_;
-  std::optional<Stream> open_;
+  int64_t last_pixels_ = 0;
   int64_t restarted_at_ = 0;
 };
 

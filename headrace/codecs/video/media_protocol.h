@@ -35,11 +35,10 @@ struct Request {
   uint32_t codec = 0;  // VideoCodec
   uint32_t parameter_bytes = 0;
   int32_t x264_build = -1;  // which x264 has made an H.264 stream, where that is known
-  int32_t reserved = 0;
+  uint32_t reserved = 0;
   int64_t max_pixels = 0;  // of a frame with all that codecs put around it
   // kDecode. That many Packets lie at the beginning of the packets' memory.
   uint32_t packets = 0;
-  uint32_t first = 0;   // forget all packets before, and what is held back
   uint32_t last = 0;    // give afterwards also what is held back
   int32_t reorder = 0;  // frames that must be held back, for those that come later and are shown
                         // before them

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <functional>
+
+namespace headrace::media {
+namespace {
+
+// What a process that is confined gives back; 99 where it cannot be.
+int confined(const std::function<int()>& work) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!confine()) _exit(99);
+    syscall(SYS_exit_group, work());
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status);
+}
+
+// 0: the call was refused.
+int refused(long result) { return result == -1 && errno == EPERM ? 0 : 1; }
+
+TEST(Sandbox, OpensNoFile) {
+  EXPECT_EQ(
+      confined([] { return refused(syscall(SYS_openat, AT_FDCWD, "/etc/passwd", O_RDONLY)); }), 0);
+  EXPECT_EQ(confined([] { return refused(syscall(SYS_memfd_create, "x", 0)); }), 0);
+}
+
+TEST(Sandbox, SpeaksToNobody) {
+  EXPECT_EQ(confined([] { return refused(syscall(SYS_socket, AF_INET, SOCK_STREAM, 0)); }), 0);
+  EXPECT_EQ(confined([] { return refused(syscall(SYS_kill, getppid(), 0)); }), 0);
+  EXPECT_EQ(confined([] { return refused(syscall(SYS_ptrace, 0, 0, 0, 0)); }), 0);
+}
+
+TEST(Sandbox, StartsNothing) {
+  EXPECT_EQ(confined([] { return refused(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)); }), 0);
+  EXPECT_EQ(confined([] {
+              char* const none[] = {nullptr};
+              return refused(syscall(SYS_execve, "/bin/true", none, none));
+            }),
+            0);
+}
+
+TEST(Sandbox, HasMemoryThatCannotBeExecuted) {
+  const auto map = [](int protection) {
+    return syscall(SYS_mmap, nullptr, 4096, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  };
+  EXPECT_EQ(confined([&] { return map(PROT_READ | PROT_WRITE) == -1 ? 1 : 0; }), 0);
+  EXPECT_EQ(confined([&] { return refused(map(PROT_READ | PROT_WRITE | PROT_EXEC)); }), 0);
+  EXPECT_EQ(confined([] {
+              static char page[8192];
+              return refused(syscall(SYS_mprotect, page, 4096, PROT_READ | PROT_EXEC));
+            }),
+            0);
+}
+
+TEST(Sandbox, KeepsWhatItHas) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  EXPECT_EQ(confined([&] { return write(ends[1], "x", 1) == 1 ? 0 : 1; }), 0);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+}  // namespace
+}  // namespace headrace::media

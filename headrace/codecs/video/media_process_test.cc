@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/codecs/video/media_process.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "headrace/base/clock.h"
+#include "headrace/codecs/video/media_decoder.h"
+#include "headrace/codecs/video/media_program.h"
+#include "headrace/codecs/video/video_test_streams.h"
+
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kThreadSanitizer = true;  // which wants no threads in a process that was forked
+#else
+constexpr bool kThreadSanitizer = false;
+#endif
+
+namespace headrace {
+namespace {
+
+using video_test::Hashes;
+using video_test::read_stream;
+using video_test::Stream;
+using video_test::whole;
+
+std::string code(const Result<void>& result) {
+  return result ? "good" : std::string(result.error().code->id);
+}
+
+size_t entries(const char* folder) {
+  return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(folder),
+                                           std::filesystem::directory_iterator()));
+}
+
+// Processes headrace-av that `parent` has started, those included that nobody has waited for.
+std::set<pid_t> children(pid_t parent = getpid()) {
+  std::set<pid_t> out;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream file(entry.path() / "stat");
+    std::string number, name, state;
+    pid_t by = -1;
+    if (file >> number >> name >> state >> by && by == parent && name == "(headrace-av)") {
+      out.insert(std::stoi(number));
+    }
+  }
+  return out;
+}
+
+std::string status_line(pid_t process, const std::string& key) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/status");
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind(key + ":", 0) == 0)
+      return line.substr(line.find_first_not_of(" \t", key.size() + 1));
+  }
+  return "";
+}
+
+class OfMediaProcess : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(media_program())) {
+      GTEST_SKIP() << "no headrace-av: libavcodec-dev was missing";
+    }
+    stream_ = read_stream("h264");
+    decoder_ = made();
+  }
+  static std::unique_ptr<VideoDecoder> made(const VideoDecoderOptions& options = {}) {
+    Result<std::unique_ptr<VideoDecoder>> decoder = make_video_decoder(options);
+    EXPECT_TRUE(decoder) << decoder.error().message();
+    return decoder ? std::move(*decoder) : nullptr;
+  }
+  Result<void> decode(VideoDecoder& decoder, FrameSink& sink) {
+    return decoder.decode(stream_.track, stream_.file, whole(stream_.track), sink);
+  }
+  void expect_exact(VideoDecoder& decoder) {
+    Hashes sink;
+    const Result<void> good = decode(decoder, sink);
+    EXPECT_TRUE(good) << good.error().message();
+    EXPECT_EQ(sink.hashes, stream_.hashes);
+  }
+
+  Stream stream_;
+  std::unique_ptr<VideoDecoder> decoder_;
+};
+
+// Does something at the fifth frame.
+class Interrupted final : public FrameSink {
+ public:
+  explicit Interrupted(std::function<void()> act) : act_(std::move(act)) {}
+  Result<void> frame(size_t number, const YuvFrame&) override {
+    if (number == 5) act_();
+    return {};
+  }
+
+ private:
+  std::function<void()> act_;
+};
+
+TEST_F(OfMediaProcess, ThatIsKilledCostsOneCall) {
+  Interrupted sink([] {
+    for (const pid_t child : children()) kill(child, SIGKILL);
+  });
+  const Result<void> result = decode(*decoder_, sink);
+  EXPECT_EQ(code(result), "HR0369");
+  EXPECT_NE(result.error().message().find("SIGKILL"), std::string::npos)
+      << result.error().message();
+  expect_exact(*decoder_);
+}
+
+TEST_F(OfMediaProcess, ThatHangsIsEnded) {
+  const auto decoder = made({.seconds = 0.3});
+  const std::set<pid_t> before = children();
+  Interrupted sink([&] {
+    for (const pid_t child : before) kill(child, SIGSTOP);
+  });
+  const Result<void> result = decode(*decoder, sink);
+  EXPECT_EQ(code(result), "HR0369");
+  EXPECT_NE(result.error().message().find("longer"), std::string::npos);
+  for (const pid_t child : children()) kill(child, SIGCONT);
+  expect_exact(*decoder);
+  expect_exact(*decoder_);
+}
+
+TEST_F(OfMediaProcess, IsNotWaitedForBySomebodyWhoWantsNothing) {
+  std::atomic<bool> stop = false;
+  const auto decoder = made({.stop = &stop});
+  const std::set<pid_t> all = children();
+  Interrupted sink([&] {
+    for (const pid_t child : all) kill(child, SIGSTOP);
+    stop = true;
+  });
+  const double before = now();
+  EXPECT_EQ(code(decode(*decoder, sink)), "HR0369");
+  EXPECT_LT(now() - before, 30);  // of the 60 that it may take
+  for (const pid_t child : children()) kill(child, SIGCONT);
+}
+
+TEST_F(OfMediaProcess, DoesNotHearCtrlC) {
+  for (const pid_t child : children()) {
+    kill(child, SIGINT);
+    kill(child, SIGTERM);
+    kill(child, SIGTSTP);
+  }
+  expect_exact(*decoder_);
+}
+
+TEST_F(OfMediaProcess, LeavesNothingBehind) {
+  decoder_.reset();
+  EXPECT_TRUE(children().empty());
+  const size_t descriptors = entries("/proc/self/fd"), shared = entries("/dev/shm");
+  for (int i = 0; i < 30; ++i) {
+    const auto decoder = made();
+    if (i % 10 == 0) expect_exact(*decoder);
+    EXPECT_EQ(children().size(), 1U);
+  }
+  EXPECT_EQ(entries("/proc/self/fd"), descriptors);
+  EXPECT_EQ(entries("/dev/shm"), shared);
+  EXPECT_TRUE(children().empty());
+}
+
+TEST_F(OfMediaProcess, DoesNotGrowOverAThousandStreams) {
+  const Stream other = read_stream("vp9");
+  const pid_t child = *children().begin();
+  const size_t descriptors = entries("/proc/self/fd");
+  int64_t settled = 0;
+  for (int i = 0; i < 500; ++i) {
+    Hashes sink;
+    ASSERT_TRUE(decoder_->decode(other.track, other.file, video_test::alone(other.track, 0), sink));
+    ASSERT_TRUE(
+        decoder_->decode(stream_.track, stream_.file, video_test::alone(stream_.track, 0), sink));
+    if (i == 100) settled = std::stoll(status_line(child, "VmData"));
+  }
+  EXPECT_EQ(*children().begin(), child);
+  EXPECT_LE(std::stoll(status_line(child, "VmData")), settled + 1024);  // kB
+  EXPECT_EQ(entries("/proc/self/fd"), descriptors);
+}
+
+TEST_F(OfMediaProcess, IsConfined) {
+  const pid_t child = *children().begin();
+  EXPECT_EQ(status_line(child, "Seccomp"), "2");
+  EXPECT_EQ(status_line(child, "NoNewPrivs"), "1");
+  decoder_.reset();
+  const auto trusting = made({.isolate = false});
+  EXPECT_EQ(status_line(*children().begin(), "Seccomp"), "0");
+  expect_exact(*trusting);
+}
+
+TEST_F(OfMediaProcess, HasNoDescriptorsButItsOwn) {
+  const int left_open = open("/dev/null", O_RDONLY);  // by somebody, over an exec
+  const auto decoder = made();
+  for (const pid_t child : children()) {
+    const std::string folder = "/proc/" + std::to_string(child) + "/fd";
+    EXPECT_EQ(entries(folder.c_str()), 6U);
+  }
+  close(left_open);
+}
+
+TEST_F(OfMediaProcess, OutlivesTheThreadThatAskedForIt) {
+  std::unique_ptr<VideoDecoder> decoder;
+  std::thread([&] { decoder = made(); }).join();
+  const std::set<pid_t> before = children();
+  expect_exact(*decoder);
+  EXPECT_EQ(children(), before);
+}
+
+TEST_F(OfMediaProcess, IsNotSharedWithAForkedProcess) {
+  if (kThreadSanitizer) GTEST_SKIP();
+  expect_exact(*decoder_);
+  const size_t descriptors = entries("/proc/self/fd");
+  const pid_t child = fork();
+  if (child == 0) {
+    // Its descriptors are closed; what was made before works with a process of its own, as does
+    // what is made now.
+    bool good = entries("/proc/self/fd") + 4 == descriptors;
+    Hashes sink, other;
+    good = good && decode(*decoder_, sink) && sink.hashes == stream_.hashes;
+    good = good && children().size() == 1;
+    good = good && decode(*made(), other) && other.hashes == stream_.hashes;
+    decoder_.reset();
+    good = good && children().empty();
+    _exit(good ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  expect_exact(*decoder_);
+}
+
+TEST_F(OfMediaProcess, EndsWithTheProcessThatStartedIt) {
+  if (kThreadSanitizer) GTEST_SKIP();
+  int numbers[2];
+  ASSERT_EQ(pipe(numbers), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto decoder = made();
+    const pid_t started = *children().begin();
+    kill(started, SIGSTOP);  // it does not see that the socket is closed
+    (void)!write(numbers[1], &started, sizeof started);
+    kill(getpid(), SIGKILL);
+  }
+  pid_t started = 0;
+  ASSERT_EQ(read(numbers[0], &started, sizeof started), ssize_t{sizeof started});
+  waitpid(child, nullptr, 0);
+  for (int i = 0;
+       i < 500 && !status_line(started, "State").empty() && status_line(started, "State")[0] != 'Z';
+       ++i) {
+    usleep(10000);
+  }
+  const std::string state = status_line(started, "State");
+  EXPECT_TRUE(state.empty() || state[0] == 'Z') << state;
+  close(numbers[0]);
+  close(numbers[1]);
+}
+
+TEST_F(OfMediaProcess, SinkThatFailsEndsTheCallAlone) {
+  class Failing final : public FrameSink {
+   public:
+    Result<void> frame(size_t number, const YuvFrame&) override {
+      if (number == 3) return media_error();
+      return {};
+    }
+    static Error media_error() {
+      static const ErrorCode kCode{"HR0000", ErrorKind::kData, "test", "test"};
+      return {.code = &kCode};
+    }
+  } sink;
+  const std::set<pid_t> before = children();
+  EXPECT_EQ(code(decode(*decoder_, sink)), "HR0000");
+  expect_exact(*decoder_);
+  EXPECT_EQ(children(), before);
+}
+
+TEST_F(OfMediaProcess, DamageIsAnErrorOrTheFramesOfFfmpeg) {
+  std::mt19937 random(7);
+  const double begin = now();
+  int decoded = 0, refused = 0;
+  std::set<std::string> codes;
+  for (const char* const name :
+       {"h264", "h264_open", "hevc", "vp8", "vp9", "av1", "mpeg4", "mjpeg"}) {
+    const Stream stream = read_stream(name);
+    for (int i = 0; i < 1250 && now() - begin < 20; ++i) {
+      Stream damaged = stream;
+      for (unsigned k = 0; k <= random() % 4; ++k) {
+        if (random() % 4) {
+          damaged.file[random() % damaged.file.size()] = static_cast<uint8_t>(random());
+        } else {
+          uint32_t& size = damaged.track.packets[random() % damaged.track.packets.size()].size;
+          size = random() % (size + 1);
+        }
+      }
+      Hashes sink;
+      const Result<void> result =
+          decoder_->decode(damaged.track, damaged.file, whole(damaged.track), sink);
+      ++(result ? decoded : refused);
+      if (result) {
+        EXPECT_EQ(sink.hashes.size(), stream.hashes.size());
+      } else {
+        codes.insert(code(result));
+      }
+    }
+    Hashes sink;
+    ASSERT_TRUE(decoder_->decode(stream.track, stream.file, whole(stream.track), sink)) << name;
+    EXPECT_EQ(sink.hashes, stream.hashes) << name;
+  }
+  EXPECT_GT(decoded, 0);
+  EXPECT_GT(refused, 0);
+  // Nothing in 10,000 broken streams crashes or hangs it.
+  EXPECT_EQ(codes, (std::set<std::string>{"HR0367", "HR0368", "HR0371"}));
+}
+
+}  // namespace
+}  // namespace headrace
