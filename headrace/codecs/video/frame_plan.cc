@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/codecs/video/frame_plan.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "headrace/codecs/video/nal.h"
+
+namespace headrace {
+namespace {
+
+// Of builds before this one libavcodec must know, as they coded 4:4:4 wrongly, and long ago the
+// direct mode of B pictures: it learns it from the first packet of a file, and is right only then.
+constexpr int kX264AsSpecified = 151;
+
+// Packets [begin, end] that are fed without a restart between them.
+struct Pass {
+  uint32_t begin = 0, end = 0;
+};
+
+class Planner {
+ public:
+  Planner(const VideoTrack& track, std::span<const uint8_t> file)
+      : track_(track), file_(file), framing_(nal_framing(track.codec, track.parameters)) {}
+
+  FramePlan plan(std::span<const uint32_t> frames) const {
+    FramePlan out;
+    out.kept.reserve(frames.size());
+    std::vector<Pass> passes;
+    for (const uint32_t frame : frames) {
+      const uint32_t packet = track_.frames[frame];
+      out.kept.push_back(packet);
+      extend(passes, packet);
+    }
+    if (passes.empty()) return out;
+    std::vector<uint32_t> wanted = out.kept;
+    std::sort(wanted.begin(), wanted.end());
+    if (passes.front().begin > 0 && must_learn_from_first()) {
+      out.feeds.push_back({.packet = 0, .restart = true});
+    }
+    for (const Pass& pass : passes) feed(pass, wanted, out.feeds);
+    return out;
+  }
+
+ private:
+  std::span<const uint8_t> bytes_of(uint32_t packet) const {
+    const VideoPacket& where = track_.packets[packet];
+    return file_.subspan(static_cast<size_t>(where.offset), where.size);
+  }
+
+  bool is_start(uint32_t packet) const {
+    if (!track_.packets[packet].key) return false;
+    const bool says_so = track_.codec == VideoCodec::kH264 || track_.codec == VideoCodec::kHEVC;
+    return !says_so || (framing_ && begins_decoding(*framing_, bytes_of(packet)));
+  }
+
+  // The last packet behind `after` at which decoding for this one can begin: pictures that are
+  // shown before a key, though they are decoded after it, may need those before the key. Packet 0
+  // where there is none, as that is how all is decoded; none where `after` forbids it.
+  std::optional<uint32_t> start_of(uint32_t packet, int64_t after) const {
+    const int64_t shown = track_.packets[packet].pts;
+    for (int64_t i = packet; i > after; --i) {
+      const auto number = static_cast<uint32_t>(i);
+      if (i == 0 || (track_.packets[number].pts <= shown && is_start(number))) return number;
+    }
+    return {};
+  }
+
+  // The next frame's packet, in the order in which frames are shown.
+  void extend(std::vector<Pass>& passes, uint32_t packet) const {
+    if (passes.empty()) {
+      passes.push_back({*start_of(packet, -1), packet});
+      return;
+    }
+    if (packet < passes.back().begin) {  // of files whose times do not follow their decoding
+      passes.back().begin = *start_of(packet, -1);
+      while (passes.size() > 1 && passes.back().begin <= passes[passes.size() - 2].end) {
+        Pass& before = passes[passes.size() - 2];
+        before.begin = std::min(before.begin, passes.back().begin);
+        before.end = std::max(before.end, passes.back().end);
+        passes.pop_back();
+      }
+      return;
+    }
+    Pass& last = passes.back();
+    if (packet <= last.end) return;
+    // A restart is worth it where it leaves out a packet.
+    const std::optional<uint32_t> begin = start_of(packet, int64_t{last.end} + 1);
+    if (begin) {
+      passes.push_back({*begin, packet});
+    } else {
+      last.end = packet;
+    }
+  }
+
+  bool can_be_left_out(uint32_t packet) const {
+    if (track_.codec == VideoCodec::kMJPEG) return true;
+    return framing_ && is_droppable(*framing_, bytes_of(packet));
+  }
+
+  void feed(const Pass& pass, std::span<const uint32_t> wanted, std::vector<Feed>& feeds) const {
+    auto next = std::lower_bound(wanted.begin(), wanted.end(), pass.begin);
+    for (uint32_t i = pass.begin; i <= pass.end; ++i) {
+      const bool is_wanted = next != wanted.end() && *next == i;
+      if (is_wanted) ++next;
+      if (i == pass.begin || is_wanted || !can_be_left_out(i)) {
+        feeds.push_back({.packet = i, .restart = i == pass.begin});
+      }
+    }
+  }
+
+  bool must_learn_from_first() const {
+    const std::optional<int> build =
+        framing_ ? x264_build(*framing_, bytes_of(0)) : std::optional<int>();
+    return build && *build < kX264AsSpecified;
+  }
+
+  const VideoTrack& track_;
+  const std::span<const uint8_t> file_;
+  const std::optional<NalFraming> framing_;
+};
+
+}  // namespace
+
+FramePlan plan_frames(const VideoTrack& track, std::span<const uint8_t> file,
+                      std::span<const uint32_t> frames) {
+  return Planner(track, file).plan(frames);
+}
+
+}  // namespace headrace

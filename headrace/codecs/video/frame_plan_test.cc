@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/codecs/video/frame_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "headrace/codecs/video/frame_order.h"
+#include "headrace/codecs/video/nal_test_units.h"
+
+namespace headrace {
+namespace {
+
+using namespace nal_test;
+
+struct Video {
+  VideoTrack track;
+  Bytes file;
+
+  void add(const Bytes& packet, int64_t pts, bool key) {
+    track.packets.push_back({.offset = static_cast<int64_t>(file.size()),
+                             .size = static_cast<uint32_t>(packet.size()),
+                             .key = key,
+                             .pts = pts});
+    file = file + packet;
+  }
+  std::vector<uint32_t> wanted_at(const std::vector<int64_t>& times) const {
+    std::vector<uint32_t> frames;
+    for (uint32_t i = 0; i < track.frames.size(); ++i) {
+      const int64_t pts = track.packets[track.frames[i]].pts;
+      if (std::ranges::count(times, pts)) frames.push_back(i);
+    }
+    return frames;
+  }
+  // "0R 1 4": what is fed, R where the decoder restarts.
+  std::string fed(const std::vector<int64_t>& times) const {
+    std::string out;
+    for (const Feed& feed : plan_frames(track, file, wanted_at(times)).feeds) {
+      out += (out.empty() ? "" : " ") + std::to_string(feed.packet) + (feed.restart ? "R" : "");
+    }
+    return out;
+  }
+};
+
+// One packet a letter, in the order of decoding: K an IDR picture, R a recovery point, k one that
+// only the container calls a key, P one that others need, b one that nobody does. Times as given,
+// or as they are decoded.
+Video h264(const std::string& letters, std::vector<int64_t> times = {}) {
+  Video video;
+  video.track.parameters = avcc_of();
+  if (times.empty()) {
+    times.resize(letters.size());
+    std::iota(times.begin(), times.end(), 0);
+  }
+  for (size_t i = 0; i < letters.size(); ++i) {
+    const char c = letters[i];
+    const Bytes packet = c == 'K'   ? packet_of({kIdr})
+                         : c == 'R' ? packet_of({sei(6, {0xC4}), kReference})
+                         : c == 'b' ? packet_of({kOther})
+                                    : packet_of({kReference});
+    video.add(packet, times[i], c == 'K' || c == 'R' || c == 'k');
+  }
+  order_frames(video.file, INT64_MIN, INT64_MAX, video.track);
+  return video;
+}
+
+TEST(AFramePlan, FeedsFromTheKeyToTheLastThatIsWanted) {
+  const Video video = h264("KPPPPPPP");
+  EXPECT_EQ(video.fed({3}), "0R 1 2 3");
+  EXPECT_EQ(video.fed({0}), "0R");
+  EXPECT_EQ(video.fed({1, 4, 5}), "0R 1 2 3 4 5");
+  EXPECT_EQ(video.fed({}), "");
+  const std::vector<uint32_t> frames{1, 4};
+  EXPECT_EQ(plan_frames(video.track, video.file, frames).kept, frames);
+}
+
+TEST(AFramePlan, LeavesOutWhatNobodyNeeds) {
+  const Video video = h264("KbPbPbPb");
+  EXPECT_EQ(video.fed({6}), "0R 2 4 6");
+  EXPECT_EQ(video.fed({3, 6}), "0R 2 3 4 6");
+  EXPECT_EQ(video.fed({7}), "0R 2 4 6 7");
+}
+
+TEST(AFramePlan, RestartsWhereThatLeavesOutAPacket) {
+  const Video video = h264("KPPPKPPPKPPP");
+  EXPECT_EQ(video.fed({5}), "4R 5");
+  EXPECT_EQ(video.fed({1, 9}), "0R 1 8R 9");
+  EXPECT_EQ(video.fed({3, 5}), "0R 1 2 3 4 5");  // goes on
+  EXPECT_EQ(video.fed({2, 4}), "0R 1 2 4R");
+  EXPECT_EQ(video.fed({0, 4, 8}), "0R 4R 8R");
+  EXPECT_EQ(video.fed({7, 8}), "4R 5 6 7 8");
+}
+
+// Decoded I P b b I b b P, shown I b b P b b I P: those before the second I are of the first.
+TEST(AFramePlan, TakesPicturesBeforeAKeyForThoseOfTheKeyBefore) {
+  const Video video = h264("KPbbRbbP", {0, 3, 1, 2, 6, 4, 5, 7});
+  EXPECT_EQ(video.fed({6}), "4R");
+  EXPECT_EQ(video.fed({7}), "4R 7");
+  EXPECT_EQ(video.fed({5}), "0R 1 4 6");
+  EXPECT_EQ(video.fed({1, 6}), "0R 1 2 4R");
+  EXPECT_EQ(video.fed({5, 7}), "0R 1 4 6 7");
+}
+
+TEST(AFramePlan, BelievesNoKeyThatIsNone) {
+  EXPECT_EQ(h264("KPPkPP").fed({4}), "0R 1 2 3 4");
+  EXPECT_EQ(h264("KPPkPPKPP").fed({1, 4, 8}), "0R 1 2 3 4 6R 7 8");
+  EXPECT_EQ(h264("PPPPP").fed({3}), "0R 1 2 3");  // none at all: as all is decoded
+  Video unframed = h264("KPPKP");
+  unframed.track.parameters.clear();
+  EXPECT_EQ(unframed.fed({4}), "0R 1 2 3 4");
+}
+
+TEST(AFramePlan, OfOtherCodecsBelievesTheContainer) {
+  Video video = h264("PPkPb");
+  video.track.codec = VideoCodec::kVP9;
+  EXPECT_EQ(video.fed({4}), "2R 3 4");
+  video.track.codec = VideoCodec::kMJPEG;
+  for (VideoPacket& packet : video.track.packets) packet.key = true;
+  EXPECT_EQ(video.fed({0, 1, 4}), "0R 1 4R");
+}
+
+TEST(AFramePlan, ShowsTheFirstPacketOfAnOldX264ToADecoderThatBeginsElsewhere) {
+  const auto with = [](std::string_view says) {
+    Video video;
+    video.track.parameters = avcc_of();
+    video.add(packet_of({x264_says(says), kIdr}), 0, true);
+    video.add(packet_of({kReference}), 1, false);
+    video.add(packet_of({kIdr}), 2, true);
+    order_frames(video.file, INT64_MIN, INT64_MAX, video.track);
+    return video;
+  };
+  EXPECT_EQ(with("x264 - core 120 r2164").fed({2}), "0R 2R");
+  EXPECT_EQ(with("x264 - core 120 r2164").fed({0, 2}), "0R 2R");
+  EXPECT_EQ(with("x264 - core 164 r3095").fed({2}), "2R");
+  EXPECT_EQ(with("others").fed({2}), "2R");
+}
+
+TEST(AFramePlan, HoldsForTimesInAnyOrder) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 3000; ++round) {
+    const size_t count = 1 + random() % 24;
+    std::string letters;
+    std::vector<int64_t> times;
+    for (size_t i = 0; i < count; ++i) {
+      letters += i == 0 ? 'K' : "KRkPPPbbb"[random() % 9];
+      // Mostly as files have them; now and then anything.
+      times.push_back(round % 4 == 0 ? random() % 12 : i * 2 + random() % 5);
+    }
+    const Video video = h264(letters, times);
+    std::vector<uint32_t> frames;
+    for (uint32_t f = 0; f < count; ++f) {
+      if (random() % 4 == 0) frames.push_back(f);
+    }
+    const FramePlan plan = plan_frames(video.track, video.file, frames);
+    ASSERT_EQ(plan.kept.size(), frames.size());
+    std::vector<int> pass_of(count, -1), begins;
+    for (const Feed& feed : plan.feeds) {
+      EXPECT_EQ(pass_of[feed.packet], -1);  // each once
+      if (feed.restart) begins.push_back(static_cast<int>(feed.packet));
+      pass_of[feed.packet] = static_cast<int>(begins.size()) - 1;
+      ASSERT_FALSE(begins.empty());
+    }
+    for (size_t i = 0; i < frames.size(); ++i) {
+      const uint32_t packet = video.track.frames[frames[i]];
+      EXPECT_EQ(plan.kept[i], packet);
+      ASSERT_GE(pass_of[packet], 0) << letters;
+      // From a start that serves it to the packet, all is fed that another could need.
+      bool served = false, all = true;
+      for (uint32_t k = packet;; --k) {
+        all = all && (pass_of[k] == pass_of[packet] || (letters[k] == 'b' && pass_of[k] < 0));
+        const bool start =
+            k == 0 || ((letters[k] == 'K' || letters[k] == 'R') && times[k] <= times[packet]);
+        if (start && all) served = true;
+        if (served || k == 0) break;
+      }
+      EXPECT_TRUE(served) << letters << " frame " << frames[i];
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headrace

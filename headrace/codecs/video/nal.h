@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What packets of H.264 and HEVC say of themselves in the first bytes of their units: whether
+// decoding can begin with one, and whether others need it (ITU-T H.264, 7.4.1; H.265, 7.4.2.2).
+//
+// Units are found by the lengths in front of them, and by nothing else: 00 00 01, which divides
+// them in streams, is a length of 256 to 511 in files. Whatever does not fit is taken for what
+// needs the most decoding.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "headrace/codecs/video/video_track.h"
+
+namespace headrace {
+
+struct NalFraming {
+  VideoCodec codec = VideoCodec::kH264;
+  int length_bytes = 4;
+  // Of HEVC the highest temporal sub-layer that there may be; -1 where nothing says it.
+  int highest_layer = -1;
+};
+// Out of the parameters (avcC, hvcC; ISO/IEC 14496-15). None for other codecs, and where they make
+// no sense.
+std::optional<NalFraming> nal_framing(VideoCodec codec, std::span<const uint8_t> parameters);
+
+// Frames that are shown with this one or later are right if decoding begins here.
+bool begins_decoding(const NalFraming& framing, std::span<const uint8_t> packet);
+// No other packet needs it, whatever comes.
+bool is_droppable(const NalFraming& framing, std::span<const uint8_t> packet);
+
+// The build of x264 that made the stream, where the packet says so.
+std::optional<int> x264_build(const NalFraming& framing, std::span<const uint8_t> packet);
+
+}  // namespace headrace
