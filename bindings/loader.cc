@@ -141,6 +141,11 @@ nb::dict stats(const LoaderHandle& self) {
   out["bad_records"] = stats.bad_records;
   out["warnings"] = stats.warnings;
   out["repaired"] = stats.repaired;
+  nb::dict finished_before;
+  for (const auto& [why, rows] : stats.finished_before) {
+    finished_before[nb::str(why.data(), why.size())] = rows;
+  }
+  out["finished_before_crossing"] = finished_before;
   out["copies"] = stats.copies;
   out["foreseen"] = stats.foreseen;
   out["wall_seconds"] = stats.wall_seconds;

@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headrace/delivery/residence.h"
@@ -102,6 +103,8 @@ struct LoaderStats {
   int64_t foreseen = 0;  // batches of ragged tensors that were there before their values
   // Damage that decoders repaired, and the pictures that were delivered with it.
   int64_t warnings = 0, repaired = 0;
+  // Rows that crossed to a device as they are delivered, where it finishes the others, by reason.
+  std::map<std::string_view, int64_t> finished_before;
   double wall_seconds = 0, wait_seconds = 0;  // of iteration; of next() waiting for a batch
   double memory_wait_seconds = 0;  // of records, for memory within the limit; summed over threads
   StageSeconds stages;             // summed over threads, estimated by sampling

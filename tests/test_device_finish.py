@@ -9,68 +9,25 @@ from typing import Any
 
 import numpy as np
 import pytest
+from device_batches import (
+    MEAN,
+    RECORDS,
+    SIZE,
+    STD,
+    copied,
+    devices,
+    epoch,
+    fields_of,
+    loader,
+    records,
+    train,
+)
 from PIL import Image
 from processes import run_command
 
 import headrace as hr
 from headrace import _core
 from headrace import transforms as T
-
-RECORDS, BATCH, SIZE = 50, 8, 64
-MEAN, STD = [0.48, 0.46, 0.41], [0.23, 0.22, 0.25]
-
-
-def devices() -> list[Any]:
-    return [
-        _core.open_device("cpu"),
-        _core.simulated_device(seed=1),
-        _core.simulated_device(seed=2),
-    ]
-
-
-def records(channels: int = 3) -> list[Any]:
-    rng = np.random.default_rng(0)
-    return [
-        (rng.integers(0, 256, (channels, 80, 90), dtype=np.uint8), number)
-        for number in range(RECORDS)
-    ]
-
-
-def loader(transforms: list[Any], source: Any = None, **options: Any) -> Any:
-    given = {"batch_size": BATCH, "shuffle": True, "seed": 3, **options}
-    return hr.Loader(records() if source is None else source, transforms, **given)
-
-
-def train(dtype: str = "float32", *more: Any) -> list[Any]:
-    return [
-        T.RandomResizedCrop(SIZE),
-        T.RandomHorizontalFlip(),
-        T.ToDtype(dtype, scale=True),
-        T.Normalize(MEAN, STD),
-        *more,
-    ]
-
-
-def fields_of(batch: Any) -> list[Any]:
-    """Shape, dtype, strides of NumPy's and bytes of each field; of lists the values."""
-    out = []
-    for value in batch:
-        if isinstance(value, _core.Array):
-            values = np.asarray(value.bits())
-            axes = tuple(np.argsort([-stride for stride in values.strides], kind="stable"))
-            out.append((value.dtype, values.shape, axes, values.tobytes()))
-        else:
-            out.append([np.asarray(v).tobytes() if hasattr(v, "shape") else v for v in value])
-    return out
-
-
-def epoch(view: Any) -> list[Any]:
-    return [fields_of(batch) for batch in view]
-
-
-def copied(view: Any) -> dict[str, Any]:
-    [counted] = view.stats()["devices"].values()
-    return counted
 
 
 @pytest.mark.parametrize("memory_format", ["channels_first", "channels_last"])
@@ -131,6 +88,25 @@ def test_what_a_device_cannot_finish_crosses_as_it_is_delivered(more: list[Any])
     for device in devices():
         for finish in ("auto", "host"):
             assert epoch(loader(train("float32", *more), finish=finish).dlpack(device)) == expected
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ([T.RandomErasing(p=1.0, value="random")], "a rectangle of noise"),
+        ([T.RandomErasing(p=1.0), T.RandomErasing(p=1.0)], "several rectangles"),
+    ],
+)
+def test_rows_that_cross_as_they_are_delivered_are_counted_with_the_reason(
+    more: list[Any], why: str
+) -> None:
+    erased = loader(train("float32", *more), batch_size=RECORDS)
+    view = erased.dlpack(_core.simulated_device(seed=1))
+    epoch(view)
+    assert view.stats()["finished_before_crossing"] == {why: RECORDS}
+    view = loader(train()).dlpack(_core.simulated_device(seed=1))
+    epoch(view)
+    assert view.stats()["finished_before_crossing"] == {}
 
 
 def test_a_step_may_draw_whether_there_is_a_map_at_all_for_the_device() -> None:
@@ -261,9 +237,8 @@ def negative(image: Any) -> Any:
         ([T.Resize((64, 64)), T.ToDtype("float32", scale=True), T.ColorJitter(0.5)], "ColorJitter"),
         ([T.ToDtype("float32", scale=True), T.Resize((64, 64))], "Resize"),
         ([T.RandomCrop(64), T.ToDtype("float32", scale=True), negative], "negative"),
-        ([*train(), T.MixUp(num_classes=RECORDS)], "MixUp"),
     ],
-    ids=["colours", "resize", "python", "batch step"],
+    ids=["colours", "resize", "python"],
 )
 def test_what_stands_in_the_way_is_named(transforms: list[Any], why: str) -> None:
     view = loader(transforms).dlpack(_core.simulated_device(seed=1))
@@ -277,7 +252,8 @@ def test_what_stands_in_the_way_is_named(transforms: list[Any], why: str) -> Non
 
 def test_a_limit_that_is_too_small_for_both_forms_leaves_it_to_the_host() -> None:
     source = [(np.zeros((3, 512, 512), np.uint8), 0)] * 32
-    steps = [T.RandomCrop(512), T.ToDtype("float32", scale=True)]
+    noise = T.RandomErasing(value="random")  # of which a thread finishes the record
+    steps = [T.RandomCrop(512), T.ToDtype("float32", scale=True), noise]
     given = {"batch_size": 8, "threads": 1, "memory_limit": "72 MiB"}
     view = hr.Loader(source, steps, **given).dlpack(_core.simulated_device(seed=1))
     next(iter(view))

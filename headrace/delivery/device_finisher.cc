@@ -20,6 +20,18 @@ size_t scratch_of(const UnfinishedRows& rows) {
          rows.scratch_bytes();
 }
 
+// Where about the half of rows [first, last) ends; `last` where they cannot be divided.
+int64_t half_of(const UnfinishedRows& rows, int64_t first, int64_t last) {
+  const int64_t middle = first + (last - first + 1) / 2;
+  for (int64_t row = middle; row > first; --row) {
+    if (rows.may_begin_at(row)) return row;
+  }
+  for (int64_t row = middle; row < last; ++row) {
+    if (rows.may_begin_at(row)) return row;
+  }
+  return last;
+}
+
 const uint8_t* at(const void* memory, size_t offset) {
   return static_cast<const uint8_t*>(memory) + offset;
 }
@@ -47,8 +59,10 @@ std::vector<DeviceFinisher::Part> DeviceFinisher::parts_of(
     // Halved until it fits: rows may differ in what they need.
     int64_t last = rows->rows();
     std::shared_ptr<const UnfinishedRows> part = rows->part(first, last);
-    while (last - first > 1 && scratch_of(*part) > limit_) {
-      last = first + (last - first + 1) / 2;
+    while (scratch_of(*part) > limit_) {
+      const int64_t half = half_of(*rows, first, last);
+      if (half == last) break;
+      last = half;
       part = rows->part(first, last);
     }
     add(std::move(part), first);

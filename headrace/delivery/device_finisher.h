@@ -20,7 +20,7 @@ class DeviceFinisher {
  public:
   static constexpr int kSets = 2;
 
-  // scratch_limit: bytes of a set; a row alone may take more.
+  // scratch_limit: bytes of a set; a row alone may take more, and rows that stay together.
   DeviceFinisher(DevicePtr device, size_t scratch_limit);
 
   // Some rows of a batch, that are finished at once.

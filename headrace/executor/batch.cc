@@ -70,10 +70,12 @@ BatchBuilder::BatchBuilder(const Plan& plan, const Source& source, int64_t epoch
       field.data = static_cast<uint8_t*>(field.lease.get());
       if (!on_device[i]) continue;
       const auto finished = [memory = on_device.finished, i](size_t bytes) {
-        return memory(i, bytes);
+        std::shared_ptr<void> kept = memory(i, bytes);
+        return kept ? kept : make_pages(bytes);
       };
       field.unfinished = std::make_shared<UnfinishedPictures>(
-          output.state.shape, output.state.dtype, plan.options().memory_format, rows(), finished);
+          output.state.shape, output.state.dtype, plan.options().memory_format, rows(),
+          plan.batch_steps().size(), finished);
     } else if (output.origin == OutputOrigin::kMask || output.origin == OutputOrigin::kOffsets) {
       // made of another's items
     } else if (is_string(output.state.kind)) {
@@ -168,9 +170,11 @@ void BatchBuilder::set_target(FieldMemory& field, int row, RenderTask& task,
   task.target.data = field.data + field.row_bytes * size_t(row);
   if (!field.unfinished) return;
   Recipe beginning = *task.recipe;
-  const std::optional<RecipeEdit> end = take_end(beginning);
+  std::string_view why_not;
+  const std::optional<RecipeEdit> end = take_end(beginning, why_not);
   if (!end || !field.unfinished->set(row, *end)) {
-    task.target.data = field.unfinished->finished_row(row);
+    if (end) why_not = "another dtype";
+    task.target.data = field.unfinished->finished_row(row, why_not);
     return;
   }
   task.target.format = MemoryFormat::kChannelsFirst;
@@ -346,6 +350,19 @@ void BatchBuilder::close_gaps() {
   kept_ = kept;
 }
 
+std::vector<int64_t> BatchBuilder::group_begins() const {
+  std::vector<int64_t> out;
+  if (plan_.batch_steps().empty()) return out;
+  int64_t kept = 0, last = -1;  // rows so far, and the group of the last of them
+  for (int64_t row = 0; row < rows(); ++row) {
+    if (dropped_[row]) continue;
+    if (row / plan_.batch_group() != last) out.push_back(kept);
+    last = row / plan_.batch_group();
+    ++kept;
+  }
+  return out;
+}
+
 Batch BatchBuilder::finish(size_t most_assembled) {
   close_gaps();
   if (assembled_.empty()) {
@@ -377,6 +394,7 @@ Batch BatchBuilder::finish(size_t most_assembled) {
     out.is_bytes = output.state.kind == FieldKind::kBytes;
     batch.fields.push_back(std::move(out));
   }
+  batch.group_begins = group_begins();
   return batch;
 }
 

@@ -42,6 +42,9 @@ struct Batch {
   int64_t epoch = 0, index = 0;  // number of the global batch in the epoch
   int64_t size = 0;              // records of this rank
   std::vector<BatchField> fields;
+  // Of a pipeline that mixes rows: where groups begin. What goes to several devices is divided
+  // there alone. Empty: anywhere.
+  std::vector<int64_t> group_begins = {};
   const BatchField& operator[](std::string_view name) const;  // throws Exception HR0740
 };
 
@@ -66,6 +69,10 @@ struct Places {
 };
 using ForeseenRows = std::vector<std::optional<Places>>;  // by output
 
+// Where the rows of an output are finished. kMostlyDevice: some may have to be rendered as they are
+// delivered, so memory is kept for them.
+enum class FinishPlace : uint8_t { kHost, kDevice, kMostlyDevice };
+
 // Bytes of a record in the slot.
 size_t slot_row_bytes(const Output& output, bool on_device);
 
@@ -74,11 +81,14 @@ class BatchBuilder {
  public:
   // `memory(output number, bytes)` supplies each dense field's memory.
   using Memory = std::function<std::shared_ptr<void>(size_t output, size_t bytes)>;
-  // Which outputs a device finishes, and the memory for their rows that it cannot.
+  // Which outputs a device finishes, and the memory for their rows that it cannot; it may give
+  // none.
   struct OnDevice {
-    std::vector<bool> outputs = {};  // by number; empty: none
+    std::vector<FinishPlace> outputs = {};  // by number; empty: none
     Memory finished = {};
-    bool operator[](size_t output) const { return output < outputs.size() && outputs[output]; }
+    bool operator[](size_t output) const {
+      return output < outputs.size() && outputs[output] != FinishPlace::kHost;
+    }
   };
   BatchBuilder(const Plan& plan, const Source& source, int64_t epoch, int64_t index,
                BatchRange range, int64_t epoch_size, const Memory& memory,
@@ -134,6 +144,7 @@ class BatchBuilder {
   // Whether all its values were written where they lie in the tensor.
   bool is_in_place(const FieldMemory& field) const;
   BatchField assembled(size_t output);
+  std::vector<int64_t> group_begins() const;
   TensorView view_of(const Output& output, const FieldMemory& field, int64_t rows) const;
   Result<void> run_batch_step(const BatchStep& step, int64_t first, int64_t count, uint64_t seed);
   void close_gaps();  // once

@@ -83,14 +83,15 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
   spare_.reserve(kSpareRuns);
   const auto wake = [threads = options_.threads] { ThreadPool::workers().wake(threads); };
   const auto rows = static_cast<size_t>(options_.layout.rank_batch());
-  on_device_ = {options_.finished_there, [this](size_t output, size_t bytes) {
-                  std::shared_ptr<void> memory = finished_rings_[output]->take();
-                  return memory ? memory : make_pages(bytes);
+  on_device_ = {options_.finished_there, [this](size_t output, size_t) -> std::shared_ptr<void> {
+                  return finished_rings_[output] ? finished_rings_[output]->take() : nullptr;
                 }};
   for (size_t i = 0; i < options_.plan->outputs().size(); ++i) {
     const Output& output = options_.plan->outputs()[i];
     const size_t bytes = slot_row_bytes(output, on_device_[i]) * rows;
-    finished_rings_.push_back(on_device_[i]
+    const bool some_before =
+        on_device_[i] && options_.finished_there[i] == FinishPlace::kMostlyDevice;
+    finished_rings_.push_back(some_before
                                   ? std::make_shared<SlotRing>(output.bytes_per_record * rows,
                                                                shares_.depth, nullptr, nullptr)
                                   : nullptr);

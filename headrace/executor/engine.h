@@ -14,10 +14,12 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headrace/base/mutex.h"
@@ -60,7 +62,7 @@ MemoryShares with_near_partners(MemoryShares shares, const Plan& plan);
 
 // Of one batch's dense fields, with what a device may leave to the host of those that it finishes
 // (`on_device`, by output; empty: none).
-size_t batch_bytes(const Plan& plan, int64_t rows, const std::vector<bool>& on_device = {});
+size_t batch_bytes(const Plan& plan, int64_t rows, const std::vector<FinishPlace>& places = {});
 // Whether a field is delivered as a list of values of any size, or made of one.
 bool delivers_lists(const Plan& plan);
 bool assembles(const Plan& plan);
@@ -99,7 +101,7 @@ struct EngineOptions {
   DevicePtr device = {};         // that batches are copied to: slots are pinned for it
   double patience_seconds = 60;  // until `warn` hears what next() waits for; 0: never
   // By output: rows are finished on `device`, and their batches' fields `unfinished`. Empty: none.
-  std::vector<bool> finished_there = {};
+  std::vector<FinishPlace> finished_there = {};
   // By schema field: what is known of its sounds, null where nothing is.
   std::vector<SoundForms> sounds = {};
 };
@@ -110,6 +112,8 @@ struct EngineStats {
   double wait_seconds = 0, memory_wait_seconds = 0;  // of next(); of records for their memory
   StageSeconds stages;
   size_t memory_used = 0, memory_peak = 0;
+  // Rows that crossed as they are delivered, where a device finishes the others, by reason.
+  std::map<std::string_view, int64_t> finished_before = {};
 };
 
 class Engine final : public PoolClient {

@@ -24,14 +24,16 @@ Result<void> BatchBuilder::run_batch_steps(int64_t first, int64_t count, uint64_
 
 Result<void> BatchBuilder::run_batch_step(const BatchStep& step, int64_t first, int64_t count,
                                           uint64_t seed) {
-  std::vector<int64_t> positions;
+  std::vector<int64_t> positions, rows;
   std::vector<GroupField> fields(step.outputs.size());
   for (int64_t row = first; row < first + count; ++row) {
     if (dropped_[row]) continue;
+    rows.push_back(row);
     positions.push_back(range_.begin + row);
     for (size_t i = 0; i < fields.size(); ++i) {
-      const size_t bytes = plan_.outputs()[step.outputs[i]].bytes_per_record;
-      fields[i].rows.push_back(fields_[step.outputs[i]].data + bytes * row);
+      const FieldMemory& memory = fields_[step.outputs[i]];
+      if (memory.unfinished) continue;
+      fields[i].rows.push_back(memory.data + memory.row_bytes * row);
     }
   }
   if (positions.empty()) return {};
@@ -44,13 +46,20 @@ Result<void> BatchBuilder::run_batch_step(const BatchStep& step, int64_t first, 
     const std::vector<int> taken = condition.selection.draw(draws(condition.key));
     if (!std::ranges::count(taken, condition.list)) return {};
   }
+  std::vector<std::vector<RowMix>> there(fields.size());
   for (size_t i = 0; i < fields.size(); ++i) {
     const Output& output = plan_.outputs()[step.outputs[i]];
     fields[i].state = &output.state;
     fields[i].row_bytes = output.bytes_per_record;
+    if (fields_[step.outputs[i]].unfinished) fields[i].there = &there[i];
   }
   GroupContext context{fields, positions, plan_.options().memory_format, draws(step.key)};
-  return step.op->apply(context);
+  if (Result<void> done = step.op->apply(context); !done) return done;
+  const auto number = static_cast<size_t>(&step - plan_.batch_steps().data());
+  for (size_t i = 0; i < fields.size(); ++i) {
+    if (fields[i].there) fields_[step.outputs[i]].unfinished->mix(number, rows, there[i]);
+  }
+  return {};
 }
 
 void Engine::note_groups(OpenBatch& batch) const {

@@ -128,6 +128,12 @@ Batch Engine::hand_over(OpenBatch& open) {
   ++stats_.batches;
   stats_.foreseen += open.builder.came_true();
   stats_.records += batch.size;
+  for (const BatchField& field : batch.fields) {
+    if (!field.unfinished) continue;
+    for (const auto& [why, rows] : field.unfinished->finished_before()) {
+      stats_.finished_before[why] += rows;
+    }
+  }
   return batch;
 }
 

@@ -31,12 +31,12 @@ std::string in_mib(size_t bytes) { return std::to_string((bytes + kMiB - 1) / kM
 
 }  // namespace
 
-size_t batch_bytes(const Plan& plan, int64_t rows, const std::vector<bool>& on_device) {
+size_t batch_bytes(const Plan& plan, int64_t rows, const std::vector<FinishPlace>& places) {
   size_t bytes = 0;
   for (size_t i = 0; i < plan.outputs().size(); ++i) {
-    const Output& output = plan.outputs()[i];
-    const bool there = i < on_device.size() && on_device[i];
-    bytes += output.bytes_per_record + (there ? slot_row_bytes(output, true) : 0);
+    const FinishPlace place = i < places.size() ? places[i] : FinishPlace::kHost;
+    if (place != FinishPlace::kHost) bytes += slot_row_bytes(plan.outputs()[i], true);
+    if (place != FinishPlace::kDevice) bytes += plan.outputs()[i].bytes_per_record;
   }
   return bytes * size_t(rows);
 }

@@ -11,11 +11,12 @@ namespace {
 
 const ErrorCode kNotThere{
     "HR0716", ErrorKind::kConfig, "nothing that a device can finish",
-    "finish=\"device\" leaves the map of values (ToDtype, Normalize), the last flip, an erased "
-    "rectangle, layout and dtype of pictures to the device that batches are copied to. That takes "
-    "a dense field of pictures of one to four channels which are bytes until the last of their "
-    "steps: one that computes colours, resizes or runs Python after ToDtype, or mixes rows of the "
-    "batch, works on finished pictures on the host. finish=\"auto\" finishes there what can be."};
+    "finish=\"device\" and T.ToDevice() leave the map of values (ToDtype, Normalize), the last "
+    "flip, tables, an erased rectangle, layout and dtype of pictures, MixUp and CutMix to the device "
+    "that batches are copied to. That takes a dense field of pictures of one to four channels which "
+    "are bytes until the last of their steps: one that computes colours, resizes or runs Python "
+    "after ToDtype works on finished pictures on the host. finish=\"auto\" finishes there what can "
+    "be."};
 
 std::string in_kib(size_t bytes) {
   const size_t tenths = (bytes * 10 + 512) / 1024;
@@ -63,9 +64,24 @@ std::string in_the_way(const Plan& plan, int number) {
     return name + ", which is " + text_of(output.state);
   }
   for (const BatchStep& step : plan.batch_steps()) {
-    if (std::ranges::find(step.outputs, number) != step.outputs.end()) return step.label;
+    const bool has_it = std::ranges::find(step.outputs, number) != step.outputs.end();
+    if (has_it && !step.op->on_device()) return step.label;
   }
   return step_on_floats(plan, output.field);
+}
+
+// Whether a record may come to more than one rectangle of one value.
+FinishPlace place_of(const Plan& plan, int field) {
+  std::vector<int> erased(plan.inputs().size());
+  for (const Step& step : plan.steps()) {
+    if (step.kind == Step::Kind::kCopy)
+      erased[size_t(step.fields[1])] = erased[size_t(step.fields[0])];
+    if (!step.op) continue;
+    const DevicePart part = step.op->device_part();
+    const int most = part == DevicePart::kErase ? 1 : part == DevicePart::kPatches ? 2 : 0;
+    for (const int its : step.fields) erased[size_t(its)] += most;
+  }
+  return erased[size_t(field)] > 1 ? FinishPlace::kMostlyDevice : FinishPlace::kDevice;
 }
 
 }  // namespace
@@ -75,19 +91,23 @@ FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& d
   if (device.empty()) return {{}, "host: batches stay there"};
   FinishChoice out;
   std::string why_not = "there are no pictures";
-  std::vector<bool> there(plan.outputs().size());
+  std::vector<FinishPlace> there(plan.outputs().size());
   for (size_t i = 0; i < plan.outputs().size(); ++i) {
     const Output& output = plan.outputs()[i];
     if (output.origin != OutputOrigin::kField || !is_picture(output.state.kind)) continue;
-    if (use == FinishUse::kAuto && is_byte(output.state)) {
+    const DevicePoint* const point = plan.device_point(output.field);
+    const bool asked = point && point->has_work;
+    if (use == FinishUse::kAuto && !asked && is_byte(output.state)) {
       why_not = "\"" + output.name + "\" is delivered as bytes";
       continue;
     }
     if (const std::string step = in_the_way(plan, int(i)); !step.empty()) {
       why_not = step + " stands in the way";
+      if (asked) raise(kNotThere, why_not + " of ToDevice()", "the list without it");
       continue;
     }
-    there[i] = true;
+    there[i] = place_of(plan, output.field);
+    out.asked |= asked;
     out.text += (out.text.empty() ? device + ": " : "; ") + ("\"" + output.name + "\"") +
                 " crosses as bytes, " + in_kib(slot_row_bytes(output, true)) +
                 " a record instead of " + in_kib(output.bytes_per_record);

@@ -8,116 +8,226 @@
 #include "headrace/kernels/batch/queue.h"
 
 namespace headrace {
+namespace {
+
+// The number of a value, which joins the list where it is new.
+template <class T, class Same = std::equal_to<>>
+int32_t number_of(std::vector<T>& list, const T& value, Same same = {}) {
+  const auto found = std::ranges::find_if(list, [&](const T& known) { return same(known, value); });
+  const auto number = static_cast<int32_t>(found - list.begin());
+  if (found == list.end()) list.push_back(value);
+  return number;
+}
+
+bool is_same(const TablePair& a, const TablePair& b) {
+  return a.bytes == b.bytes && a.map == b.map;
+}
+
+}  // namespace
 
 UnfinishedPictures::UnfinishedPictures(const Shape& shape, DType dtype, MemoryFormat format,
-                                       int64_t rows, Finished finished)
+                                       int64_t rows, size_t mixings, Finished finished)
     : shape_(shape),
       dtype_(dtype),
       format_(format),
       make_finished_(std::move(finished)),
-      edits_(size_t(rows)),
-      maps_(size_t(rows)),
-      finished_(size_t(rows)) {}
+      rows_(size_t(rows)),
+      mixings_(mixings, std::vector<Mixed>(size_t(rows))) {}
 
 bool UnfinishedPictures::set(int64_t row, const RecipeEdit& edit) {
   if (edit.size != Size{int(shape_[1]), int(shape_[2])} || edit.map->output() != dtype_) {
     return false;
   }
-  edits_[size_t(row)] = edit.edit;
-  maps_[size_t(row)] = edit.map;
+  rows_[size_t(row)] = {.edit = edit.edit, .map = edit.map, .table = edit.table};
   return true;
 }
 
-uint8_t* UnfinishedPictures::finished_row(int64_t row) {
+uint8_t* UnfinishedPictures::finished_row(int64_t row, std::string_view why) {
   MutexLock lock(mutex_);
-  if (!memory_) memory_ = make_finished_(edits_.size() * finished_row_bytes());
-  uint8_t* const memory = static_cast<uint8_t*>(memory_.get());
-  finished_[size_t(row)] = memory + size_t(row) * finished_row_bytes();
-  return memory + size_t(row) * finished_row_bytes();
+  if (!memory_) memory_ = make_finished_(rows_.size() * finished_row_bytes());
+  uint8_t* const to = static_cast<uint8_t*>(memory_.get()) + size_t(row) * finished_row_bytes();
+  rows_[size_t(row)] = {.finished = to, .why_finished = why};
+  return to;
+}
+
+void UnfinishedPictures::mix(size_t mixing, std::span<const int64_t> rows,
+                             std::span<const RowMix> mixes) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    mixings_[mixing][size_t(rows[i])] = {mixes[i], rows.front()};
+  }
 }
 
 void UnfinishedPictures::move(int64_t from, int64_t to) {
-  edits_[size_t(to)] = edits_[size_t(from)];
-  maps_[size_t(to)] = maps_[size_t(from)];
-  finished_[size_t(to)] = finished_[size_t(from)];
+  rows_[size_t(to)] = std::move(rows_[size_t(from)]);
+  for (std::vector<Mixed>& mixing : mixings_) mixing[size_t(to)] = mixing[size_t(from)];
 }
 
 void UnfinishedPictures::settle(int64_t rows) {
-  edits_.resize(size_t(rows));
-  maps_.resize(size_t(rows));
-  finished_.resize(size_t(rows));
+  rows_.resize(size_t(rows));
+  for (std::vector<Mixed>& mixing : mixings_) mixing.resize(size_t(rows));
   write_parameters();
 }
 
-// Few maps are met in a batch, mostly one: each has a set of tables, and a row the set's number.
-void UnfinishedPictures::write_parameters() {
-  const int channels = static_cast<int>(shape_[0]);
-  std::vector<const PixelMap*> sets;
-  for (size_t row = 0; row < maps_.size(); ++row) {
-    if (!maps_[row]) continue;
-    const auto found = std::ranges::find(sets, maps_[row]);
-    edits_[row].tables = static_cast<int32_t>(found - sets.begin());
-    if (found == sets.end()) sets.push_back(maps_[row]);
-  }
-  const size_t edits_bytes = edits_.size() * sizeof(PictureEdit);
-  parameters_.assign(edits_bytes, 0);
-  if (edits_bytes > 0) std::memcpy(parameters_.data(), edits_.data(), edits_bytes);
-  tables_at_ = 0;
-  if (std::ranges::all_of(sets, &PixelMap::is_identity)) return;
-  std::vector<const StoreTable*> tables;
-  for (const PixelMap* map : sets) {
-    for (int c = 0; c < channels; ++c) tables.push_back(&map->table(c));
-  }
-  const std::vector<uint8_t> elements = element_table(tables);
-  tables_at_ = edits_bytes;
-  parameters_.insert(parameters_.end(), elements.begin(), elements.end());
+template <class T>
+UnfinishedPictures::Part UnfinishedPictures::add(std::span<const T> values) {
+  parameters_.resize((parameters_.size() + 15) / 16 * 16);
+  const Part part{parameters_.size(), values.size()};
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(values.data());
+  parameters_.insert(parameters_.end(), bytes, bytes + values.size_bytes());
+  return part;
 }
 
-bool UnfinishedPictures::any_edited() const {
-  return std::ranges::any_of(maps_, [](const PixelMap* map) { return map != nullptr; });
+void UnfinishedPictures::write_parameters() {
+  parameters_.clear();
+  parameters_.resize(rows_.size() * sizeof(PictureEdit));
+  write_tables();
+  write_mixes();
+}
+
+// Few maps are met in a batch, mostly one: each has a set of tables, and a row the set's number.
+// Where rows have tables of their own, it is the number of a pair, of which a device makes a set.
+void UnfinishedPictures::write_tables() {
+  maps_ = bytes_ = pairs_ = {};
+  std::vector<const PixelMap*> maps;
+  std::vector<const QuickTable*> own;
+  std::vector<TablePair> pairs;
+  for (size_t row = 0; row < rows_.size(); ++row) {
+    PictureEdit edit = rows_[row].edit;
+    if (rows_[row].map) {
+      const QuickTable* const table = rows_[row].table.get();
+      const TablePair pair{table ? number_of(own, table) : -1, number_of(maps, rows_[row].map)};
+      edit.tables = number_of(pairs, pair, is_same);
+    }
+    std::memcpy(parameters_.data() + row * sizeof edit, &edit, sizeof edit);
+  }
+  if (own.empty() && std::ranges::all_of(maps, &PixelMap::is_identity)) return;
+  const auto channels = size_t(shape_[0]);
+  std::vector<const StoreTable*> tables;
+  for (const PixelMap* map : maps) {
+    for (size_t c = 0; c < channels; ++c) tables.push_back(&map->table(int(c)));
+  }
+  maps_ = add(std::span<const uint8_t>(element_table(tables)));
+  if (own.empty()) return;  // a pair is a map
+  std::vector<uint8_t> bytes;
+  for (const QuickTable* table : own) {
+    for (size_t c = 0; c < channels; ++c) {
+      bytes.insert(bytes.end(), table->of[c].begin(), table->of[c].end());
+    }
+  }
+  bytes_ = add(std::span<const uint8_t>(bytes));
+  pairs_ = add(std::span<const TablePair>(pairs));
+}
+
+void UnfinishedPictures::write_mixes() {
+  mix_parts_.clear();
+  for (const std::vector<Mixed>& mixing : mixings_) {
+    std::vector<RowGroup> groups;
+    std::vector<RowMix> mixes;
+    bool any = false;
+    for (size_t row = 0; row < mixing.size(); ++row) {
+      mixes.push_back(mixing[row].mix);
+      if (mixing[row].group < 0) continue;
+      const bool goes_on = row > 0 && mixing[row - 1].group == mixing[row].group;
+      if (!goes_on) groups.push_back({static_cast<int32_t>(row), 0});
+      ++groups.back().count;
+      any |= !mixing[row].mix.is_empty();
+    }
+    if (!any) continue;
+    const Part at = add(std::span<const RowGroup>(groups));
+    mix_parts_.push_back({at, add(std::span<const RowMix>(mixes))});
+  }
 }
 
 size_t UnfinishedPictures::crossing_bytes() const {
-  const auto whole = std::ranges::count_if(finished_, [](const uint8_t* row) { return row; });
+  const auto whole = std::ranges::count_if(rows_, [](const Row& row) { return row.finished; });
   return slot_bytes() + parameters_.size() + size_t(whole) * finished_row_bytes();
+}
+
+// The sets of tables, wherever they are there; null: samples stay as they are.
+const uint8_t* UnfinishedPictures::queue_tables(Stream& stream, const There& there) const {
+  if (maps_.count == 0) return nullptr;
+  const uint8_t* const maps = there.parameters + maps_.at;
+  if (pairs_.count == 0) return maps;
+  headrace::queue(
+      stream,
+      ComposeTables{.pairs = reinterpret_cast<const TablePair*>(there.parameters + pairs_.at),
+                    .bytes = there.parameters + bytes_.at,
+                    .maps = maps,
+                    .tables = there.scratch,
+                    .sets = int64_t(pairs_.count),
+                    .channels = int32_t(shape_[0]),
+                    .element = int(size_of(dtype_))});
+  return there.scratch;
 }
 
 void UnfinishedPictures::queue(Stream& stream, const There& there, void* finished) const {
   const auto channels = static_cast<int32_t>(shape_[0]), height = static_cast<int32_t>(shape_[1]),
              width = static_cast<int32_t>(shape_[2]);
   const bool planar = format_ == MemoryFormat::kChannelsFirst;
-  const PictureBatch kernel{
-      .pictures = there.slot,
-      .from = PictureStrides::channels_first(channels, height, width),
-      .channels = channels,
-      .height = height,
-      .width = width,
-      .choice = RowChoice::slice(0),
-      .count = rows(),
-      .edits = reinterpret_cast<const PictureEdit*>(there.parameters),
-      .batch = finished,
-      .to = planar ? PictureStrides::channels_first(channels, height, width)
-                   : PictureStrides::channels_last(channels, height, width),
-      .to_height = height,
-      .to_width = width,
-      .map = {.bytes = static_cast<int>(size_of(dtype_)),
-              .table = tables_at_ > 0 ? there.parameters + tables_at_ : nullptr}};
+  PictureBatch kernel{.pictures = there.slot,
+                      .from = PictureStrides::channels_first(channels, height, width),
+                      .channels = channels,
+                      .height = height,
+                      .width = width,
+                      .choice = RowChoice::slice(0),
+                      .count = rows(),
+                      .edits = reinterpret_cast<const PictureEdit*>(there.parameters),
+                      .batch = finished,
+                      .to = planar ? PictureStrides::channels_first(channels, height, width)
+                                   : PictureStrides::channels_last(channels, height, width),
+                      .to_height = height,
+                      .to_width = width,
+                      .map = {.bytes = static_cast<int>(size_of(dtype_))}};
   check(kernel);
-  if (any_edited()) headrace::queue(stream, kernel);
+  if (std::ranges::any_of(rows_, [](const Row& row) { return row.map; })) {
+    kernel.map.table = queue_tables(stream, there);
+    headrace::queue(stream, kernel);
+  }
   // Over what the kernel has made of a slot's row that nobody has written.
   auto* const to = static_cast<uint8_t*>(finished);
-  for (size_t row = 0; row < finished_.size(); ++row) {
-    if (!finished_[row]) continue;
-    stream.copy(to + row * finished_row_bytes(), finished_[row], finished_row_bytes());
+  for (size_t row = 0; row < rows_.size(); ++row) {
+    if (!rows_[row].finished) continue;
+    stream.copy(to + row * finished_row_bytes(), rows_[row].finished, finished_row_bytes());
+  }
+  for (const MixPart& part : mix_parts_) {
+    headrace::queue(
+        stream,
+        MixRows{.batch = finished,
+                .dtype = dtype_,
+                .height = height,
+                .lines = planar ? channels * height : height,
+                .samples = planar ? width : width * channels,
+                .samples_of_pixel = planar ? 1 : channels,
+                .groups = reinterpret_cast<const RowGroup*>(there.parameters + part.groups.at),
+                .mixes = reinterpret_cast<const RowMix*>(there.parameters + part.mixes.at),
+                .group_count = int64_t(part.groups.count)});
   }
 }
 
+bool UnfinishedPictures::may_begin_at(int64_t row) const {
+  if (row <= 0 || row >= rows()) return true;
+  return std::ranges::none_of(mixings_, [&](const std::vector<Mixed>& mixing) {
+    const int64_t group = mixing[size_t(row)].group;
+    return group >= 0 && mixing[size_t(row) - 1].group == group;
+  });
+}
+
+std::map<std::string_view, int64_t> UnfinishedPictures::finished_before() const {
+  std::map<std::string_view, int64_t> out;
+  for (const Row& row : rows_) {
+    if (row.finished) ++out[row.why_finished];
+  }
+  return out;
+}
+
 std::shared_ptr<const UnfinishedRows> UnfinishedPictures::part(int64_t first, int64_t last) const {
-  auto out = std::make_shared<UnfinishedPictures>(shape_, dtype_, format_, 0, make_finished_);
+  auto out = std::make_shared<UnfinishedPictures>(shape_, dtype_, format_, 0, mixings_.size(),
+                                                  make_finished_);
   out->first_ = first_ + first;
-  out->edits_.assign(edits_.begin() + first, edits_.begin() + last);
-  out->maps_.assign(maps_.begin() + first, maps_.begin() + last);
-  out->finished_.assign(finished_.begin() + first, finished_.begin() + last);
+  out->rows_.assign(rows_.begin() + first, rows_.begin() + last);
+  for (size_t i = 0; i < mixings_.size(); ++i) {
+    out->mixings_[i].assign(mixings_[i].begin() + first, mixings_[i].begin() + last);
+  }
   {
     MutexLock lock(mutex_);
     MutexLock its(out->mutex_);

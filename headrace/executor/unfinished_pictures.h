@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures that lie in the slot as dense (C, H, W) bytes, whose map of values, last flip and erased
-// rectangle a device does, in one pass with dtype and layout (kernels/batch/picture_batch.h).
+// Pictures that lie in the slot as dense (C, H, W) bytes, whose last flip, table of bytes, map of
+// values and erased rectangle a device does, in one pass with dtype and layout
+// (kernels/batch/picture_batch.h), and then mixes rows (mix_rows.h).
 //
 // A record whose steps come to more than that is rendered as it is delivered, into memory beside
 // the slot, and crosses so: every batch can be finished, and its bits do not depend on who did it.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "headrace/base/mutex.h"
@@ -15,6 +19,8 @@
 #include "headrace/executor/unfinished_rows.h"
 #include "headrace/image/recipe_edit.h"
 #include "headrace/image/render.h"
+#include "headrace/kernels/batch/compose_tables.h"
+#include "headrace/kernels/batch/mix_rows.h"
 
 namespace headrace {
 
@@ -23,9 +29,10 @@ class UnfinishedPictures final : public UnfinishedRows {
   // Memory for all rows as they are delivered, asked for with the first that needs it.
   using Finished = std::function<std::shared_ptr<void>(size_t bytes)>;
 
-  // shape: (C, H, W) of each, as `dtype` and `format` when they are finished.
+  // shape: (C, H, W) of each, as `dtype` and `format` when they are finished. mixings: times that
+  // rows are mixed, at most.
   UnfinishedPictures(const Shape& shape, DType dtype, MemoryFormat format, int64_t rows,
-                     Finished finished);
+                     size_t mixings, Finished finished);
 
   static size_t slot_row_bytes(const Shape& shape) { return size_t(element_count(shape)); }
 
@@ -33,37 +40,68 @@ class UnfinishedPictures final : public UnfinishedRows {
   // What is to be done to a row, of which take_end() has left bytes. False where it is of another
   // size or dtype than was promised.
   bool set(int64_t row, const RecipeEdit& edit);
-  // Where a row goes that is rendered as it is delivered.
-  uint8_t* finished_row(int64_t row) EXCLUDES_LOCK(mutex_);
+  // Where a row goes that is rendered as it is delivered. why: text that stays.
+  uint8_t* finished_row(int64_t row, std::string_view why) EXCLUDES_LOCK(mutex_);
+  // A group's rows, ascending, and what becomes of each in the mixing of this number.
+  void mix(size_t mixing, std::span<const int64_t> rows, std::span<const RowMix> mixes);
 
   // Once all rows are there, by one thread.
   void move(int64_t from, int64_t to);
   void settle(int64_t rows);  // that there are after all
 
-  int64_t rows() const override { return static_cast<int64_t>(edits_.size()); }
+  int64_t rows() const override { return static_cast<int64_t>(rows_.size()); }
   size_t slot_begin() const override { return size_t(first_) * slot_row_bytes(shape_); }
-  size_t slot_bytes() const override { return edits_.size() * slot_row_bytes(shape_); }
+  size_t slot_bytes() const override { return rows_.size() * slot_row_bytes(shape_); }
   std::span<const uint8_t> parameters() const override { return parameters_; }
-  size_t scratch_bytes() const override { return 0; }
+  size_t scratch_bytes() const override { return pairs_.count * table_bytes(); }
   size_t crossing_bytes() const override;
   void queue(Stream& stream, const There& there, void* finished) const override;
+  bool may_begin_at(int64_t row) const override;
+  std::map<std::string_view, int64_t> finished_before() const override;
   std::shared_ptr<const UnfinishedRows> part(int64_t first, int64_t last) const override;
 
  private:
+  struct Row {
+    PictureEdit edit = {};
+    const PixelMap* map = nullptr;  // null: finished
+    // shared: with recipes of records that are gone by the time it crosses
+    std::shared_ptr<const QuickTable> table = {};
+    const uint8_t* finished = nullptr;
+    std::string_view why_finished = {};
+  };
+  struct Mixed {
+    RowMix mix = {};
+    int64_t group = -1;  // a number that the rows of a group share; below 0: it is not mixed
+  };
+  // So many of something that lie in the parameters.
+  struct Part {
+    size_t at = 0, count = 0;
+  };
+  struct MixPart {
+    Part groups, mixes;
+  };
+
   size_t finished_row_bytes() const { return slot_row_bytes(shape_) * size_of(dtype_); }
-  bool any_edited() const;
+  size_t table_bytes() const { return size_t(shape_[0]) * 256 * size_of(dtype_); }
   void write_parameters();
+  void write_tables();
+  void write_mixes();
+  template <class T>
+  Part add(std::span<const T> values);
+  const uint8_t* queue_tables(Stream& stream, const There& there) const;
 
   const Shape shape_;
   const DType dtype_;
   const MemoryFormat format_;
   const Finished make_finished_;
   int64_t first_ = 0;  // row of the slot
-  std::vector<PictureEdit> edits_;
-  std::vector<const PixelMap*> maps_;     // by row; null: finished
-  std::vector<const uint8_t*> finished_;  // by row, else null
-  std::vector<uint8_t> parameters_;       // the edits, then the tables
-  size_t tables_at_ = 0;                  // 0: every map is the identity
+  std::vector<Row> rows_;
+  std::vector<std::vector<Mixed>> mixings_;  // by mixing and row
+  // The edits, then what of these there is.
+  std::vector<uint8_t> parameters_;
+  Part maps_;                       // tables of each map; none: every map is the identity
+  Part bytes_, pairs_;              // tables of bytes, and which go with which map
+  std::vector<MixPart> mix_parts_;  // of mixings that do something
   mutable Mutex mutex_;
   std::shared_ptr<void> memory_ GUARDED_BY(mutex_);  // shared: by parts
 };

@@ -9,8 +9,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include "headrace/device/device.h"
 
@@ -40,6 +42,14 @@ class UnfinishedRows {
   // Queues what makes the finished rows, dense as the field's view says. What is named stays until
   // the stream has got there, this object included.
   virtual void queue(Stream& stream, const There& there, void* finished) const = 0;
+
+  // Whether a part may begin with this row: rows that are mixed with one another stay together.
+  virtual bool may_begin_at(int64_t row) const {
+    (void)row;
+    return true;
+  }
+  // Of the rows, how many cross as they are delivered, by what is the reason.
+  virtual std::map<std::string_view, int64_t> finished_before() const { return {}; }
 
   // Rows [first, last) alone, of the same slot: for one of several devices, or so that a part fits
   // where all of them do not.

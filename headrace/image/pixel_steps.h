@@ -74,6 +74,11 @@ class PixelSteps {
   bool empty() const { return steps_.empty(); }
   // False, and nothing is changed, when there is no room. Two tables in a row become one.
   bool add(const PixelStep& step);
+  // Where the last step is a table of bytes: that, and the steps without it.
+  std::shared_ptr<const QuickTable> last_table() const {
+    return steps_.empty() ? nullptr : steps_.back().table;
+  }
+  void drop_last() { steps_.pop_back(); }
   // What comes out where `in` channels come in.
   int channels(int in) const;
 

@@ -126,7 +126,7 @@ class Recipe {
  private:
   friend class Renderer;
   friend std::optional<RecipeEdit> edit_of(const Recipe& recipe, const Picture& source);
-  friend std::optional<RecipeEdit> take_end(Recipe& recipe);
+  friend std::optional<RecipeEdit> take_end(Recipe& recipe, std::string_view& why_not);
   struct Resize {
     Size to;
     Filter filter;

@@ -41,6 +41,18 @@ void note_cut(const Erased& erased, DType dtype, PictureEdit& edit) {
   }
 }
 
+// The colour of which the table makes this one, where there is such a colour.
+std::optional<ChannelValues> before_table(ChannelValues fill, const ColorTable& table,
+                                          int channels) {
+  for (size_t c = 0; c < size_t(channels); ++c) {
+    const auto& values = table.of[c];
+    const auto found = std::ranges::find(values, static_cast<uint8_t>(fill[c]));
+    if (found == values.end()) return std::nullopt;
+    fill[c] = static_cast<double>(found - values.begin());
+  }
+  return fill;
+}
+
 }  // namespace
 
 std::optional<RecipeEdit> edit_of(const Recipe& recipe, const Picture& source) {
@@ -68,11 +80,13 @@ std::optional<RecipeEdit> edit_of(const Recipe& recipe, const Picture& source) {
   return out;
 }
 
-std::optional<RecipeEdit> take_end(Recipe& recipe) {
-  if (recipe.map_->input() != DType::kUInt8 || recipe.erased_.size() > 1 || recipe.has_noise() ||
-      recipe.channels() > PictureBatch::kMostChannels) {
-    return std::nullopt;
-  }
+std::optional<RecipeEdit> take_end(Recipe& recipe, std::string_view& why_not) {
+  why_not = recipe.map_->input() != DType::kUInt8             ? "floats"
+            : recipe.channels() > PictureBatch::kMostChannels ? "more than four channels"
+            : recipe.has_noise()                              ? "a rectangle of noise"
+            : recipe.erased_.size() > 1                       ? "several rectangles"
+                                                              : "";
+  if (!why_not.empty()) return std::nullopt;
   RecipeEdit out{.edit = {.flip = recipe.flip_x_after_},
                  .size = recipe.canvas_,
                  .map = recipe.map_,
@@ -81,6 +95,15 @@ std::optional<RecipeEdit> take_end(Recipe& recipe) {
   recipe.flip_x_after_ = false;
   recipe.map_ = PixelMap::identity(DType::kUInt8);
   recipe.erased_.clear();
+  const std::shared_ptr<const QuickTable> table = recipe.steps_.last_table();
+  if (!table) return out;
+  if (recipe.padded_) {
+    const auto fill = before_table(recipe.fill_, *table, recipe.channels());
+    if (!fill) return out;
+    recipe.fill_ = *fill;
+  }
+  recipe.steps_.drop_last();
+  out.table = table;
   return out;
 }
 

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
+#include <string_view>
 
 #include "headrace/image/recipe.h"
 #include "headrace/kernels/batch/picture_batch.h"
@@ -17,14 +19,16 @@ struct RecipeEdit {
   const PixelMap* map = nullptr;  // of bytes
   ChannelValues fill{};           // before the map, where `edit` reaches beyond the picture
   bool is_filled = false;
+  // shared: with the recipe. What becomes of bytes before the map; take_end() alone finds one.
+  std::shared_ptr<const QuickTable> table = {};
 };
 
 // Nothing where the recipe does more than that, or starts from other pixels than `source`.
 std::optional<RecipeEdit> edit_of(const Recipe& recipe, const Picture& source);
 
-// Takes off the recipe what a kernel can do to its pixels afterwards: the last flip, the map, a
-// rectangle erased. What is left of it gives bytes. Nothing, and the recipe as it was, where it
-// does not end so: its pixels are no bytes, several rectangles are erased, or one with noise.
-std::optional<RecipeEdit> take_end(Recipe& recipe);
+// Takes off the recipe what kernels can do to its pixels afterwards: the last flip, a table of
+// bytes, the map, a rectangle erased. What is left of it gives bytes. Nothing, and the recipe as it
+// was, where it does not end so; `why_not` then says what it ends with.
+std::optional<RecipeEdit> take_end(Recipe& recipe, std::string_view& why_not);
 
 }  // namespace headrace

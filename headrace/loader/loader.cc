@@ -108,7 +108,7 @@ class Loader::Impl {
                          known_sound_forms(*path_.source())};
     auto residence =
         std::make_unique<Residence>(resident_question(source, pipeline, engine.memory_limit));
-    const auto divide = [&](const std::vector<bool>& there) {
+    const auto divide = [&](const std::vector<FinishPlace>& there) {
       divide_memory(engine.memory_limit - residence->bytes(),
                     batch_bytes(*plan_, layout_.rank_batch(), there), options().threads,
                     path_.source()->read_style() != ReadStyle::kMemory);
@@ -122,7 +122,7 @@ class Loader::Impl {
       try {
         divide(finish_.there);
       } catch (const Exception&) {  // beside the bytes there is no room for rows of another kind
-        if (options().finish == FinishUse::kDevice) throw;
+        if (options().finish == FinishUse::kDevice || finish_.asked) throw;
         finish_ = {{}, "host: memory_limit has no room for both forms of a batch"};
         engine.finished_there.clear();
       }
@@ -281,6 +281,7 @@ class Loader::Impl {
     out.records = made.records;
     out.warnings = made.warnings;
     out.repaired = made.repaired;
+    out.finished_before = made.finished_before;
     out.copies = made.copies;
     out.foreseen = made.foreseen;
     out.wait_seconds = made.wait_seconds;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <span>
 #include <utility>
 
@@ -65,8 +66,14 @@ HostBatch host_batch(Batch batch, const LoaderState& state) {
 // By rows, a part for each device.
 std::deque<HostBatch> divide(const Batch& batch, const LoaderState& state, int64_t parts) {
   std::deque<HostBatch> divided;
+  const auto begin_of = [&](int64_t part) {
+    const int64_t row = batch.size * part / parts;
+    const std::vector<int64_t>& begins = batch.group_begins;
+    if (begins.empty() || row >= batch.size) return row;
+    return *std::prev(std::ranges::upper_bound(begins, row));  // the first is 0
+  };
   for (int64_t part = 0; part < parts; ++part) {
-    const int64_t first = batch.size * part / parts, last = batch.size * (part + 1) / parts;
+    const int64_t first = begin_of(part), last = begin_of(part + 1);
     Batch own{batch.epoch, batch.index, last - first, {}};
     for (const BatchField& field : batch.fields) {
       own.fields.push_back(parts == 1 ? field : rows_of(field, first, last));

@@ -21,8 +21,9 @@ struct FedBatch {
 };
 
 // One loader's batches, each divided by rows over so many devices: the first rows are the first
-// device's, and no device has more than one row more than another. There is one read-ahead, one
-// cache and one order, whatever the number of devices.
+// device's, and no device has more than one row more than another, but where rows are mixed: then
+// each has whole groups. There is one read-ahead, one cache and one order, whatever the number of
+// devices.
 //
 // While it is fed from, the loader belongs to the prefetchers' threads, but for what is const.
 class SharedBatches {

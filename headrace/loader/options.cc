@@ -190,10 +190,12 @@ std::vector<LoaderOption> speed_options() {
       one_of<FinishUse>(
           {.name = "finish",
            .type = ParamType::kString,
-           .doc = "Of batches that are copied to a device: who does the last of the work on "
-                  "pictures (ToDtype, Normalize, the last flip, an erased rectangle, layout). "
-                  "\"auto\": the device, where bytes can cross in place of floats; \"host\": the "
-                  "threads; \"device\", or an error. The same batches; see docs/cuda.md.",
+           .doc =
+               "Of batches that are copied to a device: who does the last of the work on "
+               "pictures (ToDtype, Normalize, tables, the last flip, an erased rectangle, layout, "
+               "MixUp). \"auto\": the device, where bytes can cross in place of floats; \"host\": "
+               "the threads; \"device\", or an error. T.ToDevice() in the list says where it "
+               "begins. The same batches; see docs/cuda.md.",
            .fallback = std::string("auto")},
           kSpeed, [](auto& o) -> auto& { return o.finish; },
           {{"auto", FinishUse::kAuto}, {"host", FinishUse::kHost}, {"device", FinishUse::kDevice}}),

@@ -23,6 +23,19 @@
 
 namespace headrace {
 
+struct RowMix;  // kernels/batch/mix_rows.h
+
+// What a step comes to in the pass that a device makes of pictures whose bytes have crossed: see
+// T.ToDevice and executor/finish_choice.h.
+enum class DevicePart : uint8_t {
+  kNone,     // nothing: a thread does it, on pixels
+  kFlip,     // left to right
+  kTable,    // each byte by the table of its channel, which a thread may have measured
+  kMap,      // another dtype, normalization
+  kErase,    // one rectangle of one value
+  kPatches,  // rectangles of noise, or several: a thread renders such a record
+};
+
 // One record at one step.
 struct OpContext {
   Record& record;
@@ -105,6 +118,8 @@ class Op {
     (void)context;
     return {};
   }
+  // Of its pictures, whatever they are here.
+  virtual DevicePart device_part() const { return DevicePart::kNone; }
   // Plan time: what a field becomes. Throws Exception where the step makes no sense.
   virtual void plan(FieldState& field) const = 0;
   // Run time. Errors are this record's own.
@@ -161,6 +176,9 @@ struct GroupField {
   const FieldState* state = nullptr;  // kind, dtype and shape of a row
   std::vector<uint8_t*> rows;         // dense; pictures as `format` says
   size_t row_bytes = 0;
+  // Of pictures that a device finishes, where the step can be done there: what is to be done to
+  // each row, said here. There are no `rows` then.
+  std::vector<RowMix>* there = nullptr;
 };
 
 // A group at a batch step.
@@ -192,6 +210,8 @@ class BatchOp {
     (void)field;
     return {};
   }
+  // Whether apply() can say of pictures what a device is to do to them (GroupField::there).
+  virtual bool on_device() const { return false; }
   // Plan time. Throws Exception for a field that it cannot work on.
   virtual void plan(const FieldState& field) const = 0;
   // Run time. An error ends the run: it is no record's own.
@@ -211,6 +231,8 @@ class PlanBuilder {
                       const std::vector<Branch>& alternatives) = 0;
   // Replaces a field by independent copies of it, each with transforms of its own.
   virtual void fork(const std::string& field, const std::vector<Branch>& branches) = 0;
+  // From here on a device works on the pictures. `name`: of the operator, for messages.
+  virtual void to_device(std::string_view name) = 0;
 };
 
 enum class OpScope : uint8_t {

@@ -179,6 +179,7 @@ class WrittenPlan final : public PlanBuilder {
     text += "fork " + field;
     for (const Branch& branch : branches) text += " " + branch.name + names(branch.transforms);
   }
+  void to_device(std::string_view) override { text += "to the device"; }
   std::string text;
 
  private:

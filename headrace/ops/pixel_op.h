@@ -35,6 +35,9 @@ class PixelOp : public Op {
   Result<void> compute(OpContext& context, int field, const PixelStep& step) const;
   // In every image of the record.
   Result<void> compute_all(OpContext& context, const PixelStep& step) const;
+  static DevicePart part_of(const PixelStep& step) {
+    return step.table ? DevicePart::kTable : DevicePart::kNone;
+  }
   std::string_view name() const { return name_; }
 
  private:
@@ -47,6 +50,7 @@ class PixelOp : public Op {
 class FixedPixelOp final : public PixelOp {
  public:
   FixedPixelOp(std::string_view name, PixelStep step) : PixelOp(name), step_(std::move(step)) {}
+  DevicePart device_part() const override { return part_of(step_); }
   Result<void> apply(OpContext& context) const override { return compute_all(context, step_); }
 
  private:
@@ -73,6 +77,7 @@ class RandomFixedPixelOp final : public RandomPixelOp {
  public:
   RandomFixedPixelOp(std::string_view name, double p, PixelStep step)
       : RandomPixelOp(name, p), step_(std::move(step)) {}
+  DevicePart device_part() const override { return part_of(step_); }
 
  private:
   void plan_image(FieldState& image) const override { plan_step(step_, image); }

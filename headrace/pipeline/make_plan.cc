@@ -125,8 +125,9 @@ void PlanMaker::fork(const std::string& field, const std::vector<Branch>& branch
   if (scope().conditional) raise(kBadFork, "[Fork] cannot stand inside a RandomApply");
   if (!scope().narrowed.empty()) raise(kBadFork, "[Fork] takes no fields=: it names its field");
   const int from = field_named(field);
-  check_not_batched({from}, "Fork(\"" + field + "\")");
   const std::string label = "Fork(\"" + states_[from].name + "\")";
+  check_not_batched({from}, label);
+  refuse_on_device({from}, label);
   std::vector<int> views;
   for (const Branch& branch : branches) {
     std::vector<int> taken = scopes_.front().visible;
@@ -250,6 +251,7 @@ void PlanMaker::add_op(const OpRecord& record, const Spec& spec, const Arguments
           "[" + spec.name + "] has no picture here that " + names_of(step.fields) + " could follow",
           "one list for the whole record moves them together");
   }
+  check_on_device(step);
   plan_fields(step);
   const bool said = !spec.fields.empty() || !scope().narrowed.empty();
   if (step.op->moves() && !said) step.left_behind = left_behind(step, record.random);

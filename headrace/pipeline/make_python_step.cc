@@ -53,6 +53,7 @@ void PlanMaker::add_python(const Spec& spec) {
   }
   step.label = name + "(" + inputs + ")";
   check_not_batched(step.fields, step.label);
+  refuse_on_device(step.fields, step.label);
   const PythonGeometry geometry = step.function->geometry();
   if (geometry != PythonGeometry::kAlone) {
     step.left_behind = left_behind(step, geometry == PythonGeometry::kMoves);

@@ -119,6 +119,12 @@ struct BatchStep {
   bool said = false;                       // its fields are those that the user has named
 };
 
+// Where a device takes over a picture (T.ToDevice).
+struct DevicePoint {
+  bool from_start = false;  // no step of the picture stands before it
+  bool has_work = false;    // one does after it
+};
+
 class Plan {
  public:
   const std::vector<FieldState>& inputs() const {
@@ -136,6 +142,11 @@ class Plan {
   // Op::near_partners() of that step, and the bytes that one of them takes at most.
   int64_t partners_within() const;
   size_t prepared_bytes() const;
+  // Of a field, by number; null where no ToDevice has said so.
+  const DevicePoint* device_point(int field) const {
+    const auto found = device_points_.find(field);
+    return found == device_points_.end() ? nullptr : &found->second;
+  }
   const PlanOptions& options() const { return options_; }
   // By step: which rendering of its first picture it belongs to, from 1; 0 where that is unknown.
   std::vector<int> passes() const;
@@ -177,6 +188,7 @@ class Plan {
   std::vector<BatchStep> batch_steps_;
   int64_t batch_group_ = 1;
   int partner_step_ = -1;
+  std::map<int, DevicePoint> device_points_;  // by field
   std::vector<Output> outputs_;
   std::vector<bool> wanted_;
   std::vector<bool> any_rate_;  // by schema field: audio that a step brings to one rate

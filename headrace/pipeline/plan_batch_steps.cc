@@ -41,6 +41,7 @@ void PlanMaker::add_batch_op(const OpRecord& record, const Spec& spec, const Arg
   step.said = !spec.fields.empty() || !scope().narrowed.empty();
   step.conditions = scope().chances;
   for (int field : step.fields) step.op->plan(states_[field]);
+  check_on_device(step);
   plan_->batch_steps_.push_back(std::move(step));
 }
 

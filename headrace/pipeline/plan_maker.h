@@ -27,6 +27,7 @@ class PlanMaker final : public PlanBuilder {
   void choose(std::string_view name, const Selection& selection,
               const std::vector<Branch>& alternatives) override;
   void fork(const std::string& field, const std::vector<Branch>& branches) override;
+  void to_device(std::string_view name) override;
 
   // A list of transforms for one field alone.
   void append_to_field(const std::string& field, const std::vector<Spec>& transforms);
@@ -108,6 +109,13 @@ class PlanMaker final : public PlanBuilder {
   void check_partner_step(const Step& step) const;
   // HR0130 where a batch step stands before one of these fields' steps.
   void check_not_batched(const std::vector<int>& fields, const std::string& label) const;
+
+  // HR0138 where a step works on a picture that a device has taken over, and no device does it.
+  void check_on_device(const Step& step);  // before its fields are planned
+  void check_on_device(const BatchStep& step);
+  bool is_on_device(int field);  // and there is work for it
+  bool erases(int field) const;
+  void refuse_on_device(const std::vector<int>& fields, const std::string& label);
 
   void add_outputs();
   bool meets_rate_setter(int field) const;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The launches of a build without nvcc, in place of all .cu files. A kernel that is missing here
 // does not link.
+#include "headrace/kernels/batch/compose_tables.h"
 #include "headrace/kernels/batch/float_batch.h"
 #include "headrace/kernels/batch/gather_rows.h"
 #include "headrace/kernels/batch/launch.h"
+#include "headrace/kernels/batch/mix_rows.h"
 #include "headrace/kernels/batch/picture_batch.h"
 #include "headrace/kernels/batch/resample_pass.h"
 
@@ -14,8 +16,10 @@ Result<void> launch(const Kernel&, void*) {
   return no_device_kernels();
 }
 
+template Result<void> launch(const ComposeTables&, void*);
 template Result<void> launch(const FloatBatch&, void*);
 template Result<void> launch(const GatherRows&, void*);
+template Result<void> launch(const MixRows&, void*);
 template Result<void> launch(const PictureBatch&, void*);
 template Result<void> launch(const ResamplePass&, void*);
 

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <string>
 
-#include "headrace/kernels/half.h"
 #include "headrace/ops/picture_op.h"
 
 namespace headrace {
@@ -18,39 +17,10 @@ const ErrorCode kMixedSizes{
     "CutMix draws one box, and takes it from every image of a record; so these must have one size. "
     "fields= names the images that it shall work on."};
 
-// A sample as the number that torch computes with, and back.
-struct FloatSamples {
-  using Stored = float;
-  static float load(float value) { return value; }
-  static float store(float value) { return value; }
-};
-struct HalfSamples {
-  using Stored = uint16_t;
-  static float load(uint16_t value) { return float32_from_float16(value); }
-  static uint16_t store(float value) { return float16_from_float32(value); }
-};
-struct BrainSamples {
-  using Stored = uint16_t;
-  static float load(uint16_t value) { return float32_from_bfloat16(value); }
-  static uint16_t store(float value) { return bfloat16_from_float32(value); }
-};
-
-// torch rounds each of x.roll(1, 0).mul_(rest).add_(x.mul(own)) to the dtype.
-template <class Samples>
-void blend(const typename Samples::Stored* partner, typename Samples::Stored* row, size_t count,
+template <class Mixed>
+void blend(const typename Mixed::Stored* partner, typename Mixed::Stored* row, size_t count,
            float own, float rest) {
-  const auto rounded = [](float value) { return Samples::load(Samples::store(value)); };
-  for (size_t i = 0; i < count; ++i) {
-    const float theirs = rounded(Samples::load(partner[i]) * rest);
-    row[i] = Samples::store(theirs + rounded(Samples::load(row[i]) * own));
-  }
-}
-
-void blend_bytes(const uint8_t* partner, uint8_t* row, size_t count, float own, float rest) {
-  for (size_t i = 0; i < count; ++i) {  // never below 0 nor above 255
-    const float mixed = static_cast<float>(partner[i]) * rest + static_cast<float>(row[i]) * own;
-    row[i] = static_cast<uint8_t>(mixed + 0.5f);
-  }
+  for (size_t i = 0; i < count; ++i) row[i] = Mixed::mix(partner[i], row[i], own, rest);
 }
 
 // Part by part, so that of the row that is written first little has to be kept.
@@ -84,13 +54,13 @@ void blend_rows(const std::vector<uint8_t*>& rows, size_t bytes, DType dtype,
                 const std::vector<double>& own) {
   switch (dtype) {
     case DType::kUInt8:
-      return blend_parts<uint8_t>(rows, bytes, own, blend_bytes);
+      return blend_parts<uint8_t>(rows, bytes, own, blend<MixedBytes>);
     case DType::kFloat16:
-      return blend_parts<uint16_t>(rows, bytes, own, blend<HalfSamples>);
+      return blend_parts<uint16_t>(rows, bytes, own, blend<MixedFloat16>);
     case DType::kBFloat16:
-      return blend_parts<uint16_t>(rows, bytes, own, blend<BrainSamples>);
+      return blend_parts<uint16_t>(rows, bytes, own, blend<MixedBFloat16>);
     default:
-      return blend_parts<float>(rows, bytes, own, blend<FloatSamples>);
+      return blend_parts<float>(rows, bytes, own, blend<MixedFloat32>);
   }
 }
 
@@ -162,7 +132,9 @@ Result<void> MixingOp::apply(GroupContext& context) const {
     own.push_back(mix.own);
   }
   for (const GroupField& field : context.fields) {
-    if (field.state->kind == FieldKind::kImage) {
+    if (field.there) {
+      for (const Mix& each : mixes) field.there->push_back(row_mix(each, *size));
+    } else if (field.state->kind == FieldKind::kImage) {
       mix_images(field, mixes, context.format);
     } else {
       blend_rows(field.rows, field.row_bytes, field.state->dtype, own);

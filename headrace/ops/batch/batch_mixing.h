@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headrace/kernels/batch/mix_rows.h"
 #include "headrace/ops/op.h"
 
 namespace headrace {
@@ -32,6 +33,7 @@ class MixingOp : public BatchOp {
   }
   bool separates(FieldKind kind) const final { return takes(kind) || is_spatial(kind); }
   int64_t group() const final { return options_.group; }
+  bool on_device() const final { return true; }
   std::optional<Spec> beforehand(const FieldState& field) const final;
   void plan(const FieldState& field) const final;
   Result<void> apply(GroupContext& context) const final;
@@ -43,6 +45,8 @@ class MixingOp : public BatchOp {
     Window box{};    // or what is taken from the partner
   };
   virtual Mix draw(Draws& draws, double alpha, Size image) const = 0;
+  // The same for a device, of a picture of that size.
+  virtual RowMix row_mix(const Mix& mix, Size image) const = 0;
   // `mixes`: one a row.
   virtual void mix_images(const GroupField& field, const std::vector<Mix>& mixes,
                           MemoryFormat format) const = 0;

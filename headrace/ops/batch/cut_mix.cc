@@ -31,6 +31,14 @@ class CutMix final : public MixingOp {
     return {.own = 1.0 - area / all, .box = box};
   }
 
+  RowMix row_mix(const Mix& mix, Size) const override {
+    return {.top = mix.box.y,
+            .left = mix.box.x,
+            .bottom = mix.box.y + mix.box.height,
+            .right = mix.box.x + mix.box.width,
+            .copies = 1};
+  }
+
   // Line by line, so that of the row that is written first little has to be kept.
   void mix_images(const GroupField& field, const std::vector<Mix>& mixes,
                   MemoryFormat format) const override {

@@ -15,6 +15,12 @@ class MixUp final : public MixingOp {
   Mix draw(Draws& draws, double alpha, Size) const override {
     return {.own = static_cast<float>(draw_beta(draws, alpha))};  // as torch has it
   }
+  RowMix row_mix(const Mix& mix, Size image) const override {
+    return {.own = static_cast<float>(mix.own),
+            .rest = static_cast<float>(1.0 - mix.own),
+            .bottom = image.height,
+            .right = image.width};
+  }
   void mix_images(const GroupField& field, const std::vector<Mix>& mixes,
                   MemoryFormat) const override {
     std::vector<double> own;

@@ -21,6 +21,7 @@ class AdjustContrast final : public PixelOp {
     return {};
   }
   bool measures() const override { return true; }
+  DevicePart device_part() const override { return DevicePart::kTable; }
 
  private:
   void plan_image(FieldState& image) const override {

@@ -63,6 +63,13 @@ class ColorJitter final : public PixelOp {
   bool measures() const override {
     return ranges_[static_cast<size_t>(Adjustment::kContrast)].has_value();
   }
+  DevicePart device_part() const override {
+    const auto has = [&](Adjustment which) {
+      return ranges_[static_cast<size_t>(which)].has_value();
+    };
+    const bool mixes_channels = has(Adjustment::kSaturation) || has(Adjustment::kHue);
+    return mixes_channels ? DevicePart::kNone : DevicePart::kTable;
+  }
 
  private:
   void plan_image(FieldState& image) const override {

@@ -53,6 +53,7 @@ PixelStep lighting_step(const std::array<float, 3>& add, DType dtype) {
 class PCALighting final : public PixelOp {
  public:
   explicit PCALighting(double deviation) : PixelOp("PCALighting"), deviation_(deviation) {}
+  DevicePart device_part() const override { return DevicePart::kTable; }
 
   Result<void> apply(OpContext& context) const override {
     std::array<float, kNoiseTile> alpha;

@@ -11,6 +11,7 @@ class RandomAutocontrast final : public RandomPixelOp {
   RandomAutocontrast(double p, Arithmetic arithmetic)
       : RandomPixelOp("RandomAutocontrast", p), arithmetic_(arithmetic) {}
   bool measures() const override { return true; }
+  DevicePart device_part() const override { return DevicePart::kTable; }
 
  private:
   void plan_image(FieldState& image) const override {

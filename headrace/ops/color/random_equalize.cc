@@ -12,6 +12,7 @@ class RandomEqualize final : public RandomPixelOp {
  public:
   explicit RandomEqualize(double p) : RandomPixelOp("RandomEqualize", p) {}
   bool measures() const override { return true; }
+  DevicePart device_part() const override { return DevicePart::kTable; }
   size_t scratch_per_pixel() const override { return 3; }  // floats as bytes
 
  private:

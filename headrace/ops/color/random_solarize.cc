@@ -13,6 +13,7 @@ class RandomSolarize final : public RandomPixelOp {
       : RandomPixelOp("RandomSolarize", p),
         threshold_(threshold),
         step_(solarize_step(threshold, Arithmetic::kTorch)) {}
+  DevicePart device_part() const override { return DevicePart::kTable; }
 
  private:
   void plan_image(FieldState& image) const override {

@@ -11,6 +11,9 @@ template <Geometry& (Geometry::*mirror)()>
 class RandomFlip final : public PictureOp {
  public:
   explicit RandomFlip(double p) : p_(p) {}
+  DevicePart device_part() const override {
+    return mirror == &Geometry::flip_horizontal ? DevicePart::kFlip : DevicePart::kNone;
+  }
 
   // One coin a record, so that its image, its mask and its boxes stay together.
   Result<void> apply(OpContext& context) const override {

@@ -29,6 +29,7 @@ class DropoutOp : public Op {
   bool takes(FieldKind kind) const final {
     return kind == FieldKind::kImage || (kind == FieldKind::kMask && fill_.mask);
   }
+  DevicePart device_part() const final { return DevicePart::kPatches; }
   void plan(FieldState& field) const final;
   Result<void> apply(OpContext& context) const final;
 

@@ -20,6 +20,9 @@ class RandomErasing final : public PictureOp {
   RandomErasing(double p, const WindowLaw& law, std::vector<double> values)
       : p_(p), law_(law), values_(std::move(values)) {}
 
+  DevicePart device_part() const override {
+    return values_.empty() ? DevicePart::kPatches : DevicePart::kErase;
+  }
   // As in torchvision, masks stay as they are, unless fields= names them.
   bool takes(FieldKind kind) const override { return kind == FieldKind::kImage; }
 

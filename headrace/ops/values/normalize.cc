@@ -16,6 +16,7 @@ class Normalize final : public PictureOp {
               .std = {std.begin(), std.end()}} {}
 
   bool takes(FieldKind kind) const override { return kind == FieldKind::kImage; }
+  DevicePart device_part() const override { return DevicePart::kMap; }
 
   Result<void> apply(OpContext& context) const override {
     return edit_all(context, [&](Recipe& picture) { return picture.map(step_); });

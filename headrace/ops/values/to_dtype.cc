@@ -41,6 +41,7 @@ class ToDtype final : public PictureOp {
     field.dtype = DType::kInt16;
   }
   bool measures() const override { return step_.dtype == DType::kInt16; }
+  DevicePart device_part() const override { return DevicePart::kMap; }
   Rate rate() const override { return Rate::kAny; }
   bool foresee(Foreseen&, Draws) const override { return true; }
 

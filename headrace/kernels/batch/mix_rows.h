@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// MixRows: pictures of a finished batch mixed in place with the one before them in their group, as
+// MixUp and CutMix do it (ops/batch/batch_mixing.h): blended, or a rectangle copied. The arithmetic
+// is the host's (mixed_samples.h), so a batch has the same bits on every device.
+#pragma once
+
+#include <cstdint>
+
+#include "headrace/base/dtype.h"
+#include "headrace/base/host_device_function.h"
+#include "headrace/kernels/batch/lanes.h"
+#include "headrace/kernels/batch/mixed_samples.h"
+
+namespace headrace {
+
+// What becomes of one row: a rectangle of it is mixed with its partner's. Empty: it stays.
+struct RowMix {
+  float own = 1, rest = 0;  // shares of its own samples and of its partner's
+  int32_t top = 0, left = 0, bottom = 0, right = 0;
+  int32_t copies = 0;  // 1: the partner's samples as they are
+
+  bool is_empty() const { return top >= bottom || left >= right; }
+};
+
+// Rows [first, first + count); the partner of the first is the last.
+struct RowGroup {
+  int32_t first = 0, count = 0;
+};
+
+struct MixRows {
+  void* batch = nullptr;  // dense rows
+  DType dtype = DType::kFloat32;
+  // A picture is so many lines of so many samples; a line is one of a plane (samples_of_pixel = 1),
+  // or of pixels that lie together.
+  int32_t height = 0, lines = 0, samples = 0, samples_of_pixel = 1;
+  const RowGroup* groups = nullptr;  // [group_count]
+  const RowMix* mixes = nullptr;     // by row of the batch
+  int64_t group_count = 0;
+
+  HEADRACE_HD int64_t items() const { return samples > 0 ? group_count * lines : 0; }
+
+  HEADRACE_HD void operator()(int64_t item, Lane lane) const {
+    switch (dtype) {
+      case DType::kUInt8:
+        return line<MixedBytes>(item, lane);
+      case DType::kFloat16:
+        return line<MixedFloat16>(item, lane);
+      case DType::kBFloat16:
+        return line<MixedBFloat16>(item, lane);
+      default:
+        return line<MixedFloat32>(item, lane);
+    }
+  }
+
+ private:
+  // The same line of all of a group's rows, from the last to the first, so that what was
+  // overwritten is needed by nobody but, of the last row, by the first.
+  template <class Mixed>
+  HEADRACE_HD void line(int64_t item, Lane lane) const {
+    using Stored = typename Mixed::Stored;
+    const int64_t number = item / lines, at = item - number * lines;
+    const RowGroup group = groups[number];
+    const int32_t y = static_cast<int32_t>(at % height);
+    const int64_t row_samples = int64_t{lines} * samples;
+    Stored* const first =
+        static_cast<Stored*>(batch) + group.first * row_samples + at * int64_t{samples};
+    for (int32_t x = lane.number; x < samples; x += lane.count) {
+      const Stored last = first[(group.count - 1) * row_samples + x];
+      Stored mine = last;
+      HEADRACE_ROLLED
+      for (int32_t row = group.count - 1; row >= 0; --row) {
+        const Stored partner = row > 0 ? first[(row - 1) * row_samples + x] : last;
+        const RowMix& mix = mixes[group.first + row];
+        if (mix.top <= y && y < mix.bottom && mix.left * samples_of_pixel <= x &&
+            x < mix.right * samples_of_pixel) {
+          first[row * row_samples + x] =
+              mix.copies ? partner : Mixed::mix(partner, mine, mix.own, mix.rest);
+        }
+        mine = partner;
+      }
+    }
+  }
+};
+
+}  // namespace headrace

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// T.ToDevice in a plan: from there on a device works on the pictures, so every step behind it that
+// would work on them has to be one that a device does.
+#include <algorithm>
+
+#include "headrace/base/registry.h"
+#include "headrace/fields/pictures.h"
+#include "headrace/pipeline/plan_maker.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kNotOnDevice{
+    "HR0138", ErrorKind::kConfig, "a step that no device does",
+    "ToDevice() in a list says that the pictures are a device's from there on. A device does what "
+    "can be done to bytes as they are copied into the batch: a flip left to right, tables, ToDtype "
+    "and Normalize, one rectangle of one value, in this order but for the flip, and MixUp and "
+    "CutMix at the end. Whatever else works on the pictures stands before ToDevice()."};
+
+const ErrorCode kNoPlace{
+    "HR0139", ErrorKind::kConfig, "impossible ToDevice",
+    "ToDevice() stands once, for every record, where a picture is still one of uint8: neither in a "
+    "list that only some records take, nor behind ToDtype."};
+
+bool is_done_there(const OpRecord& record) {
+  const Arguments arguments(record.name, record.params, record.example);
+  if (record.make_batch) return record.make_batch(arguments)->on_device();
+  if (!record.make) return false;
+  const DevicePart part = record.make(arguments)->device_part();
+  return part != DevicePart::kNone && part != DevicePart::kPatches;
+}
+
+// All that some device does, by name.
+std::string steps_of_devices() {
+  std::string out;
+  for (const OpRecord* record : Registry<OpRecord>::all()) {
+    if (is_done_there(*record)) out += (out.empty() ? "" : ", ") + std::string(record->name);
+  }
+  return out;
+}
+
+[[noreturn]] void refuse(const std::string& label, const std::string& why) {
+  raise(kNotOnDevice, label + " stands behind ToDevice(), and " + why,
+        "put it before ToDevice(). Devices do " + steps_of_devices());
+}
+
+}  // namespace
+
+void PlanMaker::to_device(std::string_view name) {
+  const std::string label = "[" + std::string(name) + "] ";
+  if (scope().conditional || scope().in_any_order) {
+    raise(kNoPlace, label + "stands in a list that not every record takes as it is",
+          "put it into the list around that one");
+  }
+  const std::vector<int>& seen = scope().narrowed.empty() ? scope().visible : scope().narrowed;
+  bool any = false;
+  for (const int field : seen) {
+    const FieldState& state = states_[field];
+    if (!is_picture(state.kind)) continue;
+    any = true;
+    check_not_batched({field}, std::string(name));
+    if (plan_->device_points_.contains(field)) {
+      raise(kNoPlace, label + "\"" + state.name + "\" is on the device already", "leave one out");
+    }
+    if (state.dtype != DType::kUInt8) {
+      raise(kNoPlace,
+            label + "\"" + state.name + "\" is " + text_of(state) + " here, and bytes go there",
+            "put it before ToDtype");
+    }
+    const bool is_first = std::ranges::none_of(plan_->steps_, [&](const Step& step) {
+      return std::ranges::count(step.fields, field) ||
+             std::ranges::count(step.output_fields, field);
+    });
+    plan_->device_points_[field] = {.from_start = is_first};
+  }
+  if (!any) raise(kNoPlace, label + "there is no picture here: " + names_of(seen));
+}
+
+bool PlanMaker::is_on_device(int field) {
+  const auto found = plan_->device_points_.find(field);
+  if (found == plan_->device_points_.end()) return false;
+  found->second.has_work = true;
+  return true;
+}
+
+bool PlanMaker::erases(int field) const {
+  return std::ranges::any_of(plan_->steps_, [&](const Step& step) {
+    const DevicePart part = step.op ? step.op->device_part() : DevicePart::kNone;
+    return std::ranges::count(step.fields, field) &&
+           (part == DevicePart::kErase || part == DevicePart::kPatches);
+  });
+}
+
+void PlanMaker::check_on_device(const Step& step) {
+  const DevicePart part = step.op->device_part();
+  for (const int field : step.fields) {
+    const FieldState& state = states_[field];
+    if (std::ranges::count(step.looked_at, field) || !is_on_device(field)) continue;
+    const std::string name = "\"" + state.name + "\"";
+    if (part == DevicePart::kPatches)
+      refuse(step.label, "a device erases one value in one rectangle");
+    if (part == DevicePart::kNone) refuse(step.label, "no device does it");
+    if (part == DevicePart::kTable && state.dtype != DType::kUInt8) {
+      refuse(step.label,
+             "a device has tables for bytes: " + name + " is " + text_of(state) + " here");
+    }
+    if (state.shape[0] > 4) refuse(step.label, name + " has more than four channels");
+    if (part != DevicePart::kFlip && erases(field)) {
+      refuse(step.label, "a device erases last, and once");
+    }
+  }
+}
+
+void PlanMaker::check_on_device(const BatchStep& step) {
+  for (const int field : step.fields) {
+    if (!is_on_device(field) || step.op->on_device()) continue;
+    refuse(step.label, "no device does it");
+  }
+}
+
+void PlanMaker::refuse_on_device(const std::vector<int>& fields, const std::string& label) {
+  for (const int field : fields) {
+    if (is_on_device(field)) refuse(label, "no device does it");
+  }
+}
+
+}  // namespace headrace
