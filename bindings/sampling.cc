@@ -3,6 +3,7 @@
 
 #include "bindings/bindings.h"
 #include "headrace/sampling/buckets.h"
+#include "headrace/sampling/budget.h"
 #include "headrace/sampling/sampler.h"
 
 namespace headrace::python {
@@ -51,6 +52,13 @@ void bind_sampling(nb::module_& module) {
         return SamplerHandle{buckets(std::move(lengths), batch, pool)};
       },
       nb::arg("lengths"), nb::arg("batch"), nb::arg("pool"));
+  made.def(
+      "within_budget",
+      [](std::vector<int64_t> lengths, int64_t budget, int64_t most_buckets) {
+        if (budget < 1 || most_buckets < 1) throw nb::value_error("budget must be positive");
+        return SamplerHandle{within_budget(std::move(lengths), budget, most_buckets)};
+      },
+      nb::arg("lengths"), nb::arg("budget"), nb::arg("most_buckets"));
   made.def(
       "balanced",
       [](const std::vector<int64_t>& labels, int64_t draws) {

@@ -370,3 +370,52 @@ def test_what_was_foreseen_and_does_not_come_true_changes_nothing(
     np.testing.assert_equal(foreseen, unforeseen)
     rows = sum(len(batch["label"]) for batch in foreseen)
     assert rows == (5 if on_error == "skip" else 6)
+
+
+def test_a_budget_of_seconds_decides_how_many_sounds_a_batch_has(folder: Path) -> None:
+    src = hr.open(folder)
+    np.testing.assert_allclose(src.durations("audio"), np.array(FRAMES) / sounds.RATE)
+
+    def loader(**how: Any) -> Any:
+        order = hr.sampling.budget("audio", total=2400 / sounds.RATE)
+        return hr.Loader(src, sampler=order, ragged="pad", seed=2, fields=("audio", "id"), **how)
+
+    batches = [batch for batch in loader()]
+    assert len(loader()) == len(batches) and loader().batch_size == max(map(len_of, batches))
+    assert sorted(n for batch in batches for n in batch.id.tolist()) == list(range(6))
+    for batch in batches:
+        assert batch.audio.shape[0] * batch.audio.shape[2] <= 2400
+    again = loader(threads=3)
+    next(iter(again))
+    resumed = loader(threads=2)
+    resumed.load_state_dict(again.state_dict())
+    for got, wanted in zip(resumed, batches[1:], strict=True):
+        np.testing.assert_array_equal(got.audio, wanted.audio)
+    with pytest.raises(hr.ConfigError, match=r"HR0710.*sampler says how many records"):
+        loader(batch_size=2)
+    with pytest.raises(hr.ConfigError, match=r"HR0721.*smallest batch has 1 records for 2 ranks"):
+        loader(shard=(0, 2))
+    with pytest.raises(hr.ConfigError, match=r"HR0725.*record 2 has a length of"):
+        hr.Loader(src, sampler=hr.sampling.budget("audio", 0.05), ragged="pad")
+
+
+def len_of(batch: Any) -> int:
+    return len(batch.id)
+
+
+@pytest.mark.parametrize("world", [1, 2, 3])
+def test_a_budget_of_tokens_is_the_same_on_any_number_of_ranks(world: int) -> None:
+    random = np.random.default_rng(4)
+    lengths = random.integers(1, 60, 200)
+    src = hr.records(number=np.arange(200), length=lengths)
+
+    def batches(rank: int, world: int) -> list[Any]:
+        order = hr.sampling.budget("length", total=400)
+        loader = hr.Loader(src, sampler=order, seed=5, shard=(rank, world))
+        return [batch.number.tolist() for batch in loader]
+
+    alone = batches(0, 1)
+    assert sorted(n for each in alone for n in each) == list(range(200))
+    assert max(len(each) * max(lengths[each]) for each in alone) <= 400
+    slices = [batches(rank, world) for rank in range(world)]
+    assert [[n for part in each for n in part] for each in zip(*slices, strict=True)] == alone

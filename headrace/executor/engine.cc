@@ -125,8 +125,7 @@ void Engine::start(int64_t epoch, int64_t batch, const std::function<void()>& in
     next_open_ = batch;
     next_sequence_ = 0;
     foreseen_.reset();
-    delivered_records_ =
-        std::min(batch * options_.layout.global_batch(), options_.layout.positions());
+    delivered_records_ = options_.layout.records_before(batch);
   }
   const int64_t reads = reads_from(batch);
   read_ahead_.start({.index_of =
@@ -148,16 +147,13 @@ void Engine::start(int64_t epoch, int64_t batch, const std::function<void()>& in
 int64_t Engine::reads_from(int64_t batch) const {
   const BatchLayout& layout = options_.layout;
   if (batch >= layout.batches()) return 0;
-  const int64_t rows = (layout.batches() - 1 - batch) * layout.rank_batch() +
-                       layout.range(layout.batches() - 1).size();
-  return rows * reads_a_row();
+  return (layout.rows_before(layout.batches()) - layout.rows_before(batch)) * reads_a_row();
 }
 
 // Which record it reads: a row's own, or one of its partners.
 int64_t Engine::index_of_read(int64_t epoch, int64_t first_batch, int64_t read) const {
-  const int64_t per_batch = options_.layout.rank_batch(), row = read / reads_a_row();
-  const BatchRange range = options_.layout.range(first_batch + row / per_batch);
-  const int64_t position = range.begin + row % per_batch;
+  const int64_t row = options_.layout.rows_before(first_batch) + read / reads_a_row();
+  const int64_t position = options_.layout.position_of_row(row);
   const int partner = static_cast<int>(read % reads_a_row()) - 1;
   return index_at(epoch, partner < 0 ? position : partner_position(epoch, position, partner, 0));
 }

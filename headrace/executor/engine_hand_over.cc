@@ -110,8 +110,7 @@ Batch Engine::hand_over(OpenBatch& open) {
   const BatchLayout& layout = options_.layout;
   {
     MutexLock lock(mutex_);
-    const int64_t end = (open.builder.index() + 1) * layout.global_batch();
-    delivered_records_ = std::min(end, layout.positions());
+    delivered_records_ = layout.records_before(open.builder.index() + 1);
     stats_.warnings += open.warnings;
     stats_.repaired += open.repaired;
   }

@@ -47,7 +47,7 @@ std::vector<LoaderOption> batch_options() {
       {{.name = "batch_size",
         .type = ParamType::kInt,
         .doc = "Records a batch of this process; exactly one of batch_size and global_batch_size "
-               "is given.",
+               "is given, and none where the sampler decides (hr.sampling.budget).",
         .minimum = 1},
        kBatches,
        into([](auto& o) -> auto& { return o.batch_size; })},

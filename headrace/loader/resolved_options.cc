@@ -39,8 +39,7 @@ void check(const LoaderOptions& options, const Source& source) {
     raise(kBadLoaderOption, "the source has no records: " + source.description());
 }
 
-}  // namespace
-
+// Records a batch of all ranks together has.
 int64_t global_batch_of(const LoaderOptions& options) {
   if ((options.batch_size > 0) == (options.global_batch_size > 0)) {
     raise(kBadLoaderOption,
@@ -57,6 +56,23 @@ int64_t global_batch_of(const LoaderOptions& options) {
               " is more than 2^31 together");
   }
   return records * times;
+}
+
+}  // namespace
+
+BatchLayout layout_of(const LoaderOptions& options, const Sampler& sampler, int64_t group) {
+  const std::span<const int64_t> sizes = sampler.batch_sizes();
+  if (sizes.empty()) {
+    return {sampler.size(),     global_batch_of(options), options.rank,
+            options.world_size, options.last_batch,       group};
+  }
+  if (options.batch_size > 0 || options.global_batch_size > 0) {
+    raise(kBadLoaderOption,
+          "the sampler says how many records each batch has, and so does " +
+              std::string(options.batch_size > 0 ? "batch_size" : "global_batch_size"),
+          "leave it out");
+  }
+  return {sizes, options.rank, options.world_size, group};
 }
 
 ResolvedOptions resolve(LoaderOptions options, const Source& source) {

@@ -6,6 +6,8 @@
 #include <string>
 
 #include "headrace/loader.h"
+#include "headrace/sampling/batch_layout.h"
+#include "headrace/sampling/sampler.h"
 
 namespace headrace {
 
@@ -19,7 +21,7 @@ struct ResolvedOptions {
 // Throws Exception HR0710 for options that make no sense together or with this source.
 ResolvedOptions resolve(LoaderOptions options, const Source& source);
 
-// Records a batch of all ranks together has. Throws Exception HR0710.
-int64_t global_batch_of(const LoaderOptions& options);
+// Which positions each batch has. Throws Exception HR0710, and as BatchLayout does.
+BatchLayout layout_of(const LoaderOptions& options, const Sampler& sampler, int64_t group);
 
 }  // namespace headrace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "headrace/base/error.h"
 
@@ -58,6 +59,38 @@ BatchLayout::BatchLayout(int64_t positions, int64_t global_batch, int rank, int 
   }
 }
 
+BatchLayout::BatchLayout(std::span<const int64_t> sizes, int rank, int world_size, int64_t group)
+    : positions_(0),
+      global_batch_(*std::ranges::max_element(sizes)),
+      group_(group),
+      rank_(rank),
+      world_size_(world_size),
+      last_(LastBatch::kKeep) {
+  positions_ = std::ssize(sizes) * global_batch_;
+  if (group > 1) {
+    raise(kCutGroup,
+          "batches have as many records as the sampler says, and a step mixes groups of " +
+              std::to_string(group));
+  }
+  const int64_t least = *std::ranges::min_element(sizes);
+  if (least < world_size) {
+    raise(kEmptyRank,
+          "the sampler's smallest batch has " + std::to_string(least) + " records for " +
+              std::to_string(world_size) + " ranks",
+          "a larger budget, or fewer ranks");
+  }
+  auto made = std::make_shared<Sizes>();
+  made->records.assign(sizes.begin(), sizes.end());
+  int64_t records = 0, rows = 0;
+  for (const int64_t size : sizes) {
+    records += size;
+    rows += size * (rank + 1) / world_size - size * rank / world_size;
+    made->ends.push_back(records);
+    made->row_ends.push_back(rows);
+  }
+  sizes_ = std::move(made);
+}
+
 int64_t BatchLayout::batches() const {
   const int64_t whole = positions_ / global_batch_;
   return last_ == LastBatch::kDrop || positions_ % global_batch_ == 0 ? whole : whole + 1;
@@ -66,12 +99,30 @@ int64_t BatchLayout::batches() const {
 BatchRange BatchLayout::range(int64_t batch) const {
   const int64_t first = batch * global_batch_;
   int64_t count = global_batch_;
+  if (sizes_) count = sizes_->records[size_t(batch)];
   if (last_ == LastBatch::kKeep) count = std::min(count, positions_ - first);
   const int64_t groups = groups_in(count);
   const auto cut = [&](int64_t rank) {
     return first + std::min(count, groups * rank / world_size_ * group_);
   };
   return {cut(rank_), cut(rank_ + 1)};
+}
+
+int64_t BatchLayout::records_before(int64_t batch) const {
+  if (sizes_) return batch == 0 ? 0 : sizes_->ends[size_t(batch - 1)];
+  return std::min(batch * global_batch_, positions_);
+}
+
+int64_t BatchLayout::rows_before(int64_t batch) const {
+  if (batch == 0) return 0;
+  if (sizes_) return sizes_->row_ends[size_t(batch - 1)];
+  return (batch - 1) * rank_batch() + range(batch - 1).size();
+}
+
+int64_t BatchLayout::position_of_row(int64_t row) const {
+  int64_t batch = row / rank_batch();
+  if (sizes_) batch = std::ranges::upper_bound(sizes_->row_ends, row) - sizes_->row_ends.begin();
+  return range(batch).begin + row - rows_before(batch);
 }
 
 }  // namespace headrace

@@ -5,9 +5,15 @@
 // So the global order does not mention W, and a run resumes on another number of ranks. Where steps
 // work on groups of positions (Note [Groups of positions] in ops/op.h), slices begin and end with
 // groups, also those of a short last batch.
+//
+// Where the order says how many records each batch has (Sampler::batch_sizes), G is the largest of
+// them, and batch k is the first sizes[k] of its positions; ranks take equal slices of these.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
 
 namespace headrace {
 
@@ -30,17 +36,30 @@ class BatchLayout {
   BatchLayout(int64_t positions, int64_t global_batch, int rank, int world_size, LastBatch last,
               int64_t group = 1);
 
+  // Batches of these sizes. Throws HR0721 where one has fewer records than there are ranks, HR0723
+  // where there are groups. REQUIRES: sizes are there, and positive.
+  BatchLayout(std::span<const int64_t> sizes, int rank, int world_size, int64_t group);
+
   int64_t positions() const { return positions_; }
-  int64_t global_batch() const { return global_batch_; }
-  int64_t rank_batch() const { return global_batch_ / world_size_; }
+  int64_t global_batch() const { return global_batch_; }  // the largest
+  int64_t rank_batch() const { return (global_batch_ + world_size_ - 1) / world_size_; }
   int64_t batches() const;
   BatchRange range(int64_t batch) const;
+  // Records of all ranks in the batches before this one, and those of this rank.
+  int64_t records_before(int64_t batch) const;
+  int64_t rows_before(int64_t batch) const;
+  // The position of this rank's row with that number in the epoch. REQUIRES: there is one.
+  int64_t position_of_row(int64_t row) const;
 
  private:
+  struct Sizes {
+    std::vector<int64_t> records, ends, row_ends;  // by batch: of it, up to its end, of this rank
+  };
   int64_t groups_in(int64_t positions) const { return (positions + group_ - 1) / group_; }
   int64_t positions_, global_batch_, group_;
   int rank_, world_size_;
   LastBatch last_;
+  std::shared_ptr<const Sizes> sizes_;  // null: all are alike. shared: by copies
 };
 
 }  // namespace headrace

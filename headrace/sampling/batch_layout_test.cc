@@ -25,6 +25,10 @@ TEST(BatchLayout, SlicesOfAllRanksAreTheBatchAndEndWhereGroupsEnd) {
               EXPECT_EQ(range.begin % group, 0);
               EXPECT_GT(range.size(), 0);
               EXPECT_LE(range.size(), layout.rank_batch());
+              for (int64_t row = 0; row < range.size(); ++row) {
+                EXPECT_EQ(layout.position_of_row(layout.rows_before(batch) + row),
+                          range.begin + row);
+              }
               at = range.end;
             }
             const bool short_one = last == LastBatch::kKeep && batch + 1 == batches && left > 0;

@@ -11,12 +11,13 @@
 #include "headrace/base/random.h"
 
 namespace headrace {
-namespace {
 
 const ErrorCode kNoLengths{
     "HR0724", ErrorKind::kConfig, "buckets without lengths",
     "Buckets put records of like length into a batch, so they want one length a record: numbers, or "
     "the name of an integer field or of a field of sounds."};
+
+namespace {
 
 const uint64_t kRecordKey = hash_name("bucket records"), kBatchKey = hash_name("bucket batches"),
                kRowKey = hash_name("bucket rows");

@@ -5,9 +5,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "headrace/base/error.h"
 #include "headrace/sampling/sampler.h"
 
 namespace headrace {
+
+extern const ErrorCode kNoLengths;
 
 // Each record once, in a permuted order, of which every `pool` batches are sorted by length, cut
 // into batches of `batch` positions, and these permuted, as are the rows of each: so batches are

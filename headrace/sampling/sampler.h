@@ -40,6 +40,10 @@ class Sampler {
     (void)seed, (void)epoch, (void)begin, (void)end;
     return {};
   }
+  // Records of each global batch, where the order decides that and not the loader: the same in
+  // every epoch. Batch k then has the first of as many positions as the largest one has records,
+  // from k times that number on; what index() says of the others is some record, too.
+  virtual std::span<const int64_t> batch_sizes() const { return {}; }
   virtual uint64_t fingerprint() const = 0;
   virtual std::string description() const = 0;
 };

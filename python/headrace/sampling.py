@@ -37,6 +37,7 @@ class Records(Protocol):
     def __len__(self) -> int: ...
     def column(self, name: str) -> np.ndarray[Any, Any]: ...
     def lengths(self, name: str) -> np.ndarray[Any, Any]: ...
+    def durations(self, name: str) -> np.ndarray[Any, Any]: ...
 
 
 class Sampling:
@@ -123,14 +124,64 @@ class buckets(Sampling):
 
     def engine(self, source: Records, shuffle: bool) -> _core.Sampler:
         named = isinstance(self.lengths, str)
-        lengths = np.asarray(source.lengths(self.lengths) if named else self.lengths)
-        if lengths.shape != (len(source),) or lengths.dtype.kind not in "iu":
-            raise _NOT_INDICES.error(
-                f"lengths are {lengths.dtype} of shape {lengths.shape}, the source has "
-                f"{len(source)} records",
-                hint="give one integer a record",
-            )
-        return _core.buckets(lengths.astype(np.int64).tolist(), self.batch_size, self.pool)
+        lengths = _whole_numbers(source.lengths(self.lengths) if named else self.lengths, source)
+        return _core.buckets(lengths, self.batch_size, self.pool)
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class budget(Sampling):
+    """Each record once, shuffled, in batches of as many as ``total`` holds, alike in length.
+
+    What counts is what a batch takes: its records, each as long as its longest. Records are sorted
+    into some ``num_buckets`` of like total length, and an epoch shuffles each; how many records
+    batch k has is the same in every epoch, so every epoch has as many batches, on all ranks. The
+    loader is given no batch_size.
+
+    lengths: one number a record, or the name of an integer field, or of a field of sounds, whose
+    headers are read once then.
+    total: of all ranks together, in the unit of the lengths; of a field of sounds in seconds.
+
+    ConfigError HR0725 where one record alone is longer than ``total``.
+
+    >>> budget([3, 1, 2], total=4)
+    budget(<3 lengths>, total=4, num_buckets=30)
+    """
+
+    lengths: Any
+    total: float
+    num_buckets: int = 30
+
+    def __post_init__(self) -> None:
+        if not self.total > 0:
+            raise _NOT_INDICES.error(f"total must be positive (got {self.total})")
+        arguments.integer("num_buckets", self.num_buckets, 1)
+
+    def __repr__(self) -> str:
+        named = isinstance(self.lengths, str)
+        lengths = repr(self.lengths) if named else f"<{len(self.lengths)} lengths>"
+        return f"budget({lengths}, total={self.total}, num_buckets={self.num_buckets})"
+
+    def engine(self, source: Records, shuffle: bool) -> _core.Sampler:
+        if isinstance(self.lengths, str):
+            seconds = source.durations(self.lengths)  # of anything but sounds its numbers
+            is_whole = seconds.dtype.kind in "iu"
+            parts = 1 if is_whole else 1_000_000
+            lengths = np.ceil(seconds * parts).astype(np.int64).tolist()
+        else:
+            parts, lengths = 1, _whole_numbers(self.lengths, source)
+        return _core.within_budget(lengths, max(1, int(self.total * parts)), self.num_buckets)
+
+
+def _whole_numbers(lengths: Any, source: Records) -> list[int]:
+    lengths = np.asarray(lengths)
+    if lengths.shape != (len(source),) or lengths.dtype.kind not in "iu":
+        raise _NOT_INDICES.error(
+            f"lengths are {lengths.dtype} of shape {lengths.shape}, the source has "
+            f"{len(source)} records",
+            hint="give one integer a record",
+        )
+    numbers: list[int] = lengths.astype(np.int64).tolist()
+    return numbers
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

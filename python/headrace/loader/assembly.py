@@ -96,11 +96,12 @@ class Assembly:
         return not self.is_settled and self.shard.origin == ALONE
 
     def batch_sizes(self) -> tuple[int, int]:
-        """Records of a full batch: of this rank, and of all together."""
+        """Records of a full batch, or of the largest: of this rank, and of all together."""
         size, world = self.given["batch_size"], self.shard.world_size
         if size is not None:
             return size, size * world
-        return self.given["global_batch_size"] // world, self.given["global_batch_size"]
+        together = self.given["global_batch_size"] or self.engine().state()["global_batch"]
+        return -(-together // world), together
 
     def field_names(self) -> tuple[str, ...]:
         """What is delivered, in order."""

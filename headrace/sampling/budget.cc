@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/sampling/budget.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "headrace/base/error.h"
+#include "headrace/base/random.h"
+#include "headrace/sampling/buckets.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kOverBudget{
+    "HR0725", ErrorKind::kConfig, "record longer than a batch's budget",
+    "A budget bounds what the records of a batch take together, each padded to the longest. A record "
+    "that is longer by itself fits into no batch, and is not left out in silence. A larger budget, a "
+    "step or a filter that shortens such records, or a subset of the source without them."};
+
+// So many batches a bucket has on average, where there are as many: its records meet in ever other
+// company.
+constexpr int64_t kBatchesABucket = 8;
+constexpr double kMostSpread = 1.5;  // of lengths in one bucket
+
+const uint64_t kBudgetPlaces = hash_name("budget places"), kBudgetKey = hash_name("budget records");
+
+class WithinBudget final : public Sampler {
+ public:
+  WithinBudget(std::vector<int64_t> lengths, int64_t budget, int64_t most_buckets)
+      : budget_(budget), records_(lengths.size()) {
+    fingerprint_ = mix64(mix64(hash_name("budget"), uint64_t(budget)), uint64_t(most_buckets));
+    for (const int64_t length : lengths) fingerprint_ = mix64(fingerprint_, uint64_t(length));
+    for (int64_t& length : lengths) length = std::max<int64_t>(length, 1);
+    std::iota(records_.begin(), records_.end(), 0);
+    std::ranges::stable_sort(records_, {}, [&](int64_t record) { return lengths[size_t(record)]; });
+    const int64_t longest = records_.back();
+    if (lengths[size_t(longest)] > budget) {
+      raise(kOverBudget, "record " + std::to_string(longest) + " has a length of " +
+                             std::to_string(lengths[size_t(longest)]) + ", the budget is " +
+                             std::to_string(budget));
+    }
+    make_buckets(lengths, most_buckets);
+    const auto count = std::ssize(batches_);
+    const Permutation places(count, kBudgetPlaces);
+    std::vector<Batch> placed(batches_.size());
+    for (int64_t k = 0; k < count; ++k) {
+      placed[size_t(k)] = batches_[size_t(places(k))];
+      sizes_.push_back(placed[size_t(k)].count);
+    }
+    batches_ = std::move(placed);
+    largest_ = *std::ranges::max_element(sizes_);
+  }
+
+  int64_t size() const override { return std::ssize(batches_) * largest_; }
+  int64_t index(uint64_t seed, uint64_t epoch, int64_t position) const override {
+    const Batch& batch = batches_[size_t(position / largest_)];
+    const Bucket& bucket = buckets_[size_t(batch.bucket)];
+    const Permutation records(bucket.count,
+                              mix64(mix64(mix64(seed, epoch), kBudgetKey), uint64_t(batch.bucket)));
+    const int64_t slot = batch.first + position % largest_ % batch.count;
+    return records_[size_t(bucket.first + records(slot))];
+  }
+  std::span<const int64_t> batch_sizes() const override { return sizes_; }
+  uint64_t fingerprint() const override { return fingerprint_; }
+  std::string description() const override {
+    return "shuffled into " + std::to_string(std::ssize(batches_)) +
+           " batches of like length, of " + std::to_string(budget_) + " together at most";
+  }
+
+ private:
+  struct Bucket {
+    int64_t first, count;  // of records_
+  };
+  struct Batch {
+    int64_t bucket = 0, first = 0, count = 0;  // of the bucket's slots
+  };
+
+  void make_buckets(const std::vector<int64_t>& lengths, int64_t most) {
+    const double all = std::accumulate(lengths.begin(), lengths.end(), 0.0);
+    const double batches = all / double(budget_);
+    const int64_t wanted = std::clamp(int64_t(batches / double(kBatchesABucket)), int64_t{1}, most);
+    const auto length = [&](int64_t i) { return lengths[size_t(records_[size_t(i)])]; };
+    const auto count = std::ssize(records_);
+    double before = 0;
+    for (int64_t first = 0, end = 0; first < count; first = end) {
+      const double until = all * double(std::ssize(buckets_) + 1) / double(wanted);
+      // Where lengths grow fast, as they do at the end, a bucket ends earlier.
+      const auto spread = [&] {
+        const bool has_batches = double(end - first) * double(length(end)) > 2 * double(budget_);
+        return wanted > 1 && has_batches &&
+               double(length(end)) > kMostSpread * double(length(first));
+      };
+      while (end < count && (end == first || (before < until && !spread()))) {
+        before += double(length(end++));
+      }
+      add_bucket(first, end - first, length(end - 1));
+    }
+  }
+
+  // Its batches differ by one record at most, so none is a small rest.
+  void add_bucket(int64_t first, int64_t count, int64_t longest) {
+    const int64_t most = budget_ / longest, batches = (count + most - 1) / most;
+    for (int64_t i = 0; i < batches; ++i) {
+      const int64_t begin = count * i / batches, end = count * (i + 1) / batches;
+      batches_.push_back({std::ssize(buckets_), begin, end - begin});
+    }
+    buckets_.push_back({first, count});
+  }
+
+  const int64_t budget_;
+  std::vector<int64_t> records_;  // by length
+  std::vector<Bucket> buckets_;
+  std::vector<Batch> batches_;  // as they come in an epoch
+  std::vector<int64_t> sizes_;
+  int64_t largest_ = 0;
+  uint64_t fingerprint_ = 0;
+};
+
+}  // namespace
+
+SamplerPtr within_budget(std::vector<int64_t> lengths, int64_t budget, int64_t most_buckets) {
+  if (lengths.empty()) raise(kNoLengths, "there are no lengths to sort by");
+  return std::make_shared<WithinBudget>(std::move(lengths), budget, most_buckets);
+}
+
+}  // namespace headrace

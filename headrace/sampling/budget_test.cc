@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/sampling/budget.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+#include <set>
+
+#include "headrace/base/error.h"
+#include "headrace/sampling/batch_layout.h"
+
+namespace headrace {
+namespace {
+
+std::vector<int64_t> lengths_of(int64_t records, double sigma = 0.6) {
+  std::mt19937_64 random(1);
+  std::normal_distribution<double> normal(0, sigma);
+  std::vector<int64_t> out;
+  for (int64_t i = 0; i < records; ++i) out.push_back(int64_t(16000 * std::exp(normal(random))));
+  return out;
+}
+
+// The records of each batch, over all ranks.
+std::vector<std::vector<int64_t>> batches_of(const Sampler& sampler, uint64_t epoch, int world) {
+  const BatchLayout first(sampler.batch_sizes(), 0, world, 1);
+  std::vector<std::vector<int64_t>> out(static_cast<size_t>(first.batches()));
+  for (int rank = 0; rank < world; ++rank) {
+    const BatchLayout layout(sampler.batch_sizes(), rank, world, 1);
+    EXPECT_EQ(layout.batches(), first.batches());
+    for (int64_t k = 0; k < layout.batches(); ++k) {
+      const BatchRange range = layout.range(k);
+      EXPECT_GT(range.size(), 0);
+      EXPECT_LE(range.size(), layout.rank_batch());
+      for (int64_t p = range.begin; p < range.end; ++p) {
+        out[size_t(k)].push_back(sampler.index(3, epoch, p));
+      }
+    }
+  }
+  return out;
+}
+
+TEST(Budget, HasEachRecordOnceInBatchesThatFitIt) {
+  constexpr int64_t kBudget = 400'000;
+  for (const int64_t records : {1, 7, 100, 5000}) {
+    const std::vector<int64_t> lengths = lengths_of(records);
+    const SamplerPtr sampler = within_budget(lengths, kBudget, 30);
+    for (const uint64_t epoch : {0u, 1u}) {
+      std::set<int64_t> met;
+      for (const auto& batch : batches_of(*sampler, epoch, 1)) {
+        int64_t longest = 0;
+        for (const int64_t record : batch) {
+          longest = std::max(longest, lengths[size_t(record)]);
+          EXPECT_TRUE(met.insert(record).second);
+        }
+        EXPECT_LE(longest * std::ssize(batch), kBudget);
+      }
+      EXPECT_EQ(std::ssize(met), records);
+    }
+  }
+}
+
+TEST(Budget, RanksSlicesAreTheBatchWhateverTheWorld) {
+  const SamplerPtr sampler = within_budget(lengths_of(3000), 800'000, 30);
+  const auto alone = batches_of(*sampler, 2, 1);
+  EXPECT_EQ(batches_of(*sampler, 2, 2), alone);
+  EXPECT_EQ(batches_of(*sampler, 2, 3), alone);
+  EXPECT_NE(batches_of(*sampler, 3, 1), alone);
+}
+
+TEST(Budget, PadsAQuarterOfWhatRandomBatchesDoOrLess) {
+  const std::vector<int64_t> lengths = lengths_of(20000);
+  const auto padding = [&](const std::vector<std::vector<int64_t>>& batches) {
+    int64_t all = 0, real = 0;
+    for (const auto& batch : batches) {
+      int64_t longest = 0;
+      for (const int64_t record : batch) {
+        longest = std::max(longest, lengths[size_t(record)]);
+        real += lengths[size_t(record)];
+      }
+      all += longest * std::ssize(batch);
+    }
+    return 1 - double(real) / double(all);
+  };
+  const SamplerPtr sampler = within_budget(lengths, 64 * 20000, 30);
+  const auto batches = batches_of(*sampler, 0, 1);
+  std::vector<std::vector<int64_t>> random(1);
+  const SamplerPtr shuffle = shuffled(20000);
+  for (int64_t i = 0; i < 20000; ++i) {
+    if (std::ssize(random.back()) == 64) random.emplace_back();
+    random.back().push_back(shuffle->index(3, 0, i));
+  }
+  EXPECT_LT(padding(batches), padding(random) / 4);
+}
+
+TEST(Budget, RecordsMeetInOtherCompanyInEachEpoch) {
+  const SamplerPtr sampler = within_budget(lengths_of(5000), 400'000, 30);
+  std::map<int64_t, std::set<int64_t>> met;  // with whom record 17 was
+  std::set<int64_t> others;
+  for (uint64_t epoch = 0; epoch < 10; ++epoch) {
+    for (const auto& batch : batches_of(*sampler, epoch, 1)) {
+      if (std::ranges::count(batch, 17)) others.insert(batch.begin(), batch.end());
+    }
+  }
+  EXPECT_GT(others.size(), 80u);
+}
+
+TEST(Budget, RefusesARecordThatFitsIntoNoBatchAndABatchTooSmallForTheRanks) {
+  EXPECT_THROW(within_budget({5, 11, 3}, 10, 30), Exception);
+  const SamplerPtr sampler = within_budget({5, 9, 3}, 10, 30);
+  EXPECT_THROW(BatchLayout(sampler->batch_sizes(), 0, 2, 1), Exception);
+  EXPECT_THROW(within_budget({}, 10, 30), Exception);
+}
+
+TEST(BatchLayout, CountsTheRowsOfBatchesOfAnySizes) {
+  const std::vector<int64_t> sizes = {3, 8, 2, 5};
+  for (int world : {1, 2}) {
+    for (int rank = 0; rank < world; ++rank) {
+      const BatchLayout layout(sizes, rank, world, 1);
+      int64_t row = 0;
+      for (int64_t k = 0; k < layout.batches(); ++k) {
+        EXPECT_EQ(layout.rows_before(k), row);
+        const BatchRange range = layout.range(k);
+        for (int64_t p = range.begin; p < range.end; ++p) {
+          EXPECT_EQ(layout.position_of_row(row++), p);
+        }
+      }
+      EXPECT_EQ(layout.rows_before(layout.batches()), row);
+      EXPECT_EQ(layout.records_before(2), 11);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headrace
