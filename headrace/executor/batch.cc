@@ -31,11 +31,20 @@ const ErrorCode kListedTooLarge{
     "more than half of what memory_limit leaves beside slots. Nothing was allocated. A step that "
     "makes it smaller (Resize, a crop; RandomClip, CenterClip), or a higher memory_limit."};
 
+// One picture a record.
 bool is_picture(const Output& output) {
   return output.origin == OutputOrigin::kField && is_picture(output.state.kind);
 }
 
 }  // namespace
+
+Error listed_too_large(const std::string& name, DType dtype, const Shape& shape, size_t most) {
+  return {.code = &kListedTooLarge,
+          .what = "\"" + name + "\" would be " + text_of(dtype, shape) + ", memory_limit leaves " +
+                  std::to_string(most >> 20) + " MiB"};
+}
+
+Error shape_differs(std::string what) { return {.code = &kShapeDiffers, .what = std::move(what)}; }
 
 const BatchField& Batch::operator[](std::string_view name) const {
   for (const BatchField& field : fields) {
@@ -102,6 +111,11 @@ void BatchBuilder::write(std::span<RowSource> sources, Renderer& renderer, size_
     for (size_t i = 0; i < fields_.size() && source.result; ++i) {
       const Output& output = plan_.outputs()[i];
       FieldMemory& field = fields_[i];
+      if (output.is_clip()) {
+        source.result = add_clip(output, field, source, most_listed, tasks);
+        owners.resize(tasks.size(), &source);
+        continue;
+      }
       if (!is_picture(output)) {
         source.result = output.as_list
                             ? write_list_value(output, field, source, renderer, most_listed)
@@ -122,11 +136,8 @@ void BatchBuilder::write(std::span<RowSource> sources, Renderer& renderer, size_
       }
       if (output.as_list && bytes > most_listed) {
         source.result =
-            Error{.code = &kListedTooLarge,
-                  .what = "\"" + output.name + "\" would be " +
-                          text_of(task.recipe->dtype(),
-                                  {task.recipe->channels(), size.height, size.width}) +
-                          ", memory_limit leaves " + std::to_string(most_listed >> 20) + " MiB"};
+            listed_too_large(output.name, task.recipe->dtype(),
+                             {task.recipe->channels(), size.height, size.width}, most_listed);
         continue;
       }
       if (output.as_list) {
@@ -143,10 +154,9 @@ void BatchBuilder::write(std::span<RowSource> sources, Renderer& renderer, size_
         }
       } else if (bytes != output.bytes_per_record) {
         source.result =
-            Error{.code = &kShapeDiffers,
-                  .what = output.name + " is " + std::to_string(task.recipe->channels()) + " x " +
+            shape_differs(output.name + " is " + std::to_string(task.recipe->channels()) + " x " +
                           std::to_string(size.height) + " x " + std::to_string(size.width) +
-                          ", the pipeline promises another shape"};
+                          ", the pipeline promises another shape");
         continue;
       } else {
         set_target(field, source.row, task, beginnings);
@@ -293,9 +303,7 @@ Result<void> BatchBuilder::write_list_value(const Output& output, FieldMemory& f
   const bool scalar = value.bytes.empty() && output.state.shape.empty();
   const size_t bytes = scalar ? 8 : sound.is_encoded() ? sound.sample_bytes() : value.bytes.size();
   if (sound.is_encoded() && bytes > most_listed) {
-    return Error{.code = &kListedTooLarge,
-                 .what = "\"" + output.name + "\" would be " + text_of(DType::kFloat32, shape) +
-                         ", memory_limit leaves " + std::to_string(most_listed >> 20) + " MiB"};
+    return listed_too_large(output.name, DType::kFloat32, shape, most_listed);
   }
   const TensorView to = make_item(output, field, source, shape, bytes);
   if (sound.is_encoded()) {
@@ -318,6 +326,9 @@ TensorView BatchBuilder::view_of(const Output& output, const FieldMemory& field,
   if (output.origin == OutputOrigin::kValid) view.dtype = DType::kBool;
   if (output.origin != OutputOrigin::kField && output.origin != OutputOrigin::kLengths) return view;
   const Shape& shape = output.state.shape;
+  if (output.is_clip()) {
+    return clip_view(output, field.data, shape, plan_.options().memory_format, rows);
+  }
   view.shape.insert(view.shape.end(), shape.begin(), shape.end());
   if (is_picture(output) && plan_.options().memory_format == MemoryFormat::kChannelsLast) {
     view.strides = {element_count(shape), 1, shape[2] * shape[0], shape[0]};

@@ -73,6 +73,16 @@ using ForeseenRows = std::vector<std::optional<Places>>;  // by output
 // delivered, so memory is kept for them.
 enum class FinishPlace : uint8_t { kHost, kDevice, kMostlyDevice };
 
+// A clip in memory that has one frame behind the other, each as pictures of the format are; of this
+// shape, as it is delivered. `rows`: that many clips; nothing: one, without an axis for it.
+TensorView clip_view(const Output& output, void* data, const Shape& shape, MemoryFormat format,
+                     std::optional<int64_t> rows = {});
+
+// HR0707: a value of a list that alone takes too much.
+Error listed_too_large(const std::string& name, DType dtype, const Shape& shape, size_t most);
+// HR0741.
+Error shape_differs(std::string what);
+
 // Bytes of a record in the slot.
 size_t slot_row_bytes(const Output& output, bool on_device);
 
@@ -132,6 +142,9 @@ class BatchBuilder {
   };
   static void set_target(FieldMemory& field, int row, RenderTask& task,
                          std::deque<Recipe>& beginnings);
+  // The pictures of a record's clip, each to its place (batch_clips.cc).
+  Result<void> add_clip(const Output& output, FieldMemory& field, RowSource& source,
+                        size_t most_listed, std::vector<RenderTask>& tasks) const;
   Result<void> write_value(const Output& output, FieldMemory& field, RowSource& source,
                            Renderer& renderer);
   Result<void> write_list_value(const Output& output, FieldMemory& field, RowSource& source,

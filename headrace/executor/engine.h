@@ -80,7 +80,12 @@ struct PixelsBetween {
   // known, and whether there are others.
   size_t largest_sound = 0;
   bool open_sounds = false;
+  // By field: pictures that are kept of a video; and how many of all such have pixels in between.
+  std::vector<size_t> kept_of_video = {};
+  size_t kept_with_pixels = 0;
   size_t bytes_of(const Recipe& picture) const;
+  size_t bytes_of_pictures(Size size, int channels) const;
+  size_t bytes_of(const VideoTrack& track, size_t field) const;
   size_t bytes_of(const Sound& sound) const;  // what a step takes and what it gives
   // What a step holds beside the picture and its outcome.
   size_t scratch_bytes(const Recipe& picture) const;

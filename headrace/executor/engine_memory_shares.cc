@@ -3,6 +3,8 @@
 #include <numeric>
 #include <string>
 
+#include "headrace/codecs/video/frame_bytes.h"
+#include "headrace/codecs/video/media_decoder.h"
 #include "headrace/executor/engine.h"
 
 namespace headrace {
@@ -95,6 +97,8 @@ PixelsBetween pixels_between(const Plan& plan) {
   std::vector<int> root(states.size());  // what a Fork's view is a view of
   std::iota(root.begin(), root.end(), 0);
   out.views.resize(states.size());
+  out.kept_of_video.resize(states.size());
+  std::vector<bool> kept_with_pixels(states.size());
   const auto count_sound = [&](const FieldState& state) {  // at a step that needs its samples
     if (state.kind != FieldKind::kAudio) return;
     out.any = true;
@@ -118,11 +122,22 @@ PixelsBetween pixels_between(const Plan& plan) {
           std::max(out.known_pixels, size_t(state.shape[1]) * size_t(state.shape[2]));
     }
   };
+  const auto count_field = [&](int field) {
+    count(states[field]);
+    if (states[field].clip_frame < 0 || kept_with_pixels[field]) return;
+    kept_with_pixels[field] = true;
+    ++out.kept_with_pixels;
+  };
   for (size_t s = 0; s < plan.steps().size(); ++s) {
     const Step& step = plan.steps()[s];
+    if (step.op && step.op->clip()) {
+      out.any = true;
+      out.kept_of_video[root[step.fields[0]]] += size_t(step.op->clip()->pictures());
+      continue;
+    }
     if (step.kind == Step::Kind::kPython) {
       out.any = true;
-      for (int field : step.fields) count(states[field]);
+      for (int field : step.fields) count_field(field);
       for (int field : step.fields) count_sound(states[field]);
       for (const FieldState& state : step.after) count(state);
       for (size_t i = 0; i < step.output_fields.size(); ++i) {
@@ -145,7 +160,7 @@ PixelsBetween pixels_between(const Plan& plan) {
     if (step.op && (step.op->partners() > 0 || step.op->measures())) {  // it works on pixels
       out.any = true;
       out.scratch_per_pixel = std::max(out.scratch_per_pixel, step.op->scratch_per_pixel());
-      for (int field : step.fields) count(states[field]);
+      for (int field : step.fields) count_field(field);
       for (int field : step.fields) count_sound(states[field]);
       for (const FieldState& state : step.after) count(state);
       for (const FieldState& state : step.after) count_sound(state);
@@ -154,7 +169,7 @@ PixelsBetween pixels_between(const Plan& plan) {
     const bool anew =
         step.op && !step.fields.empty() && (!rehearsed || passes[s] > pass[step.fields[0]]);
     for (size_t i = 0; i < step.fields.size(); ++i) {
-      if (anew) count(states[step.fields[i]]);
+      if (anew) count_field(step.fields[i]);
       if (anew) pass[step.fields[i]] = passes[s];
       if (i < step.after.size()) states[step.fields[i]] = step.after[i];
     }
@@ -175,8 +190,18 @@ size_t PixelsBetween::scratch_bytes(const Recipe& picture) const {
 }
 
 size_t PixelsBetween::bytes_of(const Recipe& picture) const {
-  const Size size = picture.size();
-  return std::max(largest, open_factor * size_t(size.height) * size.width * picture.channels());
+  return bytes_of_pictures(picture.size(), picture.channels());
+}
+
+size_t PixelsBetween::bytes_of_pictures(Size size, int channels) const {
+  return std::max(largest, open_factor * size_t(size.height) * size.width * size_t(channels));
+}
+
+// The frames that are kept, those that the decoder has, and pixels where a step needs them.
+size_t PixelsBetween::bytes_of(const VideoTrack& track, size_t field) const {
+  const size_t bytes = video_working_bytes(track) + kept_of_video[field] * most_frame_bytes(track);
+  if (kept_with_pixels == 0) return bytes;
+  return bytes + 2 * kept_with_pixels * bytes_of_pictures({track.height, track.width}, 3);
 }
 
 }  // namespace headrace

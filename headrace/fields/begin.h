@@ -28,6 +28,7 @@ struct PictureOptions {
   SixteenBit sixteen_bit = SixteenBit::kRefuse;
   int page = 0;
   DecodeLimits limits = {};
+  VideoDecoderOptions video = {};
 };
 
 struct Beginning {

@@ -27,6 +27,7 @@ enum class FieldKind : uint8_t {
   kKeypoints,
   kMasks,
   kAudio,
+  kVideo,
 };
 
 // What the numbers of a box are; named as torchvision names them. Packs store the numbers.
@@ -94,6 +95,9 @@ struct FieldState {
   bool keeps_shares = false;
   uint8_t row_group = 0;  // as Field has it
   int sample_rate = 0;    // of audio, as Field has it; the plan's records all have it
+  // Of a clip's picture: its number, see Note [Clips are pictures] in pipeline/plan_clips.cc. -1:
+  // it belongs to none.
+  int clip_frame = -1;
 };
 
 // "uint8 (3, 224, ?)", as messages and plan() show it.

@@ -10,10 +10,19 @@
 
 #include "headrace/base/buffer.h"
 #include "headrace/codecs/audio/sound.h"
+#include "headrace/codecs/video/video_decoder.h"
 #include "headrace/fields/field.h"
 #include "headrace/image/recipe.h"
 
 namespace headrace {
+
+class KeptFrame;  // codecs/video/frame_codec.h
+
+// A video on its way to the step that takes frames of it; its file is the value's `bytes`.
+struct Video {
+  std::shared_ptr<const VideoTrack> track;  // shared: branches of a Fork cut one video
+  VideoDecoderOptions decoding;
+};
 
 // The value of one field. A picture (image, mask) is a recipe; everything else is bytes of a dense
 // tensor, text or raw bytes, borrowed from the source, or owned once something produced it.
@@ -31,6 +40,9 @@ struct FieldValue {
   int64_t scalar = 0;              // an int64 scalar (bytes empty)
   Sound sound;                     // kAudio, until somebody needs samples; then these are `bytes`
   int sample_rate = 0;             // kAudio
+  Video video;                     // kVideo
+  // Of a clip's picture: what it shows. shared: with others that show the same frame.
+  std::shared_ptr<const KeptFrame> frame;
   // shared: branches of a Fork may point to the same produced value.
   std::shared_ptr<const Buffer> owned;
 

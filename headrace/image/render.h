@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "headrace/codecs/audio/audio_codec.h"
+#include "headrace/codecs/video/video_decoders.h"
 #include "headrace/image/field_memory.h"
 #include "headrace/image/fused_pass.h"
 #include "headrace/image/recipe.h"
@@ -95,10 +96,11 @@ class Renderer {
   FieldMemory& fields() { return fields_; }
   ValueMemory& values() { return values_; }
   AudioDecoders& sounds() { return sounds_; }
+  VideoDecoders& videos() { return videos_; }
 
-  // Decoding of sounds counts as that of pictures' bits.
+  // Decoding of sounds and videos counts as that of pictures' bits.
   StageSeconds& seconds() {
-    seconds_.entropy += sounds_.take_seconds();
+    seconds_.entropy += sounds_.take_seconds() + videos_.take_seconds();
     return seconds_;
   }
   // Pictures since the last call whose damage their decoder repaired.
@@ -138,6 +140,7 @@ class Renderer {
   FieldMemory fields_;
   ValueMemory values_;
   AudioDecoders sounds_;
+  VideoDecoders videos_;
   int64_t repaired_ = 0;
   size_t largest_value_ = size_t{2} << 30, largest_picture_ = SIZE_MAX;
   PixelRequests* requests_ = nullptr;

@@ -3,6 +3,7 @@
 // class, its OpRecord, and the line that registers it. ops/geometry/flip.cc is the one to copy.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -52,6 +53,19 @@ struct OpContext {
 struct Foreseen {
   Shape shape;
   int sample_rate = 0;  // of audio
+};
+
+// What a step makes of a video: clips of frames, which are pictures to all later steps.
+struct ClipForm {
+  int64_t clips = 0;   // 0: one clip, without an axis for clips
+  int64_t frames = 1;  // of a clip
+  // (C, T, H, W) in place of (T, C, H, W).
+  bool channels_before_time = false;
+  bool times = false;   // a second field has the frames' seconds
+  std::string at = {};  // a field that says the second that is wanted; empty: none does
+
+  int64_t pictures() const { return std::max<int64_t>(clips, 1) * frames; }
+  int64_t fields() const { return pictures() + (times ? 1 : 0); }  // that are made
 };
 
 // A step over fields with its parameters bound. Immutable: any thread may apply it.
@@ -104,6 +118,10 @@ class Op {
   // How many fields it works on together, each in a part of its own, in the order in which fields=
   // names them: the first becomes something, by the others. 0: each field is one like the others.
   virtual int operands() const { return 0; }
+  // Of one that takes frames of a video: the form of what it gives in the video's place. It gets
+  // one video, then the pictures that its frames become, then their times and the field that says
+  // where, as far as its form has them; see Note [Clips are pictures] in pipeline/plan_clips.cc.
+  virtual const ClipForm* clip() const { return nullptr; }
   // How many other records of the epoch it wants beside its own; see Note [Partner steps].
   virtual int partners() const { return 0; }
   // Where they come from, and what lets them be kept; see Note [Near partners].

@@ -128,27 +128,33 @@ void PlanMaker::fork(const std::string& field, const std::vector<Branch>& branch
   const std::string label = "Fork(\"" + states_[from].name + "\")";
   check_not_batched({from}, label);
   refuse_on_device({from}, label);
-  std::vector<int> views;
+  const std::vector<int> originals = clip_of(from);
+  std::vector<int> views;  // of all branches
+  std::vector<std::vector<int>> views_of_branch;
   for (const Branch& branch : branches) {
     std::vector<int> taken = scopes_.front().visible;
     taken.insert(taken.end(), views.begin(), views.end());
     for (int other : taken) {
-      if (other != from && states_[other].name == branch.name) {
+      if (!std::ranges::count(originals, other) && states_[other].name == branch.name) {
         raise(kBadFork, "[Fork] there is a field \"" + branch.name + "\" already",
               "give the branch another name");
       }
     }
-    FieldState state = states_[from];
-    state.name = branch.name;
-    views.push_back(add_field(std::move(state)));
-    add_copy(from, views.back(), label);
+    std::vector<int>& own = views_of_branch.emplace_back();
+    for (const int original : originals) {
+      FieldState state = states_[original];
+      state.name = branch.name;
+      own.push_back(add_field(std::move(state)));
+      add_copy(original, own.back(), label);
+    }
+    if (const auto clip = clips_.find(from); clip != clips_.end()) clips_[own[0]] = clip->second;
+    views.insert(views.end(), own.begin(), own.end());
   }
   gone_[states_[from].name] = "[Fork] has replaced it by " + names_of(views);
   for (Scope& each : scopes_) {
-    const auto at = std::ranges::find(each.visible, from);
-    if (at == each.visible.end()) continue;
-    const auto place = each.visible.erase(at);
-    each.visible.insert(place, views.begin(), views.end());
+    if (!std::ranges::count(each.visible, from)) continue;
+    replace(from, views, each.visible);
+    std::erase_if(each.visible, [&](int seen) { return std::ranges::count(originals, seen) > 0; });
     // Views of a view are as far apart from its siblings as it was.
     const bool is_apart = std::ranges::count(each.apart, from) > 0;
     if (is_apart) each.apart.insert(each.apart.end(), views.begin(), views.end());
@@ -157,7 +163,7 @@ void PlanMaker::fork(const std::string& field, const std::vector<Branch>& branch
   for (size_t i = 0; i < branches.size(); ++i) {
     Scope branch;
     branch.path = scope().path + branches[i].name + "/";
-    branch.visible = {views[i]};
+    branch.visible = views_of_branch[i];
     branch.alias = field;
     branch.apart = apart;
     scopes_.push_back(std::move(branch));
@@ -169,7 +175,7 @@ void PlanMaker::fork(const std::string& field, const std::vector<Branch>& branch
 
 void PlanMaker::append_to_field(const std::string& field, const std::vector<Spec>& transforms) {
   Scope list;
-  list.visible = {field_named(field)};
+  list.visible = all_named(field);
   list.path = field + "/";
   list.of_one_field = true;
   scopes_.push_back(std::move(list));
@@ -178,8 +184,7 @@ void PlanMaker::append_to_field(const std::string& field, const std::vector<Spec
 }
 
 void PlanMaker::drop(const std::string& field) {
-  const int number = field_named(field);
-  std::erase(scope().visible, number);
+  std::erase(scope().visible, field_named(field));
   gone_[field] = "the pipeline drops it (None)";
 }
 
@@ -226,9 +231,10 @@ void PlanMaker::add(const Spec& spec) {
 
 void PlanMaker::add_op(const OpRecord& record, const Spec& spec, const Arguments& arguments) {
   Step step;
+  step.op = record.make(arguments);
+  if (step.op->clip()) return add_clip_op(record, spec, arguments);
   step.label = label_of(spec, record);
   step.key = next_key(spec.name);
-  step.op = record.make(arguments);
   step.fields = fields_of(spec, [&](int field) { return acts_on(*step.op, field); });
   if (const int count = step.op->operands(); count > 0 && std::ssize(step.fields) != count) {
     raise(kOperands,
@@ -354,7 +360,8 @@ int PlanMaker::field_named(const std::string& name) const {
   for (int field : here.visible) {
     if (states_[field].name == name) return field;
   }
-  if (name == here.alias && here.visible.size() == 1) return here.visible[0];
+  const bool one = !here.visible.empty() && clip_of(here.visible[0]).size() == here.visible.size();
+  if (name == here.alias && one) return here.visible[0];
   std::vector<std::string_view> names;
   for (int field : here.visible) names.push_back(states_[field].name);
   const std::string_view near = nearest_name(name, names);
@@ -365,11 +372,16 @@ int PlanMaker::field_named(const std::string& name) const {
                             : "the fields are " + names_of(here.visible));
 }
 
+std::vector<int> PlanMaker::all_named(const std::string& name) const {
+  return clip_of(field_named(name));
+}
+
 std::vector<int> PlanMaker::fields_named(const std::vector<std::string>& names) const {
   std::vector<int> fields;
   for (const std::string& name : names) {
-    const int field = field_named(name);
-    if (!std::ranges::count(fields, field)) fields.push_back(field);
+    for (const int field : all_named(name)) {
+      if (!std::ranges::count(fields, field)) fields.push_back(field);
+    }
   }
   return fields;
 }
@@ -377,8 +389,10 @@ std::vector<int> PlanMaker::fields_named(const std::vector<std::string>& names) 
 std::string PlanMaker::names_of(const std::vector<int>& fields) const {
   std::string out;
   for (int field : fields) {
+    if (states_[field].clip_frame > 0) continue;  // as the first of its clip
     out += (out.empty() ? "" : ", ") + states_[field].name + " (" +
-           std::string(name_of(states_[field].kind)) + ")";
+           (states_[field].clip_frame == 0 ? "clip" : std::string(name_of(states_[field].kind))) +
+           ")";
   }
   return out.empty() ? "none" : out;
 }

@@ -52,6 +52,7 @@ void PlanMaker::add_python(const Spec& spec) {
     inputs += (inputs.empty() ? "" : ", ") + input;
   }
   step.label = name + "(" + inputs + ")";
+  refuse_clips(step.fields, step.label);
   check_not_batched(step.fields, step.label);
   refuse_on_device(step.fields, step.label);
   const PythonGeometry geometry = step.function->geometry();

@@ -66,6 +66,8 @@ Result<void> Plan::begin(const RecordData& data, Record& record, Renderer& rende
     record.fields[i].kind = inputs_[i].kind;
     record.fields[i].owned.reset();
     record.fields[i].sound = {};
+    record.fields[i].video = {};
+    record.fields[i].frame.reset();
     if (is_picture(inputs_[i].kind)) record.fields[i].picture = Recipe();
   }
   for (size_t i = 0; i < schema_.size(); ++i) {

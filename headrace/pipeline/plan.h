@@ -61,11 +61,15 @@ struct Output {
   // kPad, kPacked: the list becomes one tensor when the batch is full.
   Ragged ragged = Ragged::kList;
   std::vector<uint8_t> padding = {};  // kPad: one element
+  // Of a clip: the fields of its pictures, of which `field` is the first, and its form.
+  std::vector<int> pictures = {};
+  ClipForm clip = {};
   // Of a ragged tensor: the output with its records' extents (kPad) or their places (kPacked). Of
   // these: the first output that they are about.
   int companion = -1;
 
   bool is_assembled() const { return as_list && ragged != Ragged::kList; }
+  bool is_clip() const { return !pictures.empty(); }
 };
 
 struct Step {

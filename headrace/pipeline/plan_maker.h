@@ -33,7 +33,9 @@ class PlanMaker final : public PlanBuilder {
   void append_to_field(const std::string& field, const std::vector<Spec>& transforms);
   void drop(const std::string& field);
   // The field will have a list of its own.
-  void announce_list(const std::string& field) { own_lists_.push_back(field_named(field)); }
+  void announce_list(const std::string& field) {
+    for (const int each : all_named(field)) own_lists_.push_back(each);
+  }
   // Outputs, then removal of what no output needs.
   std::shared_ptr<const Plan> finish();
 
@@ -57,6 +59,17 @@ class PlanMaker final : public PlanBuilder {
   void check_size(const std::string& name);
   void add_op(const OpRecord& record, const Spec& spec, const Arguments& arguments);
   void add_batch_op(const OpRecord& record, const Spec& spec, const Arguments& arguments);
+  // A step that takes frames of videos (plan_clips.cc).
+  void add_clip_op(const OpRecord& record, const Spec& spec, const Arguments& arguments);
+  void add_clip(int video, Step step);
+  int at_field(const std::string& name, const std::string& label) const;
+  // The pictures of the clip that has this field as its first one; else the field alone.
+  std::vector<int> clip_of(int field) const;
+  // `fields` with these in the place of one of them.
+  static void replace(int field, const std::vector<int>& by, std::vector<int>& fields);
+  // HR0373 of what takes no clip.
+  void refuse_clips(const std::vector<int>& fields, const std::string& label) const;
+  void add_clip_output(Output& output) const;
   void add_python(const Spec& spec);
   void add_python_outputs(Step& step);
   void add_copy(int from, int to, const std::string& label);
@@ -86,6 +99,8 @@ class PlanMaker final : public PlanBuilder {
   Scope& scope() { return scopes_.back(); }
   // The number of a field that the present list sees; HR0111 with "did you mean" otherwise.
   int field_named(const std::string& name) const;
+  // The same with all pictures of a clip.
+  std::vector<int> all_named(const std::string& name) const;
   std::vector<int> fields_named(const std::vector<std::string>& names) const;
   std::string names_of(const std::vector<int>& fields) const;
   Field as_field(int field) const;
@@ -154,6 +169,7 @@ class PlanMaker final : public PlanBuilder {
   std::map<std::string, std::string> gone_;  // fields that are no more, and why
   std::vector<int> own_lists_;               // fields that have a list of a dictionary
   std::vector<int> alone_;                   // fields that a picture has moved without, as was said
+  std::map<int, ClipForm> clips_;            // by the first picture's field
   std::vector<Scope> scopes_;                // the first sees all fields that live
   int added_ = 0, depth_ = 0;                // transforms so far, also those that were tried; lists
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of a plan: what is delivered, and what need not be done because nobody asked for it.
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "headrace/pipeline/plan_maker.h"
@@ -88,6 +89,7 @@ void PlanMaker::add_outputs() {
   }
   if (wanted.empty()) {
     for (int field : scopes_.front().visible) {
+      if (states_[field].clip_frame > 0) continue;  // with the first of its clip
       plan_->outputs_.push_back(output_named(states_[field].name));
     }
   }
@@ -115,6 +117,7 @@ Output PlanMaker::output_named(const std::string& name) const {
     output.name = name;
     output.field = field;
     output.state = states_[field];
+    add_clip_output(output);
     return output;
   }
   std::vector<std::string_view> names;
@@ -170,6 +173,7 @@ void PlanMaker::remove_dead_steps() {
   std::vector<bool> live(plan_->inputs_.size());
   for (const Output& output : plan_->outputs_) {
     if (output.field >= 0) live[output.field] = true;
+    for (const int picture : output.pictures) live[picture] = true;
   }
   std::vector<Step>& steps = plan_->steps_;
   std::vector<bool> kept(steps.size());
@@ -181,6 +185,14 @@ void PlanMaker::remove_dead_steps() {
     Step& step = steps[i];
     switch (step.kind) {
       case Step::Kind::kOp: {
+        if (step.op->clip()) {  // all of it, or nothing
+          const ClipForm& form = *step.op->clip();
+          const std::span made = std::span(step.fields).subspan(1, size_t(form.fields()));
+          kept[i] = std::ranges::any_of(made, [&](int field) { return bool(live[field]); });
+          if (kept[i]) live[step.fields[0]] = true;
+          if (kept[i] && !form.at.empty()) live[step.fields.back()] = true;
+          break;
+        }
         if (!is_wanted(step, live)) break;
         if (step.op->changes_rows()) note(rows_left_behind(step, live));
         keep_deciding(step, live);

@@ -63,7 +63,7 @@ std::vector<int> Plan::passes() const {
   record.fields.resize(inputs_.size());
   for (size_t i = 0; i < inputs_.size(); ++i) {
     record.fields[i].kind = inputs_[i].kind;
-    if (is_picture(inputs_[i].kind)) {
+    if (is_picture(inputs_[i].kind) && inputs_[i].clip_frame <= 0) {
       record.fields[i].picture = blank(inputs_[i], {kBlankHeight, kBlankWidth});
     }
   }
@@ -104,9 +104,11 @@ std::vector<int> Plan::passes() const {
     }
     // What follows a picture has no value here.
     std::vector<int> pictures;
-    std::ranges::copy_if(step.fields, std::back_inserter(pictures),
-                         [&](int field) { return is_picture(record.fields[field].kind); });
-    if (pictures.empty()) continue;
+    std::ranges::copy_if(step.fields, std::back_inserter(pictures), [&](int field) {
+      return is_picture(record.fields[field].kind) &&
+             inputs_[field].clip_frame <= 0;  // one stands for its clip
+    });
+    if (pictures.empty() || step.op->clip()) continue;
     const Recipe before = record.fields[pictures[0]].picture;
     std::vector<Record> partners(size_t(step.op->partners()), record);
     OpContext context{record, pictures, Draws::for_rehearsal(step.key), renderer, partners};
@@ -133,9 +135,11 @@ std::string Plan::text() const {
     std::string fields, after;
     const bool copy = step.kind == Step::Kind::kCopy;
     for (int field : step.kind == Step::Kind::kPython ? step.output_fields : step.fields) {
+      if (inputs_[field].clip_frame > 0) continue;  // as the first of its clip
       fields += (fields.empty() ? "" : copy ? " -> " : ", ") + inputs_[field].name;
     }
     for (const FieldState& state : step.after) {
+      if (state.clip_frame > 0) continue;
       after += (after.empty() ? "" : ", ") + text_of(state);
     }
     rows.push_back({std::to_string(s + 1), indent + step.label, fields, after,

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clips in a batch: a row holds one frame behind the other, each rendered to where it belongs.
+//
+// Frames lie whole, whatever the order of axes that is delivered: with the channels before time it
+// is a view with strides (of channels that lie last, what torch calls channels_last_3d).
+#include <algorithm>
+
+#include "headrace/executor/batch.h"
+#include "headrace/executor/slots.h"
+
+namespace headrace {
+namespace {
+
+// (C, H, W) of a picture of the clip.
+Shape picture_shape(const Recipe& picture) {
+  const Size size = picture.size();
+  return {picture.channels(), size.height, size.width};
+}
+
+// What the record's clip has, as it is delivered.
+Shape clip_shape(const Output& output, const Shape& picture) {
+  Shape shape = picture;
+  const std::ptrdiff_t time = output.clip.channels_before_time ? 1 : 0;
+  shape.insert(shape.begin() + time, output.clip.frames);
+  if (output.clip.clips > 0) shape.insert(shape.begin(), output.clip.clips);
+  return shape;
+}
+
+}  // namespace
+
+TensorView clip_view(const Output& output, void* data, const Shape& shape, MemoryFormat format,
+                     std::optional<int64_t> rows) {
+  TensorView view{data, output.state.dtype, shape, {}};
+  const size_t first = output.clip.clips > 0 ? 1 : 0;  // axis of a clip's own
+  const bool before = output.clip.channels_before_time;
+  const size_t time = first + (before ? 1 : 0), channel = first + (before ? 0 : 1);
+  const int64_t channels = shape[channel], height = shape[first + 2], width = shape[first + 3];
+  const int64_t frame = channels * height * width;
+  if (before || format == MemoryFormat::kChannelsLast) {
+    const bool last = format == MemoryFormat::kChannelsLast;
+    view.strides.resize(shape.size());
+    if (first) view.strides[0] = frame * shape[time];
+    view.strides[time] = frame;
+    view.strides[channel] = last ? 1 : height * width;
+    view.strides[first + 2] = last ? width * channels : width;
+    view.strides[first + 3] = last ? channels : 1;
+  }
+  if (!rows) return view;
+  view.shape.insert(view.shape.begin(), *rows);
+  if (!view.strides.empty()) {
+    view.strides.insert(view.strides.begin(), element_count(shape));
+  }
+  return view;
+}
+
+Result<void> BatchBuilder::add_clip(const Output& output, FieldMemory& field, RowSource& source,
+                                    size_t most_listed, std::vector<RenderTask>& tasks) const {
+  const std::vector<FieldValue>& values = source.record->fields;
+  const Recipe& first = values[static_cast<size_t>(output.pictures[0])].picture;
+  const Shape picture = picture_shape(first);
+  const size_t frame = static_cast<size_t>(element_count(picture)) * size_of(first.dtype());
+  const size_t bytes = frame * output.pictures.size();
+  for (const int each : output.pictures) {
+    const Recipe& other = values[static_cast<size_t>(each)].picture;
+    if (picture_shape(other) == picture && other.dtype() == first.dtype()) continue;
+    return shape_differs("the frames of \"" + output.name + "\" are " +
+                         text_of(first.dtype(), picture) + " and " +
+                         text_of(other.dtype(), picture_shape(other)));
+  }
+  uint8_t* to = nullptr;
+  if (output.as_list) {
+    const Shape shape = clip_shape(output, picture);
+    if (bytes > most_listed) {
+      return listed_too_large(output.name, first.dtype(), shape, most_listed);
+    }
+    std::shared_ptr<void> memory = make_values(bytes);
+    source.list_bytes += bytes;
+    to = static_cast<uint8_t*>(memory.get());
+    field.items[size_t(source.row)] = clip_view(output, to, shape, plan_.options().memory_format);
+    field.item_memory[size_t(source.row)] = std::move(memory);
+  } else if (bytes != output.bytes_per_record) {
+    return shape_differs("the frames of \"" + output.name + "\" are " +
+                         text_of(first.dtype(), picture) + ", the pipeline promises " +
+                         text_of(output.state));
+  } else {
+    to = field.data + field.row_bytes * size_t(source.row);
+  }
+  for (const int each : output.pictures) {
+    RenderTask task;
+    task.recipe = &values[static_cast<size_t>(each)].picture;
+    task.target.format = plan_.options().memory_format;
+    task.target.data = to;
+    tasks.push_back(std::move(task));
+    to += frame;
+  }
+  return {};
+}
+
+}  // namespace headrace

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clips of videos.
+//
+// Note [Clips are pictures]
+// A step that takes frames of a video replaces it by pictures, a field each, all of the video's
+// name. Whatever acts on pictures acts on these: as on all pictures of a record it decides once for
+// all of them, so a clip is cropped, turned and coloured as a whole, and a frame is a recipe that
+// is rendered in one pass like any other. Nothing else has to know of clips: names mean all of the
+// pictures, and at the end they are one output, whose row holds one frame behind the other.
+//
+// Frames are decoded when the step is run, all of a record in one go, since they need one another;
+// they are kept as the decoder gives them (luma and chroma, half the size of pixels), and what of
+// them is shown becomes pixels when their recipes are rendered.
+#include <algorithm>
+#include <utility>
+
+#include "headrace/base/registry.h"
+#include "headrace/pipeline/plan_maker.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kUncut{
+    "HR0372", ErrorKind::kConfig, "a video that no step takes frames of",
+    "A batch has clips of videos, so many frames each, and a step says which: "
+    "RandomVideoClips(num_frames=16), UniformVideoClips, CenterVideoClip. It stands before all "
+    "steps that work on the frames. kinds={\"video\": \"bytes\"} delivers the files as they are."};
+
+const ErrorCode kBadClip{
+    "HR0373", ErrorKind::kConfig, "a step that cannot have clips",
+    "A clip of a video is so many pictures, for every record alike. The step that takes them cannot "
+    "stand inside a RandomApply or another list that only some records take; clips are not mixed "
+    "from row to row of the batch, do not cross to Python and are finished on the host; where their "
+    "sizes differ they come as lists."};
+
+}  // namespace
+
+void PlanMaker::add_clip_op(const OpRecord& record, const Spec& spec, const Arguments& arguments) {
+  const std::string label = label_of(spec, record);
+  if (scope().conditional) {
+    raise(kBadClip, "[" + spec.name + "] cannot stand inside a RandomApply");
+  }
+  const std::unique_ptr<Op> op = record.make(arguments);
+  const std::vector<int> videos =
+      fields_of(spec, [&](int field) { return op->takes(states_[field].kind); });
+  check_not_batched(videos, label);
+  const uint64_t key = next_key(spec.name);  // one for all videos of the record
+  for (const int video : videos) {
+    Step step;
+    step.label = label;
+    step.key = key;
+    step.op = record.make(arguments);
+    step.op->plan(states_[video]);
+    add_clip(video, std::move(step));
+  }
+}
+
+void PlanMaker::add_clip(int video, Step step) {
+  const ClipForm form = *step.op->clip();
+  FieldState picture;
+  picture.name = states_[video].name;
+  picture.kind = FieldKind::kImage;
+  picture.shape = {3, -1, -1};
+  picture.left_open_by = "the source, whose videos differ in size";
+  std::vector<int> made;
+  for (int64_t i = 0; i < form.pictures(); ++i) {
+    picture.clip_frame = static_cast<int>(i);
+    made.push_back(add_field(picture));
+  }
+  clips_[made.front()] = form;
+  if (form.times) {
+    FieldState times;
+    times.name = picture.name + "_times";
+    times.dtype = DType::kFloat64;
+    if (form.clips > 0) times.shape.push_back(form.clips);
+    times.shape.push_back(form.frames);
+    made.push_back(add_field(std::move(times)));
+  }
+  for (Scope& each : scopes_) {
+    replace(video, made, each.visible);
+    replace(video, made, each.narrowed);
+    replace(video, made, each.apart);
+  }
+  replace(video, made, own_lists_);
+  step.fields = {video};
+  step.fields.insert(step.fields.end(), made.begin(), made.end());
+  if (!form.at.empty()) step.fields.push_back(at_field(form.at, step.label));
+  for (const int field : step.fields) step.after.push_back(states_[field]);
+  plan_->steps_.push_back(std::move(step));
+}
+
+// The field whose value is a number of seconds.
+int PlanMaker::at_field(const std::string& name, const std::string& label) const {
+  const int field = field_named(name);
+  const FieldState& state = states_[field];
+  const bool number = state.kind == FieldKind::kTensor || state.kind == FieldKind::kLabel;
+  const bool read = state.dtype == DType::kFloat32 || state.dtype == DType::kFloat64 ||
+                    state.dtype == DType::kInt64;
+  if (number && read && state.shape.empty()) return field;
+  raise(kBadClip,
+        "[" + label + "] \"" + name + "\" is " + text_of(state) +
+            ", and the time of a clip is one number of seconds: float64, float32 or int64");
+}
+
+void PlanMaker::replace(int field, const std::vector<int>& by, std::vector<int>& fields) {
+  const auto at = std::ranges::find(fields, field);
+  if (at == fields.end()) return;
+  fields.insert(fields.erase(at), by.begin(), by.end());
+}
+
+std::vector<int> PlanMaker::clip_of(int field) const {
+  std::vector<int> out = {field};
+  const auto clip = clips_.find(field);
+  if (clip == clips_.end()) return out;
+  while (std::ssize(out) < clip->second.pictures()) out.push_back(out.back() + 1);
+  return out;
+}
+
+void PlanMaker::refuse_clips(const std::vector<int>& fields, const std::string& label) const {
+  for (const int field : fields) {
+    if (states_[field].clip_frame < 0 && states_[field].kind != FieldKind::kVideo) continue;
+    raise(kBadClip, "[" + label + "] does not take \"" + states_[field].name +
+                        (states_[field].clip_frame < 0 ? "\", a video" : "\", a clip"));
+  }
+}
+
+// What the pictures are as one.
+void PlanMaker::add_clip_output(Output& output) const {
+  FieldState& state = output.state;
+  if (state.kind == FieldKind::kVideo && plan_->options_.looks) {  // its file
+    state.kind = FieldKind::kBytes;
+    state.shape.clear();
+    return;
+  }
+  if (state.kind == FieldKind::kVideo) {
+    raise(kUncut, "\"" + state.name + "\" would be delivered, and no step takes frames of it",
+          "RandomVideoClips(num_frames=16), or kinds={\"" + state.name + "\": \"bytes\"}");
+  }
+  if (state.clip_frame < 0) return;
+  output.pictures = clip_of(output.field);
+  output.clip = clips_.at(output.field);
+  state.kind = FieldKind::kVideo;
+  state.clip_frame = -1;
+  state.shape.insert(state.shape.begin() + (output.clip.channels_before_time ? 1 : 0),
+                     output.clip.frames);
+  if (output.clip.clips > 0) state.shape.insert(state.shape.begin(), output.clip.clips);
+  const bool open = std::ranges::count(state.shape, -1) > 0;
+  const Ragged ragged = plan_->options_.ragged;
+  if (open && (ragged == Ragged::kPad || ragged == Ragged::kPacked)) {
+    raise(kBadClip, "\"" + state.name + "\" would be clips of several sizes in one tensor",
+          "a Resize or a crop makes them equal; ragged=\"list\" takes them as they are");
+  }
+}
+
+}  // namespace headrace
