@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-EXAMPLES = sorted([*(ROOT / "examples").glob("*.py"), *(ROOT / "examples/recipes").glob("*.py")])
+FOLDERS = [ROOT / "examples", ROOT / "examples/recipes", ROOT / "examples/devices"]
+EXAMPLES = sorted(path for folder in FOLDERS for path in folder.glob("*.py"))
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)

@@ -27,14 +27,17 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def make_view() -> Any:
+def make_loader() -> Any:
     import numpy as np
 
     import headrace as hr
 
     records = [{"x": np.float32([number, 1])} for number in range(RECORDS)]
-    loader = hr.Loader(records, batch_size=BATCH, shuffle=True, seed=7, fields=("x", "id"))
-    return loader.torch()
+    return hr.Loader(records, batch_size=BATCH, shuffle=True, seed=7, fields=("x", "id"))
+
+
+def make_view() -> Any:
+    return make_loader().torch()
 
 
 def note(out: Path, rank: int, batches: list[list[int]]) -> None:

@@ -139,10 +139,11 @@ def make_loader(
 def device_of(name: str) -> Any:
     """The engine's device of one of DEVICES; the host is one like the others here."""
     from headrace import _core
+    from headrace.loader.own_device import open_device
 
     if name == "simulated":
         return _core.simulated_device(seed=0)
-    return _core.open_device("cpu" if name == "host" else name)
+    return open_device("cpu" if name == "host" else name)
 
 
 def measure(loader: Any, records: int, epochs: int, start: float, done: Any) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from headrace.delivery.copied_batch import Opened, open_batch
 from headrace.delivery.side_stream import Streams, TorchStreams
 from headrace.errors import Error, declare, warn
 from headrace.loader.iteration import exiting, live, refuse_dataloader_worker
+from headrace.loader.own_device import open_device
 from headrace.loader.turn import Turn
 
 _NOT_RESUMABLE = declare(
@@ -307,8 +308,8 @@ def device_of(device: Any) -> _core.Device:
         from headrace.frameworks.torch import devices_for
 
         found = devices_for(device)
-        return found if isinstance(found, _core.Device) else _core.open_device(name)
-    return _core.open_device(name)
+        return found if isinstance(found, _core.Device) else open_device(name)
+    return open_device(name)
 
 
 class _Made(NamedTuple):

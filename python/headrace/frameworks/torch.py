@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
 from headrace import _core
 from headrace.errors import declare
 from headrace.loader.form import Devices, devices_named
+from headrace.loader.own_device import own_index
 
 _NO_DEVICE = declare(
     "HR0996",
@@ -82,6 +82,4 @@ def _resolved(torch: Any, device: Any) -> Any:
     if target.type != "cuda" or target.index is not None:
         return target
     current = torch.cuda.current_device()
-    if current == 0 and "LOCAL_RANK" in os.environ:
-        current = int(os.environ["LOCAL_RANK"])
-    return torch.device("cuda", current)
+    return torch.device("cuda", current or own_index(torch.cuda.device_count()))

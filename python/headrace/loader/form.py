@@ -9,6 +9,7 @@ from typing import Any
 from headrace import _core
 from headrace.arguments import integer, one_of
 from headrace.batch import batch_class
+from headrace.loader.own_device import open_device
 from headrace.per_record import Layout
 
 Devices = _core.Device | Sequence[_core.Device]
@@ -19,8 +20,8 @@ def devices_named(device: Any) -> Devices:
     if device is None or isinstance(device, _core.Device):
         return device or ()
     if isinstance(device, (list, tuple)):
-        return [d if isinstance(d, _core.Device) else _core.open_device(str(d)) for d in device]
-    found = _core.open_device(str(device))
+        return [d if isinstance(d, _core.Device) else open_device(str(d)) for d in device]
+    found = open_device(str(device))
     return () if found.is_host else found
 
 

@@ -30,8 +30,9 @@ class Outputs:
     def dlpack(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> Delivered:
         """Batches as ``headrace.Array``, which every framework's ``from_dlpack`` takes.
 
-        device: "cuda" or "cuda:1": ``depth`` batches are copied there ahead, on a stream of their
-        own; a consumer of an array names the stream that uses it, which waits for the copy.
+        device: "cuda", which is LOCAL_RANK's, or "cuda:1": ``depth`` batches are copied there
+        ahead, on a stream of their own; a consumer of an array names the stream that uses it, which
+        waits for the copy.
         A list of devices divides each batch by rows over them: a tuple of batches comes, one each.
         """
         targets = devices_named(device)
