@@ -185,3 +185,22 @@ def segmentation_train(
         T.RandomCrop(crop, pad_if_needed=True, mask_fill=ignore),
         *normalized(dtype),
     ]
+
+
+def log_mel(
+    seconds: float = 10.0, *, sample_rate: int = 16000, n_mels: int = 80
+) -> list[T.Transform]:
+    """Log-mel spectrograms of a random stretch of each sound, (1, n_mels, frames), in decibels.
+
+    Sounds of any rate and any number of channels; windows of 25 ms, every 10 ms. Shorter ones get
+    silence behind them.
+    """
+    return [
+        T.Resample(new_freq=sample_rate),
+        T.Mono(),
+        T.RandomClip(round(seconds * sample_rate), pad_if_needed=True),
+        T.MelSpectrogram(
+            sample_rate, n_fft=sample_rate // 40, hop_length=sample_rate // 100, n_mels=n_mels
+        ),
+        T.AmplitudeToDB(top_db=80.0),
+    ]

@@ -38,8 +38,8 @@ const ErrorCode kNoPictures{
     "low, or not mounted."};
 
 const ErrorCode kEmptyClasses{
-    "HR0407", ErrorKind::kConfig, "class without pictures",
-    "A folder beside the class folders holds no picture. Counted as a class it would shift the "
+    "HR0407", ErrorKind::kConfig, "class without pictures or sounds",
+    "A folder beside the class folders holds no picture, and no sound. Counted as a class it would shift the "
     "numbers of those after it. Remove it, name the classes that are meant in classes=, or say "
     "allow_empty=True to count it, as torchvision's ImageFolder does."};
 
@@ -281,7 +281,7 @@ ClassList classes_of(const std::string& root, const FolderListing& listing,
     std::vector<std::string> empty;
     std::set_difference(all.begin(), all.end(), filled.begin(), filled.end(),
                         std::back_inserter(empty));
-    raise(kEmptyClasses, "no picture in " + quoted_list(empty) + " of " + root,
+    raise(kEmptyClasses, "no picture or sound in " + quoted_list(empty) + " of " + root,
           "remove it, name the classes in classes=, or say allow_empty=True");
   }
   return ClassList::found(std::move(all));

@@ -89,7 +89,7 @@ PackedValue Transcoder::sound(std::span<const uint8_t> bytes) {
   PackedValue value = as_it_is(bytes);
   if (!level_) return value;
   const AudioCodecRecord* const codec = audio_codec_of(bytes);
-  value.reason = codec ? "no JPEG but " + std::string(codec->name) : "";
+  value.reason = codec ? "sounds (" + std::string(codec->name) + ")" : "";
   const Result<Sound> opened = open_sound(bytes, sounds_);
   if (opened) return value;
   value.facts.form |= kUnusableBit;

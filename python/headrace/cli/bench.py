@@ -14,7 +14,7 @@ import typer
 
 from headrace.cli import output
 from headrace.cli.loader_options import DECODING, Kinds, kinds_from, loader_options
-from headrace.cli.preset import PRESETS, loader_of
+from headrace.cli.preset import ABOUT, DEFAULT, PRESETS, default_for, loader_of
 
 STAGES = ("read", "entropy", "transform", "resample", "store", "python", "wait")
 
@@ -43,13 +43,12 @@ def run(
         str, typer.Argument(metavar="SOURCE", help="A path, as headrace.open takes it.")
     ],
     preset: Annotated[
-        str,
+        str | None,
         typer.Option(
             **output.one_of((*PRESETS, "raw")),
-            help="imagenet-train: random resized crop and flip; imagenet-eval: resize and centre "
-            "crop; decode: whole pictures, uint8; raw: read the bytes, decode nothing.",
+            help=f"{ABOUT}; raw: read the bytes, decode nothing. {DEFAULT}",
         ),
-    ] = PRESETS[0],
+    ] = None,
     size: Annotated[
         int, typer.Option(metavar="N", min=1, help="Side of the delivered pictures.")
     ] = 224,
@@ -91,6 +90,7 @@ def run(
     start = time.perf_counter()
     opened = output.open_source(source, **kinds_from(kinds))
     keywords.update(batch_size=batch_size, threads=threads, seed=seed)
+    preset = preset or default_for(opened)
     if device and preset == "raw":
         output.fail("headrace: --device takes batches, and --preset raw makes none", output.USAGE)
     loader, records = make_loader(

@@ -11,7 +11,7 @@ import typer
 
 from headrace.cli import doctor_files, doctor_script, named, output
 from headrace.cli.loader_options import DECODING, Kinds, kinds_from, loader_options
-from headrace.cli.preset import PRESETS, loader_of
+from headrace.cli.preset import ABOUT, DEFAULT, PRESETS, default_for, loader_of
 
 if TYPE_CHECKING:
     from headrace.doctor.reports.report import Report
@@ -52,13 +52,9 @@ def run(
         ),
     ] = 120.0,
     preset: Annotated[
-        str,
-        typer.Option(
-            **output.one_of(PRESETS),
-            help="imagenet-train: random resized crop and flip; imagenet-eval: resize and centre "
-            "crop; decode: whole pictures, uint8.",
-        ),
-    ] = PRESETS[0],
+        str | None,
+        typer.Option(**output.one_of(PRESETS), help=f"{ABOUT}. {DEFAULT}"),
+    ] = None,
     pipeline: Annotated[
         str | None,
         typer.Option(
@@ -156,7 +152,7 @@ def run(
         transforms = named.transforms("--pipeline", pipeline)
         loader = Loader(opened, transforms, shuffle=True, **keywords)
     else:
-        loader = loader_of(opened, preset, size, **keywords)
+        loader = loader_of(opened, preset or default_for(opened), size, **keywords)
     with output.progress("examining", len(EXPERIMENTS), quiet=json) as done:
         report = doctor(
             loader,

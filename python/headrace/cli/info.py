@@ -9,10 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli import output, pack_report
+from headrace.cli import output, pack_report, sound_report
 
 PREVIEW_COLUMNS, PREVIEW_LINES = 56, 20
 CLASSES_SHOWN = 8
+HEADERS = 2000  # of sounds that are looked at
 EXAMPLES = (
     "headrace info train/",
     "headrace info train/ --record 3 --picture record.png",
@@ -35,7 +36,7 @@ def run(
 ) -> int:
     """Show records, fields, bytes, classes, and one picture.
 
-    Of a pack, also how it is packed.
+    Of sounds, rates and lengths; of a pack, also how it is packed.
     """
     output.writable("--picture", picture)
     opened = output.open_source(source, recover=True) if recover else output.open_source(source)
@@ -89,6 +90,8 @@ def describe(path: str, source: Any) -> dict[str, Any]:
         "simd": instructions.in_force(),
         "instructions": instructions.text(),
     }
+    if sounds := sound_report.describe(source, HEADERS):
+        facts["sounds"] = sounds
     if source.classes and any(field["name"] == "label" for field in fields):
         labels = np.asarray(source.column("label"))
         labels = labels[labels >= 0]
@@ -158,6 +161,9 @@ def print_facts(facts: dict[str, Any]) -> None:
         name = output.shortened(field["name"], max(16, console.width // 2))
         table.add_row(escape(name), field["kind"], field["dtype"], shape)
     console.print(table)
+    for sounds in facts.get("sounds", ()):
+        for line in sound_report.lines(sounds, facts["records"]):
+            console.print(f"[dim]{escape(sounds['field'])}[/] {escape(line)}")
     if "pack" in facts:
         print_pack(facts["pack"])
     console.print(f"[dim]runs[/] {escape(facts['instructions'])}")

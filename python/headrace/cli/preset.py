@@ -5,7 +5,20 @@ from __future__ import annotations
 
 from typing import Any
 
-PRESETS = ("imagenet-train", "imagenet-eval", "decode")
+from headrace.cli import output
+
+PRESETS = ("imagenet-train", "imagenet-eval", "log-mel", "decode")
+ABOUT = (
+    "imagenet-train: random resized crop and flip; imagenet-eval: resize and centre crop; log-mel: "
+    "of a random stretch of each sound; decode: whole pictures, or sounds"
+)
+DEFAULT = "Default: log-mel of sounds, imagenet-train of all else."
+
+
+def default_for(source: Any) -> str:
+    """What is usual for what a source has."""
+    kinds = {field.kind for field in source.schema}
+    return "log-mel" if "audio" in kinds and "image" not in kinds else PRESETS[0]
 
 
 def loader_of(source: Any, preset: str, size: int, dtype: str = "float32", **options: Any) -> Any:
@@ -18,9 +31,19 @@ def loader_of(source: Any, preset: str, size: int, dtype: str = "float32", **opt
         options["shuffle"] = True
     elif preset == "imagenet-eval":
         transforms = headrace.presets.imagenet_eval(size, dtype=dtype)
+    elif preset == "log-mel":
+        if dtype != "float32":
+            output.fail(f"headrace: --preset log-mel gives float32, not {dtype}", output.USAGE)
+        transforms = headrace.presets.log_mel()
+        options["shuffle"] = True
     else:
         options["ragged"] = "list"
-    names = [field.name for field in source.schema if preset == "decode" or _goes_along(field)]
+    heard = preset == "log-mel"
+    names = [
+        field.name
+        for field in source.schema
+        if preset == "decode" or (heard and field.kind == "audio") or _goes_along(field)
+    ]
     if len(names) < len(source.schema):
         options.setdefault("fields", names)
     return headrace.Loader(source, transforms, **options)

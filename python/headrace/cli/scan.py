@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli import output
+from headrace.cli import output, sound_report
 from headrace.cli.loader_options import DECODING, Kinds, kinds_from, loader_options
 
 BATCH = 32  # small: whole pictures are held, whatever their size
@@ -43,8 +43,8 @@ def run(
 ) -> int:
     """Decode every record whole and list those that are bad.
 
-    Of a pack, compare all checksums and its pages with its index. Exit code 1 when there is
-    anything bad.
+    Of sounds, count sample rates and channels, which may differ. Of a pack, compare all checksums
+    and its pages with its index. Exit code 1 when there is anything bad.
     """
     output.writable("--output", out)
     opened = output.open_source(
@@ -53,6 +53,7 @@ def run(
     begin = time.perf_counter()
     damage = "" if recover else index_damage(source)
     bad, repaired = find_bad_records(opened, {**keywords, "threads": threads}, quiet=json)
+    sounds = sound_report.describe(opened)
     seconds = time.perf_counter() - begin
     if out:
         out.write_text("".join(jsonlib.dumps(entry) + "\n" for entry in bad))
@@ -67,6 +68,8 @@ def run(
             "strict": keywords["strict"],
             "bad_records": bad,
         }
+        if sounds:
+            summary["sounds"] = sounds
         if damage:
             summary["index_damage"] = damage
         output.print_json(summary)
@@ -76,6 +79,9 @@ def run(
             output.console().print(
                 f"[dim]{repaired:,} more have damage that decoders repair: --strict lists them[/]"
             )
+        for facts in sounds:
+            for line in sound_report.lines(facts, len(opened)):
+                output.console().print(line, style="dim", markup=False)
         output.console().print(repr(opened), style="dim", markup=False, soft_wrap=True)
         if damage:
             output.console().print(damage, style="red", markup=False)
@@ -103,16 +109,45 @@ def find_bad_records(
 
     keywords: of Loader.
     """
+    import headrace
+
     bad: list[dict[str, Any]] = []
+    repaired = seen = 0
     with output.progress("scanning", len(source), quiet) as done:
-        scan = Scan(source, keywords, bad, done)
-        first = 0
-        while first < len(source):
-            first = scan.run(first, len(source), BATCH)
-            if first < len(source):  # large ones meet in this batch: each alone may fit
-                scan.run(first, min(first + BATCH, len(source)), 1)
-                first += BATCH
-    return sorted(bad, key=lambda entry: entry["record"]), scan.repaired
+        for records in alike(source):
+            part = source if len(records) == len(source) else headrace.subset(source, records)
+            found: list[dict[str, Any]] = []
+            scan = Scan(part, keywords, found, lambda n, before=seen: done(before + n))
+            first = 0
+            while first < len(part):
+                first = scan.run(first, len(part), BATCH)
+                if first < len(part):  # large ones meet in this batch: each alone may fit
+                    scan.run(first, min(first + BATCH, len(part)), 1)
+                    first += BATCH
+            bad += [{**entry, "record": int(records[entry["record"]])} for entry in found]
+            repaired += scan.repaired
+            seen += len(part)
+    return sorted(bad, key=lambda entry: entry["record"]), repaired
+
+
+def alike(source: Any) -> list[Any]:
+    """The records of a source, apart where their sounds have other sample rates.
+
+    A batch has one; what cannot be opened is among the most.
+    """
+    import numpy as np
+
+    rates = [sound_report.forms_of(source, name)[:, 1] for name in sound_report.fields_of(source)]
+    if not rates:
+        return [range(len(source))]
+    of_each = np.stack(rates, 1)
+    groups = np.unique(of_each[of_each.min(1) > 0], axis=0, return_inverse=True, return_counts=True)
+    found, number, counts = groups
+    if len(found) < 2:
+        return [range(len(source))]
+    group_of = np.full(len(source), int(np.argmax(counts)))
+    group_of[of_each.min(1) > 0] = number.ravel()
+    return [np.flatnonzero(group_of == group) for group in range(len(found))]
 
 
 class Scan:

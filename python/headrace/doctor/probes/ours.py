@@ -26,6 +26,7 @@ _NEGLIGIBLE = 0.02  # of a record's time; prices below it are noise
 _READ = 16  # records that are read at least
 _DECODE = ("entropy", "transform")
 _ENGINE = {"resample": "resizing", "store": "writing batches"}
+_FEATURES = "extracting features"  # of sounds: what the engine counts as transform
 _CHANGED = {  # of the user's keywords: an examination keeps nothing and writes nothing
     "quarantine": None,
     "resident": False,
@@ -61,7 +62,7 @@ def like(
     given = {**loader.assembly.given, **_CHANGED, **changes}
     if given["index"] == "auto":
         given["index"] = "use"  # which learns nothing
-    if given.get("global_batch_size"):
+    if given.get("global_batch_size") or given.get("batch_size") is None:
         given.update(batch_size=loader.batch_size, global_batch_size=None)
     return _made(
         loader.source if source is None else source, pipeline or loader.assembly.pipeline, given
@@ -102,11 +103,21 @@ def stages_of(loader: Loader, reads: Reads | None, seconds: float) -> tuple[list
             for name, value in after["stages"].items()
         }
     stages = [_reading(spent["read"], reads)]
-    stages.append(Stage("decode", "decode", sum(spent[name] for name in _DECODE)))
+    if _hears_only(loader):
+        stages.append(Stage("decode", "decode", spent["entropy"]))
+        stages.append(Stage(_FEATURES, "operator", spent["transform"]))
+    else:
+        stages.append(Stage("decode", "decode", sum(spent[name] for name in _DECODE)))
     stages += [Stage(text, "operator", spent[name]) for name, text in _ENGINE.items()]
     if spent["python"] > 0:
         stages.append(Stage("steps in Python", "python", spent["python"], ("gil",)))
     return [stage for stage in stages if stage.seconds > 0], timed
+
+
+def _hears_only(loader: Loader) -> bool:
+    """Whether its records are sounds without pictures."""
+    kinds = {field.kind for field in loader.source.schema}
+    return "audio" in kinds and not any(field.is_picture for field in loader.source.schema)
 
 
 def _reading(seconds: float, reads: Reads | None) -> Stage:
@@ -153,13 +164,14 @@ def _with_operators(parts: list[Stage], prices: list[Price], loader: Loader) -> 
         named = [Stage(p.name, "python", part.seconds * p.seconds / whole, ("gil",)) for p in known]
         stages += named or [part]
     engine = [stage for stage in stages if stage.kind == "operator"]
+    about = f"{_FEATURES}: " if any(stage.name == _FEATURES for stage in engine) else ""
     room = sum(stage.seconds for stage in engine)
     for price in prices:
         if price.name in python or price.seconds < max(_NEGLIGIBLE * total, price.spread):
             continue
         taken = min(price.seconds, room)
         if taken > 0:
-            stages.append(Stage(price.name, "operator", taken))
+            stages.append(Stage(about + price.name, "operator", taken))
             room -= taken
     rest = {stage: room * stage.seconds / (sum(s.seconds for s in engine) or 1) for stage in engine}
     kept = [dataclasses.replace(s, seconds=rest[s]) if s in rest else s for s in stages]

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the headers of a source's sounds say, for commands that describe a dataset."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def fields_of(source: Any) -> list[str]:
+    """The names of fields that hold encoded sounds."""
+    return [field.name for field in source.schema if field.kind == "audio" and field.encoded]
+
+
+def forms_of(source: Any, field: str, most: int | None = None) -> Any:
+    """(records, 3): frames, sample rate and channels; of ``most`` records, evenly spread."""
+    import headrace
+
+    if most is not None and len(source) > most:
+        source = headrace.subset(source, np.linspace(0, len(source) - 1, most).astype(int))
+    return np.array(source.engine.sound_forms(field, None)).reshape(-1, 3)
+
+
+def describe(source: Any, most: int | None = None) -> list[dict[str, Any]]:
+    """Of each field of sounds: rates and channels with their records, and lengths in seconds.
+
+    With ``most``, what so many records of it say, and ``hours`` as all would have by these.
+    """
+    return [
+        _description(name, forms_of(source, name, most), len(source)) for name in fields_of(source)
+    ]
+
+
+def _description(name: str, forms: Any, records: int) -> dict[str, Any]:
+    good = forms[forms[:, 0] >= 0]
+    seconds = good[:, 0] / np.maximum(good[:, 1], 1)
+    facts: dict[str, Any] = {
+        "field": name,
+        "looked_at": len(forms),
+        "bad": len(forms) - len(good),
+        "sample_rates": _counts(good[:, 1]),
+        "channels": _counts(good[:, 2]),
+    }
+    if len(good):
+        lengths = {"min": seconds.min(), "mean": seconds.mean(), "max": seconds.max()}
+        facts["seconds"] = {key: round(float(value), 3) for key, value in lengths.items()}
+        facts["hours"] = round(float(seconds.sum()) / 3600 * records / len(forms), 4)
+    return facts
+
+
+def _counts(values: Any) -> dict[str, int]:
+    numbers, counts = np.unique(values, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    return {str(int(numbers[i])): int(counts[i]) for i in order}
+
+
+def lines(facts: dict[str, Any], records: int) -> list[str]:
+    """For people: lengths and hours, then rates and channels."""
+    out = []
+    if "seconds" in facts:
+        low, mean, high = (facts["seconds"][key] for key in ("min", "mean", "max"))
+        hours = f"{facts['hours']:,.2f} hours"
+        if facts["looked_at"] < records:
+            hours = f"about {hours} (by {facts['looked_at']:,} of {records:,} headers)"
+        out.append(f"{low:,.2f} to {high:,.2f} seconds, {mean:,.2f} on average; {hours}")
+    out.append(f"{_spread(facts['sample_rates'])} Hz; channels: {_spread(facts['channels'])}")
+    return out
+
+
+def _spread(counts: dict[str, int]) -> str:
+    """ "16,000 (5,000 records), 44,100 (12)"; the number alone where it is one."""
+    if len(counts) == 1:
+        return f"{int(next(iter(counts))):,}"
+    shown = [f"{int(number):,} ({count:,})" for number, count in counts.items()]
+    return ", ".join(shown[:4]) + (", …" if len(shown) > 4 else "")
