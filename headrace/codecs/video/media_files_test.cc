@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files as they are found, frame by frame against `ffmpeg -f framehash`: the index says which
+// packets, the process decodes them, and frame i is frame i of a sequential decode.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+#include <random>
+
+#include "headrace/codecs/video/media_program.h"
+#include "headrace/codecs/video/video_file.h"
+#include "headrace/codecs/video/video_test_streams.h"
+
+namespace headrace {
+namespace {
+
+using video_test::Hashes;
+
+// Of all frames of a file that is worth its time.
+constexpr int64_t kMostPixels = int64_t{300} << 20;
+
+std::vector<std::filesystem::path> files() {
+  std::vector<std::filesystem::path> out;
+  const char* const data = std::getenv("HEADRACE_TEST_DATA");
+  if (!data || !std::filesystem::is_directory(std::filesystem::path(data) / "video")) return out;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(std::filesystem::path(data) / "video")) {
+    if (entry.is_regular_file()) out.push_back(entry.path());
+  }
+  std::ranges::sort(out);
+  return out;
+}
+
+std::vector<uint32_t> ffmpeg_hashes(const std::filesystem::path& file) {
+  const std::string command = "ffmpeg -v quiet -nostdin -noautorotate -i '" + file.string() +
+                              "' -map 0:v:0 -vsync passthrough -f framehash -hash crc32 -";
+  std::vector<uint32_t> out;
+  FILE* const pipe = popen(command.c_str(), "r");
+  char line[512];
+  while (pipe && std::fgets(line, sizeof line, pipe)) {
+    const char* const hash = std::strrchr(line, ',');
+    if (line[0] == '0' && hash) {
+      out.push_back(static_cast<uint32_t>(std::strtoul(hash + 1, nullptr, 16)));
+    }
+  }
+  if (pipe) pclose(pipe);
+  return out;
+}
+
+std::vector<uint8_t> bytes_of(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::vector<uint8_t> out(std::istreambuf_iterator<char>(in), {});
+  return out;
+}
+
+TEST(MediaFiles, EveryFrameIsThatOfASequentialDecode) {
+  if (!std::filesystem::exists(media_program())) GTEST_SKIP() << "no headrace-av";
+  if (files().empty()) GTEST_SKIP() << "HEADRACE_TEST_DATA has no video";
+  if (std::system("ffmpeg -version >/dev/null 2>&1") != 0) GTEST_SKIP() << "no ffmpeg";
+  auto decoder = make_video_decoder({});
+  ASSERT_TRUE(decoder);
+  std::mt19937 random(3);
+  size_t decoded = 0, frames = 0;
+  for (const auto& file : files()) {
+    SCOPED_TRACE(file.string());
+    const std::vector<uint8_t> bytes = bytes_of(file);
+    const Result<VideoTrack> track = read_video(bytes);
+    if (!track || track->codec > VideoCodec::kMJPEG) continue;
+    const int64_t pixels = int64_t{track->width} * track->height * int64_t(track->frames.size());
+    if (pixels > kMostPixels) continue;
+    const std::vector<uint32_t> expected = ffmpeg_hashes(file);
+    EXPECT_EQ(track->frames.size(), expected.size());
+    if (track->frames.size() != expected.size()) continue;
+    // All of them, where they are few, and a few as clips take them.
+    for (int clip = pixels < kMostPixels / 10 ? 0 : 1; clip < 4; ++clip) {
+      std::vector<uint32_t> wanted(expected.size());
+      std::iota(wanted.begin(), wanted.end(), 0U);
+      if (clip > 0) {
+        std::ranges::shuffle(wanted, random);
+        wanted.resize(std::min<size_t>(wanted.size(), 1 + random() % 8));
+        std::ranges::sort(wanted);
+      }
+      Hashes sink;
+      const Result<void> good =
+          (*decoder)->decode(*track, bytes, plan_frames(*track, bytes, wanted), sink);
+      ASSERT_TRUE(good) << good.error().message();
+      ASSERT_EQ(sink.hashes.size(), wanted.size());
+      for (size_t i = 0; i < wanted.size(); ++i) {
+        EXPECT_EQ(sink.hashes[i], expected[wanted[sink.order[i]]]) << "frame " << wanted[i];
+      }
+      frames += wanted.size();
+    }
+    ++decoded;
+  }
+  std::printf("%zu files, %zu frames\n", decoded, frames);
+  EXPECT_GE(decoded, 20U);
+}
+
+}  // namespace
+}  // namespace headrace
