@@ -125,6 +125,15 @@ nb::dict dict_from_cache(const RecordCache::Counts& counts) {
   return out;
 }
 
+nb::dict dict_from_decoded(const LoaderStats& stats) {
+  nb::dict out;
+  for (size_t i = 0; i < stats.decoded.size(); ++i) {
+    const std::string_view place = DeviceDecoding::text_of(static_cast<DeviceDecoding::Place>(i));
+    out[nb::cast(place)] = stats.decoded[i];
+  }
+  return out;
+}
+
 nb::dict stats(const LoaderHandle& self) {
   const LoaderStats stats = self.with([](Loader& loader) { return loader.stats(); });
   nb::dict stages;
@@ -157,6 +166,7 @@ nb::dict stats(const LoaderHandle& self) {
   out["memory_peak"] = stats.memory_peak;
   out["memory_wait_seconds"] = stats.memory_wait_seconds;
   out["resident_bytes"] = stats.resident_bytes;
+  out["decoded"] = dict_from_decoded(stats);
   out["index"] = dict_from_index(stats.row_index);
   out["cache"] = dict_from_cache(stats.cache);
   return out;

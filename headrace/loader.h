@@ -13,6 +13,7 @@
 // kept and dropped on any thread, also after the Loader is gone.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -26,6 +27,8 @@
 #include "headrace/device/device.h"
 #include "headrace/executor/bad_records.h"
 #include "headrace/executor/batch.h"
+#include "headrace/executor/decode_choice.h"
+#include "headrace/executor/device_decoding.h"
 #include "headrace/executor/finish_choice.h"
 #include "headrace/formats/format.h"
 #include "headrace/pipeline/plan.h"
@@ -74,6 +77,9 @@ struct LoaderOptions {
   // Whether that device does the last of the work on pictures. Then next() gives fields that are
   // `unfinished`, for the prefetchers that copy them there (loader_feed.h).
   FinishUse finish = FinishUse::kHost;
+  // Whether it decodes pictures, too, as far as it can.
+  DecodeUse decode = DecodeUse::kCpu;
+  bool divided = false;  // batches are divided over several devices, of which `device` is the first
   double patience_seconds = 60;  // until `warn` hears which stage next() waits for; 0: never
   // Called on the consumer's thread with things worth knowing (a copied batch, a stage that hangs).
   std::function<void(const std::string&)> warn = {};
@@ -112,6 +118,8 @@ struct LoaderStats {
   size_t memory_limit = 0, memory_used = 0, memory_peak = 0;
   size_t resident_bytes = 0;  // of memory_used, for records that stay
   RowIndexStats row_index;
+  // With decode on a device: pictures by where they were decoded, or why not there.
+  std::array<int64_t, DeviceDecoding::kPlaces> decoded{};
   RecordCache::Counts cache;  // shared by the loaders of the process that read the same
 };
 

@@ -39,6 +39,8 @@ BENCH_KEYS = {
     "batch_hash",
     "device",
     "finish",
+    "decode",
+    "decoded",
     "copied_bytes_per_record",
     "stages",
 }

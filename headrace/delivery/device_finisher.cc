@@ -9,15 +9,9 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kScratchAlignment = 256;
-
-size_t in_scratch(size_t bytes) {
-  return (bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
-}
-
 size_t scratch_of(const UnfinishedRows& rows) {
-  return in_scratch(rows.slot_bytes()) + in_scratch(rows.parameters().size()) +
-         rows.scratch_bytes();
+  return UnfinishedRows::aligned(rows.slot_bytes()) +
+         UnfinishedRows::aligned(rows.parameters().size()) + rows.scratch_bytes();
 }
 
 // Where about the half of rows [first, last) ends; `last` where they cannot be divided.
@@ -77,12 +71,16 @@ void DeviceFinisher::finish(const Part& part, Stream& copies, void* finished) {
   // It comes back as soon as all is queued, so there is always one.
   DeviceLease scratch(ring_, ring_->take(std::max<size_t>(scratch_of(rows), 1), copies, false));
   auto* const slot = static_cast<uint8_t*>(scratch.memory());
-  uint8_t* const parameters = slot + in_scratch(rows.slot_bytes());
+  uint8_t* const parameters = slot + UnfinishedRows::aligned(rows.slot_bytes());
   try {
     copies.copy(slot, part.slot, rows.slot_bytes());
     copies.copy(parameters, part.parameters, rows.parameters().size());
     work_->wait(copies.record());
-    rows.queue(*work_, {slot, parameters, parameters + in_scratch(rows.parameters().size())},
+    rows.queue(*work_,
+               {.slot = slot,
+                .parameters = parameters,
+                .scratch = parameters + UnfinishedRows::aligned(rows.parameters().size()),
+                .verdict = part.verdict},
                finished);
   } catch (...) {
     try {

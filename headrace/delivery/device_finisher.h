@@ -29,6 +29,7 @@ class DeviceFinisher {
     int64_t first = 0;
     const void* slot = nullptr;        // on the host, of these rows
     const void* parameters = nullptr;  // on the host
+    uint8_t* verdict = nullptr;        // on the host: where it goes
   };
   // All of them, where they fit. slot: of the field (BatchField::view.data).
   std::vector<Part> parts_of(const std::shared_ptr<const UnfinishedRows>& rows,

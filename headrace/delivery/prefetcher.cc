@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <stdexcept>
 #include <utility>
 
 #include "headrace/base/clock.h"
@@ -32,6 +33,18 @@ Exception named(const Exception& exception, const std::string& batch, const Devi
 
 }  // namespace
 
+// Note [Batches that are made again]
+// A device may find out, while it works, that rows cannot be made there: a picture's bytes are
+// damaged. Only then is it known, and so a batch with such rows is held back until the device has
+// said whether it is whole, which the consumer looks at when the batch's turn comes; nobody else
+// waits. A batch that is not whole goes back to its feed, which makes it anew, and with it all that
+// came after it: so whatever a bad record means for order, counts and policies, it means as if the
+// device had never been asked.
+
+void BatchFeed::again(const std::shared_ptr<void>&) {
+  throw std::logic_error("this feed gives no unfinished rows");
+}
+
 // What of a batch passes through pinned memory.
 struct Prefetcher::Staged {
   uint8_t* memory = nullptr;  // null: the limit leaves none
@@ -39,6 +52,7 @@ struct Prefetcher::Staged {
   uint64_t crossed = 0;                                       // bytes, all of the batch
   std::vector<std::vector<DeviceFinisher::Part>> parts = {};  // of its unfinished tensors, in order
   size_t finished = 0;                                        // of these
+  std::vector<Verdict> verdicts = {};
 
   const void* pass(const void* from, size_t bytes) {
     if (!memory) return from;
@@ -57,6 +71,7 @@ Prefetcher::Prefetcher(DevicePtr device, PrefetchOptions options)
       large_(std::make_shared<DeviceRing>(device_, options_.depth + 1)),
       small_(std::make_shared<DeviceRing>(device_, options_.depth + 1)),
       staging_(device_, options_.depth, options_.staging_limit),
+      pieces_(device_),
       finisher_(device_, options_.scratch_limit) {
   const auto wake = [this] {
     MutexLock lock(mutex_);
@@ -82,6 +97,7 @@ void Prefetcher::start(std::unique_ptr<BatchFeed> feed, const std::function<void
   MutexLock lock(mutex_);
   feed_ = std::move(feed);
   stopping_ = false;
+  again_ = std::nullopt;
   thread_ = start_thread([this] { feed_all(); });  // it begins by asking for the lock
   feeding_ = running_ = true;
 }
@@ -130,12 +146,15 @@ std::optional<DeviceBatch> Prefetcher::next(const std::function<void()>& interru
         changed_.wait_for(mutex_, kWaitSlice);
       }
       if (!running_) return std::nullopt;
-      if (!ready_.empty()) {
+      if (awaits_verdict()) {
+        consumer_waits_ = true;
+        changed_.notify_all();
+      } else if (!ready_.empty()) {
         taken = std::move(ready_.front());
         ready_.pop_front();
         consumer_waits_ = false;
         stats_.wait_seconds += now() - begin;
-        if (!*taken) running_ = false;
+        if (!taken->batch) running_ = false;
         changed_.notify_all();
       } else if (failure_) {
         failure = std::exchange(failure_, nullptr);
@@ -153,9 +172,52 @@ std::optional<DeviceBatch> Prefetcher::next(const std::function<void()>& interru
     messages.clear();
     // Moved: the consumer is the one that frees what was thrown.
     if (failure) std::rethrow_exception(std::move(failure));
-    if (!taken && interrupted) interrupted();
+    if (!taken && !see_verdict() && interrupted) interrupted();
   }
-  return std::move(*taken);
+  return std::move(taken->batch);
+}
+
+bool Prefetcher::awaits_verdict() const {
+  return !ready_.empty() && !ready_.front().verdicts.empty();
+}
+
+// Of the batch whose turn it is; false where there is none to be seen.
+bool Prefetcher::see_verdict() {
+  std::vector<Verdict> verdicts;
+  EventPtr done;
+  std::string name;
+  uint64_t number = 0;
+  {
+    MutexLock lock(mutex_);
+    if (!running_ || !awaits_verdict()) return false;
+    const Ready& front = ready_.front();
+    verdicts = front.verdicts;
+    done = front.done;
+    name = front.name;
+    number = front.number;
+  }
+  std::deque<Ready> dropped;  // leases end without the lock
+  try {
+    done->wait_on_host();
+  } catch (const Exception& exception) {
+    MutexLock lock(mutex_);
+    dropped.swap(ready_);
+    running_ = false;
+    changed_.notify_all();
+    throw named(exception, name, *device_);
+  }
+  bool accepted = true;
+  for (const Verdict& verdict : verdicts) accepted &= verdict.rows->accepts(verdict.bytes.get());
+  MutexLock lock(mutex_);
+  if (ready_.empty() || ready_.front().number != number) return true;  // somebody else was quicker
+  if (accepted) {
+    ready_.front().verdicts.clear();
+    return true;
+  }
+  again_ = ready_.front().batch->rest;
+  dropped.swap(ready_);
+  changed_.notify_all();
+  return true;
 }
 
 std::string Prefetcher::waits_for() const {
@@ -174,29 +236,18 @@ std::string Prefetcher::waits_for() const {
 
 void Prefetcher::feed_all() {
   std::exception_ptr error;
-  try {
-    while (wait_for_place()) {
-      enter(Stage::kFeed);
-      const double begin = now();
-      std::optional<HostBatch> batch = feed_->next([this] { return stopping(); });
-      {
-        MutexLock lock(mutex_);
-        stats_.feed_seconds += now() - begin;
-      }
-      if (!batch || stopping()) {
-        push(std::nullopt);
-        break;
-      }
-      const std::string name = batch->name;
-      try {
-        push(deliver(std::move(*batch)));
-      } catch (const Exception& exception) {
-        throw named(exception, name, *device_);
+  do {
+    error = nullptr;
+    try {
+      feed_run();
+    } catch (...) {
+      error = std::current_exception();
+      if (!copying_.empty() && !copying_.back().done) {  // a batch that was given up midway
+        wait_for_copy(copying_.back());
+        copying_.pop_back();
       }
     }
-  } catch (...) {
-    error = std::current_exception();
-  }
+  } while (!is_over());
   for (Copying& copying : copying_) wait_for_copy(copying);
   copying_.clear();
   MutexLock lock(mutex_);
@@ -206,30 +257,70 @@ void Prefetcher::feed_all() {
   changed_.notify_all();
 }
 
+// To the end of the feed, or until batches are to be made again.
+void Prefetcher::feed_run() {
+  std::optional<std::shared_ptr<void>> again;
+  {
+    MutexLock lock(mutex_);
+    again.swap(again_);
+  }
+  if (again) feed_->again(*again);
+  while (wait_for_place()) {
+    enter(Stage::kFeed);
+    const double begin = now();
+    std::optional<HostBatch> batch = feed_->next([this] { return is_unwanted(); });
+    {
+      MutexLock lock(mutex_);
+      stats_.feed_seconds += now() - begin;
+    }
+    if (!batch || is_unwanted()) return push({});
+    const std::string name = batch->name;
+    try {
+      push(deliver(std::move(*batch)));
+    } catch (const Exception& exception) {
+      throw named(exception, name, *device_);
+    }
+  }
+}
+
+// After the feed's end, or its error: the batches before that may still be made again.
+bool Prefetcher::is_over() {
+  MutexLock lock(mutex_);
+  const auto unseen = [&]() REQUIRES_LOCK(mutex_) {
+    return std::any_of(ready_.begin(), ready_.end(),
+                       [](const Ready& ready) { return !ready.verdicts.empty(); });
+  };
+  while (!stopping_ && !again_ && unseen()) {
+    stage_ = Stage::kIdle;
+    changed_.wait_for(mutex_, kWaitSlice);
+  }
+  return stopping_ || !again_;
+}
+
 // What it reads from must stay until then.
 void Prefetcher::wait_for_copy(Copying& copying) noexcept {
   try {
-    if (!copying.done) copying.done = after_all();  // a batch that was given up midway
+    if (!copying.done) copying.done = after_all();
     wait_until_done(*copying.done);
   } catch (const std::exception&) {
     // The device has failed, and says so at its next use: nothing of it reads any more.
   }
 }
 
-// False when the run is to end.
+// False when the run is to end, or to go back.
 bool Prefetcher::wait_for_place() {
   while (true) {
     // A copy under way holds memory of the feed's, which goes back as soon as may be.
     drop_what_is_copied();
     MutexLock lock(mutex_);
-    if (stopping_) return false;
+    if (stopping_ || again_) return false;
     if (static_cast<int>(ready_.size()) < options_.depth) return true;
     stage_ = Stage::kIdle;
     changed_.wait_for(mutex_, copying_.empty() ? kWaitSlice : kCopySlice);
   }
 }
 
-DeviceBatch Prefetcher::deliver(HostBatch batch) {
+Prefetcher::Ready Prefetcher::deliver(HostBatch batch) {
   size_t large = 0, small = 0, staged = 0;
   uint64_t delivered = 0;
   Staged stage;
@@ -248,12 +339,12 @@ DeviceBatch Prefetcher::deliver(HostBatch batch) {
     }
   }
   DeviceBatch out{{}, std::move(batch.rest)};
-  if (batch.tensors.empty()) return out;
+  if (batch.tensors.empty()) return {std::move(out)};
   enter(Stage::kRoom);
   const std::shared_ptr<DeviceLease> large_lease = large > 0 ? lease_of(large_, large) : nullptr;
   const std::shared_ptr<DeviceLease> small_lease = small > 0 ? lease_of(small_, small) : nullptr;
   const bool gone = (large > 0 && !large_lease) || (small > 0 && !small_lease);
-  if (gone) return out;  // nobody waits for it
+  if (gone) return {std::move(out)};  // nobody waits for it
   enter(Stage::kStaging);
   const double begin = now();
   if (staged > 0) stage.memory = static_cast<uint8_t*>(staging_.take(staged));
@@ -272,8 +363,9 @@ DeviceBatch Prefetcher::deliver(HostBatch batch) {
   }
   if (stage.memory) staging_.fence(copies_->record());
   copying.done = stage.parts.empty() ? copies_->record() : after_all();
+  EventPtr done = copying.done;
   for (const auto& lease : {large_lease, small_lease}) {
-    if (lease) lease->set_ready(copying.done);
+    if (lease) lease->set_ready(done);
   }
   if (copying.sources.empty()) copying_.pop_back();
   const double seconds = now() - begin;
@@ -288,7 +380,7 @@ DeviceBatch Prefetcher::deliver(HostBatch batch) {
   stats_.delivered_bytes += delivered;
   stats_.staging_seconds += seconds;
   stats_.pinned_bytes = staging_.bytes();
-  return out;
+  return {std::move(out), std::move(stage.verdicts), std::move(done), std::move(batch.name)};
 }
 
 void Prefetcher::copy(HostTensor& tensor, void* to, Staged& stage, Copying& copying) {
@@ -311,6 +403,12 @@ void Prefetcher::finish(HostTensor& tensor, void* to, Staged& stage, Copying& co
     copying.sources.push_back(std::const_pointer_cast<UnfinishedRows>(part.rows));
     if (!tensor.pinned) part.slot = stage.pass(part.slot, rows.slot_bytes());
     part.parameters = stage.pass(part.parameters, rows.parameters().size());
+    if (const size_t bytes = rows.verdict_bytes(); bytes > 0) {
+      const std::shared_ptr<uint8_t> verdict = pieces_.take(bytes);
+      part.verdict = verdict.get();
+      copying.sources.push_back(verdict);
+      stage.verdicts.push_back({part.rows, verdict});
+    }
     finisher_.finish(part, *copies_, static_cast<uint8_t*>(to) + size_t(part.first) * row_bytes);
     stage.crossed += rows.crossing_bytes();
   }
@@ -349,9 +447,10 @@ void Prefetcher::drop_what_is_copied() {
   while (!copying_.empty() && copying_.front().done->done()) copying_.pop_front();
 }
 
-bool Prefetcher::stopping() const {
+// What comes next, because the run ends or goes back.
+bool Prefetcher::is_unwanted() const {
   MutexLock lock(mutex_);
-  return stopping_;
+  return stopping_ || again_;
 }
 
 void Prefetcher::enter(Stage stage) {
@@ -361,6 +460,8 @@ void Prefetcher::enter(Stage stage) {
 
 void Prefetcher::push(Ready ready) {
   MutexLock lock(mutex_);
+  if (again_) return;  // which comes first
+  ready.number = ++numbered_;
   ready_.push_back(std::move(ready));
   changed_.notify_all();
 }

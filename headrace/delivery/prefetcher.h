@@ -53,6 +53,10 @@ class BatchFeed {
   virtual ~BatchFeed() = default;
   // Nothing at the end. May throw. `stopping` turns true when nobody waits for it any more.
   virtual std::optional<HostBatch> next(const std::function<bool()>& stopping) = 0;
+  // A batch that it gave has unfinished rows that turned out to be wrong (UnfinishedRows::accepts).
+  // The next one is to be this again, by the HostBatch::rest that it had; those that came after it
+  // are dropped. May throw.
+  virtual void again(const std::shared_ptr<void>& rest);
 };
 
 struct DeviceTensor {
@@ -118,22 +122,37 @@ class Prefetcher {
     EventPtr done;
     std::vector<std::shared_ptr<void>> sources;
   };
-  using Ready = std::optional<DeviceBatch>;  // none at the end
+  // What the device will say of a batch's unfinished rows.
+  struct Verdict {
+    std::shared_ptr<const UnfinishedRows> rows;  // shared: with the copies under way
+    std::shared_ptr<uint8_t> bytes;              // shared: likewise
+  };
+  struct Ready {
+    std::optional<DeviceBatch> batch;    // none at the end
+    std::vector<Verdict> verdicts = {};  // to be seen before the consumer gets it
+    EventPtr done = {};                  // when they are there
+    std::string name = {};
+    uint64_t number = 0;  // of all that were ready
+  };
 
   void feed_all() EXCLUDES_LOCK(mutex_);
-  DeviceBatch deliver(HostBatch batch);
+  void feed_run() EXCLUDES_LOCK(mutex_);
+  Ready deliver(HostBatch batch);
   struct Staged;
   void copy(HostTensor& tensor, void* to, Staged& stage, Copying& copying);
   void finish(HostTensor& tensor, void* to, Staged& stage, Copying& copying);
   EventPtr after_all();
   std::shared_ptr<DeviceLease> lease_of(const std::shared_ptr<DeviceRing>& ring, size_t bytes);
   bool wait_for_place() EXCLUDES_LOCK(mutex_);
-  bool stopping() const EXCLUDES_LOCK(mutex_);
+  bool is_unwanted() const EXCLUDES_LOCK(mutex_);
   void enter(Stage stage) EXCLUDES_LOCK(mutex_);
   void push(Ready ready) EXCLUDES_LOCK(mutex_);
   void drop_what_is_copied();
   void wait_for_copy(Copying& copying) noexcept;
   std::string waits_for() const REQUIRES_LOCK(mutex_);
+  bool awaits_verdict() const REQUIRES_LOCK(mutex_);
+  bool see_verdict() EXCLUDES_LOCK(mutex_);
+  bool is_over() EXCLUDES_LOCK(mutex_);
   void say_once(const std::string& what) EXCLUDES_LOCK(mutex_);
 
   const DevicePtr device_;
@@ -142,6 +161,7 @@ class Prefetcher {
   // Labels that are kept do not keep the images: small tensors have a ring of their own.
   const std::shared_ptr<DeviceRing> large_, small_;
   StagingRing staging_;
+  PinnedPieces pieces_;
   DeviceFinisher finisher_;
   std::unique_ptr<BatchFeed> feed_;  // the thread's, while it runs
   std::deque<Copying> copying_;      // the thread's
@@ -153,6 +173,9 @@ class Prefetcher {
   bool feeding_ GUARDED_BY(mutex_) = false;        // the thread is at work
   std::exception_ptr failure_ GUARDED_BY(mutex_);  // comes after what is ready
   bool stopping_ GUARDED_BY(mutex_) = false;
+  // What the next batch is to be, Note [Batches that are made again].
+  std::optional<std::shared_ptr<void>> again_ GUARDED_BY(mutex_);
+  uint64_t numbered_ GUARDED_BY(mutex_) = 0;
   bool running_ GUARDED_BY(mutex_) = false;
   bool consumer_waits_ GUARDED_BY(mutex_) = false;
   Stage stage_ GUARDED_BY(mutex_) = Stage::kIdle;

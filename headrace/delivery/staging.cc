@@ -23,6 +23,35 @@ PinnedPages::~PinnedPages() {
   unmap_pages(pages_, bytes_);
 }
 
+struct PinnedPieces::Free {
+  Mutex mutex;
+  std::vector<std::unique_ptr<PinnedPages>> pieces GUARDED_BY(mutex);
+};
+
+PinnedPieces::PinnedPieces(DevicePtr device)
+    : device_(std::move(device)), free_(std::make_shared<Free>()) {}
+
+std::shared_ptr<uint8_t> PinnedPieces::take(size_t bytes) {
+  std::unique_ptr<PinnedPages> piece;
+  {
+    MutexLock lock(free_->mutex);
+    if (!free_->pieces.empty()) {
+      piece = std::move(free_->pieces.back());
+      free_->pieces.pop_back();
+    }
+  }
+  if (!piece || piece->bytes() < bytes) {
+    piece = nullptr;  // before there is another one
+    piece = std::make_unique<PinnedPages>(device_, rounded(bytes));
+  }
+  PinnedPages* const held = piece.release();
+  return {static_cast<uint8_t*>(held->data()), [free = free_, held](uint8_t*) {
+            std::unique_ptr<PinnedPages> back(held);
+            MutexLock lock(free->mutex);
+            free->pieces.push_back(std::move(back));
+          }};
+}
+
 StagingRing::StagingRing(DevicePtr device, int slabs, size_t memory_limit)
     : device_(std::move(device)), limit_(memory_limit), places_(static_cast<size_t>(slabs)) {}
 

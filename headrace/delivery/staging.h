@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "headrace/base/mutex.h"
 #include "headrace/device/device.h"
 
 namespace headrace {
@@ -31,6 +32,19 @@ class PinnedPages {
   size_t bytes_;
   void* pages_;
   bool pinned_;
+};
+
+// Small pieces of pinned memory that a device writes to. They come back by themselves, on any
+// thread, also after this.
+class PinnedPieces {
+ public:
+  explicit PinnedPieces(DevicePtr device);
+  std::shared_ptr<uint8_t> take(size_t bytes);
+
+ private:
+  struct Free;
+  const DevicePtr device_;
+  const std::shared_ptr<Free> free_;  // shared: with the pieces that are out
 };
 
 class StagingRing {

@@ -53,9 +53,10 @@ const BatchField& Batch::operator[](std::string_view name) const {
   raise(kNoSuchField, "the batch has no field \"" + std::string(name) + "\"");
 }
 
-size_t slot_row_bytes(const Output& output, bool on_device) {
-  return on_device ? UnfinishedPictures::slot_row_bytes(output.state.shape)
-                   : output.bytes_per_record;
+size_t slot_row_bytes(const Output& output, size_t number, const LeftToDevice& left) {
+  if (left.decodes(number)) return CodedRows::slot_row_bytes(output.state.shape);
+  return left.finishes(number) ? UnfinishedPictures::slot_row_bytes(output.state.shape)
+                               : output.bytes_per_record;
 }
 
 BatchBuilder::BatchBuilder(const Plan& plan, const Source& source, int64_t epoch, int64_t index,
@@ -74,17 +75,21 @@ BatchBuilder::BatchBuilder(const Plan& plan, const Source& source, int64_t epoch
     const Output& output = plan.outputs()[i];
     FieldMemory& field = fields_[i];
     if (!output.as_list) {
-      field.row_bytes = slot_row_bytes(output, on_device[i]);
+      field.row_bytes = slot_row_bytes(output, i, on_device.left);
       field.lease = memory(i, field.row_bytes * count);
       field.data = static_cast<uint8_t*>(field.lease.get());
-      if (!on_device[i]) continue;
+      if (!on_device.left.finishes(i)) continue;
       const auto finished = [memory = on_device.finished, i](size_t bytes) {
         std::shared_ptr<void> kept = memory(i, bytes);
         return kept ? kept : make_pages(bytes);
       };
+      const Shape& shape = output.state.shape;
+      auto coded = on_device.left.decodes(i)
+                       ? std::make_unique<CodedRows>(shape, rows(), on_device.decoding)
+                       : nullptr;
       field.unfinished = std::make_shared<UnfinishedPictures>(
-          output.state.shape, output.state.dtype, plan.options().memory_format, rows(),
-          plan.batch_steps().size(), finished);
+          shape, output.state.dtype, plan.options().memory_format, rows(),
+          plan.batch_steps().size(), finished, std::move(coded));
     } else if (output.origin == OutputOrigin::kMask || output.origin == OutputOrigin::kOffsets) {
       // made of another's items
     } else if (is_string(output.state.kind)) {
@@ -158,8 +163,8 @@ void BatchBuilder::write(std::span<RowSource> sources, Renderer& renderer, size_
                           std::to_string(size.height) + " x " + std::to_string(size.width) +
                           ", the pipeline promises another shape");
         continue;
-      } else {
-        set_target(field, source.row, task, beginnings);
+      } else if (!set_target(field, source, task, beginnings)) {
+        continue;
       }
       tasks.push_back(std::move(task));
       owners.push_back(&source);
@@ -175,20 +180,32 @@ void BatchBuilder::write(std::span<RowSource> sources, Renderer& renderer, size_
 }
 
 // Into the row of the slot; where a device finishes it, as much of the recipe as is not its work.
-void BatchBuilder::set_target(FieldMemory& field, int row, RenderTask& task,
+// False where that is nothing.
+bool BatchBuilder::set_target(FieldMemory& field, const RowSource& source, RenderTask& task,
                               std::deque<Recipe>& beginnings) {
-  task.target.data = field.data + field.row_bytes * size_t(row);
-  if (!field.unfinished) return;
+  task.target.data = field.data + field.row_bytes * size_t(source.row);
+  if (!field.unfinished) return true;
   Recipe beginning = *task.recipe;
   std::string_view why_not;
   const std::optional<RecipeEdit> end = take_end(beginning, why_not);
-  if (!end || !field.unfinished->set(row, *end)) {
-    if (end) why_not = "another dtype";
-    task.target.data = field.unfinished->finished_row(row, why_not);
-    return;
+  uint8_t* bytes = nullptr;
+  if (end && field.unfinished->set(source.row, *end)) {
+    if (field.unfinished->take(source.row, source.record->index, beginning, field.data)) {
+      return false;
+    }
+    bytes = field.unfinished->bytes_row(source.row, field.data);
+    why_not = "a row of its slot that is too small";
+  } else if (end) {
+    why_not = "another dtype";
   }
+  if (!bytes) {
+    task.target.data = field.unfinished->finished_row(source.row, why_not);
+    return true;
+  }
+  task.target.data = bytes;
   task.target.format = MemoryFormat::kChannelsFirst;
   task.recipe = &beginnings.emplace_back(std::move(beginning));
+  return true;
 }
 
 Result<void> BatchBuilder::write_value(const Output& output, FieldMemory& field, RowSource& source,
@@ -344,7 +361,10 @@ void BatchBuilder::close_gaps() {
     for (size_t i = 0; i < fields_.size() && kept != row; ++i) {
       FieldMemory& field = fields_[i];
       const size_t bytes = field.row_bytes;
-      if (field.data) std::memmove(field.data + bytes * kept, field.data + bytes * row, bytes);
+      const bool dense = !field.unfinished || field.unfinished->lies_dense();
+      if (field.data && dense) {
+        std::memmove(field.data + bytes * kept, field.data + bytes * row, bytes);
+      }
       if (field.unfinished) field.unfinished->move(row, kept);
       if (!field.strings.empty()) field.strings[kept] = std::move(field.strings[row]);
       if (!field.items.empty()) {

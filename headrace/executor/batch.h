@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headrace/executor/left_to_device.h"
 #include "headrace/executor/ragged.h"
 #include "headrace/executor/unfinished_pictures.h"
 #include "headrace/pipeline/plan.h"
@@ -69,10 +70,6 @@ struct Places {
 };
 using ForeseenRows = std::vector<std::optional<Places>>;  // by output
 
-// Where the rows of an output are finished. kMostlyDevice: some may have to be rendered as they are
-// delivered, so memory is kept for them.
-enum class FinishPlace : uint8_t { kHost, kDevice, kMostlyDevice };
-
 // A clip in memory that has one frame behind the other, each as pictures of the format are; of this
 // shape, as it is delivered. `rows`: that many clips; nothing: one, without an axis for it.
 TensorView clip_view(const Output& output, void* data, const Shape& shape, MemoryFormat format,
@@ -84,21 +81,18 @@ Error listed_too_large(const std::string& name, DType dtype, const Shape& shape,
 Error shape_differs(std::string what);
 
 // Bytes of a record in the slot.
-size_t slot_row_bytes(const Output& output, bool on_device);
+size_t slot_row_bytes(const Output& output, size_t number, const LeftToDevice& left);
 
 // Rows may be written by several threads at once, each row by one of them.
 class BatchBuilder {
  public:
   // `memory(output number, bytes)` supplies each dense field's memory.
   using Memory = std::function<std::shared_ptr<void>(size_t output, size_t bytes)>;
-  // Which outputs a device finishes, and the memory for their rows that it cannot; it may give
-  // none.
+  // What a device does, and the memory for rows that it cannot finish; it may give none.
   struct OnDevice {
-    std::vector<FinishPlace> outputs = {};  // by number; empty: none
+    LeftToDevice left = {};
     Memory finished = {};
-    bool operator[](size_t output) const {
-      return output < outputs.size() && outputs[output] != FinishPlace::kHost;
-    }
+    std::shared_ptr<DeviceDecoding> decoding = {};  // shared: with the loader
   };
   BatchBuilder(const Plan& plan, const Source& source, int64_t epoch, int64_t index,
                BatchRange range, int64_t epoch_size, const Memory& memory,
@@ -140,7 +134,7 @@ class BatchBuilder {
     std::vector<std::shared_ptr<void>> item_memory;  // null: of a value in its place
     std::optional<Places> places;
   };
-  static void set_target(FieldMemory& field, int row, RenderTask& task,
+  static bool set_target(FieldMemory& field, const RowSource& source, RenderTask& task,
                          std::deque<Recipe>& beginnings);
   // The pictures of a record's clip, each to its place (batch_clips.cc).
   Result<void> add_clip(const Output& output, FieldMemory& field, RowSource& source,

@@ -63,10 +63,10 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
       pixels_(pixels_between(*options_.plan)),
       bad_records_(bad_records),
       shares_(with_near_partners(
-          divide_memory(
-              options_.memory_limit,
-              batch_bytes(*options_.plan, options_.layout.rank_batch(), options_.finished_there),
-              options_.threads, options_.source->read_style() != ReadStyle::kMemory, has_lists_),
+          divide_memory(options_.memory_limit,
+                        batch_bytes(*options_.plan, options_.layout.rank_batch(), options_.left),
+                        options_.threads, options_.source->read_style() != ReadStyle::kMemory,
+                        has_lists_),
           *options_.plan)),
       gate_(shares_.records, shares_.largest_record),
       read_ahead_(options_.source, options_.plan->wanted(), shares_.read_ahead,
@@ -83,14 +83,16 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
   spare_.reserve(kSpareRuns);
   const auto wake = [threads = options_.threads] { ThreadPool::workers().wake(threads); };
   const auto rows = static_cast<size_t>(options_.layout.rank_batch());
-  on_device_ = {options_.finished_there, [this](size_t output, size_t) -> std::shared_ptr<void> {
+  const LeftToDevice& left = options_.left;
+  on_device_ = {left,
+                [this](size_t output, size_t) -> std::shared_ptr<void> {
                   return finished_rings_[output] ? finished_rings_[output]->take() : nullptr;
-                }};
+                },
+                options_.decoding};
   for (size_t i = 0; i < options_.plan->outputs().size(); ++i) {
     const Output& output = options_.plan->outputs()[i];
-    const size_t bytes = slot_row_bytes(output, on_device_[i]) * rows;
-    const bool some_before =
-        on_device_[i] && options_.finished_there[i] == FinishPlace::kMostlyDevice;
+    const size_t bytes = slot_row_bytes(output, i, left) * rows;
+    const bool some_before = left.place(i) == FinishPlace::kMostlyDevice;
     finished_rings_.push_back(some_before
                                   ? std::make_shared<SlotRing>(output.bytes_per_record * rows,
                                                                shares_.depth, nullptr, nullptr)

@@ -60,9 +60,8 @@ MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool r
 // The same with a share for near partners, out of what records do not need one by one.
 MemoryShares with_near_partners(MemoryShares shares, const Plan& plan);
 
-// Of one batch's dense fields, with what a device may leave to the host of those that it finishes
-// (`on_device`, by output; empty: none).
-size_t batch_bytes(const Plan& plan, int64_t rows, const std::vector<FinishPlace>& places = {});
+// Of one batch's dense fields, with what a device may leave to the host of those that it finishes.
+size_t batch_bytes(const Plan& plan, int64_t rows, const LeftToDevice& left = {});
 // Whether a field is delivered as a list of values of any size, or made of one.
 bool delivers_lists(const Plan& plan);
 bool assembles(const Plan& plan);
@@ -105,8 +104,10 @@ struct EngineOptions {
   std::function<void(const std::string&)> warn;
   DevicePtr device = {};         // that batches are copied to: slots are pinned for it
   double patience_seconds = 60;  // until `warn` hears what next() waits for; 0: never
-  // By output: rows are finished on `device`, and their batches' fields `unfinished`. Empty: none.
-  std::vector<FinishPlace> finished_there = {};
+  // Whose rows are finished on `device`, and their batches' fields `unfinished`.
+  LeftToDevice left = {};
+  // shared: with the loader, and what else makes batches for it.
+  std::shared_ptr<DeviceDecoding> decoding = {};
   // By schema field: what is known of its sounds, null where nothing is.
   std::vector<SoundForms> sounds = {};
 };

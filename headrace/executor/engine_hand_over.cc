@@ -178,8 +178,9 @@ void Engine::copy_slots_that_run_out(Batch& batch, const OpenBatch& open) {
     if (with_engine > 0) continue;
     BatchField& field = batch.fields[output];
     std::shared_ptr<void> copy = make_pages(ring.bytes());
-    const size_t bytes =
-        field.unfinished ? field.unfinished->slot_bytes() : field.view.dense_bytes();
+    const size_t bytes = field.unfinished
+                             ? field.unfinished->slot_begin() + field.unfinished->slot_bytes()
+                             : field.view.dense_bytes();
     std::memcpy(copy.get(), field.view.data, bytes);
     field.view.data = copy.get();
     field.lease = std::move(copy);

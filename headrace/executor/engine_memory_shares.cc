@@ -33,12 +33,13 @@ std::string in_mib(size_t bytes) { return std::to_string((bytes + kMiB - 1) / kM
 
 }  // namespace
 
-size_t batch_bytes(const Plan& plan, int64_t rows, const std::vector<FinishPlace>& places) {
+size_t batch_bytes(const Plan& plan, int64_t rows, const LeftToDevice& left) {
   size_t bytes = 0;
   for (size_t i = 0; i < plan.outputs().size(); ++i) {
-    const FinishPlace place = i < places.size() ? places[i] : FinishPlace::kHost;
-    if (place != FinishPlace::kHost) bytes += slot_row_bytes(plan.outputs()[i], true);
-    if (place != FinishPlace::kDevice) bytes += plan.outputs()[i].bytes_per_record;
+    const Output& output = plan.outputs()[i];
+    if (left.finishes(i)) bytes += slot_row_bytes(output, i, left);
+    if (left.decodes(i)) bytes += CodedRows::kToldRow;
+    if (left.place(i) != FinishPlace::kDevice) bytes += output.bytes_per_record;
   }
   return bytes * size_t(rows);
 }

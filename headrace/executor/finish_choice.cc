@@ -86,7 +86,8 @@ FinishPlace place_of(const Plan& plan, int field) {
 
 }  // namespace
 
-FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& device) {
+FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& device,
+                           bool for_decoding) {
   if (use == FinishUse::kHost) return {{}, "host"};
   if (device.empty()) return {{}, "host: batches stay there"};
   FinishChoice out;
@@ -97,7 +98,7 @@ FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& d
     if (output.origin != OutputOrigin::kField || !is_picture(output.state.kind)) continue;
     const DevicePoint* const point = plan.device_point(output.field);
     const bool asked = point && point->has_work;
-    if (use == FinishUse::kAuto && !asked && is_byte(output.state)) {
+    if (use == FinishUse::kAuto && !asked && !for_decoding && is_byte(output.state)) {
       why_not = "\"" + output.name + "\" is delivered as bytes";
       continue;
     }
@@ -109,7 +110,8 @@ FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& d
     there[i] = place_of(plan, output.field);
     out.asked |= asked;
     out.text += (out.text.empty() ? device + ": " : "; ") + ("\"" + output.name + "\"") +
-                " crosses as bytes, " + in_kib(slot_row_bytes(output, true)) +
+                " crosses as bytes, " +
+                in_kib(UnfinishedPictures::slot_row_bytes(output.state.shape)) +
                 " a record instead of " + in_kib(output.bytes_per_record);
   }
   if (out.text.empty() && use == FinishUse::kDevice) {

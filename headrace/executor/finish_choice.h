@@ -17,16 +17,18 @@ namespace headrace {
 enum class FinishUse : uint8_t { kHost, kAuto, kDevice };
 
 struct FinishChoice {
-  std::vector<FinishPlace> there;  // by output; empty: none
-  std::string text;                // "device: image crosses as 147.0 KiB a record, not 588.0 KiB"
-  bool asked = false;              // T.ToDevice says so, and is not to be left to the host
+  std::vector<FinishPlace> there = {};  // by output; empty: none
+  std::string text = {};  // "device: image crosses as 147.0 KiB a record, not 588.0 KiB"
+  bool asked = false;     // T.ToDevice says so, and is not to be left to the host
 
   bool any() const { return !there.empty(); }
 };
 
-// device: where batches go, by its name; empty: nowhere.
+// device: where batches go, by its name; empty: nowhere. for_decoding: also what is delivered as
+// bytes, because pictures are to be decoded there.
 // Throws Exception HR0716 for kDevice where no output can be finished there, and where T.ToDevice
 // says that one is to be, with what stands in the way.
-FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& device);
+FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& device,
+                           bool for_decoding = false);
 
 }  // namespace headrace

@@ -26,13 +26,15 @@ bool is_same(const TablePair& a, const TablePair& b) {
 }  // namespace
 
 UnfinishedPictures::UnfinishedPictures(const Shape& shape, DType dtype, MemoryFormat format,
-                                       int64_t rows, size_t mixings, Finished finished)
+                                       int64_t rows, size_t mixings, Finished finished,
+                                       std::unique_ptr<CodedRows> coded)
     : shape_(shape),
       dtype_(dtype),
       format_(format),
       make_finished_(std::move(finished)),
       rows_(size_t(rows)),
-      mixings_(mixings, std::vector<Mixed>(size_t(rows))) {}
+      mixings_(mixings, std::vector<Mixed>(size_t(rows))),
+      coded_(std::move(coded)) {}
 
 bool UnfinishedPictures::set(int64_t row, const RecipeEdit& edit) {
   if (edit.size != Size{int(shape_[1]), int(shape_[2])} || edit.map->output() != dtype_) {
@@ -42,7 +44,16 @@ bool UnfinishedPictures::set(int64_t row, const RecipeEdit& edit) {
   return true;
 }
 
+bool UnfinishedPictures::take(int64_t row, int64_t record, const Recipe& beginning, uint8_t* slot) {
+  return coded_ && coded_->take(row, record, beginning, slot);
+}
+
+uint8_t* UnfinishedPictures::bytes_row(int64_t row, uint8_t* slot) {
+  return coded_ ? coded_->pixels(row, slot) : slot + size_t(row) * slot_row_bytes(shape_);
+}
+
 uint8_t* UnfinishedPictures::finished_row(int64_t row, std::string_view why) {
+  if (coded_) coded_->leave(row);
   MutexLock lock(mutex_);
   if (!memory_) memory_ = make_finished_(rows_.size() * finished_row_bytes());
   uint8_t* const to = static_cast<uint8_t*>(memory_.get()) + size_t(row) * finished_row_bytes();
@@ -60,11 +71,13 @@ void UnfinishedPictures::mix(size_t mixing, std::span<const int64_t> rows,
 void UnfinishedPictures::move(int64_t from, int64_t to) {
   rows_[size_t(to)] = std::move(rows_[size_t(from)]);
   for (std::vector<Mixed>& mixing : mixings_) mixing[size_t(to)] = mixing[size_t(from)];
+  if (coded_) coded_->move(from, to);
 }
 
 void UnfinishedPictures::settle(int64_t rows) {
   rows_.resize(size_t(rows));
   for (std::vector<Mixed>& mixing : mixings_) mixing.resize(size_t(rows));
+  if (coded_) coded_->settle(rows);
   write_parameters();
 }
 
@@ -82,6 +95,7 @@ void UnfinishedPictures::write_parameters() {
   parameters_.resize(rows_.size() * sizeof(PictureEdit));
   write_tables();
   write_mixes();
+  if (coded_) write_coded();
 }
 
 // Few maps are met in a batch, mostly one: each has a set of tables, and a row the set's number.
@@ -138,6 +152,13 @@ void UnfinishedPictures::write_mixes() {
   }
 }
 
+void UnfinishedPictures::write_coded() {
+  coded_at_ = aligned(parameters_.size());
+  parameters_.resize(coded_at_ + coded_->parameter_bytes());
+  const size_t scratch = aligned(slot_bytes()) + aligned(parameters_.size()) + coded_scratch();
+  coded_->write_parameters(parameters_.data() + coded_at_, scratch);
+}
+
 size_t UnfinishedPictures::crossing_bytes() const {
   const auto whole = std::ranges::count_if(rows_, [](const Row& row) { return row.finished; });
   return slot_bytes() + parameters_.size() + size_t(whole) * finished_row_bytes();
@@ -178,6 +199,12 @@ void UnfinishedPictures::queue(Stream& stream, const There& there, void* finishe
                       .to_height = height,
                       .to_width = width,
                       .map = {.bytes = static_cast<int>(size_of(dtype_))}};
+  if (coded_) {
+    const CodedRows::There coded{there.slot, there.parameters + coded_at_,
+                                 there.scratch + coded_scratch(), there.verdict};
+    kernel.choice = RowChoice::indices(coded_->queue(stream, coded));
+    kernel.from.picture = 1;
+  }
   check(kernel);
   if (std::ranges::any_of(rows_, [](const Row& row) { return row.map; })) {
     kernel.map.table = queue_tables(stream, there);
@@ -222,7 +249,8 @@ std::map<std::string_view, int64_t> UnfinishedPictures::finished_before() const 
 
 std::shared_ptr<const UnfinishedRows> UnfinishedPictures::part(int64_t first, int64_t last) const {
   auto out = std::make_shared<UnfinishedPictures>(shape_, dtype_, format_, 0, mixings_.size(),
-                                                  make_finished_);
+                                                  make_finished_,
+                                                  coded_ ? coded_->part(first, last) : nullptr);
   out->first_ = first_ + first;
   out->rows_.assign(rows_.begin() + first, rows_.begin() + last);
   for (size_t i = 0; i < mixings_.size(); ++i) {

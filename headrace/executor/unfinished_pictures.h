@@ -5,6 +5,7 @@
 //
 // A record whose steps come to more than that is rendered as it is delivered, into memory beside
 // the slot, and crosses so: every batch can be finished, and its bits do not depend on who did it.
+// Where pictures are decoded there, too, the slot holds coded bytes beside pixels (coded_rows.h).
 #pragma once
 
 #include <functional>
@@ -16,6 +17,7 @@
 
 #include "headrace/base/mutex.h"
 #include "headrace/base/tensor.h"
+#include "headrace/executor/coded_rows.h"
 #include "headrace/executor/unfinished_rows.h"
 #include "headrace/image/recipe_edit.h"
 #include "headrace/image/render.h"
@@ -30,9 +32,10 @@ class UnfinishedPictures final : public UnfinishedRows {
   using Finished = std::function<std::shared_ptr<void>(size_t bytes)>;
 
   // shape: (C, H, W) of each, as `dtype` and `format` when they are finished. mixings: times that
-  // rows are mixed, at most.
+  // rows are mixed, at most. coded: where the rows lie in the slot if some are decoded there; null:
+  // their pixels, one after the other.
   UnfinishedPictures(const Shape& shape, DType dtype, MemoryFormat format, int64_t rows,
-                     size_t mixings, Finished finished);
+                     size_t mixings, Finished finished, std::unique_ptr<CodedRows> coded = nullptr);
 
   static size_t slot_row_bytes(const Shape& shape) { return size_t(element_count(shape)); }
 
@@ -40,20 +43,35 @@ class UnfinishedPictures final : public UnfinishedRows {
   // What is to be done to a row, of which take_end() has left bytes. False where it is of another
   // size or dtype than was promised.
   bool set(int64_t row, const RecipeEdit& edit);
+  // What is to be decoded for a row that was set: false where the CPU has to make its bytes.
+  bool take(int64_t row, int64_t record, const Recipe& beginning, uint8_t* slot);
+  // Where these go; null: nowhere.
+  uint8_t* bytes_row(int64_t row, uint8_t* slot);
   // Where a row goes that is rendered as it is delivered. why: text that stays.
   uint8_t* finished_row(int64_t row, std::string_view why) EXCLUDES_LOCK(mutex_);
   // A group's rows, ascending, and what becomes of each in the mixing of this number.
   void mix(size_t mixing, std::span<const int64_t> rows, std::span<const RowMix> mixes);
 
   // Once all rows are there, by one thread.
+  bool lies_dense() const { return !coded_; }  // else the slot's rows stay where they are
   void move(int64_t from, int64_t to);
   void settle(int64_t rows);  // that there are after all
 
   int64_t rows() const override { return static_cast<int64_t>(rows_.size()); }
-  size_t slot_begin() const override { return size_t(first_) * slot_row_bytes(shape_); }
-  size_t slot_bytes() const override { return rows_.size() * slot_row_bytes(shape_); }
+  size_t slot_begin() const override {
+    return coded_ ? coded_->slot_begin() : size_t(first_) * slot_row_bytes(shape_);
+  }
+  size_t slot_bytes() const override {
+    return coded_ ? coded_->slot_bytes() : rows_.size() * slot_row_bytes(shape_);
+  }
   std::span<const uint8_t> parameters() const override { return parameters_; }
-  size_t scratch_bytes() const override { return pairs_.count * table_bytes(); }
+  size_t scratch_bytes() const override {
+    return coded_ ? coded_scratch() + coded_->scratch_bytes() : pairs_.count * table_bytes();
+  }
+  size_t verdict_bytes() const override { return coded_ ? coded_->verdict_bytes() : 0; }
+  bool accepts(const uint8_t* verdict) const override {
+    return !coded_ || coded_->accepts(verdict);
+  }
   size_t crossing_bytes() const override;
   void queue(Stream& stream, const There& there, void* finished) const override;
   bool may_begin_at(int64_t row) const override;
@@ -86,6 +104,8 @@ class UnfinishedPictures final : public UnfinishedRows {
   void write_parameters();
   void write_tables();
   void write_mixes();
+  void write_coded();
+  size_t coded_scratch() const { return aligned(pairs_.count * table_bytes()); }  // begins there
   template <class T>
   Part add(std::span<const T> values);
   const uint8_t* queue_tables(Stream& stream, const There& there) const;
@@ -102,6 +122,8 @@ class UnfinishedPictures final : public UnfinishedRows {
   Part maps_;                       // tables of each map; none: every map is the identity
   Part bytes_, pairs_;              // tables of bytes, and which go with which map
   std::vector<MixPart> mix_parts_;  // of mixings that do something
+  size_t coded_at_ = 0;             // what the coded rows are told
+  std::unique_ptr<CodedRows> coded_;
   mutable Mutex mutex_;
   std::shared_ptr<void> memory_ GUARDED_BY(mutex_);  // shared: by parts
 };

@@ -33,15 +33,28 @@ class UnfinishedRows {
   // All that crosses, whatever queue() copies by itself included.
   virtual size_t crossing_bytes() const = 0;
 
-  // On the device, each aligned to 256 bytes; the stream has waited for the copies.
+  // On the device one block of memory: what crosses, the parameters, the scratch memory, each at
+  // the next multiple of kAlignment. The stream has waited for the copies.
+  static constexpr size_t kAlignment = 256;
+  static constexpr size_t aligned(size_t bytes) {
+    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
   struct There {
     const uint8_t* slot = nullptr;
     const uint8_t* parameters = nullptr;
     uint8_t* scratch = nullptr;
+    uint8_t* verdict = nullptr;  // on the host, verdict_bytes()
   };
   // Queues what makes the finished rows, dense as the field's view says. What is named stays until
   // the stream has got there, this object included.
   virtual void queue(Stream& stream, const There& there, void* finished) const = 0;
+
+  // What the device says of its work: so many bytes, which queue() has copied to the host when the
+  // stream has got there. None where nothing of it can turn out to be wrong.
+  virtual size_t verdict_bytes() const { return 0; }
+  // False where rows are not right. Whoever fills slots then knows of which records, and makes
+  // these rows otherwise from now on: the batch is to be made again.
+  virtual bool accepts(const uint8_t* /*verdict*/) const { return true; }
 
   // Whether a part may begin with this row: rows that are mixed with one another stay together.
   virtual bool may_begin_at(int64_t row) const {

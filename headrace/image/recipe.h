@@ -67,6 +67,7 @@ struct EncodedPicture {
 };
 
 struct Collage;  // collage.h, which is made of recipes
+struct CodedWindow;
 struct RecipeEdit;
 
 class Recipe {
@@ -127,6 +128,7 @@ class Recipe {
   friend class Renderer;
   friend std::optional<RecipeEdit> edit_of(const Recipe& recipe, const Picture& source);
   friend std::optional<RecipeEdit> take_end(Recipe& recipe, std::string_view& why_not);
+  friend std::optional<CodedWindow> coded_window_of(const Recipe& recipe);
   struct Resize {
     Size to;
     Filter filter;

@@ -68,8 +68,10 @@ class Loader::Impl {
   Impl(SourcePtr source, const Pipeline& pipeline, LoaderOptions given)
       : resolved_(resolve(std::move(given), *source)),
         plan_(make_plan(source->schema(), pipeline, options().plan)),
+        decode_(choose_decode(decode_question(*source))),
         finish_(choose_finish(*plan_, options().finish,
-                              options().device ? options().device->name() : std::string())),
+                              options().device ? options().device->name() : std::string(),
+                              decode_.there)),
         path_(source, plan_->wanted(), options()),
         sampler_(sampler_of(options(), source)),
         layout_(layout_of(options(), *sampler_, plan_->batch_group())),
@@ -91,6 +93,7 @@ class Loader::Impl {
                 std::to_string(layout_.global_batch()),
             "a smaller batch_size, or last_batch=\"keep\"");
     }
+    decode_ = choose_decode(decode_question(*source), finish_);
     EngineOptions engine{path_.source(),
                          plan_,
                          sampler_,
@@ -103,33 +106,56 @@ class Loader::Impl {
                          options().warn,
                          options().device,
                          options().patience_seconds,
-                         finish_.there,
+                         {finish_.there, decode_.there},
+                         decoding_,
                          known_sound_forms(*path_.source())};
     auto residence =
         std::make_unique<Residence>(resident_question(source, pipeline, engine.memory_limit));
-    const auto divide = [&](const std::vector<FinishPlace>& there) {
+    const auto divide = [&](const LeftToDevice& left) {
       divide_memory(engine.memory_limit - residence->bytes(),
-                    batch_bytes(*plan_, layout_.rank_batch(), there), options().threads,
+                    batch_bytes(*plan_, layout_.rank_batch(), left), options().threads,
                     path_.source()->read_style() != ReadStyle::kMemory);
     };
     divide({});
     if (finish_.any() && residence->is_on()) {
-      finish_ = {{}, "with resident: where batches are cut"};
-      engine.finished_there.clear();
+      leave_nothing("with resident: where batches are cut", engine);
+    }
+    if (decode_.there && finish_.any()) {
+      try {
+        divide(engine.left);
+      } catch (const Exception&) {
+        if (options().decode == DecodeUse::kDevice) throw;
+        decode_ = {false, "cpu: memory_limit has no room for coded bytes"};
+        engine.left.decoding = false;
+      }
     }
     if (finish_.any()) {
       try {
-        divide(finish_.there);
+        divide(engine.left);
       } catch (const Exception&) {  // beside the bytes there is no room for rows of another kind
         if (options().finish == FinishUse::kDevice || finish_.asked) throw;
-        finish_ = {{}, "host: memory_limit has no room for both forms of a batch"};
-        engine.finished_there.clear();
+        leave_nothing("host: memory_limit has no room for both forms of a batch", engine);
       }
     }
     if (!residence->is_on()) {
       return std::make_unique<StreamingBatches>(std::move(engine), bad_records_, residence->text());
     }
     return std::make_unique<ResidentBatches>(std::move(residence), std::move(engine), bad_records_);
+  }
+
+  DecodeQuestion decode_question(const Source& source) const {
+    return {.use = options().decode,
+            .finish = options().finish,
+            .device = options().device.get(),
+            .divided = options().divided,
+            .encoded = std::ranges::any_of(source.schema(), &Field::encoded),
+            .strict = options().plan.strict,
+            .threads = options().threads};
+  }
+  void leave_nothing(const std::string& why, EngineOptions& engine) {
+    finish_ = {{}, why};
+    if (decode_.there) decode_ = {false, "cpu: " + why};
+    engine.left = {};
   }
 
   ResidenceQuestion resident_question(const SourcePtr& source, const Pipeline& pipeline,
@@ -287,6 +313,7 @@ class Loader::Impl {
     out.memory_wait_seconds = made.memory_wait_seconds;
     out.stages = made.stages;
     out.resident_bytes = made.resident_bytes;
+    out.decoded = decoding_->counts();
     out.memory_used = made.memory_used + out.cache.bytes;
     out.memory_peak = made.memory_peak + out.cache.bytes;
     return out;
@@ -303,6 +330,7 @@ class Loader::Impl {
     if (option == "row_index") return text_of(path_.row_index());
     if (option == "resident") return maker_->resident_text();
     if (option == "finish") return finish_.text;
+    if (option == "decode") return decode_.text;
     if (option == "order") return sampler_->description();
     return {};
   }
@@ -334,6 +362,9 @@ class Loader::Impl {
 
   const ResolvedOptions resolved_;
   const std::shared_ptr<const Plan> plan_;  // shared: batches under way outlive a closed loader
+  // shared: with the engine and its batches.
+  const std::shared_ptr<DeviceDecoding> decoding_ = std::make_shared<DeviceDecoding>();
+  DecodeChoice decode_;
   FinishChoice finish_;
   ReadPath path_;
   const SamplerPtr sampler_;

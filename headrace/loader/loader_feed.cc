@@ -51,7 +51,7 @@ BatchField rows_of(const BatchField& field, int64_t first, int64_t last) {
   return part;
 }
 
-HostBatch host_batch(Batch batch, const LoaderState& state) {
+HostBatch host_batch(Batch batch, const LoaderState& state, const LoaderState& before) {
   HostBatch out;
   for (BatchField& field : batch.fields) {
     if (field.is_list) continue;
@@ -59,12 +59,13 @@ HostBatch host_batch(Batch batch, const LoaderState& state) {
         {field.view, std::move(field.lease), field.is_pinned, std::move(field.unfinished)});
   }
   out.name = "batch " + std::to_string(batch.index) + " of epoch " + std::to_string(batch.epoch);
-  out.rest = std::make_shared<FedBatch>(FedBatch{std::move(batch), state});
+  out.rest = std::make_shared<FedBatch>(FedBatch{std::move(batch), state, before});
   return out;
 }
 
 // By rows, a part for each device.
-std::deque<HostBatch> divide(const Batch& batch, const LoaderState& state, int64_t parts) {
+std::deque<HostBatch> divide(const Batch& batch, const LoaderState& state,
+                             const LoaderState& before, int64_t parts) {
   std::deque<HostBatch> divided;
   const auto begin_of = [&](int64_t part) {
     const int64_t row = batch.size * part / parts;
@@ -78,7 +79,7 @@ std::deque<HostBatch> divide(const Batch& batch, const LoaderState& state, int64
     for (const BatchField& field : batch.fields) {
       own.fields.push_back(parts == 1 ? field : rows_of(field, first, last));
     }
-    divided.push_back(host_batch(std::move(own), state));
+    divided.push_back(host_batch(std::move(own), state, before));
   }
   return divided;
 }
@@ -119,16 +120,25 @@ std::optional<HostBatch> SharedBatches::next(int part, const std::function<bool(
   return std::nullopt;
 }
 
+void SharedBatches::again(const FedBatch& batch) {
+  loader_->load_state(batch.before);
+  MutexLock lock(mutex_);
+  for (auto& waiting : waiting_) waiting.clear();
+  error_ = nullptr;
+  over_ = false;
+}
+
 // False when nobody waits any more.
 bool SharedBatches::take_one(const std::function<bool()>& stopping) {
   std::deque<HostBatch> divided;  // empty at the end
   std::exception_ptr error;
   bool stopped = false;
   try {
+    const LoaderState before = loader_->state();
     const std::optional<Batch> batch = loader_->next([&] {
       if (stopping()) throw Stopped{};
     });
-    if (batch) divided = divide(*batch, loader_->state(), parts_);
+    if (batch) divided = divide(*batch, loader_->state(), before, parts_);
   } catch (const Stopped&) {
     stopped = true;
   } catch (...) {

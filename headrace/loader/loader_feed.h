@@ -17,7 +17,8 @@ namespace headrace {
 // order; those that are lists stay on the host.
 struct FedBatch {
   Batch batch;
-  LoaderState state;  // with this batch received
+  LoaderState state;        // with this batch received
+  LoaderState before = {};  // and without it
 };
 
 // One loader's batches, each divided by rows over so many devices: the first rows are the first
@@ -33,6 +34,8 @@ class SharedBatches {
   SharedBatches(std::shared_ptr<Loader> loader, int parts, int most_ahead);
   std::optional<HostBatch> next(int part, const std::function<bool()>& stopping)
       EXCLUDES_LOCK(mutex_);
+  // The next batch is this one again. REQUIRES: one part.
+  void again(const FedBatch& batch) EXCLUDES_LOCK(mutex_);
 
  private:
   bool take_one(const std::function<bool()>& stopping) EXCLUDES_LOCK(mutex_);
@@ -53,6 +56,9 @@ class LoaderFeed final : public BatchFeed {
       : batches_(std::move(batches)), part_(part) {}
   std::optional<HostBatch> next(const std::function<bool()>& stopping) override {
     return batches_->next(part_, stopping);
+  }
+  void again(const std::shared_ptr<void>& rest) override {
+    batches_->again(*static_cast<const FedBatch*>(rest.get()));
   }
 
  private:

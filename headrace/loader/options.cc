@@ -199,6 +199,17 @@ std::vector<LoaderOption> speed_options() {
            .fallback = std::string("auto")},
           kSpeed, [](auto& o) -> auto& { return o.finish; },
           {{"auto", FinishUse::kAuto}, {"host", FinishUse::kHost}, {"device", FinishUse::kDevice}}),
+      one_of<DecodeUse>(
+          {.name = "decode",
+           .type = ParamType::kString,
+           .doc = "Of batches that are copied to a device: who decodes baseline JPEGs whose rows "
+                  "are known (index=, dense packs) and resizes them. \"cpu\": the threads; "
+                  "\"device\": the device, and the threads whatever it does not take, or an error "
+                  "where that is all; \"auto\": a GPU beside one or two threads. The same batches; "
+                  "see docs/cuda.md.",
+           .fallback = std::string("auto")},
+          kSpeed, [](auto& o) -> auto& { return o.decode; },
+          {{"auto", DecodeUse::kAuto}, {"cpu", DecodeUse::kCpu}, {"device", DecodeUse::kDevice}}),
       {{.name = "python_workers",
         .type = ParamType::kInt,
         .doc = "Processes for the steps in Python, instead of one thread of this one: for steps "
@@ -225,6 +236,9 @@ std::vector<LoaderOption> speed_options() {
       {{.name = "resident_on_device", .type = ParamType::kBool, .doc = {}, .fallback = true},
        kInternal,
        into([](auto& o) -> auto& { return o.resident_on_device; })},
+      {{.name = "divided", .type = ParamType::kBool, .doc = {}, .fallback = false},
+       kInternal,
+       into([](auto& o) -> auto& { return o.divided; })},
       {{.name = "looks", .type = ParamType::kBool, .doc = {}, .fallback = false},
        kInternal,
        into([](auto& o) -> auto& { return o.plan.looks; })},

@@ -258,6 +258,7 @@ def describe(loader: ViewedLoader) -> str:
         "memory_limit": engine.resolved("memory_limit"),
         "resident": engine.resolved("resident"),
         "finish": engine.resolved("finish"),
+        "decode": engine.resolved("decode"),
         "python_workers": f"{workers.processes} for {workers.count} asked"
         if workers.count
         else "0: steps in Python run on one thread",

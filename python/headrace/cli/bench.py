@@ -37,7 +37,9 @@ EXAMPLES = (
 
 
 @output.command
-@loader_options("on_error", "finish", *DECODING, "exif_orientation", on_error="substitute")
+@loader_options(
+    "on_error", "finish", "decode", *DECODING, "exif_orientation", on_error="substitute"
+)
 def run(
     source: Annotated[
         str, typer.Argument(metavar="SOURCE", help="A path, as headrace.open takes it.")
@@ -180,6 +182,8 @@ def measure(loader: Any, records: int, epochs: int, start: float, done: Any) -> 
         "batch_hash": f"sha256:{digest.hexdigest()}",
         "device": device_name(loader),
         "finish": loader.stats().get("finish", ""),
+        "decode": loader.stats().get("decode", ""),
+        "decoded": dict(loader.stats().get("decoded", {})),
         "copied_bytes_per_record": round(copied / max(1, timed), 1),
         "stages": {name: round(stages_after[name] - stages_before[name], 4) for name in STAGES},
     }
@@ -281,7 +285,14 @@ def device_facts(result: dict[str, Any]) -> dict[str, str]:
     return {
         "copied": f"{result['copied_bytes_per_record']:,.0f} bytes a record to {result['device']}",
         "finish": str(result["finish"]),
+        "decode": decode_fact(result),
     }
+
+
+def decode_fact(result: dict[str, Any]) -> str:
+    """Where pictures were decoded, and how many there and why not."""
+    counts = [f"{count:,} {place}" for place, count in result["decoded"].items() if count]
+    return str(result["decode"]) + (f" ({', '.join(counts)})" if counts else "")
 
 
 def values_of(source: Any) -> str:

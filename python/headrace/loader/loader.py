@@ -266,6 +266,7 @@ class Loader(Outputs):
             wall_seconds=self._wall_seconds,
             python_workers=workers,
             finish=self._assembly.engine().resolved("finish"),
+            decode=self._assembly.engine().resolved("decode"),
             devices=self._maker.stats(),
         )
 

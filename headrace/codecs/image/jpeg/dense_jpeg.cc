@@ -252,6 +252,12 @@ bool is_dense_jpeg(Bytes first_bytes) {
          std::equal(kDenseMagic.begin(), kDenseMagic.end(), first_bytes.begin());
 }
 
+std::optional<DenseJpegView> view_of_dense(Bytes stored) {
+  const Result<DenseParts> parts = parse(stored);
+  if (!parts) return std::nullopt;
+  return DenseJpegView{parts->jpeg, parts->row_index};
+}
+
 Result<std::vector<uint8_t>> dense_from_jpeg(Bytes jpeg) {
   const Result<JpegParts> parts = split_jpeg(jpeg);
   if (!parts) return Error(parts.error());

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,6 +18,12 @@ namespace headrace {
 Result<std::vector<uint8_t>> dense_from_jpeg(std::span<const uint8_t> jpeg);
 // The original file. The bytes may be hostile; HR0327 when they are damaged.
 Result<std::vector<uint8_t>> jpeg_from_dense(std::span<const uint8_t> stored);
+// The baseline file inside, and its row index, which may be empty. Nothing where the bytes are
+// damaged. It borrows them.
+struct DenseJpegView {
+  std::span<const uint8_t> jpeg, row_index;
+};
+std::optional<DenseJpegView> view_of_dense(std::span<const uint8_t> stored);
 // Whether the bytes begin as dense_from_jpeg()'s do. Needs the first 16.
 bool is_dense_jpeg(std::span<const uint8_t> first_bytes);
 

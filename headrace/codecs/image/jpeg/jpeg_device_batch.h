@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures that a device decodes: their headers, row indexes and windows turned into what the
-// kernels of kernels/device_jpeg/ are told, and the bytes of the rows that the windows take.
+// Pictures that a device decodes together: drafts (jpeg_device_draft.h) put together to what the
+// kernels of kernels/device_jpeg/ are told of a batch.
 //
-// A device takes plain baseline pictures with known rows. What it does not take, add() refuses, and
-// what it finds damaged, a flag says: both are decoded on the CPU, whose pixels are the same. For
-// one thread.
+// What a device does not take, add() refuses, and what it finds damaged, a flag says: both are
+// decoded on the CPU, whose pixels are the same. For one thread.
 #pragma once
 
 #include <array>
@@ -12,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "headrace/codecs/codec.h"
+#include "headrace/codecs/image/jpeg/jpeg_device_draft.h"
 #include "headrace/kernels/device_jpeg/decode_batch.h"
 
 namespace headrace {
@@ -21,10 +20,13 @@ class JpegDeviceBatch {
  public:
   void clear();
 
-  // The next picture's window; false, and nothing is added, where the CPU has to decode it.
-  // REQUIRES: the row index is one of these bytes, as far as whoever keeps it can tell.
+  // The next picture's window; false, and nothing is added, where the CPU has to decode it. As
+  // make_device_draft(). Its bytes are written with the rest.
   bool add(std::span<const uint8_t> bytes, std::span<const uint8_t> row_index, const Window& window,
            ColorMode color);
+  // One whose bytes lie at a word of the streams that DeviceJpegMemory::streams will name.
+  // REQUIRES: no other was added by its bytes.
+  void add(const JpegDeviceDraft& draft, uint32_t first_word);
 
   const DeviceJpegSizes& sizes() const { return sizes_; }
   const DevicePicture& picture(size_t i) const { return pictures_[i]; }
@@ -40,14 +42,8 @@ class JpegDeviceBatch {
   }
 
  private:
-  // A picture on its way in: everything of it, so that a refused one leaves nothing behind.
-  struct Draft;
-
-  static bool find_codes(Draft& draft);
-  static void find_planes(Draft& draft);
-  void take(Draft& draft);
-
   DeviceJpegSizes sizes_;
+  JpegDeviceDraft draft_;  // kept for its capacity
   std::vector<DevicePicture> pictures_;
   std::vector<DeviceCode> codes_;
   std::vector<std::array<int16_t, 64>> quantizations_;

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/executor/coded_rows.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "headrace/codecs/image/jpeg/dense_jpeg.h"
+#include "headrace/kernels/batch/queue.h"
+
+namespace headrace {
+namespace {
+
+using Place = DeviceDecoding::Place;
+
+// Coded bytes of a photo's window are some 80 KB, whatever size they are delivered in.
+constexpr size_t kCodedRow = size_t{192} << 10;
+constexpr size_t kSlotAlignment = 16;
+// Device memory that a picture may take besides what its batch is made of. A batch of more than one
+// scratch set holds is decoded in parts, but a picture is in one part.
+constexpr int64_t kMostScratch = int64_t{128} << 20;
+// What a thread keeps to unstuff bytes into.
+constexpr size_t kKeptWords = size_t{256} << 10;
+
+size_t in_slot(size_t bytes) {
+  return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
+}
+
+// As decoding sees it, with the index of its rows.
+std::optional<DenseJpegView> jpeg_in(const EncodedPicture& picture) {
+  if (picture.codec->name == "jpeg") return DenseJpegView{picture.bytes, picture.row_index.known};
+  if (picture.codec->name == "dense_jpeg") return view_of_dense(picture.bytes);
+  return std::nullopt;
+}
+
+int64_t scratch_of(const JpegDeviceDraft& draft) {
+  int64_t bytes = draft.blocks * 128 + 2 * draft.out_bytes();
+  for (int c = 0; c < draft.picture.components; ++c) bytes += draft.sample_bytes(c);
+  return bytes;
+}
+
+// Of host memory, for the draft and for what is put together from it; the resize's tables are those
+// of a large one.
+size_t told_of(const JpegDeviceDraft& draft, const Shape& shape) {
+  const int64_t samples = draft.blocks / kPiece + 3, pixels = draft.out_bytes() / 4 / kPiece + 1;
+  return sizeof(JpegDeviceDraft) + 4 * sizeof(DeviceCode) +
+         draft.row_jobs.size() * 2 * sizeof(RowJob) + size_t(samples + pixels) * sizeof(PieceJob) +
+         64 * size_t(shape[1] + shape[2]);
+}
+
+template <class T>
+void append_at(uint8_t* to, size_t at, const std::vector<T>& values) {
+  if (!values.empty()) std::memcpy(to + at, values.data(), values.size() * sizeof(T));
+}
+
+template <class T>
+const T* section(const uint8_t* memory, size_t at) {
+  return reinterpret_cast<const T*>(memory + at);
+}
+
+}  // namespace
+
+CodedRows::CodedRows(const Shape& shape, int64_t rows, std::shared_ptr<DeviceDecoding> log)
+    : shape_(shape),
+      log_(std::move(log)),
+      capacity_(size_t(rows) * slot_row_bytes(shape)),
+      rows_(size_t(rows)),
+      unplaced_(rows) {}
+
+size_t CodedRows::slot_row_bytes(const Shape& shape) {
+  return in_slot(std::max(size_t(element_count(shape)), kCodedRow));
+}
+
+// Room for every row's pixels is left over, or the CPU could not step in. A row that is taken again
+// gets another place, where there is one: of what it had nothing is read.
+bool CodedRows::place(int64_t row, size_t bytes, size_t told) {
+  Row& its = rows_[size_t(row)];
+  if (bytes <= its.room) return true;
+  const size_t wanted = in_slot(bytes), pixels = in_slot(pixel_bytes());
+  MutexLock lock(mutex_);
+  const size_t first = its.placed ? 0 : 1;
+  const size_t left_over = size_t(unplaced_ - int64_t(first)) * pixels;
+  if (used_ + left_over > capacity_ || wanted > capacity_ - used_ - left_over) return false;
+  if (told_ + told > rows_.size() * kToldRow) return false;
+  its.placed = true;
+  its.at = used_;
+  its.room = wanted;
+  used_ += wanted;
+  told_ += told;
+  unplaced_ -= int64_t(first);
+  return true;
+}
+
+uint8_t* CodedRows::pixels(int64_t row, uint8_t* slot) {
+  Row& its = rows_[size_t(row)];
+  its.coded = nullptr;
+  return place(row, pixel_bytes(), 0) ? slot + its.at : nullptr;
+}
+
+bool CodedRows::take(int64_t row, int64_t record, const Recipe& recipe, uint8_t* slot) {
+  Row& its = rows_[size_t(row)];
+  its.coded = nullptr;
+  thread_local std::vector<uint32_t> words;
+  words.clear();
+  auto coded = std::make_shared<Coded>();
+  coded->record = record;
+  Place where = why_not(recipe, *coded, words);
+  const size_t bytes = words.size() * sizeof(uint32_t);
+  if (where == Place::kDevice && !place(row, bytes, told_of(coded->draft, shape_))) {
+    where = Place::kNoRoom;
+  }
+  if (where == Place::kDevice) {
+    std::memcpy(slot + its.at, words.data(), bytes);
+    its.coded = std::move(coded);
+  }
+  if (words.capacity() > kKeptWords) std::vector<uint32_t>().swap(words);
+  log_->count(where);
+  return where == Place::kDevice;
+}
+
+DeviceDecoding::Place CodedRows::why_not(const Recipe& recipe, Coded& coded,
+                                         std::vector<uint32_t>& words) const {
+  if (!log_->trusts(coded.record)) return Place::kDamaged;
+  std::optional<CodedWindow> window = coded_window_of(recipe);
+  if (!window) return Place::kSteps;
+  const EncodedPicture& picture = window->picture;
+  const std::optional<DenseJpegView> jpeg = jpeg_in(picture);
+  if (!jpeg) return Place::kFormat;
+  if (jpeg->row_index.empty()) return Place::kNoIndex;
+  JpegDeviceDraft& draft = coded.draft;
+  if (!make_device_draft(jpeg->jpeg, jpeg->row_index, window->decoded, picture.color, draft,
+                         words) ||
+      draft.picture.channels != shape_[0]) {
+    return Place::kFormat;
+  }
+  if (scratch_of(draft) > kMostScratch) return Place::kLarge;
+  coded.window = *window;
+  coded.window.picture = {};  // its bytes go with the record
+  return Place::kDevice;
+}
+
+void CodedRows::settle(int64_t rows) {
+  rows_.resize(size_t(rows));
+  put_together();
+}
+
+std::unique_ptr<CodedRows> CodedRows::part(int64_t first, int64_t last) const {
+  auto out = std::make_unique<CodedRows>(shape_, 0, log_);
+  out->rows_.assign(rows_.begin() + first, rows_.begin() + last);
+  out->put_together();
+  return out;
+}
+
+void CodedRows::put_together() {
+  begin_ = SIZE_MAX;
+  end_ = 0;
+  for (const Row& row : rows_) {
+    if (row.room == 0) continue;
+    begin_ = std::min(begin_, row.at);
+    end_ = std::max(end_, row.at + row.room);
+  }
+  begin_ = std::min(begin_, end_);
+  batch_.clear();
+  records_.clear();
+  std::vector<int64_t> coded;
+  for (size_t row = 0; row < rows_.size(); ++row) {
+    if (!rows_[row].coded) continue;
+    batch_.add(rows_[row].coded->draft, uint32_t((rows_[row].at - begin_) / sizeof(uint32_t)));
+    records_.push_back(rows_[row].coded->record);
+    coded.push_back(int64_t(row));
+  }
+  plan_resizes(coded);
+  lay_out();
+}
+
+// `coded`: the rows of the batch's pictures.
+void CodedRows::plan_resizes(std::span<const int64_t> coded) {
+  resizes_.clear();
+  made_.assign(rows_.size(), -1);
+  made_rows_ = 0;
+  for (const Filter filter : {Filter::kNearest, Filter::kBilinear, Filter::kBicubic}) {
+    std::vector<ResizeWindow> windows;
+    const int64_t first = made_rows_;
+    for (size_t i = 0; i < coded.size(); ++i) {
+      const CodedWindow& window = rows_[size_t(coded[i])].coded->window;
+      if (window.filter != filter) continue;
+      const DevicePicture& picture = batch_.picture(i);
+      windows.push_back(
+          window.resize(batch_.row_offset(i, 0, 0), picture.out_stride, picture.out_plane));
+      made_[size_t(coded[i])] = made_rows_++;
+    }
+    if (windows.empty()) continue;
+    const ResizeTo to{.filter = filter,
+                      .channels = int32_t(shape_[0]),
+                      .height = int32_t(shape_[1]),
+                      .width = int32_t(shape_[2]),
+                      .strides = PictureStrides::channels_first(shape_[0], shape_[1], shape_[2])};
+    resizes_.push_back({.plan = plan_resize(to, windows), .first = first});
+  }
+}
+
+// Rows that lie nowhere, because they cross by themselves, look at one that nobody makes.
+void CodedRows::lay_out() {
+  const auto after = [](size_t at, size_t bytes) { return UnfinishedRows::aligned(at + bytes); };
+  const DeviceJpegSizes& sizes = batch_.sizes();
+  size_t parameters = records_.empty() ? 0 : after(0, size_t(upload_bytes(sizes)));
+  size_t between = 0;
+  for (Resize& resize : resizes_) {
+    resize.jobs_at = parameters;
+    parameters = after(parameters, 2 * resize.plan.first.size() * sizeof(ResampleJob));
+    resize.tables_at = parameters;
+    parameters = after(parameters, resize.plan.tables.size() * sizeof(int32_t));
+    between = std::max(between, size_t(resize.plan.scratch_bytes));
+  }
+  offsets_at_ = parameters;
+  parameters_end_ = parameters + rows_.size() * sizeof(int64_t);
+  const auto lies_nowhere = [](const Row& row) { return row.room == 0; };
+  const auto nowhere = std::ranges::find_if(rows_, lies_nowhere) != rows_.end();
+  out_at_ = records_.empty() ? 0 : after(0, size_t(headrace::scratch_bytes(sizes)));
+  between_at_ = after(out_at_, size_t(sizes.out_bytes));
+  made_at_ = after(between_at_, between);
+  scratch_end_ = made_at_ + size_t(made_rows_ + (nowhere ? 1 : 0)) * pixel_bytes();
+}
+
+size_t CodedRows::parameter_bytes() const { return parameters_end_; }
+size_t CodedRows::scratch_bytes() const { return scratch_end_; }
+size_t CodedRows::verdict_bytes() const {
+  return records_.empty() ? 0 : size_t(flag_bytes(batch_.sizes()));
+}
+
+void CodedRows::write_parameters(uint8_t* to, size_t scratch) const {
+  if (!records_.empty()) batch_.write(to);
+  for (const Resize& resize : resizes_) {
+    append_at(to, resize.jobs_at, resize.plan.first);
+    append_at(to, resize.jobs_at + resize.plan.first.size() * sizeof(ResampleJob),
+              resize.plan.second);
+    append_at(to, resize.tables_at, resize.plan.tables);
+  }
+  const size_t made = scratch + made_at_;
+  std::vector<int64_t> offsets;
+  for (size_t row = 0; row < rows_.size(); ++row) {
+    const int64_t number = rows_[row].room == 0 ? made_rows_ : made_[row];
+    offsets.push_back(number < 0 ? int64_t(rows_[row].at - begin_)
+                                 : int64_t(made + size_t(number) * pixel_bytes()));
+  }
+  append_at(to, offsets_at_, offsets);
+}
+
+const int64_t* CodedRows::queue(Stream& stream, const There& there) const {
+  const uint8_t* const parameters = there.parameters;
+  if (!records_.empty()) {
+    uint8_t* const out = there.scratch + out_at_;
+    DeviceJpegMemory at =
+        headrace::place(batch_.sizes(), const_cast<uint8_t*>(parameters), there.scratch, out);
+    at.streams = section<uint32_t>(there.slot, 0);
+    queue_decoding(stream, batch_.sizes(), at);
+    stream.copy(there.verdict, at.refused, verdict_bytes());
+    for (const Resize& resize : resizes_) {
+      const auto* jobs = section<ResampleJob>(parameters, resize.jobs_at);
+      const auto* tables = section<int32_t>(parameters, resize.tables_at);
+      uint8_t* const between = there.scratch + between_at_;
+      uint8_t* const made = there.scratch + made_at_ + size_t(resize.first) * pixel_bytes();
+      headrace::queue(stream, resize.plan.first_pass(jobs, tables, out, between));
+      headrace::queue(
+          stream, resize.plan.second_pass(jobs + resize.plan.first.size(), tables, between, made));
+    }
+  }
+  return section<int64_t>(parameters, offsets_at_);
+}
+
+bool CodedRows::accepts(const uint8_t* verdict) const {
+  std::vector<int64_t> refused;
+  for (size_t i = 0; i < records_.size(); ++i) {
+    if (verdict[i]) refused.push_back(records_[i]);
+  }
+  if (refused.empty()) return true;
+  log_->distrust(refused);
+  return false;
+}
+
+}  // namespace headrace

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the bytes of a batch's pictures lie in its slot when a device decodes some of them: for
+// these the coded bytes of the rows that are wanted, for the others pixels. Each takes as much as
+// it needs, so what crosses is mostly less than the pixels; and what the device is told to do to
+// make pixels of it, with kernels/device_jpeg/ and kernels/batch/resize_batch.h.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "headrace/base/mutex.h"
+#include "headrace/base/tensor.h"
+#include "headrace/codecs/image/jpeg/jpeg_device_batch.h"
+#include "headrace/executor/device_decoding.h"
+#include "headrace/executor/unfinished_rows.h"
+#include "headrace/image/coded_window.h"
+
+namespace headrace {
+
+class CodedRows {
+ public:
+  // shape: (C, H, W) of each, as bytes. shared: with the loader, and batches under way.
+  CodedRows(const Shape& shape, int64_t rows, std::shared_ptr<DeviceDecoding> log);
+
+  // Of the slot: room for coded bytes where pictures are small, too.
+  static size_t slot_row_bytes(const Shape& shape);
+  // Beside it, on the host: what the device is told of a row, on average at most.
+  static constexpr size_t kToldRow = size_t{64} << 10;
+
+  // While the slot is filled, each row by one thread. A row may be taken again.
+  // Writes the coded bytes of what the recipe shows. False where the CPU has to decode it.
+  bool take(int64_t row, int64_t record, const Recipe& recipe, uint8_t* slot) EXCLUDES_LOCK(mutex_);
+  // Where the pixels of the row go that the CPU makes; null: there is no room left.
+  uint8_t* pixels(int64_t row, uint8_t* slot) EXCLUDES_LOCK(mutex_);
+  // It crosses by itself.
+  void leave(int64_t row) {
+    rows_[size_t(row)].coded = nullptr;
+    rows_[size_t(row)].room = 0;
+  }
+
+  // Once all rows are there, by one thread.
+  void move(int64_t from, int64_t to) { rows_[size_t(to)] = rows_[size_t(from)]; }
+  void settle(int64_t rows);
+  std::unique_ptr<CodedRows> part(int64_t first, int64_t last) const;
+
+  size_t slot_begin() const { return begin_; }
+  size_t slot_bytes() const { return end_ - begin_; }
+  size_t parameter_bytes() const;
+  size_t scratch_bytes() const;
+  size_t verdict_bytes() const;
+
+  // On the device, each at a multiple of UnfinishedRows::kAlignment.
+  using There = UnfinishedRows::There;
+  // scratch: how far the scratch memory lies behind the slot there.
+  void write_parameters(uint8_t* to, size_t scratch) const;
+  // Makes the pixels, (C, H, W) each. Returns the offsets of the rows' from there.slot, which lie
+  // on the device.
+  const int64_t* queue(Stream& stream, const There& there) const;
+  bool accepts(const uint8_t* verdict) const;
+
+ private:
+  // A picture that is decoded there.
+  struct Coded {
+    int64_t record = 0;
+    JpegDeviceDraft draft;
+    CodedWindow window;
+  };
+  struct Row {
+    bool placed = false;                 // once, at least
+    size_t at = 0, room = 0;             // of the slot; no room: it lies nowhere there
+    std::shared_ptr<const Coded> coded;  // shared: by parts. Null: pixels
+  };
+  // Those that are resized with one filter.
+  struct Resize {
+    ResizePlan plan;
+    int64_t first = 0;                  // of the pixels that are made
+    size_t jobs_at = 0, tables_at = 0;  // in the parameters
+  };
+  size_t pixel_bytes() const { return size_t(element_count(shape_)); }
+  // kDevice: nothing stands in the way, and `words` are the coded bytes.
+  DeviceDecoding::Place why_not(const Recipe& recipe, Coded& coded,
+                                std::vector<uint32_t>& words) const;
+  bool place(int64_t row, size_t bytes, size_t told) EXCLUDES_LOCK(mutex_);
+  void put_together();
+  void plan_resizes(std::span<const int64_t> coded);
+  void lay_out();
+
+  const Shape shape_;
+  const std::shared_ptr<DeviceDecoding> log_;
+  size_t capacity_;
+  std::vector<Row> rows_;
+  Mutex mutex_;
+  size_t used_ GUARDED_BY(mutex_) = 0, told_ GUARDED_BY(mutex_) = 0;
+  int64_t unplaced_ GUARDED_BY(mutex_);  // rows
+
+  // Once it is settled.
+  size_t begin_ = 0, end_ = 0;
+  JpegDeviceBatch batch_;
+  std::vector<int64_t> records_;  // of its pictures
+  std::vector<Resize> resizes_;
+  std::vector<int64_t> made_;  // by row: which of the pixels that are made; -1: those in the slot
+  int64_t made_rows_ = 0;
+  // Where what begins: in the parameters, and in the scratch memory.
+  size_t offsets_at_ = 0, parameters_end_ = 0;
+  size_t out_at_ = 0, between_at_ = 0, made_at_ = 0, scratch_end_ = 0;
+};
+
+}  // namespace headrace

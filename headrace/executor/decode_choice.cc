@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/executor/decode_choice.h"
+
+#include "headrace/base/error.h"
+
+namespace headrace {
+namespace {
+
+// A GPU saves what little the CPU has; beside more threads nobody has measured yet what it saves,
+// and what it takes from the model.
+constexpr int kFewThreads = 2;
+
+const ErrorCode kNotThere{
+    "HR0717", ErrorKind::kConfig, "nothing that a device can decode",
+    "decode=\"device\" leaves the decoding of baseline JPEGs whose rows are known (headrace index, "
+    "index=\"auto\", or a dense pack) to the device that batches are copied to, with one resize and "
+    "the end of the steps as finish=\"device\" has it. Other pictures of the same batch are decoded "
+    "by threads. That takes encoded pictures, a field that the device finishes, one device, and no "
+    "strict=True, which looks at all of a file. decode=\"auto\" decodes on the CPU instead."};
+
+// Why no picture can be decoded on the device; empty where nothing is in the way.
+std::string in_the_way(const DecodeQuestion& question) {
+  if (question.finish == FinishUse::kHost) return "finish=\"host\" wants finished rows";
+  if (!question.encoded) return "the source has no encoded pictures";
+  if (question.strict) return "strict=True looks at all of a file";
+  if (question.divided) return "batches are divided over several devices";
+  return {};
+}
+
+DecodeChoice on_cpu(const DecodeQuestion& question, const std::string& why) {
+  if (question.use == DecodeUse::kDevice) {
+    raise(kNotThere, why, "decode=\"auto\", or what is in the way changed");
+  }
+  return {false, "cpu: " + why};
+}
+
+}  // namespace
+
+DecodeChoice choose_decode(const DecodeQuestion& question) {
+  if (question.use == DecodeUse::kCpu) return {false, "cpu"};
+  if (!question.device) return {false, "cpu: batches stay on the host"};
+  if (const std::string why = in_the_way(question); !why.empty()) return on_cpu(question, why);
+  if (question.use == DecodeUse::kAuto) {
+    if (question.device->kind() != DeviceKind::kCuda) {
+      return {false, "cpu: " + question.device->name() + " is no GPU"};
+    }
+    if (question.threads > kFewThreads) {
+      return {false, "cpu: " + std::to_string(question.threads) + " threads decode"};
+    }
+  }
+  return {true, "device: " + question.device->name()};
+}
+
+DecodeChoice choose_decode(const DecodeQuestion& question, const FinishChoice& finish) {
+  DecodeChoice choice = choose_decode(question);
+  if (!choice.there || finish.any()) return choice;
+  return on_cpu(question, "pictures are finished on the " + finish.text);
+}
+
+}  // namespace headrace

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether the device that batches are copied to also decodes pictures. The batches are the same.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "headrace/device/device.h"
+#include "headrace/executor/finish_choice.h"
+
+namespace headrace {
+
+// kAuto: on a GPU beside few threads.
+enum class DecodeUse : uint8_t { kCpu, kAuto, kDevice };
+
+// What the choice depends on.
+struct DecodeQuestion {
+  DecodeUse use = DecodeUse::kCpu;
+  FinishUse finish = FinishUse::kHost;
+  const Device* device = nullptr;  // where batches go; null: nowhere
+  bool divided = false;            // over several devices
+  bool encoded = false;            // the source has encoded pictures
+  bool strict = false;             // all of a file is to be looked at
+  int threads = 1;
+};
+
+struct DecodeChoice {
+  bool there = false;
+  std::string text;  // "device: cuda:0", "cpu: batches stay on the host"
+};
+
+// Throws Exception HR0717 for kDevice where no picture could be decoded there, with what stands in
+// the way.
+DecodeChoice choose_decode(const DecodeQuestion& question);
+// The same once it is known whether a field is finished there: what is not cannot be decoded.
+DecodeChoice choose_decode(const DecodeQuestion& question, const FinishChoice& finish);
+
+}  // namespace headrace

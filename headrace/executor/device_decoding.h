@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a loader knows of decoding on its device, over all its batches: how many pictures went
+// there, why others did not, and which records it is not to be tried with again.
+//
+// Where a picture is decoded never changes its pixels, so all of this may depend on chance.
+// Thread-safe.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <unordered_set>
+
+#include "headrace/base/mutex.h"
+
+namespace headrace {
+
+class DeviceDecoding {
+ public:
+  // Where a picture was decoded: on the device, or by a thread of the CPU, and why there.
+  enum class Place : uint8_t {
+    kDevice,
+    kEnd,      // its steps end in another way than the device finishes pictures
+    kSteps,    // between decoding and that end lies more than a window and a resize
+    kFormat,   // no JPEG that a device takes
+    kNoIndex,  // a JPEG whose rows are not known
+    kLarge,    // for the device's scratch memory
+    kNoRoom,   // in the batch's slot
+    kDamaged,  // the device has refused it
+  };
+  static constexpr size_t kPlaces = 8;
+  static std::string_view text_of(Place place);
+
+  void count(Place place) { counts_[static_cast<size_t>(place)].fetch_add(1); }
+  std::array<int64_t, kPlaces> counts() const;
+
+  // The device found them damaged: from now on the CPU decodes them, and says what is wrong.
+  void distrust(std::span<const int64_t> records) EXCLUDES_LOCK(mutex_);
+  bool trusts(int64_t record) const EXCLUDES_LOCK(mutex_);
+
+ private:
+  std::array<std::atomic<int64_t>, kPlaces> counts_{};
+  std::atomic<bool> any_{false};
+  mutable Mutex mutex_;
+  std::unordered_set<int64_t> distrusted_ GUARDED_BY(mutex_);
+};
+
+}  // namespace headrace

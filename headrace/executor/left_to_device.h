@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which outputs of a plan are left to the device that batches are copied to.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace headrace {
+
+// Where the rows of an output are finished. kMostlyDevice: some may have to be rendered as they are
+// delivered, so memory is kept for them.
+enum class FinishPlace : uint8_t { kHost, kDevice, kMostlyDevice };
+
+struct LeftToDevice {
+  std::vector<FinishPlace> finished = {};  // by output: the last of the work on pictures
+  bool decoding = false;                   // of these: all of it, for the records where that can be
+
+  FinishPlace place(size_t output) const {
+    return output < finished.size() ? finished[output] : FinishPlace::kHost;
+  }
+  bool finishes(size_t output) const { return place(output) != FinishPlace::kHost; }
+  bool decodes(size_t output) const { return decoding && finishes(output); }
+};
+
+}  // namespace headrace

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/image/coded_window.h"
+
+#include <algorithm>
+
+#include "headrace/kernels/resample/resample.h"
+
+namespace headrace {
+namespace {
+
+struct Inputs {
+  int begin = 0, end = 0;
+};
+
+// What outputs [begin, end) of a resized axis look at.
+Inputs inputs_of(Filter filter, int input, int output, int begin, int end) {
+  if (input == output) return {begin, end};
+  if (is_nearest(filter)) {
+    const std::vector<int32_t> samples = nearest_samples(filter, input, output);
+    const auto [low, high] =
+        std::minmax_element(samples.begin() + begin, samples.begin() + end);  // they rise
+    return {*low, *high + 1};
+  }
+  const FilterScale scale(filter, input, output);
+  const FilterSpan first = scale.span(begin), last = scale.span(end - 1);
+  return {first.first, last.first + last.count};
+}
+
+Inputs mirrored(const Inputs& inputs, int size) { return {size - inputs.end, size - inputs.begin}; }
+
+bool resizes_there(Filter filter) {
+  return filter == Filter::kNearest || filter == Filter::kBilinear || filter == Filter::kBicubic;
+}
+
+// The part of the stored picture that the outcome looks at.
+Window looked_at(const CodedWindow& coded) {
+  const Window& source = coded.source;
+  const Size turned =
+      coded.transpose ? Size{source.width, source.height} : Size{source.height, source.width};
+  const Window& shown = coded.shown;
+  Inputs across =
+      inputs_of(coded.filter, turned.width, coded.resized.width, shown.x, shown.x + shown.width);
+  Inputs down =
+      inputs_of(coded.filter, turned.height, coded.resized.height, shown.y, shown.y + shown.height);
+  if (coded.flip_x) across = mirrored(across, turned.width);
+  if (coded.flip_y) down = mirrored(down, turned.height);
+  if (coded.transpose) std::swap(across, down);
+  return {source.x + across.begin, source.y + down.begin, across.end - across.begin,
+          down.end - down.begin};
+}
+
+}  // namespace
+
+ResizeWindow CodedWindow::resize(int64_t first, int64_t row, int64_t channel) const {
+  ResizeWindow out{.from = first + (source.y - decoded.y) * row + (source.x - decoded.x),
+                   .strides = {.row = row, .column = 1, .channel = channel},
+                   .height = source.height,
+                   .width = source.width,
+                   .to_height = resized.height,
+                   .to_width = resized.width,
+                   .top = shown.y,
+                   .left = shown.x};
+  if (transpose) {
+    std::swap(out.height, out.width);
+    std::swap(out.strides.row, out.strides.column);
+  }
+  if (flip_x) {
+    out.from += (out.width - 1) * out.strides.column;
+    out.strides.column = -out.strides.column;
+  }
+  if (flip_y) {
+    out.from += (out.height - 1) * out.strides.row;
+    out.strides.row = -out.strides.row;
+  }
+  return out;
+}
+
+std::optional<CodedWindow> coded_window_of(const Recipe& recipe) {
+  const auto* picture = std::get_if<EncodedPicture>(&recipe.source_);
+  if (!picture || picture->strict || picture->page != 0 || picture->sample != DType::kUInt8 ||
+      picture->color == ColorMode::kRGBA) {
+    return std::nullopt;
+  }
+  if (recipe.frame_ || recipe.padded_ || recipe.flip_x_after_ || recipe.flip_y_after_ ||
+      !recipe.steps_.empty() || !recipe.map_->is_identity() || !recipe.erased_.empty()) {
+    return std::nullopt;
+  }
+  CodedWindow out{.picture = *picture,
+                  .decoded = {},
+                  .source = recipe.window_,
+                  .transpose = recipe.transpose_,
+                  .flip_x = recipe.flip_x_before_,
+                  .flip_y = recipe.flip_y_before_,
+                  .resized = recipe.oriented(),
+                  .shown = recipe.range_};
+  if (recipe.resize_) {
+    out.filter = recipe.resize_->filter;
+    out.resized = recipe.resize_->to;
+  }
+  if (!resizes_there(out.filter) || out.shown.empty()) return std::nullopt;
+  out.decoded = looked_at(out);
+  return out;
+}
+
+}  // namespace headrace

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batches whose pictures a device decodes are those of the host: whichever pictures it takes,
+// however late it works, in however small parts, whatever it finds damaged, and whatever fails.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
+#include "headrace/device/host_device.h"
+#include "headrace/device/simulated_device.h"
+#include "headrace/loader/loader_feed.h"
+
+namespace headrace {
+namespace {
+
+using jpeg_test::Bytes;
+using Place = DeviceDecoding::Place;
+
+constexpr int64_t kRecords = 80, kBatch = 16;
+
+// Files of all kinds, most of which have an index. Of some the index, or the bytes, lie.
+class Jpegs final : public Source {
+ public:
+  explicit Jpegs(bool damaged) {
+    jpeg_test::Draw draw(7);
+    const std::vector<std::vector<jpeg_test::Factors>> samplings = {{{1, 1}},
+                                                                    {{1, 1}, {1, 1}, {1, 1}},
+                                                                    {{2, 1}, {1, 1}, {1, 1}},
+                                                                    {{2, 2}, {1, 1}, {1, 1}},
+                                                                    {{1, 2}, {1, 1}, {1, 1}},
+                                                                    {{4, 1}, {1, 1}, {1, 1}}};
+    jpeg_test::Decoder decoder;
+    for (int64_t i = 0; i < kRecords; ++i) {
+      jpeg_test::FileSpec spec{.width = 1 + draw.below(i % 5 ? 180 : 17),
+                               .height = 1 + draw.below(i % 5 ? 180 : 17)};
+      spec.sampling = samplings[size_t(draw.below(6))];
+      spec.restart_interval = draw.below(3) ? 0 : 1 + draw.below(6);
+      spec.quality = 40 + draw.below(60);
+      spec.progressive = i % 11 == 3;
+      Bytes bytes = jpeg_test::encode(spec);
+      std::vector<uint8_t> index;
+      if (i % 7 != 5) index = decoder.row_index(bytes);
+      if (damaged && i % 6 == 1) {
+        const size_t first = jpeg_test::marker_offsets(bytes, 0xDA)[0] + 14;
+        for (int n = 0; n < 4 && first + 3 < bytes.size(); ++n) {
+          bytes[first + size_t(draw.below(int(bytes.size() - first - 2)))] =
+              uint8_t(draw.below(255));
+        }
+      }
+      if (damaged && i % 6 == 2 && index.size() > 20) {
+        index[8 + size_t(draw.below(int(index.size() - 8)))] ^= uint8_t(1 << draw.below(8));
+      }
+      files_.emplace_back(bytes.size());
+      std::memcpy(files_.back().data(), bytes.data(), bytes.size());
+      indexes_.push_back(std::move(index));
+    }
+    schema_.push_back({.name = "image", .kind = FieldKind::kImage, .encoded = true});
+    schema_.push_back({.name = "label", .kind = FieldKind::kLabel, .dtype = DType::kInt64});
+  }
+  int64_t size() const override { return kRecords; }
+  const Schema& schema() const override { return schema_; }
+  ReadStyle read_style() const override { return ReadStyle::kMemory; }
+  void read(std::span<const int64_t> indices, const std::vector<bool>&,
+            std::span<RecordData> out) const override {
+    for (size_t i = 0; i < indices.size(); ++i) {
+      const auto record = size_t(indices[i]);
+      out[i].index = indices[i];
+      out[i].result = {};
+      out[i].fields.resize(2);
+      out[i].fields[0] = {.bytes = files_[record].bytes(), .shape = {}};
+      out[i].fields[0].row_index.known = indexes_[record];
+      out[i].fields[1] = {.bytes = {}, .shape = {}, .scalar = indices[i]};
+    }
+  }
+  std::string key(int64_t index) const override { return std::to_string(index); }
+  uint64_t fingerprint() const override { return 43; }
+  std::string description() const override { return "files"; }
+
+ private:
+  Schema schema_;
+  std::vector<Buffer> files_;
+  std::vector<std::vector<uint8_t>> indexes_;
+};
+
+struct Case {
+  const char* name;
+  Pipeline pipeline;
+};
+
+Pipeline train(bool floats) {
+  using Reals = std::vector<double>;
+  Pipeline out;
+  out.transforms = {{"RandomResizedCrop", {{"size", std::vector<int64_t>{40, 48}}}, {}, {}},
+                    {"RandomHorizontalFlip", {}, {}, {}}};
+  if (floats) {
+    out.transforms.push_back(
+        {"ToDtype", {{"dtype", std::string("float32")}, {"scale", true}}, {}, {}});
+    out.transforms.push_back({"Normalize", {{"mean", Reals{0.4}}, {"std", Reals{0.2}}}, {}, {}});
+  }
+  out.transforms.push_back({"RandomErasing", {{"p", 0.3}}, {}, {}});
+  return out;
+}
+
+Pipeline eval() {
+  Pipeline out;
+  out.transforms = {{"Resize", {{"size", std::vector<int64_t>{44}}}, {}, {}},
+                    {"CenterCrop", {{"size", std::vector<int64_t>{40}}}, {}, {}},
+                    {"RandomVerticalFlip", {}, {}, {}}};
+  return out;
+}
+
+LoaderOptions decode_options(bool damaged = false) {
+  LoaderOptions out;
+  out.batch_size = kBatch;
+  out.threads = 2;
+  out.shuffle = true;
+  out.memory_limit = size_t{256} << 20;
+  out.row_index = RowIndexUse::kOff;  // as the source has them
+  if (damaged) {
+    out.on_error = OnError::kSubstitute;
+    out.error_rate = 1;
+  }
+  return out;
+}
+
+Bytes bytes_of(const TensorView& view) {
+  const auto* data = static_cast<const uint8_t*>(view.data);
+  return {data, data + view.dense_bytes()};
+}
+
+struct OnHost {
+  std::vector<Bytes> batches;
+  LoaderStats stats;
+};
+
+OnHost on_host(const Pipeline& pipeline, bool damaged = false, const LoaderState* from = nullptr) {
+  Loader loader(std::make_shared<Jpegs>(damaged), pipeline, decode_options(damaged));
+  if (from) loader.load_state(*from);
+  OnHost out;
+  while (auto batch = loader.next()) out.batches.push_back(bytes_of((*batch)["image"].view));
+  out.stats = loader.stats();
+  return out;
+}
+
+// A run on a device, read by its own stream when that gets there.
+struct Delivery {
+  DevicePtr device;
+  Pipeline pipeline;
+  bool damaged = false;
+  PrefetchOptions prefetch = {};
+  std::shared_ptr<Loader> loader = {};
+  std::unique_ptr<Prefetcher> prefetcher = {};
+  LoaderState received = {};
+  int64_t taken = 0, wrong = 0;
+
+  void make() {
+    LoaderOptions given = decode_options(damaged);
+    given.device = device;
+    given.finish = FinishUse::kAuto;
+    given.decode = DecodeUse::kDevice;
+    loader = std::make_shared<Loader>(std::make_shared<Jpegs>(damaged), pipeline, given);
+    received = loader->state();
+    prefetcher = std::make_unique<Prefetcher>(device, prefetch);
+    prefetcher->start(
+        std::make_unique<LoaderFeed>(std::make_shared<SharedBatches>(loader, 1, 2), 0));
+  }
+  void take_all(const std::vector<Bytes>& expected) {
+    const StreamPtr stream = device->foreign_stream(0);
+    while (auto batch = prefetcher->next()) {
+      ASSERT_LT(taken, int64_t(expected.size()));
+      const DeviceTensor& image = batch->tensors[0];
+      image.lease->use_on(0);
+      const Bytes& wanted = expected[size_t(taken)];
+      ASSERT_EQ(image.view.dense_bytes(), wanted.size());
+      stream->run([this, data = image.view.data, &wanted](void*) {
+        wrong += std::memcmp(data, wanted.data(), wanted.size()) != 0;
+      });
+      received = static_cast<FedBatch*>(batch->rest.get())->state;
+      ++taken;
+    }
+    stream->synchronize();
+  }
+  int64_t counted(Place place) const { return loader->stats().decoded[size_t(place)]; }
+};
+
+void expect_hosts(Delivery& run, const OnHost& expected) {
+  run.make();
+  ASSERT_NO_FATAL_FAILURE(run.take_all(expected.batches));
+  EXPECT_EQ(run.taken, int64_t(expected.batches.size()));
+  EXPECT_EQ(run.wrong, 0);
+  EXPECT_GT(run.counted(Place::kDevice), kRecords / 3);
+}
+
+TEST(LoaderDecode, EveryDeviceGivesTheBatchesOfTheHost) {
+  for (const Pipeline& pipeline : {train(true), train(false), eval()}) {
+    const OnHost expected = on_host(pipeline);
+    std::vector<DevicePtr> devices{host_device()};
+    for (uint64_t seed = 0; seed < 4; ++seed) {
+      devices.push_back(std::make_shared<SimulatedDevice>(seed));
+    }
+    for (const DevicePtr& device : devices) {
+      Delivery run{.device = device, .pipeline = pipeline};
+      ASSERT_NO_FATAL_FAILURE(expect_hosts(run, expected));
+      EXPECT_GT(run.counted(Place::kNoIndex), 5);
+      EXPECT_EQ(run.counted(Place::kDamaged), 0);
+    }
+  }
+}
+
+TEST(LoaderDecode, ABatchThatIsLargerThanTheScratchMemoryIsDecodedInParts) {
+  const OnHost expected = on_host(train(true));
+  for (const size_t limit : {size_t{1}, size_t{1} << 20, size_t{3} << 20}) {
+    Delivery run{.device = std::make_shared<SimulatedDevice>(limit), .pipeline = train(true)};
+    run.prefetch.scratch_limit = limit;
+    ASSERT_NO_FATAL_FAILURE(expect_hosts(run, expected));
+    // Two sets, with an eighth to spare; a picture alone takes what it needs.
+    const size_t least = size_t{1} << 20;
+    EXPECT_LE(run.prefetcher->stats().scratch_bytes, 2 * (std::max(limit, least) * 9 / 8 + 4096));
+  }
+}
+
+// Damage that only decoding finds, and indexes that lie: the batch is made again by the CPU.
+TEST(LoaderDecode, DamageMeansWhatItMeansOnTheHost) {
+  for (const Pipeline& pipeline : {train(true), eval()}) {
+    const OnHost expected = on_host(pipeline, true);
+    for (uint64_t seed = 0; seed < 4; ++seed) {
+      for (const int depth : {1, 2, 4}) {
+        Delivery run{.device = std::make_shared<SimulatedDevice>(seed),
+                     .pipeline = pipeline,
+                     .damaged = true};
+        run.prefetch.depth = depth;
+        ASSERT_NO_FATAL_FAILURE(expect_hosts(run, expected));
+        EXPECT_GT(run.counted(Place::kDamaged), 2);
+        EXPECT_EQ(run.loader->stats().bad_records, expected.stats.bad_records);
+      }
+    }
+  }
+}
+
+// Whatever fails, the batches before it were right, nothing is left on the device, and a loader on
+// the CPU goes on behind what was received.
+void expect_to_go_on(Delivery& run, const OnHost& expected, const char* code, int64_t k) {
+  try {
+    run.make();
+    run.take_all(expected.batches);
+  } catch (const Exception& exception) {
+    EXPECT_EQ(exception.error().code->id, code) << exception.what();
+  }
+  SCOPED_TRACE("k = " + std::to_string(k) + ", after " + std::to_string(run.taken) + " batches");
+  EXPECT_EQ(run.wrong, 0);
+  if (run.taken < int64_t(expected.batches.size())) {
+    const OnHost rest = on_host(run.pipeline, run.damaged, &run.received);
+    const std::vector<Bytes> wanted(expected.batches.begin() + run.taken, expected.batches.end());
+    EXPECT_EQ(rest.batches, wanted);
+  }
+  run.prefetcher = nullptr;
+  run.loader = nullptr;
+  auto& device = static_cast<SimulatedDevice&>(*run.device);
+  EXPECT_EQ(device.allocated_bytes(), 0u);
+  EXPECT_EQ(device.pinned_ranges(), 0);
+}
+
+TEST(LoaderDecode, AnAllocationThatIsRefusedLeavesTheProcessAbleToGoOnWithTheCpu) {
+  const OnHost expected = on_host(train(true), true);
+  int64_t refused = 0;
+  for (int64_t k = 1; k <= 200; ++k) {
+    auto device = std::make_shared<SimulatedDevice>(uint64_t(k));
+    device->refuse_allocation(k);
+    Delivery run{.device = device, .pipeline = train(true), .damaged = true};
+    expect_to_go_on(run, expected, "HR0880", k);
+    refused += run.taken < int64_t(expected.batches.size());
+  }
+  EXPECT_GE(refused, 4);
+}
+
+TEST(LoaderDecode, ADeviceThatIsLostLeavesTheProcessAbleToGoOnWithTheCpu) {
+  const OnHost expected = on_host(train(true), true);
+  int64_t lost = 0;
+  for (int64_t k = 1; k <= 200; ++k) {
+    auto device = std::make_shared<SimulatedDevice>(uint64_t(k));
+    device->fail_at(k);
+    Delivery run{.device = device, .pipeline = train(true), .damaged = true};
+    expect_to_go_on(run, expected, "HR0883", k);
+    lost += run.taken < int64_t(expected.batches.size());
+  }
+  EXPECT_GE(lost, 50);
+}
+
+}  // namespace
+}  // namespace headrace

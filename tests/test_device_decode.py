@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JPEGs decoded on the device: the batches are those that the CPU decodes."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from processes import run_command
+
+import headrace as hr
+from headrace import _core
+from headrace import transforms as T
+
+MEAN, STD = [0.48, 0.46, 0.41], [0.23, 0.22, 0.25]
+CORRUPT = Path(os.environ.get("HEADRACE_TEST_DATA", "/nowhere")) / "corrupt" / "jpeg"
+
+
+def devices() -> list[Any]:
+    return [
+        _core.open_device("cpu"),
+        _core.simulated_device(seed=1),
+        _core.simulated_device(seed=2),
+    ]
+
+
+def scene(rng: np.random.Generator, height: int, width: int) -> np.ndarray:
+    """Smooth areas, edges and some noise, as photos have them."""
+    y, x = np.mgrid[:height, :width]
+    waves = [127 + 80 * np.sin(x / rng.uniform(3, 40) + y / rng.uniform(3, 40)) for _ in range(3)]
+    pixels = np.stack(waves, axis=-1) + rng.normal(0, 8, (height, width, 3))
+    pixels[height // 3 :, width // 2 :] += rng.integers(-60, 60)
+    return np.clip(pixels, 0, 255).astype(np.uint8)
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """72 files: all of Pillow's samplings, grey, CMYK, progressive, restart markers, Exif
+    orientations, tiny ones, PNGs between them."""
+    root = tmp_path_factory.mktemp("photos")
+    rng = np.random.default_rng(3)
+    for number in range(72):
+        folder = root / "abc"[number % 3]
+        folder.mkdir(exist_ok=True)
+        small = number % 6 == 4
+        height, width = rng.integers(1, 18, 2) if small else rng.integers(40, 300, 2)
+        picture = Image.fromarray(scene(rng, int(height), int(width)))
+        options: dict[str, Any] = {"quality": 85, "subsampling": number % 3}
+        if number % 12 == 3:
+            options["progressive"] = True
+        if number % 8 == 5:
+            options["restart_marker_blocks"] = 3
+        if number % 9 == 7:
+            exif = Image.Exif()
+            exif[274] = 1 + number % 8
+            options["exif"] = exif
+        if number % 10 == 6:
+            picture = picture.convert("L")
+        if number % 24 == 11:
+            picture = picture.convert("CMYK")
+        if number % 18 == 2:
+            picture.save(folder / f"{number:02}.png")
+        else:
+            picture.save(folder / f"{number:02}.jpg", **options)
+    return root
+
+
+def train(size: int = 48, dtype: str = "float32") -> list[Any]:
+    steps: list[Any] = [T.RandomResizedCrop(size), T.RandomHorizontalFlip()]
+    if dtype != "uint8":
+        steps += [T.ToDtype(dtype, scale=True), T.Normalize(MEAN, STD)]
+    return [*steps, T.RandomErasing(p=0.3)]
+
+
+def loader(source: Any, transforms: list[Any], **options: Any) -> Any:
+    given = {"batch_size": 8, "shuffle": True, "seed": 3, "decode": "device", **options}
+    return hr.Loader(source, transforms, **given)
+
+
+def on_cpu(source: Any, transforms: list[Any], **options: Any) -> Any:
+    return loader(source, transforms, **{**options, "decode": "cpu"}).dlpack()
+
+
+def fields_of(batch: Any) -> list[Any]:
+    """Shape, dtype, strides and bytes of each field; of lists the values."""
+    out = []
+    for value in batch:
+        if isinstance(value, _core.Array):
+            values = np.asarray(value.bits())
+            axes = tuple(np.argsort([-stride for stride in values.strides], kind="stable"))
+            out.append((value.dtype, values.shape, axes, values.tobytes()))
+        else:
+            out.append([np.asarray(v).tobytes() if hasattr(v, "shape") else v for v in value])
+    return out
+
+
+def epoch(view: Any) -> list[Any]:
+    return [fields_of(batch) for batch in view]
+
+
+def decoded(view: Any) -> dict[str, int]:
+    return dict(view.stats()["decoded"])
+
+
+@pytest.mark.parametrize("memory_format", ["channels_first", "channels_last"])
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32"])
+def test_batches_equal_those_that_the_cpu_decodes(
+    photos: Path, dtype: str, memory_format: str
+) -> None:
+    hr.index(photos)
+    given = {"memory_format": memory_format}
+    expected = epoch(on_cpu(photos, train(dtype=dtype), **given))
+    for device in devices():
+        view = loader(photos, train(dtype=dtype), **given).dlpack(device)
+        assert epoch(view) == expected
+        counts = decoded(view)
+        assert counts["device"] >= 50
+        assert counts["another format"] >= 4  # the PNGs
+        assert counts["damaged"] == counts["no room in the slot"] == 0
+        assert sum(counts.values()) == 72
+        assert view.stats()["decode"] == f"device: {device.name}"
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [T.Resize(40), T.CenterCrop(32)],
+        [T.Resize((24, 56), interpolation="bicubic"), T.RandomVerticalFlip()],
+        [T.Resize((40, 33), interpolation="nearest"), T.RandomHorizontalFlip()],
+        [T.RandomHorizontalFlip(), T.RandomVerticalFlip(), T.Resize((300, 280))],
+        [T.RandomCrop(32, pad_if_needed=True), T.RandomHorizontalFlip()],
+        [T.Resize((40, 40)), T.ColorJitter(0.4), T.ToDtype("float32", scale=True)],
+        [T.RandomChoice([[T.Resize((40, 40))], [T.Resize((40, 40), interpolation="lanczos")]])],
+        [T.RandomResizedCrop(40), T.RandomApply([T.Grayscale(3)], p=0.5)],
+    ],
+    ids=["eval", "bicubic", "nearest", "flips", "padded", "colours", "filters", "grey"],
+)
+def test_whatever_the_steps_are(photos: Path, steps: list[Any]) -> None:
+    hr.index(photos)
+    for exif in (False, True):
+        expected = epoch(on_cpu(photos, steps, exif_orientation=exif))
+        for device in devices()[:2]:
+            view = loader(photos, steps, exif_orientation=exif).dlpack(device)
+            assert epoch(view) == expected
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L", "RGBA"])
+def test_in_every_mode(photos: Path, mode: str) -> None:
+    hr.index(photos)
+    steps = [T.RandomResizedCrop(40)]
+    expected = epoch(on_cpu(photos, steps, mode=mode))
+    view = loader(photos, steps, mode=mode).dlpack(_core.simulated_device(seed=3))
+    assert epoch(view) == expected
+    assert (decoded(view)["device"] > 50) == (mode != "RGBA")
+
+
+def test_without_an_index_the_cpu_decodes_and_says_so(photos: Path) -> None:
+    expected = epoch(on_cpu(photos, train()))
+    view = loader(photos, train(), index=False).dlpack(_core.open_device("cpu"))
+    assert epoch(view) == expected
+    counts = decoded(view)
+    assert counts["device"] == 0 and counts["no row index"] == 68
+
+
+def test_an_index_that_is_learned_serves_the_next_epoch(photos: Path) -> None:
+    expected = on_cpu(photos, train())
+    both = [epoch(expected) for _ in range(2)]
+    view = loader(photos, train(), index="auto").dlpack(_core.open_device("cpu"))
+    first = epoch(view)
+    before = decoded(view)["device"]
+    assert [first, epoch(view)] == both
+    assert decoded(view)["device"] > before
+
+
+def test_dense_packs_bring_their_index(photos: Path, tmp_path: Path) -> None:
+    pack = tmp_path / "photos.hrpack"
+    done = run_command("pack", photos, "-o", pack, "--level", "dense")
+    assert done.returncode == 0, done.stderr
+    expected = epoch(on_cpu(pack, train()))
+    view = loader(pack, train()).dlpack(_core.simulated_device(seed=4))
+    assert epoch(view) == expected
+    assert decoded(view)["device"] > 10  # files of 8 KiB and more
+
+
+def test_ranks_and_resumed_runs(photos: Path) -> None:
+    hr.index(photos)
+    expected = epoch(on_cpu(photos, train(), batch_size=16))
+    ranks = [
+        epoch(
+            loader(photos, train(), batch_size=8, shard=(rank, 2)).dlpack(
+                _core.simulated_device(rank)
+            )
+        )
+        for rank in range(2)
+    ]
+    for whole, *parts in zip(expected, *ranks, strict=True):
+        assert b"".join(part[0][3] for part in parts) == whole[0][3]
+    view = loader(photos, train(), batch_size=16).dlpack(_core.simulated_device(5), depth=3)
+    run = iter(view)
+    got = [fields_of(next(run)) for _ in range(2)]
+    for decode in ("cpu", "device"):
+        rest = loader(photos, train(), batch_size=16, decode=decode)
+        rest.load_state_dict(view.state_dict())
+        assert got + epoch(rest.dlpack(_core.simulated_device(6))) == expected
+
+
+@pytest.fixture
+def damaged(photos: Path, tmp_path: Path) -> Path:
+    """The same with an index, after which bytes were changed: the files' own hash finds that."""
+    root = tmp_path / "damaged"
+    for path in sorted(photos.rglob("*.*")):
+        to = root / path.parent.name / path.name
+        to.parent.mkdir(parents=True, exist_ok=True)
+        to.write_bytes(path.read_bytes())
+    hr.index(root)
+    rng = np.random.default_rng(5)
+    for number, path in enumerate(sorted(root.rglob("*.jpg"))):
+        data = bytearray(path.read_bytes())
+        if number % 7 == 1:
+            data[int(rng.integers(len(data) // 2, len(data)))] ^= 0x55
+        if number % 7 == 4:
+            data = data[: len(data) // 2]
+        path.write_bytes(data)
+    return root
+
+
+@pytest.mark.parametrize("policy", ["substitute", "skip"])
+def test_damaged_files_meet_the_policy_as_on_the_cpu(damaged: Path, policy: str) -> None:
+    options = {"on_error": policy, "error_budget": 1.0}
+    reference = on_cpu(damaged, train(), **options)
+    expected = epoch(reference)
+    for device in devices():
+        one = loader(damaged, train(), **options)
+        view = one.dlpack(device)
+        assert epoch(view) == expected
+        counts, wanted = view.stats(), reference.stats()
+        for name in ("records", "bad_records", "repaired", "warnings"):
+            assert counts[name] == wanted[name], name
+
+
+def test_damaged_files_end_a_run_at_the_same_batch(damaged: Path) -> None:
+    reference = loader(damaged, train(), shuffle=False, decode="cpu")
+    with pytest.raises(hr.DataError) as expected:
+        list(reference)
+    one = loader(damaged, train(), shuffle=False)
+    with pytest.raises(hr.DataError) as failure:
+        list(one.dlpack(_core.simulated_device(1)))
+    assert str(failure.value) == str(expected.value)
+    assert one.state_dict() == reference.state_dict()
+
+
+@pytest.mark.skipif(not CORRUPT.is_dir(), reason=f"no {CORRUPT}")
+def test_corrupt_files_of_the_test_data() -> None:
+    options = {"on_error": "skip", "error_budget": 1.0, "index": "auto"}
+    source = hr.open(CORRUPT, allow_empty=True)
+    expected = on_cpu(source, train(), **options)
+    both = [epoch(expected) for _ in range(2)]
+    one = loader(source, train(), **options)
+    view = one.dlpack(_core.simulated_device(7))
+    assert [epoch(view) for _ in range(2)] == both
+
+
+def test_auto_leaves_it_to_the_cpu_where_there_is_no_gpu(photos: Path) -> None:
+    view = loader(photos, train(), decode="auto").dlpack(_core.open_device("cpu"))
+    next(iter(view))
+    assert view.stats()["decode"] == "cpu: cpu is no GPU"
+    plain = loader(photos, train(), decode="device")
+    next(iter(plain))
+    assert plain.stats()["decode"] == "cpu: batches stay on the host"
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"finish": "host"}, "finish="),
+        ({"strict": True}, "strict=True"),
+    ],
+)
+def test_what_stands_in_the_way_is_named(photos: Path, options: Any, why: str) -> None:
+    with pytest.raises(hr.ConfigError, match=rf"(?s)HR0717.*{why}"):
+        iter(loader(photos, train(), **options).dlpack(_core.open_device("cpu")))
+    pair = [_core.simulated_device(seed=n) for n in range(2)]
+    with pytest.raises(hr.ConfigError, match=r"(?s)HR0717.*divided"):
+        iter(loader(photos, train()).dlpack(pair))
+    tensors = [(np.zeros((3, 64, 64), np.uint8), 0)] * 9
+    with pytest.raises(hr.ConfigError, match=r"(?s)HR0717.*no encoded pictures"):
+        iter(loader(tensors, train()).dlpack(_core.open_device("cpu")))
+
+
+def test_bench_has_one_hash_wherever_pictures_are_decoded(photos: Path) -> None:
+    hr.index(photos)
+
+    def bench(*options: str) -> Any:
+        common = ("--size", "48", "--batch-size", "8", "--epochs", "1", "--json")
+        done = run_command("bench", photos, *common, *options)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    expected = bench()["batch_hash"]
+    for device in ("host", "simulated"):
+        for decode in ("auto", "cpu", "device"):
+            result = bench("--device", device, "--decode", decode)
+            assert result["batch_hash"] == expected
+            assert (result["decoded"]["device"] > 0) == (decode == "device")
+
+
+def test_a_picture_larger_than_its_share_of_the_slot_is_no_hindrance(tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    for number in range(12):
+        noise = rng.integers(0, 256, (600, 700, 3), dtype=np.uint8)
+        file = io.BytesIO()
+        Image.fromarray(noise).save(file, "jpeg", quality=95, subsampling=0)
+        folder = tmp_path / "a"
+        folder.mkdir(exist_ok=True)
+        (folder / f"{number:02}.jpg").write_bytes(file.getvalue())
+    hr.index(tmp_path)
+    expected = epoch(on_cpu(tmp_path, train(32)))
+    view = loader(tmp_path, train(32)).dlpack(_core.simulated_device(seed=2))
+    assert epoch(view) == expected
+    assert decoded(view)["no room in the slot"] > 0
