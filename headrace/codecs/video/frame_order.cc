@@ -41,8 +41,9 @@ void order_frames(std::span<const uint8_t> file, int64_t begin, int64_t end, Vid
     track.frames.push_back(i);
   }
   if (in_order) return;
-  std::stable_sort(track.frames.begin(), track.frames.end(), [&](uint32_t a, uint32_t b) {
-    return track.packets[a].pts < track.packets[b].pts;
+  std::sort(track.frames.begin(), track.frames.end(), [&](uint32_t a, uint32_t b) {
+    const int64_t one = track.packets[a].pts, other = track.packets[b].pts;
+    return one < other || (one == other && a < b);
   });
 }
 

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The elements of EBML (RFC 8794), one after another: none that reaches out of what it lies in.
+// Allocates nothing; the bytes stay the caller's.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "headrace/codecs/video/big_endian_reader.h"
+
+namespace headrace {
+
+// A number whose first byte says by its zeros in front how many follow: their one is part of an
+// element's id, and not of a length. None where it is longer than `most` bytes, or cut off.
+struct EbmlNumber {
+  uint64_t with_marker = 0, value = 0;
+  int bytes = 0;
+  bool is_unknown() const { return value == (uint64_t{1} << 7 * bytes) - 1; }  // all ones
+};
+inline std::optional<EbmlNumber> ebml_number(std::span<const uint8_t> bytes, int most) {
+  if (bytes.empty()) return {};
+  const int length = std::countl_zero(bytes[0]) + 1;
+  if (length > most || static_cast<size_t>(length) > bytes.size()) return {};
+  EbmlNumber out{.bytes = length};
+  for (int i = 0; i < length; ++i) out.with_marker = out.with_marker << 8 | bytes[size_t(i)];
+  out.value = out.with_marker & ((uint64_t{1} << 7 * length) - 1);
+  return out;
+}
+
+struct EbmlElement {
+  uint32_t id = 0;
+  size_t at = 0, body = 0;           // of its header and content, from the begin of the bytes
+  bool unknown_size = false;         // it lasts until an element comes that cannot lie in it
+  std::span<const uint8_t> content;  // to the end of the bytes where its size is unknown
+
+  uint64_t number() const {
+    return content.size() > 8 ? 0
+                              : BigEndianReader(content).number(static_cast<int>(content.size()));
+  }
+  double real() const {
+    BigEndianReader reader(content);
+    if (content.size() == 4) return std::bit_cast<float>(reader.u32());
+    return content.size() == 8 ? std::bit_cast<double>(reader.u64()) : 0.0;
+  }
+};
+
+class EbmlElements {
+ public:
+  explicit EbmlElements(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+
+  // The next element, behind which the one after it will be looked for. False at the end, and where
+  // what follows is no whole element.
+  bool next(EbmlElement& element) {
+    if (at_ == bytes_.size() || broken_) return false;
+    element.at = at_;
+    const auto rest = bytes_.subspan(at_);
+    const std::optional<EbmlNumber> id = ebml_number(rest, 4);
+    const auto size = id ? ebml_number(rest.subspan(static_cast<size_t>(id->bytes)), 8)
+                         : std::optional<EbmlNumber>();
+    if (!size) return !(broken_ = true);
+    element.id = static_cast<uint32_t>(id->with_marker);
+    element.body = at_ + static_cast<size_t>(id->bytes + size->bytes);
+    element.unknown_size = size->is_unknown();
+    const size_t left = bytes_.size() - element.body;
+    cut_off_ = !element.unknown_size && size->value > left;
+    if (cut_off_) return !(broken_ = true);
+    element.content = bytes_.subspan(
+        element.body, element.unknown_size ? left : static_cast<size_t>(size->value));
+    at_ = element.body + element.content.size();
+    return true;
+  }
+  // What the element holds comes next, instead of what follows it.
+  void enter(const EbmlElement& element) { at_ = element.body; }
+
+  bool broken() const { return broken_; }
+  bool cut_off() const { return cut_off_; }  // for the last element's size
+
+ private:
+  std::span<const uint8_t> bytes_;
+  size_t at_ = 0;
+  bool broken_ = false, cut_off_ = false;
+};
+
+}  // namespace headrace

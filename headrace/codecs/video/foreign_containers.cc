@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Containers that are recognized and not read: without times of their packets (AVI, program
+// streams), or rare in data sets. What lies in them is put into MP4 as it is.
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "headrace/base/registry.h"
+#include "headrace/codecs/video/video_errors.h"
+#include "headrace/codecs/video/video_file.h"
+
+namespace headrace {
+namespace {
+
+struct ForeignContainer {
+  std::string_view name;
+  size_t at;
+  std::string_view says;
+};
+constexpr ForeignContainer kForeignContainers[] = {
+    {"AVI", 8, "AVI "},
+    {"Flash video", 0, {"FLV\1", 4}},
+    {"ASF (WMV)", 0, {"\x30\x26\xB2\x75\x8E\x66\xCF\x11", 8}},
+    {"MPEG program stream", 0, {"\0\0\1\xBA", 4}},
+    {"MPEG elementary stream", 0, {"\0\0\1\xB3", 4}},
+};
+
+const ForeignContainer* foreign_container_of(std::span<const uint8_t> bytes) {
+  for (const ForeignContainer& each : kForeignContainers) {
+    if (bytes.size() < each.at + each.says.size()) continue;
+    const auto there = bytes.subspan(each.at, each.says.size());
+    if (std::equal(there.begin(), there.end(), each.says.begin(),
+                   [](uint8_t a, char b) { return a == static_cast<uint8_t>(b); })) {
+      return &each;
+    }
+  }
+  return nullptr;
+}
+
+const VideoContainer kForeign{
+    .name = "others",
+    .doc =
+        "AVI, WMV, FLV, MPEG-PS: recognized, and refused (HR0363) with a way to write them anew.",
+    .suffixes = {".avi", ".wmv", ".flv", ".mpg", ".mpeg"},
+    .sniff = [](std::span<const uint8_t> bytes) { return foreign_container_of(bytes) != nullptr; },
+    .read = [](std::span<const uint8_t> bytes) -> Result<VideoTrack> {
+      const ForeignContainer* const found = foreign_container_of(bytes);
+      return unread_video(found ? found->name : "unknown", "is of a container that is not read",
+                          "write it anew once, which leaves the pictures as they are: "
+                          "ffmpeg -fflags +genpts -i in -c copy out.mp4");
+    }};
+const Register<VideoContainer> registered_foreign(kForeign);
+
+}  // namespace
+}  // namespace headrace

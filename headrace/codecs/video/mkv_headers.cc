@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/codecs/video/mkv_headers.h"
+
+#include <cmath>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "headrace/codecs/video/color_codes.h"
+#include "headrace/codecs/video/mkv_ids.h"
+#include "headrace/codecs/video/video_errors.h"
+
+namespace headrace {
+namespace {
+
+constexpr uint64_t kNanoseconds = 1000000000;
+
+struct MkvCoding {
+  std::string_view name;
+  VideoCodec codec;
+  bool needs_parameters;
+};
+constexpr MkvCoding kMkvCodings[] = {
+    {"V_MPEG4/ISO/AVC", VideoCodec::kH264, true},
+    {"V_MPEGH/ISO/HEVC", VideoCodec::kHEVC, true},
+    {"V_VP8", VideoCodec::kVP8, false},
+    {"V_VP9", VideoCodec::kVP9, false},
+    {"V_AV1", VideoCodec::kAV1, true},
+    {"V_MPEG4/ISO/ASP", VideoCodec::kMPEG4, false},
+    {"V_MPEG4/ISO/SP", VideoCodec::kMPEG4, false},
+    {"V_MPEG4/ISO/AP", VideoCodec::kMPEG4, false},
+    {"V_MJPEG", VideoCodec::kMJPEG, false},
+};
+
+// A track as far as it takes to choose one, and what is said of the chosen one.
+struct MkvTrack {
+  uint64_t number = 0, type = 0, width = 0, height = 0, delay = 0, duration = 0;
+  bool enabled = true, encoded = false, encrypted = false, alpha = false;
+  double time_scale = 1, roll = 0, other_pose = 0;
+  std::string_view codec;
+  std::span<const uint8_t> parameters;
+  VideoColor color;
+};
+
+// Calls visit(element) for each. False where they are no whole elements.
+template <class Visit>
+bool each_element(std::span<const uint8_t> bytes, const Visit& visit) {
+  EbmlElements elements(bytes);
+  for (EbmlElement element; elements.next(element);) visit(element);
+  return !elements.broken();
+}
+
+void read_mkv_color(const EbmlElement& colour, VideoColor& out) {
+  each_element(colour.content, [&](const EbmlElement& element) {
+    const uint64_t number = element.number();
+    if (element.id == mkv::kMatrixCoefficients) out.matrix = color_matrix_from(number);
+    if (element.id == mkv::kTransferCharacteristics) out.transfer = color_transfer_from(number);
+    if (element.id == mkv::kRange) {
+      out.range = number == 1   ? ColorRange::kLimited
+                  : number == 2 ? ColorRange::kFull
+                                : ColorRange::kUnsaid;
+    }
+  });
+}
+
+void read_pose(const EbmlElement& projection, MkvTrack& out) {
+  each_element(projection.content, [&](const EbmlElement& element) {
+    if (element.id == mkv::kPoseRoll) out.roll = element.real();
+    if (element.id == mkv::kPoseYaw || element.id == mkv::kPosePitch) {
+      out.other_pose += std::abs(element.real());
+    }
+  });
+}
+
+void read_picture(const EbmlElement& video, MkvTrack& out) {
+  each_element(video.content, [&](const EbmlElement& element) {
+    if (element.id == mkv::kPixelWidth) out.width = element.number();
+    if (element.id == mkv::kPixelHeight) out.height = element.number();
+    if (element.id == mkv::kAlphaMode) out.alpha = element.number() != 0;
+    if (element.id == mkv::kColour) read_mkv_color(element, out.color);
+    if (element.id == mkv::kProjection) read_pose(element, out);
+  });
+}
+
+void read_encodings(const EbmlElement& encodings, MkvTrack& out) {
+  each_element(encodings.content, [&](const EbmlElement& encoding) {
+    if (encoding.id != mkv::kContentEncoding) return;
+    out.encoded = true;
+    each_element(encoding.content, [&](const EbmlElement& element) {
+      if (element.id == mkv::kContentEncodingType && element.number() == 1) out.encrypted = true;
+    });
+  });
+}
+
+std::optional<MkvTrack> read_track(std::span<const uint8_t> content) {
+  MkvTrack out;
+  const bool whole = each_element(content, [&](const EbmlElement& element) {
+    switch (element.id) {
+      case mkv::kTrackNumber:
+        out.number = element.number();
+        break;
+      case mkv::kTrackType:
+        out.type = element.number();
+        break;
+      case mkv::kFlagEnabled:
+        out.enabled = element.number() != 0;
+        break;
+      case mkv::kCodecId:
+        out.codec = {reinterpret_cast<const char*>(element.content.data()), element.content.size()};
+        out.codec = out.codec.substr(0, out.codec.find('\0'));
+        break;
+      case mkv::kCodecPrivate:
+        out.parameters = element.content;
+        break;
+      case mkv::kCodecDelay:
+        out.delay = element.number();
+        break;
+      case mkv::kDefaultDuration:
+        out.duration = element.number();
+        break;
+      case mkv::kTrackTimestampScale:
+        out.time_scale = element.real();
+        break;
+      case mkv::kContentEncodings:
+        read_encodings(element, out);
+        break;
+      case mkv::kVideo:
+        read_picture(element, out);
+        break;
+      default:
+        break;
+    }
+  });
+  return whole ? std::optional(out) : std::nullopt;
+}
+
+Result<MkvTrack> choose_track(std::span<const uint8_t> tracks) {
+  constexpr uint64_t kPictures = 1;
+  std::optional<MkvTrack> chosen;
+  size_t count = 0;
+  bool whole = true;
+  whole &= each_element(tracks, [&](const EbmlElement& element) {
+    if (element.id != mkv::kTrack) return;
+    const std::optional<MkvTrack> track = read_track(element.content);
+    whole = whole && track;
+    ++count;
+    if (!track || track->type != kPictures) return;
+    if (!chosen || (!chosen->enabled && track->enabled)) chosen = track;
+  });
+  if (!whole) return corrupt_video(kMkvName, "its list of tracks is damaged");
+  if (!chosen) {
+    return no_pictures(kMkvName,
+                       "has " + std::to_string(count) + " tracks, and none of them is of pictures");
+  }
+  return *chosen;
+}
+
+// What roll says is against the clock.
+std::optional<int> turns_from(double roll) {
+  const double quarters = -roll / 90;
+  if (!(std::abs(quarters) <= 4) || quarters != std::round(quarters)) return {};
+  return (static_cast<int>(quarters) + 8) % 4;
+}
+
+int64_t ticks_from(uint64_t nanoseconds, uint64_t scale) {
+  const uint64_t most = uint64_t{1} << 60;
+  return static_cast<int64_t>((std::min(nanoseconds, most) + scale / 2) / scale);
+}
+
+Result<void> take_coding(const MkvTrack& from, VideoTrack& to) {
+  const MkvCoding* coding = nullptr;
+  for (const MkvCoding& each : kMkvCodings) {
+    if (each.name == from.codec) coding = &each;
+  }
+  if (!coding) {
+    std::string name;
+    for (const char c : from.codec.substr(0, 40)) name += c < ' ' || c > '~' ? '?' : c;
+    return unread_video(kMkvName, "holds pictures of the codec \"" + name + "\"",
+                        from.codec.starts_with("V_MS/VFW") ? kRemux : kEncodeAnew);
+  }
+  if (from.encrypted) return unread_video(kMkvName, "is encrypted", "decrypt it first");
+  if (from.encoded) return unread_video(kMkvName, "compresses its packets once more", kRemux);
+  if (from.alpha) {
+    return unread_video(kMkvName, "has pictures with alpha, which would be lost",
+                        "leave it out for good: ffmpeg -i in.webm -pix_fmt yuv420p out.mp4");
+  }
+  if (from.time_scale != 1) {
+    return unread_video(kMkvName, "has a clock of its own for its pictures", kRemux);
+  }
+  if (coding->needs_parameters && from.parameters.empty()) {
+    return corrupt_video(kMkvName, std::string(coding->name) + " without parameters");
+  }
+  constexpr uint64_t kMostPixels = 1 << 16;
+  if (from.width > kMostPixels || from.height > kMostPixels) {
+    return corrupt_video(kMkvName, "its pictures have " + std::to_string(from.width) + " x " +
+                                       std::to_string(from.height) + " pixels");
+  }
+  const std::optional<int> turns = turns_from(from.roll);
+  if (!turns || from.other_pose != 0) {
+    return unread_video(kMkvName, "turns its pictures by no quarter", kEncodeAnew);
+  }
+  to.codec = coding->codec;
+  to.width = static_cast<int>(from.width);
+  to.height = static_cast<int>(from.height);
+  to.quarter_turns = *turns;
+  to.color = from.color;
+  to.parameters.assign(from.parameters.begin(), from.parameters.end());
+  return {};
+}
+
+}  // namespace
+
+Result<MkvHeaders> read_mkv_headers(std::span<const uint8_t> file) {
+  MkvHeaders out;
+  uint64_t scale = 1000000;
+  std::span<const uint8_t> tracks;
+  bool in_segment = false;
+  EbmlElements elements(file);
+  EbmlElement element;
+  while (out.clusters == 0 && elements.next(element)) {
+    if (in_segment && element.at >= out.segment_end) break;  // what follows is another file
+    if (!in_segment && element.id != mkv::kSegment) continue;
+    switch (element.id) {
+      case mkv::kSegment:
+        if (in_segment) break;
+        in_segment = true;
+        out.segment_end = element.body + element.content.size();
+        elements.enter(element);
+        break;
+      case mkv::kInfo:
+        each_element(element.content, [&](const EbmlElement& each) {
+          if (each.id == mkv::kTimestampScale) scale = each.number();
+        });
+        break;
+      case mkv::kTracks:
+        if (tracks.empty()) tracks = element.content;
+        break;
+      case mkv::kCluster:
+        out.clusters = element.at;
+        break;
+      default:
+        break;
+    }
+  }
+  if (elements.cut_off()) {
+    return truncated_video(kMkvName,
+                           "ends inside of what begins at byte " + std::to_string(element.at));
+  }
+  if (elements.broken()) {
+    return corrupt_video(kMkvName, "no element begins at byte " + std::to_string(element.at));
+  }
+  if (tracks.empty()) {
+    if (out.clusters == 0) return truncated_video(kMkvName, "ends before its list of tracks");
+    return unread_video(kMkvName, "has its packets before its list of tracks", kRemux);
+  }
+  if (scale == 0 || scale > kNanoseconds * 1000) return corrupt_video(kMkvName, "it has no clock");
+  const Result<MkvTrack> chosen = choose_track(tracks);
+  if (!chosen) return chosen.error();
+  if (Result<void> good = take_coding(*chosen, out.track); !good) return std::move(good.error());
+  out.track.ticks_per_second = static_cast<int64_t>(kNanoseconds);
+  out.track.ticks_divisor = static_cast<int64_t>(scale);
+  out.number = chosen->number;
+  out.delay = ticks_from(chosen->delay, scale);
+  out.duration = ticks_from(chosen->duration, scale);
+  return out;
+}
+
+}  // namespace headrace

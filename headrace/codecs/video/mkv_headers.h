@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands in front of a Matroska file's clusters: its clock, and how its pictures are coded.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "headrace/base/error.h"
+#include "headrace/codecs/video/ebml.h"
+#include "headrace/codecs/video/video_track.h"
+
+namespace headrace {
+
+struct MkvHeaders {
+  VideoTrack track;        // without packets
+  uint64_t number = 0;     // the track's
+  int64_t delay = 0;       // ticks that packets come later than they are shown
+  int64_t duration = 0;    // ticks of a packet, if it does not say; 0: unknown
+  size_t clusters = 0;     // where the first of them begins
+  size_t segment_end = 0;  // the file's where its size is unknown
+};
+
+// Up to the first cluster.
+Result<MkvHeaders> read_mkv_headers(std::span<const uint8_t> file);
+
+}  // namespace headrace

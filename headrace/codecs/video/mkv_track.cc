@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/codecs/video/mkv_track.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "headrace/base/registry.h"
+#include "headrace/codecs/video/ebml.h"
+#include "headrace/codecs/video/frame_order.h"
+#include "headrace/codecs/video/mkv_headers.h"
+#include "headrace/codecs/video/mkv_ids.h"
+#include "headrace/codecs/video/video_errors.h"
+#include "headrace/codecs/video/video_file.h"
+
+namespace headrace {
+namespace {
+
+constexpr uint64_t kMostMkvTicks = uint64_t{1} << 60;
+
+class MkvBlocks {
+ public:
+  MkvBlocks(std::span<const uint8_t> file, MkvHeaders& headers)
+      : file_(file), headers_(headers), track_(headers.track) {}
+
+  // Clusters are entered and not skipped, so that it does not matter whether they say how long they
+  // are: what lies in them is told by its id.
+  Result<void> read() {
+    EbmlElements elements(file_.first(headers_.segment_end));
+    EbmlElement element;
+    element.body = headers_.clusters;
+    elements.enter(element);
+    while (elements.next(element)) {
+      Result<void> good;
+      switch (element.id) {
+        case mkv::kCluster:
+          cluster_ = 0;
+          elements.enter(element);
+          break;
+        case mkv::kTimestamp:
+          cluster_ = element.number();
+          break;
+        case mkv::kSimpleBlock:
+          good = add(element, {});
+          break;
+        case mkv::kBlockGroup:
+          good = add_group(element);
+          break;
+        case mkv::kEncryptedBlock:
+          return unread_video(kMkvName, "is encrypted", "decrypt it first");
+        case mkv::kSegment:
+        case mkv::kHeader:
+          return several();
+        default:
+          break;
+      }
+      if (!good) return good;
+    }
+    if (elements.cut_off()) {
+      return truncated_video(kMkvName,
+                             "ends inside of what begins at byte " + std::to_string(element.at));
+    }
+    if (elements.broken()) {
+      return corrupt_video(kMkvName, "no element begins at byte " + std::to_string(element.at));
+    }
+    if (begins_like_mkv(file_.subspan(headers_.segment_end))) return several();
+    return {};
+  }
+
+  // Of the frame that is shown last; 0 where nothing says it.
+  int64_t last_duration() const { return last_duration_; }
+
+ private:
+  struct Group {
+    bool key = false;
+    std::optional<uint64_t> duration;
+  };
+
+  static Error several() {
+    return unread_video(kMkvName, "is several files, one behind the other", kRemux);
+  }
+
+  Result<void> add_group(const EbmlElement& group) {
+    Group says;
+    says.key = true;
+    std::optional<EbmlElement> block;
+    EbmlElements elements(group.content);
+    for (EbmlElement element; elements.next(element);) {
+      if (element.id == mkv::kBlock) block = element;
+      if (element.id == mkv::kReferenceBlock) says.key = false;
+      if (element.id == mkv::kBlockDuration) says.duration = element.number();
+    }
+    if (elements.broken()) return corrupt_video(kMkvName, "a group of blocks is damaged");
+    return block ? add(*block, says) : Result<void>{};
+  }
+
+  Result<void> add(const EbmlElement& block, const std::optional<Group>& group) {
+    constexpr uint8_t kKey = 0x80, kLacing = 0x06;
+    const std::optional<EbmlNumber> number = ebml_number(block.content, 8);
+    if (!number) return corrupt_video(kMkvName, "a block has no track");
+    if (number->value != headers_.number) return {};
+    BigEndianReader reader(block.content);
+    reader.skip(static_cast<uint64_t>(number->bytes));
+    const auto time = static_cast<int16_t>(reader.u16());
+    const uint8_t flags = reader.u8();
+    if (!reader.good()) return corrupt_video(kMkvName, "a block has no header");
+    if (flags & kLacing) return unread_video(kMkvName, "has several frames in a block", kRemux);
+    if (cluster_ > kMostMkvTicks) return corrupt_video(kMkvName, "it has times without end");
+    const std::span<const uint8_t> frame = reader.rest();
+    if (frame.empty()) return {};
+    if (frame.size() > INT32_MAX) return corrupt_video(kMkvName, "a frame of gigabytes");
+    if (track_.packets.size() == kMostVideoPackets) return too_many_packets(kMkvName);
+    const int64_t pts = static_cast<int64_t>(cluster_) + time - headers_.delay;
+    track_.packets.push_back({.offset = frame.data() - file_.data(),
+                              .size = static_cast<uint32_t>(frame.size()),
+                              .key = group ? group->key : (flags & kKey) != 0,
+                              .pts = pts});
+    if (pts >= last_) {
+      last_ = pts;
+      const uint64_t said = group ? group->duration.value_or(0) : 0;
+      last_duration_ =
+          said ? static_cast<int64_t>(std::min(said, kMostMkvTicks)) : headers_.duration;
+    }
+    return {};
+  }
+
+  const std::span<const uint8_t> file_;
+  MkvHeaders& headers_;
+  VideoTrack& track_;
+  uint64_t cluster_ = 0;
+  int64_t last_ = INT64_MIN, last_duration_ = 0;
+};
+
+}  // namespace
+
+bool begins_like_mkv(std::span<const uint8_t> bytes) {
+  constexpr uint8_t kMagic[] = {0x1A, 0x45, 0xDF, 0xA3};
+  return bytes.size() >= 4 && std::equal(kMagic, kMagic + 4, bytes.begin());
+}
+
+Result<VideoTrack> read_mkv_track(std::span<const uint8_t> file) {
+  Result<MkvHeaders> headers = read_mkv_headers(file);
+  if (!headers) return std::move(headers.error());
+  VideoTrack& track = headers->track;
+  int64_t last_duration = 0;
+  if (headers->clusters > 0) {
+    MkvBlocks blocks(file, *headers);
+    if (Result<void> good = blocks.read(); !good) return std::move(good.error());
+    last_duration = blocks.last_duration();
+  }
+  order_frames(file, INT64_MIN, INT64_MAX, track);
+  if (track.frames.empty()) return no_pictures(kMkvName, "has no packet of its pictures");
+  const auto pts = [&](size_t from_end) {
+    return track.packets[track.frames[track.frames.size() - from_end]].pts;
+  };
+  if (last_duration == 0 && track.frames.size() > 1) last_duration = pts(1) - pts(2);
+  track.duration = pts(1) + last_duration;
+  return std::move(track);
+}
+
+namespace {
+
+const VideoContainer kMkv{.name = "mkv",
+                          .doc = "Matroska and WebM: H.264, HEVC, VP8, VP9, AV1, MPEG-4, MJPEG.",
+                          .suffixes = {".mkv", ".webm"},
+                          .sniff = begins_like_mkv,
+                          .read = read_mkv_track};
+const Register<VideoContainer> registered_mkv(kMkv);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes through a reader of containers: an error, or a track whose packets lie in the file and
+// whose frames are some of its packets, in the order of their times, from which plans can be made.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <vector>
+
+#include "headrace/base/error.h"
+#include "headrace/codecs/video/frame_plan.h"
+#include "headrace/codecs/video/video_track.h"
+
+namespace headrace::video_fuzz {
+
+inline void require(bool promise) {
+  if (!promise) std::abort();
+}
+
+inline void check_plan(std::span<const uint8_t> file, const VideoTrack& track) {
+  std::vector<uint32_t> wanted;
+  const size_t step = std::max<size_t>(1, track.frames.size() / 7);
+  for (size_t i = 0; i < track.frames.size(); i += step) wanted.push_back(uint32_t(i));
+  const FramePlan plan = plan_frames(track, file, wanted);
+  require(plan.kept.size() == wanted.size());
+  std::vector<int> fed(track.packets.size(), 0);
+  for (const Feed& feed : plan.feeds) ++fed.at(feed.packet);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    require(plan.kept[i] == track.frames[wanted[i]] && fed[plan.kept[i]] >= 1);
+  }
+  // What a decoder learns from alone may come once more.
+  for (size_t i = 1; i < fed.size(); ++i) require(fed[i] <= 1);
+}
+
+inline void check(std::span<const uint8_t> file, const Result<VideoTrack>& track) {
+  if (!track) return;
+  uint64_t bytes = 0;
+  for (const VideoPacket& packet : track->packets) {
+    require(packet.offset >= 0 && packet.size > 0 && uint64_t(packet.offset) <= file.size());
+    require(packet.size <= file.size() - uint64_t(packet.offset));
+    bytes += packet.size;
+  }
+  require(bytes <= file.size() && !track->frames.empty());
+  int64_t last = INT64_MIN;
+  for (const uint32_t frame : track->frames) {
+    require(frame < track->packets.size() && track->packets[frame].pts >= last);
+    last = track->packets[frame].pts;
+  }
+  require(track->quarter_turns >= 0 && track->quarter_turns < 4);
+  require(track->ticks_per_second > 0 && track->ticks_divisor > 0);
+  require(track->parameters.size() <= file.size());
+  check_plan(file, *track);
+}
+
+}  // namespace headrace::video_fuzz
