@@ -96,6 +96,7 @@ Trouble StreamDecoder::decode(const Request& request, std::span<const Packet> pa
     if (packet.flags & kRestart) {
       if (Trouble found = finish()) return found;
       if (enough_) return {};
+      is_whole_ = false;
       // Else the decoder guesses it, and gives frames too early or not at all.
       context_->has_b_frames = std::max(context_->has_b_frames, request.reorder);
     }
@@ -114,7 +115,13 @@ Trouble StreamDecoder::feed(const Packet& packet, std::span<const uint8_t> bytes
   }
   std::ranges::copy(bytes, packet_->data);
   packet_->pts = time_of(packet);
-  if (packet.flags & kRestart) packet_->flags |= AV_PKT_FLAG_KEY;
+  if (packet.flags & kRestart) {
+    packet_->flags |= AV_PKT_FLAG_KEY;
+    // Memory commands that name missing pictures would be errors; slices that need one still count
+    // as damaged.
+    const bool is_open = packet.flags & kOpenStart;
+    context_->err_recognition = is_open ? 0 : AV_EF_EXPLODE;
+  }
   fed_ = packet;
   int error = avcodec_send_packet(context_.get(), packet_.get());
   if (error == AVERROR(EAGAIN)) {
@@ -151,12 +158,21 @@ Trouble StreamDecoder::finish() {
   return found;
 }
 
+bool StreamDecoder::is_damaged() {
+  if (frame_->decode_error_flags) return true;
+  const bool is_corrupt = frame_->flags & AV_FRAME_FLAG_CORRUPT;
+  if ((frame_->pts & kRestart) && !is_corrupt) is_whole_ = true;
+  // Of H.264 that says only that no frame has come to begin with; and of those that are held back
+  // at the end it is said even where it has come, unless that was an IDR picture.
+  const bool has_begun = is_whole_ && context_->codec_id == AV_CODEC_ID_H264;
+  return is_corrupt && !has_begun;
+}
+
 Trouble StreamDecoder::give() {
   const int64_t time = frame_->pts;
   if (time < 0) return {};
   const uint32_t number = number_of(time);
-  const bool is_damaged = frame_->decode_error_flags || (frame_->flags & AV_FRAME_FLAG_CORRUPT);
-  if (is_damaged && !((time & kLeading) && !(time & kKept))) return {Failure::kDamage, number};
+  if (is_damaged() && !((time & kLeading) && !(time & kKept))) return {Failure::kDamage, number};
   if (!(time & kKept)) return {};
   Frame frame{.number = number};
   if (!describe(*frame_, frame)) {

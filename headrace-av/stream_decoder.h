@@ -54,6 +54,7 @@ class StreamDecoder {
   Trouble receive();  // all frames that there are
   Trouble finish();   // and those that were held back
   Trouble give();     // the frame that was received
+  bool is_damaged();  // that frame
   Trouble trouble(int error) const;
 
   FrameMemory& memory_;
@@ -63,6 +64,7 @@ class StreamDecoder {
   Packet fed_;
   FrameTaker* taker_ = nullptr;
   bool enough_ = false;
+  bool is_whole_ = false;  // the frame was, that the last restart began with
 };
 
 }  // namespace headrace::media

@@ -13,6 +13,7 @@
 #include "headrace/codecs/video/media_process.h"
 #include "headrace/codecs/video/media_program.h"
 #include "headrace/codecs/video/media_replies.h"
+#include "headrace/codecs/video/nal.h"
 #include "headrace/codecs/video/video_decoder.h"
 
 namespace headrace {
@@ -202,6 +203,9 @@ class MediaDecoder final : public VideoDecoder {
   size_t write_packets(const VideoTrack& track, std::span<const uint8_t> file,
                        const FramePlan& plan, size_t next, Wanted& wanted,
                        media::Request& request) {
+    const std::optional<NalFraming> framing = track.codec == VideoCodec::kH264
+                                                  ? nal_framing(track.codec, track.parameters)
+                                                  : std::optional<NalFraming>();
     const size_t begin = next;
     size_t bytes = 0;
     for (; next < plan.feeds.size(); ++next) {
@@ -217,7 +221,11 @@ class MediaDecoder final : public VideoDecoder {
       const VideoPacket& packet = track.packets[feed.packet];
       if (feed.restart || i == 0) restarted_at_ = packet.pts;
       media::Packet entry{.offset = at, .size = packet.size, .number = feed.packet};
-      if (feed.restart || i == 0) entry.flags |= media::kRestart;
+      if (feed.restart || i == 0) {
+        entry.flags |= media::kRestart;
+        const auto start = file.subspan(static_cast<size_t>(packet.offset), packet.size);
+        if (framing && !is_idr(*framing, start)) entry.flags |= media::kOpenStart;
+      }
       if (wanted.ask_for(feed.packet)) entry.flags |= media::kKept;
       if (packet.pts < restarted_at_) entry.flags |= media::kLeading;
       std::memcpy(memory.data() + (i - begin) * sizeof entry, &entry, sizeof entry);

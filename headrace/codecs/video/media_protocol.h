@@ -49,6 +49,8 @@ enum PacketFlags : uint32_t {
   kKept = 2,     // its frame is wanted
   kLeading =
       4,  // it is shown before the packet of the last restart, and may need what is not there
+  kOpenStart = 8,  // of H.264, beside kRestart: it and those that follow may name pictures that are
+                   // not there, though none is made from them
 };
 
 struct Packet {

@@ -157,6 +157,15 @@ bool begins_decoding(const NalFraming& framing, std::span<const uint8_t> packet)
   return false;
 }
 
+bool is_idr(const NalFraming& framing, std::span<const uint8_t> packet) {
+  NalUnits units(framing, packet);
+  for (Nal unit; framing.codec == VideoCodec::kH264 && units.next(unit);) {
+    const int type = h264_type(unit);
+    if (type >= kH264FirstSlice && type <= kH264LastSlice) return type == kH264Idr;
+  }
+  return false;
+}
+
 bool is_droppable(const NalFraming& framing, std::span<const uint8_t> packet) {
   NalUnits units(framing, packet);
   bool any = false;

@@ -27,6 +27,8 @@ std::optional<NalFraming> nal_framing(VideoCodec codec, std::span<const uint8_t>
 
 // Frames that are shown with this one or later are right if decoding begins here.
 bool begins_decoding(const NalFraming& framing, std::span<const uint8_t> packet);
+// An IDR picture: neither it nor what follows names pictures before it. Of HEVC no one asks.
+bool is_idr(const NalFraming& framing, std::span<const uint8_t> packet);
 // No other packet needs it, whatever comes.
 bool is_droppable(const NalFraming& framing, std::span<const uint8_t> packet);
 

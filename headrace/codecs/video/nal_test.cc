@@ -50,6 +50,9 @@ TEST(NalUnits, MayBeAsLongAsTheBytesThatBeginThemInStreams) {
 TEST(APacketOfH264, BeginsDecodingWithAnIdrPictureOrWhereItRecoversExactly) {
   const NalFraming framing = h264();
   EXPECT_TRUE(begins_decoding(framing, packet_of({kParameterSet, kIdr})));
+  EXPECT_TRUE(is_idr(framing, packet_of({kParameterSet, kIdr})));
+  EXPECT_FALSE(is_idr(framing, packet_of({sei(6, {0xC4}), kReference})));
+  EXPECT_FALSE(is_idr(framing, packet_of({kParameterSet})));
   EXPECT_FALSE(begins_decoding(framing, packet_of({kParameterSet, kReference})));
   EXPECT_TRUE(begins_decoding(framing, packet_of({sei(6, {0xC4}), kReference})));
   EXPECT_FALSE(begins_decoding(framing, packet_of({sei(6, {0x44}), kReference})));  // in a frame
