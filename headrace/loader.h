@@ -95,6 +95,13 @@ struct LoaderState {  // a few numbers: what the consumer has received, and of w
   uint64_t fingerprint = 0;  // of source, sampler and the policies that decide order
 };
 
+// Where a loader stands, and what it has counted by then: for go_back().
+struct LoaderMark {
+  LoaderState state;
+  int64_t batches = 0, records = 0, warnings = 0, repaired = 0;
+  std::optional<int64_t> repaired_before;  // when the iteration that is under way began
+};
+
 struct RowIndexStats {
   std::string file;                          // in use; empty: none is
   std::string note;                          // why none is
@@ -148,6 +155,11 @@ class Loader {
   int64_t epoch() const;
   LoaderState state() const;
   void load_state(const LoaderState& state, const std::function<void()>& interrupted = {});
+
+  // What next() has given since the mark did not arrive, and will be made again: as load_state(),
+  // and nothing of it has been counted.
+  LoaderMark mark() const;
+  void go_back(const LoaderMark& mark);
 
   // Makes what is to stay in memory now rather than with the first batch. True where batches are
   // cut on the device that the options name, and lie there.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "headrace/base/clock.h"
 #include "headrace/executor/slots.h"
 #include "headrace/fields/audio.h"
 
@@ -163,7 +164,7 @@ void BatchBuilder::write(std::span<RowSource> sources, Renderer& renderer, size_
                           std::to_string(size.height) + " x " + std::to_string(size.width) +
                           ", the pipeline promises another shape");
         continue;
-      } else if (!set_target(field, source, task, beginnings)) {
+      } else if (!set_target(field, source, task, beginnings, renderer)) {
         continue;
       }
       tasks.push_back(std::move(task));
@@ -182,7 +183,7 @@ void BatchBuilder::write(std::span<RowSource> sources, Renderer& renderer, size_
 // Into the row of the slot; where a device finishes it, as much of the recipe as is not its work.
 // False where that is nothing.
 bool BatchBuilder::set_target(FieldMemory& field, const RowSource& source, RenderTask& task,
-                              std::deque<Recipe>& beginnings) {
+                              std::deque<Recipe>& beginnings, Renderer& renderer) {
   task.target.data = field.data + field.row_bytes * size_t(source.row);
   if (!field.unfinished) return true;
   Recipe beginning = *task.recipe;
@@ -190,9 +191,11 @@ bool BatchBuilder::set_target(FieldMemory& field, const RowSource& source, Rende
   const std::optional<RecipeEdit> end = take_end(beginning, why_not);
   uint8_t* bytes = nullptr;
   if (end && field.unfinished->set(source.row, *end)) {
-    if (field.unfinished->take(source.row, source.record->index, beginning, field.data)) {
-      return false;
-    }
+    const double begin = now();
+    const bool taken =
+        field.unfinished->take(source.row, source.record->index, beginning, field.data);
+    renderer.seconds().entropy += now() - begin;
+    if (taken) return false;
     bytes = field.unfinished->bytes_row(source.row, field.data);
     why_not = "a row of its slot that is too small";
   } else if (end) {

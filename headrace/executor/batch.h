@@ -135,7 +135,7 @@ class BatchBuilder {
     std::optional<Places> places;
   };
   static bool set_target(FieldMemory& field, const RowSource& source, RenderTask& task,
-                         std::deque<Recipe>& beginnings);
+                         std::deque<Recipe>& beginnings, Renderer& renderer);
   // The pictures of a record's clip, each to its place (batch_clips.cc).
   Result<void> add_clip(const Output& output, FieldMemory& field, RowSource& source,
                         size_t most_listed, std::vector<RenderTask>& tasks) const;

@@ -177,17 +177,17 @@ void CodedRows::put_together() {
 void CodedRows::plan_resizes(std::span<const int64_t> coded) {
   resizes_.clear();
   made_.assign(rows_.size(), -1);
-  made_rows_ = 0;
+  made_bytes_ = 0;
   for (const Filter filter : {Filter::kNearest, Filter::kBilinear, Filter::kBicubic}) {
     std::vector<ResizeWindow> windows;
-    const int64_t first = made_rows_;
+    const size_t first = UnfinishedRows::aligned(made_bytes_);
     for (size_t i = 0; i < coded.size(); ++i) {
       const CodedWindow& window = rows_[size_t(coded[i])].coded->window;
       if (window.filter != filter) continue;
       const DevicePicture& picture = batch_.picture(i);
       windows.push_back(
           window.resize(batch_.row_offset(i, 0, 0), picture.out_stride, picture.out_plane));
-      made_[size_t(coded[i])] = made_rows_++;
+      made_[size_t(coded[i])] = int64_t(first + (windows.size() - 1) * pixel_bytes());
     }
     if (windows.empty()) continue;
     const ResizeTo to{.filter = filter,
@@ -195,7 +195,8 @@ void CodedRows::plan_resizes(std::span<const int64_t> coded) {
                       .height = int32_t(shape_[1]),
                       .width = int32_t(shape_[2]),
                       .strides = PictureStrides::channels_first(shape_[0], shape_[1], shape_[2])};
-    resizes_.push_back({.plan = plan_resize(to, windows), .first = first});
+    resizes_.push_back({.plan = plan_resize(to, windows), .made = first});
+    made_bytes_ = first + windows.size() * pixel_bytes();
   }
 }
 
@@ -219,7 +220,7 @@ void CodedRows::lay_out() {
   out_at_ = records_.empty() ? 0 : after(0, size_t(headrace::scratch_bytes(sizes)));
   between_at_ = after(out_at_, size_t(sizes.out_bytes));
   made_at_ = after(between_at_, between);
-  scratch_end_ = made_at_ + size_t(made_rows_ + (nowhere ? 1 : 0)) * pixel_bytes();
+  scratch_end_ = made_at_ + made_bytes_ + (nowhere ? pixel_bytes() : 0);
 }
 
 size_t CodedRows::parameter_bytes() const { return parameters_end_; }
@@ -239,9 +240,8 @@ void CodedRows::write_parameters(uint8_t* to, size_t scratch) const {
   const size_t made = scratch + made_at_;
   std::vector<int64_t> offsets;
   for (size_t row = 0; row < rows_.size(); ++row) {
-    const int64_t number = rows_[row].room == 0 ? made_rows_ : made_[row];
-    offsets.push_back(number < 0 ? int64_t(rows_[row].at - begin_)
-                                 : int64_t(made + size_t(number) * pixel_bytes()));
+    const int64_t at = rows_[row].room == 0 ? int64_t(made_bytes_) : made_[row];
+    offsets.push_back(at < 0 ? int64_t(rows_[row].at - begin_) : int64_t(made) + at);
   }
   append_at(to, offsets_at_, offsets);
 }
@@ -259,7 +259,7 @@ const int64_t* CodedRows::queue(Stream& stream, const There& there) const {
       const auto* jobs = section<ResampleJob>(parameters, resize.jobs_at);
       const auto* tables = section<int32_t>(parameters, resize.tables_at);
       uint8_t* const between = there.scratch + between_at_;
-      uint8_t* const made = there.scratch + made_at_ + size_t(resize.first) * pixel_bytes();
+      uint8_t* const made = there.scratch + made_at_ + resize.made;
       headrace::queue(stream, resize.plan.first_pass(jobs, tables, out, between));
       headrace::queue(
           stream, resize.plan.second_pass(jobs + resize.plan.first.size(), tables, between, made));

@@ -76,7 +76,7 @@ class CodedRows {
   // Those that are resized with one filter.
   struct Resize {
     ResizePlan plan;
-    int64_t first = 0;                  // of the pixels that are made
+    size_t made = 0;                    // where among the pixels that are made
     size_t jobs_at = 0, tables_at = 0;  // in the parameters
   };
   size_t pixel_bytes() const { return size_t(element_count(shape_)); }
@@ -101,8 +101,8 @@ class CodedRows {
   JpegDeviceBatch batch_;
   std::vector<int64_t> records_;  // of its pictures
   std::vector<Resize> resizes_;
-  std::vector<int64_t> made_;  // by row: which of the pixels that are made; -1: those in the slot
-  int64_t made_rows_ = 0;
+  std::vector<int64_t> made_;  // by row: where among the pixels that are made; -1: in the slot
+  size_t made_bytes_ = 0;
   // Where what begins: in the parameters, and in the scratch memory.
   size_t offsets_at_ = 0, parameters_end_ = 0;
   size_t out_at_ = 0, between_at_ = 0, made_at_ = 0, scratch_end_ = 0;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "headrace/base/clock.h"
+#include "headrace/base/mutex.h"
 #include "headrace/kernels/dispatch.h"
 #include "headrace/loader/position.h"
 #include "headrace/loader/read_path.h"
@@ -190,7 +191,7 @@ class Loader::Impl {
     settle(interrupted);
     maker_->start(at.epoch, at.batch, interrupted);
     bad_records_.begin_epoch(at.bad_records);
-    repaired_before_ = maker_->stats().repaired;
+    repaired_before_ = std::exchange(goes_on_from_, std::nullopt).value_or(counted().repaired);
     started_ = true;
   }
 
@@ -229,7 +230,7 @@ class Loader::Impl {
       halt(interrupted);
       throw Exception(nothing_left(at));
     }
-    const int64_t before = std::exchange(repaired_before_, maker_->stats().repaired);
+    const int64_t before = std::exchange(repaired_before_, counted().repaired);
     const int64_t its = repaired_before_ - before;
     if (its > 0 && options().warn) {  // where it throws, the next call finds the end again
       options().warn(std::to_string(its) + (its == 1 ? " picture" : " pictures") + " of epoch " +
@@ -278,6 +279,32 @@ class Loader::Impl {
     position_.load(state);
   }
 
+  // Of the maker's counts, without what was made for nothing.
+  struct Counted {
+    int64_t batches = 0, records = 0, warnings = 0, repaired = 0;
+  };
+  Counted counted() const {
+    const MakerStats made = maker_->stats();
+    MutexLock lock(mutex_);
+    return {made.batches - in_vain_.batches, made.records - in_vain_.records,
+            made.warnings - in_vain_.warnings, made.repaired - in_vain_.repaired};
+  }
+  LoaderMark mark() const {
+    const Counted now = counted();
+    return {state(),      now.batches,  now.records,
+            now.warnings, now.repaired, started_ ? std::optional(repaired_before_) : std::nullopt};
+  }
+  void go_back(const LoaderMark& mark) {
+    load_state(mark.state, {});
+    goes_on_from_ = mark.repaired_before;
+    const Counted now = counted();
+    MutexLock lock(mutex_);
+    in_vain_.batches += now.batches - mark.batches;
+    in_vain_.records += now.records - mark.records;
+    in_vain_.warnings += now.warnings - mark.warnings;
+    in_vain_.repaired += now.repaired - mark.repaired;
+  }
+
   Batch make(int64_t epoch, int64_t index) {
     check_batch(epoch, index);
     return maker_->make(epoch, index);
@@ -302,10 +329,11 @@ class Loader::Impl {
     out.memory_limit = options().memory_limit;
     out.bad_records = bad_records_.total();
     out.wall_seconds = wall_seconds_;
-    out.batches = made.batches;
-    out.records = made.records;
-    out.warnings = made.warnings;
-    out.repaired = made.repaired;
+    const Counted own = counted();
+    out.batches = own.batches;
+    out.records = own.records;
+    out.warnings = own.warnings;
+    out.repaired = own.repaired;
     out.finished_before = made.finished_before;
     out.copies = made.copies;
     out.foreseen = made.foreseen;
@@ -372,7 +400,10 @@ class Loader::Impl {
   BadRecords bad_records_;
   const std::unique_ptr<BatchMaker> maker_;
   ConsumerPosition position_;
-  int64_t repaired_before_ = 0;  // pictures, when the iteration began
+  int64_t repaired_before_ = 0;          // pictures, when the iteration began
+  std::optional<int64_t> goes_on_from_;  // the same, of one that goes back and on
+  mutable Mutex mutex_;
+  Counted in_vain_ GUARDED_BY(mutex_);
   bool settled_ = false;
   // stats() and rest() are called by other threads, too.
   std::atomic<bool> started_ = false;
@@ -392,6 +423,8 @@ Loader::~Loader() {
 
 void Loader::prepare() { impl_->prepare(); }
 void Loader::take_back() { impl_->take_back(); }
+LoaderMark Loader::mark() const { return impl_->mark(); }
+void Loader::go_back(const LoaderMark& mark) { impl_->go_back(mark); }
 
 std::optional<Batch> Loader::next(const std::function<void()>& interrupted) {
   try {

@@ -129,14 +129,17 @@ Bytes bytes_of(const TensorView& view) {
 }
 
 struct OnHost {
+  std::vector<std::string> said;
   std::vector<Bytes> batches;
   LoaderStats stats;
 };
 
 OnHost on_host(const Pipeline& pipeline, bool damaged = false, const LoaderState* from = nullptr) {
-  Loader loader(std::make_shared<Jpegs>(damaged), pipeline, decode_options(damaged));
-  if (from) loader.load_state(*from);
   OnHost out;
+  LoaderOptions options = decode_options(damaged);
+  options.warn = [&](const std::string& text) { out.said.push_back(text); };
+  Loader loader(std::make_shared<Jpegs>(damaged), pipeline, options);
+  if (from) loader.load_state(*from);
   while (auto batch = loader.next()) out.batches.push_back(bytes_of((*batch)["image"].view));
   out.stats = loader.stats();
   return out;
@@ -148,6 +151,7 @@ struct Delivery {
   Pipeline pipeline;
   bool damaged = false;
   PrefetchOptions prefetch = {};
+  std::vector<std::string> said = {};  // by the loader
   std::shared_ptr<Loader> loader = {};
   std::unique_ptr<Prefetcher> prefetcher = {};
   LoaderState received = {};
@@ -158,6 +162,7 @@ struct Delivery {
     given.device = device;
     given.finish = FinishUse::kAuto;
     given.decode = DecodeUse::kDevice;
+    given.warn = [this](const std::string& text) { said.push_back(text); };
     loader = std::make_shared<Loader>(std::make_shared<Jpegs>(damaged), pipeline, given);
     received = loader->state();
     prefetcher = std::make_unique<Prefetcher>(device, prefetch);
@@ -231,7 +236,12 @@ TEST(LoaderDecode, DamageMeansWhatItMeansOnTheHost) {
         run.prefetch.depth = depth;
         ASSERT_NO_FATAL_FAILURE(expect_hosts(run, expected));
         EXPECT_GT(run.counted(Place::kDamaged), 2);
-        EXPECT_EQ(run.loader->stats().bad_records, expected.stats.bad_records);
+        const LoaderStats stats = run.loader->stats();
+        EXPECT_EQ(stats.bad_records, expected.stats.bad_records);
+        EXPECT_EQ(stats.batches, expected.stats.batches);
+        EXPECT_EQ(stats.records, expected.stats.records);
+        EXPECT_EQ(stats.repaired, expected.stats.repaired);
+        EXPECT_EQ(run.said, expected.said);
       }
     }
   }

@@ -51,7 +51,7 @@ BatchField rows_of(const BatchField& field, int64_t first, int64_t last) {
   return part;
 }
 
-HostBatch host_batch(Batch batch, const LoaderState& state, const LoaderState& before) {
+HostBatch host_batch(Batch batch, const LoaderState& state, const LoaderMark& before) {
   HostBatch out;
   for (BatchField& field : batch.fields) {
     if (field.is_list) continue;
@@ -64,8 +64,8 @@ HostBatch host_batch(Batch batch, const LoaderState& state, const LoaderState& b
 }
 
 // By rows, a part for each device.
-std::deque<HostBatch> divide(const Batch& batch, const LoaderState& state,
-                             const LoaderState& before, int64_t parts) {
+std::deque<HostBatch> divide(const Batch& batch, const LoaderState& state, const LoaderMark& before,
+                             int64_t parts) {
   std::deque<HostBatch> divided;
   const auto begin_of = [&](int64_t part) {
     const int64_t row = batch.size * part / parts;
@@ -121,7 +121,7 @@ std::optional<HostBatch> SharedBatches::next(int part, const std::function<bool(
 }
 
 void SharedBatches::again(const FedBatch& batch) {
-  loader_->load_state(batch.before);
+  loader_->go_back(batch.before);
   MutexLock lock(mutex_);
   for (auto& waiting : waiting_) waiting.clear();
   error_ = nullptr;
@@ -134,7 +134,7 @@ bool SharedBatches::take_one(const std::function<bool()>& stopping) {
   std::exception_ptr error;
   bool stopped = false;
   try {
-    const LoaderState before = loader_->state();
+    const LoaderMark before = loader_->mark();
     const std::optional<Batch> batch = loader_->next([&] {
       if (stopping()) throw Stopped{};
     });

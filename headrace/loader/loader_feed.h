@@ -17,8 +17,8 @@ namespace headrace {
 // order; those that are lists stay on the host.
 struct FedBatch {
   Batch batch;
-  LoaderState state;        // with this batch received
-  LoaderState before = {};  // and without it
+  LoaderState state;       // with this batch received
+  LoaderMark before = {};  // and without it
 };
 
 // One loader's batches, each divided by rows over so many devices: the first rows are the first
