@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <map>
 #include <random>
+#include <string>
 
 #include "headrace/device/simulated_device.h"
 #include "headrace/loader/loader_feed.h"
@@ -54,6 +56,9 @@ class Pictures final : public Source {
   std::vector<Bytes> pictures_{size_t{kRecords}};
 };
 
+using Given = std::map<std::string, ParamValue>;
+Spec spec(const std::string& name, const Given& given = {}) { return {name, given, {}, {}}; }
+
 Pipeline pipeline() {
   using Reals = std::vector<double>;
   const Spec dtype{"ToDtype", {{"dtype", std::string("float32")}, {"scale", true}}, {}, {}};
@@ -84,8 +89,8 @@ Bytes bytes_of(const TensorView& view) {
 }
 
 // By batch of an epoch, as the host finishes them.
-std::vector<Bytes> on_host(const LoaderState* from = nullptr) {
-  Loader loader(std::make_shared<Pictures>(), pipeline(), finish_options());
+std::vector<Bytes> on_host(const LoaderState* from = nullptr, const Pipeline& steps = pipeline()) {
+  Loader loader(std::make_shared<Pictures>(), steps, finish_options());
   if (from) loader.load_state(*from);
   std::vector<Bytes> out;
   while (auto batch = loader.next()) out.push_back(bytes_of((*batch)["image"].view));
@@ -215,6 +220,78 @@ TEST(LoaderFinish, ADeviceThatIsLostLeavesTheProcessAbleToGoOnWithTheCpu) {
   }
   EXPECT_GE(lost, 50);
 }
+
+enum class Where { kHost, kSimulated, kGpu };
+
+std::vector<Where> everywhere() {
+  std::vector<Where> all{Where::kHost, Where::kSimulated};
+  if (cuda_devices().count > 0) all.push_back(Where::kGpu);
+  return all;
+}
+std::string name_of_place(const testing::TestParamInfo<Where>& info) {
+  static const char* const names[] = {"Host", "Simulated", "Gpu"};
+  return names[static_cast<int>(info.param)];
+}
+
+class LoaderFinishOn : public testing::TestWithParam<Where> {
+ protected:
+  // By batch, read back by the consumer's stream.
+  static std::vector<Bytes> on_device(const Pipeline& steps, int64_t scratch_rows) {
+    const DevicePtr device = GetParam() == Where::kSimulated
+                                 ? std::make_shared<SimulatedDevice>(4)
+                                 : open_device(GetParam() == Where::kGpu ? "cuda" : "cpu");
+    LoaderOptions given = finish_options();
+    given.device = device;
+    auto loader = std::make_shared<Loader>(std::make_shared<Pictures>(), steps, given);
+    Prefetcher prefetcher(
+        device, {.depth = 2, .scratch_limit = size_t(scratch_rows) * 3 * kHeight * kWidth});
+    prefetcher.start(
+        std::make_unique<LoaderFeed>(std::make_shared<SharedBatches>(loader, 1, 2), 0));
+    const StreamPtr stream = device->foreign_stream(0);
+    std::vector<Bytes> out;
+    while (auto batch = prefetcher.next()) {
+      const DeviceTensor& image = batch->tensors[0];
+      image.lease->use_on(0);
+      Bytes& back = out.emplace_back(image.view.dense_bytes());
+      stream->copy(back.data(), image.view.data, back.size());
+      stream->synchronize();
+    }
+    return out;
+  }
+
+  static void expect_same(std::vector<Spec> steps) {
+    steps.insert(steps.begin(), {spec("RandomCrop", {{"size", std::vector<int64_t>{48, 56}}}),
+                                 spec("ToDevice"), spec("RandomHorizontalFlip")});
+    const Pipeline whole{std::move(steps), {}, {}};
+    const std::vector<Bytes> expected = on_host(nullptr, whole);
+    EXPECT_EQ(on_device(whole, 1000), expected);
+    EXPECT_EQ(on_device(whole, 5), expected);  // in parts
+  }
+  static Spec to(DType dtype) { return spec("ToDtype", {{"dtype", dtype}, {"scale", true}}); }
+};
+
+TEST_P(LoaderFinishOn, TablesMapsAndRectanglesAreTheHosts) {
+  const Spec posterize = spec("RandomPosterize", {{"bits", int64_t{3}}});
+  for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+    const Spec erase = spec("RandomErasing", {{"value", 0.3}});
+    expect_same({posterize, spec("RandomEqualize"), to(dtype),
+                 spec("Normalize", {{"mean", 0.4}, {"std", 0.2}}), erase});
+  }
+  expect_same({posterize, spec("RandomErasing", {{"value", 7.0}})});
+}
+
+TEST_P(LoaderFinishOn, RowsAreMixedAsOnTheHost) {
+  for (const char* mixing : {"MixUp", "CutMix"}) {
+    const Spec mix =
+        spec(mixing, {{"num_classes", kRecords}, {"group", int64_t{4}}, {"uint8", true}});
+    for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+      expect_same({to(dtype), mix});
+    }
+    expect_same({mix});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Places, LoaderFinishOn, testing::ValuesIn(everywhere()), name_of_place);
 
 TEST(LoaderFinish, TheErrorNamesTheBatch) {
   Delivery run{.device = std::make_shared<SimulatedDevice>(3)};
