@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a GPU takes for the steps of JPEG decoding, with what docs/cuda.md predicts beside it:
-// copies over the bus, each kernel on batches of 256 random crops, batches of other sizes, and
-// several in flight. First every batch is compared with the CPU's pixels. One line a figure; needs
-// no network.
+// What a GPU takes for the steps of JPEG decoding and for the finish, with what docs/cuda.md
+// predicts beside it: copies over the bus, each kernel on batches of 256 random crops, batches of
+// other sizes, and several in flight. First every batch is compared with the CPU's pixels. One line
+// a figure; needs no network.
 //
 //     gpu_figures [--device cuda|cpu] [FOLDER]    # JPEG files; default: pictures that it makes
 //
@@ -21,6 +21,9 @@
 #include "headrace/base/pages.h"
 #include "headrace/codecs/image/jpeg/jpeg_device_batch.h"
 #include "headrace/device/device.h"
+#include "headrace/kernels/batch/compose_tables.h"
+#include "headrace/kernels/batch/mix_rows.h"
+#include "headrace/kernels/batch/picture_batch.h"
 #include "headrace/kernels/batch/queue.h"
 #include "tools/made_pictures.h"
 
@@ -224,6 +227,79 @@ void time_batches(Device& device, const std::vector<Bytes>& files) {
                kPredictedSamples, "samples/s");
 }
 
+// The finish of 256 pictures of 3 x 224 x 224, whose bytes are there already, in float32: rows with
+// tables of their own, all mixed in groups of eight.
+void time_finish(Device& device) {
+  constexpr int kRows = 256, kSize = 224, kSamples = 3 * kSize * kSize, kGroup = 8;
+  constexpr size_t kTable = 3 * 256;
+  const StreamPtr stream = device.make_stream();
+  // Whatever the bytes are, the work is the same.
+  const auto room = [&](size_t bytes) {
+    std::shared_ptr<void> memory = device.allocate(bytes);
+    const std::vector<uint8_t> zeros(bytes);
+    stream->copy(memory.get(), zeros.data(), bytes);
+    stream->synchronize();
+    return memory;
+  };
+  const auto put = [&](const auto& values) {
+    std::shared_ptr<void> memory = device.allocate(values.size() * sizeof values[0]);
+    stream->copy(memory.get(), values.data(), values.size() * sizeof values[0]);
+    stream->synchronize();
+    return memory;
+  };
+  std::vector<PictureEdit> edits(kRows);
+  std::vector<TablePair> pairs(kRows);
+  std::vector<RowGroup> groups(kRows / kGroup);
+  for (int i = 0; i < kRows; ++i) {
+    edits[size_t(i)] = {.flip = i % 2, .tables = i};
+    pairs[size_t(i)] = {.bytes = i, .map = 0};
+    groups[size_t(i / kGroup)] = {i / kGroup * kGroup, kGroup};
+  }
+  const std::vector<RowMix> mixes(kRows,
+                                  {.own = 0.4f, .rest = 0.6f, .bottom = kSize, .right = kSize});
+  const auto slot = room(size_t{kRows} * kSamples), batch = room(size_t{kRows} * kSamples * 4),
+             bytes = room(kRows * kTable), map = room(kTable * 4),
+             tables = room(kRows * kTable * 4), there_edits = put(edits), there_pairs = put(pairs),
+             there_groups = put(groups), there_mixes = put(mixes);
+  const auto strides = PictureStrides::channels_first(3, kSize, kSize);
+  const auto figure = [&](const char* what, const auto& kernel, double predicted) {
+    const double taken = seconds(*stream, 9, [&] { queue(*stream, kernel); });
+    Line::figure(what, 1e3 * taken, predicted, "ms a batch of 256");
+  };
+  figure("finish: tables composed",
+         ComposeTables{.pairs = static_cast<const TablePair*>(there_pairs.get()),
+                       .bytes = static_cast<const uint8_t*>(bytes.get()),
+                       .maps = map.get(),
+                       .tables = tables.get(),
+                       .sets = kRows,
+                       .channels = 3,
+                       .element = 4},
+         0.005);
+  figure("finish: bytes to float32",
+         PictureBatch{.pictures = slot.get(),
+                      .from = strides,
+                      .channels = 3,
+                      .height = kSize,
+                      .width = kSize,
+                      .count = kRows,
+                      .edits = static_cast<const PictureEdit*>(there_edits.get()),
+                      .batch = batch.get(),
+                      .to = strides,
+                      .to_height = kSize,
+                      .to_width = kSize,
+                      .map = {.bytes = 4, .table = tables.get()}},
+         0.1);
+  figure("finish: rows mixed",
+         MixRows{.batch = batch.get(),
+                 .height = kSize,
+                 .lines = 3 * kSize,
+                 .samples = kSize,
+                 .groups = static_cast<const RowGroup*>(there_groups.get()),
+                 .mixes = static_cast<const RowMix*>(there_mixes.get()),
+                 .group_count = kRows / kGroup},
+         0.12);
+}
+
 int measure(const std::string& name, const std::vector<Bytes>& files) {
   const DevicePtr device = open_device(name);
   std::printf("%s, %zu JPEG files\n%-44s %12s %12s\n", device->name().c_str(), files.size(), "",
@@ -237,6 +313,7 @@ int measure(const std::string& name, const std::vector<Bytes>& files) {
                85e3, "a sample");
   time_copies(*device);
   time_kernels(flight);
+  time_finish(*device);
   time_batches(*device, files);
   return 0;
 }

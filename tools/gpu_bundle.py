@@ -6,8 +6,8 @@
     python tools/gpu_bundle.py build/release build/gpu
 
 Takes from the build the tests that have a form for GPUs and gpu_figures, the libraries that they
-are linked with (but glibc, which is the machine's own); from build/gpu/wheels compute-sanitizer; from
-build/gpu/site the package with what its command line needs. Writes build/gpu/bundle.tar.gz and
+are linked with (but glibc, which is the machine's own); from build/gpu/wheels compute-sanitizer;
+from build/gpu/site the package with what its command line needs. Writes build/gpu/bundle.tar.gz and
 removes what it was made of. Exit status 1 where it becomes larger than what is carried along.
 """
 

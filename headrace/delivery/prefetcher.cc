@@ -349,7 +349,8 @@ Prefetcher::Ready Prefetcher::deliver(HostBatch batch) {
   const double begin = now();
   if (staged > 0) stage.memory = static_cast<uint8_t*>(staging_.take(staged));
   size_t large_at = 0, small_at = 0;
-  Copying& copying = copying_.emplace_back();  // before a copy is queued that it must outlive
+  // Before a copy is queued that it must outlive.
+  Copying& copying = copying_.emplace_back(Copying{.batch = batch.name});
   for (HostTensor& tensor : batch.tensors) {
     const bool is_of_small = is_small(tensor);
     const std::shared_ptr<DeviceLease>& lease = is_of_small ? small_lease : large_lease;
@@ -444,7 +445,11 @@ std::shared_ptr<DeviceLease> Prefetcher::lease_of(const std::shared_ptr<DeviceRi
 }
 
 void Prefetcher::drop_what_is_copied() {
-  while (!copying_.empty() && copying_.front().done->done()) copying_.pop_front();
+  try {
+    while (!copying_.empty() && copying_.front().done->done()) copying_.pop_front();
+  } catch (const Exception& exception) {
+    throw named(exception, copying_.front().batch, *device_);
+  }
 }
 
 // What comes next, because the run ends or goes back.

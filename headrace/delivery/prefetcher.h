@@ -119,8 +119,9 @@ class Prefetcher {
   enum class Stage { kIdle, kFeed, kStaging, kRoom };
   // A copy under way, with what it reads.
   struct Copying {
-    EventPtr done;
-    std::vector<std::shared_ptr<void>> sources;
+    std::string batch;  // its name
+    EventPtr done = {};
+    std::vector<std::shared_ptr<void>> sources = {};
   };
   // What the device will say of a batch's unfinished rows.
   struct Verdict {
