@@ -5,9 +5,11 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <numeric>
 #include <random>
 
+#include "headrace/codecs/video/ffmpeg_test_tool.h"
 #include "headrace/codecs/video/media_program.h"
 #include "headrace/codecs/video/video_file.h"
 #include "headrace/codecs/video/video_test_streams.h"
@@ -15,6 +17,8 @@
 namespace headrace {
 namespace {
 
+using video_test::bytes_of;
+using video_test::ffmpeg_hashes;
 using video_test::Hashes;
 
 // Of all frames of a file that is worth its time.
@@ -32,32 +36,10 @@ std::vector<std::filesystem::path> files() {
   return out;
 }
 
-std::vector<uint32_t> ffmpeg_hashes(const std::filesystem::path& file) {
-  const std::string command = "ffmpeg -v quiet -nostdin -noautorotate -i '" + file.string() +
-                              "' -map 0:v:0 -vsync passthrough -f framehash -hash crc32 -";
-  std::vector<uint32_t> out;
-  FILE* const pipe = popen(command.c_str(), "r");
-  char line[512];
-  while (pipe && std::fgets(line, sizeof line, pipe)) {
-    const char* const hash = std::strrchr(line, ',');
-    if (line[0] == '0' && hash) {
-      out.push_back(static_cast<uint32_t>(std::strtoul(hash + 1, nullptr, 16)));
-    }
-  }
-  if (pipe) pclose(pipe);
-  return out;
-}
-
-std::vector<uint8_t> bytes_of(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::vector<uint8_t> out(std::istreambuf_iterator<char>(in), {});
-  return out;
-}
-
 TEST(MediaFiles, EveryFrameIsThatOfASequentialDecode) {
   if (!std::filesystem::exists(media_program())) GTEST_SKIP() << "no headrace-av";
   if (files().empty()) GTEST_SKIP() << "HEADRACE_TEST_DATA has no video";
-  if (std::system("ffmpeg -version >/dev/null 2>&1") != 0) GTEST_SKIP() << "no ffmpeg";
+  if (!video_test::has_ffmpeg()) GTEST_SKIP() << "no ffmpeg";
   auto decoder = make_video_decoder({});
   ASSERT_TRUE(decoder);
   std::mt19937 random(3);

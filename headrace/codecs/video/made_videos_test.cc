@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// What encoders and muxers make: packets as ffprobe finds them, and any frames of them as ffmpeg
+// decodes them one after another.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "headrace/codecs/video/ffmpeg_test_tool.h"
+#include "headrace/codecs/video/media_program.h"
+#include "headrace/codecs/video/video_file.h"
+#include "headrace/codecs/video/video_test_streams.h"
+
+namespace headrace {
+namespace {
+
+using video_test::ProbedPacket;
+
+struct MadeVideo {
+  const char* name;
+  const char* from;  // an earlier one, or null: from a generator
+  const char* how;
+};
+// 2 s of 25 frames, with a key every 12.
+constexpr MadeVideo kMadeVideos[] = {
+    {"b_frames.mp4", nullptr, "-c:v libx264 -g 12 -bf 3"},
+    {"pyramid.mp4", nullptr, "-c:v libx264 -x264-params keyint=25:bframes=8:b-adapt=0"},
+    {"open.mp4", nullptr, "-c:v libx264 -x264-params keyint=12:open-gop=1:bframes=3"},
+    {"refresh.mp4", nullptr, "-c:v libx264 -x264-params keyint=12:intra-refresh=1"},
+    {"interlaced.mp4", nullptr, "-c:v libx264 -g 12 -x264-params interlaced=1"},
+    {"slices.mp4", nullptr, "-c:v libx264 -g 12 -x264-params slices=3"},
+    {"changing.mp4", nullptr,
+     "-vf select='not(mod(n\\,3))+not(mod(n\\,7))' -vsync vfr -c:v libx264"},
+    {"hevc.mp4", nullptr, "-c:v libx265 -x265-params log-level=none:keyint=12:open-gop=1:pools=1"},
+    {"layers.mp4", nullptr,
+     "-c:v libx265 -x265-params log-level=none:keyint=12:temporal-layers=1:bframes=4:pools=1"},
+    {"vp9.webm", nullptr, "-c:v libvpx-vp9 -g 12 -cpu-used 8 -deadline realtime"},
+    {"mpeg4.mp4", nullptr, "-c:v mpeg4 -g 12 -bf 2"},
+    {"mjpeg.mov", nullptr, "-c:v mjpeg -pix_fmt yuvj420p"},
+    {"late.mp4", "b_frames.mp4", "-output_ts_offset 1.25 -c copy"},
+    {"cut.mp4", "b_frames.mp4", "-ss 0.7 -c copy"},
+    {"open_cut.mp4", "open.mp4", "-ss 0.7 -c copy"},
+    {"no_edits.mp4", "b_frames.mp4", "-c copy -use_editlist 0"},
+    {"negative.mp4", "b_frames.mp4", "-c copy -movflags negative_cts_offsets"},
+    {"fragments.mp4", "b_frames.mp4", "-c copy -movflags frag_keyframe+empty_moov"},
+    {"more_fragments.mp4", "b_frames.mp4", "-c copy -movflags frag_keyframe -frag_duration 300000"},
+    {"dash.mp4", "open.mp4", "-c copy -movflags dash -frag_duration 300000"},
+    {"front.mp4", "open.mp4", "-c copy -movflags faststart"},
+    {"open.mkv", "open.mp4", "-c copy"},
+    {"live.mkv", "b_frames.mp4", "-c copy -live 1"},
+    {"clusters.mkv", "hevc.mp4", "-c copy -cluster_time_limit 300"},
+    {"late.mkv", "b_frames.mp4", "-output_ts_offset 0.5 -c copy"},
+    {"mpeg4.mkv", "mpeg4.mp4", "-c copy"},
+};
+
+class MadeVideos : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    if (!video_test::has_ffmpeg()) return;
+    folder_ = std::filesystem::temp_directory_path() / ("made_videos_" + std::to_string(getpid()));
+    std::filesystem::create_directories(folder_);
+    for (const MadeVideo& made : kMadeVideos) {
+      const std::string input =
+          made.from ? "-i '" + (folder_ / made.from).string() + "'"
+                    : "-f lavfi -i testsrc2=size=96x64:rate=25:duration=2 -pix_fmt yuv420p";
+      // An encoder that is missing leaves its file out.
+      const std::string command = "ffmpeg -v quiet -nostdin -y " + input + " -threads 1 " +
+                                  made.how + " '" + (folder_ / made.name).string() + "'";
+      if (std::system(command.c_str()) == 0) made_.push_back(folder_ / made.name);
+    }
+  }
+  static void TearDownTestSuite() { std::filesystem::remove_all(folder_); }
+  void SetUp() override {
+    if (made_.empty()) GTEST_SKIP() << "no ffmpeg: apt-get install ffmpeg";
+  }
+  inline static std::filesystem::path folder_;
+  inline static std::vector<std::filesystem::path> made_;
+};
+
+TEST_F(MadeVideos, HaveThePacketsThatFfprobeFinds) {
+  EXPECT_GT(made_.size(), 5u);
+  for (const std::filesystem::path& file : made_) {
+    SCOPED_TRACE(file.filename());
+    const std::vector<uint8_t> bytes = video_test::bytes_of(file);
+    const Result<VideoTrack> track = read_video(bytes);
+    ASSERT_TRUE(track) << track.error().message();
+    const std::vector<ProbedPacket> probed = video_test::probed_packets(file);
+    ASSERT_EQ(track->packets.size(), probed.size());
+    const bool is_mkv = file.extension() == ".mkv" || file.extension() == ".webm";
+    std::vector<bool> shown(probed.size());
+    for (const uint32_t frame : track->frames) shown[frame] = true;
+    for (size_t i = 0; i < probed.size(); ++i) {
+      const VideoPacket& packet = track->packets[i];
+      EXPECT_EQ(packet.size, probed[i].size) << i;
+      EXPECT_EQ(packet.key, probed[i].key) << i;
+      EXPECT_EQ(shown[i], !probed[i].discarded) << i;
+      EXPECT_EQ(packet.offset, is_mkv ? packet.offset : probed[i].offset) << i;
+      // Where an edit list begins in the middle of a frame, libavformat moves all times a bit.
+      EXPECT_EQ(packet.pts - track->packets[0].pts, probed[i].pts - probed[0].pts) << i;
+    }
+  }
+}
+
+TEST_F(MadeVideos, GiveAnyFramesAsASequentialDecodeDoes) {
+  if (!std::filesystem::exists(media_program())) GTEST_SKIP() << "no headrace-av";
+  auto decoder = make_video_decoder({});
+  ASSERT_TRUE(decoder);
+  std::mt19937 random(1);
+  for (const std::filesystem::path& file : made_) {
+    SCOPED_TRACE(file.filename());
+    const std::vector<uint8_t> bytes = video_test::bytes_of(file);
+    const Result<VideoTrack> track = read_video(bytes);
+    ASSERT_TRUE(track);
+    const std::vector<uint32_t> expected = video_test::ffmpeg_hashes(file);
+    ASSERT_EQ(track->frames.size(), expected.size());
+    for (int round = 0; round < 20; ++round) {
+      const size_t stride = 1 + random() % 5;
+      std::vector<uint32_t> wanted;
+      for (size_t f = random() % expected.size(); f < expected.size(); f += stride) {
+        if (round % 2 == 0 || random() % 3 == 0) wanted.push_back(static_cast<uint32_t>(f));
+      }
+      video_test::Hashes sink;
+      const Result<void> good =
+          (*decoder)->decode(*track, bytes, plan_frames(*track, bytes, wanted), sink);
+      ASSERT_TRUE(good) << good.error().message();
+      ASSERT_EQ(sink.hashes.size(), wanted.size());
+      for (size_t i = 0; i < wanted.size(); ++i) {
+        EXPECT_EQ(sink.hashes[i], expected[wanted[sink.order[i]]]) << "frame " << wanted[i];
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headrace
