@@ -30,6 +30,7 @@ NB_MODULE(_core, module) {
   bind_python_function(module);
   bind_registry(module);
   bind_source(module);
+  bind_video(module);
   bind_columns(module);
   bind_combined(module);
   bind_pack(module);

@@ -11,6 +11,7 @@
 #include "headrace/codecs/audio/audio_codec.h"
 #include "headrace/codecs/codec.h"
 #include "headrace/codecs/run_time_library.h"
+#include "headrace/codecs/video/video_file.h"
 #include "headrace/formats/format.h"
 #include "headrace/ops/doc_text.h"
 #include "headrace/ops/op.h"
@@ -72,7 +73,7 @@ nb::dict codecs_of_kind() {
     nb::dict entry;
     entry["name"] = codec->name;
     entry["doc"] = codec->doc;
-    entry["oracle"] = codec->oracle;
+    if constexpr (requires { codec->oracle; }) entry["oracle"] = codec->oracle;
     entry["suffixes"] = codec->suffixes;
     out[nb::cast(codec->name)] = entry;
   }
@@ -214,6 +215,8 @@ void bind_registry(nb::module_& module) {
              "All codecs of pictures by name.");
   module.def("audio_codecs", &codecs_of_kind<AudioCodecRecord>,
              nb::sig(signature("audio_codecs").c_str()), "All codecs of sounds by name.");
+  module.def("video_containers", &codecs_of_kind<VideoContainer>,
+             nb::sig(signature("video_containers").c_str()), "All containers of videos by name.");
   module.def("codec_library", &codec_library, nb::arg("name"),
              nb::sig("def codec_library(name: str) -> tuple[str, str]"),
              "Debian's package of the library that a codec opens when it is first used, and why it "

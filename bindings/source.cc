@@ -7,6 +7,7 @@
 
 #include "bindings/bindings.h"
 #include "headrace/codecs/audio/sound.h"
+#include "headrace/codecs/video/video_file.h"
 #include "headrace/fields/kind.h"
 #include "headrace/formats/format.h"
 #include "headrace/formats/shards/shard_files.h"
@@ -102,6 +103,10 @@ std::string picture_error(const nb::bytes& encoded, std::string_view kind) {
   Buffer bytes(encoded.size());
   std::memcpy(bytes.data(), encoded.c_str(), encoded.size());
   nb::gil_scoped_release no_gil;
+  if (kind_from_name(kind) == FieldKind::kVideo) {
+    const Result<VideoTrack> track = read_video(bytes.bytes());
+    return track ? "" : std::string(track.error().code->id) + " " + track.error().what;
+  }
   if (kind_from_name(kind) == FieldKind::kAudio) {
     AudioDecoders decoders;
     const Result<Sound> sound = open_sound(bytes.bytes(), decoders);
@@ -113,13 +118,16 @@ std::string picture_error(const nb::bytes& encoded, std::string_view kind) {
 }
 
 // Of the codec that reads it: "png"; empty where none does.
-std::string picture_suffix(const nb::bytes& first_bytes) {
+std::string picture_suffix(const nb::bytes& first_bytes, std::string_view kind) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(first_bytes.c_str());
-  const CodecRecord* codec = codec_of({bytes, first_bytes.size()});
-  if (codec && !codec->suffixes.empty()) return std::string(codec->suffixes.front().substr(1));
-  const AudioCodecRecord* sounds = audio_codec_of({bytes, first_bytes.size()});
-  if (!sounds || sounds->suffixes.empty()) return {};
-  return std::string(sounds->suffixes.front().substr(1));
+  const auto first_of = [](const auto* found) {
+    const bool any = found && !found->suffixes.empty();
+    return any ? std::string(found->suffixes.front().substr(1)) : std::string();
+  };
+  const std::span<const uint8_t> read(bytes, first_bytes.size());
+  if (kind_from_name(kind) == FieldKind::kVideo) return first_of(video_container_of(read));
+  const std::string picture = first_of(codec_of(read));
+  return picture.empty() ? first_of(audio_codec_of(read)) : picture;
 }
 
 Array integer_column(const SourceHandle& self, std::string_view field) {
@@ -273,8 +281,8 @@ void bind_source(nb::module_& module) {
       "The files that a pattern means: braces, wildcards.");
   module.def("picture_error", &picture_error, nb::arg("encoded"), nb::arg("kind") = "image",
              "Why the header of an encoded picture, or sound, is none; empty where it is one.");
-  module.def("picture_suffix", &picture_suffix, nb::arg("first_bytes"),
-             "Of a picture or sound that a codec of this build reads, \"png\"; else empty.");
+  module.def("picture_suffix", &picture_suffix, nb::arg("first_bytes"), nb::arg("kind") = "image",
+             "Of a picture, sound or video that a codec of this build reads, \"png\"; else empty.");
   module.def(
       "picture_kinds",
       [] {

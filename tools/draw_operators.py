@@ -140,6 +140,10 @@ UNSEEN = {
 }
 SOUNDS = ("CenterClip", "Fade", "Mono", "PadOrTrim", "Preemphasis", "RandomClip", "Vol")
 UNSEEN |= dict.fromkeys(SOUNDS, "sounds alone: [audio](audio.md)")
+UNSEEN |= dict.fromkeys(
+    ("RandomVideoClips", "UniformVideoClips", "CenterVideoClip", "VideoClipAt"),
+    "frames of videos: [video](video.md)",
+)
 
 
 # Pictures that are mixed with others, or with themselves elsewhere: boxes could not follow.

@@ -76,6 +76,11 @@ Residence::Residence(const ResidenceQuestion& question) : asked_(question) {
     decide(0, "the source has a field of its own that is called id");
     return;
   }
+  const auto is_video = [](const FieldState& input) { return input.kind == FieldKind::kVideo; };
+  if (std::ranges::any_of(asked_.plan->inputs(), is_video)) {
+    decide(0, "clips of videos are taken anew for each epoch");
+    return;
+  }
   options.fields.push_back("id");
   options.memory_format = MemoryFormat::kChannelsFirst;
   options.ragged = Ragged::kList;

@@ -332,6 +332,22 @@ std::vector<LoaderOption> bad_data_options() {
         .minimum = 1},
        kBadData,
        into([](auto& o) -> auto& { return o.plan.limits.max_pixels; })},
+      {{.name = "isolate",
+        .type = ParamType::kBool,
+        .doc =
+            "Processes that decode videos give up the right to do anything else. False: they keep "
+            "it, for files that you trust, where the system does not let them give it up.",
+        .fallback = true},
+       kBadData,
+       into([](auto& o) -> auto& { return o.plan.video.isolate; })},
+      {{.name = "video_timeout_s",
+        .type = ParamType::kFloat,
+        .doc = "Seconds that decoding the frames of one record's video may take.",
+        .fallback = 60.0,
+        .minimum = 0.001,
+        .maximum = 86400},
+       kBadData,
+       into([](auto& o) -> auto& { return o.plan.video.seconds; })},
   };
 }
 

@@ -140,7 +140,7 @@ void PlanMaker::refuse_ragged() const {
     if (output.origin != OutputOrigin::kField || !std::ranges::count(state.shape, -1)) continue;
     raise(kRagged,
           "\"" + output.name + "\" is " + text_of(state) + ", left open by " + state.left_open_by,
-          is_picture(state.kind)
+          is_picture(state.kind) || output.is_clip()
               ? "add Resize((height, width)), CenterCrop(size) or RandomCrop(size), or take "
                 "ragged=\"list\""
               : "take ragged=\"list\", or leave it out with fields=");

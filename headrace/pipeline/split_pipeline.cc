@@ -12,6 +12,7 @@ namespace {
 // Whether the operator leaves pictures of 8 bits what they are, which is asked of the operator.
 bool keeps_bytes(const OpRecord& record, const Spec& spec) {
   const std::unique_ptr<Op> op = record.make(Arguments(record.name, record.params, spec.arguments));
+  if (op->clip()) return false;
   for (const KindRecord* kind : all_kinds()) {
     if (kind->form != ValueForm::kPicture || !op->takes(kind->kind)) continue;
     for (int64_t channels = 1; channels <= 4; ++channels) {

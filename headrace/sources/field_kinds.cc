@@ -20,7 +20,7 @@ const ErrorCode kBadKinds{
     "HR0181", ErrorKind::kConfig, "a kind that a field cannot have",
     "kinds={\"seg\": \"mask\"} says what a field means to the steps. Encoded pictures and bytes "
     "may be \"image\", \"mask\" or \"bytes\"; uint8 arrays of (C, H, W) or (H, W) \"image\" or "
-    "\"mask\"; encoded sounds and float32 arrays of (channels, frames) \"audio\"; numeric arrays \"boxes\" (..., 4), \"keypoints\" (..., 2 or more), \"masks\" (..., "
+    "\"mask\"; encoded videos \"video\", encoded sounds and float32 arrays of (channels, frames) \"audio\"; numeric arrays \"boxes\" (..., 4), \"keypoints\" (..., 2 or more), \"masks\" (..., "
     "H, W) or \"tensor\"; integers \"label\" or \"tensor\"; text is \"text\". Boxes of pixels "
     "follow their picture where their format is said: \"boxes:xyxy\" (left, top, right, bottom), "
     "\"boxes:xywh\" (left, top, width, height) or \"boxes:cxcywh\" (centre, width, height); boxes of "

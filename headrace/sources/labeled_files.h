@@ -20,7 +20,7 @@ void begin_record(int64_t record, size_t fields, size_t buffers, RecordData& out
 
 class LabeledFiles : public Source {
  public:
-  // The files' kind, an image or audio, is their field's name, too.
+  // The files' kind, an image, audio or video, is their field's name, too.
   explicit LabeledFiles(bool labeled, FieldKind kind = FieldKind::kImage);
 
   const Schema& schema() const final { return schema_; }

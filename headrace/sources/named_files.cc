@@ -6,6 +6,7 @@
 #include "headrace/base/parameters.h"
 #include "headrace/codecs/audio/audio_codec.h"
 #include "headrace/codecs/codec.h"
+#include "headrace/codecs/video/video_file.h"
 #include "headrace/sources/labeled_files.h"
 #include "headrace/sources/wording.h"
 #include "headrace/storage/paths.h"
@@ -22,8 +23,8 @@ const ErrorCode kLeadsOutside{
 
 const ErrorCode kNoPicture{
     "HR0278", ErrorKind::kData, "a file outside of the dataset that is no picture",
-    "A list or table names this file as a picture or a sound. It does not lie in the list's folder, "
-    "and its first bytes are neither's, so its content goes nowhere: a mistake in the list, or an "
+    "A list or table names this file as a picture, a sound or a video. It does not lie in the list's folder, "
+    "and its first bytes are none of these, so its content goes nowhere: a mistake in the list, or an "
     "attempt to get at a file of this machine.",
     /*of_record=*/true};
 
@@ -97,10 +98,13 @@ void read_named_picture(const std::string& path, const std::string& root, int64_
   read_file_field(path, record, field, buffer, out);
   if (!out.result || !lies_outside(path, root)) return;
   const std::span<const uint8_t> bytes = out.fields[field].bytes;
-  if (codec_of(bytes.first(std::min(bytes.size(), kSignature))) || begins_like_sound(bytes)) return;
+  if (codec_of(bytes.first(std::min(bytes.size(), kSignature))) || begins_like_sound(bytes) ||
+      begins_like_video(bytes)) {
+    return;
+  }
   out.fields[field] = {};
   out.result = Error{.code = &kNoPicture,
-                     .what = "its first bytes are no picture's and no sound's",
+                     .what = "its first bytes are no picture's, sound's or video's",
                      .where = {.file = path, .record = record},
                      .hint = "correct the list, or copy the file into its folder"};
 }

@@ -10,6 +10,7 @@ import numpy as np
 from headrace import _core
 from headrace.charts.drawn import draw, enlargement
 from headrace.charts.grid import Grid, visible
+from headrace.charts.strip import frames_of, strip_picture
 from headrace.charts.waveform import waveform_picture
 from headrace.loader.options import KEYWORDS
 from headrace.loader.viewed import ViewedLoader
@@ -134,6 +135,9 @@ def trace(loader: ViewedLoader, position: int) -> Trace:
     return stages
 
 
+_SHOWN = ("image", "video", "audio")  # the first of them that there is
+
+
 def show(loader: ViewedLoader, count: int, draws: bool = True, columns: int | None = None) -> Grid:
     """See Loader.show."""
     loader.place()
@@ -142,11 +146,11 @@ def show(loader: ViewedLoader, count: int, draws: bool = True, columns: int | No
     mean_std = _normalization(loader.assembly.pipeline.all_steps())
     inspector = loader.assembly.inspector()
     outputs = {output["name"]: output for output in inspector.outputs()}
-    shown = [name for name, output in outputs.items() if output["kind"] in ("image", "audio")]
-    image = min(shown, key=lambda name: outputs[name]["kind"] != "image", default=None)
+    shown = [name for name in outputs if outputs[name]["kind"] in _SHOWN]
+    image = min(shown, key=lambda name: _SHOWN.index(outputs[name]["kind"]), default=None)
     if image is None:
-        raise ValueError("show() needs a field that is an image, or audio")
-    is_sound = outputs[image]["kind"] == "audio"
+        raise ValueError("show() needs a field that is an image, a video or audio")
+    kind = outputs[image]["kind"]
     over = [n for n, output in outputs.items() if draws and can_be_drawn(output)]
     classes = getattr(loader.source, "classes", None)
     batches = len(loader)
@@ -157,13 +161,14 @@ def show(loader: ViewedLoader, count: int, draws: bool = True, columns: int | No
         for record in per_record(Layout.of([*outputs.values()]), readable, [image, *over]):
             fields = {name: _readable(value) for name, value in record.items()}
             value = fields.pop(image)
-            if is_sound:
+            if kind == "audio":
                 pictures.append(waveform_picture(value))
-                if len(pictures) == count:
-                    return Grid(pictures, columns)
-                continue
-            picture = visible(value, *mean_std)
-            pictures.append(draw(picture, overlay_of(fields, outputs, picture.shape[1:], classes)))
+            elif kind == "video":
+                pictures.append(strip_picture(frames_of(value), *mean_std))
+            else:
+                picture = visible(value, *mean_std)
+                over_it = overlay_of(fields, outputs, picture.shape[1:], classes)
+                pictures.append(draw(picture, over_it))
             if len(pictures) == count:
                 return Grid(pictures, columns)
     return Grid(pictures, columns)

@@ -204,3 +204,39 @@ def log_mel(
         ),
         T.AmplitudeToDB(top_db=80.0),
     ]
+
+
+KINETICS_MEAN = (0.43216, 0.394666, 0.37645)
+KINETICS_STD = (0.22803, 0.22145, 0.216989)
+
+
+def video_train(
+    size: int = 112, *, num_frames: int = 16, stride: int = 4, dtype: Any = "float32"
+) -> list[T.Transform]:
+    """A random clip, cropped, flipped and normalized as a whole: (C, T, H, W), as 3D networks want.
+
+    The numbers of the normalization are those of torchvision's video models.
+    """
+    return [
+        T.RandomVideoClips(num_frames, stride=stride, layout="CTHW"),
+        T.RandomResizedCrop(size),
+        T.RandomHorizontalFlip(),
+        *normalized(dtype, KINETICS_MEAN, KINETICS_STD),
+    ]
+
+
+def video_eval(
+    size: int = 112,
+    *,
+    resize: int | None = None,
+    num_frames: int = 16,
+    stride: int = 4,
+    dtype: Any = "float32",
+) -> list[T.Transform]:
+    """The clip in the middle, resized, cropped in the centre and normalized: (C, T, H, W)."""
+    return [
+        T.CenterVideoClip(num_frames, stride=stride, layout="CTHW"),
+        T.Resize(resize or round(size * 8 / 7)),
+        T.CenterCrop(size),
+        *normalized(dtype, KINETICS_MEAN, KINETICS_STD),
+    ]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of pictures or of sounds: one folder a class, or all in one. Records and their order are
-// those of torchvision's ImageFolder: class by class, in each the folders sorted by path, in each
-// the names.
+// A folder of pictures, of sounds or of videos: one folder a class, or all in one. Records and
+// their order are those of torchvision's ImageFolder: class by class, in each the folders sorted by
+// path, in each the names.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -32,8 +32,9 @@ const ErrorCode kNotAFolder{
 
 const ErrorCode kNoPictures{
     "HR0404", ErrorKind::kConfig, "no pictures",
-    "There is no picture in the folder or below it, and no sound. A picture is a file with a "
-    "picture's suffix, or whose first bytes are a picture's; a sound one with a sound's suffix; "
+    "There is no picture in the folder or below it, and no sound or video. A picture is a file with "
+    "a picture's suffix, or whose first bytes are a picture's; sounds and videos have their "
+    "suffixes; "
     "names that begin with a dot are left out. Check the path: it may be one level too high or too "
     "low, or not mounted."};
 
@@ -62,10 +63,14 @@ struct Run {
 };
 
 FieldKind kind_of(Media media) {
-  return media == Media::kSounds ? FieldKind::kAudio : FieldKind::kImage;
+  return media == Media::kSounds   ? FieldKind::kAudio
+         : media == Media::kVideos ? FieldKind::kVideo
+                                   : FieldKind::kImage;
 }
 
-std::string name_of(Media media) { return media == Media::kSounds ? "sound" : "picture"; }
+std::string name_of(Media media) {
+  return media == Media::kSounds ? "sound" : media == Media::kVideos ? "video" : "picture";
+}
 
 class FolderSource final : public LabeledFiles {
  public:
@@ -210,9 +215,10 @@ FolderListing listing_of(const std::string& root, const Progress& progress,
   }
   const int64_t began_ns = now_ns();
   FolderListing listing = list_folder(root, progress, check);
-  if (listing.names.size() == 0 && listing.others > 0) {  // sounds where there is no picture
-    FolderListing sounds = list_folder(root, progress, check, Media::kSounds);
-    if (sounds.names.size() > 0) listing = std::move(sounds);
+  for (const Media media : {Media::kSounds, Media::kVideos}) {  // where there is no picture
+    if (listing.names.size() > 0 || listing.others == 0) break;
+    FolderListing found = list_folder(root, progress, check, media);
+    if (found.names.size() > 0) listing = std::move(found);
   }
   const int64_t entries = listing.names.size() + listing.paths.size() + listing.others;
   // A file that cannot be read now may be readable later, and no folder's time tells.
@@ -318,9 +324,10 @@ SourcePtr open_folder(const std::string& path, const Arguments& arguments,
 const FormatRecord kFolder{
     .name = "folder",
     .doc =
-        "A folder of pictures, or of sounds where it has no picture. With folders in it, each is a "
-        "class (their names, sorted) and is searched to any depth; without, the records have no "
-        "label. Fields: image or audio, label. Records and order equal torchvision's ImageFolder.",
+        "A folder of pictures; of sounds where it has no picture, of videos where it has neither. "
+        "With folders in it, each is a class (their names, sorted) and is searched to any depth; "
+        "without, the records have no label. Fields: image, audio or video, label. Records and "
+        "order equal torchvision's ImageFolder.",
     .example = "hr.open(\"train/\")",
     .params = {classes_param(),
                {.name = "allow_empty",

@@ -13,6 +13,7 @@
 #include "headrace/codecs/audio/audio_codec.h"
 #include "headrace/codecs/codec.h"
 #include "headrace/codecs/run_time_library.h"
+#include "headrace/codecs/video/video_file.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/storage/file.h"
 
@@ -45,11 +46,13 @@ const std::vector<std::string_view>& picture_suffixes() {
   return suffixes;
 }
 
-const std::vector<std::string_view>& sound_suffixes() {
+// Of sounds' codecs, of videos' containers.
+template <class Record>
+const std::vector<std::string_view>& suffixes_of() {
   static const std::vector<std::string_view> suffixes = [] {
     std::vector<std::string_view> all;
-    for (const AudioCodecRecord* codec : Registry<AudioCodecRecord>::all()) {
-      all.insert(all.end(), codec->suffixes.begin(), codec->suffixes.end());
+    for (const Record* record : Registry<Record>::all()) {
+      all.insert(all.end(), record->suffixes.begin(), record->suffixes.end());
     }
     std::sort(all.begin(), all.end());
     return all;
@@ -146,11 +149,12 @@ class Lister {
 
   bool is_wanted(std::string_view name) {
     if (listing_.media == Media::kSounds) return has_sound_suffix(name);
+    if (listing_.media == Media::kVideos) return has_video_suffix(name);
     return has_picture_suffix(name) || is_picture_inside(name);
   }
 
   bool is_picture_inside(std::string_view name) {
-    if (has_sound_suffix(name)) return false;
+    if (has_sound_suffix(name) || has_video_suffix(name)) return false;
     std::array<uint8_t, 16> first{};
     const std::string path = joined(path_, name);
     Result<size_t> count = read_prefix(path, first);
@@ -205,8 +209,20 @@ bool has_picture_suffix(std::string_view name) {
 }
 
 bool has_sound_suffix(std::string_view name) {
-  const auto& suffixes = sound_suffixes();
+  const auto& suffixes = suffixes_of<AudioCodecRecord>();
   return std::binary_search(suffixes.begin(), suffixes.end(), std::string_view(suffix_of(name)));
+}
+
+bool has_video_suffix(std::string_view name) {
+  const auto& suffixes = suffixes_of<VideoContainer>();
+  return std::binary_search(suffixes.begin(), suffixes.end(), std::string_view(suffix_of(name)));
+}
+
+FieldKind kind_by_suffix(std::string_view name) {
+  if (has_picture_suffix(name)) return FieldKind::kImage;
+  return has_sound_suffix(name)   ? FieldKind::kAudio
+         : has_video_suffix(name) ? FieldKind::kVideo
+                                  : FieldKind::kImage;
 }
 
 std::string unread_suffix(std::string_view name) {
@@ -237,7 +253,11 @@ uint64_t rules_of(Media media) {
   Fingerprint rules;
   if (media == Media::kSounds) {
     rules.add("sounds");
-    for (std::string_view suffix : sound_suffixes()) rules.add(suffix);
+    for (std::string_view suffix : suffixes_of<AudioCodecRecord>()) rules.add(suffix);
+  }
+  if (media == Media::kVideos) {
+    rules.add("videos");
+    for (std::string_view suffix : suffixes_of<VideoContainer>()) rules.add(suffix);
   }
   for (std::string_view suffix : picture_suffixes()) rules.add(suffix);
   for (const CodecRecord* codec : Registry<CodecRecord>::all()) rules.add(codec->name);

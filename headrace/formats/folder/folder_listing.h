@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// All pictures below a folder, without a stat for each; or all sounds.
+// All pictures below a folder, without a stat for each; or all sounds, or all videos.
 //
 // What is a picture: a name with a known picture suffix, unread, whatever is inside; any other file
-// whose first bytes have a codec's signature. What is a sound: a name with a sound's suffix. Names
-// that begin with a dot are left out, folders too. Links to folders are followed, except back to a
-// folder that they lie in.
+// whose first bytes have a codec's signature. What is a sound: a name with a sound's suffix; what
+// is a video likewise. Names that begin with a dot are left out, folders too. Links to folders are
+// followed, except back to a folder that they lie in.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct ListedFolder {
   int64_t count = 0;
 };
 
-enum class Media : uint8_t { kPictures, kSounds };
+enum class Media : uint8_t { kPictures, kSounds, kVideos };
 
 struct FolderListing {
   Media media = Media::kPictures;
@@ -46,6 +46,12 @@ FolderListing list_folder(const std::string& root, const Progress& progress,
 // Whether the name ends like a picture's, in upper or lower case.
 bool has_picture_suffix(std::string_view name);
 bool has_sound_suffix(std::string_view name);
+bool has_video_suffix(std::string_view name);
+inline bool has_media_suffix(std::string_view name) {
+  return has_picture_suffix(name) || has_sound_suffix(name) || has_video_suffix(name);
+}
+// What a file of such a name is; an image where its suffix says nothing.
+FieldKind kind_by_suffix(std::string_view name);
 
 // ".webp" of "cat.WebP", where it is a picture's or a sound's suffix and the library that decodes
 // such files is missing; else empty. What is inside may be something else.
@@ -53,7 +59,7 @@ std::string unread_suffix(std::string_view name);
 // Debian's package of that library, by the suffix; empty where none is missing.
 std::string missing_package(std::string_view suffix);
 
-// Changes when the set of suffixes or signatures that make a picture, or a sound, does.
+// Changes when the set of suffixes or signatures that make a picture, or the media, does.
 uint64_t rules_of(Media media);
 
 }  // namespace headrace

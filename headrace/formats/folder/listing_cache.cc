@@ -127,7 +127,9 @@ std::optional<FolderListing> listing_from_bytes(std::span<const uint8_t> bytes,
   if (!file.good() || sum != checksum(bytes.subspan(kListingChecksumEnd))) return {};
   FolderListing listing;
   const auto rules = file.number<uint64_t>();
-  if (rules == rules_of(Media::kSounds)) listing.media = Media::kSounds;
+  for (const Media media : {Media::kSounds, Media::kVideos}) {
+    if (rules == rules_of(media)) listing.media = media;
+  }
   if (rules != rules_of(listing.media)) return {};
   if (file.text(file.number<uint64_t>()) != root) return {};
   listing.others = file.number<int64_t>();

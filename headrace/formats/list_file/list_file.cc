@@ -87,8 +87,7 @@ Separator separator_of(std::string_view line, bool csv) {
     return Separator::kComma;
   }
   // A lone path may contain blanks: then what follows the last one ends like a picture.
-  if (const auto blank = split(line, Separator::kBlank);
-      blank && !has_picture_suffix(blank->label) && !has_sound_suffix(blank->label)) {
+  if (const auto blank = split(line, Separator::kBlank); blank && !has_media_suffix(blank->label)) {
     return Separator::kBlank;
   }
   return Separator::kNone;
@@ -150,10 +149,12 @@ List parse(std::string_view text, const std::string& file, bool csv) {
       bad_line(file, lines.number, "more than two columns",
                "keep path and label only; put a path that contains a comma in quotes");
     }
-    if (has_picture_suffix(line->label) || has_sound_suffix(line->label)) {
+    if (has_media_suffix(line->label)) {
       bad_line(file, lines.number,
                "the label \"" + std::string(line->label.substr(0, 80)) + "\" looks like a " +
-                   (has_sound_suffix(line->label) ? "sound" : "picture"),
+                   (has_picture_suffix(line->label) ? "picture"
+                    : has_sound_suffix(line->label) ? "sound"
+                                                    : "video"),
                "the path comes first, then the label");
     }
     if (line->path.empty()) bad_line(file, lines.number, "no path before the label");
@@ -222,10 +223,8 @@ Labels labels_of(const List& list, const std::string& file, std::optional<ClassL
   return labels_by_given_classes(list, file, ClassList::found(std::move(names)));
 }
 
-// Sounds, if the first of them is one by its name.
-FieldKind kind_of(const NameList& paths) {
-  return has_sound_suffix(paths[0]) ? FieldKind::kAudio : FieldKind::kImage;
-}
+// What the first of them is by its name.
+FieldKind kind_of(const NameList& paths) { return kind_by_suffix(paths[0]); }
 
 class ListFileSource final : public LabeledFiles {
  public:
@@ -287,8 +286,7 @@ bool is_list_file(const std::string& path) {
   Lines lines(text);
   if (!lines.next()) return true;  // nothing but comments: opening says what is missing
   const Separator separator = separator_of(lines.text, has_suffix(path, ".csv"));
-  return separator != Separator::kNone || has_picture_suffix(lines.text) ||
-         has_sound_suffix(lines.text);
+  return separator != Separator::kNone || has_media_suffix(lines.text);
 }
 
 SourcePtr open_list_file(const std::string& path, const Arguments& arguments, const Progress&) {

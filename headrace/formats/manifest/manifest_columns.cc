@@ -89,6 +89,8 @@ class ManifestMaker {
       const std::string name = word_from(table_.columns[i].name);
       if (std::find(sounds_.begin(), sounds_.end(), i) != sounds_.end()) {
         add_path(i, sounds_.size() == 1 ? "audio" : name, FieldKind::kAudio);
+      } else if (std::find(videos_.begin(), videos_.end(), i) != videos_.end()) {
+        add_path(i, videos_.size() == 1 ? "video" : name, FieldKind::kVideo);
       } else if (std::find(paths_.begin(), paths_.end(), i) != paths_.end()) {
         const bool mask = is_mask(i);
         add_path(i, mask && masks == 1 ? "mask" : name,
@@ -130,7 +132,7 @@ class ManifestMaker {
     return lower_case(table_.columns[i].name).find("mask") != std::string::npos;
   }
 
-  // Columns whose values all end as pictures or as sounds do, and the one that is named.
+  // Columns whose values all end as pictures, sounds or videos do, and the one that is named.
   void find_paths() {
     for (size_t i = 0; i < table_.columns.size(); ++i) {
       const ManifestColumn& column = table_.columns[i];
@@ -140,8 +142,11 @@ class ManifestMaker {
           all = has_suffix(column.values[r]);
         return all;
       };
-      if (all_are(has_picture_suffix)) paths_.push_back(static_cast<int64_t>(i));
-      if (all_are(has_sound_suffix)) sounds_.push_back(static_cast<int64_t>(i));
+      std::vector<int64_t>* const of = all_are(has_picture_suffix) ? &paths_
+                                       : all_are(has_sound_suffix) ? &sounds_
+                                       : all_are(has_video_suffix) ? &videos_
+                                                                   : nullptr;
+      if (of) of->push_back(static_cast<int64_t>(i));
     }
     if (options_.image) {
       image_ = find(*options_.image, "image=");
@@ -360,7 +365,7 @@ class ManifestMaker {
   ManifestTable table_;
   ManifestOptions options_;
   const File& file_;
-  std::vector<int64_t> sounds_;  // columns
+  std::vector<int64_t> sounds_, videos_;  // columns
   std::vector<int64_t> paths_;
   int64_t image_ = -1, label_ = -1;
   std::vector<ManifestField> out_;

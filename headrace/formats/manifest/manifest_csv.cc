@@ -200,9 +200,7 @@ bool looks_like_csv_manifest(std::string_view head) {
   std::vector<std::string_view> cells;
   if (split_record(line.data(), line.data() + line.size(), delimiter_of(line), cells)) return false;
   for (const std::string_view cell : cells) {
-    if (cell.empty() || is_number(cell) || has_picture_suffix(cell) || has_sound_suffix(cell) ||
-        cell[0] == '#')
-      return false;
+    if (cell.empty() || is_number(cell) || has_media_suffix(cell) || cell[0] == '#') return false;
   }
   return cells.size() > 2;
 }

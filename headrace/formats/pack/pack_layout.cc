@@ -25,7 +25,8 @@ const ErrorCode kNewer{
 
 static_assert(static_cast<int>(FieldKind::kImage) == 0 &&
                   static_cast<int>(FieldKind::kMasks) == 8 &&
-                  static_cast<int>(FieldKind::kAudio) == 9,
+                  static_cast<int>(FieldKind::kAudio) == 9 &&
+                  static_cast<int>(FieldKind::kVideo) == 10,
               "kinds stand in packs by number");
 static_assert(static_cast<int>(BoxFormat::kXYXY) == 1 &&
                   static_cast<int>(BoxFormat::kXYXYXYXYNormalized) == 10,
@@ -112,10 +113,13 @@ bool read_field(ByteReader& in, Schema& schema, FieldNames& names) {
     if (field.shape.back() < -1) return false;
   }
   if (!in.good() || (storage == 0) != (column_bytes(field) > 0)) return false;
-  // What the engine takes as given: only pictures and sounds are encoded, a label is one number.
+  // What the engine takes as given: only pictures, sounds and videos are encoded, and videos
+  // always; a label is one number.
   const bool picture = is_picture(field.kind), audio = field.kind == FieldKind::kAudio;
-  if (field.encoded && !picture && !audio) return false;
-  if (field.encoded && field.shape.size() != (picture ? 3u : 2u)) return false;
+  const bool video = field.kind == FieldKind::kVideo;
+  if ((field.encoded && !picture && !audio && !video) || (video && !field.encoded)) return false;
+  if (field.encoded && field.shape.size() != (picture ? 3u : video ? 4u : 2u)) return false;
+  if (video && field.dtype != DType::kUInt8) return false;
   if (audio && (field.dtype != DType::kFloat32 || field.shape.size() != 2)) return false;
   if (picture && (field.encoded ? field.dtype != DType::kUInt8
                                 : !is_picture_dtype(field.dtype) || field.shape.size() != 3)) {

@@ -5,6 +5,7 @@
 
 #include "headrace/base/byte_stream.h"
 #include "headrace/codecs/audio/sound.h"
+#include "headrace/codecs/video/video_file.h"
 #include "headrace/fields/kind.h"
 #include "headrace/sources/wording.h"
 #include "headrace/storage/crc32c.h"
@@ -77,6 +78,7 @@ Result<PackedValue> Transcoder::value(const Field& field, const FieldData& data)
                                   " bytes are more than a pack holds in one value");
   }
   if (field.kind == FieldKind::kAudio && field.encoded) return sound(data.bytes);
+  if (field.kind == FieldKind::kVideo) return video(data.bytes);
   if (field.encoded) return picture(field, data.bytes);
   if (field.kind == FieldKind::kText || field.kind == FieldKind::kBytes) {
     return as_it_is(data.bytes);
@@ -95,6 +97,20 @@ PackedValue Transcoder::sound(std::span<const uint8_t> bytes) {
   value.facts.form |= kUnusableBit;
   value.reason = std::string(kUnusable) + std::string(opened.error().code->id) + " " +
                  std::string(opened.error().code->title);
+  return value;
+}
+
+// Of videos it is asked whether their container can be read.
+PackedValue Transcoder::video(std::span<const uint8_t> bytes) {
+  PackedValue value = as_it_is(bytes);
+  if (!level_) return value;
+  const VideoContainer* const container = video_container_of(bytes);
+  value.reason = container ? "no JPEG but " + std::string(container->name) : "";
+  const Result<VideoTrack> track = read_video(bytes);
+  if (track) return value;
+  value.facts.form |= kUnusableBit;
+  value.reason = std::string(kUnusable) + std::string(track.error().code->id) + " " +
+                 std::string(track.error().code->title);
   return value;
 }
 

@@ -28,6 +28,7 @@ class Transcoder {
  private:
   Result<PackedValue> picture(const Field& field, std::span<const uint8_t> bytes);
   PackedValue sound(std::span<const uint8_t> bytes);
+  PackedValue video(std::span<const uint8_t> bytes);
   // Why no pixels come out; empty when they do.
   std::string trial_decode(const Field& field, std::span<const uint8_t> bytes);
 

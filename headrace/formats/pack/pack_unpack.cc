@@ -13,6 +13,7 @@
 #include "headrace/base/json_writer.h"
 #include "headrace/codecs/audio/audio_codec.h"
 #include "headrace/codecs/codec.h"
+#include "headrace/codecs/video/video_file.h"
 #include "headrace/formats/pack/pack_manifest.h"
 #include "headrace/formats/pack/pack_output.h"
 #include "headrace/formats/pack/pack_writer.h"
@@ -83,11 +84,13 @@ std::string_view without_suffix(std::string_view path) {
   return dot == std::string_view::npos || dot <= name ? path : path.substr(0, dot);
 }
 
-std::string_view suffix_of(std::span<const uint8_t> bytes) {
-  const CodecRecord* codec = codec_of(bytes);
-  if (codec && !codec->suffixes.empty()) return codec->suffixes.front();
-  const AudioCodecRecord* const sounds = audio_codec_of(bytes);
-  return sounds && !sounds->suffixes.empty() ? sounds->suffixes.front() : "";
+std::string_view suffix_of(FieldKind kind, std::span<const uint8_t> bytes) {
+  const auto first_of = [](const auto* found) {
+    return found && !found->suffixes.empty() ? found->suffixes.front() : std::string_view();
+  };
+  if (kind == FieldKind::kVideo) return first_of(video_container_of(bytes));
+  const std::string_view picture = first_of(codec_of(bytes));
+  return picture.empty() ? first_of(audio_codec_of(bytes)) : picture;
 }
 
 class Unpacking {
@@ -299,7 +302,7 @@ class Unpacking {
     const bool first = field == files_.front();
     std::string name = key;
     if (!first || !header_.keys_are_paths) {
-      std::string suffix(declared.encoded ? suffix_of(bytes) : ".bin");
+      std::string suffix(declared.encoded ? suffix_of(declared.kind, bytes) : ".bin");
       if (has_own_shape(declared)) suffix = ".npy";
       name = (first ? "" : declared.name + "/") +
              std::string(header_.keys_are_paths ? without_suffix(key) : key) + suffix;

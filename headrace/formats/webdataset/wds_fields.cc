@@ -90,6 +90,11 @@ Rule rule_of(const std::string& extension) {
     record_of(FieldKind::kAudio).take(field);
     if (stem.empty() || any) field.name = "audio";
     rule.rank = suffix == "flac" ? 0 : 1;
+  } else if (has_video_suffix("." + std::string(suffix))) {
+    field.kind = FieldKind::kBytes;
+    record_of(FieldKind::kVideo).take(field);
+    if (stem.empty() || any) field.name = "video";
+    rule.rank = suffix == "mp4" ? 0 : 1;
   } else if (is_one_of(extension, kLabels) || extension == "cls2" || extension == "count" ||
              (suffix == "cls" && !stem.empty())) {
     rule.field.how = WdsField::How::kInteger;

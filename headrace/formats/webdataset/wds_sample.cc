@@ -59,7 +59,7 @@ void WdsTally::count(std::string_view prefix, size_t& kinds, size_t most, std::s
   }
 }
 
-// Sorted; one picture or sound alone is what its suffix says, whatever stands before that.
+// Sorted; one picture, sound or video alone is what its suffix says, whatever stands before that.
 std::string WdsTally::set_at_hand() {
   const auto first = extensions_.begin(), last = first + static_cast<std::ptrdiff_t>(used_);
   std::sort(first, last);
@@ -67,8 +67,7 @@ std::string WdsTally::set_at_hand() {
   if (used_ == 1) {
     const size_t dot = first->rfind('.');
     const std::string suffix = "." + first->substr(dot + 1);  // npos + 1 is 0
-    if ((has_picture_suffix(suffix) || has_sound_suffix(suffix)) && dot != std::string::npos)
-      return "*" + first->substr(dot);
+    if (has_media_suffix(suffix) && dot != std::string::npos) return "*" + first->substr(dot);
   }
   std::string set;
   for (size_t i = 0; i < used_; ++i) set.append(i ? "/" : "").append(extensions_[i]);
@@ -85,7 +84,7 @@ void WdsTally::end() {
   }
   count(kSet, sets_, kMostSets, last_set_);
   const std::string suffix = last_set_.substr(last_set_.rfind('.') + 1);
-  if (used_ == 1 && (has_picture_suffix("." + suffix) || has_sound_suffix("." + suffix))) {
+  if (used_ == 1 && has_media_suffix("." + suffix)) {
     count(kFolder, folders_, kMostFolders, folder_);
   }
 }

@@ -27,11 +27,12 @@ constexpr int64_t kLongestSide = int64_t{1} << 30;      // of a picture
 
 bool is_integer(DType dtype) { return !is_floating(dtype) && dtype != DType::kBool; }
 
-// "mask", "masks", "image", "images", "audio" say what they are.
+// "mask", "masks", "image", "images", "audio", "video" say what they are.
 std::optional<FieldKind> picture_named(std::string_view name) {
   if (name == "mask" || name == "masks") return FieldKind::kMask;
   if (name == "image" || name == "images") return FieldKind::kImage;
   if (name == "audio") return FieldKind::kAudio;
+  if (name == "video") return FieldKind::kVideo;
   return {};
 }
 
@@ -108,6 +109,7 @@ FieldKind kind_of(const ArrayType& array, const Column& column) {
     const bool sound = array.dtype == DType::kFloat32 && dimensions == 2;
     return sound ? FieldKind::kAudio : FieldKind::kTensor;
   }
+  if (picture == FieldKind::kVideo) return FieldKind::kTensor;
   if (picture && array.dtype == DType::kUInt8 && (dimensions == 2 || dimensions == 3)) {
     return *picture;
   }
@@ -230,9 +232,10 @@ Field make_files(PathColumn& files, const Column& column, Cell& cell) {
   const FieldKind kind =
       column.kind ? *column.kind : picture_named(column.name).value_or(FieldKind::kImage);
   if (kind == FieldKind::kLabel || kind == FieldKind::kTensor) {
-    bad_column(column.name,
-               "files hold pictures, sounds, text or bytes, no " + std::string(name_of(kind)),
-               "read them into an array first");
+    bad_column(
+        column.name,
+        "files hold pictures, sounds, videos, text or bytes, no " + std::string(name_of(kind)),
+        "read them into an array first");
   }
   cell.form = Cell::Form::kFile;
   for (size_t i = 0; i < files.paths.size(); ++i) {
@@ -249,8 +252,8 @@ Field make_files(PathColumn& files, const Column& column, Cell& cell) {
   }
   Field field{.name = column.name, .kind = kind};
   if (!is_string(kind) && !take_encoded(kind, field)) {
-    bad_column(column.name,
-               "files hold pictures, sounds, text or bytes, no " + std::string(name_of(kind)));
+    bad_column(column.name, "files hold pictures, sounds, videos, text or bytes, no " +
+                                std::string(name_of(kind)));
   }
   return field;
 }
@@ -306,7 +309,9 @@ Field make_blobs(BlobColumn& blobs, const Column& column, Cell& cell) {
   cell.is_vector = kind == FieldKind::kTensor;
   cell.may_be_null = kind == FieldKind::kText;
   if (cell.is_vector) field.shape = {-1};
-  if (is_picture(kind) || kind == FieldKind::kAudio) take_encoded(kind, field);
+  if (is_picture(kind) || kind == FieldKind::kAudio || kind == FieldKind::kVideo) {
+    take_encoded(kind, field);
+  }
   return field;
 }
 

@@ -296,9 +296,10 @@ def decode_fact(result: dict[str, Any]) -> str:
 
 
 def values_of(source: Any) -> str:
-    """What a record mostly is: images, sounds or something else."""
+    """What a record mostly is: images, sounds, videos or something else."""
     kinds = {field.kind for field in source.schema}
-    return "images" if "image" in kinds else "sounds" if "audio" in kinds else "records"
+    names = {"image": "images", "video": "videos", "audio": "sounds"}
+    return next((name for kind, name in names.items() if kind in kinds), "records")
 
 
 def print_result(source: str, preset: str, result: dict[str, Any], values: str) -> None:

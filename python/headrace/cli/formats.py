@@ -30,7 +30,8 @@ def run(
     from headrace import _core
     from headrace.absent import no_such_format
 
-    containers, codecs = _core.formats(), {**_core.codecs(), **_core.audio_codecs()}
+    containers = _core.formats()
+    codecs = {**_core.codecs(), **_core.audio_codecs(), **_core.video_containers()}
     if name is None:
         _print_all(containers, codecs, json)
         return output.GOOD
@@ -43,7 +44,8 @@ def run(
         reference.print_one(record, ("Example", record["example"]))
     else:
         files = ("Files", " ".join(record["suffixes"]))
-        reference.print_one(record, files, ("Equals", record["oracle"]), ("Needs", _library(name)))
+        oracle = ("Equals", record.get("oracle", ""))
+        reference.print_one(record, files, oracle, ("Needs", _library(name)))
     return output.GOOD
 
 
@@ -69,9 +71,11 @@ def _print_all(
     reference.print_list(containers)
     from headrace import _core
 
-    sounds = _core.audio_codecs()
+    sounds, videos = _core.audio_codecs(), _core.video_containers()
     console.print("\n[dim]Pictures in them[/]")
-    reference.print_list({name: codecs[name] for name in codecs if name not in sounds})
+    reference.print_list({n: codecs[n] for n in codecs if n not in sounds and n not in videos})
     console.print("\n[dim]Sounds in them[/]")
     reference.print_list(sounds)
+    console.print("\n[dim]Videos in them[/]")
+    reference.print_list(videos)
     console.print("\n[dim]`headrace formats NAME` describes one in full.[/]")

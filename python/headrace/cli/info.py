@@ -92,12 +92,47 @@ def describe(path: str, source: Any) -> dict[str, Any]:
     }
     if sounds := sound_report.describe(source, HEADERS):
         facts["sounds"] = sounds
+    if len(source) and (video := video_facts(source)):
+        facts["video"] = video
     if source.classes and any(field["name"] == "label" for field in fields):
         labels = np.asarray(source.column("label"))
         labels = labels[labels >= 0]
         counts = np.bincount(labels, minlength=len(source.classes))
         facts["records_of_class"] = [int(n) for n in counts]
     return facts
+
+
+def video_facts(source: Any, most: int = 64) -> dict[str, Any] | None:
+    """Of the first videos: how many, their codecs, sizes, frames, seconds; None without any."""
+    from headrace import _core
+
+    names = [field.name for field in source.schema if field.kind == "video"]
+    if not names:
+        return None
+    codecs: dict[str, int] = {}
+    sizes: dict[str, int] = {}
+    frames, seconds, bad = 0, 0.0, 0
+    looked = min(len(source), most)
+    for number in range(looked):
+        try:
+            header = _core.video_header(source[number][names[0]])
+        except Exception:
+            bad += 1
+            continue
+        codecs[header["codec"]] = codecs.get(header["codec"], 0) + 1
+        size = f"{header['width']} x {header['height']}"
+        sizes[size] = sizes.get(size, 0) + 1
+        frames += header["frames"]
+        seconds += header["end_seconds"] - header["times"][0]
+    return {
+        "looked_at": looked,
+        "unreadable": bad,
+        "codecs": codecs,
+        "sizes": sizes,
+        "frames": frames,
+        "seconds": round(seconds, 3),
+        "frames_per_second": round(frames / seconds, 3) if seconds > 0 else None,
+    }
 
 
 def pack_summary(path: str, recover: bool) -> dict[str, Any] | None:
@@ -164,6 +199,8 @@ def print_facts(facts: dict[str, Any]) -> None:
     for sounds in facts.get("sounds", ()):
         for line in sound_report.lines(sounds, facts["records"]):
             console.print(f"[dim]{escape(sounds['field'])}[/] {escape(line)}")
+    if "video" in facts:
+        print_video(facts["video"])
     if "pack" in facts:
         print_pack(facts["pack"])
     console.print(f"[dim]runs[/] {escape(facts['instructions'])}")
@@ -175,6 +212,23 @@ def print_facts(facts: dict[str, Any]) -> None:
     shown = [output.shortened(name, console.width // 2) for name in classes[:CLASSES_SHOWN]]
     names = ", ".join(shown) + (", …" if len(classes) > CLASSES_SHOWN else "")
     console.print(Padding(escape(names), (0, 0, 0, 2), expand=False))
+
+
+def print_video(video: dict[str, Any]) -> None:
+    def counted(counts: dict[str, int]) -> str:
+        most = sorted(counts, key=lambda name: -counts[name])
+        return ", ".join(most[:3]) + (", …" if len(most) > 3 else "")
+
+    rate = video["frames_per_second"]
+    told = [
+        f"{video['frames']:,} frames in {video['seconds']:,.1f} s"
+        + (f", {rate:g} a second" if rate else ""),
+        counted(video["sizes"]),
+        counted(video["codecs"]),
+        f"{video['unreadable']} unreadable" if video["unreadable"] else "",
+    ]
+    first = output.count_text(video["looked_at"], "video")
+    output.console().print(f"[dim]of the first {first}[/] " + "; ".join(filter(None, told)))
 
 
 def spread_text(counts: list[int]) -> str:

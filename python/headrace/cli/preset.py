@@ -22,21 +22,29 @@ def default_for(source: Any) -> str:
 
 
 def loader_of(source: Any, preset: str, size: int, dtype: str = "float32", **options: Any) -> Any:
-    """A loader that does to each record what one of PRESETS says; one for training shuffles."""
+    """A loader that does to each record what one of PRESETS says; one for training shuffles.
+
+    Of videos, to clips of 16 frames, each the fourth after the one before.
+    """
     import headrace
 
     transforms: list[Any] = []
+    presets = headrace.presets
+    videos = any(field.kind == "video" for field in source.schema)
     if preset == "imagenet-train":
-        transforms = headrace.presets.imagenet_train(size, dtype=dtype)
+        recipe = presets.video_train if videos else presets.imagenet_train
+        transforms = recipe(size, dtype=dtype)
         options["shuffle"] = True
     elif preset == "imagenet-eval":
-        transforms = headrace.presets.imagenet_eval(size, dtype=dtype)
+        recipe = presets.video_eval if videos else presets.imagenet_eval
+        transforms = recipe(size, dtype=dtype)
     elif preset == "log-mel":
         if dtype != "float32":
             output.fail(f"headrace: --preset log-mel gives float32, not {dtype}", output.USAGE)
         transforms = headrace.presets.log_mel()
         options["shuffle"] = True
     else:
+        transforms = [headrace.transforms.CenterVideoClip(16, stride=4)] if videos else []
         options["ragged"] = "list"
     heard = preset == "log-mel"
     names = [
@@ -51,6 +59,7 @@ def loader_of(source: Any, preset: str, size: int, dtype: str = "float32", **opt
 
 def _goes_along(field: Any) -> bool:
     """Whether batches of resized pictures can have it: no boxes, nothing of differing shape."""
-    if field.is_spatial and not field.is_picture:
+    seen = field.is_picture or field.kind == "video"
+    if field.is_spatial and not seen:
         return False
-    return field.is_picture or -1 not in field.shape
+    return seen or -1 not in field.shape

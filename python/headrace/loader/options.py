@@ -156,6 +156,7 @@ _FORMS: dict[str, Callable[[Any], Any]] = {
     "cache": _size("cache"),
     "resident": _resident,
     "seed": _seed,
+    "video_timeout_s": lambda value: seconds("video_timeout_s", value),
     "patience": lambda value: 0.0 if seconds("patience", value) == math.inf else float(value),
     "fraction": lambda value: share("fraction", value),
     "quarantine": lambda value: None if value is None else os.fspath(value),

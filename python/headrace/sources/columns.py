@@ -24,7 +24,7 @@ _NOT_A_COLUMN = declare(
     "records() takes columns: lists of paths, lists of strings, and arrays or tensors of numbers "
     "whose first axis is the record.",
 )
-_FILES = ("image", "images", "mask", "masks", "audio")
+_FILES = ("image", "images", "mask", "masks", "audio", "video")
 
 
 def records(*, kinds: Any = None, **fields: Any) -> Source:
@@ -56,8 +56,12 @@ def records(*, kinds: Any = None, **fields: Any) -> Source:
 
 
 def is_picture_path(path: str) -> bool:
-    """Whether a path ends as those of pictures or sounds do."""
-    codecs = [*_core.codecs().values(), *_core.audio_codecs().values()]
+    """Whether a path ends as those of pictures, sounds or videos do."""
+    codecs = [
+        *_core.codecs().values(),
+        *_core.audio_codecs().values(),
+        *_core.video_containers().values(),
+    ]
     suffixes = {suffix for codec in codecs for suffix in codec["suffixes"]}
     return os.path.splitext(path)[1].lower() in suffixes
 

@@ -212,7 +212,12 @@ def listed_kinds(kinds: Mapping[str, str] | None) -> list[str]:
 
 
 def _delivered(field: _core.Field, value: Any) -> Any:
-    """A stored value as people want to see it; of encoded audio samples and their rate."""
+    """A stored value as people want to see it; of encoded audio samples and their rate.
+
+    A video stays its file: all of its frames would be too many.
+    """
+    if field.kind == "video":
+        return value
     if field.encoded and field.kind == "audio":
         samples, rate = _core.decode_audio(value)
         return np.asarray(samples), rate

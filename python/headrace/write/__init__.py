@@ -126,9 +126,9 @@ class AppendedFile:
         self.file.close()
 
 
-def picture_suffix(data: bytes) -> str:
-    """Of an encoded picture, by its first bytes; "bin" where they are no picture's."""
-    return _core.picture_suffix(data[:64]) or "bin"
+def picture_suffix(data: bytes, kind: str = "image") -> str:
+    """Of an encoded picture, sound or video, by its first bytes; "bin" where they are none's."""
+    return _core.picture_suffix(data[:64], kind) or "bin"
 
 
 def picture_bytes(value: Any) -> bytes:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder of pictures or of sounds, one folder a class."""
+"""A folder of pictures, of sounds or of videos, one folder a class."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def writer(
 
 
 def check(schema: Sequence[_core.Field]) -> None:
-    if {field.name for field in schema} - {"label"} != {"audio"}:
-        check_pictures(schema, "a folder has pictures, or sounds, and classes")
+    if {field.name for field in schema} - {"label"} not in ({"audio"}, {"video"}):
+        check_pictures(schema, "a folder has pictures, sounds or videos, and classes")
 
 
 def fields(schema: Sequence[_core.Field]) -> dict[str, Any]:
@@ -42,13 +42,13 @@ class FolderWriter:
         os.makedirs(path, exist_ok=True)
 
     def add(self, number: int, key: str, values: Mapping[str, Any]) -> None:
-        kind = "image" if "image" in values else "audio"
+        kind = next(name for name in ("image", "audio", "video") if name in values)
         data = picture_bytes(values[kind])
         folder = self.path
         if "label" in values:
             folder = os.path.join(self.path, self._class(values["label"]))
         os.makedirs(folder, exist_ok=True)
-        name = f"{number:09}-{os.path.basename(key) or kind}.{picture_suffix(data)}"
+        name = f"{number:09}-{os.path.basename(key) or kind}.{picture_suffix(data, kind)}"
         with open(os.path.join(folder, name), "wb") as file:
             file.write(data)
 

@@ -26,9 +26,9 @@ def writer(
 
 
 def extension(field: _core.Field) -> str:
-    """Of the field's members; of pictures and sounds, what stands before their own suffix."""
+    """Of the field's members; of pictures and media, what stands before their own suffix."""
     if _has_own_suffix(field):
-        return "" if field.name in ("image", "audio") else field.name
+        return "" if field.name in ("image", "audio", "video") else field.name
     if field.name == "label" and field.dtype == "int64" and field.shape == ():
         return "cls"
     scalar = field.dtype == "int64" and field.shape == ()
@@ -53,11 +53,12 @@ def fields(schema: Sequence[_core.Field]) -> dict[str, Any]:
 
 def _has_own_suffix(field: _core.Field) -> bool:
     """A file that says by its suffix what it is."""
-    return field.is_picture or (str(field.kind) == "audio" and field.encoded)
+    return field.is_picture or (str(field.kind) in ("audio", "video") and field.encoded)
 
 
 def _suffixes(field: _core.Field) -> list[str]:
-    codecs = _core.codecs() if field.is_picture else _core.audio_codecs()
+    media = {"audio": _core.audio_codecs, "video": _core.video_containers}
+    codecs = media.get(str(field.kind), _core.codecs)()
     return [suffix[1:] for codec in codecs.values() for suffix in codec["suffixes"]]
 
 
@@ -74,7 +75,7 @@ class TarWriter:
             value = values[field.name]
             if _has_own_suffix(field):
                 data = picture_bytes(value)
-                suffix = ".".join(part for part in (name, picture_suffix(data)) if part)
+                suffix = ".".join(part for part in (name, picture_suffix(data, str(field.kind))) if part)
             else:
                 data, suffix = _member(field, value), name
             info = tarfile.TarInfo(f"{key}.{suffix}")

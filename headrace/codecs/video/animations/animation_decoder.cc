@@ -8,6 +8,7 @@
 #include "headrace/base/registry.h"
 #include "headrace/codecs/image/picture_errors.h"
 #include "headrace/codecs/video/animations/animation.h"
+#include "headrace/codecs/video/own_video_decoder.h"
 
 namespace headrace {
 namespace {
@@ -87,4 +88,13 @@ std::unique_ptr<VideoDecoder> make_animation_decoder(const VideoDecoderOptions& 
   return std::make_unique<AnimationDecoder>(options);
 }
 
+namespace {
+
+const OwnVideoDecoder kAnimations{
+    .name = "animation",
+    .decodes = [](VideoCodec codec) { return animation_of(codec) != nullptr; },
+    .make = make_animation_decoder};
+const Register<OwnVideoDecoder> registered_animations(kAnimations);
+
+}  // namespace
 }  // namespace headrace

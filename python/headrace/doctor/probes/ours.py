@@ -16,6 +16,7 @@ import numpy as np
 
 from headrace import _core
 from headrace.doctor.model import Stage
+from headrace.doctor.probes.seeking import seek_share
 from headrace.errors import Error
 from headrace.loader import Loader
 from headrace.measure.file_reads import DEPTHS, Reads
@@ -27,6 +28,7 @@ _READ = 16  # records that are read at least
 _DECODE = ("entropy", "transform")
 _ENGINE = {"resample": "resizing", "store": "writing batches"}
 _FEATURES = "extracting features"  # of sounds: what the engine counts as transform
+_SEEKING = "seeking in videos: frames that are decoded on the way to those of the clip"
 _CHANGED = {  # of the user's keywords: an examination keeps nothing and writes nothing
     "quarantine": None,
     "resident": False,
@@ -106,6 +108,10 @@ def stages_of(loader: Loader, reads: Reads | None, seconds: float) -> tuple[list
     if _hears_only(loader):
         stages.append(Stage("decode", "decode", spent["entropy"]))
         stages.append(Stage(_FEATURES, "operator", spent["transform"]))
+    elif (lost := seek_share(loader)) is not None:
+        stages.append(Stage("decoding video frames", "decode", (1 - lost) * spent["entropy"]))
+        stages.append(Stage(_SEEKING, "decode", lost * spent["entropy"]))
+        stages.append(Stage("cropping and colours", "operator", spent["transform"]))
     else:
         stages.append(Stage("decode", "decode", sum(spent[name] for name in _DECODE)))
     stages += [Stage(text, "operator", spent[name]) for name, text in _ENGINE.items()]

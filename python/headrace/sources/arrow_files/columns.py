@@ -389,13 +389,15 @@ def _add_struct(
 
 
 def _kind_of_bytes(values: Any, column: Column, buffers: Buffers) -> str:
-    """Pictures or audio, if one of the first values that are there is such a file; else bytes."""
+    """Pictures, audio or video, if one of the first values is such a file; else bytes."""
     for value in itertools.islice(_first_values(values.slice(0, 100), buffers), 4):
         if not _core.picture_error(value, "audio"):
             return "audio"
         try:
             _core.decode(value, lenient=True)
         except Exception:
+            if not _core.picture_error(value, "video"):
+                return "video"
             continue
         return "mask" if column.name == "mask" else "image"
     return "bytes"

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/codecs/video/video_decoders.h"
+
+#include "headrace/base/clock.h"
+#include "headrace/base/registry.h"
+#include "headrace/codecs/video/own_video_decoder.h"
+
+namespace headrace {
+namespace {
+
+// Null: libavcodec is for it.
+const OwnVideoDecoder* own_decoder_of(VideoCodec codec) {
+  for (const OwnVideoDecoder* own : Registry<OwnVideoDecoder>::all()) {
+    if (own->decodes(codec)) return own;
+  }
+  return nullptr;
+}
+
+// A decoder that knows what it was made for.
+class MadeDecoder final : public VideoDecoder {
+ public:
+  MadeDecoder(std::unique_ptr<VideoDecoder> decoder, const VideoDecoderOptions& options)
+      : decoder_(std::move(decoder)), options_(options) {}
+  Result<void> decode(const VideoTrack& track, std::span<const uint8_t> file, const FramePlan& plan,
+                      FrameSink& sink) override {
+    return decoder_->decode(track, file, plan, sink);
+  }
+  bool is_for(const VideoDecoderOptions& other) const {
+    return options_.isolate == other.isolate && options_.seconds == other.seconds &&
+           options_.max_pixels == other.max_pixels && options_.stop == other.stop;
+  }
+
+ private:
+  std::unique_ptr<VideoDecoder> decoder_;
+  const VideoDecoderOptions options_;
+};
+
+}  // namespace
+
+Result<void> VideoDecoders::decode(const VideoTrack& track, std::span<const uint8_t> file,
+                                   const FramePlan& plan, FrameSink& sink,
+                                   const VideoDecoderOptions& options) {
+  const OwnVideoDecoder* const ours = own_decoder_of(track.codec);
+  std::unique_ptr<VideoDecoder>& decoder = ours ? animations_ : decoder_;
+  const auto* const made = dynamic_cast<MadeDecoder*>(decoder.get());
+  if (made && !made->is_for(options)) decoder.reset();  // another loader's
+  if (!decoder) {
+    Result<std::unique_ptr<VideoDecoder>> begun =
+        ours ? ours->make(options) : make_video_decoder(options);
+    if (!begun) return std::move(begun.error());
+    decoder = std::make_unique<MadeDecoder>(std::move(*begun), options);
+  }
+  const double begin = now();
+  Result<void> done = decoder->decode(track, file, plan, sink);
+  seconds_ += now() - begin;
+  return done;
+}
+
+}  // namespace headrace

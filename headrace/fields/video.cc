@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Videos: files of moving pictures, of which a step takes frames. Note [Clips are pictures] in
+// pipeline/plan_clips.cc says what they are from then on.
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "headrace/base/registry.h"
+#include "headrace/codecs/video/video_file.h"
+#include "headrace/fields/begin.h"
+#include "headrace/fields/kind.h"
+#include "headrace/fields/numbers.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kNoFrames{
+    "HR0374", ErrorKind::kData, "video without frames",
+    "The file has a track of pictures that move, and no packet of it that would be shown. It may "
+    "have been cut off while it was written."};
+
+const ErrorCode kLargeFrames{
+    "HR0375", ErrorKind::kData, "video frames exceed the limit",
+    "The container says that frames have more pixels than max_pixels= allows. Nothing was "
+    "allocated. Raise it where such videos are meant."};
+
+bool take_video(Field& field) {
+  if (!is_stored_bytes(field)) return false;
+  field.encoded = true;
+  field.dtype = DType::kUInt8;
+  field.shape = {-1, 3, -1, -1};
+  field.kind = FieldKind::kVideo;
+  return true;
+}
+
+Result<void> begin_video(const Beginning& from, FieldValue& value) {
+  value.video = {};
+  value.bytes = from.data.bytes;
+  Result<VideoTrack> track = read_video(from.data.bytes);
+  if (!track) return std::move(track.error());
+  if (track->frames.empty()) {
+    return Error{.code = &kNoFrames, .what = "\"" + from.state.name + "\" has no frame"};
+  }
+  const int64_t pixels = int64_t{track->width} * track->height;
+  if (pixels > from.options.limits.max_pixels) {
+    return Error{.code = &kLargeFrames,
+                 .what = "\"" + from.state.name + "\" is " + std::to_string(track->width) + " x " +
+                         std::to_string(track->height)};
+  }
+  value.video = {std::make_shared<const VideoTrack>(std::move(*track)), from.options.video};
+  value.video.decoding.max_pixels = from.options.limits.max_pixels;
+  return {};
+}
+
+const KindRecord kVideo{
+    .name = "video",
+    .doc =
+        "A file of moving pictures. A step takes clips of it (RandomVideoClips), (T, C, H, W), and "
+        "from then on they are images: geometry, colours and dtypes are for them, the same for all "
+        "frames of a record.",
+    .kind = FieldKind::kVideo,
+    .spatial = true,
+    .take = take_video,
+    .begin = begin_video};
+const Register<KindRecord> registered_video(kVideo);
+
+}  // namespace
+}  // namespace headrace

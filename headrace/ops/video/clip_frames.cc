@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/ops/video/clip_frames.h"
+
+#include <algorithm>
+#include <cassert>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headrace/image/frame_picture.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kOtherSize{
+    "HR0376", ErrorKind::kData, "frame of another size",
+    "The stream of this video has a frame whose size is not the one that the container says. All "
+    "frames of a clip have one size. `ffmpeg -i video -c:v libx264 out.mp4` makes them so."};
+
+const ErrorCode kHighRange{
+    "HR0377", ErrorKind::kUnsupported, "video of high dynamic range",
+    "The values of this video mean light by PQ or HLG, over a range that bytes of RGB do not have: "
+    "taken as they are, pictures look pale and flat. hdr=True of the step that takes the frames does "
+    "so anyway; tone mapping (ffmpeg -vf zscale, tonemap) makes usual videos of them."};
+
+const ErrorCode kManyFrames{
+    "HR0378", ErrorKind::kResource, "frames exceed the memory",
+    "The frames of this video take more memory than its container says, and more than memory_limit "
+    "leaves for one record. Fewer frames a clip, smaller videos, or a higher memory_limit."};
+
+// A recipe that has no step yet takes any turn.
+void turn(Recipe& picture, int quarter_turns) {
+  const bool across = quarter_turns == 1 || quarter_turns == 2;
+  const bool down = quarter_turns == 2 || quarter_turns == 3;
+  [[maybe_unused]] const bool held = (quarter_turns % 2 == 0 || picture.transpose()) &&
+                                     (!across || picture.flip_horizontal()) &&
+                                     (!down || picture.flip_vertical());
+  assert(held);
+}
+
+class Keeping final : public FrameSink {
+ public:
+  Keeping(const VideoTrack& track, bool hdr, size_t frames, size_t most_bytes)
+      : track_(track), hdr_(hdr), most_bytes_(most_bytes), kept_(frames) {}
+
+  Result<void> frame(size_t number, const YuvFrame& frame) override {
+    if (frame.width != track_.width || frame.height != track_.height) {
+      return Error{.code = &kOtherSize,
+                   .what = "it is " + std::to_string(frame.width) + " x " +
+                           std::to_string(frame.height) + ", the video " +
+                           std::to_string(track_.width) + " x " + std::to_string(track_.height)};
+    }
+    const ColorTransfer transfer = frame.color.transfer;
+    if (!hdr_ && (transfer == ColorTransfer::kPQ || transfer == ColorTransfer::kHLG)) {
+      return Error{.code = &kHighRange,
+                   .what = transfer == ColorTransfer::kPQ ? "its transfer is PQ (SMPTE ST 2084)"
+                                                          : "its transfer is HLG (ARIB STD-B67)",
+                   .hint = "hdr=True takes its values as they are"};
+    }
+    auto kept = std::make_shared<KeptFrame>();
+    kept->keep(frame);
+    bytes_ += kept->held_bytes();
+    if (bytes_ > most_bytes_) {
+      return Error{.code = &kManyFrames,
+                   .what = std::to_string(kept_.size()) + " frames of " +
+                           std::to_string(kept->held_bytes() >> 10) + " KiB"};
+    }
+    kept_[number] = std::move(kept);
+    return {};
+  }
+
+  const std::shared_ptr<const KeptFrame>& of(size_t number) const { return kept_[number]; }
+
+ private:
+  const VideoTrack& track_;
+  const bool hdr_;
+  const size_t most_bytes_;
+  size_t bytes_ = 0;
+  std::vector<std::shared_ptr<const KeptFrame>> kept_;  // shared: FieldValue::frame says with whom
+};
+
+}  // namespace
+
+Result<void> take_frames(const FieldValue& video, std::span<const uint32_t> frames, bool hdr,
+                         std::span<const int> pictures, Record& record, Renderer& renderer) {
+  const VideoTrack& track = *video.video.track;
+  std::vector<uint32_t> wanted(frames.begin(), frames.end());
+  std::ranges::sort(wanted);
+  wanted.erase(std::ranges::unique(wanted).begin(), wanted.end());
+  Keeping keeping(track, hdr, wanted.size(), renderer.largest_value());
+  const FramePlan plan = plan_frames(track, video.bytes, wanted);
+  Result<void> done =
+      renderer.videos().decode(track, video.bytes, plan, keeping, video.video.decoding);
+  if (!done) return done;
+  for (size_t i = 0; i < pictures.size(); ++i) {
+    const auto number = std::ranges::lower_bound(wanted, frames[i]) - wanted.begin();
+    FieldValue& value = record.fields[size_t(pictures[i])];
+    value.kind = FieldKind::kImage;
+    value.frame = keeping.of(size_t(number));
+    value.picture = Recipe(picture_of(*value.frame));
+    turn(value.picture, track.quarter_turns);
+  }
+  return {};
+}
+
+}  // namespace headrace

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// RandomVideoClips: clips of a video from random places on.
+#include "headrace/base/registry.h"
+#include "headrace/ops/video/video_clip_op.h"
+
+namespace headrace {
+namespace {
+
+class RandomVideoClips final : public VideoClipOp {
+ public:
+  using VideoClipOp::VideoClipOp;
+
+ private:
+  Result<std::vector<double>> begins(const Cut& cut, Draws draws) const override {
+    std::vector<double> out;
+    const ClipPlaces& places = cut.places;
+    for (int64_t i = 0; i < clip_count(); ++i) {
+      out.push_back(places.places > 0 ? static_cast<double>(draws.below(places.places))
+                                      : draws.uniform() * places.last);
+    }
+    return out;
+  }
+};
+
+const OpRecord kRandomVideoClips{
+    .name = "RandomVideoClips",
+    .doc =
+        "Takes clips of a video, each from a random place on.\n\n"
+        "The video becomes (num_frames, C, H, W) uint8, RGB, upright; with num_clips "
+        "(num_clips, num_frames, C, H, W). All later steps treat the frames as they treat images, "
+        "each the same for all frames of the record. Every place where the clip fits into the video "
+        "is equally probable; a video that is shorter begins at its first frame and goes on by the "
+        "policy. Only frames that are shown, and those that they need, are decoded, once for all "
+        "clips.",
+    .params = clip_params({{.name = "num_clips",
+                            .type = ParamType::kInt,
+                            .doc = "Clips of a video, drawn apart. None: one, without an axis for "
+                                   "clips.",
+                            .minimum = 1,
+                            .maximum = 1024}}),
+    .oracle =
+        "torchcodec's clips_at_random_indices: the same places, other draws; the frames of a "
+        "sequential decode, converted by swscale's default, bit for bit",
+    .example = {{"num_frames", int64_t{16}},
+                {"num_clips", int64_t{2}},
+                {"fps", 15.0},
+                {"times", true},
+                {"hdr", true}},
+    .random = true,
+    .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
+      return std::make_unique<RandomVideoClips>("RandomVideoClips", arguments);
+    }};
+const Register<OpRecord> registered_random_video_clips(kRandomVideoClips);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// VideoClipAt: the clip of a video around a time that the record says.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "headrace/base/registry.h"
+#include "headrace/ops/video/video_clip_op.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kOutside{
+    "HR0548", ErrorKind::kData, "time outside of the video",
+    "The record says a time for its clip that its video does not have: before its first frame, or "
+    "after the end of the last. Times are seconds of the file's own clock."};
+
+// REQUIRES: float64, float32 or int64, without axes.
+double number_of(const FieldValue& value) {
+  if (value.bytes.empty()) return static_cast<double>(value.scalar);
+  const auto as = [&]<class T>(T number) {
+    std::memcpy(&number, value.bytes.data(), sizeof(T));
+    return static_cast<double>(number);
+  };
+  if (value.dtype == DType::kInt64) return as(int64_t{});
+  return value.dtype == DType::kFloat64 ? as(double{}) : as(float{});
+}
+
+class VideoClipAt final : public VideoClipOp {
+ public:
+  explicit VideoClipAt(const Arguments& arguments) : VideoClipOp("VideoClipAt", arguments) {
+    set_at(arguments.text("time"));
+  }
+
+ private:
+  Result<std::vector<double>> begins(const Cut& cut, Draws) const override {
+    const double first = cut.track.seconds(cut.track.packets[cut.track.frames[0]].pts);
+    const double time = number_of(*cut.at), from_first = time - first;
+    if (!(from_first >= 0 && from_first <= seconds_shown(cut.track))) {
+      return Error{.code = &kOutside,
+                   .what = "\"" + form().at + "\" is " + std::to_string(time) +
+                           " s, the video lasts from " + std::to_string(first) + " s to " +
+                           std::to_string(first + seconds_shown(cut.track)) + " s"};
+    }
+    const bool by_time = cut.places.places == 0;
+    const double middle = by_time ? from_first : frame_played_at(cut.track, from_first);
+    const double before = by_time ? span() / 2 : std::floor(span() / 2);
+    return std::vector<double>{std::clamp(middle - before, 0.0, cut.places.last)};
+  }
+};
+
+const OpRecord kVideoClipAt{
+    .name = "VideoClipAt",
+    .doc =
+        "Takes the clip of a video around a time that another field of the record says.\n\n"
+        "The video becomes (num_frames, C, H, W) uint8, RGB, upright, for steps that treat its "
+        "frames as images. What is shown at that time stands in the middle of the clip, as far as "
+        "the ends of the video allow.",
+    .params = clip_params({{.name = "time",
+                            .type = ParamType::kString,
+                            .doc = "The field that has the time: one number, in seconds.",
+                            .required = true}}),
+    .oracle = "the slice of the whole video about that time",
+    .example = {{"num_frames", int64_t{16}},
+                {"time", std::string("time")},
+                {"fps", 15.0},
+                {"times", true},
+                {"hdr", true}},
+    .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
+      return std::make_unique<VideoClipAt>(arguments);
+    }};
+const Register<OpRecord> registered_video_clip_at(kVideoClipAt);
+
+}  // namespace
+}  // namespace headrace

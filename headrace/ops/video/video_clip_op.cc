@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/ops/video/video_clip_op.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "headrace/ops/picture_op.h"
+#include "headrace/ops/video/clip_frames.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kTooShort{
+    "HR0547", ErrorKind::kData, "video shorter than the clip",
+    "policy=\"error\" takes clips of videos that have all of their frames, and this one has fewer. "
+    "policy=\"repeat_last\" shows the last one again, \"wrap\" begins anew; or leave such records "
+    "out (on_error=)."};
+
+// Of a tick: sums of a clip's steps miss a frame's begin by less.
+constexpr double kSlack = 1e-3;
+
+int64_t pts_of(const VideoTrack& track, size_t frame) {
+  return track.packets[track.frames[frame]].pts;
+}
+
+}  // namespace
+
+double seconds_shown(const VideoTrack& track) {
+  return track.seconds(track.duration - pts_of(track, 0));
+}
+
+uint32_t frame_played_at(const VideoTrack& track, double seconds) {
+  const double ticks = seconds * static_cast<double>(track.ticks_per_second) /
+                           static_cast<double>(track.ticks_divisor) +
+                       static_cast<double>(pts_of(track, 0)) + kSlack;
+  const auto after = std::upper_bound(track.frames.begin(), track.frames.end(), ticks,
+                                      [&](double at, uint32_t packet) {
+                                        return at < static_cast<double>(track.packets[packet].pts);
+                                      });
+  const auto number = after - track.frames.begin();
+  return static_cast<uint32_t>(std::max<std::ptrdiff_t>(number - 1, 0));
+}
+
+VideoClipOp::VideoClipOp(std::string_view name, const Arguments& arguments)
+    : name_(name), stride_(arguments.integer("stride")), hdr_(arguments.flag("hdr")) {
+  form_.frames = arguments.integer("num_frames");
+  if (arguments.has("num_clips") && !arguments.is_none("num_clips")) {
+    form_.clips = arguments.integer("num_clips");
+  }
+  form_.channels_before_time = arguments.text("layout") == "CTHW";
+  form_.times = arguments.flag("times");
+  if (!arguments.is_none("fps")) fps_ = arguments.number("fps");
+  if (fps_ > 0 && stride_ != 1) {
+    raise_misfit(name, "frames are chosen by stride= or by fps=, not by both");
+  }
+  const std::string& policy = arguments.text("policy");
+  policy_ = policy == "wrap" ? Policy::kWrap : policy == "error" ? Policy::kError : policy_;
+}
+
+double VideoClipOp::span() const {
+  return fps_ > 0 ? static_cast<double>(form_.frames) / fps_
+                  : static_cast<double>((form_.frames - 1) * stride_ + 1);
+}
+
+void VideoClipOp::plan(FieldState& video) const {
+  if (video.kind == FieldKind::kVideo) return;
+  raise_misfit(name_,
+               "\"" + video.name + "\" is " +
+                   (video.clip_frame < 0 ? text_of(video) : "a clip already") +
+                   ", and frames are taken of videos",
+               "kinds={\"" + video.name + "\": \"video\"} says that files are videos");
+}
+
+ClipPlaces VideoClipOp::places_of(const VideoTrack& track) const {
+  if (fps_ > 0) return {0, std::max(seconds_shown(track) - span(), 0.0)};
+  const int64_t last = std::max<int64_t>(std::ssize(track.frames) - int64_t(span()), 0);
+  return {last + 1, static_cast<double>(last)};
+}
+
+Result<void> VideoClipOp::add_missing(size_t there, int64_t of,
+                                      std::vector<uint32_t>& frames) const {
+  const size_t first = frames.size() - there;
+  if (policy_ == Policy::kError) {
+    return Error{.code = &kTooShort,
+                 .what = "[" + std::string(name_) + "] the clip has " +
+                         std::to_string(form_.frames) + " frames, of which the video of " +
+                         std::to_string(of) + " has " + std::to_string(there),
+                 .hint = "policy=\"repeat_last\" or \"wrap\""};
+  }
+  for (size_t i = there; i < size_t(form_.frames); ++i) {
+    frames.push_back(policy_ == Policy::kWrap ? frames[first + i % there]
+                                              : frames[first + there - 1]);
+  }
+  return {};
+}
+
+Result<void> VideoClipOp::add_frames(const VideoTrack& track, double begin,
+                                     std::vector<uint32_t>& frames) const {
+  const double shown = seconds_shown(track);
+  size_t there = 0;
+  for (int64_t i = 0; i < form_.frames; ++i) {
+    if (fps_ > 0) {
+      const double at = begin + static_cast<double>(i) / fps_;
+      if (at >= shown && i > 0) break;
+      frames.push_back(frame_played_at(track, at));
+    } else {
+      const int64_t at = static_cast<int64_t>(begin) + i * stride_;
+      if (at >= std::ssize(track.frames)) break;
+      frames.push_back(static_cast<uint32_t>(at));
+    }
+    ++there;
+  }
+  if (there == size_t(form_.frames)) return {};
+  return add_missing(there, std::ssize(track.frames), frames);
+}
+
+Result<void> VideoClipOp::apply(OpContext& context) const {
+  std::vector<FieldValue>& values = context.record.fields;
+  FieldValue& video = values[size_t(context.fields[0])];
+  const VideoTrack& track = *video.video.track;
+  const FieldValue* const at = form_.at.empty() ? nullptr : &values[size_t(context.fields.back())];
+  const Result<std::vector<double>> begins =
+      this->begins({track, at, places_of(track)}, context.draws);
+  if (!begins) return begins.error();
+  std::vector<uint32_t> frames;
+  for (const double begin : *begins) {
+    if (Result<void> added = add_frames(track, begin, frames); !added) return added;
+  }
+  const std::span<const int> pictures = context.fields.subspan(1, size_t(form_.pictures()));
+  if (Result<void> taken =
+          take_frames(video, frames, hdr_, pictures, context.record, context.renderer);
+      !taken) {
+    return taken;
+  }
+  if (!form_.times) return {};
+  Buffer seconds(frames.size() * sizeof(double));
+  for (size_t i = 0; i < frames.size(); ++i) {
+    const double time = track.seconds(pts_of(track, frames[i]));
+    std::memcpy(seconds.data() + i * sizeof(double), &time, sizeof(double));
+  }
+  FieldValue& times = values[size_t(context.fields[1 + pictures.size()])];
+  times.dtype = DType::kFloat64;
+  times.shape = form_.clips > 0 ? Shape{form_.clips, form_.frames} : Shape{form_.frames};
+  times.own(std::move(seconds));
+  return {};
+}
+
+std::vector<Param> clip_params(std::vector<Param> more) {
+  std::vector<Param> out = {{.name = "num_frames",
+                             .type = ParamType::kInt,
+                             .doc = "Frames of a clip.",
+                             .required = true,
+                             .minimum = 1,
+                             .maximum = 1024}};
+  out.insert(out.end(), more.begin(), more.end());
+  const std::vector<Param> rest = {
+      {.name = "stride",
+       .type = ParamType::kInt,
+       .doc = "Every so many frames of the video one is taken.",
+       .fallback = int64_t{1},
+       .minimum = 1,
+       .maximum = 1 << 20},
+      {.name = "fps",
+       .type = ParamType::kFloat,
+       .doc =
+           "So many frames a second in place of a stride, whatever the video has: at each time the "
+           "frame that is shown then. A clip lasts num_frames / fps seconds.",
+       .minimum = 1e-6,
+       .maximum = 1e6},
+      {.name = "policy",
+       .type = ParamType::kString,
+       .doc =
+           "What stands in place of frames that a short video does not have: its last one again, "
+           "those of the clip from the first on, or an error of the record.",
+       .fallback = std::string("repeat_last"),
+       .choices = {"repeat_last", "wrap", "error"}},
+      {.name = "layout",
+       .type = ParamType::kString,
+       .doc =
+           "The order of the axes that are delivered. Frames lie one behind the other, so \"CTHW\" "
+           "is a view with strides.",
+       .fallback = std::string("TCHW"),
+       .choices = {"TCHW", "CTHW"}},
+      {.name = "times",
+       .type = ParamType::kBool,
+       .doc = "Adds the field `<video>_times`: of each frame the second when it is shown, float64.",
+       .fallback = false},
+      {.name = "hdr",
+       .type = ParamType::kBool,
+       .doc =
+           "Takes frames of high dynamic range (PQ, HLG) as if their values were of the standard "
+           "one. Otherwise such videos are errors of their records.",
+       .fallback = false}};
+  out.insert(out.end(), rest.begin(), rest.end());
+  return out;
+}
+
+}  // namespace headrace

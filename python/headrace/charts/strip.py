@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A clip for the eye: its frames side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.charts.grid import visible
+
+Pixels = np.ndarray[Any, Any]
+
+MOST = 8  # frames of a clip
+_CHANNELS = (1, 3, 4)
+
+
+def frames_of(clip: Pixels) -> Pixels:
+    """(T, C, H, W), (C, T, H, W), or one of several clips of either -> (T, C, H, W).
+
+    >>> frames_of(np.zeros((2, 3, 16, 8, 8))).shape
+    (16, 3, 8, 8)
+    """
+    if clip.ndim == 5:
+        clip = clip[0]
+    before_time = clip.shape[1] not in _CHANNELS and clip.shape[0] in _CHANNELS
+    return clip.swapaxes(0, 1) if before_time else clip
+
+
+def strip_picture(
+    frames: Pixels, mean: Sequence[float] | None = None, std: Sequence[float] | None = None
+) -> Pixels:
+    """(T, C, H, W) -> uint8 (3, H, width): at most eight frames, the first and the last of them.
+
+    >>> strip_picture(np.zeros((16, 3, 10, 20), np.uint8)).shape
+    (3, 10, 174)
+    """
+    chosen = np.linspace(0, len(frames) - 1, min(len(frames), MOST)).round().astype(int)
+    height, gap = frames.shape[2], 2
+    between = np.full((3, height, gap), 255, np.uint8)
+    parts: list[Pixels] = []
+    for number in chosen:
+        parts += [visible(frames[number], mean, std), between]
+    return np.concatenate(parts[:-1], axis=2)
