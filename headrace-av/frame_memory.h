@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 extern "C" {
@@ -25,6 +26,7 @@ class FrameMemory {
 
   // Maps the file's first `bytes`. REQUIRES: no block is in use.
   bool resize(size_t bytes);
+  std::span<uint8_t> bytes() const { return {data_, bytes_}; }
   // A block that begins at a page, or null where all are in use.
   AVBufferRef* allocate(size_t bytes);
   // Where a frame's plane lies in the file; nothing where it lies elsewhere.

@@ -19,6 +19,7 @@
 #include "frame_memory.h"
 #include "headrace/codecs/video/media_protocol.h"
 #include "sandbox.h"
+#include "sound_decoder.h"
 #include "stream_decoder.h"
 
 extern "C" {
@@ -76,31 +77,46 @@ class Sender final : public FrameTaker {
   }
 };
 
-Trouble answer(const Request& request, std::span<const uint8_t> bytes, StreamDecoder& decoder) {
-  if (request.kind == RequestKind::kOpen) {
-    if (request.parameter_bytes > bytes.size()) return {Failure::kRequest};
-    return decoder.open(request, bytes.first(request.parameter_bytes));
+// Fills in the last message of the answer.
+Trouble answer(const Request& request, std::span<const uint8_t> bytes, StreamDecoder& decoder,
+               SoundDecoder& sounds, Reply& reply) {
+  if (request.parameter_bytes > bytes.size() || request.packets > bytes.size() / sizeof(Packet)) {
+    return {Failure::kRequest};
   }
-  if (request.kind == RequestKind::kDecode) {
-    if (request.packets > bytes.size() / sizeof(Packet)) return {Failure::kRequest};
-    Sender sender;
-    return decoder.decode(request, {reinterpret_cast<const Packet*>(bytes.data()), request.packets},
-                          bytes, sender);
+  const std::span packets(reinterpret_cast<const Packet*>(bytes.data()), request.packets);
+  Sender sender;
+  switch (request.kind) {
+    case RequestKind::kOpen:
+      reply.kind = ReplyKind::kOpened;
+      return decoder.open(request, bytes.first(request.parameter_bytes));
+    case RequestKind::kDecode:
+      reply.kind = ReplyKind::kDecoded;
+      return decoder.decode(request, packets, bytes, sender);
+    case RequestKind::kOpenSound:
+      reply.kind = ReplyKind::kOpened;
+      return sounds.open(request, bytes.first(request.parameter_bytes));
+    case RequestKind::kDecodeSound:
+      reply.kind = ReplyKind::kSamples;
+      return sounds.decode(packets, bytes, reply.samples);
+    default:
+      return {Failure::kRequest};
   }
-  return {Failure::kRequest};
 }
 
 [[noreturn]] void serve() {
   FrameMemory frames(kFrameMemory);
   PacketMemory packets;
   StreamDecoder decoder(frames);
+  SoundDecoder sounds(frames);
   for (;;) {
     const Request request = next_request();
-    const Trouble trouble = answer(request, packets.bytes(request.packet_bytes), decoder);
+    Reply reply;
+    const Trouble trouble =
+        answer(request, packets.bytes(request.packet_bytes), decoder, sounds, reply);
     if (trouble) {
       send_failure(trouble);
     } else {
-      send({.kind = request.kind == RequestKind::kOpen ? ReplyKind::kOpened : ReplyKind::kDecoded});
+      send(reply);
     }
   }
 }

@@ -62,23 +62,16 @@ Trouble StreamDecoder::open(const Request& request, std::span<const uint8_t> par
   if (!name) return {Failure::kRequest};
   const AVCodec* const codec = avcodec_find_decoder_by_name(name);
   if (!codec) return {Failure::kNoDecoder, kNoPacket, name};
-  context_.reset(avcodec_alloc_context3(codec));
+  context_ = new_context(codec, parameters);
   if (!context_) return {Failure::kMemory};
-  context_->thread_count = 1;
   context_->max_pixels = request.max_pixels;
-  context_->err_recognition = AV_EF_EXPLODE;
+  // Frames behind an open group's key count as damaged until that is shown; the engine knows
+  // better.
   context_->flags |= AV_CODEC_FLAG_OUTPUT_CORRUPT;
   context_->get_buffer2 = get_frame_buffer;
   context_->opaque = &memory_;
   if (request.x264_build >= 0) {
     av_opt_set_int(context_.get(), "x264_build", request.x264_build, AV_OPT_SEARCH_CHILDREN);
-  }
-  if (!parameters.empty()) {
-    context_->extradata =
-        static_cast<uint8_t*>(av_mallocz(parameters.size() + AV_INPUT_BUFFER_PADDING_SIZE));
-    if (!context_->extradata) return {Failure::kMemory};
-    std::ranges::copy(parameters, context_->extradata);
-    context_->extradata_size = static_cast<int>(parameters.size());
   }
   if (avcodec_open2(context_.get(), codec, nullptr) < 0) {
     context_.reset();

@@ -12,18 +12,9 @@ extern "C" {
 
 #include "frame_memory.h"
 #include "headrace/codecs/video/media_protocol.h"
+#include "library.h"
 
 namespace headrace::media {
-
-struct FreeContext {
-  void operator()(AVCodecContext* context) const { avcodec_free_context(&context); }
-};
-struct FreeFrame {
-  void operator()(AVFrame* frame) const { av_frame_free(&frame); }
-};
-struct FreePacket {
-  void operator()(AVPacket* packet) const { av_packet_free(&packet); }
-};
 
 class FrameTaker {
  public:
@@ -32,18 +23,9 @@ class FrameTaker {
   virtual bool take(const Frame& frame) = 0;
 };
 
-// What went wrong, and with which packet.
-struct Trouble {
-  Failure failure = Failure::kNone;
-  uint32_t number = kNoPacket;
-  const char* name = "";
-  explicit operator bool() const { return failure != Failure::kNone; }
-};
-
 class StreamDecoder {
  public:
   explicit StreamDecoder(FrameMemory& memory);
-  // REQUIRES: `parameters` are followed by AV_INPUT_BUFFER_PADDING_SIZE readable bytes.
   Trouble open(const Request& request, std::span<const uint8_t> parameters);
   // Ends early where the taker wants no more.
   Trouble decode(const Request& request, std::span<const Packet> packets,
@@ -58,9 +40,9 @@ class StreamDecoder {
   Trouble trouble(int error) const;
 
   FrameMemory& memory_;
-  std::unique_ptr<AVFrame, FreeFrame> frame_, copy_;
-  std::unique_ptr<AVPacket, FreePacket> packet_;
-  std::unique_ptr<AVCodecContext, FreeContext> context_;
+  LibraryFrame frame_, copy_;
+  LibraryPacket packet_;
+  Context context_;
   Packet fed_;
   FrameTaker* taker_ = nullptr;
   bool enough_ = false;

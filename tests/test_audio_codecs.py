@@ -176,9 +176,9 @@ def test_what_is_not_read_says_why_and_what_to_do() -> None:
     adpcm = sounds.wav(b"\0" * 64, 1, 8, tag=2)
     with pytest.raises(hr.Error, match=r"HR0352.*ADPCM"):
         _core.decode_audio(adpcm)
-    m4a = b"\0\0\0\x20ftypM4A " + b"\0" * 32
+    aac = b"\xff\xf1\x50\x80\x01\x7f\xfc" + b"\0" * 32
     with pytest.raises(hr.Error, match=r"HR0352 (.|\n)*ffmpeg -i in.m4a out.flac"):
-        _core.decode_audio(m4a)
+        _core.decode_audio(aac)
     with pytest.raises(hr.DataError, match=r"HR0354.*they begin with 3c 68"):
         _core.decode_audio(b"<html>")
 

@@ -185,7 +185,9 @@ TEST_F(OfMediaProcess, DoesNotGrowOverAThousandStreams) {
     if (i == 100) settled = std::stoll(status_line(child, "VmData"));
   }
   EXPECT_EQ(*children().begin(), child);
-  if (!kSanitized) EXPECT_LE(std::stoll(status_line(child, "VmData")), settled + 1024);  // kB
+  if (!kSanitized) {
+    EXPECT_LE(std::stoll(status_line(child, "VmData")), settled + 1024);  // kB
+  }
   EXPECT_EQ(entries("/proc/self/fd"), descriptors);
 }
 

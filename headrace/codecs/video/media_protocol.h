@@ -9,6 +9,9 @@
 // until then leaves the frame as it is; kStop is answered with kDecoded. The first message of all
 // is the program's kReady.
 //
+// Sounds (AAC) are simpler: kOpenSound is answered with kOpened, kDecodeSound with kSamples, of all
+// its packets.
+//
 // The program believes the engine. The engine believes nothing that the program says.
 #pragma once
 
@@ -25,7 +28,14 @@ inline constexpr int kSocket = 3, kPacketMemory = 4, kFrameMemory = 5;
 inline constexpr const char* kConfined = "confined";
 inline constexpr const char* kTrusted = "trusted";
 
-enum class RequestKind : uint32_t { kOpen = 1, kDecode, kContinue, kStop };
+enum class RequestKind : uint32_t {
+  kOpen = 1,
+  kDecode,
+  kContinue,
+  kStop,
+  kOpenSound,
+  kDecodeSound
+};
 
 struct Request {
   RequestKind kind{};
@@ -61,7 +71,7 @@ struct Packet {
   uint32_t reserved = 0;
 };
 
-enum class ReplyKind : uint32_t { kReady = 1, kOpened, kFrame, kDecoded, kFailed };
+enum class ReplyKind : uint32_t { kReady = 1, kOpened, kFrame, kDecoded, kFailed, kSamples };
 
 enum class Failure : uint32_t {
   kNone,
@@ -85,6 +95,12 @@ struct Frame {
   std::array<int64_t, 3> stride{};
 };
 
+// Of as many packets as were sent, each with so many frames: float32 at the beginning of the
+// frames' memory, a packet behind the other, in it a channel behind the other.
+struct Samples {
+  uint32_t packets = 0, frames = 0, channels = 0, rate = 0;
+};
+
 struct Reply {
   ReplyKind kind{};
   Failure failure{};
@@ -92,6 +108,7 @@ struct Reply {
   uint32_t number = 0;          // kFailed: of the packet, kNoPacket where it is none's fault
   uint64_t address_space = 0;   // kReady: bytes that it has mapped
   Frame frame{};                // kFrame
+  Samples samples{};            // kSamples
   std::array<char, 32> name{};  // kFailed: of the format of pixels, or the library's own words
 };
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What libavcodec's objects are owned by, and what goes wrong with them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+extern "C" {
+#include <libavcodec/avcodec.h>
+}
+
+#include "headrace/codecs/video/media_protocol.h"
+
+namespace headrace::media {
+
+struct FreeContext {
+  void operator()(AVCodecContext* context) const { avcodec_free_context(&context); }
+};
+struct FreeFrame {
+  void operator()(AVFrame* frame) const { av_frame_free(&frame); }
+};
+struct FreePacket {
+  void operator()(AVPacket* packet) const { av_packet_free(&packet); }
+};
+
+using Context = std::unique_ptr<AVCodecContext, FreeContext>;
+using LibraryFrame = std::unique_ptr<AVFrame, FreeFrame>;
+using LibraryPacket = std::unique_ptr<AVPacket, FreePacket>;
+
+// What went wrong, and with which packet.
+struct Trouble {
+  Failure failure = Failure::kNone;
+  uint32_t number = kNoPacket;
+  const char* name = "";
+  explicit operator bool() const { return failure != Failure::kNone; }
+};
+
+// A context with what is the same for all decoders, not opened yet; null where there is no memory.
+Context new_context(const AVCodec* codec, std::span<const uint8_t> parameters);
+
+}  // namespace headrace::media

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/codecs/video/mp4_sound.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "headrace/codecs/video/mp4_boxes.h"
+#include "headrace/codecs/video/mp4_edits.h"
+#include "headrace/codecs/video/mp4_esds.h"
+#include "headrace/codecs/video/mp4_sample_table.h"
+#include "headrace/codecs/video/video_errors.h"
+
+namespace headrace {
+namespace {
+
+using SoundBytes = std::span<const uint8_t>;
+
+uint32_t rate_in(SoundBytes header) {  // of mvhd and mdhd, which begin alike
+  BigEndianReader reader(header);
+  const bool wide = reader.u32() >> 24 == 1;
+  reader.skip(wide ? 16 : 8);
+  return reader.u32();
+}
+
+// The trak whose handler is of sound, or nothing.
+SoundBytes sound_trak(SoundBytes moov) {
+  Mp4Boxes boxes(moov);
+  for (Mp4Box box; boxes.next(box);) {
+    if (box.type != box_named("trak")) continue;
+    const SoundBytes mdia = mp4_box_in(box.content, box_named("mdia"));
+    BigEndianReader hdlr(mp4_box_in(mdia, box_named("hdlr")));
+    hdlr.skip(8);
+    if (hdlr.u32() == box_named("soun")) return box.content;
+  }
+  return {};
+}
+
+Result<void> read_sound_entry(SoundBytes stsd, Mp4Sound& sound) {
+  BigEndianReader list(stsd);
+  list.skip(8);
+  Mp4Boxes entries(list.rest());
+  Mp4Box entry;
+  if (!entries.next(entry)) return corrupt_video(kMp4Name, "its stsd box is empty");
+  for (int shift = 24; shift >= 0; shift -= 8) {
+    const char c = static_cast<char>(entry.type >> shift);
+    sound.codec += c < ' ' || c > '~' ? '?' : c;
+  }
+  BigEndianReader reader(entry.content);
+  reader.skip(8);
+  const uint16_t version = reader.u16();
+  reader.skip(18);
+  // QuickTime's longer forms.
+  if (version == 1) reader.skip(16);
+  if (version == 2) reader.skip(36);
+  if (!reader.good()) return corrupt_video(kMp4Name, "its stsd box is too short");
+  SoundBytes esds = mp4_box_in(reader.rest(), box_named("esds"));
+  if (esds.empty()) {
+    esds = mp4_box_in(mp4_box_in(reader.rest(), box_named("wave")), box_named("esds"));
+  }
+  const ElementaryStream stream = read_esds(esds);
+  sound.object_type = stream.object_type;
+  sound.parameters.assign(stream.specific.begin(), stream.specific.end());
+  return {};
+}
+
+}  // namespace
+
+Result<Mp4Sound> read_mp4_sound(SoundBytes file) {
+  SoundBytes moov;
+  bool fragments = false;
+  Mp4Boxes boxes(file);
+  for (Mp4Box box; boxes.next(box);) {
+    if (box.type == box_named("moov") && moov.empty()) moov = box.content;
+    fragments |= box.type == box_named("moof");
+  }
+  if (moov.empty()) {
+    return truncated_video(kMp4Name,
+                           "has no box moov, which says where its packets lie and often "
+                           "stands at the end");
+  }
+  const SoundBytes trak = sound_trak(moov);
+  if (trak.empty()) return no_pictures(kMp4Name, "has no track of sound");
+  if (fragments) {
+    return unread_video(kMp4Name, "has its sound in fragments",
+                        "make one piece of it: ffmpeg -i in.m4a -c copy out.m4a");
+  }
+  const SoundBytes mdia = mp4_box_in(trak, box_named("mdia"));
+  const SoundBytes stbl = mp4_box_in(mp4_box_in(mdia, box_named("minf")), box_named("stbl"));
+  const uint32_t rate = rate_in(mp4_box_in(mdia, box_named("mdhd")));
+  const uint32_t movie_rate = rate_in(mp4_box_in(moov, box_named("mvhd")));
+  if (rate == 0 || movie_rate == 0) return corrupt_video(kMp4Name, "it has no clock");
+  Mp4Sound sound;
+  sound.ticks_per_second = rate;
+  if (Result<void> good = read_sound_entry(mp4_box_in(stbl, box_named("stsd")), sound); !good) {
+    return std::move(good.error());
+  }
+  Mp4Packets packets;
+  if (Result<void> good = read_mp4_sample_table(file, stbl, packets); !good) {
+    return std::move(good.error());
+  }
+  const Result<Mp4Edits> edits = read_mp4_edits(
+      mp4_box_in(mp4_box_in(trak, box_named("edts")), box_named("elst")), movie_rate, rate);
+  if (!edits) return edits.error();
+  sound.packets = std::move(packets.packets);
+  sound.begin = std::clamp<int64_t>(edits->begin, 0, packets.end);
+  sound.end = packets.end;
+  // The list counts in the movie's ticks, often milliseconds: what is nearer to the end of all
+  // samples than such a tick is that end.
+  const int64_t tick = rate / movie_rate + 1;
+  if (edits->end < packets.end - tick) sound.end = std::max(edits->end, sound.begin);
+  return sound;
+}
+
+}  // namespace headrace

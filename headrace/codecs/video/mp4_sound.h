@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first track of sound of an MP4 file: where its packets lie, and which of their samples are
+// heard. Hostile bytes; time and memory in proportion to them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headrace/base/error.h"
+#include "headrace/codecs/video/video_track.h"
+
+namespace headrace {
+
+struct Mp4Sound {
+  std::string codec;                // "mp4a"
+  int object_type = -1;             // of mp4a: 0x40 is MPEG-4 audio
+  std::vector<uint8_t> parameters;  // of mp4a: the AudioSpecificConfig
+  int64_t ticks_per_second = 0;     // of what follows; an AAC track's are its samples
+  std::vector<VideoPacket> packets;
+  // What is heard is [begin, end) of what the packets hold, from the first one's begin on.
+  int64_t begin = 0, end = 0;
+};
+
+// Errors are those of videos (HR0361 to HR0365); HR0364 where there is no track of sound.
+Result<Mp4Sound> read_mp4_sound(std::span<const uint8_t> file);
+
+}  // namespace headrace

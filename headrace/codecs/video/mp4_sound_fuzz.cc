@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as an MP4 file of sound: an error, or packets that lie inside of it.
+#include <cstdlib>
+
+#include "headrace/codecs/audio/aac_config.h"
+#include "headrace/codecs/video/mp4_sound.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto sound = headrace::read_mp4_sound({data, size});
+  if (!sound) return 0;
+  uint64_t bytes = 0;
+  for (const headrace::VideoPacket& packet : sound->packets) {
+    const auto offset = static_cast<uint64_t>(packet.offset);
+    if (packet.offset < 0 || offset > size || packet.size > size - offset) std::abort();
+    bytes += packet.size;
+  }
+  if (bytes > size || sound->begin < 0 || sound->end < sound->begin) std::abort();
+  const headrace::AacConfig config = headrace::read_aac_config(sound->parameters);
+  if (config.channels < 0 || config.channels > 8 || config.sample_rate < 0) std::abort();
+  return 0;
+}
