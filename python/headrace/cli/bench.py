@@ -151,19 +151,20 @@ def device_of(name: str) -> Any:
 def measure(loader: Any, records: int, epochs: int, start: float, done: Any) -> dict[str, Any]:
     """One hashed epoch, then `epochs` timed ones. `start`: when the source began to be opened."""
     from headrace.measure import instructions
+    from headrace.measure.children import cpu_seconds
 
     digest = hashlib.sha256()
     first_batch, seen = hashed_epoch(loader, digest, done)
     copied_before = copied_bytes(loader)
     rates: list[float] = []
-    stages_before, cpu_before = stages_of(loader), time.process_time()
+    stages_before, cpu_before = stages_of(loader), cpu_seconds()
     timed = 0
     for _ in range(epochs):
         begin = time.perf_counter()
         count = timed_epoch(loader, seen + timed, done)
         rates.append(count / (time.perf_counter() - begin))
         timed += count
-    cpu = time.process_time() - cpu_before
+    cpu = cpu_seconds() - cpu_before
     stages_after = stages_of(loader)
     copied = copied_bytes(loader) - copied_before
     return {

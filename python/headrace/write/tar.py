@@ -75,7 +75,9 @@ class TarWriter:
             value = values[field.name]
             if _has_own_suffix(field):
                 data = picture_bytes(value)
-                suffix = ".".join(part for part in (name, picture_suffix(data, str(field.kind))) if part)
+                suffix = ".".join(
+                    part for part in (name, picture_suffix(data, str(field.kind))) if part
+                )
             else:
                 data, suffix = _member(field, value), name
             info = tarfile.TarInfo(f"{key}.{suffix}")
