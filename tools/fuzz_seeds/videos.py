@@ -121,4 +121,25 @@ def mkv_track() -> Iterator[bytes]:
         yield ebml + bytes([0x18, 0x53, 0x80, 0x67, 0xFF]) + front + endless + endless
 
 
-SEEDS = {"mp4_track": mp4_track, "mkv_track": mkv_track}
+def video_index() -> Iterator[bytes]:
+    """Without the hash behind it, which the target counts."""
+
+    def column(width: int, *values: int) -> bytes:
+        return bytes([width]) + b"".join(value.to_bytes(width, "little") for value in values)
+
+    for width, gap in ((1, 0), (2, 0), (4, 2000)):
+        head = struct.pack("<5B2i3qI", 0, 1, 2, 1, 1, 64, 48, 90000, 1, 1536, len(AVCC)) + AVCC
+        sizes, gaps = column(width, 7, 9, 11), column(width, 48, gap, gap)
+        times = struct.pack("<qq", 512, 0) + column(1, 0, 4, 1) + b"\1"
+        yield (
+            b"HRVIDEO1"
+            + head
+            + struct.pack("<II", 3, 3)
+            + sizes
+            + gaps
+            + times
+            + column(1, 0, 2, 3)
+        )
+
+
+SEEDS = {"mp4_track": mp4_track, "mkv_track": mkv_track, "video_index": video_index}
