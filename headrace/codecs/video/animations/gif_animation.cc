@@ -62,7 +62,8 @@ class GifAnimation final : public Animation {
       return corrupt_picture(kGifName, "a frame lies outside of it");
     }
     indices_.resize(place.empty() ? 0 : size_t(place.width) * size_t(place.height));
-    if (!unpack_gif_frame(*frame, {indices_.data(), indices_.size()})) {
+    const bool unpacked = unpack_gif_frame(*frame, {indices_.data(), indices_.size()});
+    if (!unpacked || (place.empty() && !frame->whole)) {
       if (!frame->whole) return truncated_picture(kGifName, frame->end);
       return corrupt_picture(kGifName, "a frame's codes make less than its pixels");
     }

@@ -81,20 +81,23 @@ std::optional<GifScreen> gif_screen(std::span<const uint8_t> bytes) {
 
 std::optional<GifFrame> next_gif_frame(std::span<const uint8_t> bytes, size_t at) {
   GifFrame frame;
+  frame.end = bytes.size();
+  bool announced = false;  // by a graphic control extension
   while (at < bytes.size() && bytes[at] != ';') {
     if (bytes[at] == '!') {
-      if (bytes.size() - at < 3) return std::nullopt;
+      if (bytes.size() - at < 3) return frame;
       if (bytes[at + 1] == 0xf9 && bytes[at + 2] >= 4 && bytes.size() - at >= 7) {
+        announced = true;
         const uint8_t flags = bytes[at + 3];
         if (flags & 1) frame.transparent = bytes[at + 6];
         if (flags >> 2 & 7) frame.disposal = flags >> 2 & 7;
         frame.hundredths = little_u16(bytes, at + 4);
       }
       const std::optional<size_t> end = end_of_sub_blocks(bytes, at + 2);
-      if (!end) return std::nullopt;
+      if (!end) return frame;
       at = *end;
     } else if (bytes[at] == ',') {
-      if (bytes.size() - at < kDescriptorBytes) return std::nullopt;
+      if (bytes.size() - at < kDescriptorBytes) return frame;
       frame.place = {int(little_u16(bytes, at + 1)), int(little_u16(bytes, at + 3)),
                      int(little_u16(bytes, at + 5)), int(little_u16(bytes, at + 7))};
       const uint8_t flags = bytes[at + 9];
@@ -103,11 +106,11 @@ std::optional<GifFrame> next_gif_frame(std::span<const uint8_t> bytes, size_t at
       frame.own_palette = flags & 0x80;
       if (frame.own_palette) {
         const size_t length = size_t{3} << ((flags & 7) + 1);
-        if (bytes.size() - at < length) return std::nullopt;
+        if (bytes.size() - at < length) return frame;
         frame.palette = needed(bytes.subspan(at, length));
         at += length;
       }
-      if (at == bytes.size()) return std::nullopt;
+      if (at == bytes.size()) return frame;
       frame.code_bits = bytes[at++];
       const std::optional<size_t> end = end_of_sub_blocks(bytes, at);
       frame.whole = end.has_value();
@@ -118,6 +121,7 @@ std::optional<GifFrame> next_gif_frame(std::span<const uint8_t> bytes, size_t at
       ++at;  // as Pillow: what is no block is stepped over
     }
   }
+  if (announced && at >= bytes.size()) return frame;
   return std::nullopt;
 }
 

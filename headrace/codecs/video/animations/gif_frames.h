@@ -36,7 +36,8 @@ struct GifFrame {
   bool whole = false;             // its data end before the file does
   size_t end = 0;                 // of its blocks
 };
-// The next one at or behind `at`; nothing where the file has no more.
+// The next one at or behind `at`; nothing where the file has no more. A file that ends inside of a
+// block has one more, which is not whole and may have no place.
 std::optional<GifFrame> next_gif_frame(std::span<const uint8_t> bytes, size_t at);
 
 // The indices of a frame's pixels, as rows are stored. False where there are fewer than `out`.
