@@ -212,26 +212,30 @@ TEST_P(AFrame, IsOpaqueWhereAlphaIsWanted) {
 TEST_P(AFrame, ThatIsKeptIsTheSameWhenItsPlanesAreGone) {
   auto test = std::make_unique<TestFrame>(GetParam(), 71, 35);
   const Picture want = pixels_of(test->frame);
-  std::vector<KeptFrame> kept;
-  for (int i = 0; i < 5; ++i) {
-    kept.push_back(keep_frame(test->frame));  // which moves those before
-  }
-  const Recipe recipe(picture_of(kept[1]));
+  KeptFrames kept(3);
+  for (const size_t number : {2, 0, 1}) kept.keep(number, test->frame);
   test.reset();
-  std::vector<KeptFrame> elsewhere = std::move(kept);
-  KeptFrame moved = std::move(elsewhere[1]);
-  EXPECT_TRUE(same(rendered(recipe), want));
-  EXPECT_FALSE(moved.empty());
-  EXPECT_GE(moved.held_bytes(), size_t{71} * 35);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_TRUE(same(rendered(Recipe(picture_of(kept.frame(i)))), want));
+  }
 }
 
-TEST_P(AFrame, TakesThePlaceOfOneThatWasKept) {
-  const TestFrame large(GetParam(), 71, 35), small(GetParam(), 20, 11);
-  KeptFrame kept = keep_frame(large.frame);
-  const size_t bytes = kept.held_bytes();
-  kept.keep(small.frame);
-  EXPECT_EQ(kept.held_bytes(), bytes);
-  EXPECT_TRUE(same(rendered(Recipe(picture_of(kept))), pixels_of(small.frame)));
+TEST_P(AFrame, MayBeKeptBesideOthersOfAnySize) {
+  const TestFrame small(GetParam(), 20, 11), large(GetParam(), 71, 35), larger(GetParam(), 72, 37);
+  std::vector<size_t> asked;
+  KeptFrames kept(4, [&](size_t bytes) {
+    asked.push_back(bytes);
+    return std::make_shared<Buffer>(bytes);
+  });
+  const std::array<const TestFrame*, 4> frames = {&large, &small, &larger, &small};
+  for (size_t i = 0; i < 4; ++i) kept.keep(i, frames[i]->frame);
+  EXPECT_EQ(asked, (std::vector<size_t>{4 * KeptFrames::bytes_for(large.frame),
+                                        KeptFrames::bytes_for(larger.frame)}));
+  EXPECT_GE(kept.held_bytes(), asked[0] + asked[1]);
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_TRUE(same(rendered(Recipe(picture_of(kept.frame(i)))),
+                     rendered(Recipe(picture_of(frames[i]->frame)))));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, AFrame, testing::ValuesIn(kForms),

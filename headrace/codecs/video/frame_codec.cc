@@ -6,7 +6,7 @@
 #include <cassert>
 #include <cstring>
 #include <memory>
-#include <new>
+#include <utility>
 
 #include "headrace/kernels/color/planar_color.h"
 #include "headrace/kernels/video/yuv_rows.h"
@@ -65,6 +65,9 @@ int rows_of(const YuvFrame& frame, int plane) {
   return plane == 0 ? frame.height : chroma_rows(frame);
 }
 size_t sample_bytes(const YuvFrame& frame) { return frame.bits > 8 ? 2 : 1; }
+size_t kept_stride(const YuvFrame& frame, int plane) {
+  return whole_lines(size_t(columns_of(frame, plane)) * sample_bytes(frame));
+}
 
 YuvFrame frame_at(std::span<const uint8_t> bytes) {
   YuvFrame frame;
@@ -243,37 +246,40 @@ ImageHeader header_of(const YuvFrame& frame) {
   return header;
 }
 
-const YuvFrame& KeptFrame::frame() const {
-  return *std::launder(reinterpret_cast<const YuvFrame*>(memory_.data()));
+size_t KeptFrames::bytes_for(const YuvFrame& frame) {
+  size_t bytes = 0;
+  for (int p = 0; p < frame.planes; ++p) {
+    bytes += kept_stride(frame, p) * size_t(rows_of(frame, p));
+  }
+  return bytes;
 }
 
-void KeptFrame::keep(const YuvFrame& frame) {
-  YuvFrame kept = frame;
-  std::array<size_t, 3> at{};
-  size_t end = whole_lines(sizeof(YuvFrame));
-  for (int p = 0; p < frame.planes; ++p) {
-    const size_t stride = whole_lines(size_t(columns_of(frame, p)) * sample_bytes(frame));
-    kept.stride[size_t(p)] = ptrdiff_t(stride);
-    at[size_t(p)] = end;
-    end += stride * size_t(rows_of(frame, p));
+KeptFrames::KeptFrames(size_t count, MemoryOf memory_of)
+    : memory_of_(std::move(memory_of)), frames_(count) {}
+
+uint8_t* KeptFrames::add_memory(size_t bytes) {
+  memory_.push_back(memory_of_(bytes));
+  held_bytes_ += memory_.back()->capacity();
+  return memory_.back()->data();
+}
+
+void KeptFrames::keep(size_t number, const YuvFrame& frame) {
+  const size_t bytes = bytes_for(frame);
+  if (!room_) {
+    each_ = bytes;
+    room_ = add_memory(each_ * frames_.size());
   }
-  memory_.resize(end);
+  uint8_t* to = bytes <= each_ ? room_ + number * each_ : add_memory(bytes);
+  YuvFrame& kept = frames_[number].frame_ = frame;
   for (int p = 0; p < frame.planes; ++p) {
-    uint8_t* const to = memory_.data() + at[size_t(p)];
-    const size_t bytes = size_t(columns_of(frame, p)) * sample_bytes(frame);
-    for (int y = 0; y < rows_of(frame, p); ++y) {
-      std::memcpy(to + y * kept.stride[size_t(p)],
-                  frame.plane[size_t(p)] + y * frame.stride[size_t(p)], bytes);
+    const size_t plane = size_t(p), stride = kept_stride(frame, p);
+    const size_t row = size_t(columns_of(frame, p)) * sample_bytes(frame);
+    kept.plane[plane] = to;
+    kept.stride[plane] = ptrdiff_t(stride);
+    for (int y = 0; y < rows_of(frame, p); ++y, to += stride) {
+      std::memcpy(to, frame.plane[plane] + y * frame.stride[plane], row);
     }
-    kept.plane[size_t(p)] = to;
   }
-  new (memory_.data()) YuvFrame(kept);
-}
-
-KeptFrame keep_frame(const YuvFrame& frame) {
-  KeptFrame kept;
-  kept.keep(frame);
-  return kept;
 }
 
 }  // namespace headrace

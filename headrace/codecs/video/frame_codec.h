@@ -8,7 +8,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
+#include <vector>
 
 #include "headrace/base/buffer.h"
 #include "headrace/codecs/codec.h"
@@ -26,20 +29,47 @@ const CodecRecord& frame_codec();
 std::span<const uint8_t> bytes_of(const YuvFrame& frame);
 ImageHeader header_of(const YuvFrame& frame);
 
-// A frame with planes of its own. Pictures of it may be used until it is changed or gone, wherever
-// it was moved to meanwhile.
+// A frame whose planes belong to a KeptFrames.
 class KeptFrame {
  public:
-  bool empty() const { return memory_.size() == 0; }
-  // REQUIRES: not empty.
-  const YuvFrame& frame() const;
-  size_t held_bytes() const { return memory_.capacity(); }
-  // Copies the frame, to where the last one was if that suffices.
-  void keep(const YuvFrame& frame);
+  const YuvFrame& frame() const { return frame_; }
 
  private:
-  Buffer memory_;  // a YuvFrame, and the planes that it points to
+  friend class KeptFrames;
+  YuvFrame frame_;
 };
-KeptFrame keep_frame(const YuvFrame& frame);
+
+// Copies of a clip's frames. One memory for all of them, so that it is one that can be used again,
+// or large enough for huge pages: pages that are touched for the first time would cost more than
+// the copy. A frame's address stays what it is.
+class KeptFrames {
+ public:
+  // shared: with whoever uses memory again that nobody has any more.
+  using MemoryOf = std::function<std::shared_ptr<Buffer>(size_t bytes)>;
+  explicit KeptFrames(size_t count, MemoryOf memory_of = fresh_memory);
+  KeptFrames(const KeptFrames&) = delete;
+  KeptFrames& operator=(const KeptFrames&) = delete;
+
+  // What a frame takes here.
+  static size_t bytes_for(const YuvFrame& frame);
+  // Copies a frame; the first one makes room for all. REQUIRES: number < count, each once.
+  void keep(size_t number, const YuvFrame& frame);
+  // REQUIRES: it was kept.
+  const KeptFrame& frame(size_t number) const { return frames_[number]; }
+  size_t held_bytes() const { return held_bytes_; }
+
+ private:
+  static std::shared_ptr<Buffer> fresh_memory(size_t bytes) {
+    return std::make_shared<Buffer>(bytes);
+  }
+  uint8_t* add_memory(size_t bytes);
+
+  MemoryOf memory_of_;
+  std::vector<KeptFrame> frames_;
+  std::vector<std::shared_ptr<Buffer>> memory_;
+  uint8_t* room_ = nullptr;  // for all frames
+  size_t each_ = 0;          // bytes of it; frames that take more have memory apart
+  size_t held_bytes_ = 0;
+};
 
 }  // namespace headrace

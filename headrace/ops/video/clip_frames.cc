@@ -41,8 +41,13 @@ void turn(Recipe& picture, int quarter_turns) {
 
 class Keeping final : public FrameSink {
  public:
-  Keeping(const VideoTrack& track, bool hdr, size_t frames, size_t most_bytes)
-      : track_(track), hdr_(hdr), most_bytes_(most_bytes), kept_(frames) {}
+  Keeping(const VideoTrack& track, bool hdr, size_t frames, Renderer& renderer)
+      : track_(track),
+        hdr_(hdr),
+        count_(frames),
+        most_bytes_(renderer.largest_value()),
+        kept_(std::make_shared<KeptFrames>(
+            frames, [&renderer](size_t bytes) { return renderer.values().of(bytes); })) {}
 
   Result<void> frame(size_t number, const YuvFrame& frame) override {
     if (frame.width != track_.width || frame.height != track_.height) {
@@ -58,26 +63,27 @@ class Keeping final : public FrameSink {
                                                           : "its transfer is HLG (ARIB STD-B67)",
                    .hint = "hdr=True takes its values as they are"};
     }
-    auto kept = std::make_shared<KeptFrame>();
-    kept->keep(frame);
-    bytes_ += kept->held_bytes();
-    if (bytes_ > most_bytes_) {
-      return Error{.code = &kManyFrames,
-                   .what = std::to_string(kept_.size()) + " frames of " +
-                           std::to_string(kept->held_bytes() >> 10) + " KiB"};
+    const size_t bytes = KeptFrames::bytes_for(frame);
+    bytes_ += bytes;
+    if (std::max(bytes_, count_ * bytes) > most_bytes_) {
+      return Error{
+          .code = &kManyFrames,
+          .what = std::to_string(count_) + " frames of " + std::to_string(bytes >> 10) + " KiB"};
     }
-    kept_[number] = std::move(kept);
+    kept_->keep(number, frame);
     return {};
   }
 
-  const std::shared_ptr<const KeptFrame>& of(size_t number) const { return kept_[number]; }
+  std::shared_ptr<const KeptFrame> of(size_t number) const {
+    return {kept_, &kept_->frame(number)};
+  }
 
  private:
   const VideoTrack& track_;
   const bool hdr_;
-  const size_t most_bytes_;
+  const size_t count_, most_bytes_;
   size_t bytes_ = 0;
-  std::vector<std::shared_ptr<const KeptFrame>> kept_;  // shared: FieldValue::frame says with whom
+  const std::shared_ptr<KeptFrames> kept_;  // shared: FieldValue::frame says with whom
 };
 
 }  // namespace
@@ -88,7 +94,7 @@ Result<void> take_frames(const FieldValue& video, std::span<const uint32_t> fram
   std::vector<uint32_t> wanted(frames.begin(), frames.end());
   std::ranges::sort(wanted);
   wanted.erase(std::ranges::unique(wanted).begin(), wanted.end());
-  Keeping keeping(track, hdr, wanted.size(), renderer.largest_value());
+  Keeping keeping(track, hdr, wanted.size(), renderer);
   const FramePlan plan = plan_frames(track, video.bytes, wanted);
   Result<void> done =
       renderer.videos().decode(track, video.bytes, plan, keeping, video.video.decoding);
