@@ -160,6 +160,15 @@ def test_in_every_mode(photos: Path, mode: str) -> None:
     assert (decoded(view)["device"] > 50) == (mode != "RGBA")
 
 
+def test_pictures_that_end_otherwise_are_counted(photos: Path) -> None:
+    hr.index(photos)
+    steps = [*train(), T.RandomErasing(p=1.0, value="random")]
+    expected = epoch(on_cpu(photos, steps))
+    view = loader(photos, steps).dlpack(_core.simulated_device(seed=9))
+    assert epoch(view) == expected
+    assert decoded(view)["another end of the steps"] == 72
+
+
 def test_without_an_index_the_cpu_decodes_and_says_so(photos: Path) -> None:
     expected = epoch(on_cpu(photos, train()))
     view = loader(photos, train(), index=False).dlpack(_core.open_device("cpu"))

@@ -198,8 +198,9 @@ bool BatchBuilder::set_target(FieldMemory& field, const RowSource& source, Rende
     if (taken) return false;
     bytes = field.unfinished->bytes_row(source.row, field.data);
     why_not = "a row of its slot that is too small";
-  } else if (end) {
-    why_not = "another dtype";
+  } else {
+    if (end) why_not = "another dtype";
+    field.unfinished->pass_over();
   }
   if (!bytes) {
     task.target.data = field.unfinished->finished_row(source.row, why_not);

@@ -35,6 +35,8 @@ class CodedRows {
   bool take(int64_t row, int64_t record, const Recipe& recipe, uint8_t* slot) EXCLUDES_LOCK(mutex_);
   // Where the pixels of the row go that the CPU makes; null: there is no room left.
   uint8_t* pixels(int64_t row, uint8_t* slot) EXCLUDES_LOCK(mutex_);
+  // Its steps do not end as the device finishes pictures: it is not decoded there either.
+  void pass_over() { log_->count(DeviceDecoding::Place::kEnd); }
   // It crosses by itself.
   void leave(int64_t row) {
     rows_[size_t(row)].coded = nullptr;

@@ -45,6 +45,10 @@ class UnfinishedPictures final : public UnfinishedRows {
   bool set(int64_t row, const RecipeEdit& edit);
   // What is to be decoded for a row that was set: false where the CPU has to make its bytes.
   bool take(int64_t row, int64_t record, const Recipe& beginning, uint8_t* slot);
+  // Of one that was not set.
+  void pass_over() {
+    if (coded_) coded_->pass_over();
+  }
   // Where these go; null: nowhere.
   uint8_t* bytes_row(int64_t row, uint8_t* slot);
   // Where a row goes that is rendered as it is delivered. why: text that stays.
