@@ -55,6 +55,7 @@ StreamDecoder::StreamDecoder(FrameMemory& memory)
 
 Trouble StreamDecoder::open(const Request& request, std::span<const uint8_t> parameters) {
   context_.reset();
+  given_.clear();
   if (!frame_ || !copy_ || !packet_ || !memory_.resize(request.frame_bytes)) {
     return {Failure::kMemory};
   }
@@ -167,6 +168,8 @@ Trouble StreamDecoder::give() {
   const uint32_t number = number_of(time);
   if (is_damaged() && !((time & kLeading) && !(time & kKept))) return {Failure::kDamage, number};
   if (!(time & kKept)) return {};
+  // Of a damaged stream a decoder may show a frame again.
+  if (!given_.insert(number).second) return {Failure::kDamage, number};
   Frame frame{.number = number};
   if (!describe(*frame_, frame)) {
     const char* const name = av_get_pix_fmt_name(static_cast<AVPixelFormat>(frame_->format));

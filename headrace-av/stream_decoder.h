@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <unordered_set>
 
 extern "C" {
 #include <libavcodec/avcodec.h>
@@ -45,6 +46,7 @@ class StreamDecoder {
   Context context_;
   Packet fed_;
   FrameTaker* taker_ = nullptr;
+  std::unordered_set<uint32_t> given_;  // numbers of packets whose frames came
   bool enough_ = false;
   bool is_whole_ = false;  // the frame was, that the last restart began with
 };
