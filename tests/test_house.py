@@ -24,7 +24,7 @@ ROOT = Path(__file__).parent.parent
 TEMPLATES = ROOT / "tools" / "templates"
 KINDS = sorted(folder.name for folder in TEMPLATES.iterdir() if folder.is_dir())
 SCRATCH = ROOT / "build" / "house"  # always the same, so that a compiler cache knows it
-WHAT_IS_NEEDED = ("CMakeLists.txt", "cmake", "headrace", "LICENSE", "tools", "docs")
+WHAT_IS_NEEDED = ("CMakeLists.txt", "cmake", "headrace", "headrace-av", "LICENSE", "tools", "docs")
 INSTALLED = Path(headrace.__file__).parent
 
 
