@@ -7,30 +7,39 @@ set_property(CACHE HEADRACE_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(HEADRACE_CUDA_ARCHITECTURES 75 80 90 100 120 CACHE STRING
     "Compute capabilities that kernels are built for, where nvcc knows them; the last also as PTX")
 
+# nvcc 12.8 to 13.2 can leave stale values in registers where divergent branches are nested.
+set(headrace_least_nvcc 13.3)
 # Sanitizers and clang have builds of their own, which prove the same code on the CPU.
 set(headrace_has_cuda OFF)
+set(headrace_why_no_cuda "HEADRACE_CUDA=${HEADRACE_CUDA}")
 if(HEADRACE_CUDA STREQUAL "ON" OR (HEADRACE_CUDA STREQUAL "AUTO" AND NOT HEADRACE_SANITIZE
                                    AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU"))
-  set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER} CACHE FILEPATH "The C++ compiler under nvcc")
-  include(CheckLanguage)
-  check_language(CUDA)
-  if(CMAKE_CUDA_COMPILER)
-    execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --version OUTPUT_VARIABLE nvcc_version)
+  # The first that is new enough: the one that is asked for, the system's, PyPI's in .venv.
+  find_program(nvcc_of_system nvcc NO_CACHE PATHS /usr/local/cuda/bin)
+  file(GLOB nvcc_of_venv ${CMAKE_CURRENT_SOURCE_DIR}/.venv/lib/python3*/site-packages/nvidia/cu*/bin/nvcc)
+  set(headrace_why_no_cuda "no nvcc")
+  foreach(nvcc IN LISTS CMAKE_CUDA_COMPILER ENV{CUDACXX} nvcc_of_system nvcc_of_venv)
+    execute_process(COMMAND ${nvcc} --version OUTPUT_VARIABLE nvcc_version ERROR_QUIET)
     string(REGEX MATCH "release ([0-9.]+)" nvcc_version "${nvcc_version}")
-    if(CMAKE_MATCH_1 VERSION_GREATER_EQUAL 12.8)  # C++20, --compress-mode
+    if(CMAKE_MATCH_1 VERSION_GREATER_EQUAL headrace_least_nvcc)
+      set(CMAKE_CUDA_COMPILER ${nvcc})
       set(headrace_has_cuda ON)
+      break()
     endif()
-  endif()
+    set(headrace_why_no_cuda "${nvcc} is ${CMAKE_MATCH_1}")
+  endforeach()
+  string(APPEND headrace_why_no_cuda ", ${headrace_least_nvcc} is needed: .venv/bin/pip install -r tools/requirements/cuda.txt")
   if(HEADRACE_CUDA STREQUAL "ON" AND NOT headrace_has_cuda)
-    message(FATAL_ERROR "HEADRACE_CUDA=ON, and no nvcc 12.8 or newer that works is on the PATH")
+    message(FATAL_ERROR "HEADRACE_CUDA=ON, and ${headrace_why_no_cuda}")
   endif()
 endif()
 
 if(NOT headrace_has_cuda)
-  message(STATUS "CUDA: no kernels for GPUs (HEADRACE_CUDA=${HEADRACE_CUDA})")
+  message(STATUS "CUDA: no kernels for GPUs (${headrace_why_no_cuda})")
   list(FILTER engine_sources EXCLUDE REGEX "/cuda_[^/]*\\.cc$")
   return()
 endif()
+set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER} CACHE FILEPATH "The C++ compiler under nvcc")
 
 execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --list-gpu-code OUTPUT_VARIABLE known_codes
                 COMMAND_ERROR_IS_FATAL ANY)
@@ -49,7 +58,6 @@ set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_EXTENSIONS OFF)
 set(CMAKE_CUDA_RUNTIME_LIBRARY Static)  # the library loads where there is no driver
 enable_language(CUDA)
-find_package(CUDAToolkit REQUIRED)
 message(STATUS "CUDA: nvcc ${CMAKE_CUDA_COMPILER_VERSION}, kernels for ${CMAKE_CUDA_ARCHITECTURES}")
 
 # --fmad=false: the same floats as the CPU's.
@@ -62,5 +70,16 @@ add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:--fmad=false>
 file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS headrace/*.cu)
 list(FILTER engine_sources EXCLUDE REGEX "/no_cuda\\.cc$")
 list(APPEND engine_sources ${cuda_sources})
-# Its names stay inside: a framework in the same process brings a run time of its own.
-set(headrace_cuda_libraries CUDA::cudart_static -Wl,--exclude-libs,libcudart_static.a)
+# The run time, beside the compiler. (FindCUDAToolkit does not know PyPI's.) Its names stay inside: a
+# framework in the same process brings a run time of its own.
+cmake_path(GET CMAKE_CUDA_COMPILER PARENT_PATH nvcc_folder)
+find_library(HEADRACE_CUDART cudart_static REQUIRED NO_DEFAULT_PATH
+             PATHS ${CMAKE_CUDA_HOST_IMPLICIT_LINK_DIRECTORIES} ${CMAKE_CUDA_IMPLICIT_LINK_DIRECTORIES}
+                   ${nvcc_folder}/../lib ${nvcc_folder}/../lib64)
+cmake_path(SET cuda_headers NORMALIZE ${nvcc_folder}/../include)
+find_path(HEADRACE_CUDA_INCLUDE cuda_runtime_api.h REQUIRED NO_DEFAULT_PATH
+          PATHS ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES} ${cuda_headers})
+add_library(headrace_cudart INTERFACE IMPORTED)
+target_include_directories(headrace_cudart INTERFACE ${HEADRACE_CUDA_INCLUDE})
+target_link_libraries(headrace_cudart INTERFACE ${HEADRACE_CUDART} rt)
+set(headrace_cuda_libraries headrace_cudart -Wl,--exclude-libs,libcudart_static.a)

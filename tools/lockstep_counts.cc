@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often a GPU's warps go round the loops of JPEG decoding, counted without a GPU: the kernels'
-// bodies run on the CPU with 32 lanes in lock step, on random crops (torchvision's
-// RandomResizedCrop) of pictures that it makes, or of the JPEG files of a folder. Prints JSON;
+// How often a GPU's warps go round the loops of JPEG decoding, resize and finish, counted without a
+// GPU: what 32 lanes do in lock step, on random crops (torchvision's RandomResizedCrop to 224 x
+// 224, bilinear) of pictures that it makes, or of the JPEG files of a folder. Prints JSON;
 // tools/device_costs.py multiplies it by the instructions of the loops.
 //
 //     lockstep_counts [FOLDER]
@@ -13,6 +13,9 @@
 
 #include "headrace/codecs/image/jpeg/jpeg_device_test_batch.h"
 #include "headrace/codecs/image/jpeg/jpeg_header.h"
+#include "headrace/kernels/batch/launch.h"
+#include "headrace/kernels/batch/picture_batch.h"
+#include "headrace/kernels/batch/resize_batch.h"
 #include "tools/made_pictures.h"
 
 using namespace headrace;
@@ -20,34 +23,36 @@ using jpeg_test::Bytes;
 
 namespace {
 
-constexpr int kLanes = 32;
+constexpr int kLanes = 32, kSize = 224, kChannels = 3;
 
 // --- Counting
 // -------------------------------------------------------------------------------------
 
 struct Counts {
   int64_t pictures = 0, taken = 0, symbols = 0;
-  int64_t table_warps = 0, table_finds = 0, table_levels = 0;
+  int64_t table_warps = 0, table_levels = 0;
   int64_t clear_warps = 0;
   int64_t walk_warps = 0, walk_steps = 0, longest_walk = 0;
   int64_t dc_warps = 0, dc_mcus = 0, dc_blocks = 0;
   int64_t transform_warps = 0, color_warps_plain = 0, color_warps_doubled = 0;
   int64_t upload = 0, scratch = 0, out = 0;
+  int64_t resize_upload = 0, weight_warps = 0, weight_taps = 0;
+  // A row is one of a channel; a step is four taps of rows that take more than four.
+  int64_t along_warps = 0, along_rows = 0, along_long_rows = 0, along_steps = 0;
+  // A line is a row of all channels; a pair is two taps after the first two.
+  int64_t across_warps = 0, across_lines = 0, across_rows = 0, across_pairs = 0;
+  int64_t finish_warps = 0, finish_rows = 0, finish_fours = 0;
 };
 
 // Rounds of the loops in WalkEntry::at() for the words of a table that a warp's lanes make.
 void count_tables(const DeviceCode& code, Counts& counts) {
   for (int first = 0; first < WalkTables::kSize; first += kLanes) {
-    int64_t finds = 0, levels = 0;
+    int64_t levels = 0;
     for (int i = first; i < std::min(first + kLanes, WalkTables::kSize); ++i) {
-      const uint32_t entry = WalkEntry::at(code, uint32_t(i));
-      const bool is_second = entry & WalkEntry::kSecond;
-      const int64_t length = entry >> 24 & 31;
-      finds = std::max(finds, is_second ? 0 : entry == WalkEntry::kNone ? 16 : length);
+      const bool is_second = WalkEntry::at(code, uint32_t(i)) & WalkEntry::kSecond;
       if (is_second || i >= WalkTables::kFirstSize) levels = 7;  // at most
     }
     ++counts.table_warps;
-    counts.table_finds += finds;
     counts.table_levels += levels;
   }
 }
@@ -77,7 +82,80 @@ void count_walk(const jpeg_test::DeviceBatch& device, Counts& counts) {
   }
 }
 
-void count(const Bytes& bytes, const Window& window, Counts& counts) {
+// The most of each lane of a piece: of(number of the thread).
+template <class Of>
+int64_t most_of(const ResamplePiece& piece, const Of& of) {
+  int64_t most = 0;
+  for (uint32_t lane = 0; lane < kLanes; ++lane)
+    most = std::max<int64_t>(most, of(piece.first + lane));
+  return most;
+}
+
+void count_pass(const ResizePlan& plan, const std::vector<uint32_t>& tables,
+                const ResamplePieces& pass, Counts& counts) {
+  using Rows = ResampleRows<SampleLayout::kWords>;
+  using Columns = ResampleColumns<SampleLayout::kWords>;
+  for (const ResamplePiece& piece : pass.rows[0]) {
+    const ResampleJob& job = plan.jobs[piece.job];
+    const uint32_t fours = uint32_t(job.columns + Rows::kColumns - 1) / Rows::kColumns;
+    const int64_t rows = most_of(piece, [&](uint32_t number) {
+      return std::min(job.rows - int64_t{number / fours} * Rows::kRows, int64_t{Rows::kRows});
+    });
+    ++counts.along_warps;
+    const int32_t steps = plan.axes[job.axis].steps();
+    (steps == 1 ? counts.along_rows : counts.along_long_rows) += rows * kChannels;
+    if (steps > 1) counts.along_steps += rows * kChannels * steps;
+  }
+  for (const ResamplePiece& piece : pass.columns[0]) {
+    const ResampleJob& job = plan.jobs[piece.job];
+    const ResizeAxis& axis = plan.axes[job.axis];
+    const uint32_t eights = uint32_t(job.columns + Columns::kColumns - 1) / Columns::kColumns;
+    ++counts.across_warps;
+    for (int32_t row = 0; row < Columns::kRows; ++row) {
+      const int64_t taps = most_of(piece, [&](uint32_t number) -> int64_t {
+        const int64_t y = int64_t{number / eights} * Columns::kRows + row;
+        return y < job.rows ? tables[size_t(axis.table + y * axis.across_stride() + 1)] : 0;
+      });
+      if (taps == 0) continue;
+      ++counts.across_lines;
+      counts.across_rows += kChannels;
+      counts.across_pairs += kChannels * ((taps + 1) / 2 - 1);
+    }
+  }
+}
+
+void count_resize(const DevicePicture& picture, bool flip, Counts& counts) {
+  const ResizeTo to{.height = kSize,
+                    .width = kSize,
+                    .strides = PictureStrides::channels_first(kChannels, kSize, kSize)};
+  const ResizeWindow window{
+      .from = picture.out + picture.margin,
+      .strides = {.row = picture.out_stride, .column = 1, .channel = picture.out_plane},
+      .height = picture.height,
+      .width = picture.width,
+      .flip = flip};
+  const ResizePlan plan = plan_resize(to, {&window, 1});
+  std::vector<uint32_t> tables(size_t(plan.table_words));
+  const MakeResizeTables weights{.axes = plan.axes.data(),
+                                 .made = plan.made.data(),
+                                 .tables = tables.data(),
+                                 .count = int64_t(plan.axes.size()),
+                                 .most_outputs = plan.most_outputs};
+  run_items(weights, 0, weights.items());
+  for (const ResizeAxis& axis : plan.axes) {
+    const int64_t warps = plan.most_outputs / kLanes;
+    counts.weight_warps += warps;
+    counts.weight_taps += warps * axis.steps() * (axis.form == AxisForm::kAlongRows ? 4 : 2);
+  }
+  count_pass(plan, tables, plan.first, counts);
+  count_pass(plan, tables, plan.second, counts);
+  counts.resize_upload += upload_bytes(plan);
+  counts.finish_warps += kSize / PictureBatch::kRows;
+  counts.finish_rows += kSize;
+  counts.finish_fours += int64_t{kSize} * kChannels * ((kSize / 4 + kLanes - 1) / kLanes);
+}
+
+void count(const Bytes& bytes, const Window& window, bool flip, Counts& counts) {
   jpeg_test::Decoder decoder;
   jpeg_test::DeviceBatch device;
   ++counts.pictures;
@@ -97,6 +175,7 @@ void count(const Bytes& bytes, const Window& window, Counts& counts) {
   counts.upload += upload_bytes(sizes);
   counts.scratch += scratch_bytes(sizes);
   counts.out += sizes.out_bytes;
+  count_resize(picture, flip, counts);
 }
 
 }  // namespace
@@ -116,7 +195,8 @@ int main(int argc, char** argv) {
     file_bytes += int64_t(bytes.size());
     constexpr int kCrops = 4;
     for (int i = 0; i < kCrops; ++i) {
-      count(bytes, made_pictures::crop(draw, header.frame.width, header.frame.height), counts);
+      count(bytes, made_pictures::crop(draw, header.frame.width, header.frame.height), i % 2,
+            counts);
     }
   }
   const double n = double(std::max<int64_t>(1, counts.taken));
@@ -126,7 +206,6 @@ int main(int argc, char** argv) {
   const std::pair<const char*, int64_t> means[] = {
       {"symbols", counts.symbols},
       {"table_warps", counts.table_warps},
-      {"table_finds", counts.table_finds},
       {"table_levels", counts.table_levels},
       {"clear_warps", counts.clear_warps},
       {"walk_warps", counts.walk_warps},
@@ -139,7 +218,21 @@ int main(int argc, char** argv) {
       {"color_warps_doubled", counts.color_warps_doubled},
       {"upload_bytes", counts.upload},
       {"scratch_bytes", counts.scratch},
-      {"out_bytes", counts.out}};
+      {"out_bytes", counts.out},
+      {"resize_upload_bytes", counts.resize_upload},
+      {"weight_warps", counts.weight_warps},
+      {"weight_taps", counts.weight_taps},
+      {"along_warps", counts.along_warps},
+      {"along_rows", counts.along_rows},
+      {"along_long_rows", counts.along_long_rows},
+      {"along_steps", counts.along_steps},
+      {"across_warps", counts.across_warps},
+      {"across_lines", counts.across_lines},
+      {"across_rows", counts.across_rows},
+      {"across_pairs", counts.across_pairs},
+      {"finish_warps", counts.finish_warps},
+      {"finish_rows", counts.finish_rows},
+      {"finish_fours", counts.finish_fours}};
   for (const auto& [name, total] : means) std::printf(" \"%s\": %.1f,\n", name, double(total) / n);
   std::printf(" \"longest_walk\": %ld}\n", long(counts.longest_walk));
 }

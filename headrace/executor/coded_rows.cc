@@ -39,13 +39,13 @@ int64_t scratch_of(const JpegDeviceDraft& draft) {
   return bytes;
 }
 
-// Of host memory, for the draft and for what is put together from it; the resize's tables are those
-// of a large one.
+// Of host memory, for the draft and for what is put together from it; the resize's weights are
+// those of a filter whose weights the host makes.
 size_t told_of(const JpegDeviceDraft& draft, const Shape& shape) {
-  const int64_t samples = draft.blocks / kPiece + 3, pixels = draft.out_bytes() / 4 / kPiece + 1;
+  const int64_t samples = draft.blocks / kPiece + 3, pixels = draft.out_bytes() / 8 / kPiece + 1;
   return sizeof(JpegDeviceDraft) + 4 * sizeof(DeviceCode) +
          draft.row_jobs.size() * 2 * sizeof(RowJob) + size_t(samples + pixels) * sizeof(PieceJob) +
-         64 * size_t(shape[1] + shape[2]);
+         64 * size_t(shape[1] + shape[2]) + size_t(draft.out_bytes()) / 128;
 }
 
 template <class T>
@@ -207,11 +207,9 @@ void CodedRows::lay_out() {
   size_t parameters = records_.empty() ? 0 : after(0, size_t(upload_bytes(sizes)));
   size_t between = 0;
   for (Resize& resize : resizes_) {
-    resize.jobs_at = parameters;
-    parameters = after(parameters, 2 * resize.plan.first.size() * sizeof(ResampleJob));
-    resize.tables_at = parameters;
-    parameters = after(parameters, resize.plan.tables.size() * sizeof(int32_t));
-    between = std::max(between, size_t(resize.plan.scratch_bytes));
+    resize.at = parameters;
+    parameters = after(parameters, size_t(upload_bytes(resize.plan)));
+    between = std::max(between, size_t(headrace::scratch_bytes(resize.plan)));
   }
   offsets_at_ = parameters;
   parameters_end_ = parameters + rows_.size() * sizeof(int64_t);
@@ -231,12 +229,7 @@ size_t CodedRows::verdict_bytes() const {
 
 void CodedRows::write_parameters(uint8_t* to, size_t scratch) const {
   if (!records_.empty()) batch_.write(to);
-  for (const Resize& resize : resizes_) {
-    append_at(to, resize.jobs_at, resize.plan.first);
-    append_at(to, resize.jobs_at + resize.plan.first.size() * sizeof(ResampleJob),
-              resize.plan.second);
-    append_at(to, resize.tables_at, resize.plan.tables);
-  }
+  for (const Resize& resize : resizes_) headrace::write(resize.plan, to + resize.at);
   const size_t made = scratch + made_at_;
   std::vector<int64_t> offsets;
   for (size_t row = 0; row < rows_.size(); ++row) {
@@ -256,13 +249,11 @@ const int64_t* CodedRows::queue(Stream& stream, const There& there) const {
     queue_decoding(stream, batch_.sizes(), at);
     stream.copy(there.verdict, at.refused, verdict_bytes());
     for (const Resize& resize : resizes_) {
-      const auto* jobs = section<ResampleJob>(parameters, resize.jobs_at);
-      const auto* tables = section<int32_t>(parameters, resize.tables_at);
-      uint8_t* const between = there.scratch + between_at_;
-      uint8_t* const made = there.scratch + made_at_ + resize.made;
-      headrace::queue(stream, resize.plan.first_pass(jobs, tables, out, between));
-      headrace::queue(
-          stream, resize.plan.second_pass(jobs + resize.plan.first.size(), tables, between, made));
+      queue_resize(stream, resize.plan,
+                   {.upload = parameters + resize.at,
+                    .scratch = there.scratch + between_at_,
+                    .pictures = out,
+                    .batch = there.scratch + made_at_ + resize.made});
     }
   }
   return section<int64_t>(parameters, offsets_at_);

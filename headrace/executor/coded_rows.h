@@ -78,8 +78,8 @@ class CodedRows {
   // Those that are resized with one filter.
   struct Resize {
     ResizePlan plan;
-    size_t made = 0;                    // where among the pixels that are made
-    size_t jobs_at = 0, tables_at = 0;  // in the parameters
+    size_t made = 0;  // where among the pixels that are made
+    size_t at = 0;    // in the parameters
   };
   size_t pixel_bytes() const { return size_t(element_count(shape_)); }
   // kDevice: nothing stands in the way, and `words` are the coded bytes.

@@ -39,7 +39,11 @@ inline std::string place_name(const testing::TestParamInfo<Place>& info) {
 template <class Kernel>
 void run_backwards(const Kernel& kernel, int lanes) {
   for (int64_t item = kernel.items(); item-- > 0;) {
-    for (int lane = lanes; lane-- > 0;) kernel(item, Lane{lane, lanes});
+    if constexpr (TakesThreads<Kernel>) {
+      kernel(item);
+    } else {
+      for (int lane = lanes; lane-- > 0;) kernel(item, Lane{lane, lanes});
+    }
   }
 }
 

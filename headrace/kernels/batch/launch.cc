@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/kernels/batch/launch.h"
 
+#include <algorithm>
+#include <atomic>
+
 namespace headrace {
 namespace {
 
@@ -13,11 +16,19 @@ const ErrorCode kRefused{
 
 const ErrorCode kNoKernels{
     "HR0861", ErrorKind::kUnsupported, "built without CUDA",
-    "This build of the library has no kernels for GPUs, because no nvcc was found when it was made "
-    "(HEADRACE_CUDA=ON makes that an error). Everything else works; device=\"cpu\" runs the same "
+    "This build of the library has no kernels for GPUs, because no nvcc 13.3 or newer was found when it "
+    "was made (HEADRACE_CUDA=ON makes that an error). Everything else works; device=\"cpu\" runs the same "
     "kernels on the CPU."};
 
+std::atomic<int> threads_of_multiprocessor{kThreadsOfMultiprocessor};
+
 }  // namespace
+
+void bound_grids(int threads) { threads_of_multiprocessor = threads; }
+
+int64_t most_blocks(int multiprocessors, int threads) {
+  return int64_t{std::max(multiprocessors, 1)} * std::max(threads_of_multiprocessor / threads, 1);
+}
 
 Error kernel_refused(const char* cuda_name, const char* cuda_text) {
   return {.code = &kRefused, .what = std::string(cuda_name) + ": " + cuda_text};

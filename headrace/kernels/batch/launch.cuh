@@ -11,23 +11,28 @@
 namespace headrace {
 
 inline constexpr int kWarp = 32, kThreads = 256;
-// How many such blocks of eight warps find their registers in a multiprocessor at the same time:
-// four, where the kernel does not say otherwise.
+// How many of its blocks find their registers in a multiprocessor at the same time, where the kernel
+// says so.
 template <class Kernel>
-constexpr int resident_blocks() {
+constexpr int resident_blocks(int otherwise) {
   if constexpr (requires { Kernel::kResidentBlocks; }) {
     return Kernel::kResidentBlocks;
   } else {
-    return 4;
+    return otherwise;
   }
 }
-// Enough to fill any GPU several times over; whatever is left is taken by the loop in the kernel.
-inline constexpr int64_t kMostBlocks = 1 << 20;
+// Of the current device; 0 where CUDA has no answer, and then refuses the launch, too.
+inline int multiprocessors() {
+  int device = 0, count = 0;
+  if (cudaGetDevice(&device) != cudaSuccess) return 0;
+  if (cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) return 0;
+  return count;
+}
 
 // A warp for each item, in turn. __grid_constant__: the kernel's members are read from where the
 // parameters lie, not from a copy in each thread.
 template <class Kernel>
-__global__ void __launch_bounds__(kThreads, resident_blocks<Kernel>())
+__global__ void __launch_bounds__(kThreads, resident_blocks<Kernel>(4))
     run_warps(const __grid_constant__ Kernel kernel) {
   constexpr int kWarps = kThreads / kWarp;
   const int64_t items = kernel.items(), warps = int64_t{gridDim.x} * kWarps;
@@ -38,10 +43,11 @@ __global__ void __launch_bounds__(kThreads, resident_blocks<Kernel>())
   }
 }
 
-// A thread for each item. What a thread holds in registers is the kernel's affair.
+// A thread for each item. What a thread holds in registers is the compiler's affair, where the
+// kernel says nothing.
 inline constexpr int kThreadsAlone = 128;
 template <class Kernel>
-__global__ void __launch_bounds__(kThreadsAlone)
+__global__ void __launch_bounds__(kThreadsAlone, resident_blocks<Kernel>(0))
     run_threads(const __grid_constant__ Kernel kernel) {
   const int64_t items = kernel.items(), threads = int64_t{gridDim.x} * kThreadsAlone;
   for (int64_t item = int64_t{blockIdx.x} * kThreadsAlone + threadIdx.x; item < items;
@@ -55,7 +61,8 @@ template <class Kernel>
 Result<void> launch_blocks(void (*function)(Kernel), const Kernel& kernel, int64_t blocks,
                            int threads, void* stream) {
   if (blocks == 0) return {};
-  const dim3 grid(static_cast<unsigned>(blocks < kMostBlocks ? blocks : kMostBlocks));
+  const int64_t most = most_blocks(multiprocessors(), threads);
+  const dim3 grid(static_cast<unsigned>(blocks < most ? blocks : most));
   void* arguments[] = {const_cast<Kernel*>(&kernel)};
   const cudaError_t status =
       cudaLaunchKernel(reinterpret_cast<const void*>(function), grid, dim3(threads), arguments, 0,

@@ -30,6 +30,14 @@ void run_items(const Kernel& kernel, int64_t begin, int64_t end) {
   }
 }
 
+// How many threads of a launch each multiprocessor of a GPU gets; loops in the kernels take what is
+// beyond. So what a model queues waits for one wave of ours at most, and fewer threads leave it
+// room beside ours. Default: as many as a multiprocessor holds. REQUIRES: threads > 0.
+inline constexpr int kThreadsOfMultiprocessor = 2048;
+void bound_grids(int threads_of_multiprocessor);
+// The most blocks of so many threads, one a multiprocessor at least.
+int64_t most_blocks(int multiprocessors, int threads);
+
 // Enqueues the kernel on a cudaStream_t (null: the default stream) of the current device. HR0860
 // where CUDA refuses it, HR0861 in a build without nvcc. One definition for each kernel, in its .cu
 // file or in no_cuda.cc.

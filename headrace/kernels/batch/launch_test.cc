@@ -44,5 +44,15 @@ TEST(Launch, WithoutAGpuItIsAnErrorThatSaysSo) {
   }
 }
 
+TEST(Launch, GridsAreBoundedInMultiprocessors) {
+  EXPECT_EQ(most_blocks(132, 256), 132 * 8);
+  EXPECT_EQ(most_blocks(132, 64), 132 * 32);
+  bound_grids(128);
+  EXPECT_EQ(most_blocks(132, 64), 132 * 2);
+  EXPECT_EQ(most_blocks(132, 256), 132);
+  EXPECT_EQ(most_blocks(0, 256), 1);
+  bound_grids(kThreadsOfMultiprocessor);
+}
+
 }  // namespace
 }  // namespace headrace

@@ -7,7 +7,9 @@
 #include "headrace/kernels/batch/launch.h"
 #include "headrace/kernels/batch/mix_rows.h"
 #include "headrace/kernels/batch/picture_batch.h"
-#include "headrace/kernels/batch/resample_pass.h"
+#include "headrace/kernels/batch/resample_columns.h"
+#include "headrace/kernels/batch/resample_rows.h"
+#include "headrace/kernels/batch/resize_axis.h"
 
 namespace headrace {
 
@@ -21,6 +23,10 @@ template Result<void> launch(const FloatBatch&, void*);
 template Result<void> launch(const GatherRows&, void*);
 template Result<void> launch(const MixRows&, void*);
 template Result<void> launch(const PictureBatch&, void*);
-template Result<void> launch(const ResamplePass&, void*);
+template Result<void> launch(const MakeResizeTables&, void*);
+template Result<void> launch(const ResampleColumns<SampleLayout::kWords>&, void*);
+template Result<void> launch(const ResampleColumns<SampleLayout::kAny>&, void*);
+template Result<void> launch(const ResampleRows<SampleLayout::kWords>&, void*);
+template Result<void> launch(const ResampleRows<SampleLayout::kAny>&, void*);
 
 }  // namespace headrace

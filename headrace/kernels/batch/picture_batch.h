@@ -11,10 +11,12 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "headrace/base/host_device_function.h"
 #include "headrace/kernels/batch/lanes.h"
+#include "headrace/kernels/batch/machine_words.h"
 #include "headrace/kernels/batch/picture_layout.h"
 #include "headrace/kernels/batch/row_choice.h"
 #include "headrace/kernels/store.h"
@@ -44,8 +46,6 @@ struct ElementMap {
 };
 
 struct PictureBatch {
-  static constexpr int kResidentBlocks = 3;  // with four, some of its registers lie in memory
-
   static constexpr int kMostChannels = 4;
 
   const void* pictures = nullptr;
@@ -62,20 +62,25 @@ struct PictureBatch {
   int32_t to_height = 0, to_width = 0;
   ElementMap map = {};
 
-  HEADRACE_HD int64_t items() const { return to_width > 0 ? count * to_height : 0; }
+  // Rows of a picture that are one item: what is known of the picture is looked up once.
+  static constexpr int kRows = 8;
+
+  HEADRACE_HD int64_t items() const { return to_width > 0 ? count * row_groups() : 0; }
 
   HEADRACE_HD void operator()(int64_t item, Lane lane) const {
     switch (map.bytes) {
       case 1:
-        return map.table ? row<uint8_t, uint8_t>(item, lane) : row<uint8_t, void>(item, lane);
+        return map.table ? rows<uint8_t, uint8_t>(item, lane) : rows<uint8_t, void>(item, lane);
       case 2:
-        return map.table ? row<uint16_t, uint8_t>(item, lane) : row<uint16_t, void>(item, lane);
+        return map.table ? rows<uint16_t, uint8_t>(item, lane) : rows<uint16_t, void>(item, lane);
       default:
-        return map.table ? row<uint32_t, uint8_t>(item, lane) : row<uint32_t, void>(item, lane);
+        return map.table ? rows<uint32_t, uint8_t>(item, lane) : rows<uint32_t, void>(item, lane);
     }
   }
 
  private:
+  HEADRACE_HD int64_t row_groups() const { return (int64_t{to_height} + kRows - 1) / kRows; }
+
   // A sample as an element: by table for samples of 8 bits, itself where Sample is void.
   template <class Element, class Sample>
   struct Look {
@@ -111,39 +116,93 @@ struct PictureBatch {
     }
   }
 
+  // Whether a row without padding and cutout can be read and written four columns at a time.
+  template <class Element>
+  HEADRACE_HD bool is_in_words(const uint8_t* lowest, const Element* to_row) const {
+    constexpr uintptr_t kFour = 4 * sizeof(Element);
+    return from.column == 1 && to.column == 1 &&
+           ((to_width | from.channel | to.channel) & 3) == 0 &&
+           (reinterpret_cast<uintptr_t>(lowest) & 3) == 0 &&
+           (reinterpret_cast<uintptr_t>(to_row) & (kFour - 1)) == 0;
+  }
+
+  // `lowest`: of the samples that the row shows, from the first or from the last to the first.
+  template <class Element>
+  HEADRACE_HD void row_in_words(const uint8_t* lowest, Element* to_row, bool flip, int32_t tables,
+                                Lane lane) const {
+    const Element* table =
+        static_cast<const Element*>(map.table) + int64_t{tables} * channels * 256;
+    HEADRACE_ROLLED
+    for (int c = 0; c < channels; ++c, lowest += from.channel, to_row += to.channel, table += 256) {
+      HEADRACE_ROLLED
+      for (int32_t x = lane.number * 4; x < to_width; x += lane.count * 4) {
+        uint32_t four = words::load<1>(lowest + (flip ? to_width - 4 - x : x)).word[0];
+        if (flip) four = words::swapped(four);
+        words::Together<sizeof(Element)> elements = {};
+        HEADRACE_UNROLLED
+        for (int i = 0; i < 4; ++i) {
+          const uint32_t bits = table[words::byte_of(four, i)];
+          elements.word[i * sizeof(Element) / 4] |= bits << (i * sizeof(Element) % 4 * 8);
+        }
+        words::store(to_row + x, elements);
+      }
+    }
+  }
+
   template <class Element, class Sample>
-  HEADRACE_HD void row(int64_t item, Lane lane) const {
+  HEADRACE_HD void rows(int64_t item, Lane lane) const {
+    const int64_t i = item / row_groups();
+    const int32_t begin = static_cast<int32_t>(item - i * row_groups()) * kRows;
+    const int32_t end = begin < to_height - kRows ? begin + kRows : to_height;
+    const PictureEdit* const edit = edits ? edits + i : nullptr;
+    const int32_t left = edit ? edit->left : 0, top = edit ? edit->top : 0;
+    const bool flip = edit && edit->flip;
+    // The columns that show the picture, and the column of it that column 0 would show.
+    const int64_t from_x = flip ? int64_t{left} + to_width - 1 : left;
+    const Columns across =
+        flip ? clipped(from_x - width + 1, from_x + 1) : clipped(-from_x, int64_t{width} - from_x);
+    const int64_t from_picture = choice(i) * from.picture + from_x * from.column;
+    HEADRACE_ROLLED
+    for (int32_t y = begin; y < end; ++y) {
+      const int64_t from_y = int64_t{top} + y;
+      const bool is_inside = 0 <= from_y && from_y < height;
+      row<Element, Sample>(i, y, edit, is_inside ? across : Columns{0, 0},
+                           from_picture + from_y * from.row, flip, lane);
+    }
+  }
+
+  // `first`: the sample of column 0, which may not exist.
+  template <class Element, class Sample>
+  HEADRACE_HD void row(int64_t i, int32_t y, const PictureEdit* edit, Columns shown, int64_t first,
+                       bool flip, Lane lane) const {
     using Map = Look<Element, Sample>;
     using Stored = typename Map::Stored;
-    const int64_t i = item / to_height;
-    const int32_t y = static_cast<int32_t>(item - i * to_height);
-    const PictureEdit edit = edits ? edits[i] : PictureEdit{};
-    // The columns that show the picture, and the column of it that column 0 would show.
-    const int64_t from_y = int64_t{edit.top} + y;
-    const int64_t from_x = edit.flip ? int64_t{edit.left} + to_width - 1 : edit.left;
-    Columns shown = edit.flip ? clipped(from_x - width + 1, from_x + 1)
-                              : clipped(-from_x, int64_t{width} - from_x);
-    if (from_y < 0 || from_y >= height) shown = {0, 0};
-    const bool is_cut = edit.cut_top <= y && y < edit.cut_bottom;
-    const Columns cut = is_cut ? clipped(edit.cut_left, edit.cut_right) : Columns{0, 0};
-
+    const bool is_cut = edit && edit->cut_top <= y && y < edit->cut_bottom;
+    const Columns cut = is_cut ? clipped(edit->cut_left, edit->cut_right) : Columns{0, 0};
+    const int32_t tables = edit ? edit->tables : 0;
     const Stored* const samples = static_cast<const Stored*>(pictures);
-    const int64_t first = choice(i) * from.picture + from_y * from.row + from_x * from.column;
-    const int64_t step = edit.flip ? -from.column : from.column;
+    const int64_t step = flip ? -from.column : from.column;
     Element* const to_picture = static_cast<Element*>(batch) + i * to.picture + y * to.row;
+    if constexpr (std::is_same_v<Sample, uint8_t>) {
+      const Stored* const lowest = samples + first - (flip ? to_width - 1 : 0);
+      if (shown.begin == 0 && shown.end == to_width && cut.begin == cut.end &&
+          is_in_words(lowest, to_picture)) {
+        return row_in_words<Element>(lowest, to_picture, flip, tables, lane);
+      }
+    }
     HEADRACE_ROLLED
     for (int c = 0; c < channels; ++c) {
       Element* const to_row = to_picture + c * to.channel;
-      const int64_t origin = first + c * from.channel;  // of column 0, which may not exist
-      const Map look(map, int64_t{edit.tables} * channels + c);
+      const int64_t origin = first + c * from.channel;
+      const Map look(map, int64_t{tables} * channels + c);
       fill(to_row, 0, shown.begin, map.padding[c], lane);
+      HEADRACE_ROLLED
       for (int32_t x = lane.first_from(shown.begin); x < shown.end; x += lane.count) {
         to_row[x * to.column] = look(samples[origin + x * step]);
       }
       fill(to_row, shown.end, to_width, map.padding[c], lane);
-      // Over what was written: a column is the same lane's in every range. Of `edit`, which lies in
-      // registers, no element can be chosen by a number.
-      fill(to_row, cut.begin, cut.end, edits ? edits[i].cut[c] : 0, lane);
+      // Over what was written: a column is the same lane's in every range.
+      fill(to_row, cut.begin, cut.end, edit ? edit->cut[c] : 0, lane);
     }
   }
 };

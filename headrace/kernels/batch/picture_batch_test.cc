@@ -80,6 +80,7 @@ struct Case {
   int to_height = 1, to_width = 1, count = 1;
   bool from_channels_last = false, to_channels_last = false;
   bool edits = true;
+  bool in_words = false;  // four columns lie in a word, and nothing is padded
 };
 
 Case random_case(TestDraws& draws) {
@@ -94,6 +95,13 @@ Case random_case(TestDraws& draws) {
   c.to_width = c.edits ? draws.between(1, 70) : c.width;
   c.from_channels_last = draws.below(2);
   c.to_channels_last = draws.below(2);
+  if (draws.below(2)) {
+    c.in_words = true;
+    c.from_channels_last = c.to_channels_last = c.channels == 1 && draws.below(2);
+    c.width = (c.width + 3) / 4 * 4;
+    c.to_width = std::min(c.width, (c.to_width + 3) / 4 * 4);
+    c.to_height = std::min(c.height, c.to_height);
+  }
   return c;
 }
 
@@ -106,6 +114,10 @@ PictureEdit random_edit(TestDraws& draws, const Case& c) {
   edit.left = odd == 1 ? -c.to_width - 1 : draws.between(-12, 12);
   edit.top = std::clamp(edit.top, -kBorder, c.height + kBorder - c.to_height);
   edit.left = std::clamp(edit.left, -kBorder, c.width + kBorder - c.to_width);
+  if (c.in_words) {
+    edit.top = std::clamp(edit.top, 0, c.height - c.to_height);
+    edit.left = std::clamp(edit.left / 4 * 4, 0, c.width - c.to_width);
+  }
   edit.flip = draws.below(2);
   edit.tables = draws.below(kSets);
   if (draws.below(3)) {

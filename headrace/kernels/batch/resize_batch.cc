@@ -2,160 +2,332 @@
 #include "headrace/kernels/batch/resize_batch.h"
 
 #include <algorithm>
-#include <compare>
+#include <cstring>
 #include <map>
 #include <string>
 #include <tuple>
 
 #include "headrace/base/error.h"
+#include "headrace/kernels/batch/memory_sections.h"
+#include "headrace/kernels/batch/queue.h"
 #include "headrace/kernels/resample/resample.h"
 
 namespace headrace {
 namespace {
 
+constexpr int32_t kMostSide = 1 << 16;
+
 const ErrorCode kBadSize{
     "HR0863", ErrorKind::kConfig, "impossible resize of a batch",
-    "A batch is resized from windows of at least one pixel to a size of at least one pixel, and "
-    "all its pictures have the same one to four channels."};
+    "A batch is resized from windows of at least one pixel to a size of at least one pixel, of at "
+    "most 65,536 pixels a side, and all its pictures have the same one to four channels."};
 
 std::string text_of(int32_t height, int32_t width) {
   return std::to_string(height) + " x " + std::to_string(width);
 }
 
-// One axis of what a window becomes, and the part of it that the batch shows.
-struct Outcome {
-  int whole = 0, begin = 0, size = 0;
-  auto operator<=>(const Outcome&) const = default;
-};
+bool is_too_large(int32_t height, int32_t width) { return height > kMostSide || width > kMostSide; }
 
-Outcome outcome_across(const ResizeTo& to, const ResizeWindow& window) {
-  return {window.to_width ? window.to_width : to.width, window.left, to.width};
-}
-Outcome outcome_down(const ResizeTo& to, const ResizeWindow& window) {
-  return {window.to_height ? window.to_height : to.height, window.top, to.height};
+// The window with its full sizes, which are possible.
+ResizeWindow checked(const ResizeTo& to, ResizeWindow window, size_t number) {
+  const std::string name = "window " + std::to_string(number);
+  if (window.height < 1 || window.width < 1) {
+    raise(kBadSize, name + " is empty (" + text_of(window.height, window.width) + ")");
+  }
+  if (window.to_height == 0) window.to_height = to.height;
+  if (window.to_width == 0) window.to_width = to.width;
+  if (is_too_large(window.height, window.width) ||
+      is_too_large(window.to_height, window.to_width)) {
+    raise(kBadSize, name + " is too large (" + text_of(window.height, window.width) + " to " +
+                        text_of(window.to_height, window.to_width) + ")");
+  }
+  if (window.top < 0 || window.left < 0 || window.top > window.to_height - to.height ||
+      window.left > window.to_width - to.width) {
+    raise(kBadSize, "of " + name + ", which becomes " + text_of(window.to_height, window.to_width) +
+                        ", " + text_of(to.height, to.width) + " from " +
+                        text_of(window.top, window.left) + " are not there");
+  }
+  return window;
 }
 
-bool is_inside(const Outcome& outcome) {
-  return outcome.begin >= 0 && outcome.size <= outcome.whole - outcome.begin;
-}
-
-void check_sizes(const ResizeTo& to, std::span<const ResizeWindow> windows) {
-  if (to.height < 1 || to.width < 1) {
+void check(const ResizeTo& to) {
+  if (to.height < 1 || to.width < 1 || is_too_large(to.height, to.width)) {
     raise(kBadSize, "a batch cannot be resized to " + text_of(to.height, to.width));
   }
   if (to.channels < 1 || to.channels > 4) {
     raise(kBadSize, "a picture has 1 to 4 channels (got " + std::to_string(to.channels) + ")");
   }
-  for (size_t i = 0; i < windows.size(); ++i) {
-    if (windows[i].height < 1 || windows[i].width < 1) {
-      raise(kBadSize, "window " + std::to_string(i) + " is empty (" +
-                          text_of(windows[i].height, windows[i].width) + ")");
-    }
-    const Outcome across = outcome_across(to, windows[i]), down = outcome_down(to, windows[i]);
-    if (!is_inside(across) || !is_inside(down)) {
-      raise(kBadSize, "of window " + std::to_string(i) + ", which becomes " +
-                          text_of(down.whole, across.whole) + ", " + text_of(to.height, to.width) +
-                          " from " + text_of(down.begin, across.begin) + " are not there");
-    }
-  }
 }
 
-// One axis in the plan's tables, and the samples of its input that it reads.
-struct PlannedAxis {
-  int64_t table = 0;
-  int32_t low = 0, samples = 0;
+int32_t up_to(int32_t multiple, int32_t number) {
+  return (number + multiple - 1) / multiple * multiple;
+}
+
+// One axis of a window.
+struct AxisSizes {
+  int32_t input, full, begin, count;
+  bool mirrored, reversed;
+  AxisForm form;
+  auto operator<=>(const AxisSizes&) const = default;
 };
 
-class TableWriter {
+class PlanWriter {
  public:
-  TableWriter(Filter filter, std::vector<int32_t>& tables) : filter_(filter), tables_(tables) {}
+  PlanWriter(const ResizeTo& to, ResizePlan& plan) : to_(to), plan_(plan) {
+    plan_.channels = to.channels;
+  }
 
-  PlannedAxis axis(int input, const Outcome& output, bool flip) {
-    const auto [known, is_new] = axes_.try_emplace(std::tuple(input, output, flip));
-    if (is_new) known->second = write(input, output, flip);
-    return known->second;
+  void add(ResizeWindow window, int64_t batch_offset) {
+    mirrored_ = window.strides.column == -1;
+    if (mirrored_) {  // read from its other end
+      window.from -= window.width - 1;
+      window.strides.column = 1;
+    }
+    if (vertical_first(to_.filter, window.width, window.height, window.to_width,
+                       window.to_height)) {
+      columns_first(window, batch_offset);
+    } else {
+      rows_first(window, batch_offset);
+    }
   }
 
  private:
-  PlannedAxis write(int input, const Outcome& to, bool flip) {
-    axis_.make(filter_, input, to.whole, to.begin, to.begin + to.size, false, flip);
-    const int output = to.size;
-    const PlannedAxis planned{static_cast<int64_t>(tables_.size()), axis_.low(),
-                              axis_.high() - axis_.low()};
-    if (axis_.copies()) {  // weights that give the sample itself
-      for (int i = 0; i < output; ++i) tables_.push_back(flip ? output - 1 - i : i);
-      tables_.insert(tables_.end(), output, 1);
-      tables_.insert(tables_.end(), output, 1 << 22);
-      return planned;
+  uint32_t axis(const AxisSizes& sizes) {
+    const auto [known, is_new] = axes_.try_emplace(sizes, uint32_t(plan_.axes.size()));
+    if (!is_new) return known->second;
+    ResizeAxis axis{.begin = sizes.begin,
+                    .count = sizes.count,
+                    .mirrored = sizes.mirrored,
+                    .reversed = sizes.reversed,
+                    .padded = up_to(4, sizes.count),
+                    .form = sizes.form};
+    if (is_polynomial(to_.filter)) {
+      axis.scale = FilterScale(to_.filter, sizes.input, sizes.full);
+      measure(axis);
+    } else {
+      make(sizes, axis);
     }
-    for (int i = 0; i < output; ++i) tables_.push_back(axis_.first(i));
-    for (int i = 0; i < output; ++i) tables_.push_back(axis_.count(i));
-    for (int tap = 0; tap < axis_.max_count(); ++tap) {
-      for (int i = 0; i < output; ++i) tables_.push_back(axis_.weight(i, tap));
-    }
-    return planned;
+    axis.table = plan_.table_words;
+    plan_.table_words += axis.words();
+    plan_.most_outputs = std::max(plan_.most_outputs, up_to(32, axis.padded));
+    plan_.axes.push_back(axis);
+    return known->second;
+  }
+  uint32_t across(const ResizeWindow& window) {
+    return axis({window.width, window.to_width, window.left, to_.width, mirrored_, window.flip,
+                 AxisForm::kAlongRows});
+  }
+  uint32_t down(const ResizeWindow& window) {
+    return axis({window.height, window.to_height, window.top, to_.height, false, window.upside_down,
+                 AxisForm::kAcrossRows});
   }
 
-  const Filter filter_;
-  std::vector<int32_t>& tables_;
-  ResampleAxis axis_;
-  std::map<std::tuple<int, Outcome, bool>, PlannedAxis> axes_;
+  // What an axis reads; first and first + count rise with the outputs.
+  static void measure(ResizeAxis& axis) {
+    const FilterSpan lowest = axis.scale.antialiased_span(axis.begin);
+    const FilterSpan highest = axis.scale.antialiased_span(axis.begin + axis.count - 1);
+    const int32_t end = highest.first + highest.count;
+    axis.low = axis.mirrored ? axis.scale.input - end : lowest.first;
+    axis.samples = end - lowest.first;
+    for (int32_t i = 0; i < axis.count; ++i) {
+      axis.taps = std::max(axis.taps, axis.scale.antialiased_span(axis.begin + i).count);
+    }
+  }
+
+  void make(const AxisSizes& sizes, ResizeAxis& axis) {
+    made_.make(to_.filter, sizes.input, sizes.full, sizes.begin, sizes.begin + sizes.count,
+               sizes.mirrored, sizes.reversed);
+    axis.low = made_.low();
+    axis.samples = made_.high() - made_.low();
+    axis.taps = made_.max_count();
+    axis.made = int64_t(plan_.made.size());
+    const auto each = [&](auto&& number) {
+      for (int32_t i = 0; i < sizes.count; ++i) plan_.made.push_back(number(i));
+    };
+    if (made_.copies()) {  // weights that give the sample itself
+      each([&](int32_t i) { return made_.mirrored() ? sizes.count - 1 - i : i; });
+      each([](int32_t) { return 1; });
+      each([](int32_t) { return 1 << 22; });
+      return;
+    }
+    each([&](int32_t i) { return made_.first(i); });
+    each([&](int32_t i) { return made_.count(i); });
+    for (int32_t tap = 0; tap < axis.taps; ++tap) {
+      each([&](int32_t i) { return tap < made_.count(i) ? made_.weight(i, tap) : 0; });
+    }
+  }
+
+  // Rows that are `columns` wide and the pictures of them; both begin at multiples of 8 bytes.
+  static PictureStrides strides_between(int32_t rows, int32_t columns) {
+    const int64_t row = up_to(8, columns);
+    return {.picture = 0, .row = row, .column = 1, .channel = row * rows};
+  }
+
+  void rows_first(const ResizeWindow& window, int64_t batch_offset) {
+    const uint32_t along = across(window), other = down(window);
+    const ResizeAxis &wide = plan_.axes[along], &high = plan_.axes[other];
+    ResampleJob first{
+        .from = window.from + high.low * window.strides.row + wide.low * window.strides.column,
+        .to = plan_.between_bytes,
+        .from_strides = window.strides,
+        .to_strides = strides_between(high.samples, to_.width),
+        .rows = high.samples,
+        .columns = to_.width,
+        .samples = wide.samples,
+        .axis = along,
+        .in_words = up_to(8, to_.width)};
+    put(plan_.first.rows, layout_of(window.strides), first);
+    const ResampleJob second = to_batch(first, batch_offset, other, high.samples);
+    put(plan_.second.columns, across_rows(SampleLayout::kWords, high), second);
+    plan_.between_bytes += first.to_strides.channel * to_.channels;
+  }
+
+  void columns_first(const ResizeWindow& window, int64_t batch_offset) {
+    const uint32_t along = across(window), other = down(window);
+    const ResizeAxis &wide = plan_.axes[along], &high = plan_.axes[other];
+    const int64_t from =
+        window.from + high.low * window.strides.row + wide.low * window.strides.column;
+    const SampleLayout layout = across_rows(layout_of(window.strides), high);
+    // Words begin at multiples of 8 bytes, and so with columns that nobody asked for.
+    const int32_t before = layout == SampleLayout::kWords ? int32_t(from & 7) : 0;
+    ResampleJob first{.from = from - before,
+                      .to = plan_.between_bytes,
+                      .from_strides = window.strides,
+                      .to_strides = strides_between(to_.height, before + wide.samples),
+                      .rows = to_.height,
+                      .columns = before + wide.samples,
+                      .samples = high.samples,
+                      .axis = other,
+                      .in_words = up_to(8, before + wide.samples)};
+    put(plan_.first.columns, layout, first);
+    ResampleJob second = to_batch(first, batch_offset, along, wide.samples);
+    second.from += before;
+    put(plan_.second.rows, SampleLayout::kWords, second);
+    plan_.between_bytes += first.to_strides.channel * to_.channels;
+  }
+
+  ResampleJob to_batch(const ResampleJob& first, int64_t batch_offset, uint32_t axis,
+                       int32_t samples) const {
+    const bool words = layout_of(to_.strides) == SampleLayout::kWords && batch_offset % 8 == 0;
+    return {.from = first.to,
+            .to = batch_offset,
+            .from_strides = first.to_strides,
+            .to_strides = to_.strides,
+            .rows = to_.height,
+            .columns = to_.width,
+            .samples = samples,
+            .axis = axis,
+            .in_words = words ? to_.width : 0};
+  }
+
+  static SampleLayout layout_of(const PictureStrides& strides) {
+    const bool words = strides.column == 1 && strides.row % 8 == 0 && strides.channel % 8 == 0;
+    return words ? SampleLayout::kWords : SampleLayout::kAny;
+  }
+  // Two rows are read at a time, and where all rows make one of the outcome, there is none left.
+  static SampleLayout across_rows(SampleLayout layout, const ResizeAxis& axis) {
+    return axis.taps == axis.samples && axis.samples % 2 ? SampleLayout::kAny : layout;
+  }
+
+  void put(std::array<std::vector<ResamplePiece>, 2>& pieces, SampleLayout layout,
+           const ResampleJob& job) {
+    const bool along = plan_.axes[job.axis].form == AxisForm::kAlongRows;
+    const int64_t threads = along ? ResampleRows<SampleLayout::kAny>::threads(job)
+                                  : ResampleColumns<SampleLayout::kAny>::threads(job);
+    const uint32_t number = uint32_t(plan_.jobs.size());
+    for (int64_t i = 0; i < threads; i += kResamplePiece) {
+      pieces[size_t(layout)].push_back({number, uint32_t(i)});
+    }
+    plan_.jobs.push_back(job);
+  }
+
+  const ResizeTo& to_;
+  ResizePlan& plan_;
+  bool mirrored_ = false;  // the window that is added
+  std::map<AxisSizes, uint32_t> axes_;
+  ResampleAxis made_;
 };
 
-// The jobs of one window; the scratch picture between them is dense (C, rows, columns).
-void plan_window(const ResizeTo& to, const ResizeWindow& window, int64_t batch_offset,
-                 TableWriter& writer, ResizePlan& plan) {
-  const Outcome width = outcome_across(to, window), height = outcome_down(to, window);
-  const PlannedAxis across = writer.axis(window.width, width, window.flip);
-  const PlannedAxis down = writer.axis(window.height, height, false);
-  const bool down_first =
-      vertical_first(to.filter, window.width, window.height, width.whole, height.whole);
+// The pieces in the order of ResizeSections.
+std::array<const std::vector<ResamplePiece>*, 8> all_pieces(const ResizePlan& plan) {
+  std::array<const std::vector<ResamplePiece>*, 8> all{};
+  size_t next = 0;
+  for (const ResamplePieces* const pass : {&plan.first, &plan.second}) {
+    for (const auto* const direction : {&pass->rows, &pass->columns}) {
+      for (const auto& pieces : *direction) all[next++] = &pieces;
+    }
+  }
+  return all;
+}
 
-  ResampleJob first{
-      .from = window.from + down.low * window.strides.row + across.low * window.strides.column,
-      .to = plan.scratch_bytes,
-      .from_strides = window.strides,
-      .rows = down_first ? to.height : down.samples,
-      .columns = down_first ? across.samples : to.width,
-      .vertical = down_first,
-      .table = (down_first ? down : across).table};
-  first.to_strides = PictureStrides::channels_first(to.channels, first.rows, first.columns);
-  plan.scratch_bytes += first.to_strides.picture;
-  plan.first_rows = std::max(plan.first_rows, first.rows);
-  plan.second.push_back({.from = first.to,
-                         .to = batch_offset,
-                         .from_strides = first.to_strides,
-                         .to_strides = to.strides,
-                         .rows = to.height,
-                         .columns = to.width,
-                         .vertical = !down_first,
-                         .table = (down_first ? across : down).table});
-  plan.first.push_back(first);
+template <class T>
+int64_t bytes_of(const std::vector<T>& values) {
+  return int64_t(values.size() * sizeof(T));
+}
+
+void take_upload(MemorySections& from, const ResizePlan& plan, ResizeSections& sections) {
+  from.take(sections.axes, bytes_of(plan.axes));
+  from.take(sections.made, bytes_of(plan.made));
+  from.take(sections.jobs, bytes_of(plan.jobs));
+  const auto pieces = all_pieces(plan);
+  for (size_t i = 0; i < pieces.size(); ++i) from.take(sections.pieces[i], bytes_of(*pieces[i]));
+}
+
+void take_scratch(MemorySections& from, const ResizePlan& plan, ResizeSections& sections) {
+  from.take(sections.tables, plan.table_words * int64_t{sizeof(uint32_t)});
+  from.take(sections.between, plan.between_bytes);
 }
 
 }  // namespace
 
 ResizePlan plan_resize(const ResizeTo& to, std::span<const ResizeWindow> windows) {
-  check_sizes(to, windows);
+  check(to);
   ResizePlan plan;
-  plan.channels = to.channels;
-  plan.second_rows = to.height;
-  TableWriter writer(to.filter, plan.tables);
+  PlanWriter writer(to, plan);
   for (size_t i = 0; i < windows.size(); ++i) {
-    plan_window(to, windows[i], static_cast<int64_t>(i) * to.strides.picture, writer, plan);
+    writer.add(checked(to, windows[i], i), int64_t(i) * to.strides.picture);
   }
   return plan;
 }
 
-ResamplePass ResizePlan::first_pass(const ResampleJob* jobs, const int32_t* tables,
-                                    const uint8_t* pictures, uint8_t* scratch) const {
-  return {jobs,     tables,    pictures, scratch, static_cast<int64_t>(first.size()),
-          channels, first_rows};
+int64_t upload_bytes(const ResizePlan& plan) {
+  MemorySections counted(nullptr);
+  ResizeSections nowhere;
+  take_upload(counted, plan, nowhere);
+  return counted.bytes();
 }
 
-ResamplePass ResizePlan::second_pass(const ResampleJob* jobs, const int32_t* tables,
-                                     const uint8_t* scratch, uint8_t* batch) const {
-  return {jobs, tables, scratch, batch, static_cast<int64_t>(second.size()), channels, second_rows};
+int64_t scratch_bytes(const ResizePlan& plan) {
+  MemorySections counted(nullptr);
+  ResizeSections nowhere;
+  take_scratch(counted, plan, nowhere);
+  return counted.bytes();
+}
+
+ResizeSections sections_of(const ResizePlan& plan, const ResizeMemory& at) {
+  // Of what was uploaded, nothing is written.
+  MemorySections upload(const_cast<uint8_t*>(at.upload)), scratch(at.scratch);
+  ResizeSections sections;
+  take_upload(upload, plan, sections);
+  take_scratch(scratch, plan, sections);
+  return sections;
+}
+
+void write(const ResizePlan& plan, uint8_t* upload) {
+  const ResizeSections to = sections_of(plan, {.upload = upload});
+  const auto put = [&](const auto* there, const auto& values) {
+    const auto offset = reinterpret_cast<const uint8_t*>(there) - upload;
+    if (!values.empty()) std::memcpy(upload + offset, values.data(), size_t(bytes_of(values)));
+  };
+  put(to.axes, plan.axes);
+  put(to.made, plan.made);
+  put(to.jobs, plan.jobs);
+  const auto pieces = all_pieces(plan);
+  for (size_t i = 0; i < pieces.size(); ++i) put(to.pieces[i], *pieces[i]);
+}
+
+void queue_resize(Stream& stream, const ResizePlan& plan, const ResizeMemory& at) {
+  for_each_kernel(plan, at, [&](const auto& kernel) { queue(stream, kernel); });
 }
 
 }  // namespace headrace

@@ -1,27 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans an antialiased resize of a batch of 8-bit pictures to one size: what is uploaded, and the
-// two passes. Equal to Pillow's Image.resize of each window by itself, byte for byte.
+// Plans an antialiased resize of a batch of 8-bit pictures to one size, and queues its kernels:
+//
+//   MakeResizeTables  a thread an output of an axis   sizes -> places and weights
+//   ResampleRows      a thread four columns           the passes, of which either may be the first
+//   ResampleColumns   a thread eight columns
+//
+// Equal to Pillow's Image.resize of each window by itself (torch's filters: to torch), byte for
+// byte. What crosses to the device are sizes; weights only of filters whose weights are no
+// polynomials (resize_axis.h).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "headrace/device/device.h"
 #include "headrace/kernels/batch/picture_layout.h"
-#include "headrace/kernels/batch/resample_pass.h"
+#include "headrace/kernels/batch/resample_columns.h"
+#include "headrace/kernels/batch/resample_job.h"
+#include "headrace/kernels/batch/resample_rows.h"
+#include "headrace/kernels/batch/resize_axis.h"
 #include "headrace/kernels/resample/filter.h"
 
 namespace headrace {
 
-// What is resized: a rectangle of a picture, which counts as a picture of its own.
+// What is resized: a rectangle of a picture, which counts as a picture of its own. Fast where its
+// strides are 1 or -1 for a column and multiples of 8 for rows and channels.
 struct ResizeWindow {
   int64_t from = 0;               // bytes from the pictures' address to its first sample
   PictureStrides strides = {};    // bytes; `picture` is not used
   int32_t height = 0, width = 0;  // at least 1
   bool flip = false;              // the outcome is mirrored left to right
+  bool upside_down = false;       // and top to bottom
   // Where the batch shows a part of what the window becomes: of which size that is, and where in it
-  // the part begins. 0: it is of the batch's size. The part alone is computed, and of the window
-  // only what it reads is looked at, so `from` may lie outside of what there is.
+  // the part begins, before it is mirrored. 0: it is of the batch's size. The part alone is
+  // computed, and of the window only what it reads is looked at, so `from` may lie outside of what
+  // there is.
   int32_t to_height = 0, to_width = 0, top = 0, left = 0;
 };
 
@@ -31,22 +46,87 @@ struct ResizeTo {
   PictureStrides strides = {};  // bytes, of the batch
 };
 
-// To be copied to where the kernels run: jobs and tables.
-struct ResizePlan {
-  std::vector<ResampleJob> first, second;  // a job for each window
-  std::vector<int32_t> tables;             // axes of equal sizes share one
-  int64_t scratch_bytes = 0;               // between the passes
-  int32_t channels = 0;
-  int32_t first_rows = 0, second_rows = 0;  // the most of any job
-
-  // The passes, in this order. The addresses are those of the copies.
-  ResamplePass first_pass(const ResampleJob* jobs, const int32_t* tables, const uint8_t* pictures,
-                          uint8_t* scratch) const;
-  ResamplePass second_pass(const ResampleJob* jobs, const int32_t* tables, const uint8_t* scratch,
-                           uint8_t* batch) const;
+// Pieces of work, by what does it.
+struct ResamplePieces {
+  std::array<std::vector<ResamplePiece>, 2> rows, columns;  // by SampleLayout
 };
 
-// Throws Exception HR0863 where a size is not positive or there are no channels.
+struct ResizePlan {
+  int32_t channels = 0;
+  std::vector<ResizeAxis> axes;   // those of equal sizes are one
+  std::vector<int32_t> made;      // weights: ResizeAxis::made
+  std::vector<ResampleJob> jobs;  // two for each window
+  ResamplePieces first, second;   // of the passes
+  int64_t table_words = 0;        // of all axes
+  int64_t between_bytes = 0;      // the pictures between the passes
+  int32_t most_outputs = 0;       // of any axis
+};
+
+// Throws Exception HR0863 where a size is not positive or there are no channels, where a rectangle
+// is none of its picture, and where a side has more than 65,536 pixels.
 ResizePlan plan_resize(const ResizeTo& to, std::span<const ResizeWindow> windows);
+
+// Bytes of what the host makes, and of what the device does before the batch; each is one block of
+// memory.
+int64_t upload_bytes(const ResizePlan& plan);
+int64_t scratch_bytes(const ResizePlan& plan);
+void write(const ResizePlan& plan, uint8_t* upload);
+
+// Where the kernels find it all. `upload` and `scratch` are aligned to 256 bytes, pictures and
+// batch to 8. The pictures' memory can be read up to a multiple of 8 bytes.
+struct ResizeMemory {
+  const uint8_t* upload = nullptr;  // a copy of what write() wrote
+  uint8_t* scratch = nullptr;
+  const uint8_t* pictures = nullptr;
+  uint8_t* batch = nullptr;
+};
+void queue_resize(Stream& stream, const ResizePlan& plan, const ResizeMemory& at);
+
+// The arrays in these blocks.
+struct ResizeSections {
+  const ResizeAxis* axes = nullptr;
+  const int32_t* made = nullptr;
+  const ResampleJob* jobs = nullptr;
+  std::array<const ResamplePiece*, 8> pieces{};  // first, second; rows, columns; by layout
+  uint32_t* tables = nullptr;
+  uint8_t* between = nullptr;
+};
+ResizeSections sections_of(const ResizePlan& plan, const ResizeMemory& at);
+
+// Calls run(kernel) with each kernel in its turn.
+template <class Run>
+void for_each_kernel(const ResizePlan& plan, const ResizeMemory& at, Run&& run) {
+  const ResizeSections sections = sections_of(plan, at);
+  run(MakeResizeTables{.axes = sections.axes,
+                       .made = sections.made,
+                       .tables = sections.tables,
+                       .count = int64_t(plan.axes.size()),
+                       .most_outputs = plan.most_outputs});
+  const auto pass = [&]<template <SampleLayout> class Kernel, SampleLayout kLayout>(
+                        const std::vector<ResamplePiece>& pieces, size_t section,
+                        const uint8_t* from, uint8_t* to) {
+    if (pieces.empty()) return;
+    Kernel<kLayout> kernel;
+    static_cast<ResamplePass&>(kernel) = {.jobs = sections.jobs,
+                                          .pieces = sections.pieces[section],
+                                          .axes = sections.axes,
+                                          .tables = sections.tables,
+                                          .from = from,
+                                          .to = to,
+                                          .count = int64_t(pieces.size()),
+                                          .channels = plan.channels};
+    run(kernel);
+  };
+  const auto both = [&](const ResamplePieces& pieces, size_t section, const uint8_t* from,
+                        uint8_t* to) {
+    using enum SampleLayout;
+    pass.template operator()<ResampleRows, kWords>(pieces.rows[0], section, from, to);
+    pass.template operator()<ResampleRows, kAny>(pieces.rows[1], section + 1, from, to);
+    pass.template operator()<ResampleColumns, kWords>(pieces.columns[0], section + 2, from, to);
+    pass.template operator()<ResampleColumns, kAny>(pieces.columns[1], section + 3, from, to);
+  };
+  both(plan.first, 0, at.pictures, sections.between);
+  both(plan.second, 4, sections.between, at.batch);
+}
 
 }  // namespace headrace

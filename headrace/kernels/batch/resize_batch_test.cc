@@ -6,6 +6,7 @@
 
 #include "headrace/base/error.h"
 #include "headrace/kernels/batch/batch_test_places.h"
+#include "headrace/kernels/batch/resize_test_reference.h"
 #include "headrace/kernels/resample/resample.h"
 
 namespace headrace {
@@ -84,16 +85,19 @@ Plane part_of(const Plane& whole, const ResizeWindow& window, const ResizeTo& to
 
 class ResizeBatchAt : public AtPlace {
  protected:
-  std::vector<uint8_t> resize(const ResizeTo& to, const std::vector<uint8_t>& pictures,
+  std::vector<uint8_t> resize(const ResizeTo& to, std::vector<uint8_t> pictures,
                               const std::vector<ResizeWindow>& windows) {
+    pictures.resize((pictures.size() + 7) / 8 * 8);
     const ResizePlan plan = plan_resize(to, windows);
+    std::vector<uint8_t> upload(size_t(upload_bytes(plan)));
+    write(plan, upload.data());
     const size_t bytes = size_t(to.strides.picture) * windows.size();
-    uint8_t* const scratch = room<uint8_t>(plan.scratch_bytes);
-    uint8_t* const batch = room<uint8_t>(bytes);
-    const int32_t* const tables = put(plan.tables);
-    run_here(plan.first_pass(put(plan.first), tables, put(pictures), scratch));
-    run_here(plan.second_pass(put(plan.second), tables, scratch, batch));
-    return get(batch, bytes);
+    const ResizeMemory at{.upload = put(upload),
+                          .scratch = room<uint8_t>(size_t(scratch_bytes(plan))),
+                          .pictures = put(pictures),
+                          .batch = room<uint8_t>(bytes)};
+    for_each_kernel(plan, at, [&](const auto& kernel) { run_here(kernel); });
+    return get(at.batch, bytes);
   }
 };
 
@@ -247,13 +251,86 @@ TEST_P(ResizeBatchAt, NothingIsDoneForNoPictures) {
   EXPECT_TRUE(resize(to, {}, {}).empty());
 }
 
+// Of each filter, small sizes and large ratios, parts of the outcome, mirrored or not, from rows
+// that begin at multiples of 8 bytes and from others, dense or with pixels side by side.
+TEST_P(ResizeBatchAt, EqualsTheCpuForEachFilterRangeAndLayout) {
+  TestDraws draws(22);
+  for (int round = 0; round < 400; ++round) {
+    const bool to_last = draws.below(4) == 0;
+    ResizeTo to{
+        .filter = Filter(round % 10), .at = 3 * draws.below(2), .channels = draws.between(1, 4)};
+    const int most = draws.below(8) ? 17 : 70;
+    to.height = draws.between(1, most);
+    to.width = draws.below(3) ? draws.between(1, most) : 8 * draws.between(1, 3);
+    to.strides = strides_of(to_last, to.channels, to.height, to.width);
+
+    std::vector<uint8_t> pictures;
+    std::vector<ResizeWindow> windows;
+    for (int i = draws.between(1, 4); i > 0; --i) {
+      const int tall = draws.below(8) ? 17 : 300, wide = draws.below(8) ? 17 : 300;
+      ResizeWindow window{.height = draws.between(1, tall),
+                          .width = draws.between(1, wide),
+                          .flip = draws.below(2) == 1,
+                          .upside_down = draws.below(2) == 1,
+                          .to_height = to.height + draws.below(2) * draws.below(20),
+                          .to_width = to.width + draws.below(2) * draws.below(20)};
+      if (draws.below(6) == 0) window.to_height = std::max(to.height, window.height);
+      if (draws.below(6) == 0) window.to_width = std::max(to.width, window.width);
+      window.top = draws.below(window.to_height - to.height + 1);
+      window.left = draws.below(window.to_width - to.width + 1);
+      const int margin = draws.below(8);
+      if (draws.below(3)) {  // rows of words
+        const int64_t row = (window.width + margin + 7) / 8 * 8;
+        window.strides = {.row = row, .column = 1, .channel = row * window.height};
+        window.from = int64_t((pictures.size() + 7) / 8 * 8) + margin;
+        pictures.resize(size_t(window.from - margin + row * window.height * to.channels));
+        if (draws.below(2)) {  // from right to left, from the bottom to the top
+          window.from += window.width - 1;
+          window.strides.column = -1;
+        }
+        if (draws.below(2)) {
+          window.from += (window.height - 1) * row;
+          window.strides.row = -row;
+        }
+      } else {
+        window.strides = strides_of(draws.below(2), to.channels, window.height, window.width);
+        window.from = int64_t(pictures.size());
+        pictures.resize(size_t(window.from + window.strides.picture));
+      }
+      windows.push_back(window);
+    }
+    const auto samples = draws.values<uint8_t>(pictures.size());
+    const bool extreme = draws.below(3) == 0;
+    for (size_t i = 0; i < samples.size(); ++i) {
+      pictures[i] = extreme ? (samples[i] & 1 ? 255 : 0) : samples[i];
+    }
+
+    const std::vector<uint8_t> batch = resize(to, pictures, windows);
+    for (size_t i = 0; i < windows.size(); ++i) {
+      for (int c = 0; c < to.channels; ++c) {
+        const auto expected = resized_on_cpu(to, windows[i], pictures, c);
+        for (int y = 0; y < to.height; ++y) {
+          for (int x = 0; x < to.width; ++x) {
+            ASSERT_EQ(batch[i * to.strides.picture + y * to.strides.row + x * to.strides.column +
+                            c * to.strides.channel],
+                      expected[size_t(y) * to.width + x])
+                << "filter " << int(to.filter) << ", round " << round << ": " << windows[i].height
+                << " x " << windows[i].width << " -> " << windows[i].to_height << " x "
+                << windows[i].to_width << " at " << y << ", " << x << " of channel " << c;
+          }
+        }
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Places, ResizeBatchAt, testing::ValuesIn(places()), place_name);
 
 TEST(ResizeBatch, WindowsOfOneSizeShareTheirTables) {
   const ResizeTo to{.height = 8, .width = 8, .strides = PictureStrides::channels_last(3, 8, 8)};
   const ResizeWindow window{.height = 30, .width = 20};
   const std::vector<ResizeWindow> one(1, window), many(100, window);
-  EXPECT_EQ(plan_resize(to, one).tables.size(), plan_resize(to, many).tables.size());
+  EXPECT_EQ(plan_resize(to, one).table_words, plan_resize(to, many).table_words);
 }
 
 std::string message_of(const ResizeTo& to, const std::vector<ResizeWindow>& windows) {
@@ -276,6 +353,8 @@ TEST(ResizeBatch, SaysWhatItCannotResize) {
                        {{.height = 2, .width = 2, .to_height = 7, .to_width = 9, .top = 3}}),
             "HR0863 impossible resize of a batch: of window 0, which becomes 7 x 9, 5 x 5 from 3 x "
             "0 are not there");
+  EXPECT_EQ(message_of({.height = 5, .width = 5}, {{.height = 2, .width = 65537}}),
+            "HR0863 impossible resize of a batch: window 0 is too large (2 x 65537 to 5 x 5)");
 }
 
 }  // namespace

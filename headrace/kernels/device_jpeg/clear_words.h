@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "headrace/kernels/device_jpeg/machine_words.h"
+#include "headrace/kernels/batch/machine_words.h"
 
 namespace headrace {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Samples -> rows of the window: upsampling and colours as kernels/jpeg/upsample.h and
-// kernels/color/planar_color.h have them, to the last bit; a thread four pixels of a row.
+// kernels/color/planar_color.h have them, to the last bit; a thread eight pixels of a row.
 #pragma once
 
 #include <cstdint>
 
+#include "headrace/kernels/batch/machine_words.h"
 #include "headrace/kernels/color/planar_color_levels.h"
 #include "headrace/kernels/device_jpeg/device_picture.h"
-#include "headrace/kernels/device_jpeg/machine_words.h"
 
 namespace headrace {
 
@@ -117,29 +117,43 @@ struct ColorPixels {
     const PieceJob& job = jobs[item / kPiece];
     const DevicePicture& picture = pictures[job.picture];
     const int32_t number = static_cast<int32_t>(job.first + item % kPiece);
-    const int32_t fours = (picture.margin + picture.width + 3) / 4;
-    const int32_t row = number / fours, four = number - row * fours;
+    const int32_t eights = (picture.margin + picture.width + 7) / 8;
+    const int32_t row = number / eights, eight = number - row * eights;
     if (row >= picture.height) return;
-    const int32_t x = picture.x - picture.margin + four * 4, y = picture.y + row;
-    uint8_t* const to = out + picture.out + int64_t{row} * picture.out_stride + four * 4;
+    const int32_t x = picture.x - picture.margin + eight * 8, y = picture.y + row;
+    uint8_t* const to = out + picture.out + int64_t{row} * picture.out_stride + eight * 8;
 
-    int32_t a[4], b[4], c[4];
     if constexpr (kKind == ColorKind::kAny) {
-      any(picture, x, y, to, a, b, c);
+      HEADRACE_ROLLED
+      for (int i = 0; i < 8; i += 4) any(picture, x + i, y, to + i);
     } else {
       constexpr Upsampling kChroma =
           kKind == ColorKind::kPlain ? Upsampling::kNone : Upsampling::kH2V2;
-      UpsampledPlane<true, Upsampling::kNone>(picture.plane[0], samples).four(x, y, a);
-      UpsampledPlane<true, kChroma>(picture.plane[1], samples).four(x, y, b);
-      UpsampledPlane<true, kChroma>(picture.plane[2], samples).four(x, y, c);
-      rgb_from_ycc(a, b, c);
-      store_all(to, picture, a, b, c);
+      const UpsampledPlane<true, Upsampling::kNone> luma(picture.plane[0], samples);
+      const UpsampledPlane<true, kChroma> blue(picture.plane[1], samples);
+      const UpsampledPlane<true, kChroma> red(picture.plane[2], samples);
+      words::Together<2> bytes[3];
+      HEADRACE_UNROLLED
+      for (int half = 0; half < 2; ++half) {
+        int32_t a[4], b[4], c[4];
+        luma.four(x + half * 4, y, a);
+        blue.four(x + half * 4, y, b);
+        red.four(x + half * 4, y, c);
+        rgb_from_ycc(a, b, c);
+        bytes[0].word[half] = words::clamped_bytes(a[0], a[1], a[2], a[3]);
+        bytes[1].word[half] = words::clamped_bytes(b[0], b[1], b[2], b[3]);
+        bytes[2].word[half] = words::clamped_bytes(c[0], c[1], c[2], c[3]);
+      }
+      HEADRACE_UNROLLED
+      for (int channel = 0; channel < 3; ++channel) {
+        words::store(to + int64_t{channel} * picture.out_plane, bytes[channel]);
+      }
     }
   }
 
  private:
-  HEADRACE_HD void any(const DevicePicture& picture, int32_t x, int32_t y, uint8_t* to,
-                       int32_t (&a)[4], int32_t (&b)[4], int32_t (&c)[4]) const {
+  HEADRACE_HD void any(const DevicePicture& picture, int32_t x, int32_t y, uint8_t* to) const {
+    int32_t a[4], b[4], c[4];
     UpsampledPlane<>(picture.plane[0], samples).four(x, y, a);
     if (picture.components == 1) {
       for (int channel = 0; channel < picture.channels; ++channel) store(to, picture, channel, a);
@@ -154,16 +168,11 @@ struct ColorPixels {
       gray_from_rgb(a, b, c);
       return store(to, picture, 0, a);
     }
-    store_all(to, picture, a, b, c);
-  }
-
-  HEADRACE_HD static void store_all(uint8_t* to, const DevicePicture& picture,
-                                    const int32_t (&a)[4], const int32_t (&b)[4],
-                                    const int32_t (&c)[4]) {
     store(to, picture, 0, a);
     store(to, picture, 1, b);
     store(to, picture, 2, c);
   }
+
   HEADRACE_HD static void store(uint8_t* to, const DevicePicture& picture, int channel,
                                 const int32_t (&four)[4]) {
     words::store(to + int64_t{channel} * picture.out_plane,

@@ -1,28 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/kernels/device_jpeg/decode_batch.h"
 
+#include "headrace/kernels/batch/memory_sections.h"
 #include "headrace/kernels/batch/queue.h"
 
 namespace headrace {
 namespace {
 
-// Hands out one section after the other.
-class DeviceSections {
- public:
-  explicit DeviceSections(uint8_t* memory) : memory_(memory) {}
-  template <class T>
-  void take(T*& section, int64_t bytes) {
-    if (memory_) section = reinterpret_cast<T*>(memory_ + next_);
-    next_ = after_section(next_, bytes);
-  }
-  int64_t bytes() const { return next_; }
-
- private:
-  uint8_t* memory_;  // null: only counts
-  int64_t next_ = 0;
-};
-
-void take_upload(DeviceSections& sections, const DeviceJpegSizes& sizes, DeviceJpegMemory& at) {
+void take_upload(MemorySections& sections, const DeviceJpegSizes& sizes, DeviceJpegMemory& at) {
   const auto bytes_of = [](int64_t count, size_t size) { return count * int64_t(size); };
   sections.take(at.pictures, bytes_of(sizes.pictures, sizeof(DevicePicture)));
   sections.take(at.codes, bytes_of(sizes.codes, sizeof(DeviceCode)));
@@ -36,7 +21,7 @@ void take_upload(DeviceSections& sections, const DeviceJpegSizes& sizes, DeviceJ
   sections.take(at.streams, bytes_of(sizes.stream_words, sizeof(uint32_t)));
 }
 
-void take_scratch(DeviceSections& sections, const DeviceJpegSizes& sizes, DeviceJpegMemory& at) {
+void take_scratch(MemorySections& sections, const DeviceJpegSizes& sizes, DeviceJpegMemory& at) {
   sections.take(at.tables, sizes.pictures * int64_t{sizeof(WalkTables)});
   sections.take(at.coefficients, sizes.blocks * 128);
   sections.take(at.samples, sizes.sample_bytes);
@@ -48,14 +33,14 @@ void take_scratch(DeviceSections& sections, const DeviceJpegSizes& sizes, Device
 int64_t flag_bytes(const DeviceJpegSizes& sizes) { return (sizes.pictures + 15) / 16 * 16; }
 
 int64_t upload_bytes(const DeviceJpegSizes& sizes) {
-  DeviceSections sections(nullptr);
+  MemorySections sections(nullptr);
   DeviceJpegMemory nowhere;
   take_upload(sections, sizes, nowhere);
   return sections.bytes();
 }
 
 int64_t scratch_bytes(const DeviceJpegSizes& sizes) {
-  DeviceSections sections(nullptr);
+  MemorySections sections(nullptr);
   DeviceJpegMemory nowhere;
   take_scratch(sections, sizes, nowhere);
   return sections.bytes();
@@ -64,7 +49,7 @@ int64_t scratch_bytes(const DeviceJpegSizes& sizes) {
 DeviceJpegMemory place(const DeviceJpegSizes& sizes, uint8_t* upload, uint8_t* scratch,
                        uint8_t* out) {
   DeviceJpegMemory at{.out = out};
-  DeviceSections from(upload), between(scratch);
+  MemorySections from(upload), between(scratch);
   take_upload(from, sizes, at);
   take_scratch(between, sizes, at);
   return at;

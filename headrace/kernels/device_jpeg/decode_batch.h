@@ -44,11 +44,6 @@ struct DeviceJpegMemory {
   uint8_t* out = nullptr;
 };
 
-// A section of the above that begins where the one before it ends, at a multiple of 256 bytes.
-constexpr int64_t after_section(int64_t offset, int64_t bytes) {
-  return (offset + bytes + 255) / 256 * 256;
-}
-
 // Bytes of what the host makes, and of what the device does besides the rows; each is one block of
 // memory, whose sections place() finds.
 int64_t upload_bytes(const DeviceJpegSizes& sizes);

@@ -8,7 +8,7 @@
 //   WalkRows         a thread a stretch of MCUs   bits -> coefficients, DC differences
 //   SumDc            a thread a stretch of MCUs   -> DC values
 //   TransformBlocks  a thread a block             -> samples
-//   ColorPixels      a thread four pixels         -> rows of the window
+//   ColorPixels      a thread eight pixels        -> rows of the window
 //
 // What a kernel finds wrong with a picture it notes in the picture's flag; the picture is then
 // decoded on the CPU. Every loop is bounded by numbers of the host's, whatever the bytes are.
@@ -79,7 +79,7 @@ struct DevicePicture {
   int64_t first_block;                 // of its coefficients in the batch's
   int32_t x, y, width, height;         // the window
   // The window's rows: a plane a channel. A row begins `margin` bytes before the window's first
-  // column, so that four pixels of the picture make an aligned word.
+  // column, so that eight pixels of the picture make two aligned words; strides are multiples of 8.
   int64_t out;
   int32_t out_stride, out_plane, margin;
   int32_t components, channels;
@@ -98,7 +98,7 @@ struct RowJob {
   int64_t first_block;   // of its coefficients in the batch's
 };
 
-// Up to 32 neighbours, a thread each: blocks of a component, or fours of pixels of a window,
+// Up to 32 neighbours, a thread each: blocks of a component, or eights of pixels of a window,
 // numbered row by row.
 struct PieceJob {
   uint32_t picture, component, first;

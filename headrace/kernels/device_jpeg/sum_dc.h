@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "headrace/kernels/batch/machine_words.h"
 #include "headrace/kernels/device_jpeg/device_picture.h"
-#include "headrace/kernels/device_jpeg/machine_words.h"
 
 namespace headrace {
 

@@ -12,8 +12,8 @@
 
 #include <cstdint>
 
+#include "headrace/kernels/batch/machine_words.h"
 #include "headrace/kernels/device_jpeg/device_picture.h"
-#include "headrace/kernels/device_jpeg/machine_words.h"
 
 namespace headrace {
 
@@ -38,15 +38,17 @@ struct WalkEntry {
 
   // The symbol that begins the 16 bits.
   HEADRACE_HD static uint32_t find(const DeviceCode& code, uint32_t next16) {
-    HEADRACE_ROLLED
-    for (uint32_t length = 1; length <= 16; ++length) {
-      if (next16 >= code.limit[length]) continue;
-      const uint32_t number =
-          static_cast<uint32_t>(code.offset[length]) + (next16 >> (16 - length));
-      const uint32_t symbol = code.symbols[number & 255];
-      return code.is_dc ? of_dc(length, symbol) : of_ac(length, symbol);
+    // Limits rise with the lengths: by halves, how many lengths are too short.
+    uint32_t below = 0;
+    HEADRACE_UNROLLED
+    for (uint32_t step = 8; step > 0; step /= 2) {
+      if (next16 >= code.limit[below + step]) below += step;
     }
-    return kNone;
+    const uint32_t length = below + 1;
+    if (next16 >= code.limit[length]) return kNone;
+    const uint32_t number = static_cast<uint32_t>(code.offset[length]) + (next16 >> (16 - length));
+    const uint32_t symbol = code.symbols[number & 255];
+    return code.is_dc ? of_dc(length, symbol) : of_ac(length, symbol);
   }
 
   // Entry i of a code's table.

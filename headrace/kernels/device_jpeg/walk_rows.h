@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "headrace/kernels/device_jpeg/machine_words.h"
+#include "headrace/kernels/batch/machine_words.h"
 #include "headrace/kernels/device_jpeg/walk_entry.h"
 
 namespace headrace {

@@ -14,12 +14,6 @@ namespace {
 // Pillow takes boxes as float32, so sizes above 2^24 round as they do there.
 double as_box(int size) { return static_cast<float>(size); }
 
-double support_of(Filter filter) {
-  if (filter == Filter::kBox) return 0.5;
-  if (filter == Filter::kBicubic) return 2.0;
-  return filter == Filter::kLanczos ? 3.0 : 1.0;
-}
-
 double sinc(double x) {
   if (x == 0.0) return 1.0;
   x *= std::numbers::pi;
@@ -52,38 +46,18 @@ bool vertical_first(Filter filter, int width, int height, int to_width, int to_h
   return shrinks_by > 0 && shrinks_by > 2 * (int64_t{width} - to_width);
 }
 
-FilterScale::FilterScale(Filter filter, int input, int output)
-    : filter(filter), input(input), outputs(output), scale(as_box(input) / output) {
-  const double stretch = std::max(scale, 1.0);
-  support = support_of(filter) * stretch;
-  inverse = 1.0 / stretch;
-}
-
 FilterSpan FilterScale::span(int output) const {
-  FilterSpan span;
-  if (is_aliased(filter)) {
-    const AliasedTaps taps = aliased_taps(filter, input, outputs, output);
-    return {.first = taps.first, .count = taps.count};
-  }
-  span.center = (output + 0.5) * scale;
-  span.first = std::max(static_cast<int>(span.center - support + 0.5), 0);
-  span.count = std::min(static_cast<int>(span.center + support + 0.5), input) - span.first;
-  return span;
+  if (!is_aliased(filter)) return antialiased_span(output);
+  const AliasedTaps taps = aliased_taps(filter, input, outputs, output);
+  return {.first = taps.first, .count = taps.count};
 }
 
 double filter_weight(Filter filter, double x) {
-  if (filter == Filter::kBox) return x > -0.5 && x <= 0.5 ? 1.0 : 0.0;
+  if (is_polynomial(filter)) return polynomial_weight(filter, x);
   if (filter == Filter::kLanczos) return x >= -3.0 && x < 3.0 ? sinc(x) * sinc(x / 3) : 0.0;
-  x = x < 0.0 ? -x : x;
-  if (filter == Filter::kBilinear) return x < 1.0 ? 1.0 - x : 0.0;
-  if (filter == Filter::kHamming) {  // of Pillow's float constants, whose sum is not 1
-    if (x == 0) return 1.0;
-    return x < 1.0 ? sinc(x) * (0.54f + 0.46f * std::cos(x * std::numbers::pi)) : 0.0;
-  }
-  constexpr double a = -0.5;
-  if (x < 1.0) return ((a + 2.0) * x - (a + 3.0)) * x * x + 1;
-  if (x < 2.0) return (((x - 5) * x + 8) * x - 4) * a;
-  return 0.0;
+  x = x < 0.0 ? -x : x;  // kHamming, of Pillow's float constants, whose sum is not 1
+  if (x == 0) return 1.0;
+  return x < 1.0 ? sinc(x) * (0.54f + 0.46f * std::cos(x * std::numbers::pi)) : 0.0;
 }
 
 std::vector<int32_t> nearest_samples(Filter filter, int input, int output) {

@@ -12,7 +12,7 @@
 
 #include "headrace/base/buffer.h"
 #include "headrace/kernels/dispatch.h"
-#include "headrace/kernels/resample/filter.h"
+#include "headrace/kernels/resample/filter_scale.h"
 
 namespace headrace {
 
@@ -22,22 +22,6 @@ inline constexpr int kPillowMajor = 13;
 // to_height and both axes change. torch, whose the aliased filters are, is always horizontal first.
 bool vertical_first(Filter filter, int width, int height, int to_width, int to_height);
 
-// The inputs of one output: [first, first + count), around `center`.
-struct FilterSpan {
-  int first = 0, count = 0;
-  double center = 0;
-};
-// The geometry of a full resize of one axis, as Pillow's precompute_coeffs has it (aliased: as
-// torch has it, without a center); shared by the integer and the float tables. REQUIRES: filter is
-// no nearest neighbour's.
-struct FilterScale {
-  FilterScale(Filter filter, int input, int output);
-  FilterSpan span(int output) const;
-
-  Filter filter;
-  int input, outputs;
-  double scale, support, inverse;  // inverse: 1 / how far the filter is stretched
-};
 // The filter at x. The weight of tap t is filter_weight((t + first - center + 0.5) * inverse),
 // divided by the sum of the output's weights.
 double filter_weight(Filter filter, double x);

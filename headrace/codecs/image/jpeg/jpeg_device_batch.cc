@@ -81,8 +81,8 @@ void JpegDeviceBatch::add(const JpegDeviceDraft& draft, uint32_t first_word) {
     sizes_.sample_bytes += draft.sample_bytes(c);
     add_pieces(block_jobs_, number, uint32_t(c), int64_t{plane.columns} * plane.rows);
   }
-  const int64_t fours = picture.out_stride / 4;
-  add_pieces(pixel_jobs_[size_t(kind_of(picture))], number, 0, fours * picture.height);
+  const int64_t eights = picture.out_stride / 8;
+  add_pieces(pixel_jobs_[size_t(kind_of(picture))], number, 0, eights * picture.height);
   picture.out = sizes_.out_bytes;
   sizes_.out_bytes += draft.out_bytes();
   picture.first_job = int32_t(row_jobs_.size());

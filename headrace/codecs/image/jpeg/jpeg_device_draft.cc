@@ -123,8 +123,8 @@ bool make_device_draft(std::span<const uint8_t> bytes, std::span<const uint8_t> 
   picture.y = window.y;
   picture.width = window.width;
   picture.height = window.height;
-  picture.margin = window.x % 4;
-  picture.out_stride = (picture.margin + window.width + 3) / 4 * 4;
+  picture.margin = window.x % 8;
+  picture.out_stride = (picture.margin + window.width + 7) / 8 * 8;
   picture.components = frame.count;
   picture.channels = channels_wanted(frame.color, color);
   picture.color = device_color(frame.color, color);

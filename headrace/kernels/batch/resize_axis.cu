@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/kernels/batch/launch.cuh"
-#include "headrace/kernels/batch/resample_pass.h"
+#include "headrace/kernels/batch/resize_axis.h"
 
 namespace headrace {
 
-template Result<void> launch(const ResamplePass&, void*);
+template Result<void> launch(const MakeResizeTables&, void*);
 
 }  // namespace headrace

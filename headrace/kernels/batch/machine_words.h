@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of this folder do with words: on a GPU an instruction each, elsewhere its twin.
+// What kernels do with words: on a GPU an instruction each, elsewhere its twin.
 #pragma once
 
 #include <cstdint>
@@ -45,6 +45,44 @@ HEADRACE_HD inline uint32_t clamped_bytes(int32_t a, int32_t b, int32_t c, int32
   asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(four) : "r"(b), "r"(a), "r"(two));
   return four;
 }
+// Four bytes of high:low: the low three bits of each nibble of `which` number one of them.
+HEADRACE_HD inline uint32_t chosen_bytes(uint32_t low, uint32_t high, uint32_t which) {
+  return __byte_perm(low, high, which);
+}
+// The address of words[i]; in one instruction, where the compiler would take two.
+HEADRACE_HD inline const uint32_t* word_at(const uint8_t* words, uint32_t i) {
+  uint64_t address;
+  asm("mad.wide.u32 %0, %1, 4, %2;" : "=l"(address) : "r"(i), "l"(words));
+  return reinterpret_cast<const uint32_t*>(address);
+}
+// sum + the products of four unsigned bytes and as many others, which are signed or not.
+HEADRACE_HD inline uint32_t dot4(uint32_t bytes, uint32_t by, uint32_t sum) {
+  asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(sum) : "r"(bytes), "r"(by), "r"(sum));
+  return sum;
+}
+HEADRACE_HD inline uint32_t dot4_signed(uint32_t bytes, uint32_t by, uint32_t sum) {
+  asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(sum) : "r"(bytes), "r"(by), "r"(sum));
+  return sum;
+}
+// sum + the products of two unsigned bytes, the lower or the upper ones, and two halves.
+template <bool upper>
+HEADRACE_HD inline uint32_t dot2(uint32_t by, uint32_t bytes, uint32_t sum) {
+  if constexpr (upper) {
+    asm("dp2a.hi.u32.u32 %0, %1, %2, %3;" : "=r"(sum) : "r"(by), "r"(bytes), "r"(sum));
+  } else {
+    asm("dp2a.lo.u32.u32 %0, %1, %2, %3;" : "=r"(sum) : "r"(by), "r"(bytes), "r"(sum));
+  }
+  return sum;
+}
+template <bool upper>
+HEADRACE_HD inline uint32_t dot2_signed(uint32_t by, uint32_t bytes, uint32_t sum) {
+  if constexpr (upper) {
+    asm("dp2a.hi.s32.u32 %0, %1, %2, %3;" : "=r"(sum) : "r"(by), "r"(bytes), "r"(sum));
+  } else {
+    asm("dp2a.lo.s32.u32 %0, %1, %2, %3;" : "=r"(sum) : "r"(by), "r"(bytes), "r"(sum));
+  }
+  return sum;
+}
 template <int count>
 HEADRACE_HD inline Together<count> load(const void* from) {
   return *static_cast<const Together<count>*>(from);
@@ -82,6 +120,38 @@ HEADRACE_HD inline uint32_t clamped_bytes(int32_t a, int32_t b, int32_t c, int32
     return static_cast<uint32_t>(clamped(value, 0, 255)) << at;
   };
   return byte(a, 0) | byte(b, 8) | byte(c, 16) | byte(d, 24);
+}
+HEADRACE_HD inline uint32_t chosen_bytes(uint32_t low, uint32_t high, uint32_t which) {
+  const uint64_t both = uint64_t{high} << 32 | low;
+  uint32_t chosen = 0;
+  for (int i = 0; i < 4; ++i) chosen |= (both >> 8 * (which >> 4 * i & 7) & 255) << 8 * i;
+  return chosen;
+}
+HEADRACE_HD inline const uint32_t* word_at(const uint8_t* words, uint32_t i) {
+  return reinterpret_cast<const uint32_t*>(words) + i;
+}
+HEADRACE_HD inline uint32_t dot4(uint32_t bytes, uint32_t by, uint32_t sum) {
+  for (int i = 0; i < 4; ++i) sum += byte_of(bytes, i) * byte_of(by, i);
+  return sum;
+}
+HEADRACE_HD inline uint32_t dot4_signed(uint32_t bytes, uint32_t by, uint32_t sum) {
+  for (int i = 0; i < 4; ++i) {
+    sum += byte_of(bytes, i) * static_cast<uint32_t>(static_cast<int8_t>(byte_of(by, i)));
+  }
+  return sum;
+}
+template <bool upper>
+HEADRACE_HD inline uint32_t dot2(uint32_t by, uint32_t bytes, uint32_t sum) {
+  return sum + (by & 0xffff) * byte_of(bytes, 2 * upper) +
+         (by >> 16) * byte_of(bytes, 2 * upper + 1);
+}
+template <bool upper>
+HEADRACE_HD inline uint32_t dot2_signed(uint32_t by, uint32_t bytes, uint32_t sum) {
+  const auto half = [](uint32_t bits) {
+    return static_cast<uint32_t>(static_cast<int16_t>(static_cast<uint16_t>(bits)));
+  };
+  return sum + half(by) * byte_of(bytes, 2 * upper) +
+         half(by >> 16) * byte_of(bytes, 2 * upper + 1);
 }
 template <int count>
 HEADRACE_HD inline Together<count> load(const void* from) {

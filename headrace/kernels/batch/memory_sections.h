@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// One block of memory for several arrays, each of which begins at a multiple of 256 bytes.
+#pragma once
+
+#include <cstdint>
+
+namespace headrace {
+
+// Hands out one section after the other.
+class MemorySections {
+ public:
+  // Null: only counts. REQUIRES: aligned to 256 bytes.
+  explicit MemorySections(uint8_t* memory) : memory_(memory) {}
+
+  template <class T>
+  void take(T*& section, int64_t bytes) {
+    if (memory_) section = reinterpret_cast<T*>(memory_ + next_);
+    next_ = (next_ + bytes + 255) / 256 * 256;
+  }
+  int64_t bytes() const { return next_; }
+
+ private:
+  uint8_t* memory_;
+  int64_t next_ = 0;
+};
+
+}  // namespace headrace

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// One axis of a resize as the kernels read it: which inputs make an output, and with which weights,
+// in 22-bit fixed point and the same to the last bit as kernels/resample/resample.h has them.
+//
+// The host says what an axis is, in a hundred bytes; MakeResizeTables makes the numbers where they
+// are used. That is exact because the weights of box, bilinear and bicubic are made by additions,
+// multiplications and divisions of doubles, which a GPU rounds as a CPU does. Weights of filters
+// with a sine, and torch's, are made on the host and only put in order.
+#pragma once
+
+#include <cstdint>
+
+#include "headrace/kernels/batch/machine_words.h"
+#include "headrace/kernels/resample/filter_scale.h"
+
+namespace headrace {
+
+// How an axis' numbers lie, by who reads them.
+enum class AxisForm : uint8_t {
+  // ResampleRows: `padded` first inputs; then, for each four taps, three times `padded` words:
+  // bytes
+  // 0, 1 and 2 of the weights of an output's four taps. The last byte is signed.
+  kAlongRows,
+  // ResampleColumns: by output, its first input, how many there are, and for each two taps the
+  // lower 16 bits of their weights in a word, and the upper, which are signed, in another. Where
+  // the count is odd, one more input is there to be read.
+  kAcrossRows,
+};
+
+// Outputs [begin, begin + count) of a full resize, or these from the last to the first.
+struct ResizeAxis {
+  FilterScale scale = {};
+  int32_t begin = 0, count = 0;
+  int32_t mirrored = 0;  // the input lies from its last sample to its first
+  int32_t reversed = 0;
+  int32_t low = 0, samples = 0;  // the inputs that are read; `first` counts from the lowest
+  int32_t taps = 0;              // of any output, at most
+  int32_t padded = 0;            // count, up to a multiple of 4
+  int64_t table = 0;             // the place of its numbers among all tables, in words
+  // Where weights that the host has made lie among all such: first[count], count[count],
+  // weights[taps][count]; -1: the host has made none.
+  int64_t made = -1;
+  AxisForm form = AxisForm::kAlongRows;
+
+  // Of four taps, or of two.
+  HEADRACE_HD int32_t steps() const {
+    return form == AxisForm::kAlongRows ? (taps + 3) / 4 : (taps + 1) / 2;
+  }
+  HEADRACE_HD int64_t words() const {
+    return form == AxisForm::kAlongRows ? int64_t{padded} * (1 + 3 * steps())
+                                        : (int64_t{count} * across_stride() + 3) / 4 * 4;
+  }
+  HEADRACE_HD int32_t across_stride() const { return 2 + 2 * steps(); }
+};
+
+// An axis' numbers: a thread an output.
+struct MakeResizeTables {
+  const ResizeAxis* axes = nullptr;  // [count]
+  const int32_t* made = nullptr;
+  uint32_t* tables = nullptr;
+  int64_t count = 0;
+  int32_t most_outputs = 0;  // padded, of any axis, up to a multiple of 32
+
+  HEADRACE_HD int64_t items() const { return count * most_outputs; }
+
+  HEADRACE_HD void operator()(int64_t item) const {
+    const uint32_t number = static_cast<uint32_t>(item) / static_cast<uint32_t>(most_outputs);
+    const int32_t i = static_cast<int32_t>(static_cast<uint32_t>(item) - number * most_outputs);
+    const ResizeAxis& axis = axes[number];
+    if (i >= axis.padded) return;
+    // What pads the outputs are repetitions of the last one, without weights.
+    const int32_t own = i < axis.count ? i : axis.count - 1;
+    if (axis.made >= 0) {
+      const int32_t* const first = made + axis.made;
+      const int32_t* const weights = first + 2 * int64_t{axis.count} + own;
+      write(axis, i, first[own], first[axis.count + own],
+            [&](int32_t tap) { return weights[int64_t{tap} * axis.count]; });
+      return;
+    }
+    const FilterScale& scale = axis.scale;
+    const FilterSpan span =
+        scale.antialiased_span(axis.begin + (axis.reversed ? axis.count - 1 - own : own));
+    const auto weight = [&](int32_t tap) {
+      return polynomial_weight(scale.filter,
+                               (tap + span.first - span.center + 0.5) * scale.inverse);
+    };
+    double sum = 0;
+    HEADRACE_ROLLED
+    for (int32_t tap = 0; tap < span.count; ++tap) sum += weight(tap);
+    const int32_t first = axis.mirrored ? scale.input - span.first - span.count : span.first;
+    write(axis, i, first - axis.low, span.count, [&](int32_t tap) {
+      double share = weight(axis.mirrored ? span.count - 1 - tap : tap);
+      if (sum != 0) share /= sum;
+      return static_cast<int32_t>((share < 0 ? -0.5 : 0.5) + share * (1 << 22));
+    });
+  }
+
+ private:
+  template <class WeightOf>
+  HEADRACE_HD void write(const ResizeAxis& axis, int32_t i, int32_t first, int32_t count,
+                         const WeightOf& weight_of) const {
+    uint32_t* const table = tables + axis.table;
+    const int32_t steps = axis.steps();
+    if (i >= axis.count) count = 0;
+    const auto weight = [&](int32_t tap) {
+      return tap < count ? static_cast<uint32_t>(weight_of(tap)) : 0;
+    };
+    if (axis.form == AxisForm::kAlongRows) {
+      table[i] = static_cast<uint32_t>(first);
+      HEADRACE_ROLLED
+      for (int32_t step = 0; step < steps; ++step) {
+        uint32_t bytes[3] = {};
+        HEADRACE_ROLLED
+        for (int32_t k = 0; k < 4; ++k) {
+          const uint32_t bits = weight(4 * step + k);
+          for (int b = 0; b < 3; ++b) bytes[b] |= (bits >> 8 * b & 255) << 8 * k;
+        }
+        uint32_t* const to = table + int64_t{axis.padded} * (1 + 3 * step) + i;
+        for (int b = 0; b < 3; ++b) to[int64_t{axis.padded} * b] = bytes[b];
+      }
+    } else if (i < axis.count) {
+      // An input more below the last one: one that is above the first, where there is none.
+      const int32_t above = count % 2 && first > 0 && first + count == axis.samples ? 1 : 0;
+      uint32_t* to = table + int64_t{i} * axis.across_stride();
+      to[0] = static_cast<uint32_t>(first - above);
+      to[1] = static_cast<uint32_t>(count + above);
+      HEADRACE_ROLLED
+      for (int32_t tap = -above; tap < 2 * steps - above; tap += 2) {
+        const uint32_t upper = tap < 0 ? 0 : weight(tap), lower = weight(tap + 1);
+        to += 2;
+        to[0] = (upper & 0xffff) | lower << 16;
+        to[1] = upper >> 16 | (lower & 0xffff0000);
+      }
+    }
+  }
+};
+
+}  // namespace headrace
