@@ -184,12 +184,12 @@ void time_kernels(Flight& flight) {
   // In the order of for_each_kernel().
   constexpr Step kSteps[] = {{"flags", 0},
                              {"zeros", 17e3},
-                             {"tables", 36e3},
+                             {"tables", 27e3},
                              {"walk", 0},
                              {"DC sums", 10e3},
                              {"transform", 114e3},
-                             {"colour of 4:4:4", 72e3},
-                             {"colour of 4:2:0", 50e3}};
+                             {"colour of 4:4:4", 51e3},
+                             {"colour of 4:2:0", 39e3}};
   size_t number = 0;
   for_each_kernel(flight.sizes(), flight.memory(), [&](const auto& kernel) {
     const Step& step = kSteps[std::min(number++, std::size(kSteps) - 1)];

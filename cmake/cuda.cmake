@@ -22,7 +22,7 @@ if(HEADRACE_CUDA STREQUAL "ON" OR (HEADRACE_CUDA STREQUAL "AUTO" AND NOT HEADRAC
     execute_process(COMMAND ${nvcc} --version OUTPUT_VARIABLE nvcc_version ERROR_QUIET)
     string(REGEX MATCH "release ([0-9.]+)" nvcc_version "${nvcc_version}")
     if(CMAKE_MATCH_1 VERSION_GREATER_EQUAL headrace_least_nvcc)
-      set(CMAKE_CUDA_COMPILER ${nvcc})
+      set(CMAKE_CUDA_COMPILER ${nvcc} CACHE FILEPATH "The nvcc that builds kernels" FORCE)
       set(headrace_has_cuda ON)
       break()
     endif()

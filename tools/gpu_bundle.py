@@ -79,7 +79,10 @@ def main(build: Path, folder: Path) -> int:
     sanitizer = unpack_sanitizer(folder / "wheels", there / "compute-sanitizer")
     shutil.move(folder / "site", there / "site")
     shutil.rmtree(folder / "wheels")
-    glibc, compiler = platform.libc_ver()[1], output_of("nvcc", "--version")
+    cache = (build / "CMakeCache.txt").read_text()
+    nvcc = re.search(r"^CMAKE_CUDA_COMPILER:.*?=(.+)$", cache, re.M)
+    compiler = output_of(nvcc.group(1), "--version") if nvcc else "unknown"
+    glibc = platform.libc_ver()[1]
     (there / "contents.txt").write_text(
         f"commit {output_of('git', 'rev-parse', 'HEAD')}\n"
         f"nvcc {compiler}\n"

@@ -11,8 +11,8 @@
 namespace headrace {
 
 inline constexpr int kWarp = 32, kThreads = 256;
-// How many of its blocks find their registers in a multiprocessor at the same time, where the kernel
-// says so.
+// How many of its blocks find their registers in a multiprocessor at the same time, where the
+// kernel says so.
 template <class Kernel>
 constexpr int resident_blocks(int otherwise) {
   if constexpr (requires { Kernel::kResidentBlocks; }) {
@@ -25,7 +25,8 @@ constexpr int resident_blocks(int otherwise) {
 inline int multiprocessors() {
   int device = 0, count = 0;
   if (cudaGetDevice(&device) != cudaSuccess) return 0;
-  if (cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) return 0;
+  if (cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) != cudaSuccess)
+    return 0;
   return count;
 }
 

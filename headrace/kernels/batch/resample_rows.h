@@ -13,7 +13,7 @@ namespace headrace {
 template <SampleLayout kLayout>
 struct ResampleRows : ResamplePass {
   // With more, some of its registers lie in memory.
-  static constexpr int kResidentBlocks = kLayout == SampleLayout::kWords ? 6 : 5;
+  static constexpr int kResidentBlocks = kLayout == SampleLayout::kWords ? 6 : 4;
   static constexpr int kRows = 16;  // of a thread
   static constexpr int kColumns = 4;
 
