@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`./dev gpu` with programs that were made elsewhere: without a compiler, a GPU or a network."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+TOOLS = (
+    "bash", "cat", "dirname", "env", "grep", "gzip", "mkdir", "nproc", "rm", "sed", "tar", "tee",
+    "timeout",
+)  # fmt: skip
+
+# What GoogleTest's programs do when they are asked for their tests, and run them.
+TEST = """#!/usr/bin/env bash
+echo "$@ $LD_LIBRARY_PATH" >>"$TOLD"
+case "$*" in
+  *--gtest_list_tests*) echo "Places/Sums."; echo "  Add/Loop" ;;
+  *) echo "[  PASSED  ] 1 test."; exit STATUS ;;
+esac
+"""
+FIGURES = """#!/usr/bin/env bash
+echo "$@" >>"$TOLD"
+echo "walk 1.000 1.600 ms"
+"""
+
+
+def bundled(folder: Path, status: int) -> Path:
+    """A checkout as it comes to a bare machine, with a bundle of programs that do nothing."""
+    checkout = folder / "checkout"
+    (checkout / "tools").mkdir(parents=True)
+    for name in ("dev", "tools/gpu.sh", "tools/tally.py"):
+        shutil.copy(ROOT / name, checkout / name)
+    there = folder / "there"
+    for name, text in (
+        ("bin/mix_rows_test", TEST),
+        ("bin/finish_test", TEST.replace("STATUS", str(status))),
+        ("bin/gpu_figures", FIGURES),
+        ("lib/libheadrace.so.0.1", ""),
+        ("compute-sanitizer/compute-sanitizer", "#!/usr/bin/env bash\necho Version 1\n"),
+        ("site/headrace/_core.py", "raise ImportError"),
+        ("contents.txt", "commit 0123\nnvcc 13.0\n"),
+    ):
+        path = there / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text.replace("STATUS", "0"))
+        path.chmod(0o755)
+    (checkout / "build/gpu").mkdir(parents=True)
+    with tarfile.open(checkout / "build/gpu/bundle.tar.gz", "w:gz") as archive:
+        archive.add(there, arcname=".")
+    return checkout
+
+
+def dev_gpu(checkout: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    tools = checkout.parent / "tools"
+    if not tools.exists():
+        tools.mkdir()
+        for name in TOOLS:
+            found = shutil.which(name)
+            assert found, name
+            (tools / name).symlink_to(found)
+        python = Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}"
+        (tools / "python3").symlink_to(python)
+    environment = {"PATH": str(tools), "TOLD": str(checkout / "told"), "HOME": os.devnull}
+    run = ["bash", checkout / "dev", "gpu", *words]
+    return subprocess.run(run, env=environment, capture_output=True, text=True, timeout=60)
+
+
+def test_a_bundle_is_all_that_a_bare_machine_needs(tmp_path: Path) -> None:
+    checkout = bundled(tmp_path, status=0)
+    done = dev_gpu(checkout, "--device", "cpu")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "commit 0123" in done.stdout and "walk 1.000 1.600 ms" in done.stdout
+    assert done.stdout.count("Version 1") == 4  # the sanitizer's four tools
+    assert "python3 is not the version that the package was made for" in done.stdout
+    assert done.stdout.splitlines()[-1] == "7 passed, 0 failed, 1 skipped"
+    told = (checkout / "told").read_text()
+    assert "--device cpu" in told and str(checkout / "build/gpu/there/lib") in told
+
+
+def test_a_step_is_done_alone_and_a_failure_is_counted(tmp_path: Path) -> None:
+    checkout = bundled(tmp_path, status=1)
+    done = dev_gpu(checkout, "--device", "cpu", "start", "tests")
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1] == "1 passed, 1 failed"
+    assert "failed: kernels on the device" in done.stdout
+
+
+def test_without_a_gpu_it_says_so_and_an_unknown_step_is_usage(tmp_path: Path) -> None:
+    checkout = bundled(tmp_path, status=0)
+    done = dev_gpu(checkout)
+    assert "no GPU here" in done.stdout and "1 skipped" in done.stdout.splitlines()[-1]
+    done = dev_gpu(checkout, "nosuch")
+    assert done.returncode == 2 and "usage: ./dev gpu" in done.stderr
+
+
+def test_the_bundle_has_every_test_with_a_form_for_gpus() -> None:
+    command = [sys.executable, ROOT / "tools/gpu_bundle.py", "--programs"]
+    names = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    assert names[0] == "gpu_figures"
+    assert {"picture_batch_test", "mix_rows_test", "loader_finish_test"} <= set(names)
+    for source in (ROOT / "headrace").rglob("*_test.cc"):
+        speaks_of_gpus = "Place::kGpu" in source.read_text() or "places()" in source.read_text()
+        assert not speaks_of_gpus or source.stem in names
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="no bash")
+def test_its_help_fits_a_terminal() -> None:
+    done = subprocess.run([ROOT / "dev", "gpu", "--help"], capture_output=True, text=True)
+    assert done.returncode == 0 and "--bundle" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
