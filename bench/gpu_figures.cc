@@ -5,6 +5,7 @@
 // a figure; needs no network.
 //
 //     gpu_figures [--device cuda|cpu] [FOLDER]    # JPEG files; default: pictures that it makes
+//     gpu_figures --devices                       # how many GPUs can be used, or why none can
 //
 // Exit status 1: the pixels differ; 4: there is no such device. `cpu` runs the kernels as loops on
 // one core and shows that the program works; its times mean nothing.
@@ -323,6 +324,11 @@ int measure(const std::string& name, const std::vector<Bytes>& files) {
 int main(int argc, char** argv) {
   std::string device = "cuda", folder;
   for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--devices") == 0) {
+      const CudaDevices found = cuda_devices();
+      std::printf("%d GPUs%s%s\n", found.count, found.count ? "" : ": ", found.why_none.c_str());
+      return found.count > 0 ? 0 : 4;
+    }
     if (std::strcmp(argv[i], "--device") == 0 && i + 1 < argc) {
       device = argv[++i];
     } else {

@@ -57,7 +57,11 @@ unpack_bundle() {
   sed 's/^/   /' "$unpacked/contents.txt"
 }
 
-starts() { "$programs/mix_rows_test" --gtest_list_tests >/dev/null; }
+# Whether this glibc and this driver are new enough for them.
+starts() {
+  "$programs/mix_rows_test" --gtest_list_tests >/dev/null
+  "$programs/gpu_figures" --devices || [[ $gpu_device == cpu ]]
+}
 
 # [TOOL OPTION...]: the tests that are there for a GPU only, each program alone or under the tool.
 on_gpu() {
