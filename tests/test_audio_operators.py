@@ -112,3 +112,41 @@ def test_a_clip_longer_than_a_fixed_length_is_refused_before_a_thread_starts(
 ) -> None:
     with pytest.raises(hr.ConfigError, match=r"HR0510.*clip has 300 frames and \"audio\" 200"):
         through(samples, tmp_path, T.PadOrTrim(200), T.RandomClip(300))
+
+
+def loud_part(samples: Any, top_db: float, length: int, hop: int) -> Any:
+    """librosa.effects.trim by its definition, in float64: the first frame and the one behind."""
+    padded = np.pad(samples.astype(np.float64), ((0, 0), (length // 2, length // 2)))
+    starts = range(0, padded.shape[1] - length + 1, hop)
+    power = np.array([[np.mean(c[t : t + length] ** 2) for t in starts] for c in padded])
+    level = 10 * np.log10(np.maximum(power, 1e-10))
+    level -= 10 * np.log10(max(power.max(), 1e-10))
+    loud = np.flatnonzero(level.max(0) > -top_db)
+    return loud[0] * hop, min((loud[-1] + 1) * hop, samples.shape[1])
+
+
+QUIET = {
+    "both ends": [(0.0, 3000), (0.5, 4000), (0.0, 2500)],
+    "faint ends": [(1e-4, 3000), (0.5, 4000), (3e-4, 2500)],
+    "a gap": [(0.0, 1000), (0.3, 2000), (0.0, 5000), (0.01, 700), (0.0, 3001)],
+    "nothing": [(0.0, 5000)],
+    "all of it": [(0.5, 5000)],
+    "short": [(0.0, 3), (0.5, 20)],
+}
+
+
+@pytest.mark.parametrize("how", [(60.0, 2048, 512), (20.0, 400, 160), (35.0, 255, 100)])
+@pytest.mark.parametrize("case", list(QUIET))
+def test_trim_silence_is_librosas(tmp_path: Path, case: str, how: tuple[float, int, int]) -> None:
+    random = np.random.default_rng(3)
+    parts = [gain * random.normal(0, 1, (2, frames)) for gain, frames in QUIET[case]]
+    samples = np.concatenate(parts, 1).astype(np.float32)
+    samples[1] *= 0.1
+    begin, end = loud_part(samples, *how)
+    actual = through(samples, tmp_path, T.TrimSilence(*how))
+    np.testing.assert_array_equal(actual, samples[:, begin:end])
+    librosa = pytest.importorskip("librosa")
+    trimmed, _ = librosa.effects.trim(
+        samples, top_db=how[0], frame_length=how[1], hop_length=how[2]
+    )
+    np.testing.assert_array_equal(actual, trimmed)

@@ -87,8 +87,26 @@ def test_coefficients_are_a_cosine_transform(log_mels: bool) -> None:
     cosines = np.cos(np.pi / 40 * (n + 0.5) * k) * np.sqrt(2 / 40)
     cosines[0] *= np.sqrt(0.5)
     assert np.abs(got - np.einsum("kn,...nt->...kt", cosines, logs)).max() < 1e-3
-    with pytest.raises(hr.ConfigError, match=r"HR0510.*n_mfcc is 41, more than.*n_mels=40"):
+    with pytest.raises(
+        hr.ConfigError, match=r"HR0510.*n_mfcc is 41, more than there are filters, 40"
+    ):
         through(x, T.MFCC(n_mfcc=41, n_mels=40))
+
+
+@pytest.mark.parametrize("log_lf", [False, True])
+def test_linear_coefficients_are_a_cosine_transform_of_filters_an_equal_step_apart(
+    log_lf: bool,
+) -> None:
+    x = noises(2, 2, 6000)
+    got = through(x, T.LFCC(n_filter=20, n_lfcc=7, log_lf=log_lf, f_min=100, n_fft=512))
+    points, bins = np.linspace(100, 8000, 22), np.linspace(0, 8000, 257)
+    filters = [np.interp(bins, points[m : m + 3], [0, 1, 0]) for m in range(20)]
+    bands = summed(np.array(filters).T, powers(frames_of(x, 512, 256, hann(512))))
+    logs = np.log(bands + 1e-6) if log_lf else decibels(bands, top=80)
+    k, n = np.arange(7)[:, None], np.arange(20)
+    cosines = np.cos(np.pi / 20 * (n + 0.5) * k) * np.sqrt(2 / 20)
+    cosines[0] *= np.sqrt(0.5)
+    assert np.abs(got - np.einsum("kn,...nt->...kt", cosines, logs)).max() < 1e-3
 
 
 @pytest.mark.parametrize("how", [{}, {"snip_edges": False}, {"use_energy": True}])

@@ -91,6 +91,14 @@ def test_coefficients(A: Any, how: dict[str, Any]) -> None:
     assert np.abs(got - want).max() < (1e-3 if "norm" not in how else 2e-2)
 
 
+@pytest.mark.parametrize("how", [{}, {"n_lfcc": 13, "log_lf": True}, {"f_min": 100, "f_max": 6000}])
+def test_linear_coefficients(A: Any, how: dict[str, Any]) -> None:
+    x = noises(3, 2, 8000)
+    frames = {"n_fft": 512, "hop_length": 160}
+    got, want = through(x, T.LFCC(**how, **frames)), theirs(A.LFCC(**how, speckwargs=frames), x)
+    assert np.abs(got - want).max() < 2e-3
+
+
 @pytest.mark.parametrize(
     "how",
     [

@@ -62,10 +62,10 @@ SparseRows mel_filters(const MelFilters& how) {
   const double half = std::floor(how.sample_rate / 2);
   const std::vector<Number> bins = evenly(Number(0), static_cast<Number>(half), how.bins);
   const auto mel = [&](double hertz) {
-    return static_cast<Number>(mel_of(hertz, how.slaney_scale));
+    return static_cast<Number>(how.linear ? hertz : mel_of(hertz, how.slaney_scale));
   };
   std::vector<Number> points = evenly(mel(how.lowest), mel(how.highest), how.count + 2);
-  for (Number& point : points) point = hertz_of(point, how.slaney_scale);
+  for (Number& point : points) point = how.linear ? point : hertz_of(point, how.slaney_scale);
   SparseRows rows;
   std::vector<float> weights(bins.size());
   for (size_t m = 0; m + 2 < points.size(); ++m) {

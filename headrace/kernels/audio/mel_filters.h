@@ -12,6 +12,7 @@ struct MelFilters {
   double sample_rate = 16000, lowest = 0, highest = 8000;  // Hz
   bool slaney_scale = false;  // linear up to 1 kHz; else HTK's 2595 log10(1 + f / 700)
   bool slaney_norm = false;   // each divided by half its width in Hz
+  bool linear = false;        // spaced evenly in Hz: torchaudio.functional.linear_fbanks
 };
 
 // torchaudio.functional.melscale_fbanks, in float32 from the mel points on. REQUIRES: lowest <

@@ -6,6 +6,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "headrace/kernels/audio/samples_levels.h"
+#include "headrace/kernels/dispatch.h"
+
 namespace headrace {
 namespace {
 
@@ -43,18 +46,38 @@ constexpr std::array<float, 256> table() {
 }
 constexpr std::array<float, 256> kALaw = table<a_law>(), kMuLaw = table<mu_law>();
 
-// Sixteen at a time, which the compiler makes vectors of where a channel stands alone.
+size_t none(const uint8_t*, size_t, size_t, float, float*) { return 0; }
+
+const SampleKernels& kernels() {
+  static constexpr SampleKernels kScalar{
+      none, none, none, [](const uint8_t*, size_t, size_t, float*) { return size_t{0}; }};
+  static const ByLevel<const SampleKernels*> by_level{&kScalar, sample_kernels_avx2(),
+                                                      sample_kernels_avx2()};
+  return *by_level.in_force();
+}
+
+// From sample i on. Sixteen at a time, which the compiler makes vectors of where a channel stands
+// alone.
 template <size_t kBytes, class Convert>
 void convert(const uint8_t* __restrict from, size_t step, size_t count, float* __restrict to,
-             Convert&& one) {
+             Convert&& one, size_t i = 0) {
   constexpr size_t kBlock = 16;
-  size_t i = 0;
   if (step == kBytes) {
     for (; i + kBlock <= count; i += kBlock) {
       for (size_t j = 0; j < kBlock; ++j) to[i + j] = one(from + (i + j) * kBytes);
     }
   }
   for (; i < count; ++i) to[i] = one(from + i * step);
+}
+
+constexpr float kOfInt32 = 1.0f / 2147483648.0f;
+
+void from_int32(const uint8_t* from, size_t step, size_t count, float scale, float* to) {
+  const size_t done = kernels().int32(from, step, count, scale, to);
+  const auto one = [scale](const uint8_t* at) {
+    return static_cast<float>(stored<int32_t>(at)) * scale;
+  };
+  convert<4>(from, step, count, to, one, done);
 }
 
 }  // namespace
@@ -65,22 +88,25 @@ void samples_from_uint8(const uint8_t* from, size_t step, size_t count, float* t
 }
 
 void samples_from_int16(const uint8_t* from, size_t step, size_t count, float* to) {
-  convert<2>(from, step, count, to, [](const uint8_t* at) {
-    return static_cast<float>(stored<int16_t>(at)) * (1.0f / 32768);
-  });
+  constexpr float kScale = 1.0f / 32768;
+  const size_t done = kernels().int16(from, step, count, kScale, to);
+  const auto one = [](const uint8_t* at) {
+    return static_cast<float>(stored<int16_t>(at)) * kScale;
+  };
+  convert<2>(from, step, count, to, one, done);
 }
 
 void samples_from_int24(const uint8_t* from, size_t step, size_t count, float* to) {
-  convert<3>(from, step, count, to, [](const uint8_t* at) {
+  const size_t done = kernels().int24(from, step, count, kOfInt32, to);
+  const auto one = [](const uint8_t* at) {
     const uint32_t high = uint32_t{at[0]} << 8 | uint32_t{at[1]} << 16 | uint32_t{at[2]} << 24;
-    return static_cast<float>(static_cast<int32_t>(high)) * (1.0f / 2147483648.0f);
-  });
+    return static_cast<float>(static_cast<int32_t>(high)) * kOfInt32;
+  };
+  convert<3>(from, step, count, to, one, done);
 }
 
 void samples_from_int32(const uint8_t* from, size_t step, size_t count, float* to) {
-  convert<4>(from, step, count, to, [](const uint8_t* at) {
-    return static_cast<float>(stored<int32_t>(at)) * (1.0f / 2147483648.0f);
-  });
+  from_int32(from, step, count, kOfInt32, to);
 }
 
 void samples_from_float32(const uint8_t* from, size_t step, size_t count, float* to) {
@@ -88,7 +114,8 @@ void samples_from_float32(const uint8_t* from, size_t step, size_t count, float*
     if (count > 0) std::memcpy(to, from, count * sizeof(float));
     return;
   }
-  convert<4>(from, step, count, to, [](const uint8_t* at) { return stored<float>(at); });
+  const size_t done = kernels().float32(from, step, count, to);
+  convert<4>(from, step, count, to, [](const uint8_t* at) { return stored<float>(at); }, done);
 }
 
 void samples_from_float64(const uint8_t* from, size_t step, size_t count, float* to) {
@@ -105,10 +132,8 @@ void samples_from_mu_law(const uint8_t* from, size_t step, size_t count, float* 
 }
 
 void samples_from_integers(const int32_t* from, int bits, size_t count, float* to) {
-  const float scale = std::ldexp(1.0f, 1 - bits);
-  convert<4>(
-      reinterpret_cast<const uint8_t*>(from), sizeof(int32_t), count, to,
-      [scale](const uint8_t* at) { return static_cast<float>(stored<int32_t>(at)) * scale; });
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(from);
+  from_int32(bytes, sizeof(int32_t), count, std::ldexp(1.0f, 1 - bits), to);
 }
 
 size_t int16_from_samples(const float* from, size_t count, int16_t* to) {

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// MFCC: coefficients of a cosine transform over the decibels of mel filters.
+// MFCC and LFCC: coefficients of a cosine transform over the decibels of mel filters, or of filters
+// that are spaced evenly.
+#include <cmath>
+#include <string>
+#include <utility>
+
 #include "headrace/base/registry.h"
 #include "headrace/ops/picture_op.h"
 #include "headrace/ops/spectral/decibel_params.h"
@@ -9,19 +14,19 @@
 namespace headrace {
 namespace {
 
-class Mfcc final : public SoundOp {
+class Cepstra final : public SoundOp {
  public:
-  explicit Mfcc(const Arguments& arguments)
-      : SoundOp("MFCC", Takes::kWaveform, static_cast<int>(arguments.integer("sample_rate"))),
-        mel_(mel_spectrum_from("MFCC", arguments, "mel_norm")),
-        cosines_(dct_rows(static_cast<int>(arguments.integer("n_mfcc")),
-                          static_cast<int>(arguments.integer("n_mels")),
+  Cepstra(std::string_view name, const Arguments& arguments, std::string_view count,
+          MelSpectrum filters)
+      : SoundOp(name, Takes::kWaveform, static_cast<int>(arguments.integer("sample_rate"))),
+        mel_(std::move(filters)),
+        cosines_(dct_rows(static_cast<int>(arguments.integer(count)), mel_.filters.size(),
                           !arguments.is_none("norm"))),
-        logarithms_(arguments.flag("log_mels")) {
+        logarithms_(arguments.flag(name == "MFCC" ? "log_mels" : "log_lf")) {
     if (cosines_.size() > mel_.filters.size()) {
-      raise_misfit("MFCC", "n_mfcc is " + std::to_string(cosines_.size()) +
-                               ", more than there are filters, n_mels=" +
-                               std::to_string(mel_.filters.size()));
+      raise_misfit(name, std::string(count) + " is " + std::to_string(cosines_.size()) +
+                             ", more than there are filters, " +
+                             std::to_string(mel_.filters.size()));
     }
   }
 
@@ -66,25 +71,34 @@ class Mfcc final : public SoundOp {
   const bool logarithms_;
 };
 
+Param count_param(std::string_view name, std::string_view doc, int64_t fallback) {
+  return {.name = name,
+          .type = ParamType::kInt,
+          .doc = doc,
+          .fallback = fallback,
+          .minimum = 1,
+          .maximum = 4096};
+}
+Param dct_norm_param() {
+  return {.name = "norm",
+          .type = ParamType::kString,
+          .doc = "\"ortho\": the transform is orthonormal. None: it is twice the sum.",
+          .fallback = std::string("ortho"),
+          .choices = {"ortho"},
+          .or_none = true};
+}
+Param logarithms_param(std::string_view name) {
+  return {
+      .name = name,
+      .type = ParamType::kBool,
+      .doc = "Whether ln(x + 1e-6) is transformed, not decibels (80 below the largest at most).",
+      .fallback = false};
+}
+
 std::vector<Param> params_of_mfcc() {
-  std::vector<Param> all = {
-      sample_rate_param(),
-      {.name = "n_mfcc",
-       .type = ParamType::kInt,
-       .doc = "Coefficients that are kept, of n_mels.",
-       .fallback = int64_t{40},
-       .minimum = 1,
-       .maximum = 4096},
-      {.name = "norm",
-       .type = ParamType::kString,
-       .doc = "\"ortho\": the transform is orthonormal. None: it is twice the sum.",
-       .fallback = std::string("ortho"),
-       .choices = {"ortho"},
-       .or_none = true},
-      {.name = "log_mels",
-       .type = ParamType::kBool,
-       .doc = "Whether ln(x + 1e-6) is transformed, not decibels (80 below the largest at most).",
-       .fallback = false}};
+  std::vector<Param> all = {sample_rate_param(),
+                            count_param("n_mfcc", "Coefficients that are kept, of n_mels.", 40),
+                            dct_norm_param(), logarithms_param("log_mels")};
   for (Param& param : mel_spectrum_params()) {
     if (param.name == "norm") param.name = "mel_norm";
     all.push_back(std::move(param));
@@ -114,9 +128,70 @@ const OpRecord kMfcc{
                 {"normalized", true},
                 {"mel_norm", std::string("slaney")}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
-      return std::make_unique<Mfcc>(arguments);
+      return std::make_unique<Cepstra>("MFCC", arguments, "n_mfcc",
+                                       mel_spectrum_from("MFCC", arguments, "mel_norm"));
     }};
 const Register<OpRecord> registered_mfcc(kMfcc);
+
+MelSpectrum linear_spectrum_from(const Arguments& arguments) {
+  Spectra spectra = spectra_from("LFCC", arguments);
+  const auto rate = static_cast<double>(arguments.integer("sample_rate"));
+  const double lowest = arguments.number("f_min");
+  const double highest =
+      arguments.is_none("f_max") ? std::floor(rate / 2) : arguments.number("f_max");
+  if (lowest >= highest) {
+    raise_misfit("LFCC", "f_min must be below f_max (got " + text_of(ParamValue(lowest)) + " and " +
+                             text_of(ParamValue(highest)) + ")");
+  }
+  const int bins = spectra.frames.fft.bins();
+  return {std::move(spectra),
+          torchaudio_mel_filters({.count = static_cast<int>(arguments.integer("n_filter")),
+                                  .bins = bins,
+                                  .sample_rate = rate,
+                                  .lowest = lowest,
+                                  .highest = highest,
+                                  .linear = true})};
+}
+
+std::vector<Param> params_of_lfcc() {
+  const std::vector<Param> mel = mel_params();
+  std::vector<Param> all = {sample_rate_param(),
+                            count_param("n_filter", "How many filters there are.", 128),
+                            mel[1],  // f_min
+                            mel[2],  // f_max
+                            count_param("n_lfcc", "Coefficients that are kept, of n_filter.", 40),
+                            dct_norm_param(),
+                            logarithms_param("log_lf")};
+  std::ranges::move(frame_params(), std::back_inserter(all));
+  all.push_back(pad_param());
+  std::ranges::move(window_params(), std::back_inserter(all));
+  return all;
+}
+
+const OpRecord kLfcc{
+    .name = "LFCC",
+    .doc =
+        "Linear-frequency cepstral coefficients: as MFCC, of filters that are spaced evenly in "
+        "Hz.\n\n"
+        "A waveform, float32 (channels, frames), becomes (channels, n_lfcc, 1 + frames // "
+        "hop_length). What torchaudio takes in speckwargs are parameters of their own here.",
+    .params = params_of_lfcc(),
+    .oracle = "torchaudio.transforms.LFCC, within 2e-3",
+    .example = {{"n_filter", int64_t{8}},
+                {"n_lfcc", int64_t{5}},
+                {"log_lf", true},
+                {"n_fft", int64_t{64}},
+                {"win_length", int64_t{50}},
+                {"hop_length", int64_t{20}},
+                {"f_min", 50.0},
+                {"f_max", 7000.0},
+                {"pad", int64_t{2}},
+                {"normalized", true}},
+    .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
+      return std::make_unique<Cepstra>("LFCC", arguments, "n_lfcc",
+                                       linear_spectrum_from(arguments));
+    }};
+const Register<OpRecord> registered_lfcc(kLfcc);
 
 }  // namespace
 }  // namespace headrace

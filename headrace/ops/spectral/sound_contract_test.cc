@@ -93,7 +93,8 @@ TEST(EveryOperatorOnSounds, GivesWhatItsPlanSaysOfEachLengthOrRefusesIt) {
 }
 
 TEST(EveryOperatorOnSounds, MakesOfALengthWhatItForesees) {
-  for_each_sound_step([](const OpRecord&, const Op& op, auto&& of_frames) {
+  for_each_sound_step([](const OpRecord& record, const Op& op, auto&& of_frames) {
+    const bool by_samples = record.name == "TrimSilence";  // on which its length depends
     for (const int64_t frames : {0, 1, 16, 17, 100, 399, 401, 8000, 16001}) {
       for (int64_t position = 0; position < 8; ++position) {
         SCOPED_TRACE(frames);
@@ -105,7 +106,7 @@ TEST(EveryOperatorOnSounds, MakesOfALengthWhatItForesees) {
         const bool said = op.foresee(foreseen, draws);
         const bool done = bool(tested.try_apply(op, 7));
         if (frames >= 8000) {
-          EXPECT_TRUE(said);
+          EXPECT_NE(said, by_samples);
           EXPECT_TRUE(done);
         }
         if (said && done) {

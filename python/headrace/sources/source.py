@@ -173,7 +173,8 @@ class Source:
         if not self._has_sounds(name):
             return self.column(name)
         frames, rates, _ = np.array(self.engine.sound_forms(name, progress)).reshape(-1, 3).T
-        return np.maximum(frames, 0) / np.maximum(rates, 1)
+        seconds: np.ndarray[Any, Any] = np.maximum(frames, 0) / np.maximum(rates, 1)
+        return seconds
 
     def _has_sounds(self, name: str) -> bool:
         return any(f.name == name and f.kind == "audio" and f.encoded for f in self.schema)

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// TrimSilence: a sound without the silence before and behind it.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "headrace/base/random.h"
+#include "headrace/base/registry.h"
+#include "headrace/ops/audio/audio_op.h"
+
+namespace headrace {
+namespace {
+
+class TrimSilence final : public AudioOp {
+ public:
+  TrimSilence(double top_db, int64_t frame_length, int64_t hop_length)
+      : AudioOp("TrimSilence"),
+        least_share_(portable_exp(-top_db / 10 * portable_log(10))),
+        length_(frame_length),
+        hop_(hop_length) {}
+  bool measures() const override { return true; }
+  Rate rate() const override { return Rate::kAny; }
+
+ private:
+  static constexpr double kLeastPower = 1e-10;
+
+  void plan_audio(FieldState& audio) const override { audio.shape[1] = -1; }
+
+  Result<void> apply_to(FieldValue& audio, Draws, Renderer& renderer) const override {
+    if (Result<void> made = make_samples(audio, renderer); !made) return made;
+    const int64_t frames = frames_of(audio);
+    const std::vector<double> powers = loudest_powers(audio);
+    if (powers.empty()) return {};
+    const double most = std::max(*std::ranges::max_element(powers), kLeastPower);
+    const auto is_sound = [&](double power) {
+      return std::max(power, kLeastPower) > most * least_share_;
+    };
+    const auto first = std::ranges::find_if(powers, is_sound) - powers.begin();
+    auto last = std::ssize(powers) - 1;
+    while (last > first && !is_sound(powers[size_t(last)])) --last;
+    const int64_t begin = std::min(first * hop_, frames), end = std::min((last + 1) * hop_, frames);
+    return take_frames(audio, begin, end - begin, renderer);
+  }
+
+  // Mean squares of windows around every hop_-th sample, zeros beyond both ends; of several
+  // channels the largest.
+  std::vector<double> loudest_powers(const FieldValue& audio) const {
+    const int64_t frames = frames_of(audio), channels = channels_of(audio);
+    if (frames == 0 || channels == 0) return {};
+    const auto* const samples = reinterpret_cast<const float*>(audio.bytes.data());
+    std::vector<double> powers(
+        static_cast<size_t>(1 + (frames + length_ / 2 * 2 - length_) / hop_));
+    for (int64_t c = 0; c < channels; ++c) {
+      for (size_t t = 0; t < powers.size(); ++t) {
+        const int64_t at = int64_t(t) * hop_ - length_ / 2;
+        const int64_t begin = std::max<int64_t>(at, 0), end = std::min(at + length_, frames);
+        powers[t] = std::max(powers[t], energy(samples + c * frames + begin, end - begin));
+      }
+    }
+    for (double& power : powers) power /= double(length_);
+    return powers;
+  }
+
+  static double energy(const float* samples, int64_t count) {
+    constexpr int64_t kSums = 8;  // of which each adds every eighth: the same on every machine
+    double sums[kSums] = {};
+    int64_t i = 0;
+    for (; i + kSums <= count; i += kSums) {
+      for (int64_t j = 0; j < kSums; ++j) {
+        const auto sample = double(samples[i + j]);
+        sums[j] += sample * sample;
+      }
+    }
+    for (; i < count; ++i) sums[0] += double(samples[i]) * double(samples[i]);
+    double sum = 0;
+    for (const double each : sums) sum += each;
+    return sum;
+  }
+
+  const double least_share_;
+  const int64_t length_, hop_;
+};
+
+Param samples_param(std::string_view name, std::string_view doc, int64_t fallback) {
+  return {.name = name,
+          .type = ParamType::kInt,
+          .doc = doc,
+          .fallback = fallback,
+          .minimum = 1,
+          .maximum = 1 << 24};
+}
+
+const OpRecord kTrimSilence{
+    .name = "TrimSilence",
+    .doc =
+        "Takes the silence off both ends of a sound.\n\n"
+        "Audio, (channels, frames), becomes (channels, what is left): from the first window to the "
+        "last whose power is no more than top_db below that of the loudest. A window counts where "
+        "one channel does. All of the sound is decoded; how long it is afterwards is not known "
+        "before.",
+    .params = {{.name = "top_db",
+                .type = ParamType::kFloat,
+                .doc = "How far below the loudest window silence begins, in decibels.",
+                .fallback = 60.0,
+                .minimum = 0.001,
+                .maximum = 400},
+               samples_param("frame_length", "Samples of a window.", 2048),
+               samples_param("hop_length", "Samples from one window to the next.", 512)},
+    .oracle = "librosa.effects.trim, the same frames",
+    .example = {{"top_db", 1.0}, {"frame_length", int64_t{64}}, {"hop_length", int64_t{16}}},
+    .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
+      return std::make_unique<TrimSilence>(arguments.number("top_db"),
+                                           arguments.integer("frame_length"),
+                                           arguments.integer("hop_length"));
+    }};
+const Register<OpRecord> registered_trim_silence(kTrimSilence);
+
+}  // namespace
+}  // namespace headrace
