@@ -205,6 +205,27 @@ def test_a_tiff_of_floats_or_wide_integers_is_refused(mode: str) -> None:
         ours([{"image": data}])
 
 
+def test_a_fax_that_is_damaged_or_ends_early_is_an_error() -> None:
+    """libtiff says that all is well, and leaves the rows behind as they were in its memory."""
+    bits = waves("L", 64, 48).convert("1")
+    data = encoded(bits, "TIFF", compression="group4")
+    assert ours([{"image": data}]).image[0].shape == (3, 48, 64)
+    directory = int.from_bytes(data[4:8], "little")
+    tags = {
+        int.from_bytes(data[at : at + 2], "little"): at + 8
+        for at in range(directory + 2, directory + 2 + 12 * data[directory], 12)
+    }
+    taller = bytearray(data)
+    for tag in (257, 278):  # ImageLength, RowsPerStrip
+        taller[tags[tag]] += 40
+    damaged = bytearray(data)
+    strip = int.from_bytes(data[tags[273] : tags[273] + 4], "little")
+    damaged[strip + 20 : strip + 28] = bytes(8)
+    for bad in (taller, damaged):
+        with pytest.raises(hr.DataError, match=r"HR034[56]"):
+            ours([{"image": bytes(bad)}])
+
+
 def test_a_tiff_is_turned_where_the_user_asks_for_it() -> None:
     for orientation in range(1, 9):
         data = encoded(waves("RGB", 12, 7), "TIFF", tiffinfo={274: orientation})

@@ -367,9 +367,19 @@ class TiffDecoder : public ImageDecoder {
                                            picture.height - size_t(band) * picture.chunk_height);
       size = rows * picture.chunk_row_bytes();
     }
-    const auto read = picture.tiled ? tiff.read_tile : tiff.read_strip;
-    const tmsize_t got = read(session.file(), uint32_t(number), chunk_.data(), tmsize_t(size));
-    return got == tmsize_t(size);
+    // libtiff goes on after some damage, and gives whole chunks of which it has not written the
+    // end: that end is then whatever it was before, also where it is another thing the next time.
+    for (const uint8_t before : {0xA5, 0x5A}) {
+      std::memset(chunk_.data(), before, size);
+      session.forget_error();
+      const auto read = picture.tiled ? tiff.read_tile : tiff.read_strip;
+      const tmsize_t got = read(session.file(), uint32_t(number), chunk_.data(), tmsize_t(size));
+      if (got != tmsize_t(size) || !session.error().empty()) return false;
+      const std::span end(chunk_.data() + size - picture.chunk_row_bytes(),
+                          picture.chunk_row_bytes());
+      if (std::ranges::any_of(end, [=](uint8_t byte) { return byte != before; })) return true;
+    }
+    return false;
   }
 
   bool take_palette(TiffSession& session, const TiffPicture& picture) {

@@ -47,6 +47,7 @@ class TiffSession {
 
   TIFF* file() const { return file_; }                 // null where it is no TIFF
   const std::string& error() const { return error_; }  // libtiff's first one
+  void forget_error() { error_.clear(); }
   // What it says of a tag that it could not read, and on which the pixels depend; else empty.
   const std::string& lost() const { return lost_; }
 

@@ -24,7 +24,10 @@ class NumberedFrames final : public VideoDecoder {
     ++calls;
     for (size_t i = 0; i < plan.kept.size(); ++i) {
       std::vector<uint8_t> luma(256 * size_t(track.height), static_cast<uint8_t>(plan.kept[i]));
-      YuvFrame frame{.width = track.width, .height = track.height, .planes = 1};
+      YuvFrame frame;
+      frame.width = track.width;
+      frame.height = track.height;
+      frame.planes = 1;
       frame.color = {.range = ColorRange::kFull, .transfer = transfer};
       frame.plane[0] = luma.data();
       frame.stride[0] = 256;
