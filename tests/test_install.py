@@ -31,7 +31,8 @@ def test_the_docs_name_the_packages_that_dev_installs(page: str) -> None:
 
 def test_the_build_names_the_package_of_each_library() -> None:
     named = re.findall(r"^needs\((\S+) ", (ROOT / "cmake/deps.cmake").read_text(), re.MULTILINE)
-    assert set(named) == packages_of_dev() - {"g++"}
+    beside_the_engine = {"libavcodec-dev"}  # headrace-av alone takes it, and may be absent
+    assert set(named) == packages_of_dev() - {"g++"} - beside_the_engine
 
 
 def test_a_library_that_is_missing_is_named_with_its_package(tmp_path: Path) -> None:

@@ -125,6 +125,7 @@ UNSEEN = {
             "AmplitudeToDB",
             "FrequencyMasking",
             "KaldiFbank",
+            "LFCC",
             "MFCC",
             "MelScale",
             "MelSpectrogram",
@@ -138,7 +139,16 @@ UNSEEN = {
         "sounds: [features](audio-features.md)",
     ),
 }
-SOUNDS = ("CenterClip", "Fade", "Mono", "PadOrTrim", "Preemphasis", "RandomClip", "Vol")
+SOUNDS = (
+    "CenterClip",
+    "Fade",
+    "Mono",
+    "PadOrTrim",
+    "Preemphasis",
+    "RandomClip",
+    "TrimSilence",
+    "Vol",
+)
 UNSEEN |= dict.fromkeys(SOUNDS, "sounds alone: [audio](audio.md)")
 UNSEEN |= dict.fromkeys(
     ("RandomVideoClips", "UniformVideoClips", "CenterVideoClip", "VideoClipAt"),
