@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "headrace/codecs/video/key_frame.h"
 #include "headrace/codecs/video/nal.h"
 
 namespace headrace {
@@ -50,8 +51,9 @@ class Planner {
 
   bool is_start(uint32_t packet) const {
     if (!track_.packets[packet].key) return false;
-    const bool says_so = track_.codec == VideoCodec::kH264 || track_.codec == VideoCodec::kHEVC;
-    return !says_so || (framing_ && begins_decoding(*framing_, bytes_of(packet)));
+    const bool has_units = track_.codec == VideoCodec::kH264 || track_.codec == VideoCodec::kHEVC;
+    if (!has_units) return may_be_key(track_.codec, bytes_of(packet));
+    return framing_ && begins_decoding(*framing_, bytes_of(packet));
   }
 
   // The last packet behind `after` at which decoding for this one can begin: pictures that are

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which packets a decoder is fed so that certain frames come out of it: as few as possible. Pure.
 //
-// Of H.264 and HEVC the first bytes of packets are looked at: whether a decoder really can begin at
-// one that the container calls a key, and whether others need it. That is done here and not once
-// for all, as it touches the file: a clip has some hundred packets, a film a hundred thousand.
+// The first bytes of packets are looked at: whether a decoder really can begin at one that the
+// container calls a key, and, of H.264 and HEVC, whether others need it. That is done here and not
+// once for all, as it touches the file: a clip has some hundred packets, a film a hundred thousand.
 #pragma once
 
 #include <cstdint>

@@ -116,7 +116,7 @@ TEST(AFramePlan, BelievesNoKeyThatIsNone) {
 
 TEST(AFramePlan, OfOtherCodecsBelievesTheContainer) {
   Video video = h264("PPkPb");
-  video.track.codec = VideoCodec::kVP9;
+  video.track.codec = VideoCodec::kAV1;
   EXPECT_EQ(video.fed({4}), "2R 3 4");
   video.track.codec = VideoCodec::kMJPEG;
   for (VideoPacket& packet : video.track.packets) packet.key = true;
