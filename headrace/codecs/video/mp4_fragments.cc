@@ -25,15 +25,18 @@ struct FragmentHeader {
 };
 
 // `follows`: where the data of the track before it in the fragment end.
-Result<FragmentHeader> read_header(std::span<const uint8_t> traf, std::span<const uint8_t> moov,
-                                   size_t moof_at, uint64_t follows) {
+Result<FragmentHeader> read_header(std::span<const uint8_t> traf,
+                                   const Mp4DefaultsByTrack& defaults, size_t moof_at,
+                                   uint64_t follows) {
   constexpr uint32_t kBase = 1, kDescription = 2, kDuration = 8, kSize = 0x10, kFlags = 0x20;
   constexpr uint32_t kBaseIsMoof = 0x20000;
   BigEndianReader reader(mp4_box_in(traf, box_named("tfhd")));
   const uint32_t flags = reader.u32();
   FragmentHeader header;
   header.track = reader.u32();
-  header.defaults = read_mp4_fragment_defaults(moov, header.track);
+  if (const auto said = defaults.find(header.track); said != defaults.end()) {
+    header.defaults = said->second;
+  }
   header.base = flags & kBaseIsMoof ? moof_at : follows;
   if (flags & kBase) header.base = reader.u64();
   if (flags & kDescription) header.defaults.description = reader.u32();
@@ -42,6 +45,15 @@ Result<FragmentHeader> read_header(std::span<const uint8_t> traf, std::span<cons
   if (flags & kFlags) header.defaults.flags = reader.u32();
   if (!reader.good()) return damaged_fragment("has no whole header");
   return header;
+}
+
+// The next packet is decoded so many ticks later.
+Result<void> last(uint64_t ticks, Mp4Packets& out) {
+  if (ticks > kMostTime || out.end > static_cast<int64_t>(2 * kMostTime - ticks)) {
+    return damaged_fragment("has times without end");
+  }
+  out.end += static_cast<int64_t>(ticks);
+  return {};
 }
 
 // Packets one behind the other, from `at` on, which moves behind the last. Of other tracks only
@@ -64,9 +76,8 @@ Result<void> read_run(std::span<const uint8_t> file, std::span<const uint8_t> tr
     return damaged_fragment("has larger packets than the file");
   }
   if (row == 0 && (defaults.size == 0 || !out)) {  // nothing to be looked at, however many
-    if (out) out->end += int64_t{defaults.duration} * count;
     at += uint64_t{defaults.size} * count;
-    return {};
+    return out ? last(uint64_t{defaults.duration} * count, *out) : Result<void>{};
   }
   if (at > kMostTime) return damaged_fragment("begins outside of the file");
   for (uint32_t i = 0; i < count; ++i) {
@@ -81,8 +92,7 @@ Result<void> read_run(std::span<const uint8_t> file, std::span<const uint8_t> tr
                                .key = (flags & (kNoKey | kNeedsOthers)) == 0,
                                .pts = out->end + delay};
       if (Result<void> good = out->add(file, packet, duration); !good) return good;
-      out->end += duration;
-      if (out->end > int64_t{kMostTime} * 2) return damaged_fragment("has times without end");
+      if (Result<void> good = last(duration, *out); !good) return good;
     }
     at += size;
   }
@@ -91,8 +101,8 @@ Result<void> read_run(std::span<const uint8_t> file, std::span<const uint8_t> tr
 
 }  // namespace
 
-Mp4FragmentDefaults read_mp4_fragment_defaults(std::span<const uint8_t> moov, uint32_t track) {
-  Mp4FragmentDefaults out;
+Mp4DefaultsByTrack read_mp4_fragment_defaults(std::span<const uint8_t> moov) {
+  Mp4DefaultsByTrack out;
   Mp4Boxes boxes(mp4_box_in(moov, box_named("mvex")));
   for (Mp4Box box; boxes.next(box);) {
     if (box.type != box_named("trex")) continue;
@@ -103,19 +113,19 @@ Mp4FragmentDefaults read_mp4_fragment_defaults(std::span<const uint8_t> moov, ui
                                     .duration = reader.u32(),
                                     .size = reader.u32(),
                                     .flags = reader.u32()};
-    if (reader.good() && of == track) out = found;
+    if (reader.good()) out.insert_or_assign(of, found);
   }
   return out;
 }
 
 Result<void> read_mp4_fragment(std::span<const uint8_t> file, std::span<const uint8_t> moof,
-                               size_t at, std::span<const uint8_t> moov, uint32_t track,
+                               size_t at, const Mp4DefaultsByTrack& defaults, uint32_t track,
                                Mp4Packets& out) {
   Mp4Boxes boxes(moof);
   uint64_t follows = at;
   for (Mp4Box traf; boxes.next(traf);) {
     if (traf.type != box_named("traf")) continue;
-    const Result<FragmentHeader> header = read_header(traf.content, moov, at, follows);
+    const Result<FragmentHeader> header = read_header(traf.content, defaults, at, follows);
     if (!header) return header.error();
     const bool wanted = header->track == track;
     if (wanted) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 
 #include "headrace/base/error.h"
@@ -15,11 +16,13 @@ namespace headrace {
 struct Mp4FragmentDefaults {
   uint32_t description = 1, duration = 0, size = 0, flags = 0;
 };
-Mp4FragmentDefaults read_mp4_fragment_defaults(std::span<const uint8_t> moov, uint32_t track);
+// By track: read once, since there may be as many fragments as tracks.
+using Mp4DefaultsByTrack = std::map<uint32_t, Mp4FragmentDefaults>;
+Mp4DefaultsByTrack read_mp4_fragment_defaults(std::span<const uint8_t> moov);
 
 // Appends the track's packets of the box moof, whose header stands at `at`.
 Result<void> read_mp4_fragment(std::span<const uint8_t> file, std::span<const uint8_t> moof,
-                               size_t at, std::span<const uint8_t> moov, uint32_t track,
+                               size_t at, const Mp4DefaultsByTrack& defaults, uint32_t track,
                                Mp4Packets& out);
 
 }  // namespace headrace

@@ -160,9 +160,11 @@ Result<Mp4Packets> read_packets(Bytes file, const TopLevel& top, const Mp4Trak& 
   if (Result<void> good = read_mp4_sample_table(file, trak.stbl, packets); !good) {
     return std::move(good.error());
   }
+  if (top.fragments.empty()) return packets;
+  const Mp4DefaultsByTrack defaults = read_mp4_fragment_defaults(top.moov);
   for (const Mp4Box& fragment : top.fragments) {
     if (Result<void> good =
-            read_mp4_fragment(file, fragment.content, fragment.at, top.moov, trak.number, packets);
+            read_mp4_fragment(file, fragment.content, fragment.at, defaults, trak.number, packets);
         !good) {
       return std::move(good.error());
     }

@@ -305,6 +305,29 @@ TEST(AnMp4File, OfFragmentsWithBillionsOfPacketsCostsNothing) {
   }
 }
 
+TEST(AnMp4File, OfManyFragmentsAndAsManyTracksCostsNothing) {
+  constexpr uint32_t kMany = 100000;  // of which a pair each takes minutes
+  Movie movie;
+  Bytes trexes, trafs;
+  for (uint32_t i = 0; i < kMany; ++i) {
+    const Bytes trex = box("trex", numbers({0, 2 + i, 1, 10, 2, 0}));
+    const Bytes traf = box("traf", box("tfhd", numbers({0x20000, 2 + i})));
+    trexes.insert(trexes.end(), trex.begin(), trex.end());
+    trafs.insert(trafs.end(), traf.begin(), traf.end());
+  }
+  movie.more_of_moov = box("mvex", trexes);
+  EXPECT_EQ(code_of(box("ftyp", text("iso5") + numbers({0})) + movie.moov(0) + box("moof", trafs)),
+            "HR0364");
+}
+
+TEST(AnMp4File, OfFragmentsWhoseTimesHaveNoEndIsCorrupt) {
+  Movie movie;
+  movie.more_of_moov = box("mvex", box("trex", numbers({0, 1, 1, 0xFFFFFFFF, 0, 0})));
+  const Bytes empty =
+      fragment(numbers({0x20000, 1}), {}, numbers({0x01, 0xFFFFFFFF}), {}, {0});  // packets
+  EXPECT_EQ(code_of(box("ftyp", text("iso5") + numbers({0})) + movie.moov(0) + empty), "HR0361");
+}
+
 TEST(AnMp4File, CutOffAnywhereOrDamagedIsAnErrorOrATrackInsideOfTheFile) {
   Movie movie = counting_movie(9);
   movie.elst = numbers({0, 1, 300, 0, 0x10000});
