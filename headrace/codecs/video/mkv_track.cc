@@ -24,7 +24,8 @@ class MkvBlocks {
       : file_(file), headers_(headers), track_(headers.track) {}
 
   // Clusters are entered and not skipped, so that it does not matter whether they say how long they
-  // are: what lies in them is told by its id.
+  // are: what lies in them is told by its id. Nothing else may leave that open (RFC 9559, 4.5): it
+  // would take all clusters behind it for its own.
   Result<void> read() {
     EbmlElements elements(file_.first(headers_.segment_end));
     EbmlElement element;
@@ -32,6 +33,10 @@ class MkvBlocks {
     elements.enter(element);
     while (elements.next(element)) {
       Result<void> good;
+      if (element.unknown_size && element.id != mkv::kCluster && element.id != mkv::kSegment) {
+        return corrupt_video(kMkvName, "nothing says how long what begins at byte " +
+                                           std::to_string(element.at) + " is");
+      }
       switch (element.id) {
         case mkv::kCluster:
           cluster_ = 0;

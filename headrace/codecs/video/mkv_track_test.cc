@@ -179,6 +179,16 @@ TEST(AMatroskaFile, IsRefusedByNameWhereItIsNotRead) {
   EXPECT_EQ(mkv_code(twice), "HR0363");
 }
 
+TEST(AMatroskaFile, LosesNoPacketsToWhatDoesNotSayHowLongItIs) {
+  const Bytes group = endless(mkv::kBlockGroup, element(mkv::kBlock, block(1, 5, 0, {7})));
+  const Bytes open = endless(mkv::kSimpleBlock, block(1, 5, 0, {7}));
+  for (const Bytes& endless_one : {group, open, endless(0x1254C367, {})}) {  // Tags
+    const Film film = film_of(cluster(0, simple(0, true, {0})) + endless_one +
+                              cluster(10, simple(0, false, {1})));
+    EXPECT_EQ(mkv_code(film.file()), "HR0361");
+  }
+}
+
 TEST(AMatroskaFile, WhosePacketsLieBehindItsEndHasNone) {
   EXPECT_EQ(mkv_code(film_of({}).file() + short_film().clusters), "HR0364");
   const Bytes in_front = element(mkv::kHeader, Bytes{}) + short_film().clusters;
