@@ -53,6 +53,7 @@ bool confine() {
   constexpr rlimit kNone{0, 0};
   setrlimit(RLIMIT_CORE, &kNone);
   setrlimit(RLIMIT_NOFILE, &kNone);
+  setrlimit(RLIMIT_FSIZE, &kNone);  // write() would let the shared memory grow without end
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
   std::vector<sock_filter> filter{load(kArch), if_equal(kArchitecture, 1),
                                   give(SECCOMP_RET_KILL_PROCESS), load(kNumber)};

@@ -65,6 +65,30 @@ TEST(Sandbox, HasMemoryThatCannotBeExecuted) {
             0);
 }
 
+TEST(Sandbox, LetsNoMemoryGrowThatItShares) {
+  const int file = memfd_create("shared", 0);
+  ASSERT_EQ(ftruncate(file, 4096), 0);
+  const auto written = [&](off_t at) {
+    lseek(file, at, SEEK_SET);
+    return confined([&] {
+      signal(SIGXFSZ, SIG_IGN);
+      return write(file, "x", 1) == 1 ? 1 : 0;
+    });
+  };
+  EXPECT_NE(written(0), 1);
+  EXPECT_NE(written(4096), 1);
+  EXPECT_EQ(lseek(file, 0, SEEK_END), 4096);
+  // Where it has it mapped it may write.
+  EXPECT_EQ(confined([&] {
+              void* const there = mmap(nullptr, 4096, PROT_WRITE, MAP_SHARED, file, 0);
+              if (there == MAP_FAILED) return 1;
+              static_cast<char*>(there)[4095] = 'x';
+              return 0;
+            }),
+            0);
+  close(file);
+}
+
 TEST(Sandbox, KeepsWhatItHas) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
