@@ -69,6 +69,8 @@ Trouble StreamDecoder::open(const Request& request, std::span<const uint8_t> par
   // Frames behind an open group's key count as damaged until that is shown; the engine knows
   // better.
   context_->flags |= AV_CODEC_FLAG_OUTPUT_CORRUPT;
+  // Else columns that are cut off at the left stay, where rows would begin at odd addresses.
+  context_->flags |= AV_CODEC_FLAG_UNALIGNED;
   context_->get_buffer2 = get_frame_buffer;
   context_->opaque = &memory_;
   if (request.x264_build >= 0) {

@@ -35,7 +35,7 @@ inline std::vector<uint8_t> bytes_of(const std::filesystem::path& file) {
 inline std::vector<uint32_t> ffmpeg_hashes(const std::filesystem::path& file) {
   std::vector<uint32_t> out;
   for (const std::string& line :
-       lines_of("ffmpeg -v quiet -nostdin -noautorotate -i '" + file.string() +
+       lines_of("ffmpeg -v quiet -nostdin -noautorotate -flags unaligned -i '" + file.string() +
                 "' -map 0:v:0 -vsync passthrough -f framehash -hash crc32 -")) {
     const size_t hash = line.rfind(',');
     if (line[0] != '0' || hash == line.npos) continue;

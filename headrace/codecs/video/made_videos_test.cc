@@ -55,6 +55,9 @@ constexpr MadeVideo kMadeVideos[] = {
     {"clusters.mkv", "hevc.mp4", "-c copy -cluster_time_limit 300"},
     {"late.mkv", "b_frames.mp4", "-output_ts_offset 0.5 -c copy"},
     {"mpeg4.mkv", "mpeg4.mp4", "-c copy"},
+    {"cropped.mp4", "b_frames.mp4",
+     "-c copy -bsf:v h264_metadata=crop_left=10:crop_right=6:crop_top=4:crop_bottom=2 -f matroska - "
+     "| ffmpeg -v quiet -y -i - -c copy"},
 };
 
 class MadeVideos : public testing::Test {
