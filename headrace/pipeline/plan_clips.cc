@@ -31,7 +31,7 @@ const ErrorCode kBadClip{
     "A clip of a video is so many pictures, for every record alike. The step that takes them cannot "
     "stand inside a RandomApply or another list that only some records take; clips are not mixed "
     "from row to row of the batch, do not cross to Python and are finished on the host; where their "
-    "sizes differ they come as lists."};
+    "sizes differ they come as lists; their times need a name that no other field has."};
 
 }  // namespace
 
@@ -74,6 +74,12 @@ void PlanMaker::add_clip(int video, Step step) {
     times.dtype = DType::kFloat64;
     if (form.clips > 0) times.shape.push_back(form.clips);
     times.shape.push_back(form.frames);
+    for (const int other : scopes_.front().visible) {
+      if (states_[other].name != times.name) continue;
+      raise(kBadClip,
+            "[" + step.label + "] adds the field \"" + times.name + "\", and there is one already",
+            "leave it out (\"" + times.name + "\": None), or the times of the clip");
+    }
     made.push_back(add_field(std::move(times)));
   }
   for (Scope& each : scopes_) {

@@ -58,6 +58,18 @@ TEST(AClip, BringsItsTimesWhereTheyAreAskedFor) {
   EXPECT_EQ(output(plan, "video_times").state.dtype, DType::kFloat64);
 }
 
+TEST(AClip, WhoseTimesWouldHaveTheNameOfAnotherFieldIsRefused) {
+  Schema schema = kVideo;
+  schema.push_back(schema[1]);
+  schema[2].name = "video_times";
+  const Spec timed = clip(4, {{"times", true}});
+  EXPECT_NE(refusal([&] { plan_of(schema, {timed, resize(8, 8)}); }).find("HR0373"),
+            std::string::npos);
+  const PlanPtr without =
+      make_plan(schema, Pipeline{{timed, resize(8, 8)}, {}, {"video_times"}}, {});
+  EXPECT_EQ(output(without, "video_times").state.shape, (Shape{4}));
+}
+
 TEST(AClip, IsWhatItsNameMeans) {
   const PlanPtr named =
       plan_of(kVideo, {clip(3), spec("Resize", {{"size", Ints{8, 8}}}, {"video"})});
