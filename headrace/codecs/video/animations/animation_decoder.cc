@@ -8,6 +8,7 @@
 #include "headrace/base/registry.h"
 #include "headrace/codecs/image/picture_errors.h"
 #include "headrace/codecs/video/animations/animation.h"
+#include "headrace/codecs/video/media_errors.h"
 #include "headrace/codecs/video/own_video_decoder.h"
 
 namespace headrace {
@@ -58,6 +59,9 @@ class AnimationDecoder final : public VideoDecoder {
         if (Result<void> taken = sink.frame(kept++, frame_of(animation->canvas())); !taken) {
           return taken;
         }
+      }
+      if (options_.stop && options_.stop->load(std::memory_order_relaxed)) {
+        return ended_media_process("its decoding was ended, since nobody wants it any more");
       }
       if (std::chrono::duration<double>(Clock::now() - begin).count() > options_.seconds) {
         return Error{.code = &kSlowAnimation,

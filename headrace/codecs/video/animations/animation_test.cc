@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <random>
 #include <string>
@@ -234,6 +235,16 @@ TEST(AGif, ThatTakesTooLongIsAnError) {
   const Result<void> done = decode(*track, file, 0, 2, reds, {.seconds = 0});
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code->id, "HR0379");
+}
+
+TEST(AGif, IsNotPlayedForSomebodyWhoWantsNothing) {
+  const Buffer file = buffer_of(gif_of({all_of(0), all_of(1)}));
+  const Result<VideoTrack> track = read_video(file.bytes());
+  const std::atomic<bool> stop = true;
+  Reds reds;
+  const Result<void> done = decode(*track, file, 0, 2, reds, {.stop = &stop});
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code->id, "HR0369");
 }
 
 TEST(AGif, CutAnywhereIsAnErrorOrItsFirstFrames) {
