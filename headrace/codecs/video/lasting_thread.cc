@@ -20,7 +20,12 @@ struct LastingThread {
     sigset_t all, before;
     sigfillset(&all);  // signals are for the program's own threads
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    std::thread([this] { run(); }).detach();
+    try {
+      std::thread([this] { run(); }).detach();
+    } catch (...) {
+      pthread_sigmask(SIG_SETMASK, &before, nullptr);
+      throw;
+    }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
   [[noreturn]] void run() {

@@ -8,7 +8,8 @@
 
 namespace headrace {
 
-// Runs `work` there, and returns when it is done. REQUIRES: nobody else calls it meanwhile.
+// Runs `work` there, and returns when it is done. Throws std::system_error where the system gives
+// no thread. REQUIRES: nobody else calls it meanwhile; `work` throws nothing.
 void run_on_lasting_thread(const std::function<void()>& work);
 
 // In a process that has just been forked: its thread stayed behind in the other one.

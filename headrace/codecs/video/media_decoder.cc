@@ -94,7 +94,9 @@ class MediaDecoder final : public VideoDecoder {
       media::Request request{
           .kind = media::RequestKind::kDecode,
           .reorder = track.codec == VideoCodec::kH264 ? reorder_of(track, plan) : 0};
-      next = write_packets(track, file, plan, next, wanted, request);
+      const Result<size_t> end = write_packets(track, file, plan, next, wanted, request);
+      if (!end) return end.error();
+      next = *end;
       request.last = next == plan.feeds.size();
       if (Result<void> good = exchange(request, track, wanted, sink, patience); !good) return good;
     }
@@ -200,9 +202,9 @@ class MediaDecoder final : public VideoDecoder {
   }
 
   // Writes packets from `next` on, as many as there is room for, and says where they end.
-  size_t write_packets(const VideoTrack& track, std::span<const uint8_t> file,
-                       const FramePlan& plan, size_t next, Wanted& wanted,
-                       media::Request& request) {
+  Result<size_t> write_packets(const VideoTrack& track, std::span<const uint8_t> file,
+                               const FramePlan& plan, size_t next, Wanted& wanted,
+                               media::Request& request) {
     const std::optional<NalFraming> framing = track.codec == VideoCodec::kH264
                                                   ? nal_framing(track.codec, track.parameters)
                                                   : std::optional<NalFraming>();
@@ -213,7 +215,9 @@ class MediaDecoder final : public VideoDecoder {
       if (next > begin && bytes + more > kPacketMemory) break;
       bytes += more;
     }
-    (void)process_->reserve(bytes, 0, kDecoderBytes);
+    if (Result<void> good = process_->reserve(bytes, 0, kDecoderBytes); !good) {
+      return std::move(good.error());
+    }
     const std::span<uint8_t> memory = process_->packets();
     size_t at = (next - begin) * sizeof(media::Packet);
     for (size_t i = begin; i < next; ++i) {
@@ -248,7 +252,7 @@ class MediaDecoder final : public VideoDecoder {
         process_->end();
         return std::move(frame.error());
       }
-      if (Result<void> taken = sink.frame(*number, *frame); !taken) {
+      if (Result<void> taken = give(sink, *number, *frame); !taken) {
         (void)process_->ask({.kind = media::RequestKind::kStop}, patience);
         return taken;
       }
@@ -257,6 +261,17 @@ class MediaDecoder final : public VideoDecoder {
     if (!reply) return std::move(reply.error());
     if (reply->kind != media::ReplyKind::kDecoded) return refused(*reply, track);
     return {};
+  }
+
+  // What the sink throws, memory that is refused above all, leaves a process that waits for an
+  // answer: the next video would get it for its own.
+  Result<void> give(FrameSink& sink, size_t number, const YuvFrame& frame) {
+    try {
+      return sink.frame(number, frame);
+    } catch (...) {
+      process_->end();
+      throw;
+    }
   }
 
   // A process that has said what makes no sense is not asked again.

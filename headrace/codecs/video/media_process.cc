@@ -17,6 +17,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <new>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -145,9 +147,9 @@ bool MediaProcess::Memory::grow(size_t to, int protection) {
 }
 
 void MediaProcess::Memory::close() {
-  if (!bytes.empty()) munmap(bytes.data(), bytes.size());
-  if (file >= 0) ::close(file);
-  *this = {};
+  const Memory own = std::exchange(*this, {});
+  if (!own.bytes.empty()) munmap(own.bytes.data(), own.bytes.size());
+  if (own.file >= 0) ::close(own.file);
 }
 
 int MediaProcess::launch(const std::string& program, bool confined) {
@@ -159,8 +161,17 @@ int MediaProcess::launch(const std::string& program, bool confined) {
   frames_.file = new_memory();
   int error = other < 0 || packets_.file < 0 || frames_.file < 0 ? EMFILE : 0;
   if (!error) {
-    run_on_lasting_thread(
-        [&] { error = spawn(program, confined, other, packets_.file, frames_.file, id_); });
+    try {
+      run_on_lasting_thread([&] {
+        try {
+          error = spawn(program, confined, other, packets_.file, frames_.file, id_);
+        } catch (const std::bad_alloc&) {  // nobody would catch it on that thread
+          error = ENOMEM;
+        }
+      });
+    } catch (const std::system_error& refused) {  // there may be no more threads
+      error = refused.code().value();
+    }
   }
   if (other >= 0) close(other);
   if (error) {
@@ -222,9 +233,10 @@ void MediaProcess::forget() {
 
 void MediaProcess::end() {
   if (id_ >= 0) ended();
-  if (socket_ >= 0) close(socket_);
-  if (handle_ >= 0) close(handle_);
-  socket_ = handle_ = -1;
+  // Forgotten before they are closed: a process that is forked meanwhile would close another's.
+  for (int* const each : {&socket_, &handle_}) {
+    if (const int descriptor = std::exchange(*each, -1); descriptor >= 0) close(descriptor);
+  }
   packets_.close();
   frames_.close();
 }
@@ -255,7 +267,12 @@ Result<media::Reply> MediaProcess::ask(media::Request request, Patience& patienc
   if (!is_running()) return ended_media_process("the process that decodes videos has ended");
   request.packet_bytes = packets_.bytes.size();
   request.frame_bytes = frames_.bytes.size();
-  if (send(socket_, &request, sizeof request, MSG_NOSIGNAL) != sizeof request) return ended();
+  // One request at a time lies there, so it never has to wait for room, unless nobody listens.
+  if (send(socket_, &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof request) {
+    if (errno != EAGAIN) return ended();
+    end();
+    return ended_media_process("the process that decodes it answers without being asked");
+  }
   return receive(patience);
 }
 

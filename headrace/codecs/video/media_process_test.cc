@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <new>
 #include <random>
 #include <set>
 #include <thread>
@@ -284,6 +286,29 @@ TEST_F(OfMediaProcess, SinkThatFailsEndsTheCallAlone) {
   EXPECT_EQ(code(decode(*decoder_, sink)), "HR0000");
   expect_exact(*decoder_);
   EXPECT_EQ(children(), before);
+}
+
+TEST_F(OfMediaProcess, SinkThatThrowsSpoilsNoOtherCall) {
+  Interrupted sink([] { throw std::bad_alloc(); });
+  EXPECT_THROW((void)decode(*decoder_, sink), std::bad_alloc);
+  expect_exact(*decoder_);
+}
+
+TEST_F(OfMediaProcess, HasItsPacketsOrAnError) {
+  Stream stream = read_stream("mjpeg");
+  stream.file.resize(size_t{32} << 20);
+  stream.track.packets[0].size = static_cast<uint32_t>(stream.file.size());
+  signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small{size_t{16} << 20, before.rlim_max};  // its frames' memory is less
+  setrlimit(RLIMIT_FSIZE, &small);
+  Hashes sink;
+  const Result<void> result =
+      decoder_->decode(stream.track, stream.file, video_test::alone(stream.track, 0), sink);
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_EQ(code(result), "HR0371") << result.error().message();
+  expect_exact(*decoder_);
 }
 
 TEST_F(OfMediaProcess, DamageIsAnErrorOrTheFramesOfFfmpeg) {

@@ -23,6 +23,7 @@ using media::Request;
 using media::RequestKind;
 
 constexpr uint64_t kFrameBytes = 64 * 1024;
+constexpr uint32_t kManyFrames = 5000;
 
 // A frame as it should be, of 64 x 48 samples.
 media::Frame good_frame(uint32_t number) {
@@ -64,6 +65,9 @@ void misbehave(const std::string& name) {
     say(reply);
     heard();
     say(reply);
+  } else if (name == "deaf") {  // until the socket holds no more of what it is told
+    for (reply.frame.number = 0; reply.frame.number < kManyFrames; ++reply.frame.number) say(reply);
+    pause();
   } else if (name == "outside") {
     reply.frame.offset[2] = ~uint64_t{0} - 100;
     say(reply);
@@ -128,7 +132,11 @@ class MediaReplies : public testing::Test {
     auto decoder = make_media_decoder({.seconds = 0.5}, program);
     std::filesystem::remove_all(folder);
     if (!decoder) return std::move(decoder.error());
-    const video_test::Stream stream = video_test::read_stream("h264");
+    video_test::Stream stream = video_test::read_stream("h264");
+    while (name == "deaf" && stream.track.frames.size() < kManyFrames) {
+      stream.track.frames.push_back(static_cast<uint32_t>(stream.track.packets.size()));
+      stream.track.packets.push_back(stream.track.packets.front());
+    }
     video_test::Hashes sink;
     return (*decoder)->decode(stream.track, stream.file, video_test::whole(stream.track), sink);
   }
@@ -144,7 +152,7 @@ TEST_P(MediaRepliesOf, AHostileProgramAreAnError) {
 
 INSTANTIATE_TEST_SUITE_P(Programs, MediaRepliesOf,
                          testing::Values("ends", "crashes", "silent", "short", "long", "unasked",
-                                         "twice", "outside", "steep", "backwards", "planes",
+                                         "twice", "deaf", "outside", "steep", "backwards", "planes",
                                          "colors", "kind", "failure"),
                          [](const auto& info) { return std::string(info.param); });
 
