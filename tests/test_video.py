@@ -415,6 +415,18 @@ def test_videos_in_a_tar_in_parquet_in_lists_and_from_python(
             )
 
 
+def test_a_column_of_videos_with_sound_is_one_of_videos(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as parquet
+
+    data = videos.with_sound(videos.h264(10))
+    assert _core.picture_error(data, "audio") == ""
+    parquet.write_table(pyarrow.table({"film": [data]}), tmp_path / "films.parquet")
+    assert [field.kind for field in hr.open(tmp_path / "films.parquet").schema] == ["video"]
+    kinds = {"film": "audio"}
+    assert hr.open(tmp_path / "films.parquet", kinds=kinds).schema[0].kind == "audio"
+
+
 def test_packs_and_converted_sets_hold_the_same_videos(folder: Path, tmp_path: Path) -> None:
     steps = [T.CenterVideoClip(4), WHOLE]
     expected = batch_hash(hr.Loader(hr.open(folder), steps, batch_size=4, shuffle=False))

@@ -75,6 +75,27 @@ def encoded(
     return out.getvalue()
 
 
+def with_sound(data: bytes, seconds: int = 1) -> bytes:
+    """An MP4 file's packets, and as many seconds of silence beside them, as AAC."""
+    import av
+
+    out = io.BytesIO()
+    with av.open(io.BytesIO(data)) as source, av.open(out, "w", format="mp4") as file:
+        pictures: Any = file.add_stream_from_template(source.streams.video[0])
+        sound: Any = file.add_stream("aac", rate=16000)
+        sound.layout = "mono"
+        for packet in source.demux(video=0):
+            if packet.dts is not None:
+                packet.stream = pictures
+                file.mux(packet)
+        for begin in range(0, seconds * 16000, 1024):
+            frame = av.AudioFrame.from_ndarray(np.zeros((1, 1024), np.float32), "fltp", "mono")
+            frame.sample_rate, frame.pts = 16000, begin
+            file.mux(sound.encode(frame))
+        file.mux(sound.encode())
+    return out.getvalue()
+
+
 def h264(count: int = 30, height: int = 48, width: int = 64, **how: Any) -> bytes:
     """By x264, with B frames and several groups of pictures."""
     seed = how.pop("seed", 1)
