@@ -86,6 +86,18 @@ def test_processes_end_with_their_loader(folder: Path) -> None:
     assert len(os.listdir("/dev/shm")) == before
 
 
+def test_partners_of_a_record_are_decoded_by_the_process_that_there_is(folder: Path) -> None:
+    paths = sorted(map(str, folder.iterdir()))
+    boxes = np.tile(np.float32([4, 4, 40, 40]), (len(paths), 1, 1))
+    source = hr.records(video=paths, boxes=boxes, kinds={"boxes": "boxes:xyxy"})
+    steps = [T.CenterVideoClip(2), T.Mosaic((32, 32))]
+    loader = hr.Loader(source, steps, batch_size=2, ragged="list", threads=1)
+    processes = set()
+    for _ in loader:
+        processes |= decoding()
+    assert len(processes) == 1
+
+
 def test_a_process_that_is_killed_costs_no_more_than_records(folder: Path) -> None:
     expected = [np.asarray(batch["video"]) for batch in clips(folder)]
     lost = 0
