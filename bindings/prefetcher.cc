@@ -173,36 +173,53 @@ bool stop(PrefetcherHandle& self) {
   }
 }
 
-// Nothing at the end, and when `ended` says that nobody wants the batch any more.
-std::optional<DeviceBatch> next_batch(PrefetcherHandle& self, const nb::callable& ended) {
-  return unless_ended(ended, [&](const std::function<void()>& interrupted) {
-    return self.with([&](Prefetcher& prefetcher) { return prefetcher.next(interrupted); });
-  });
-}
-
 nb::object array_from(DeviceTensor& tensor) {
   return nb::cast(Array{std::move(tensor.view), tensor.lease, tensor.lease});
 }
 
 nb::object next(PrefetcherHandle& self, const nb::callable& ended) {
-  std::optional<DeviceBatch> batch = next_batch(self, ended);
+  std::optional<DeviceBatch> batch =
+      unless_ended(ended, [&](const std::function<void()>& interrupted) {
+        return self.with([&](Prefetcher& prefetcher) { return prefetcher.next(interrupted); });
+      });
   if (!batch) return nb::none();
   nb::list arrays;
   for (DeviceTensor& tensor : batch->tensors) arrays.append(array_from(tensor));
   return nb::make_tuple(arrays, static_cast<OwnedObject*>(batch->rest.get())->get());
 }
 
-// (values by field, the loader's state with this batch received)
-nb::object next_of_loader(PrefetcherHandle& self, const nb::callable& ended) {
-  std::optional<DeviceBatch> batch = next_batch(self, ended);
+// All parts of the next batch; nothing at the end, and where it was interrupted.
+std::optional<std::vector<DeviceBatch>> next_parts(
+    const std::vector<std::shared_ptr<Prefetcher>>& held,
+    const std::function<void()>& interrupted) {
+  std::vector<Prefetcher*> prefetchers;
+  for (const std::shared_ptr<Prefetcher>& one : held) prefetchers.push_back(one.get());
+  return next_of_all(prefetchers, interrupted);
+}
+
+// (values by field, for each of them; the loader's state with this batch received)
+nb::object next_of_loader(const std::vector<PrefetcherHandle*>& prefetchers,
+                          const nb::callable& ended) {
+  std::optional<std::vector<DeviceBatch>> batch =
+      unless_ended(ended, [&](const std::function<void()>& interrupted) {
+        std::vector<std::shared_ptr<Prefetcher>> got;
+        for (PrefetcherHandle* handle : prefetchers) got.push_back(handle->get());
+        ReleasedGil no_gil;
+        const std::vector<std::shared_ptr<Prefetcher>> kept = std::move(got);
+        return next_parts(kept, interrupted);
+      });
   if (!batch) return nb::none();
-  auto* fed = static_cast<FedBatch*>(batch->rest.get());
-  nb::list values;
-  auto tensor = batch->tensors.begin();
-  for (BatchField& field : fed->batch.fields) {
-    values.append(field.is_list ? values_of(field) : array_from(*tensor++));
+  nb::list parts;
+  for (DeviceBatch& part : *batch) {
+    nb::list values;
+    auto tensor = part.tensors.begin();
+    for (BatchField& field : static_cast<FedBatch*>(part.rest.get())->batch.fields) {
+      values.append(field.is_list ? values_of(field) : array_from(*tensor++));
+    }
+    parts.append(values);
   }
-  return nb::make_tuple(values, dict_from_state(fed->state));
+  const auto* fed = static_cast<FedBatch*>(batch->front().rest.get());
+  return nb::make_tuple(parts, dict_from_state(fed->state));
 }
 
 nb::dict stats(const PrefetcherHandle& self) {
@@ -256,9 +273,6 @@ void bind_prefetcher(nb::module_& module) {
            nb::arg("staging_limit"), nb::arg("warn"))
       .def("start", &start, nb::arg("pull"),
            "pull() -> None at the end, or (arrays, whether each is pinned, anything else).")
-      .def("next_of_loader", &next_of_loader, nb::arg("ended"),
-           nb::sig("def next_of_loader(self, ended: typing.Callable[[], bool]) -> "
-                   "tuple[list[typing.Any], dict[str, int]] | None"))
       .def("stop", &stop)
       .def("next", &next, nb::arg("ended"),
            nb::sig("def next(self, ended: typing.Callable[[], bool]) -> tuple[list[Array], "
@@ -276,6 +290,13 @@ void bind_prefetcher(nb::module_& module) {
              nb::arg("most_ahead"),
              "Divides the loader's batches by rows over the prefetchers, whose it is until all of "
              "them are stopped.");
+  module.def(
+      "next_of_loader", &next_of_loader, nb::arg("prefetchers"), nb::arg("ended"),
+      nb::sig("def next_of_loader(prefetchers: list[Prefetcher], ended: "
+              "typing.Callable[[], bool]) -> tuple[list[list[typing.Any]], dict[str, int]] | "
+              "None"),
+      "The parts of the next batch, of prefetchers that were started together. None at the "
+      "end, and when ended() says that nobody wants it any more.");
 }
 
 }  // namespace headrace::python

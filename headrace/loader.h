@@ -79,7 +79,6 @@ struct LoaderOptions {
   FinishUse finish = FinishUse::kHost;
   // Whether it decodes pictures, too, as far as it can.
   DecodeUse decode = DecodeUse::kCpu;
-  bool divided = false;  // batches are divided over several devices, of which `device` is the first
   double patience_seconds = 60;  // until `warn` hears which stage next() waits for; 0: never
   // Called on the consumer's thread with things worth knowing (a copied batch, a stage that hangs).
   std::function<void(const std::string&)> warn = {};

@@ -219,6 +219,45 @@ def test_ranks_and_resumed_runs(photos: Path) -> None:
         assert got + epoch(rest.dlpack(_core.simulated_device(6))) == expected
 
 
+def whole(parts: Any) -> list[Any]:
+    """The fields of a batch that was divided over devices, put together."""
+    fields = [np.concatenate([np.asarray(value) for value in field]) for field in zip(*parts)]
+    return [(field.dtype, field.shape, field.tobytes()) for field in fields]
+
+
+def on_several(source: Any, count: int, seed: int, **options: Any) -> Any:
+    pair = [_core.simulated_device(seed=10 * seed + n) for n in range(count)]
+    return loader(source, train(), **options).dlpack(pair)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_each_of_several_devices_decodes_its_part(photos: Path, count: int) -> None:
+    hr.index(photos)
+    expected = [whole([batch]) for batch in on_cpu(photos, train())]
+    view = on_several(photos, count, 1)
+    assert [whole(parts) for parts in view] == expected
+    assert decoded(view)["device"] >= 50
+    assert view.stats()["decode"] == "device: simulated"
+
+
+def test_several_devices_of_each_rank_and_resumed_runs(photos: Path) -> None:
+    hr.index(photos)
+    expected = [whole([batch]) for batch in on_cpu(photos, train(), batch_size=16)]
+    ranks = [
+        [whole(parts)[0][2] for parts in on_several(photos, 2, rank, shard=(rank, 2))]
+        for rank in range(2)
+    ]
+    assert [first + second for first, second in zip(*ranks)] == [one[0][2] for one in expected]
+    view = on_several(photos, 2, 3, batch_size=16)
+    run = iter(view)
+    got = [whole(next(run)) for _ in range(2)]
+    for count in (1, 3):
+        rest = loader(photos, train(), batch_size=16)
+        rest.load_state_dict(view.state_dict())
+        devices = [_core.simulated_device(seed=n) for n in range(count)]
+        assert got + [whole(parts) for parts in rest.dlpack(devices)] == expected
+
+
 @pytest.fixture
 def damaged(photos: Path, tmp_path: Path) -> Path:
     """The same with an index, after which bytes were changed: the files' own hash finds that."""
@@ -251,6 +290,17 @@ def test_damaged_files_meet_the_policy_as_on_the_cpu(damaged: Path, policy: str)
         counts, wanted = view.stats(), reference.stats()
         for name in ("records", "bad_records", "repaired", "warnings"):
             assert counts[name] == wanted[name], name
+
+
+@pytest.mark.parametrize("policy", ["substitute", "skip"])
+def test_damaged_files_in_any_part_meet_the_policy(damaged: Path, policy: str) -> None:
+    options = {"on_error": policy, "error_budget": 1.0}
+    reference = on_cpu(damaged, train(), **options)
+    expected = [whole([batch]) for batch in reference]
+    view = on_several(damaged, 2, 7, **options)
+    assert [whole(parts) for parts in view] == expected
+    for name in ("records", "bad_records", "repaired", "warnings"):
+        assert view.stats()[name] == reference.stats()[name], name
 
 
 def test_damaged_files_end_a_run_at_the_same_batch(damaged: Path) -> None:
@@ -294,9 +344,6 @@ def test_auto_leaves_it_to_the_cpu_where_there_is_no_gpu(photos: Path) -> None:
 def test_what_stands_in_the_way_is_named(photos: Path, options: Any, why: str) -> None:
     with pytest.raises(hr.ConfigError, match=rf"(?s)HR0717.*{why}"):
         iter(loader(photos, train(), **options).dlpack(_core.open_device("cpu")))
-    pair = [_core.simulated_device(seed=n) for n in range(2)]
-    with pytest.raises(hr.ConfigError, match=r"(?s)HR0717.*divided"):
-        iter(loader(photos, train()).dlpack(pair))
     tensors = [(np.zeros((3, 64, 64), np.uint8), 0)] * 9
     with pytest.raises(hr.ConfigError, match=r"(?s)HR0717.*no encoded pictures"):
         iter(loader(tensors, train()).dlpack(_core.open_device("cpu")))
@@ -319,17 +366,38 @@ def test_bench_has_one_hash_wherever_pictures_are_decoded(photos: Path) -> None:
             assert (result["decoded"]["device"] > 0) == (decode == "device")
 
 
-def test_a_picture_larger_than_its_share_of_the_slot_is_no_hindrance(tmp_path: Path) -> None:
+def noise(root: Path, height: int, width: int, names: list[str]) -> None:
     rng = np.random.default_rng(8)
-    for number in range(12):
-        noise = rng.integers(0, 256, (600, 700, 3), dtype=np.uint8)
+    for name in names:
+        pixels = rng.integers(0, 256, (height, width, 3), dtype=np.uint8)
         file = io.BytesIO()
-        Image.fromarray(noise).save(file, "jpeg", quality=95, subsampling=0)
-        folder = tmp_path / "a"
-        folder.mkdir(exist_ok=True)
-        (folder / f"{number:02}.jpg").write_bytes(file.getvalue())
+        Image.fromarray(pixels).save(file, "jpeg", quality=95, subsampling=0)
+        (root / "a").mkdir(exist_ok=True)
+        (root / "a" / name).write_bytes(file.getvalue())
+
+
+def test_large_pictures_have_room_in_the_slot_where_memory_has(tmp_path: Path) -> None:
+    noise(tmp_path, 600, 700, [f"{number:02}.jpg" for number in range(12)])
     hr.index(tmp_path)
     expected = epoch(on_cpu(tmp_path, train(32)))
     view = loader(tmp_path, train(32)).dlpack(_core.simulated_device(seed=2))
     assert epoch(view) == expected
+    assert decoded(view)["device"] == 12
+    small = {"memory_limit": "48 MiB", "threads": 2}
+    view = loader(tmp_path, train(32), **small).dlpack(_core.simulated_device(seed=2))
+    assert epoch(view) == expected
     assert decoded(view)["no room in the slot"] > 0
+
+
+def test_a_picture_larger_than_its_share_of_the_slot_is_no_hindrance(tmp_path: Path) -> None:
+    # Sixteen are looked at, every fourth: none of the large ones.
+    noise(tmp_path, 30, 40, [f"{number:02}.jpg" for number in range(64) if number % 4 != 2])
+    noise(tmp_path, 1000, 1100, [f"{number:02}.jpg" for number in range(64) if number % 4 == 2])
+    hr.index(tmp_path)
+    given = {"shuffle": False, "batch_size": 16}
+    expected = epoch(on_cpu(tmp_path, train(32), **given))
+    view = loader(tmp_path, train(32), **given).dlpack(_core.simulated_device(seed=2))
+    assert epoch(view) == expected
+    counts = decoded(view)
+    assert counts["no room in the slot"] > 0
+    assert counts["device"] > 0 and sum(counts.values()) == 64

@@ -41,9 +41,12 @@ std::vector<DeviceFinisher::Part> DeviceFinisher::parts_of(
     const std::shared_ptr<const UnfinishedRows>& rows, const void* slot) const {
   std::vector<Part> parts;
   const auto add = [&](std::shared_ptr<const UnfinishedRows> part, int64_t first) {
-    const void* const own = at(slot, part->slot_begin());
+    std::vector<Crossing> own;
+    for (const auto& piece : part->slot_pieces()) {
+      own.push_back({at(slot, piece.begin), piece.bytes});
+    }
     const void* const parameters = part->parameters().data();
-    parts.push_back({std::move(part), first, own, parameters});
+    parts.push_back({std::move(part), first, std::move(own), parameters});
   };
   if (scratch_of(*rows) <= limit_ || rows->rows() <= 1) {
     add(rows, 0);
@@ -73,7 +76,11 @@ void DeviceFinisher::finish(const Part& part, Stream& copies, void* finished) {
   auto* const slot = static_cast<uint8_t*>(scratch.memory());
   uint8_t* const parameters = slot + UnfinishedRows::aligned(rows.slot_bytes());
   try {
-    copies.copy(slot, part.slot, rows.slot_bytes());
+    size_t filled = 0;
+    for (const Crossing& piece : part.slot) {
+      copies.copy(slot + filled, piece.from, piece.bytes);
+      filled += piece.bytes;
+    }
     copies.copy(parameters, part.parameters, rows.parameters().size());
     work_->wait(copies.record());
     rows.queue(*work_,

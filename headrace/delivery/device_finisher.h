@@ -23,11 +23,16 @@ class DeviceFinisher {
   // scratch_limit: bytes of a set; a row alone may take more, and rows that stay together.
   DeviceFinisher(DevicePtr device, size_t scratch_limit);
 
+  // A piece of a slot, or of the memory that it passes through.
+  struct Crossing {
+    const void* from = nullptr;  // on the host
+    size_t bytes = 0;
+  };
   // Some rows of a batch, that are finished at once.
   struct Part {
     std::shared_ptr<const UnfinishedRows> rows;  // shared: held until they are finished
     int64_t first = 0;
-    const void* slot = nullptr;        // on the host, of these rows
+    std::vector<Crossing> slot;        // of these rows
     const void* parameters = nullptr;  // on the host
     uint8_t* verdict = nullptr;        // on the host: where it goes
   };

@@ -39,7 +39,8 @@ Exception named(const Exception& exception, const std::string& batch, const Devi
 // said whether it is whole, which the consumer looks at when the batch's turn comes; nobody else
 // waits. A batch that is not whole goes back to its feed, which makes it anew, and with it all that
 // came after it: so whatever a bad record means for order, counts and policies, it means as if the
-// device had never been asked.
+// device had never been asked. A batch that is divided over devices is whole when all its parts
+// are, and goes back as one: what a bad record means may move the rows of other parts.
 
 void BatchFeed::again(const std::shared_ptr<void>&) {
   throw std::logic_error("this feed gives no unfinished rows");
@@ -130,32 +131,61 @@ void Prefetcher::stop(const std::function<void()>& interrupted) {
 }
 
 std::optional<DeviceBatch> Prefetcher::next(const std::function<void()>& interrupted) {
+  Prefetcher* const alone = this;
+  std::optional<std::vector<DeviceBatch>> batch = next_of_all({&alone, 1}, interrupted);
+  if (!batch) return std::nullopt;
+  return std::move(batch->front());
+}
+
+std::optional<std::vector<DeviceBatch>> next_of_all(std::span<Prefetcher* const> prefetchers,
+                                                    const std::function<void()>& interrupted) {
+  std::vector<DeviceBatch> parts;
+  while (parts.empty()) {
+    std::shared_ptr<void> again;
+    for (Prefetcher* const one : prefetchers) {
+      Prefetcher::Front front = one->look(interrupted);
+      if (front.kind == Prefetcher::Front::Kind::kNone) return std::nullopt;
+      if (front.kind == Prefetcher::Front::Kind::kNotWhole) again = std::move(front.rest);
+    }
+    for (Prefetcher* const one : prefetchers) {
+      if (again) {
+        one->go_back_to(again);
+      } else if (std::optional<DeviceBatch> part = one->take()) {
+        parts.push_back(std::move(*part));
+      } else if (!parts.empty()) {
+        return std::nullopt;  // somebody stopped the run meanwhile
+      } else {
+        break;
+      }
+    }
+  }
+  return parts;
+}
+
+Prefetcher::Front Prefetcher::look(const std::function<void()>& interrupted) {
   throw_if_forked();
   const double begin = now();
   bool warned = options_.patience_seconds <= 0;
-  std::optional<Ready> taken;
-  std::exception_ptr failure;
-  std::vector<std::string> messages;
-  while (!taken) {
+  while (true) {
+    std::exception_ptr failure;
+    std::vector<std::string> messages;
+    std::optional<Front> front;
     {
       MutexLock lock(mutex_);
-      if (!running_) return std::nullopt;
+      if (!running_) return {};
       if (ready_.empty() && !failure_) {
         consumer_waits_ = true;
         changed_.notify_all();
         changed_.wait_for(mutex_, kWaitSlice);
       }
-      if (!running_) return std::nullopt;
+      if (!running_) return {};
       if (awaits_verdict()) {
         consumer_waits_ = true;
         changed_.notify_all();
       } else if (!ready_.empty()) {
-        taken = std::move(ready_.front());
-        ready_.pop_front();
+        front = seen_front();
         consumer_waits_ = false;
         stats_.wait_seconds += now() - begin;
-        if (!taken->batch) running_ = false;
-        changed_.notify_all();
       } else if (failure_) {
         failure = std::exchange(failure_, nullptr);
         running_ = false;
@@ -169,12 +199,40 @@ std::optional<DeviceBatch> Prefetcher::next(const std::function<void()>& interru
     for (const std::string& message : messages) {
       if (options_.warn) options_.warn(message);
     }
-    messages.clear();
     // Moved: the consumer is the one that frees what was thrown.
     if (failure) std::rethrow_exception(std::move(failure));
-    if (!taken && !see_verdict() && interrupted) interrupted();
+    if (front) return std::move(*front);
+    if (!see_verdict() && interrupted) interrupted();
   }
-  return std::move(taken->batch);
+}
+
+Prefetcher::Front Prefetcher::seen_front() {
+  const Ready& front = ready_.front();
+  if (front.not_whole) return {Front::Kind::kNotWhole, front.batch->rest};
+  if (front.batch) return {Front::Kind::kThere};
+  ready_.pop_front();
+  running_ = false;
+  changed_.notify_all();
+  return {};
+}
+
+std::optional<DeviceBatch> Prefetcher::take() {
+  MutexLock lock(mutex_);
+  if (!running_ || ready_.empty() || awaits_verdict()) return std::nullopt;
+  if (!ready_.front().batch || ready_.front().not_whole) return std::nullopt;
+  std::optional<DeviceBatch> batch = std::move(ready_.front().batch);
+  ready_.pop_front();
+  changed_.notify_all();
+  return batch;
+}
+
+void Prefetcher::go_back_to(const std::shared_ptr<void>& rest) {
+  std::deque<Ready> dropped;  // leases end without the lock
+  MutexLock lock(mutex_);
+  if (!running_) return;
+  again_ = rest;
+  dropped.swap(ready_);
+  changed_.notify_all();
 }
 
 bool Prefetcher::awaits_verdict() const {
@@ -210,13 +268,8 @@ bool Prefetcher::see_verdict() {
   for (const Verdict& verdict : verdicts) accepted &= verdict.rows->accepts(verdict.bytes.get());
   MutexLock lock(mutex_);
   if (ready_.empty() || ready_.front().number != number) return true;  // somebody else was quicker
-  if (accepted) {
-    ready_.front().verdicts.clear();
-    return true;
-  }
-  again_ = ready_.front().batch->rest;
-  dropped.swap(ready_);
-  changed_.notify_all();
+  ready_.front().verdicts.clear();
+  ready_.front().not_whole = !accepted;
   return true;
 }
 
@@ -283,14 +336,14 @@ void Prefetcher::feed_run() {
   }
 }
 
-// After the feed's end, or its error: the batches before that may still be made again.
+// After the feed's end, or its error: the batches before that may still be made again, also for
+// what another device says of its part.
 bool Prefetcher::is_over() {
   MutexLock lock(mutex_);
-  const auto unseen = [&]() REQUIRES_LOCK(mutex_) {
-    return std::any_of(ready_.begin(), ready_.end(),
-                       [](const Ready& ready) { return !ready.verdicts.empty(); });
+  const auto any_left = [&]() REQUIRES_LOCK(mutex_) {
+    return !ready_.empty() && ready_.front().batch;
   };
-  while (!stopping_ && !again_ && unseen()) {
+  while (!stopping_ && !again_ && any_left()) {
     stage_ = Stage::kIdle;
     changed_.wait_for(mutex_, kWaitSlice);
   }
@@ -335,7 +388,8 @@ Prefetcher::Ready Prefetcher::deliver(HostBatch batch) {
     stage.parts.push_back(finisher_.parts_of(tensor.unfinished, tensor.view.data));
     for (const DeviceFinisher::Part& part : stage.parts.back()) {
       staged += aligned(part.rows->parameters().size());
-      if (!tensor.pinned) staged += aligned(part.rows->slot_bytes());
+      if (tensor.pinned) continue;
+      for (const DeviceFinisher::Crossing& piece : part.slot) staged += aligned(piece.bytes);
     }
   }
   DeviceBatch out{{}, std::move(batch.rest)};
@@ -381,7 +435,10 @@ Prefetcher::Ready Prefetcher::deliver(HostBatch batch) {
   stats_.delivered_bytes += delivered;
   stats_.staging_seconds += seconds;
   stats_.pinned_bytes = staging_.bytes();
-  return {std::move(out), std::move(stage.verdicts), std::move(done), std::move(batch.name)};
+  return {.batch = std::move(out),
+          .verdicts = std::move(stage.verdicts),
+          .done = std::move(done),
+          .name = std::move(batch.name)};
 }
 
 void Prefetcher::copy(HostTensor& tensor, void* to, Staged& stage, Copying& copying) {
@@ -402,7 +459,9 @@ void Prefetcher::finish(HostTensor& tensor, void* to, Staged& stage, Copying& co
     const UnfinishedRows& rows = *part.rows;
     // shared: held with the slot
     copying.sources.push_back(std::const_pointer_cast<UnfinishedRows>(part.rows));
-    if (!tensor.pinned) part.slot = stage.pass(part.slot, rows.slot_bytes());
+    for (DeviceFinisher::Crossing& piece : part.slot) {
+      if (!tensor.pinned) piece.from = stage.pass(piece.from, piece.bytes);
+    }
     part.parameters = stage.pass(part.parameters, rows.parameters().size());
     if (const size_t bytes = rows.verdict_bytes(); bytes > 0) {
       const std::shared_ptr<uint8_t> verdict = pieces_.take(bytes);

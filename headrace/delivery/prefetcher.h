@@ -10,7 +10,8 @@
 // their copies on a stream of its own; `depth` batches are ready or under way at any time. The
 // consumer gets a batch as soon as its copy is queued: the stream that uses it waits for the copy,
 // the host does not. See device_ring.h for how memory is used again.
-// What the feed throws arrives at its place in the order, and ends the run.
+// What the feed throws arrives at its place in the order, and ends the run. Several prefetchers may
+// each get a part of the same batches; next_of_all() hands over all parts of one at a time.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -53,9 +55,9 @@ class BatchFeed {
   virtual ~BatchFeed() = default;
   // Nothing at the end. May throw. `stopping` turns true when nobody waits for it any more.
   virtual std::optional<HostBatch> next(const std::function<bool()>& stopping) = 0;
-  // A batch that it gave has unfinished rows that turned out to be wrong (UnfinishedRows::accepts).
-  // The next one is to be this again, by the HostBatch::rest that it had; those that came after it
-  // are dropped. May throw.
+  // A batch that it gave has unfinished rows that turned out to be wrong (UnfinishedRows::accepts),
+  // here or in another part of it. The next one is to be this again, by the HostBatch::rest that it
+  // had, here or there; those that came after it are dropped. May throw.
   virtual void again(const std::shared_ptr<void>& rest);
 };
 
@@ -111,6 +113,22 @@ class Prefetcher {
   std::optional<DeviceBatch> next(const std::function<void()>& interrupted = {})
       EXCLUDES_LOCK(mutex_);
 
+  // next() in its steps, for several prefetchers that get parts of the same batches. Of these only
+  // one thread may take any.
+  // What look() finds: a batch for take(); one that is not whole; the end, or that somebody stopped
+  // the run.
+  struct Front {
+    enum class Kind { kThere, kNotWhole, kNone };
+    Kind kind = Kind::kNone;
+    std::shared_ptr<void> rest = {};  // of one that is not whole
+  };
+  // Waits for the next batch, and for what the device says of it. Throws as next().
+  Front look(const std::function<void()>& interrupted = {}) EXCLUDES_LOCK(mutex_);
+  // Nothing where it is another by now.
+  std::optional<DeviceBatch> take() EXCLUDES_LOCK(mutex_);
+  // The next batch is to be the one with this rest, of any part.
+  void go_back_to(const std::shared_ptr<void>& rest) EXCLUDES_LOCK(mutex_);
+
   // Batches that next() would give at once, the end and an error included.
   int ready() const EXCLUDES_LOCK(mutex_);
   PrefetchStats stats() const EXCLUDES_LOCK(mutex_);
@@ -132,6 +150,7 @@ class Prefetcher {
     std::optional<DeviceBatch> batch;    // none at the end
     std::vector<Verdict> verdicts = {};  // to be seen before the consumer gets it
     EventPtr done = {};                  // when they are there
+    bool not_whole = false;              // as they say
     std::string name = {};
     uint64_t number = 0;  // of all that were ready
   };
@@ -151,6 +170,7 @@ class Prefetcher {
   void drop_what_is_copied();
   void wait_for_copy(Copying& copying) noexcept;
   std::string waits_for() const REQUIRES_LOCK(mutex_);
+  Front seen_front() REQUIRES_LOCK(mutex_);
   bool awaits_verdict() const REQUIRES_LOCK(mutex_);
   bool see_verdict() EXCLUDES_LOCK(mutex_);
   bool is_over() EXCLUDES_LOCK(mutex_);
@@ -184,5 +204,9 @@ class Prefetcher {
   std::vector<std::string> messages_ GUARDED_BY(mutex_);  // for `warn`, on the consumer's thread
   PrefetchStats stats_ GUARDED_BY(mutex_);
 };
+
+// The parts of the next batch, of prefetchers that share batches; as Prefetcher::next().
+std::optional<std::vector<DeviceBatch>> next_of_all(std::span<Prefetcher* const> prefetchers,
+                                                    const std::function<void()>& interrupted = {});
 
 }  // namespace headrace

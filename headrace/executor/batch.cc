@@ -55,7 +55,7 @@ const BatchField& Batch::operator[](std::string_view name) const {
 }
 
 size_t slot_row_bytes(const Output& output, size_t number, const LeftToDevice& left) {
-  if (left.decodes(number)) return CodedRows::slot_row_bytes(output.state.shape);
+  if (left.decodes(number)) return CodedRows::slot_row_bytes(output.state.shape, left.coded_row);
   return left.finishes(number) ? UnfinishedPictures::slot_row_bytes(output.state.shape)
                                : output.bytes_per_record;
 }
@@ -86,7 +86,8 @@ BatchBuilder::BatchBuilder(const Plan& plan, const Source& source, int64_t epoch
       };
       const Shape& shape = output.state.shape;
       auto coded = on_device.left.decodes(i)
-                       ? std::make_unique<CodedRows>(shape, rows(), on_device.decoding)
+                       ? std::make_unique<CodedRows>(shape, rows(), on_device.decoding,
+                                                     on_device.left.coded_row)
                        : nullptr;
       field.unfinished = std::make_shared<UnfinishedPictures>(
           shape, output.state.dtype, plan.options().memory_format, rows(),

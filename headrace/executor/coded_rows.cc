@@ -13,12 +13,12 @@ namespace {
 
 using Place = DeviceDecoding::Place;
 
-// Coded bytes of a photo's window are some 80 KB, whatever size they are delivered in.
-constexpr size_t kCodedRow = size_t{192} << 10;
 constexpr size_t kSlotAlignment = 16;
 // Device memory that a picture may take besides what its batch is made of. A batch of more than one
 // scratch set holds is decoded in parts, but a picture is in one part.
 constexpr int64_t kMostScratch = int64_t{128} << 20;
+// Bytes of other rows between two that are copied along: a copy of its own takes as long.
+constexpr size_t kCopiedAlong = size_t{128} << 10;
 // What a thread keeps to unstuff bytes into.
 constexpr size_t kKeptWords = size_t{256} << 10;
 
@@ -60,15 +60,23 @@ const T* section(const uint8_t* memory, size_t at) {
 
 }  // namespace
 
-CodedRows::CodedRows(const Shape& shape, int64_t rows, std::shared_ptr<DeviceDecoding> log)
+CodedRows::CodedRows(const Shape& shape, int64_t rows, std::shared_ptr<DeviceDecoding> log,
+                     size_t coded)
     : shape_(shape),
       log_(std::move(log)),
-      capacity_(size_t(rows) * slot_row_bytes(shape)),
+      capacity_(size_t(rows) * slot_row_bytes(shape, coded)),
+      most_told_(size_t(rows) * told_row_bytes(coded)),
       rows_(size_t(rows)),
       unplaced_(rows) {}
 
-size_t CodedRows::slot_row_bytes(const Shape& shape) {
-  return in_slot(std::max(size_t(element_count(shape)), kCodedRow));
+size_t CodedRows::slot_row_bytes(const Shape& shape, size_t coded) {
+  return in_slot(std::max(size_t(element_count(shape)), coded));
+}
+
+// Pictures of many pixels have many pieces of work.
+size_t CodedRows::told_row_bytes(size_t coded) {
+  constexpr size_t kUsual = size_t{64} << 10;
+  return std::max(kUsual, coded > kUsualRow ? coded / 2 : 0);
 }
 
 // Room for every row's pixels is left over, or the CPU could not step in. A row that is taken again
@@ -81,7 +89,7 @@ bool CodedRows::place(int64_t row, size_t bytes, size_t told) {
   const size_t first = its.placed ? 0 : 1;
   const size_t left_over = size_t(unplaced_ - int64_t(first)) * pixels;
   if (used_ + left_over > capacity_ || wanted > capacity_ - used_ - left_over) return false;
-  if (told_ + told > rows_.size() * kToldRow) return false;
+  if (told_ + told > most_told_) return false;
   its.placed = true;
   its.at = used_;
   its.room = wanted;
@@ -151,21 +159,36 @@ std::unique_ptr<CodedRows> CodedRows::part(int64_t first, int64_t last) const {
   return out;
 }
 
-void CodedRows::put_together() {
-  begin_ = SIZE_MAX;
-  end_ = 0;
-  for (const Row& row : rows_) {
-    if (row.room == 0) continue;
-    begin_ = std::min(begin_, row.at);
-    end_ = std::max(end_, row.at + row.room);
+// Rows lie in the slot as threads came by them, so those of a part may lie anywhere.
+void CodedRows::find_pieces() {
+  std::vector<size_t> placed;  // rows, by where they lie
+  for (size_t row = 0; row < rows_.size(); ++row) {
+    if (rows_[row].room > 0) placed.push_back(row);
   }
-  begin_ = std::min(begin_, end_);
+  std::ranges::sort(placed, {}, [this](size_t row) { return rows_[row].at; });
+  pieces_.clear();
+  there_.assign(rows_.size(), 0);
+  size_t before = 0;  // bytes of the pieces before the last one
+  for (const size_t row : placed) {
+    const size_t at = rows_[row].at, end = at + rows_[row].room;
+    if (pieces_.empty() || at > pieces_.back().end() + kCopiedAlong) {
+      if (!pieces_.empty()) before += pieces_.back().bytes;
+      pieces_.push_back({at, 0});
+    }
+    pieces_.back().bytes = end - pieces_.back().begin;
+    there_[row] = before + at - pieces_.back().begin;
+  }
+  slot_bytes_ = pieces_.empty() ? 0 : before + pieces_.back().bytes;
+}
+
+void CodedRows::put_together() {
+  find_pieces();
   batch_.clear();
   records_.clear();
   std::vector<int64_t> coded;
   for (size_t row = 0; row < rows_.size(); ++row) {
     if (!rows_[row].coded) continue;
-    batch_.add(rows_[row].coded->draft, uint32_t((rows_[row].at - begin_) / sizeof(uint32_t)));
+    batch_.add(rows_[row].coded->draft, uint32_t(there_[row] / sizeof(uint32_t)));
     records_.push_back(rows_[row].coded->record);
     coded.push_back(int64_t(row));
   }
@@ -234,7 +257,7 @@ void CodedRows::write_parameters(uint8_t* to, size_t scratch) const {
   std::vector<int64_t> offsets;
   for (size_t row = 0; row < rows_.size(); ++row) {
     const int64_t at = rows_[row].room == 0 ? int64_t(made_bytes_) : made_[row];
-    offsets.push_back(at < 0 ? int64_t(rows_[row].at - begin_) : int64_t(made) + at);
+    offsets.push_back(at < 0 ? int64_t(there_[row]) : int64_t(made) + at);
   }
   append_at(to, offsets_at_, offsets);
 }

@@ -22,13 +22,19 @@ namespace headrace {
 
 class CodedRows {
  public:
-  // shape: (C, H, W) of each, as bytes. shared: with the loader, and batches under way.
-  CodedRows(const Shape& shape, int64_t rows, std::shared_ptr<DeviceDecoding> log);
+  // Coded bytes of a row that a slot has room for, at least: a photo's window takes some 80 KB,
+  // whatever size it is delivered in.
+  static constexpr size_t kUsualRow = size_t{192} << 10;
+
+  // shape: (C, H, W) of each, as bytes. coded: bytes of one (coded_share.h), which the slot has
+  // room for on average. shared: with the loader, and batches under way.
+  CodedRows(const Shape& shape, int64_t rows, std::shared_ptr<DeviceDecoding> log,
+            size_t coded = kUsualRow);
 
   // Of the slot: room for coded bytes where pictures are small, too.
-  static size_t slot_row_bytes(const Shape& shape);
+  static size_t slot_row_bytes(const Shape& shape, size_t coded = kUsualRow);
   // Beside it, on the host: what the device is told of a row, on average at most.
-  static constexpr size_t kToldRow = size_t{64} << 10;
+  static size_t told_row_bytes(size_t coded);
 
   // While the slot is filled, each row by one thread. A row may be taken again.
   // Writes the coded bytes of what the recipe shows. False where the CPU has to decode it.
@@ -48,8 +54,8 @@ class CodedRows {
   void settle(int64_t rows);
   std::unique_ptr<CodedRows> part(int64_t first, int64_t last) const;
 
-  size_t slot_begin() const { return begin_; }
-  size_t slot_bytes() const { return end_ - begin_; }
+  const std::vector<UnfinishedRows::SlotPiece>& slot_pieces() const { return pieces_; }
+  size_t slot_bytes() const { return slot_bytes_; }
   size_t parameter_bytes() const;
   size_t scratch_bytes() const;
   size_t verdict_bytes() const;
@@ -87,19 +93,22 @@ class CodedRows {
                                 std::vector<uint32_t>& words) const;
   bool place(int64_t row, size_t bytes, size_t told) EXCLUDES_LOCK(mutex_);
   void put_together();
+  void find_pieces();
   void plan_resizes(std::span<const int64_t> coded);
   void lay_out();
 
   const Shape shape_;
   const std::shared_ptr<DeviceDecoding> log_;
-  size_t capacity_;
+  size_t capacity_, most_told_;
   std::vector<Row> rows_;
   Mutex mutex_;
   size_t used_ GUARDED_BY(mutex_) = 0, told_ GUARDED_BY(mutex_) = 0;
   int64_t unplaced_ GUARDED_BY(mutex_);  // rows
 
   // Once it is settled.
-  size_t begin_ = 0, end_ = 0;
+  std::vector<UnfinishedRows::SlotPiece> pieces_;
+  size_t slot_bytes_ = 0;
+  std::vector<size_t> there_;  // by row: where it lies among the pieces, one behind the other
   JpegDeviceBatch batch_;
   std::vector<int64_t> records_;  // of its pictures
   std::vector<Resize> resizes_;

@@ -15,15 +15,14 @@ const ErrorCode kNotThere{
     "decode=\"device\" leaves the decoding of baseline JPEGs whose rows are known (headrace index, "
     "index=\"auto\", or a dense pack) to the device that batches are copied to, with one resize and "
     "the end of the steps as finish=\"device\" has it. Other pictures of the same batch are decoded "
-    "by threads. That takes encoded pictures, a field that the device finishes, one device, and no "
-    "strict=True, which looks at all of a file. decode=\"auto\" decodes on the CPU instead."};
+    "by threads. That takes encoded pictures, a field that the device finishes, and no strict=True, "
+    "which looks at all of a file. decode=\"auto\" decodes on the CPU instead."};
 
 // Why no picture can be decoded on the device; empty where nothing is in the way.
 std::string in_the_way(const DecodeQuestion& question) {
   if (question.finish == FinishUse::kHost) return "finish=\"host\" wants finished rows";
   if (!question.encoded) return "the source has no encoded pictures";
   if (question.strict) return "strict=True looks at all of a file";
-  if (question.divided) return "batches are divided over several devices";
   return {};
 }
 

@@ -17,8 +17,7 @@ enum class DecodeUse : uint8_t { kCpu, kAuto, kDevice };
 struct DecodeQuestion {
   DecodeUse use = DecodeUse::kCpu;
   FinishUse finish = FinishUse::kHost;
-  const Device* device = nullptr;  // where batches go; null: nowhere
-  bool divided = false;            // over several devices
+  const Device* device = nullptr;  // where batches go, the first of several; null: nowhere
   bool encoded = false;            // the source has encoded pictures
   bool strict = false;             // all of a file is to be looked at
   int threads = 1;

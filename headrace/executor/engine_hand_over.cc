@@ -178,9 +178,10 @@ void Engine::copy_slots_that_run_out(Batch& batch, const OpenBatch& open) {
     if (with_engine > 0) continue;
     BatchField& field = batch.fields[output];
     std::shared_ptr<void> copy = make_pages(ring.bytes());
-    const size_t bytes = field.unfinished
-                             ? field.unfinished->slot_begin() + field.unfinished->slot_bytes()
-                             : field.view.dense_bytes();
+    size_t bytes = field.unfinished ? 0 : field.view.dense_bytes();
+    if (field.unfinished) {
+      for (const auto& piece : field.unfinished->slot_pieces()) bytes = piece.end();
+    }
     std::memcpy(copy.get(), field.view.data, bytes);
     field.view.data = copy.get();
     field.lease = std::move(copy);

@@ -15,6 +15,7 @@ enum class FinishPlace : uint8_t { kHost, kDevice, kMostlyDevice };
 struct LeftToDevice {
   std::vector<FinishPlace> finished = {};  // by output: the last of the work on pictures
   bool decoding = false;                   // of these: all of it, for the records where that can be
+  size_t coded_row = 0;                    // then: what a slot has for one (coded_share.h)
 
   FinishPlace place(size_t output) const {
     return output < finished.size() ? finished[output] : FinishPlace::kHost;

@@ -62,8 +62,9 @@ class UnfinishedPictures final : public UnfinishedRows {
   void settle(int64_t rows);  // that there are after all
 
   int64_t rows() const override { return static_cast<int64_t>(rows_.size()); }
-  size_t slot_begin() const override {
-    return coded_ ? coded_->slot_begin() : size_t(first_) * slot_row_bytes(shape_);
+  std::vector<SlotPiece> slot_pieces() const override {
+    if (coded_) return coded_->slot_pieces();
+    return {{size_t(first_) * slot_row_bytes(shape_), slot_bytes()}};
   }
   size_t slot_bytes() const override {
     return coded_ ? coded_->slot_bytes() : rows_.size() * slot_row_bytes(shape_);

@@ -13,6 +13,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "headrace/device/device.h"
 
@@ -23,9 +24,14 @@ class UnfinishedRows {
   virtual ~UnfinishedRows() = default;
 
   virtual int64_t rows() const = 0;
-  // Of the field's memory (BatchField::view.data), what crosses.
-  virtual size_t slot_begin() const = 0;
-  virtual size_t slot_bytes() const = 0;
+  // Of the field's memory (BatchField::view.data), what crosses: ascending pieces, which lie one
+  // behind the other on the device.
+  struct SlotPiece {
+    size_t begin = 0, bytes = 0;
+    size_t end() const { return begin + bytes; }
+  };
+  virtual std::vector<SlotPiece> slot_pieces() const = 0;
+  virtual size_t slot_bytes() const = 0;  // of all pieces
   // What crosses beside it: numbers that the work is told by.
   virtual std::span<const uint8_t> parameters() const = 0;
   // Device memory that the work needs beside these two while it runs.

@@ -10,6 +10,8 @@
 
 #include "headrace/base/clock.h"
 #include "headrace/base/mutex.h"
+#include "headrace/executor/coded_rows.h"
+#include "headrace/executor/coded_share.h"
 #include "headrace/kernels/dispatch.h"
 #include "headrace/loader/position.h"
 #include "headrace/loader/read_path.h"
@@ -117,11 +119,23 @@ class Loader::Impl {
                     batch_bytes(*plan_, layout_.rank_batch(), left), options().threads,
                     path_.source()->read_style() != ReadStyle::kMemory);
     };
+    const auto fits = [&](const LeftToDevice& left) {
+      try {
+        divide(left);
+      } catch (const Exception&) {
+        return false;
+      }
+      return true;
+    };
     divide({});
     if (finish_.any() && residence->is_on()) {
       leave_nothing("with resident: where batches are cut", engine);
     }
     if (decode_.there && finish_.any()) {
+      engine.left.coded_row = coded_share(*source, *plan_);
+      if (engine.left.coded_row > CodedRows::kUsualRow && !fits(engine.left)) {
+        engine.left.coded_row = CodedRows::kUsualRow;
+      }
       try {
         divide(engine.left);
       } catch (const Exception&) {
@@ -148,7 +162,6 @@ class Loader::Impl {
     return {.use = options().decode,
             .finish = options().finish,
             .device = options().device.get(),
-            .divided = options().divided,
             .encoded = std::ranges::any_of(source.schema(), &Field::encoded),
             .strict = options().plan.strict,
             .threads = options().threads};

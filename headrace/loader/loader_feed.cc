@@ -51,7 +51,14 @@ BatchField rows_of(const BatchField& field, int64_t first, int64_t last) {
   return part;
 }
 
-HostBatch host_batch(Batch batch, const LoaderState& state, const LoaderMark& before) {
+// When a batch was made.
+struct Made {
+  LoaderState state;
+  LoaderMark before;
+  uint64_t turn;
+};
+
+HostBatch host_batch(Batch batch, const Made& made) {
   HostBatch out;
   for (BatchField& field : batch.fields) {
     if (field.is_list) continue;
@@ -59,13 +66,13 @@ HostBatch host_batch(Batch batch, const LoaderState& state, const LoaderMark& be
         {field.view, std::move(field.lease), field.is_pinned, std::move(field.unfinished)});
   }
   out.name = "batch " + std::to_string(batch.index) + " of epoch " + std::to_string(batch.epoch);
-  out.rest = std::make_shared<FedBatch>(FedBatch{std::move(batch), state, before});
+  out.rest =
+      std::make_shared<FedBatch>(FedBatch{std::move(batch), made.state, made.before, made.turn});
   return out;
 }
 
 // By rows, a part for each device.
-std::deque<HostBatch> divide(const Batch& batch, const LoaderState& state, const LoaderMark& before,
-                             int64_t parts) {
+std::deque<HostBatch> divide(const Batch& batch, const Made& made, int64_t parts) {
   std::deque<HostBatch> divided;
   const auto begin_of = [&](int64_t part) {
     const int64_t row = batch.size * part / parts;
@@ -79,7 +86,7 @@ std::deque<HostBatch> divide(const Batch& batch, const LoaderState& state, const
     for (const BatchField& field : batch.fields) {
       own.fields.push_back(parts == 1 ? field : rows_of(field, first, last));
     }
-    divided.push_back(host_batch(std::move(own), state, before));
+    divided.push_back(host_batch(std::move(own), made));
   }
   return divided;
 }
@@ -90,46 +97,66 @@ SharedBatches::SharedBatches(std::shared_ptr<Loader> loader, int parts, int most
     : loader_(std::move(loader)),
       parts_(parts),
       most_ahead_(most_ahead),
-      waiting_(static_cast<size_t>(parts)) {
+      of_(static_cast<size_t>(parts)) {
   loader_->prepare();
 }
 
 std::optional<HostBatch> SharedBatches::next(int part, const std::function<bool()>& stopping) {
   while (!stopping()) {
     bool takes = false;
+    uint64_t turn = 0;
     {
       MutexLock lock(mutex_);
-      std::deque<HostBatch>& mine = waiting_[static_cast<size_t>(part)];
-      if (!mine.empty()) {
-        HostBatch batch = std::move(mine.front());
-        mine.pop_front();
+      Part& mine = of_[static_cast<size_t>(part)];
+      const bool knows = mine.turn == turn_;
+      if (knows && !mine.waiting.empty()) {
+        HostBatch batch = std::move(mine.waiting.front());
+        mine.waiting.pop_front();
         changed_.notify_all();
         return batch;
       }
-      if (error_) std::rethrow_exception(error_);
-      if (over_) return std::nullopt;
-      const auto too_far = [&](const std::deque<HostBatch>& others) {
-        return static_cast<int>(others.size()) >= most_ahead_;
+      if (knows && error_) std::rethrow_exception(error_);
+      if (knows && over_) return std::nullopt;
+      const auto too_far = [&](const Part& other) {
+        return static_cast<int>(other.waiting.size()) >= most_ahead_;
       };
-      takes = !taking_ && std::none_of(waiting_.begin(), waiting_.end(), too_far);
+      takes = knows && !taking_ && std::none_of(of_.begin(), of_.end(), too_far);
       taking_ |= takes;
+      turn = turn_;
       if (!takes) changed_.wait_for(mutex_, kWaitSlice);
     }
-    if (takes && !take_one(stopping)) return std::nullopt;
+    if (takes && !take_one(turn, stopping)) return std::nullopt;
   }
   return std::nullopt;
 }
 
-void SharedBatches::again(const FedBatch& batch) {
-  loader_->go_back(batch.before);
+// Whoever has the loader is told as well, and leaves it soon.
+void SharedBatches::again(int part, const FedBatch& batch) {
+  {
+    MutexLock lock(mutex_);
+    while (taking_) changed_.wait_for(mutex_, kWaitSlice);
+    of_[static_cast<size_t>(part)].turn = batch.turn + 1;
+    if (batch.turn != turn_) return;
+    ++turn_;
+    for (Part& one : of_) one.waiting.clear();
+    error_ = nullptr;
+    over_ = false;
+    taking_ = true;
+  }
+  std::exception_ptr error;
+  try {
+    loader_->go_back(batch.before);
+  } catch (...) {
+    error = std::current_exception();
+  }
   MutexLock lock(mutex_);
-  for (auto& waiting : waiting_) waiting.clear();
-  error_ = nullptr;
-  over_ = false;
+  taking_ = false;
+  error_ = error;
+  changed_.notify_all();
 }
 
 // False when nobody waits any more.
-bool SharedBatches::take_one(const std::function<bool()>& stopping) {
+bool SharedBatches::take_one(uint64_t turn, const std::function<bool()>& stopping) {
   std::deque<HostBatch> divided;  // empty at the end
   std::exception_ptr error;
   bool stopped = false;
@@ -138,7 +165,7 @@ bool SharedBatches::take_one(const std::function<bool()>& stopping) {
     const std::optional<Batch> batch = loader_->next([&] {
       if (stopping()) throw Stopped{};
     });
-    if (batch) divided = divide(*batch, loader_->state(), before, parts_);
+    if (batch) divided = divide(*batch, {loader_->state(), before, turn}, parts_);
   } catch (const Stopped&) {
     stopped = true;
   } catch (...) {
@@ -150,9 +177,9 @@ bool SharedBatches::take_one(const std::function<bool()>& stopping) {
   if (stopped) return false;
   error_ = error;
   over_ = divided.empty();
-  for (auto& waiting : waiting_) {
+  for (Part& one : of_) {
     if (over_) break;
-    waiting.push_back(std::move(divided.front()));
+    one.waiting.push_back(std::move(divided.front()));
     divided.pop_front();
   }
   return true;

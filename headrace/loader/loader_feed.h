@@ -19,6 +19,7 @@ struct FedBatch {
   Batch batch;
   LoaderState state;       // with this batch received
   LoaderMark before = {};  // and without it
+  uint64_t turn = 0;       // how often batches had been made again by then
 };
 
 // One loader's batches, each divided by rows over so many devices: the first rows are the first
@@ -34,19 +35,25 @@ class SharedBatches {
   SharedBatches(std::shared_ptr<Loader> loader, int parts, int most_ahead);
   std::optional<HostBatch> next(int part, const std::function<bool()>& stopping)
       EXCLUDES_LOCK(mutex_);
-  // The next batch is this one again. REQUIRES: one part.
-  void again(const FedBatch& batch) EXCLUDES_LOCK(mutex_);
+  // The next batch is this one again, of whichever part it is. Every part is told so, and gets
+  // nothing until it is; the first one sets the loader back.
+  void again(int part, const FedBatch& batch) EXCLUDES_LOCK(mutex_);
 
  private:
-  bool take_one(const std::function<bool()>& stopping) EXCLUDES_LOCK(mutex_);
+  bool take_one(uint64_t turn, const std::function<bool()>& stopping) EXCLUDES_LOCK(mutex_);
   const std::shared_ptr<Loader> loader_;
   const int parts_, most_ahead_;
   Mutex mutex_;
   Condition changed_;
-  bool taking_ GUARDED_BY(mutex_) = false;  // one thread asks the loader, without the lock
+  bool taking_ GUARDED_BY(mutex_) = false;  // one thread has the loader, without the lock
   bool over_ GUARDED_BY(mutex_) = false;
   std::exception_ptr error_ GUARDED_BY(mutex_);
-  std::vector<std::deque<HostBatch>> waiting_ GUARDED_BY(mutex_);  // by part
+  uint64_t turn_ GUARDED_BY(mutex_) = 0;
+  struct Part {
+    std::deque<HostBatch> waiting = {};
+    uint64_t turn = 0;  // of which it knows
+  };
+  std::vector<Part> of_ GUARDED_BY(mutex_);  // by part
 };
 
 class LoaderFeed final : public BatchFeed {
@@ -58,7 +65,7 @@ class LoaderFeed final : public BatchFeed {
     return batches_->next(part_, stopping);
   }
   void again(const std::shared_ptr<void>& rest) override {
-    batches_->again(*static_cast<const FedBatch*>(rest.get()));
+    batches_->again(part_, *static_cast<const FedBatch*>(rest.get()));
   }
 
  private:

@@ -88,7 +88,7 @@ def maker_for(form: Form, assembly: Assembly, before: BatchMaker) -> BatchMaker:
         return EngineBatches(assembly)
     # Data can lie on one device; batches for several are divided on the host.
     device, alone = form.devices[0], len(form.devices) == 1
-    if assembly.renew(device=device, resident_on_device=alone, divided=not alone).settle():
+    if assembly.renew(device=device, resident_on_device=alone).settle():
         return EngineBatches(assembly, device.name)
     patience = seconds("patience", assembly.given["patience"])
     return CopiedBatches(form.devices, form.depth, patience, warn)

@@ -50,20 +50,20 @@ class CopiedBatches:
         if self._resting is not None:
             self.begin(self._resting)
         try:
-            taken = [prefetcher.next_of_loader(ended) for prefetcher in self._prefetchers]
+            taken = _core.next_of_loader(self._prefetchers, ended)
         except BaseException:
             if not ended():
                 self._rest()
             raise
         if ended():
             return None
-        parts = [part for part in taken if part is not None]
-        if not parts:
+        if taken is None:
             self._stop()
             self._engine = None  # it stands at the next epoch's begin
             return None
-        self._before, self._received = self._received, parts[0][1]
-        return [values for values, _ in parts]
+        parts, state = taken
+        self._before, self._received = self._received, state
+        return parts
 
     def take_back(self) -> None:
         """The batch that next() gave last did not arrive: the next call gives it again."""

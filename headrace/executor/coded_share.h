@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many coded bytes a slot has room for, a record, where a device decodes pictures.
+#pragma once
+
+#include <cstddef>
+
+#include "headrace/pipeline/plan.h"
+#include "headrace/sources/source.h"
+
+namespace headrace {
+
+// What the pictures of a few records take, those that the plan wants, and something to spare. Of a
+// source that is slow to ask, and of small pictures, CodedRows::kUsualRow.
+size_t coded_share(const Source& source, const Plan& plan);
+
+}  // namespace headrace
