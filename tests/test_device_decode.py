@@ -221,7 +221,9 @@ def test_ranks_and_resumed_runs(photos: Path) -> None:
 
 def whole(parts: Any) -> list[Any]:
     """The fields of a batch that was divided over devices, put together."""
-    fields = [np.concatenate([np.asarray(value) for value in field]) for field in zip(*parts)]
+    fields = [
+        np.concatenate([np.asarray(value) for value in field]) for field in zip(*parts, strict=True)
+    ]
     return [(field.dtype, field.shape, field.tobytes()) for field in fields]
 
 
@@ -247,7 +249,9 @@ def test_several_devices_of_each_rank_and_resumed_runs(photos: Path) -> None:
         [whole(parts)[0][2] for parts in on_several(photos, 2, rank, shard=(rank, 2))]
         for rank in range(2)
     ]
-    assert [first + second for first, second in zip(*ranks)] == [one[0][2] for one in expected]
+    assert [first + second for first, second in zip(*ranks, strict=True)] == [
+        one[0][2] for one in expected
+    ]
     view = on_several(photos, 2, 3, batch_size=16)
     run = iter(view)
     got = [whole(next(run)) for _ in range(2)]

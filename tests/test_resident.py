@@ -298,14 +298,70 @@ def test_a_state_goes_from_a_device_to_the_host() -> None:
     assert begun + [batch.x.tolist() for batch in here] == whole
 
 
-def test_a_step_that_a_device_does_not_do_is_named_and_done_on_the_host() -> None:
+RESIZED: dict[str, list[Any]] = {
+    "a random resized crop": [
+        T.RandomResizedCrop(24),
+        T.RandomHorizontalFlip(),
+        *FLOATS,
+        T.RandomErasing(p=0.5),
+    ],
+    "bicubic": [T.RandomResizedCrop((20, 30), interpolation="bicubic"), T.RandomHorizontalFlip()],
+    "nearest": [T.RandomResizedCrop(16, interpolation="nearest"), *FLOATS],
+    "a flip, a resize, a crop": [T.RandomVerticalFlip(), T.Resize((30, 41)), T.RandomCrop(25)],
+    "a resize now and then": [T.RandomApply([T.RandomCrop(32), T.Resize((40, 36))]), *FLOATS],
+    "larger": [T.RandomCrop(20), T.Resize((64, 52)), T.ToDtype("float16", scale=True)],
+    "a flip alone": [T.RandomVerticalFlip()],
+}
+
+
+@pytest.mark.parametrize("fraction", [1.0, 0.3])
+@pytest.mark.parametrize("name", RESIZED)
+def test_pictures_are_resized_on_the_device(name: str, fraction: float) -> None:
+    random = np.random.default_rng(4)
+    data = {"image": random.integers(0, 256, (50, 3, 40, 36), np.uint8), "label": np.arange(50)}
+    for shuffle, memory_format in ((True, "channels_first"), (False, "channels_last")):
+        given = {"transforms": RESIZED[name], "memory_format": memory_format}
+        host = hr.resident(data, 8, shuffle, "pad", **given)
+        there = hr.resident(data, 8, shuffle, "pad", device(3), fraction=fraction, **given)
+        for _ in range(2):
+            for expected, batch in zip(host, there, strict=True):
+                assert isinstance(batch.image, hr.Array)
+                for wanted, got in zip(expected, on_host(batch), strict=True):
+                    np.testing.assert_array_equal(got, wanted)
+        assert "not on simulated" not in there.stats()["resident"]
+
+
+def test_grey_pictures_and_two_views_are_resized_on_the_device() -> None:
+    random = np.random.default_rng(4)
+    data = {"image": random.integers(0, 256, (30, 1, 33, 27), np.uint8)}
+    views = {name: [T.RandomResizedCrop(size)] for name, size in (("a", 16), ("b", 20))}
+    for transforms in ([T.RandomResizedCrop(16)], [T.Fork("image", **views)]):
+        there = hr.resident(data, 8, True, device=device(2), transforms=transforms)
+        host = hr.resident(data, 8, True, transforms=transforms)
+        for expected, batch in zip(host, there, strict=True):
+            for wanted, got in zip(expected, on_host(batch), strict=True):
+                np.testing.assert_array_equal(got, wanted)
+        assert "not on simulated" not in repr(there)
+
+
+@pytest.mark.parametrize(
+    ("steps", "named"),
+    [
+        ([T.ColorJitter(0.4), T.Resize((5, 5))], "ColorJitter("),
+        ([T.RandomResizedCrop(8), T.RandomInvert()], "RandomInvert("),
+        ([T.RandomResizedCrop(8), T.RandomCrop(6), T.Resize((5, 5))], "Resize("),
+    ],
+)
+def test_a_step_that_a_device_does_not_do_is_named_and_done_on_the_host(
+    steps: list[Any], named: str
+) -> None:
     data = {name: arrays()[name] for name in ("image", "label")}
-    transforms = [T.RandomVerticalFlip(), T.Resize((5, 5))]
-    there = hr.resident(data, 8, True, device=device(), transforms=transforms)
-    host = hr.resident(data, 8, True, transforms=transforms)
+    there = hr.resident(data, 8, True, device=device(), transforms=steps)
+    host = hr.resident(data, 8, True, transforms=steps)
     for expected, batch in zip(host, there, strict=True):
         np.testing.assert_array_equal(np.array(batch.image), expected.image)
-    assert "not on simulated: RandomVerticalFlip() is not done there" in repr(there)
+    text = there.stats()["resident"]
+    assert f"not on simulated: {named}" in text and "is not done there" in text
 
 
 def test_what_does_not_fit_on_a_device_is_refused_with_a_fraction_that_does() -> None:

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "headrace/base/registry.h"
+
 namespace headrace {
 namespace {
 
@@ -11,13 +13,14 @@ constexpr int64_t kTried = 64;  // records' draws, to see what the steps come to
 
 const ErrorCode kOtherEdit{
     "HR0894", ErrorKind::kUnsupported, "a step that a device does not do",
-    "Data that stays on a device is edited there by one kernel: crop with borders of one colour, "
-    "horizontal flip, conversion and normalization of bytes, and one erased rectangle at the end. "
-    "Other steps run on the host: use a Loader, which copies its batches to the device."};
+    "Data that stays on a device is edited there by kernels: crop with borders of one colour, at "
+    "most one resize, flips, conversion and normalization of bytes, and one erased rectangle at the "
+    "end. Other steps run on the host: use a Loader, which copies its batches to the device."};
 
 }  // namespace
 
-DeviceSteps::DeviceSteps(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {
+DeviceSteps::DeviceSteps(std::shared_ptr<const Plan> plan, Work work)
+    : plan_(std::move(plan)), work_(work) {
   for (size_t i = 0; i < plan_->wanted().size(); ++i) {
     const FieldState& state = plan_->inputs()[i];
     const bool open = std::ranges::count(state.shape, -1) > 0;
@@ -53,10 +56,11 @@ std::string DeviceSteps::first_misfit() {
       if (!run(1, 0, position, end)) return step.label;
       for (const FieldValue& value : record_.fields) {
         if (!is_picture(value.kind) || value.picture.channels() == 0) continue;
-        const bool done_by_kernel = std::ranges::any_of(pictures_, [&](const auto& picture) {
-          return picture && edit_of(value.picture, *picture);
-        });
-        if (!done_by_kernel) return step.label;
+        bool done_by_kernels = false;
+        for (size_t i = 0; i < pictures_.size(); ++i) {
+          done_by_kernels |= pictures_[i] && done_of(value.picture, i);
+        }
+        if (!done_by_kernels) return step.label;
       }
     }
   }
@@ -73,14 +77,40 @@ std::string DeviceSteps::first_misfit() {
   return {};
 }
 
+// Work::kResizeAndEdit knows encoded pictures as what is resized: here a header, and a byte that
+// says which field it is. What decodes it finds that it is none.
+Recipe DeviceSteps::recipe_of(size_t field) const {
+  const Picture& picture = *pictures_[field];
+  if (!resizes()) return Recipe(std::shared_ptr<const Picture>(pictures_[field]));
+  return Recipe(EncodedPicture{
+      .bytes = {picture.pixels.data(), 1},
+      .codec = Registry<CodecRecord>::find("jpeg"),
+      .header = {.width = picture.width, .height = picture.height, .channels = picture.channels},
+      .color = ColorMode::kStored});
+}
+
+std::optional<DeviceSteps::Done> DeviceSteps::done_of(const Recipe& recipe, size_t field) const {
+  const Picture& picture = *pictures_[field];
+  if (!resizes()) {
+    if (const auto edit = edit_of(recipe, picture)) return Done{*edit};
+    return std::nullopt;
+  }
+  Recipe beginning = recipe;
+  std::string_view why_not;
+  const std::optional<RecipeEdit> end = take_end(beginning, why_not);
+  if (!end || end->table) return std::nullopt;
+  std::optional<CodedWindow> window = coded_window_of(beginning);
+  if (!window || window->picture.bytes.data() != picture.pixels.data()) return std::nullopt;
+  return Done{*end, std::move(window)};
+}
+
 Result<void> DeviceSteps::run(uint64_t seed, uint64_t epoch, int64_t position, int end) {
   record_.position = position;
   record_.fields.resize(plan_->inputs().size());
   for (size_t i = 0; i < record_.fields.size(); ++i) {
     record_.fields[i].kind = plan_->inputs()[i].kind;
     const bool known = i < pictures_.size() && pictures_[i];
-    record_.fields[i].picture =
-        known ? Recipe(std::shared_ptr<const Picture>(pictures_[i])) : Recipe();
+    record_.fields[i].picture = known ? recipe_of(i) : Recipe();
   }
   Result<int> stopped = plan_->advance(0, record_, renderer_, seed, epoch, end);
   if (!stopped) return std::move(stopped.error());
@@ -94,27 +124,46 @@ bool DeviceSteps::fits(Output& output, bool first) {
       record_.fields[size_t(plan_->outputs()[size_t(output.output)].field)].picture;
   if (first) {
     for (size_t i = 0; i < pictures_.size(); ++i) {
-      if (!pictures_[i] || !edit_of(recipe, *pictures_[i])) continue;
+      if (!pictures_[i]) continue;
+      std::optional<Done> done = done_of(recipe, i);
+      if (!done) continue;
       output.source = static_cast<int>(i);
       output.stored = plan_->inputs()[i].shape;
-      output.sample = *edit_of(recipe, *pictures_[i]);
+      output.sample = done->edit;
       output.edits.assign(1, output.sample.edit);
-      return true;
+      return !done->window || takes(output, std::move(*done->window));
     }
     return false;
   }
-  const std::optional<RecipeEdit> edit = edit_of(recipe, *pictures_[size_t(output.source)]);
+  std::optional<Done> done = done_of(recipe, size_t(output.source));
   RecipeEdit& sample = output.sample;
-  if (!edit || edit->size != sample.size || edit->map != sample.map) return false;
-  if (edit->is_filled && sample.is_filled && edit->fill != sample.fill) return false;
-  if (edit->is_filled && !sample.is_filled) sample.fill = edit->fill;
-  sample.is_filled = sample.is_filled || edit->is_filled;
-  output.edits.push_back(edit->edit);
+  if (!done || done->edit.size != sample.size || done->edit.map != sample.map) return false;
+  const RecipeEdit& edit = done->edit;
+  if (edit.is_filled && sample.is_filled && edit.fill != sample.fill) return false;
+  if (edit.is_filled && !sample.is_filled) sample.fill = edit.fill;
+  sample.is_filled = sample.is_filled || edit.is_filled;
+  output.edits.push_back(edit.edit);
+  return !done->window || takes(output, std::move(*done->window));
+}
+
+// All of an output are resized with one filter; one that keeps its size, with any.
+bool DeviceSteps::takes(Output& output, CodedWindow window) {
+  const Window& source = window.source;
+  const Size turned =
+      window.transpose ? Size{source.width, source.height} : Size{source.height, source.width};
+  if (window.resized != turned) {
+    if (output.filter && output.filter != window.filter) return false;
+    output.filter = window.filter;
+  }
+  output.windows.push_back(std::move(window));
   return true;
 }
 
 void DeviceSteps::begin(uint64_t seed, uint64_t epoch, int64_t position, int64_t rows) {
-  for (Output& output : outputs_) output.edits.clear();
+  for (Output& output : outputs_) {
+    output.edits.clear();
+    output.windows.clear();
+  }
   const int steps = static_cast<int>(plan_->steps().size());
   for (int64_t row = 0; row < rows; ++row) {
     if (Result<void> done = run(seed, epoch, position + row, steps); !done) {
@@ -124,7 +173,7 @@ void DeviceSteps::begin(uint64_t seed, uint64_t epoch, int64_t position, int64_t
       if (fits(output, false)) continue;
       raise(kOtherEdit,
             "at position " + std::to_string(position + row) + " of epoch " + std::to_string(epoch) +
-                " the steps come to something else than a crop, a flip and a map",
+                " the steps come to something else than a crop, a resize, a flip and a map",
             "use a Loader without resident=");
     }
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of a pipeline as one batch kernel for each picture of a batch.
+// The steps of a pipeline as what batch kernels do to each picture of a batch: one edit (a crop, a
+// flip, a map, a rectangle), or a resize of a window and then the edit.
 //
 // The operators themselves run on the host, on recipes whose pixels nobody looks at: so draws and
 // what they mean are those of streaming, and only the few numbers of each record's edit go to the
@@ -8,9 +9,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "headrace/image/coded_window.h"
 #include "headrace/image/recipe_edit.h"
 #include "headrace/pipeline/plan.h"
 
@@ -25,13 +28,18 @@ class DeviceSteps {
     Shape stored;    // (C, H, W) there
     RecipeEdit sample;
     std::vector<PictureEdit> edits;  // by row of the batch
+    // What is resized before that, by row; none with Work::kEdit.
+    std::vector<CodedWindow> windows = {};
+    std::optional<Filter> filter = {};  // of all that change their size
   };
+  enum class Work : uint8_t { kEdit, kResizeAndEdit };
 
   // REQUIRES: no step in Python.
-  explicit DeviceSteps(std::shared_ptr<const Plan> plan);
+  DeviceSteps(std::shared_ptr<const Plan> plan, Work work);
 
   // The first step that no kernel does, as the user wrote it; empty: there is none.
   const std::string& in_the_way() const { return in_the_way_; }
+  bool resizes() const { return work_ == Work::kResizeAndEdit; }
   std::vector<Output>& outputs() { return outputs_; }
 
   // The edits of the batch at these positions. Throws Exception HR0894 where a record's differs
@@ -39,11 +47,19 @@ class DeviceSteps {
   void begin(uint64_t seed, uint64_t epoch, int64_t position, int64_t rows);
 
  private:
+  struct Done {
+    RecipeEdit edit;
+    std::optional<CodedWindow> window = {};
+  };
+  Recipe recipe_of(size_t field) const;
+  std::optional<Done> done_of(const Recipe& recipe, size_t field) const;
+  static bool takes(Output& output, CodedWindow window);
   Result<void> run(uint64_t seed, uint64_t epoch, int64_t position, int end);
   bool fits(Output& output, bool first);
   std::string first_misfit();
 
-  const std::shared_ptr<const Plan> plan_;          // shared: with the loader
+  const std::shared_ptr<const Plan> plan_;  // shared: with the loader
+  const Work work_;
   std::vector<std::shared_ptr<Picture>> pictures_;  // by field: blank ones of its size
   std::vector<Output> outputs_;
   std::string in_the_way_;

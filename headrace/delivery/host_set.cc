@@ -206,7 +206,8 @@ void HostSet::fill(const Piece& piece) {
   wrapped_indices(*options_.sampler, piece.open->seed, epoch, begin, options_.layout.positions(),
                   tools.indices);
   if (options_.steps) {
-    if (!tools.steps) tools.steps = std::make_unique<DeviceSteps>(options_.steps);
+    if (!tools.steps)
+      tools.steps = std::make_unique<DeviceSteps>(options_.steps, DeviceSteps::Work::kEdit);
     tools.steps->begin(piece.open->seed, epoch, begin, piece.rows);
   }
   for (size_t i = 0; i < fields_.size(); ++i) {

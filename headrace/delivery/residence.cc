@@ -328,13 +328,17 @@ std::vector<ResidentField> Residence::fields_of(const Source& source) const {
 }
 
 // Where pictures are changed on their way into a batch: which fields these are, and from what they
-// are made. The step or field that stands in the way; empty: none does.
+// are made. The step or field that stands in the way; empty: none does. resizes: whether they can
+// be resized, too.
 std::string Residence::edit_fields(std::vector<ResidentField>& fields, const Source& source,
-                                   std::shared_ptr<DeviceSteps>& steps) const {
+                                   bool resizes, std::shared_ptr<DeviceSteps>& steps) const {
   if (!rest_->batch_steps().empty()) return rest_->batch_steps().front().label;
   const bool turned = rest_->options().memory_format == MemoryFormat::kChannelsLast;
   if (rest_->steps().empty() && !(turned && has_pictures(*rest_))) return {};
-  steps = std::make_shared<DeviceSteps>(rest_);
+  steps = std::make_shared<DeviceSteps>(rest_, DeviceSteps::Work::kEdit);
+  if (!steps->in_the_way().empty() && resizes) {
+    steps = std::make_shared<DeviceSteps>(rest_, DeviceSteps::Work::kResizeAndEdit);
+  }
   if (!steps->in_the_way().empty()) return steps->in_the_way();
   for (size_t i = 0; i < steps->outputs().size(); ++i) {
     const DeviceSteps::Output& edited = steps->outputs()[i];
@@ -353,7 +357,7 @@ std::unique_ptr<HostSet> Residence::set_on_host(const Source& source) {
   const Plan& plan = *rest_;
   std::vector<ResidentField> fields = fields_of(source);
   std::shared_ptr<DeviceSteps> steps;
-  const bool edits = edit_fields(fields, source, steps).empty();
+  const bool edits = edit_fields(fields, source, false, steps).empty();
   const bool dense =
       std::ranges::all_of(fields, has_values) && std::ranges::none_of(plan.outputs(), is_list);
   if (edits && dense && !(asked_.view && steps)) {
@@ -384,7 +388,7 @@ std::unique_ptr<ResidentSet> Residence::set_on_device(const Source& source) {
   const std::string there = " (on the host, not on " + asked_.device->name() + ": ";
   std::vector<ResidentField> fields = fields_of(source);
   std::shared_ptr<DeviceSteps> steps;
-  if (const std::string step = edit_fields(fields, source, steps); !step.empty()) {
+  if (const std::string step = edit_fields(fields, source, true, steps); !step.empty()) {
     add_text(there + step + " is not done there)");
     return nullptr;
   }

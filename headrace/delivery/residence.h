@@ -85,7 +85,7 @@ class Residence {
   std::unique_ptr<ResidentSet> set_on_device(const Source& source);
   std::unique_ptr<HostSet> set_on_host(const Source& source);
   std::vector<ResidentField> fields_of(const Source& source) const;
-  std::string edit_fields(std::vector<ResidentField>& fields, const Source& source,
+  std::string edit_fields(std::vector<ResidentField>& fields, const Source& source, bool resizes,
                           std::shared_ptr<DeviceSteps>& steps) const;
 
   ResidenceQuestion asked_;

@@ -24,6 +24,9 @@ const ErrorCode kNoRoom{
     "turn comes: same order, same batches. Bytes (uint8) take a quarter of what float32 takes, so "
     "leave the conversion to the transforms, which run for each batch."};
 
+// The resize reads words.
+size_t readable(size_t bytes) { return (bytes + 7) / 8 * 8; }
+
 size_t staged_size(size_t bytes) {
   return (bytes + kStagedAlignment - 1) / kStagedAlignment * kStagedAlignment;
 }
@@ -42,7 +45,15 @@ struct ResidentSet::Table {
   const DeviceSteps::Output* edited = nullptr;
   std::shared_ptr<void> edits;     // on the device: of the batch that is made
   std::shared_ptr<void> elements;  // on the device: what each value of a byte becomes
+  // Where pictures are resized before that: the batch's, as bytes; how; and the device's memory for
+  // what the kernels are told and need.
+  std::shared_ptr<void> resized;
+  ResizePlan plan;
+  std::shared_ptr<DeviceRing> work;
 
+  size_t resized_bytes() const {  // of a row
+    return resized ? field.record_bytes() / size_of(field.dtype) : 0;
+  }
   // Of a record where it lies; record_bytes() has it as it is delivered.
   size_t row_bytes() const {
     return edited ? size_t(element_count(edited->stored)) : field.record_bytes();
@@ -66,7 +77,7 @@ ResidentSet::ResidentSet(DevicePtr device, std::vector<ResidentField> fields, in
       table->edited = &options_.steps->outputs()[size_t(table->field.edited)];
     }
     const size_t held = size_t(on_device_ + (is_partial() ? options_.batch_rows : 0));
-    table->bytes = has_values && !twin_of(*table) ? held * table->row_bytes() : 0;
+    table->bytes = has_values && !twin_of(*table) ? readable(held * table->row_bytes()) : 0;
     table->batches = std::make_shared<DeviceRing>(device_, kBatches);
     tables_.push_back(std::move(table));
   }
@@ -88,6 +99,7 @@ void ResidentSet::check_room() const {
   for (const auto& table : tables_) {
     data += table->bytes;
     batch += table->field.record_bytes() * size_t(options_.batch_rows);
+    if (table->edited && options_.steps->resizes()) data += resize_room(*table);
   }
   const size_t batches = kBatches * (batch + batch / 8), free = device_->free_bytes();
   if (data + batches <= free) return;
@@ -140,9 +152,22 @@ const ResidentSet::Table* ResidentSet::twin_of(const Table& table) const {
   return nullptr;
 }
 
+// On the device for resizing a batch, about: its pictures, and what is between the passes.
+size_t ResidentSet::resize_room(const Table& table) const {
+  const Shape& stored = table.edited->stored;
+  const Size to = table.edited->sample.size;
+  const int64_t between = std::max(stored[1] * to.width, stored[2] * to.height);
+  return size_t(options_.batch_rows * stored[0] * (between + int64_t{to.height} * to.width));
+}
+
 // What the kernel looks values up in.
 void ResidentSet::load_steps(Table& table) {
   table.edits = device_->allocate(size_t(options_.batch_rows) * sizeof(PictureEdit));
+  if (options_.steps->resizes()) {
+    const size_t row = table.field.record_bytes() / size_of(table.field.dtype);
+    table.resized = device_->allocate(readable(size_t(options_.batch_rows) * row));
+    table.work = std::make_shared<DeviceRing>(device_, 1);
+  }
   const PixelMap& map = *table.edited->sample.map;
   if (map.is_identity()) return;
   std::vector<const StoreTable*> channels;
@@ -161,6 +186,9 @@ Batch ResidentSet::take(const Sampler& sampler, uint64_t seed, uint64_t epoch, i
   Batch out{static_cast<int64_t>(epoch), batch, rows_.count, {}};
   uint8_t* stage = nullptr;
   if (options_.steps) options_.steps->begin(seed, epoch, range.begin, rows_.count);
+  for (auto& table : tables_) {
+    if (table->resized) plan_resize_of(*table);
+  }
   if (const size_t bytes = staged_bytes(); bytes > 0) {
     stage = static_cast<uint8_t*>(staging_.take(bytes));
   }
@@ -182,13 +210,39 @@ void ResidentSet::choose(const Sampler& sampler, uint64_t seed, uint64_t epoch, 
   rows_.in_order = sampler.in_order();
   rows_.order = sampler.permutation(seed, epoch);
   rows_.indices.clear();
+  rows_.places.clear();
   const bool any_id = std::any_of(tables_.begin(), tables_.end(), [](const auto& table) {
     return table->field.origin == OutputOrigin::kId;
   });
   const bool by_kernel = rows_.in_order || rows_.order;
-  if (by_kernel && !any_id && !is_partial()) return;
+  const bool resizes = options_.steps && options_.steps->resizes();
+  if (by_kernel && !any_id && !is_partial() && !resizes) return;
   rows_.indices.resize(size_t(rows_.count));
   wrapped_indices(sampler, seed, epoch, rows_.begin, rows_.epoch_size, rows_.indices);
+  int64_t streamed = 0;
+  for (const int64_t index : rows_.indices) {
+    rows_.places.push_back(index < on_device_ ? index : on_device_ + streamed++);
+  }
+}
+
+void ResidentSet::plan_resize_of(Table& table) const {
+  const DeviceSteps::Output& edited = *table.edited;
+  const int64_t height = edited.stored[1], width = edited.stored[2];
+  std::vector<ResizeWindow> windows;
+  for (size_t row = 0; row < edited.windows.size(); ++row) {
+    const CodedWindow& window = edited.windows[row];
+    const int64_t first = rows_.places[row] * int64_t(table.row_bytes()) +
+                          window.decoded.y * width + window.decoded.x;
+    windows.push_back(window.resize(first, width, height * width));
+  }
+  const Size to = edited.sample.size;
+  table.plan = plan_resize(
+      {.filter = edited.filter.value_or(Filter::kBilinear),
+       .channels = int32_t(edited.stored[0]),
+       .height = to.height,
+       .width = to.width,
+       .strides = PictureStrides::channels_first(edited.stored[0], to.height, to.width)},
+      windows);
 }
 
 BatchField ResidentSet::make_field(Table& table, uint8_t*& stage,
@@ -235,6 +289,10 @@ void ResidentSet::fill(const Table& table, uint8_t* to, uint8_t*& stage) {
   }
   if (is_partial()) stage_rows(table, stage);
   if (table.edited) stage_edits(table, stage);
+  if (table.resized) {
+    resize(table, stage);
+    return edit(table, RowChoice::slice(0), to, 0, rows_.count);
+  }
   if (indices_ && !rows_.indices.empty() && (is_partial() || !rows_.in_order)) {
     return gather(table, RowChoice::indices(indices_), to, 0, rows_.count);
   }
@@ -262,18 +320,47 @@ void ResidentSet::gather(const Table& table, const RowChoice& choice, uint8_t* t
   }
 }
 
+// The rows of the batch, as bytes of the size that they are delivered in.
+void ResidentSet::resize(const Table& table, uint8_t*& stage) {
+  const auto upload = size_t(upload_bytes(table.plan));
+  const size_t scratch_at = (upload + 255) / 256 * 256;
+  const size_t bytes = scratch_at + size_t(scratch_bytes(table.plan));
+  DeviceLease work(table.work, table.work->take(bytes, *stream_, false));
+  auto* const memory = static_cast<uint8_t*>(work.memory());
+  write(table.plan, stage);
+  try {
+    stream_->copy(memory, stage, upload);
+    queue_resize(*stream_, table.plan,
+                 {.upload = memory,
+                  .scratch = memory + scratch_at,
+                  .pictures = table.values,
+                  .batch = static_cast<uint8_t*>(table.resized.get())});
+  } catch (...) {
+    try {
+      work.set_ready(stream_->record());
+    } catch (const Exception&) {
+      // The device has failed, and says so by what is thrown: nothing of it reads any more.
+    }
+    throw;
+  }
+  work.set_ready(stream_->record());
+  stage += staged_size(upload);
+}
+
 void ResidentSet::edit(const Table& table, const RowChoice& choice, uint8_t* to, int64_t done,
                        int64_t count) {
   const RecipeEdit& sample = table.edited->sample;
-  const Shape& stored = table.edited->stored;
-  const int64_t channels = stored[0], height = sample.size.height, width = sample.size.width;
+  const int64_t channels = table.edited->stored[0];
+  const int64_t height = sample.size.height, width = sample.size.width;
+  const Shape stored = table.resized ? Shape{channels, height, width} : table.edited->stored;
   const PixelMap& map = *sample.map;
   ElementMap elements{.bytes = int(size_of(map.output())), .table = table.elements.get()};
   for (int c = 0; c < int(channels); ++c) {
     elements.padding[c] = element_bits(map.table(c), uint8_t(sample.fill[size_t(c)]));
   }
   const bool planar = options_.memory_format == MemoryFormat::kChannelsFirst;
-  PictureBatch kernel{.pictures = table.values,
+  const void* const pictures = table.resized ? table.resized.get() : table.values;
+  PictureBatch kernel{.pictures = static_cast<const uint8_t*>(pictures),
                       .from = PictureStrides::channels_first(channels, stored[1], stored[2]),
                       .channels = int32_t(channels),
                       .height = int32_t(stored[1]),
@@ -309,6 +396,7 @@ size_t ResidentSet::staged_bytes() const {
     const bool has_values = table->field.has_values();
     bytes += staged_size((has_values ? streamed : count) * table->row_bytes());
     if (table->edited) bytes += staged_size(count * sizeof(PictureEdit));
+    if (table->resized) bytes += staged_size(size_t(upload_bytes(table->plan)));
   }
   return bytes;
 }
@@ -316,13 +404,8 @@ size_t ResidentSet::staged_bytes() const {
 // The numbers that the gather uses: of the resident rows, and of those after them.
 const int64_t* ResidentSet::stage_indices(uint8_t*& stage) {
   if (rows_.indices.empty()) return nullptr;
-  auto* const places = reinterpret_cast<int64_t*>(stage);
-  int64_t streamed = 0;
-  for (size_t row = 0; row < rows_.indices.size(); ++row) {
-    const int64_t index = rows_.indices[row];
-    places[row] = index < on_device_ ? index : on_device_ + streamed++;
-  }
-  const size_t bytes = rows_.indices.size() * 8;
+  const size_t bytes = rows_.places.size() * 8;
+  std::memcpy(stage, rows_.places.data(), bytes);
   stream_->copy(device_indices_.get(), stage, bytes);
   stage += staged_size(bytes);
   return static_cast<const int64_t*>(device_indices_.get());
@@ -348,6 +431,9 @@ ResidentStats ResidentSet::stats() const {
   for (const auto& table : tables_) {
     stats.data_bytes += table->bytes;
     stats.batch_bytes += table->batches->bytes();
+    if (!table->resized) continue;
+    stats.batch_bytes += size_t(options_.batch_rows) * table->resized_bytes();
+    stats.batch_bytes += table->work->bytes();
   }
   return stats;
 }

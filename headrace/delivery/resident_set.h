@@ -23,6 +23,7 @@
 #include "headrace/delivery/device_steps.h"
 #include "headrace/delivery/resident_field.h"
 #include "headrace/delivery/staging.h"
+#include "headrace/kernels/batch/resize_batch.h"
 #include "headrace/kernels/batch/row_choice.h"
 #include "headrace/sampling/sampler.h"
 
@@ -69,10 +70,12 @@ class ResidentSet {
     int64_t epoch_size = 0;
     bool in_order = false;
     std::optional<Permutation> order;
-    std::vector<int64_t> indices;  // where they have to be known on the host
+    std::vector<int64_t> indices;  // where they have to be known on the host, and then
+    std::vector<int64_t> places;   // of the rows that lie on the device, which each is
   };
   bool is_partial() const { return on_device_ < records_; }
   void check_room() const;
+  size_t resize_room(const Table& table) const;
   const Table* twin_of(const Table& table) const;
   void load(Table& table);
   void load_steps(Table& table);
@@ -84,6 +87,8 @@ class ResidentSet {
   void fill(const Table& table, uint8_t* to, uint8_t*& stage);
   void gather(const Table& table, const RowChoice& choice, uint8_t* to, int64_t done,
               int64_t count);
+  void plan_resize_of(Table& table) const;
+  void resize(const Table& table, uint8_t*& stage);
   void edit(const Table& table, const RowChoice& choice, uint8_t* to, int64_t done, int64_t count);
   void stage_edits(const Table& table, uint8_t*& stage);
   size_t staged_bytes() const;

@@ -3,6 +3,8 @@
 // it, bit for bit.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <random>
 
 #include "headrace/delivery/resident_test_data.h"
@@ -90,6 +92,32 @@ std::vector<std::vector<Spec>> pipelines() {
                                                           {"b", {alone(kCrop), alone(kFlip)}}}}})}};
 }
 
+// What a device resizes, and the host leaves to the engine.
+std::vector<std::vector<Spec>> resized() {
+  const Spec crop = spec("RandomResizedCrop", {{"size", Ints{6, 7}}});
+  const Spec cubic = spec("RandomResizedCrop",
+                          {{"size", Ints{15, 14}}, {"interpolation", std::string("bicubic")}});
+  return {{crop},
+          {kFlip, spec("RandomVerticalFlip")},
+          {spec("RandomCrop", {{"size", int64_t{8}}}), spec("Resize", {{"size", Ints{5, 5}}})},
+          {cubic, kFlip, kErase},
+          with_floats({crop, kFlip}),
+          [&] {
+            auto steps = with_floats({cubic, spec("RandomCrop", {{"size", int64_t{11}}})});
+            steps.push_back(kErase);
+            return steps;
+          }(),
+          {spec("Fork", {{"field", std::string("image")},
+                         {"branches", std::vector<Branch>{{"a", {alone(crop)}},
+                                                          {"b", {alone(cubic), alone(kFlip)}}}}})}};
+}
+
+std::vector<std::vector<Spec>> of_a_device() {
+  std::vector<std::vector<Spec>> all = pipelines();
+  std::ranges::move(resized(), std::back_inserter(all));
+  return all;
+}
+
 // Both run over three epochs; the device's batches are compared when they are two batches old.
 void expect_equal(const Pictures& data, const std::vector<Spec>& steps, const DevicePtr& device,
                   LoaderOptions options, bool on_device = true) {
@@ -135,7 +163,7 @@ LoaderOptions options_of(uint64_t seed) {
 TEST(ResidentOnADevice, BatchesAreThoseOfTheEngine) {
   const Pictures data(1);
   uint64_t seed = 0;
-  for (const std::vector<Spec>& steps : pipelines()) {
+  for (const std::vector<Spec>& steps : of_a_device()) {
     SCOPED_TRACE("pipeline " + std::to_string(seed));
     for (int i = 0; i < 3; ++i, ++seed) {
       expect_equal(data, steps, std::make_shared<SimulatedDevice>(seed), options_of(seed));
@@ -146,7 +174,7 @@ TEST(ResidentOnADevice, BatchesAreThoseOfTheEngine) {
 TEST(ResidentOnADevice, AlsoWithChannelsLastAndWhereAPartStaysOnTheHost) {
   const Pictures data(2);
   uint64_t seed = 0;
-  for (const std::vector<Spec>& steps : pipelines()) {
+  for (const std::vector<Spec>& steps : of_a_device()) {
     SCOPED_TRACE("pipeline " + std::to_string(seed));
     LoaderOptions options = options_of(seed);
     options.plan.memory_format = MemoryFormat::kChannelsLast;
@@ -197,11 +225,11 @@ TEST(ResidentOnTheHost, TheEngineGoesOnWhereARecordsStepsComeToSomethingElse) {
 TEST(ResidentOnADevice, AStepThatNoKernelDoesIsNamedAndTheEngineDoesIt) {
   const Pictures data(3);
   const std::pair<std::vector<Spec>, std::string> cases[] = {
-      {{kFlip, spec("RandomVerticalFlip")}, "RandomVerticalFlip()"},
-      {{kCrop, spec("Resize", {{"size", Ints{5, 5}}})}, "Resize(size=[5, 5])"},
+      {{kFlip, spec("RandomInvert")}, "RandomInvert()"},
+      {{spec("RandomResizedCrop", {{"size", int64_t{4}}}), spec("Resize", {{"size", Ints{5, 5}}})},
+       "Resize(size=[5, 5])"},
       {{kErase, spec("ToDtype", {{"dtype", DType::kFloat32}})}, "ToDtype(dtype=float32)"},
-      {{kCrop, spec("Pad", {{"padding", int64_t{2}}})}, "Pad(padding=2)"},
-      {{spec("RandomResizedCrop", {{"size", int64_t{4}}})}, "RandomResizedCrop(size=4)"}};
+      {{kFlip, spec("RandomRotation", {{"degrees", 30.0}})}, "RandomRotation(degrees=30)"}};
   for (const auto& [steps, name] : cases) {
     LoaderOptions options = options_of(5);
     auto device = std::make_shared<SimulatedDevice>(5);
@@ -215,6 +243,43 @@ TEST(ResidentOnADevice, AStepThatNoKernelDoesIsNamedAndTheEngineDoesIt) {
               std::string::npos)
         << loader.resolved("resident");
   }
+}
+
+// What was given before was right, and nothing of it is left there.
+TEST(ResidentOnADevice, ADeviceThatRefusesMemoryOrIsLostWhileItResizesEndsTheRun) {
+  const Pictures data(9);
+  const std::vector<Spec> steps = with_floats({resized()[0][0], kFlip});
+  LoaderOptions options = options_of(4);
+  Loader streamed(data.source, Pipeline{steps, {}, {}}, options);
+  std::vector<Bytes> expected;
+  while (const auto batch = streamed.next()) {
+    expected.push_back(read(*host_device(), (*batch)["image"]));
+  }
+  options.resident = ResidentUse::kOn;
+  int failed = 0;
+  for (int64_t k = 1; k <= 200; ++k) {
+    for (const bool loses : {false, true}) {
+      auto device = std::make_shared<SimulatedDevice>(uint64_t(k));
+      loses ? device->fail_at(k) : device->refuse_allocation(k);
+      options.device = device;
+      {
+        Loader loader(data.source, Pipeline{steps, {}, {}}, options);
+        size_t taken = 0;
+        try {
+          while (const auto batch = loader.next()) {
+            ASSERT_EQ(read(*device, (*batch)["image"]), expected[taken++]) << k;
+          }
+          EXPECT_EQ(taken, expected.size());
+        } catch (const Exception& exception) {
+          ++failed;
+          EXPECT_EQ(exception.error().code->id, loses ? "HR0883" : "HR0880") << exception.what();
+        }
+      }
+      EXPECT_EQ(device->allocated_bytes(), 0u);
+      EXPECT_EQ(device->pinned_ranges(), 0);
+    }
+  }
+  EXPECT_GT(failed, 30);
 }
 
 TEST(ResidentOnADevice, DataThatIsTooLargeForTheDeviceIsRefusedOrStreamed) {

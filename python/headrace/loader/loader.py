@@ -267,6 +267,7 @@ class Loader(Outputs):
             python_workers=workers,
             finish=self._assembly.engine().resolved("finish"),
             decode=self._assembly.engine().resolved("decode"),
+            resident=self._assembly.engine().resolved("resident"),
             devices=self._maker.stats(),
         )
 
