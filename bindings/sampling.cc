@@ -54,11 +54,11 @@ void bind_sampling(nb::module_& module) {
       nb::arg("lengths"), nb::arg("batch"), nb::arg("pool"));
   made.def(
       "within_budget",
-      [](std::vector<int64_t> lengths, int64_t budget, int64_t most_buckets) {
+      [](std::vector<int64_t> lengths, int64_t budget, int64_t most_buckets, int64_t parts) {
         if (budget < 1 || most_buckets < 1) throw nb::value_error("budget must be positive");
-        return SamplerHandle{within_budget(std::move(lengths), budget, most_buckets)};
+        return SamplerHandle{within_budget(std::move(lengths), budget, most_buckets, parts)};
       },
-      nb::arg("lengths"), nb::arg("budget"), nb::arg("most_buckets"));
+      nb::arg("lengths"), nb::arg("budget"), nb::arg("most_buckets"), nb::arg("parts"));
   made.def(
       "balanced",
       [](const std::vector<int64_t>& labels, int64_t draws) {

@@ -28,8 +28,8 @@ const uint64_t kBudgetPlaces = hash_name("budget places"), kBudgetKey = hash_nam
 
 class WithinBudget final : public Sampler {
  public:
-  WithinBudget(std::vector<int64_t> lengths, int64_t budget, int64_t most_buckets)
-      : budget_(budget), records_(lengths.size()) {
+  WithinBudget(std::vector<int64_t> lengths, int64_t budget, int64_t most_buckets, int64_t parts)
+      : budget_(budget), parts_(parts), records_(lengths.size()) {
     fingerprint_ = mix64(mix64(hash_name("budget"), uint64_t(budget)), uint64_t(most_buckets));
     for (const int64_t length : lengths) fingerprint_ = mix64(fingerprint_, uint64_t(length));
     for (int64_t& length : lengths) length = std::max<int64_t>(length, 1);
@@ -37,9 +37,11 @@ class WithinBudget final : public Sampler {
     std::ranges::stable_sort(records_, {}, [&](int64_t record) { return lengths[size_t(record)]; });
     const int64_t longest = records_.back();
     if (lengths[size_t(longest)] > budget) {
-      raise(kOverBudget, "record " + std::to_string(longest) + " has a length of " +
-                             std::to_string(lengths[size_t(longest)]) + ", the budget is " +
-                             std::to_string(budget));
+      raise(kOverBudget,
+            "record " + std::to_string(longest) + " has a length of " +
+                text_of_length(lengths[size_t(longest)]) + ", the budget is " +
+                text_of_length(budget),
+            "a larger budget, or a source without records as long");
     }
     make_buckets(lengths, most_buckets);
     const auto count = std::ssize(batches_);
@@ -66,10 +68,18 @@ class WithinBudget final : public Sampler {
   uint64_t fingerprint() const override { return fingerprint_; }
   std::string description() const override {
     return "shuffled into " + std::to_string(std::ssize(batches_)) +
-           " batches of like length, of " + std::to_string(budget_) + " together at most";
+           " batches of like length, of " + text_of_length(budget_) + " together at most";
   }
 
  private:
+  // In the unit that the user speaks of.
+  std::string text_of_length(int64_t length) const {
+    std::string text = std::to_string(length / parts_);
+    if (parts_ == 1 || length % parts_ == 0) return text;
+    std::string rest = std::to_string(parts_ + length % parts_).substr(1);  // of a power of ten
+    return text + "." + rest.substr(0, rest.find_last_not_of('0') + 1);
+  }
+
   struct Bucket {
     int64_t first, count;  // of records_
   };
@@ -109,7 +119,7 @@ class WithinBudget final : public Sampler {
     buckets_.push_back({first, count});
   }
 
-  const int64_t budget_;
+  const int64_t budget_, parts_;
   std::vector<int64_t> records_;  // by length
   std::vector<Bucket> buckets_;
   std::vector<Batch> batches_;  // as they come in an epoch
@@ -120,9 +130,10 @@ class WithinBudget final : public Sampler {
 
 }  // namespace
 
-SamplerPtr within_budget(std::vector<int64_t> lengths, int64_t budget, int64_t most_buckets) {
+SamplerPtr within_budget(std::vector<int64_t> lengths, int64_t budget, int64_t most_buckets,
+                         int64_t parts) {
   if (lengths.empty()) raise(kNoLengths, "there are no lengths to sort by");
-  return std::make_shared<WithinBudget>(std::move(lengths), budget, most_buckets);
+  return std::make_shared<WithinBudget>(std::move(lengths), budget, most_buckets, parts);
 }
 
 }  // namespace headrace

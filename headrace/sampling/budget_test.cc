@@ -114,6 +114,23 @@ TEST(Budget, RefusesARecordThatFitsIntoNoBatchAndABatchTooSmallForTheRanks) {
   EXPECT_THROW(within_budget({}, 10, 30), Exception);
 }
 
+TEST(Budget, SpeaksOfTheUnitThatItsPartsAreOf) {
+  const auto text = [](int64_t budget) {
+    return within_budget({5, 3}, budget, 30, 1000)->description();
+  };
+  EXPECT_NE(text(4000).find("of 4 together"), std::string::npos) << text(4000);
+  EXPECT_NE(text(4050).find("of 4.05 together"), std::string::npos) << text(4050);
+  EXPECT_NE(text(7).find("of 0.007 together"), std::string::npos) << text(7);
+  try {
+    within_budget({5, 1230}, 500, 30, 1000);
+    ADD_FAILURE();
+  } catch (const Exception& refused) {
+    EXPECT_NE(std::string(refused.what()).find("record 1 has a length of 1.23, the budget is 0.5"),
+              std::string::npos)
+        << refused.what();
+  }
+}
+
 TEST(BatchLayout, CountsTheRowsOfBatchesOfAnySizes) {
   const std::vector<int64_t> sizes = {3, 8, 2, 5};
   for (int world : {1, 2}) {

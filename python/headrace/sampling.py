@@ -12,6 +12,7 @@ split over ranks without overlap.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -152,8 +153,9 @@ class budget(Sampling):
     num_buckets: int = 30
 
     def __post_init__(self) -> None:
-        if not self.total > 0:
-            raise _NOT_INDICES.error(f"total must be positive (got {self.total})")
+        number = isinstance(self.total, (int, float, np.number))
+        if isinstance(self.total, bool) or not number or not 0 < self.total < math.inf:
+            raise _NOT_INDICES.error(f"total must be a positive number (got {self.total!r})")
         arguments.integer("num_buckets", self.num_buckets, 1)
 
     def __repr__(self) -> str:
@@ -169,7 +171,8 @@ class budget(Sampling):
             lengths = np.ceil(seconds * parts).astype(np.int64).tolist()
         else:
             parts, lengths = 1, _whole_numbers(self.lengths, source)
-        return _core.within_budget(lengths, max(1, int(self.total * parts)), self.num_buckets)
+        total = min(max(1, int(self.total * parts)), arguments.INT64)
+        return _core.within_budget(lengths, total, self.num_buckets, parts)
 
 
 def _whole_numbers(lengths: Any, source: Records) -> list[int]:
