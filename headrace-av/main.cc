@@ -18,13 +18,10 @@
 
 #include "frame_memory.h"
 #include "headrace/codecs/video/media_protocol.h"
+#include "library.h"
 #include "sandbox.h"
 #include "sound_decoder.h"
 #include "stream_decoder.h"
-
-extern "C" {
-#include <libavutil/log.h>
-}
 
 namespace headrace::media {
 namespace {
@@ -91,9 +88,10 @@ Trouble answer(const Request& request, std::span<const uint8_t> bytes, StreamDec
       return decoder.open(request, bytes.first(request.parameter_bytes));
     case RequestKind::kDecode:
       reply.kind = ReplyKind::kDecoded;
-      return decoder.decode(request, packets, bytes, sender);
+      return decoder.decode(request, packets, bytes, sender, reply.number);
     case RequestKind::kOpenSound:
       reply.kind = ReplyKind::kOpened;
+      decoder.close();  // whose frames lie where samples will
       return sounds.open(request, bytes.first(request.parameter_bytes));
     case RequestKind::kDecodeSound:
       reply.kind = ReplyKind::kSamples;
@@ -143,7 +141,7 @@ int run(int count, char** arguments) {
   syscall(SYS_close_range, kFrameMemory + 1, ~0U, 0);  // what others have left open over an exec
 #endif
   std::set_new_handler([] { _exit(4); });
-  av_log_set_level(AV_LOG_QUIET);
+  listen_to_library();
   const Reply ready{
       .kind = ReplyKind::kReady, .version = kVersion, .address_space = address_space()};
   if (std::strcmp(arguments[2], kTrusted) != 0 && !confine()) {

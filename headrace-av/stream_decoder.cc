@@ -41,9 +41,9 @@ const char* decoder_name(uint32_t codec) {
 
 // A packet's number and flags travel through the decoder as its time.
 int64_t time_of(const Packet& packet) {
-  return static_cast<int64_t>(packet.number) << 3 | (packet.flags & 7);
+  return static_cast<int64_t>(packet.number) << 4 | (packet.flags & 15);
 }
-uint32_t number_of(int64_t time) { return static_cast<uint32_t>(time >> 3); }
+uint32_t number_of(int64_t time) { return static_cast<uint32_t>(time >> 4); }
 
 }  // namespace
 
@@ -84,25 +84,37 @@ Trouble StreamDecoder::open(const Request& request, std::span<const uint8_t> par
 }
 
 Trouble StreamDecoder::decode(const Request& request, std::span<const Packet> packets,
-                              std::span<const uint8_t> bytes, FrameTaker& taker) {
-  if (!context_) return {Failure::kRequest};
+                              std::span<const uint8_t> bytes, FrameTaker& taker, uint32_t& fed) {
+  fed = kNoPacket;
+  if (!context_ || packets.empty()) return {Failure::kRequest};
   taker_ = &taker;
-  enough_ = false;
-  for (const Packet& packet : packets) {
+  enough_ = is_lost_ = false;
+  first_ = packets.front().number;
+  for (size_t i = 0; i < packets.size() && !is_lost_; ++i) {
+    const Packet& packet = packets[i];
     if (packet.flags & kRestart) {
       if (Trouble found = finish()) return found;
       if (enough_) return {};
-      is_whole_ = false;
-      // Else the decoder guesses it, and gives frames too early or not at all.
-      context_->has_b_frames = std::max(context_->has_b_frames, request.reorder);
+      is_whole_ = is_doubtful_ = false;
     }
+    // Else the decoder guesses it, and gives frames too early or not at all.
+    context_->has_b_frames = std::max(context_->has_b_frames, request.reorder);
     if (packet.offset > bytes.size() || packet.size > bytes.size() - packet.offset) {
       return {Failure::kRequest};
     }
-    if (Trouble found = feed(packet, bytes.subspan(packet.offset, packet.size))) return found;
-    if (enough_) return {};
+    const Trouble found = feed(packet, bytes.subspan(packet.offset, packet.size));
+    if (found && !(packet.flags & kAhead)) return found;
+    if (found) is_lost_ = true;
+    is_doubtful_ |= library_complained() || is_lost_;
+    if (!enough_) continue;
+    // What is held back may be damaged, and others may have been made of it.
+    if (is_doubtful_) return finish();
+    fed = static_cast<uint32_t>(i) + 1;
+    return {};
   }
-  return request.last ? finish() : Trouble{};
+  if (request.last || is_lost_) return finish();
+  fed = static_cast<uint32_t>(packets.size());
+  return {};
 }
 
 Trouble StreamDecoder::feed(const Packet& packet, std::span<const uint8_t> bytes) {
@@ -129,7 +141,7 @@ Trouble StreamDecoder::feed(const Packet& packet, std::span<const uint8_t> bytes
 }
 
 Trouble StreamDecoder::receive() {
-  while (!enough_) {
+  while (!enough_ || is_doubtful_) {
     const int error = avcodec_receive_frame(context_.get(), frame_.get());
     if (error == AVERROR(EAGAIN) || error == AVERROR_EOF) return {};
     if (error < 0) return trouble(error);
@@ -168,8 +180,12 @@ Trouble StreamDecoder::give() {
   const int64_t time = frame_->pts;
   if (time < 0) return {};
   const uint32_t number = number_of(time);
-  if (is_damaged() && !((time & kLeading) && !(time & kKept))) return {Failure::kDamage, number};
-  if (!(time & kKept)) return {};
+  if (is_damaged()) {
+    const bool is_ahead = (time & kAhead) && number >= first_;
+    if (is_ahead) is_lost_ = true;
+    if ((time & kKept) || !((time & kLeading) || is_ahead)) return {Failure::kDamage, number};
+  }
+  if (enough_ || !(time & kKept)) return {};
   // Of a damaged stream a decoder may show a frame again.
   if (!given_.insert(number).second) return {Failure::kDamage, number};
   Frame frame{.number = number};

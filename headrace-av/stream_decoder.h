@@ -28,9 +28,10 @@ class StreamDecoder {
  public:
   explicit StreamDecoder(FrameMemory& memory);
   Trouble open(const Request& request, std::span<const uint8_t> parameters);
-  // Ends early where the taker wants no more.
+  void close() { context_.reset(); }  // its frames are given back
+  // Ends early where the taker wants no more. `fed`: as Reply::number says it.
   Trouble decode(const Request& request, std::span<const Packet> packets,
-                 std::span<const uint8_t> bytes, FrameTaker& taker);
+                 std::span<const uint8_t> bytes, FrameTaker& taker, uint32_t& fed);
 
  private:
   Trouble feed(const Packet& packet, std::span<const uint8_t> bytes);
@@ -45,10 +46,13 @@ class StreamDecoder {
   LibraryPacket packet_;
   Context context_;
   Packet fed_;
+  uint32_t first_ = 0;  // packet of the request
   FrameTaker* taker_ = nullptr;
   std::unordered_set<uint32_t> given_;  // numbers of packets whose frames came
   bool enough_ = false;
-  bool is_whole_ = false;  // the frame was, that the last restart began with
+  bool is_doubtful_ = false;  // since the last restart the library has told of an error
+  bool is_lost_ = false;      // what it was fed ahead is damaged
+  bool is_whole_ = false;     // the frame was, that the last restart began with
 };
 
 }  // namespace headrace::media

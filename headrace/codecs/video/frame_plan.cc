@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "headrace/codecs/video/av1.h"
 #include "headrace/codecs/video/key_frame.h"
 #include "headrace/codecs/video/nal.h"
 
@@ -14,9 +15,42 @@ namespace {
 // direct mode of B pictures: it learns it from the first packet of a file, and is right only then.
 constexpr int kX264AsSpecified = 151;
 
+// As many frames are held back at most for those that are shown before them: pyramids of B pictures
+// take two or three.
+constexpr size_t kMostAhead = 4;
+constexpr uint32_t kFarthestAhead = 16;
+
+bool holds_frames_back(VideoCodec codec) {
+  return codec == VideoCodec::kH264 || codec == VideoCodec::kHEVC || codec == VideoCodec::kMPEG4;
+}
+
 // Packets [begin, end] that are fed without a restart between them.
 struct Pass {
   uint32_t begin = 0, end = 0;
+};
+
+// Which packets of a pass no other one needs.
+class Unneeded {
+ public:
+  Unneeded(const VideoTrack& track, const std::optional<NalFraming>& framing)
+      : codec_(track.codec), framing_(framing) {
+    if (codec_ == VideoCodec::kAV1) sequence_ = av1_sequence_of(track.parameters);
+  }
+  // REQUIRES: asked of each packet of the pass, in their order.
+  bool has(std::span<const uint8_t> packet) {
+    if (codec_ == VideoCodec::kMJPEG) return true;
+    if (codec_ != VideoCodec::kAV1) return framing_ && is_droppable(*framing_, packet);
+    if (has_av1_sequence(packet)) {
+      sequence_ = av1_sequence_in(packet);
+      return false;
+    }
+    return sequence_ && is_droppable(*sequence_, packet);
+  }
+
+ private:
+  const VideoCodec codec_;
+  const std::optional<NalFraming>& framing_;
+  std::optional<Av1Sequence> sequence_;
 };
 
 class Planner {
@@ -39,7 +73,7 @@ class Planner {
     if (passes.front().begin > 0 && must_learn_from_first()) {
       out.feeds.push_back({.packet = 0, .restart = true});
     }
-    for (const Pass& pass : passes) feed(pass, wanted, out.feeds);
+    for (const Pass& pass : passes) feed(pass, &pass == &passes.back(), wanted, out);
     return out;
   }
 
@@ -95,19 +129,25 @@ class Planner {
     }
   }
 
-  bool can_be_left_out(uint32_t packet) const {
-    if (track_.codec == VideoCodec::kMJPEG) return true;
-    return framing_ && is_droppable(*framing_, bytes_of(packet));
-  }
-
-  void feed(const Pass& pass, std::span<const uint32_t> wanted, std::vector<Feed>& feeds) const {
+  void feed(const Pass& pass, bool is_last, std::span<const uint32_t> wanted,
+            FramePlan& out) const {
+    Unneeded unneeded(track_, framing_);
     auto next = std::lower_bound(wanted.begin(), wanted.end(), pass.begin);
     for (uint32_t i = pass.begin; i <= pass.end; ++i) {
       const bool is_wanted = next != wanted.end() && *next == i;
       if (is_wanted) ++next;
-      if (i == pass.begin || is_wanted || !can_be_left_out(i)) {
-        feeds.push_back({.packet = i, .restart = i == pass.begin});
+      const bool is_unneeded = unneeded.has(bytes_of(i));
+      if (i == pass.begin || is_wanted || !is_unneeded) {
+        out.feeds.push_back({.packet = i, .restart = i == pass.begin});
       }
+    }
+    if (is_last && holds_frames_back(track_.codec)) look_ahead(pass.end, unneeded, out.ahead);
+  }
+
+  void look_ahead(uint32_t last, Unneeded& unneeded, std::vector<uint32_t>& ahead) const {
+    for (uint32_t i = last + 1; i < track_.packets.size() && i <= last + kFarthestAhead; ++i) {
+      if (track_.packets[i].key || ahead.size() == kMostAhead) return;
+      if (!unneeded.has(bytes_of(i))) ahead.push_back(i);
     }
   }
 

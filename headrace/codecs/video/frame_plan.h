@@ -2,8 +2,9 @@
 // Which packets a decoder is fed so that certain frames come out of it: as few as possible. Pure.
 //
 // The first bytes of packets are looked at: whether a decoder really can begin at one that the
-// container calls a key, and, of H.264 and HEVC, whether others need it. That is done here and not
-// once for all, as it touches the file: a clip has some hundred packets, a film a hundred thousand.
+// container calls a key, and, of H.264, HEVC and AV1, whether others need it. That is done here and
+// not once for all, as it touches the file: a clip has some hundred packets, a film a hundred
+// thousand.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +23,12 @@ struct Feed {
 };
 
 struct FramePlan {
-  std::vector<Feed> feeds;
+  std::vector<Feed> feeds = {};
   // Numbers of the packets whose frames are kept, ascending in the order of their frames.
-  std::vector<uint32_t> kept;
+  std::vector<uint32_t> kept = {};
+  // The next few packets that others need, up to where decoding can begin anew: what makes a
+  // decoder give the last frames that it holds back, without that it is told that nothing follows.
+  std::vector<uint32_t> ahead = {};
 };
 
 // REQUIRES: frames' numbers, ascending, none twice; `file` is what the track was read from.

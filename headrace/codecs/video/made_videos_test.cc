@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -39,6 +40,8 @@ constexpr MadeVideo kMadeVideos[] = {
     {"layers.mp4", nullptr,
      "-c:v libx265 -x265-params log-level=none:keyint=12:temporal-layers=1:bframes=4:pools=1"},
     {"vp9.webm", nullptr, "-c:v libvpx-vp9 -g 12 -cpu-used 8 -deadline realtime"},
+    {"svt.mp4", nullptr, "-c:v libsvtav1 -preset 10 -g 24"},
+    {"aom.mkv", nullptr, "-c:v libaom-av1 -cpu-used 8 -g 24 -b:v 100k"},
     {"mpeg4.mp4", nullptr, "-c:v mpeg4 -g 12 -bf 2"},
     {"mjpeg.mov", nullptr, "-c:v mjpeg -pix_fmt yuvj420p"},
     {"late.mp4", "b_frames.mp4", "-output_ts_offset 1.25 -c copy"},
@@ -136,6 +139,109 @@ TEST_F(MadeVideos, GiveAnyFramesAsASequentialDecodeDoes) {
       }
     }
   }
+}
+
+// Clips that follow one another, each ahead of the last or behind it, with clips of other files and
+// of damaged ones in between, by one decoder.
+TEST_F(MadeVideos, GiveTheSameFramesWhateverWasDecodedBefore) {
+  if (!std::filesystem::exists(media_program())) GTEST_SKIP() << "no headrace-av";
+  auto decoder = make_video_decoder({});
+  ASSERT_TRUE(decoder);
+  std::mt19937 random(5);
+  int damaged = 0;
+  for (const std::filesystem::path& file : made_) {
+    SCOPED_TRACE(file.filename());
+    const std::vector<uint8_t> bytes = video_test::bytes_of(file);
+    const Result<VideoTrack> track = read_video(bytes);
+    ASSERT_TRUE(track);
+    const std::vector<uint32_t> expected = video_test::ffmpeg_hashes(file);
+    ASSERT_EQ(track->frames.size(), expected.size());
+    const auto clip_at = [&](size_t begin) {
+      std::vector<uint32_t> wanted;
+      const size_t stride = 1 + random() % 3;
+      for (size_t f = begin; f < expected.size() && wanted.size() < 1 + random() % 5; f += stride) {
+        wanted.push_back(static_cast<uint32_t>(f));
+      }
+      return wanted;
+    };
+    size_t begin = 0;
+    for (int round = 0; round < 60; ++round) {
+      begin += random() % 7;
+      if (begin >= expected.size()) begin = random() % expected.size();
+      const std::vector<uint32_t> wanted = clip_at(begin);
+      const FramePlan plan = plan_frames(*track, bytes, wanted);
+      if (random() % 8 == 0) {  // the same clip of a file with a few bytes changed
+        std::vector<uint8_t> other = bytes;
+        for (int i = 0; i < 3; ++i) {
+          const VideoPacket& packet =
+              track->packets[plan.feeds[random() % plan.feeds.size()].packet];
+          other[size_t(packet.offset) + random() % packet.size] ^= uint8_t(1 + random() % 255);
+        }
+        video_test::Hashes ignored;
+        damaged += !(*decoder)->decode(*track, other, plan_frames(*track, other, wanted), ignored);
+      }
+      video_test::Hashes sink;
+      const Result<void> good = (*decoder)->decode(*track, bytes, plan, sink);
+      ASSERT_TRUE(good) << good.error().message();
+      ASSERT_EQ(sink.hashes.size(), wanted.size());
+      for (size_t i = 0; i < wanted.size(); ++i) {
+        EXPECT_EQ(sink.hashes[i], expected[wanted[sink.order[i]]]) << "frame " << wanted[i];
+      }
+      begin = wanted.back();
+    }
+  }
+  EXPECT_GT(damaged, 10);
+}
+
+// What a decoder that is opened anew says of a damaged file, one that goes on says, too.
+TEST_F(MadeVideos, AreDamagedForADecoderThatGoesOnAsForANewOne) {
+  if (!std::filesystem::exists(media_program())) GTEST_SKIP() << "no headrace-av";
+  auto going_on = make_video_decoder({});
+  ASSERT_TRUE(going_on);
+  auto other = make_video_decoder({});
+  const std::vector<uint8_t> another = video_test::bytes_of(made_.back());
+  const Result<VideoTrack> another_track = read_video(another);
+  ASSERT_TRUE(other && another_track);
+  std::mt19937 random(9);
+  int refused = 0, alike = 0;
+  for (const std::filesystem::path& file : made_) {
+    SCOPED_TRACE(file.filename());
+    const std::vector<uint8_t> good_bytes = video_test::bytes_of(file);
+    const Result<VideoTrack> track = read_video(good_bytes);
+    ASSERT_TRUE(track);
+    for (int damage = 0; damage < 6; ++damage) {
+      std::vector<uint8_t> bytes = good_bytes;
+      const VideoPacket& packet = track->packets[random() % track->packets.size()];
+      bytes[size_t(packet.offset) + random() % packet.size] ^= uint8_t(1 + random() % 255);
+      const auto frames = static_cast<uint32_t>(track->frames.size());
+      for (uint32_t begin = 0; begin + 3 < frames; begin += 4) {
+        const std::vector<uint32_t> wanted{begin, begin + 1, begin + 3};
+        const FramePlan plan = plan_frames(*track, bytes, wanted);
+        video_test::Hashes by_one, by_other, ignored;
+        const Result<void> one = (*going_on)->decode(*track, bytes, plan, by_one);
+        const std::vector<uint32_t> first{0};  // so that it opens its decoder anew
+        (void)(*other)->decode(*another_track, another, plan_frames(*another_track, another, first),
+                               ignored);
+        const Result<void> two = (*other)->decode(*track, bytes, plan, by_other);
+        ASSERT_EQ(bool(one), bool(two))
+            << begin << ": " << (one ? two.error() : one.error()).message();
+        if (one) {
+          // Of damaged files they may come in another order.
+          std::map<size_t, uint32_t> frames_of_one, frames_of_other;
+          for (size_t i = 0; i < wanted.size(); ++i) {
+            frames_of_one[by_one.order.at(i)] = by_one.hashes.at(i);
+            frames_of_other[by_other.order.at(i)] = by_other.hashes.at(i);
+          }
+          ASSERT_EQ(frames_of_one, frames_of_other) << begin;
+          ++alike;
+        } else {
+          ++refused;
+        }
+      }
+    }
+  }
+  EXPECT_GT(refused, 20);
+  EXPECT_GT(alike, 20);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames by headrace-av: a plan's packets go there as many at a time as its memory holds, and each
-// frame that comes is handed over before the next is asked for.
+// frame that comes is handed over before the next is asked for. A clip that lies ahead of the last
+// one in the same video is decoded from there on.
 #include "headrace/codecs/video/media_decoder.h"
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "headrace/codecs/video/fed_packets.h"
 #include "headrace/codecs/video/media_errors.h"
 #include "headrace/codecs/video/media_process.h"
 #include "headrace/codecs/video/media_program.h"
@@ -47,18 +49,35 @@ int x264_build(const VideoTrack& track, std::span<const uint8_t> first) {
   return build;
 }
 
-// How many frames must be held back because others are decoded after and shown before them.
-int reorder_of(const VideoTrack& track, const FramePlan& plan) {
+// How many frames must be held back because others are decoded after and shown before them, where
+// `packets` follow those that were fed.
+int reorder_of(const VideoTrack& track, const FedPackets& fed,
+               std::span<const media::Packet> packets) {
+  std::vector<int64_t> times;  // since the last restart
+  for (size_t i = fed.size() - std::min(fed.size(), kMostReordered); i < fed.size(); ++i) {
+    times.push_back(track.packets[fed[i]].pts);
+  }
   int most = 0;
-  for (size_t i = 0; i < plan.feeds.size(); ++i) {
-    const int64_t pts = track.packets[plan.feeds[i].packet].pts;
-    int later = 0;
-    for (size_t k = 1; k <= std::min(i, kMostReordered) && !plan.feeds[i + 1 - k].restart; ++k) {
-      later += track.packets[plan.feeds[i - k].packet].pts > pts;
-    }
-    most = std::max(most, later);
+  for (const media::Packet& packet : packets) {
+    const int64_t pts = track.packets[packet.number].pts;
+    if (packet.flags & media::kRestart) times.clear();
+    const auto near = std::span(times).last(std::min(times.size(), kMostReordered));
+    const auto later = std::ranges::count_if(near, [&](int64_t time) { return time > pts; });
+    most = std::max(most, static_cast<int>(later));
+    times.push_back(pts);
   }
   return most;
+}
+
+bool packet_lies_in(const VideoPacket& packet, std::span<const uint8_t> file) {
+  return packet.offset >= 0 && static_cast<uint64_t>(packet.offset) <= file.size() &&
+         packet.size <= file.size() - static_cast<uint64_t>(packet.offset);
+}
+
+std::span<const uint8_t> bytes_of(const VideoTrack& track, std::span<const uint8_t> file,
+                                  uint32_t packet) {
+  const VideoPacket& where = track.packets[packet];
+  return file.subspan(static_cast<size_t>(where.offset), where.size);
 }
 
 }  // namespace
@@ -87,30 +106,40 @@ class MediaDecoder final : public VideoDecoder {
     if (plan.kept.empty()) return {};
     if (Result<void> good = check(track, file, plan); !good) return good;
     Patience patience = new_patience();
-    if (Result<void> good = ensure_process(patience); !good) return good;
-    if (Result<void> good = open(track, file, patience); !good) return good;
-    Wanted wanted(plan);
-    for (size_t next = 0; next < plan.feeds.size();) {
-      media::Request request{
-          .kind = media::RequestKind::kDecode,
-          .reorder = track.codec == VideoCodec::kH264 ? reorder_of(track, plan) : 0};
-      const Result<size_t> end = write_packets(track, file, plan, next, wanted, request);
-      if (!end) return end.error();
-      next = *end;
-      request.last = next == plan.feeds.size();
-      if (Result<void> good = exchange(request, track, wanted, sink, patience); !good) return good;
+    OnceEach once(sink, plan.kept.size());
+    if (fed_.is_of(track)) {
+      Result<void> done = run(track, file, plan, once, true, patience);
+      if (done || once.failed()) return done;
+      // What is wrong with a file does not depend on what was decoded before.
     }
-    if (const std::optional<size_t> missing = wanted.first_missing()) {
-      return missing_frame(track, plan.kept[*missing]);
-    }
-    return {};
+    return run(track, file, plan, once, false, patience);
   }
 
  private:
+  // A sink to which frames come that it has already.
+  class OnceEach final : public FrameSink {
+   public:
+    OnceEach(FrameSink& sink, size_t frames) : sink_(sink), came_(frames, false) {}
+    Result<void> frame(size_t number, const YuvFrame& frame) override {
+      if (came_[number]) return {};
+      came_[number] = true;
+      Result<void> taken = sink_.frame(number, frame);
+      failed_ = !taken;
+      return taken;
+    }
+    bool failed() const { return failed_; }
+
+   private:
+    FrameSink& sink_;
+    std::vector<bool> came_;
+    bool failed_ = false;
+  };
+
   // Which of the plan's frames are still to come.
   class Wanted {
    public:
-    explicit Wanted(const FramePlan& plan) : came_(plan.kept.size(), false) {
+    explicit Wanted(const FramePlan& plan)
+        : came_(plan.kept.size(), false), missing_(plan.kept.size()) {
       for (size_t k = 0; k < plan.kept.size(); ++k) number_.emplace(plan.kept[k], k);
     }
     // Once for each: a packet may be fed again, for the sake of others.
@@ -120,8 +149,10 @@ class MediaDecoder final : public VideoDecoder {
       const auto found = number_.find(packet);
       if (found == number_.end() || came_[found->second]) return std::nullopt;
       came_[found->second] = true;
+      --missing_;
       return found->second;
     }
+    bool any() const { return missing_ > 0; }
     std::optional<size_t> first_missing() const {
       const auto missing = std::ranges::find(came_, false);
       if (missing == came_.end()) return std::nullopt;
@@ -135,8 +166,47 @@ class MediaDecoder final : public VideoDecoder {
     };
     std::unordered_map<uint32_t, size_t> number_;
     std::vector<bool> came_;
+    size_t missing_;
     Set asked_;
   };
+
+  // All frames of the plan. `goes_on`: from where the decoder is, if it can, and so that it can
+  // once more.
+  Result<void> run(const VideoTrack& track, std::span<const uint8_t> file, const FramePlan& plan,
+                   FrameSink& sink, bool goes_on, Patience& patience) {
+    if (Result<void> good = ensure_process(patience); !good) return good;
+    FedPackets fed = std::exchange(fed_, {});  // after an error nothing is known
+    const size_t known = goes_on ? fed.known_of(track, file, plan) : 0;
+    if (known > 0) {
+      fed.forget_before(plan.feeds.front().packet);
+    } else {
+      if (Result<void> good = open(track, file, patience); !good) return good;
+      fed.begin(track);
+    }
+    Wanted wanted(plan);
+    const std::vector<media::Packet> packets =
+        packets_of(track, file, plan, known, goes_on, wanted);
+    const int reorder = track.codec == VideoCodec::kH264 ? reorder_of(track, fed, packets) : 0;
+    for (size_t next = 0; next < packets.size() && wanted.any();) {
+      media::Request request{.kind = media::RequestKind::kDecode, .reorder = reorder};
+      const Result<size_t> end = write_packets(track, file, packets, next, request);
+      if (!end) return end.error();
+      request.last = *end == packets.size();
+      const Result<uint32_t> taken = exchange(request, track, wanted, sink, patience);
+      if (!taken) return taken.error();
+      for (size_t i = next; *taken != media::kNoPacket && i < next + *taken; ++i) {
+        const uint32_t number = packets[i].number;
+        fed.add(number, packets[i].flags & media::kRestart, bytes_of(track, file, number));
+      }
+      if (*taken == media::kNoPacket) fed.end();
+      next = *end;
+    }
+    if (const std::optional<size_t> missing = wanted.first_missing()) {
+      return missing_frame(track, plan.kept[*missing]);
+    }
+    fed_ = std::move(fed);
+    return {};
+  }
 
   Patience new_patience() const { return {.seconds = options_.seconds, .stop = options_.stop}; }
 
@@ -156,9 +226,7 @@ class MediaDecoder final : public VideoDecoder {
     for (const Feed& feed : plan.feeds) {
       if (feed.packet >= track.packets.size())
         return damaged_video(track, feed.packet, "no packet");
-      const VideoPacket& packet = track.packets[feed.packet];
-      if (packet.offset < 0 || static_cast<uint64_t>(packet.offset) > file.size() ||
-          packet.size > file.size() - static_cast<uint64_t>(packet.offset)) {
+      if (!packet_lies_in(track.packets[feed.packet], file)) {
         return damaged_video(track, feed.packet, "a packet lies outside of the file");
       }
     }
@@ -167,6 +235,7 @@ class MediaDecoder final : public VideoDecoder {
 
   Result<void> ensure_process(Patience& patience) {
     if (process_ && process_->is_running()) return {};
+    fed_ = {};
     Result<std::unique_ptr<MediaProcess>> started =
         MediaProcess::start(program_, options_.isolate, patience);
     if (!started) return std::move(started.error());
@@ -174,11 +243,10 @@ class MediaDecoder final : public VideoDecoder {
     return {};
   }
 
-  // Each time anew: what a stream has said of itself on the way stays with a decoder that is only
+  // A decoder that goes on has seen what it would see if it were opened anew. One that does not is
+  // not used again: what a stream has said of itself on the way stays with a decoder that is only
   // flushed, and would change the frames of the next one.
   Result<void> open(const VideoTrack& track, std::span<const uint8_t> file, Patience& patience) {
-    const VideoPacket& head = track.packets.front();
-    const auto first = file.subspan(static_cast<size_t>(head.offset), head.size);
     const int64_t pixels = widest(track.width) * widest(track.height);
     // Six bytes: three planes of twelve bits.
     const auto frame_bytes = static_cast<size_t>(kMostFrames * (6 * pixels + 4096));
@@ -193,7 +261,7 @@ class MediaDecoder final : public VideoDecoder {
         process_->ask({.kind = media::RequestKind::kOpen,
                        .codec = static_cast<uint32_t>(track.codec),
                        .parameter_bytes = static_cast<uint32_t>(track.parameters.size()),
-                       .x264_build = x264_build(track, first),
+                       .x264_build = x264_build(track, bytes_of(track, file, 0)),
                        .max_pixels = pixels},
                       patience);
     if (!reply) return std::move(reply.error());
@@ -201,17 +269,48 @@ class MediaDecoder final : public VideoDecoder {
     return {};
   }
 
-  // Writes packets from `next` on, as many as there is room for, and says where they end.
-  Result<size_t> write_packets(const VideoTrack& track, std::span<const uint8_t> file,
-                               const FramePlan& plan, size_t next, Wanted& wanted,
-                               media::Request& request) {
+  // What is sent, without the places in memory: the plan's feeds but those that the decoder knows,
+  // and what keeps the decoder able to go on.
+  std::vector<media::Packet> packets_of(const VideoTrack& track, std::span<const uint8_t> file,
+                                        const FramePlan& plan, size_t known, bool look_ahead,
+                                        Wanted& wanted) {
     const std::optional<NalFraming> framing = track.codec == VideoCodec::kH264
                                                   ? nal_framing(track.codec, track.parameters)
                                                   : std::optional<NalFraming>();
+    std::vector<media::Packet> out;
+    const auto add = [&](uint32_t number, uint32_t flags) {
+      const VideoPacket& packet = track.packets[number];
+      if (packet.pts < restarted_at_) flags |= media::kLeading;
+      out.push_back({.size = packet.size, .number = number, .flags = flags});
+    };
+    for (size_t i = known; i < plan.feeds.size(); ++i) {
+      const uint32_t number = plan.feeds[i].packet;
+      uint32_t flags = 0;
+      if (plan.feeds[i].restart || i == 0) {
+        flags = media::kRestart;
+        restarted_at_ = track.packets[number].pts;
+        if (framing && !is_idr(*framing, bytes_of(track, file, number))) flags |= media::kOpenStart;
+      }
+      if (wanted.ask_for(number)) flags |= media::kKept;
+      add(number, flags);
+    }
+    if (look_ahead) {
+      for (const uint32_t number : plan.ahead) {
+        if (!packet_lies_in(track.packets[number], file)) break;
+        add(number, media::kAhead);
+      }
+    }
+    return out;
+  }
+
+  // Writes packets from `next` on, as many as there is room for, and says where they end.
+  Result<size_t> write_packets(const VideoTrack& track, std::span<const uint8_t> file,
+                               std::span<const media::Packet> packets, size_t next,
+                               media::Request& request) {
     const size_t begin = next;
     size_t bytes = 0;
-    for (; next < plan.feeds.size(); ++next) {
-      const size_t more = sizeof(media::Packet) + track.packets[plan.feeds[next].packet].size;
+    for (; next < packets.size(); ++next) {
+      const size_t more = sizeof(media::Packet) + packets[next].size;
       if (next > begin && bytes + more > kPacketMemory) break;
       bytes += more;
     }
@@ -221,28 +320,20 @@ class MediaDecoder final : public VideoDecoder {
     const std::span<uint8_t> memory = process_->packets();
     size_t at = (next - begin) * sizeof(media::Packet);
     for (size_t i = begin; i < next; ++i) {
-      const Feed& feed = plan.feeds[i];
-      const VideoPacket& packet = track.packets[feed.packet];
-      if (feed.restart || i == 0) restarted_at_ = packet.pts;
-      media::Packet entry{.offset = at, .size = packet.size, .number = feed.packet};
-      if (feed.restart || i == 0) {
-        entry.flags |= media::kRestart;
-        const auto start = file.subspan(static_cast<size_t>(packet.offset), packet.size);
-        if (framing && !is_idr(*framing, start)) entry.flags |= media::kOpenStart;
-      }
-      if (wanted.ask_for(feed.packet)) entry.flags |= media::kKept;
-      if (packet.pts < restarted_at_) entry.flags |= media::kLeading;
+      media::Packet entry = packets[i];
+      entry.offset = at;
       std::memcpy(memory.data() + (i - begin) * sizeof entry, &entry, sizeof entry);
-      std::memcpy(memory.data() + at, file.data() + packet.offset, packet.size);
-      at += packet.size;
+      std::ranges::copy(bytes_of(track, file, entry.number),
+                        memory.begin() + static_cast<ptrdiff_t>(at));
+      at += entry.size;
     }
     request.packets = static_cast<uint32_t>(next - begin);
     return next;
   }
 
-  // A request, and all frames that come for it.
-  Result<void> exchange(const media::Request& request, const VideoTrack& track, Wanted& wanted,
-                        FrameSink& sink, Patience& patience) {
+  // A request, and all frames that come for it: how many packets were fed, as Reply::number says.
+  Result<uint32_t> exchange(const media::Request& request, const VideoTrack& track, Wanted& wanted,
+                            FrameSink& sink, Patience& patience) {
     Result<media::Reply> reply = process_->ask(request, patience);
     while (reply && reply->kind == media::ReplyKind::kFrame) {
       const std::optional<size_t> number = wanted.take(reply->frame.number);
@@ -254,13 +345,17 @@ class MediaDecoder final : public VideoDecoder {
       }
       if (Result<void> taken = give(sink, *number, *frame); !taken) {
         (void)process_->ask({.kind = media::RequestKind::kStop}, patience);
-        return taken;
+        return std::move(taken.error());
       }
-      reply = process_->ask({.kind = media::RequestKind::kContinue}, patience);
+      reply = process_->ask(
+          {.kind = wanted.any() ? media::RequestKind::kContinue : media::RequestKind::kStop},
+          patience);
     }
     if (!reply) return std::move(reply.error());
-    if (reply->kind != media::ReplyKind::kDecoded) return refused(*reply, track);
-    return {};
+    const bool is_sane = reply->kind == media::ReplyKind::kDecoded &&
+                         (reply->number <= request.packets || reply->number == media::kNoPacket);
+    if (!is_sane) return refused(*reply, track);
+    return reply->number;
   }
 
   // What the sink throws, memory that is refused above all, leaves a process that waits for an
@@ -288,6 +383,7 @@ class MediaDecoder final : public VideoDecoder {
   std::unique_ptr<MediaProcess> process_;
   int64_t last_pixels_ = 0;
   int64_t restarted_at_ = 0;
+  FedPackets fed_;  // of the decoder that is open there
 };
 
 }  // namespace

@@ -6,8 +6,9 @@
 // which the engine alone writes, and what was decoded in the other, which the engine only reads.
 // The engine asks and the program answers: kOpen with kOpened, kDecode with any number of kFrame
 // and then kDecoded, or with kFailed. After a kFrame the program waits for kContinue or kStop, and
-// until then leaves the frame as it is; kStop is answered with kDecoded. The first message of all
-// is the program's kReady.
+// until then leaves the frame as it is; kStop is answered with kDecoded. A kDecode whose packets do
+// not begin with a restart goes on where the one before ended. The first message of all is the
+// program's kReady.
 //
 // Sounds (AAC) are simpler: kOpenSound is answered with kOpened, kDecodeSound with kSamples, of all
 // its packets.
@@ -21,7 +22,7 @@
 namespace headrace::media {
 
 // Of both sides; they are built together, so another number is another build's program.
-inline constexpr uint32_t kVersion = 1;
+inline constexpr uint32_t kVersion = 2;
 
 // The program's descriptors. Its arguments are the engine's process id and `confined` or `trusted`.
 inline constexpr int kSocket = 3, kPacketMemory = 4, kFrameMemory = 5;
@@ -58,9 +59,11 @@ enum PacketFlags : uint32_t {
   kRestart = 1,  // give what is held back, then forget all packets before
   kKept = 2,     // its frame is wanted
   kLeading =
-      4,  // it is shown before the packet of the last restart, and may need what is not there
-  kOpenStart = 8,  // of H.264, beside kRestart: it and those that follow may name pictures that are
-                   // not there, though none is made from them
+      4,       // it is shown before the packet of the last restart, and may need what is not there
+  kAhead = 8,  // behind all whose frames are wanted: it makes the decoder give what it holds back,
+               // and what is wrong with it is not this request's affair
+  kOpenStart = 16,  // of H.264, beside kRestart: it and those that follow may name pictures that
+                    // are not there, though none is made from them
 };
 
 struct Packet {
@@ -104,8 +107,10 @@ struct Samples {
 struct Reply {
   ReplyKind kind{};
   Failure failure{};
-  uint32_t version = 0;         // kReady
-  uint32_t number = 0;          // kFailed: of the packet, kNoPacket where it is none's fault
+  uint32_t version = 0;  // kReady
+  // kFailed: of the packet, kNoPacket where it is none's fault. kDecoded: how many packets it was
+  // fed, behind which it can go on; kNoPacket where it cannot, as it was told that none follow.
+  uint32_t number = 0;
   uint64_t address_space = 0;   // kReady: bytes that it has mapped
   Frame frame{};                // kFrame
   Samples samples{};            // kSamples

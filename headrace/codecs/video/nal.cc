@@ -39,7 +39,9 @@ class NalUnits {
 int h264_type(Nal unit) { return unit[0] & 0x1F; }
 int hevc_type(Nal unit) { return unit[0] >> 1 & 0x3F; }
 
-constexpr int kH264FirstSlice = 1, kH264LastSlice = 5, kH264Idr = 5, kH264Sei = 6;
+constexpr int kH264FirstSlice = 1, kH264LastSlice = 5, kH264Idr = 5, kH264Sei = 6,
+              kH264SequenceSet = 7, kH264PictureSet = 8;
+constexpr int kHevcFirstSet = 32, kHevcLastSet = 34;  // of parameters
 
 // The bytes of a unit without those that keep it from looking like the begin of another.
 class PayloadBytes {
@@ -172,12 +174,14 @@ bool is_droppable(const NalFraming& framing, std::span<const uint8_t> packet) {
   for (Nal unit; units.next(unit);) {
     if (framing.codec == VideoCodec::kHEVC) {
       const int type = hevc_type(unit), layer = (unit[1] & 7) - 1;
+      if (type >= kHevcFirstSet && type <= kHevcLastSet) return false;
       if (type >= 32) continue;
       // Of those up to 14 the even ones are not referred to within their sub-layer.
       if (framing.highest_layer < 0 || layer < framing.highest_layer) return false;
       if (type > 14 || type % 2 != 0) return false;
     } else {
       const int type = h264_type(unit);
+      if (type == kH264SequenceSet || type == kH264PictureSet) return false;
       if (type < kH264FirstSlice || type > kH264LastSlice) continue;
       if (unit[0] & 0x60) return false;  // nal_ref_idc
     }

@@ -75,6 +75,7 @@ TEST(APacketOfH264, CanBeDroppedIfNoSliceOfItIsReferredTo) {
   EXPECT_FALSE(is_droppable(framing, packet_of({kOther, kReference})));
   EXPECT_FALSE(is_droppable(framing, packet_of({kIdr})));
   EXPECT_FALSE(is_droppable(framing, packet_of({kParameterSet})));
+  EXPECT_FALSE(is_droppable(framing, packet_of({kParameterSet, kOther})));  // others may use it
   EXPECT_FALSE(is_droppable(framing, {}));
   Bytes cut = packet_of({kOther, kOther});
   cut.pop_back();
@@ -100,6 +101,9 @@ TEST(APacketOfHEVC, CanBeDroppedInTheHighestLayerOnly) {
   }
   const NalFraming unknown = nal_framing(VideoCodec::kHEVC, Bytes(23, 0xFF)).value();
   EXPECT_FALSE(is_droppable(unknown, packet_of({hevc_unit(0)})));
+  for (const int set : {32, 33, 34}) {
+    EXPECT_FALSE(is_droppable(hevc(1), packet_of({hevc_unit(set), hevc_unit(0)}))) << set;
+  }
 }
 
 TEST(APacketOfH264, SaysWhichBuildOfX264MadeIt) {
