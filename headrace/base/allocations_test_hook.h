@@ -25,6 +25,13 @@ inline void* allocate_for_test(size_t size, size_t alignment) {
 [[gnu::noinline]] void* operator new(size_t size) {
   return headrace::allocate_for_test(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 }
+[[gnu::noinline]] void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(size);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 [[gnu::noinline]] void* operator new(size_t size, std::align_val_t alignment) {
   return headrace::allocate_for_test(
       size, std::max<size_t>(__STDCPP_DEFAULT_NEW_ALIGNMENT__, static_cast<size_t>(alignment)));

@@ -22,25 +22,7 @@ size_t aligned(size_t bytes) { return (bytes / kAlignment + 1) * kAlignment; }
 
 bool is_small(const HostTensor& tensor) { return tensor.view.dense_bytes() < kSmall; }
 
-// What went wrong, with the batch that it was.
-Exception named(const Exception& exception, const std::string& batch, const Device& device) {
-  Error error = exception.error();
-  if (!batch.empty() && error.note.empty()) {
-    error.note = batch + ", on its way to " + device.name();
-  }
-  return Exception(std::move(error));
-}
-
 }  // namespace
-
-// Note [Batches that are made again]
-// A device may find out, while it works, that rows cannot be made there: a picture's bytes are
-// damaged. Only then is it known, and so a batch with such rows is held back until the device has
-// said whether it is whole, which the consumer looks at when the batch's turn comes; nobody else
-// waits. A batch that is not whole goes back to its feed, which makes it anew, and with it all that
-// came after it: so whatever a bad record means for order, counts and policies, it means as if the
-// device had never been asked. A batch that is divided over devices is whole when all its parts
-// are, and goes back as one: what a bad record means may move the rows of other parts.
 
 void BatchFeed::again(const std::shared_ptr<void>&) {
   throw std::logic_error("this feed gives no unfinished rows");
@@ -130,163 +112,6 @@ void Prefetcher::stop(const std::function<void()>& interrupted) {
   failure_ = nullptr;
 }
 
-std::optional<DeviceBatch> Prefetcher::next(const std::function<void()>& interrupted) {
-  Prefetcher* const alone = this;
-  std::optional<std::vector<DeviceBatch>> batch = next_of_all({&alone, 1}, interrupted);
-  if (!batch) return std::nullopt;
-  return std::move(batch->front());
-}
-
-std::optional<std::vector<DeviceBatch>> next_of_all(std::span<Prefetcher* const> prefetchers,
-                                                    const std::function<void()>& interrupted) {
-  std::vector<DeviceBatch> parts;
-  while (parts.empty()) {
-    std::shared_ptr<void> again;
-    for (Prefetcher* const one : prefetchers) {
-      Prefetcher::Front front = one->look(interrupted);
-      if (front.kind == Prefetcher::Front::Kind::kNone) return std::nullopt;
-      if (front.kind == Prefetcher::Front::Kind::kNotWhole) again = std::move(front.rest);
-    }
-    for (Prefetcher* const one : prefetchers) {
-      if (again) {
-        one->go_back_to(again);
-      } else if (std::optional<DeviceBatch> part = one->take()) {
-        parts.push_back(std::move(*part));
-      } else if (!parts.empty()) {
-        return std::nullopt;  // somebody stopped the run meanwhile
-      } else {
-        break;
-      }
-    }
-  }
-  return parts;
-}
-
-Prefetcher::Front Prefetcher::look(const std::function<void()>& interrupted) {
-  throw_if_forked();
-  const double begin = now();
-  bool warned = options_.patience_seconds <= 0;
-  while (true) {
-    std::exception_ptr failure;
-    std::vector<std::string> messages;
-    std::optional<Front> front;
-    {
-      MutexLock lock(mutex_);
-      if (!running_) return {};
-      if (ready_.empty() && !failure_) {
-        consumer_waits_ = true;
-        changed_.notify_all();
-        changed_.wait_for(mutex_, kWaitSlice);
-      }
-      if (!running_) return {};
-      if (awaits_verdict()) {
-        consumer_waits_ = true;
-        changed_.notify_all();
-      } else if (!ready_.empty()) {
-        front = seen_front();
-        consumer_waits_ = false;
-        stats_.wait_seconds += now() - begin;
-      } else if (failure_) {
-        failure = std::exchange(failure_, nullptr);
-        running_ = false;
-      } else if (!warned && now() - begin > options_.patience_seconds) {
-        warned = true;
-        messages_.push_back("no batch for " + std::to_string(int(now() - begin)) +
-                            " s: " + waits_for());
-      }
-      messages.swap(messages_);
-    }
-    for (const std::string& message : messages) {
-      if (options_.warn) options_.warn(message);
-    }
-    // Moved: the consumer is the one that frees what was thrown.
-    if (failure) std::rethrow_exception(std::move(failure));
-    if (front) return std::move(*front);
-    if (!see_verdict() && interrupted) interrupted();
-  }
-}
-
-Prefetcher::Front Prefetcher::seen_front() {
-  const Ready& front = ready_.front();
-  if (front.not_whole) return {Front::Kind::kNotWhole, front.batch->rest};
-  if (front.batch) return {Front::Kind::kThere};
-  ready_.pop_front();
-  running_ = false;
-  changed_.notify_all();
-  return {};
-}
-
-std::optional<DeviceBatch> Prefetcher::take() {
-  MutexLock lock(mutex_);
-  if (!running_ || ready_.empty() || awaits_verdict()) return std::nullopt;
-  if (!ready_.front().batch || ready_.front().not_whole) return std::nullopt;
-  std::optional<DeviceBatch> batch = std::move(ready_.front().batch);
-  ready_.pop_front();
-  changed_.notify_all();
-  return batch;
-}
-
-void Prefetcher::go_back_to(const std::shared_ptr<void>& rest) {
-  std::deque<Ready> dropped;  // leases end without the lock
-  MutexLock lock(mutex_);
-  if (!running_) return;
-  again_ = rest;
-  dropped.swap(ready_);
-  changed_.notify_all();
-}
-
-bool Prefetcher::awaits_verdict() const {
-  return !ready_.empty() && !ready_.front().verdicts.empty();
-}
-
-// Of the batch whose turn it is; false where there is none to be seen.
-bool Prefetcher::see_verdict() {
-  std::vector<Verdict> verdicts;
-  EventPtr done;
-  std::string name;
-  uint64_t number = 0;
-  {
-    MutexLock lock(mutex_);
-    if (!running_ || !awaits_verdict()) return false;
-    const Ready& front = ready_.front();
-    verdicts = front.verdicts;
-    done = front.done;
-    name = front.name;
-    number = front.number;
-  }
-  std::deque<Ready> dropped;  // leases end without the lock
-  try {
-    done->wait_on_host();
-  } catch (const Exception& exception) {
-    MutexLock lock(mutex_);
-    dropped.swap(ready_);
-    running_ = false;
-    changed_.notify_all();
-    throw named(exception, name, *device_);
-  }
-  bool accepted = true;
-  for (const Verdict& verdict : verdicts) accepted &= verdict.rows->accepts(verdict.bytes.get());
-  MutexLock lock(mutex_);
-  if (ready_.empty() || ready_.front().number != number) return true;  // somebody else was quicker
-  ready_.front().verdicts.clear();
-  ready_.front().not_whole = !accepted;
-  return true;
-}
-
-std::string Prefetcher::waits_for() const {
-  switch (stage_) {
-    case Stage::kFeed:
-      return "the source's next batch does not come";
-    case Stage::kStaging:
-      return "the copies of earlier batches to " + device_->name() + " do not end";
-    case Stage::kRoom:
-      return "there is no device memory for the next batch, and none comes back";
-    case Stage::kIdle:
-      break;
-  }
-  return "the prefetcher's thread has ended";
-}
-
 void Prefetcher::feed_all() {
   std::exception_ptr error;
   do {
@@ -331,7 +156,7 @@ void Prefetcher::feed_run() {
     try {
       push(deliver(std::move(*batch)));
     } catch (const Exception& exception) {
-      throw named(exception, name, *device_);
+      throw named(exception, name);
     }
   }
 }
@@ -507,7 +332,7 @@ void Prefetcher::drop_what_is_copied() {
   try {
     while (!copying_.empty() && copying_.front().done->done()) copying_.pop_front();
   } catch (const Exception& exception) {
-    throw named(exception, copying_.front().batch, *device_);
+    throw named(exception, copying_.front().batch);
   }
 }
 
@@ -533,6 +358,14 @@ void Prefetcher::push(Ready ready) {
 void Prefetcher::say_once(const std::string& what) {
   MutexLock lock(mutex_);
   if (said_.insert(what).second) messages_.push_back(what);
+}
+
+Exception Prefetcher::named(const Exception& exception, const std::string& batch) const {
+  Error error = exception.error();
+  if (!batch.empty() && error.note.empty()) {
+    error.note = batch + ", on its way to " + device_->name();
+  }
+  return Exception(std::move(error));
 }
 
 int Prefetcher::ready() const {

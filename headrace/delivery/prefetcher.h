@@ -26,6 +26,7 @@
 #include <thread>
 #include <vector>
 
+#include "headrace/base/error.h"
 #include "headrace/base/mutex.h"
 #include "headrace/base/tensor.h"
 #include "headrace/delivery/device_finisher.h"
@@ -175,6 +176,8 @@ class Prefetcher {
   bool see_verdict() EXCLUDES_LOCK(mutex_);
   bool is_over() EXCLUDES_LOCK(mutex_);
   void say_once(const std::string& what) EXCLUDES_LOCK(mutex_);
+  // What went wrong, with the batch that it was.
+  Exception named(const Exception& exception, const std::string& batch) const;
 
   const DevicePtr device_;
   const PrefetchOptions options_;

@@ -5,145 +5,14 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
-#include <new>
 #include <thread>
 
-#include "headrace/base/allocations_test_hook.h"
 #include "headrace/device/host_device.h"
 #include "headrace/device/simulated_device.h"
-#include "headrace/executor/coded_rows_test_device.h"
-#include "headrace/image/recipe_test_pictures.h"
+#include "headrace/executor/coded_rows_test_files.h"
 
+namespace headrace::coded_rows_test {
 namespace {
-
-// Of the test's thread: while it counts down, and the one that gets to 0 is refused.
-thread_local int64_t refused_allocation = 0;
-
-}  // namespace
-
-void headrace::before_allocation() {
-  if (refused_allocation > 0 && --refused_allocation == 0) throw std::bad_alloc();
-}
-
-namespace headrace {
-namespace {
-
-using coded_rows_test::Outcome;
-using jpeg_test::Bytes;
-using Place = DeviceDecoding::Place;
-
-constexpr int kHeight = 40, kWidth = 56;
-constexpr size_t kPixels = size_t{3} * kHeight * kWidth;
-const Shape kShape{3, kHeight, kWidth};
-
-// A JPEG as a source gives it: bytes that may be read past their end, and where its rows begin.
-struct File {
-  Bytes plain;
-  Buffer bytes;
-  std::vector<uint8_t> index;
-  ImageHeader header;
-
-  explicit File(const jpeg_test::FileSpec& spec) : plain(jpeg_test::encode(spec)) {
-    jpeg_test::Decoder decoder;
-    index = decoder.row_index(plain);
-    header = *decoder.header(plain);
-    bytes = Buffer(plain.size());
-    std::memcpy(bytes.data(), plain.data(), plain.size());
-  }
-  Recipe recipe(ColorMode color = ColorMode::kRGB) const {
-    return Recipe(EncodedPicture{.bytes = bytes.bytes(),
-                                 .codec = jpeg_test::Decoder::codec(),
-                                 .header = header,
-                                 .color = color,
-                                 .row_index = {.known = index}});
-  }
-  Recipe recipe(const Window& window, bool flip = false) const {
-    Recipe out = recipe();
-    EXPECT_TRUE(out.crop(window));
-    EXPECT_TRUE(!flip || out.flip_horizontal());
-    return out;
-  }
-  // The window as libjpeg-turbo decodes it, (C, H, W).
-  Bytes expected(const Window& window, bool flip = false) const {
-    const jpeg_test::Pixels cut = jpeg_test::oracle(plain).slice(window);
-    Bytes out;
-    for (int c = 0; c < 3; ++c) {
-      for (int y = 0; y < window.height; ++y) {
-        for (int x = 0; x < window.width; ++x) {
-          const int from = flip ? window.width - 1 - x : x;
-          out.push_back(cut.data[size_t((y * window.width + from) * 3 + c)]);
-        }
-      }
-    }
-    return out;
-  }
-};
-
-Window drawn_window(const File& file, jpeg_test::Draw& draw) {
-  return {draw.below(file.header.width - kWidth + 1), draw.below(file.header.height - kHeight + 1),
-          kWidth, kHeight};
-}
-
-// Rows of a slot while it is filled.
-struct Filling {
-  explicit Filling(int64_t rows, const Shape& shape = kShape, size_t bytes = CodedRows::kUsualRow)
-      : log(std::make_shared<DeviceDecoding>()),
-        coded(shape, rows, log, bytes),
-        slot(size_t(rows) * CodedRows::slot_row_bytes(shape, bytes)) {}
-  std::shared_ptr<DeviceDecoding> log;
-  CodedRows coded;
-  Bytes slot;
-
-  bool take(int64_t row, const Recipe& recipe) {
-    return coded.take(row, 100 + row, recipe, slot.data());
-  }
-  // A row that the CPU makes.
-  Bytes put_pixels(int64_t row) {
-    uint8_t* const to = coded.pixels(row, slot.data());
-    if (!to) return {};
-    Bytes out(kPixels);
-    for (size_t i = 0; i < kPixels; ++i) out[i] = uint8_t(i * 7 + size_t(row));
-    std::ranges::copy(out, to);
-    return out;
-  }
-  int64_t counted(Place place) const { return log->counts()[size_t(place)]; }
-};
-
-std::vector<File> files() {
-  const std::vector<std::vector<jpeg_test::Factors>> samplings = {
-      {{1, 1}}, {{1, 1}, {1, 1}, {1, 1}}, {{2, 1}, {1, 1}, {1, 1}}, {{2, 2}, {1, 1}, {1, 1}}};
-  std::vector<File> out;
-  for (size_t i = 0; i < 8; ++i) {
-    out.emplace_back(jpeg_test::FileSpec{.width = 60 + int(i) * 31,
-                                         .height = 150 - int(i) * 13,
-                                         .sampling = samplings[i % 4],
-                                         .restart_interval = i % 3 == 2 ? 5 : 0});
-  }
-  return out;
-}
-
-// Rows of all kinds, and what is to come of each.
-struct Mixture {
-  std::vector<File> sources = files();
-  Filling filling{24};
-  std::vector<Bytes> expected;
-
-  Mixture() {
-    jpeg_test::Draw draw(3);
-    for (int64_t row = 0; row < 24; ++row) {
-      const File& file = sources[size_t(row) % sources.size()];
-      if (row % 5 == 3) {
-        expected.push_back(filling.put_pixels(row));
-        continue;
-      }
-      const Window window = drawn_window(file, draw);
-      const bool flip = draw.below(2) == 1;
-      EXPECT_TRUE(filling.take(row, file.recipe(window, flip)));
-      expected.push_back(file.expected(window, flip));
-    }
-  }
-};
 
 TEST(CodedRows, ADeviceMakesOfThemWhatLibjpegDecodes) {
   Mixture mixture;
@@ -153,8 +22,8 @@ TEST(CodedRows, ADeviceMakesOfThemWhatLibjpegDecodes) {
     devices.push_back(std::make_shared<SimulatedDevice>(seed));
   }
   for (const DevicePtr& device : devices) {
-    const Outcome made = coded_rows_test::on_device(
-        mixture.filling.coded, mixture.filling.slot.data(), 24, kPixels, *device);
+    const Outcome made =
+        on_device(mixture.filling.coded, mixture.filling.slot.data(), 24, kPixels, *device);
     EXPECT_EQ(made.rows, mixture.expected);
     EXPECT_TRUE(mixture.filling.coded.accepts(made.verdict.data()));
   }
@@ -166,8 +35,8 @@ TEST(CodedRows, EveryPartOfThemAloneGivesItsRows) {
   for (int64_t first = 0; first <= 24; ++first) {
     for (int64_t last = first; last <= 24; ++last) {
       const auto part = mixture.filling.coded.part(first, last);
-      const Outcome made = coded_rows_test::on_device(*part, mixture.filling.slot.data(),
-                                                      last - first, kPixels, *host_device());
+      const Outcome made =
+          on_device(*part, mixture.filling.slot.data(), last - first, kPixels, *host_device());
       const std::vector<Bytes> wanted(mixture.expected.begin() + first,
                                       mixture.expected.begin() + last);
       EXPECT_EQ(made.rows, wanted) << first << " to " << last;
@@ -195,8 +64,8 @@ TEST(CodedRows, AreResizedAsTheCpuResizes) {
     ASSERT_TRUE(task.result);
   }
   filling.coded.settle(30);
-  const Outcome made = coded_rows_test::on_device(filling.coded, filling.slot.data(), 30, kPixels,
-                                                  *std::make_shared<SimulatedDevice>(2));
+  const Outcome made = on_device(filling.coded, filling.slot.data(), 30, kPixels,
+                                 *std::make_shared<SimulatedDevice>(2));
   EXPECT_EQ(made.rows, expected);
 }
 
@@ -217,8 +86,8 @@ TEST(CodedRows, OfAPartItsOwnBytesCross) {
   EXPECT_EQ(part->slot_pieces().size(), 4u);
   EXPECT_EQ(part->slot_bytes(), all / 2);
   EXPECT_EQ(part->part(1, 3)->slot_bytes(), all / 4);
-  const Outcome made = coded_rows_test::on_device(*part, filling.slot.data(), 4,
-                                                  size_t(element_count(shape)), *host_device());
+  const Outcome made =
+      on_device(*part, filling.slot.data(), 4, size_t(element_count(shape)), *host_device());
   const Bytes expected = large.expected({0, 0, 700, 640});
   for (const Bytes& row : made.rows) EXPECT_EQ(row, expected);
 }
@@ -246,8 +115,7 @@ TEST(CodedRows, RoomForThePixelsOfEveryRowIsLeftOver) {
       ASSERT_EQ(written[size_t(row)].size(), kPixels);
     }
     filling.coded.settle(16);
-    const Outcome made =
-        coded_rows_test::on_device(filling.coded, filling.slot.data(), 16, kPixels, *host_device());
+    const Outcome made = on_device(filling.coded, filling.slot.data(), 16, kPixels, *host_device());
     EXPECT_EQ(made.rows, written);  // no two share a byte
     EXPECT_TRUE(made.verdict.empty());
   }
@@ -287,8 +155,7 @@ TEST(CodedRows, ThreadsMayFillThemAtOnce) {
   }
   for (std::thread& thread : threads) thread.join();
   filling.coded.settle(64);
-  const Outcome made =
-      coded_rows_test::on_device(filling.coded, filling.slot.data(), 64, kPixels, *host_device());
+  const Outcome made = on_device(filling.coded, filling.slot.data(), 64, kPixels, *host_device());
   EXPECT_EQ(made.rows, expected);
 }
 
@@ -303,8 +170,8 @@ TEST(CodedRows, FewerRowsThanWereFilledAreStillThose) {
     expected.push_back(mixture.expected[size_t(row)]);
   }
   coded.settle(int64_t(expected.size()));
-  Outcome made = coded_rows_test::on_device(coded, mixture.filling.slot.data(),
-                                            int64_t(expected.size()), kPixels, *host_device());
+  Outcome made = on_device(coded, mixture.filling.slot.data(), int64_t(expected.size()), kPixels,
+                           *host_device());
   made.rows[2] = expected[2] = {};  // whatever it is, it lies in the memory
   EXPECT_EQ(made.rows, expected);
 }
@@ -348,118 +215,5 @@ TEST(CodedRows, APictureThatWouldTakeTooMuchOfTheDeviceIsLeftToTheCpu) {
   EXPECT_TRUE(filling.take(1, part) || filling.counted(Place::kNoRoom) == 1);
 }
 
-// Bytes and indexes that lie: the device says so, or shows what the CPU shows.
-TEST(CodedRows, DamageIsFlaggedOrShowsWhatTheCpuShows) {
-  jpeg_test::Draw draw(11);
-  Renderer renderer;
-  int flagged = 0, shown = 0;
-  for (int round = 0; round < 150; ++round) {
-    std::vector<File> sources = files();
-    Filling filling(8);
-    std::vector<Recipe> recipes;
-    std::vector<bool> taken;
-    for (int64_t row = 0; row < 8; ++row) {
-      File& file = sources[size_t(row)];
-      for (int n = 1 + draw.below(3); n > 0; --n) {
-        if (draw.below(2) && file.index.size() > 9) {
-          file.index[8 + size_t(draw.below(int(file.index.size()) - 8))] ^=
-              uint8_t(1 << draw.below(8));
-        } else {
-          file.bytes.data()[draw.below(int(file.plain.size()))] = uint8_t(draw.below(256));
-        }
-      }
-      recipes.push_back(file.recipe(drawn_window(file, draw)));
-      taken.push_back(filling.take(row, recipes.back()));
-      if (!taken.back()) filling.put_pixels(row);
-    }
-    filling.coded.settle(8);
-    const Outcome made =
-        coded_rows_test::on_device(filling.coded, filling.slot.data(), 8, kPixels, *host_device());
-    const bool accepted = made.verdict.empty() || filling.coded.accepts(made.verdict.data());
-    bool all_trusted = true;
-    for (int64_t row = 0; row < 8; ++row) {
-      if (!taken[size_t(row)]) continue;
-      if (!filling.log->trusts(100 + row)) {
-        all_trusted = false;
-        ++flagged;
-        EXPECT_FALSE(filling.take(row, recipes[size_t(row)]));  // not tried again
-        continue;
-      }
-      ++shown;
-      Bytes wanted(kPixels);
-      RenderTask task;
-      task.recipe = &recipes[size_t(row)];
-      task.target.data = wanted.data();
-      renderer.render({&task, 1});
-      ASSERT_TRUE(task.result) << task.result.error().message();
-      EXPECT_EQ(made.rows[size_t(row)], wanted);
-    }
-    EXPECT_EQ(accepted, all_trusted);
-  }
-  EXPECT_GT(flagged, 100);
-  EXPECT_GT(shown, 100);
-}
-
-TEST(CodedRows, RefusedMemoryLeavesRowsThatCanBeTakenAgain) {
-  const std::vector<File> sources = files();
-  jpeg_test::Draw draw(5);
-  std::vector<Window> windows;
-  for (const File& file : sources) windows.push_back(drawn_window(file, draw));
-  int64_t refused = 0;
-  for (int64_t k = 1; k <= 200; ++k) {
-    Filling filling(8);
-    std::vector<Recipe> recipes;
-    for (size_t i = 0; i < 8; ++i) recipes.push_back(sources[i].recipe(windows[i]));
-    const auto attempt = [&](auto&& use) {
-      try {
-        use();
-      } catch (const std::bad_alloc&) {
-        ++refused;
-        refused_allocation = 0;
-        use();
-      }
-    };
-    Outcome made;
-    refused_allocation = k;
-    for (int64_t row = 0; row < 8; ++row) {
-      attempt([&] { EXPECT_TRUE(filling.take(row, recipes[size_t(row)])); });
-    }
-    attempt([&] { filling.coded.settle(8); });
-    std::unique_ptr<CodedRows> part;
-    attempt([&] { part = filling.coded.part(2, 7); });
-    attempt([&] {
-      made = coded_rows_test::on_device(*part, filling.slot.data(), 5, kPixels, *host_device());
-    });
-    refused_allocation = 0;
-    for (size_t i = 0; i < 5; ++i) {
-      EXPECT_EQ(made.rows[i], sources[i + 2].expected(windows[i + 2])) << k;
-    }
-  }
-  EXPECT_GT(refused, 100);
-}
-
-TEST(CodedRows, ADeviceThatIsLostLeavesThemForAnother) {
-  Mixture mixture;
-  const CodedRows& coded = mixture.filling.coded;
-  mixture.filling.coded.settle(24);
-  int64_t lost = 0;
-  for (int64_t k = 1; k <= 200; ++k) {
-    const auto device = std::make_shared<SimulatedDevice>(uint64_t(k));
-    device->fail_at(k);
-    const uint8_t* const slot = mixture.filling.slot.data();
-    try {
-      const Outcome made = coded_rows_test::on_device(coded, slot, 24, kPixels, *device);
-      EXPECT_EQ(made.rows, mixture.expected);
-    } catch (const Exception& exception) {
-      ++lost;
-      EXPECT_EQ(exception.error().code->id, "HR0883");
-      if (k % 8) continue;
-      const Outcome made = coded_rows_test::on_device(coded, slot, 24, kPixels, *host_device());
-      EXPECT_EQ(made.rows, mixture.expected);
-    }
-  }
-  EXPECT_GT(lost, 20);
-}
-
 }  // namespace
-}  // namespace headrace
+}  // namespace headrace::coded_rows_test
