@@ -25,7 +25,7 @@ foreach(header version_major.h version.h)
     string(REGEX REPLACE ".* " "" av_major "${av_major}")
   endif()
 endforeach()
-set_source_files_properties(headrace/codecs/video/media_program.cc PROPERTIES
+set_source_files_properties(headrace/codecs/media/media_program.cc PROPERTIES
                             COMPILE_DEFINITIONS HEADRACE_AV_PACKAGE="libavcodec${av_major}")
 
 if(HEADRACE_TESTS)

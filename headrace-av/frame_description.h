@@ -6,7 +6,7 @@ extern "C" {
 #include <libavutil/frame.h>
 }
 
-#include "headrace/codecs/video/media_protocol.h"
+#include "headrace/codecs/media/media_protocol.h"
 
 namespace headrace::media {
 

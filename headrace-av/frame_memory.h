@@ -14,7 +14,7 @@ extern "C" {
 #include <libavcodec/avcodec.h>
 }
 
-#include "headrace/codecs/video/media_protocol.h"
+#include "headrace/codecs/media/media_protocol.h"
 
 namespace headrace::media {
 

@@ -17,7 +17,7 @@
 #include <new>
 
 #include "frame_memory.h"
-#include "headrace/codecs/video/media_protocol.h"
+#include "headrace/codecs/media/media_protocol.h"
 #include "library.h"
 #include "sandbox.h"
 #include "sound_decoder.h"

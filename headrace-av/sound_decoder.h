@@ -6,7 +6,7 @@
 #include <span>
 
 #include "frame_memory.h"
-#include "headrace/codecs/video/media_protocol.h"
+#include "headrace/codecs/media/media_protocol.h"
 #include "library.h"
 
 namespace headrace::media {

@@ -12,7 +12,7 @@ extern "C" {
 }
 
 #include "frame_memory.h"
-#include "headrace/codecs/video/media_protocol.h"
+#include "headrace/codecs/media/media_protocol.h"
 #include "library.h"
 
 namespace headrace::media {

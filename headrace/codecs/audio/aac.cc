@@ -9,11 +9,11 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/codecs/audio/aac_config.h"
+#include "headrace/codecs/audio/mp4_sound.h"
 #include "headrace/codecs/audio/sound_errors.h"
-#include "headrace/codecs/video/media_process.h"
-#include "headrace/codecs/video/media_program.h"
-#include "headrace/codecs/video/media_replies.h"
-#include "headrace/codecs/video/mp4_sound.h"
+#include "headrace/codecs/media/media_errors.h"
+#include "headrace/codecs/media/media_process.h"
+#include "headrace/codecs/media/media_program.h"
 
 namespace headrace {
 namespace {
@@ -76,7 +76,7 @@ Result<AacTrack> read_aac_track(std::span<const uint8_t> bytes) {
       .frames = out.sound.end - out.sound.begin,
       .channels = config.channels,
       .sample_rate = config.sample_rate,
-      .working_bytes = (size_t{8} << 20) + out.sound.packets.size() * sizeof(VideoPacket)};
+      .working_bytes = (size_t{8} << 20) + out.sound.packets.size() * sizeof(MediaPacket)};
   if (Result<void> good = check_sound(kAacName, out.header, bytes.size(), kAacFrames); !good) {
     return std::move(good.error());
   }
@@ -150,7 +150,7 @@ class AacDecoder final : public AudioDecoder {
                               size_t count, Patience& patience) {
     const auto packets = std::span(track.sound.packets).subspan(begin, count);
     size_t bytes = count * sizeof(media::Packet);
-    for (const VideoPacket& packet : packets) bytes += packet.size;
+    for (const MediaPacket& packet : packets) bytes += packet.size;
     if (Result<void> good = process_->reserve(bytes, 0, kWorkingBytes); !good) return good;
     uint8_t* const memory = process_->packets().data();
     size_t at = count * sizeof(media::Packet);
@@ -187,7 +187,7 @@ class AacDecoder final : public AudioDecoder {
     }
     const media::Reply answer = *reply;
     process_->end();
-    return failure_of(answer, {});
+    return failure_of(answer);
   }
 
   std::unique_ptr<MediaProcess> process_;

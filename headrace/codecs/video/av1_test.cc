@@ -91,7 +91,7 @@ TEST(APacketOfAv1, MayBeAnyBytes) {
   const video_test::Stream stream = video_test::read_stream("av1");
   std::mt19937 random(1);
   for (int round = 0; round < 20000; ++round) {
-    const VideoPacket& packet = stream.track.packets[random() % stream.track.packets.size()];
+    const MediaPacket& packet = stream.track.packets[random() % stream.track.packets.size()];
     Bytes bytes(stream.file.begin() + packet.offset,
                 stream.file.begin() + packet.offset + packet.size);
     for (int i = 0; i < 3; ++i)
@@ -157,7 +157,7 @@ TEST(APacketOfAv1, IsNeededAsFfmpegsParserSays) {
     const std::optional<Av1Sequence> sequence = av1_sequence_of(track->parameters);
     ASSERT_TRUE(sequence);
     for (size_t i = 0; i < expected.size(); ++i) {
-      const VideoPacket& packet = track->packets[i];
+      const MediaPacket& packet = track->packets[i];
       const auto all = std::span(bytes).subspan(size_t(packet.offset), packet.size);
       EXPECT_EQ(is_droppable(*sequence, all), expected[i]) << i;
       dropped += expected[i];

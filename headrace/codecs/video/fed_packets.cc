@@ -43,7 +43,7 @@ size_t FedPackets::known_of(const VideoTrack& track, std::span<const uint8_t> fi
   }
   auto fed = std::ranges::lower_bound(packets_, plan.feeds.front().packet, {}, &Fed::number);
   for (; fed != packets_.end(); ++fed) {
-    const VideoPacket& packet = track.packets[fed->number];
+    const MediaPacket& packet = track.packets[fed->number];
     const auto offset = static_cast<uint64_t>(packet.offset);
     if (packet.offset < 0 || offset > file.size() || packet.size > file.size() - offset ||
         content_hash(file.subspan(offset, packet.size)) != fed->hash) {

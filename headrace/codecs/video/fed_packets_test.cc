@@ -83,7 +83,7 @@ TEST(ADecoder, GoesOnInTheSameVideoAlone) {
   {
     Video moved = video;  // the same packets, elsewhere in a file
     moved.file.insert(moved.file.begin(), 7, 0);
-    for (VideoPacket& packet : moved.track.packets) packet.offset += 7;
+    for (MediaPacket& packet : moved.track.packets) packet.offset += 7;
     EXPECT_EQ(before.known_of(moved.track, moved.file, next), 3u);
   }
   for (const size_t byte : {0u, 15u, 29u}) {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "headrace/base/registry.h"
-#include "headrace/codecs/video/video_errors.h"
+#include "headrace/codecs/media/container_errors.h"
 #include "headrace/codecs/video/video_file.h"
 
 namespace headrace {

@@ -32,7 +32,7 @@ void order_frames(std::span<const uint8_t> file, int64_t begin, int64_t end, Vid
   bool in_order = true;
   int64_t last = INT64_MIN;
   for (uint32_t i = 0; i < track.packets.size(); ++i) {
-    const VideoPacket& packet = track.packets[i];
+    const MediaPacket& packet = track.packets[i];
     if (packet.pts < begin || packet.pts >= end) continue;
     if (may_hide && brings_no_frame(track.codec, file.subspan(size_t(packet.offset), packet.size)))
       continue;

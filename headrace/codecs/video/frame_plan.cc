@@ -79,7 +79,7 @@ class Planner {
 
  private:
   std::span<const uint8_t> bytes_of(uint32_t packet) const {
-    const VideoPacket& where = track_.packets[packet];
+    const MediaPacket& where = track_.packets[packet];
     return file_.subspan(static_cast<size_t>(where.offset), where.size);
   }
 

@@ -119,7 +119,7 @@ TEST(AFramePlan, OfOtherCodecsBelievesTheContainer) {
   video.track.codec = VideoCodec::kAV1;
   EXPECT_EQ(video.fed({4}), "2R 3 4");
   video.track.codec = VideoCodec::kMJPEG;
-  for (VideoPacket& packet : video.track.packets) packet.key = true;
+  for (MediaPacket& packet : video.track.packets) packet.key = true;
   EXPECT_EQ(video.fed({0, 1, 4}), "0R 1 4R");
 }
 

@@ -16,7 +16,7 @@ TEST(AKeyFrame, SaysSoInItsFirstBytes) {
   for (const char* const name : {"mpeg4", "vp8", "vp9", "vp9_440"}) {
     const video_test::Stream stream = video_test::read_stream(name);
     ASSERT_FALSE(stream.track.packets.empty()) << name;
-    for (const VideoPacket& packet : stream.track.packets) {
+    for (const MediaPacket& packet : stream.track.packets) {
       const std::span<const uint8_t> bytes(stream.file.data() + packet.offset, packet.size);
       EXPECT_EQ(may_be_key(stream.track.codec, bytes), packet.key) << name << packet.pts;
     }

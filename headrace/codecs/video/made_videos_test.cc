@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "headrace/codecs/media/media_program.h"
 #include "headrace/codecs/video/ffmpeg_test_tool.h"
-#include "headrace/codecs/video/media_program.h"
 #include "headrace/codecs/video/video_file.h"
 #include "headrace/codecs/video/video_test_streams.h"
 
@@ -100,7 +100,7 @@ TEST_F(MadeVideos, HaveThePacketsThatFfprobeFinds) {
     std::vector<bool> shown(probed.size());
     for (const uint32_t frame : track->frames) shown[frame] = true;
     for (size_t i = 0; i < probed.size(); ++i) {
-      const VideoPacket& packet = track->packets[i];
+      const MediaPacket& packet = track->packets[i];
       EXPECT_EQ(packet.size, probed[i].size) << i;
       EXPECT_EQ(packet.key, probed[i].key) << i;
       EXPECT_EQ(shown[i], !probed[i].discarded) << i;
@@ -173,7 +173,7 @@ TEST_F(MadeVideos, GiveTheSameFramesWhateverWasDecodedBefore) {
       if (random() % 8 == 0) {  // the same clip of a file with a few bytes changed
         std::vector<uint8_t> other = bytes;
         for (int i = 0; i < 3; ++i) {
-          const VideoPacket& packet =
+          const MediaPacket& packet =
               track->packets[plan.feeds[random() % plan.feeds.size()].packet];
           other[size_t(packet.offset) + random() % packet.size] ^= uint8_t(1 + random() % 255);
         }
@@ -211,7 +211,7 @@ TEST_F(MadeVideos, AreDamagedForADecoderThatGoesOnAsForANewOne) {
     ASSERT_TRUE(track);
     for (int damage = 0; damage < 6; ++damage) {
       std::vector<uint8_t> bytes = good_bytes;
-      const VideoPacket& packet = track->packets[random() % track->packets.size()];
+      const MediaPacket& packet = track->packets[random() % track->packets.size()];
       bytes[size_t(packet.offset) + random() % packet.size] ^= uint8_t(1 + random() % 255);
       const auto frames = static_cast<uint32_t>(track->frames.size());
       for (uint32_t begin = 0; begin + 3 < frames; begin += 4) {

@@ -10,10 +10,11 @@
 #include <unordered_map>
 #include <utility>
 
+#include "headrace/codecs/media/media_errors.h"
+#include "headrace/codecs/media/media_process.h"
+#include "headrace/codecs/media/media_program.h"
 #include "headrace/codecs/video/fed_packets.h"
-#include "headrace/codecs/video/media_errors.h"
-#include "headrace/codecs/video/media_process.h"
-#include "headrace/codecs/video/media_program.h"
+#include "headrace/codecs/video/frame_errors.h"
 #include "headrace/codecs/video/media_replies.h"
 #include "headrace/codecs/video/nal.h"
 #include "headrace/codecs/video/video_decoder.h"
@@ -69,14 +70,14 @@ int reorder_of(const VideoTrack& track, const FedPackets& fed,
   return most;
 }
 
-bool packet_lies_in(const VideoPacket& packet, std::span<const uint8_t> file) {
+bool packet_lies_in(const MediaPacket& packet, std::span<const uint8_t> file) {
   return packet.offset >= 0 && static_cast<uint64_t>(packet.offset) <= file.size() &&
          packet.size <= file.size() - static_cast<uint64_t>(packet.offset);
 }
 
 std::span<const uint8_t> bytes_of(const VideoTrack& track, std::span<const uint8_t> file,
                                   uint32_t packet) {
-  const VideoPacket& where = track.packets[packet];
+  const MediaPacket& where = track.packets[packet];
   return file.subspan(static_cast<size_t>(where.offset), where.size);
 }
 
@@ -279,7 +280,7 @@ class MediaDecoder final : public VideoDecoder {
                                                   : std::optional<NalFraming>();
     std::vector<media::Packet> out;
     const auto add = [&](uint32_t number, uint32_t flags) {
-      const VideoPacket& packet = track.packets[number];
+      const MediaPacket& packet = track.packets[number];
       if (packet.pts < restarted_at_) flags |= media::kLeading;
       out.push_back({.size = packet.size, .number = number, .flags = flags});
     };

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <random>
 
-#include "headrace/codecs/video/media_program.h"
+#include "headrace/codecs/media/media_program.h"
 #include "headrace/codecs/video/video_test_streams.h"
 
 namespace headrace {
@@ -67,7 +67,7 @@ TEST_P(MediaDecoderOfAll, GivesEachFrameAlone) {
 // As of a container without a list of keys.
 TEST_P(MediaDecoderOfAll, BeginsAtNoKeyThatIsNone) {
   Stream stream = read_stream(GetParam());
-  for (VideoPacket& packet : stream.track.packets) packet.key = true;
+  for (MediaPacket& packet : stream.track.packets) packet.key = true;
   for (uint32_t frame = 0; frame < stream.hashes.size(); ++frame) {
     Hashes sink;
     const FramePlan plan = plan_frames(stream.track, stream.file, {&frame, 1});

@@ -9,8 +9,8 @@
 #include <numeric>
 #include <random>
 
+#include "headrace/codecs/media/media_program.h"
 #include "headrace/codecs/video/ffmpeg_test_tool.h"
-#include "headrace/codecs/video/media_program.h"
 #include "headrace/codecs/video/video_file.h"
 #include "headrace/codecs/video/video_test_streams.h"
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "headrace/codecs/video/frame_errors.h"
 #include "headrace/codecs/video/media_replies.h"
 
 using headrace::VideoTrack;

@@ -4,16 +4,10 @@
 #include <algorithm>
 #include <string>
 
-#include "headrace/codecs/video/media_errors.h"
-#include "headrace/codecs/video/media_program.h"
+#include "headrace/codecs/media/media_errors.h"
 
 namespace headrace {
 namespace {
-
-Error senseless_reply(const char* what) {
-  return ended_media_process(std::string("the process that decodes it says what makes no sense (") +
-                             what + "), and was ended");
-}
 
 bool one_of(int value, std::initializer_list<int> values) {
   return std::ranges::find(values, value) != values.end();
@@ -34,15 +28,6 @@ bool lies_inside(uint64_t offset, int64_t stride, int64_t rows, int64_t row_byte
   if (stride < row_bytes || stride > int64_t{1} << 32 || offset > bytes) return false;
   const auto all = (rows - 1) * stride + row_bytes + media::kReadBeyond;
   return static_cast<uint64_t>(all) <= bytes - offset;
-}
-
-std::string name_in(const media::Reply& reply) {
-  std::string name;
-  for (const char c : reply.name) {
-    if (c < ' ' || c > '~') break;
-    name += c;
-  }
-  return name;
 }
 
 }  // namespace
@@ -96,35 +81,6 @@ Result<YuvFrame> yuv_frame_of(const media::Frame& frame, std::span<const uint8_t
     out.stride[p] = static_cast<ptrdiff_t>(frame.stride[p]);
   }
   return out;
-}
-
-Error failure_of(const media::Reply& reply, const VideoTrack& track) {
-  const std::string name = name_in(reply);
-  switch (reply.failure) {
-    case media::Failure::kNotConfined:
-      return no_media_process(
-          "the system does not let headrace-av give up its rights (seccomp)",
-          "allow seccomp in the container; or, for files that you trust, isolate=False");
-    case media::Failure::kNoDecoder:
-      return no_media_process("the libavcodec of this machine has no decoder `" + name + "`",
-                              std::string("apt-get install ") + media_package());
-    case media::Failure::kParameters:
-      return damaged_video(track, media::kNoPacket,
-                           "the decoder cannot be opened with the parameters that the file has");
-    case media::Failure::kDamage:
-      return damaged_video(track, reply.number, "the decoder found damage");
-    case media::Failure::kFormat:
-      return undecoded_video("its frames are of a kind that is not delivered" +
-                                 (name.empty() ? std::string() : " (" + name + ")"),
-                             "convert it: ffmpeg -i in.mov -pix_fmt yuv420p out.mp4");
-    case media::Failure::kMemory:
-      return undecoded_video("decoding it takes more memory than frames of its size need",
-                             "leave such records out (on_error=)");
-    case media::Failure::kNone:
-    case media::Failure::kRequest:
-      break;
-  }
-  return senseless_reply("failure");
 }
 
 }  // namespace headrace

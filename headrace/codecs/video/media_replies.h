@@ -7,7 +7,7 @@
 #include <span>
 
 #include "headrace/base/error.h"
-#include "headrace/codecs/video/media_protocol.h"
+#include "headrace/codecs/media/media_protocol.h"
 #include "headrace/codecs/video/video_track.h"
 #include "headrace/codecs/video/yuv_frame.h"
 
@@ -17,8 +17,5 @@ namespace headrace {
 // of another size than the track's; nothing where the reply makes no sense.
 Result<YuvFrame> yuv_frame_of(const media::Frame& frame, std::span<const uint8_t> memory,
                               const VideoTrack& track);
-
-// Why it could not be decoded: HR0368, HR0370 or HR0371.
-Error failure_of(const media::Reply& reply, const VideoTrack& track);
 
 }  // namespace headrace

@@ -10,8 +10,8 @@
 #include <filesystem>
 
 #include "headrace/base/clock.h"
+#include "headrace/codecs/media/media_program.h"
 #include "headrace/codecs/video/media_decoder.h"
-#include "headrace/codecs/video/media_program.h"
 #include "headrace/codecs/video/video_test_streams.h"
 
 namespace headrace {

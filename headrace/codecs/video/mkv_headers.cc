@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "headrace/codecs/media/container_errors.h"
+#include "headrace/codecs/media/mkv_ids.h"
 #include "headrace/codecs/video/color_codes.h"
-#include "headrace/codecs/video/mkv_ids.h"
-#include "headrace/codecs/video/video_errors.h"
 
 namespace headrace {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "headrace/base/error.h"
-#include "headrace/codecs/video/ebml.h"
+#include "headrace/codecs/media/ebml.h"
 #include "headrace/codecs/video/video_track.h"
 
 namespace headrace {

@@ -6,11 +6,11 @@
 #include <string>
 
 #include "headrace/base/registry.h"
-#include "headrace/codecs/video/ebml.h"
+#include "headrace/codecs/media/container_errors.h"
+#include "headrace/codecs/media/ebml.h"
+#include "headrace/codecs/media/mkv_ids.h"
 #include "headrace/codecs/video/frame_order.h"
 #include "headrace/codecs/video/mkv_headers.h"
-#include "headrace/codecs/video/mkv_ids.h"
-#include "headrace/codecs/video/video_errors.h"
 #include "headrace/codecs/video/video_file.h"
 
 namespace headrace {

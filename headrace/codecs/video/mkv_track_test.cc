@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "headrace/codecs/video/mkv_test_elements.h"
+#include "headrace/codecs/media/mkv_test_elements.h"
 #include "headrace/codecs/video/video_file.h"
 
 namespace headrace {
@@ -28,7 +28,7 @@ VideoTrack mkv_track(const Bytes& file) {
 // "0 40K 20": times in the order of decoding, K behind those of keys.
 std::string times_of(const VideoTrack& track) {
   std::string out;
-  for (const VideoPacket& packet : track.packets) {
+  for (const MediaPacket& packet : track.packets) {
     out += (out.empty() ? "" : " ") + std::to_string(packet.pts) + (packet.key ? "K" : "");
   }
   return out;
@@ -201,7 +201,7 @@ TEST(AMatroskaFile, CutOffAnywhereOrDamagedIsAnErrorOrATrackInsideOfTheFile) {
   const auto check = [](const Bytes& file) {
     const Result<VideoTrack> track = read_video(file);
     if (!track) return false;
-    for (const VideoPacket& packet : track->packets) {
+    for (const MediaPacket& packet : track->packets) {
       EXPECT_GT(packet.size, 0u);
       EXPECT_LE(static_cast<uint64_t>(packet.offset) + packet.size, file.size());
     }

@@ -3,10 +3,10 @@
 
 #include <string>
 
+#include "headrace/codecs/media/container_errors.h"
+#include "headrace/codecs/media/mp4_boxes.h"
+#include "headrace/codecs/media/mp4_esds.h"
 #include "headrace/codecs/video/color_codes.h"
-#include "headrace/codecs/video/mp4_boxes.h"
-#include "headrace/codecs/video/mp4_esds.h"
-#include "headrace/codecs/video/video_errors.h"
 
 namespace headrace {
 namespace {

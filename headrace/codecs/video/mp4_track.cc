@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "headrace/base/registry.h"
+#include "headrace/codecs/media/container_errors.h"
+#include "headrace/codecs/media/mp4_boxes.h"
+#include "headrace/codecs/media/mp4_edits.h"
+#include "headrace/codecs/media/mp4_fragments.h"
+#include "headrace/codecs/media/mp4_sample_table.h"
 #include "headrace/codecs/video/frame_order.h"
-#include "headrace/codecs/video/mp4_boxes.h"
-#include "headrace/codecs/video/mp4_edits.h"
-#include "headrace/codecs/video/mp4_fragments.h"
 #include "headrace/codecs/video/mp4_sample_entry.h"
-#include "headrace/codecs/video/mp4_sample_table.h"
-#include "headrace/codecs/video/video_errors.h"
 #include "headrace/codecs/video/video_file.h"
 
 namespace headrace {
@@ -233,7 +233,7 @@ Result<VideoTrack> read_mp4_track(Bytes file) {
     return no_pictures(kMp4Name, "shows none of its " + std::to_string(track.packets.size()) +
                                      " packets of pictures");
   }
-  for (VideoPacket& packet : track.packets) packet.pts += edits->delay;
+  for (MediaPacket& packet : track.packets) packet.pts += edits->delay;
   const uint32_t last = track.frames.back();
   const int64_t last_end = track.packets[last].pts + packets->durations[last];
   track.duration =

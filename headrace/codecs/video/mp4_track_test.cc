@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "headrace/codecs/video/mp4_test_boxes.h"
+#include "headrace/codecs/media/mp4_test_boxes.h"
 #include "headrace/codecs/video/video_file.h"
 
 namespace headrace {
@@ -31,7 +31,7 @@ VideoTrack track_of(const Bytes& file) {
 void expect_counting(const Bytes& file, const VideoTrack& track, size_t packets) {
   ASSERT_EQ(track.packets.size(), packets);
   for (size_t i = 0; i < packets; ++i) {
-    const VideoPacket& packet = track.packets[i];
+    const MediaPacket& packet = track.packets[i];
     ASSERT_EQ(packet.size, i + 1);
     EXPECT_EQ(file[static_cast<size_t>(packet.offset)], i);
     EXPECT_EQ(file[static_cast<size_t>(packet.offset) + i], i);
@@ -335,7 +335,7 @@ TEST(AnMp4File, CutOffAnywhereOrDamagedIsAnErrorOrATrackInsideOfTheFile) {
   const auto check = [](const Bytes& file) {
     const Result<VideoTrack> track = read_video(file);
     if (!track) return false;
-    for (const VideoPacket& packet : track->packets) {
+    for (const MediaPacket& packet : track->packets) {
       EXPECT_GT(packet.size, 0u);
       EXPECT_LE(static_cast<uint64_t>(packet.offset) + packet.size, file.size());
     }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "headrace/codecs/video/big_endian_reader.h"
+#include "headrace/codecs/media/big_endian_reader.h"
 
 namespace headrace {
 namespace {

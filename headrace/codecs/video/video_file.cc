@@ -5,7 +5,7 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/codecs/codec.h"
-#include "headrace/codecs/video/video_errors.h"
+#include "headrace/codecs/media/container_errors.h"
 
 namespace headrace {
 

@@ -37,7 +37,7 @@ inline void check_plan(std::span<const uint8_t> file, const VideoTrack& track) {
 inline void check(std::span<const uint8_t> file, const Result<VideoTrack>& track) {
   if (!track) return;
   uint64_t bytes = 0;
-  for (const VideoPacket& packet : track->packets) {
+  for (const MediaPacket& packet : track->packets) {
     require(packet.offset >= 0 && packet.size > 0 && uint64_t(packet.offset) <= file.size());
     require(packet.size <= file.size() - uint64_t(packet.offset));
     bytes += packet.size;

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "headrace/base/byte_stream.h"
-#include "headrace/codecs/video/video_errors.h"
+#include "headrace/codecs/media/container_errors.h"
 
 namespace headrace {
 namespace {
@@ -91,7 +91,7 @@ uint64_t hash_of(std::span<const uint8_t> bytes) { return XXH3_64bits(bytes.data
 // What divides the differences of all times; 1 where there is nothing to divide.
 int64_t unit_of(const VideoTrack& track) {
   int64_t unit = 0;
-  for (const VideoPacket& packet : track.packets) {
+  for (const MediaPacket& packet : track.packets) {
     unit = std::gcd(unit, packet.pts - track.packets[0].pts);
     if (unit == 1) break;
   }
@@ -105,7 +105,7 @@ void write_packets(const VideoTrack& track, ByteWriter& out) {
     for (size_t i = 0; i < count; ++i) values[i] = of(i);
     write_column(out, values);
   };
-  const std::vector<VideoPacket>& packets = track.packets;
+  const std::vector<MediaPacket>& packets = track.packets;
   column([&](size_t i) { return uint64_t{packets[i].size}; });
   column([&](size_t i) {
     const int64_t before = i == 0 ? 0 : packets[i - 1].offset + packets[i - 1].size;
@@ -122,9 +122,9 @@ void write_packets(const VideoTrack& track, ByteWriter& out) {
 }
 
 bool read_packets(ByteReader& in, uint64_t file_bytes, VideoTrack& track) {
-  std::vector<VideoPacket>& packets = track.packets;
+  std::vector<MediaPacket>& packets = track.packets;
   const size_t count = packets.size();
-  VideoPacket* const to = packets.data();
+  MediaPacket* const to = packets.data();
   if (!read_column(in, count, [&](size_t i, uint64_t size) {
         to[i].size = static_cast<uint32_t>(size);
         return size > 0 && size <= UINT32_MAX;

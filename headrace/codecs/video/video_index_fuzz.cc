@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (shown.at(frame)) __builtin_trap();
     shown[frame] = true;
   }
-  for (const VideoPacket& packet : track->packets) {
+  for (const MediaPacket& packet : track->packets) {
     if (packet.offset < 0 || uint64_t(packet.offset) + packet.size > kFileBytes) __builtin_trap();
   }
   // What was read can be written, and read again.

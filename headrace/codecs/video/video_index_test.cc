@@ -91,7 +91,7 @@ TEST(AVideoIndex, TakesAFewBytesAPacket) {
 TEST(AVideoIndex, OfASmallerFileIsRefused) {
   const VideoTrack track = drawn_track(7);
   uint64_t end = 0;
-  for (const VideoPacket& packet : track.packets) {
+  for (const MediaPacket& packet : track.packets) {
     end = std::max(end, static_cast<uint64_t>(packet.offset) + packet.size);
   }
   const std::vector<uint8_t> index = video_index_of(track);
@@ -127,7 +127,7 @@ TEST(AVideoIndex, OfAnEnemyHasItsPacketsInTheFile) {
     const Result<VideoTrack> track = track_from_video_index(index, kFileBytes);
     if (!track) continue;
     ++good;
-    for (const VideoPacket& packet : track->packets) {
+    for (const MediaPacket& packet : track->packets) {
       ASSERT_GE(packet.offset, 0);
       ASSERT_LE(static_cast<uint64_t>(packet.offset) + packet.size, kFileBytes);
       ASSERT_GT(packet.size, 0u);

@@ -62,7 +62,7 @@ inline Stream read_stream(const std::string& name) {
             static_cast<uint8_t>(std::stoi(word.substr(i, 2), nullptr, 16)));
       }
     } else if (word == "packet") {
-      VideoPacket packet{.offset = offset};
+      MediaPacket packet{.offset = offset};
       words >> packet.size >> packet.pts >> packet.key;
       offset += packet.size;
       out.track.packets.push_back(packet);
@@ -88,7 +88,7 @@ inline FramePlan alone(const VideoTrack& track, uint32_t frame) {
   const uint32_t wanted = track.frames[frame];
   uint32_t key = 0;
   for (uint32_t i = 0; i <= wanted; ++i) {
-    const VideoPacket& packet = track.packets[i];
+    const MediaPacket& packet = track.packets[i];
     if (packet.key && packet.pts <= track.packets[wanted].pts) key = i;
   }
   FramePlan plan{{}, {wanted}};

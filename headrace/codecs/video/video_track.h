@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "headrace/codecs/media/media_packet.h"
+
 namespace headrace {
 
 enum class VideoCodec : uint8_t { kH264, kHEVC, kVP8, kVP9, kAV1, kMPEG4, kMJPEG, kGIF, kWebP };
@@ -37,13 +39,6 @@ struct VideoColor {
   bool operator==(const VideoColor&) const = default;
 };
 
-struct VideoPacket {
-  int64_t offset = 0;  // in the file; [offset, offset + size) lies inside of it
-  uint32_t size = 0;
-  bool key = false;  // decoding can begin here, says the container; plan_frames() sees to it
-  int64_t pts = 0;   // in ticks of the file's clock, whose 0 its sounds and pictures share
-};
-
 struct VideoTrack {
   VideoCodec codec = VideoCodec::kH264;
   int width = 0, height = 0;  // as stored, before it is turned
@@ -53,7 +48,7 @@ struct VideoTrack {
   // What a decoder is opened with: the content of avcC, hvcC, av1C or esds' specific info; what
   // libavcodec calls extradata.
   std::vector<uint8_t> parameters;
-  std::vector<VideoPacket> packets;
+  std::vector<MediaPacket> packets;
   std::vector<uint32_t> frames;  // of each frame the number of the packet that brings it
   int64_t duration = 0;          // ticks, to the end of the last frame
 

@@ -7,8 +7,8 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/codecs/image/picture_errors.h"
+#include "headrace/codecs/media/media_errors.h"
 #include "headrace/codecs/video/animations/animation.h"
-#include "headrace/codecs/video/media_errors.h"
 #include "headrace/codecs/video/own_video_decoder.h"
 
 namespace headrace {
@@ -47,7 +47,7 @@ class AnimationDecoder final : public VideoDecoder {
     size_t kept = 0;
     for (const Feed& feed : plan.feeds) {
       if (feed.restart) animation->restart();
-      const VideoPacket& packet = track.packets[feed.packet];
+      const MediaPacket& packet = track.packets[feed.packet];
       const Result<void> played = animation->play(file.subspan(size_t(packet.offset), packet.size));
       if (!played) {
         Error error = played.error();

@@ -262,7 +262,7 @@ TEST(AGif, CutAnywhereIsAnErrorOrItsFirstFrames) {
     if (!done) continue;
     EXPECT_EQ(reds.planes.size(), frames);
     // Behind the last pixel of a frame nothing is missed but the code and the byte that end it.
-    const bool ends_a_frame = std::ranges::any_of(whole->packets, [&](const VideoPacket& packet) {
+    const bool ends_a_frame = std::ranges::any_of(whole->packets, [&](const MediaPacket& packet) {
       const size_t end = size_t(packet.offset) + packet.size;
       return length <= end && length + 2 >= end;
     });
@@ -290,7 +290,7 @@ TEST(Animations, ChangedAnywhereEnd) {
     const Buffer file = buffer_of(bytes);
     const Result<VideoTrack> track = read_video(file.bytes());
     if (!track) continue;
-    for (const VideoPacket& packet : track->packets) {
+    for (const MediaPacket& packet : track->packets) {
       ASSERT_LE(size_t(packet.offset) + packet.size, bytes.size());
     }
     (void)decode(*track, file, 0, uint32_t(track->frames.size()), sink, {.max_pixels = 1 << 16});

@@ -184,7 +184,7 @@ Result<VideoTrack> read_gif(std::span<const uint8_t> bytes) {
   }
   if (track.packets.empty()) return corrupt_picture(kGifName, "it has no frame");
   if (track.width == 0 || track.height == 0) return corrupt_picture(kGifName, "it has no size");
-  for (VideoPacket& packet : track.packets) {
+  for (MediaPacket& packet : track.packets) {
     const auto frame = next_gif_frame(bytes.subspan(size_t(packet.offset), packet.size), 0);
     packet.key = &packet == track.packets.data() || (frame && is_key(*frame, track));
   }

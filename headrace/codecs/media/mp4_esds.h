@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "headrace/codecs/video/big_endian_reader.h"
+#include "headrace/codecs/media/big_endian_reader.h"
 
 namespace headrace {
 

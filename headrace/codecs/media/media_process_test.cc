@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/video/media_process.h"
+#include "headrace/codecs/media/media_process.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@
 #include <thread>
 
 #include "headrace/base/clock.h"
+#include "headrace/codecs/media/media_program.h"
 #include "headrace/codecs/video/media_decoder.h"
-#include "headrace/codecs/video/media_program.h"
 #include "headrace/codecs/video/video_test_streams.h"
 
 #if defined(__SANITIZE_THREAD__)

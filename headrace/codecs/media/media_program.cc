@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/video/media_program.h"
+#include "headrace/codecs/media/media_program.h"
 
 #include <dlfcn.h>
 

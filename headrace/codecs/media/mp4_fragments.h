@@ -8,7 +8,7 @@
 #include <span>
 
 #include "headrace/base/error.h"
-#include "headrace/codecs/video/mp4_sample_table.h"
+#include "headrace/codecs/media/mp4_sample_table.h"
 
 namespace headrace {
 

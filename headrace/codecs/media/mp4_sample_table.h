@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "headrace/base/error.h"
-#include "headrace/codecs/video/video_track.h"
+#include "headrace/codecs/media/media_packet.h"
 
 namespace headrace {
 
 // In decoding order; times are the media's own, as edits have not been applied yet.
 struct Mp4Packets {
-  std::vector<VideoPacket> packets;
+  std::vector<MediaPacket> packets;
   std::vector<uint32_t> durations;  // of each, in ticks
   uint64_t bytes = 0;               // of all packets together: never more than the file's
   int64_t end = 0;                  // where the next would be decoded
@@ -23,7 +23,7 @@ struct Mp4Packets {
   // Appends one, unless it is empty: that is no picture. HR0362 where it reaches out of the file,
   // HR0365 where there are too many; HR0361 where they are larger than the file, lying upon one
   // another.
-  Result<void> add(std::span<const uint8_t> file, VideoPacket packet, uint32_t duration);
+  Result<void> add(std::span<const uint8_t> file, MediaPacket packet, uint32_t duration);
   // HR0363 where it is another than that of the packets before.
   Result<void> coded_by(uint32_t entry);
 };

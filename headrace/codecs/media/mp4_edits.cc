@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/video/mp4_edits.h"
+#include "headrace/codecs/media/mp4_edits.h"
 
-#include "headrace/codecs/video/mp4_boxes.h"
-#include "headrace/codecs/video/video_errors.h"
+#include "headrace/codecs/media/container_errors.h"
+#include "headrace/codecs/media/mp4_boxes.h"
 
 namespace headrace {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/video/mp4_fragments.h"
+#include "headrace/codecs/media/mp4_fragments.h"
 
 #include <string>
 
-#include "headrace/codecs/video/mp4_boxes.h"
-#include "headrace/codecs/video/video_errors.h"
+#include "headrace/codecs/media/container_errors.h"
+#include "headrace/codecs/media/mp4_boxes.h"
 
 namespace headrace {
 namespace {
@@ -87,7 +87,7 @@ Result<void> read_run(std::span<const uint8_t> file, std::span<const uint8_t> tr
     const int32_t delay = what & kDelay ? reader.i32() : 0;
     if (i == 0 && (what & kFirstFlags)) flags = first_flags;
     if (out) {
-      const VideoPacket packet{.offset = static_cast<int64_t>(at),
+      const MediaPacket packet{.offset = static_cast<int64_t>(at),
                                .size = size,
                                .key = (flags & (kNoKey | kNeedsOthers)) == 0,
                                .pts = out->end + delay};

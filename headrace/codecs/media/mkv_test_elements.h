@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headrace/codecs/video/mkv_ids.h"
+#include "headrace/codecs/media/mkv_ids.h"
 
 namespace headrace::mkv_test {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "headrace/base/error.h"
-#include "headrace/codecs/video/video_track.h"
+#include "headrace/codecs/media/media_packet.h"
 
 namespace headrace {
 
@@ -18,7 +18,7 @@ struct Mp4Sound {
   int object_type = -1;             // of mp4a: 0x40 is MPEG-4 audio
   std::vector<uint8_t> parameters;  // of mp4a: the AudioSpecificConfig
   int64_t ticks_per_second = 0;     // of what follows; an AAC track's are its samples
-  std::vector<VideoPacket> packets;
+  std::vector<MediaPacket> packets;
   // What is heard is [begin, end) of what the packets hold, from the first one's begin on.
   int64_t begin = 0, end = 0;
 };

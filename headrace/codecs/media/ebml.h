@@ -9,7 +9,7 @@
 #include <optional>
 #include <span>
 
-#include "headrace/codecs/video/big_endian_reader.h"
+#include "headrace/codecs/media/big_endian_reader.h"
 
 namespace headrace {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "headrace/codecs/image/boxes.h"
-#include "headrace/codecs/video/big_endian_reader.h"
+#include "headrace/codecs/media/big_endian_reader.h"
 
 namespace headrace {
 

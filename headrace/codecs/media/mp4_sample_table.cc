@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/video/mp4_sample_table.h"
+#include "headrace/codecs/media/mp4_sample_table.h"
 
 #include <algorithm>
 #include <string>
 
-#include "headrace/codecs/video/mp4_boxes.h"
-#include "headrace/codecs/video/video_errors.h"
+#include "headrace/codecs/media/container_errors.h"
+#include "headrace/codecs/media/mp4_boxes.h"
 
 namespace headrace {
 namespace {
@@ -141,7 +141,7 @@ class Times {
     return durations_.whole() && delays_.whole() && keys_.whole() && partial_keys_.whole();
   }
   // Of the sample with this number, from 1; false where the tables end before it.
-  bool next(uint32_t number, VideoPacket& packet, uint32_t& duration, int64_t& decoded) {
+  bool next(uint32_t number, MediaPacket& packet, uint32_t& duration, int64_t& decoded) {
     uint32_t delay = 0;
     if (!durations_.next(duration) || duration > INT32_MAX) return false;
     if (delays_.there() && !delays_.next(delay)) return false;
@@ -158,7 +158,7 @@ class Times {
 
 }  // namespace
 
-Result<void> Mp4Packets::add(std::span<const uint8_t> file, VideoPacket packet, uint32_t duration) {
+Result<void> Mp4Packets::add(std::span<const uint8_t> file, MediaPacket packet, uint32_t duration) {
   if (packet.size == 0) return {};
   const auto offset = static_cast<uint64_t>(packet.offset);
   if (offset > file.size() || packet.size > file.size() - offset) {
@@ -205,7 +205,7 @@ Result<void> read_mp4_sample_table(std::span<const uint8_t> file, std::span<cons
     uint64_t offset = chunks[chunk - 1];
     if (offset > INT64_MAX / 2) return damaged("a chunk begins at " + std::to_string(offset));
     for (uint32_t i = 0; i < in_chunk && sample < sizes.count(); ++i) {
-      VideoPacket packet{.offset = static_cast<int64_t>(offset), .size = sizes[sample++]};
+      MediaPacket packet{.offset = static_cast<int64_t>(offset), .size = sizes[sample++]};
       uint32_t duration = 0;
       if (!times.next(sample, packet, duration, out.end)) {
         return damaged("its times end at packet " + std::to_string(sample - 1) + " of " +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/video/media_process.h"
+#include "headrace/codecs/media/media_process.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -24,10 +24,9 @@
 
 #include "headrace/base/clock.h"
 #include "headrace/base/mutex.h"
-#include "headrace/codecs/video/lasting_thread.h"
-#include "headrace/codecs/video/media_errors.h"
-#include "headrace/codecs/video/media_program.h"
-#include "headrace/codecs/video/media_replies.h"
+#include "headrace/codecs/media/lasting_thread.h"
+#include "headrace/codecs/media/media_errors.h"
+#include "headrace/codecs/media/media_program.h"
 
 namespace headrace {
 
@@ -205,7 +204,7 @@ Result<std::unique_ptr<MediaProcess>> MediaProcess::start(const std::string& pro
   }
   Result<media::Reply> ready = process->receive(patience);
   if (!ready) return std::move(ready.error());
-  if (ready->kind == media::ReplyKind::kFailed) return failure_of(*ready, {});
+  if (ready->kind == media::ReplyKind::kFailed) return failure_of(*ready);
   if (ready->kind != media::ReplyKind::kReady || ready->version != media::kVersion) {
     return no_media_process(program + " is not the one that was built with this library",
                             "install Headrace anew");

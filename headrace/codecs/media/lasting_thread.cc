@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/video/lasting_thread.h"
+#include "headrace/codecs/media/lasting_thread.h"
 
 #include <pthread.h>
 

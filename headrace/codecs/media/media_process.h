@@ -17,7 +17,7 @@
 #include <string>
 
 #include "headrace/base/error.h"
-#include "headrace/codecs/video/media_protocol.h"
+#include "headrace/codecs/media/media_protocol.h"
 
 namespace headrace {
 

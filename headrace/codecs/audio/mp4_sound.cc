@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/video/mp4_sound.h"
+#include "headrace/codecs/audio/mp4_sound.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "headrace/codecs/video/mp4_boxes.h"
-#include "headrace/codecs/video/mp4_edits.h"
-#include "headrace/codecs/video/mp4_esds.h"
-#include "headrace/codecs/video/mp4_sample_table.h"
-#include "headrace/codecs/video/video_errors.h"
+#include "headrace/codecs/media/container_errors.h"
+#include "headrace/codecs/media/mp4_boxes.h"
+#include "headrace/codecs/media/mp4_edits.h"
+#include "headrace/codecs/media/mp4_esds.h"
+#include "headrace/codecs/media/mp4_sample_table.h"
 
 namespace headrace {
 namespace {

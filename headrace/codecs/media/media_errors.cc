@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/video/media_errors.h"
+#include "headrace/codecs/media/media_errors.h"
 
-#include <algorithm>
 #include <utility>
+
+#include "headrace/codecs/media/media_program.h"
 
 namespace headrace {
 namespace {
-
-const ErrorCode kMissingFrame{
-    "HR0367", ErrorKind::kData, "frame that does not come out",
-    "The container says that there is a frame, and the decoder gave none when it was fed the "
-    "packets that lead to it. Its neighbour is never given in its place. Usual causes are a file "
-    "that was cut off or cut by a tool that left packets out. Write the file anew (ffmpeg -i in.mp4 "
-    "out.mp4), or let on_error= decide what happens to such records."};
 
 const ErrorCode kDamagedVideo{
     "HR0368", ErrorKind::kData, "damaged video",
@@ -45,37 +39,21 @@ const ErrorCode kUndecodedVideo{
     "container says, or larger than the limit. Convert such files once (ffmpeg -i in.mov -pix_fmt "
     "yuv420p out.mp4)."};
 
-// "frame 12, of packet 15"; and the packet's place in the file.
-std::string frame_of(const VideoTrack& track, uint32_t packet) {
-  const auto found = std::ranges::find(track.frames, packet);
-  std::string text;
-  if (found != track.frames.end()) {
-    text = "frame " + std::to_string(found - track.frames.begin()) + ", of ";
+std::string name_in(const media::Reply& reply) {
+  std::string name;
+  for (const char c : reply.name) {
+    if (c < ' ' || c > '~') break;
+    name += c;
   }
-  return text + "packet " + std::to_string(packet);
-}
-
-Where place_of(const VideoTrack& track, uint32_t packet) {
-  return {.offset = packet < track.packets.size() ? track.packets[packet].offset : -1};
+  return name;
 }
 
 constexpr const char* kLeaveOut = "write the file anew, or leave such records out (on_error=)";
 
 }  // namespace
 
-Error missing_frame(const VideoTrack& track, uint32_t packet) {
-  return {.code = &kMissingFrame,
-          .what = "no frame came out of the decoder for " + frame_of(track, packet),
-          .where = place_of(track, packet),
-          .hint = kLeaveOut};
-}
-
-Error damaged_video(const VideoTrack& track, uint32_t packet, std::string what) {
-  if (packet < track.packets.size()) what += ": " + frame_of(track, packet);
-  return {.code = &kDamagedVideo,
-          .what = std::move(what),
-          .where = place_of(track, packet),
-          .hint = kLeaveOut};
+Error damaged_media(std::string what) {
+  return {.code = &kDamagedVideo, .what = std::move(what), .hint = kLeaveOut};
 }
 
 Error ended_media_process(std::string what) {
@@ -90,6 +68,39 @@ Error no_media_process(std::string what, std::string hint) {
 
 Error undecoded_video(std::string what, std::string hint) {
   return {.code = &kUndecodedVideo, .what = std::move(what), .hint = std::move(hint)};
+}
+
+Error senseless_reply(const char* what) {
+  return ended_media_process(std::string("the process that decodes it says what makes no sense (") +
+                             what + "), and was ended");
+}
+
+Error failure_of(const media::Reply& reply) {
+  const std::string name = name_in(reply);
+  switch (reply.failure) {
+    case media::Failure::kNotConfined:
+      return no_media_process(
+          "the system does not let headrace-av give up its rights (seccomp)",
+          "allow seccomp in the container; or, for files that you trust, isolate=False");
+    case media::Failure::kNoDecoder:
+      return no_media_process("the libavcodec of this machine has no decoder `" + name + "`",
+                              std::string("apt-get install ") + media_package());
+    case media::Failure::kParameters:
+      return damaged_media("the decoder cannot be opened with the parameters that the file has");
+    case media::Failure::kDamage:
+      return damaged_media("the decoder found damage");
+    case media::Failure::kFormat:
+      return undecoded_video("its frames are of a kind that is not delivered" +
+                                 (name.empty() ? std::string() : " (" + name + ")"),
+                             "convert it: ffmpeg -i in.mov -pix_fmt yuv420p out.mp4");
+    case media::Failure::kMemory:
+      return undecoded_video("decoding it takes more memory than frames of its size need",
+                             "leave such records out (on_error=)");
+    case media::Failure::kNone:
+    case media::Failure::kRequest:
+      break;
+  }
+  return senseless_reply("failure");
 }
 
 }  // namespace headrace

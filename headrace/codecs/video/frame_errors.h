@@ -6,6 +6,7 @@
 #include <string>
 
 #include "headrace/base/error.h"
+#include "headrace/codecs/media/media_protocol.h"
 #include "headrace/codecs/video/video_track.h"
 
 namespace headrace {
@@ -13,8 +14,8 @@ namespace headrace {
 // `packet`: of the track; where it lies is said, and which frame it brings.
 Error missing_frame(const VideoTrack& track, uint32_t packet);                    // HR0367
 Error damaged_video(const VideoTrack& track, uint32_t packet, std::string what);  // HR0368
-Error ended_media_process(std::string what);                                      // HR0369
-Error no_media_process(std::string what, std::string hint);                       // HR0370
-Error undecoded_video(std::string what, std::string hint);                        // HR0371
+
+// Why a frame could not be decoded: HR0368, HR0370 or HR0371.
+Error failure_of(const media::Reply& reply, const VideoTrack& track);
 
 }  // namespace headrace

@@ -3,13 +3,13 @@
 #include <cstdlib>
 
 #include "headrace/codecs/audio/aac_config.h"
-#include "headrace/codecs/video/mp4_sound.h"
+#include "headrace/codecs/audio/mp4_sound.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto sound = headrace::read_mp4_sound({data, size});
   if (!sound) return 0;
   uint64_t bytes = 0;
-  for (const headrace::VideoPacket& packet : sound->packets) {
+  for (const headrace::MediaPacket& packet : sound->packets) {
     const auto offset = static_cast<uint64_t>(packet.offset);
     if (packet.offset < 0 || offset > size || packet.size > size - offset) std::abort();
     bytes += packet.size;

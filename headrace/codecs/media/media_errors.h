@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can go wrong between headrace-av and the engine, whatever is decoded.
+#pragma once
+
+#include <string>
+
+#include "headrace/base/error.h"
+#include "headrace/codecs/media/media_protocol.h"
+
+namespace headrace {
+
+Error damaged_media(std::string what);                       // HR0368
+Error ended_media_process(std::string what);                 // HR0369
+Error no_media_process(std::string what, std::string hint);  // HR0370
+Error undecoded_video(std::string what, std::string hint);   // HR0371
+
+// HR0369: the program has said what makes no sense.
+Error senseless_reply(const char* what);
+// Why it could not be decoded: HR0368, HR0370 or HR0371.
+Error failure_of(const media::Reply& reply);
+
+}  // namespace headrace

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a container says of a packet of pictures or sound, in ticks of its track.
+#pragma once
+
+#include <cstdint>
+
+namespace headrace {
+
+struct MediaPacket {
+  int64_t offset = 0;  // in the file; [offset, offset + size) lies inside of it
+  uint32_t size = 0;
+  bool key = false;  // decoding can begin here, says the container; plan_frames() sees to it
+  int64_t pts = 0;   // in ticks of the file's clock, whose 0 its sounds and pictures share
+};
+
+}  // namespace headrace

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/codecs/video/frame_errors.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "headrace/codecs/media/media_errors.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kMissingFrame{
+    "HR0367", ErrorKind::kData, "frame that does not come out",
+    "The container says that there is a frame, and the decoder gave none when it was fed the "
+    "packets that lead to it. Its neighbour is never given in its place. Usual causes are a file "
+    "that was cut off or cut by a tool that left packets out. Write the file anew (ffmpeg -i in.mp4 "
+    "out.mp4), or let on_error= decide what happens to such records."};
+
+// "frame 12, of packet 15"; and the packet's place in the file.
+std::string frame_of(const VideoTrack& track, uint32_t packet) {
+  const auto found = std::ranges::find(track.frames, packet);
+  std::string text;
+  if (found != track.frames.end()) {
+    text = "frame " + std::to_string(found - track.frames.begin()) + ", of ";
+  }
+  return text + "packet " + std::to_string(packet);
+}
+
+Where place_of(const VideoTrack& track, uint32_t packet) {
+  return {.offset = packet < track.packets.size() ? track.packets[packet].offset : -1};
+}
+
+}  // namespace
+
+Error missing_frame(const VideoTrack& track, uint32_t packet) {
+  return {.code = &kMissingFrame,
+          .what = "no frame came out of the decoder for " + frame_of(track, packet),
+          .where = place_of(track, packet),
+          .hint = "write the file anew, or leave such records out (on_error=)"};
+}
+
+Error damaged_video(const VideoTrack& track, uint32_t packet, std::string what) {
+  if (packet < track.packets.size()) what += ": " + frame_of(track, packet);
+  Error error = damaged_media(std::move(what));
+  error.where = place_of(track, packet);
+  return error;
+}
+
+Error failure_of(const media::Reply& reply, const VideoTrack& track) {
+  Error error = failure_of(reply);
+  if (reply.failure != media::Failure::kDamage) return error;
+  return damaged_video(track, reply.number, std::move(error.what));
+}
+
+}  // namespace headrace
