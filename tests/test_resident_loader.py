@@ -241,6 +241,42 @@ def on_host(batch: Any) -> list[np.ndarray[Any, Any]]:
     return [np.array(value) for value in batch]
 
 
+DIFFERING: dict[str, Callable[[], Any]] = {
+    "a random resized crop": PIPELINES["random first"],
+    "kept smaller": lambda: [T.Resize(40), T.RandomResizedCrop(24), T.RandomErasing()],
+    "cut": lambda: [T.RandomCrop(30), T.RandomVerticalFlip(), *to_float()],
+    "two views": lambda: [
+        T.Fork("image", a=[T.RandomResizedCrop(20)], b=[T.RandomCrop(30), T.Resize((16, 12))])
+    ],
+}
+
+
+@pytest.mark.parametrize("name", DIFFERING)
+def test_pictures_that_differ_in_size_stay_on_the_device(photos: Path, name: str) -> None:
+    good = hr.subset(photos, [number for number in range(RECORDS) if number not in (11, 23)])
+    for given in ({}, {"shuffle": False, "memory_format": "channels_last"}):
+        streamed = make(good, DIFFERING[name](), **given)
+        loader = make(good, DIFFERING[name](), resident=True, **given)
+        batches = loader.dlpack(_core.simulated_device(4))
+        for _ in range(2):
+            for expected, batch in zip(streamed, batches, strict=True):
+                for wanted, got in zip(expected, on_host(batch), strict=True):
+                    np.testing.assert_array_equal(got, wanted)
+        assert "not on simulated" not in loader.stats()["resident"]
+
+
+def test_what_keeps_pictures_that_differ_in_size_off_the_device(photos: Path) -> None:
+    bad = make(photos, [T.RandomResizedCrop(24)], resident=True)
+    next(iter(bad.dlpack(_core.simulated_device(4))))
+    assert "not on simulated" in bad.stats()["resident"]
+    good = hr.subset(photos, range(7))
+    small = _core.simulated_device(4, memory_limit=30_000)
+    kept = make(good, [T.RandomResizedCrop(8)], resident="auto", batch_size=2)
+    expected = hashes(make(good, [T.RandomResizedCrop(8)], batch_size=2), 1)
+    assert [digest(tuple(on_host(batch))) for batch in kept.dlpack(small)] == expected
+    assert "HR0891" in kept.stats()["resident"] or "MiB for 7 records" in kept.stats()["resident"]
+
+
 def test_a_loaders_records_stay_on_the_device_that_its_batches_go_to(photos: Path) -> None:
     steps = PIPELINES["crop and flip after a resize"]
     good = {"on_error": "skip", "sampler": [0, 1, 2, 3, 4, 5, 6], "shuffle": False}

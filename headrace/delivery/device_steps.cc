@@ -19,26 +19,40 @@ const ErrorCode kOtherEdit{
 
 }  // namespace
 
-DeviceSteps::DeviceSteps(std::shared_ptr<const Plan> plan, Work work)
-    : plan_(std::move(plan)), work_(work) {
+DeviceSteps::DeviceSteps(std::shared_ptr<const Plan> plan, Work work,
+                         std::vector<ResidentPictures> differing)
+    : plan_(std::move(plan)), work_(work), differing_(std::move(differing)) {
   for (size_t i = 0; i < plan_->wanted().size(); ++i) {
-    const FieldState& state = plan_->inputs()[i];
-    const bool open = std::ranges::count(state.shape, -1) > 0;
-    if (is_picture(state.kind) && plan_->wanted()[i] && open) {
-      in_the_way_ = "\"" + state.name + "\", whose records differ in size";
-      return;
-    }
-    const bool known = is_picture(state.kind) && plan_->wanted()[i];
-    constexpr int kMostOfKernels = 4;
-    if (known && (state.dtype != DType::kUInt8 || state.shape[0] > kMostOfKernels)) {
-      in_the_way_ = "\"" + state.name + "\", which is " + text_of(state);
-      return;
-    }
-    pictures_.push_back(known ? std::make_shared<Picture>(int(state.shape[0]), int(state.shape[1]),
-                                                          int(state.shape[2]), DType::kUInt8)
-                              : nullptr);
+    in_the_way_ = add_field(i);
+    if (!in_the_way_.empty()) return;
   }
   in_the_way_ = first_misfit();
+}
+
+// What stands in the way of it.
+std::string DeviceSteps::add_field(size_t field) {
+  constexpr int kMostOfKernels = 4;
+  const FieldState& state = plan_->inputs()[field];
+  if (!is_picture(state.kind) || !plan_->wanted()[field]) {
+    pictures_.push_back(nullptr);
+    return {};
+  }
+  const bool open = std::ranges::count(state.shape, -1) > 0;
+  const bool known = !open || (resizes() && field < differing_.size() && differing_[field] &&
+                               !differing_[field]->empty() && state.shape[0] > 0);
+  if (!known) return "\"" + state.name + "\", whose records differ in size";
+  if (state.dtype != DType::kUInt8 || state.shape[0] > kMostOfKernels) {
+    return "\"" + state.name + "\", which is " + text_of(state);
+  }
+  pictures_.push_back(std::make_shared<Picture>(int(state.shape[0]), open ? 1 : int(state.shape[1]),
+                                                open ? 1 : int(state.shape[2]), DType::kUInt8));
+  return {};
+}
+
+const ResidentPicture* DeviceSteps::differing(size_t field, int64_t record) const {
+  if (field >= differing_.size() || !differing_[field]) return nullptr;
+  const std::vector<ResidentPicture>& all = *differing_[field];
+  return &all[size_t(record) % all.size()];
 }
 
 std::string DeviceSteps::first_misfit() {
@@ -53,7 +67,7 @@ std::string DeviceSteps::first_misfit() {
       return step.label;
     }
     for (int64_t position = 0; position < kTried; ++position) {
-      if (!run(1, 0, position, end)) return step.label;
+      if (!run(1, 0, position, position, end)) return step.label;
       for (const FieldValue& value : record_.fields) {
         if (!is_picture(value.kind) || value.picture.channels() == 0) continue;
         bool done_by_kernels = false;
@@ -69,7 +83,7 @@ std::string DeviceSteps::first_misfit() {
     if (is_picture(plan_->outputs()[size_t(i)].state.kind)) outputs_.emplace_back().output = i;
   }
   for (int64_t position = 0; position < kTried; ++position) {
-    if (!run(1, 0, position, steps)) return last;
+    if (!run(1, 0, position, position, steps)) return last;
     for (Output& output : outputs_) {
       if (!fits(output, position == 0)) return last;
     }
@@ -79,13 +93,15 @@ std::string DeviceSteps::first_misfit() {
 
 // Work::kResizeAndEdit knows encoded pictures as what is resized: here a header, and a byte that
 // says which field it is. What decodes it finds that it is none.
-Recipe DeviceSteps::recipe_of(size_t field) const {
+Recipe DeviceSteps::recipe_of(size_t field, int64_t record) const {
   const Picture& picture = *pictures_[field];
   if (!resizes()) return Recipe(std::shared_ptr<const Picture>(pictures_[field]));
+  const ResidentPicture* const own = differing(field, record);
+  const Size size = own ? own->size : Size{picture.height, picture.width};
   return Recipe(EncodedPicture{
       .bytes = {picture.pixels.data(), 1},
       .codec = Registry<CodecRecord>::find("jpeg"),
-      .header = {.width = picture.width, .height = picture.height, .channels = picture.channels},
+      .header = {.width = size.width, .height = size.height, .channels = picture.channels},
       .color = ColorMode::kStored});
 }
 
@@ -104,13 +120,14 @@ std::optional<DeviceSteps::Done> DeviceSteps::done_of(const Recipe& recipe, size
   return Done{*end, std::move(window)};
 }
 
-Result<void> DeviceSteps::run(uint64_t seed, uint64_t epoch, int64_t position, int end) {
+Result<void> DeviceSteps::run(uint64_t seed, uint64_t epoch, int64_t position, int64_t record,
+                              int end) {
   record_.position = position;
   record_.fields.resize(plan_->inputs().size());
   for (size_t i = 0; i < record_.fields.size(); ++i) {
     record_.fields[i].kind = plan_->inputs()[i].kind;
     const bool known = i < pictures_.size() && pictures_[i];
-    record_.fields[i].picture = known ? recipe_of(i) : Recipe();
+    record_.fields[i].picture = known ? recipe_of(i, record) : Recipe();
   }
   Result<int> stopped = plan_->advance(0, record_, renderer_, seed, epoch, end);
   if (!stopped) return std::move(stopped.error());
@@ -159,14 +176,16 @@ bool DeviceSteps::takes(Output& output, CodedWindow window) {
   return true;
 }
 
-void DeviceSteps::begin(uint64_t seed, uint64_t epoch, int64_t position, int64_t rows) {
+void DeviceSteps::begin(uint64_t seed, uint64_t epoch, int64_t position, int64_t rows,
+                        std::span<const int64_t> records) {
   for (Output& output : outputs_) {
     output.edits.clear();
     output.windows.clear();
   }
   const int steps = static_cast<int>(plan_->steps().size());
   for (int64_t row = 0; row < rows; ++row) {
-    if (Result<void> done = run(seed, epoch, position + row, steps); !done) {
+    const int64_t record = records.empty() ? 0 : records[size_t(row)];
+    if (Result<void> done = run(seed, epoch, position + row, record, steps); !done) {
       throw Exception(std::move(done.error()));
     }
     for (Output& output : outputs_) {

@@ -48,7 +48,7 @@ bool has_pictures(const Plan& plan) {
 bool is_list(const Output& output) { return output.as_list; }
 
 bool has_values(const ResidentField& field) {
-  return field.values || field.origin != OutputOrigin::kField;
+  return field.values || field.pictures || field.origin != OutputOrigin::kField;
 }
 
 }  // namespace
@@ -337,7 +337,11 @@ std::string Residence::edit_fields(std::vector<ResidentField>& fields, const Sou
   if (rest_->steps().empty() && !(turned && has_pictures(*rest_))) return {};
   steps = std::make_shared<DeviceSteps>(rest_, DeviceSteps::Work::kEdit);
   if (!steps->in_the_way().empty() && resizes) {
-    steps = std::make_shared<DeviceSteps>(rest_, DeviceSteps::Work::kResizeAndEdit);
+    std::vector<ResidentPictures> differing(rest_->inputs().size());
+    for (size_t i = 0; source_ && asked_.fraction >= 1 && i < differing.size(); ++i) {
+      if (rest_->wanted()[i]) differing[i] = source_->pictures(i);
+    }
+    steps = std::make_shared<DeviceSteps>(rest_, DeviceSteps::Work::kResizeAndEdit, differing);
   }
   if (!steps->in_the_way().empty()) return steps->in_the_way();
   for (size_t i = 0; i < steps->outputs().size(); ++i) {
@@ -345,6 +349,7 @@ std::string Residence::edit_fields(std::vector<ResidentField>& fields, const Sou
     ResidentField& field = fields[size_t(edited.output)];
     field.edited = int(i);
     field.values = source.dense_values(size_t(edited.source));
+    if (source_ && steps->resizes()) field.pictures = source_->pictures(size_t(edited.source));
     field.owner =
         source_ ? std::shared_ptr<const void>(source_) : std::shared_ptr<const void>(asked_.source);
     const int64_t c = field.shape[0], w = field.shape[2];

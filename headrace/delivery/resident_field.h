@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "headrace/delivery/resident_pictures.h"
 #include "headrace/executor/batch.h"
 
 namespace headrace {
@@ -19,6 +20,7 @@ struct ResidentField {
   Shape shape = {};                   // of one record
   std::vector<int64_t> strides = {};  // of one record, in elements; empty: dense
   const uint8_t* values = nullptr;    // on the host
+  ResidentPictures pictures = {};     // in place of these, where they differ in size
   int edited = -1;  // pictures that the steps change: which of their outputs it is
   // shared: with views, and on the host with the set itself, which copies nothing there.
   std::shared_ptr<const void> owner = {};

@@ -51,11 +51,22 @@ struct ResidentSet::Table {
   ResizePlan plan;
   std::shared_ptr<DeviceRing> work;
 
+  // Where each record lies, of pictures that differ in size.
+  std::vector<int64_t> offsets;
+
+  const ResidentPicture* picture(int64_t record) const {
+    return field.pictures ? &(*field.pictures)[size_t(record)] : nullptr;
+  }
+  size_t picture_bytes(int64_t record) const {
+    const Size size = picture(record)->size;
+    return size_t(edited->stored[0] * size.height * size.width);
+  }
   size_t resized_bytes() const {  // of a row
     return resized ? field.record_bytes() / size_of(field.dtype) : 0;
   }
-  // Of a record where it lies; record_bytes() has it as it is delivered.
+  // Of a record where all lie in equal ones; record_bytes() has it as it is delivered.
   size_t row_bytes() const {
+    if (field.pictures) return 0;
     return edited ? size_t(element_count(edited->stored)) : field.record_bytes();
   }
 };
@@ -77,13 +88,23 @@ ResidentSet::ResidentSet(DevicePtr device, std::vector<ResidentField> fields, in
       table->edited = &options_.steps->outputs()[size_t(table->field.edited)];
     }
     const size_t held = size_t(on_device_ + (is_partial() ? options_.batch_rows : 0));
-    table->bytes = has_values && !twin_of(*table) ? readable(held * table->row_bytes()) : 0;
+    if (table->field.pictures) place_pictures(*table);
+    if (!table->field.pictures) table->bytes = readable(held * table->row_bytes());
+    if (!has_values || twin_of(*table)) table->bytes = 0;
     table->batches = std::make_shared<DeviceRing>(device_, kBatches);
     tables_.push_back(std::move(table));
   }
   check_room();
   for (auto& table : tables_) load(*table);
   device_indices_ = device_->allocate(size_t(options_.batch_rows) * 8);
+}
+
+// Each begins at a word.
+void ResidentSet::place_pictures(Table& table) const {
+  for (int64_t record = 0; record < records_; ++record) {
+    table.offsets.push_back(int64_t(table.bytes));
+    table.bytes += readable(table.picture_bytes(record));
+  }
 }
 
 ResidentSet::~ResidentSet() {
@@ -105,20 +126,23 @@ void ResidentSet::check_room() const {
   if (data + batches <= free) return;
   const double per_record = double(data) / double(std::max<int64_t>(on_device_, 1));
   const double room = free > batches ? double(free - batches) : 0;
+  const bool any_differ =
+      std::ranges::any_of(tables_, [](const auto& table) { return bool(table->field.pictures); });
   const int percent = int(95 * std::min(1.0, room / (per_record * double(records_))));
   raise(kNoRoom,
         device_->name() + ": " + mebibytes(data) + " for " + std::to_string(on_device_) +
             " records and " + mebibytes(batches) + " for batches, " + mebibytes(free) + " of " +
             mebibytes(device_->total_bytes()) + " are free",
-        percent > 0 ? "fraction=" + std::to_string(percent / 100.0).substr(0, 4) +
-                          " keeps what fits, and copies the rest when its turn comes"
-                    : "a smaller batch_size, or a plain Loader");
+        percent > 0 && !any_differ ? "fraction=" + std::to_string(percent / 100.0).substr(0, 4) +
+                                         " keeps what fits, and copies the rest when its turn comes"
+                                   : "a smaller batch_size, or a plain Loader");
 }
 
 void ResidentSet::load(Table& table) {
   if (!table.field.has_values()) return;
   if (table.edited) load_steps(table);
   if (const Table* const twin = twin_of(table)) {
+    table.offsets = twin->offsets;
     table.values = twin->values;
     table.streamed = twin->streamed;
     table.data = twin->data;
@@ -127,6 +151,7 @@ void ResidentSet::load(Table& table) {
   Slab slab{.memory = device_->allocate(table.bytes), .bytes = table.bytes, .busy = {}};
   auto* const values = static_cast<uint8_t*>(slab.memory.get());
   const size_t bytes = size_t(on_device_) * table.row_bytes();
+  if (table.field.pictures) load_pictures(table, values);
   for (size_t at = 0; at < bytes; at += kLoadBytes) {
     const size_t piece = std::min(kLoadBytes, bytes - at);
     void* const stage = staging_.take(piece);
@@ -143,11 +168,36 @@ void ResidentSet::load(Table& table) {
   if (!is_partial()) table.field.owner = nullptr;  // the host's memory is done with
 }
 
+// Many with one copy.
+void ResidentSet::load_pictures(const Table& table, uint8_t* values) {
+  const auto end_of = [&](int64_t record) {
+    return record + 1 < records_ ? size_t(table.offsets[size_t(record) + 1]) : table.bytes;
+  };
+  for (int64_t first = 0; first < records_;) {
+    const auto begin = size_t(table.offsets[size_t(first)]);
+    int64_t last = first + 1;
+    while (last < records_ && end_of(last) - begin <= kLoadBytes) ++last;
+    const size_t bytes = end_of(last - 1) - begin;
+    auto* const stage = static_cast<uint8_t*>(staging_.take(std::max<size_t>(bytes, 1)));
+    for (int64_t record = first; record < last; ++record) {
+      std::memcpy(stage + size_t(table.offsets[size_t(record)]) - begin,
+                  table.picture(record)->values, table.picture_bytes(record));
+    }
+    stream_->copy(values + begin, stage, bytes);
+    staging_.fence(stream_->record());
+    first = last;
+  }
+}
+
 // One before it whose values are the same: two views of one field.
 const ResidentSet::Table* ResidentSet::twin_of(const Table& table) const {
   for (const auto& other : tables_) {
     if (other.get() == &table) break;
     if (other->field.values == table.field.values && table.field.values) return other.get();
+    if (table.field.pictures && other->edited && table.edited &&
+        other->edited->source == table.edited->source) {
+      return other.get();
+    }
   }
   return nullptr;
 }
@@ -155,8 +205,14 @@ const ResidentSet::Table* ResidentSet::twin_of(const Table& table) const {
 // On the device for resizing a batch, about: its pictures, and what is between the passes.
 size_t ResidentSet::resize_room(const Table& table) const {
   const Shape& stored = table.edited->stored;
+  Size from{int(stored[1]), int(stored[2])};
+  for (int64_t record = 0; table.field.pictures && record < records_; ++record) {
+    const Size size = table.picture(record)->size;
+    from = {std::max(from.height, size.height), std::max(from.width, size.width)};
+  }
   const Size to = table.edited->sample.size;
-  const int64_t between = std::max(stored[1] * to.width, stored[2] * to.height);
+  const int64_t between =
+      std::max(int64_t{from.height} * to.width, int64_t{from.width} * to.height);
   return size_t(options_.batch_rows * stored[0] * (between + int64_t{to.height} * to.width));
 }
 
@@ -185,7 +241,7 @@ Batch ResidentSet::take(const Sampler& sampler, uint64_t seed, uint64_t epoch, i
   choose(sampler, seed, epoch, range);
   Batch out{static_cast<int64_t>(epoch), batch, rows_.count, {}};
   uint8_t* stage = nullptr;
-  if (options_.steps) options_.steps->begin(seed, epoch, range.begin, rows_.count);
+  if (options_.steps) options_.steps->begin(seed, epoch, range.begin, rows_.count, rows_.indices);
   for (auto& table : tables_) {
     if (table->resized) plan_resize_of(*table);
   }
@@ -227,12 +283,15 @@ void ResidentSet::choose(const Sampler& sampler, uint64_t seed, uint64_t epoch, 
 
 void ResidentSet::plan_resize_of(Table& table) const {
   const DeviceSteps::Output& edited = *table.edited;
-  const int64_t height = edited.stored[1], width = edited.stored[2];
   std::vector<ResizeWindow> windows;
   for (size_t row = 0; row < edited.windows.size(); ++row) {
     const CodedWindow& window = edited.windows[row];
-    const int64_t first = rows_.places[row] * int64_t(table.row_bytes()) +
-                          window.decoded.y * width + window.decoded.x;
+    const ResidentPicture* const own = table.picture(rows_.indices[row]);
+    const int64_t height = own ? own->size.height : edited.stored[1];
+    const int64_t width = own ? own->size.width : edited.stored[2];
+    const int64_t begin = own ? table.offsets[size_t(rows_.indices[row])]
+                              : rows_.places[row] * int64_t(table.row_bytes());
+    const int64_t first = begin + window.decoded.y * width + window.decoded.x;
     windows.push_back(window.resize(first, width, height * width));
   }
   const Size to = edited.sample.size;

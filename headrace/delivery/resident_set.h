@@ -78,6 +78,8 @@ class ResidentSet {
   size_t resize_room(const Table& table) const;
   const Table* twin_of(const Table& table) const;
   void load(Table& table);
+  void place_pictures(Table& table) const;
+  void load_pictures(const Table& table, uint8_t* values);
   void load_steps(Table& table);
   void choose(const Sampler& sampler, uint64_t seed, uint64_t epoch, BatchRange range);
   // `leases` gets those that wait for the stream's work.

@@ -186,6 +186,18 @@ void ResidentSource::read(std::span<const int64_t> indices, const std::vector<bo
   }
 }
 
+ResidentPictures ResidentSource::pictures(size_t field) const {
+  const Held& held = held_[field];
+  const bool bytes = is_picture(schema_[field].kind) && schema_[field].dtype == DType::kUInt8;
+  if (!bytes || held.shapes.empty() || !failures_.empty()) return nullptr;
+  std::vector<ResidentPicture> out;
+  for (size_t record = 0; record < held.shapes.size(); ++record) {
+    const Shape& shape = held.shapes[record];
+    out.push_back({held.places[record].data(), {int(shape[1]), int(shape[2])}});
+  }
+  return std::make_shared<const std::vector<ResidentPicture>>(std::move(out));
+}
+
 const uint8_t* ResidentSource::dense_values(size_t field) const {
   const Held& held = held_[field];
   return held.is_dense && failures_.empty() ? held.values : nullptr;

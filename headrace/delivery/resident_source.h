@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "headrace/delivery/resident_pictures.h"
 #include "headrace/executor/batch.h"
 #include "headrace/sources/source_around.h"
 
@@ -45,6 +46,9 @@ class ResidentSource final : public SourceAround {
             std::span<RecordData> out) const override;
   void will_read(int64_t, int64_t) const override {}  // they are here
   const uint8_t* dense_values(size_t field) const override;
+
+  // Of a field whose pictures differ in size; null of others, and where records are bad.
+  ResidentPictures pictures(size_t field) const;
 
   size_t bytes() const { return bytes_; }
   int64_t bad_records() const { return static_cast<int64_t>(failures_.size()); }
