@@ -98,6 +98,18 @@ def test_partners_of_a_record_are_decoded_by_the_process_that_there_is(folder: P
     assert len(processes) == 1
 
 
+def test_loaders_that_take_turns_share_the_processes_of_their_threads(folder: Path) -> None:
+    paths = sorted(map(str, folder.iterdir())) * 8
+    steps = [T.CenterVideoClip(2), T.CenterCrop((48, 64))]
+    one, other = (
+        hr.Loader(hr.records(video=paths), steps, batch_size=1, threads=1) for _ in range(2)
+    )
+    processes = set()
+    for _ in zip(one, other, strict=True):
+        processes |= decoding()
+    assert len(processes) == 1
+
+
 def test_a_process_that_is_killed_costs_no_more_than_records(folder: Path) -> None:
     expected = [np.asarray(batch["video"]) for batch in clips(folder)]
     lost = 0

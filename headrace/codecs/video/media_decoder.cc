@@ -116,6 +116,8 @@ class MediaDecoder final : public VideoDecoder {
     return run(track, file, plan, once, false, patience);
   }
 
+  void stop_by(const std::atomic<bool>* stop) override { options_.stop = stop; }
+
  private:
   // A sink to which frames come that it has already.
   class OnceEach final : public FrameSink {
@@ -379,7 +381,7 @@ class MediaDecoder final : public VideoDecoder {
     return failure_of(is_sane ? reply : media::Reply{}, track);
   }
 
-  const VideoDecoderOptions options_;
+  VideoDecoderOptions options_;
   const std::string program_;
   std::unique_ptr<MediaProcess> process_;
   int64_t last_pixels_ = 0;

@@ -34,6 +34,8 @@ class VideoDecoder {
   // the track was read from.
   virtual Result<void> decode(const VideoTrack& track, std::span<const uint8_t> file,
                               const FramePlan& plan, FrameSink& sink) = 0;
+  // VideoDecoderOptions::stop of the calls from here on: a thread's decoder serves any loader.
+  virtual void stop_by(const std::atomic<bool>* stop) { (void)stop; }
 };
 
 struct VideoDecoderOptions {

@@ -27,8 +27,9 @@ class MadeDecoder final : public VideoDecoder {
   }
   bool is_for(const VideoDecoderOptions& other) const {
     return options_.isolate == other.isolate && options_.seconds == other.seconds &&
-           options_.max_pixels == other.max_pixels && options_.stop == other.stop;
+           options_.max_pixels == other.max_pixels;
   }
+  void stop_by(const std::atomic<bool>* stop) override { decoder_->stop_by(stop); }
 
  private:
   std::unique_ptr<VideoDecoder> decoder_;
@@ -43,13 +44,14 @@ Result<void> VideoDecoders::decode(const VideoTrack& track, std::span<const uint
   const OwnVideoDecoder* const ours = own_decoder_of(track.codec);
   std::unique_ptr<VideoDecoder>& decoder = ours ? animations_ : decoder_;
   const auto* const made = dynamic_cast<MadeDecoder*>(decoder.get());
-  if (made && !made->is_for(options)) decoder.reset();  // another loader's
+  if (made && !made->is_for(options)) decoder.reset();  // of a loader with others
   if (!decoder) {
     Result<std::unique_ptr<VideoDecoder>> begun =
         ours ? ours->make(options) : make_video_decoder(options);
     if (!begun) return std::move(begun.error());
     decoder = std::make_unique<MadeDecoder>(std::move(*begun), options);
   }
+  decoder->stop_by(options.stop);
   const double begin = now();
   Result<void> done = decoder->decode(track, file, plan, sink);
   seconds_ += now() - begin;

@@ -74,6 +74,8 @@ class AnimationDecoder final : public VideoDecoder {
     return {};
   }
 
+  void stop_by(const std::atomic<bool>* stop) override { options_.stop = stop; }
+
  private:
   using Clock = std::chrono::steady_clock;
   VideoDecoderOptions options_;
