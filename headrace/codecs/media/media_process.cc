@@ -230,6 +230,14 @@ void MediaProcess::forget() {
   packets_ = frames_ = {};
 }
 
+bool MediaProcess::is_running() {
+  if (socket_ < 0) return false;
+  pollfd unasked{socket_, POLLIN, 0};
+  if (poll(&unasked, 1, 0) <= 0) return true;
+  end();
+  return false;
+}
+
 void MediaProcess::end() {
   if (id_ >= 0) ended();
   // Forgotten before they are closed: a process that is forked meanwhile would close another's.
@@ -263,7 +271,7 @@ void MediaProcess::drop_frames() {
 }
 
 Result<media::Reply> MediaProcess::ask(media::Request request, Patience& patience) {
-  if (!is_running()) return ended_media_process("the process that decodes videos has ended");
+  if (socket_ < 0) return ended_media_process("the process that decodes videos has ended");
   request.packet_bytes = packets_.bytes.size();
   request.frame_bytes = frames_.bytes.size();
   // One request at a time lies there, so it never has to wait for room, unless nobody listens.

@@ -37,7 +37,9 @@ class MediaProcess {
   MediaProcess(const MediaProcess&) = delete;
   MediaProcess& operator=(const MediaProcess&) = delete;
 
-  bool is_running() const { return socket_ >= 0; }
+  // Between two videos: also false, and then it is ended, where it has ended by itself or said what
+  // nobody asked for. The next video is not to pay for it.
+  bool is_running();
   void end();
 
   // Both memories grow to this at least, which takes none until they are written to. What it may

@@ -123,6 +123,16 @@ TEST_F(OfMediaProcess, ThatIsKilledCostsOneCall) {
   expect_exact(*decoder_);
 }
 
+TEST_F(OfMediaProcess, ThatIsKilledBetweenTwoVideosCostsNone) {
+  expect_exact(*decoder_);
+  for (const pid_t child : children()) {
+    kill(child, SIGKILL);
+    siginfo_t ended{};
+    waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);
+  }
+  expect_exact(*decoder_);
+}
+
 TEST_F(OfMediaProcess, ThatHangsIsEnded) {
   const auto decoder = made({.seconds = 0.3});
   const std::set<pid_t> before = children();
