@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a GPU takes for the steps of JPEG decoding and for the finish, with what docs/cuda.md
-// predicts beside it: copies over the bus, each kernel on batches of 256 random crops, batches of
-// other sizes, and several in flight. First every batch is compared with the CPU's pixels. One line
-// a figure; needs no network.
+// What a GPU takes for the steps of JPEG decoding, for the resize and for the finish, with what
+// docs/cuda.md predicts beside it: copies over the bus, each kernel on batches of 256 random crops,
+// batches of other sizes, and several in flight. First a batch is compared with the CPU's pixels,
+// decoded and resized. One line a figure; needs no network.
 //
 //     gpu_figures [--device cuda|cpu] [FOLDER]    # JPEG files; default: pictures that it makes
 //     gpu_figures --devices                       # how many GPUs can be used, or why none can
@@ -26,6 +26,7 @@
 #include "headrace/kernels/batch/mix_rows.h"
 #include "headrace/kernels/batch/picture_batch.h"
 #include "headrace/kernels/batch/queue.h"
+#include "headrace/kernels/batch/resize_batch.h"
 #include "tools/made_pictures.h"
 
 using namespace headrace;
@@ -35,9 +36,14 @@ namespace {
 
 // Of an H100 (SXM): docs/cuda.md tells where they come from. Nothing of it was measured.
 constexpr double kPredictedCopy = 50e9;             // bytes a second
-constexpr double kPredictedWalk = 1.6e-3;           // of 256 crops alone
+constexpr double kPredictedWalk = 1.3e-3;           // of 256 crops alone
 constexpr double kPredictedInstructions = 0.23e12;  // of warps a second: a quarter of the peak
 constexpr double kPredictedSamples = 100e3;         // a second, three batches in flight
+
+constexpr int kSize = 224, kChannels = 3;  // of a sample
+constexpr size_t kSampleBytes = size_t{kChannels} * kSize * kSize;
+
+PictureStrides sample_strides() { return PictureStrides::channels_first(kChannels, kSize, kSize); }
 
 class Line {
  public:
@@ -86,6 +92,16 @@ class Pinned {
   bool pinned_ = false;
 };
 
+// A copy on the device; the values may go.
+template <class T>
+std::shared_ptr<void> put(Device& device, Stream& stream, const std::vector<T>& values) {
+  const size_t bytes = values.size() * sizeof(T);
+  std::shared_ptr<void> memory = device.allocate(bytes);  // shared: as it hands it out
+  stream.copy(memory.get(), values.data(), bytes);
+  stream.synchronize();
+  return memory;
+}
+
 // A batch of crops with all its memory.
 class Flight {
  public:
@@ -111,9 +127,13 @@ class Flight {
     out_ = device.allocate(size_t(sizes.out_bytes));
     at_ = place(sizes, static_cast<uint8_t*>(there_.get()), static_cast<uint8_t*>(scratch_.get()),
                 static_cast<uint8_t*>(out_.get()));
+    plan_samples(device);
   }
 
   int64_t samples() const { return batch_.sizes().pictures; }
+  const ResizePlan& resizes() const { return resizes_; }
+  const ResizeMemory& resize_memory() const { return resize_at_; }
+  const PictureBatch& finish() const { return finish_; }
   Stream& stream() { return *stream_; }
   const DeviceJpegSizes& sizes() const { return batch_.sizes(); }
   const DeviceJpegMemory& memory() const { return at_; }
@@ -122,15 +142,23 @@ class Flight {
     stream_->copy(there_.get(), upload_->data(), size_t(upload_bytes(batch_.sizes())));
   }
   void decode() { queue_decoding(*stream_, batch_.sizes(), at_); }
+  void make_samples() {
+    upload();
+    decode();
+    queue_resize(*stream_, resizes_, resize_at_);
+    queue(*stream_, finish_);
+  }
 
   // Whether every picture is there, and every pixel is the CPU's.
   bool is_exact(const std::vector<Bytes>& files) {
-    upload();
-    decode();
+    make_samples();
     std::vector<uint8_t> flags(size_t(flag_bytes(sizes()))), out(size_t(sizes().out_bytes));
+    std::vector<uint8_t> resized(size_t(samples()) * kSampleBytes);
     stream_->copy(flags.data(), at_.refused, flags.size());
     stream_->copy(out.data(), out_.get(), out.size());
+    stream_->copy(resized.data(), resize_at_.batch, resized.size());
     stream_->synchronize();
+    if (resized != resized_here(out)) return false;
     jpeg_test::Decoder decoder;
     for (size_t i = 0; i < pictures_.size(); ++i) {
       const auto& [file, window] = pictures_[i];
@@ -151,12 +179,68 @@ class Flight {
   }
 
  private:
+  void plan_samples(Device& device) {
+    std::vector<ResizeWindow> windows;
+    for (size_t i = 0; i < size_t(samples()); ++i) {
+      const DevicePicture& picture = batch_.picture(i);
+      windows.push_back(
+          {.from = batch_.row_offset(i, 0, 0),
+           .strides = {.row = picture.out_stride, .column = 1, .channel = picture.out_plane},
+           .height = picture.height,
+           .width = picture.width,
+           .flip = i % 2 == 1});
+    }
+    resizes_ = plan_resize({.height = kSize, .width = kSize, .strides = sample_strides()}, windows);
+    std::vector<uint8_t> told(size_t(upload_bytes(resizes_)));
+    write(resizes_, told.data());
+    told_ = put(device, *stream_, told);
+    between_ = device.allocate(size_t(scratch_bytes(resizes_)));
+    resized_ = device.allocate(size_t(samples()) * kSampleBytes);
+    finished_ = device.allocate(size_t(samples()) * kSampleBytes * 2);
+    table_ = put(device, *stream_, std::vector<uint16_t>(kChannels * 256));
+    resize_at_ = {.upload = static_cast<const uint8_t*>(told_.get()),
+                  .scratch = static_cast<uint8_t*>(between_.get()),
+                  .pictures = static_cast<const uint8_t*>(out_.get()),
+                  .batch = static_cast<uint8_t*>(resized_.get())};
+    finish_ = {.pictures = resized_.get(),
+               .from = sample_strides(),
+               .channels = kChannels,
+               .height = kSize,
+               .width = kSize,
+               .count = samples(),
+               .batch = finished_.get(),
+               .to = sample_strides(),
+               .to_height = kSize,
+               .to_width = kSize,
+               .map = {.bytes = 2, .table = table_.get()}};
+  }
+
+  // By the same functions on the CPU, whose tests compare them with Pillow.
+  std::vector<uint8_t> resized_here(std::vector<uint8_t> pictures) const {
+    pictures.resize((pictures.size() + 7) / 8 * 8);
+    std::vector<uint8_t> resized(size_t(samples()) * kSampleBytes);
+    std::vector<uint8_t> told(size_t(upload_bytes(resizes_))),
+        between(size_t(scratch_bytes(resizes_)));
+    write(resizes_, told.data());
+    for_each_kernel(resizes_,
+                    {.upload = told.data(),
+                     .scratch = between.data(),
+                     .pictures = pictures.data(),
+                     .batch = resized.data()},
+                    [](const auto& kernel) { run_items(kernel, 0, kernel.items()); });
+    return resized;
+  }
+
   StreamPtr stream_;
   JpegDeviceBatch batch_;
+  ResizePlan resizes_;
+  PictureBatch finish_;
   std::vector<std::pair<size_t, Window>> pictures_;
   std::unique_ptr<Pinned> upload_;
-  std::shared_ptr<void> there_, scratch_, out_;  // shared: as a Device hands them out
+  // shared: as a Device hands them out
+  std::shared_ptr<void> there_, scratch_, out_, told_, between_, resized_, table_, finished_;
   DeviceJpegMemory at_;
+  ResizeMemory resize_at_;
 };
 
 void time_copies(Device& device) {
@@ -176,6 +260,10 @@ void time_copies(Device& device) {
   }
 }
 
+double predicted_seconds(const Flight& flight, double instructions) {
+  return instructions * double(flight.samples()) / kPredictedInstructions;
+}
+
 // Each kernel by itself. How many warp instructions a sample takes: tools/device_costs.py.
 void time_kernels(Flight& flight) {
   struct Step {
@@ -185,7 +273,7 @@ void time_kernels(Flight& flight) {
   // In the order of for_each_kernel().
   constexpr Step kSteps[] = {{"flags", 0},
                              {"zeros", 17e3},
-                             {"tables", 27e3},
+                             {"tables", 29e3},
                              {"walk", 0},
                              {"DC sums", 10e3},
                              {"transform", 114e3},
@@ -195,10 +283,38 @@ void time_kernels(Flight& flight) {
   for_each_kernel(flight.sizes(), flight.memory(), [&](const auto& kernel) {
     const Step& step = kSteps[std::min(number++, std::size(kSteps) - 1)];
     const double taken = seconds(flight.stream(), 9, [&] { queue(flight.stream(), kernel); });
-    double predicted = step.instructions * double(flight.samples()) / kPredictedInstructions;
+    double predicted = predicted_seconds(flight, step.instructions);
     if (std::string_view(step.name) == "walk") predicted = kPredictedWalk;
     Line::figure(step.name, taken * 1e3, predicted * 1e3, "ms a batch of 256");
   });
+}
+
+// Of the resize, whose passes come in either order, and of the finish to 16 bits.
+void time_resize(Flight& flight) {
+  struct Step {
+    const char* name;
+    double instructions, taken = 0;
+  };
+  Step weights{"weights of the resize", 24e3}, along{"resize, along rows", 88e3},
+      across{"resize, across rows", 67e3}, finish{"finish: bytes to 16 bits", 95e3};
+  const auto add = [&](Step& step, const auto& kernel) {
+    step.taken += seconds(flight.stream(), 9, [&] { queue(flight.stream(), kernel); });
+  };
+  for_each_kernel(flight.resizes(), flight.resize_memory(),
+                  [&]<class Kernel>(const Kernel& kernel) {
+                    if constexpr (requires { kernel.most_outputs; }) {
+                      add(weights, kernel);
+                    } else if constexpr (Kernel::kColumns == 4) {
+                      add(along, kernel);
+                    } else {
+                      add(across, kernel);
+                    }
+                  });
+  add(finish, flight.finish());
+  for (const Step& step : {weights, along, across, finish}) {
+    Line::figure(step.name, step.taken * 1e3, predicted_seconds(flight, step.instructions) * 1e3,
+                 "ms a batch of 256");
+  }
 }
 
 void time_batches(Device& device, const std::vector<Bytes>& files) {
@@ -217,21 +333,25 @@ void time_batches(Device& device, const std::vector<Bytes>& files) {
   }
   int64_t samples = 0;
   for (const auto& flight : flights) samples += flight->samples();
-  const double taken = seconds(flights[0]->stream(), 9, [&] {
-    for (const auto& flight : flights) {
-      flight->upload();
-      flight->decode();
-    }
-    for (const auto& flight : flights) flight->stream().synchronize();
+  const auto in_flight = [&](const char* what, double predicted, auto&& queue_all) {
+    const double taken = seconds(flights[0]->stream(), 9, [&] {
+      for (const auto& flight : flights) queue_all(*flight);
+      for (const auto& flight : flights) flight->stream().synchronize();
+    });
+    Line::figure(what, double(samples) / taken, predicted, "samples/s");
+  };
+  in_flight("upload and decode, 3 batches of 256 in flight", 0, [](Flight& flight) {
+    flight.upload();
+    flight.decode();
   });
-  Line::figure("upload and decode, 3 batches of 256 in flight", double(samples) / taken,
-               kPredictedSamples, "samples/s");
+  in_flight("finished samples, 3 batches of 256 in flight", kPredictedSamples,
+            [](Flight& flight) { flight.make_samples(); });
 }
 
 // The finish of 256 pictures of 3 x 224 x 224, whose bytes are there already, in float32: rows with
 // tables of their own, all mixed in groups of eight.
 void time_finish(Device& device) {
-  constexpr int kRows = 256, kSize = 224, kSamples = 3 * kSize * kSize, kGroup = 8;
+  constexpr int kRows = 256, kSamples = int(kSampleBytes), kGroup = 8;
   constexpr size_t kTable = 3 * 256;
   const StreamPtr stream = device.make_stream();
   // Whatever the bytes are, the work is the same.
@@ -239,12 +359,6 @@ void time_finish(Device& device) {
     std::shared_ptr<void> memory = device.allocate(bytes);
     const std::vector<uint8_t> zeros(bytes);
     stream->copy(memory.get(), zeros.data(), bytes);
-    stream->synchronize();
-    return memory;
-  };
-  const auto put = [&](const auto& values) {
-    std::shared_ptr<void> memory = device.allocate(values.size() * sizeof values[0]);
-    stream->copy(memory.get(), values.data(), values.size() * sizeof values[0]);
     stream->synchronize();
     return memory;
   };
@@ -260,9 +374,10 @@ void time_finish(Device& device) {
                                   {.own = 0.4f, .rest = 0.6f, .bottom = kSize, .right = kSize});
   const auto slot = room(size_t{kRows} * kSamples), batch = room(size_t{kRows} * kSamples * 4),
              bytes = room(kRows * kTable), map = room(kTable * 4),
-             tables = room(kRows * kTable * 4), there_edits = put(edits), there_pairs = put(pairs),
-             there_groups = put(groups), there_mixes = put(mixes);
-  const auto strides = PictureStrides::channels_first(3, kSize, kSize);
+             tables = room(kRows * kTable * 4), there_edits = put(device, *stream, edits),
+             there_pairs = put(device, *stream, pairs), there_groups = put(device, *stream, groups),
+             there_mixes = put(device, *stream, mixes);
+  const auto strides = sample_strides();
   const auto figure = [&](const char* what, const auto& kernel, double predicted) {
     const double taken = seconds(*stream, 9, [&] { queue(*stream, kernel); });
     Line::figure(what, 1e3 * taken, predicted, "ms a batch of 256");
@@ -314,6 +429,7 @@ int measure(const std::string& name, const std::vector<Bytes>& files) {
                85e3, "a sample");
   time_copies(*device);
   time_kernels(flight);
+  time_resize(flight);
   time_finish(*device);
   time_batches(*device, files);
   return 0;

@@ -127,27 +127,92 @@ def test_batches_equal_those_that_the_cpu_decodes(
         assert view.stats()["decode"] == f"device: {device.name}"
 
 
+OF_THE_FILES = {"device", "another format", "no row index"}
+
+
 @pytest.mark.parametrize(
-    "steps",
+    ("steps", "reasons"),
     [
-        [T.Resize(40), T.CenterCrop(32)],
-        [T.Resize((24, 56), interpolation="bicubic"), T.RandomVerticalFlip()],
-        [T.Resize((40, 33), interpolation="nearest"), T.RandomHorizontalFlip()],
-        [T.RandomHorizontalFlip(), T.RandomVerticalFlip(), T.Resize((300, 280))],
-        [T.RandomCrop(32, pad_if_needed=True), T.RandomHorizontalFlip()],
-        [T.Resize((40, 40)), T.ColorJitter(0.4), T.ToDtype("float32", scale=True)],
-        [T.RandomChoice([[T.Resize((40, 40))], [T.Resize((40, 40), interpolation="lanczos")]])],
-        [T.RandomResizedCrop(40), T.RandomApply([T.Grayscale(3)], p=0.5)],
+        ([T.Resize(40), T.CenterCrop(32)], set()),
+        ([T.Resize((24, 56), interpolation="bicubic"), T.RandomVerticalFlip()], set()),
+        ([T.Resize((40, 33), interpolation="nearest"), T.RandomHorizontalFlip()], set()),
+        ([T.RandomHorizontalFlip(), T.RandomVerticalFlip(), T.Resize((300, 280))], set()),
+        ([T.RandomCrop(32, pad_if_needed=True), T.RandomHorizontalFlip()], set()),
+        ([T.Resize((32, 32)), T.Pad(4, fill=9), T.RandomVerticalFlip()], set()),
+        ([T.Resize((32, 32)), T.RandomCrop(32, padding=4, fill=(9, 8, 7))], set()),
+        ([T.Pad(300, fill=200), T.CenterCrop(64), T.RandomHorizontalFlip()], set()),
+        ([T.Resize((40, 40)), T.ColorJitter(brightness=0.4)], set()),
+        ([T.Resize((40, 40)), T.ColorJitter(saturation=0.4)], {"colours before the end"}),
+        (
+            [
+                T.RandomChoice(
+                    [
+                        [T.Resize((40, 40), interpolation=filter, antialias=antialias)]
+                        for filter, antialias in [
+                            ("bilinear", True),
+                            ("box", True),
+                            ("hamming", True),
+                            ("lanczos", True),
+                            ("bilinear", False),
+                            ("bicubic", False),
+                            ("nearest", False),
+                            ("nearest-exact", False),
+                        ]
+                    ]
+                )
+            ],
+            set(),
+        ),
+        (
+            [T.RandomResizedCrop(40), T.RandomApply([T.Grayscale(3)], p=0.5)],
+            {"colours before the end"},
+        ),
+        ([T.Pad(5, fill=3), T.Resize((40, 40))], {"a border that is resized"}),
+        ([T.Resize((64, 64)), T.Resize((40, 40))], {"pixels made before"}),
+        ([T.Pad(300), T.RandomCrop(32)], {"nothing but border"}),
+        ([T.Resize((40, 40)), T.GaussianBlur(3)], {"pixels made before"}),
     ],
-    ids=["eval", "bicubic", "nearest", "flips", "padded", "colours", "filters", "grey"],
+    ids=[
+        "eval",
+        "bicubic",
+        "nearest",
+        "flips",
+        "padded",
+        "letterbox",
+        "padded_crop",
+        "framed",
+        "brightness",
+        "saturation",
+        "filters",
+        "grey",
+        "resized_border",
+        "two_resizes",
+        "border_alone",
+        "blur",
+    ],
 )
-def test_whatever_the_steps_are(photos: Path, steps: list[Any]) -> None:
+def test_whatever_the_steps_are(photos: Path, steps: list[Any], reasons: set[str]) -> None:
     hr.index(photos)
     for exif in (False, True):
         expected = epoch(on_cpu(photos, steps, exif_orientation=exif))
         for device in devices()[:2]:
             view = loader(photos, steps, exif_orientation=exif).dlpack(device)
             assert epoch(view) == expected
+            counts = {reason for reason, count in decoded(view).items() if count}
+            assert sum(decoded(view).values()) == 72
+            assert counts - OF_THE_FILES == reasons
+
+
+def test_a_field_that_the_host_finishes_is_counted_too(photos: Path) -> None:
+    hr.index(photos)
+    steps = [T.Fork("image", one=[T.RandomResizedCrop(32)], two=[T.RandomHorizontalFlip()])]
+    expected = epoch(on_cpu(photos, steps, ragged="list"))
+    view = loader(photos, steps, ragged="list").dlpack(_core.simulated_device(seed=8))
+    assert epoch(view) == expected
+    counts = decoded(view)
+    assert counts["a field that the host finishes"] == 72
+    assert counts["device"] >= 50
+    assert sum(counts.values()) == 144
 
 
 @pytest.mark.parametrize("mode", ["RGB", "L", "RGBA"])

@@ -5,6 +5,7 @@
     python tools/device_costs.py build/release            # compare with tools/device_costs.json
     python tools/device_costs.py build/release --write    # after a change of a kernel
     python tools/device_costs.py build/release --photos FOLDER   # one sample of other pictures
+    python tools/device_costs.py build/release --every 16   # with a finer row index
 
 For each kernel and architecture: registers, shared memory, stack and local memory, instructions,
 and of the largest innermost loop its instructions, by class, the sum of the stall cycles that the
@@ -36,7 +37,7 @@ NUMBERS = Path(__file__).with_suffix(".json")
 TOLERANCE = 0.03
 ARCHITECTURE = "sm_90"  # of the sample
 COMPARED = ("registers", "shared", "instructions", "loop", "stalls", "waits")
-# Whatever compiler, on that architecture: kernel -> number -> limit.
+# Whatever compiler and architecture: kernel -> number -> limit.
 LIMITS = {"walk_pictures": {"loop": 69, "stalls": 180}}
 MOST_INSTRUCTIONS = 900_000  # of a warp, for all of a sample
 
@@ -267,6 +268,7 @@ def sample_costs(
     decoded = sum(parts.values())
     resized = resize_costs(codes, counts)
     told = ("symbols", "walk_steps", "longest_walk", "upload_bytes", "scratch_bytes")
+    told += ("file_bytes", "inner_entries", "resize_upload_bytes")
     return {
         "warp_instructions": {
             **parts,
@@ -274,7 +276,7 @@ def sample_costs(
             **resized,
             "sum": decoded + sum(resized.values()),
         },
-        "counts": {name: counts[name] for name in (*told, "resize_upload_bytes")},
+        "counts": {name: counts[name] for name in told},
     }
 
 
@@ -302,9 +304,7 @@ def beyond_limits(now: dict) -> list[str]:
     found = []
     for architecture, of_architecture in now["kernels"].items():
         for name, numbers in of_architecture.items():
-            limits = {"stack": 0, "local": 0}
-            if architecture == ARCHITECTURE:
-                limits |= LIMITS.get(name, {})
+            limits = {"stack": 0, "local": 0} | LIMITS.get(name, {})
             for what, limit in limits.items():
                 if numbers[what] > limit:
                     found.append(f"{architecture} {name}: {what} {numbers[what]}, limit {limit}")
@@ -332,6 +332,7 @@ def main() -> int:
     parser.add_argument("build", type=Path, help="a build folder: build/release")
     parser.add_argument("--write", action="store_true", help="make these the numbers of the file")
     parser.add_argument("--photos", type=Path, help="count on the JPEG files of this folder")
+    parser.add_argument("--every", type=int, help="count as with an index entry every so many MCUs")
     arguments = parser.parse_args()
     program = cuobjdump()
     if program is None:
@@ -352,17 +353,20 @@ def main() -> int:
     now: dict = {"kernels": kernels}
     counter = arguments.build / "lockstep_counts"
     if counter.exists():
-        folder = [str(arguments.photos)] if arguments.photos else []
-        counts = json.loads(output_of(str(counter), *folder))
+        options = ["--every", str(arguments.every)] if arguments.every else []
+        if arguments.photos:
+            options.append(str(arguments.photos))
+        counts = json.loads(output_of(str(counter), *options))
         now["sample"] = sample_costs(kernels[ARCHITECTURE], codes, counts)
     tell(now)
 
     known = json.loads(NUMBERS.read_text()) if NUMBERS.exists() else {}
-    wrong = [] if arguments.photos else beyond_limits(now)
-    if arguments.write:
+    other = arguments.photos is not None or arguments.every is not None
+    wrong = [] if other else beyond_limits(now)
+    if arguments.write and not other:
         known = {release: now}
         NUMBERS.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
-    elif arguments.photos is None:
+    elif not other:
         if release in known:
             wrong += too_much(now, known[release])
         else:

@@ -4,10 +4,14 @@
 // 224, bilinear) of pictures that it makes, or of the JPEG files of a folder. Prints JSON;
 // tools/device_costs.py multiplies it by the instructions of the loops.
 //
-//     lockstep_counts [FOLDER]
+//     lockstep_counts [--every MCUS] [FOLDER]   # as if the row index had an entry every so many
+//     MCUs
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -57,22 +61,55 @@ void count_tables(const DeviceCode& code, Counts& counts) {
   }
 }
 
-// The jobs of a picture, 32 a warp, step by step.
-void count_walk(const jpeg_test::DeviceBatch& device, Counts& counts) {
+// A stretch of MCUs that a lane walks.
+struct Stretch {
+  int64_t steps = 0, mcus = 0;
+};
+
+// As the index has them; or those of `every` MCUs that do not end left of the window, the longest
+// first.
+std::vector<Stretch> stretches_of(const jpeg_test::DeviceBatch& device, int every) {
   const DeviceJpegMemory& at = device.memory();
-  const auto jobs = device.batch().row_jobs();
   const DevicePicture& picture = device.batch().picture(0);
+  int64_t left_of = INT64_MAX;
+  for (int c = 0; c < picture.components; ++c) {
+    left_of = std::min<int64_t>(left_of, picture.plane[c].first_column >> picture.plane[c].h_shift);
+  }
   std::vector<int16_t> nowhere(size_t(device.batch().sizes().blocks) * 64);
+  std::vector<Stretch> out;
+  for (const RowJob& job : device.batch().row_jobs()) {
+    RowWalk<TablesInMemory> walk(TablesInMemory(at.tables[0]), picture, job, at.streams,
+                                 nowhere.data());
+    const int64_t mcus = job.mcus;
+    Stretch stretch;
+    for (int64_t mcu = 0, next; mcu < mcus; mcu = next) {
+      for (next = mcu; next == mcu; ++stretch.steps) {
+        walk.step();
+        next = mcus - (walk.left() + picture.blocks - 1) / picture.blocks;
+      }
+      ++stretch.mcus;
+      const bool ends = next == mcus || (every > 0 && next % every == 0);
+      if (!ends) continue;
+      if (every == 0 || next > left_of) out.push_back(stretch);
+      stretch = {};
+    }
+  }
+  if (every > 0) {
+    std::ranges::stable_sort(out, [](auto& a, auto& b) { return a.steps > b.steps; });
+  }
+  return out;
+}
+
+// The jobs of a picture, 32 a warp, step by step.
+void count_walk(const jpeg_test::DeviceBatch& device, int every, Counts& counts) {
+  const DevicePicture& picture = device.batch().picture(0);
+  const std::vector<Stretch> jobs = stretches_of(device, every);
   for (size_t first = 0; first < jobs.size(); first += kLanes) {
     int64_t most = 0, mcus = 0;
     for (size_t i = first; i < std::min(first + kLanes, jobs.size()); ++i) {
-      RowWalk<TablesInMemory> walk(TablesInMemory(at.tables[0]), picture, jobs[i], at.streams,
-                                   nowhere.data());
-      int64_t steps = 0;
-      for (; walk.more(); ++steps) walk.step();
-      counts.symbols += steps;
-      most = std::max(most, steps);
-      mcus = std::max<int64_t>(mcus, jobs[i].mcus);
+      counts.symbols += jobs[i].steps;
+      most = std::max(most, jobs[i].steps);
+      mcus = std::max(mcus, jobs[i].mcus);
     }
     ++counts.walk_warps;
     counts.walk_steps += most;
@@ -155,7 +192,7 @@ void count_resize(const DevicePicture& picture, bool flip, Counts& counts) {
   counts.finish_fours += int64_t{kSize} * kChannels * ((kSize / 4 + kLanes - 1) / kLanes);
 }
 
-void count(const Bytes& bytes, const Window& window, bool flip, Counts& counts) {
+void count(const Bytes& bytes, const Window& window, bool flip, int every, Counts& counts) {
   jpeg_test::Decoder decoder;
   jpeg_test::DeviceBatch device;
   ++counts.pictures;
@@ -167,8 +204,9 @@ void count(const Bytes& bytes, const Window& window, bool flip, Counts& counts) 
   const DeviceJpegSizes& sizes = device.batch().sizes();
   for (int i = 0; i < 4; ++i) count_tables(device.memory().codes[picture.code[i]], counts);
   counts.clear_warps += (sizes.blocks * 128 / 16 + kLanes - 1) / kLanes;
-  count_walk(device, counts);
-  counts.dc_warps += (sizes.row_jobs + kLanes - 1) / kLanes;
+  const int64_t warps_before = counts.walk_warps;
+  count_walk(device, every, counts);
+  counts.dc_warps += counts.walk_warps - warps_before;
   counts.transform_warps += sizes.block_jobs;
   counts.color_warps_plain += sizes.pixel_jobs[size_t(ColorKind::kPlain)];
   counts.color_warps_doubled += sizes.pixel_jobs[size_t(ColorKind::kDoubled)];
@@ -181,11 +219,20 @@ void count(const Bytes& bytes, const Window& window, bool flip, Counts& counts) 
 }  // namespace
 
 int main(int argc, char** argv) {
+  int every = 0;
+  std::string folder;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--every") == 0 && i + 1 < argc) {
+      every = std::atoi(argv[++i]);
+    } else {
+      folder = argv[i];
+    }
+  }
   const std::vector<Bytes> files =
-      argc > 1 ? made_pictures::files_of(argv[1]) : made_pictures::made();
+      folder.empty() ? made_pictures::made() : made_pictures::files_of(folder);
   jpeg_test::Draw draw(7);
   Counts counts;
-  int64_t file_bytes = 0;
+  int64_t file_bytes = 0, inner_entries = 0;
   for (const Bytes& bytes : files) {
     JpegHeader header;
     if (!read_jpeg_header(bytes, header)) {
@@ -193,16 +240,19 @@ int main(int argc, char** argv) {
       continue;
     }
     file_bytes += int64_t(bytes.size());
+    if (every > 0) inner_entries += header.frame.mcus_high * ((header.frame.mcus_wide - 1) / every);
     constexpr int kCrops = 4;
     for (int i = 0; i < kCrops; ++i) {
-      count(bytes, made_pictures::crop(draw, header.frame.width, header.frame.height), i % 2,
+      count(bytes, made_pictures::crop(draw, header.frame.width, header.frame.height), i % 2, every,
             counts);
     }
   }
   const double n = double(std::max<int64_t>(1, counts.taken));
+  const double file_count = double(std::max<size_t>(1, files.size()));
   std::printf("{\"files\": %zu, \"file_bytes\": %.0f, \"samples\": %ld, \"taken\": %ld,\n",
-              files.size(), double(file_bytes) / double(std::max<size_t>(1, files.size())),
-              long(counts.pictures), long(counts.taken));
+              files.size(), double(file_bytes) / file_count, long(counts.pictures),
+              long(counts.taken));
+  std::printf(" \"inner_entries\": %.1f,\n", double(inner_entries) / file_count);
   const std::pair<const char*, int64_t> means[] = {
       {"symbols", counts.symbols},
       {"table_warps", counts.table_warps},

@@ -115,7 +115,8 @@ std::optional<DeviceSteps::Done> DeviceSteps::done_of(const Recipe& recipe, size
   std::string_view why_not;
   const std::optional<RecipeEdit> end = take_end(beginning, why_not);
   if (!end || end->table) return std::nullopt;
-  std::optional<CodedWindow> window = coded_window_of(beginning);
+  NotCoded refusal{};
+  std::optional<CodedWindow> window = coded_window_of(beginning, refusal);
   if (!window || window->picture.bytes.data() != picture.pixels.data()) return std::nullopt;
   return Done{*end, std::move(window)};
 }

@@ -69,6 +69,7 @@ BatchBuilder::BatchBuilder(const Plan& plan, const Source& source, int64_t epoch
       index_(index),
       range_(range),
       epoch_size_(epoch_size),
+      decoding_(on_device.left.decoding ? on_device.decoding : nullptr),
       fields_(plan.outputs().size()),
       dropped_(range.size()) {
   const size_t count = static_cast<size_t>(rows());
@@ -129,6 +130,7 @@ void BatchBuilder::write(std::span<RowSource> sources, Renderer& renderer, size_
                             : write_value(output, field, source, renderer);
         continue;
       }
+      if (decoding_ && !field.unfinished) decoding_->count(DeviceDecoding::Place::kField);
       RenderTask task;
       task.recipe = &source.record->fields[output.field].picture;
       task.target.format = plan_.options().memory_format;

@@ -161,6 +161,8 @@ class BatchBuilder {
   int64_t epoch_, index_;
   BatchRange range_;
   int64_t epoch_size_;  // positions at or beyond it are padding
+  // Of a device that decodes; else null. shared: with the loader
+  std::shared_ptr<DeviceDecoding> decoding_;
   std::vector<FieldMemory> fields_;
   std::vector<uint8_t> dropped_;
   std::optional<int64_t> kept_;        // rows, when gaps are closed

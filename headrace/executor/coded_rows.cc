@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "headrace/codecs/image/jpeg/dense_jpeg.h"
@@ -39,13 +40,33 @@ int64_t scratch_of(const JpegDeviceDraft& draft) {
   return bytes;
 }
 
-// Of host memory, for the draft and for what is put together from it; the resize's weights are
-// those of a filter whose weights the host makes.
-size_t told_of(const JpegDeviceDraft& draft, const Shape& shape) {
+// Of host memory, for the draft and for what is put together from it.
+size_t told_of(const JpegDeviceDraft& draft, const ResizeTo& to, const ResizeWindow& window) {
   const int64_t samples = draft.blocks / kPiece + 3, pixels = draft.out_bytes() / 8 / kPiece + 1;
   return sizeof(JpegDeviceDraft) + 4 * sizeof(DeviceCode) +
          draft.row_jobs.size() * 2 * sizeof(RowJob) + size_t(samples + pixels) * sizeof(PieceJob) +
-         64 * size_t(shape[1] + shape[2]) + size_t(draft.out_bytes()) / 128;
+         3 * sizeof(ResampleJob) + 2 * sizeof(ResizeAxis) + size_t(made_bytes(to, window)) +
+         size_t(draft.out_bytes() + to.strides.picture) / 128;
+}
+
+// Where the CPU decodes what its recipe keeps from the device.
+Place place_for(NotCoded why) {
+  switch (why) {
+    case NotCoded::kPixels:
+      return Place::kPixels;
+    case NotCoded::kForm:
+      return Place::kFormat;
+    case NotCoded::kColors:
+    case NotCoded::kRectangles:
+      return Place::kColors;
+    case NotCoded::kResizedBorder:
+      return Place::kResizedBorder;
+    case NotCoded::kBorderAlone:
+      return Place::kBorderAlone;
+    case NotCoded::kTooLarge:
+      break;
+  }
+  return Place::kLarge;
 }
 
 template <class T>
@@ -114,7 +135,9 @@ bool CodedRows::take(int64_t row, int64_t record, const Recipe& recipe, uint8_t*
   coded->record = record;
   Place where = why_not(recipe, *coded, words);
   const size_t bytes = words.size() * sizeof(uint32_t);
-  if (where == Place::kDevice && !place(row, bytes, told_of(coded->draft, shape_))) {
+  if (where == Place::kDevice && !place(row, bytes,
+                                        told_of(coded->draft, resize_to(coded->window.filter),
+                                                coded->window.resize(0, 0, 0)))) {
     where = Place::kNoRoom;
   }
   if (where == Place::kDevice) {
@@ -129,8 +152,9 @@ bool CodedRows::take(int64_t row, int64_t record, const Recipe& recipe, uint8_t*
 DeviceDecoding::Place CodedRows::why_not(const Recipe& recipe, Coded& coded,
                                          std::vector<uint32_t>& words) const {
   if (!log_->trusts(coded.record)) return Place::kDamaged;
-  std::optional<CodedWindow> window = coded_window_of(recipe);
-  if (!window) return Place::kSteps;
+  NotCoded why{};
+  std::optional<CodedWindow> window = coded_window_of(recipe, why);
+  if (!window) return place_for(why);
   const EncodedPicture& picture = window->picture;
   const std::optional<DenseJpegView> jpeg = jpeg_in(picture);
   if (!jpeg) return Place::kFormat;
@@ -196,12 +220,22 @@ void CodedRows::put_together() {
   lay_out();
 }
 
+ResizeTo CodedRows::resize_to(Filter filter) const {
+  return {.filter = filter,
+          .channels = int32_t(shape_[0]),
+          .height = int32_t(shape_[1]),
+          .width = int32_t(shape_[2]),
+          .strides = PictureStrides::channels_first(shape_[0], shape_[1], shape_[2])};
+}
+
 // `coded`: the rows of the batch's pictures.
 void CodedRows::plan_resizes(std::span<const int64_t> coded) {
   resizes_.clear();
   made_.assign(rows_.size(), -1);
   made_bytes_ = 0;
-  for (const Filter filter : {Filter::kNearest, Filter::kBilinear, Filter::kBicubic}) {
+  std::set<Filter> filters;
+  for (const int64_t row : coded) filters.insert(rows_[size_t(row)].coded->window.filter);
+  for (const Filter filter : filters) {
     std::vector<ResizeWindow> windows;
     const size_t first = UnfinishedRows::aligned(made_bytes_);
     for (size_t i = 0; i < coded.size(); ++i) {
@@ -212,13 +246,7 @@ void CodedRows::plan_resizes(std::span<const int64_t> coded) {
           window.resize(batch_.row_offset(i, 0, 0), picture.out_stride, picture.out_plane));
       made_[size_t(coded[i])] = int64_t(first + (windows.size() - 1) * pixel_bytes());
     }
-    if (windows.empty()) continue;
-    const ResizeTo to{.filter = filter,
-                      .channels = int32_t(shape_[0]),
-                      .height = int32_t(shape_[1]),
-                      .width = int32_t(shape_[2]),
-                      .strides = PictureStrides::channels_first(shape_[0], shape_[1], shape_[2])};
-    resizes_.push_back({.plan = plan_resize(to, windows), .made = first});
+    resizes_.push_back({.plan = plan_resize(resize_to(filter), windows), .made = first});
     made_bytes_ = first + windows.size() * pixel_bytes();
   }
 }

@@ -94,6 +94,7 @@ class CodedRows {
   bool place(int64_t row, size_t bytes, size_t told) EXCLUDES_LOCK(mutex_);
   void put_together();
   void find_pieces();
+  ResizeTo resize_to(Filter filter) const;
   void plan_resizes(std::span<const int64_t> coded);
   void lay_out();
 

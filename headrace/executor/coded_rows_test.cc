@@ -194,7 +194,20 @@ TEST(CodedRows, WhatIsNotDecodedThereIsCountedByItsReason) {
   Recipe grey = file.recipe(ColorMode::kGray);  // one channel, where three are delivered
   EXPECT_TRUE(grey.crop(window));
   expect(Place::kFormat, grey);
-  expect(Place::kSteps, recipe_test::recipe_of(recipe_test::random_grid(3, kHeight, kWidth, 1)));
+  expect(Place::kFormat, file.recipe(ColorMode::kRGBA));
+  expect(Place::kPixels, recipe_test::recipe_of(recipe_test::random_grid(3, kHeight, kWidth, 1)));
+  const double black[] = {0, 0, 0};
+  Recipe bordered = file.recipe(window);
+  EXPECT_TRUE(bordered.pad(2, 2, 2, 2, black));
+  Recipe part = bordered, resized = bordered, border = bordered, colors = file.recipe(window);
+  EXPECT_TRUE(part.crop({1, 0, kWidth, kHeight}));
+  expect(Place::kDevice, part);
+  EXPECT_TRUE(resized.resize({kHeight, kWidth}, Filter::kBilinear));
+  expect(Place::kResizedBorder, resized);
+  EXPECT_TRUE(border.crop({0, 0, 2, 2}));
+  expect(Place::kBorderAlone, border);
+  EXPECT_TRUE(colors.map({MapStep::Kind::kConvert, DType::kFloat32, true, {}, {}}));
+  expect(Place::kColors, colors);
   const std::vector<int64_t> bad{100};  // the record of row 0
   filling.log->distrust(bad);
   expect(Place::kDamaged, file.recipe(window));

@@ -7,10 +7,18 @@ std::string_view DeviceDecoding::text_of(Place place) {
   switch (place) {
     case Place::kDevice:
       return "device";
+    case Place::kField:
+      return "a field that the host finishes";
     case Place::kEnd:
       return "another end of the steps";
-    case Place::kSteps:
-      return "steps before the end";
+    case Place::kPixels:
+      return "pixels made before";
+    case Place::kColors:
+      return "colours before the end";
+    case Place::kResizedBorder:
+      return "a border that is resized";
+    case Place::kBorderAlone:
+      return "nothing but border";
     case Place::kFormat:
       return "another format";
     case Place::kNoIndex:

@@ -22,15 +22,20 @@ class DeviceDecoding {
   // Where a picture was decoded: on the device, or by a thread of the CPU, and why there.
   enum class Place : uint8_t {
     kDevice,
-    kEnd,      // its steps end in another way than the device finishes pictures
-    kSteps,    // between decoding and that end lies more than a window and a resize
-    kFormat,   // no JPEG that a device takes
-    kNoIndex,  // a JPEG whose rows are not known
-    kLarge,    // for the device's scratch memory
-    kNoRoom,   // in the batch's slot
-    kDamaged,  // the device has refused it
+    kField,  // all of its field is finished on the host
+    kEnd,    // its steps end in another way than the device finishes pictures
+    // Between decoding and that end lies more than a window, a resize, and a border around it:
+    kPixels,         // pixels that a step has made
+    kColors,         // a step that computes them
+    kResizedBorder,  // a border that is resized with the picture
+    kBorderAlone,    // nothing of the picture is left
+    kFormat,         // no JPEG that a device takes
+    kNoIndex,        // a JPEG whose rows are not known
+    kLarge,          // for the device's scratch memory
+    kNoRoom,         // in the batch's slot
+    kDamaged,        // the device has refused it
   };
-  static constexpr size_t kPlaces = 8;
+  static constexpr size_t kPlaces = 12;
   static std::string_view text_of(Place place);
 
   void count(Place place) { counts_[static_cast<size_t>(place)].fetch_add(1); }

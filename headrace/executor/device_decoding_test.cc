@@ -27,7 +27,8 @@ TEST(DeviceDecoding, ThreadsCountTogether) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&log] {
-      for (int i = 0; i < 8000; ++i) log.count(Place(i % int(DeviceDecoding::kPlaces)));
+      constexpr int kPlaces = int(DeviceDecoding::kPlaces);
+      for (int i = 0; i < 1000 * kPlaces; ++i) log.count(Place(i % kPlaces));
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -28,10 +28,6 @@ Inputs inputs_of(Filter filter, int input, int output, int begin, int end) {
 
 Inputs mirrored(const Inputs& inputs, int size) { return {size - inputs.end, size - inputs.begin}; }
 
-bool resizes_there(Filter filter) {
-  return filter == Filter::kNearest || filter == Filter::kBilinear || filter == Filter::kBicubic;
-}
-
 // The part of the stored picture that the outcome looks at.
 Window looked_at(const CodedWindow& coded) {
   const Window& source = coded.source;
@@ -51,15 +47,29 @@ Window looked_at(const CodedWindow& coded) {
 
 }  // namespace
 
+std::optional<NotCoded> refusal_of(const EncodedPicture* picture) {
+  if (!picture) return NotCoded::kPixels;
+  const bool plain = !picture->strict && picture->page == 0 && picture->sample == DType::kUInt8;
+  if (!plain || picture->color == ColorMode::kRGBA) return NotCoded::kForm;
+  return std::nullopt;
+}
+
 ResizeWindow CodedWindow::resize(int64_t first, int64_t row, int64_t channel) const {
   ResizeWindow out{.from = first + (source.y - decoded.y) * row + (source.x - decoded.x),
                    .strides = {.row = row, .column = 1, .channel = channel},
                    .height = source.height,
                    .width = source.width,
+                   .flip = mirrored,
+                   .upside_down = upside_down,
                    .to_height = resized.height,
                    .to_width = resized.width,
                    .top = shown.y,
-                   .left = shown.x};
+                   .left = shown.x,
+                   .shown_height = shown.height,
+                   .shown_width = shown.width,
+                   .at_top = at_top,
+                   .at_left = at_left,
+                   .fill = fill};
   if (transpose) {
     std::swap(out.height, out.width);
     std::swap(out.strides.row, out.strides.column);
@@ -75,29 +85,46 @@ ResizeWindow CodedWindow::resize(int64_t first, int64_t row, int64_t channel) co
   return out;
 }
 
-std::optional<CodedWindow> coded_window_of(const Recipe& recipe) {
+std::optional<CodedWindow> coded_window_of(const Recipe& recipe, NotCoded& why_not) {
   const auto* picture = std::get_if<EncodedPicture>(&recipe.source_);
-  if (!picture || picture->strict || picture->page != 0 || picture->sample != DType::kUInt8 ||
-      picture->color == ColorMode::kRGBA) {
+  std::optional<NotCoded> refusal = refusal_of(picture);
+  if (!refusal && (!recipe.steps_.empty() || !recipe.map_->is_identity())) {
+    refusal = NotCoded::kColors;
+  }
+  if (!refusal && !recipe.erased_.empty()) refusal = NotCoded::kRectangles;
+  if (!refusal && recipe.range_.empty()) refusal = NotCoded::kBorderAlone;
+  if (!refusal && recipe.frame_) refusal = NotCoded::kResizedBorder;
+  if (refusal) {
+    why_not = *refusal;
     return std::nullopt;
   }
-  if (recipe.frame_ || recipe.padded_ || recipe.flip_x_after_ || recipe.flip_y_after_ ||
-      !recipe.steps_.empty() || !recipe.map_->is_identity() || !recipe.erased_.empty()) {
-    return std::nullopt;
-  }
-  CodedWindow out{.picture = *picture,
-                  .decoded = {},
-                  .source = recipe.window_,
-                  .transpose = recipe.transpose_,
-                  .flip_x = recipe.flip_x_before_,
-                  .flip_y = recipe.flip_y_before_,
-                  .resized = recipe.oriented(),
-                  .shown = recipe.range_};
+  const Window& shown = recipe.range_;
+  const auto place = [](bool flip, int at, int extent, int whole) {
+    return flip ? whole - at - extent : at;
+  };
+  CodedWindow out{
+      .picture = *picture,
+      .decoded = {},
+      .source = recipe.window_,
+      .transpose = recipe.transpose_,
+      .flip_x = recipe.flip_x_before_,
+      .flip_y = recipe.flip_y_before_,
+      .resized = recipe.oriented(),
+      .shown = shown,
+      .mirrored = recipe.flip_x_after_,
+      .upside_down = recipe.flip_y_after_,
+      .at_top = place(recipe.flip_y_after_, recipe.range_y_, shown.height, recipe.canvas_.height),
+      .at_left = place(recipe.flip_x_after_, recipe.range_x_, shown.width, recipe.canvas_.width)};
+  for (size_t c = 0; c < out.fill.size(); ++c) out.fill[c] = static_cast<uint8_t>(recipe.fill_[c]);
   if (recipe.resize_) {
     out.filter = recipe.resize_->filter;
     out.resized = recipe.resize_->to;
   }
-  if (!resizes_there(out.filter) || out.shown.empty()) return std::nullopt;
+  if (std::max({out.resized.height, out.resized.width, recipe.canvas_.height,
+                recipe.canvas_.width}) > kMostResizedSide) {
+    why_not = NotCoded::kTooLarge;
+    return std::nullopt;
+  }
   out.decoded = looked_at(out);
   return out;
 }

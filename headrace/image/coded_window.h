@@ -1,14 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // A recipe over encoded bytes as a decoder, and one resize after it, come to the same: a window of
-// the stored picture, how it is turned, its size then, and which part of that is shown.
+// the stored picture, how it is turned, its size then, which part of that is shown, and where on a
+// border of one colour.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
 
 #include "headrace/image/recipe.h"
 #include "headrace/kernels/batch/resize_batch.h"
 
 namespace headrace {
+
+// Why a recipe comes to something else.
+enum class NotCoded : uint8_t {
+  kPixels,         // it starts from pixels that were made before
+  kForm,           // it wants what no kernel makes: 16 bits, alpha, a later page, a strict look
+  kColors,         // it computes pixels, or maps their values
+  kRectangles,     // it erases some
+  kResizedBorder,  // it resizes a border with the picture
+  kBorderAlone,    // it shows nothing of the picture
+  kTooLarge,       // it resizes to more than kMostResizedSide a side
+};
 
 struct CodedWindow {
   EncodedPicture picture;
@@ -20,15 +34,17 @@ struct CodedWindow {
   Filter filter = Filter::kBilinear;
   Size resized;  // to what; the turned window's size where it is not resized
   Window shown;  // of that
+  // As it is shown: mirrored, and where on a canvas of this colour, in the present picture.
+  bool mirrored = false, upside_down = false;
+  int at_top = 0, at_left = 0;
+  std::array<uint8_t, 4> fill{};
 
   // The same for rows of `decoded` that lie as they are stored: `first` is the offset of the first
   // sample, `row` and `channel` the distances of neighbours.
   ResizeWindow resize(int64_t first, int64_t row, int64_t channel) const;
 };
 
-// Nothing where the recipe does more than that: computes pixels, has a border, maps values, erases;
-// where it starts from other than encoded bytes of 8 bits; where all of the file is to be looked at
-// (strict=); and for filters that resize_batch.h does not know.
-std::optional<CodedWindow> coded_window_of(const Recipe& recipe);
+// Nothing, and why, where the recipe comes to more than that.
+std::optional<CodedWindow> coded_window_of(const Recipe& recipe, NotCoded& why_not);
 
 }  // namespace headrace

@@ -68,6 +68,7 @@ struct EncodedPicture {
 
 struct Collage;  // collage.h, which is made of recipes
 struct CodedWindow;
+enum class NotCoded : uint8_t;
 struct RecipeEdit;
 
 class Recipe {
@@ -128,7 +129,7 @@ class Recipe {
   friend class Renderer;
   friend std::optional<RecipeEdit> edit_of(const Recipe& recipe, const Picture& source);
   friend std::optional<RecipeEdit> take_end(Recipe& recipe, std::string_view& why_not);
-  friend std::optional<CodedWindow> coded_window_of(const Recipe& recipe);
+  friend std::optional<CodedWindow> coded_window_of(const Recipe& recipe, NotCoded& why_not);
   struct Resize {
     Size to;
     Filter filter;

@@ -25,6 +25,12 @@ HEADRACE_HD inline uint32_t swapped(uint32_t word) { return __byte_perm(word, 0,
 HEADRACE_HD inline uint32_t byte_of(uint32_t word, int i) {
   return __byte_perm(word, 0, 0x4440 + i);
 }
+// ~(a ^ b); in one instruction, where the compiler would take two.
+HEADRACE_HD inline uint32_t same_bits(uint32_t a, uint32_t b) {
+  uint32_t same;
+  asm("lop3.b32 %0, %1, %2, 0, 0xc3;" : "=r"(same) : "r"(a), "r"(b));
+  return same;
+}
 // Two values, saturated to 16 bits each, the first in the low half.
 HEADRACE_HD inline uint32_t saturated_pair(int32_t low, int32_t high) {
   uint32_t pair;
@@ -93,6 +99,20 @@ HEADRACE_HD inline void store(void* to, const Together<count>& stored) {
 }
 // Sets a flag that others may set at the same time.
 HEADRACE_HD inline void raise(uint8_t* flag) { *static_cast<volatile uint8_t*>(flag) = 1; }
+// to[i] = value where no bit is set; without a branch, and without a second register pair for what
+// the compiler would take apart.
+HEADRACE_HD inline void store_unless(uint32_t bits, int16_t* to, uint32_t i, uint16_t value) {
+  asm volatile(
+      "{\n\t"
+      ".reg .pred p;\n\t"
+      ".reg .u64 at;\n\t"
+      "setp.eq.u32 p, %0, 0;\n\t"
+      "mad.wide.u32 at, %1, 2, %2;\n\t"
+      "@p st.global.u16 [at], %3;\n\t"
+      "}"
+      :
+      : "r"(bits), "r"(i), "l"(__cvta_generic_to_global(to)), "h"(value));
+}
 
 #else
 
@@ -102,6 +122,7 @@ HEADRACE_HD inline uint32_t shifted_in(uint32_t low, uint32_t high, uint32_t by)
 }
 HEADRACE_HD inline uint32_t swapped(uint32_t word) { return __builtin_bswap32(word); }
 HEADRACE_HD inline uint32_t byte_of(uint32_t word, int i) { return word >> 8 * i & 255; }
+HEADRACE_HD inline uint32_t same_bits(uint32_t a, uint32_t b) { return ~(a ^ b); }
 HEADRACE_HD inline int32_t clamped(int32_t value, int32_t low, int32_t high) {
   return value < low ? low : value > high ? high : value;
 }
@@ -165,6 +186,9 @@ HEADRACE_HD inline void store(void* to, const Together<count>& stored) {
 }
 HEADRACE_HD inline void raise(uint8_t* flag) {
   __atomic_store_n(flag, uint8_t{1}, __ATOMIC_RELAXED);
+}
+HEADRACE_HD inline void store_unless(uint32_t bits, int16_t* to, uint32_t i, uint16_t value) {
+  if (bits == 0) to[i] = static_cast<int16_t>(value);
 }
 
 #endif

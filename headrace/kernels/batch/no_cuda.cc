@@ -2,6 +2,7 @@
 // The launches of a build without nvcc, in place of all .cu files. A kernel that is missing here
 // does not link.
 #include "headrace/kernels/batch/compose_tables.h"
+#include "headrace/kernels/batch/fill_borders.h"
 #include "headrace/kernels/batch/float_batch.h"
 #include "headrace/kernels/batch/gather_rows.h"
 #include "headrace/kernels/batch/launch.h"
@@ -19,6 +20,7 @@ Result<void> launch(const Kernel&, void*) {
 }
 
 template Result<void> launch(const ComposeTables&, void*);
+template Result<void> launch(const FillBorders&, void*);
 template Result<void> launch(const FloatBatch&, void*);
 template Result<void> launch(const GatherRows&, void*);
 template Result<void> launch(const MixRows&, void*);

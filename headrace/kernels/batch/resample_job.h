@@ -22,6 +22,7 @@ struct ResampleJob {
   // Up to which column words may be stored; 0, where neighbours do not lie side by side or rows and
   // channels begin at no multiples of 8 bytes. More than `columns`, where room is left for it.
   int32_t in_words = 0;
+  uint32_t fill = 0;  // of FillBorders: a byte a channel
 };
 
 // Up to 32 threads' work in a job.

@@ -15,8 +15,6 @@
 namespace headrace {
 namespace {
 
-constexpr int32_t kMostSide = 1 << 16;
-
 const ErrorCode kBadSize{
     "HR0863", ErrorKind::kConfig, "impossible resize of a batch",
     "A batch is resized from windows of at least one pixel to a size of at least one pixel, of at "
@@ -26,7 +24,13 @@ std::string text_of(int32_t height, int32_t width) {
   return std::to_string(height) + " x " + std::to_string(width);
 }
 
-bool is_too_large(int32_t height, int32_t width) { return height > kMostSide || width > kMostSide; }
+bool is_too_large(int32_t height, int32_t width) {
+  return height > kMostResizedSide || width > kMostResizedSide;
+}
+
+bool lies_in(int32_t begin, int32_t count, int32_t whole) {
+  return count >= 1 && begin >= 0 && count <= whole && begin <= whole - count;
+}
 
 // The window with its full sizes, which are possible.
 ResizeWindow checked(const ResizeTo& to, ResizeWindow window, size_t number) {
@@ -34,17 +38,26 @@ ResizeWindow checked(const ResizeTo& to, ResizeWindow window, size_t number) {
   if (window.height < 1 || window.width < 1) {
     raise(kBadSize, name + " is empty (" + text_of(window.height, window.width) + ")");
   }
-  if (window.to_height == 0) window.to_height = to.height;
-  if (window.to_width == 0) window.to_width = to.width;
+  if (window.shown_height == 0) window.shown_height = to.height;
+  if (window.shown_width == 0) window.shown_width = to.width;
+  if (window.to_height == 0) window.to_height = window.shown_height;
+  if (window.to_width == 0) window.to_width = window.shown_width;
+  if (!lies_in(window.at_top, window.shown_height, to.height) ||
+      !lies_in(window.at_left, window.shown_width, to.width)) {
+    raise(kBadSize, name + " cannot be shown as " +
+                        text_of(window.shown_height, window.shown_width) + " from " +
+                        text_of(window.at_top, window.at_left) + " on in " +
+                        text_of(to.height, to.width));
+  }
   if (is_too_large(window.height, window.width) ||
       is_too_large(window.to_height, window.to_width)) {
     raise(kBadSize, name + " is too large (" + text_of(window.height, window.width) + " to " +
                         text_of(window.to_height, window.to_width) + ")");
   }
-  if (window.top < 0 || window.left < 0 || window.top > window.to_height - to.height ||
-      window.left > window.to_width - to.width) {
+  if (!lies_in(window.top, window.shown_height, window.to_height) ||
+      !lies_in(window.left, window.shown_width, window.to_width)) {
     raise(kBadSize, "of " + name + ", which becomes " + text_of(window.to_height, window.to_width) +
-                        ", " + text_of(to.height, to.width) + " from " +
+                        ", " + text_of(window.shown_height, window.shown_width) + " from " +
                         text_of(window.top, window.left) + " are not there");
   }
   return window;
@@ -83,6 +96,10 @@ class PlanWriter {
       window.from -= window.width - 1;
       window.strides.column = 1;
     }
+    if (window.shown_height < to_.height || window.shown_width < to_.width) {
+      add_border(window, batch_offset);
+      batch_offset += window.at_top * to_.strides.row + window.at_left * to_.strides.column;
+    }
     if (vertical_first(to_.filter, window.width, window.height, window.to_width,
                        window.to_height)) {
       columns_first(window, batch_offset);
@@ -114,12 +131,12 @@ class PlanWriter {
     return known->second;
   }
   uint32_t across(const ResizeWindow& window) {
-    return axis({window.width, window.to_width, window.left, to_.width, mirrored_, window.flip,
-                 AxisForm::kAlongRows});
+    return axis({window.width, window.to_width, window.left, window.shown_width, mirrored_,
+                 window.flip, AxisForm::kAlongRows});
   }
   uint32_t down(const ResizeWindow& window) {
-    return axis({window.height, window.to_height, window.top, to_.height, false, window.upside_down,
-                 AxisForm::kAcrossRows});
+    return axis({window.height, window.to_height, window.top, window.shown_height, false,
+                 window.upside_down, AxisForm::kAcrossRows});
   }
 
   // What an axis reads; first and first + count rise with the outputs.
@@ -170,14 +187,14 @@ class PlanWriter {
         .from = window.from + high.low * window.strides.row + wide.low * window.strides.column,
         .to = plan_.between_bytes,
         .from_strides = window.strides,
-        .to_strides = strides_between(high.samples, to_.width),
+        .to_strides = strides_between(high.samples, window.shown_width),
         .rows = high.samples,
-        .columns = to_.width,
+        .columns = window.shown_width,
         .samples = wide.samples,
         .axis = along,
-        .in_words = up_to(8, to_.width)};
+        .in_words = up_to(8, window.shown_width)};
     put(plan_.first.rows, layout_of(window.strides), first);
-    const ResampleJob second = to_batch(first, batch_offset, other, high.samples);
+    const ResampleJob second = to_batch(window, first, batch_offset, other, high.samples);
     put(plan_.second.columns, across_rows(SampleLayout::kWords, high), second);
     plan_.between_bytes += first.to_strides.channel * to_.channels;
   }
@@ -193,31 +210,44 @@ class PlanWriter {
     ResampleJob first{.from = from - before,
                       .to = plan_.between_bytes,
                       .from_strides = window.strides,
-                      .to_strides = strides_between(to_.height, before + wide.samples),
-                      .rows = to_.height,
+                      .to_strides = strides_between(window.shown_height, before + wide.samples),
+                      .rows = window.shown_height,
                       .columns = before + wide.samples,
                       .samples = high.samples,
                       .axis = other,
                       .in_words = up_to(8, before + wide.samples)};
     put(plan_.first.columns, layout, first);
-    ResampleJob second = to_batch(first, batch_offset, along, wide.samples);
+    ResampleJob second = to_batch(window, first, batch_offset, along, wide.samples);
     second.from += before;
     put(plan_.second.rows, SampleLayout::kWords, second);
     plan_.between_bytes += first.to_strides.channel * to_.channels;
   }
 
-  ResampleJob to_batch(const ResampleJob& first, int64_t batch_offset, uint32_t axis,
-                       int32_t samples) const {
-    const bool words = layout_of(to_.strides) == SampleLayout::kWords && batch_offset % 8 == 0;
+  bool in_words(int64_t batch_offset) const {
+    return layout_of(to_.strides) == SampleLayout::kWords && batch_offset % 8 == 0;
+  }
+
+  ResampleJob to_batch(const ResizeWindow& window, const ResampleJob& first, int64_t batch_offset,
+                       uint32_t axis, int32_t samples) const {
     return {.from = first.to,
             .to = batch_offset,
             .from_strides = first.to_strides,
             .to_strides = to_.strides,
-            .rows = to_.height,
-            .columns = to_.width,
+            .rows = window.shown_height,
+            .columns = window.shown_width,
             .samples = samples,
             .axis = axis,
-            .in_words = words ? to_.width : 0};
+            .in_words = in_words(batch_offset) ? window.shown_width : 0};
+  }
+
+  void add_border(const ResizeWindow& window, int64_t batch_offset) {
+    ResampleJob job{.to = batch_offset,
+                    .to_strides = to_.strides,
+                    .rows = to_.height,
+                    .columns = to_.width,
+                    .in_words = in_words(batch_offset) ? to_.width : 0};
+    for (size_t c = 0; c < window.fill.size(); ++c) job.fill |= uint32_t{window.fill[c]} << 8 * c;
+    put(plan_.borders, FillBorders::threads(job), job);
   }
 
   static SampleLayout layout_of(const PictureStrides& strides) {
@@ -232,12 +262,14 @@ class PlanWriter {
   void put(std::array<std::vector<ResamplePiece>, 2>& pieces, SampleLayout layout,
            const ResampleJob& job) {
     const bool along = plan_.axes[job.axis].form == AxisForm::kAlongRows;
-    const int64_t threads = along ? ResampleRows<SampleLayout::kAny>::threads(job)
-                                  : ResampleColumns<SampleLayout::kAny>::threads(job);
+    put(pieces[size_t(layout)],
+        along ? ResampleRows<SampleLayout::kAny>::threads(job)
+              : ResampleColumns<SampleLayout::kAny>::threads(job),
+        job);
+  }
+  void put(std::vector<ResamplePiece>& pieces, int64_t threads, const ResampleJob& job) {
     const uint32_t number = uint32_t(plan_.jobs.size());
-    for (int64_t i = 0; i < threads; i += kResamplePiece) {
-      pieces[size_t(layout)].push_back({number, uint32_t(i)});
-    }
+    for (int64_t i = 0; i < threads; i += kResamplePiece) pieces.push_back({number, uint32_t(i)});
     plan_.jobs.push_back(job);
   }
 
@@ -249,14 +281,15 @@ class PlanWriter {
 };
 
 // The pieces in the order of ResizeSections.
-std::array<const std::vector<ResamplePiece>*, 8> all_pieces(const ResizePlan& plan) {
-  std::array<const std::vector<ResamplePiece>*, 8> all{};
+std::array<const std::vector<ResamplePiece>*, 9> all_pieces(const ResizePlan& plan) {
+  std::array<const std::vector<ResamplePiece>*, 9> all{};
   size_t next = 0;
   for (const ResamplePieces* const pass : {&plan.first, &plan.second}) {
     for (const auto* const direction : {&pass->rows, &pass->columns}) {
       for (const auto& pieces : *direction) all[next++] = &pieces;
     }
   }
+  all[next] = &plan.borders;
   return all;
 }
 
@@ -288,6 +321,20 @@ ResizePlan plan_resize(const ResizeTo& to, std::span<const ResizeWindow> windows
     writer.add(checked(to, windows[i], i), int64_t(i) * to.strides.picture);
   }
   return plan;
+}
+
+// An axis' first inputs, counts, and weights.
+int64_t made_bytes(const ResizeTo& to, const ResizeWindow& window) {
+  if (is_polynomial(to.filter)) return 0;
+  const auto of_axis = [&](int32_t input, int32_t full, int32_t count) {
+    int64_t taps = is_nearest(to.filter) ? 1 : 4;
+    if (!is_nearest(to.filter) && !is_aliased(to.filter)) {
+      taps = 2 * static_cast<int64_t>(FilterScale(to.filter, input, full).support) + 3;
+    }
+    return count * (2 + taps) * int64_t{sizeof(int32_t)};
+  };
+  return of_axis(window.width, window.to_width, window.shown_width) +
+         of_axis(window.height, window.to_height, window.shown_height);
 }
 
 int64_t upload_bytes(const ResizePlan& plan) {

@@ -4,6 +4,7 @@
 //   MakeResizeTables  a thread an output of an axis   sizes -> places and weights
 //   ResampleRows      a thread four columns           the passes, of which either may be the first
 //   ResampleColumns   a thread eight columns
+//   FillBorders       a thread eight columns           where pictures of the batch have borders
 //
 // Equal to Pillow's Image.resize of each window by itself (torch's filters: to torch), byte for
 // byte. What crosses to the device are sizes; weights only of filters whose weights are no
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "headrace/device/device.h"
+#include "headrace/kernels/batch/fill_borders.h"
 #include "headrace/kernels/batch/picture_layout.h"
 #include "headrace/kernels/batch/resample_columns.h"
 #include "headrace/kernels/batch/resample_job.h"
@@ -38,6 +40,10 @@ struct ResizeWindow {
   // computed, and of the window only what it reads is looked at, so `from` may lie outside of what
   // there is.
   int32_t to_height = 0, to_width = 0, top = 0, left = 0;
+  // Where the batch's picture has a border: how large the part in it is (0: as large as the
+  // picture), where it lies there, mirrored as it may be, and what is around it, by channel.
+  int32_t shown_height = 0, shown_width = 0, at_top = 0, at_left = 0;
+  std::array<uint8_t, 4> fill{};
 };
 
 struct ResizeTo {
@@ -55,16 +61,21 @@ struct ResizePlan {
   int32_t channels = 0;
   std::vector<ResizeAxis> axes;   // those of equal sizes are one
   std::vector<int32_t> made;      // weights: ResizeAxis::made
-  std::vector<ResampleJob> jobs;  // two for each window
+  std::vector<ResampleJob> jobs;  // of passes and borders
   ResamplePieces first, second;   // of the passes
-  int64_t table_words = 0;        // of all axes
-  int64_t between_bytes = 0;      // the pictures between the passes
-  int32_t most_outputs = 0;       // of any axis
+  std::vector<ResamplePiece> borders;
+  int64_t table_words = 0;    // of all axes
+  int64_t between_bytes = 0;  // the pictures between the passes
+  int32_t most_outputs = 0;   // of any axis
 };
 
+inline constexpr int32_t kMostResizedSide = 1 << 16;
 // Throws Exception HR0863 where a size is not positive or there are no channels, where a rectangle
-// is none of its picture, and where a side has more than 65,536 pixels.
+// is none of its picture, and where a side has more than kMostResizedSide pixels.
 ResizePlan plan_resize(const ResizeTo& to, std::span<const ResizeWindow> windows);
+// Of that, at most how many bytes are weights that the host has to make for a window by itself.
+// REQUIRES: none of its sizes is left out.
+int64_t made_bytes(const ResizeTo& to, const ResizeWindow& window);
 
 // Bytes of what the host makes, and of what the device does before the batch; each is one block of
 // memory.
@@ -87,7 +98,8 @@ struct ResizeSections {
   const ResizeAxis* axes = nullptr;
   const int32_t* made = nullptr;
   const ResampleJob* jobs = nullptr;
-  std::array<const ResamplePiece*, 8> pieces{};  // first, second; rows, columns; by layout
+  // First, second; rows, columns; by layout. Then borders.
+  std::array<const ResamplePiece*, 9> pieces{};
   uint32_t* tables = nullptr;
   uint8_t* between = nullptr;
 };
@@ -102,6 +114,15 @@ void for_each_kernel(const ResizePlan& plan, const ResizeMemory& at, Run&& run) 
                        .tables = sections.tables,
                        .count = int64_t(plan.axes.size()),
                        .most_outputs = plan.most_outputs});
+  if (!plan.borders.empty()) {  // all of their pictures: over them the passes write what is shown
+    FillBorders kernel;
+    static_cast<ResamplePass&>(kernel) = {.jobs = sections.jobs,
+                                          .pieces = sections.pieces[8],
+                                          .to = at.batch,
+                                          .count = int64_t(plan.borders.size()),
+                                          .channels = plan.channels};
+    run(kernel);
+  }
   const auto pass = [&]<template <SampleLayout> class Kernel, SampleLayout kLayout>(
                         const std::vector<ResamplePiece>& pieces, size_t section,
                         const uint8_t* from, uint8_t* to) {

@@ -79,6 +79,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     window.top = numbers.size() - 1;
     window.left = numbers.size() - 1;
   }
+  if (numbers.below(3) == 2) {
+    window.shown_height = numbers.size();
+    window.shown_width = numbers.size();
+    window.at_top = numbers.below(2) ? numbers.size() : numbers.below(8);
+    window.at_left = numbers.below(2) ? numbers.size() : numbers.below(8);
+    for (uint8_t& value : window.fill) value = numbers.byte();
+  }
   const int top = numbers.below(height), left = numbers.below(width);
   window.from = margin + top * strides.row + left * strides.column;
   ResizePlan plan;
@@ -112,8 +119,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                    .batch = batch.get()},
                   [](const auto& kernel) { run_items(kernel, 0, kernel.items()); });
 
-  if (window.to_height == 0) window.to_height = to.height;
-  if (window.to_width == 0) window.to_width = to.width;
   for (int c = 0; c < to.channels; ++c) {
     const std::vector<uint8_t> expected = resized_on_cpu(to, window, samples, c);
     for (int y = 0; y < to.height; ++y) {

@@ -252,7 +252,8 @@ TEST_P(ResizeBatchAt, NothingIsDoneForNoPictures) {
 }
 
 // Of each filter, small sizes and large ratios, parts of the outcome, mirrored or not, from rows
-// that begin at multiples of 8 bytes and from others, dense or with pixels side by side.
+// that begin at multiples of 8 bytes and from others, dense or with pixels side by side, with
+// borders and without.
 TEST_P(ResizeBatchAt, EqualsTheCpuForEachFilterRangeAndLayout) {
   TestDraws draws(22);
   for (int round = 0; round < 400; ++round) {
@@ -271,12 +272,21 @@ TEST_P(ResizeBatchAt, EqualsTheCpuForEachFilterRangeAndLayout) {
                           .width = draws.between(1, wide),
                           .flip = draws.below(2) == 1,
                           .upside_down = draws.below(2) == 1,
-                          .to_height = to.height + draws.below(2) * draws.below(20),
-                          .to_width = to.width + draws.below(2) * draws.below(20)};
-      if (draws.below(6) == 0) window.to_height = std::max(to.height, window.height);
-      if (draws.below(6) == 0) window.to_width = std::max(to.width, window.width);
-      window.top = draws.below(window.to_height - to.height + 1);
-      window.left = draws.below(window.to_width - to.width + 1);
+                          .shown_height = to.height,
+                          .shown_width = to.width};
+      if (draws.below(3) == 0) {
+        window.shown_height = draws.between(1, to.height);
+        window.shown_width = draws.between(1, to.width);
+        window.at_top = draws.below(to.height - window.shown_height + 1);
+        window.at_left = draws.below(to.width - window.shown_width + 1);
+        for (uint8_t& value : window.fill) value = uint8_t(draws.below(256));
+      }
+      window.to_height = window.shown_height + draws.below(2) * draws.below(20);
+      window.to_width = window.shown_width + draws.below(2) * draws.below(20);
+      if (draws.below(6) == 0) window.to_height = std::max(window.shown_height, window.height);
+      if (draws.below(6) == 0) window.to_width = std::max(window.shown_width, window.width);
+      window.top = draws.below(window.to_height - window.shown_height + 1);
+      window.left = draws.below(window.to_width - window.shown_width + 1);
       const int margin = draws.below(8);
       if (draws.below(3)) {  // rows of words
         const int64_t row = (window.width + margin + 7) / 8 * 8;
@@ -352,6 +362,11 @@ TEST(ResizeBatch, SaysWhatItCannotResize) {
                        {{.height = 2, .width = 2, .to_height = 7, .to_width = 9, .top = 3}}),
             "HR0863 impossible resize of a batch: of window 0, which becomes 7 x 9, 5 x 5 from 3 x "
             "0 are not there");
+  EXPECT_EQ(
+      message_of({.height = 5, .width = 5},
+                 {{.height = 2, .width = 2, .shown_height = 4, .shown_width = 3, .at_top = 2}}),
+      "HR0863 impossible resize of a batch: window 0 cannot be shown as 4 x 3 from 2 x 0 on "
+      "in 5 x 5");
   EXPECT_EQ(message_of({.height = 5, .width = 5}, {{.height = 2, .width = 65537}}),
             "HR0863 impossible resize of a batch: window 0 is too large (2 x 65537 to 5 x 5)");
 }

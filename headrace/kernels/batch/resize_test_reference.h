@@ -11,13 +11,14 @@
 
 namespace headrace {
 
-// One channel of a window as the CPU resizes it.
-inline std::vector<uint8_t> resized_on_cpu(const ResizeTo& to, const ResizeWindow& window,
-                                           const std::vector<uint8_t>& pictures, int channel) {
+// One channel of a window as the CPU resizes it. REQUIRES: none of its sizes is left out.
+inline std::vector<uint8_t> part_on_cpu(const ResizeTo& to, const ResizeWindow& window,
+                                        const std::vector<uint8_t>& pictures, int channel) {
+  const int height = window.shown_height, width = window.shown_width;
   ResampleAxis across, down;
-  across.make(to.filter, window.width, window.to_width, window.left, window.left + to.width, false,
+  across.make(to.filter, window.width, window.to_width, window.left, window.left + width, false,
               window.flip);
-  down.make(to.filter, window.height, window.to_height, window.top, window.top + to.height, false,
+  down.make(to.filter, window.height, window.to_height, window.top, window.top + height, false,
             window.upside_down);
   const auto taps_of = [](const ResampleAxis& axis, int i, auto&& take) {
     if (axis.copies()) {
@@ -44,18 +45,31 @@ inline std::vector<uint8_t> resized_on_cpu(const ResizeTo& to, const ResizeWindo
                            channel * window.strides.channel)];
   };
   if (vertical_first(to.filter, window.width, window.height, window.to_width, window.to_height)) {
-    const auto high =
-        pass(down, to.height, window.width, [&](int x, int y) { return sample(y, x); });
-    return pass(across, to.width, to.height,
-                [&](int y, int x) { return high[size_t(x) * to.height + y]; });
+    const auto high = pass(down, height, window.width, [&](int x, int y) { return sample(y, x); });
+    return pass(across, width, height, [&](int y, int x) { return high[size_t(x) * height + y]; });
   }
-  const auto wide = pass(across, to.width, window.height, sample);
+  const auto wide = pass(across, width, window.height, sample);
   const auto turned =
-      pass(down, to.height, to.width, [&](int x, int y) { return wide[size_t(y) * to.width + x]; });
+      pass(down, height, width, [&](int x, int y) { return wide[size_t(y) * width + x]; });
   std::vector<uint8_t> out(turned.size());
-  for (int y = 0; y < to.height; ++y) {
-    for (int x = 0; x < to.width; ++x)
-      out[size_t(y) * to.width + x] = turned[size_t(x) * to.height + y];
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) out[size_t(y) * width + x] = turned[size_t(x) * height + y];
+  }
+  return out;
+}
+
+// One channel of the batch's picture: that, with its border.
+inline std::vector<uint8_t> resized_on_cpu(const ResizeTo& to, ResizeWindow window,
+                                           const std::vector<uint8_t>& pictures, int channel) {
+  if (window.shown_height == 0) window.shown_height = to.height;
+  if (window.shown_width == 0) window.shown_width = to.width;
+  if (window.to_height == 0) window.to_height = window.shown_height;
+  if (window.to_width == 0) window.to_width = window.shown_width;
+  const auto part = part_on_cpu(to, window, pictures, channel);
+  std::vector<uint8_t> out(size_t(to.height) * to.width, window.fill[size_t(channel)]);
+  for (int y = 0; y < window.shown_height; ++y) {
+    std::copy_n(part.begin() + ptrdiff_t(y) * window.shown_width, window.shown_width,
+                out.begin() + ptrdiff_t(window.at_top + y) * to.width + window.at_left);
   }
   return out;
 }

@@ -42,10 +42,11 @@ struct WalkTables {
   static constexpr int kSecondSize = 320, kSize = kFirstSize + kSecondSize;
   static constexpr int kTableBytes = kSize * 4;
 
+  // Where a coefficient belongs in its block, by how many there are up to it; what damaged streams
+  // reach, 128, has a place, too. First: so its addresses are the counts where tables begin at
+  // multiples of 256.
+  uint8_t place[144];
   uint32_t entries[4][kSize];  // walk_entry.h
-  // Where a coefficient belongs in its block, by the count of coefficients behind it; what damaged
-  // streams reach has a place, too.
-  uint8_t place[128];
 };
 constexpr int kWalkTableWords = sizeof(WalkTables) / 4;
 

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one lookup of the walk finds: one symbol. An entry has 32 bits:
+// What one lookup of the walk finds: one symbol. Fields lie where an instruction finds them: a byte
+// by itself, or the lowest five bits of what is shifted by. An entry has 32 bits:
 //
-//   0-7    bits that code and magnitude take
-//   8-15   magnitude bits
+//   0-6    bits that code and magnitude take, at most 32
+//   7      kSecond: the code is longer than the first level's index (below)
+//   8-12   32 less the magnitude bits
+//   13     kNoValue: there are none, and nothing to be stored
 //   16-23  how far it advances in zigzag order: 1 for a DC difference, 0 for an end of block
 //   24-28  bits of the code alone
-//   30     kSecond: the code is longer than the first level's index. Then the low half is where the
-//          second level lies, in bytes, and 16-23 are 32 less the bits of its index
 //   31     kEnds: the block ends here
+//
+// One that leads to the second level:
+//
+//   0-4    by how much 32 bits of the stream are shifted to the right, which gives an index
+//   8-31   in bytes, where the entry of index 0 would lie from the table's begin on; may be
+//   negative
 #pragma once
 
 #include <cstdint>
@@ -18,22 +25,24 @@
 namespace headrace {
 
 struct WalkEntry {
-  static constexpr uint32_t kEnds = 0x80000000, kSecond = 0x40000000;
+  static constexpr uint32_t kEnds = 0x80000000, kSecond = 0x80, kNoValue = 0x2000;
   // Where no code begins: takes a bit, so that every walk ends, and leaves the block behind its
   // last coefficient, which marks the picture.
-  static constexpr uint32_t kNone = 1 | 65 << 16 | 1 << 24 | kEnds;
+  static constexpr uint32_t kNone = 1 | kNoValue | 65 << 16 | 1 << 24 | kEnds;
 
   HEADRACE_HD static uint32_t of_dc(uint32_t length, uint32_t size) {
-    return (length + size) | size << 8 | 1 << 16 | length << 24;
+    return (length + size) | (32 - size) << 8 | 1 << 16 | length << 24;
   }
   // As in libjpeg, every size 0 but that of 16 zeros ends the block.
   HEADRACE_HD static uint32_t of_ac(uint32_t length, uint32_t symbol) {
     const uint32_t size = symbol & 15, zeros = symbol >> 4;
-    if (size == 0 && zeros != 15) return length | length << 24 | kEnds;
-    return (length + size) | size << 8 | (zeros + 1) << 16 | length << 24;
+    if (size == 0 && zeros != 15) return length | kNoValue | length << 24 | kEnds;
+    return (length + size) | (32 - size) << 8 | (zeros + 1) << 16 | length << 24;
   }
-  HEADRACE_HD static uint32_t of_second(uint32_t first, uint32_t bits) {
-    return first * 4 | (32 - bits) << 16 | kSecond;
+  // `first`: the entry of the first codes that begin with `prefix`, which `bits` more tell apart.
+  HEADRACE_HD static uint32_t of_second(uint32_t first, uint32_t prefix, uint32_t bits) {
+    const uint32_t from = (first - (prefix << bits)) * 4;
+    return from << 8 | kSecond | (32 - WalkTables::kFirstBits - bits);
   }
 
   // The symbol that begins the 16 bits.
@@ -61,7 +70,7 @@ struct WalkEntry {
     for (uint32_t bits = 1; bits <= kLeft; ++bits) {
       const uint32_t entries = code.long_entries[bits], size = entries << bits;
       if (is_first && i - prefix < entries) {
-        return of_second(second + ((i - prefix) << bits), bits);
+        return of_second(second, prefix, bits);
       }
       if (!is_first && i - second < size) {
         const uint32_t from = i - second;
@@ -79,22 +88,22 @@ struct WalkEntry {
 struct MakeTables {
   const DevicePicture* pictures = nullptr;
   const DeviceCode* codes = nullptr;
-  const uint8_t* places = nullptr;  // 128 of them, aligned to a word: WalkTables::place
+  const uint8_t* places = nullptr;  // WalkTables::place, aligned to a word
   WalkTables* tables = nullptr;
   int64_t count = 0;
 
   HEADRACE_HD int64_t items() const { return count * kWalkTableWords; }
 
   HEADRACE_HD void operator()(int64_t item) const {
-    constexpr int kEntries = 4 * WalkTables::kSize;
+    constexpr int kPlaces = sizeof(WalkTables::place) / 4;
     const int64_t picture = item / kWalkTableWords;
     const int word = static_cast<int>(item - picture * kWalkTableWords);
-    if (word < kEntries) {
-      const int table = word / WalkTables::kSize, i = word % WalkTables::kSize;
-      tables[picture].entries[table][i] = WalkEntry::at(codes[pictures[picture].code[table]], i);
+    if (word < kPlaces) {
+      words::store(tables[picture].place + word * 4, words::load<1>(places + word * 4));
     } else {
-      const int at = (word - kEntries) * 4;
-      words::store(tables[picture].place + at, words::load<1>(places + at));
+      const int entry = word - kPlaces, table = entry / WalkTables::kSize,
+                i = entry % WalkTables::kSize;
+      tables[picture].entries[table][i] = WalkEntry::at(codes[pictures[picture].code[table]], i);
     }
   }
 };

@@ -9,34 +9,33 @@ namespace {
 
 constexpr int kWalkThreads = 64;
 
-// By 32-bit addresses: a lookup is then one addition and one load.
 class TablesInShared {
  public:
   // The move keeps the address in a register; without it sm_100 and later compute it at every step.
   __device__ explicit TablesInShared(const WalkTables& tables) {
     const auto at = static_cast<uint32_t>(__cvta_generic_to_shared(&tables));
-    asm volatile("mov.u32 %0, %1;" : "=r"(at_) : "r"(at));
+    asm volatile("mov.u32 %0, %1;" : "=r"(begin_) : "r"(at));
   }
-  __device__ uint32_t word(uint32_t byte) const {
-    uint32_t value;
-    asm("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(at_ + byte));
+  __device__ uint32_t begin() const { return begin_; }
+  __device__ uint32_t word(uint32_t address, uint32_t i) const {
+    uint32_t at, value;
+    asm("mad.lo.u32 %0, %1, 4, %2;" : "=r"(at) : "r"(i), "r"(address));
+    asm("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(at));
     return value;
   }
-  __device__ uint32_t place(uint32_t k) const {
+  __device__ uint32_t byte(uint32_t address) const {
     uint32_t value;
-    asm("ld.shared.u8 %0, [%1];"
-        : "=r"(value)
-        : "r"(at_ + static_cast<uint32_t>(sizeof(WalkTables::entries)) + k));
+    asm("ld.shared.u8 %0, [%1];" : "=r"(value) : "r"(address));
     return value;
   }
 
  private:
-  uint32_t at_;
+  uint32_t begin_;
 };
 
 __global__ void __launch_bounds__(kWalkThreads)
     walk_pictures(const __grid_constant__ WalkRows kernel) {
-  __shared__ alignas(16) WalkTables tables;
+  __shared__ alignas(256) WalkTables tables;
   for (int64_t i = blockIdx.x; i < kernel.picture_count; i += gridDim.x) {
     const uint4* const from = reinterpret_cast<const uint4*>(kernel.tables + i);
     __syncthreads();  // nobody walks by the tables of the picture before

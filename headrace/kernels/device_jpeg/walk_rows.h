@@ -5,6 +5,7 @@
 // bits and ends of blocks branch.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "headrace/kernels/batch/machine_words.h"
@@ -12,13 +13,18 @@
 
 namespace headrace {
 
-// Tables that lie in memory as any other; walk_rows.cu has those in shared memory.
+// Tables that lie in memory as any other; walk_rows.cu has those in shared memory. They begin at an
+// address that is a multiple of 256, however it is counted.
 class TablesInMemory {
  public:
   HEADRACE_HD explicit TablesInMemory(const WalkTables& tables)
       : at_(reinterpret_cast<const uint8_t*>(&tables)) {}
-  HEADRACE_HD uint32_t word(uint32_t byte) const { return words::load<1>(at_ + byte).word[0]; }
-  HEADRACE_HD uint32_t place(uint32_t k) const { return at_[sizeof(WalkTables::entries) + k]; }
+  HEADRACE_HD uint32_t begin() const { return 0; }
+  // Word `i` of those that begin there.
+  HEADRACE_HD uint32_t word(uint32_t address, uint32_t i) const {
+    return words::load<1>(at_ + (address + i * 4)).word[0];
+  }
+  HEADRACE_HD uint32_t byte(uint32_t address) const { return at_[address]; }
 
  private:
   const uint8_t* at_;
@@ -37,47 +43,53 @@ class RowWalk {
         last_word_(job.words - 1),
         at_(job.bit),
         left_(static_cast<int32_t>(job.mcus) * picture.blocks),
-        top_(static_cast<uint32_t>(picture.blocks) - 1),
+        top_(1u << (picture.blocks - 1)),
         pattern_(picture.pattern),
-        out_(coefficients + job.first_block * 64) {
+        is_second_(pattern_ & 1),
+        place_(tables.begin()),
+        coefficients_(coefficients + job.first_block * 64),
+        furthest_(place_) {
     now_ = words::swapped(next_word());
     next_ = words::swapped(next_word());
     ahead_ = next_word();
-    table_ = set_ = (pattern_ & 1) * WalkTables::kTableBytes;
+    table_ = set_ = set_of_block();
   }
 
   HEADRACE_HD bool more() const { return left_ > 0; }
 
   HEADRACE_HD void step() {
+    static_assert(offsetof(WalkTables, place) == 0);
     constexpr int kFirstBits = WalkTables::kFirstBits;
     const uint32_t window = words::shifted_in(next_, now_, at_);
-    uint32_t entry = tables_.word(table_ + (window >> (30 - kFirstBits) & ~3u));
+    uint32_t entry = tables_.word(table_, window >> (32 - kFirstBits));
     if (entry & WalkEntry::kSecond) {
-      const uint32_t index = window << kFirstBits >> words::byte_of(entry, 2);
-      entry = tables_.word(table_ + (entry & 0xffff) + index * 4);
+      entry = tables_.word(table_ + static_cast<uint32_t>(static_cast<int32_t>(entry) >> 8),
+                           window >> (entry & 31));
     }
-    const uint32_t size = words::byte_of(entry, 1);
-    // F.2.2.1, EXTEND: the field's highest bit says whether it is the value, or that less 2^size-1.
+    at_ += entry & 127;
+    place_ += words::byte_of(entry, 2);
+    // F.2.2.1, EXTEND: the field's highest bit says whether it is the value, or all its bits are
+    // those of the value's opposite.
     const uint32_t field = words::shifted_in(0, window, entry >> 24);
-    const uint32_t low = ~static_cast<uint32_t>(static_cast<int32_t>(field) >> 31);
-    const uint32_t value = (field >> ((32 - size) & 31)) + (low << size) - low;
-    at_ += words::byte_of(entry, 0);
-    k_ += words::byte_of(entry, 2);
+    const uint32_t above = static_cast<uint32_t>(static_cast<int32_t>(field) >> 31);
+    const uint32_t bits = words::same_bits(field, above) >> (entry >> 8 & 31);
+    words::store_unless(entry & WalkEntry::kNoValue, coefficients_, out_ + tables_.byte(place_),
+                        static_cast<uint16_t>(words::same_bits(bits, above) + above + 1));
     if (at_ >= 32) {
       at_ -= 32;
       now_ = next_;
       next_ = words::swapped(ahead_);
       ahead_ = next_word();
     }
-    if (size) out_[tables_.place(k_)] = static_cast<int16_t>(static_cast<uint16_t>(value));
-    const bool ends = static_cast<int32_t>(entry) < 0 || k_ >= 64;
+    const bool ends = static_cast<int32_t>(entry) < 0 || (place_ & 192) != 0;
     if (ends) {
-      furthest_ = furthest_ > k_ ? furthest_ : k_;
-      k_ = 0;
+      furthest_ = furthest_ > place_ ? furthest_ : place_;
+      place_ = tables_.begin();
       out_ += 64;
       --left_;
-      pattern_ = pattern_ >> 1 | (pattern_ & 1) << top_;
-      set_ = (pattern_ & 1) * WalkTables::kTableBytes;
+      pattern_ = (pattern_ >> 1) + is_second_ * top_;
+      is_second_ = pattern_ & 1;
+      set_ = set_of_block();
     }
     table_ = set_ + (ends ? 0 : 2 * WalkTables::kTableBytes);
   }
@@ -85,7 +97,7 @@ class RowWalk {
   // Whether all that was walked is what an encoder writes, and ends where it should.
   HEADRACE_HD bool is_whole(const RowJob& job) const {
     const uint32_t end = (word_ - 3) * 32 + at_;
-    return furthest_ <= 64 && end >= job.least && end <= job.most;
+    return furthest_ <= tables_.begin() + 64 && end >= job.least && end <= job.most;
   }
 
   HEADRACE_HD uint32_t word_number() const { return word_; }
@@ -97,18 +109,25 @@ class RowWalk {
     ++word_;
     return word;
   }
+  HEADRACE_HD uint32_t set_of_block() const {
+    return tables_.begin() + static_cast<uint32_t>(sizeof(WalkTables::place)) +
+           is_second_ * WalkTables::kTableBytes;
+  }
 
   Tables tables_;
   const uint32_t* stream_;
   uint32_t word_ = 0, last_word_;
   uint32_t now_, next_, ahead_;  // the 64 bits under way, and those behind, as they lie in memory
   uint32_t at_;                  // of the 64 bits, below 32
-  uint32_t k_ = 0;               // of the block, the coefficient after the last
   int32_t left_;                 // blocks
-  uint32_t top_, pattern_;
-  uint32_t set_, table_;  // bytes: the tables of the block's set, and the one that is next
-  int16_t* out_;
-  uint32_t furthest_ = 0;  // that a block's coefficients reached
+  uint32_t top_, pattern_;  // the pattern's highest bit; the pattern, whose lowest is the block's
+  uint32_t is_second_;      // that bit
+  // Addresses: in WalkTables::place, of the coefficient after the block's last; of the tables of
+  // the block's set; of the table that is next.
+  uint32_t place_, set_, table_;
+  int16_t* coefficients_;
+  uint32_t out_ = 0;   // of these, where the block begins
+  uint32_t furthest_;  // that place_ reached
 };
 
 struct WalkRows {
