@@ -5,6 +5,7 @@
 // This program alone is linked with libavcodec, whose licence as Debian ships it is the GPL, and
 // alone meets the bytes of videos with it. Hostile bytes that take it over find a process that can
 // compute, and nothing else (sandbox.h).
+#include <malloc.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -119,6 +120,13 @@ Trouble answer(const Request& request, std::span<const uint8_t> bytes, StreamDec
   }
 }
 
+// Tables that a decoder frees are what the next one asks for: fresh pages would cost more than many
+// a frame. Of videos that are larger than usual they are given back.
+void keep_memory() {
+  mallopt(M_MMAP_THRESHOLD, 4 << 20);
+  mallopt(M_TRIM_THRESHOLD, 16 << 20);
+}
+
 uint64_t address_space() {
   unsigned long pages = 0;
   FILE* const file = std::fopen("/proc/self/statm", "r");
@@ -142,6 +150,7 @@ int run(int count, char** arguments) {
 #endif
   std::set_new_handler([] { _exit(4); });
   listen_to_library();
+  keep_memory();
   const Reply ready{
       .kind = ReplyKind::kReady, .version = kVersion, .address_space = address_space()};
   if (std::strcmp(arguments[2], kTrusted) != 0 && !confine()) {

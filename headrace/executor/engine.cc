@@ -62,12 +62,15 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
       partners_(options_.plan->partners()),
       pixels_(pixels_between(*options_.plan)),
       bad_records_(bad_records),
-      shares_(with_near_partners(
-          divide_memory(options_.memory_limit,
-                        batch_bytes(*options_.plan, options_.layout.rank_batch(), options_.left),
-                        options_.threads, options_.source->read_style() != ReadStyle::kMemory,
-                        has_lists_),
-          *options_.plan)),
+      shares_(with_kept_frames(
+          with_near_partners(
+              divide_memory(
+                  options_.memory_limit,
+                  batch_bytes(*options_.plan, options_.layout.rank_batch(), options_.left),
+                  options_.threads, options_.source->read_style() != ReadStyle::kMemory,
+                  has_lists_),
+              *options_.plan),
+          *options_.plan, options_.threads)),
       gate_(shares_.records, shares_.largest_record),
       read_ahead_(options_.source, options_.plan->wanted(), shares_.read_ahead,
                   shares_.largest_file),

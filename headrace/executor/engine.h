@@ -59,6 +59,10 @@ MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool r
 
 // The same with a share for near partners, out of what records do not need one by one.
 MemoryShares with_near_partners(MemoryShares shares, const Plan& plan);
+// The same, where the plan takes clips of videos, with more that a worker keeps between records:
+// the memory of a clip's frames is used again by the next one, out of what records do not need one
+// by one.
+MemoryShares with_kept_frames(MemoryShares shares, const Plan& plan, int threads);
 
 // Of one batch's dense fields, with what a device may leave to the host of those that it finishes.
 size_t batch_bytes(const Plan& plan, int64_t rows, const LeftToDevice& left = {});

@@ -20,6 +20,9 @@ constexpr size_t kDeepBytes = 64 * kMiB;
 constexpr size_t kThreadBytes = 8 * kMiB, kKeptBytes = 4 * kMiB, kLeastRecords = 8 * kMiB,
                  kLeastReadAhead = kMiB;
 
+// A clip's frames that a worker keeps: 16 of 1920 x 1080 take 48 MiB.
+constexpr size_t kMostKeptFrames = 64 * kMiB;
+
 // What else a near partner may take on average.
 constexpr size_t kNearRows = 16 << 10;
 
@@ -86,6 +89,18 @@ MemoryShares with_near_partners(MemoryShares shares, const Plan& plan) {
   const size_t each = plan.prepared_bytes() + kNearRows;
   shares.kept = size_t(std::min<int64_t>(within, int64_t(to_spare / 2 / each))) * each;
   shares.records -= shares.kept;
+  return shares;
+}
+
+MemoryShares with_kept_frames(MemoryShares shares, const Plan& plan, int threads) {
+  const bool takes_clips = std::ranges::any_of(
+      plan.steps(), [](const Step& step) { return step.op && step.op->clip(); });
+  if (!takes_clips) return shares;
+  const size_t to_spare = shares.records - std::min(shares.records, shares.largest_record);
+  const size_t each = std::min(to_spare / 2 / size_t(threads), kMostKeptFrames);
+  shares.renderer_bytes += each;
+  shares.threads += each * size_t(threads);
+  shares.records -= each * size_t(threads);
   return shares;
 }
 

@@ -7,6 +7,7 @@
 
 #include "headrace/base/error.h"
 #include "headrace/executor/engine.h"
+#include "headrace/pipeline/plan.h"
 
 namespace headrace {
 namespace {
@@ -67,6 +68,29 @@ TEST(MemoryShares, LeaveRoomForTheSameRecordWhateverTheNumberOfThreads) {
       }
     }
   }
+}
+
+TEST(MemoryShares, KeepAClipsFramesOutOfWhatRecordsDoNotNeedOneByOne) {
+  const Spec resize{"Resize", {{"size", std::vector<int64_t>{8, 8}}}, {}, {}};
+  const Spec clip{"CenterVideoClip", {{"num_frames", int64_t{4}}}, {}, {}};
+  const Schema videos = {{"it", FieldKind::kVideo, DType::kUInt8, {-1, 3, -1, -1}, true}};
+  const auto clips = make_plan(videos, Pipeline{{clip, resize}, {}, {}}, {});
+  for (const size_t limit : {64u << 20, 300u << 20, 1u << 30}) {
+    for (const int threads : {1, 4}) {
+      const MemoryShares shares = divide_memory(limit, 1 << 20, threads, true);
+      const MemoryShares kept = with_kept_frames(shares, *clips, threads);
+      EXPECT_EQ(kept.threads + kept.records, shares.threads + shares.records);
+      EXPECT_EQ(kept.largest_record, shares.largest_record);
+      EXPECT_GE(kept.records, kept.largest_record);
+      EXPECT_EQ((kept.renderer_bytes - shares.renderer_bytes) * size_t(threads),
+                kept.threads - shares.threads);
+      EXPECT_EQ(kept.threads > shares.threads, shares.records > shares.largest_record);
+    }
+  }
+  const MemoryShares shares = divide_memory(size_t{1} << 30, 1 << 20, 2, true);
+  const Schema pictures = {{"it", FieldKind::kImage, DType::kUInt8, {3, -1, -1}, true}};
+  const auto none = make_plan(pictures, Pipeline{{resize}, {}, {}}, {});
+  EXPECT_EQ(with_kept_frames(shares, *none, 2).threads, shares.threads);
 }
 
 TEST(MemoryShares, ShrinkTheRingBeforeRefusing) {
