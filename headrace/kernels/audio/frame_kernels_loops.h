@@ -15,26 +15,27 @@ namespace {
 // Of `transposed`: what four rows of a block are at a time.
 constexpr int kRows = kLanes == 1 ? 1 : 4;
 
-void gather(const float* from, int64_t hop, int length, const float* weights, float* block) {
+void gather(const float* from, int64_t hop, int length, const float* weights, float* block,
+            int64_t stride) {
   for (int j = 0; j < length; j += kRows) {
     Floats v[kRows];
     gather_rows(from + j, hop, v);
     for (int k = 0; k < kRows && j + k < length; ++k) {
       const Floats value = weights ? product(v[k], all(weights[j + k])) : v[k];
-      store(block + int64_t{kLanes} * (j + k), value);
+      store(block + stride * (j + k), value);
     }
   }
 }
 
-void scatter(const float* block, int length, int frames, int64_t hop, float* to) {
+void scatter(const float* block, int64_t stride, int length, int frames, int64_t hop, float* to) {
   int j = 0;
   for (; frames == kLanes && j + kRows <= length; j += kRows) {
     Floats v[kRows];
-    for (int k = 0; k < kRows; ++k) v[k] = load(block + int64_t{kLanes} * (j + k));
+    for (int k = 0; k < kRows; ++k) v[k] = load(block + stride * (j + k));
     scatter_rows(v, hop, to + j);
   }
   for (; j < length; ++j) {
-    for (int l = 0; l < frames; ++l) to[l * hop + j] = block[int64_t{kLanes} * j + l];
+    for (int l = 0; l < frames; ++l) to[l * hop + j] = block[stride * j + l];
   }
 }
 
@@ -70,35 +71,58 @@ void condition(const FrameConditioning& how, const float* weights, int length, f
   store(energies, total<true>(block, length));
 }
 
-// A row's sum over one group of lanes.
-inline Floats weighed(const SparseRows::Row& row, const float* weights, const float* in,
-                      int64_t stride) {
-  Floats even = all(0.0f), odd = all(0.0f);
+// A row's sums over groups of lanes that lie side by side: each weight is fetched once for all.
+template <int groups>
+inline void weigh_row(const SparseRows::Row& row, const float* weights, const float* in,
+                      int64_t stride, Floats (&sums)[groups]) {
+  Floats odd[groups];
+#pragma GCC unroll 4
+  for (int g = 0; g < groups; ++g) sums[g] = odd[g] = all(0.0f);
+  const auto add = [](Floats(&to)[groups], const float* column, float weight) {
+    const Floats factor = all(weight);
+#pragma GCC unroll 4
+    for (int g = 0; g < groups; ++g) {
+      to[g] = sum(to[g], product(load(column + g * kLanes), factor));
+    }
+  };
   int k = 0;
   for (; k + 2 <= row.count; k += 2, in += 2 * stride) {
-    even = sum(even, product(load(in), all(weights[k])));
-    odd = sum(odd, product(load(in + stride), all(weights[k + 1])));
+    add(sums, in, weights[k]);
+    add(odd, in + stride, weights[k + 1]);
   }
-  if (k < row.count) even = sum(even, product(load(in), all(weights[k])));
-  return sum(even, odd);
+  if (k < row.count) add(sums, in, weights[k]);
+#pragma GCC unroll 4
+  for (int g = 0; g < groups; ++g) sums[g] = sum(sums[g], odd[g]);
+}
+
+// So many groups, of which the last may have fewer lanes that count.
+template <int groups>
+void weigh_groups(const SparseRows& rows, const float* in, int64_t in_stride, int count, float* out,
+                  int64_t out_stride) {
+  for (const SparseRows::Row& row : rows.rows()) {
+    Floats sums[groups];
+    weigh_row<groups>(row, rows.weights() + row.weights, in + row.first * in_stride, in_stride,
+                      sums);
+    if (count == groups * kLanes) {
+#pragma GCC unroll 4
+      for (int g = 0; g < groups; ++g) store(out + g * kLanes, sums[g]);
+    } else {
+      float rest[kLanes];
+      store(rest, sums[0]);
+      std::copy_n(rest, count, out);
+    }
+    out += out_stride;
+  }
 }
 
 void weigh(const SparseRows& rows, const float* in, int64_t in_stride, int count, float* out,
            int64_t out_stride) {
-  for (int i = 0; i < count; i += kLanes) {
-    float* to = out + i;
-    for (const SparseRows::Row& row : rows.rows()) {
-      const float* const weights = rows.weights() + row.weights;
-      const Floats made = weighed(row, weights, in + row.first * in_stride + i, in_stride);
-      if (i + kLanes <= count) {
-        store(to, made);
-      } else {
-        float rest[kLanes];
-        store(rest, made);
-        std::copy_n(rest, count - i, to);
-      }
-      to += out_stride;
-    }
+  int i = 0;
+  for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
+    weigh_groups<4>(rows, in + i, in_stride, 4 * kLanes, out + i, out_stride);
+  }
+  for (; i < count; i += kLanes) {
+    weigh_groups<1>(rows, in + i, in_stride, std::min(kLanes, count - i), out + i, out_stride);
   }
 }
 

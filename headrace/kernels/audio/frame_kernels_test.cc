@@ -40,7 +40,7 @@ std::vector<Row> spectra(const RealFft& fft, const Row& samples, int frames, int
     const size_t begin = size_t(first) * size_t(hop);
     std::copy_n(samples.begin() + ptrdiff_t(begin), std::min(part.size(), samples.size() - begin),
                 part.begin());
-    kernels.gather(part.data(), hop, fft.length, nullptr, block.data());
+    kernels.gather(part.data(), hop, fft.length, nullptr, block.data(), kernels.lanes);
     const float* const powers = kernels.powers(fft, block.data(), other.data());
     for (int l = 0; l < kernels.lanes && first + l < frames; ++l) {
       Row& row = out.emplace_back();
@@ -109,22 +109,24 @@ TEST_P(FrameKernelLevels, ABlockIsGatheredAndScattered) {
   for (const int length : {1, 2, 3, 4, 5, 17, 64}) {
     for (const int64_t hop : {1, 3, 50}) {
       const Row samples = noise(lanes * size_t(hop) + size_t(length) + 3), weights = noise(64, 2);
-      Row block(lanes * size_t(length), -7.0f);
-      kernels.gather(samples.data(), hop, length, weights.data(), block.data());
+      const size_t stride = lanes + (hop == 3 ? lanes : 0);
+      Row block(stride * size_t(length), -7.0f);
+      kernels.gather(samples.data(), hop, length, weights.data(), block.data(), int64_t(stride));
       for (size_t l = 0; l < lanes; ++l) {
         for (size_t j = 0; j < size_t(length); ++j) {
           const float sample = samples[l * size_t(hop) + j];
-          ASSERT_EQ(block[j * lanes + l], sample * weights[j]) << length << " " << hop;
+          ASSERT_EQ(block[j * stride + l], sample * weights[j]) << length << " " << hop;
         }
       }
     }
     const auto hop = size_t(length);
     for (int frames = 1; frames <= kernels.lanes; ++frames) {
-      const Row block = noise(lanes * size_t(length), 3);
+      const size_t stride = lanes * (frames % 2 ? 3 : 1);
+      const Row block = noise(stride * size_t(length), 3);
       Row out(size_t(frames) * hop + 4, -7.0f);
-      kernels.scatter(block.data(), length, frames, int64_t(hop), out.data());
+      kernels.scatter(block.data(), int64_t(stride), length, frames, int64_t(hop), out.data());
       for (size_t i = 0; i < size_t(frames) * hop; ++i) {
-        ASSERT_EQ(out[i], block[i % hop * lanes + i / hop]) << length << " " << frames;
+        ASSERT_EQ(out[i], block[i % hop * stride + i / hop]) << length << " " << frames;
       }
       for (size_t i = size_t(frames) * hop; i < out.size(); ++i) ASSERT_EQ(out[i], -7.0f);
     }
@@ -138,8 +140,8 @@ TEST_P(FrameKernelLevels, RowsAreWeighedInOneOrder) {
   rows.add(1, noise(23, 5));
   EXPECT_EQ(rows.rows()[0].first, 5);
   EXPECT_EQ(rows.rows()[0].count, 3);
-  for (const int count : {1, 3, 8, 16, 21, 40}) {
-    const size_t stride = 64;
+  for (const int count : {1, 3, 8, 16, 21, 40, 64, 75, 150}) {
+    const size_t stride = 166;
     const Row in = noise(30 * stride, 6);
     Row out(3 * size_t(count) + 5, -7.0f);
     frame_kernels().weigh(rows, in.data(), stride, count, out.data(), count);

@@ -104,28 +104,50 @@ int64_t AudioResampler::length_after(int64_t length) const {
   return (length * new_ + orig_ - 1) / orig_;
 }
 
+// From a run on, since the filter's phases begin there, and so many before that what lies further
+// away has no weight.
+AudioResampler::Stretch AudioResampler::stretch_for(int64_t first, int64_t count) const {
+  const int64_t run = std::max<int64_t>(first / new_ - (width_ + orig_ - 1) / orig_, 0);
+  const int64_t last = std::max<int64_t>(first + count - 1, 0) / new_;
+  return {run * orig_, last * orig_ - width_ + span_, first - run * new_};
+}
+
+// Groups of lanes side by side: enough that the weights, which are fetched once for all, are not
+// what it waits for.
+constexpr int kGroups = 4;
+
 void AudioResampler::resample(const float* in, int64_t length, float* out) const {
   const FrameKernels& kernels = frame_kernels();
-  const auto row = static_cast<size_t>(kernels.lanes) * sizeof(float);
-  Buffer samples(size_t(span_) * row), made(size_t(new_) * row);
+  const int lanes = kernels.lanes, most = kGroups * lanes;
+  Buffer samples(size_t(span_ * most) * sizeof(float)), made(size_t(new_ * most) * sizeof(float));
   auto* const block = reinterpret_cast<float*>(samples.data());
   auto* const sums = reinterpret_cast<float*>(made.data());
   PaddedSignal signal(in, length, SignalEdge::kZeros);
   const int64_t outputs = length_after(length), runs = (outputs + new_ - 1) / new_;
-  for (int64_t first = 0; first < runs; first += kernels.lanes) {
-    const auto count = static_cast<int>(std::min<int64_t>(kernels.lanes, runs - first));
-    const int64_t stretch = (kernels.lanes - 1) * orig_ + span_;
-    const float* const from =
-        signal.stretch(first * orig_ - width_, stretch + 3, (count - 1) * orig_ + span_);
-    kernels.gather(from, orig_, static_cast<int>(span_), nullptr, block);
-    kernels.weigh(phases_, block, kernels.lanes, kernels.lanes, sums, kernels.lanes);
-    // The last run of all may be cut short.
-    const int64_t last = outputs - (first + count - 1) * new_;
-    const bool whole = last >= new_;
-    kernels.scatter(sums, static_cast<int>(new_), whole ? count : count - 1, new_,
-                    out + first * new_);
-    for (int64_t p = 0; !whole && p < last; ++p) {
-      out[(first + count - 1) * new_ + p] = sums[p * kernels.lanes + count - 1];
+  for (int64_t begin = 0; begin < runs; begin += most) {
+    const int groups =
+        static_cast<int>(std::min<int64_t>(kGroups, (runs - begin + lanes - 1) / lanes));
+    for (int group = 0; group < groups; ++group) {
+      const int64_t first = begin + group * lanes;
+      const int64_t count = std::min<int64_t>(lanes, runs - first);
+      const int64_t stretch = (lanes - 1) * orig_ + span_;
+      const float* const from =
+          signal.stretch(first * orig_ - width_, stretch + 3, (count - 1) * orig_ + span_);
+      kernels.gather(from, orig_, static_cast<int>(span_), nullptr, block + group * lanes, most);
+    }
+    kernels.weigh(phases_, block, most, groups * lanes, sums, most);
+    for (int group = 0; group < groups; ++group) {
+      const int64_t first = begin + group * lanes;
+      const auto count = static_cast<int>(std::min<int64_t>(lanes, runs - first));
+      // The last run of all may be cut short.
+      const int64_t last = outputs - (first + count - 1) * new_;
+      const bool whole = last >= new_;
+      const float* const sum = sums + group * lanes;
+      kernels.scatter(sum, most, static_cast<int>(new_), whole ? count : count - 1, new_,
+                      out + first * new_);
+      for (int64_t p = 0; !whole && p < last; ++p) {
+        out[(first + count - 1) * new_ + p] = sum[p * most + count - 1];
+      }
     }
   }
 }

@@ -32,6 +32,14 @@ class AudioResampler {
   // REQUIRES: room for length_after(length) at `out`.
   void resample(const float* in, int64_t length, float* out) const;
 
+  // The frames [begin, end) that outputs [first, first + count) of a longer signal are made from:
+  // resampled alone, these are the outputs from `skipped` on, to the last bit. `end` may lie behind
+  // the signal.
+  struct Stretch {
+    int64_t begin, end, skipped;
+  };
+  Stretch stretch_for(int64_t first, int64_t count) const;
+
  private:
   int64_t orig_, new_;  // without their common divisor, times `repeats_`
   int64_t repeats_;

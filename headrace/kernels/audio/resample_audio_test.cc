@@ -92,6 +92,35 @@ TEST(AudioResampler, IsTorchaudiosFilterAtEachLevel) {
   }
 }
 
+TEST(AudioResampler, AStretchAloneIsThePartOfTheWholeToTheLastBit) {
+  const std::vector<float> in = sound(3000);
+  const auto whole_length = int64_t(in.size());
+  for (const auto& [from, to] :
+       {std::pair{44100, 16000}, {48000, 16000}, {8000, 16000}, {16000, 17600}, {3, 7}}) {
+    const ResampleSettings settings{.orig_freq = from, .new_freq = to};
+    const AudioResampler resampler(settings);
+    const std::vector<float> whole = made(in, settings);
+    const auto outputs = int64_t(whole.size());
+    for (int64_t first = 0; first < outputs; first += 37) {
+      for (const int64_t wanted : {int64_t{1}, int64_t{200}, outputs - first}) {
+        if (first + wanted > outputs) continue;
+        const AudioResampler::Stretch stretch = resampler.stretch_for(first, wanted);
+        const int64_t end = std::min(stretch.end, whole_length);
+        ASSERT_LT(stretch.begin, end);
+        const std::vector<float> part =
+            made({in.begin() + stretch.begin, in.begin() + end}, settings);
+        ASSERT_GE(int64_t(part.size()), stretch.skipped + wanted);
+        for (int64_t i = 0; i < wanted; ++i) {
+          ASSERT_EQ(part[size_t(stretch.skipped + i)], whole[size_t(first + i)])
+              << from << " " << to << " " << first << " " << i;
+        }
+        EXPECT_LE(end - stretch.begin, wanted * from / to + 3 * from / 100 + 3 * 64)
+            << from << " " << to;
+      }
+    }
+  }
+}
+
 TEST(AudioResampler, KnowsTheLengthThatComesOut) {
   const AudioResampler resampler({.orig_freq = 44100, .new_freq = 16000});
   EXPECT_EQ(resampler.length_after(0), 0);

@@ -71,11 +71,11 @@ class SpectralScratch {
       zero(0, how.window_at);
       zero(how.window_at + windowed, how.fft.length);
       if (how.conditioning) {
-        kernels.gather(from, how.hop, windowed, nullptr, to);
+        kernels.gather(from, how.hop, windowed, nullptr, to, kernels.lanes);
         kernels.condition(*how.conditioning, how.window.data(), windowed, energies,
                           energies + kernels.lanes, to);
       } else {
-        kernels.gather(from, how.hop, windowed, how.window.data(), to);
+        kernels.gather(from, how.hop, windowed, how.window.data(), to, kernels.lanes);
       }
       const float* const powers = kernels.powers(how.fft, block, floats(other_));
       each(SpectralBlock{first, count, kernels.lanes, powers, energies, energies + kernels.lanes});

@@ -132,7 +132,8 @@ class KaldiFbank final : public SoundOp {
       kernels.weigh(filters_, spectra, lanes, lanes, sums, lanes);
       if (takes_logarithm_) kernels.logarithms(sums, filters_.size() * lanes, kEpsilon, sums);
       float* const to = out + block.first * width;
-      kernels.scatter(sums, static_cast<int>(filters_.size()), block.frames, width, to + first);
+      kernels.scatter(sums, lanes, static_cast<int>(filters_.size()), block.frames, width,
+                      to + first);
       for (int l = 0; takes_energy_ && l < block.frames; ++l) {
         const float energy = raw_energy_ ? block.raw_energies[l] : block.energies[l];
         to[l * width + energy_at] = log_energy(energy);
