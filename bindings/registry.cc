@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view kTypeNames[] = {"bool",     "int",     "float",  "string",
                                            "dtype",    "ints",    "floats", "transforms",
-                                           "branches", "strings", "lists"};
+                                           "branches", "strings", "lists",  "source"};
 constexpr std::string_view kScopeNames[] = {"record", "batch", "partners"};
 
 const ErrorCode kNoValue{
@@ -154,6 +154,8 @@ nb::object object_from_param(const ParamValue& value) {
           for (const Branch& branch : held)
             out.append(nb::make_tuple(branch.name, branch.transforms));
           return out;
+        } else if constexpr (std::is_same_v<T, SourcePtr>) {
+          return nb::cast(SourceHandle{held});
         } else {
           return nb::cast(held);
         }
@@ -168,6 +170,7 @@ ParamValue param_from_object(nb::handle object) {
   if (PyLong_Check(object.ptr())) return nb::cast<int64_t>(object);
   if (PyFloat_Check(object.ptr())) return nb::cast<double>(object);
   if (PyUnicode_Check(object.ptr())) return nb::cast<std::string>(object);
+  if (nb::isinstance<SourceHandle>(object)) return nb::cast<SourceHandle&>(object).source;
   return param_from_list(object);
 }
 

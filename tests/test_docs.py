@@ -120,6 +120,7 @@ def test_an_example_of_the_docs_runs(
 ) -> None:
     (tmp_path / "train").symlink_to(train)
     (tmp_path / "speech").symlink_to(speech)
+    (tmp_path / "noises").symlink_to(speech)
     (tmp_path / "videos").symlink_to(videos)
     if "torchvision" in block:  # which conftest helps to load
         block = f"import sys; sys.path.append({str(ROOT / 'tests')!r}); import conftest\n" + block

@@ -27,6 +27,7 @@ from typing import Any
 
 from headrace import _core
 from headrace.dtypes import dtype_name as dtype_name
+from headrace.sources import Source
 from headrace.steps import Python as Python
 
 class Transform:

@@ -18,6 +18,7 @@
 namespace headrace {
 
 class PythonFunction;  // a step written in Python (sources/python_function.h)
+class Source;          // records by number (sources/source.h)
 struct Spec;
 
 // One named branch of transforms (Fork), the nested list of a RandomApply, or one of those of a
@@ -30,7 +31,8 @@ struct Branch {
 using ParamVariant =
     std::variant<std::monostate,  // None
                  bool, int64_t, double, std::string, DType, std::vector<int64_t>,
-                 std::vector<double>, std::vector<Branch>, std::vector<std::string>>;
+                 std::vector<double>, std::vector<Branch>, std::vector<std::string>,
+                 std::shared_ptr<const Source>>;  // shared: as a SourcePtr is
 
 // A value of a parameter. Its members stand in parameters.cc: most files see tables of parameters,
 // and compiling a variant's copies in each of them would take a third of the build.
@@ -47,6 +49,7 @@ class ParamValue : public ParamVariant {
   ParamValue(std::vector<double> value);
   ParamValue(std::vector<Branch> value);
   ParamValue(std::vector<std::string> value);
+  ParamValue(std::shared_ptr<const Source> value);
   ParamValue(const ParamValue& other);
   ParamValue(ParamValue&& other) noexcept;
   ParamValue& operator=(const ParamValue& other);
@@ -77,6 +80,7 @@ enum class ParamType {
   kBranches,    // keyword arguments, each a list of transforms
   kStrings,     // a list of strings
   kLists,       // a list whose entries are transforms, or lists of them
+  kSource,      // a dataset, all of whose records the operator may take
 };
 
 struct Param {
@@ -112,6 +116,7 @@ class Arguments {
   const std::vector<double>& numbers(std::string_view name) const;
   const std::vector<Branch>& branches(std::string_view name) const;
   const std::vector<std::string>& texts(std::string_view name) const;
+  const std::shared_ptr<const Source>& source(std::string_view name) const;  // null where None
   // Of whatever type it is declared to be.
   const ParamValue& value(std::string_view name) const;
 

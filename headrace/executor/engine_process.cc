@@ -143,7 +143,7 @@ Result<int> Engine::apply_steps(int step, Record& record, Renderer& renderer, ui
                                 int end) {
   const auto rendered = [&] {
     const StageSeconds& seconds = renderer.seconds();
-    return seconds.entropy + seconds.resample + seconds.store + seconds.transform;
+    return seconds.read + seconds.entropy + seconds.resample + seconds.store + seconds.transform;
   };
   const double begin = now(), before = rendered();
   Result<int> stopped = options_.plan->advance(step, record, renderer, options_.seed, epoch, end);

@@ -22,6 +22,7 @@ _ANNOTATIONS = {
     "branches": "Sequence[Any]",
     "strings": "Sequence[str]",
     "lists": "Sequence[Any]",
+    "source": "Source",
 }
 
 

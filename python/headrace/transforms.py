@@ -173,6 +173,8 @@ def _to_engine(value: Any, kind: str, runner: steps.Runner | None) -> Any:
         return _core.DType.__members__.get(dtype_name(value), dtype_name(value))
     if kind == "string" and isinstance(value, enum.Enum):
         return str(value.value if isinstance(value.value, str) else value.name).lower()
+    if kind == "source":
+        return getattr(value, "engine", value)
     if hasattr(value, "tolist"):  # NumPy's scalars and arrays, torch's tensors
         value = value.tolist()
     if kind in ("float", "floats") and isinstance(value, int) and not isinstance(value, bool):

@@ -1,27 +1,116 @@
 // SPDX-License-Identifier: Apache-2.0
-// AddNoise: a second waveform is added to the first, so loud that their ratio is the one drawn.
+// AddNoise: another sound is added to a sound, so loud that their ratio is the one drawn. The noise
+// is another field of the record, or comes from a dataset of noises.
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "headrace/base/registry.h"
 #include "headrace/ops/audio/audio_op.h"
 #include "headrace/ops/picture_op.h"
+#include "headrace/ops/spectral/noise_source.h"
 #include "headrace/ops/spectral/sound_op.h"
 
 namespace headrace {
 namespace {
 
+struct NoiseSettings {
+  double least, most;  // of the ratio, dB
+  bool repeat, mono;
+};
+
+// What a record draws, in this order.
+struct DrawnNoise {
+  DrawnNoise(const NoiseSettings& settings, Draws& draws)
+      : ratio(draws.uniform(settings.least, settings.most)), place(draws.uniform()) {}
+  double ratio, place;
+};
+
 double energy_of(const float* samples, int64_t count) {
-  double sum = 0;
-  for (int64_t i = 0; i < count; ++i) sum += double(samples[i]) * double(samples[i]);
-  return sum;
+  constexpr int64_t kSums = 8;  // side by side, or each would wait for the one before
+  double sums[kSums] = {};
+  int64_t i = 0;
+  for (; i + kSums <= count; i += kSums) {
+    for (int64_t j = 0; j < kSums; ++j) sums[j] += double(samples[i + j]) * double(samples[i + j]);
+  }
+  for (; i < count; ++i) sums[0] += double(samples[i]) * double(samples[i]);
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
-class AddNoise final : public Op {
+// The channels' mean, as Mono has it.
+void mix_channels(const float* from, int64_t channels, int64_t stride, int64_t count, float* to) {
+  for (int64_t i = 0; i < count; ++i) {
+    float sum = from[i];
+    for (int64_t c = 1; c < channels; ++c) sum += from[c * stride + i];
+    to[i] = sum / static_cast<float>(channels);
+  }
+}
+
+// As much of a noise as a sound has frames, of one of its channels or of their mean.
+void cut_noise(const Noise& noise, int64_t channel, bool mono, std::vector<float>& to) {
+  const auto frames = static_cast<int64_t>(to.size());
+  for (int64_t i = 0; i < frames;) {
+    const int64_t at = (noise.first + i) % noise.frames,
+                  run = std::min(noise.frames - at, frames - i);
+    if (mono) {
+      mix_channels(noise.samples + at, noise.channels, noise.stride, run, to.data() + i);
+    } else {
+      std::copy_n(noise.samples + channel * noise.stride + at, run, to.begin() + i);
+    }
+    i += run;
+  }
+}
+
+// False where there is no ratio: an energy is no number.
+bool add_to(float* sound, const std::vector<float>& noise, double ratio) {
+  const auto count = static_cast<int64_t>(noise.size());
+  const double of_noise = energy_of(noise.data(), count), of_sound = energy_of(sound, count);
+  if (!std::isfinite(of_noise) || !std::isfinite(of_sound)) return false;
+  if (of_noise == 0) return true;
+  const double tenth = portable_exp(-ratio / 10 * portable_log(10));
+  const auto scale = static_cast<float>(std::sqrt(of_sound / of_noise * tenth));
+  for (int64_t i = 0; i < count; ++i) sound[i] += scale * noise[size_t(i)];
+  return true;
+}
+
+Result<void> add_noise(const Waveform& sound, const Noise& noise, const NoiseSettings& how,
+                       double ratio) {
+  const bool mono = how.mono && noise.channels > 1;
+  if (!mono && noise.channels != 1 && noise.channels != sound.channels) {
+    return cannot_take("AddNoise",
+                       "has " + std::to_string(sound.channels) + " channels, and its noise " +
+                           std::to_string(noise.channels) +
+                           ": of one channel, or of as many; mono=True adds their mean to each");
+  }
+  std::vector<float> cut(static_cast<size_t>(sound.frames));
+  for (int64_t c = 0; c < sound.channels; ++c) {
+    const bool same = c > 0 && (mono || noise.channels == 1);
+    if (!same) cut_noise(noise, noise.channels == 1 ? 0 : c, mono, cut);
+    if (!add_to(sound.channel(c).data(), cut, ratio)) {
+      return cannot_take("AddNoise",
+                         "or its noise has samples that are no numbers (NaN, infinity), and so "
+                         "there is no ratio");
+    }
+  }
+  return {};
+}
+
+void refuse_unless_sound(const FieldState& field, std::string_view hint) {
+  const bool kind = field.kind == FieldKind::kAudio || field.kind == FieldKind::kTensor;
+  if (kind && field.dtype == DType::kFloat32 && field.shape.size() == 2) return;
+  raise_misfit(
+      "AddNoise",
+      "adds float32 waveforms, (channels, frames), and \"" + field.name + "\" is " + text_of(field),
+      std::string(hint));
+}
+
+// Of two fields of the record, the second to the first.
+class AddNoiseOfRecord final : public Op {
  public:
-  AddNoise(double least, double most) : least_(least), most_(most) {}
+  explicit AddNoiseOfRecord(const NoiseSettings& settings) : settings_(settings) {}
   // Which is which only fields= can say.
   bool takes(FieldKind) const override { return false; }
   int operands() const override { return 2; }
@@ -29,76 +118,105 @@ class AddNoise final : public Op {
   bool foresee(Foreseen&, Draws) const override { return true; }
 
   void plan(FieldState& field) const override {
-    const bool kind = field.kind == FieldKind::kAudio || field.kind == FieldKind::kTensor;
-    if (kind && field.dtype == DType::kFloat32 && field.shape.size() == 2) return;
-    raise_misfit("AddNoise",
-                 "adds float32 waveforms, (channels, frames), and \"" + field.name + "\" is " +
-                     text_of(field),
-                 "fields=[\"sound\", \"noise\"]");
+    refuse_unless_sound(field, "fields=[\"sound\", \"noise\"], or source= of a dataset of noises");
   }
 
   Result<void> apply(OpContext& context) const override {
     FieldValue& sound = context.record.fields[static_cast<size_t>(context.fields[0])];
     FieldValue& noise = context.record.fields[static_cast<size_t>(context.fields[1])];
-    const double ratio = context.draws.uniform(least_, most_), place = context.draws.uniform();
+    const DrawnNoise drawn(settings_, context.draws);
     Result<Waveform> mixed = samples_of(sound, context.renderer);
     if (!mixed) return std::move(mixed.error());
     if (Result<void> made = make_samples(noise, context.renderer); !made) return made;
     if (const std::string reason = misfit(sound, noise); !reason.empty()) {
       return cannot_take("AddNoise", reason);
     }
-    const SamplesIn noises(noise);
-    const int64_t frames = mixed->frames, there = noise.shape[1];
-    // Any of the places at which a long one fits; a short one begins anew from anywhere.
-    const int64_t places = there >= frames ? there - frames + 1 : there;
-    const auto first = std::min(static_cast<int64_t>(place * double(places)), places - 1);
-    std::vector<float> cut(static_cast<size_t>(frames));
-    for (int64_t c = 0; frames > 0 && c < mixed->channels; ++c) {
-      const float* const from = noises.floats() + (noise.shape[0] == 1 ? 0 : c * there);
-      for (int64_t i = 0; i < frames;) {
-        const int64_t at = (first + i) % there, run = std::min(there - at, frames - i);
-        std::copy_n(from + at, run, cut.begin() + i);
-        i += run;
-      }
-      add(cut, ratio, mixed->channel(c).data());
+    if (mixed->frames == 0) return {};
+    const SamplesIn samples(noise);
+    const int64_t there = noise.shape[1];
+    return add_noise(*mixed,
+                     {.samples = samples.floats(),
+                      .channels = noise.shape[0],
+                      .stride = there,
+                      .frames = there,
+                      .first = first_of_noise(drawn.place, there, mixed->frames)},
+                     settings_, drawn.ratio);
+  }
+
+ private:
+  std::string misfit(const FieldValue& sound, const FieldValue& noise) const {
+    if (sound.sample_rate && noise.sample_rate && sound.sample_rate != noise.sample_rate) {
+      return "has " + std::to_string(sound.sample_rate) + " Hz, and its noise " +
+             std::to_string(noise.sample_rate) + ": Resample brings both to one";
+    }
+    const int64_t frames = sound.shape[1], there = noise.shape[1];
+    if (frames > 0 && there == 0) return "is to have noise, and that has no frames";
+    return there < frames && !settings_.repeat ? noise_too_short(frames, there) : "";
+  }
+
+  const NoiseSettings settings_;
+};
+
+// Of a dataset of noises, to each sound of the record.
+class AddNoiseOfSource final : public Op {
+ public:
+  AddNoiseOfSource(const NoiseSettings& settings, SourcePtr source)
+      : settings_(settings), source_("AddNoise", std::move(source)) {}
+  bool takes(FieldKind kind) const override { return kind == FieldKind::kAudio; }
+  bool measures() const override { return true; }
+  Rate rate() const override { return Rate::kAny; }
+  bool foresee(Foreseen&, Draws) const override { return true; }
+
+  void plan(FieldState& field) const override {
+    refuse_unless_sound(field, "put it before what makes other numbers of the sound");
+  }
+
+  Result<void> apply(OpContext& context) const override {
+    for (const int field : context.fields) {
+      FieldValue& sound = context.record.fields[static_cast<size_t>(field)];
+      Result<void> done =
+          add_to_sound(sound, context.draws, context.record.attempt, context.renderer);
+      if (!done) return done;
     }
     return {};
   }
 
  private:
-  static std::string misfit(const FieldValue& sound, const FieldValue& noise) {
-    if (noise.shape[1] == 0) return "is to have noise, and that has no frames";
-    if (noise.shape[0] != 1 && noise.shape[0] != sound.shape[0]) {
-      return "is " + text_of(DType::kFloat32, sound.shape) + ", and its noise " +
-             text_of(DType::kFloat32, noise.shape) + ": of one channel, or of as many";
-    }
-    if (sound.sample_rate && noise.sample_rate && sound.sample_rate != noise.sample_rate) {
-      return "has " + std::to_string(sound.sample_rate) + " Hz, and its noise " +
-             std::to_string(noise.sample_rate) + ": Resample brings both to one";
-    }
-    return {};
+  // A substitute draws a noise of its own, or one bad noise would spoil all of them.
+  Result<void> add_to_sound(FieldValue& sound, Draws draws, int attempt, Renderer& renderer) const {
+    const DrawnNoise drawn(settings_, draws);
+    int64_t index = draws.below(source_.size());
+    for (int i = 0; i < attempt; ++i) index = draws.below(source_.size());
+    Result<Waveform> mixed = samples_of(sound, renderer);
+    if (!mixed) return std::move(mixed.error());
+    if (mixed->frames == 0) return {};
+    const Result<Noise> noise = source_.take(index,
+                                             {.sample_rate = sound.sample_rate,
+                                              .frames = mixed->frames,
+                                              .place = drawn.place,
+                                              .repeat = settings_.repeat},
+                                             renderer);
+    if (!noise) return noise.error();
+    Result<void> added = add_noise(*mixed, *noise, settings_, drawn.ratio);
+    if (!added) source_.blame(index, added.error());
+    return added;
   }
 
-  static void add(const std::vector<float>& noise, double ratio, float* sound) {
-    const auto count = static_cast<int64_t>(noise.size());
-    const double of_noise = energy_of(noise.data(), count);
-    if (of_noise == 0) return;
-    const double tenth = portable_exp(-ratio / 10 * portable_log(10));
-    const auto scale = static_cast<float>(std::sqrt(energy_of(sound, count) / of_noise * tenth));
-    for (int64_t i = 0; i < count; ++i) sound[i] += scale * noise[size_t(i)];
-  }
-
-  const double least_, most_;
+  const NoiseSettings settings_;
+  const NoiseSource source_;
 };
 
 const OpRecord kAddNoise{
     .name = "AddNoise",
     .doc =
-        "Adds a record's second waveform to its first, at a signal-to-noise ratio.\n\n"
-        "fields= names both, the sound and then the noise: audio, (channels, frames), the noise "
-        "of one channel or of as many. The sound keeps its shape; the noise stays. Of a longer "
-        "noise a stretch is taken at a place that is drawn, a shorter one is repeated from such a "
-        "place on; silent noise adds nothing. Each channel gets the ratio.",
+        "Adds another sound to a sound, at a signal-to-noise ratio.\n\n"
+        "The noise is of a dataset of noises, source=, or another field of the record: fields= "
+        "then names both, the sound and its noise, which stays. Audio, (channels, frames), keeps its "
+        "shape. Of a longer noise a stretch is taken at a place that is drawn; a shorter one is an "
+        "error, or repeated from such a place on. A noise of one channel is added to each channel, "
+        "one of as many to each its own; silent noise adds nothing. Each channel gets the ratio.\n\n"
+        "Each record draws its noise from source=, by its seed, epoch and position. Of a file the "
+        "stretch alone is decoded, and brought to the sound's rate as Resample does it.",
     .params = {{.name = "snr",
                 .type = ParamType::kFloats,
                 .doc = "Energy of the sound over that of the noise, in dB; or (least, most).",
@@ -106,16 +224,30 @@ const OpRecord kAddNoise{
                 .minimum = -200,
                 .maximum = 200,
                 .min_count = 1,
-                .max_count = 2}},
+                .max_count = 2},
+               {.name = "source",
+                .type = ParamType::kSource,
+                .doc = "Noises: sounds of a dataset of their own; None: a field of the record."},
+               {.name = "repeat",
+                .type = ParamType::kBool,
+                .doc = "Whether a noise that is shorter than its sound begins anew where it ends.",
+                .fallback = false},
+               {.name = "mono",
+                .type = ParamType::kBool,
+                .doc = "Whether the mean of a noise's channels is added to each channel.",
+                .fallback = false}},
     .oracle =
         "torchaudio.transforms.AddNoise of the same stretch and ratio, within 1e-6 of the "
         "largest; both in distribution",
-    .example = {{"snr", std::vector<double>{3, 15}}},
+    .example = {{"snr", std::vector<double>{3, 15}}, {"repeat", true}, {"mono", true}},
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       const std::vector<double>& snr = arguments.numbers("snr");
       if (snr.front() > snr.back()) raise_misfit("AddNoise", "snr must be (least, most)");
-      return std::make_unique<AddNoise>(snr.front(), snr.back());
+      const NoiseSettings settings{snr.front(), snr.back(), arguments.flag("repeat"),
+                                   arguments.flag("mono")};
+      if (arguments.is_none("source")) return std::make_unique<AddNoiseOfRecord>(settings);
+      return std::make_unique<AddNoiseOfSource>(settings, arguments.source("source"));
     }};
 const Register<OpRecord> registered_add_noise(kAddNoise);
 

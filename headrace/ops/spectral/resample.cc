@@ -1,30 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resample, Speed and SpeedPerturbation: a waveform at another sample rate, or faster.
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "headrace/base/mutex.h"
 #include "headrace/base/registry.h"
-#include "headrace/kernels/audio/resample_audio.h"
 #include "headrace/ops/picture_op.h"
+#include "headrace/ops/spectral/resamplers.h"
 #include "headrace/ops/spectral/sound_op.h"
 
 namespace headrace {
 namespace {
-
-// Why a filter between these rates is not made, "" where it is.
-std::string too_uneven(const ResampleSettings& settings) {
-  constexpr int64_t kMostWeights = 1 << 22;
-  if (AudioResampler::weights_of(settings) <= kMostWeights) return {};
-  return "would go from " + std::to_string(settings.orig_freq) + " to " +
-         std::to_string(settings.new_freq) +
-         " Hz, which have no large common divisor: the filter would take more than " +
-         std::to_string(kMostWeights) + " weights";
-}
 
 // Null where both rates are the same. HR0510 where there is no filter.
 std::unique_ptr<const AudioResampler> resampler_of(std::string_view owner,
@@ -50,60 +37,35 @@ void resample_all(const AudioResampler* by, const float* in, const Shape& shape,
   }
 }
 
-// Filters from whatever rates come to one. Any thread may ask.
-class Resamplers {
- public:
-  explicit Resamplers(const ResampleSettings& settings) : settings_(settings) {}
-
-  const ResampleSettings& settings() const { return settings_; }
-  ResampleSettings from(int sample_rate) const {
-    ResampleSettings settings = settings_;
-    settings.orig_freq = sample_rate;
-    return settings;
-  }
-  // Null where the rates are the same. shared: it may be forgotten while it is used. REQUIRES: not
-  // too_uneven.
-  std::shared_ptr<const AudioResampler> of(int sample_rate) const EXCLUDES_LOCK(mutex_) {
-    if (sample_rate == settings_.new_freq) return nullptr;
-    MutexLock lock(mutex_);
-    std::shared_ptr<const AudioResampler>& known = by_rate_[sample_rate];
-    if (!known) {
-      known = std::make_shared<AudioResampler>(from(sample_rate));
-      constexpr size_t kMost = 64;
-      if (by_rate_.size() > kMost) return std::exchange(by_rate_, {}).at(sample_rate);
-    }
-    return known;
-  }
-
- private:
-  const ResampleSettings settings_;
-  mutable Mutex mutex_;
-  mutable std::map<int, std::shared_ptr<const AudioResampler>> by_rate_ GUARDED_BY(mutex_);
-};
-
 class Resample final : public SoundOp {
  public:
   // `orig_freq` 0: the sound's own.
   Resample(const ResampleSettings& settings, int orig_freq)
-      : SoundOp("Resample", Takes::kWaveform), resamplers_(settings), orig_freq_(orig_freq) {
+      : SoundOp("Resample", Takes::kWaveform),
+        resamplers_(settings),
+        new_freq_(static_cast<int>(settings.new_freq)),
+        orig_freq_(orig_freq) {
     if (orig_freq_ == 0) return;
-    const std::string reason = too_uneven(resamplers_.from(orig_freq_));
+    const std::string reason = resamplers_.refusal(orig_freq_, new_freq_);
     if (!reason.empty()) raise_misfit("Resample", reason, "rates that are multiples of 10 Hz");
   }
   Rate rate() const override { return Rate::kSets; }
 
  private:
   bool stays_audio() const override { return true; }
-  int rate_after(int) const override { return static_cast<int>(resamplers_.settings().new_freq); }
-  bool in_place(const At& at) const override { return !resamplers_.of(orig_of(at)); }
+  int rate_after(int) const override { return new_freq_; }
+  bool in_place(const At& at) const override { return !by(orig_of(at)); }
 
   Shape shape_after(const Shape& shape) const override {
     if (orig_freq_ == 0) return {shape[0], -1};  // each record has a rate of its own
-    return shape_by(resamplers_.of(orig_freq_).get(), shape);
+    return shape_by(by(orig_freq_).get(), shape);
   }
   int orig_of(const At& at) const { return orig_freq_ ? orig_freq_ : at.sample_rate; }
+  std::shared_ptr<const AudioResampler> by(int orig_freq) const {
+    return resamplers_.between(orig_freq, new_freq_);
+  }
   Shape shape_at(const At& at, const Shape& shape) const override {
-    return shape_by(resamplers_.of(orig_of(at)).get(), shape);
+    return shape_by(by(orig_of(at)).get(), shape);
   }
   std::string rate_misfit(int sample_rate) const override {
     if (orig_freq_ != 0 && sample_rate != 0 && sample_rate != orig_freq_) {
@@ -111,14 +73,14 @@ class Resample final : public SoundOp {
              std::to_string(orig_freq_) + ": without it each sound's own rate is taken";
     }
     if (orig_freq_ == 0 && sample_rate == 0) return "has no known sample rate: orig_freq= says it";
-    return orig_freq_ != 0 ? "" : too_uneven(resamplers_.from(sample_rate));
+    return orig_freq_ != 0 ? "" : resamplers_.refusal(sample_rate, new_freq_);
   }
   void compute(const At& at, const float* in, const Shape& shape, float* out) const override {
-    resample_all(resamplers_.of(orig_of(at)).get(), in, shape, out);
+    resample_all(by(orig_of(at)).get(), in, shape, out);
   }
 
   const Resamplers resamplers_;
-  const int orig_freq_;
+  const int new_freq_, orig_freq_;
 };
 
 // As fast by one of several factors.
