@@ -14,6 +14,7 @@ import sounds
 from PIL import Image
 
 import headrace as hr
+from headrace import _core
 from headrace import transforms as T
 
 FRAMES = [1200, 900, 1500, 1000, 1100, 950]
@@ -339,8 +340,64 @@ def test_batches_are_the_same_whether_lengths_were_foreseen_or_not(
         batches = [batch._asdict() for batch in again]
         for got, wanted in zip(batches, expected, strict=True):
             np.testing.assert_equal(got, wanted)
-        rows_first = case == "rows"
-        assert again.stats()["foreseen"] == (3 if ragged == "pad" or rows_first else 0)
+        assert again.stats()["foreseen"] == 3
+
+
+PACKED: dict[str, tuple[list[Any], int]] = {  # steps, and the axis that they leave open
+    "waveforms": ([], 1),
+    "spectrograms": ([T.MelSpectrogram(16000, n_fft=64, n_mels=8)], 2),
+    "rows": ([T.KaldiFbank(num_mel_bins=10, channel=0)], 0),
+}
+
+
+def stereo_files(root: Path) -> hr.Source:
+    root.mkdir()
+    for number, frames in enumerate((900, 0, 1200, 401, 1100)):
+        wave = sounds.int16_waves(frames, 2, seed=number)
+        (root / f"{number}.wav").write_bytes(sounds.wav_of(wave))
+    return hr.open(root)
+
+
+@pytest.mark.parametrize("foreseen", [False, True])
+@pytest.mark.parametrize("case", list(PACKED))
+def test_sounds_are_packed_along_their_frames(tmp_path: Path, case: str, foreseen: bool) -> None:
+    src = stereo_files(tmp_path / "stereo")
+    steps, axis = PACKED[case]
+    if foreseen:
+        src.lengths("audio")
+
+    def loader(ragged: str, **how: Any) -> Any:
+        how = {"batch_size": 3, "shuffle": False, "on_error": "skip", **how}
+        return hr.Loader(src, steps, ragged=ragged, fields=("audio", "id"), **how)
+
+    apart = [np.asarray(each) for batch in loader("list") for each in batch.audio]
+    together = []
+    for batch in loader("packed"):
+        offsets = np.asarray(batch.audio_offsets)
+        assert offsets[0] == 0 and offsets[-1] == batch.audio.shape[axis]
+        assert len(offsets) == len(batch.id) + 1
+        together += [target["audio"] for target in batch.per_record()]
+    assert len(together) == len(apart) == (5 if case == "waveforms" else 4)
+    for mine, theirs in zip(together, apart, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    torch = pytest.importorskip("torch")
+    view = loader("packed", threads=2).torch(batch="dict")
+    together = [part["audio"] for batch in view for part in view.per_record(batch, "audio")]
+    for mine, theirs in zip(together, apart, strict=True):
+        assert isinstance(mine, torch.Tensor)
+        np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("devices", [1, 2, 3])
+def test_devices_get_the_same_packed_sounds(tmp_path: Path, devices: int) -> None:
+    src = stereo_files(tmp_path / "stereo")
+    loader = hr.Loader(src, batch_size=4, shuffle=False, ragged="packed", fields=("audio",))
+    got = []
+    for parts in loader.torch([_core.simulated_device(seed) for seed in range(devices)]):
+        got += [target["audio"] for part in parts for target in part.per_record()]
+    for number, mine in enumerate(got):
+        np.testing.assert_array_equal(mine, src[number]["audio"])
+    assert len(got) == 5
 
 
 @pytest.mark.parametrize("on_error", ["skip", "substitute"])
@@ -352,7 +409,6 @@ def test_what_was_foreseen_and_does_not_come_true_changes_nothing(
 
     def batches() -> tuple[list[Any], int]:
         steps = [T.MelSpectrogram(16000, n_fft=64, n_mels=8)] if ragged == "pad" else []
-        steps += [T.KaldiFbank(num_mel_bins=9)] if ragged == "packed" else []
         how = {"shuffle": True, "seed": 5, "on_error": on_error, "threads": 2}
         loader = hr.Loader(src, steps, batch_size=3, ragged=ragged, **how)
         return [batch._asdict() for batch in loader], loader.stats()["foreseen"]

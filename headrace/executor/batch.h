@@ -35,6 +35,7 @@ struct BatchField {
   std::vector<std::string> strings;  // text, bytes, keys
   std::vector<TensorView> items;     // ragged tensors
   std::vector<int64_t> starts;       // of packed rows, by record, and where the last one ends
+  size_t packed_axis = 0;            // along which they lie
   bool is_offsets = false;           // `view` is these numbers
   std::shared_ptr<void> lease;       // shared: views of the field outlive the batch
 };

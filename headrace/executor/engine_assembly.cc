@@ -118,6 +118,8 @@ BatchField BatchBuilder::assembled(size_t i) {
   if (output.ragged == Ragged::kPacked) {
     out.starts = RaggedLayout(form, values.items).starts();
     out.is_offsets = !is_own;
+    out.packed_axis =
+        static_cast<size_t>(std::ranges::find(form.promised, -1) - form.promised.begin());
   }
   if (!is_own) {
     made = out.is_offsets ? tensor_of(out.starts) : mask_of(form, values.items);

@@ -15,6 +15,21 @@ namespace {
 
 struct Stopped {};
 
+// Values [first, last) along the axis that records are packed along, as a tensor of their own.
+Assembled packed_part(const BatchField& field, int64_t first, int64_t last) {
+  RaggedForm form{.dtype = field.view.dtype, .promised = field.view.shape, .packed = true};
+  TensorView part = field.view;
+  part.strides.assign(part.shape.size(), 1);
+  for (size_t axis = part.shape.size(); axis-- > 1;) {
+    part.strides[axis - 1] = part.strides[axis] * part.shape[axis];
+  }
+  part.data = static_cast<uint8_t*>(part.data) +
+              size_t(first * part.strides[field.packed_axis]) * size_of(part.dtype);
+  part.shape[field.packed_axis] = last - first;
+  form.promised[field.packed_axis] = -1;
+  return assemble(form, {&part, 1});
+}
+
 // Rows [first, last) of a field. The lease is shared by all parts.
 BatchField rows_of(const BatchField& field, int64_t first, int64_t last) {
   BatchField part = field;
@@ -39,6 +54,12 @@ BatchField rows_of(const BatchField& field, int64_t first, int64_t last) {
     }
     first = starts.front();
     last = starts.back();
+    if (field.packed_axis > 0) {
+      Assembled own = packed_part(field, first, last);
+      part.view = std::move(own.view);
+      part.lease = std::move(own.memory);
+      return part;
+    }
   }
   if (field.unfinished) {
     part.unfinished = field.unfinished->part(first, last);

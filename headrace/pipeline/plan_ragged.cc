@@ -3,11 +3,12 @@
 //
 // Note [Ragged outputs]
 // ragged="pad" makes one tensor with the longest record's extents on every open axis, "packed" the
-// records' rows one after another, of fields whose first axis alone is open. Neither is silent: a
-// companion comes along, the records' extents and a mask of what is real, or the offsets at which
-// records begin. Companions are named after their field, and stand behind all fields unless fields=
-// places them. Fields of one row group share them, where their first axis alone is open: such
-// fields have as many rows as one another in every record, which is checked when a row is written.
+// records one after another along the open axis, of fields that have one alone: rows of boxes,
+// frames of sounds. Neither is silent: a companion comes along, the records' extents and a mask of
+// what is real, or the offsets at which records begin. Companions are named after their field, and
+// stand behind all fields unless fields= places them. Fields of one row group share them, where
+// their first axis alone is open: such fields have as many rows as one another in every record,
+// which is checked when a row is written.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -46,9 +47,11 @@ bool is_companion(const Output& output) {
   return std::ranges::count(kCompanions, output.origin, &Companion::origin) > 0;
 }
 
+bool has_one_open_axis(const FieldState& state) {
+  return !is_picture(state.kind) && std::ranges::count(state.shape, -1) == 1;
+}
 bool has_open_rows(const FieldState& state) {
-  return !is_picture(state.kind) && !state.shape.empty() && state.shape[0] < 0 &&
-         std::ranges::count(state.shape, -1) == 1;
+  return has_one_open_axis(state) && state.shape[0] < 0;
 }
 
 template <class T>
@@ -140,10 +143,10 @@ void PlanMaker::add_ragged_outputs() {
   for (int i = 0; i < count && (ragged == Ragged::kPad || ragged == Ragged::kPacked); ++i) {
     const FieldState& state = outputs[i].state;
     const bool numbers = outputs[i].origin == OutputOrigin::kField && !is_string(state.kind);
-    const bool rows = has_open_rows(state);
-    if (!numbers || !outputs[i].as_list || (ragged == Ragged::kPacked && !rows)) continue;
+    const bool packs = ragged == Ragged::kPacked;
+    if (!numbers || !outputs[i].as_list || (packs && !has_one_open_axis(state))) continue;
     outputs[i].ragged = ragged;
-    const uint8_t group = rows ? state.row_group : 0;
+    const uint8_t group = has_open_rows(state) ? state.row_group : 0;
     const int leader = group ? leaders.emplace(group, i).first->second : i;
     if (leader != i) {
       outputs[i].companion = outputs[leader].companion;

@@ -70,7 +70,7 @@ def _records_of_packed(batch: Mapping[Any, Any]) -> int | None:
             continue
         # A device is not asked for a number: it would first do all that was asked of it.
         on_host = str(getattr(offsets, "device", "cpu")) == "cpu"
-        if not on_host or int(offsets[-1]) == rows.shape[0]:
+        if not on_host or int(offsets[-1]) in rows.shape:
             return int(offsets.shape[0]) - 1
     return None
 

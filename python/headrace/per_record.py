@@ -76,8 +76,9 @@ def _parts(value: Any, rows: Rows, values: Mapping[str, Any]) -> list[Any]:
     if rows.how == "list":
         return list(value)
     if rows.how == "packed":
+        before = [slice(None)] * rows.shape.index(-1)  # axes before the one that is packed
         starts = _numbers(values[rows.companion])
-        return [value[a:b] for a, b in pairwise(starts)]
+        return [value[tuple([*before, slice(a, b)])] for a, b in pairwise(starts)]
     if rows.how == "stack":
         return list(value)
     lengths = _numbers(values[rows.companion])
