@@ -4,11 +4,13 @@
 #include <algorithm>
 
 #include "headrace/base/registry.h"
+#include "headrace/codecs/audio/id3.h"
 
 namespace headrace {
 
 const AudioCodecRecord* audio_codec_of(std::span<const uint8_t> bytes) {
   static const std::vector<const AudioCodecRecord*> codecs = Registry<AudioCodecRecord>::all();
+  bytes = behind_id3(bytes);
   bytes = bytes.first(std::min(bytes.size(), kSoundSignature));
   for (const AudioCodecRecord* codec : codecs) {
     if (codec->sniff(bytes)) return codec;

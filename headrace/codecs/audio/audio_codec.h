@@ -63,7 +63,7 @@ struct AudioCodecRecord {
 
 // How many first bytes sniff() wants to see.
 inline constexpr size_t kSoundSignature = 64;
-// The codec whose signature the content has, or null.
+// The codec whose signature the content has, behind its tags (ID3v2), or null.
 const AudioCodecRecord* audio_codec_of(std::span<const uint8_t> bytes);
 bool begins_like_sound(std::span<const uint8_t> bytes);
 

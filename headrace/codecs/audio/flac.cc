@@ -8,6 +8,7 @@
 #include "headrace/base/registry.h"
 #include "headrace/codecs/audio/bytes_reader.h"
 #include "headrace/codecs/audio/flac_header.h"
+#include "headrace/codecs/audio/id3.h"
 #include "headrace/codecs/audio/sound_errors.h"
 #include "headrace/codecs/run_time_library.h"
 #include "headrace/kernels/audio/samples.h"
@@ -206,7 +207,8 @@ class FlacDecoder final : public AudioDecoder {
     if (decoder_) flac_library().free(decoder_);
   }
 
-  Result<AudioHeader> read_header(std::span<const uint8_t> bytes) override {
+  Result<AudioHeader> read_header(std::span<const uint8_t> file) override {
+    const std::span<const uint8_t> bytes = behind_id3(file);
     Result<FlacHeader> header = read_flac_header(bytes);
     if (!header) return std::move(header.error());
     if (Result<void> ready = prepare(); !ready) return std::move(ready.error());
@@ -221,10 +223,11 @@ class FlacDecoder final : public AudioDecoder {
   }
 
   Result<void> decode(const AudioJob& job) override {
-    Result<FlacHeader> header = read_flac_header(job.bytes);
+    const std::span<const uint8_t> bytes = behind_id3(job.bytes);
+    Result<FlacHeader> header = read_flac_header(bytes);
     if (!header) return std::move(header.error());
     if (Result<void> ready = prepare(); !ready) return ready;
-    FlacSession session(flac_library(), decoder_, *header, job.bytes);
+    FlacSession session(flac_library(), decoder_, *header, bytes);
     if (Result<void> opened = session.open(); !opened) return opened;
     return session.decode(job);
   }

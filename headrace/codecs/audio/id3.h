@@ -15,4 +15,12 @@ inline size_t id3_bytes(std::span<const uint8_t> bytes) {
   return length + (bytes[5] & 0x10 ? 20 : 10);  // with a footer
 }
 
+// What stands behind such tags, of which some files have several; all where that is not there.
+inline std::span<const uint8_t> behind_id3(std::span<const uint8_t> bytes) {
+  for (size_t tag = id3_bytes(bytes); tag > 0 && tag < bytes.size(); tag = id3_bytes(bytes)) {
+    bytes = bytes.subspan(tag);
+  }
+  return bytes;
+}
+
 }  // namespace headrace

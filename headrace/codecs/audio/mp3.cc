@@ -77,10 +77,7 @@ bool is_frame_header(std::span<const uint8_t> bytes, size_t at) {
 }
 
 bool begins_like_mp3(std::span<const uint8_t> bytes) {
-  if (const size_t tag = id3_bytes(bytes); tag > 0) {
-    return tag >= bytes.size() || is_frame_header(bytes, tag);
-  }
-  return is_frame_header(bytes, 0);
+  return id3_bytes(bytes) > 0 || is_frame_header(bytes, 0);  // a tag longer than what is seen
 }
 
 class Mp3Decoder final : public AudioDecoder {

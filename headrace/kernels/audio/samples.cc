@@ -137,15 +137,15 @@ void samples_from_integers(const int32_t* from, int bits, size_t count, float* t
 }
 
 size_t int16_from_samples(const float* from, size_t count, int16_t* to) {
-  size_t beyond = 0;
+  size_t nan = 0;
   for (size_t i = 0; i < count; ++i) {
     const float scaled = std::nearbyint(from[i] * 32768.0f);
-    beyond += !(scaled >= -32768.0f && scaled <= 32767.0f);
+    nan += std::isnan(scaled);
     to[i] = scaled >= 32767.0f    ? int16_t{32767}
             : scaled >= -32768.0f ? static_cast<int16_t>(scaled)
                                   : int16_t{-32768};
   }
-  return beyond;
+  return nan;
 }
 
 }  // namespace headrace

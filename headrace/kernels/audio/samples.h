@@ -22,7 +22,7 @@ void samples_from_mu_law(const uint8_t* from, size_t step, size_t count, float* 
 void samples_from_integers(const int32_t* from, int bits, size_t count, float* to);
 
 // The other way: the nearest integer of 16 bits, ties to even; what lies beyond full scale becomes
-// the largest or the smallest one, and is counted.
+// the largest or the smallest one. Says how many are NaN, for which there is none.
 size_t int16_from_samples(const float* from, size_t count, int16_t* to);
 
 }  // namespace headrace

@@ -4,6 +4,7 @@
 #include "headrace/fields/audio.h"
 #include "headrace/kernels/audio/samples.h"
 #include "headrace/ops/picture_op.h"
+#include "headrace/ops/spectral/sound_op.h"
 
 namespace headrace {
 namespace {
@@ -67,8 +68,9 @@ class ToDtype final : public PictureOp {
     if (Result<void> made = make_samples(audio, renderer); !made) return made;
     const size_t count = audio.bytes.size() / sizeof(float);
     Buffer out(count * sizeof(int16_t));
-    int16_from_samples(reinterpret_cast<const float*>(audio.bytes.data()), count,
-                       reinterpret_cast<int16_t*>(out.data()));
+    const size_t nan = int16_from_samples(reinterpret_cast<const float*>(audio.bytes.data()), count,
+                                          reinterpret_cast<int16_t*>(out.data()));
+    if (nan > 0) return cannot_take("ToDtype", "has NaN, which int16 has no number for");
     audio.dtype = DType::kInt16;
     audio.own(std::move(out));
     return {};
