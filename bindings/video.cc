@@ -6,6 +6,7 @@
 
 #include "bindings/bindings.h"
 #include "headrace/codecs/video/frame_plan.h"
+#include "headrace/codecs/video/video_decoder.h"
 #include "headrace/codecs/video/video_file.h"
 #include "headrace/ops/video/clip_frames.h"
 
@@ -73,7 +74,7 @@ Array decode_video(const nb::bytes& encoded, const std::vector<uint32_t>& frames
   const Buffer bytes = buffer_of(encoded);
   ReleasedGil no_gil;
   FieldValue video;
-  video.bytes = bytes.bytes();
+  video.video.file = bytes.bytes();
   video.video.track = std::make_shared<const VideoTrack>(track_of(bytes));
   video.video.decoding.isolate = isolate;
   for (const uint32_t frame : frames) {
@@ -106,6 +107,22 @@ Array decode_video(const nb::bytes& encoded, const std::vector<uint32_t>& frames
   return out;
 }
 
+// What headrace-av decodes, by name, and why it cannot here; "" where it can. It is started for it.
+nb::tuple media_codecs() {
+  nb::list names;
+  for (int i = 0; i <= static_cast<int>(VideoCodec::kMJPEG); ++i) {
+    names.append(name_of(static_cast<VideoCodec>(i)));
+  }
+  std::string problem;
+  {
+    ReleasedGil no_gil;
+    const auto decoder = make_video_decoder({});
+    if (!decoder) problem = decoder.error().what;
+    if (!decoder && !decoder.error().hint.empty()) problem += ": " + decoder.error().hint;
+  }
+  return nb::make_tuple(names, problem);
+}
+
 // How many packets a decoder is fed for these frames.
 int64_t video_packets_for(const nb::bytes& encoded, std::vector<uint32_t> frames) {
   const Buffer bytes = buffer_of(encoded);
@@ -120,6 +137,9 @@ int64_t video_packets_for(const nb::bytes& encoded, std::vector<uint32_t> frames
 }  // namespace
 
 void bind_video(nb::module_& module) {
+  module.def("media_codecs", &media_codecs, nb::sig("def media_codecs() -> tuple[list[str], str]"),
+             "The codecs of video that headrace-av decodes, and why it cannot here; empty where it "
+             "can.");
   module.def("video_header", &video_header, nb::arg("encoded"),
              nb::sig("def video_header(encoded: bytes) -> dict[str, Any]"),
              "What the container of an encoded video says: codec, frames, width, height, rotation "

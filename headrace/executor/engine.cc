@@ -73,7 +73,7 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
           *options_.plan, options_.threads)),
       gate_(shares_.records, shares_.largest_record),
       read_ahead_(options_.source, options_.plan->wanted(), shares_.read_ahead,
-                  shares_.largest_file),
+                  shares_.largest_file, options_.plan->by_range()),
       kept_(shares_.kept),
       python_side_(*this),
       spares_memory_(shares_.slots / shares_.depth >= kLargeBatch &&

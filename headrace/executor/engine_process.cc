@@ -135,6 +135,7 @@ void Engine::read_record(const OpenBatch& batch, int row, InFlight& flight, bool
 // Not in the order of the stream.
 void Engine::read_alone(int64_t index, RecordData& data) {
   data.max_bytes = shares_.largest_file;
+  data.by_range = read_ahead_.by_range();
   options_.source->read({&index, 1}, options_.plan->wanted(), {&data, 1});
 }
 

@@ -7,6 +7,7 @@
 
 #include "headrace/base/clock.h"
 #include "headrace/executor/read_ahead_parts.h"
+#include "headrace/storage/file_window.h"
 
 namespace headrace {
 namespace {
@@ -18,6 +19,7 @@ constexpr size_t kMaxSpare = 64;
 size_t bytes_of(const RecordData& data) {
   size_t bytes = data.row_indexes.capacity();
   data.each_buffer([&](const Buffer& buffer) { bytes += buffer.capacity(); });
+  for (const FieldData& field : data.fields) bytes += field.file ? FileWindow::kLargest : 0;
   return bytes;
 }
 
@@ -28,9 +30,10 @@ long waits_of_this_thread() {
 }
 
 ReadAhead::ReadAhead(SourcePtr source, std::vector<bool> wanted, size_t share_bytes,
-                     size_t max_bytes)
+                     size_t max_bytes, std::vector<bool> by_range)
     : source_(std::move(source)),
       wanted_(std::move(wanted)),
+      by_range_(std::move(by_range)),
       share_(share_bytes),
       max_bytes_(max_bytes),
       python_(source_->read_style() == ReadStyle::kPython),
@@ -127,8 +130,13 @@ bool ReadAhead::has_room(size_t bytes) const {
   return later_ ? lent_ + bytes <= share_ / 4 * 3 : fits(bytes);
 }
 
+void ReadAhead::set_terms(size_t max_bytes, RecordData& out) const {
+  out.max_bytes = max_bytes;
+  out.by_range = by_range();
+}
+
 void ReadAhead::read_now(int64_t index, RecordData& out) const {
-  out.max_bytes = max_bytes_;
+  set_terms(max_bytes_, out);
   source_->read({&index, 1}, wanted_, {&out, 1});
 }
 

@@ -52,9 +52,9 @@ struct ReadOrder {
 
 class ReadAhead {
  public:
-  // A record's file with more than `max_bytes` is not read.
+  // A record's file with more than `max_bytes` is not read. `by_range` as RecordData has it.
   ReadAhead(SourcePtr source, std::vector<bool> wanted, size_t share_bytes,
-            size_t max_bytes = SIZE_MAX);
+            size_t max_bytes = SIZE_MAX, std::vector<bool> by_range = {});
   ~ReadAhead();
 
   // Begins a new stream. REQUIRES: no fetch is under way.
@@ -76,6 +76,8 @@ class ReadAhead {
   // Whether a fetch would have to wait for room.
   bool is_full() const EXCLUDES_LOCK(mutex_);
 
+  // For records that are read beside it.
+  const std::vector<bool>* by_range() const { return by_range_.empty() ? nullptr : &by_range_; }
   // Of a record's bytes, what the share has to hold.
   size_t counted(size_t bytes) const { return std::min(bytes, share_ / 2); }
   size_t held_bytes() const EXCLUDES_LOCK(mutex_);
@@ -99,6 +101,7 @@ class ReadAhead {
   size_t fetch_alone(int64_t number, int64_t index, RecordData& out, bool may_wait)
       EXCLUDES_LOCK(mutex_);
   void read_now(int64_t index, RecordData& out) const;
+  void set_terms(size_t max_bytes, RecordData& out) const;
   size_t expected_bytes() const REQUIRES_LOCK(mutex_);
   bool fits(size_t bytes) const REQUIRES_LOCK(mutex_);
   bool has_room(size_t bytes) const REQUIRES_LOCK(mutex_);
@@ -134,7 +137,7 @@ class ReadAhead {
   size_t allowance() const REQUIRES_LOCK(mutex_);
 
   const SourcePtr source_;
-  const std::vector<bool> wanted_;
+  const std::vector<bool> wanted_, by_range_;
   const size_t share_, max_bytes_;
   const bool python_;  // one reader, many records a call, always ahead
   const bool memory_;  // never ahead

@@ -122,7 +122,7 @@ bool ReadAhead::begin_reads(std::vector<int64_t>& indices, std::vector<RecordDat
       ++reading_;
       indices.push_back(index);
       data.push_back(take_spare());
-      data.back().max_bytes = python_ ? max_bytes_ : std::min(max_bytes_, allowance());
+      set_terms(python_ ? max_bytes_ : std::min(max_bytes_, allowance()), data.back());
     } while (python_ && data.size() < kPythonChunk && may_read_on());
     return true;
   } catch (const std::exception&) {

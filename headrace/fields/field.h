@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,8 @@
 #include "headrace/codecs/codec.h"
 
 namespace headrace {
+
+class File;  // storage/file.h
 
 // What a field means to the steps. One file of this folder a kind, whose KindRecord (kind.h) says
 // the rest. Packs store the numbers: a new kind takes the next one.
@@ -110,7 +113,10 @@ struct FieldData {
       bytes;           // encoded picture, UTF-8 text, bytes, or the tensor's dense elements
   Shape shape;         // of a tensor that the schema leaves open; else empty
   int64_t scalar = 0;  // where `bytes` is empty and the schema says int64 scalar
-  RowIndexSlot row_index = {};  // of an encoded picture
+  RowIndexSlot row_index = {};  // of an encoded picture or video
+  // In place of `bytes`, for who takes it (RecordData::by_range): the open file. shared: with what
+  // the value becomes.
+  std::shared_ptr<const File> file = {};
 };
 
 }  // namespace headrace

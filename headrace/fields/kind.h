@@ -37,6 +37,9 @@ struct KindRecord {
   // Makes the field one of this kind, when the user says that it is; false where its values cannot
   // be.
   bool (*take)(Field& field);
+  // Whether begin() takes an open file (FieldData::file) in place of bytes, of which it reads what
+  // it needs.
+  bool by_range = false;
   // A record's value as read -> in flight. Errors are the record's.
   Result<void> (*begin)(const Beginning& from, FieldValue& value);
 

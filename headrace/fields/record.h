@@ -13,14 +13,16 @@
 #include "headrace/codecs/video/video_decoder.h"
 #include "headrace/fields/field.h"
 #include "headrace/image/recipe.h"
+#include "headrace/storage/byte_ranges.h"
 
 namespace headrace {
 
 class KeptFrame;  // codecs/video/frame_codec.h
 
-// A video on its way to the step that takes frames of it; its file is the value's `bytes`.
+// A video on its way to the step that takes frames of it.
 struct Video {
   std::shared_ptr<const VideoTrack> track;  // shared: branches of a Fork cut one video
+  ByteRanges file;                          // what the track was read from
   VideoDecoderOptions decoding;
 };
 

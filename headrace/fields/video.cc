@@ -7,6 +7,7 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/codecs/video/video_file.h"
+#include "headrace/codecs/video/video_index.h"
 #include "headrace/fields/begin.h"
 #include "headrace/fields/kind.h"
 #include "headrace/fields/numbers.h"
@@ -33,10 +34,25 @@ bool take_video(Field& field) {
   return true;
 }
 
+// From what is kept of it, or from the file; then that is kept.
+Result<VideoTrack> track_of(const RowIndexSlot& kept, const ByteRanges& file) {
+  if (!kept.known.empty()) {
+    Result<VideoTrack> track = track_from_video_index(kept.known, file.size());
+    if (track) return track;
+  }
+  Result<VideoTrack> track = read_video(file);
+  if (track && kept.store && has_video_index(*track)) {
+    kept.store->learned(kept.picture, video_index_of(*track));
+  }
+  return track;
+}
+
 Result<void> begin_video(const Beginning& from, FieldValue& value) {
   value.video = {};
   value.bytes = from.data.bytes;
-  Result<VideoTrack> track = read_video(from.data.bytes);
+  const ByteRanges file =
+      from.data.file && value.bytes.empty() ? ByteRanges(from.data.file) : ByteRanges(value.bytes);
+  Result<VideoTrack> track = track_of(from.data.row_index, file);
   if (!track) return std::move(track.error());
   if (track->frames.empty()) {
     return Error{.code = &kNoFrames, .what = "\"" + from.state.name + "\" has no frame"};
@@ -47,7 +63,7 @@ Result<void> begin_video(const Beginning& from, FieldValue& value) {
                  .what = "\"" + from.state.name + "\" is " + std::to_string(track->width) + " x " +
                          std::to_string(track->height)};
   }
-  value.video = {std::make_shared<const VideoTrack>(std::move(*track)), from.options.video};
+  value.video = {std::make_shared<const VideoTrack>(std::move(*track)), file, from.options.video};
   value.video.decoding.max_pixels = from.options.limits.max_pixels;
   return {};
 }
@@ -61,6 +77,7 @@ const KindRecord kVideo{
     .kind = FieldKind::kVideo,
     .spatial = true,
     .take = take_video,
+    .by_range = true,
     .begin = begin_video};
 const Register<KindRecord> registered_video(kVideo);
 

@@ -85,6 +85,14 @@ Result<void> Plan::begin(const RecordData& data, Record& record, Renderer& rende
   return check_row_groups(record);
 }
 
+std::vector<bool> Plan::by_range() const {
+  std::vector<bool> out(schema_.size());
+  for (size_t i = 0; i < out.size(); ++i) {
+    out[i] = wanted_[i] && record_of(inputs_[i].kind).by_range;
+  }
+  return out;
+}
+
 Result<void> Plan::check_row_groups(const Record& record) const {
   std::map<uint8_t, size_t> first;  // of each group
   for (size_t i = 0; i < schema_.size(); ++i) {

@@ -72,6 +72,13 @@ struct Output {
   bool is_clip() const { return !pictures.empty(); }
 };
 
+// A value of a function's: one field, or the pictures of a clip, which cross as one array.
+struct CrossingValue {
+  size_t first = 0, count = 1;
+  Shape leading = {};  // of a clip: the axes before those of a picture, (T) or (K, T)
+  bool is_clip() const { return !leading.empty(); }
+};
+
 struct Step {
   // kSelect draws which of the lists behind it a record takes; each of them ends at a kNext.
   // kViews decodes its fields, views of one picture, together.
@@ -81,6 +88,8 @@ struct Step {
   uint64_t key = 0;                          // of its draws
   std::unique_ptr<Op> op;                    // kOp
   std::shared_ptr<PythonFunction> function;  // kPython; see Spec
+  // kPython: the values that cross, those that it takes first: runs of output_fields.
+  std::vector<CrossingValue> values;
   // kPython: what it may give back, by the names that it knows, with the fields' numbers.
   std::vector<std::string> output_names;
   std::vector<int> output_fields;
@@ -155,6 +164,8 @@ class Plan {
   // By step: which rendering of its first picture it belongs to, from 1; 0 where that is unknown.
   std::vector<int> passes() const;
   const std::vector<bool>& wanted() const { return wanted_; }  // by schema field: must be read
+  // By schema field: an open file does in place of its bytes.
+  std::vector<bool> by_range() const;
 
   // A record as read -> in flight: opens the pictures. Errors are the record's.
   Result<void> begin(const RecordData& data, Record& record, Renderer& renderer) const;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/sources/labeled_files.h"
 
+#include <memory>
+#include <utility>
+
 #include "headrace/sources/named_files.h"
 #include "headrace/storage/file.h"
 
@@ -8,6 +11,25 @@ namespace headrace {
 namespace {
 
 enum : size_t { kFileField, kLabelField };
+
+// Files of up to so many bytes are read whole: one read, ahead of its use, is as quick as a few
+// small ones are when somebody waits for them.
+constexpr uint64_t kReadWhole = uint64_t{8} << 20;
+// Where containers have their tables: at either end.
+constexpr uint64_t kTables = uint64_t{256} << 10;
+
+// False where its bytes are to be read, or tell what is wrong with it.
+bool give_open(const std::string& path, size_t field, RecordData& out) {
+  if (!out.by_range || !(*out.by_range)[field] || answers_later(path)) return false;
+  const Result<FileIdentity> identity = identity_of(path);
+  if (!identity || identity->size <= kReadWhole) return false;
+  Result<File> file = File::open(path);
+  if (!file) return false;
+  file->will_read(0, kTables);
+  file->will_read(identity->size - kTables, kTables);
+  out.fields[field].file = std::make_shared<const File>(std::move(*file));
+  return true;
+}
 
 }  // namespace
 
@@ -19,12 +41,14 @@ void begin_record(int64_t record, size_t fields, size_t buffers, RecordData& out
     field.bytes = {};
     field.shape.clear();
     field.scalar = 0;
+    field.file.reset();
   }
   if (out.owned.size() < buffers) out.owned.resize(buffers);
 }
 
 void read_file_field(const std::string& path, int64_t record, size_t field, size_t buffer,
                      RecordData& out) {
+  if (give_open(path, field, out)) return;
   ReadLimits limits;
   const bool less_memory = out.max_bytes < limits.max_bytes;
   if (less_memory) limits.max_bytes = out.max_bytes;

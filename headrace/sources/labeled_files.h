@@ -12,7 +12,8 @@
 
 namespace headrace {
 
-// Reads a file as field `field` of a record. The bytes stand in out.owned[buffer].
+// Reads a file as field `field` of a record. The bytes stand in out.owned[buffer]; a large local
+// file is given open instead, where that does (RecordData::by_range).
 void read_file_field(const std::string& path, int64_t record, size_t field, size_t buffer,
                      RecordData& out);
 // Makes `out` ready for a record: fields empty, `buffers` buffers whose memory stays.

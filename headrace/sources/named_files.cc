@@ -2,6 +2,7 @@
 #include "headrace/sources/named_files.h"
 
 #include <algorithm>
+#include <array>
 
 #include "headrace/base/parameters.h"
 #include "headrace/codecs/audio/audio_codec.h"
@@ -9,6 +10,7 @@
 #include "headrace/codecs/video/video_file.h"
 #include "headrace/sources/labeled_files.h"
 #include "headrace/sources/wording.h"
+#include "headrace/storage/file.h"
 #include "headrace/storage/paths.h"
 
 namespace headrace {
@@ -97,7 +99,9 @@ void read_named_picture(const std::string& path, const std::string& root, int64_
                         size_t field, size_t buffer, RecordData& out) {
   read_file_field(path, record, field, buffer, out);
   if (!out.result || !lies_outside(path, root)) return;
-  const std::span<const uint8_t> bytes = out.fields[field].bytes;
+  std::array<uint8_t, kVideoSignature> first;
+  std::span<const uint8_t> bytes = out.fields[field].bytes;
+  if (const auto& file = out.fields[field].file; file && file->read(0, first)) bytes = first;
   if (codec_of(bytes.first(std::min(bytes.size(), kSignature))) || begins_like_sound(bytes) ||
       begins_like_video(bytes)) {
     return;

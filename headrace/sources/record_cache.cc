@@ -181,6 +181,8 @@ class CachedSource final : public SourceAround {
       // Records that are read anyway are read together.
       size_t end = begin + 1;
       while (end < out.size() && !cache_->find(indices[end], out[end])) ++end;
+      // Bytes are what is kept.
+      for (RecordData& record : out.subspan(begin, end - begin)) record.by_range = nullptr;
       inner()->read(indices.subspan(begin, end - begin), wanted, out.subspan(begin, end - begin));
       for (size_t i = begin; i < end; ++i) {
         if (out[i].result) cache_->keep(indices[i], out[i]);

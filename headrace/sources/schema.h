@@ -20,6 +20,9 @@ struct RecordData {
   Buffer row_indexes;             // what the fields' row_index point to
   std::vector<RecordData> parts;  // what else a source needed to read: memory of some fields
   size_t max_bytes = SIZE_MAX;    // set by the reader: a file with more is a resource error
+  // Set by the reader, by number of the field: those of which a source may give the open file in
+  // place of bytes. Null: of none.
+  const std::vector<bool>* by_range = nullptr;
   Result<void> result;
 
   // Visits all buffers that values lie in, of its parts too.

@@ -58,7 +58,7 @@ Result<void> last(uint64_t ticks, Mp4Packets& out) {
 
 // Packets one behind the other, from `at` on, which moves behind the last. Of other tracks only
 // their bytes are counted (`out` is null).
-Result<void> read_run(std::span<const uint8_t> file, std::span<const uint8_t> trun,
+Result<void> read_run(const ByteRanges& file, std::span<const uint8_t> trun,
                       const FragmentHeader& header, uint64_t& at, Mp4Packets* out) {
   constexpr uint32_t kOffset = 1, kFirstFlags = 4;
   constexpr uint32_t kDuration = 0x100, kSize = 0x200, kFlags = 0x400, kDelay = 0x800;
@@ -118,8 +118,8 @@ Mp4DefaultsByTrack read_mp4_fragment_defaults(std::span<const uint8_t> moov) {
   return out;
 }
 
-Result<void> read_mp4_fragment(std::span<const uint8_t> file, std::span<const uint8_t> moof,
-                               size_t at, const Mp4DefaultsByTrack& defaults, uint32_t track,
+Result<void> read_mp4_fragment(const ByteRanges& file, std::span<const uint8_t> moof, size_t at,
+                               const Mp4DefaultsByTrack& defaults, uint32_t track,
                                Mp4Packets& out) {
   Mp4Boxes boxes(moof);
   uint64_t follows = at;

@@ -9,6 +9,7 @@
 
 #include "headrace/base/error.h"
 #include "headrace/codecs/media/mp4_sample_table.h"
+#include "headrace/storage/byte_ranges.h"
 
 namespace headrace {
 
@@ -21,8 +22,7 @@ using Mp4DefaultsByTrack = std::map<uint32_t, Mp4FragmentDefaults>;
 Mp4DefaultsByTrack read_mp4_fragment_defaults(std::span<const uint8_t> moov);
 
 // Appends the track's packets of the box moof, whose header stands at `at`.
-Result<void> read_mp4_fragment(std::span<const uint8_t> file, std::span<const uint8_t> moof,
-                               size_t at, const Mp4DefaultsByTrack& defaults, uint32_t track,
-                               Mp4Packets& out);
+Result<void> read_mp4_fragment(const ByteRanges& file, std::span<const uint8_t> moof, size_t at,
+                               const Mp4DefaultsByTrack& defaults, uint32_t track, Mp4Packets& out);
 
 }  // namespace headrace

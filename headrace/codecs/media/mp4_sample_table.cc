@@ -158,7 +158,7 @@ class Times {
 
 }  // namespace
 
-Result<void> Mp4Packets::add(std::span<const uint8_t> file, MediaPacket packet, uint32_t duration) {
+Result<void> Mp4Packets::add(const ByteRanges& file, MediaPacket packet, uint32_t duration) {
   if (packet.size == 0) return {};
   const auto offset = static_cast<uint64_t>(packet.offset);
   if (offset > file.size() || packet.size > file.size() - offset) {
@@ -183,7 +183,7 @@ Result<void> Mp4Packets::coded_by(uint32_t entry) {
   return {};
 }
 
-Result<void> read_mp4_sample_table(std::span<const uint8_t> file, std::span<const uint8_t> stbl,
+Result<void> read_mp4_sample_table(const ByteRanges& file, std::span<const uint8_t> stbl,
                                    Mp4Packets& out) {
   const Sizes sizes(stbl);
   const Chunks chunks(stbl);
@@ -192,7 +192,7 @@ Result<void> read_mp4_sample_table(std::span<const uint8_t> file, std::span<cons
   if (!sizes.good() || !chunks.whole() || !runs.whole || !times.whole()) {
     return damaged("its sample table is damaged");
   }
-  out.packets.reserve(std::min({size_t{sizes.count()}, kMostVideoPackets, file.size()}));
+  out.packets.reserve(std::min({size_t{sizes.count()}, kMostVideoPackets, size_t(file.size())}));
   out.durations.reserve(out.packets.capacity());
   uint32_t sample = 0, run = 0, in_chunk = 0;
   for (uint32_t chunk = 1; chunk <= chunks.count() && sample < sizes.count(); ++chunk) {

@@ -9,6 +9,7 @@
 
 #include "headrace/base/error.h"
 #include "headrace/codecs/media/media_packet.h"
+#include "headrace/storage/byte_ranges.h"
 
 namespace headrace {
 
@@ -23,12 +24,12 @@ struct Mp4Packets {
   // Appends one, unless it is empty: that is no picture. HR0362 where it reaches out of the file,
   // HR0365 where there are too many; HR0361 where they are larger than the file, lying upon one
   // another.
-  Result<void> add(std::span<const uint8_t> file, MediaPacket packet, uint32_t duration);
+  Result<void> add(const ByteRanges& file, MediaPacket packet, uint32_t duration);
   // HR0363 where it is another than that of the packets before.
   Result<void> coded_by(uint32_t entry);
 };
 
-Result<void> read_mp4_sample_table(std::span<const uint8_t> file, std::span<const uint8_t> stbl,
+Result<void> read_mp4_sample_table(const ByteRanges& file, std::span<const uint8_t> stbl,
                                    Mp4Packets& out);
 
 }  // namespace headrace

@@ -6,6 +6,16 @@
 #include "headrace/kernels/content_hash.h"
 
 namespace headrace {
+namespace {
+
+// REQUIRES: the packet lies in the file.
+bool has_hash(const ByteRanges& file, const MediaPacket& packet, uint64_t hash) {
+  const Result<std::span<const uint8_t>> bytes =
+      file.at(static_cast<uint64_t>(packet.offset), packet.size);
+  return bytes && content_hash(*bytes) == hash;
+}
+
+}  // namespace
 
 void FedPackets::begin(const VideoTrack& track) {
   codec_ = track.codec;
@@ -26,7 +36,7 @@ bool FedPackets::is_of(const VideoTrack& track) const {
          width_ == track.width && height_ == track.height && parameters_ == track.parameters;
 }
 
-size_t FedPackets::known_of(const VideoTrack& track, std::span<const uint8_t> file,
+size_t FedPackets::known_of(const VideoTrack& track, const ByteRanges& file,
                             const FramePlan& plan) const {
   if (packets_.empty() || !is_of(track)) return 0;
   const uint32_t last = packets_.back().number;
@@ -46,7 +56,7 @@ size_t FedPackets::known_of(const VideoTrack& track, std::span<const uint8_t> fi
     const MediaPacket& packet = track.packets[fed->number];
     const auto offset = static_cast<uint64_t>(packet.offset);
     if (packet.offset < 0 || offset > file.size() || packet.size > file.size() - offset ||
-        content_hash(file.subspan(offset, packet.size)) != fed->hash) {
+        !has_hash(file, packet, fed->hash)) {
       return 0;
     }
   }

@@ -30,8 +30,7 @@ class FedPackets {
   bool is_of(const VideoTrack& track) const;
   // How many of the plan's feeds the decoder knows: it goes on with the next one. 0 where it has to
   // begin anew. REQUIRES: the plan's packets lie in the file.
-  size_t known_of(const VideoTrack& track, std::span<const uint8_t> file,
-                  const FramePlan& plan) const;
+  size_t known_of(const VideoTrack& track, const ByteRanges& file, const FramePlan& plan) const;
   // Those before this one will not be asked for.
   void forget_before(uint32_t packet);
 

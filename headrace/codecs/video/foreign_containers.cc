@@ -43,8 +43,10 @@ const VideoContainer kForeign{
         "AVI, WMV, FLV, MPEG-PS: recognized, and refused (HR0363) with a way to write them anew.",
     .suffixes = {".avi", ".wmv", ".flv", ".mpg", ".mpeg"},
     .sniff = [](std::span<const uint8_t> bytes) { return foreign_container_of(bytes) != nullptr; },
-    .read = [](std::span<const uint8_t> bytes) -> Result<VideoTrack> {
-      const ForeignContainer* const found = foreign_container_of(bytes);
+    .read = [](const ByteRanges& file) -> Result<VideoTrack> {
+      const Result<std::span<const uint8_t>> first = file.at(0, kVideoSignature);
+      if (!first) return first.error();
+      const ForeignContainer* const found = foreign_container_of(*first);
       return unread_video(found ? found->name : "unknown", "is of a container that is not read",
                           "write it anew once, which leaves the pictures as they are: "
                           "ffmpeg -fflags +genpts -i in -c copy out.mp4");

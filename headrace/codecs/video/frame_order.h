@@ -3,18 +3,17 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
+#include "headrace/base/error.h"
 #include "headrace/codecs/video/video_track.h"
+#include "headrace/storage/byte_ranges.h"
 
 namespace headrace {
 
-// Whether the packet brings no frame that is shown: of VP8 and VP9, which say so in the first byte,
-// and make pictures that others are made from alone. Other codecs have one frame a packet.
-bool brings_no_frame(VideoCodec codec, std::span<const uint8_t> packet);
-
 // Sets track.frames: all packets whose pts lies in [begin, end), and which bring a frame, by pts;
-// those of one pts as they are decoded.
-void order_frames(std::span<const uint8_t> file, int64_t begin, int64_t end, VideoTrack& track);
+// those of one pts as they are decoded. Of VP8 and VP9 packets are looked at, as some bring a
+// picture that others are made from alone; other codecs have one frame a packet. Errors are those
+// of reading the file.
+Result<void> order_frames(const ByteRanges& file, int64_t begin, int64_t end, VideoTrack& track);
 
 }  // namespace headrace

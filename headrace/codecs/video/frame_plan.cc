@@ -55,7 +55,7 @@ class Unneeded {
 
 class Planner {
  public:
-  Planner(const VideoTrack& track, std::span<const uint8_t> file)
+  Planner(const VideoTrack& track, const ByteRanges& file)
       : track_(track), file_(file), framing_(nal_framing(track.codec, track.parameters)) {}
 
   FramePlan plan(std::span<const uint32_t> frames) const {
@@ -78,9 +78,12 @@ class Planner {
   }
 
  private:
+  // Valid until the next call.
   std::span<const uint8_t> bytes_of(uint32_t packet) const {
     const MediaPacket& where = track_.packets[packet];
-    return file_.subspan(static_cast<size_t>(where.offset), where.size);
+    const Result<std::span<const uint8_t>> bytes =
+        file_.at(static_cast<uint64_t>(where.offset), where.size);
+    return bytes ? *bytes : std::span<const uint8_t>();
   }
 
   bool is_start(uint32_t packet) const {
@@ -158,13 +161,13 @@ class Planner {
   }
 
   const VideoTrack& track_;
-  const std::span<const uint8_t> file_;
+  const ByteRanges& file_;
   const std::optional<NalFraming> framing_;
 };
 
 }  // namespace
 
-FramePlan plan_frames(const VideoTrack& track, std::span<const uint8_t> file,
+FramePlan plan_frames(const VideoTrack& track, const ByteRanges& file,
                       std::span<const uint32_t> frames) {
   return Planner(track, file).plan(frames);
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "headrace/codecs/video/video_track.h"
+#include "headrace/storage/byte_ranges.h"
 
 namespace headrace {
 
@@ -31,8 +32,9 @@ struct FramePlan {
   std::vector<uint32_t> ahead = {};
 };
 
-// REQUIRES: frames' numbers, ascending, none twice; `file` is what the track was read from.
-FramePlan plan_frames(const VideoTrack& track, std::span<const uint8_t> file,
+// A packet that cannot be read counts as one that is needed: reading it again says so. REQUIRES:
+// frames' numbers, ascending, none twice; `file` is what the track was read from.
+FramePlan plan_frames(const VideoTrack& track, const ByteRanges& file,
                       std::span<const uint32_t> frames);
 
 }  // namespace headrace

@@ -64,7 +64,7 @@ Video h264(const std::string& letters, std::vector<int64_t> times = {}) {
                                     : packet_of({kReference});
     video.add(packet, times[i], c == 'K' || c == 'R' || c == 'k');
   }
-  order_frames(video.file, INT64_MIN, INT64_MAX, video.track);
+  EXPECT_TRUE(order_frames(video.file, INT64_MIN, INT64_MAX, video.track));
   return video;
 }
 
@@ -130,7 +130,7 @@ TEST(AFramePlan, ShowsTheFirstPacketOfAnOldX264ToADecoderThatBeginsElsewhere) {
     video.add(packet_of({x264_says(says), kIdr}), 0, true);
     video.add(packet_of({kReference}), 1, false);
     video.add(packet_of({kIdr}), 2, true);
-    order_frames(video.file, INT64_MIN, INT64_MAX, video.track);
+    EXPECT_TRUE(order_frames(video.file, INT64_MIN, INT64_MAX, video.track));
     return video;
   };
   EXPECT_EQ(with("x264 - core 120 r2164").fed({2}), "0R 2R");

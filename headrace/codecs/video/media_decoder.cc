@@ -70,15 +70,18 @@ int reorder_of(const VideoTrack& track, const FedPackets& fed,
   return most;
 }
 
-bool packet_lies_in(const MediaPacket& packet, std::span<const uint8_t> file) {
+bool packet_lies_in(const MediaPacket& packet, const ByteRanges& file) {
   return packet.offset >= 0 && static_cast<uint64_t>(packet.offset) <= file.size() &&
          packet.size <= file.size() - static_cast<uint64_t>(packet.offset);
 }
 
-std::span<const uint8_t> bytes_of(const VideoTrack& track, std::span<const uint8_t> file,
+// Valid until the next call; of no bytes where they cannot be read: writing them will say why.
+std::span<const uint8_t> bytes_of(const VideoTrack& track, const ByteRanges& file,
                                   uint32_t packet) {
   const MediaPacket& where = track.packets[packet];
-  return file.subspan(static_cast<size_t>(where.offset), where.size);
+  const Result<std::span<const uint8_t>> bytes =
+      file.at(static_cast<uint64_t>(where.offset), where.size);
+  return bytes ? *bytes : std::span<const uint8_t>();
 }
 
 }  // namespace
@@ -102,7 +105,7 @@ class MediaDecoder final : public VideoDecoder {
     return ensure_process(patience);
   }
 
-  Result<void> decode(const VideoTrack& track, std::span<const uint8_t> file, const FramePlan& plan,
+  Result<void> decode(const VideoTrack& track, const ByteRanges& file, const FramePlan& plan,
                       FrameSink& sink) override {
     if (plan.kept.empty()) return {};
     if (Result<void> good = check(track, file, plan); !good) return good;
@@ -175,7 +178,7 @@ class MediaDecoder final : public VideoDecoder {
 
   // All frames of the plan. `goes_on`: from where the decoder is, if it can, and so that it can
   // once more.
-  Result<void> run(const VideoTrack& track, std::span<const uint8_t> file, const FramePlan& plan,
+  Result<void> run(const VideoTrack& track, const ByteRanges& file, const FramePlan& plan,
                    FrameSink& sink, bool goes_on, Patience& patience) {
     if (Result<void> good = ensure_process(patience); !good) return good;
     FedPackets fed = std::exchange(fed_, {});  // after an error nothing is known
@@ -213,8 +216,7 @@ class MediaDecoder final : public VideoDecoder {
 
   Patience new_patience() const { return {.seconds = options_.seconds, .stop = options_.stop}; }
 
-  Result<void> check(const VideoTrack& track, std::span<const uint8_t> file,
-                     const FramePlan& plan) const {
+  Result<void> check(const VideoTrack& track, const ByteRanges& file, const FramePlan& plan) const {
     if (track.codec > VideoCodec::kMJPEG) {
       return undecoded_video("it is of a codec that headrace-av does not know", "convert it");
     }
@@ -249,7 +251,7 @@ class MediaDecoder final : public VideoDecoder {
   // A decoder that goes on has seen what it would see if it were opened anew. One that does not is
   // not used again: what a stream has said of itself on the way stays with a decoder that is only
   // flushed, and would change the frames of the next one.
-  Result<void> open(const VideoTrack& track, std::span<const uint8_t> file, Patience& patience) {
+  Result<void> open(const VideoTrack& track, const ByteRanges& file, Patience& patience) {
     const int64_t pixels = widest(track.width) * widest(track.height);
     // Six bytes: three planes of twelve bits.
     const auto frame_bytes = static_cast<size_t>(kMostFrames * (6 * pixels + 4096));
@@ -274,7 +276,7 @@ class MediaDecoder final : public VideoDecoder {
 
   // What is sent, without the places in memory: the plan's feeds but those that the decoder knows,
   // and what keeps the decoder able to go on.
-  std::vector<media::Packet> packets_of(const VideoTrack& track, std::span<const uint8_t> file,
+  std::vector<media::Packet> packets_of(const VideoTrack& track, const ByteRanges& file,
                                         const FramePlan& plan, size_t known, bool look_ahead,
                                         Wanted& wanted) {
     const std::optional<NalFraming> framing = track.codec == VideoCodec::kH264
@@ -307,7 +309,7 @@ class MediaDecoder final : public VideoDecoder {
   }
 
   // Writes packets from `next` on, as many as there is room for, and says where they end.
-  Result<size_t> write_packets(const VideoTrack& track, std::span<const uint8_t> file,
+  Result<size_t> write_packets(const VideoTrack& track, const ByteRanges& file,
                                std::span<const media::Packet> packets, size_t next,
                                media::Request& request) {
     const size_t begin = next;
@@ -326,8 +328,10 @@ class MediaDecoder final : public VideoDecoder {
       media::Packet entry = packets[i];
       entry.offset = at;
       std::memcpy(memory.data() + (i - begin) * sizeof entry, &entry, sizeof entry);
-      std::ranges::copy(bytes_of(track, file, entry.number),
-                        memory.begin() + static_cast<ptrdiff_t>(at));
+      const auto offset = static_cast<uint64_t>(track.packets[entry.number].offset);
+      if (Result<void> read = file.read(offset, memory.subspan(at, entry.size)); !read) {
+        return std::move(read.error());
+      }
       at += entry.size;
     }
     request.packets = static_cast<uint32_t>(next - begin);

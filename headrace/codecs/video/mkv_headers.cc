@@ -9,6 +9,7 @@
 #include "headrace/codecs/media/container_errors.h"
 #include "headrace/codecs/media/mkv_ids.h"
 #include "headrace/codecs/video/color_codes.h"
+#include "headrace/codecs/video/mkv_elements.h"
 
 namespace headrace {
 namespace {
@@ -210,13 +211,14 @@ Result<void> take_coding(const MkvTrack& from, VideoTrack& to) {
 
 }  // namespace
 
-Result<MkvHeaders> read_mkv_headers(std::span<const uint8_t> file) {
+Result<MkvHeaders> read_mkv_headers(const ByteRanges& file) {
   MkvHeaders out;
   uint64_t scale = 1000000;
   std::span<const uint8_t> tracks;
+  Buffer tracks_memory, info_memory;
   bool in_segment = false;
-  EbmlElements elements(file);
-  EbmlElement element;
+  MkvElements elements(file, 0, file.size());
+  MkvElement element;
   while (out.clusters == 0 && elements.next(element)) {
     if (in_segment && element.at >= out.segment_end) break;  // what follows is another file
     if (!in_segment && element.id != mkv::kSegment) continue;
@@ -224,17 +226,24 @@ Result<MkvHeaders> read_mkv_headers(std::span<const uint8_t> file) {
       case mkv::kSegment:
         if (in_segment) break;
         in_segment = true;
-        out.segment_end = element.body + element.content.size();
+        out.segment_end = element.body + element.size;
         elements.enter(element);
         break;
-      case mkv::kInfo:
-        each_element(element.content, [&](const EbmlElement& each) {
+      case mkv::kInfo: {
+        const auto info = file.keep(element.body, element.size, info_memory);
+        if (!info) return info.error();
+        each_element(*info, [&](const EbmlElement& each) {
           if (each.id == mkv::kTimestampScale) scale = each.number();
         });
         break;
-      case mkv::kTracks:
-        if (tracks.empty()) tracks = element.content;
+      }
+      case mkv::kTracks: {
+        if (!tracks.empty()) break;
+        const auto found = file.keep(element.body, element.size, tracks_memory);
+        if (!found) return found.error();
+        tracks = *found;
         break;
+      }
       case mkv::kCluster:
         out.clusters = element.at;
         break;
@@ -242,6 +251,7 @@ Result<MkvHeaders> read_mkv_headers(std::span<const uint8_t> file) {
         break;
     }
   }
+  if (!elements.read()) return std::move(elements.read().error());
   if (elements.cut_off()) {
     return truncated_video(kMkvName,
                            "ends inside of what begins at byte " + std::to_string(element.at));

@@ -8,19 +8,20 @@
 #include "headrace/base/error.h"
 #include "headrace/codecs/media/ebml.h"
 #include "headrace/codecs/video/video_track.h"
+#include "headrace/storage/byte_ranges.h"
 
 namespace headrace {
 
 struct MkvHeaders {
-  VideoTrack track;        // without packets
-  uint64_t number = 0;     // the track's
-  int64_t delay = 0;       // ticks that packets come later than they are shown
-  int64_t duration = 0;    // ticks of a packet, if it does not say; 0: unknown
-  size_t clusters = 0;     // where the first of them begins
-  size_t segment_end = 0;  // the file's where its size is unknown
+  VideoTrack track;          // without packets
+  uint64_t number = 0;       // the track's
+  int64_t delay = 0;         // ticks that packets come later than they are shown
+  int64_t duration = 0;      // ticks of a packet, if it does not say; 0: unknown
+  uint64_t clusters = 0;     // where the first of them begins
+  uint64_t segment_end = 0;  // the file's where its size is unknown
 };
 
 // Up to the first cluster.
-Result<MkvHeaders> read_mkv_headers(std::span<const uint8_t> file);
+Result<MkvHeaders> read_mkv_headers(const ByteRanges& file);
 
 }  // namespace headrace

@@ -2,14 +2,15 @@
 #include "headrace/codecs/video/mkv_track.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 
 #include "headrace/base/registry.h"
 #include "headrace/codecs/media/container_errors.h"
-#include "headrace/codecs/media/ebml.h"
 #include "headrace/codecs/media/mkv_ids.h"
 #include "headrace/codecs/video/frame_order.h"
+#include "headrace/codecs/video/mkv_elements.h"
 #include "headrace/codecs/video/mkv_headers.h"
 #include "headrace/codecs/video/video_file.h"
 
@@ -20,17 +21,15 @@ constexpr uint64_t kMostMkvTicks = uint64_t{1} << 60;
 
 class MkvBlocks {
  public:
-  MkvBlocks(std::span<const uint8_t> file, MkvHeaders& headers)
+  MkvBlocks(const ByteRanges& file, MkvHeaders& headers)
       : file_(file), headers_(headers), track_(headers.track) {}
 
   // Clusters are entered and not skipped, so that it does not matter whether they say how long they
   // are: what lies in them is told by its id. Nothing else may leave that open (RFC 9559, 4.5): it
   // would take all clusters behind it for its own.
   Result<void> read() {
-    EbmlElements elements(file_.first(headers_.segment_end));
-    EbmlElement element;
-    element.body = headers_.clusters;
-    elements.enter(element);
+    MkvElements elements(file_, headers_.clusters, headers_.segment_end);
+    MkvElement element;
     while (elements.next(element)) {
       Result<void> good;
       if (element.unknown_size && element.id != mkv::kCluster && element.id != mkv::kSegment) {
@@ -61,6 +60,7 @@ class MkvBlocks {
       }
       if (!good) return good;
     }
+    if (!elements.read()) return std::move(elements.read().error());
     if (elements.cut_off()) {
       return truncated_video(kMkvName,
                              "ends inside of what begins at byte " + std::to_string(element.at));
@@ -68,7 +68,9 @@ class MkvBlocks {
     if (elements.broken()) {
       return corrupt_video(kMkvName, "no element begins at byte " + std::to_string(element.at));
     }
-    if (begins_like_mkv(file_.subspan(headers_.segment_end))) return several();
+    const Result<std::span<const uint8_t>> behind = file_.at(headers_.segment_end, 4);
+    if (!behind) return behind.error();
+    if (begins_like_mkv(*behind)) return several();
     return {};
   }
 
@@ -85,39 +87,45 @@ class MkvBlocks {
     return unread_video(kMkvName, "is several files, one behind the other", kRemux);
   }
 
-  Result<void> add_group(const EbmlElement& group) {
+  Result<void> add_group(const MkvElement& group) {
     Group says;
     says.key = true;
-    std::optional<EbmlElement> block;
-    EbmlElements elements(group.content);
-    for (EbmlElement element; elements.next(element);) {
-      if (element.id == mkv::kBlock) block = element;
+    std::optional<MkvElement> block;
+    std::array<uint8_t, MkvElement::kFirst> first;  // of the block
+    MkvElements elements(file_, group.body, group.body + group.size);
+    for (MkvElement element; elements.next(element);) {
+      if (element.id == mkv::kBlock) {
+        block = element;
+        std::ranges::copy(element.first, first.begin());
+        block->first = std::span(first).first(element.first.size());
+      }
       if (element.id == mkv::kReferenceBlock) says.key = false;
       if (element.id == mkv::kBlockDuration) says.duration = element.number();
     }
+    if (!elements.read()) return std::move(elements.read().error());
     if (elements.broken()) return corrupt_video(kMkvName, "a group of blocks is damaged");
     return block ? add(*block, says) : Result<void>{};
   }
 
-  Result<void> add(const EbmlElement& block, const std::optional<Group>& group) {
+  Result<void> add(const MkvElement& block, const std::optional<Group>& group) {
     constexpr uint8_t kKey = 0x80, kLacing = 0x06;
-    const std::optional<EbmlNumber> number = ebml_number(block.content, 8);
+    const std::optional<EbmlNumber> number = ebml_number(block.first, 8);
     if (!number) return corrupt_video(kMkvName, "a block has no track");
     if (number->value != headers_.number) return {};
-    BigEndianReader reader(block.content);
+    BigEndianReader reader(block.first);
     reader.skip(static_cast<uint64_t>(number->bytes));
     const auto time = static_cast<int16_t>(reader.u16());
     const uint8_t flags = reader.u8();
     if (!reader.good()) return corrupt_video(kMkvName, "a block has no header");
     if (flags & kLacing) return unread_video(kMkvName, "has several frames in a block", kRemux);
     if (cluster_ > kMostMkvTicks) return corrupt_video(kMkvName, "it has times without end");
-    const std::span<const uint8_t> frame = reader.rest();
-    if (frame.empty()) return {};
-    if (frame.size() > INT32_MAX) return corrupt_video(kMkvName, "a frame of gigabytes");
+    const uint64_t head = block.first.size() - reader.rest().size(), bytes = block.size - head;
+    if (bytes == 0) return {};
+    if (bytes > INT32_MAX) return corrupt_video(kMkvName, "a frame of gigabytes");
     if (track_.packets.size() == kMostVideoPackets) return too_many_packets(kMkvName);
     const int64_t pts = static_cast<int64_t>(cluster_) + time - headers_.delay;
-    track_.packets.push_back({.offset = frame.data() - file_.data(),
-                              .size = static_cast<uint32_t>(frame.size()),
+    track_.packets.push_back({.offset = static_cast<int64_t>(block.body + head),
+                              .size = static_cast<uint32_t>(bytes),
                               .key = group ? group->key : (flags & kKey) != 0,
                               .pts = pts});
     if (pts >= last_) {
@@ -129,7 +137,7 @@ class MkvBlocks {
     return {};
   }
 
-  const std::span<const uint8_t> file_;
+  const ByteRanges& file_;
   MkvHeaders& headers_;
   VideoTrack& track_;
   uint64_t cluster_ = 0;
@@ -143,7 +151,7 @@ bool begins_like_mkv(std::span<const uint8_t> bytes) {
   return bytes.size() >= 4 && std::equal(kMagic, kMagic + 4, bytes.begin());
 }
 
-Result<VideoTrack> read_mkv_track(std::span<const uint8_t> file) {
+Result<VideoTrack> read_mkv_track(const ByteRanges& file) {
   Result<MkvHeaders> headers = read_mkv_headers(file);
   if (!headers) return std::move(headers.error());
   VideoTrack& track = headers->track;
@@ -153,7 +161,9 @@ Result<VideoTrack> read_mkv_track(std::span<const uint8_t> file) {
     if (Result<void> good = blocks.read(); !good) return std::move(good.error());
     last_duration = blocks.last_duration();
   }
-  order_frames(file, INT64_MIN, INT64_MAX, track);
+  if (Result<void> good = order_frames(file, INT64_MIN, INT64_MAX, track); !good) {
+    return std::move(good.error());
+  }
   if (track.frames.empty()) return no_pictures(kMkvName, "has no packet of its pictures");
   const auto pts = [&](size_t from_end) {
     return track.packets[track.frames[track.frames.size() - from_end]].pts;

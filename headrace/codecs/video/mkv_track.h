@@ -7,12 +7,13 @@
 
 #include "headrace/base/error.h"
 #include "headrace/codecs/video/video_track.h"
+#include "headrace/storage/byte_ranges.h"
 
 namespace headrace {
 
 bool begins_like_mkv(std::span<const uint8_t> first_bytes);
 // The first track of pictures that is not disabled. Goes from block to block, as nothing else in
 // such files says where all of them lie.
-Result<VideoTrack> read_mkv_track(std::span<const uint8_t> file);
+Result<VideoTrack> read_mkv_track(const ByteRanges& file);
 
 }  // namespace headrace

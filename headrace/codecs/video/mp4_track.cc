@@ -127,23 +127,58 @@ Result<Mp4Trak> choose(Bytes moov) {
   return *chosen;
 }
 
-struct TopLevel {
-  Bytes moov;
-  std::vector<Mp4Box> fragments;
+// A box that lies in the file itself, of which no more is read than its head.
+struct TopBox {
+  uint32_t type = 0;
+  uint64_t at = 0, content = 0, bytes = 0;  // of its head, of what it holds, and how much
 };
 
-Result<TopLevel> read_top_level(Bytes file) {
+struct TopLevel {
+  Bytes moov;
+  Buffer moov_memory;
+  std::vector<TopBox> fragments;
+};
+
+// As Mp4Boxes::next, from box.at on; none where there is no whole box.
+Result<bool> next_box(const ByteRanges& file, TopBox& box, bool& cut_off) {
+  const uint64_t left = file.size() - box.at;
+  if (left < 8) return false;
+  const Result<Bytes> head = file.at(box.at, 16);
+  if (!head) return head.error();
+  box.type = big_u32(*head, 4);
+  uint64_t length = big_u32(*head, 0), head_bytes = 8;
+  if (length == 1 && head->size() == 16) {
+    length = uint64_t{big_u32(*head, 8)} << 32 | big_u32(*head, 12);
+    head_bytes = 16;
+  }
+  if (length == 0 && box.type != 0) length = left;  // to the end
+  cut_off = length > left;
+  if (length < head_bytes || cut_off) return false;
+  box.content = box.at + head_bytes;
+  box.bytes = length - head_bytes;
+  return true;
+}
+
+Result<TopLevel> read_top_level(const ByteRanges& file) {
   TopLevel out;
-  Mp4Boxes boxes(file);
-  Mp4Box box;
-  while (boxes.next(box)) {
-    if (box.type == box_named("moov") && out.moov.empty()) out.moov = box.content;
+  TopBox box;
+  bool cut_off = false;
+  while (true) {
+    const Result<bool> found = next_box(file, box, cut_off);
+    if (!found) return found.error();
+    if (!*found) break;
+    if (box.type == box_named("moov") && out.moov.empty()) {
+      const Result<Bytes> moov = file.keep(box.content, box.bytes, out.moov_memory);
+      if (!moov) return moov.error();
+      out.moov = *moov;
+    }
     if (box.type == box_named("moof")) out.fragments.push_back(box);
+    box.at = box.content + box.bytes;
   }
   // What follows the last box is taken for junk unless it begins like what a file is made of.
   const bool known = box.type == box_named("moov") || box.type == box_named("moof") ||
                      box.type == box_named("mdat");
-  if (boxes.cut_off() && known) {
+  if (cut_off && known) {
     return truncated_video(kMp4Name,
                            "ends inside of the box that begins at byte " + std::to_string(box.at));
   }
@@ -155,16 +190,19 @@ Result<TopLevel> read_top_level(Bytes file) {
   return out;
 }
 
-Result<Mp4Packets> read_packets(Bytes file, const TopLevel& top, const Mp4Trak& trak) {
+Result<Mp4Packets> read_packets(const ByteRanges& file, const TopLevel& top, const Mp4Trak& trak) {
   Mp4Packets packets;
   if (Result<void> good = read_mp4_sample_table(file, trak.stbl, packets); !good) {
     return std::move(good.error());
   }
   if (top.fragments.empty()) return packets;
   const Mp4DefaultsByTrack defaults = read_mp4_fragment_defaults(top.moov);
-  for (const Mp4Box& fragment : top.fragments) {
+  Buffer memory;
+  for (const TopBox& fragment : top.fragments) {
+    const Result<Bytes> moof = file.keep(fragment.content, fragment.bytes, memory);
+    if (!moof) return moof.error();
     if (Result<void> good =
-            read_mp4_fragment(file, fragment.content, fragment.at, defaults, trak.number, packets);
+            read_mp4_fragment(file, *moof, fragment.at, defaults, trak.number, packets);
         !good) {
       return std::move(good.error());
     }
@@ -191,7 +229,7 @@ bool begins_like_mp4(Bytes bytes) {
          first == box_named("skip");
 }
 
-Result<VideoTrack> read_mp4_track(Bytes file) {
+Result<VideoTrack> read_mp4_track(const ByteRanges& file) {
   const Result<TopLevel> top = read_top_level(file);
   if (!top) return top.error();
   const Result<Mp4Trak> trak = choose(top->moov);
@@ -228,7 +266,9 @@ Result<VideoTrack> read_mp4_track(Bytes file) {
                      movie_rate, trak->ticks_per_second);
   if (!edits) return edits.error();
   track.packets = std::move(packets->packets);
-  order_frames(file, edits->begin, edits->end, track);
+  if (Result<void> good = order_frames(file, edits->begin, edits->end, track); !good) {
+    return std::move(good.error());
+  }
   if (track.frames.empty()) {
     return no_pictures(kMp4Name, "shows none of its " + std::to_string(track.packets.size()) +
                                      " packets of pictures");

@@ -7,12 +7,13 @@
 
 #include "headrace/base/error.h"
 #include "headrace/codecs/video/video_track.h"
+#include "headrace/storage/byte_ranges.h"
 
 namespace headrace {
 
 bool begins_like_mp4(std::span<const uint8_t> first_bytes);
 // The first track of pictures that are neither chapters' thumbnails nor disabled, where another is
 // there.
-Result<VideoTrack> read_mp4_track(std::span<const uint8_t> file);
+Result<VideoTrack> read_mp4_track(const ByteRanges& file);
 
 }  // namespace headrace

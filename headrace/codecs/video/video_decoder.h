@@ -13,6 +13,7 @@
 #include "headrace/codecs/video/frame_plan.h"
 #include "headrace/codecs/video/video_track.h"
 #include "headrace/codecs/video/yuv_frame.h"
+#include "headrace/storage/byte_ranges.h"
 
 namespace headrace {
 
@@ -32,7 +33,7 @@ class VideoDecoder {
   // All frames of the plan, or an error: HR0367 where one did not come out, HR0368 where the
   // decoder found damage, HR0369 where it died or took longer than it may. REQUIRES: `file` is what
   // the track was read from.
-  virtual Result<void> decode(const VideoTrack& track, std::span<const uint8_t> file,
+  virtual Result<void> decode(const VideoTrack& track, const ByteRanges& file,
                               const FramePlan& plan, FrameSink& sink) = 0;
   // VideoDecoderOptions::stop of the calls from here on: a thread's decoder serves any loader.
   virtual void stop_by(const std::atomic<bool>* stop) { (void)stop; }

@@ -21,7 +21,7 @@ class MadeDecoder final : public VideoDecoder {
  public:
   MadeDecoder(std::unique_ptr<VideoDecoder> decoder, const VideoDecoderOptions& options)
       : decoder_(std::move(decoder)), options_(options) {}
-  Result<void> decode(const VideoTrack& track, std::span<const uint8_t> file, const FramePlan& plan,
+  Result<void> decode(const VideoTrack& track, const ByteRanges& file, const FramePlan& plan,
                       FrameSink& sink) override {
     return decoder_->decode(track, file, plan, sink);
   }
@@ -38,7 +38,7 @@ class MadeDecoder final : public VideoDecoder {
 
 }  // namespace
 
-Result<void> VideoDecoders::decode(const VideoTrack& track, std::span<const uint8_t> file,
+Result<void> VideoDecoders::decode(const VideoTrack& track, const ByteRanges& file,
                                    const FramePlan& plan, FrameSink& sink,
                                    const VideoDecoderOptions& options) {
   const OwnVideoDecoder* const ours = own_decoder_of(track.codec);

@@ -14,7 +14,7 @@ class VideoDecoders {
  public:
   // As VideoDecoder::decode, by a decoder for the track's codec. `options`: the same in every call,
   // or but for `stop` a new decoder is made.
-  Result<void> decode(const VideoTrack& track, std::span<const uint8_t> file, const FramePlan& plan,
+  Result<void> decode(const VideoTrack& track, const ByteRanges& file, const FramePlan& plan,
                       FrameSink& sink, const VideoDecoderOptions& options);
   // Whatever the options say; for tests.
   void use(std::unique_ptr<VideoDecoder> decoder) { decoder_ = std::move(decoder); }

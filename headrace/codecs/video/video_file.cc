@@ -22,10 +22,12 @@ bool begins_like_video(std::span<const uint8_t> bytes) {
   return video_container_of(bytes) != nullptr && !begins_like_picture(bytes);
 }
 
-Result<VideoTrack> read_video(std::span<const uint8_t> bytes) {
-  const VideoContainer* const container = video_container_of(bytes);
-  if (container) return container->read(bytes);
-  return unknown_video(bytes.empty() ? "it has no bytes" : "its first bytes are of no container",
+Result<VideoTrack> read_video(const ByteRanges& file) {
+  const Result<std::span<const uint8_t>> first = file.at(0, kVideoSignature);
+  if (!first) return first.error();
+  const VideoContainer* const container = video_container_of(*first);
+  if (container) return container->read(file);
+  return unknown_video(file.size() == 0 ? "it has no bytes" : "its first bytes are of no container",
                        "files of another container are put into this one once: ffmpeg -i in -c "
                        "copy out.mkv");
 }

@@ -10,6 +10,7 @@
 
 #include "headrace/base/error.h"
 #include "headrace/codecs/video/video_track.h"
+#include "headrace/storage/byte_ranges.h"
 
 namespace headrace {
 
@@ -18,8 +19,8 @@ struct VideoContainer {
   std::string_view doc;
   std::vector<std::string_view> suffixes;  // ".mp4", lower case; a hint for listings
   bool (*sniff)(std::span<const uint8_t> first_bytes);
-  // The first track of pictures. Time and memory in proportion to the bytes.
-  Result<VideoTrack> (*read)(std::span<const uint8_t> bytes);
+  // The first track of pictures. Time in proportion to the file, memory to its tables.
+  Result<VideoTrack> (*read)(const ByteRanges& file);
 };
 
 // How many first bytes sniff() wants to see.
@@ -30,6 +31,6 @@ const VideoContainer* video_container_of(std::span<const uint8_t> bytes);
 bool begins_like_video(std::span<const uint8_t> bytes);
 
 // HR0360 where no reader knows the bytes.
-Result<VideoTrack> read_video(std::span<const uint8_t> bytes);
+Result<VideoTrack> read_video(const ByteRanges& file);
 
 }  // namespace headrace

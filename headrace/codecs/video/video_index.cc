@@ -212,6 +212,8 @@ void write_head(const VideoTrack& track, ByteWriter& out) {
 
 }  // namespace
 
+bool has_video_index(const VideoTrack& track) { return track.codec <= VideoCodec::kMJPEG; }
+
 std::vector<uint8_t> video_index_of(const VideoTrack& track) {
   ByteWriter out;
   out.bytes(kIndexMagic);

@@ -16,6 +16,9 @@
 
 namespace headrace {
 
+// Whether there is one for it: animations have none, as opening one reads all of it anyway.
+bool has_video_index(const VideoTrack& track);
+// REQUIRES: has_video_index().
 std::vector<uint8_t> video_index_of(const VideoTrack& track);
 
 // HR0366 where the bytes are no index, or one of another file than of this size. Time and memory in

@@ -95,9 +95,9 @@ Result<void> take_frames(const FieldValue& video, std::span<const uint32_t> fram
   std::ranges::sort(wanted);
   wanted.erase(std::ranges::unique(wanted).begin(), wanted.end());
   Keeping keeping(track, hdr, wanted.size(), renderer);
-  const FramePlan plan = plan_frames(track, video.bytes, wanted);
+  const FramePlan plan = plan_frames(track, video.video.file, wanted);
   Result<void> done =
-      renderer.videos().decode(track, video.bytes, plan, keeping, video.video.decoding);
+      renderer.videos().decode(track, video.video.file, plan, keeping, video.video.decoding);
   if (!done) return done;
   for (size_t i = 0; i < pictures.size(); ++i) {
     const auto number = std::ranges::lower_bound(wanted, frames[i]) - wanted.begin();

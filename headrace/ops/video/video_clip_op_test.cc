@@ -19,7 +19,7 @@ namespace {
 // Gives grey frames, each of its packet's number.
 class NumberedFrames final : public VideoDecoder {
  public:
-  Result<void> decode(const VideoTrack& track, std::span<const uint8_t>, const FramePlan& plan,
+  Result<void> decode(const VideoTrack& track, const ByteRanges&, const FramePlan& plan,
                       FrameSink& sink) override {
     ++calls;
     for (size_t i = 0; i < plan.kept.size(); ++i) {

@@ -194,6 +194,9 @@ class Concat final : public Source {
 
   void read_part(const Part& part, std::span<const int64_t> indices,
                  const std::vector<bool>& wanted, std::span<RecordData> out) const {
+    for (RecordData& record : out) {
+      if (!part.in_order) record.by_range = nullptr;  // it is by numbers of the joint order
+    }
     part.source->read(indices, wanted_of(part, wanted), out);
     const Schema& schema = part.source->schema();
     for (RecordData& record : out) {

@@ -6,21 +6,25 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <optional>
 
 #include "headrace/base/cores.h"
+#include "headrace/codecs/video/video_file.h"
+#include "headrace/codecs/video/video_index.h"
 #include "headrace/kernels/content_hash.h"
 #include "headrace/sources/in_order.h"
 #include "headrace/sources/row_index/indexed_source.h"
 #include "headrace/sources/subset.h"
 #include "headrace/storage/cache_directory.h"
+#include "headrace/storage/file.h"
 
 namespace headrace {
 namespace {
 
 const ErrorCode kNothingToIndex{
     "HR0462", ErrorKind::kConfig, "nothing to index",
-    "A row index is for pictures that are stored encoded, such as JPEG files. The records of this "
-    "source have none: their pictures are arrays, or they have no pictures."};
+    "An index is for pictures and videos that are stored encoded, such as JPEG and MP4 files. The "
+    "records of this source have none: their pictures are arrays, or they have no pictures."};
 
 const ErrorCode kCannotWrite{
     "HR0463", ErrorKind::kStorage, "row index cannot be written",
@@ -47,8 +51,15 @@ struct Indexed {
 class Build {
  public:
   Build(const Source& source, RowIndexFile& file)
-      : source_(source), pictures_(source), file_(file), wanted_(source.schema().size()) {
-    for (size_t field : pictures_.fields()) wanted_[field] = true;
+      : source_(source),
+        pictures_(source),
+        file_(file),
+        wanted_(source.schema().size()),
+        by_range_(wanted_) {
+    for (const size_t field : pictures_.fields()) {
+      wanted_[field] = true;
+      by_range_[field] = source.schema()[field].kind == FieldKind::kVideo;
+    }
   }
 
   void run(int threads, const Progress& progress, BuiltRowIndex& out) {
@@ -93,6 +104,7 @@ class Build {
       indices.push_back(first + i);
     }
     const auto records = std::span(worker.records).first(indices.size());
+    for (RecordData& record : records) record.by_range = &by_range_;
     source_.read(indices, wanted_, records);
     for (const RecordData& record : records) {
       ++worker.group.records;
@@ -106,38 +118,52 @@ class Build {
   }
 
   void index(const RecordData& record, size_t picture, Worker& worker) {
-    const std::span<const uint8_t> bytes = record.fields[pictures_.fields()[picture]].bytes;
+    const FieldData& data = record.fields[pictures_.fields()[picture]];
+    const FieldKind kind = source_.schema()[pictures_.fields()[picture]].kind;
     ++worker.group.pictures;
-    worker.group.picture_bytes += bytes.size();
-    const CodecRecord* const codec = codec_of(bytes);
-    std::unique_ptr<ImageDecoder>* decoder = codec ? &worker.decoders[codec] : nullptr;
-    if (decoder && !*decoder) *decoder = codec->make();
-    if (!decoder || !(*decoder)->read_header(bytes)) {
+    worker.group.picture_bytes += data.file ? data.file->size() : data.bytes.size();
+    const std::optional<std::vector<uint8_t>> index =
+        kind == FieldKind::kVideo ? video_index(data) : row_index(data.bytes, worker);
+    if (!index) {
       ++worker.group.bad;
-      return;
-    }
-    Result<std::vector<uint8_t>> rows = (*decoder)->row_index(bytes);
-    if (!rows) {
-      ++worker.group.bad;
-    } else if (!rows->empty() && rows->size() <= RowIndexFile::kLongest) {
-      if (!file_.add(pictures_.slot(record.index, picture), content_hash(bytes), *rows)) {
+    } else if (!index->empty() && index->size() <= RowIndexFile::kLongest) {
+      const std::optional<uint64_t> hash = indexed_hash(kind, data);
+      if (!hash || !file_.add(pictures_.slot(record.index, picture), *hash, *index)) {
         cannot_write(file_.path(), errno);
       }
       ++worker.group.indexed;
     }
   }
 
+  // None where it is damaged; empty for kinds that have none.
+  static std::optional<std::vector<uint8_t>> video_index(const FieldData& data) {
+    const Result<VideoTrack> track =
+        read_video(data.file ? ByteRanges(data.file) : ByteRanges(data.bytes));
+    if (!track) return std::nullopt;
+    return has_video_index(*track) ? video_index_of(*track) : std::vector<uint8_t>();
+  }
+
+  static std::optional<std::vector<uint8_t>> row_index(std::span<const uint8_t> bytes,
+                                                       Worker& worker) {
+    const CodecRecord* const codec = codec_of(bytes);
+    std::unique_ptr<ImageDecoder>* decoder = codec ? &worker.decoders[codec] : nullptr;
+    if (decoder && !*decoder) *decoder = codec->make();
+    if (!decoder || !(*decoder)->read_header(bytes)) return std::nullopt;
+    Result<std::vector<uint8_t>> rows = (*decoder)->row_index(bytes);
+    return rows ? std::optional(std::move(*rows)) : std::nullopt;
+  }
+
   const Source& source_;
   const IndexedFields pictures_;
   RowIndexFile& file_;
-  std::vector<bool> wanted_;
+  std::vector<bool> wanted_, by_range_;
 };
 
 BuiltRowIndex build(const Source& source, const std::string& path, int threads,
                     const Progress& progress) {
   const RowIndexKey key = IndexedFields(source).key();
   if (key.slots() == 0) {
-    raise(kNothingToIndex, source.description() + " has no encoded pictures");
+    raise(kNothingToIndex, source.description() + " has no encoded pictures or videos");
   }
   BuiltRowIndex out{.file = path};
   std::unique_ptr<RowIndexFile> file = RowIndexFile::create(path, key);

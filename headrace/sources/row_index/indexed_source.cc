@@ -9,6 +9,7 @@
 #include "headrace/kernels/content_hash.h"
 #include "headrace/sources/subset.h"
 #include "headrace/storage/cache_directory.h"
+#include "headrace/storage/file.h"
 
 namespace headrace {
 namespace {
@@ -26,12 +27,35 @@ struct Found {
   std::optional<RowIndexFile::Place> place;
 };
 
+// Of a file that is not read: what tells it from one that replaces or changes it.
+std::optional<uint64_t> identity_hash(const File& file) {
+  const Result<FileIdentity> identity = file.identity();
+  if (!identity) return std::nullopt;
+  const uint64_t numbers[] = {identity->device, identity->inode, identity->size,
+                              static_cast<uint64_t>(identity->modified_ns)};
+  return content_hash({reinterpret_cast<const uint8_t*>(numbers), sizeof numbers});
+}
+
+// Of a video in memory: its size and both ends, where containers have their tables. All of its
+// bytes would cost as much as the index saves.
+uint64_t ends_hash(std::span<const uint8_t> bytes) {
+  constexpr size_t kEnd = size_t{64} << 10;
+  const size_t end = std::min(bytes.size(), kEnd);
+  return content_hash(bytes.first(end), content_hash(bytes.last(end), bytes.size()));
+}
+
 }  // namespace
+
+std::optional<uint64_t> indexed_hash(FieldKind kind, const FieldData& data) {
+  if (data.bytes.empty()) return data.file ? identity_hash(*data.file) : std::nullopt;
+  return kind == FieldKind::kVideo ? ends_hash(data.bytes) : content_hash(data.bytes);
+}
 
 IndexedFields::IndexedFields(const Source& source) {
   for (size_t i = 0; i < source.schema().size(); ++i) {
     const Field& field = source.schema()[i];
-    if (field.encoded && is_picture(field.kind)) fields_.push_back(i);
+    const bool indexed = is_picture(field.kind) || field.kind == FieldKind::kVideo;
+    if (field.encoded && indexed) fields_.push_back(i);
   }
   key_ = {source.fingerprint(), source.size(), static_cast<int64_t>(fields_.size())};
 }
@@ -41,6 +65,9 @@ IndexedSource::IndexedSource(SourcePtr source, std::unique_ptr<RowIndexFile> fil
 
 void IndexedSource::read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
                          std::span<RecordData> out) const {
+  for (RecordData& record : out) {  // what was known of the record before
+    for (FieldData& data : record.fields) data.row_index = {};
+  }
   inner()->read(indices, wanted, out);
   for (RecordData& record : out) {
     if (record.result) attach(wanted, record);
@@ -55,13 +82,15 @@ void IndexedSource::attach(const std::vector<bool>& wanted, RecordData& record) 
   for (size_t i = 0; i < std::min(pictures_.fields().size(), kMost); ++i) {
     const size_t field = pictures_.fields()[i];
     FieldData& data = record.fields[field];
-    data.row_index = {};
-    if (!wanted[field] || data.bytes.empty()) continue;
+    if (!data.row_index.known.empty()) continue;  // the source brings it
+    if (!wanted[field] || (data.bytes.empty() && !data.file)) continue;
     Found& next = found[count];
     next = {field, {pictures_.slot(record.index, i), 0}, {}};
     next.place = file_->place_of(next.name.slot);
     if (!next.place && !learn_) continue;
-    next.name.hash = content_hash(data.bytes);
+    const std::optional<uint64_t> hash = indexed_hash(inner()->schema()[field].kind, data);
+    if (!hash) continue;
+    next.name.hash = *hash;
     if (next.place && next.place->hash != next.name.hash) {
       ++stale_;
       next.place.reset();
@@ -129,7 +158,7 @@ WithRowIndex with_row_index(const SourcePtr& source, RowIndexUse use, const std:
   out.source = with_viewed(source, [&](const SourcePtr& viewed) -> SourcePtr {
     const RowIndexKey key = IndexedFields(*viewed).key();
     if (key.slots() == 0) {
-      out.note = "the records have no encoded pictures";
+      out.note = "the records have no encoded pictures or videos";
       return viewed;
     }
     const bool learn = use == RowIndexUse::kAuto;

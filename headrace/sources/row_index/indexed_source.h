@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source whose encoded pictures come with what is known of their rows (RowIndexSlot), from a file
-// that keeps it between runs; and which, where it may, keeps what decoding them teaches.
+// A source whose encoded pictures come with what is known of their rows (RowIndexSlot), and whose
+// videos with what is known of their packets (video_index.h), from a file that keeps it between
+// runs; and which, where it may, keeps what decoding them teaches.
 //
 // Pixels do not depend on it. What a record's slot points to lives as long as the record's bytes.
 #pragma once
@@ -9,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +19,7 @@
 
 namespace headrace {
 
-// Which pictures of a source's records can have row indexes: the encoded ones.
+// Which pictures and videos of a source's records can have indexes: the encoded ones.
 class IndexedFields {
  public:
   explicit IndexedFields(const Source& source);
@@ -31,6 +33,10 @@ class IndexedFields {
   std::vector<size_t> fields_;
   RowIndexKey key_;
 };
+
+// What tells the bytes that an index is of from others: a hash of all of them, of a video's both
+// ends, or of the identity of a file that is only open. None where that is not to be had.
+std::optional<uint64_t> indexed_hash(FieldKind kind, const FieldData& data);
 
 class IndexedSource final : public SourceAround, private RowIndexStore {
  public:

@@ -20,7 +20,7 @@
 //   u64        fingerprint of the dataset;  u64 records;  u64 pictures of each record
 //   16 bytes   zero
 //   u64        content_hash() of the 56 bytes before
-//   slots x    u64 content_hash() of the picture's file;  u64 place: offset << 20 | length,
+//   slots x    u64 content_hash() of the picture's file;  u64 place: offset << 24 | length,
 //              0: there is none
 //   entries    u32 checksum, then `length` bytes; the offset is that of the checksum
 //
@@ -42,9 +42,9 @@ const ErrorCode kOtherDataset{
     "`headrace index SOURCE -o FILE`."};
 
 constexpr std::string_view kRowIndexMagic = "HRROWIDX";
-constexpr uint32_t kRowIndexVersion = 1;
+constexpr uint32_t kRowIndexVersion = 2;
 constexpr size_t kSumAt = 56, kCheckBytes = 4;
-constexpr int kLengthBits = 20;
+constexpr int kLengthBits = 24;  // 16 MiB: two days of video; and 1 TiB of entries
 constexpr uint64_t kLargestOffset = uint64_t{1} << (64 - kLengthBits);
 constexpr int64_t kMostSlots = int64_t{1} << 36;  // so that no size of a table overflows
 // A file with so many bytes that nothing points to, and more than half of it, is written anew.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One file a dataset that keeps the row indexes of its pictures (RowIndexSlot in codec.h), so that
-// a decoder can begin at the window. What an index says is the codec's; here it is bytes.
+// a decoder can begin at the window, and the packet indexes of its videos, so that their tables
+// need not be read. What an index says is the codec's; here it is bytes, and whatever has one a
+// picture.
 //
 // The file is a table with one place for each picture, and entries after it. It is only ever added
 // to: several processes may extend it at once, and one that is killed leaves what it had added. So
@@ -35,7 +37,7 @@ struct RowIndexKey {
 class RowIndexFile {
  public:
   static constexpr size_t kHeaderBytes = 64, kSlotBytes = 16;
-  static constexpr size_t kLongest = (size_t{1} << 20) - 1;  // bytes of one row index
+  static constexpr size_t kLongest = (size_t{1} << 24) - 1;  // bytes of one row index
   static constexpr size_t kBlockBytes = size_t{64} << 10;
 
   // Where a picture's index stands, and of which bytes it is.

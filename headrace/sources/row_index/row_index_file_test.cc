@@ -115,7 +115,7 @@ TEST(RowIndexFile, ThatIsNoneOrCutOffIsRefused) {
         << size;
   }
   std::string later = whole;
-  later[8] = 2;
+  later[8] = 3;
   EXPECT_EQ(id_of(RowIndexFile::open(folder.write("later", later), kKey, false)), "HR0460");
 }
 

@@ -43,7 +43,7 @@ void make_right(std::vector<uint8_t>& bytes, size_t slot) {
   uint64_t hash, place;
   std::memcpy(&hash, bytes.data() + RowIndexFile::kHeaderBytes + 16 * slot, sizeof hash);
   std::memcpy(&place, bytes.data() + RowIndexFile::kHeaderBytes + 16 * slot + 8, sizeof place);
-  const uint64_t offset = place >> 20, length = place & RowIndexFile::kLongest;
+  const uint64_t offset = place >> 24, length = place & RowIndexFile::kLongest;
   if (offset < kTableEnd || offset > bytes.size() || bytes.size() - offset < 4 + length) return;
   const uint64_t seed = hash + 0x9E3779B97F4A7C15 * slot;
   const auto sum = static_cast<uint32_t>(

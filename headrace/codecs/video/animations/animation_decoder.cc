@@ -35,7 +35,7 @@ class AnimationDecoder final : public VideoDecoder {
   explicit AnimationDecoder(const VideoDecoderOptions& options) : options_(options) {}
 
   // Nothing is kept from one call to the next: plans begin at a key frame.
-  Result<void> decode(const VideoTrack& track, std::span<const uint8_t> file, const FramePlan& plan,
+  Result<void> decode(const VideoTrack& track, const ByteRanges& file, const FramePlan& plan,
                       FrameSink& sink) override {
     const AnimationRecord* const record = animation_of(track.codec);
     assert(record);
@@ -48,7 +48,10 @@ class AnimationDecoder final : public VideoDecoder {
     for (const Feed& feed : plan.feeds) {
       if (feed.restart) animation->restart();
       const MediaPacket& packet = track.packets[feed.packet];
-      const Result<void> played = animation->play(file.subspan(size_t(packet.offset), packet.size));
+      const Result<std::span<const uint8_t>> bytes =
+          file.at(static_cast<uint64_t>(packet.offset), packet.size);
+      if (!bytes) return bytes.error();
+      const Result<void> played = animation->play(*bytes);
       if (!played) {
         Error error = played.error();
         error.where.offset = packet.offset;

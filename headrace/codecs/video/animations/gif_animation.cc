@@ -161,7 +161,10 @@ bool is_key(const GifFrame& frame, const VideoTrack& track) {
          (frame.disposal == 1 || frame.disposal == 2);
 }
 
-Result<VideoTrack> read_gif(std::span<const uint8_t> bytes) {
+Result<VideoTrack> read_gif(const ByteRanges& file) {
+  const Result<std::span<const uint8_t>> whole = file.at(0, file.size());
+  if (!whole) return whole.error();
+  const std::span<const uint8_t> bytes = *whole;
   const std::optional<GifScreen> screen = gif_screen(bytes);
   if (!screen) return truncated_picture(kGifName, bytes.size());
   VideoTrack track;

@@ -179,7 +179,10 @@ bool is_animated(std::span<const uint8_t> bytes) {
          bytes[kFlags] & 2;
 }
 
-Result<VideoTrack> read_webp(std::span<const uint8_t> bytes) {
+Result<VideoTrack> read_webp(const ByteRanges& file) {
+  const Result<std::span<const uint8_t>> whole = file.at(0, file.size());
+  if (!whole) return whole.error();
+  const std::span<const uint8_t> bytes = *whole;
   if (bytes.size() < kRiffHead + kChunkHead + kCanvasChunk) {
     return truncated_picture(kWebpName, bytes.size());
   }
