@@ -12,7 +12,7 @@
 namespace headrace::python {
 namespace {
 
-constexpr std::array<const char*, kPackForms> kFormNames = {"none", "fast", "dense"};
+constexpr std::array<const char*, kPackForms> kFormNames = {"none", "fast", "dense", "indexed"};
 
 std::optional<PackLevel> level_named(std::string_view name) {
   if (name == "fast") return PackLevel::kFast;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/formats/pack/pack.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "headrace/base/clock.h"
 #include "headrace/base/cores.h"
 #include "headrace/base/mutex.h"
+#include "headrace/formats/pack/indexed_video.h"
 #include "headrace/formats/pack/pack_input.h"
 #include "headrace/formats/pack/pack_place.h"
 #include "headrace/formats/pack/pack_transcode.h"
@@ -39,6 +41,7 @@ class Packing {
     header.dataset_records = size;
     header.plan = plan();
     header.keys_are_paths = input_.keys_are_paths();
+    header.video_indexes = options_.level && std::ranges::any_of(input_.schema(), is_indexed_video);
     header.schema = input_.schema();
     header.classes = input_.classes();
     return header;

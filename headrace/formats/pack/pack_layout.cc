@@ -167,7 +167,7 @@ std::vector<uint8_t> bytes_from_header(const PackHeader& header) {
   out.bytes(kPackMagic);
   out.number(kPackVersion);
   out.number(static_cast<uint32_t>(bytes));
-  out.number(kPackFeatures);
+  out.number(header.video_indexes ? kVideoIndexes : uint64_t{0});
   out.number(header.page_bytes);
   out.number(header.shard);
   out.number(header.shards);
@@ -215,7 +215,8 @@ Result<PackHeader> header_from_bytes(std::span<const uint8_t> bytes) {
   if (*size > bytes.size()) return no_pack("its header is cut off");
   PackHeader header;
   header.header_bytes = *size;
-  ByteReader in(bytes.subspan(kPackMagic.size() + 16));
+  ByteReader in(bytes.subspan(kPackMagic.size() + 8));
+  header.video_indexes = in.number<uint64_t>() & kVideoIndexes;
   header.page_bytes = in.number<uint64_t>();
   header.shard = in.number<uint32_t>();
   header.shards = in.number<uint32_t>();

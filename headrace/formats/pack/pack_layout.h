@@ -21,7 +21,9 @@ inline constexpr std::string_view kPackMagic = "\x89HRPACK\n";
 inline constexpr std::string_view kPackEndMagic = "HRPACK/\n";
 inline constexpr uint32_t kPageMagic = 0x47505248;  // "HRPG"
 inline constexpr uint32_t kPackVersion = 1;
-inline constexpr uint64_t kPackFeatures = 0;  // bits of `required` that this reader understands
+// Bits of what a reader must understand. The first: behind each encoded video stands its index.
+inline constexpr uint64_t kVideoIndexes = 1;
+inline constexpr uint64_t kPackFeatures = kVideoIndexes;
 
 inline constexpr size_t kPackHeaderFixed = 88, kPageHeaderBytes = 64, kPackTailBytes = 64;
 inline constexpr size_t kPageAlignment = 4096, kBlobAlignment = 16, kSectionAlignment = 8;
@@ -34,8 +36,8 @@ inline constexpr uint64_t aligned(uint64_t bytes, uint64_t alignment) {
 }
 
 // How a blob's bytes stand in the pack.
-enum class PackForm : uint8_t { kAsIs = 0, kFast = 1, kDense = 2 };
-inline constexpr int kPackForms = 3;
+enum class PackForm : uint8_t { kAsIs = 0, kFast = 1, kDense = 2, kIndexed = 3 };
+inline constexpr int kPackForms = 4;
 inline constexpr uint8_t kFormBits = 0x7F;
 inline constexpr uint8_t kUnusableBit = 0x80;  // no pixels came out of it when it was packed
 
@@ -53,6 +55,7 @@ struct PackHeader {
   uint64_t dataset_records = 0;  // of all shards
   uint64_t plan = 0;             // equal in all shards, and where packing goes on after a break
   bool keys_are_paths = false;
+  bool video_indexes = false;  // kVideoIndexes
   Schema schema;
   std::vector<std::string> classes;
 };

@@ -8,6 +8,7 @@
 #include "headrace/base/text.h"
 #include "headrace/formats/folder/folder_listing.h"
 #include "headrace/formats/format.h"
+#include "headrace/formats/pack/indexed_video.h"
 #include "headrace/formats/pack/pack_summary.h"
 #include "headrace/sources/classes.h"
 #include "headrace/sources/labeled_files.h"
@@ -206,8 +207,10 @@ class PackSource final : public Source {
     if (Result<void> read = file.read(field, record, verify_, buffer); !read) return read;
     FieldData& data = out.fields[field];
     data.bytes = buffer.bytes();
-    if (has_own_shape(header_.schema[field]) ? take_shape(header_.schema[field], data)
-                                             : fits(header_.schema[field], data)) {
+    if (header_.video_indexes && is_indexed_video(header_.schema[field])) {
+      if (take_video(data)) return {};
+    } else if (has_own_shape(header_.schema[field]) ? take_shape(header_.schema[field], data)
+                                                    : fits(header_.schema[field], data)) {
       return {};
     }
     data = {};
@@ -228,6 +231,15 @@ class PackSource final : public Source {
       if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes)) return false;
     }
     return bytes == data.bytes.size();
+  }
+
+  // Splits the index off that stands behind the file.
+  static bool take_video(FieldData& data) {
+    const std::optional<IndexedVideo> video = indexed_video_from(data.bytes);
+    if (!video) return false;
+    data.bytes = video->file;
+    data.row_index = {.known = video->index};
+    return true;
   }
 
   // Splits the shape off that stands after the elements.

@@ -6,7 +6,9 @@
 #include "headrace/base/byte_stream.h"
 #include "headrace/codecs/audio/sound.h"
 #include "headrace/codecs/video/video_file.h"
+#include "headrace/codecs/video/video_index.h"
 #include "headrace/fields/kind.h"
+#include "headrace/formats/pack/indexed_video.h"
 #include "headrace/sources/wording.h"
 #include "headrace/storage/crc32c.h"
 
@@ -100,13 +102,17 @@ PackedValue Transcoder::sound(std::span<const uint8_t> bytes) {
   return value;
 }
 
-// Of videos it is asked whether their container can be read.
+// Of videos it is asked whether their container can be read, and what it says is stored, too.
 PackedValue Transcoder::video(std::span<const uint8_t> bytes) {
   PackedValue value = as_it_is(bytes);
   if (!level_) return value;
-  const VideoContainer* const container = video_container_of(bytes);
-  value.reason = container ? "no JPEG but " + std::string(container->name) : "";
   const Result<VideoTrack> track = read_video(bytes);
+  append_video_index(
+      track && has_video_index(*track) ? video_index_of(*track) : std::vector<uint8_t>(),
+      value.bytes);
+  value.facts.stored_bytes = static_cast<uint32_t>(value.bytes.size());
+  value.facts.stored_sum = crc32c(value.bytes);
+  value.facts.form = static_cast<uint8_t>(PackForm::kIndexed);
   if (track) return value;
   value.facts.form |= kUnusableBit;
   value.reason = std::string(kUnusable) + std::string(track.error().code->id) + " " +

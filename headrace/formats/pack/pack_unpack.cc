@@ -14,6 +14,7 @@
 #include "headrace/codecs/audio/audio_codec.h"
 #include "headrace/codecs/codec.h"
 #include "headrace/codecs/video/video_file.h"
+#include "headrace/formats/pack/indexed_video.h"
 #include "headrace/formats/pack/pack_manifest.h"
 #include "headrace/formats/pack/pack_output.h"
 #include "headrace/formats/pack/pack_writer.h"
@@ -269,6 +270,10 @@ class Unpacking {
     Result<std::vector<uint8_t>> bytes = std::vector<uint8_t>();
     if (static_cast<PackForm>(facts.form & kFormBits) == PackForm::kAsIs) {
       bytes->assign(buffer.bytes().begin(), buffer.bytes().end());
+    } else if (is_indexed_video(header_.schema[field])) {
+      const std::optional<IndexedVideo> video = indexed_video_from(buffer.bytes());
+      if (video) bytes->assign(video->file.begin(), video->file.end());
+      if (!video) wrong = "it is no video with its index";
     } else {
       bytes = unpack_jpeg(buffer.bytes());
       if (!bytes) wrong = bytes.error().what;

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A video in a pack: its file, behind that its packet index (codecs/video/video_index.h), and at
+// the end how many bytes that has, a u32, 0 where there is none. So its container need not be read
+// again.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "headrace/fields/field.h"
+
+namespace headrace {
+
+// Whether a field's values stand so in packs with kVideoIndexes.
+inline bool is_indexed_video(const Field& field) {
+  return field.kind == FieldKind::kVideo && field.encoded;
+}
+
+struct IndexedVideo {
+  std::span<const uint8_t> file, index;
+};
+
+// None where the bytes are no such thing.
+inline std::optional<IndexedVideo> indexed_video_from(std::span<const uint8_t> stored) {
+  uint32_t bytes = 0;
+  if (stored.size() < sizeof bytes) return std::nullopt;
+  std::memcpy(&bytes, stored.data() + stored.size() - sizeof bytes, sizeof bytes);
+  const auto rest = stored.first(stored.size() - sizeof bytes);
+  if (bytes > rest.size()) return std::nullopt;
+  return IndexedVideo{.file = rest.first(rest.size() - bytes), .index = rest.last(bytes)};
+}
+
+inline void append_video_index(std::span<const uint8_t> index, std::vector<uint8_t>& file) {
+  const auto bytes = static_cast<uint32_t>(index.size());
+  const auto* const raw = reinterpret_cast<const uint8_t*>(&bytes);
+  file.insert(file.end(), index.begin(), index.end());
+  file.insert(file.end(), raw, raw + sizeof bytes);
+}
+
+}  // namespace headrace
