@@ -10,6 +10,7 @@ import numpy as np
 from headrace import _core
 from headrace.charts.drawn import draw, enlargement
 from headrace.charts.grid import Grid, visible
+from headrace.charts.player import audio_element, clip_element, sound_element
 from headrace.charts.strip import frames_of, strip_picture
 from headrace.charts.waveform import waveform_picture
 from headrace.loader.options import KEYWORDS
@@ -152,26 +153,41 @@ def show(loader: ViewedLoader, count: int, draws: bool = True, columns: int | No
         raise ValueError("show() needs a field that is an image, a video or audio")
     kind = outputs[image]["kind"]
     over = [n for n, output in outputs.items() if draws and can_be_drawn(output)]
+    # Of a clip what plays along: when its frames are shown, and a sound of its record.
+    times = f"{image}_times" if kind == "video" and f"{image}_times" in outputs else None
+    heard = next((n for n in shown if kind == "video" and outputs[n]["kind"] == "audio"), None)
+    beside = [name for name in (times, heard) if name is not None and name not in over]
+    players: list[str] = []
     classes = getattr(loader.source, "classes", None)
     batches = len(loader)
     for number in range(state["batch"], state["batch"] + batches):
         epochs, index = divmod(number, batches)
         _, _, values = inspector.batch(state["epoch"] + epochs, index)
         readable = {name: _readable(value) for name, value in zip(outputs, values, strict=True)}
-        for record in per_record(Layout.of([*outputs.values()]), readable, [image, *over]):
+        layout = Layout.of([*outputs.values()])
+        for record in per_record(layout, readable, [image, *over, *beside]):
             fields = {name: _readable(value) for name, value in record.items()}
             value = fields.pop(image)
             if kind == "audio":
                 pictures.append(waveform_picture(value))
+                rate = outputs[image]["sample_rate"]
+                players.append(sound_element(value, rate, pictures[-1]))
             elif kind == "video":
-                pictures.append(strip_picture(frames_of(value), *mean_std))
+                frames = frames_of(value)
+                pictures.append(strip_picture(frames, *mean_std))
+                seen = [visible(frame, *mean_std) for frame in frames]
+                seconds = None if times is None else np.ravel(fields[times])[: len(seen)]
+                element = clip_element(seen, seconds)
+                if heard is not None:
+                    element += audio_element(fields[heard], outputs[heard]["sample_rate"])
+                players.append(element)
             else:
                 picture = visible(value, *mean_std)
                 over_it = overlay_of(fields, outputs, picture.shape[1:], classes)
                 pictures.append(draw(picture, over_it))
             if len(pictures) == count:
-                return Grid(pictures, columns)
-    return Grid(pictures, columns)
+                return Grid(pictures, columns, players)
+    return Grid(pictures, columns, players)
 
 
 def value_rows(value: Any) -> list[Any]:

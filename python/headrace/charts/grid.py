@@ -14,14 +14,32 @@ if TYPE_CHECKING:
 
 Pixels = np.ndarray[Any, Any]
 
+_STYLE = "body{margin:24px;background:#fff}"
+
 
 class Grid:
-    """A picture made of pictures. Notebooks show it; ``save(path)`` writes a PNG file."""
+    """A picture made of pictures. Notebooks show it; ``save(path)`` writes a PNG file.
 
-    def __init__(self, pictures: Sequence[Pixels], columns: int | None = None) -> None:
+    Of clips and sounds notebooks play them, and ``save("clips.html")`` writes a page that does.
+    """
+
+    def __init__(
+        self,
+        pictures: Sequence[Pixels],
+        columns: int | None = None,
+        players: Sequence[str] = (),
+    ) -> None:
         from headrace.charts.png import picture_grid  # with all that reports need
 
         self.pixels = picture_grid(_equal_sizes(pictures), columns)
+        self._players, self._columns = list(players), columns
+
+    def _repr_html_(self) -> str | None:
+        if not self._players:
+            return None
+        from headrace.charts.player import page
+
+        return page(self._players, self._columns)
 
     def _repr_png_(self) -> bytes:
         from headrace.charts.png import png_from_pixels
@@ -29,11 +47,24 @@ class Grid:
         return png_from_pixels(self.pixels)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Writes the PNG file and returns its path."""
+        """Writes the PNG file, or the page where the path ends in .html, and returns its path."""
         from pathlib import Path
 
-        Path(path).write_bytes(self._repr_png_())
-        return Path(path)
+        path = Path(path)
+        if path.suffix.lower() in (".html", ".htm"):
+            from headrace.charts.page import document
+
+            body = self._repr_html_() or self._still()
+            path.write_text(document("Headrace", _STYLE, body), encoding="utf-8")
+        else:
+            path.write_bytes(self._repr_png_())
+        return path
+
+    def _still(self) -> str:
+        import base64
+
+        data = base64.b64encode(self._repr_png_()).decode()
+        return f'<img alt="pictures" src="data:image/png;base64,{data}">'
 
     def __repr__(self) -> str:
         _, height, width = self.pixels.shape

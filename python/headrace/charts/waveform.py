@@ -21,11 +21,15 @@ def waveform_picture(samples: Pixels) -> Pixels:
     >>> waveform_picture(np.zeros((1, 100), np.float32)).shape
     (3, 128, 256)
     """
-    full_scale = 32768 if np.issubdtype(samples.dtype, np.integer) else 1
-    sound: Pixels = np.asarray(samples, np.float32) / full_scale
+    sound: Pixels = np.asarray(samples, np.float32) / full_scale_of(samples)
     mono = sound.mean(axis=0) if sound.shape[1] else np.zeros(1, np.float32)
     grey = np.concatenate([_wave(mono), _spectrum(mono)])
     return np.repeat(grey[None], 3, axis=0)
+
+
+def full_scale_of(samples: Pixels) -> int:
+    """What a sample of full scale is: 1 of floats, 32,768 of int16."""
+    return 32768 if np.issubdtype(samples.dtype, np.integer) else 1
 
 
 def _wave(mono: Pixels) -> Pixels:

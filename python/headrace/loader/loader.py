@@ -241,7 +241,8 @@ class Loader(Outputs):
     def show(self, n: int = 16, draw: bool = True, columns: int | None = None) -> Grid:
         """The next ``n`` pictures as a grid: notebooks show it, ``.save(path)`` writes a PNG.
 
-        Where there is no picture, sounds: a waveform, and below it a spectrogram.
+        Where there is no picture, clips as strips of frames, or sounds, each a waveform and below
+        it a spectrogram: notebooks play them, and ``.save("clips.html")`` writes a page that does.
         A Normalize is undone for the eye. draw: over each picture what lies in it: boxes whose
         format is known, with the names of their labels, masks, keypoints. columns: of the grid;
         default, as many as rows.
