@@ -85,6 +85,7 @@ struct PixelsBetween {
   bool open_sounds = false;
   // By field: pictures that are kept of a video; and how many of all such have pixels in between.
   std::vector<size_t> kept_of_video = {};
+  bool clips_cross = false;  // to Python
   size_t kept_with_pixels = 0;
   size_t bytes_of(const Recipe& picture) const;
   size_t bytes_of_pictures(Size size, int channels) const;

@@ -154,6 +154,7 @@ PixelsBetween pixels_between(const Plan& plan) {
     if (step.kind == Step::Kind::kPython) {
       out.any = true;
       for (int field : step.fields) count_field(field);
+      for (int field : step.fields) out.clips_cross |= states[field].clip_frame >= 0;
       for (int field : step.fields) count_sound(states[field]);
       for (const FieldState& state : step.after) count(state);
       for (size_t i = 0; i < step.output_fields.size(); ++i) {
@@ -217,7 +218,8 @@ size_t PixelsBetween::bytes_of_pictures(Size size, int channels) const {
 size_t PixelsBetween::bytes_of(const VideoTrack& track, size_t field) const {
   const size_t bytes = video_working_bytes(track) + kept_of_video[field] * most_frame_bytes(track);
   if (kept_with_pixels == 0) return bytes;
-  return bytes + 2 * kept_with_pixels * bytes_of_pictures({track.height, track.width}, 3);
+  const size_t copies = clips_cross ? 5 : 2;  // before and after Python, there, and as one array
+  return bytes + copies * kept_with_pixels * bytes_of_pictures({track.height, track.width}, 3);
 }
 
 }  // namespace headrace

@@ -191,9 +191,10 @@ class Op {
 
 // One field of a group's rows, as they lie in the slot.
 struct GroupField {
-  const FieldState* state = nullptr;  // kind, dtype and shape of a row
+  const FieldState* state = nullptr;  // kind, dtype and shape of a row, of a clip of its pictures
   std::vector<uint8_t*> rows;         // dense; pictures as `format` says
   size_t row_bytes = 0;
+  int64_t pictures = 1;  // of a row, one behind the other: the frames of a clip
   // Of pictures that a device finishes, where the step can be done there: what is to be done to
   // each row, said here. There are no `rows` then.
   std::vector<RowMix>* there = nullptr;

@@ -36,23 +36,27 @@ void PlanMaker::add_python(const Spec& spec) {
   }
   std::string inputs;
   std::vector<Field> seen;
-  for (const int field : scopes_.back().visible) seen.push_back(as_field(field));
+  for (const int field : values_in_sight()) seen.push_back(as_field(field));
   for (const std::string& input : spec.function->chosen(seen)) {
     const int field = argument_named(input, *spec.function);
     if (std::ranges::count(step.fields, field)) {
       raise(kBadStep, "[" + name + "] names the field \"" + states_[field].name + "\" twice");
     }
-    step.fields.push_back(field);
-    step.before.push_back(states_[field]);
     step.taken.push_back(as_field(field));
     step.taken.back().name = input;
-    step.output_names.push_back(input);
-    step.output_fields.push_back(field);
-    step.after.push_back(states_[field]);
+    step.values.push_back({.first = step.fields.size(), .leading = clip_axes(field)});
+    for (const int each : clip_of(field)) {
+      step.fields.push_back(each);
+      step.before.push_back(states_[each]);
+      step.output_names.push_back(input);
+      step.output_fields.push_back(each);
+      step.after.push_back(states_[each]);
+    }
+    step.values.back().count = step.fields.size() - step.values.back().first;
     inputs += (inputs.empty() ? "" : ", ") + input;
   }
   step.label = name + "(" + inputs + ")";
-  refuse_clips(step.fields, step.label);
+  refuse_uncut(step.fields, step.label);
   check_not_batched(step.fields, step.label);
   refuse_on_device(step.fields, step.label);
   const PythonGeometry geometry = step.function->geometry();
@@ -63,13 +67,23 @@ void PlanMaker::add_python(const Spec& spec) {
   plan_->steps_.push_back(std::move(step));
 }
 
+// Of a clip the first of its pictures, which stands for it.
+std::vector<int> PlanMaker::values_in_sight() const {
+  std::vector<int> out = scopes_.back().visible;
+  std::erase_if(out, [&](int field) { return states_[field].clip_frame > 0; });
+  return out;
+}
+
 // A field at this point, as a function is told what it is given.
 Field PlanMaker::as_field(int field) const {
   const FieldState& state = states_[field];
+  Shape shape = clip_axes(field);
+  const bool is_clip = !shape.empty();
+  shape.insert(shape.end(), state.shape.begin(), state.shape.end());
   return {.name = state.name,
-          .kind = state.kind,
+          .kind = is_clip ? FieldKind::kVideo : state.kind,
           .dtype = state.dtype,
-          .shape = state.shape,
+          .shape = shape,
           .box_format = state.box_format,
           .clamping = state.clamping,
           .row_group = state.row_group};
@@ -77,7 +91,7 @@ Field PlanMaker::as_field(int field) const {
 
 // The field that an argument means. With one field and one argument there is no doubt.
 int PlanMaker::argument_named(const std::string& input, const PythonFunction& function) const {
-  const std::vector<int>& seen = scopes_.back().visible;
+  const std::vector<int> seen = values_in_sight();
   const auto is_it = [&](int field) { return states_[field].name == input; };
   if (std::ranges::any_of(seen, is_it) || gone_.contains(input)) return field_named(input);
   if (seen.size() == 1 && function.inputs().size() == 1) return seen.front();
@@ -98,6 +112,13 @@ void PlanMaker::add_python_outputs(Step& step) {
   for (const Field& declared : step.function->returns()) {
     FieldState state{declared.name, declared.kind, declared.dtype, declared.shape, {}};
     const auto known = std::ranges::find(step.output_names, declared.name);
+    const auto value = std::ranges::find_if(step.values, [&](const CrossingValue& each) {
+      return each.is_clip() && step.output_names[each.first] == declared.name;
+    });
+    if (value != step.values.end()) {
+      declare_clip(*value, declared, step);
+      continue;
+    }
     if (known != step.output_names.end() && !step.function->says_kind(declared.name)) {
       const FieldKind before = step.after[known - step.output_names.begin()].kind;
       if (can_stay(before, declared.shape)) state.kind = before;
@@ -134,9 +155,32 @@ void PlanMaker::add_python_outputs(Step& step) {
     const int field = add_field(state);
     // Outer lists see it too, up to the list that it stands in.
     for (Scope& each : scopes_) each.visible.push_back(field);
+    step.values.push_back({.first = step.output_fields.size()});
     step.output_names.push_back(declared.name);
     step.output_fields.push_back(field);
     step.after.push_back(state);
+  }
+}
+
+// A clip stays one: as many pictures, of another size, dtype or number of channels.
+void PlanMaker::declare_clip(const CrossingValue& value, const Field& declared, Step& step) {
+  const Shape& shape = declared.shape;
+  const size_t axes = value.leading.size();
+  const auto picture = shape.begin() + std::ptrdiff_t(std::min(axes, shape.size()));
+  if (shape.size() != axes + 3 || !std::equal(shape.begin(), picture, value.leading.begin())) {
+    raise(
+        kBadStep,
+        "[" + step.function->name() + "] declares the clip \"" + declared.name + "\" as " +
+            text_of(declared.dtype, shape) + ", and a clip stays as many frames",
+        "(T, C, H, W) of the same T, (K, T, C, H, W) of several clips; what else comes of it is a "
+        "new field");
+  }
+  for (size_t i = value.first; i < value.first + value.count; ++i) {
+    FieldState state = step.after[i];
+    state.dtype = declared.dtype;
+    state.shape.assign(picture, shape.end());
+    if (std::ranges::count(state.shape, -1)) state.left_open_by = step.label;
+    step.after[i] = states_[step.output_fields[i]] = state;
   }
 }
 

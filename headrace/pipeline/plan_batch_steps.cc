@@ -38,7 +38,6 @@ void PlanMaker::add_batch_op(const OpRecord& record, const Spec& spec, const Arg
   step.key = next_key(spec.name);
   step.op = record.make_batch(arguments);
   step.fields = fields_of(spec, [&](int field) { return step.op->takes(states_[field].kind); });
-  refuse_clips(step.fields, step.label);
   step.said = !spec.fields.empty() || !scope().narrowed.empty();
   step.conditions = scope().chances;
   for (int field : step.fields) step.op->plan(states_[field]);

@@ -29,9 +29,9 @@ const ErrorCode kUncut{
 const ErrorCode kBadClip{
     "HR0373", ErrorKind::kConfig, "a step that cannot have clips",
     "A clip of a video is so many pictures, for every record alike. The step that takes them cannot "
-    "stand inside a RandomApply or another list that only some records take; clips are not mixed "
-    "from row to row of the batch, do not cross to Python and are finished on the host; where their "
-    "sizes differ they come as lists; their times need a name that no other field has."};
+    "stand inside a RandomApply or another list that only some records take; clips are finished on "
+    "the host; where their sizes differ they come as lists; their times need a name that no other "
+    "field has."};
 
 }  // namespace
 
@@ -122,11 +122,26 @@ std::vector<int> PlanMaker::clip_of(int field) const {
   return out;
 }
 
-void PlanMaker::refuse_clips(const std::vector<int>& fields, const std::string& label) const {
+Shape PlanMaker::clip_axes(int field) const {
+  const auto clip = clips_.find(field);
+  if (clip == clips_.end()) return {};
+  const ClipForm& form = clip->second;
+  return form.clips > 0 ? Shape{form.clips, form.frames} : Shape{form.frames};
+}
+
+void PlanMaker::refuse_uncut(const std::vector<int>& fields, const std::string& label) const {
   for (const int field : fields) {
-    if (states_[field].clip_frame < 0 && states_[field].kind != FieldKind::kVideo) continue;
-    raise(kBadClip, "[" + label + "] does not take \"" + states_[field].name +
-                        (states_[field].clip_frame < 0 ? "\", a video" : "\", a clip"));
+    if (states_[field].kind != FieldKind::kVideo) continue;
+    raise(kBadClip, "[" + label + "] does not take \"" + states_[field].name + "\", a video",
+          "a step before it takes frames: RandomVideoClips(num_frames=16)");
+  }
+}
+
+void PlanMaker::refuse_clips(const std::vector<int>& fields, const std::string& label) const {
+  refuse_uncut(fields, label);
+  for (const int field : fields) {
+    if (states_[field].clip_frame < 0) continue;
+    raise(kBadClip, "[" + label + "] does not take \"" + states_[field].name + "\", a clip");
   }
 }
 

@@ -68,6 +68,10 @@ class PlanMaker final : public PlanBuilder {
   // `fields` with these in the place of one of them.
   static void replace(int field, const std::vector<int>& by, std::vector<int>& fields);
   // HR0373 of what takes no clip.
+  // The axes of a clip before those of a picture, (T) or (K, T); none where the field is no clip's
+  // first picture.
+  Shape clip_axes(int field) const;
+  void refuse_uncut(const std::vector<int>& fields, const std::string& label) const;
   void refuse_clips(const std::vector<int>& fields, const std::string& label) const;
   void add_clip_output(Output& output) const;
   void add_python(const Spec& spec);
@@ -104,6 +108,8 @@ class PlanMaker final : public PlanBuilder {
   std::vector<int> fields_named(const std::vector<std::string>& names) const;
   std::string names_of(const std::vector<int>& fields) const;
   Field as_field(int field) const;
+  std::vector<int> values_in_sight() const;
+  void declare_clip(const CrossingValue& value, const Field& declared, Step& step);
   int argument_named(const std::string& input, const PythonFunction& function) const;
   int add_field(FieldState state);
   uint64_t next_key(const std::string& name, int* ordinal = nullptr);

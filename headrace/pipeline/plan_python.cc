@@ -9,6 +9,7 @@
 // says what was promised, what came and how to declare it; nothing is converted silently.
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "headrace/fields/audio.h"
@@ -31,6 +32,38 @@ const ErrorCode kUndeclared{
     /*of_record=*/true};
 
 constexpr const char* kDeclare = "T.Python(function, returns={...})";
+
+const ErrorCode kUnequalFrames{
+    "HR0605", ErrorKind::kData, "frames of several sizes",
+    "A clip crosses to a function as one array of frames, and those of this one differ in size or "
+    "dtype: a step that some of its frames alone have taken has changed them. Let the step take "
+    "the clip, whose name means all of its frames."};
+
+// The pictures of a clip as one array, frame behind frame.
+Result<PythonValue> clip_value(const CrossingValue& clip, std::span<const int> fields,
+                               const Record& record) {
+  const auto picture_of = [&](int field) { return record.fields[size_t(field)].picture.pixels(); };
+  const std::shared_ptr<const Picture> first = picture_of(fields[0]);
+  const Shape shape = {first->channels, first->height, first->width};
+  const size_t bytes = size_t(element_count(shape)) * size_of(first->dtype);
+  PythonValue value;
+  value.kind = FieldKind::kVideo;
+  value.owned.resize(bytes * fields.size());
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const std::shared_ptr<const Picture> frame = picture_of(fields[i]);
+    if (Shape{frame->channels, frame->height, frame->width} != shape ||
+        frame->dtype != first->dtype) {
+      return Error{.code = &kUnequalFrames,
+                   .what = "frame " + std::to_string(i) + " is " + std::to_string(frame->width) +
+                           " x " + std::to_string(frame->height) + ", the first " +
+                           std::to_string(first->width) + " x " + std::to_string(first->height)};
+    }
+    std::memcpy(value.owned.data() + i * bytes, frame->pixels.data(), bytes);
+  }
+  value.view = {value.owned.data(), first->dtype, clip.leading, {}};
+  value.view.shape.insert(value.view.shape.end(), shape.begin(), shape.end());
+  return value;
+}
 
 PythonValue value_of(const FieldValue& field, const FieldState& state) {
   PythonValue value;
@@ -75,18 +108,28 @@ bool keeps(const FieldState& promise, const PythonValue& value) {
   if (promise.kind == FieldKind::kBytes) return value.is_bytes;
   if (value.is_text || value.is_bytes || value.view.dtype != promise.dtype) return false;
   if (!fits(promise.shape, value.view.shape)) return false;
-  if (!is_picture(promise.kind)) return true;
-  const Shape& shape = value.view.shape;
+  if (!is_picture(promise.kind) && promise.kind != FieldKind::kVideo) return true;
+  const std::span<const int64_t> shape = std::span(value.view.shape).last(3);
   return shape[0] >= 1 && shape[0] <= kMostChannels && shape[1] >= 1 && shape[1] <= 1 << 20 &&
          shape[2] >= 1 && shape[2] <= 1 << 20;
 }
 
+// What has to come back of a value; of a clip all of its pictures.
+FieldState promise_of(const Step& step, const CrossingValue& value) {
+  FieldState promise = step.after[value.first];
+  if (!value.is_clip()) return promise;
+  promise.kind = FieldKind::kVideo;
+  promise.shape.insert(promise.shape.begin(), value.leading.begin(), value.leading.end());
+  return promise;
+}
+
 // Whether a picture came back in another size, which moves what it shows.
-bool moved(const Step& step, std::ptrdiff_t index, const PythonValue& value, const Record& record) {
-  if (index >= std::ssize(step.before) || !is_picture(step.before[index].kind)) return false;
+bool moved(const Step& step, size_t index, const PythonValue& value, const Record& record) {
+  if (index >= step.before.size() || !is_picture(step.before[index].kind)) return false;
   const Size before = record.fields[step.fields[index]].picture.size();
   const Shape& after = value.view.shape;
-  return after.size() == 3 && (after[1] != before.height || after[2] != before.width);
+  const size_t axes = after.size();
+  return axes >= 3 && (after[axes - 2] != before.height || after[axes - 1] != before.width);
 }
 
 // "(3, -1, -1)"
@@ -167,6 +210,33 @@ void store(PythonValue& value, const FieldState& promise, FieldValue& field) {
   }
 }
 
+// Frame by frame.
+void store_clip(PythonValue& value, std::span<const int> fields, Record& record) {
+  const Shape shape(value.view.shape.end() - 3, value.view.shape.end());
+  const DType dtype = value.view.dtype;
+  const Buffer all = dense_bytes(value);
+  const size_t bytes = all.size() / fields.size();
+  for (size_t i = 0; i < fields.size(); ++i) {
+    auto picture = std::make_shared<Picture>();
+    picture->channels = static_cast<int>(shape[0]);
+    picture->height = static_cast<int>(shape[1]);
+    picture->width = static_cast<int>(shape[2]);
+    picture->dtype = dtype;
+    picture->pixels.resize(bytes);
+    std::memcpy(picture->pixels.data(), all.data() + i * bytes, bytes);
+    record.fields[size_t(fields[i])].picture =
+        Recipe(std::shared_ptr<const Picture>(std::move(picture)));
+  }
+}
+
+// Null: the function may not give it back.
+const CrossingValue* value_named(const Step& step, std::string_view name) {
+  for (const CrossingValue& value : step.values) {
+    if (step.output_names[value.first] == name) return &value;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 Result<PythonCall> Plan::python_call(int at, Record& record, Renderer& renderer, uint64_t seed,
@@ -189,7 +259,16 @@ Result<PythonCall> Plan::python_call(int at, Record& record, Renderer& renderer,
       }
     }
     if (Result<void> made = make_samples(field, renderer); !made) return std::move(made.error());
-    call.inputs.push_back(value_of(field, step.before[i]));
+  }
+  for (const CrossingValue& value : std::span(step.values).first(step.taken.size())) {
+    const auto fields = std::span(step.fields).subspan(value.first, value.count);
+    if (!value.is_clip()) {
+      call.inputs.push_back(value_of(record.fields[fields[0]], step.before[value.first]));
+      continue;
+    }
+    Result<PythonValue> clip = clip_value(value, fields, record);
+    if (!clip) return in_step(at, std::move(clip.error()));
+    call.inputs.push_back(std::move(*clip));
   }
   return call;
 }
@@ -200,21 +279,26 @@ Result<void> Plan::python_return(int at, PythonCall& call, Record& record) const
   std::vector<int> returned;
   bool moves = false;
   for (size_t i = 0; i < call.outputs.size(); ++i) {
-    const auto found = named ? std::ranges::find(step.output_names, call.output_names[i])
-                             : step.output_names.begin() + std::min(i, step.output_names.size());
-    if (found == step.output_names.end()) {
+    const CrossingValue* const value = named ? value_named(step, call.output_names[i])
+                                       : i < step.values.size() ? &step.values[i]
+                                                                : nullptr;
+    if (!value) {
       return Error{.code = &kUndeclared,
                    .what = "[" + step.function->name() + "] returned " +
                            (named ? "\"" + call.output_names[i] + "\"" : "more than its fields"),
                    .note = "in " + step.label,
                    .hint = std::string("make it an argument, or declare it: ") + kDeclare};
     }
-    const auto index = found - step.output_names.begin();
-    if (!keeps(step.after[index], call.outputs[i])) {
-      return broken(step, step.after[index], call.outputs[i]);
-    }
-    returned.push_back(step.output_fields[index]);
+    const size_t index = value->first;
+    const auto fields = std::span(step.output_fields).subspan(index, value->count);
+    const FieldState promise = promise_of(step, *value);
+    if (!keeps(promise, call.outputs[i])) return broken(step, promise, call.outputs[i]);
+    returned.insert(returned.end(), fields.begin(), fields.end());
     moves |= !step.left_behind.empty() && moved(step, index, call.outputs[i], record);
+    if (value->is_clip()) {
+      store_clip(call.outputs[i], fields, record);
+      continue;
+    }
     FieldValue& field = record.fields[step.output_fields[index]];
     store(call.outputs[i], step.after[index], field);
     const bool keeps_shares = inputs_[step.output_fields[index]].keeps_shares;

@@ -44,7 +44,8 @@ class CutMix final : public MixingOp {
                   MemoryFormat format) const override {
     const Shape& shape = field.state->shape;
     const bool planar = format == MemoryFormat::kChannelsFirst;
-    const int64_t height = shape[1], lines = planar ? shape[0] * height : height;
+    const int64_t height = shape[1];
+    const int64_t lines = field.pictures * (planar ? shape[0] * height : height);
     const size_t pixel = size_of(field.state->dtype) * size_t(planar ? 1 : shape[0]);
     const size_t bytes = size_t(shape[2]) * pixel;
     std::vector<uint8_t> last(bytes);
@@ -71,7 +72,7 @@ const OpRecord kCutMix{
         "Images, (C, H, W) of float32, float16 or bfloat16, keep shape and dtype; labels, one "
         "int64 each, become float32 (num_classes), which sums to 1. It runs when the batch is "
         "filled, over groups of positions of the epoch, so that its result does not depend on "
-        "ranks; nothing can be done to its fields after it. Boxes, keypoints and masks are not "
+        "ranks; nothing can be done to its fields after it. Of a clip all frames have one box. Boxes, keypoints and masks are not "
         "cut: a batch that has them is refused (HR0133).",
     .params = mixing_params("Images of uint8 too, whose pixels are copied."),
     .oracle =

@@ -36,7 +36,7 @@ const OpRecord kMixUp{
         "Images, (C, H, W) of float32, float16 or bfloat16, keep shape and dtype; labels, one "
         "int64 each, become float32 (num_classes), which sums to 1. It runs when the batch is "
         "filled, over groups of positions of the epoch, so that its result does not depend on "
-        "ranks; nothing can be done to its fields after it. Boxes, keypoints and masks cannot be "
+        "ranks; nothing can be done to its fields after it. Of a clip all frames are blended alike. Boxes, keypoints and masks cannot be "
         "blended: a batch that has them is refused (HR0133).",
     .params = mixing_params("Images of uint8 too: computed in float32, rounded to the nearest."),
     .oracle =

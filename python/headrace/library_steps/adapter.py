@@ -35,7 +35,7 @@ class Taken(NamedTuple):
 
     @property
     def is_picture(self) -> bool:
-        return self.kind in ("image", "mask")
+        return self.kind in ("image", "mask", "video")
 
     @property
     def has_open_rows(self) -> bool:
@@ -43,8 +43,8 @@ class Taken(NamedTuple):
         return self.kind not in _NO_ROWS and self.shape[:1] == (-1,)
 
 
-LYING_PIXELS = ("image", "mask", "masks")  # kinds whose values have a height and a width
-_NO_ROWS = ("image", "mask", "text", "bytes")
+LYING_PIXELS = ("image", "mask", "masks", "video")  # kinds whose values have a height and a width
+_NO_ROWS = ("image", "mask", "video", "text", "bytes")
 Kinds = Sequence[Taken]
 Adapted = Callable[[list[Any], Kinds, Words], list[Any]]
 

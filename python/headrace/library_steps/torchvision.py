@@ -2,9 +2,10 @@
 """A transform of torchvision as a step.
 
 One of ``torchvision.transforms.v2`` gets the record as a dictionary by the fields' names: images
-and masks as tv_tensors, boxes as BoundingBoxes with their format and the picture as canvas, the x
-and y of keypoints as KeyPoints, and the rows that belong to boxes (labels, areas) as plain tensors,
-which it leaves alone or, as SanitizeBoundingBoxes does, drops with the boxes.
+and masks as tv_tensors, clips as Video, (T, C, H, W), boxes as BoundingBoxes with their format and
+the picture as canvas, the x and y of keypoints as KeyPoints, and the rows that belong to boxes
+(labels, areas) as plain tensors, which it leaves alone or, as SanitizeBoundingBoxes does, drops
+with the boxes.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from headrace.library_steps.adapter import (
 _FORMATS = {
     name: name.upper() for name in ("xyxy", "xywh", "cxcywh", "xywhr", "cxcywhr", "xyxyxyxy")
 }
-_TV_KINDS = ("image", "mask", "masks", "boxes", "keypoints")
+_TV_KINDS = ("image", "video", "mask", "masks", "boxes", "keypoints")
 # Those of torchvision.transforms (v1), where all classes are in one module.
 _GEOMETRY_OF_V1 = {
     "CenterCrop",
@@ -82,8 +83,10 @@ def _is_joint(transform: Any) -> bool:
 
 def _chosen(transform: Any, seen: Kinds) -> list[str]:
     lying = [f for f in seen if f.kind in _TV_KINDS and _can_follow(f)]
-    if not _is_joint(transform) or not any(f.kind == "image" for f in lying):
-        return ["image"]
+    shown = [f for f in lying if f.kind in ("image", "video")]
+    if not _is_joint(transform) or not shown:
+        clips = [f.name for f in shown if f.kind == "video"]
+        return clips[:1] if clips and len(clips) == len(shown) else ["image"]
     rows = [f for f in lying if not f.is_picture]
     with_rows = {f.name for field in rows for f in mates(field, seen)}
     if any(f.row_group == 0 for f in rows):  # nobody has said what belongs to them
@@ -100,7 +103,7 @@ def _can_follow(field: Taken) -> bool:
 
 def _check(transform: Any, fields: Kinds) -> None:
     kinds = [f.kind for f in fields]
-    if kinds in (["image"], ["tensor"]):
+    if kinds in (["image"], ["video"], ["tensor"]):
         return
     if not _is_v2(transform):
         raise refuse(transform, fields, "it takes one image")
@@ -114,14 +117,14 @@ def _check(transform: Any, fields: Kinds) -> None:
                 f'the format of "{field.name}" is {field.box_format or "not known"}',
                 'hr.open(..., kinds={"boxes": "boxes:xyxy"}) says it, in pixels',
             )
-    if not {"image", "mask", "masks"} & set(kinds):
+    if not {"image", "video", "mask", "masks"} & set(kinds):
         raise refuse(
             transform,
             fields,
             "there is no picture whose size says where boxes and points lie",
             'fields=("image", "boxes")',
         )
-    if "image" not in kinds and not set(kinds) <= set(_TV_KINDS):
+    if not {"image", "video"} & set(kinds) and not set(kinds) <= set(_TV_KINDS):
         raise refuse(transform, fields, "without an image it takes the first tensor for one")
     _check_format(transform, fields)
 
@@ -186,6 +189,8 @@ def _wrapped(field: Taken, value: Any, canvas: tuple[int, int]) -> Any:
     tv_tensors = sys.modules["torchvision.tv_tensors"]
     if field.kind == "image":
         return tv_tensors.Image(value)
+    if field.kind == "video":
+        return tv_tensors.Video(value)
     if field.kind in ("mask", "masks"):
         return tv_tensors.Mask(value)
     if field.kind == "boxes":
