@@ -207,6 +207,19 @@ def test_formats_lists_containers_and_codecs() -> None:
     assert "jpeg" in run_command("formats").stdout
 
 
+def test_formats_names_who_decodes_videos_and_what() -> None:
+    listed = run_json("formats")
+    assert {"h264", "hevc", "vp9", "av1", "aac"} <= set(listed["media"]["codecs"])
+    assert {"mp4", "mkv", "gif"} <= {record["name"] for record in listed["videos"]}
+    text = run_command("formats").stdout
+    assert "headrace-av" in text and "h264, hevc" in text
+    pictures = text[text.index("Pictures in them") : text.index("Sounds in them")]
+    assert "\ngif " in pictures and "\nwebp " in pictures, "which are videos, too"
+    assert "headrace-av" in run_command("formats", "mp4").stdout
+    assert "libavcodec" in run_command("formats", "headrace-av").stdout
+    assert "Needs: libgif" in run_command("formats", "gif").stdout
+
+
 def test_operators_describes_one_with_its_parameters_and_its_oracle() -> None:
     record = run_json("operators", "Resize")
     assert record["name"] == "Resize"

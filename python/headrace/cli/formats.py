@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,6 +14,8 @@ EXAMPLES = (
     "headrace formats",
     "headrace formats webdataset",
 )
+
+_MEDIA = "headrace-av"
 
 
 @output.command
@@ -31,10 +33,13 @@ def run(
     from headrace.absent import no_such_format
 
     containers = _core.formats()
-    codecs = {**_core.codecs(), **_core.audio_codecs(), **_core.video_containers()}
+    pictures, sounds, videos = _core.codecs(), _core.audio_codecs(), _core.video_containers()
     if name is None:
-        _print_all(containers, codecs, json)
+        _print_all(containers, pictures, sounds, videos, json)
         return output.GOOD
+    record: reference.Record | None
+    # What is a picture and a video (GIF) is described as the picture that it is in a folder.
+    codecs = {_MEDIA: _media_record(), **videos, **sounds, **pictures}
     record = containers.get(name) or codecs.get(name)
     if record is None:
         raise no_such_format(name, {**containers, **codecs})
@@ -43,10 +48,28 @@ def run(
     elif name in containers:
         reference.print_one(record, ("Example", record["example"]))
     else:
-        files = ("Files", " ".join(record["suffixes"]))
+        files = ("Files", " ".join(record.get("suffixes", ())))
         oracle = ("Equals", record.get("oracle", ""))
-        reference.print_one(record, files, oracle, ("Needs", _library(name)))
+        needs = _media_state() if record is videos.get(name) or name == _MEDIA else _library(name)
+        also = videos[name]["doc"] if name in pictures and name in videos else ""
+        reference.print_one(record, files, oracle, ("As a video", also), ("Needs", needs))
     return output.GOOD
+
+
+def _media_record() -> dict[str, Any]:
+    from headrace import _core
+
+    codecs, problem = _core.media_codecs()
+    doc = (
+        "The program that decodes videos, and AAC of sounds, in a process of its own. It is linked "
+        f"with libavcodec.\n\nVideo: {', '.join(codecs)}. Sound: aac."
+    )
+    return {"name": _MEDIA, "doc": doc, "codecs": [*codecs, "aac"], "problem": problem}
+
+
+def _media_state() -> str:
+    problem = _media_record()["problem"]
+    return f"{_MEDIA}: {problem}" if problem else f"{_MEDIA} (libavcodec), which is there"
 
 
 def _library(codec: str) -> str:
@@ -60,22 +83,32 @@ def _library(codec: str) -> str:
 
 
 def _print_all(
-    containers: Mapping[str, reference.Record], codecs: Mapping[str, reference.Record], json: bool
+    containers: Mapping[str, reference.Record],
+    pictures: Mapping[str, reference.Record],
+    sounds: Mapping[str, reference.Record],
+    videos: Mapping[str, reference.Record],
+    json: bool,
 ) -> None:
+    media = _media_record()
     if json:
-        parts = {"formats": containers, "codecs": codecs}
-        output.print_json({k: [part[n] for n in sorted(part)] for k, part in parts.items()})
+        parts = {"formats": containers, "codecs": {**videos, **sounds, **pictures}}
+        listed: dict[str, Any] = {k: [p[n] for n in sorted(p)] for k, p in parts.items()}
+        output.print_json({**listed, "videos": [videos[n] for n in sorted(videos)], "media": media})
         return
     console = output.console()
     console.print("[dim]Containers, which headrace.open() recognizes[/]")
     reference.print_list(containers)
-    from headrace import _core
-
-    sounds, videos = _core.audio_codecs(), _core.video_containers()
     console.print("\n[dim]Pictures in them[/]")
-    reference.print_list({n: codecs[n] for n in codecs if n not in sounds and n not in videos})
+    reference.print_list(pictures)
     console.print("\n[dim]Sounds in them[/]")
     reference.print_list(sounds)
     console.print("\n[dim]Videos in them[/]")
     reference.print_list(videos)
+    console.print(f"\n[dim]Codecs of videos, by {_MEDIA}[/]")
+    codecs = ", ".join(media["codecs"][:-1])
+    output.facts({"video": codecs, "sound": media["codecs"][-1]}, style="bold", gap=2)
+    if media["problem"]:
+        from rich.markup import escape
+
+        console.print(f"  [red]{escape(media['problem'])}[/]", soft_wrap=True)
     console.print("\n[dim]`headrace formats NAME` describes one in full.[/]")
