@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "headrace/delivery/resident_table.h"
 #include "headrace/device/out_of_memory.h"
 #include "headrace/kernels/batch/gather_rows.h"
 #include "headrace/kernels/batch/queue.h"
@@ -12,9 +13,6 @@
 
 namespace headrace {
 namespace {
-
-constexpr size_t kStagedAlignment = 64;  // of a piece in the staging memory
-constexpr size_t kLoadBytes = size_t{16} << 20;
 
 const ErrorCode kNoRoom{
     "HR0891", ErrorKind::kResource, "the data does not fit on the device",
@@ -24,52 +22,7 @@ const ErrorCode kNoRoom{
     "turn comes: same order, same batches. Bytes (uint8) take a quarter of what float32 takes, so "
     "leave the conversion to the transforms, which run for each batch."};
 
-// The resize reads words.
-size_t readable(size_t bytes) { return (bytes + 7) / 8 * 8; }
-
-size_t staged_size(size_t bytes) {
-  return (bytes + kStagedAlignment - 1) / kStagedAlignment * kStagedAlignment;
-}
-
 }  // namespace
-
-// A field where it lies.
-struct ResidentSet::Table {
-  ResidentField field;
-  const uint8_t* values = nullptr;  // of the records that are resident
-  uint8_t* streamed = nullptr;      // after them: the rows of a batch that are not
-  // shared: views of the data use it, too. On a device alone.
-  std::shared_ptr<DeviceLease> data;
-  std::shared_ptr<DeviceRing> batches;
-  size_t bytes = 0;
-  const DeviceSteps::Output* edited = nullptr;
-  std::shared_ptr<void> edits;     // on the device: of the batch that is made
-  std::shared_ptr<void> elements;  // on the device: what each value of a byte becomes
-  // Where pictures are resized before that: the batch's, as bytes; how; and the device's memory for
-  // what the kernels are told and need.
-  std::shared_ptr<void> resized;
-  ResizePlan plan;
-  std::shared_ptr<DeviceRing> work;
-
-  // Where each record lies, of pictures that differ in size.
-  std::vector<int64_t> offsets;
-
-  const ResidentPicture* picture(int64_t record) const {
-    return field.pictures ? &(*field.pictures)[size_t(record)] : nullptr;
-  }
-  size_t picture_bytes(int64_t record) const {
-    const Size size = picture(record)->size;
-    return size_t(edited->stored[0] * size.height * size.width);
-  }
-  size_t resized_bytes() const {  // of a row
-    return resized ? field.record_bytes() / size_of(field.dtype) : 0;
-  }
-  // Of a record where all lie in equal ones; record_bytes() has it as it is delivered.
-  size_t row_bytes() const {
-    if (field.pictures) return 0;
-    return edited ? size_t(element_count(edited->stored)) : field.record_bytes();
-  }
-};
 
 ResidentSet::ResidentSet(DevicePtr device, std::vector<ResidentField> fields, int64_t records,
                          ResidentOptions options)
@@ -97,14 +50,6 @@ ResidentSet::ResidentSet(DevicePtr device, std::vector<ResidentField> fields, in
   check_room();
   for (auto& table : tables_) load(*table);
   device_indices_ = device_->allocate(size_t(options_.batch_rows) * 8);
-}
-
-// Each begins at a word.
-void ResidentSet::place_pictures(Table& table) const {
-  for (int64_t record = 0; record < records_; ++record) {
-    table.offsets.push_back(int64_t(table.bytes));
-    table.bytes += readable(table.picture_bytes(record));
-  }
 }
 
 ResidentSet::~ResidentSet() {
@@ -168,27 +113,6 @@ void ResidentSet::load(Table& table) {
   if (!is_partial()) table.field.owner = nullptr;  // the host's memory is done with
 }
 
-// Many with one copy.
-void ResidentSet::load_pictures(const Table& table, uint8_t* values) {
-  const auto end_of = [&](int64_t record) {
-    return record + 1 < records_ ? size_t(table.offsets[size_t(record) + 1]) : table.bytes;
-  };
-  for (int64_t first = 0; first < records_;) {
-    const auto begin = size_t(table.offsets[size_t(first)]);
-    int64_t last = first + 1;
-    while (last < records_ && end_of(last) - begin <= kLoadBytes) ++last;
-    const size_t bytes = end_of(last - 1) - begin;
-    auto* const stage = static_cast<uint8_t*>(staging_.take(std::max<size_t>(bytes, 1)));
-    for (int64_t record = first; record < last; ++record) {
-      std::memcpy(stage + size_t(table.offsets[size_t(record)]) - begin,
-                  table.picture(record)->values, table.picture_bytes(record));
-    }
-    stream_->copy(values + begin, stage, bytes);
-    staging_.fence(stream_->record());
-    first = last;
-  }
-}
-
 // One before it whose values are the same: two views of one field.
 const ResidentSet::Table* ResidentSet::twin_of(const Table& table) const {
   for (const auto& other : tables_) {
@@ -200,40 +124,6 @@ const ResidentSet::Table* ResidentSet::twin_of(const Table& table) const {
     }
   }
   return nullptr;
-}
-
-// On the device for resizing a batch, about: its pictures, and what is between the passes.
-size_t ResidentSet::resize_room(const Table& table) const {
-  const Shape& stored = table.edited->stored;
-  Size from{int(stored[1]), int(stored[2])};
-  for (int64_t record = 0; table.field.pictures && record < records_; ++record) {
-    const Size size = table.picture(record)->size;
-    from = {std::max(from.height, size.height), std::max(from.width, size.width)};
-  }
-  const Size to = table.edited->sample.size;
-  const int64_t between =
-      std::max(int64_t{from.height} * to.width, int64_t{from.width} * to.height);
-  return size_t(options_.batch_rows * stored[0] * (between + int64_t{to.height} * to.width));
-}
-
-// What the kernel looks values up in.
-void ResidentSet::load_steps(Table& table) {
-  table.edits = device_->allocate(size_t(options_.batch_rows) * sizeof(PictureEdit));
-  if (options_.steps->resizes()) {
-    const size_t row = table.field.record_bytes() / size_of(table.field.dtype);
-    table.resized = device_->allocate(readable(size_t(options_.batch_rows) * row));
-    table.work = std::make_shared<DeviceRing>(device_, 1);
-  }
-  const PixelMap& map = *table.edited->sample.map;
-  if (map.is_identity()) return;
-  std::vector<const StoreTable*> channels;
-  for (int64_t c = 0; c < table.edited->stored[0]; ++c) channels.push_back(&map.table(int(c)));
-  const std::vector<uint8_t> elements = element_table(channels);
-  table.elements = device_->allocate(elements.size());
-  void* const stage = staging_.take(elements.size());
-  std::memcpy(stage, elements.data(), elements.size());
-  stream_->copy(table.elements.get(), stage, elements.size());
-  staging_.fence(stream_->record());
 }
 
 Batch ResidentSet::take(const Sampler& sampler, uint64_t seed, uint64_t epoch, int64_t batch,
@@ -279,29 +169,6 @@ void ResidentSet::choose(const Sampler& sampler, uint64_t seed, uint64_t epoch, 
   for (const int64_t index : rows_.indices) {
     rows_.places.push_back(index < on_device_ ? index : on_device_ + streamed++);
   }
-}
-
-void ResidentSet::plan_resize_of(Table& table) const {
-  const DeviceSteps::Output& edited = *table.edited;
-  std::vector<ResizeWindow> windows;
-  for (size_t row = 0; row < edited.windows.size(); ++row) {
-    const CodedWindow& window = edited.windows[row];
-    const ResidentPicture* const own = table.picture(rows_.indices[row]);
-    const int64_t height = own ? own->size.height : edited.stored[1];
-    const int64_t width = own ? own->size.width : edited.stored[2];
-    const int64_t begin = own ? table.offsets[size_t(rows_.indices[row])]
-                              : rows_.places[row] * int64_t(table.row_bytes());
-    const int64_t first = begin + window.decoded.y * width + window.decoded.x;
-    windows.push_back(window.resize(first, width, height * width));
-  }
-  const Size to = edited.sample.size;
-  table.plan = plan_resize(
-      {.filter = edited.filter.value_or(Filter::kBilinear),
-       .channels = int32_t(edited.stored[0]),
-       .height = to.height,
-       .width = to.width,
-       .strides = PictureStrides::channels_first(edited.stored[0], to.height, to.width)},
-      windows);
 }
 
 BatchField ResidentSet::make_field(Table& table, uint8_t*& stage,
@@ -377,71 +244,6 @@ void ResidentSet::gather(const Table& table, const RowChoice& choice, uint8_t* t
   } else {
     queue(*stream_, GatherRows(table.values, bytes, choice, to, count));
   }
-}
-
-// The rows of the batch, as bytes of the size that they are delivered in.
-void ResidentSet::resize(const Table& table, uint8_t*& stage) {
-  const auto upload = size_t(upload_bytes(table.plan));
-  const size_t scratch_at = (upload + 255) / 256 * 256;
-  const size_t bytes = scratch_at + size_t(scratch_bytes(table.plan));
-  DeviceLease work(table.work, table.work->take(bytes, *stream_, false));
-  auto* const memory = static_cast<uint8_t*>(work.memory());
-  write(table.plan, stage);
-  try {
-    stream_->copy(memory, stage, upload);
-    queue_resize(*stream_, table.plan,
-                 {.upload = memory,
-                  .scratch = memory + scratch_at,
-                  .pictures = table.values,
-                  .batch = static_cast<uint8_t*>(table.resized.get())});
-  } catch (...) {
-    try {
-      work.set_ready(stream_->record());
-    } catch (const Exception&) {
-      // The device has failed, and says so by what is thrown: nothing of it reads any more.
-    }
-    throw;
-  }
-  work.set_ready(stream_->record());
-  stage += staged_size(upload);
-}
-
-void ResidentSet::edit(const Table& table, const RowChoice& choice, uint8_t* to, int64_t done,
-                       int64_t count) {
-  const RecipeEdit& sample = table.edited->sample;
-  const int64_t channels = table.edited->stored[0];
-  const int64_t height = sample.size.height, width = sample.size.width;
-  const Shape stored = table.resized ? Shape{channels, height, width} : table.edited->stored;
-  const PixelMap& map = *sample.map;
-  ElementMap elements{.bytes = int(size_of(map.output())), .table = table.elements.get()};
-  for (int c = 0; c < int(channels); ++c) {
-    elements.padding[c] = element_bits(map.table(c), uint8_t(sample.fill[size_t(c)]));
-  }
-  const bool planar = options_.memory_format == MemoryFormat::kChannelsFirst;
-  const void* const pictures = table.resized ? table.resized.get() : table.values;
-  PictureBatch kernel{.pictures = static_cast<const uint8_t*>(pictures),
-                      .from = PictureStrides::channels_first(channels, stored[1], stored[2]),
-                      .channels = int32_t(channels),
-                      .height = int32_t(stored[1]),
-                      .width = int32_t(stored[2]),
-                      .choice = choice,
-                      .count = count,
-                      .edits = static_cast<const PictureEdit*>(table.edits.get()) + done,
-                      .batch = to + size_t(done) * table.field.record_bytes(),
-                      .to = planar ? PictureStrides::channels_first(channels, height, width)
-                                   : PictureStrides::channels_last(channels, height, width),
-                      .to_height = int32_t(height),
-                      .to_width = int32_t(width),
-                      .map = elements};
-  check(kernel);
-  queue(*stream_, kernel);
-}
-
-void ResidentSet::stage_edits(const Table& table, uint8_t*& stage) {
-  const size_t bytes = table.edited->edits.size() * sizeof(PictureEdit);
-  std::memcpy(stage, table.edited->edits.data(), bytes);
-  stream_->copy(table.edits.get(), stage, bytes);
-  stage += staged_size(bytes);
 }
 
 // Of what goes to the device with a batch, beside the data that is there.
