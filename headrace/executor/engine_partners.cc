@@ -76,7 +76,9 @@ Result<void> Engine::begin_partners(std::span<const PartnerRead> reads, Record& 
     if (!reads[i].data.result) return reads[i].data.result.error();
     Result<void> begun = options_.plan->begin(reads[i].data, partner, renderer);
     if (!begun) return begun;
-    for (FieldValue& value : partner.fields) value.video.decoding.stop = &stopping_;
+    for (FieldValue& value : partner.fields) {
+      value.video.decoding.stop = value.sound.decoding.stop = &stopping_;
+    }
   }
   blamed = record.index;
   return {};

@@ -112,7 +112,9 @@ void Engine::begin_record(RecordRun& run, int i, Renderer& renderer, bool may_wa
   if (!flight.data.result) return fail(run, i, std::move(flight.data.result.error()));
   Result<void> begun = options_.plan->begin(flight.data, flight.record, renderer);
   if (!begun) return fail(run, i, std::move(begun.error()));
-  for (FieldValue& value : flight.record.fields) value.video.decoding.stop = &stopping_;
+  for (FieldValue& value : flight.record.fields) {
+    value.video.decoding.stop = value.sound.decoding.stop = &stopping_;
+  }
   int64_t blamed = -1;
   begun = begin_partners(flight.partners, flight.record, renderer, blamed);
   if (!begun) return fail(run, i, std::move(begun.error()), blamed);

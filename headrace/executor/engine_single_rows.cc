@@ -50,7 +50,9 @@ Result<void> Engine::make_row(OpenBatch& batch, int row, int attempt, Renderer& 
   read_alone(record.index, data);
   if (!data.result) return std::move(data.result.error());
   if (Result<void> begun = plan.begin(data, record, renderer); !begun) return begun;
-  for (FieldValue& value : record.fields) value.video.decoding.stop = &stopping_;
+  for (FieldValue& value : record.fields) {
+    value.video.decoding.stop = value.sound.decoding.stop = &stopping_;
+  }
   std::vector<PartnerRead> reads(static_cast<size_t>(partners_));
   place_partners(batch.builder.epoch(), attempt, record);
   for (int i = 0; i < partners_; ++i) read_alone(record.partners[i].index, reads[i].data);

@@ -41,6 +41,7 @@ Result<void> begin_audio(const Beginning& from, FieldValue& value) {
   Result<Sound> sound = open_sound(from.data.bytes, from.renderer.sounds());
   if (!sound) return std::move(sound.error());
   value.sound = *sound;
+  value.sound.decoding = from.options.video;
   value.sample_rate = sound->header.sample_rate;
   value.dtype = DType::kFloat32;
   value.bytes = {};

@@ -15,10 +15,17 @@ const AudioCodecRecord* audio_codec_of(std::span<const uint8_t> bytes) {
   for (const AudioCodecRecord* codec : codecs) {
     if (codec->sniff(bytes)) return codec;
   }
+  for (const AudioCodecRecord* codec : codecs) {
+    if (codec->sniff_video && codec->sniff_video(bytes)) return codec;
+  }
   return nullptr;
 }
 
-bool begins_like_sound(std::span<const uint8_t> bytes) { return audio_codec_of(bytes) != nullptr; }
+bool begins_like_sound(std::span<const uint8_t> bytes) {
+  bytes = bytes.first(std::min(bytes.size(), kSoundSignature));
+  const AudioCodecRecord* const codec = audio_codec_of(bytes);
+  return codec && codec->sniff(bytes);
+}
 
 AudioDecoder& AudioDecoders::of(const AudioCodecRecord& codec) {
   std::unique_ptr<AudioDecoder>& decoder = decoders_[&codec];

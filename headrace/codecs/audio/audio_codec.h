@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "headrace/base/error.h"
+#include "headrace/codecs/media/media_options.h"
 
 namespace headrace {
 
@@ -25,6 +26,7 @@ struct AudioHeader {
   int64_t frames = 0;        // samples of one channel: as many as decoding all of it gives
   int channels = 0;          // 1 to kMostSoundChannels
   int sample_rate = 0;       // frames a second, 1 to kMostSampleRate
+  double start = 0;          // seconds of the file's clock at which frame 0 is heard; of videos
   size_t working_bytes = 0;  // what decoding needs beside the samples
 };
 
@@ -38,6 +40,7 @@ struct AudioJob {
   int64_t begin = 0, count = 0;    // REQUIRES: inside the header's frames
   float* planes = nullptr;
   int64_t stride = 0;
+  MediaOptions media = {};
 };
 
 class AudioDecoder {
@@ -59,12 +62,15 @@ struct AudioCodecRecord {
   std::unique_ptr<AudioDecoder> (*make)();
   // What is opened when the codec is first used; null where the codec is ours.
   const RunTimeLibrary& (*library)() = nullptr;
+  // Containers of moving pictures whose sound it reads.
+  bool (*sniff_video)(std::span<const uint8_t> first_bytes) = nullptr;
 };
 
 // How many first bytes sniff() wants to see.
 inline constexpr size_t kSoundSignature = 64;
-// The codec whose signature the content has, behind its tags (ID3v2), or null.
+// The codec that reads the content, behind its tags (ID3v2), of a video its sound; or null.
 const AudioCodecRecord* audio_codec_of(std::span<const uint8_t> bytes);
+// Videos do not, whatever sound they have.
 bool begins_like_sound(std::span<const uint8_t> bytes);
 
 // The decoders of one thread.

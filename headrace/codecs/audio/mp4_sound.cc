@@ -104,6 +104,7 @@ Result<Mp4Sound> read_mp4_sound(SoundBytes file) {
   sound.packets = std::move(packets.packets);
   sound.begin = std::clamp<int64_t>(edits->begin, 0, packets.end);
   sound.end = packets.end;
+  sound.start = sound.begin + edits->delay;
   // The list counts in the movie's ticks, often milliseconds: what is nearer to the end of all
   // samples than such a tick is that end.
   const int64_t tick = rate / movie_rate + 1;

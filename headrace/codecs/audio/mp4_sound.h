@@ -21,6 +21,7 @@ struct Mp4Sound {
   std::vector<MediaPacket> packets;
   // What is heard is [begin, end) of what the packets hold, from the first one's begin on.
   int64_t begin = 0, end = 0;
+  int64_t start = 0;  // when `begin` is heard, by the clock that pictures share
 };
 
 // Errors are those of videos (HR0361 to HR0365); HR0364 where there is no track of sound.

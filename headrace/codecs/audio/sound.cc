@@ -77,7 +77,8 @@ Result<void> decode_sound(const Sound& sound, AudioDecoders& decoders, float* sa
                                       .begin = sound.begin,
                                       .count = sound.count,
                                       .planes = samples + sound.before,
-                                      .stride = stride});
+                                      .stride = stride,
+                                      .media = sound.decoding});
   decoders.add_seconds(now() - begin);
   return decoded;
 }

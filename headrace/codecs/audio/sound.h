@@ -19,6 +19,7 @@ struct Sound {
   int64_t before = 0;            // frames of silence
   int64_t begin = 0, count = 0;  // of the file
   int64_t after = 0;             // frames of silence
+  MediaOptions decoding = {};
 
   bool is_encoded() const { return codec != nullptr; }
   int64_t frames() const { return before + count + after; }

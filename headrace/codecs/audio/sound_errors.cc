@@ -28,6 +28,12 @@ const ErrorCode kTooLargeSound{"HR0353", ErrorKind::kResource, "sound needs too 
                                "Decoding it would take more memory than there is. A clip "
                                "(RandomClip, CenterClip) decodes what it keeps and no more."};
 
+const ErrorCode kNoTrackOfSound{
+    "HR0358", ErrorKind::kData, "file without sound",
+    "The container is sound, and there is no track of sound in it: it holds pictures or subtitles "
+    "alone. Leave such files out (on_error=), or, for clips of videos, take silence in its place "
+    "(no_sound=\"silence\")."};
+
 constexpr const char* kFetchAgain = "fetch the file again, or leave such records out (on_error=)";
 
 }  // namespace
@@ -58,6 +64,12 @@ Error unread_sound(std::string_view kind, std::string what, std::string hint) {
 Error too_large_sound(std::string_view kind) {
   return {.code = &kTooLargeSound,
           .what = "decoding this " + std::string(kind) + " file takes too much memory",
+          .hint = "leave such records out (on_error=)"};
+}
+
+Error no_track_of_sound(std::string_view kind) {
+  return {.code = &kNoTrackOfSound,
+          .what = "this " + std::string(kind) + " file has no track of sound",
           .hint = "leave such records out (on_error=)"};
 }
 

@@ -16,6 +16,7 @@ Error truncated_sound(std::string_view kind, int64_t frames, int64_t promised); 
 Error cut_off_sound(std::string_view kind, std::string what);                    // HR0351
 Error unread_sound(std::string_view kind, std::string what, std::string hint);   // HR0352
 Error too_large_sound(std::string_view kind);                                    // HR0353
+Error no_track_of_sound(std::string_view kind);                                  // HR0358
 
 // HR0350 or HR0352 unless rate and channels are such as sounds have, and there are no more frames
 // than so many bytes can hold, of which one holds `frames_a_byte` at most.

@@ -29,6 +29,10 @@ enum : uint32_t {
   kContentEncodings = 0x6D80,
   kContentEncoding = 0x6240,
   kContentEncodingType = 0x5033,
+  kAudio = 0xE1,
+  kSamplingFrequency = 0xB5,
+  kChannels = 0x9F,
+  kBitDepth = 0x6264,
   kVideo = 0xE0,
   kPixelWidth = 0xB0,
   kPixelHeight = 0xBA,
@@ -48,6 +52,7 @@ enum : uint32_t {
   kBlock = 0xA1,
   kBlockDuration = 0x9B,
   kReferenceBlock = 0xFB,
+  kDiscardPadding = 0x75A2,
   kEncryptedBlock = 0xAF,
 };
 }  // namespace mkv

@@ -4,12 +4,12 @@
 // from one call to the next.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
 
 #include "headrace/base/error.h"
+#include "headrace/codecs/media/media_options.h"
 #include "headrace/codecs/video/frame_plan.h"
 #include "headrace/codecs/video/video_track.h"
 #include "headrace/codecs/video/yuv_frame.h"
@@ -39,12 +39,8 @@ class VideoDecoder {
   virtual void stop_by(const std::atomic<bool>* stop) { (void)stop; }
 };
 
-struct VideoDecoderOptions {
-  bool isolate = true;
-  double seconds = 60;                    // that a call may take
+struct VideoDecoderOptions : MediaOptions {
   int64_t max_pixels = int64_t{1} << 26;  // of a frame
-  // Set by who wants nothing any more: a call that waits then ends with HR0369.
-  const std::atomic<bool>* stop = nullptr;
 };
 
 // HR0370 where there is nothing to decode with: the message names what is missing.

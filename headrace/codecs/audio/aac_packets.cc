@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/codecs/audio/aac_packets.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "headrace/codecs/audio/sound_errors.h"
+#include "headrace/codecs/media/media_errors.h"
+#include "headrace/codecs/media/media_program.h"
+
+namespace headrace {
+namespace {
+
+constexpr int64_t kBeforeWindow = 2;  // packets, of which the first is not what it would be
+constexpr size_t kPacketsAtOnce = 128;
+constexpr size_t kMostAacChannels = 8;
+constexpr size_t kWorkingBytes = size_t{256} << 20;  // of its address space
+
+}  // namespace
+
+Error unread_aac(std::string what) {
+  return unread_sound(
+      kAacName, std::move(what),
+      "convert it once: ffmpeg -i in.m4a out.flac, or out.opus where it may be lossy "
+      "again");
+}
+
+Result<AacConfig> read_aac_lc(std::span<const uint8_t> parameters) {
+  const AacConfig config = read_aac_config(parameters);
+  if (!config.is_good) return corrupt_sound(kAacName, "its decoder's parameters are cut off");
+  if (config.object_type != 2 || config.has_sbr || config.short_frames || config.channels == 0) {
+    return unread_aac("is of another form than AAC-LC (HE-AAC, for one)");
+  }
+  return config;
+}
+
+Result<void> AacPackets::decode(const AudioJob& job, const AacStream& stream) {
+  if (job.count == 0) return {};
+  Patience patience{.seconds = job.media.seconds, .stop = job.media.stop};
+  if (Result<void> good = open(stream, job.media.isolate, patience); !good) return good;
+  const int64_t begin = stream.begin + job.begin, end = begin + job.count;
+  const auto last = static_cast<size_t>((end + kAacFrames - 1) / kAacFrames);
+  auto next = static_cast<size_t>(std::max<int64_t>(begin / kAacFrames - kBeforeWindow, 0));
+  while (next < last) {
+    const size_t count = std::min(last - next, kPacketsAtOnce);
+    if (Result<void> good = decode_packets(stream, job, next, count, patience); !good) return good;
+    // What of these samples lies in the window.
+    const auto first = static_cast<int64_t>(next) * kAacFrames;
+    const int64_t from = std::max(begin, first);
+    const int64_t to = std::min(end, first + static_cast<int64_t>(count) * kAacFrames);
+    for (int64_t at = from; at < to;) {
+      const int64_t packet = (at - first) / kAacFrames, in_packet = (at - first) % kAacFrames;
+      const int64_t length = std::min(kAacFrames - in_packet, to - at);
+      for (int c = 0; c < stream.channels; ++c) {
+        const auto plane = (packet * stream.channels + c) * kAacFrames + in_packet;
+        std::memcpy(job.planes + c * job.stride + (at - begin),
+                    process_->frames().data() + static_cast<size_t>(plane) * sizeof(float),
+                    static_cast<size_t>(length) * sizeof(float));
+      }
+      at += length;
+    }
+    next += count;
+  }
+  return {};
+}
+
+Result<void> AacPackets::open(const AacStream& stream, bool isolate, Patience& patience) {
+  if (!process_ || !process_->is_running() || isolated_ != isolate) {
+    process_.reset();
+    Result<std::unique_ptr<MediaProcess>> started =
+        MediaProcess::start(media_program(), isolate, patience);
+    if (!started) return std::move(started.error());
+    process_ = std::move(*started);
+    isolated_ = isolate;
+  }
+  const size_t samples = kPacketsAtOnce * kMostAacChannels * kAacFrames * sizeof(float);
+  if (Result<void> good = process_->reserve(std::max<size_t>(stream.parameters.size(), 1 << 16),
+                                            samples, kWorkingBytes);
+      !good) {
+    return good;
+  }
+  std::ranges::copy(stream.parameters, process_->packets().begin());
+  return expect(media::ReplyKind::kOpened,
+                process_->ask({.kind = media::RequestKind::kOpenSound,
+                               .parameter_bytes = static_cast<uint32_t>(stream.parameters.size())},
+                              patience));
+}
+
+// Their samples lie at the beginning of the process's frames then.
+Result<void> AacPackets::decode_packets(const AacStream& stream, const AudioJob& job, size_t begin,
+                                        size_t count, Patience& patience) {
+  const auto packets = stream.packets.subspan(begin, count);
+  size_t bytes = count * sizeof(media::Packet);
+  for (const MediaPacket& packet : packets) bytes += packet.size;
+  if (Result<void> good = process_->reserve(bytes, 0, kWorkingBytes); !good) return good;
+  uint8_t* const memory = process_->packets().data();
+  size_t at = count * sizeof(media::Packet);
+  for (size_t i = 0; i < count; ++i) {
+    const media::Packet entry{
+        .offset = at, .size = packets[i].size, .number = static_cast<uint32_t>(begin + i)};
+    std::memcpy(memory + i * sizeof entry, &entry, sizeof entry);
+    std::memcpy(memory + at, job.bytes.data() + packets[i].offset, packets[i].size);
+    at += packets[i].size;
+  }
+  Result<media::Reply> reply = process_->ask(
+      {.kind = media::RequestKind::kDecodeSound, .packets = static_cast<uint32_t>(count)},
+      patience);
+  const media::Samples samples = reply ? reply->samples : media::Samples{};
+  if (Result<void> good = expect(media::ReplyKind::kSamples, std::move(reply)); !good) return good;
+  if (samples.frames == 2 * kAacFrames) return unread_aac("is HE-AAC, and does not say so");
+  if (samples.packets != count || samples.frames != kAacFrames ||
+      samples.channels != static_cast<uint32_t>(stream.channels) ||
+      samples.rate != static_cast<uint32_t>(stream.sample_rate)) {
+    return corrupt_sound(kAacName, "its packets hold other samples than its header says");
+  }
+  return {};
+}
+
+Result<void> AacPackets::expect(media::ReplyKind kind, Result<media::Reply> reply) {
+  if (!reply) return std::move(reply.error());
+  if (reply->kind == kind) return {};
+  if (reply->kind == media::ReplyKind::kFailed && reply->failure == media::Failure::kDamage) {
+    return corrupt_sound(kAacName, "packet " + std::to_string(reply->number) + " is damaged");
+  }
+  if (reply->kind == media::ReplyKind::kFailed && reply->failure == media::Failure::kFormat) {
+    return unread_aac("changes its form on the way");
+  }
+  const media::Reply answer = *reply;
+  process_->end();
+  return failure_of(answer);
+}
+
+}  // namespace headrace

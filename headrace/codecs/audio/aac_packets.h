@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packets of AAC-LC -> samples, by headrace-av, whatever container they lie in. For one thread,
+// which keeps the process.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "headrace/base/error.h"
+#include "headrace/codecs/audio/aac_config.h"
+#include "headrace/codecs/audio/audio_codec.h"
+#include "headrace/codecs/media/media_packet.h"
+#include "headrace/codecs/media/media_process.h"
+
+namespace headrace {
+
+inline constexpr std::string_view kAacName = "AAC";
+inline constexpr int64_t kAacFrames = 1024;  // of a packet
+
+struct AacStream {
+  std::span<const uint8_t> parameters;  // its AudioSpecificConfig
+  std::span<const MediaPacket> packets;
+  int channels = 0, sample_rate = 0;
+  int64_t begin = 0;  // of all that packets hold, where frame 0 is
+};
+
+Error unread_aac(std::string what);  // HR0352
+// HR0350 or HR0352 unless it is AAC-LC.
+Result<AacConfig> read_aac_lc(std::span<const uint8_t> parameters);
+
+class AacPackets {
+ public:
+  // REQUIRES: the window ends before the packets do.
+  Result<void> decode(const AudioJob& job, const AacStream& stream);
+
+ private:
+  Result<void> open(const AacStream& stream, bool isolate, Patience& patience);
+  Result<void> decode_packets(const AacStream& stream, const AudioJob& job, size_t begin,
+                              size_t count, Patience& patience);
+  Result<void> expect(media::ReplyKind kind, Result<media::Reply> reply);
+
+  std::unique_ptr<MediaProcess> process_;
+  bool isolated_ = true;  // the process
+};
+
+}  // namespace headrace

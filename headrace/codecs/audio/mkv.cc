@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sound of Matroska and WebM. Its packets are put into the container that their codec has of
+// its own (Opus and Vorbis into Ogg, FLAC, MP3 and samples into theirs), and whoever reads that
+// reads them; AAC goes to headrace-av packet by packet.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headrace/base/buffer.h"
+#include "headrace/base/registry.h"
+#include "headrace/codecs/audio/aac_packets.h"
+#include "headrace/codecs/audio/mkv_sound.h"
+#include "headrace/codecs/audio/ogg_writer.h"
+#include "headrace/codecs/audio/sound_errors.h"
+#include "headrace/codecs/audio/vorbis_packets.h"
+#include "headrace/codecs/media/mkv_ids.h"
+
+namespace headrace {
+namespace {
+
+using MkvBytes = std::span<const uint8_t>;
+
+std::vector<MkvBytes> packets_of(const MkvSound& sound, MkvBytes file) {
+  std::vector<MkvBytes> out;
+  for (const MediaPacket& packet : sound.packets) {
+    out.push_back(file.subspan(static_cast<size_t>(packet.offset), packet.size));
+  }
+  return out;
+}
+
+int64_t samples_in(int64_t nanoseconds, double rate) {
+  return std::llround(static_cast<double>(nanoseconds) * 1e-9 * rate);
+}
+
+// Samples of 48 kHz (RFC 6716, 3.1); 0 of what is no packet.
+int64_t opus_duration(MkvBytes packet) {
+  if (packet.empty()) return 0;
+  const int config = packet[0] >> 3, code = packet[0] & 3;
+  const int64_t frame = config < 12   ? (config % 4 == 3 ? 2880 : int64_t{480} << config % 4)
+                        : config < 16 ? int64_t{480} << config % 2
+                                      : int64_t{120} << config % 4;
+  const int64_t count = code == 0 ? 1 : code < 3 ? 2 : packet.size() > 1 ? packet[1] & 63 : 0;
+  return frame * count > 5760 ? 0 : frame * count;
+}
+
+using Rewritten = std::vector<uint8_t>;
+
+Result<Rewritten> opus_in_ogg(const MkvSound& sound, MkvBytes file) {
+  constexpr uint8_t kTags[] = {'O', 'p', 'u', 's', 'T', 'a', 'g', 's', 0, 0, 0, 0, 0, 0, 0, 0};
+  OggWriter ogg;
+  ogg.add(sound.parameters, 0);
+  ogg.add(kTags, 0);
+  int64_t position = 0;
+  const std::vector<MkvBytes> packets = packets_of(sound, file);
+  for (size_t i = 0; i < packets.size(); ++i) {
+    const int64_t duration = opus_duration(packets[i]);
+    if (duration == 0) {
+      return corrupt_sound("Opus", "packet " + std::to_string(i) + " of it is none");
+    }
+    position += duration;
+    const bool last = i + 1 == packets.size();
+    if (last) position -= std::clamp<int64_t>(samples_in(sound.discards_ns, 48000), 0, duration);
+    ogg.add(packets[i], position, last);
+  }
+  return ogg.bytes();
+}
+
+Result<Rewritten> vorbis_in_ogg(const MkvSound& sound, MkvBytes file) {
+  const Result<std::vector<MkvBytes>> headers = vorbis_headers(sound.parameters);
+  if (!headers) return headers.error();
+  const std::vector<MkvBytes> packets = packets_of(sound, file);
+  Result<std::vector<int64_t>> positions = vorbis_positions(*headers, packets);
+  if (!positions) return std::move(positions.error());
+  OggWriter ogg;
+  for (const MkvBytes header : *headers) ogg.add(header, 0);
+  for (size_t i = 0; i < packets.size(); ++i) {
+    const bool last = i + 1 == packets.size();
+    const int64_t unheard = last ? samples_in(sound.discards_ns, sound.sample_rate) : 0;
+    const int64_t position = (*positions)[i];
+    ogg.add(packets[i], position - std::clamp<int64_t>(unheard, 0, position), last);
+  }
+  return ogg.bytes();
+}
+
+Result<Rewritten> joined(const MkvSound& sound, MkvBytes file) {
+  Rewritten out(sound.parameters.begin(), sound.parameters.end());
+  for (const MkvBytes packet : packets_of(sound, file)) {
+    out.insert(out.end(), packet.begin(), packet.end());
+  }
+  return out;
+}
+
+// FLAC's own header is what its parameters are; MP3 has none.
+Result<Rewritten> mp3_joined(const MkvSound& sound, MkvBytes file) {
+  MkvSound bare = sound;
+  bare.parameters = {};
+  return joined(bare, file);
+}
+
+Result<Rewritten> samples_in_wav(const MkvSound& sound, MkvBytes file, uint16_t format) {
+  uint64_t bytes = 0;
+  for (const MediaPacket& packet : sound.packets) bytes += packet.size;
+  const auto channels = static_cast<uint64_t>(std::clamp<int64_t>(sound.channels, 0, 1000));
+  const auto bits = static_cast<uint64_t>(std::clamp<int64_t>(sound.bits, 0, 64));
+  if (bytes > UINT32_MAX - 64) {
+    return unread_sound(kMkvName, "has more than 4 GiB of samples", "compress them (FLAC)");
+  }
+  Rewritten out;
+  const auto put = [&](uint64_t value, int count) {
+    for (int i = 0; i < count; ++i) out.push_back(static_cast<uint8_t>(value >> 8 * i));
+  };
+  const auto name = [&](const char* text) { out.insert(out.end(), text, text + 4); };
+  const auto rate = static_cast<uint64_t>(std::clamp(sound.sample_rate, 0.0, 1e6));
+  name("RIFF");
+  put(36 + bytes, 4);
+  name("WAVE");
+  name("fmt ");
+  put(16, 4);
+  put(format, 2);
+  put(channels, 2);
+  put(rate, 4);
+  put(rate * channels * bits / 8, 4);
+  put(channels * bits / 8, 2);
+  put(bits, 2);
+  name("data");
+  put(bytes, 4);
+  for (const MkvBytes packet : packets_of(sound, file)) {
+    out.insert(out.end(), packet.begin(), packet.end());
+  }
+  return out;
+}
+
+struct MkvSoundCoding {
+  std::string_view name;    // as the track has it
+  std::string_view reader;  // the codec of sounds that it is rewritten for
+  Result<Rewritten> (*rewrite)(const MkvSound& sound, MkvBytes file);
+};
+constexpr MkvSoundCoding kMkvSoundCodings[] = {
+    {"A_OPUS", "opus", opus_in_ogg},
+    {"A_VORBIS", "vorbis", vorbis_in_ogg},
+    {"A_FLAC", "flac", joined},
+    {"A_MPEG/L3", "mp3", mp3_joined},
+    {"A_MPEG/L2", "mp3", mp3_joined},
+    {"A_PCM/INT/LIT", "wav",
+     [](const MkvSound& sound, MkvBytes file) { return samples_in_wav(sound, file, 1); }},
+    {"A_PCM/FLOAT/IEEE", "wav",
+     [](const MkvSound& sound, MkvBytes file) { return samples_in_wav(sound, file, 3); }},
+};
+
+// What is lost between packets would move all that follows in time.
+Result<void> check_gaps(const MkvSound& sound, int64_t frames, int rate) {
+  if (sound.packets.size() < 2) return {};
+  const double lasts = static_cast<double>(frames) / rate;
+  const double mean = lasts / static_cast<double>(sound.packets.size());
+  const double slack = 2 * mean + 3 * sound.tick + 0.01;
+  if (std::abs(sound.last - sound.start + mean - lasts) <= slack) return {};
+  return unread_sound(kMkvName,
+                      "has gaps in its sound: packets of " + std::to_string(lasts) +
+                          " s lie over " + std::to_string(sound.last - sound.start) + " s",
+                      "fill them: ffmpeg -i in.mkv -c:v copy -af aresample=async=1 out.mkv");
+}
+
+class MkvDecoder final : public AudioDecoder {
+ public:
+  Result<AudioHeader> read_header(MkvBytes bytes) override {
+    Result<MkvSound> sound = read_mkv_sound(bytes);
+    if (!sound) return std::move(sound.error());
+    if (sound->packets.empty()) return corrupt_sound(kMkvName, "its track of sound has no packet");
+    Result<AudioHeader> header =
+        sound->codec.starts_with("A_AAC") ? aac_header(*sound, bytes) : other_header(*sound, bytes);
+    if (!header) return header;
+    header->start = sound->start;
+    const int64_t delayed = delay_of(*sound, header->sample_rate);
+    if (Result<void> good = check_gaps(*sound, header->frames + delayed, header->sample_rate);
+        !good) {
+      return std::move(good.error());
+    }
+    return header;
+  }
+
+  Result<void> decode(const AudioJob& job) override {
+    const Result<MkvSound> sound = read_mkv_sound(job.bytes);
+    if (!sound) return sound.error();
+    if (sound->codec.starts_with("A_AAC")) {
+      const Result<AacConfig> config = read_aac_lc(sound->parameters);
+      if (!config) return config.error();
+      return aac_.decode(job, {.parameters = sound->parameters,
+                               .packets = sound->packets,
+                               .channels = config->channels,
+                               .sample_rate = config->sample_rate,
+                               .begin = delay_of(*sound, config->sample_rate)});
+    }
+    Result<Buffer> rewritten = rewrite(*sound, job.bytes);
+    if (!rewritten) return std::move(rewritten.error());
+    AudioJob inner = job;
+    inner.bytes = rewritten->bytes();
+    return reader_->decode(inner);
+  }
+
+ private:
+  // Samples before the first that is heard. Opus says so itself, and drops them.
+  static int64_t delay_of(const MkvSound& sound, int rate) {
+    return sound.codec.starts_with("A_AAC") ? samples_in(sound.delay_ns, rate) : 0;
+  }
+
+  static Result<AudioHeader> aac_header(const MkvSound& sound, MkvBytes bytes) {
+    const Result<AacConfig> config = read_aac_lc(sound.parameters);
+    if (!config) return config.error();
+    const int64_t all = static_cast<int64_t>(sound.packets.size()) * kAacFrames;
+    const int64_t delay = delay_of(sound, config->sample_rate);
+    const int64_t unheard = samples_in(sound.discards_ns, config->sample_rate);
+    if (delay < 0 || unheard < 0 || delay + unheard > all) {
+      return corrupt_sound(kAacName, "less than nothing of it is heard");
+    }
+    const AudioHeader header{
+        .frames = all - delay - unheard,
+        .channels = config->channels,
+        .sample_rate = config->sample_rate,
+        .working_bytes = (size_t{8} << 20) + sound.packets.size() * sizeof(MediaPacket)};
+    if (Result<void> good = check_sound(kAacName, header, bytes.size(), kAacFrames); !good) {
+      return std::move(good.error());
+    }
+    return header;
+  }
+
+  Result<AudioHeader> other_header(const MkvSound& sound, MkvBytes bytes) {
+    const Result<Buffer> rewritten = rewrite(sound, bytes);
+    if (!rewritten) return rewritten.error();
+    Result<AudioHeader> header = reader_->read_header(rewritten->bytes());
+    if (header) header->working_bytes += 2 * rewritten->size();
+    return header;
+  }
+
+  // For reader_, which is what it says.
+  Result<Buffer> rewrite(const MkvSound& sound, MkvBytes file) {
+    const MkvSoundCoding* coding = nullptr;
+    for (const MkvSoundCoding& each : kMkvSoundCodings) {
+      if (each.name == sound.codec) coding = &each;
+    }
+    const AudioCodecRecord* const codec =
+        coding ? Registry<AudioCodecRecord>::find(coding->reader) : nullptr;
+    if (!codec) {
+      std::string name;
+      for (const char c : sound.codec.substr(0, 40)) name += c < ' ' || c > '~' ? '?' : c;
+      return unread_sound(kMkvName, "holds a sound of the codec \"" + name + "\"",
+                          "convert it once: ffmpeg -i in.mkv -c:v copy -c:a libopus out.mkv");
+    }
+    if (codec != codec_) reader_ = codec->make();
+    codec_ = codec;
+    const Result<Rewritten> made = coding->rewrite(sound, file);
+    if (!made) return made.error();
+    Buffer out(made->size());
+    std::memcpy(out.data(), made->data(), made->size());
+    return out;
+  }
+
+  const AudioCodecRecord* codec_ = nullptr;
+  std::unique_ptr<AudioDecoder> reader_;
+  AacPackets aac_;
+};
+
+bool begins_like_matroska(MkvBytes bytes) {
+  constexpr uint8_t kMagic[] = {0x1A, 0x45, 0xDF, 0xA3};
+  return bytes.size() >= 4 && std::equal(kMagic, kMagic + 4, bytes.begin());
+}
+
+const AudioCodecRecord kMkvSound{
+    .name = "mka",
+    .doc = "The sound of Matroska and WebM: Opus, Vorbis, AAC-LC, FLAC, MP3, samples.",
+    .oracle = "what the reader of its codec gives",
+    .suffixes = {".mka", ".weba"},
+    .sniff = [](MkvBytes) { return false; },
+    .make = []() -> std::unique_ptr<AudioDecoder> { return std::make_unique<MkvDecoder>(); },
+    .sniff_video = begins_like_matroska};
+const Register<AudioCodecRecord> registered_mkv_sound(kMkvSound);
+
+}  // namespace
+}  // namespace headrace

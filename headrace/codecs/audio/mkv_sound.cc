@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/codecs/audio/mkv_sound.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "headrace/codecs/audio/sound_errors.h"
+#include "headrace/codecs/media/container_errors.h"
+#include "headrace/codecs/media/ebml.h"
+#include "headrace/codecs/media/mkv_ids.h"
+
+namespace headrace {
+namespace {
+
+using SoundBytes = std::span<const uint8_t>;
+
+constexpr uint64_t kMostSoundTime = uint64_t{1} << 50;  // ticks, nanoseconds
+
+Error corrupt_mkv(std::string what) { return corrupt_sound(kMkvName, std::move(what)); }
+Error unread_mkv(std::string what) {
+  return unread_sound(kMkvName, std::move(what), "write it anew: ffmpeg -i in.mkv -c copy out.mkv");
+}
+
+// A track as far as it takes to choose one, and what is said of the chosen one.
+struct SoundTrack {
+  uint64_t number = 0, type = 0;
+  bool enabled = true, encoded = false;
+  MkvSound sound;
+};
+
+bool read_sound_track(SoundBytes content, SoundTrack& out) {
+  EbmlElements elements(content);
+  out.sound.sample_rate = 8000;  // as the specification has it where nothing is said
+  out.sound.channels = 1;
+  for (EbmlElement element; elements.next(element);) {
+    const uint64_t number = element.number();
+    if (element.id == mkv::kTrackNumber) out.number = number;
+    if (element.id == mkv::kTrackType) out.type = number;
+    if (element.id == mkv::kFlagEnabled) out.enabled = number != 0;
+    if (element.id == mkv::kContentEncodings) out.encoded = true;
+    if (element.id == mkv::kCodecPrivate) out.sound.parameters = element.content;
+    if (element.id == mkv::kCodecDelay) {
+      out.sound.delay_ns = static_cast<int64_t>(std::min(number, kMostSoundTime));
+    }
+    if (element.id == mkv::kCodecId) {
+      const std::string_view name(reinterpret_cast<const char*>(element.content.data()),
+                                  element.content.size());
+      out.sound.codec = name.substr(0, name.find('\0'));
+    }
+    if (element.id != mkv::kAudio) continue;
+    EbmlElements about(element.content);
+    for (EbmlElement each; about.next(each);) {
+      const auto value = static_cast<int64_t>(std::min<uint64_t>(each.number(), 1 << 20));
+      if (each.id == mkv::kSamplingFrequency) out.sound.sample_rate = each.real();
+      if (each.id == mkv::kChannels) out.sound.channels = value;
+      if (each.id == mkv::kBitDepth) out.sound.bits = value;
+    }
+    if (about.broken()) return false;
+  }
+  return !elements.broken();
+}
+
+Result<SoundTrack> choose_sound(SoundBytes tracks) {
+  constexpr uint64_t kSound = 2;
+  std::optional<SoundTrack> chosen;
+  EbmlElements elements(tracks);
+  bool whole = true;
+  for (EbmlElement element; elements.next(element);) {
+    if (element.id != mkv::kTrack) continue;
+    SoundTrack track;
+    whole = read_sound_track(element.content, track) && whole;
+    if (track.type == kSound && (!chosen || (!chosen->enabled && track.enabled))) chosen = track;
+  }
+  if (!whole || elements.broken()) return corrupt_mkv("its list of tracks is damaged");
+  if (!chosen) return no_track_of_sound(kMkvName);
+  if (chosen->encoded) return unread_mkv("has a sound that is encrypted or compressed once more");
+  return std::move(*chosen);
+}
+
+class SoundBlocks {
+ public:
+  SoundBlocks(SoundBytes file, SoundTrack& track) : file_(file), track_(track) {}
+
+  void begin_cluster() { cluster_ = 0; }
+  void set_time(uint64_t ticks) { cluster_ = ticks; }
+
+  Result<void> add(const EbmlElement& block, int64_t discards_ns = 0) {
+    const std::optional<EbmlNumber> number = ebml_number(block.content, 8);
+    if (!number) return corrupt_mkv("a block has no track");
+    if (number->value != track_.number) return {};
+    BigEndianReader reader(block.content);
+    reader.skip(static_cast<uint64_t>(number->bytes));
+    const auto time = static_cast<int16_t>(reader.u16());
+    const uint8_t flags = reader.u8();
+    if (!reader.good()) return corrupt_mkv("a block has no header");
+    if (cluster_ > kMostSoundTime) return corrupt_mkv("it has times without end");
+    const int64_t ticks = static_cast<int64_t>(cluster_) + time;
+    track_.sound.discards_ns = discards_ns;
+    return add_frames(reader, flags >> 1 & 3, ticks);
+  }
+
+  Result<void> add_group(const EbmlElement& group) {
+    std::optional<EbmlElement> block;
+    int64_t discards = 0;
+    EbmlElements elements(group.content);
+    for (EbmlElement element; elements.next(element);) {
+      if (element.id == mkv::kBlock) block = element;
+      if (element.id == mkv::kDiscardPadding) discards = signed_number(element);
+    }
+    if (elements.broken()) return corrupt_mkv("a group of blocks is damaged");
+    return block ? add(*block, discards) : Result<void>{};
+  }
+
+ private:
+  static int64_t signed_number(const EbmlElement& element) {
+    const int shift = 64 - 8 * static_cast<int>(std::min<size_t>(element.content.size(), 8));
+    if (shift == 64) return 0;
+    return static_cast<int64_t>(element.number() << shift) >> shift;
+  }
+
+  // A block may hold several frames, whose sizes stand before them (RFC 9559, 10.3): as Xiph has
+  // them, all alike, or as differences.
+  Result<void> add_frames(BigEndianReader& reader, int lacing, int64_t ticks) {
+    constexpr int kXiph = 1, kEqual = 2;
+    if (lacing == 0) return add_frame(reader.rest(), ticks);
+    const size_t count = size_t{reader.u8()} + 1;
+    std::array<uint64_t, 256> sizes{};
+    uint64_t all = 0;
+    for (size_t i = 0; i + 1 < count && lacing != kEqual; ++i) {
+      if (lacing == kXiph) {
+        uint8_t more = 255;
+        while (more == 255 && reader.good()) sizes[i] += more = reader.u8();
+      } else {
+        const std::optional<EbmlNumber> number = ebml_number(reader.rest(), 8);
+        if (!number) return corrupt_mkv("the sizes of frames in a block are damaged");
+        reader.skip(static_cast<uint64_t>(number->bytes));
+        const uint64_t zero = (uint64_t{1} << (7 * number->bytes - 1)) - 1;
+        sizes[i] = i == 0 ? number->value : sizes[i - 1] + number->value - zero;
+      }
+      if (sizes[i] > file_.size()) return corrupt_mkv("the sizes of frames in a block are damaged");
+      all += sizes[i];
+    }
+    const size_t left = reader.rest().size();
+    if (!reader.good() || all > left || (lacing == kEqual && left % count != 0)) {
+      return corrupt_mkv("the frames of a block reach out of it");
+    }
+    sizes[count - 1] = left - all;
+    for (size_t i = 0; i < count; ++i) {
+      const uint64_t size = lacing == kEqual ? left / count : sizes[i];
+      if (Result<void> good = add_frame(reader.bytes(size), ticks); !good) return good;
+    }
+    return {};
+  }
+
+  Result<void> add_frame(SoundBytes frame, int64_t ticks) {
+    MkvSound& sound = track_.sound;
+    if (frame.empty()) return {};
+    if (frame.size() > INT32_MAX) return corrupt_mkv("a frame of gigabytes");
+    if (sound.packets.size() == kMostVideoPackets) return unread_mkv("has too many packets");
+    sound.packets.push_back({.offset = frame.data() - file_.data(),
+                             .size = static_cast<uint32_t>(frame.size()),
+                             .key = true,
+                             .pts = ticks});
+    return {};
+  }
+
+  const SoundBytes file_;
+  SoundTrack& track_;
+  uint64_t cluster_ = 0;
+};
+
+}  // namespace
+
+// What lies in clusters is told by its id, so that it does not matter whether they say how long
+// they are.
+Result<MkvSound> read_mkv_sound(SoundBytes file) {
+  uint64_t scale = 1000000;
+  std::optional<SoundTrack> track;
+  std::optional<SoundBlocks> blocks;
+  bool in_segment = false;
+  size_t end = file.size();
+  EbmlElements elements(file);
+  EbmlElement element;
+  while (elements.next(element)) {
+    if (in_segment && element.at >= end) break;
+    Result<void> good;
+    switch (element.id) {
+      case mkv::kSegment:
+        if (in_segment) return unread_mkv("is several files, one behind the other");
+        in_segment = true;
+        end = element.body + element.content.size();
+        elements.enter(element);
+        break;
+      case mkv::kInfo: {
+        EbmlElements about(element.content);
+        for (EbmlElement each; about.next(each);) {
+          if (each.id == mkv::kTimestampScale) scale = each.number();
+        }
+        break;
+      }
+      case mkv::kTracks: {
+        if (track) break;
+        Result<SoundTrack> chosen = choose_sound(element.content);
+        if (!chosen) return std::move(chosen.error());
+        track = std::move(*chosen);
+        blocks.emplace(file, *track);
+        break;
+      }
+      case mkv::kCluster:
+        if (!blocks) return unread_mkv("has its packets before its list of tracks");
+        blocks->begin_cluster();
+        elements.enter(element);
+        break;
+      case mkv::kTimestamp:
+        if (blocks) blocks->set_time(element.number());
+        break;
+      case mkv::kSimpleBlock:
+        if (blocks) good = blocks->add(element);
+        break;
+      case mkv::kBlockGroup:
+        if (blocks) good = blocks->add_group(element);
+        break;
+      default:
+        break;
+    }
+    if (!good) return std::move(good.error());
+  }
+  if (elements.cut_off()) {
+    return cut_off_sound(kMkvName,
+                         "ends inside of what begins at byte " + std::to_string(element.at));
+  }
+  if (elements.broken()) {
+    return corrupt_mkv("no element begins at byte " + std::to_string(element.at));
+  }
+  if (!track) return cut_off_sound(kMkvName, "ends before its list of tracks");
+  if (scale == 0 || scale > 1000000000000) return corrupt_mkv("it has no clock");
+  MkvSound& sound = track->sound;
+  sound.tick = static_cast<double>(scale) * 1e-9;
+  if (!sound.packets.empty()) {
+    sound.start = static_cast<double>(sound.packets.front().pts) * sound.tick;
+    sound.last = static_cast<double>(sound.packets.back().pts) * sound.tick;
+  }
+  return std::move(sound);
+}
+
+}  // namespace headrace

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first track of sound of a Matroska or WebM file (RFC 9559): where its packets lie, and when
+// they are heard. Hostile bytes; time and memory in proportion to them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "headrace/base/error.h"
+#include "headrace/codecs/media/media_packet.h"
+
+namespace headrace {
+
+struct MkvSound {
+  std::string_view codec;               // "A_OPUS"; in the file's bytes, as parameters are
+  std::span<const uint8_t> parameters;  // CodecPrivate
+  double sample_rate = 0;
+  int64_t channels = 0, bits = 0;  // bits of a sample, where that says something
+  std::vector<MediaPacket> packets;
+  double start = 0;         // seconds of the file's clock at which the first one is heard
+  double last = 0;          // and the last one
+  double tick = 0;          // seconds that its clock can tell apart
+  int64_t delay_ns = 0;     // of what the first packets hold, not to be heard
+  int64_t discards_ns = 0;  // of what the last one holds, not to be heard
+};
+
+// Errors are those of sounds (HR0350 to HR0352); HR0358 where there is no track of sound.
+Result<MkvSound> read_mkv_sound(std::span<const uint8_t> file);
+
+}  // namespace headrace

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a user says of the process that decodes (media_process.h).
+#pragma once
+
+#include <atomic>
+
+namespace headrace {
+
+struct MediaOptions {
+  bool isolate = true;
+  double seconds = 60;  // that a call may take
+  // Set by who wants nothing any more: a call that waits then ends with HR0369.
+  const std::atomic<bool>* stop = nullptr;
+};
+
+}  // namespace headrace
