@@ -238,26 +238,42 @@ Result<void> BatchBuilder::write_value(const Output& output, FieldMemory& field,
     case OutputOrigin::kField:
       break;
   }
-  const FieldValue& value = source.record->fields[output.field];
+  const std::vector<FieldValue>& values = source.record->fields;
+  if (output.sounds.empty()) {
+    return write_numbers(output, values[output.field], output.state.shape, to, renderer);
+  }
+  const Shape promised(output.state.shape.begin() + 1, output.state.shape.end());
+  for (const int sound : output.sounds) {
+    if (Result<void> written = write_numbers(output, values[sound], promised, to, renderer);
+        !written) {
+      return written;
+    }
+    to += field.row_bytes / output.sounds.size();
+  }
+  return {};
+}
+
+Result<void> BatchBuilder::write_numbers(const Output& output, const FieldValue& value,
+                                         const Shape& promised, uint8_t* to, Renderer& renderer) {
+  const auto bytes = static_cast<size_t>(element_count(promised)) * size_of(output.state.dtype);
   if (value.sound.is_encoded()) {
-    if (shape_of(value.sound) != output.state.shape) {
+    if (shape_of(value.sound) != promised) {
       return Error{.code = &kShapeDiffers,
                    .what = output.name + " is " + text_of(DType::kFloat32, shape_of(value.sound)) +
-                           ", the pipeline promises " + text_of(output.state)};
+                           ", the pipeline promises " + text_of(output.state.dtype, promised)};
     }
     return decode_sound(value.sound, renderer.sounds(), reinterpret_cast<float*>(to),
                         value.sound.frames());
   }
-  if (value.bytes.empty() && output.bytes_per_record == 8) {
+  if (value.bytes.empty() && bytes == 8) {
     std::memcpy(to, &value.scalar, 8);
     return {};
   }
-  const bool other_form = value.kind == FieldKind::kAudio && value.shape != output.state.shape;
-  if (value.bytes.size() != output.bytes_per_record || other_form) {
+  const bool other_form = value.kind == FieldKind::kAudio && value.shape != promised;
+  if (value.bytes.size() != bytes || other_form) {
     return Error{.code = &kShapeDiffers,
                  .what = output.name + " has " + std::to_string(value.bytes.size()) +
-                         " bytes, the pipeline promises " +
-                         std::to_string(output.bytes_per_record)};
+                         " bytes, the pipeline promises " + std::to_string(bytes)};
   }
   std::memcpy(to, value.bytes.data(), value.bytes.size());
   return {};

@@ -142,6 +142,9 @@ class BatchBuilder {
                         size_t most_listed, std::vector<RenderTask>& tasks) const;
   Result<void> write_value(const Output& output, FieldMemory& field, RowSource& source,
                            Renderer& renderer);
+  // A value of this shape; sounds of several clips are written one by one.
+  static Result<void> write_numbers(const Output& output, const FieldValue& value,
+                                    const Shape& promised, uint8_t* to, Renderer& renderer);
   Result<void> write_list_value(const Output& output, FieldMemory& field, RowSource& source,
                                 Renderer& renderer, size_t most_listed);
   TensorView make_item(const Output& output, FieldMemory& field, RowSource& source,

@@ -87,6 +87,12 @@ struct PixelsBetween {
   std::vector<size_t> kept_of_video = {};
   bool clips_cross = false;  // to Python
   size_t kept_with_pixels = 0;
+  // By field: how often the sound of its time is taken, and seconds of it; -1: of the whole video.
+  struct SoundOfVideo {
+    int64_t times = 0;
+    double seconds = 0;
+  };
+  std::vector<SoundOfVideo> sound_of_video = {};
   size_t bytes_of(const Recipe& picture) const;
   size_t bytes_of_pictures(Size size, int channels) const;
   size_t bytes_of(const VideoTrack& track, size_t field) const;

@@ -32,6 +32,12 @@ const ErrorCode kLimitTooSmall{
     "of one record. Use a smaller batch, fewer threads, uint8 or float16 batches, or a higher "
     "limit."};
 
+void add_sound(const ClipForm& form, PixelsBetween::SoundOfVideo& to) {
+  to.times += form.sounds();
+  const bool known = form.sound_frames >= 0 && to.seconds >= 0;
+  to.seconds = known ? std::max(to.seconds, double(form.sound_frames) / form.sound_rate) : -1;
+}
+
 std::string in_mib(size_t bytes) { return std::to_string((bytes + kMiB - 1) / kMiB) + " MiB"; }
 
 }  // namespace
@@ -114,6 +120,7 @@ PixelsBetween pixels_between(const Plan& plan) {
   std::iota(root.begin(), root.end(), 0);
   out.views.resize(states.size());
   out.kept_of_video.resize(states.size());
+  out.sound_of_video.resize(states.size());
   std::vector<bool> kept_with_pixels(states.size());
   const auto count_sound = [&](const FieldState& state) {  // at a step that needs its samples
     if (state.kind != FieldKind::kAudio) return;
@@ -140,7 +147,8 @@ PixelsBetween pixels_between(const Plan& plan) {
   };
   const auto count_field = [&](int field) {
     count(states[field]);
-    if (states[field].clip_frame < 0 || kept_with_pixels[field]) return;
+    if (!is_picture(states[field].kind) || states[field].clip_frame < 0) return;
+    if (kept_with_pixels[field]) return;
     kept_with_pixels[field] = true;
     ++out.kept_with_pixels;
   };
@@ -148,7 +156,9 @@ PixelsBetween pixels_between(const Plan& plan) {
     const Step& step = plan.steps()[s];
     if (step.op && step.op->clip()) {
       out.any = true;
-      out.kept_of_video[root[step.fields[0]]] += size_t(step.op->clip()->pictures());
+      const ClipForm& form = *step.op->clip();
+      out.kept_of_video[root[step.fields[0]]] += size_t(form.pictures());
+      if (form.sound_rate > 0) add_sound(form, out.sound_of_video[root[step.fields[0]]]);
       continue;
     }
     if (step.kind == Step::Kind::kPython) {
@@ -216,7 +226,15 @@ size_t PixelsBetween::bytes_of_pictures(Size size, int channels) const {
 
 // The frames that are kept, those that the decoder has, and pixels where a step needs them.
 size_t PixelsBetween::bytes_of(const VideoTrack& track, size_t field) const {
-  const size_t bytes = video_working_bytes(track) + kept_of_video[field] * most_frame_bytes(track);
+  size_t bytes = video_working_bytes(track) + kept_of_video[field] * most_frame_bytes(track);
+  if (const SoundOfVideo& sound = sound_of_video[field]; sound.times > 0) {
+    // As decoded, two channels of 48 kHz, and at another rate.
+    constexpr double kBytesASecond = 2 * 2 * 48000 * sizeof(float);
+    const double whole = track.seconds(track.duration);
+    const double seconds = std::clamp(sound.seconds < 0 ? whole : sound.seconds, 0.0, 1e6);
+    bytes += size_t(double(sound.times) * seconds * kBytesASecond) + 8 * kMiB;
+    if (!track.packets.empty()) bytes += size_t(track.packets.back().offset);  // the file, about
+  }
   if (kept_with_pixels == 0) return bytes;
   const size_t copies = clips_cross ? 5 : 2;  // before and after Python, there, and as one array
   return bytes + copies * kept_with_pixels * bytes_of_pictures({track.height, track.width}, 3);

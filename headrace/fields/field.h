@@ -98,8 +98,8 @@ struct FieldState {
   bool keeps_shares = false;
   uint8_t row_group = 0;  // as Field has it
   int sample_rate = 0;    // of audio, as Field has it; the plan's records all have it
-  // Of a clip's picture: its number, see Note [Clips are pictures] in pipeline/plan_clips.cc. -1:
-  // it belongs to none.
+  // Of a clip's picture, or of one sound of several clips: its number, see Note [Clips are
+  // pictures] in pipeline/plan_clips.cc. -1: it belongs to none.
   int clip_frame = -1;
 };
 

@@ -63,9 +63,14 @@ struct ClipForm {
   bool channels_before_time = false;
   bool times = false;   // a second field has the frames' seconds
   std::string at = {};  // a field that says the second that is wanted; empty: none does
+  // Fields behind these have the sound of each clip's time, at so many samples a second. 0: none.
+  int sound_rate = 0;
+  int64_t sound_channels = -1;  // -1: as many as each file has
+  int64_t sound_frames = -1;    // of a clip; -1: clips last differently long
 
   int64_t pictures() const { return std::max<int64_t>(clips, 1) * frames; }
-  int64_t fields() const { return pictures() + (times ? 1 : 0); }  // that are made
+  int64_t sounds() const { return sound_rate > 0 ? std::max<int64_t>(clips, 1) : 0; }
+  int64_t fields() const { return pictures() + (times ? 1 : 0) + sounds(); }  // that are made
 };
 
 // A step over fields with its parameters bound. Immutable: any thread may apply it.
@@ -119,8 +124,9 @@ class Op {
   // names them: the first becomes something, by the others. 0: each field is one like the others.
   virtual int operands() const { return 0; }
   // Of one that takes frames of a video: the form of what it gives in the video's place. It gets
-  // one video, then the pictures that its frames become, then their times and the field that says
-  // where, as far as its form has them; see Note [Clips are pictures] in pipeline/plan_clips.cc.
+  // one video, then the pictures that its frames become, then their times, their sounds and the
+  // field that says where, as far as its form has them; see Note [Clips are pictures] in
+  // pipeline/plan_clips.cc.
   virtual const ClipForm* clip() const { return nullptr; }
   // How many other records of the epoch it wants beside its own; see Note [Partner steps].
   virtual int partners() const { return 0; }

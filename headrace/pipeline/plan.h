@@ -64,6 +64,8 @@ struct Output {
   // Of a clip: the fields of its pictures, of which `field` is the first, and its form.
   std::vector<int> pictures = {};
   ClipForm clip = {};
+  // Of the sounds of several clips, or what was made of them: their fields, one behind the other.
+  std::vector<int> sounds = {};
   // Of a ragged tensor: the output with its records' extents (kPad) or their places (kPacked). Of
   // these: the first output that they are about.
   int companion = -1;

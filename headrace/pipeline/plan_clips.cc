@@ -11,6 +11,10 @@
 // Frames are decoded when the step is run, all of a record in one go, since they need one another;
 // they are kept as the decoder gives them (luma and chroma, half the size of pixels), and what of
 // them is shown becomes pixels when their recipes are rendered.
+//
+// The sound of a clip's time is an audio field beside them, cut out of the same file: whatever acts
+// on sounds acts on it. Several clips have one such field each, of one name, and they are one
+// output as their pictures are.
 #include <algorithm>
 #include <utility>
 
@@ -67,20 +71,28 @@ void PlanMaker::add_clip(int video, Step step) {
     picture.clip_frame = static_cast<int>(i);
     made.push_back(add_field(picture));
   }
-  clips_[made.front()] = form;
+  clips_[made.front()] = {form, form.pictures()};
+  const auto check_free = [&](const std::string& name) {
+    for (const int other : scopes_.front().visible) {
+      if (states_[other].name != name) continue;
+      raise(kBadClip,
+            "[" + step.label + "] adds the field \"" + name + "\", and there is one already",
+            "leave it out (\"" + name + "\": None), or what the step adds");
+    }
+  };
   if (form.times) {
     FieldState times;
     times.name = picture.name + "_times";
     times.dtype = DType::kFloat64;
     if (form.clips > 0) times.shape.push_back(form.clips);
     times.shape.push_back(form.frames);
-    for (const int other : scopes_.front().visible) {
-      if (states_[other].name != times.name) continue;
-      raise(kBadClip,
-            "[" + step.label + "] adds the field \"" + times.name + "\", and there is one already",
-            "leave it out (\"" + times.name + "\": None), or the times of the clip");
-    }
+    check_free(times.name);
     made.push_back(add_field(std::move(times)));
+  }
+  if (form.sound_rate > 0) {
+    check_free(picture.name + "_sound");
+    const int first = add_sounds(states_[video], form, step.label);
+    for (int i = 0; i < int(form.sounds()); ++i) made.push_back(first + i);
   }
   for (Scope& each : scopes_) {
     replace(video, made, each.visible);
@@ -93,6 +105,34 @@ void PlanMaker::add_clip(int video, Step step) {
   if (!form.at.empty()) step.fields.push_back(at_field(form.at, step.label));
   for (const int field : step.fields) step.after.push_back(states_[field]);
   plan_->steps_.push_back(std::move(step));
+}
+
+// Sounds of several clips are one output, as their pictures are. The first one's field.
+int PlanMaker::add_sounds(const FieldState& video, const ClipForm& form, const std::string& label) {
+  FieldState sound;
+  sound.name = video.name + "_sound";
+  sound.kind = FieldKind::kAudio;
+  sound.dtype = DType::kFloat32;
+  sound.shape = {form.sound_channels, form.sound_frames};
+  sound.sample_rate = form.sound_rate;
+  if (form.sound_channels < 0) {
+    sound.left_open_by = label +
+                         ", which takes the channels that files have (Mono() mixes them, "
+                         "sound_channels= says how many all have)";
+  }
+  if (form.sound_frames < 0) {
+    sound.left_open_by = label +
+                         ", whose clips last as long as their frames (fps= makes them "
+                         "equal, PadOrTrim() what is heard)";
+  }
+  int first = -1;
+  for (int i = 0; i < int(form.sounds()); ++i) {
+    if (form.clips > 0) sound.clip_frame = i;
+    const int field = add_field(sound);
+    if (i == 0) first = field;
+  }
+  if (form.clips > 0) clips_[first] = {form, form.sounds(), true};
+  return first;
 }
 
 // The field whose value is a number of seconds.
@@ -118,20 +158,26 @@ std::vector<int> PlanMaker::clip_of(int field) const {
   std::vector<int> out = {field};
   const auto clip = clips_.find(field);
   if (clip == clips_.end()) return out;
-  while (std::ssize(out) < clip->second.pictures()) out.push_back(out.back() + 1);
+  while (std::ssize(out) < clip->second.count) out.push_back(out.back() + 1);
   return out;
 }
 
 Shape PlanMaker::clip_axes(int field) const {
   const auto clip = clips_.find(field);
   if (clip == clips_.end()) return {};
-  const ClipForm& form = clip->second;
+  const ClipForm& form = clip->second.form;
   return form.clips > 0 ? Shape{form.clips, form.frames} : Shape{form.frames};
 }
 
 void PlanMaker::refuse_uncut(const std::vector<int>& fields, const std::string& label) const {
   for (const int field : fields) {
-    if (states_[field].kind != FieldKind::kVideo) continue;
+    const FieldState& state = states_[field];
+    if (state.clip_frame >= 0 && !is_picture(state.kind)) {
+      raise(kBadClip,
+            "[" + label + "] does not take \"" + state.name + "\", the sounds of several clips",
+            "fields= names what it takes; or one clip of a video (num_clips=None)");
+    }
+    if (state.kind != FieldKind::kVideo) continue;
     raise(kBadClip, "[" + label + "] does not take \"" + states_[field].name + "\", a video",
           "a step before it takes frames: RandomVideoClips(num_frames=16)");
   }
@@ -158,8 +204,10 @@ void PlanMaker::add_clip_output(Output& output) const {
           "RandomVideoClips(num_frames=16), or kinds={\"" + state.name + "\": \"bytes\"}");
   }
   if (state.clip_frame < 0) return;
+  const Clips& clips = clips_.at(output.field);
+  if (clips.sounds) return add_sounds_output(clips.form, output);
   output.pictures = clip_of(output.field);
-  output.clip = clips_.at(output.field);
+  output.clip = clips.form;
   state.kind = FieldKind::kVideo;
   state.clip_frame = -1;
   state.shape.insert(state.shape.begin() + (output.clip.channels_before_time ? 1 : 0),
@@ -171,6 +219,20 @@ void PlanMaker::add_clip_output(Output& output) const {
     raise(kBadClip, "\"" + state.name + "\" would be clips of several sizes in one tensor",
           "a Resize or a crop makes them equal; ragged=\"list\" takes them as they are");
   }
+}
+
+// (K, ...) of what a clip's sound has become.
+void PlanMaker::add_sounds_output(const ClipForm& form, Output& output) const {
+  FieldState& state = output.state;
+  if (std::ranges::count(state.shape, -1) > 0) {
+    raise(kBadClip,
+          "\"" + state.name + "\" would be the sounds of several clips, each " + text_of(state) +
+              ", left open by " + state.left_open_by,
+          "Mono() and fps=, or PadOrTrim(), make them equal");
+  }
+  output.sounds = clip_of(output.field);
+  state.clip_frame = -1;
+  state.shape.insert(state.shape.begin(), form.clips);
 }
 
 }  // namespace headrace

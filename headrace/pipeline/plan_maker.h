@@ -63,7 +63,9 @@ class PlanMaker final : public PlanBuilder {
   void add_clip_op(const OpRecord& record, const Spec& spec, const Arguments& arguments);
   void add_clip(int video, Step step);
   int at_field(const std::string& name, const std::string& label) const;
-  // The pictures of the clip that has this field as its first one; else the field alone.
+  int add_sounds(const FieldState& video, const ClipForm& form, const std::string& label);
+  // The pictures, or sounds, of the clips that have this field as their first one; else the field
+  // alone.
   std::vector<int> clip_of(int field) const;
   // `fields` with these in the place of one of them.
   static void replace(int field, const std::vector<int>& by, std::vector<int>& fields);
@@ -74,6 +76,7 @@ class PlanMaker final : public PlanBuilder {
   void refuse_uncut(const std::vector<int>& fields, const std::string& label) const;
   void refuse_clips(const std::vector<int>& fields, const std::string& label) const;
   void add_clip_output(Output& output) const;
+  void add_sounds_output(const ClipForm& form, Output& output) const;
   void add_python(const Spec& spec);
   void add_python_outputs(Step& step);
   void add_copy(int from, int to, const std::string& label);
@@ -175,9 +178,14 @@ class PlanMaker final : public PlanBuilder {
   std::map<std::string, std::string> gone_;  // fields that are no more, and why
   std::vector<int> own_lists_;               // fields that have a list of a dictionary
   std::vector<int> alone_;                   // fields that a picture has moved without, as was said
-  std::map<int, ClipForm> clips_;            // by the first picture's field
-  std::vector<Scope> scopes_;                // the first sees all fields that live
-  int added_ = 0, depth_ = 0;                // transforms so far, also those that were tried; lists
+  struct Clips {
+    ClipForm form;
+    int64_t count = 0;  // of pictures, or of sounds
+    bool sounds = false;
+  };
+  std::map<int, Clips> clips_;  // by the first one's field
+  std::vector<Scope> scopes_;   // the first sees all fields that live
+  int added_ = 0, depth_ = 0;   // transforms so far, also those that were tried; lists
 };
 
 }  // namespace headrace

@@ -174,6 +174,7 @@ void PlanMaker::remove_dead_steps() {
   for (const Output& output : plan_->outputs_) {
     if (output.field >= 0) live[output.field] = true;
     for (const int picture : output.pictures) live[picture] = true;
+    for (const int sound : output.sounds) live[sound] = true;
   }
   std::vector<Step>& steps = plan_->steps_;
   std::vector<bool> kept(steps.size());

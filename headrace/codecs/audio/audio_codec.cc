@@ -22,9 +22,9 @@ const AudioCodecRecord* audio_codec_of(std::span<const uint8_t> bytes) {
 }
 
 bool begins_like_sound(std::span<const uint8_t> bytes) {
-  bytes = bytes.first(std::min(bytes.size(), kSoundSignature));
   const AudioCodecRecord* const codec = audio_codec_of(bytes);
-  return codec && codec->sniff(bytes);
+  bytes = behind_id3(bytes);
+  return codec && codec->sniff(bytes.first(std::min(bytes.size(), kSoundSignature)));
 }
 
 AudioDecoder& AudioDecoders::of(const AudioCodecRecord& codec) {

@@ -45,7 +45,10 @@ const OpRecord kRandomVideoClips{
                 {"num_clips", int64_t{2}},
                 {"fps", 15.0},
                 {"times", true},
-                {"hdr", true}},
+                {"hdr", true},
+                {"sound", int64_t{16000}},
+                {"sound_channels", int64_t{2}},
+                {"no_sound", std::string("silence")}},
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<RandomVideoClips>("RandomVideoClips", arguments);

@@ -55,7 +55,10 @@ const OpRecord kUniformVideoClips{
                 {"num_clips", int64_t{4}},
                 {"fps", 15.0},
                 {"times", true},
-                {"hdr", true}},
+                {"hdr", true},
+                {"sound", int64_t{16000}},
+                {"sound_channels", int64_t{2}},
+                {"no_sound", std::string("silence")}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<UniformVideoClips>("UniformVideoClips", arguments);
     }};
@@ -71,7 +74,13 @@ const OpRecord kCenterVideoClip{
     .oracle =
         "the slice of the whole video that leaves as many frames before it as behind it, or "
         "one less",
-    .example = {{"num_frames", int64_t{16}}, {"fps", 15.0}, {"times", true}, {"hdr", true}},
+    .example = {{"num_frames", int64_t{16}},
+                {"fps", 15.0},
+                {"times", true},
+                {"hdr", true},
+                {"sound", int64_t{16000}},
+                {"sound_channels", int64_t{2}},
+                {"no_sound", std::string("silence")}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<CenterVideoClip>("CenterVideoClip", arguments);
     }};

@@ -66,7 +66,10 @@ const OpRecord kVideoClipAt{
                 {"time", std::string("time")},
                 {"fps", 15.0},
                 {"times", true},
-                {"hdr", true}},
+                {"hdr", true},
+                {"sound", int64_t{16000}},
+                {"sound_channels", int64_t{2}},
+                {"no_sound", std::string("silence")}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<VideoClipAt>(arguments);
     }};

@@ -58,6 +58,7 @@ VideoClipOp::VideoClipOp(std::string_view name, const Arguments& arguments)
   }
   const std::string& policy = arguments.text("policy");
   policy_ = policy == "wrap" ? Policy::kWrap : policy == "error" ? Policy::kError : policy_;
+  sound_.emplace(name, arguments, fps_ > 0 ? span() : -1.0, form_);
 }
 
 double VideoClipOp::span() const {
@@ -117,6 +118,15 @@ Result<void> VideoClipOp::add_frames(const VideoTrack& track, double begin,
   return add_missing(there, std::ssize(track.frames), frames);
 }
 
+SoundWindow VideoClipOp::window_of(const VideoTrack& track, double begin,
+                                   std::span<const uint32_t> frames) const {
+  if (fps_ > 0) return {track.seconds(pts_of(track, 0)) + begin, span()};
+  const uint32_t last = *std::ranges::max_element(frames);
+  const int64_t end = last + 1 < track.frames.size() ? pts_of(track, last + 1) : track.duration;
+  const int64_t first = pts_of(track, frames[0]);
+  return {track.seconds(first), track.seconds(end - first)};
+}
+
 Result<void> VideoClipOp::apply(OpContext& context) const {
   std::vector<FieldValue>& values = context.record.fields;
   FieldValue& video = values[size_t(context.fields[0])];
@@ -135,17 +145,28 @@ Result<void> VideoClipOp::apply(OpContext& context) const {
       !taken) {
     return taken;
   }
-  if (!form_.times) return {};
+  if (form_.times) set_times(track, frames, values[size_t(context.fields[1 + pictures.size()])]);
+  if (form_.sound_rate == 0) return {};
+  std::vector<SoundWindow> windows;
+  for (size_t i = 0; i < begins->size(); ++i) {
+    const auto clip = std::span(frames).subspan(i * size_t(form_.frames), size_t(form_.frames));
+    windows.push_back(window_of(track, (*begins)[i], clip));
+  }
+  const auto sounds =
+      context.fields.subspan(size_t(1 + form_.fields() - form_.sounds()), size_t(form_.sounds()));
+  return sound_->take(video, windows, sounds, context);
+}
+
+void VideoClipOp::set_times(const VideoTrack& track, std::span<const uint32_t> frames,
+                            FieldValue& times) const {
   Buffer seconds(frames.size() * sizeof(double));
   for (size_t i = 0; i < frames.size(); ++i) {
     const double time = track.seconds(pts_of(track, frames[i]));
     std::memcpy(seconds.data() + i * sizeof(double), &time, sizeof(double));
   }
-  FieldValue& times = values[size_t(context.fields[1 + pictures.size()])];
   times.dtype = DType::kFloat64;
   times.shape = form_.clips > 0 ? Shape{form_.clips, form_.frames} : Shape{form_.frames};
   times.own(std::move(seconds));
-  return {};
 }
 
 std::vector<Param> clip_params(std::vector<Param> more) {
@@ -195,6 +216,8 @@ std::vector<Param> clip_params(std::vector<Param> more) {
            "one. Otherwise such videos are errors of their records.",
        .fallback = false}};
   out.insert(out.end(), rest.begin(), rest.end());
+  const std::vector<Param> sound = clip_sound_params();
+  out.insert(out.end(), sound.begin(), sound.end());
   return out;
 }
 

@@ -3,12 +3,15 @@
 // says no more than where clips begin.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "headrace/ops/op.h"
+#include "headrace/ops/video/clip_sound.h"
 
 namespace headrace {
 
@@ -56,6 +59,11 @@ class VideoClipOp : public Op {
   Result<void> add_frames(const VideoTrack& track, double begin,
                           std::vector<uint32_t>& frames) const;
   Result<void> add_missing(size_t there, int64_t of, std::vector<uint32_t>& frames) const;
+  void set_times(const VideoTrack& track, std::span<const uint32_t> frames,
+                 FieldValue& times) const;
+  // When a clip with these frames is seen, that begins there.
+  SoundWindow window_of(const VideoTrack& track, double begin,
+                        std::span<const uint32_t> frames) const;
 
   const std::string_view name_;
   ClipForm form_;
@@ -63,9 +71,11 @@ class VideoClipOp : public Op {
   double fps_ = 0;  // 0: by stride
   Policy policy_ = Policy::kRepeatLast;
   bool hdr_ = false;
+  std::optional<ClipSound> sound_;
 };
 
-// num_frames, stride, fps, policy, layout, times, hdr; `more` stands behind the first.
+// num_frames, stride, fps, policy, layout, times, hdr, sound, sound_channels, no_sound; `more`
+// stands behind the first.
 std::vector<Param> clip_params(std::vector<Param> more);
 
 // The number of the frame that is shown `seconds` after the first one begins.

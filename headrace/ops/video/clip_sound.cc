@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/ops/video/clip_sound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "headrace/base/registry.h"
+#include "headrace/ops/audio/audio_op.h"
+#include "headrace/ops/picture_op.h"
+
+namespace headrace {
+namespace {
+
+const ErrorCode kNoSound{
+    "HR0549", ErrorKind::kData, "clip without its sound",
+    "The step takes the sound of a clip's time, and the file has no sound, or none for all of that "
+    "time: it begins later or ends earlier than the pictures. no_sound=\"silence\" puts silence "
+    "where there is none; or leave such records out (on_error=)."};
+
+const ErrorCode kLargeFile{
+    "HR0560", ErrorKind::kResource, "video whose sound exceeds the memory",
+    "For the sound of its clips a video's file is read whole, and this one has more bytes than "
+    "memory_limit leaves for one record. Nothing was read. Cut such files into parts, or raise "
+    "memory_limit."};
+
+// Of a window's length in samples: what is computed is a little less than it is.
+constexpr double kLengthSlack = 1e-6;
+
+FieldValue silence_of(int64_t channels, int64_t frames, int rate) {
+  FieldValue out;
+  out.kind = FieldKind::kAudio;
+  out.dtype = DType::kFloat32;
+  out.shape = {channels, frames};
+  out.sample_rate = rate;
+  Buffer samples(static_cast<size_t>(channels * frames) * sizeof(float));
+  std::memset(samples.data(), 0, samples.size());
+  out.own(std::move(samples));
+  return out;
+}
+
+// Of a video whose sound cannot be opened: whether there is none.
+bool is_mute(VideoCodec codec, const Error& error) {
+  return codec == VideoCodec::kGIF || codec == VideoCodec::kWebP || error.code->id == "HR0358";
+}
+
+}  // namespace
+
+ClipSound::ClipSound(std::string_view owner, const Arguments& arguments, double seconds,
+                     ClipForm& form)
+    : owner_(owner), silence_(arguments.text("no_sound") == "silence") {
+  if (arguments.is_none("sound")) {
+    if (!arguments.is_none("sound_channels") || silence_) {
+      raise_misfit(owner,
+                   "sound_channels= and no_sound= are about a sound, and sound= is not there",
+                   "sound=16000, so many samples a second");
+    }
+    return;
+  }
+  if (arguments.text("policy") == "wrap") {
+    raise_misfit(owner, "policy=\"wrap\" begins a video anew, and its sound would not",
+                 "policy=\"repeat_last\" or \"error\"");
+  }
+  rate_ = static_cast<int>(arguments.integer("sound"));
+  if (!arguments.is_none("sound_channels")) channels_ = arguments.integer("sound_channels");
+  if (seconds >= 0) frames_ = static_cast<int64_t>(std::floor(seconds * rate_ + kLengthSlack));
+  if (frames_ == 0) {
+    raise_misfit(owner, "a clip lasts " + std::to_string(seconds) + " s, less than a sample of " +
+                            std::to_string(rate_) + " Hz");
+  }
+  const OpRecord& resample = *Registry<OpRecord>::find("Resample");
+  resample_ =
+      resample.make(Arguments(resample.name, resample.params, {{"new_freq", int64_t{rate_}}}));
+  form.sound_rate = rate_;
+  form.sound_channels = channels_;
+  form.sound_frames = frames_;
+}
+
+int64_t ClipSound::frames_of(const SoundWindow& window) const {
+  if (frames_ >= 0) return frames_;
+  return static_cast<int64_t>(std::floor(window.seconds * rate_ + kLengthSlack));
+}
+
+Result<void> ClipSound::take(const FieldValue& video, std::span<const SoundWindow> windows,
+                             std::span<const int> sounds, OpContext& context) const {
+  std::vector<FieldValue>& values = context.record.fields;
+  // Of what is read by ranges all is taken: where a sound lies only its reader knows.
+  std::shared_ptr<Buffer> whole;  // shared: by the sounds of a record
+  std::span<const uint8_t> bytes = video.bytes;
+  if (const ByteRanges& file = video.video.file; bytes.empty() && file.size() > 0) {
+    if (file.size() > context.renderer.largest_value()) {
+      return Error{.code = &kLargeFile,
+                   .what = "[" + std::string(owner_) + "] the file has " +
+                           std::to_string(file.size() >> 20) + " MiB"};
+    }
+    whole = context.renderer.values().of(static_cast<size_t>(file.size()));
+    if (Result<void> read = file.read(0, {whole->data(), whole->size()}); !read) return read;
+    bytes = whole->bytes();
+  }
+  Result<Sound> all = open_sound(bytes, context.renderer.sounds());
+  if (!all && !is_mute(video.video.track->codec, all.error())) return std::move(all.error());
+  if (!all && !silence_) {
+    return Error{.code = &kNoSound,
+                 .what = "[" + std::string(owner_) + "] the video has no sound",
+                 .hint = "no_sound=\"silence\""};
+  }
+  if (all) all->decoding = video.video.decoding;
+  for (size_t i = 0; i < sounds.size(); ++i) {
+    if (!all) {
+      const int64_t frames = frames_of(windows[i]);
+      values[size_t(sounds[i])] = silence_of(std::max<int64_t>(channels_, 1), frames, rate_);
+    } else if (Result<void> taken = take_one(*all, whole, windows[i], sounds[i], context); !taken) {
+      return taken;
+    }
+  }
+  return {};
+}
+
+Result<void> ClipSound::take_one(const Sound& all, const std::shared_ptr<Buffer>& file,
+                                 const SoundWindow& window, int field, OpContext& context) const {
+  const int64_t frames = frames_of(window), there = all.frames(), rate = all.header.sample_rate;
+  // Samples of the file that make so many of the clip's.
+  const int64_t count = rate == rate_ ? frames : (frames - 1) * rate / rate_ + 1;
+  const double exact = (window.begin - all.header.start) * static_cast<double>(rate);
+  constexpr double kMost = 1e15;
+  auto first = static_cast<int64_t>(std::floor(std::clamp(exact, -kMost, kMost) + 0.5));
+  if (first + count == there + 1 && first > 0 && static_cast<double>(first) > exact) --first;
+  if (!silence_ && frames > 0 && (first < 0 || first + count > there)) {
+    const auto text = [&](int64_t at) {
+      return std::to_string(static_cast<double>(at) / static_cast<double>(rate) + all.header.start);
+    };
+    return Error{.code = &kNoSound,
+                 .what = "[" + std::string(owner_) + "] the clip goes from " + text(first) +
+                         " s to " + text(first + count) + " s, the sound from " + text(0) +
+                         " s to " + text(there) + " s",
+                 .hint = "no_sound=\"silence\""};
+  }
+  FieldValue& value = context.record.fields[size_t(field)];
+  value = FieldValue();
+  value.kind = FieldKind::kAudio;
+  value.dtype = DType::kFloat32;
+  value.sample_rate = static_cast<int>(rate);
+  value.sound = all;
+  value.owned = file;
+  if (rate == rate_ || frames == 0) {
+    value.sound.cut(first, frames);
+    value.sample_rate = rate_;
+    return {};
+  }
+  // What the filter sees of the sound around the clip belongs to it: as many samples more on either
+  // side as it is wide, in steps after which its phases come again.
+  const int64_t divisor = std::gcd(rate, int64_t{rate_});
+  const int64_t step = rate / divisor, width = 8 * rate / std::min<int64_t>(rate, rate_) + 8;
+  const int64_t steps = (width + step - 1) / step;
+  value.sound.cut(first - steps * step, count + 2 * steps * step);
+  const int fields[] = {field};
+  OpContext alone{context.record, fields, context.draws, context.renderer};
+  if (Result<void> done = resample_->apply(alone); !done) return done;
+  return take_frames(value, steps * (rate_ / divisor), frames, context.renderer);
+}
+
+std::vector<Param> clip_sound_params() {
+  return {
+      {.name = "sound",
+       .type = ParamType::kInt,
+       .doc = "Adds the field `<video>_sound`: what is heard while the clip is shown, (channels, "
+              "samples) float32 of so many samples a second, as an audio field is. With num_clips "
+              "(num_clips, channels, samples).",
+       .minimum = 1,
+       .maximum = 768000},
+      {.name = "sound_channels",
+       .type = ParamType::kInt,
+       .doc = "How many channels all sounds have; None: as many as each file has, which Mono() "
+              "mixes.",
+       .minimum = 1,
+       .maximum = 64},
+      {.name = "no_sound",
+       .type = ParamType::kString,
+       .doc = "What stands where a file has no sound for the clip's time: an error of the record, "
+              "or silence.",
+       .fallback = std::string("error"),
+       .choices = {"error", "silence"}}};
+}
+
+}  // namespace headrace
