@@ -449,6 +449,9 @@ def test_a_budget_of_seconds_decides_how_many_sounds_a_batch_has(folder: Path) -
         np.testing.assert_array_equal(got.audio, wanted.audio)
     with pytest.raises(hr.ConfigError, match=r"HR0710.*sampler says how many records"):
         loader(batch_size=2)
+    for last_batch in ("drop", "pad"):
+        with pytest.raises(hr.ConfigError, match=r"HR0710.*last_batch would change nothing"):
+            loader(last_batch=last_batch)
     with pytest.raises(hr.ConfigError, match=r"HR0721.*smallest batch has 1 records for 2 ranks"):
         loader(shard=(0, 2))
     with pytest.raises(hr.ConfigError, match=r"HR0725.*record 2 has a length of 0\.\d+, .* 0\.05"):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from headrace.charts.drawn import Overlay, draw
 from headrace.charts.font import written
+from headrace.charts.strip import frames_of
 from PIL import Image
 
 import headrace as hr
@@ -194,3 +195,14 @@ def test_the_png_has_the_pixels() -> None:
         grid = loader.show(2)
     picture = np.asarray(Image.open(io.BytesIO(grid._repr_png_())))
     np.testing.assert_array_equal(picture.transpose(2, 0, 1), grid.pixels)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("frames", [1, 3, 4])
+def test_frames_are_told_from_channels_whatever_the_order_of_the_axes(
+    frames: int, channels: int
+) -> None:
+    clip = np.arange(frames * channels * 30, dtype=np.uint8).reshape(frames, channels, 5, 6)
+    np.testing.assert_array_equal(frames_of(clip), clip)
+    if channels > 1:
+        np.testing.assert_array_equal(frames_of(clip.swapaxes(0, 1)), clip)

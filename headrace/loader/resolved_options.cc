@@ -72,6 +72,12 @@ BatchLayout layout_of(const LoaderOptions& options, const Sampler& sampler, int6
               std::string(options.batch_size > 0 ? "batch_size" : "global_batch_size"),
           "leave it out");
   }
+  if (options.last_batch != LastBatch::kKeep) {
+    raise(kBadLoaderOption,
+          "the sampler says how many records each batch has, so none is incomplete, and "
+          "last_batch would change nothing",
+          "leave it out");
+  }
   return {sizes, options.rank, options.world_size, group};
 }
 

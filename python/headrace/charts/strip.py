@@ -19,12 +19,15 @@ _CHANNELS = (1, 3, 4)
 def frames_of(clip: Pixels) -> Pixels:
     """(T, C, H, W), (C, T, H, W), or one of several clips of either -> (T, C, H, W).
 
+    Where both first axes could be channels, the frames are what lies one behind the other.
+
     >>> frames_of(np.zeros((2, 3, 16, 8, 8))).shape
     (16, 3, 8, 8)
     """
     if clip.ndim == 5:
         clip = clip[0]
-    before_time = clip.shape[1] not in _CHANNELS and clip.shape[0] in _CHANNELS
+    first, second = (extent in _CHANNELS for extent in clip.shape[:2])
+    before_time = clip.strides[0] < clip.strides[1] if first and second else first
     return clip.swapaxes(0, 1) if before_time else clip
 
 
