@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sounds
+import videos
 
 import headrace as hr
 from headrace import write
@@ -68,6 +70,19 @@ def test_other_fields_keep_their_values(tmp_path: Path, to: str) -> None:
         assert np.array_equal(
             np.asarray(got["boxes"]).ravel(), np.asarray(expected["boxes"]).ravel()
         )
+
+
+@pytest.mark.parametrize("to", ["tar", "tfrecord", "hdf5"])
+def test_sounds_and_videos_keep_their_files(tmp_path: Path, to: str) -> None:
+    if to in OPTIONAL:
+        pytest.importorskip(OPTIONAL[to])
+    files = {"audio": [sounds.wav_of(sounds.waves(100 + n)) for n in range(3)]}
+    if not videos.missing_decoder():
+        files["video"] = [videos.h264(n + 2) for n in range(3)]
+    for name, contents in files.items():
+        source = hr.open([{name: content} for content in contents], kinds={name: name})
+        result = converted(source, tmp_path / name, to, verify=True)
+        assert [record[name] for record in stored(result)] == contents
 
 
 @pytest.mark.parametrize("to", ["tar", "tfrecord", "recordio", "pack"])

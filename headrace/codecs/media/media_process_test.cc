@@ -134,7 +134,7 @@ TEST_F(OfMediaProcess, ThatIsKilledBetweenTwoVideosCostsNone) {
 }
 
 TEST_F(OfMediaProcess, ThatHangsIsEnded) {
-  const auto decoder = made({.seconds = 0.3});
+  const auto decoder = made({{.seconds = 0.3}});
   const std::set<pid_t> before = children();
   Interrupted sink([&] {
     for (const pid_t child : before) kill(child, SIGSTOP);
@@ -149,7 +149,7 @@ TEST_F(OfMediaProcess, ThatHangsIsEnded) {
 
 TEST_F(OfMediaProcess, IsNotWaitedForBySomebodyWhoWantsNothing) {
   std::atomic<bool> stop = false;
-  const auto decoder = made({.stop = &stop});
+  const auto decoder = made({{.stop = &stop}});
   const std::set<pid_t> all = children();
   Interrupted sink([&] {
     for (const pid_t child : all) kill(child, SIGSTOP);
@@ -208,7 +208,7 @@ TEST_F(OfMediaProcess, IsConfined) {
   EXPECT_EQ(status_line(child, "Seccomp"), "2");
   EXPECT_EQ(status_line(child, "NoNewPrivs"), "1");
   decoder_.reset();
-  const auto trusting = made({.isolate = false});
+  const auto trusting = made({{.isolate = false}});
   EXPECT_EQ(status_line(*children().begin(), "Seccomp"), "0");
   expect_exact(*trusting);
 }

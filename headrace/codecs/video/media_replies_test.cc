@@ -129,7 +129,7 @@ class MediaReplies : public testing::Test {
     if (!std::filesystem::exists(program)) {
       std::filesystem::create_symlink(std::filesystem::canonical("/proc/self/exe"), program);
     }
-    auto decoder = make_media_decoder({.seconds = 0.5}, program);
+    auto decoder = make_media_decoder({{.seconds = 0.5}}, program);
     std::filesystem::remove_all(folder);
     if (!decoder) return std::move(decoder.error());
     video_test::Stream stream = video_test::read_stream("h264");

@@ -39,7 +39,7 @@ def fields(schema: Sequence[_core.Field]) -> dict[str, Any]:
 
 
 class Hdf5Writer:
-    """Pictures and bytes as variable-length uint8, text as variable-length strings."""
+    """Encoded values and bytes as variable-length uint8, text as variable-length strings."""
 
     def __init__(self, path: str, schema: Sequence[_core.Field]) -> None:
         h5py: Any = importlib.import_module("h5py")
@@ -50,7 +50,7 @@ class Hdf5Writer:
         self.records = self.rows = 0
         for field in schema:
             kind = str(field.kind)
-            blob = kind == "bytes" or (field.is_picture and field.encoded)
+            blob = kind == "bytes" or field.encoded
             shape = () if blob or kind == "text" else tuple(field.shape)
             dtype: Any = np.dtype(str(field.dtype))
             if blob:

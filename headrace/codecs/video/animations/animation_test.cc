@@ -223,7 +223,7 @@ TEST(AGif, OfTooManyPixelsIsRefusedBeforeTheyAreThere) {
   const Result<VideoTrack> track = read_video(file.bytes());
   ASSERT_TRUE(track);
   Reds reds;
-  const Result<void> done = decode(*track, file, 0, 1, reds, {.max_pixels = 1 << 20});
+  const Result<void> done = decode(*track, file, 0, 1, reds, {{}, 1 << 20});
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code->id, "HR0348");
 }
@@ -232,7 +232,7 @@ TEST(AGif, ThatTakesTooLongIsAnError) {
   const Buffer file = buffer_of(gif_of({all_of(0), all_of(1)}));
   const Result<VideoTrack> track = read_video(file.bytes());
   Reds reds;
-  const Result<void> done = decode(*track, file, 0, 2, reds, {.seconds = 0});
+  const Result<void> done = decode(*track, file, 0, 2, reds, {{.seconds = 0}});
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code->id, "HR0379");
 }
@@ -242,7 +242,7 @@ TEST(AGif, IsNotPlayedForSomebodyWhoWantsNothing) {
   const Result<VideoTrack> track = read_video(file.bytes());
   const std::atomic<bool> stop = true;
   Reds reds;
-  const Result<void> done = decode(*track, file, 0, 2, reds, {.stop = &stop});
+  const Result<void> done = decode(*track, file, 0, 2, reds, {{.stop = &stop}});
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code->id, "HR0369");
 }
@@ -293,7 +293,7 @@ TEST(Animations, ChangedAnywhereEnd) {
     for (const MediaPacket& packet : track->packets) {
       ASSERT_LE(size_t(packet.offset) + packet.size, bytes.size());
     }
-    (void)decode(*track, file, 0, uint32_t(track->frames.size()), sink, {.max_pixels = 1 << 16});
+    (void)decode(*track, file, 0, uint32_t(track->frames.size()), sink, {{}, 1 << 16});
   }
 }
 
