@@ -76,7 +76,8 @@ def test_sounds_without_a_rate_or_samples_have_no_player() -> None:
     ],
 )
 def test_frames_are_shown_until_the_next_one_is(times: Any, seconds: list[float]) -> None:
-    np.testing.assert_allclose(player.seconds_of(3, times), seconds)
+    shown = None if times is None else np.array(times)
+    np.testing.assert_allclose(player.seconds_of(3, shown), seconds)
 
 
 def test_show_of_sounds_is_a_page_that_plays_them(tmp_path: Path) -> None:

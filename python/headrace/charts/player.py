@@ -21,7 +21,7 @@ _MOST_SIDE = 256  # pixels: larger clips are shown every second, third ... pixel
 _WAV_RATES = range(1000, 768001)
 
 
-def clip_element(frames: Sequence[Pixels], times: Sequence[float] | None = None) -> str:
+def clip_element(frames: Sequence[Pixels], times: Pixels | None = None) -> str:
     """Frames, uint8 (3, H, W), as a picture that moves: WebP where Pillow is there, else APNG.
 
     times: the second when each is shown, which is how long the one before stays.
@@ -60,10 +60,10 @@ def page(elements: Sequence[str], columns: int | None) -> str:
     )
 
 
-def seconds_of(count: int, times: Sequence[float] | None) -> list[float]:
+def seconds_of(count: int, times: Pixels | None) -> list[float]:
     """How long each frame is shown; where a clip repeats one, or wraps, as long as most.
 
-    >>> seconds_of(3, [0.0, 0.04, 0.08])
+    >>> seconds_of(3, np.array([0.0, 0.04, 0.08]))
     [0.04, 0.04, 0.04]
     """
     steps = [] if times is None else [float(step) for step in np.diff(times)]
@@ -78,7 +78,7 @@ def wav_from_samples(samples: Pixels, rate: int) -> bytes:
     84
     """
     values = np.asarray(samples, np.float32) * (32768 / full_scale_of(samples))
-    pcm = np.clip(values.round(), -32768, 32767).astype("<i2").T.tobytes()
+    pcm: bytes = np.clip(values.round(), -32768, 32767).astype("<i2").T.tobytes()
     channels = len(samples)
     form = struct.pack("<HHIIHH", 1, channels, rate, rate * channels * 2, channels * 2, 16)
     chunks = b"WAVEfmt " + struct.pack("<I", len(form)) + form
