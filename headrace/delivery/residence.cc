@@ -15,7 +15,7 @@ constexpr int64_t kProbes = 16;
 constexpr int kHostBatches = 4;  // in a ring of a HostSet, where memory_limit has room for them
 
 const ErrorCode kNoFit{
-    "HR0890", ErrorKind::kConfig, "the records do not fit in memory",
+    "HR0890", ErrorKind::kConfig, "the records cannot stay in memory",
     "resident=True keeps all records in memory as the deterministic part of the pipeline leaves "
     "them (uint8), inside memory_limit and beside the batches. A Resize or a crop of a fixed place "
     "before the first random step makes them smaller. resident=\"auto\" streams instead of "
@@ -127,8 +127,9 @@ void Residence::decide(size_t limit, const std::string& why_not) {
   if (!why.empty()) {
     if (is_auto) return turn_off("streamed: " + why);
     raise(kNoFit, why,
-          "a higher memory_limit, a Resize before the first random step, or "
-          "resident=\"auto\"");
+          why_not.empty() ? "a higher memory_limit, a Resize before the first random step, or "
+                            "resident=\"auto\""
+                          : "leave resident= out, or resident=\"auto\"");
   }
   on_ = true;
   const bool any_list = std::ranges::any_of(first_->outputs(), is_list);

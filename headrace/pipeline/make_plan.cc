@@ -324,7 +324,11 @@ std::vector<int> PlanMaker::fields_of(const Spec& spec,
   std::vector<int> fields;
   std::ranges::copy_if(seen, std::back_inserter(fields), takes);
   if (fields.empty()) {
-    raise(kNothingToDo, "[" + spec.name + "] acts on none of the fields here: " + names_of(seen));
+    const bool videos = std::ranges::any_of(
+        seen, [&](int field) { return states_[field].kind == FieldKind::kVideo; });
+    raise(kNothingToDo, "[" + spec.name + "] acts on none of the fields here: " + names_of(seen),
+          videos ? "a step before it takes frames of the video: RandomVideoClips(num_frames=16)"
+                 : "");
   }
   return fields;
 }

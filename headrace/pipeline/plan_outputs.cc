@@ -143,6 +143,8 @@ void PlanMaker::refuse_ragged() const {
           is_picture(state.kind) || output.is_clip()
               ? "add Resize((height, width)), CenterCrop(size) or RandomCrop(size), or take "
                 "ragged=\"list\""
+          : state.kind == FieldKind::kAudio
+              ? "add RandomClip(num_frames) or PadOrTrim(num_frames), or take ragged=\"pad\""
               : "take ragged=\"list\", or leave it out with fields=");
   }
 }

@@ -49,6 +49,8 @@ class Stage:
 
     def __repr__(self) -> str:
         def one(value: Any) -> str:
+            if isinstance(value, bytes):
+                return f"{len(value):,} bytes"
             if not hasattr(value, "shape"):
                 return repr(value)
             if value.shape == ():
@@ -70,8 +72,16 @@ class Trace(list[Stage]):
 
     @property
     def pictures(self) -> Grid:
-        """The images of all stages, as one picture, with what lies in them drawn over."""
-        return Grid([stage.picture for stage in self if stage.picture is not None])
+        """The images of all stages, as one picture, with what lies in them drawn over.
+
+        Of clips the frames, of sounds their waveforms.
+        """
+        pictures = [stage.picture for stage in self if stage.picture is not None]
+        if not pictures:
+            raise ValueError(
+                "no step of this record has a field to look at: an image, clip or sound"
+            )
+        return Grid(pictures)
 
     def _repr_png_(self) -> bytes:
         return self.pictures._repr_png_()
@@ -127,7 +137,9 @@ def trace(loader: ViewedLoader, position: int) -> Trace:
         record = {n: _first(value) for n, value in zip(outputs, values, strict=True)}
         label = repr(steps[count - 1]) if count else f"record {position} of epoch {epoch}"
         picture = _picture_of(record, steps[:count])
-        if picture is not None:
+        if picture is None:
+            picture = _clip_or_sound(record, outputs, steps[:count])
+        else:
             scale = scale or enlargement(picture)  # one, so that sizes can be compared
             fields = {n: value for n, value in record.items() if can_be_drawn(outputs[n])}
             over = overlay_of(fields, outputs, picture.shape[1:], classes)
@@ -225,6 +237,16 @@ def _picture_of(record: dict[str, Any], steps: list[Any]) -> Any:
     return visible(image, *_normalization(steps))
 
 
+def _clip_or_sound(record: dict[str, Any], outputs: dict[str, Any], steps: list[Any]) -> Any:
+    for name, value in record.items():
+        kind = outputs[name]["kind"]
+        if kind == "video" and getattr(value, "ndim", 0) >= 4:
+            return strip_picture(frames_of(value), *_normalization(steps))
+        if kind == "audio" and getattr(value, "ndim", 0) == 2:
+            return waveform_picture(value)
+    return None
+
+
 _ADVICE = {
     "read": "reading: a pack, or a faster disk, is what helps",
     "entropy": "decoding of the files: `headrace pack` or more threads is what helps",
@@ -235,8 +257,8 @@ _ADVICE = {
 }
 
 
-def bottleneck(stats: Stats) -> str:
-    """See Loader.bottleneck."""
+def bottleneck(stats: Stats, packs: bool = True) -> str:
+    """See Loader.bottleneck. packs: whether the records have pictures, which packing helps."""
     if not stats["batches"] or not stats["wall_seconds"]:
         return "Nothing is known yet: no batch was taken."
     waited = stats["wait_seconds"] / stats["wall_seconds"]
@@ -248,9 +270,12 @@ def bottleneck(stats: Stats) -> str:
             f"{stats['threads']} threads suffice."
         )
     name = max(work, key=lambda stage: work[stage])
+    advice = _ADVICE[name]
+    if name == "entropy" and not packs:
+        advice = "decoding of the files: more threads are what helps"
     return (
         f"The loop waited for data {waited:.0%} of the time; {work[name] / total:.0%} of the work "
-        f"of {stats['threads']} threads is {_ADVICE[name]}."
+        f"of {stats['threads']} threads is {advice}."
     )
 
 

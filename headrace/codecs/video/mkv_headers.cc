@@ -138,21 +138,16 @@ std::optional<MkvTrack> read_track(std::span<const uint8_t> content) {
 Result<MkvTrack> choose_track(std::span<const uint8_t> tracks) {
   constexpr uint64_t kPictures = 1;
   std::optional<MkvTrack> chosen;
-  size_t count = 0;
   bool whole = true;
   whole &= each_element(tracks, [&](const EbmlElement& element) {
     if (element.id != mkv::kTrack) return;
     const std::optional<MkvTrack> track = read_track(element.content);
     whole = whole && track;
-    ++count;
     if (!track || track->type != kPictures) return;
     if (!chosen || (!chosen->enabled && track->enabled)) chosen = track;
   });
   if (!whole) return corrupt_video(kMkvName, "its list of tracks is damaged");
-  if (!chosen) {
-    return no_pictures(kMkvName,
-                       "has " + std::to_string(count) + " tracks, and none of them is of pictures");
-  }
+  if (!chosen) return no_pictures(kMkvName, "has no track of pictures");
   return *chosen;
 }
 

@@ -120,10 +120,7 @@ Result<Mp4Trak> choose(Bytes moov) {
     if (trak.handler != box_named("vide") || is_chapters(traks, trak.number)) continue;
     if (!chosen || (!chosen->enabled && trak.enabled)) chosen = &trak;
   }
-  if (!chosen) {
-    return no_pictures(kMp4Name, "has " + std::to_string(traks.size()) +
-                                     " tracks, and none of them is of pictures");
-  }
+  if (!chosen) return no_pictures(kMp4Name, "has no track of pictures");
   return *chosen;
 }
 

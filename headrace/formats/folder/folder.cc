@@ -39,10 +39,12 @@ const ErrorCode kNoPictures{
     "low, or not mounted."};
 
 const ErrorCode kEmptyClasses{
-    "HR0407", ErrorKind::kConfig, "class without pictures or sounds",
-    "A folder beside the class folders holds no picture, and no sound. Counted as a class it would shift the "
-    "numbers of those after it. Remove it, name the classes that are meant in classes=, or say "
-    "allow_empty=True to count it, as torchvision's ImageFolder does."};
+    "HR0407", ErrorKind::kConfig, "class without records",
+    "A folder beside the class folders holds no picture, sound or video; or it holds no picture, and "
+    "others do: a folder in which there is one picture is a folder of pictures, and its sounds and "
+    "videos are left out; likewise one with sounds leaves out videos. Counted as a class it would "
+    "shift the numbers of those after it. Remove it, or the pictures; name the classes that are meant "
+    "in classes=, or say allow_empty=True to count it, as torchvision's ImageFolder does."};
 
 const ErrorCode kNoClassFolders{
     "HR0409", ErrorKind::kConfig, "no class folders",
@@ -70,6 +72,14 @@ FieldKind kind_of(Media media) {
 
 std::string name_of(Media media) {
   return media == Media::kSounds ? "sound" : media == Media::kVideos ? "video" : "picture";
+}
+
+// Of a folder of several media, what is said of those that are no records.
+std::string left_out_of(const FolderListing& listing) {
+  const std::string other = listing.media == Media::kSounds ? "video" : "sound or video";
+  const std::string others = listing.media == Media::kSounds ? "videos" : "sounds and videos";
+  return counted(listing.left_out, other, others) + " left out, since there are " +
+         name_of(listing.media) + "s";
 }
 
 class FolderSource final : public LabeledFiles {
@@ -108,6 +118,7 @@ class FolderSource final : public LabeledFiles {
     if (const int64_t beside = listing_.folders[0].count; labeled() && beside > 0) {
       out += "; " + counted(beside, name_of(listing_.media)) + " beside the class folders left out";
     }
+    if (listing_.left_out > 0) out += "; " + left_out_of(listing_);
     return out + ")";
   }
   std::vector<std::string> cautions() const override {
@@ -287,8 +298,14 @@ ClassList classes_of(const std::string& root, const FolderListing& listing,
     std::vector<std::string> empty;
     std::set_difference(all.begin(), all.end(), filled.begin(), filled.end(),
                         std::back_inserter(empty));
-    raise(kEmptyClasses, "no picture or sound in " + quoted_list(empty) + " of " + root,
-          "remove it, name the classes in classes=, or say allow_empty=True");
+    const std::string own = name_of(listing.media);
+    raise(
+        kEmptyClasses,
+        "no " + own + " in " + quoted_list(empty) + " of " + root +
+            (listing.left_out > 0 ? ", and " + left_out_of(listing) : ""),
+        listing.left_out > 0
+            ? "take the " + own + "s out of the folder, or name the files: hr.records(video=[...])"
+            : "remove it, name the classes in classes=, or say allow_empty=True");
   }
   return ClassList::found(std::move(all));
 }

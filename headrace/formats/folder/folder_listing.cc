@@ -144,6 +144,7 @@ class Lister {
       files_.add(name);
     } else {
       ++listing_.others;
+      if (file && (has_sound_suffix(name) || has_video_suffix(name))) ++listing_.left_out;
     }
   }
 

@@ -33,6 +33,7 @@ struct FolderListing {
   std::vector<ListedFolder> folders;  // as many; the root is the first, parents before children
   NameList names;                     // of the pictures, folder by folder, sorted by bytes in each
   int64_t others = 0;                 // visible files that are none
+  int64_t left_out = 0;               // of these, sounds and videos by their suffixes
   int64_t unreadable = 0;             // of these, whose first bytes could not be looked at
 };
 

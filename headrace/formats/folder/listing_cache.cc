@@ -16,7 +16,7 @@
 //   u64        checksum of all that follows
 //   u64        rules_of(what is listed) of the program that wrote it
 //   text       the root (text: u64 length, bytes)
-//   u64        others
+//   u64        others;  u64 left out
 //   u64        folders;  u64 names
 //   folders x  u64 inode, i64 changed_ns, u64 count
 //   names      of the folders' paths, then of the pictures (each list: u32 lengths, then all bytes)
@@ -25,7 +25,7 @@ namespace headrace {
 namespace {
 
 constexpr std::string_view kListingMagic = "HRLISTNG";
-constexpr uint64_t kListingVersion = 1;
+constexpr uint64_t kListingVersion = 2;
 constexpr size_t kListingChecksumEnd = 24;
 constexpr size_t kLongestListedPath = 4096;
 
@@ -103,6 +103,7 @@ std::vector<uint8_t> bytes_from_listing(const FolderListing& listing, const std:
   file.number(uint64_t{root.size()});
   file.bytes(root);
   file.number(listing.others);
+  file.number(listing.left_out);
   file.number(static_cast<uint64_t>(listing.folders.size()));
   file.number(static_cast<uint64_t>(listing.names.size()));
   for (const ListedFolder& folder : listing.folders) {
@@ -133,6 +134,7 @@ std::optional<FolderListing> listing_from_bytes(std::span<const uint8_t> bytes,
   if (rules != rules_of(listing.media)) return {};
   if (file.text(file.number<uint64_t>()) != root) return {};
   listing.others = file.number<int64_t>();
+  listing.left_out = file.number<int64_t>();
   const auto folders = file.number<uint64_t>(), names = file.number<uint64_t>();
   constexpr size_t kFolderBytes = 24;
   if (!file.good() || folders > file.left() / kFolderBytes || names > file.left()) return {};

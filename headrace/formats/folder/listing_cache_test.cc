@@ -25,7 +25,9 @@ bool same(const FolderListing& a, const FolderListing& b) {
     }
     return true;
   };
-  if (a.folders.size() != b.folders.size() || a.others != b.others) return false;
+  if (a.folders.size() != b.folders.size() || a.others != b.others || a.left_out != b.left_out) {
+    return false;
+  }
   for (size_t i = 0; i < a.folders.size(); ++i) {
     const ListedFolder &x = a.folders[i], &y = b.folders[i];
     if (x.inode != y.inode || x.changed_ns != y.changed_ns || x.first != y.first ||

@@ -92,6 +92,10 @@ const FormatRecord& format_of(const std::string& path) {
   raise(kNotRecognized, "no format recognizes \"" + path + "\"",
         has_picture_suffix(path)
             ? "it is one picture: open its folder, or hr.records(image=[\"" + path + "\"])"
+        : has_video_suffix(path)
+            ? "it is one video: open its folder, or hr.records(video=[\"" + path + "\"])"
+        : has_sound_suffix(path)
+            ? "it is one sound: open its folder, or hr.records(audio=[\"" + path + "\"])"
             : "`headrace formats` lists what can be opened; format= names one");
 }
 

@@ -9,8 +9,9 @@ from headrace.cli import output
 
 PRESETS = ("imagenet-train", "imagenet-eval", "log-mel", "decode")
 ABOUT = (
-    "imagenet-train: random resized crop and flip; imagenet-eval: resize and centre crop; log-mel: "
-    "of a random stretch of each sound; decode: whole pictures, or sounds"
+    "imagenet-train: random resized crop and flip, of videos those of clips of 16 frames; "
+    "imagenet-eval: resize and centre crop, likewise; log-mel: of a random stretch of each sound; "
+    "decode: whole pictures, sounds, or frames of clips"
 )
 DEFAULT = "Default: log-mel of sounds, imagenet-train of all else."
 

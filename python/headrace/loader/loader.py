@@ -274,7 +274,8 @@ class Loader(Outputs):
 
     def bottleneck(self) -> str:
         """One sentence: whether the loop or the loader waits, and for what."""
-        return inspection.bottleneck(self.stats())
+        packs = any(field.kind == "image" for field in self.source.schema)
+        return inspection.bottleneck(self.stats(), packs)
 
     @property
     def quarantine(self) -> list[dict[str, Any]]:

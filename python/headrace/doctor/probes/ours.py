@@ -7,14 +7,15 @@ user's own is not touched. An operator's price is what the pipeline takes less w
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
-from collections.abc import Container
+from collections.abc import Callable, Container
 from typing import Any
 
 import numpy as np
 
-from headrace import _core
+from headrace import _core, transforms
 from headrace.doctor.model import Stage
 from headrace.doctor.probes.seeking import seek_share
 from headrace.errors import Error
@@ -249,15 +250,30 @@ def _size(value: Any) -> int:
     return int(getattr(value, "nbytes", 0) or (len(value) if hasattr(value, "__len__") else 0))
 
 
+def _reader(loader: Loader) -> Callable[[int], Any]:
+    """Decodes a record: as the source gives it; of a video, which is no frames yet, a clip."""
+    source = loader.source
+    videos = tuple(field.name for field in source.schema if field.kind == "video")
+    if not videos:
+        return lambda number: source[number]
+    clip = transforms.CenterVideoClip(16, stride=4)
+    keywords: Any = {"batch_size": 1, "threads": 1, "shard": False, "ragged": "list"}
+    single = Loader(source, [clip], fields=videos, **keywords)
+    with contextlib.suppress(Error):
+        single.batch(0, 0)  # starts what decodes
+    return lambda number: single.batch(0, number)
+
+
 def slowest_records(loader: Loader, seconds: float, count: int = 5) -> list[dict[str, Any]]:
     """Keys and milliseconds of the records that took longest, of those there was time for."""
     found: list[tuple[float, int]] = []
+    read = _reader(loader)
     stop = time.perf_counter() + seconds
     order = np.random.default_rng(1).permutation(len(loader.source))
     for number in order:
         begin = time.perf_counter()
         try:
-            loader.source[int(number)]
+            read(int(number))
         except Error:
             continue
         found.append((time.perf_counter() - begin, int(number)))
