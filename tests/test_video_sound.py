@@ -14,6 +14,7 @@ import videos
 from video_sounds import film, number_of, off_by
 
 import headrace as hr
+from headrace import _core
 from headrace import transforms as T
 
 pytest.importorskip("av", reason="av makes the videos")
@@ -331,3 +332,29 @@ def test_what_says_the_time_is_told_from_what_is_late() -> None:
     times = 1.0 + np.arange(16000) / 16000
     late = off_by(video_sounds.heard(times - 1 / 48000), 1.0, 16000)
     assert late == pytest.approx(1 / 48000, abs=1e-7)
+
+
+def with_a_block_of_unknown_size(data: bytes) -> bytes:
+    """The Matroska file; nothing says how long the fifth block of its first cluster is."""
+
+    def size_at(at: int) -> tuple[int, int]:  # its bytes, and what they say
+        count = 9 - data[at].bit_length()
+        return count, int.from_bytes(data[at : at + count], "big") & ((1 << 7 * count) - 1)
+
+    at = data.index(bytes.fromhex("1f43b675")) + 4
+    at += size_at(at)[0]
+    blocks = 0
+    while True:  # ids in clusters take one byte
+        count, size = size_at(at + 1)
+        blocks += data[at] in (0xA0, 0xA3)
+        if blocks == 5:
+            unknown = ((1 << 7 * count + 1) - 1).to_bytes(count, "big")
+            return data[: at + 1] + unknown + data[at + 1 + count :]
+        at += 1 + count + size
+
+
+def test_a_block_of_unknown_size_is_not_all_that_follows() -> None:
+    data = film(2.0, container="matroska", sound="libopus")
+    assert np.asarray(_core.decode_audio(data)[0]).shape[1] > RATE
+    with pytest.raises(hr.DataError, match="nothing says how long what begins at byte"):
+        _core.decode_audio(with_a_block_of_unknown_size(data))

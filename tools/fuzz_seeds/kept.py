@@ -32,7 +32,7 @@ def container_index() -> Iterator[bytes]:
 
 def listing_cache() -> Iterator[bytes]:
     def listing(folders: list[str], files: list[str]) -> bytes:
-        out = struct.pack("<QQQ", 0, len(folders), len(files))
+        out = struct.pack("<QQQQ", 0, 0, len(folders), len(files))
         for i in range(len(folders)):
             out += struct.pack("<QqQ", i + 1, 10**18, len(files) if i + 1 == len(folders) else 0)
         for names in (folders, files):

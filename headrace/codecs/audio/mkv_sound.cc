@@ -175,7 +175,7 @@ class SoundBlocks {
 }  // namespace
 
 // What lies in clusters is told by its id, so that it does not matter whether they say how long
-// they are.
+// they are; nothing else may leave that open, as of the pictures.
 Result<MkvSound> read_mkv_sound(SoundBytes file) {
   uint64_t scale = 1000000;
   std::optional<SoundTrack> track;
@@ -187,6 +187,10 @@ Result<MkvSound> read_mkv_sound(SoundBytes file) {
   while (elements.next(element)) {
     if (in_segment && element.at >= end) break;
     Result<void> good;
+    if (element.unknown_size && element.id != mkv::kCluster && element.id != mkv::kSegment) {
+      return corrupt_mkv("nothing says how long what begins at byte " + std::to_string(element.at) +
+                         " is");
+    }
     switch (element.id) {
       case mkv::kSegment:
         if (in_segment) return unread_mkv("is several files, one behind the other");

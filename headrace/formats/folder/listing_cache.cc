@@ -135,6 +135,7 @@ std::optional<FolderListing> listing_from_bytes(std::span<const uint8_t> bytes,
   if (file.text(file.number<uint64_t>()) != root) return {};
   listing.others = file.number<int64_t>();
   listing.left_out = file.number<int64_t>();
+  if (listing.left_out < 0 || listing.left_out > listing.others) return {};
   const auto folders = file.number<uint64_t>(), names = file.number<uint64_t>();
   constexpr size_t kFolderBytes = 24;
   if (!file.good() || folders > file.left() / kFolderBytes || names > file.left()) return {};

@@ -181,7 +181,7 @@ TEST_F(ListingCache, AForgedEntryIsAPlausibleListingOrNone) {
 
 TEST_F(ListingCache, HugeCountsAllocateNothing) {
   std::vector<uint8_t> bad = bytes_from_listing(list(), data.path());
-  const size_t counts = 24 + 8 + 8 + data.path().size() + 8;
+  const size_t counts = 24 + 8 + 8 + data.path().size() + 8 + 8;
   for (uint64_t value : {UINT64_MAX, UINT64_MAX / 24, uint64_t{1} << 61, uint64_t{1} << 40}) {
     for (size_t at : {counts, counts + 8, counts + 16 + 16, size_t{32}}) {
       std::vector<uint8_t> forged = bad;
