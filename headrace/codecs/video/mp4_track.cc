@@ -94,13 +94,16 @@ std::optional<Mp4Trak> read_trak(Bytes content) {
   return trak;
 }
 
-bool is_chapters(const std::vector<Mp4Trak>& traks, uint32_t number) {
-  return std::any_of(traks.begin(), traks.end(), [&](const Mp4Trak& trak) {
+// The numbers of tracks that are lists of chapters to others, sorted.
+std::vector<uint32_t> chapters_of(const std::vector<Mp4Trak>& traks) {
+  std::vector<uint32_t> out;
+  for (const Mp4Trak& trak : traks) {
     for (size_t at = 0; at + 4 <= trak.chapters.size(); at += 4) {
-      if (big_u32(trak.chapters, at) == number) return true;
+      out.push_back(big_u32(trak.chapters, at));
     }
-    return false;
-  });
+  }
+  std::ranges::sort(out);
+  return out;
 }
 
 Result<Mp4Trak> choose(Bytes moov) {
@@ -115,9 +118,11 @@ Result<Mp4Trak> choose(Bytes moov) {
     if (traks.size() > kMostTraks) return corrupt_video(kMp4Name, "it has thousands of tracks");
   }
   if (boxes.broken()) return corrupt_video(kMp4Name, "its moov box is damaged");
+  const std::vector<uint32_t> chapters = chapters_of(traks);
   const Mp4Trak* chosen = nullptr;
   for (const Mp4Trak& trak : traks) {
-    if (trak.handler != box_named("vide") || is_chapters(traks, trak.number)) continue;
+    const bool is_chapters = std::ranges::binary_search(chapters, trak.number);
+    if (trak.handler != box_named("vide") || is_chapters) continue;
     if (!chosen || (!chosen->enabled && trak.enabled)) chosen = &trak;
   }
   if (!chosen) return no_pictures(kMp4Name, "has no track of pictures");
