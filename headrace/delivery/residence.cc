@@ -338,7 +338,7 @@ std::string Residence::edit_fields(std::vector<ResidentField>& fields, const Sou
   if (rest_->steps().empty() && !(turned && has_pictures(*rest_))) return {};
   steps = std::make_shared<DeviceSteps>(rest_, DeviceSteps::Work::kEdit);
   if (!steps->in_the_way().empty() && resizes) {
-    std::vector<ResidentPictures> differing(rest_->inputs().size());
+    std::vector<ResidentPictures> differing(rest_->wanted().size());  // not Fork's fields
     for (size_t i = 0; source_ && asked_.fraction >= 1 && i < differing.size(); ++i) {
       if (rest_->wanted()[i]) differing[i] = source_->pictures(i);
     }
