@@ -139,4 +139,5 @@ def test_show_of_clips_is_a_page_in_which_they_move(
         off = np.abs(seen - first[number])
         assert off.mean() < (12 if pillow else 1), "as training has it, but for the normalization"
         assert picture.info["duration"] == 80, "25 frames a second, every second one"
-    assert "<script" not in html and "http" not in html
+    around = re.sub(r"base64,[^\"]+", "", html)  # in which any word may stand by chance
+    assert "<script" not in around and "http" not in around

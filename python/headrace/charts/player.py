@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import struct
 from collections.abc import Sequence
@@ -102,4 +101,6 @@ def _webp(frames: Sequence[Pixels], seconds: Sequence[float]) -> tuple[str, byte
 
 
 def _uri(kind: str, data: bytes) -> str:
+    import base64  # not at everybody's start
+
     return f"data:{kind};base64,{base64.b64encode(data).decode()}"
