@@ -9,8 +9,8 @@ namespace {
 const ErrorCode kUnknownVideo{
     "HR0360", ErrorKind::kUnsupported, "no video that is known",
     "The bytes begin like no container of video that is read here: MP4, MOV and 3GP, Matroska and "
-    "WebM. Other containers are put into one of these once, without another loss: ffmpeg -i in.avi "
-    "-c copy out.mkv. Playlists and scripts that name other files are never followed."};
+    "WebM, AVI. Other containers are put into one of these once, without another loss: ffmpeg -i "
+    "in.ts -c copy out.mkv. Playlists and scripts that name other files are never followed."};
 
 const ErrorCode kCorruptVideo{
     "HR0361", ErrorKind::kData, "corrupt video",

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "headrace/codecs/media/big_endian_bits.h"
+
 namespace headrace {
 namespace {
 
@@ -58,29 +60,9 @@ class Obus {
   bool broken_ = false;
 };
 
-// From the high bit on; behind the last byte all are zero, which good() tells.
-class HeaderBits {
- public:
-  explicit HeaderBits(std::span<const uint8_t> bytes) : bytes_(bytes) {}
-  uint32_t take(int count) {
-    uint32_t value = 0;
-    for (; count > 0; --count, ++at_) {
-      const bool is_there = at_ / 8 < bytes_.size();
-      value = value << 1 | (is_there ? bytes_[at_ / 8] >> (7 - at_ % 8) & 1U : 0U);
-    }
-    return value;
-  }
-  bool flag() { return take(1) != 0; }
-  bool good() const { return at_ <= 8 * bytes_.size(); }
-
- private:
-  std::span<const uint8_t> bytes_;
-  size_t at_ = 0;
-};
-
 // sequence_header_obu()
 std::optional<Av1Sequence> read_av1_sequence(std::span<const uint8_t> payload) {
-  HeaderBits bits(payload);
+  BigEndianBits bits(payload);
   bits.take(3);  // seq_profile
   const bool still = bits.flag(), reduced = bits.flag();
   if (still || reduced) return {};
@@ -129,7 +111,7 @@ std::optional<Av1Sequence> read_av1_sequence(std::span<const uint8_t> payload) {
 // uncompressed_header(), as far as refresh_frame_flags: whether they name no place. A frame that
 // was decoded before and is shown now (show_existing_frame) counts as needed: it may be a key.
 bool refreshes_nothing(const Av1Sequence& sequence, std::span<const uint8_t> payload) {
-  HeaderBits bits(payload);
+  BigEndianBits bits(payload);
   if (bits.flag()) return false;  // show_existing_frame
   const auto type = int(bits.take(2));
   const bool shown = bits.flag();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Containers that are recognized and not read: without times of their packets (AVI, program
-// streams), or rare in data sets. What lies in them is put into MP4 as it is.
+// Containers that are recognized and not read: without times of their packets (program streams), or
+// rare in data sets. What lies in them is put into MP4 as it is.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -18,7 +18,6 @@ struct ForeignContainer {
   std::string_view says;
 };
 constexpr ForeignContainer kForeignContainers[] = {
-    {"AVI", 8, "AVI "},
     {"Flash video", 0, {"FLV\1", 4}},
     {"ASF (WMV)", 0, {"\x30\x26\xB2\x75\x8E\x66\xCF\x11", 8}},
     {"MPEG program stream", 0, {"\0\0\1\xBA", 4}},
@@ -39,9 +38,8 @@ const ForeignContainer* foreign_container_of(std::span<const uint8_t> bytes) {
 
 const VideoContainer kForeign{
     .name = "others",
-    .doc =
-        "AVI, WMV, FLV, MPEG-PS: recognized, and refused (HR0363) with a way to write them anew.",
-    .suffixes = {".avi", ".wmv", ".flv", ".mpg", ".mpeg"},
+    .doc = "WMV, FLV, MPEG-PS: recognized, and refused (HR0363) with a way to write them anew.",
+    .suffixes = {".wmv", ".flv", ".mpg", ".mpeg"},
     .sniff = [](std::span<const uint8_t> bytes) { return foreign_container_of(bytes) != nullptr; },
     .read = [](const ByteRanges& file) -> Result<VideoTrack> {
       const Result<std::span<const uint8_t>> first = file.at(0, kVideoSignature);

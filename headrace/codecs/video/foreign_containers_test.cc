@@ -18,11 +18,10 @@ Error error_of(std::string_view content) {
 }
 
 TEST(AForeignContainer, IsRefusedByNameWithTheWayOut) {
-  const Error error = error_of("RIFF\1\1\1\1AVI LIST");
+  const Error error = error_of("FLV\1\5");
   EXPECT_EQ(error.code->id, "HR0363");
-  EXPECT_NE(error.what.find("AVI"), std::string_view::npos);
+  EXPECT_NE(error.what.find("Flash"), std::string_view::npos);
   EXPECT_NE(error.hint.find("-c copy"), std::string_view::npos);
-  EXPECT_EQ(error_of("FLV\1\5").code->id, "HR0363");
   EXPECT_EQ(error_of({"\0\0\1\xBA", 4}).code->id, "HR0363");
 }
 

@@ -6,6 +6,7 @@
 
 #include "headrace/codecs/video/av1.h"
 #include "headrace/codecs/video/key_frame.h"
+#include "headrace/codecs/video/mpeg4_pictures.h"
 #include "headrace/codecs/video/nal.h"
 
 namespace headrace {
@@ -39,6 +40,10 @@ class Unneeded {
   // REQUIRES: asked of each packet of the pass, in their order.
   bool has(std::span<const uint8_t> packet) {
     if (codec_ == VideoCodec::kMJPEG) return true;
+    if (codec_ == VideoCodec::kMPEG4) {
+      const std::optional<Mpeg4Picture> picture = next_mpeg4_picture(packet);
+      return picture && picture->kind == Mpeg4Kind::kBetween;
+    }
     if (codec_ != VideoCodec::kAV1) return framing_ && is_droppable(*framing_, packet);
     if (has_av1_sequence(packet)) {
       sequence_ = av1_sequence_in(packet);

@@ -85,6 +85,20 @@ TEST(AFramePlan, LeavesOutWhatNobodyNeeds) {
   EXPECT_EQ(video.fed({7}), "0R 2 4 6 7");
 }
 
+// Pictures of MPEG-4 that lie between two others in time are needed by none.
+TEST(AFramePlan, LeavesOutWhatLiesBetweenInMpeg4) {
+  Video video;
+  video.track.codec = VideoCodec::kMPEG4;
+  const auto picture = [](uint8_t kind) { return Bytes{0, 0, 1, 0xB6, uint8_t(kind << 6), 0}; };
+  const std::vector<int64_t> times{0, 2, 1, 4, 3};
+  for (size_t i = 0; i < times.size(); ++i) {
+    video.add(picture(i == 0 ? 0 : i % 2 ? 1 : 2), times[i], i == 0);
+  }
+  ASSERT_TRUE(order_frames(video.file, INT64_MIN, INT64_MAX, video.track));
+  EXPECT_EQ(video.fed({4}), "0R 1 3");
+  EXPECT_EQ(video.fed({1, 4}), "0R 1 2 3");
+}
+
 TEST(AFramePlan, RestartsWhereThatLeavesOutAPacket) {
   const Video video = h264("KPPPKPPPKPPP");
   EXPECT_EQ(video.fed({5}), "4R 5");

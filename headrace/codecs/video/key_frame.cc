@@ -1,24 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/codecs/video/key_frame.h"
 
-#include <cstring>
+#include <optional>
+
+#include "headrace/codecs/video/mpeg4_pictures.h"
 
 namespace headrace {
 namespace {
 
-// ISO/IEC 14496-2, 6.2.5: the two bits behind a picture's start code are its type, 0 of those that
-// need no other.
 bool is_mpeg4_key(std::span<const uint8_t> packet) {
-  constexpr uint8_t kPicture = 0xB6;
-  for (size_t at = 2; at + 2 < packet.size(); ++at) {
-    const void* const found = std::memchr(packet.data() + at, 1, packet.size() - 2 - at);
-    if (!found) return false;
-    at = static_cast<size_t>(static_cast<const uint8_t*>(found) - packet.data());
-    if (packet[at - 1] == 0 && packet[at - 2] == 0 && packet[at + 1] == kPicture) {
-      return packet[at + 2] >> 6 == 0;
-    }
-  }
-  return false;
+  const std::optional<Mpeg4Picture> picture = next_mpeg4_picture(packet);
+  return picture && picture->kind == Mpeg4Kind::kIntra;
 }
 
 // frame_marker, profile, show_existing_frame, frame_type (6.2): a frame that exists already needs

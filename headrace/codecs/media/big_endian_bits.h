@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bits of a stream's headers, the high one of a byte first; behind the last byte all are zero,
+// which good() tells.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace headrace {
+
+// The bytes stay the caller's.
+class BigEndianBits {
+ public:
+  explicit BigEndianBits(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+  // REQUIRES: at most 32.
+  uint32_t take(int count) {
+    uint32_t value = 0;
+    for (; count > 0; --count, ++at_) {
+      const bool is_there = at_ / 8 < bytes_.size();
+      value = value << 1 | (is_there ? bytes_[at_ / 8] >> (7 - at_ % 8) & 1U : 0U);
+    }
+    return value;
+  }
+  void skip(size_t count) { at_ += count; }
+  bool flag() { return take(1) != 0; }
+  bool good() const { return at_ <= 8 * bytes_.size(); }
+
+ private:
+  std::span<const uint8_t> bytes_;
+  size_t at_ = 0;
+};
+
+}  // namespace headrace

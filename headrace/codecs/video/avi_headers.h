@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The chunks of an AVI file, and what its headers say of the first track of pictures (Microsoft's
+// "AVI RIFF File Reference", and OpenDML 1.02 for files of gigabytes).
+#pragma once
+
+#include <cstdint>
+
+#include "headrace/base/error.h"
+#include "headrace/codecs/video/video_track.h"
+#include "headrace/storage/byte_ranges.h"
+
+namespace headrace {
+
+inline constexpr const char* kAviName = "AVI";
+
+// Four letters as a number, the first in its low byte, as files have them.
+consteval uint32_t avi_name(const char (&letters)[5]) {
+  uint32_t name = 0;
+  for (int i = 3; i >= 0; --i) name = name << 8 | static_cast<uint8_t>(letters[i]);
+  return name;
+}
+
+struct AviChunk {
+  uint32_t name = 0, list = 0;  // list: its own name, of RIFF and LIST, which hold chunks
+  uint64_t begin = 0, end = 0;  // of its content
+};
+
+// One chunk behind another in [begin, end).
+class AviChunks {
+ public:
+  AviChunks(const ByteRanges& file, uint64_t begin, uint64_t end)
+      : file_(file), at_(begin), end_(end) {}
+  // False at the end. A chunk may say that it ends behind the file; nothing else is believed of it.
+  Result<bool> next(AviChunk& chunk);
+  // A list's content comes next.
+  void enter(const AviChunk& list) { at_ = list.begin; }
+
+ private:
+  const ByteRanges& file_;
+  uint64_t at_, end_;
+};
+
+struct AviHeaders {
+  VideoTrack track;        // without packets; parameters as the file has them outside of packets
+  int number = 0;          // of the stream among all
+  bool says_xvid = false;  // that it was made by Xvid
+  int64_t first_tick = 0;  // of the first packet
+};
+
+// `list`: that of the headers, "hdrl".
+Result<AviHeaders> read_avi_headers(const ByteRanges& file, const AviChunk& list);
+
+}  // namespace headrace
