@@ -61,8 +61,6 @@ Place place_for(NotCoded why) {
       return Place::kColors;
     case NotCoded::kResizedBorder:
       return Place::kResizedBorder;
-    case NotCoded::kBorderAlone:
-      return Place::kBorderAlone;
     case NotCoded::kTooLarge:
       break;
   }

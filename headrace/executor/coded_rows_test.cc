@@ -205,7 +205,8 @@ TEST(CodedRows, WhatIsNotDecodedThereIsCountedByItsReason) {
   EXPECT_TRUE(resized.resize({kHeight, kWidth}, Filter::kBilinear));
   expect(Place::kResizedBorder, resized);
   EXPECT_TRUE(border.crop({0, 0, 2, 2}));
-  expect(Place::kBorderAlone, border);
+  EXPECT_TRUE(border.pad(kWidth - 2, kHeight - 2, 0, 0, black));
+  expect(Place::kDevice, border);
   EXPECT_TRUE(colors.map({MapStep::Kind::kConvert, DType::kFloat32, true, {}, {}}));
   expect(Place::kColors, colors);
   const std::vector<int64_t> bad{100};  // the record of row 0

@@ -17,8 +17,6 @@ std::string_view DeviceDecoding::text_of(Place place) {
       return "colours before the end";
     case Place::kResizedBorder:
       return "a border that is resized";
-    case Place::kBorderAlone:
-      return "nothing but border";
     case Place::kFormat:
       return "another format";
     case Place::kNoIndex:

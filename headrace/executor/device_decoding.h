@@ -28,14 +28,13 @@ class DeviceDecoding {
     kPixels,         // pixels that a step has made
     kColors,         // a step that computes them
     kResizedBorder,  // a border that is resized with the picture
-    kBorderAlone,    // nothing of the picture is left
     kFormat,         // no JPEG that a device takes
     kNoIndex,        // a JPEG whose rows are not known
     kLarge,          // for the device's scratch memory
     kNoRoom,         // in the batch's slot
     kDamaged,        // the device has refused it
   };
-  static constexpr size_t kPlaces = 12;
+  static constexpr size_t kPlaces = 11;
   static std::string_view text_of(Place place);
 
   void count(Place place) { counts_[static_cast<size_t>(place)].fetch_add(1); }

@@ -31,6 +31,7 @@ Inputs mirrored(const Inputs& inputs, int size) { return {size - inputs.end, siz
 // The part of the stored picture that the outcome looks at.
 Window looked_at(const CodedWindow& coded) {
   const Window& source = coded.source;
+  if (coded.shown.empty()) return {source.x, source.y, 1, 1};  // a decoder is asked for something
   const Size turned =
       coded.transpose ? Size{source.width, source.height} : Size{source.height, source.width};
   const Window& shown = coded.shown;
@@ -69,6 +70,7 @@ ResizeWindow CodedWindow::resize(int64_t first, int64_t row, int64_t channel) co
                    .shown_width = shown.width,
                    .at_top = at_top,
                    .at_left = at_left,
+                   .border_alone = shown.empty(),
                    .fill = fill};
   if (transpose) {
     std::swap(out.height, out.width);
@@ -92,7 +94,6 @@ std::optional<CodedWindow> coded_window_of(const Recipe& recipe, NotCoded& why_n
     refusal = NotCoded::kColors;
   }
   if (!refusal && !recipe.erased_.empty()) refusal = NotCoded::kRectangles;
-  if (!refusal && recipe.range_.empty()) refusal = NotCoded::kBorderAlone;
   if (!refusal && recipe.frame_) refusal = NotCoded::kResizedBorder;
   if (refusal) {
     why_not = *refusal;

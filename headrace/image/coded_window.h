@@ -20,7 +20,6 @@ enum class NotCoded : uint8_t {
   kColors,         // it computes pixels, or maps their values
   kRectangles,     // it erases some
   kResizedBorder,  // it resizes a border with the picture
-  kBorderAlone,    // it shows nothing of the picture
   kTooLarge,       // it resizes to more than kMostResizedSide a side
 };
 
@@ -33,7 +32,7 @@ struct CodedWindow {
   bool transpose = false, flip_x = false, flip_y = false;
   Filter filter = Filter::kBilinear;
   Size resized;  // to what; the turned window's size where it is not resized
-  Window shown;  // of that
+  Window shown;  // of that; may be empty under a border
   // As it is shown: mirrored, and where on a canvas of this colour, in the present picture.
   bool mirrored = false, upside_down = false;
   int at_top = 0, at_left = 0;

@@ -34,6 +34,7 @@ bool lies_in(int32_t begin, int32_t count, int32_t whole) {
 
 // The window with its full sizes, which are possible.
 ResizeWindow checked(const ResizeTo& to, ResizeWindow window, size_t number) {
+  if (window.border_alone) return window;
   const std::string name = "window " + std::to_string(number);
   if (window.height < 1 || window.width < 1) {
     raise(kBadSize, name + " is empty (" + text_of(window.height, window.width) + ")");
@@ -91,6 +92,7 @@ class PlanWriter {
   }
 
   void add(ResizeWindow window, int64_t batch_offset) {
+    if (window.border_alone) return add_border(window, batch_offset);
     mirrored_ = window.strides.column == -1;
     if (mirrored_) {  // read from its other end
       window.from -= window.width - 1;
@@ -325,7 +327,7 @@ ResizePlan plan_resize(const ResizeTo& to, std::span<const ResizeWindow> windows
 
 // An axis' first inputs, counts, and weights.
 int64_t made_bytes(const ResizeTo& to, const ResizeWindow& window) {
-  if (is_polynomial(to.filter)) return 0;
+  if (is_polynomial(to.filter) || window.border_alone) return 0;
   const auto of_axis = [&](int32_t input, int32_t full, int32_t count) {
     int64_t taps = is_nearest(to.filter) ? 1 : 4;
     if (!is_nearest(to.filter) && !is_aliased(to.filter)) {

@@ -43,6 +43,7 @@ struct ResizeWindow {
   // Where the batch's picture has a border: how large the part in it is (0: as large as the
   // picture), where it lies there, mirrored as it may be, and what is around it, by channel.
   int32_t shown_height = 0, shown_width = 0, at_top = 0, at_left = 0;
+  bool border_alone = false;  // no part is in it, and nothing of the window looked at
   std::array<uint8_t, 4> fill{};
 };
 

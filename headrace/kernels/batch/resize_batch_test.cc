@@ -280,6 +280,7 @@ TEST_P(ResizeBatchAt, EqualsTheCpuForEachFilterRangeAndLayout) {
         window.at_top = draws.below(to.height - window.shown_height + 1);
         window.at_left = draws.below(to.width - window.shown_width + 1);
         for (uint8_t& value : window.fill) value = uint8_t(draws.below(256));
+        window.border_alone = draws.below(8) == 0;
       }
       window.to_height = window.shown_height + draws.below(2) * draws.below(20);
       window.to_width = window.shown_width + draws.below(2) * draws.below(20);

@@ -61,12 +61,13 @@ inline std::vector<uint8_t> part_on_cpu(const ResizeTo& to, const ResizeWindow& 
 // One channel of the batch's picture: that, with its border.
 inline std::vector<uint8_t> resized_on_cpu(const ResizeTo& to, ResizeWindow window,
                                            const std::vector<uint8_t>& pictures, int channel) {
+  std::vector<uint8_t> out(size_t(to.height) * to.width, window.fill[size_t(channel)]);
+  if (window.border_alone) return out;
   if (window.shown_height == 0) window.shown_height = to.height;
   if (window.shown_width == 0) window.shown_width = to.width;
   if (window.to_height == 0) window.to_height = window.shown_height;
   if (window.to_width == 0) window.to_width = window.shown_width;
   const auto part = part_on_cpu(to, window, pictures, channel);
-  std::vector<uint8_t> out(size_t(to.height) * to.width, window.fill[size_t(channel)]);
   for (int y = 0; y < window.shown_height; ++y) {
     std::copy_n(part.begin() + ptrdiff_t(y) * window.shown_width, window.shown_width,
                 out.begin() + ptrdiff_t(window.at_top + y) * to.width + window.at_left);
