@@ -22,7 +22,7 @@ struct MkvElement {
   uint32_t id = 0;
   uint64_t at = 0, body = 0, size = 0;  // its header, its content, and how long that is
   bool unknown_size = false;            // it lasts until an element comes that cannot lie in it
-  std::span<const uint8_t> first;       // bytes of the content, valid until the next element
+  std::span<const uint8_t> first;       // at most kFirst of the content, valid until the next
 
   uint64_t number() const { return size > 8 ? 0 : EbmlElement{.content = first}.number(); }
 };
@@ -58,7 +58,8 @@ class MkvElements {
     if (cut_off_) return !(broken_ = true);
     element.size = element.unknown_size ? left : size->value;
     element.first = rest.subspan(
-        head, static_cast<size_t>(std::min<uint64_t>(element.size, rest.size() - head)));
+        head, static_cast<size_t>(std::min<uint64_t>(
+                  {element.size, rest.size() - head, MkvElement::kFirst})));
     at_ = element.body + element.size;
     return true;
   }
