@@ -95,7 +95,7 @@ struct PixelsBetween {
   std::vector<SoundOfVideo> sound_of_video = {};
   size_t bytes_of(const Recipe& picture) const;
   size_t bytes_of_pictures(Size size, int channels) const;
-  size_t bytes_of(const VideoTrack& track, size_t field) const;
+  size_t bytes_of(const Video& video, size_t field) const;
   size_t bytes_of(const Sound& sound) const;  // what a step takes and what it gives
   // What a step holds beside the picture and its outcome.
   size_t scratch_bytes(const Recipe& picture) const;

@@ -5,6 +5,7 @@
 
 #include "headrace/codecs/video/frame_bytes.h"
 #include "headrace/codecs/video/media_decoder.h"
+#include "headrace/codecs/video/video_file.h"
 #include "headrace/executor/engine.h"
 
 namespace headrace {
@@ -225,15 +226,16 @@ size_t PixelsBetween::bytes_of_pictures(Size size, int channels) const {
 }
 
 // The frames that are kept, those that the decoder has, and pixels where a step needs them.
-size_t PixelsBetween::bytes_of(const VideoTrack& track, size_t field) const {
+size_t PixelsBetween::bytes_of(const Video& video, size_t field) const {
+  const VideoTrack& track = *video.track;
   size_t bytes = video_working_bytes(track) + kept_of_video[field] * most_frame_bytes(track);
   if (const SoundOfVideo& sound = sound_of_video[field]; sound.times > 0) {
     // As decoded, two channels of 48 kHz, and at another rate.
     constexpr double kBytesASecond = 2 * 2 * 48000 * sizeof(float);
     const double whole = track.seconds(track.duration);
     const double seconds = std::clamp(sound.seconds < 0 ? whole : sound.seconds, 0.0, 1e6);
-    bytes += size_t(double(sound.times) * seconds * kBytesASecond) + 8 * kMiB;
-    if (!track.packets.empty()) bytes += size_t(track.packets.back().offset);  // the file, about
+    bytes += size_t(double(sound.times) * seconds * kBytesASecond);
+    bytes += sound_working_bytes(track, video.file);
   }
   if (kept_with_pixels == 0) return bytes;
   const size_t copies = clips_cross ? 5 : 2;  // before and after Python, there, and as one array

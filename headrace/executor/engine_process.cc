@@ -209,7 +209,9 @@ size_t Engine::bytes_of_one(const Record& record) const {
   for (size_t i = 0; i < record.fields.size(); ++i) {
     const Recipe& picture = record.fields[i].picture;
     bytes += pixels_.bytes_of(record.fields[i].sound);
-    if (const auto& video = record.fields[i].video.track) bytes += pixels_.bytes_of(*video, i);
+    if (const Video& video = record.fields[i].video; video.track) {
+      bytes += pixels_.bytes_of(video, i);
+    }
     if (picture.channels() == 0) continue;
     const size_t pixels = pixels_.bytes_of(picture);
     const size_t copies = has_python_steps_ ? 4 : 2;

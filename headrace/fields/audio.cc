@@ -7,6 +7,7 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/fields/numbers.h"
+#include "headrace/fields/stored_ranges.h"
 
 namespace headrace {
 namespace {
@@ -38,7 +39,7 @@ Result<void> begin_audio(const Beginning& from, FieldValue& value) {
   value.sound = {};
   value.sample_rate = from.state.sample_rate;
   if (!from.field.encoded) return begin_numbers(from, value);
-  Result<Sound> sound = open_sound(from.data.bytes, from.renderer.sounds());
+  Result<Sound> sound = open_sound(stored_ranges(from.data), from.renderer.sounds());
   if (!sound) return std::move(sound.error());
   value.sound = *sound;
   value.sound.decoding = from.options.video;
@@ -56,6 +57,7 @@ const KindRecord kAudio{
         "and resampling are for it.",
     .kind = FieldKind::kAudio,
     .take = take_audio,
+    .by_range = true,
     .begin = begin_audio};
 const Register<KindRecord> registered_audio(kAudio);
 

@@ -11,6 +11,7 @@
 #include "headrace/fields/begin.h"
 #include "headrace/fields/kind.h"
 #include "headrace/fields/numbers.h"
+#include "headrace/fields/stored_ranges.h"
 
 namespace headrace {
 namespace {
@@ -50,8 +51,7 @@ Result<VideoTrack> track_of(const RowIndexSlot& kept, const ByteRanges& file) {
 Result<void> begin_video(const Beginning& from, FieldValue& value) {
   value.video = {};
   value.bytes = from.data.bytes;
-  const ByteRanges file =
-      from.data.file && value.bytes.empty() ? ByteRanges(from.data.file) : ByteRanges(value.bytes);
+  const ByteRanges file = stored_ranges(from.data);
   Result<VideoTrack> track = track_of(from.data.row_index, file);
   if (!track) return std::move(track.error());
   if (track->frames.empty()) {

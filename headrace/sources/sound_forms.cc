@@ -7,6 +7,7 @@
 
 #include "headrace/base/mutex.h"
 #include "headrace/codecs/audio/sound.h"
+#include "headrace/fields/stored_ranges.h"
 
 namespace headrace {
 namespace {
@@ -58,10 +59,11 @@ SoundForms read_sound_forms(const Source& source, size_t field, const Progress& 
   std::vector<SoundForm> forms(static_cast<size_t>(source.size()));
   AudioDecoders decoders;
   RecordData record;
+  record.by_range = &wanted;  // of a long sound its header
   for (int64_t i = 0; i < source.size(); ++i) {
     source.read({&i, 1}, wanted, {&record, 1});
     if (record.result) {
-      const Result<Sound> sound = open_sound(record.fields[field].bytes, decoders);
+      const Result<Sound> sound = open_sound(stored_ranges(record.fields[field]), decoders);
       if (sound) {
         forms[static_cast<size_t>(i)] = {sound->frames(), sound->header.sample_rate,
                                          sound->header.channels};

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "headrace/codecs/audio/sound.h"
+#include "headrace/fields/stored_ranges.h"
 #include "headrace/sources/source_around.h"
 
 namespace headrace {
@@ -59,10 +60,11 @@ class StoredSounds final : public SourceAround {
   Result<AudioHeader> header_of(int64_t index, const std::vector<bool>& wanted,
                                 size_t number) const {
     RecordData record;
+    record.by_range = &wanted;
     inner()->read({&index, 1}, wanted, {&record, 1});
     if (!record.result) return std::move(record.result.error());
     AudioDecoders decoders;
-    const Result<Sound> sound = open_sound(record.fields[number].bytes, decoders);
+    const Result<Sound> sound = open_sound(stored_ranges(record.fields[number]), decoders);
     if (!sound) return sound.error();
     return sound->header;
   }

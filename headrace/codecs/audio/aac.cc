@@ -46,10 +46,12 @@ struct AacTrack {
   AudioHeader header;
 };
 
-Result<AacTrack> read_aac_track(std::span<const uint8_t> bytes) {
-  if (begins_like_adts(bytes))
+Result<AacTrack> read_aac_track(const ByteRanges& file) {
+  const Result<std::span<const uint8_t>> first = file.at(0, kSoundSignature);
+  if (!first) return first.error();
+  if (begins_like_adts(*first))
     return unread_aac("is a bare stream, which does not say how long it is");
-  Result<Mp4Sound> sound = read_mp4_sound(bytes);
+  Result<Mp4Sound> sound = read_mp4_sound(file);
   if (!sound) return as_sound(sound.error());
   constexpr int kMpeg4Audio = 0x40;
   if (sound->codec != "mp4a" || sound->object_type != kMpeg4Audio) {
@@ -70,7 +72,7 @@ Result<AacTrack> read_aac_track(std::span<const uint8_t> bytes) {
       .sample_rate = config->sample_rate,
       .start = static_cast<double>(out.sound.start) / config->sample_rate,
       .working_bytes = (size_t{8} << 20) + out.sound.packets.size() * sizeof(MediaPacket)};
-  if (Result<void> good = check_sound(kAacName, out.header, bytes.size(), kAacFrames); !good) {
+  if (Result<void> good = check_sound(kAacName, out.header, file.size(), kAacFrames); !good) {
     return std::move(good.error());
   }
   return out;
@@ -78,14 +80,14 @@ Result<AacTrack> read_aac_track(std::span<const uint8_t> bytes) {
 
 class AacDecoder final : public AudioDecoder {
  public:
-  Result<AudioHeader> read_header(std::span<const uint8_t> bytes) override {
-    const Result<AacTrack> track = read_aac_track(bytes);
+  Result<AudioHeader> read_header(const ByteRanges& file) override {
+    const Result<AacTrack> track = read_aac_track(file);
     if (!track) return track.error();
     return track->header;
   }
 
   Result<void> decode(const AudioJob& job) override {
-    const Result<AacTrack> track = read_aac_track(job.bytes);
+    const Result<AacTrack> track = read_aac_track(job.file);
     if (!track) return track.error();
     return packets_.decode(job, {.parameters = track->sound.parameters,
                                  .packets = track->sound.packets,

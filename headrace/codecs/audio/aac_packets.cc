@@ -100,7 +100,11 @@ Result<void> AacPackets::decode_packets(const AacStream& stream, const AudioJob&
     const media::Packet entry{
         .offset = at, .size = packets[i].size, .number = static_cast<uint32_t>(begin + i)};
     std::memcpy(memory + i * sizeof entry, &entry, sizeof entry);
-    std::memcpy(memory + at, job.bytes.data() + packets[i].offset, packets[i].size);
+    if (Result<void> read =
+            job.file.read(static_cast<uint64_t>(packets[i].offset), {memory + at, packets[i].size});
+        !read) {
+      return read;
+    }
     at += packets[i].size;
   }
   Result<media::Reply> reply = process_->ask(

@@ -16,6 +16,7 @@
 
 #include "headrace/base/error.h"
 #include "headrace/codecs/media/media_options.h"
+#include "headrace/storage/byte_ranges.h"
 
 namespace headrace {
 
@@ -36,8 +37,8 @@ inline constexpr int kMostSampleRate = 768000;
 // Frames [begin, begin + count) of a sound. Channel c of frame i goes to planes[c * stride + i], as
 // a share of full scale: integers of b bits are divided by 2^(b-1).
 struct AudioJob {
-  std::span<const uint8_t> bytes;  // REQUIRES: Buffer::kPadding readable bytes after them
-  int64_t begin = 0, count = 0;    // REQUIRES: inside the header's frames
+  ByteRanges file;               // REQUIRES of memory: Buffer::kPadding readable bytes after it
+  int64_t begin = 0, count = 0;  // REQUIRES: inside the header's frames
   float* planes = nullptr;
   int64_t stride = 0;
   MediaOptions media = {};
@@ -47,9 +48,9 @@ class AudioDecoder {
  public:
   virtual ~AudioDecoder() = default;
   // Allocates nothing that the header's numbers could make large.
-  virtual Result<AudioHeader> read_header(std::span<const uint8_t> bytes) = 0;
-  // REQUIRES: read_header() of these bytes was no error. Gives all frames of the window, or an
-  // error; decodes what the window needs and no more.
+  virtual Result<AudioHeader> read_header(const ByteRanges& file) = 0;
+  // REQUIRES: read_header() of this file was no error. Gives all frames of the window, or an error;
+  // reads and decodes what the window needs and no more.
   virtual Result<void> decode(const AudioJob& job) = 0;
 };
 
@@ -69,6 +70,7 @@ struct AudioCodecRecord {
 // How many first bytes sniff() wants to see.
 inline constexpr size_t kSoundSignature = 64;
 // The codec that reads the content, behind its tags (ID3v2), of a video its sound; or null.
+Result<const AudioCodecRecord*> audio_codec_of(const ByteRanges& file);
 const AudioCodecRecord* audio_codec_of(std::span<const uint8_t> bytes);
 // Videos do not, whatever sound they have.
 bool begins_like_sound(std::span<const uint8_t> bytes);

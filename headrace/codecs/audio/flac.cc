@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "headrace/base/registry.h"
-#include "headrace/codecs/audio/bytes_reader.h"
 #include "headrace/codecs/audio/flac_header.h"
 #include "headrace/codecs/audio/id3.h"
+#include "headrace/codecs/audio/range_reader.h"
 #include "headrace/codecs/audio/sound_errors.h"
 #include "headrace/codecs/run_time_library.h"
 #include "headrace/kernels/audio/samples.h"
@@ -52,8 +52,8 @@ const FlacLibrary& flac_library() {
 class FlacSession {
  public:
   FlacSession(const FlacLibrary& flac, FLAC__StreamDecoder* decoder, const FlacHeader& header,
-              std::span<const uint8_t> bytes)
-      : flac_(flac), decoder_(decoder), header_(header), bytes_(bytes), reader_(bytes) {}
+              RangeReader file)
+      : flac_(flac), decoder_(decoder), header_(header), reader_(std::move(file)) {}
   ~FlacSession() { flac_.finish(decoder_); }
   FlacSession(const FlacSession&) = delete;
   FlacSession& operator=(const FlacSession&) = delete;
@@ -78,7 +78,7 @@ class FlacSession {
   Result<void> decode(const AudioJob& job) {
     job_ = &job;
     if (job.begin > 0 && !flac_.seek(decoder_, static_cast<FLAC__uint64>(job.begin))) {
-      return broken_ ? std::move(*broken_) : failure();
+      return broken_ && !reader_.error() ? std::move(*broken_) : failure();
     }
     if (broken_) return std::move(*broken_);
     while (decoded_ < job.count && !ended()) {
@@ -106,7 +106,9 @@ class FlacSession {
 
   static Read on_read(const FLAC__StreamDecoder*, FLAC__byte buffer[], size_t* bytes,
                       void* client) {
-    *bytes = self(client).reader_.read(buffer, *bytes);
+    RangeReader& reader = self(client).reader_;
+    *bytes = reader.read(buffer, *bytes);
+    if (reader.error()) return FLAC__STREAM_DECODER_READ_STATUS_ABORT;
     return *bytes == 0 ? FLAC__STREAM_DECODER_READ_STATUS_END_OF_STREAM
                        : FLAC__STREAM_DECODER_READ_STATUS_CONTINUE;
   }
@@ -122,12 +124,12 @@ class FlacSession {
   }
   static FLAC__StreamDecoderLengthStatus on_length(const FLAC__StreamDecoder*, FLAC__uint64* bytes,
                                                    void* client) {
-    *bytes = self(client).bytes_.size();
+    *bytes = self(client).reader_.size();
     return FLAC__STREAM_DECODER_LENGTH_STATUS_OK;
   }
   static FLAC__bool on_end(const FLAC__StreamDecoder*, void* client) {
     const FlacSession& session = self(client);
-    return session.reader_.at() == session.bytes_.size();
+    return session.reader_.at() == session.reader_.size();
   }
   static void on_error(const FLAC__StreamDecoder*, FLAC__StreamDecoderErrorStatus, void* client) {
     self(client).damaged_ = true;
@@ -173,15 +175,17 @@ class FlacSession {
 
   Result<void> next_block() {
     const bool done = flac_.process_single(decoder_);
+    if (reader_.error()) return failure();
     if (broken_) return std::move(*broken_);
     if (damaged_ || !done) return failure();
     return {};
   }
 
   Error failure() const {
+    if (reader_.error()) return *reader_.error();
     const auto state = flac_.state(decoder_);
     if (state == FLAC__STREAM_DECODER_MEMORY_ALLOCATION_ERROR) return too_large_sound(kFlacName);
-    if (reader_.at() == bytes_.size() && job_) {
+    if (reader_.at() == reader_.size() && job_) {
       return cut_off_sound(kFlacName, "ends or is damaged after frame " +
                                           std::to_string(job_->begin + decoded_) + " of " +
                                           std::to_string(header_.sound.frames));
@@ -193,8 +197,7 @@ class FlacSession {
   const FlacLibrary& flac_;
   FLAC__StreamDecoder* const decoder_;
   const FlacHeader& header_;
-  const std::span<const uint8_t> bytes_;
-  BytesReader reader_;
+  RangeReader reader_;
   const AudioJob* job_ = nullptr;
   int64_t decoded_ = 0;  // frames of the window, and beyond it
   bool damaged_ = false;
@@ -207,13 +210,13 @@ class FlacDecoder final : public AudioDecoder {
     if (decoder_) flac_library().free(decoder_);
   }
 
-  Result<AudioHeader> read_header(std::span<const uint8_t> file) override {
-    const std::span<const uint8_t> bytes = behind_id3(file);
-    Result<FlacHeader> header = read_flac_header(bytes);
+  Result<AudioHeader> read_header(const ByteRanges& file) override {
+    uint64_t begin = 0;
+    Result<FlacHeader> header = header_of(file, begin);
     if (!header) return std::move(header.error());
     if (Result<void> ready = prepare(); !ready) return std::move(ready.error());
     if (header->sound.frames == 0) {
-      FlacSession session(flac_library(), decoder_, *header, bytes);
+      FlacSession session(flac_library(), decoder_, *header, RangeReader(file, begin));
       if (Result<void> opened = session.open(); !opened) return std::move(opened.error());
       const Result<int64_t> frames = session.count();
       if (!frames) return frames.error();
@@ -223,16 +226,26 @@ class FlacDecoder final : public AudioDecoder {
   }
 
   Result<void> decode(const AudioJob& job) override {
-    const std::span<const uint8_t> bytes = behind_id3(job.bytes);
-    Result<FlacHeader> header = read_flac_header(bytes);
+    uint64_t begin = 0;
+    Result<FlacHeader> header = header_of(job.file, begin);
     if (!header) return std::move(header.error());
     if (Result<void> ready = prepare(); !ready) return ready;
-    FlacSession session(flac_library(), decoder_, *header, bytes);
+    FlacSession session(flac_library(), decoder_, *header, RangeReader(job.file, begin));
     if (Result<void> opened = session.open(); !opened) return opened;
     return session.decode(job);
   }
 
  private:
+  // And where it begins, behind tags.
+  static Result<FlacHeader> header_of(const ByteRanges& file, uint64_t& begin) {
+    const Result<uint64_t> behind = behind_id3(file);
+    if (!behind) return behind.error();
+    begin = *behind;
+    const Result<std::span<const uint8_t>> first = file.at(begin, kFlacHeader);
+    if (!first) return first.error();
+    return read_flac_header(*first, file.size() - begin);
+  }
+
   Result<void> prepare() {
     const FlacLibrary& flac = flac_library();
     if (!flac.library.is_open()) return flac.library.missing();

@@ -19,9 +19,10 @@ bool begins_like_flac(std::span<const uint8_t> bytes) {
   return bytes.size() >= kMagic && std::memcmp(bytes.data(), "fLaC", kMagic) == 0;
 }
 
-Result<FlacHeader> read_flac_header(std::span<const uint8_t> bytes) {
+Result<FlacHeader> read_flac_header(std::span<const uint8_t> bytes, uint64_t size) {
   if (!begins_like_flac(bytes)) return corrupt_sound("FLAC", "it does not begin with fLaC");
-  if (bytes.size() < kMagic + kBlockHeader + kStreamInfo) {
+  static_assert(kFlacHeader == kMagic + kBlockHeader + kStreamInfo);
+  if (bytes.size() < kFlacHeader) {
     return cut_off_sound("FLAC", "ends within its header");
   }
   if ((bytes[kMagic] & 0x7F) != 0 || big_u32(bytes, kMagic) % (1u << 24) != kStreamInfo) {
@@ -37,8 +38,7 @@ Result<FlacHeader> read_flac_header(std::span<const uint8_t> bytes) {
   header.sound.frames = static_cast<int64_t>(uint64_t{packed & 15} << 32 | big_u32(info, 14));
   header.sound.working_bytes =
       size_t{65536} * 2 * sizeof(int32_t) * static_cast<size_t>(header.sound.channels);
-  if (Result<void> good = check_sound("FLAC", header.sound, bytes.size(), kFlacFramesAByte);
-      !good) {
+  if (Result<void> good = check_sound("FLAC", header.sound, size, kFlacFramesAByte); !good) {
     return std::move(good.error());
   }
   return header;

@@ -17,6 +17,8 @@ struct FlacHeader {
 };
 
 bool begins_like_flac(std::span<const uint8_t> bytes);
-Result<FlacHeader> read_flac_header(std::span<const uint8_t> bytes);
+// Of the file's first bytes, and its size, both behind tags.
+Result<FlacHeader> read_flac_header(std::span<const uint8_t> bytes, uint64_t size);
+inline constexpr size_t kFlacHeader = 42;  // bytes that this takes
 
 }  // namespace headrace

@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <span>
 
+#include "headrace/base/error.h"
+#include "headrace/storage/byte_ranges.h"
+
 namespace headrace {
 
 // Bytes of the tag at the begin; 0 where there is none.
@@ -15,12 +18,17 @@ inline size_t id3_bytes(std::span<const uint8_t> bytes) {
   return length + (bytes[5] & 0x10 ? 20 : 10);  // with a footer
 }
 
-// What stands behind such tags, of which some files have several; all where that is not there.
-inline std::span<const uint8_t> behind_id3(std::span<const uint8_t> bytes) {
-  for (size_t tag = id3_bytes(bytes); tag > 0 && tag < bytes.size(); tag = id3_bytes(bytes)) {
-    bytes = bytes.subspan(tag);
+// Where the file goes on behind such tags, of which some files have several. What would begin
+// behind the file's end is no tag.
+inline Result<uint64_t> behind_id3(const ByteRanges& file) {
+  constexpr uint64_t kTagHeader = 10;
+  for (uint64_t at = 0;;) {
+    const Result<std::span<const uint8_t>> head = file.at(at, kTagHeader);
+    if (!head) return head.error();
+    const uint64_t tag = id3_bytes(*head);
+    if (tag == 0 || tag >= file.size() - at) return at;
+    at += tag;
   }
-  return bytes;
 }
 
 }  // namespace headrace

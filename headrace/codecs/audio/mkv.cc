@@ -25,12 +25,14 @@ namespace {
 
 using MkvBytes = std::span<const uint8_t>;
 
-std::vector<MkvBytes> packets_of(const MkvSound& sound, MkvBytes file) {
-  std::vector<MkvBytes> out;
-  for (const MediaPacket& packet : sound.packets) {
-    out.push_back(file.subspan(static_cast<size_t>(packet.offset), packet.size));
-  }
-  return out;
+Result<MkvBytes> packet_of(const MediaPacket& packet, const ByteRanges& file) {
+  return file.at(static_cast<uint64_t>(packet.offset), packet.size);
+}
+
+uint64_t bytes_of_packets(const MkvSound& sound) {
+  uint64_t bytes = 0;
+  for (const MediaPacket& packet : sound.packets) bytes += packet.size;
+  return bytes;
 }
 
 int64_t samples_in(int64_t nanoseconds, double rate) {
@@ -50,30 +52,41 @@ int64_t opus_duration(MkvBytes packet) {
 
 using Rewritten = std::vector<uint8_t>;
 
-Result<Rewritten> opus_in_ogg(const MkvSound& sound, MkvBytes file) {
+Result<Rewritten> opus_in_ogg(const MkvSound& sound, const ByteRanges& file) {
   constexpr uint8_t kTags[] = {'O', 'p', 'u', 's', 'T', 'a', 'g', 's', 0, 0, 0, 0, 0, 0, 0, 0};
   OggWriter ogg;
   ogg.add(sound.parameters, 0);
   ogg.add(kTags, 0);
   int64_t position = 0;
-  const std::vector<MkvBytes> packets = packets_of(sound, file);
-  for (size_t i = 0; i < packets.size(); ++i) {
-    const int64_t duration = opus_duration(packets[i]);
+  for (size_t i = 0; i < sound.packets.size(); ++i) {
+    const Result<MkvBytes> packet = packet_of(sound.packets[i], file);
+    if (!packet) return packet.error();
+    const int64_t duration = opus_duration(*packet);
     if (duration == 0) {
       return corrupt_sound("Opus", "packet " + std::to_string(i) + " of it is none");
     }
     position += duration;
-    const bool last = i + 1 == packets.size();
+    const bool last = i + 1 == sound.packets.size();
     if (last) position -= std::clamp<int64_t>(samples_in(sound.discards_ns, 48000), 0, duration);
-    ogg.add(packets[i], position, last);
+    ogg.add(*packet, position, last);
   }
   return ogg.bytes();
 }
 
-Result<Rewritten> vorbis_in_ogg(const MkvSound& sound, MkvBytes file) {
+Result<Rewritten> vorbis_in_ogg(const MkvSound& sound, const ByteRanges& file) {
   const Result<std::vector<MkvBytes>> headers = vorbis_headers(sound.parameters);
   if (!headers) return headers.error();
-  const std::vector<MkvBytes> packets = packets_of(sound, file);
+  std::vector<uint8_t> memory(bytes_of_packets(sound));
+  std::vector<MkvBytes> packets;
+  size_t at = 0;
+  for (const MediaPacket& packet : sound.packets) {
+    const std::span<uint8_t> place = std::span(memory).subspan(at, packet.size);
+    if (Result<void> read = file.read(static_cast<uint64_t>(packet.offset), place); !read) {
+      return std::move(read.error());
+    }
+    packets.push_back(place);
+    at += packet.size;
+  }
   Result<std::vector<int64_t>> positions = vorbis_positions(*headers, packets);
   if (!positions) return std::move(positions.error());
   OggWriter ogg;
@@ -87,29 +100,31 @@ Result<Rewritten> vorbis_in_ogg(const MkvSound& sound, MkvBytes file) {
   return ogg.bytes();
 }
 
-Result<Rewritten> joined(const MkvSound& sound, MkvBytes file) {
-  Rewritten out(sound.parameters.begin(), sound.parameters.end());
-  for (const MkvBytes packet : packets_of(sound, file)) {
-    out.insert(out.end(), packet.begin(), packet.end());
+// The packets one behind the other.
+Result<Rewritten> joined(Rewritten begin, const MkvSound& sound, const ByteRanges& file) {
+  const size_t head = begin.size();
+  begin.resize(head + bytes_of_packets(sound));
+  std::span<uint8_t> rest = std::span(begin).subspan(head);
+  for (const MediaPacket& packet : sound.packets) {
+    Result<void> read = file.read(static_cast<uint64_t>(packet.offset), rest.first(packet.size));
+    if (!read) return std::move(read.error());
+    rest = rest.subspan(packet.size);
   }
-  return out;
+  return begin;
 }
 
-// FLAC's own header is what its parameters are; MP3 has none.
-Result<Rewritten> mp3_joined(const MkvSound& sound, MkvBytes file) {
-  MkvSound bare = sound;
-  bare.parameters = {};
-  return joined(bare, file);
+// Its own header is what its parameters are; MP3 has none.
+Result<Rewritten> flac_joined(const MkvSound& sound, const ByteRanges& file) {
+  return joined(sound.parameters, sound, file);
+}
+Result<Rewritten> mp3_joined(const MkvSound& sound, const ByteRanges& file) {
+  return joined({}, sound, file);
 }
 
-Result<Rewritten> samples_in_wav(const MkvSound& sound, MkvBytes file, uint16_t format) {
-  uint64_t bytes = 0;
-  for (const MediaPacket& packet : sound.packets) bytes += packet.size;
+Result<Rewritten> samples_in_wav(const MkvSound& sound, const ByteRanges& file, uint16_t format) {
+  const uint64_t bytes = bytes_of_packets(sound);
   const auto channels = static_cast<uint64_t>(std::clamp<int64_t>(sound.channels, 0, 1000));
   const auto bits = static_cast<uint64_t>(std::clamp<int64_t>(sound.bits, 0, 64));
-  if (bytes > UINT32_MAX - 64) {
-    return unread_sound(kMkvName, "has more than 4 GiB of samples", "compress them (FLAC)");
-  }
   Rewritten out;
   const auto put = [&](uint64_t value, int count) {
     for (int i = 0; i < count; ++i) out.push_back(static_cast<uint8_t>(value >> 8 * i));
@@ -129,27 +144,24 @@ Result<Rewritten> samples_in_wav(const MkvSound& sound, MkvBytes file, uint16_t 
   put(bits, 2);
   name("data");
   put(bytes, 4);
-  for (const MkvBytes packet : packets_of(sound, file)) {
-    out.insert(out.end(), packet.begin(), packet.end());
-  }
-  return out;
+  return joined(std::move(out), sound, file);
 }
 
 struct MkvSoundCoding {
   std::string_view name;    // as the track has it
   std::string_view reader;  // the codec of sounds that it is rewritten for
-  Result<Rewritten> (*rewrite)(const MkvSound& sound, MkvBytes file);
+  Result<Rewritten> (*rewrite)(const MkvSound& sound, const ByteRanges& file);
 };
 constexpr MkvSoundCoding kMkvSoundCodings[] = {
     {"A_OPUS", "opus", opus_in_ogg},
     {"A_VORBIS", "vorbis", vorbis_in_ogg},
-    {"A_FLAC", "flac", joined},
+    {"A_FLAC", "flac", flac_joined},
     {"A_MPEG/L3", "mp3", mp3_joined},
     {"A_MPEG/L2", "mp3", mp3_joined},
     {"A_PCM/INT/LIT", "wav",
-     [](const MkvSound& sound, MkvBytes file) { return samples_in_wav(sound, file, 1); }},
+     [](const MkvSound& sound, const ByteRanges& file) { return samples_in_wav(sound, file, 1); }},
     {"A_PCM/FLOAT/IEEE", "wav",
-     [](const MkvSound& sound, MkvBytes file) { return samples_in_wav(sound, file, 3); }},
+     [](const MkvSound& sound, const ByteRanges& file) { return samples_in_wav(sound, file, 3); }},
 };
 
 // What is lost between packets would move all that follows in time.
@@ -167,12 +179,12 @@ Result<void> check_gaps(const MkvSound& sound, int64_t frames, int rate) {
 
 class MkvDecoder final : public AudioDecoder {
  public:
-  Result<AudioHeader> read_header(MkvBytes bytes) override {
-    Result<MkvSound> sound = read_mkv_sound(bytes);
+  Result<AudioHeader> read_header(const ByteRanges& file) override {
+    Result<MkvSound> sound = read_mkv_sound(file);
     if (!sound) return std::move(sound.error());
     if (sound->packets.empty()) return corrupt_sound(kMkvName, "its track of sound has no packet");
     Result<AudioHeader> header =
-        sound->codec.starts_with("A_AAC") ? aac_header(*sound, bytes) : other_header(*sound, bytes);
+        sound->codec.starts_with("A_AAC") ? aac_header(*sound, file) : other_header(*sound, file);
     if (!header) return header;
     header->start = sound->start;
     const int64_t delayed = delay_of(*sound, header->sample_rate);
@@ -184,7 +196,7 @@ class MkvDecoder final : public AudioDecoder {
   }
 
   Result<void> decode(const AudioJob& job) override {
-    const Result<MkvSound> sound = read_mkv_sound(job.bytes);
+    const Result<MkvSound> sound = read_mkv_sound(job.file);
     if (!sound) return sound.error();
     if (sound->codec.starts_with("A_AAC")) {
       const Result<AacConfig> config = read_aac_lc(sound->parameters);
@@ -195,10 +207,10 @@ class MkvDecoder final : public AudioDecoder {
                                .sample_rate = config->sample_rate,
                                .begin = delay_of(*sound, config->sample_rate)});
     }
-    Result<Buffer> rewritten = rewrite(*sound, job.bytes);
+    Result<Buffer> rewritten = rewrite(*sound, job.file);
     if (!rewritten) return std::move(rewritten.error());
     AudioJob inner = job;
-    inner.bytes = rewritten->bytes();
+    inner.file = rewritten->bytes();
     return reader_->decode(inner);
   }
 
@@ -208,7 +220,7 @@ class MkvDecoder final : public AudioDecoder {
     return sound.codec.starts_with("A_AAC") ? samples_in(sound.delay_ns, rate) : 0;
   }
 
-  static Result<AudioHeader> aac_header(const MkvSound& sound, MkvBytes bytes) {
+  static Result<AudioHeader> aac_header(const MkvSound& sound, const ByteRanges& file) {
     const Result<AacConfig> config = read_aac_lc(sound.parameters);
     if (!config) return config.error();
     const int64_t all = static_cast<int64_t>(sound.packets.size()) * kAacFrames;
@@ -222,14 +234,14 @@ class MkvDecoder final : public AudioDecoder {
         .channels = config->channels,
         .sample_rate = config->sample_rate,
         .working_bytes = (size_t{8} << 20) + sound.packets.size() * sizeof(MediaPacket)};
-    if (Result<void> good = check_sound(kAacName, header, bytes.size(), kAacFrames); !good) {
+    if (Result<void> good = check_sound(kAacName, header, file.size(), kAacFrames); !good) {
       return std::move(good.error());
     }
     return header;
   }
 
-  Result<AudioHeader> other_header(const MkvSound& sound, MkvBytes bytes) {
-    const Result<Buffer> rewritten = rewrite(sound, bytes);
+  Result<AudioHeader> other_header(const MkvSound& sound, const ByteRanges& file) {
+    const Result<Buffer> rewritten = rewrite(sound, file);
     if (!rewritten) return rewritten.error();
     Result<AudioHeader> header = reader_->read_header(rewritten->bytes());
     if (header) header->working_bytes += 2 * rewritten->size();
@@ -237,7 +249,7 @@ class MkvDecoder final : public AudioDecoder {
   }
 
   // For reader_, which is what it says.
-  Result<Buffer> rewrite(const MkvSound& sound, MkvBytes file) {
+  Result<Buffer> rewrite(const MkvSound& sound, const ByteRanges& file) {
     const MkvSoundCoding* coding = nullptr;
     for (const MkvSoundCoding& each : kMkvSoundCodings) {
       if (each.name == sound.codec) coding = &each;
@@ -249,6 +261,12 @@ class MkvDecoder final : public AudioDecoder {
       for (const char c : sound.codec.substr(0, 40)) name += c < ' ' || c > '~' ? '?' : c;
       return unread_sound(kMkvName, "holds a sound of the codec \"" + name + "\"",
                           "convert it once: ffmpeg -i in.mkv -c:v copy -c:a libopus out.mkv");
+    }
+    if (const uint64_t bytes = bytes_of_packets(sound); bytes > ByteRanges::kMost) {
+      return unread_sound(kMkvName,
+                          "has " + std::to_string(bytes >> 20) + " MiB of sound; up to " +
+                              std::to_string(ByteRanges::kMost >> 20) + " are read",
+                          "convert it once: ffmpeg -i in.mkv -vn out.flac");
     }
     if (codec != codec_) reader_ = codec->make();
     codec_ = codec;

@@ -10,6 +10,7 @@
 #include "headrace/codecs/audio/sound_errors.h"
 #include "headrace/codecs/media/container_errors.h"
 #include "headrace/codecs/media/ebml.h"
+#include "headrace/codecs/media/mkv_elements.h"
 #include "headrace/codecs/media/mkv_ids.h"
 
 namespace headrace {
@@ -41,14 +42,15 @@ bool read_sound_track(SoundBytes content, SoundTrack& out) {
     if (element.id == mkv::kTrackType) out.type = number;
     if (element.id == mkv::kFlagEnabled) out.enabled = number != 0;
     if (element.id == mkv::kContentEncodings) out.encoded = true;
-    if (element.id == mkv::kCodecPrivate) out.sound.parameters = element.content;
+    if (element.id == mkv::kCodecPrivate) {
+      out.sound.parameters.assign(element.content.begin(), element.content.end());
+    }
     if (element.id == mkv::kCodecDelay) {
       out.sound.delay_ns = static_cast<int64_t>(std::min(number, kMostSoundTime));
     }
     if (element.id == mkv::kCodecId) {
-      const std::string_view name(reinterpret_cast<const char*>(element.content.data()),
-                                  element.content.size());
-      out.sound.codec = name.substr(0, name.find('\0'));
+      out.sound.codec.assign(element.content.begin(), element.content.end());
+      out.sound.codec.resize(std::min(out.sound.codec.size(), out.sound.codec.find('\0')));
     }
     if (element.id != mkv::kAudio) continue;
     EbmlElements about(element.content);
@@ -82,16 +84,19 @@ Result<SoundTrack> choose_sound(SoundBytes tracks) {
 
 class SoundBlocks {
  public:
-  SoundBlocks(SoundBytes file, SoundTrack& track) : file_(file), track_(track) {}
+  SoundBlocks(const ByteRanges& file, SoundTrack& track) : file_(file), track_(track) {}
 
   void begin_cluster() { cluster_ = 0; }
   void set_time(uint64_t ticks) { cluster_ = ticks; }
 
-  Result<void> add(const EbmlElement& block, int64_t discards_ns = 0) {
-    const std::optional<EbmlNumber> number = ebml_number(block.content, 8);
+  Result<void> add(const MkvElement& block, int64_t discards_ns = 0) {
+    const Result<SoundBytes> head =
+        file_.at(block.body, std::min<uint64_t>(block.size, MkvElement::kFirst));
+    if (!head) return head.error();
+    const std::optional<EbmlNumber> number = ebml_number(*head, 8);
     if (!number) return corrupt_mkv("a block has no track");
     if (number->value != track_.number) return {};
-    BigEndianReader reader(block.content);
+    BigEndianReader reader(*head);
     reader.skip(static_cast<uint64_t>(number->bytes));
     const auto time = static_cast<int16_t>(reader.u16());
     const uint8_t flags = reader.u8();
@@ -99,33 +104,41 @@ class SoundBlocks {
     if (cluster_ > kMostSoundTime) return corrupt_mkv("it has times without end");
     const int64_t ticks = static_cast<int64_t>(cluster_) + time;
     track_.sound.discards_ns = discards_ns;
-    return add_frames(reader, flags >> 1 & 3, ticks);
+    const uint64_t taken = head->size() - reader.rest().size();
+    const int lacing = flags >> 1 & 3;
+    if (lacing == 0) return add_frame(block.body + taken, block.size - taken, ticks);
+    const Result<SoundBytes> whole = file_.at(block.body, block.size);
+    if (!whole) return whole.error();
+    return add_frames(whole->subspan(static_cast<size_t>(taken)), block.body + taken, lacing,
+                      ticks);
   }
 
-  Result<void> add_group(const EbmlElement& group) {
-    std::optional<EbmlElement> block;
+  Result<void> add_group(const MkvElement& group) {
+    std::optional<MkvElement> block;
     int64_t discards = 0;
-    EbmlElements elements(group.content);
-    for (EbmlElement element; elements.next(element);) {
+    MkvElements elements(file_, group.body, group.body + group.size);
+    for (MkvElement element; elements.next(element);) {
       if (element.id == mkv::kBlock) block = element;
       if (element.id == mkv::kDiscardPadding) discards = signed_number(element);
     }
+    if (!elements.read()) return std::move(elements.read().error());
     if (elements.broken()) return corrupt_mkv("a group of blocks is damaged");
     return block ? add(*block, discards) : Result<void>{};
   }
 
  private:
-  static int64_t signed_number(const EbmlElement& element) {
-    const int shift = 64 - 8 * static_cast<int>(std::min<size_t>(element.content.size(), 8));
+  static int64_t signed_number(const MkvElement& element) {
+    const int shift = 64 - 8 * static_cast<int>(std::min<uint64_t>(element.size, 8));
     if (shift == 64) return 0;
     return static_cast<int64_t>(element.number() << shift) >> shift;
   }
 
   // A block may hold several frames, whose sizes stand before them (RFC 9559, 10.3): as Xiph has
   // them, all alike, or as differences.
-  Result<void> add_frames(BigEndianReader& reader, int lacing, int64_t ticks) {
+  // `block`: behind its header, at that place of the file.
+  Result<void> add_frames(SoundBytes block, uint64_t place, int lacing, int64_t ticks) {
     constexpr int kXiph = 1, kEqual = 2;
-    if (lacing == 0) return add_frame(reader.rest(), ticks);
+    BigEndianReader reader(block);
     const size_t count = size_t{reader.u8()} + 1;
     std::array<uint64_t, 256> sizes{};
     uint64_t all = 0;
@@ -150,24 +163,26 @@ class SoundBlocks {
     sizes[count - 1] = left - all;
     for (size_t i = 0; i < count; ++i) {
       const uint64_t size = lacing == kEqual ? left / count : sizes[i];
-      if (Result<void> good = add_frame(reader.bytes(size), ticks); !good) return good;
+      const uint64_t at = place + (block.size() - reader.rest().size());
+      reader.skip(size);
+      if (Result<void> good = add_frame(at, size, ticks); !good) return good;
     }
     return {};
   }
 
-  Result<void> add_frame(SoundBytes frame, int64_t ticks) {
+  Result<void> add_frame(uint64_t at, uint64_t size, int64_t ticks) {
     MkvSound& sound = track_.sound;
-    if (frame.empty()) return {};
-    if (frame.size() > INT32_MAX) return corrupt_mkv("a frame of gigabytes");
+    if (size == 0) return {};
+    if (size > INT32_MAX) return corrupt_mkv("a frame of gigabytes");
     if (sound.packets.size() == kMostVideoPackets) return unread_mkv("has too many packets");
-    sound.packets.push_back({.offset = frame.data() - file_.data(),
-                             .size = static_cast<uint32_t>(frame.size()),
+    sound.packets.push_back({.offset = static_cast<int64_t>(at),
+                             .size = static_cast<uint32_t>(size),
                              .key = true,
                              .pts = ticks});
     return {};
   }
 
-  const SoundBytes file_;
+  const ByteRanges& file_;
   SoundTrack& track_;
   uint64_t cluster_ = 0;
 };
@@ -176,14 +191,15 @@ class SoundBlocks {
 
 // What lies in clusters is told by its id, so that it does not matter whether they say how long
 // they are; nothing else may leave that open, as of the pictures.
-Result<MkvSound> read_mkv_sound(SoundBytes file) {
+Result<MkvSound> read_mkv_sound(const ByteRanges& file) {
   uint64_t scale = 1000000;
   std::optional<SoundTrack> track;
   std::optional<SoundBlocks> blocks;
   bool in_segment = false;
-  size_t end = file.size();
-  EbmlElements elements(file);
-  EbmlElement element;
+  uint64_t end = file.size();
+  Buffer memory;  // of one element at a time
+  MkvElements elements(file, 0, file.size());
+  MkvElement element;
   while (elements.next(element)) {
     if (in_segment && element.at >= end) break;
     Result<void> good;
@@ -195,11 +211,13 @@ Result<MkvSound> read_mkv_sound(SoundBytes file) {
       case mkv::kSegment:
         if (in_segment) return unread_mkv("is several files, one behind the other");
         in_segment = true;
-        end = element.body + element.content.size();
+        end = element.body + element.size;
         elements.enter(element);
         break;
       case mkv::kInfo: {
-        EbmlElements about(element.content);
+        const Result<SoundBytes> info = file.keep(element.body, element.size, memory);
+        if (!info) return info.error();
+        EbmlElements about(*info);
         for (EbmlElement each; about.next(each);) {
           if (each.id == mkv::kTimestampScale) scale = each.number();
         }
@@ -207,7 +225,9 @@ Result<MkvSound> read_mkv_sound(SoundBytes file) {
       }
       case mkv::kTracks: {
         if (track) break;
-        Result<SoundTrack> chosen = choose_sound(element.content);
+        const Result<SoundBytes> tracks = file.keep(element.body, element.size, memory);
+        if (!tracks) return tracks.error();
+        Result<SoundTrack> chosen = choose_sound(*tracks);
         if (!chosen) return std::move(chosen.error());
         track = std::move(*chosen);
         blocks.emplace(file, *track);
@@ -232,6 +252,7 @@ Result<MkvSound> read_mkv_sound(SoundBytes file) {
     }
     if (!good) return std::move(good.error());
   }
+  if (!elements.read()) return std::move(elements.read().error());
   if (elements.cut_off()) {
     return cut_off_sound(kMkvName,
                          "ends inside of what begins at byte " + std::to_string(element.at));

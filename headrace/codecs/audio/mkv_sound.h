@@ -4,18 +4,18 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "headrace/base/error.h"
 #include "headrace/codecs/media/media_packet.h"
+#include "headrace/storage/byte_ranges.h"
 
 namespace headrace {
 
 struct MkvSound {
-  std::string_view codec;               // "A_OPUS"; in the file's bytes, as parameters are
-  std::span<const uint8_t> parameters;  // CodecPrivate
+  std::string codec;                // "A_OPUS"
+  std::vector<uint8_t> parameters;  // CodecPrivate
   double sample_rate = 0;
   int64_t channels = 0, bits = 0;  // bits of a sample, where that says something
   std::vector<MediaPacket> packets;
@@ -27,6 +27,6 @@ struct MkvSound {
 };
 
 // Errors are those of sounds (HR0350 to HR0352); HR0358 where there is no track of sound.
-Result<MkvSound> read_mkv_sound(std::span<const uint8_t> file);
+Result<MkvSound> read_mkv_sound(const ByteRanges& file);
 
 }  // namespace headrace

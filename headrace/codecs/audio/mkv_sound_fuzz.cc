@@ -10,7 +10,7 @@
 #include "headrace/codecs/audio/mkv_sound.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const auto sound = headrace::read_mkv_sound({data, size});
+  const auto sound = headrace::read_mkv_sound(headrace::ByteRanges(data, size));
   if (!sound) return 0;
   for (const headrace::MediaPacket& packet : sound->packets) {
     const auto offset = static_cast<uint64_t>(packet.offset);

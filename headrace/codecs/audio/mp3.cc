@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "headrace/base/registry.h"
-#include "headrace/codecs/audio/bytes_reader.h"
 #include "headrace/codecs/audio/id3.h"
+#include "headrace/codecs/audio/range_reader.h"
 #include "headrace/codecs/audio/sound_errors.h"
 #include "headrace/codecs/run_time_library.h"
 #include "headrace/kernels/audio/samples.h"
@@ -86,8 +86,8 @@ class Mp3Decoder final : public AudioDecoder {
     if (handle_) mp3_library().free(handle_);
   }
 
-  Result<AudioHeader> read_header(std::span<const uint8_t> bytes) override {
-    const Opened opened(*this, bytes);
+  Result<AudioHeader> read_header(const ByteRanges& file) override {
+    const Opened opened(*this, file);
     if (!opened.result) return opened.result.error();
     const Mp3Library& mp3 = mp3_library();
     if (mp3.scan(handle_) != MPG123_OK) return broken();
@@ -95,15 +95,16 @@ class Mp3Decoder final : public AudioDecoder {
                        .channels = opened.channels,
                        .sample_rate = static_cast<int>(opened.rate),
                        .working_bytes = size_t{1} << 17};
+    if (reader_.error()) return *reader_.error();
     if (header.frames < 0) return corrupt_sound(kMp3Name, "its length cannot be told");
-    if (Result<void> good = check_sound(kMp3Name, header, bytes.size(), kMp3FramesAByte); !good) {
+    if (Result<void> good = check_sound(kMp3Name, header, file.size(), kMp3FramesAByte); !good) {
       return std::move(good.error());
     }
     return header;
   }
 
   Result<void> decode(const AudioJob& job) override {
-    const Opened opened(*this, job.bytes);
+    const Opened opened(*this, job.file);
     if (!opened.result) return opened.result.error();
     const Mp3Library& mp3 = mp3_library();
     if (job.begin > 0 && mp3.seek(handle_, job.begin, SEEK_SET) != job.begin) return broken();
@@ -127,6 +128,7 @@ class Mp3Decoder final : public AudioDecoder {
         if (rate == opened.rate && now == opened.channels) continue;
         return corrupt_sound(kMp3Name, "it changes its rate or channels on the way");
       }
+      if (reader_.error()) return *reader_.error();
       if (status == MPG123_DONE || (status == MPG123_OK && frames == 0)) {
         return truncated_sound(kMp3Name, job.begin + done, job.begin + job.count);
       }
@@ -140,11 +142,12 @@ class Mp3Decoder final : public AudioDecoder {
 
   // A file at its first frame; closed at the end.
   struct Opened {
-    Opened(Mp3Decoder& decoder, std::span<const uint8_t> bytes) : self(decoder) {
-      result = decoder.open(bytes, rate, channels);
+    Opened(Mp3Decoder& decoder, const ByteRanges& file) : self(decoder) {
+      result = decoder.open(file, rate, channels);
     }
     ~Opened() {
       if (self.handle_) mp3_library().close(self.handle_);
+      self.reader_ = RangeReader({});  // lets go of the file
     }
     Mp3Decoder& self;
     long rate = 0;
@@ -170,10 +173,10 @@ class Mp3Decoder final : public AudioDecoder {
     return {};
   }
 
-  Result<void> open(std::span<const uint8_t> bytes, long& rate, int& channels) {
+  Result<void> open(const ByteRanges& file, long& rate, int& channels) {
     if (Result<void> ready = prepare(); !ready) return ready;
     const Mp3Library& mp3 = mp3_library();
-    reader_ = BytesReader(bytes);
+    reader_ = RangeReader(file);
     int encoding = 0;
     mp3.format_none(handle_);
     const long* rates = nullptr;
@@ -190,6 +193,7 @@ class Mp3Decoder final : public AudioDecoder {
   }
 
   Error broken() const {
+    if (reader_.error()) return *reader_.error();
     const int code = mp3_library().errcode(handle_);
     if (code == MPG123_OUT_OF_MEM) return too_large_sound(kMp3Name);
     return corrupt_sound(kMp3Name, "libmpg123 finds no way on (its error " + std::to_string(code) +
@@ -197,15 +201,17 @@ class Mp3Decoder final : public AudioDecoder {
   }
 
   static ssize_t on_read(void* client, void* to, size_t bytes) {
-    return static_cast<ssize_t>(static_cast<BytesReader*>(client)->read(to, bytes));
+    auto& reader = *static_cast<RangeReader*>(client);
+    const size_t read = reader.read(to, bytes);
+    return reader.error() ? -1 : static_cast<ssize_t>(read);
   }
   static off_t on_seek(void* client, off_t offset, int whence) {
-    auto& reader = *static_cast<BytesReader*>(client);
+    auto& reader = *static_cast<RangeReader*>(client);
     return reader.seek(offset, whence) ? static_cast<off_t>(reader.at()) : -1;
   }
 
   mpg123_handle* handle_ = nullptr;
-  BytesReader reader_{{}};
+  RangeReader reader_{{}};
   float block_[kBlock];
 };
 

@@ -9,6 +9,7 @@
 #include "headrace/codecs/media/mp4_edits.h"
 #include "headrace/codecs/media/mp4_esds.h"
 #include "headrace/codecs/media/mp4_sample_table.h"
+#include "headrace/codecs/media/mp4_top_level.h"
 
 namespace headrace {
 namespace {
@@ -65,22 +66,13 @@ Result<void> read_sound_entry(SoundBytes stsd, Mp4Sound& sound) {
 
 }  // namespace
 
-Result<Mp4Sound> read_mp4_sound(SoundBytes file) {
-  SoundBytes moov;
-  bool fragments = false;
-  Mp4Boxes boxes(file);
-  for (Mp4Box box; boxes.next(box);) {
-    if (box.type == box_named("moov") && moov.empty()) moov = box.content;
-    fragments |= box.type == box_named("moof");
-  }
-  if (moov.empty()) {
-    return truncated_video(kMp4Name,
-                           "has no box moov, which says where its packets lie and often "
-                           "stands at the end");
-  }
+Result<Mp4Sound> read_mp4_sound(const ByteRanges& file) {
+  const Result<Mp4TopLevel> top = read_mp4_top_level(file);
+  if (!top) return top.error();
+  const SoundBytes moov = top->moov;
   const SoundBytes trak = sound_trak(moov);
   if (trak.empty()) return no_pictures(kMp4Name, "has no track of sound");
-  if (fragments) {
+  if (!top->fragments.empty()) {
     return unread_video(kMp4Name, "has its sound in fragments",
                         "make one piece of it: ffmpeg -i in.m4a -c copy out.m4a");
   }

@@ -10,6 +10,7 @@
 
 #include "headrace/base/error.h"
 #include "headrace/codecs/media/media_packet.h"
+#include "headrace/storage/byte_ranges.h"
 
 namespace headrace {
 
@@ -25,6 +26,6 @@ struct Mp4Sound {
 };
 
 // Errors are those of videos (HR0361 to HR0365); HR0364 where there is no track of sound.
-Result<Mp4Sound> read_mp4_sound(std::span<const uint8_t> file);
+Result<Mp4Sound> read_mp4_sound(const ByteRanges& file);
 
 }  // namespace headrace

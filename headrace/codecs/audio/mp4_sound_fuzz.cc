@@ -6,7 +6,7 @@
 #include "headrace/codecs/audio/mp4_sound.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const auto sound = headrace::read_mp4_sound({data, size});
+  const auto sound = headrace::read_mp4_sound(headrace::ByteRanges(data, size));
   if (!sound) return 0;
   uint64_t bytes = 0;
   for (const headrace::MediaPacket& packet : sound->packets) {

@@ -12,7 +12,7 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kPageHeader = 27;
+constexpr size_t kPageHeader = 27, kMostPage = kPageHeader + 255 + 255 * 255;
 constexpr uint8_t kFirstPage = 2;
 constexpr uint32_t kPolynomial = 0x04c11db7;
 
@@ -68,11 +68,13 @@ uint32_t ogg_checksum(std::span<const uint8_t> page) {
   return add_to_checksum(sum, page.subspan(kOggChecksumAt + 4));
 }
 
-Result<void> check_ogg_pages(std::string_view kind, std::span<const uint8_t> bytes) {
+Result<void> check_ogg_pages(std::string_view kind, const ByteRanges& file) {
   uint32_t serial = 0;
   uint32_t number = 0;  // of the next page
-  for (size_t at = 0; at < bytes.size(); ++number) {
-    const std::span<const uint8_t> rest = bytes.subspan(at);
+  for (uint64_t at = 0; at < file.size(); ++number) {
+    const Result<std::span<const uint8_t>> there = file.at(at, kMostPage);
+    if (!there) return there.error();
+    const std::span<const uint8_t> rest = *there;
     const std::string where = " at byte " + std::to_string(at);
     const bool begins = std::memcmp(rest.data(), "OggS", std::min<size_t>(rest.size(), 4)) == 0;
     if (!begins) return corrupt_sound(kind, "there is no page" + where);

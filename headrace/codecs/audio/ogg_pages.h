@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "headrace/base/error.h"
+#include "headrace/storage/byte_ranges.h"
 
 namespace headrace {
 
@@ -17,7 +18,7 @@ bool is_ogg_of(std::span<const uint8_t> bytes, std::string_view codec);
 
 // HR0350, HR0351 or HR0352 unless all bytes are whole pages of one stream, in order, with the right
 // checksums. `kind`: for messages, "Vorbis".
-Result<void> check_ogg_pages(std::string_view kind, std::span<const uint8_t> bytes);
+Result<void> check_ogg_pages(std::string_view kind, const ByteRanges& file);
 
 // Bytes of the page that begins here; 0 where none does, or it is cut off.
 size_t ogg_page_bytes(std::span<const uint8_t> bytes);

@@ -9,6 +9,7 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/codecs/audio/ogg_pages.h"
+#include "headrace/codecs/audio/range_reader.h"
 #include "headrace/codecs/audio/sound_errors.h"
 #include "headrace/codecs/run_time_library.h"
 #include "headrace/kernels/audio/samples.h"
@@ -24,7 +25,7 @@ constexpr int64_t kOpusFramesAByte = 5760 / 2;
 
 struct OpusLibrary {
   RunTimeLibrary library{"libopusfile.so.0", "libopusfile0"};
-  decltype(&op_open_memory) open = nullptr;
+  decltype(&op_open_callbacks) open = nullptr;
   decltype(&op_free) free = nullptr;
   decltype(&op_link_count) links = nullptr;
   decltype(&op_channel_count) channels = nullptr;
@@ -33,7 +34,7 @@ struct OpusLibrary {
   decltype(&op_read_float) read = nullptr;
 
   OpusLibrary() {
-    library.find(open, "op_open_memory");
+    library.find(open, "op_open_callbacks");
     library.find(free, "op_free");
     library.find(links, "op_link_count");
     library.find(channels, "op_channel_count");
@@ -51,16 +52,18 @@ const OpusLibrary& opus_library() {
 // A file at its first frame.
 class OpusFile {
  public:
-  explicit OpusFile(std::span<const uint8_t> bytes) {
+  explicit OpusFile(const ByteRanges& bytes) : reader(bytes) {
     const OpusLibrary& opus = opus_library();
     if (!opus.library.is_open()) {
       result = opus.library.missing();
       return;
     }
     int error = 0;
-    file = opus.open(bytes.data(), bytes.size(), &error);
+    constexpr OpusFileCallbacks kCallbacks{on_read, on_seek, on_tell, nullptr};
+    file = opus.open(&reader, &kCallbacks, nullptr, 0, &error);
     if (!file) {
-      result = error == OP_EFAULT
+      result = reader.error() ? *reader.error()
+               : error == OP_EFAULT
                    ? too_large_sound(kOpusName)
                    : corrupt_sound(kOpusName, "libopusfile finds no stream in it (its error " +
                                                   std::to_string(error) + ")");
@@ -86,11 +89,25 @@ class OpusFile {
   OggOpusFile* file = nullptr;
   AudioHeader header;
   Result<void> result;
+  RangeReader reader;
+
+ private:
+  static int on_read(void* client, unsigned char* to, int bytes) {
+    auto& reader = *static_cast<RangeReader*>(client);
+    const size_t read = reader.read(to, static_cast<size_t>(bytes));
+    return reader.error() ? -1 : static_cast<int>(read);
+  }
+  static int on_seek(void* client, opus_int64 offset, int whence) {
+    return static_cast<RangeReader*>(client)->seek(offset, whence) ? 0 : -1;
+  }
+  static opus_int64 on_tell(void* client) {
+    return static_cast<opus_int64>(static_cast<RangeReader*>(client)->at());
+  }
 };
 
 class OpusSoundDecoder final : public AudioDecoder {
  public:
-  Result<AudioHeader> read_header(std::span<const uint8_t> bytes) override {
+  Result<AudioHeader> read_header(const ByteRanges& bytes) override {
     if (Result<void> whole = check_ogg_pages(kOpusName, bytes); !whole)
       return std::move(whole.error());
     OpusFile file(bytes);
@@ -100,15 +117,17 @@ class OpusSoundDecoder final : public AudioDecoder {
 
   Result<void> decode(const AudioJob& job) override {
     const OpusLibrary& opus = opus_library();
-    OpusFile file(job.bytes);
+    OpusFile file(job.file);
     if (!file.result) return std::move(file.result);
     const int64_t from = std::max<int64_t>(job.begin - kOpusPreroll, 0);
     if (from > 0 && opus.seek(file.file, from) != 0) {
+      if (file.reader.error()) return *file.reader.error();
       return corrupt_sound(kOpusName, "no way leads to its frame " + std::to_string(from));
     }
     const auto channels = static_cast<size_t>(file.header.channels);
     for (int64_t done = from - job.begin; done < job.count;) {
       const int frames = opus.read(file.file, block_.data(), int(block_.size()), nullptr);
+      if (file.reader.error()) return *file.reader.error();
       if (frames == 0) return truncated_sound(kOpusName, job.begin + done, file.header.frames);
       if (frames < 0) {
         return corrupt_sound(kOpusName, "pages are damaged or missing after frame " +

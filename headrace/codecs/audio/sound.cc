@@ -50,14 +50,18 @@ void Sound::cut(int64_t from, int64_t length) {
   after = length - head - count;
 }
 
-Result<Sound> open_sound(std::span<const uint8_t> bytes, AudioDecoders& decoders) {
-  const AudioCodecRecord* const codec = audio_codec_of(bytes);
-  if (!codec) return unknown_sound(bytes);
-  Result<AudioHeader> header = decoders.of(*codec).read_header(bytes);
+Result<Sound> open_sound(const ByteRanges& file, AudioDecoders& decoders) {
+  const Result<const AudioCodecRecord*> codec = audio_codec_of(file);
+  if (!codec) return codec.error();
+  if (!*codec) {
+    const Result<std::span<const uint8_t>> first = file.at(0, kSoundSignature);
+    return first ? unknown_sound(*first) : first.error();
+  }
+  Result<AudioHeader> header = decoders.of(**codec).read_header(file);
   if (!header) return std::move(header.error());
   Sound sound;
-  sound.codec = codec;
-  sound.bytes = bytes;
+  sound.codec = *codec;
+  sound.file = file;
   sound.header = *header;
   sound.count = header->frames;
   return sound;
@@ -73,7 +77,7 @@ Result<void> decode_sound(const Sound& sound, AudioDecoders& decoders, float* sa
   if (sound.count == 0) return {};
   const double begin = now();
   Result<void> decoded = decoders.of(*sound.codec)
-                             .decode({.bytes = sound.bytes,
+                             .decode({.file = sound.file,
                                       .begin = sound.begin,
                                       .count = sound.count,
                                       .planes = samples + sound.before,

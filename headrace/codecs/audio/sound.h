@@ -2,19 +2,20 @@
 // A sound on its way, before it has samples: which part of a file is wanted, and how much silence
 // around it. Steps that cut or pad edit it, and the codec is asked for what is left.
 //
-// A value; it borrows the encoded bytes.
+// A value; it borrows the encoded bytes, or shares the open file that they are read from.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include "headrace/codecs/audio/audio_codec.h"
+#include "headrace/storage/byte_ranges.h"
 
 namespace headrace {
 
 struct Sound {
   const AudioCodecRecord* codec = nullptr;  // null: there is none, the samples are elsewhere
-  std::span<const uint8_t> bytes;
+  ByteRanges file;
   AudioHeader header;
   int64_t before = 0;            // frames of silence
   int64_t begin = 0, count = 0;  // of the file
@@ -31,7 +32,7 @@ struct Sound {
 };
 
 // Finds the codec and reads the header: HR0354 where no codec knows the bytes.
-Result<Sound> open_sound(std::span<const uint8_t> bytes, AudioDecoders& decoders);
+Result<Sound> open_sound(const ByteRanges& file, AudioDecoders& decoders);
 // All of its frames(), of channel c from samples[c * stride] on. On an error these hold anything.
 Result<void> decode_sound(const Sound& sound, AudioDecoders& decoders, float* samples,
                           int64_t stride);

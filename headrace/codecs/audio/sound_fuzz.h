@@ -20,7 +20,7 @@ inline Result<void> decode(AudioDecoder& decoder, std::span<const uint8_t> bytes
                            std::vector<float>& samples) {
   samples.assign(static_cast<size_t>(count * header.channels), 0.5f);
   return decoder.decode(
-      {.bytes = bytes, .begin = begin, .count = count, .planes = samples.data(), .stride = count});
+      {.file = bytes, .begin = begin, .count = count, .planes = samples.data(), .stride = count});
 }
 
 inline void decode_as(std::string_view codec, const uint8_t* data, size_t size, bool lossless) {

@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "headrace/base/registry.h"
-#include "headrace/codecs/audio/bytes_reader.h"
 #include "headrace/codecs/audio/ogg_pages.h"
+#include "headrace/codecs/audio/range_reader.h"
 #include "headrace/codecs/audio/sound_errors.h"
 #include "headrace/codecs/run_time_library.h"
 
@@ -46,27 +46,28 @@ const VorbisLibrary& vorbis_library() {
 }
 
 size_t read_bytes(void* to, size_t size, size_t count, void* client) {
-  return size == 0 ? 0 : static_cast<BytesReader*>(client)->read(to, size * count) / size;
+  return size == 0 ? 0 : static_cast<RangeReader*>(client)->read(to, size * count) / size;
 }
 int seek_bytes(void* client, ogg_int64_t offset, int whence) {
-  return static_cast<BytesReader*>(client)->seek(offset, whence) ? 0 : -1;
+  return static_cast<RangeReader*>(client)->seek(offset, whence) ? 0 : -1;
 }
-long tell_bytes(void* client) { return static_cast<long>(static_cast<BytesReader*>(client)->at()); }
+long tell_bytes(void* client) { return static_cast<long>(static_cast<RangeReader*>(client)->at()); }
 
 // A file at its first frame.
 class VorbisFile {
  public:
-  explicit VorbisFile(std::span<const uint8_t> bytes) : reader_(bytes) {
+  explicit VorbisFile(const ByteRanges& bytes) : reader(bytes) {
     const VorbisLibrary& vorbis = vorbis_library();
     if (!vorbis.library.is_open()) {
       result = vorbis.library.missing();
       return;
     }
     const ov_callbacks callbacks{read_bytes, seek_bytes, nullptr, tell_bytes};
-    opened_ = vorbis.open(&reader_, &file, nullptr, 0, callbacks) == 0;
+    opened_ = vorbis.open(&reader, &file, nullptr, 0, callbacks) == 0;
     const vorbis_info* const info = opened_ ? vorbis.info(&file, -1) : nullptr;
     if (!info) {
-      result = corrupt_sound(kVorbisName, "libvorbisfile finds no stream in it");
+      result = reader.error() ? *reader.error()
+                              : corrupt_sound(kVorbisName, "libvorbisfile finds no stream in it");
     } else if (vorbis.streams(&file) != 1) {
       result = unread_sound(kVorbisName, "holds several streams, one behind the other",
                             "decode it once and write one stream (ffmpeg, sox)");
@@ -88,15 +89,15 @@ class VorbisFile {
   OggVorbis_File file{};
   AudioHeader header;
   Result<void> result;
+  RangeReader reader;
 
  private:
-  BytesReader reader_;
   bool opened_ = false;
 };
 
 class VorbisDecoder final : public AudioDecoder {
  public:
-  Result<AudioHeader> read_header(std::span<const uint8_t> bytes) override {
+  Result<AudioHeader> read_header(const ByteRanges& bytes) override {
     if (Result<void> whole = check_ogg_pages(kVorbisName, bytes); !whole)
       return std::move(whole.error());
     VorbisFile file(bytes);
@@ -106,9 +107,10 @@ class VorbisDecoder final : public AudioDecoder {
 
   Result<void> decode(const AudioJob& job) override {
     const VorbisLibrary& vorbis = vorbis_library();
-    VorbisFile file(job.bytes);
+    VorbisFile file(job.file);
     if (!file.result) return std::move(file.result);
     if (job.begin > 0 && vorbis.seek(&file.file, job.begin) != 0) {
+      if (file.reader.error()) return *file.reader.error();
       return corrupt_sound(kVorbisName, "no way leads to its frame " + std::to_string(job.begin));
     }
     for (int64_t done = 0; done < job.count;) {
@@ -116,6 +118,7 @@ class VorbisDecoder final : public AudioDecoder {
       int section = 0;
       const auto most = static_cast<int>(std::min<int64_t>(job.count - done, 1 << 20));
       const long frames = vorbis.read(&file.file, &planes, most, &section);
+      if (file.reader.error()) return *file.reader.error();
       if (frames == 0) return truncated_sound(kVorbisName, job.begin + done, file.header.frames);
       if (frames < 0) {
         return corrupt_sound(kVorbisName, "pages are damaged or missing after frame " +

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// WAV, by a reader of our own: a range of it is a conversion of bytes.
+// WAV, by a reader of our own: a range of it is a conversion of bytes, of a block after the other.
+#include <algorithm>
+
 #include "headrace/base/registry.h"
 #include "headrace/codecs/audio/audio_codec.h"
 #include "headrace/codecs/audio/wav_header.h"
@@ -31,22 +33,32 @@ void convert_channel(WavSample sample, const uint8_t* from, size_t step, int64_t
   }
 }
 
+// What is in the cache for one channel still is for the others, and what is read of a file fits
+// into one window of it.
+constexpr size_t kWavBlock = size_t{128} << 10;
+
 class WavDecoder final : public AudioDecoder {
  public:
-  Result<AudioHeader> read_header(std::span<const uint8_t> bytes) override {
-    const Result<WavHeader> header = read_wav_header(bytes);
+  Result<AudioHeader> read_header(const ByteRanges& file) override {
+    const Result<WavHeader> header = read_wav_header(file);
     if (!header) return header.error();
     return header->sound;
   }
 
   Result<void> decode(const AudioJob& job) override {
-    const Result<WavHeader> header = read_wav_header(job.bytes);
+    const Result<WavHeader> header = read_wav_header(job.file);
     if (!header) return header.error();
-    const uint8_t* const first =
-        job.bytes.data() + header->data + static_cast<size_t>(job.begin) * header->frame_bytes;
-    for (int c = 0; c < header->sound.channels; ++c) {
-      convert_channel(header->sample, first + c * bytes_of(header->sample), header->frame_bytes,
-                      job.count, job.planes + c * job.stride);
+    const auto block = static_cast<int64_t>(std::max<size_t>(kWavBlock / header->frame_bytes, 1));
+    for (int64_t done = 0; done < job.count; done += block) {
+      const int64_t count = std::min(block, job.count - done);
+      const Result<std::span<const uint8_t>> bytes =
+          job.file.at(header->data + static_cast<uint64_t>(job.begin + done) * header->frame_bytes,
+                      static_cast<uint64_t>(count) * header->frame_bytes);
+      if (!bytes) return bytes.error();
+      for (int c = 0; c < header->sound.channels; ++c) {
+        convert_channel(header->sample, bytes->data() + c * bytes_of(header->sample),
+                        header->frame_bytes, count, job.planes + c * job.stride + done);
+      }
     }
     return {};
   }

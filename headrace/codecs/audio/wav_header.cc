@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/codecs/audio/wav_header.h"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -118,18 +119,22 @@ bool begins_like_wav(std::span<const uint8_t> bytes) {
 }
 
 // Chunks: a word, a length, so many bytes, and one more where that is odd.
-Result<WavHeader> read_wav_header(std::span<const uint8_t> bytes) {
-  if (!begins_like_wav(bytes))
+Result<WavHeader> read_wav_header(const ByteRanges& file) {
+  Result<std::span<const uint8_t>> bytes = file.at(0, kFirstChunk);
+  if (!bytes) return bytes.error();
+  if (!begins_like_wav(*bytes))
     return corrupt_sound(kWavName, "it does not begin with RIFF and WAVE");
-  const bool wide = !says(bytes, 0, "RIFF");
+  const bool wide = !says(*bytes, 0, "RIFF");
   WavHeader header;
   bool has_format = false;
   uint64_t wide_data = 0;  // what ds64 says of the data chunk
-  size_t at = kFirstChunk;
-  while (at + kChunkHeader <= bytes.size()) {
-    const uint32_t length = little_u32(bytes, at + 4);
-    const size_t body = at + kChunkHeader, there = bytes.size() - body;
-    if (says(bytes, at, "data")) {
+  uint64_t at = kFirstChunk;
+  while (at + kChunkHeader <= file.size()) {
+    bytes = file.at(at, kChunkHeader + kExtensibleBytes);
+    if (!bytes) return bytes.error();
+    const uint32_t length = little_u32(*bytes, 4);
+    const uint64_t body = at + kChunkHeader, there = file.size() - body;
+    if (says(*bytes, 0, "data")) {
       if (!has_format) return corrupt_sound(kWavName, "its data come before its fmt chunk");
       uint64_t promised = length;
       if (wide && length == kUnsaid) promised = wide_data;
@@ -140,19 +145,20 @@ Result<WavHeader> read_wav_header(std::span<const uint8_t> bytes) {
         return truncated_sound(kWavName, static_cast<int64_t>(there / header.frame_bytes),
                                header.sound.frames);
       }
-      if (Result<void> good = check_sound(kWavName, header.sound, bytes.size(), 1); !good) {
+      if (Result<void> good = check_sound(kWavName, header.sound, file.size(), 1); !good) {
         return std::move(good.error());
       }
       return header;
     }
-    const bool whole = length <= there;
-    const std::span<const uint8_t> chunk = bytes.subspan(body, whole ? length : there);
-    if (says(bytes, at, "ds64") && chunk.size() >= 16) wide_data = little_u64(chunk, 8);
-    if (says(bytes, at, "fmt ")) {
+    // No more of it is looked at than a format has.
+    std::span<const uint8_t> chunk = bytes->subspan(kChunkHeader);
+    chunk = chunk.first(std::min<size_t>(chunk.size(), length));
+    if (says(*bytes, 0, "ds64") && chunk.size() >= 16) wide_data = little_u64(chunk, 8);
+    if (says(*bytes, 0, "fmt ")) {
       if (Result<void> good = read_format(chunk, header); !good) return std::move(good.error());
       has_format = true;
     }
-    if (!whole) break;
+    if (length > there) break;
     at = body + length + length % 2;
   }
   return cut_off_sound(kWavName, "ends before its samples begin");

@@ -7,6 +7,7 @@
 
 #include "headrace/base/error.h"
 #include "headrace/codecs/audio/audio_codec.h"
+#include "headrace/storage/byte_ranges.h"
 
 namespace headrace {
 
@@ -26,11 +27,11 @@ int bytes_of(WavSample sample);
 struct WavHeader {
   AudioHeader sound;
   WavSample sample = WavSample::kInt16;
-  size_t data = 0;  // where the first frame stands
+  uint64_t data = 0;  // where the first frame stands
   size_t frame_bytes = 0;
 };
 
 bool begins_like_wav(std::span<const uint8_t> bytes);
-Result<WavHeader> read_wav_header(std::span<const uint8_t> bytes);
+Result<WavHeader> read_wav_header(const ByteRanges& file);
 
 }  // namespace headrace

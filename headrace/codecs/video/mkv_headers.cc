@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "headrace/codecs/media/container_errors.h"
+#include "headrace/codecs/media/mkv_elements.h"
 #include "headrace/codecs/media/mkv_ids.h"
 #include "headrace/codecs/video/color_codes.h"
-#include "headrace/codecs/video/mkv_elements.h"
 
 namespace headrace {
 namespace {

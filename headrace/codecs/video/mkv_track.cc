@@ -8,9 +8,9 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/codecs/media/container_errors.h"
+#include "headrace/codecs/media/mkv_elements.h"
 #include "headrace/codecs/media/mkv_ids.h"
 #include "headrace/codecs/video/frame_order.h"
-#include "headrace/codecs/video/mkv_elements.h"
 #include "headrace/codecs/video/mkv_headers.h"
 #include "headrace/codecs/video/video_file.h"
 
@@ -179,7 +179,8 @@ const VideoContainer kMkv{.name = "mkv",
                           .doc = "Matroska and WebM: H.264, HEVC, VP8, VP9, AV1, MPEG-4, MJPEG.",
                           .suffixes = {".mkv", ".webm"},
                           .sniff = begins_like_mkv,
-                          .read = read_mkv_track};
+                          .read = read_mkv_track,
+                          .rewrites_sound = true};
 const Register<VideoContainer> registered_mkv(kMkv);
 
 }  // namespace

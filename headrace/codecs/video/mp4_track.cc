@@ -13,6 +13,7 @@
 #include "headrace/codecs/media/mp4_edits.h"
 #include "headrace/codecs/media/mp4_fragments.h"
 #include "headrace/codecs/media/mp4_sample_table.h"
+#include "headrace/codecs/media/mp4_top_level.h"
 #include "headrace/codecs/video/frame_order.h"
 #include "headrace/codecs/video/mp4_sample_entry.h"
 #include "headrace/codecs/video/video_file.h"
@@ -129,70 +130,8 @@ Result<Mp4Trak> choose(Bytes moov) {
   return *chosen;
 }
 
-// A box that lies in the file itself, of which no more is read than its head.
-struct TopBox {
-  uint32_t type = 0;
-  uint64_t at = 0, content = 0, bytes = 0;  // of its head, of what it holds, and how much
-};
-
-struct TopLevel {
-  Bytes moov;
-  Buffer moov_memory;
-  std::vector<TopBox> fragments;
-};
-
-// As Mp4Boxes::next, from box.at on; none where there is no whole box.
-Result<bool> next_box(const ByteRanges& file, TopBox& box, bool& cut_off) {
-  const uint64_t left = file.size() - box.at;
-  if (left < 8) return false;
-  const Result<Bytes> head = file.at(box.at, 16);
-  if (!head) return head.error();
-  box.type = big_u32(*head, 4);
-  uint64_t length = big_u32(*head, 0), head_bytes = 8;
-  if (length == 1 && head->size() == 16) {
-    length = uint64_t{big_u32(*head, 8)} << 32 | big_u32(*head, 12);
-    head_bytes = 16;
-  }
-  if (length == 0 && box.type != 0) length = left;  // to the end
-  cut_off = length > left;
-  if (length < head_bytes || cut_off) return false;
-  box.content = box.at + head_bytes;
-  box.bytes = length - head_bytes;
-  return true;
-}
-
-Result<TopLevel> read_top_level(const ByteRanges& file) {
-  TopLevel out;
-  TopBox box;
-  bool cut_off = false;
-  while (true) {
-    const Result<bool> found = next_box(file, box, cut_off);
-    if (!found) return found.error();
-    if (!*found) break;
-    if (box.type == box_named("moov") && out.moov.empty()) {
-      const Result<Bytes> moov = file.keep(box.content, box.bytes, out.moov_memory);
-      if (!moov) return moov.error();
-      out.moov = *moov;
-    }
-    if (box.type == box_named("moof")) out.fragments.push_back(box);
-    box.at = box.content + box.bytes;
-  }
-  // What follows the last box is taken for junk unless it begins like what a file is made of.
-  const bool known = box.type == box_named("moov") || box.type == box_named("moof") ||
-                     box.type == box_named("mdat");
-  if (cut_off && known) {
-    return truncated_video(kMp4Name,
-                           "ends inside of the box that begins at byte " + std::to_string(box.at));
-  }
-  if (out.moov.empty()) {
-    return truncated_video(kMp4Name,
-                           "has no box moov, which says where its pictures lie and often stands at "
-                           "the end");
-  }
-  return out;
-}
-
-Result<Mp4Packets> read_packets(const ByteRanges& file, const TopLevel& top, const Mp4Trak& trak) {
+Result<Mp4Packets> read_packets(const ByteRanges& file, const Mp4TopLevel& top,
+                                const Mp4Trak& trak) {
   Mp4Packets packets;
   if (Result<void> good = read_mp4_sample_table(file, trak.stbl, packets); !good) {
     return std::move(good.error());
@@ -200,7 +139,7 @@ Result<Mp4Packets> read_packets(const ByteRanges& file, const TopLevel& top, con
   if (top.fragments.empty()) return packets;
   const Mp4DefaultsByTrack defaults = read_mp4_fragment_defaults(top.moov);
   Buffer memory;
-  for (const TopBox& fragment : top.fragments) {
+  for (const Mp4TopBox& fragment : top.fragments) {
     const Result<Bytes> moof = file.keep(fragment.content, fragment.bytes, memory);
     if (!moof) return moof.error();
     if (Result<void> good =
@@ -232,7 +171,7 @@ bool begins_like_mp4(Bytes bytes) {
 }
 
 Result<VideoTrack> read_mp4_track(const ByteRanges& file) {
-  const Result<TopLevel> top = read_top_level(file);
+  const Result<Mp4TopLevel> top = read_mp4_top_level(file);
   if (!top) return top.error();
   const Result<Mp4Trak> trak = choose(top->moov);
   if (!trak) return trak.error();

@@ -32,4 +32,15 @@ Result<VideoTrack> read_video(const ByteRanges& file) {
                        "copy out.mkv");
 }
 
+size_t sound_working_bytes(const VideoTrack& track, const ByteRanges& file) {
+  constexpr size_t kDecoder = size_t{8} << 20;
+  const Result<std::span<const uint8_t>> first = file.at(0, kVideoSignature);
+  const VideoContainer* const container = first ? video_container_of(*first) : nullptr;
+  if (!container || !container->rewrites_sound) return kDecoder;
+  uint64_t pictures = 0;
+  for (const MediaPacket& packet : track.packets) pictures += packet.size;
+  const uint64_t others = file.size() - std::min(pictures, file.size());
+  return kDecoder + 3 * size_t(std::min(others, ByteRanges::kMost));
+}
+
 }  // namespace headrace

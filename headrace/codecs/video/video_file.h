@@ -21,6 +21,8 @@ struct VideoContainer {
   bool (*sniff)(std::span<const uint8_t> first_bytes);
   // The first track of pictures. Time in proportion to the file, memory to its tables.
   Result<VideoTrack> (*read)(const ByteRanges& file);
+  // Before its sound is read, all packets of that are written into another container.
+  bool rewrites_sound = false;
 };
 
 // How many first bytes sniff() wants to see.
@@ -32,5 +34,8 @@ bool begins_like_video(std::span<const uint8_t> bytes);
 
 // HR0360 where no reader knows the bytes.
 Result<VideoTrack> read_video(const ByteRanges& file);
+
+// What reading its sound may take, at most: there is no more of it than what is no picture.
+size_t sound_working_bytes(const VideoTrack& track, const ByteRanges& file);
 
 }  // namespace headrace

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "headrace/codecs/audio/sound.h"
+#include "headrace/fields/stored_ranges.h"
 #include "headrace/ops/picture_op.h"
 #include "headrace/ops/spectral/sound_op.h"
 
@@ -52,7 +53,7 @@ Result<Stored> stored_of(const Field& field, const FieldData& value, AudioDecode
     const Shape& shape = value.shape.empty() ? field.shape : value.shape;
     return Stored{{}, value.bytes.data(), shape[0], shape[1], field.sample_rate};
   }
-  const Result<Sound> sound = open_sound(value.bytes, decoders);
+  const Result<Sound> sound = open_sound(stored_ranges(value), decoders);
   if (!sound) return sound.error();
   const AudioHeader& header = sound->header;
   return Stored{*sound, nullptr, header.channels, header.frames, header.sample_rate};
@@ -107,6 +108,7 @@ NoiseSource::NoiseSource(std::string_view owner, SourcePtr source)
 Result<Noise> NoiseSource::take(int64_t index, const Wanted& wanted, Renderer& renderer) const {
   RecordData data;
   data.max_bytes = renderer.largest_value();
+  data.by_range = &wanted_;
   source_->read({&index, 1}, wanted_, {&data, 1});
   Result<Noise> noise =
       data.result ? take_of(data, wanted, renderer) : Result<Noise>(std::move(data.result.error()));

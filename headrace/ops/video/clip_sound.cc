@@ -21,11 +21,11 @@ const ErrorCode kNoSound{
     "time: it begins later or ends earlier than the pictures. no_sound=\"silence\" puts silence "
     "where there is none; or leave such records out (on_error=)."};
 
-const ErrorCode kLargeFile{
+const ErrorCode kLargeSound{
     "HR0560", ErrorKind::kResource, "video whose sound exceeds the memory",
-    "For the sound of its clips a video's file is read whole, and this one has more bytes than "
-    "memory_limit leaves for one record. Nothing was read. Cut such files into parts, or raise "
-    "memory_limit."};
+    "For the sound of a clip all packets of a Matroska file's sound are read, unless they are AAC, "
+    "and there are more of them than memory_limit leaves room for in one record. Cut such files "
+    "into parts, or raise memory_limit."};
 
 // Of a window's length in samples: what is computed is a little less than it is.
 constexpr double kLengthSlack = 1e-6;
@@ -87,40 +87,32 @@ int64_t ClipSound::frames_of(const SoundWindow& window) const {
 Result<void> ClipSound::take(const FieldValue& video, std::span<const SoundWindow> windows,
                              std::span<const int> sounds, OpContext& context) const {
   std::vector<FieldValue>& values = context.record.fields;
-  // Of what is read by ranges all is taken: where a sound lies only its reader knows.
-  std::shared_ptr<Buffer> whole;  // shared: by the sounds of a record
-  std::span<const uint8_t> bytes = video.bytes;
-  if (const ByteRanges& file = video.video.file; bytes.empty() && file.size() > 0) {
-    if (file.size() > context.renderer.largest_value()) {
-      return Error{.code = &kLargeFile,
-                   .what = "[" + std::string(owner_) + "] the file has " +
-                           std::to_string(file.size() >> 20) + " MiB"};
-    }
-    whole = context.renderer.values().of(static_cast<size_t>(file.size()));
-    if (Result<void> read = file.read(0, {whole->data(), whole->size()}); !read) return read;
-    bytes = whole->bytes();
-  }
-  Result<Sound> all = open_sound(bytes, context.renderer.sounds());
+  Result<Sound> all = open_sound(video.video.file, context.renderer.sounds());
   if (!all && !is_mute(video.video.track->codec, all.error())) return std::move(all.error());
   if (!all && !silence_) {
     return Error{.code = &kNoSound,
                  .what = "[" + std::string(owner_) + "] the video has no sound",
                  .hint = "no_sound=\"silence\""};
   }
+  if (all && all->header.working_bytes > context.renderer.largest_value()) {
+    return Error{.code = &kLargeSound,
+                 .what = "[" + std::string(owner_) + "] it takes " +
+                         std::to_string(all->header.working_bytes >> 20) + " MiB"};
+  }
   if (all) all->decoding = video.video.decoding;
   for (size_t i = 0; i < sounds.size(); ++i) {
     if (!all) {
       const int64_t frames = frames_of(windows[i]);
       values[size_t(sounds[i])] = silence_of(std::max<int64_t>(channels_, 1), frames, rate_);
-    } else if (Result<void> taken = take_one(*all, whole, windows[i], sounds[i], context); !taken) {
+    } else if (Result<void> taken = take_one(*all, windows[i], sounds[i], context); !taken) {
       return taken;
     }
   }
   return {};
 }
 
-Result<void> ClipSound::take_one(const Sound& all, const std::shared_ptr<Buffer>& file,
-                                 const SoundWindow& window, int field, OpContext& context) const {
+Result<void> ClipSound::take_one(const Sound& all, const SoundWindow& window, int field,
+                                 OpContext& context) const {
   const int64_t frames = frames_of(window), there = all.frames(), rate = all.header.sample_rate;
   // Samples of the file that make so many of the clip's.
   const int64_t count = rate == rate_ ? frames : (frames - 1) * rate / rate_ + 1;
@@ -144,7 +136,6 @@ Result<void> ClipSound::take_one(const Sound& all, const std::shared_ptr<Buffer>
   value.dtype = DType::kFloat32;
   value.sample_rate = static_cast<int>(rate);
   value.sound = all;
-  value.owned = file;
   if (rate == rate_ || frames == 0) {
     value.sound.cut(first, frames);
     value.sample_rate = rate_;

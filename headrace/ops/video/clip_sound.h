@@ -31,9 +31,8 @@ class ClipSound {
                     std::span<const int> sounds, OpContext& context) const;
 
  private:
-  // `file`: what holds the sound's bytes, null where the record does.
-  Result<void> take_one(const Sound& all, const std::shared_ptr<Buffer>& file,
-                        const SoundWindow& window, int field, OpContext& context) const;
+  Result<void> take_one(const Sound& all, const SoundWindow& window, int field,
+                        OpContext& context) const;
   int64_t frames_of(const SoundWindow& window) const;
 
   const std::string_view owner_;

@@ -58,8 +58,8 @@ class MkvElements {
     if (cut_off_) return !(broken_ = true);
     element.size = element.unknown_size ? left : size->value;
     element.first = rest.subspan(
-        head, static_cast<size_t>(std::min<uint64_t>(
-                  {element.size, rest.size() - head, MkvElement::kFirst})));
+        head, static_cast<size_t>(
+                  std::min<uint64_t>({element.size, rest.size() - head, MkvElement::kFirst})));
     at_ = element.body + element.size;
     return true;
   }

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/codecs/media/mp4_top_level.h"
+
+#include <string>
+
+#include "headrace/codecs/media/container_errors.h"
+#include "headrace/codecs/media/mp4_boxes.h"
+
+namespace headrace {
+namespace {
+
+// As Mp4Boxes::next, from box.at on; none where there is no whole box.
+Result<bool> next_box(const ByteRanges& file, Mp4TopBox& box, bool& cut_off) {
+  const uint64_t left = file.size() - box.at;
+  if (left < 8) return false;
+  const Result<std::span<const uint8_t>> head = file.at(box.at, 16);
+  if (!head) return head.error();
+  box.type = big_u32(*head, 4);
+  uint64_t length = big_u32(*head, 0), head_bytes = 8;
+  if (length == 1 && head->size() == 16) {
+    length = uint64_t{big_u32(*head, 8)} << 32 | big_u32(*head, 12);
+    head_bytes = 16;
+  }
+  if (length == 0 && box.type != 0) length = left;  // to the end
+  cut_off = length > left;
+  if (length < head_bytes || cut_off) return false;
+  box.content = box.at + head_bytes;
+  box.bytes = length - head_bytes;
+  return true;
+}
+
+}  // namespace
+
+Result<Mp4TopLevel> read_mp4_top_level(const ByteRanges& file) {
+  Mp4TopLevel out;
+  Mp4TopBox box;
+  bool cut_off = false;
+  while (true) {
+    const Result<bool> found = next_box(file, box, cut_off);
+    if (!found) return found.error();
+    if (!*found) break;
+    if (box.type == box_named("moov") && out.moov.empty()) {
+      const Result<std::span<const uint8_t>> moov =
+          file.keep(box.content, box.bytes, out.moov_memory);
+      if (!moov) return moov.error();
+      out.moov = *moov;
+    }
+    if (box.type == box_named("moof")) out.fragments.push_back(box);
+    box.at = box.content + box.bytes;
+  }
+  // What follows the last box is taken for junk unless it begins like what a file is made of.
+  const bool known = box.type == box_named("moov") || box.type == box_named("moof") ||
+                     box.type == box_named("mdat");
+  if (cut_off && known) {
+    return truncated_video(kMp4Name,
+                           "ends inside of the box that begins at byte " + std::to_string(box.at));
+  }
+  if (out.moov.empty()) {
+    return truncated_video(kMp4Name,
+                           "has no box moov, which says where its packets lie and often stands at "
+                           "the end");
+  }
+  return out;
+}
+
+}  // namespace headrace
