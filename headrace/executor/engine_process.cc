@@ -343,19 +343,20 @@ void Engine::give_back(InFlight& flight) {
   flight.reserved.release();
   flight.requests.clear();
   flight.call.reset();
-  flight.data.each_buffer([&](Buffer& buffer) {
-    if (has_python_steps_ || buffer.capacity() > kKeptBuffer) buffer.free();
-  });
+  size_t largest = 0;
+  flight.data.each_buffer([&](Buffer& buffer) { largest = std::max(largest, buffer.capacity()); });
   for (FieldValue& value : flight.record.fields) {
     if (pixels_.any) value.picture = Recipe();
     value.frame.reset();
     value.video = {};
+    value.sound = {};
     if (pixels_.any || (value.owned && value.owned->capacity() > kKeptBuffer)) value.owned.reset();
   }
   for (auto& picture : flight.record.pixels) {
     if (picture && picture->pixels.capacity() > kKeptBuffer) picture.reset();
   }
   flight.lent.give_back();
+  if (largest > (has_python_steps_ ? 0 : kKeptBuffer)) read_ahead_.take_back(flight.data);
   flight.partners.clear();
   flight.record.partners.clear();
   ++freed_;

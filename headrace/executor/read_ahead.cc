@@ -182,6 +182,7 @@ size_t ReadAhead::fetch_alone(int64_t number, int64_t index, RecordData& out, bo
     }
     if (!later_) next_ = std::max(next_, number + 1);
     lent_ += expected;
+    if (out.owned.empty()) out.owned = take_spare().owned;
   }
   const long waits = waits_of_this_thread();
   const double begin = now();
@@ -206,6 +207,16 @@ void ReadAhead::give_back(size_t bytes) {
   MutexLock lock(mutex_);
   lent_ -= bytes;
   room_changed();
+}
+
+// What a page of them cost when it was first touched is not paid again: of a large file that is
+// most of what reading it takes.
+void ReadAhead::take_back(RecordData& data) {
+  RecordData buffers;
+  buffers.owned = std::exchange(data.owned, {});
+  buffers.parts = std::exchange(data.parts, {});
+  MutexLock lock(mutex_);
+  keep_spare(buffers);
 }
 
 // Readers sleep for most of the time; a record must not wake them for nothing.

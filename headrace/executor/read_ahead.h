@@ -73,6 +73,8 @@ class ReadAhead {
   // The same of a record that has no number in the stream, now.
   size_t fetch_beside(int64_t index, RecordData& out) EXCLUDES_LOCK(mutex_);
   void give_back(size_t bytes) EXCLUDES_LOCK(mutex_);
+  // Takes the buffers of a record that nobody looks at any more: as spares, or to free them.
+  void take_back(RecordData& data) EXCLUDES_LOCK(mutex_);
   // Whether a fetch would have to wait for room.
   bool is_full() const EXCLUDES_LOCK(mutex_);
 
@@ -121,7 +123,8 @@ class ReadAhead {
   void wait_for_entry(int64_t number) REQUIRES_LOCK(mutex_);
   size_t take(int64_t number, RecordData& out) REQUIRES_LOCK(mutex_);
   RecordData take_spare() REQUIRES_LOCK(mutex_);
-  void keep_spare(RecordData data) REQUIRES_LOCK(mutex_);
+  // Moves from it where there is room for it; else it stays.
+  void keep_spare(RecordData& data) REQUIRES_LOCK(mutex_);
   void start_readers() REQUIRES_LOCK(mutex_);
 
   // By submitting (read_ahead_later.cc).

@@ -162,7 +162,7 @@ size_t ReadAhead::take(int64_t number, RecordData& out) {
   const size_t bytes = counted(bytes_of(out));
   held_ -= found->second.bytes;
   lent_ += bytes;
-  keep_spare(std::move(found->second.data));
+  keep_spare(found->second.data);
   entries_.erase(found);
   changed_.notify_all();
   return bytes;
@@ -176,9 +176,10 @@ RecordData ReadAhead::take_spare() {
   return data;
 }
 
-void ReadAhead::keep_spare(RecordData data) {
+void ReadAhead::keep_spare(RecordData& data) {
   const size_t bytes = bytes_of(data);
-  if (spare_.size() == spare_.capacity() || spare_bytes_ + bytes > share_ / 8 || !fits(bytes)) {
+  if (bytes == 0 || spare_.size() == spare_.capacity() || spare_bytes_ + bytes > share_ / 8 ||
+      !fits(bytes)) {
     return;
   }
   spare_bytes_ += bytes;
