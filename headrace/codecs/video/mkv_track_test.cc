@@ -86,6 +86,25 @@ TEST(AMatroskaFile, MayHaveItsBlocksInGroups) {
   EXPECT_EQ(track.duration, 48);
 }
 
+// Behind a head of two bytes more of a block is at hand than a reader has room for.
+TEST(AMatroskaFile, MayHaveBlocksInGroupsWhoseSizesTakeOneByte) {
+  Bytes frame(40, 7);
+  frame.back() = 9;
+  const Bytes short_block = block(1, 5, 0, frame);
+  const Bytes group =
+      element(mkv::kBlockGroup, id(mkv::kBlock) + number(0x80 | short_block.size(), 1) +
+                                    short_block + id(mkv::kBlockDuration) + Bytes{0x81, 33});
+  const Bytes file = film_of(cluster(10, group + group)).file();
+  const VideoTrack track = mkv_track(file);
+  EXPECT_EQ(times_of(track), "15K 15K");
+  EXPECT_EQ(track.duration, 48);
+  for (const MediaPacket& packet : track.packets) {
+    ASSERT_EQ(packet.size, frame.size());
+    const auto begin = file.begin() + packet.offset;
+    EXPECT_EQ(Bytes(begin, begin + packet.size), frame);
+  }
+}
+
 TEST(AMatroskaFile, LastsAsLongAsItsLastFrameIsSaidToBeOrTheOneBefore) {
   Film film = short_film();
   EXPECT_EQ(mkv_track(film.file()).duration, 980 + 900);
