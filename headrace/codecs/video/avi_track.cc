@@ -20,6 +20,7 @@ namespace {
 
 constexpr uint64_t kRiffHead = 12;
 constexpr uint64_t kPictureHead = 512;  // most headers in front of a picture are shorter
+constexpr size_t kVopHead = 32;         // of the picture's own what is looked at, and more
 
 // "01dc": a stream's number, and what the chunk holds of it.
 bool holds_pictures_of(uint32_t name, int stream) {
@@ -109,12 +110,15 @@ class AviPackets {
         file_.at(chunk.begin, layer_.packs_pictures || first ? size : std::min(size, kPictureHead));
     if (!bytes) return bytes.error();
     std::optional<Mpeg4Picture> picture = next_mpeg4_picture(*bytes);
-    if (!picture && bytes->size() < size) {
+    layer_.learn(*bytes);
+    // Its picture begins further behind, or this is the packet that says that others follow it.
+    const bool lacks = !picture || picture->header.size() < kVopHead || layer_.packs_pictures;
+    if (lacks && bytes->size() < size) {
       bytes = file_.at(chunk.begin, size);
       if (!bytes) return bytes.error();
       picture = next_mpeg4_picture(*bytes);
+      layer_.learn(*bytes);
     }
-    layer_.learn(*bytes);
     if (first) {
       if (!picture || picture->kind != Mpeg4Kind::kIntra) {
         return corrupt_video(kAviName, "begins with a picture that needs another");

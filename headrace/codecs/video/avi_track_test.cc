@@ -118,6 +118,14 @@ TEST(AnAviFile, IsReadAsIfNoPicturesWerePacked) {
   EXPECT_EQ(shown(film_of("I[PB]P").file()), "I0 P1 P2");
 }
 
+// However far behind the packet's begin the second one does.
+TEST(AnAviFile, MaySayThatPicturesArePackedBehindItsBegin) {
+  Avi film = film_of("IPPP");
+  film.packets[2] = kLayer + user_data(kPacked) + picture('P', true, 600) + picture('B');
+  film.packets.insert(film.packets.begin() + 3, picture('P', false, 6));
+  EXPECT_EQ(shown(film.file()), "I0 P1 P3 B2 P4");
+}
+
 TEST(AnAviFile, OpensItsDecoderWithWhatStandsInFrontOfPictures) {
   const auto parameters = [](Avi film) { return avi_track(film.file()).parameters; };
   EXPECT_EQ(parameters(film_of("IP")), kLayer + user_data("Lavc58"));
