@@ -213,6 +213,7 @@ Result<VideoTrack> read_avi_track(const ByteRanges& file) {
     if (part.name != avi_name("RIFF") || !is_part) continue;
     // Nothing is lost where it says that it is longer than the file: its own lists tell.
     AviChunks chunks(file, part.begin, std::min(part.end, file.size()));
+    bool has_packets = false;
     for (AviChunk chunk;;) {
       more = chunks.next(chunk);
       if (!more) return std::move(more.error());
@@ -224,7 +225,12 @@ Result<VideoTrack> read_avi_track(const ByteRanges& file) {
       } else if (chunk.list == avi_name("movi")) {
         if (!packets) return corrupt_video(kAviName, "its packets stand before its headers");
         if (Result<void> good = packets->read(chunk); !good) return std::move(good.error());
+        has_packets = true;
       }
+    }
+    if (!has_packets && part.end > file.size()) {
+      return truncated_video(kAviName, "ends before the packets of the part that begins at byte " +
+                                           std::to_string(part.begin - kRiffHead));
     }
   }
   if (!packets) return truncated_video(kAviName, "ends before its headers");

@@ -205,6 +205,17 @@ TEST(AnAviFile, IsNoShorterOneWhereItIsCutOff) {
   }
 }
 
+TEST(AnAviFile, OfSeveralPartsIsNoShorterOneWhereItIsCutOff) {
+  Avi first = film_of("IPBP"), more = film_of("PBP");
+  const Bytes begin = first.file();
+  const Bytes file = begin + list("AVIX", list("movi", more.movi()), "RIFF");
+  ASSERT_EQ(avi_track(file).frames.size(), 7u);
+  for (size_t size = begin.size() + 8; size < file.size(); ++size) {
+    const Bytes part(file.begin(), file.begin() + int64_t(size));
+    EXPECT_NE(avi_code(part), "good") << size;
+  }
+}
+
 TEST(AnAviFile, HoldsForDamage) {
   const Bytes file = film_of("I[PB]p[PB]pPP", kPacked).file();
   std::mt19937 random(1);
