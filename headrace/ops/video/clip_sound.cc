@@ -11,6 +11,7 @@
 #include "headrace/base/registry.h"
 #include "headrace/ops/audio/audio_op.h"
 #include "headrace/ops/picture_op.h"
+#include "headrace/ops/spectral/sound_op.h"
 
 namespace headrace {
 namespace {
@@ -29,6 +30,9 @@ const ErrorCode kLargeSound{
 
 // Of a window's length in samples: what is computed is a little less than it is.
 constexpr double kLengthSlack = 1e-6;
+// More samples than any memory has, and few enough to be counted with at every rate: the times of a
+// file may lie as far apart as somebody likes.
+constexpr double kMostFrames = double(int64_t{1} << 40);
 
 FieldValue silence_of(int64_t channels, int64_t frames, int rate) {
   FieldValue out;
@@ -81,7 +85,8 @@ ClipSound::ClipSound(std::string_view owner, const Arguments& arguments, double 
 
 int64_t ClipSound::frames_of(const SoundWindow& window) const {
   if (frames_ >= 0) return frames_;
-  return static_cast<int64_t>(std::floor(window.seconds * rate_ + kLengthSlack));
+  const double frames = std::floor(window.seconds * rate_ + kLengthSlack);
+  return static_cast<int64_t>(std::clamp(frames, 0.0, kMostFrames));
 }
 
 Result<void> ClipSound::take(const FieldValue& video, std::span<const SoundWindow> windows,
@@ -102,8 +107,9 @@ Result<void> ClipSound::take(const FieldValue& video, std::span<const SoundWindo
   if (all) all->decoding = video.video.decoding;
   for (size_t i = 0; i < sounds.size(); ++i) {
     if (!all) {
-      const int64_t frames = frames_of(windows[i]);
-      values[size_t(sounds[i])] = silence_of(std::max<int64_t>(channels_, 1), frames, rate_);
+      const Shape shape{std::max<int64_t>(channels_, 1), frames_of(windows[i])};
+      if (Result<void> fits = check_outcome(owner_, shape, context.renderer); !fits) return fits;
+      values[size_t(sounds[i])] = silence_of(shape[0], shape[1], rate_);
     } else if (Result<void> taken = take_one(*all, windows[i], sounds[i], context); !taken) {
       return taken;
     }

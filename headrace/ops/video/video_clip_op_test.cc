@@ -11,6 +11,7 @@
 #include <memory>
 #include <utility>
 
+#include "headrace/codecs/media/mkv_test_elements.h"
 #include "headrace/ops/op_test_record.h"
 
 namespace headrace::op_test {
@@ -222,6 +223,44 @@ TEST(AClip, StandsUprightHoweverTheCameraWasTurned) {
     const Size size = record.fields[1].picture.size();
     EXPECT_EQ(size, turns % 2 ? (Size{6, 4}) : (Size{4, 6}));
   }
+}
+
+// Of a file without sound.
+Result<void> take_silence(VideoTrack track, Shape& shape) {
+  const std::vector<uint8_t> file = mkv_test::Film().file();
+  const std::unique_ptr<Op> op = make_op("CenterVideoClip", {{"num_frames", int64_t{2}},
+                                                             {"sound", int64_t{16000}},
+                                                             {"no_sound", std::string("silence")}});
+  Renderer renderer;
+  renderer.videos().use(std::make_unique<NumberedFrames>());
+  Record record;
+  record.fields.resize(4);
+  record.fields[0].kind = FieldKind::kVideo;
+  record.fields[0].bytes = file;
+  record.fields[0].video.track = std::make_shared<const VideoTrack>(std::move(track));
+  const std::vector<int> fields = {0, 1, 2, 3};
+  OpContext context{record, fields, Draws(0, 0, 0, 0), renderer};
+  Result<void> taken = op->apply(context);
+  shape = record.fields[3].shape;
+  return taken;
+}
+
+// Times are whatever a file says.
+TEST(TheSilenceOfAClip, IsRefusedWhereItIsMoreThanTheMemory) {
+  Shape shape;
+  ASSERT_TRUE(take_silence(track_of({0, 40}, 80), shape));
+  EXPECT_EQ(shape, (Shape{1, 1280}));
+  for (const int64_t end : {int64_t{1} << 32, int64_t{1} << 40, int64_t{1} << 60}) {
+    for (const int64_t ticks : {1, 1000}) {
+      VideoTrack track = track_of({0, 40}, end);
+      track.ticks_per_second = ticks;
+      const Result<void> taken = take_silence(track, shape);
+      ASSERT_FALSE(taken) << end;
+      EXPECT_EQ(taken.error().code->id, "HR0546");
+    }
+  }
+  ASSERT_TRUE(take_silence(track_of({0, 40}, -80), shape));
+  EXPECT_EQ(shape, (Shape{1, 0}));
 }
 
 TEST(AClip, IsTakenByStrideOrByRate) {
