@@ -170,7 +170,8 @@ Result<void> check_gaps(const MkvSound& sound, int64_t frames, int rate) {
   const double lasts = static_cast<double>(frames) / rate;
   const double mean = lasts / static_cast<double>(sound.packets.size());
   const double slack = 2 * mean + 3 * sound.tick + 0.01;
-  if (std::abs(sound.last - sound.start + mean - lasts) <= slack) return {};
+  const double last_lasts = mean * static_cast<double>(sound.in_last);
+  if (std::abs(sound.last - sound.start + last_lasts - lasts) <= slack) return {};
   return unread_sound(kMkvName,
                       "has gaps in its sound: packets of " + std::to_string(lasts) +
                           " s lie over " + std::to_string(sound.last - sound.start) + " s",

@@ -103,14 +103,13 @@ class SoundBlocks {
     if (!reader.good()) return corrupt_mkv("a block has no header");
     if (cluster_ > kMostSoundTime) return corrupt_mkv("it has times without end");
     const int64_t ticks = static_cast<int64_t>(cluster_) + time;
-    track_.sound.discards_ns = discards_ns;
+    MkvSound& sound = track_.sound;
+    sound.discards_ns = discards_ns;
+    const size_t before = sound.packets.size();
     const uint64_t taken = head->size() - reader.rest().size();
-    const int lacing = flags >> 1 & 3;
-    if (lacing == 0) return add_frame(block.body + taken, block.size - taken, ticks);
-    const Result<SoundBytes> whole = file_.at(block.body, block.size);
-    if (!whole) return whole.error();
-    return add_frames(whole->subspan(static_cast<size_t>(taken)), block.body + taken, lacing,
-                      ticks);
+    Result<void> added = add_packets(block, taken, flags >> 1 & 3, ticks);
+    if (sound.packets.size() > before) sound.in_last = sound.packets.size() - before;
+    return added;
   }
 
   Result<void> add_group(const MkvElement& group) {
@@ -127,6 +126,14 @@ class SoundBlocks {
   }
 
  private:
+  // Of a block, behind so many bytes of its head.
+  Result<void> add_packets(const MkvElement& block, uint64_t head, int lacing, int64_t ticks) {
+    if (lacing == 0) return add_frame(block.body + head, block.size - head, ticks);
+    const Result<SoundBytes> whole = file_.at(block.body, block.size);
+    if (!whole) return whole.error();
+    return add_frames(whole->subspan(static_cast<size_t>(head)), block.body + head, lacing, ticks);
+  }
+
   static int64_t signed_number(const MkvElement& element) {
     const int shift = 64 - 8 * static_cast<int>(std::min<uint64_t>(element.size, 8));
     if (shift == 64) return 0;

@@ -3,6 +3,7 @@
 // they are heard. Hostile bytes; time and memory in proportion to them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -20,7 +21,8 @@ struct MkvSound {
   int64_t channels = 0, bits = 0;  // bits of a sample, where that says something
   std::vector<MediaPacket> packets;
   double start = 0;         // seconds of the file's clock at which the first one is heard
-  double last = 0;          // and the last one
+  double last = 0;          // and the last block, all of whose packets have its time
+  size_t in_last = 0;       // packets of that block
   double tick = 0;          // seconds that its clock can tell apart
   int64_t delay_ns = 0;     // of what the first packets hold, not to be heard
   int64_t discards_ns = 0;  // of what the last one holds, not to be heard

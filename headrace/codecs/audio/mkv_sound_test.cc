@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sound of Matroska files whose blocks hold several frames each (RFC 9559, 10.3).
+#include "headrace/codecs/audio/mkv_sound.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "headrace/base/buffer.h"
+#include "headrace/codecs/audio/sound.h"
+#include "headrace/codecs/media/mkv_test_elements.h"
+
+namespace headrace {
+namespace {
+
+using namespace mkv_test;
+
+constexpr uint8_t kXiph = 0x02, kEbml = 0x06, kEqual = 0x04;
+
+// Of a sound of 8-bit samples, a hundred a second.
+Film sound_of(const Bytes& blocks) {
+  Film film;
+  film.type = 2;
+  film.codec = "A_PCM/INT/LIT";
+  film.parameters = {};
+  film.more_of_track =
+      element(mkv::kAudio, element(mkv::kSamplingFrequency, real(100)) +
+                               element(mkv::kChannels, 1) + element(mkv::kBitDepth, 8));
+  film.clusters = element(mkv::kCluster, element(mkv::kTimestamp, 0) + blocks);
+  return film;
+}
+Bytes laced(int16_t time, uint8_t how, const Bytes& content) {
+  return element(mkv::kSimpleBlock, block(1, time, 0x80 | how, content));
+}
+
+// "1 2 2 3": what the frames begin with, each as often as it has bytes; or an error's code.
+std::string frames_of(const Bytes& blocks) {
+  const Bytes file = sound_of(blocks).file();
+  const Result<MkvSound> sound = read_mkv_sound(file);
+  if (!sound) return std::string(sound.error().code->id);
+  std::string out;
+  for (const MediaPacket& packet : sound->packets) {
+    for (uint32_t i = 0; i < packet.size; ++i) {
+      out += std::to_string(file[static_cast<size_t>(packet.offset) + i]);
+    }
+    out += ' ';
+  }
+  return out;
+}
+
+TEST(ABlockOfMatroska, HoldsSeveralFramesWhoseSizesStandBeforeThem) {
+  EXPECT_EQ(frames_of(laced(0, 0, {1, 1})), "11 ");
+  EXPECT_EQ(frames_of(laced(0, kXiph, {2, 1, 2, 1, 2, 2, 3})), "1 22 3 ");
+  EXPECT_EQ(frames_of(laced(0, kEqual, {2, 1, 1, 2, 2, 3, 3})), "11 22 33 ");
+  EXPECT_EQ(frames_of(laced(0, kEbml, {3, 0x82, 0xBE, 0xC0, 1, 1, 2, 3, 3, 4})), "11 2 33 4 ");
+  EXPECT_EQ(frames_of(laced(0, kXiph, Bytes{1, 255, 1} + Bytes(256, 1) + Bytes{2})),
+            std::string(256, '1') + " 2 ");
+}
+
+TEST(ABlockOfMatroska, IsAnErrorWhereItsFramesReachOutOfIt) {
+  EXPECT_EQ(frames_of(laced(0, kXiph, {1, 9, 1, 2})), "HR0350");
+  EXPECT_EQ(frames_of(laced(0, kXiph, {2, 1, 255})), "HR0350");
+  EXPECT_EQ(frames_of(laced(0, kEqual, {2, 1, 1})), "HR0350");
+  EXPECT_EQ(frames_of(laced(0, kEbml, {2, 0x81, 0x80, 1})), "HR0350");  // 62 less than one
+  EXPECT_EQ(frames_of(laced(0, kEbml, {2})), "HR0350");
+}
+
+// All frames of a block have its time: that of the last block is no gap.
+TEST(ASoundOfMatroska, IsReadWhereItsBlocksHoldManyFrames) {
+  Bytes blocks, samples;
+  for (uint8_t i = 0; i < 5; ++i) {
+    Bytes content{7};  // eight frames of ten samples
+    for (uint8_t k = 0; k < 80; ++k) content.push_back(static_cast<uint8_t>(80 * (i % 3) + k));
+    samples = samples + Bytes(content.begin() + 1, content.end());
+    blocks = blocks + laced(static_cast<int16_t>(800 * i), kEqual, content);
+  }
+  const Bytes file = sound_of(blocks).file();
+  Buffer padded(file.size());
+  std::memcpy(padded.data(), file.data(), file.size());
+  AudioDecoders decoders;
+  const Result<Sound> sound = open_sound(padded.bytes(), decoders);
+  ASSERT_TRUE(sound) << sound.error().message();
+  ASSERT_EQ(sound->frames(), 400);
+  std::vector<float> heard(400);
+  ASSERT_TRUE(decode_sound(*sound, decoders, heard.data(), 400));
+  for (size_t i = 0; i < heard.size(); ++i) {
+    EXPECT_EQ(heard[i], (float(samples[i]) - 128) / 128) << i;
+  }
+}
+
+TEST(ASoundOfMatroska, IsRefusedWhereSomeOfItIsMissing) {
+  const auto code = [](int16_t last) {
+    Bytes blocks;
+    for (int16_t i = 0; i < 9; ++i) {
+      blocks = blocks + laced(static_cast<int16_t>(i < 8 ? 100 * i : last), 0, Bytes(10, 128));
+    }
+    const Bytes file = sound_of(blocks).file();
+    Buffer padded(file.size());
+    std::memcpy(padded.data(), file.data(), file.size());
+    AudioDecoders decoders;
+    const Result<Sound> sound = open_sound(padded.bytes(), decoders);
+    return sound ? "good" : std::string(sound.error().code->id);
+  };
+  EXPECT_EQ(code(800), "good");
+  EXPECT_EQ(code(1200), "HR0352");
+}
+
+}  // namespace
+}  // namespace headrace
