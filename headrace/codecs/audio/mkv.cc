@@ -212,13 +212,22 @@ class MkvDecoder final : public AudioDecoder {
     if (!rewritten) return std::move(rewritten.error());
     AudioJob inner = job;
     inner.file = rewritten->bytes();
+    if (drops(*sound)) {
+      const Result<AudioHeader> header = reader_->read_header(inner.file);
+      if (!header) return header.error();
+      inner.begin += delay_of(*sound, header->sample_rate);
+    }
     return reader_->decode(inner);
   }
 
  private:
-  // Samples before the first that is heard. Opus says so itself, and drops them.
+  // Whether samples before the first that is heard are left out here. Opus says itself how many,
+  // and of Vorbis they are what the first packet alone does not give.
+  static bool drops(const MkvSound& sound) {
+    return sound.delay_ns > 0 && sound.codec != "A_OPUS" && sound.codec != "A_VORBIS";
+  }
   static int64_t delay_of(const MkvSound& sound, int rate) {
-    return sound.codec.starts_with("A_AAC") ? samples_in(sound.delay_ns, rate) : 0;
+    return drops(sound) ? samples_in(sound.delay_ns, rate) : 0;
   }
 
   static Result<AudioHeader> aac_header(const MkvSound& sound, const ByteRanges& file) {
@@ -245,7 +254,9 @@ class MkvDecoder final : public AudioDecoder {
     const Result<Buffer> rewritten = rewrite(sound, file);
     if (!rewritten) return rewritten.error();
     Result<AudioHeader> header = reader_->read_header(rewritten->bytes());
-    if (header) header->working_bytes += 2 * rewritten->size();
+    if (!header) return header;
+    header->working_bytes += 2 * rewritten->size();
+    header->frames -= std::min(delay_of(sound, header->sample_rate), header->frames);
     return header;
   }
 
