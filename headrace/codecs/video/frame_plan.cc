@@ -160,9 +160,20 @@ class Planner {
   }
 
   bool must_learn_from_first() const {
+    if (track_.codec == VideoCodec::kMPEG4) return learns_layer_from_first();
     const std::optional<int> build =
         framing_ ? x264_build(*framing_, bytes_of(0)) : std::optional<int>();
     return build && *build < kX264AsSpecified;
+  }
+
+  // Of MPEG-4 a decoder takes the roundings and faults of the encoder that a stream has named, and
+  // the layer that it has described, for those of all that follows.
+  bool learns_layer_from_first() const {
+    Mpeg4Layer known, first;
+    known.learn(track_.parameters);
+    first.learn(bytes_of(0));
+    return (first.names_encoder && !known.names_encoder) ||
+           (first.time_bits > 0 && known.time_bits == 0);
   }
 
   const VideoTrack& track_;

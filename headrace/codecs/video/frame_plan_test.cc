@@ -153,6 +153,31 @@ TEST(AFramePlan, ShowsTheFirstPacketOfAnOldX264ToADecoderThatBeginsElsewhere) {
   EXPECT_EQ(with("others").fed({2}), "2R");
 }
 
+// The encoder's name stands in the first packet of some files and nowhere else.
+TEST(AFramePlan, LearnsTheEncoderOfMpeg4FromTheFirstPacket) {
+  const Bytes layer{0, 0, 1, 0x20, 0x00, 0x84, 0x40, 0x06, 0x60};
+  const Bytes name{0, 0, 1, 0xB2, 'X', 'v', 'i', 'D', '0', '0', '5', '0'};
+  const Bytes key{0, 0, 1, 0xB6, 0, 0};
+  const auto joined = [](Bytes one, const Bytes& other) {
+    one.insert(one.end(), other.begin(), other.end());
+    return one;
+  };
+  const auto with = [&](const Bytes& parameters, const Bytes& first) {
+    Video video;
+    video.track.codec = VideoCodec::kMPEG4;
+    video.track.parameters = parameters;
+    video.add(joined(first, key), 0, true);
+    video.add(key, 1, true);
+    EXPECT_TRUE(order_frames(video.file, INT64_MIN, INT64_MAX, video.track));
+    return video;
+  };
+  EXPECT_EQ(with(layer, name).fed({1}), "0R 1R");
+  EXPECT_EQ(with(layer, name).fed({0, 1}), "0R 1");
+  EXPECT_EQ(with({}, layer).fed({1}), "0R 1R");
+  EXPECT_EQ(with(layer, layer).fed({1}), "1R");
+  EXPECT_EQ(with(joined(layer, name), joined(layer, name)).fed({1}), "1R");
+}
+
 TEST(AFramePlan, HoldsForTimesInAnyOrder) {
   std::mt19937 random(1);
   for (int round = 0; round < 3000; ++round) {
